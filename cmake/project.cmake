@@ -1,0 +1,55 @@
+# The functions by which every target of the project is declared.
+
+add_library(project_warnings INTERFACE)
+target_compile_options(project_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
+  -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  $<$<BOOL:${OPTCACHE_WERROR}>:-Werror>)
+
+add_compile_definitions(_TURN_OFF_PLATFORM_STRING)  # cpprestsdk's U macro breaks gtest
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_definitions(BOOST_ASIO_HAS_CO_AWAIT=1 BOOST_ASIO_HAS_STD_COROUTINE=1)
+endif()
+if(OPTCACHE_SANITIZE)
+  add_compile_options(-fsanitize=${OPTCACHE_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${OPTCACHE_SANITIZE})
+  if(OPTCACHE_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-tsan)  # Asio's fences
+  endif()
+endif()
+if(OPTCACHE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# One library a folder of lib/: headers are checked to stand alone; DEPS is all of ours that it may
+# include, PRIVATE_DEPS the third parties that only its own .cc files see.
+function(project_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS")
+  list(TRANSFORM ARG_HEADERS PREPEND "${name}/")
+  list(TRANSFORM ARG_SOURCES PREPEND "${name}/")
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib
+                                                   FILES ${ARG_HEADERS})
+    target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE project_warnings ${ARG_PRIVATE_DEPS})
+    set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR}/lib)
+    target_link_libraries(${name} INTERFACE ${ARG_DEPS})
+  endif()
+endfunction()
+
+# One test program a library or program: tests/unit/<name>/*_test.cc.
+function(project_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPS")
+  list(TRANSFORM ARG_SOURCES PREPEND "${name}/")
+  string(REPLACE "-" "_" target "${name}_test")
+  add_executable(${target} ${ARG_SOURCES})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE OPTCACHE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE ${ARG_DEPS} project_warnings GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()

@@ -1,0 +1,40 @@
+#pragma once
+
+// Time enters the program here and nowhere else, so that tests can hold it still.
+
+#include <chrono>
+
+namespace optcache {
+
+using Duration = std::chrono::nanoseconds;
+using MonotonicTime = std::chrono::steady_clock::time_point;
+
+// Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // For deadlines and durations; never jumps.
+  virtual MonotonicTime Now() const = 0;
+  // Seconds since 1970, for what people and other machines read.
+  virtual double UnixSeconds() const = 0;
+};
+
+// The machine's clock; lives as long as the process.
+const Clock& SystemClock();
+
+// A moment by which something must have happened. A value.
+class Deadline {
+ public:
+  static Deadline After(const Clock& clock, Duration wait) { return Deadline(clock.Now() + wait); }
+  explicit Deadline(MonotonicTime at) : at_(at) {}
+
+  MonotonicTime at() const { return at_; }
+  bool Expired(MonotonicTime now) const { return now >= at_; }
+  // Zero when expired.
+  Duration Remaining(MonotonicTime now) const { return now >= at_ ? Duration::zero() : at_ - now; }
+
+ private:
+  MonotonicTime at_;
+};
+
+}  // namespace optcache

@@ -1,0 +1,73 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "base/unique_fd.h"
+
+namespace optcache {
+namespace {
+
+constexpr size_t kReadStep = 1 << 20;
+
+Status WriteAll(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "write " + path);
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  if (::fsync(fd) != 0) return ErrnoStatus(errno, "fsync " + path);
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::string> ReadFile(const std::string& path, ByteCount limit) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return Error(ErrnoStatus(errno, "open " + path));
+  std::string content;
+  while (true) {
+    const size_t old_size = content.size();
+    content.resize(old_size + kReadStep);
+    const ssize_t n = ::read(fd.get(), content.data() + old_size, kReadStep);
+    if (n < 0 && errno != EINTR) return Error(ErrnoStatus(errno, "read " + path));
+    content.resize(old_size + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    if (content.size() > limit) {
+      return Error(Code::kResourceExhausted,
+                   fmt::format("{}: larger than the limit of {}", path, FormatBytes(limit)));
+    }
+    if (n == 0) return content;
+  }
+}
+
+Status WriteFileAtomically(const std::string& path, std::string_view content) {
+  const std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
+  {
+    const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!fd.valid()) return ErrnoStatus(errno, "create " + temporary);
+    if (Status status = WriteAll(fd.get(), content, temporary); !status.ok()) {
+      ::unlink(temporary.c_str());
+      return status;
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(temporary.c_str());
+    return ErrnoStatus(error, "rename to " + path);
+  }
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.valid()) ::fsync(directory.get());
+  return OkStatus();
+}
+
+}  // namespace optcache

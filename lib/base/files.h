@@ -1,0 +1,19 @@
+#pragma once
+
+// Whole-file reads and writes for small files (manifests, state, configuration).
+
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace optcache {
+
+// kResourceExhausted if the file has more than `limit` bytes.
+Result<std::string> ReadFile(const std::string& path, ByteCount limit);
+
+// Replaces `path` atomically: a temporary file beside it, fsync, rename, fsync of the folder.
+Status WriteFileAtomically(const std::string& path, std::string_view content);
+
+}  // namespace optcache

@@ -1,0 +1,89 @@
+#include "base/log.h"
+
+#include <atomic>
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace optcache {
+namespace {
+
+std::atomic<LogFormat> g_format = LogFormat::kText;
+
+std::string Escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+bool NeedsQuotes(std::string_view text) {
+  return text.empty() || text.find_first_of(" =\"\\\n\t") != std::string_view::npos;
+}
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+}  // namespace
+
+LogField::LogField(std::string_view name, double value)
+    : key(name), text(fmt::format("{:.6g}", value)) {}
+
+std::string FormatLogLine(LogFormat format, std::string_view event,
+                          std::initializer_list<LogField> fields) {
+  if (format == LogFormat::kJson) {
+    std::string line = fmt::format("\"event\":\"{}\"", Escape(event));
+    for (const LogField& field : fields) {
+      line += fmt::format(",\"{}\":\"{}\"", field.key, Escape(field.text));
+    }
+    return line;
+  }
+  std::string line(event);
+  for (const LogField& field : fields) {
+    line += NeedsQuotes(field.text) ? fmt::format(" {}=\"{}\"", field.key, Escape(field.text))
+                                    : fmt::format(" {}={}", field.key, field.text);
+  }
+  return line;
+}
+
+void SetUpLog(std::string_view program, LogLevel level, LogFormat format) {
+  g_format = format;
+  spdlog::drop("optcache");
+  auto logger = spdlog::stderr_logger_mt("optcache");
+  logger->set_level(ToSpdlog(level));
+  logger->set_pattern(
+      format == LogFormat::kJson
+          ? fmt::format(R"({{"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","program":"{}",%v}})",
+                        program)
+          : fmt::format("%Y-%m-%dT%H:%M:%S.%eZ %l {} %v", program),
+      spdlog::pattern_time_type::utc);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  const auto spdlog_level = ToSpdlog(level);
+  if (!spdlog::should_log(spdlog_level)) return;
+  spdlog::log(spdlog_level, "{}", FormatLogLine(g_format, event, fields));
+}
+
+}  // namespace optcache
