@@ -32,8 +32,8 @@ constexpr std::array<Unit, 13> kUnits = {{{"", 1.0},
 
 Result<ByteCount> ParseQuantity(std::string_view text) {
   double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number,
-                                             std::chars_format::fixed);
+  const auto [rest, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   const std::string_view suffix(rest, static_cast<size_t>(text.data() + text.size() - rest));
   if (error == std::errc() && std::isfinite(number) && number >= 0) {
     for (const Unit& unit : kUnits) {

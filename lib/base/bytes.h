@@ -16,9 +16,15 @@ using ByteCount = std::uint64_t;
 using ByteSpan = std::span<const std::byte>;
 using MutableByteSpan = std::span<std::byte>;
 
-inline constexpr ByteCount operator""_KiB(unsigned long long n) { return n << 10U; }
-inline constexpr ByteCount operator""_MiB(unsigned long long n) { return n << 20U; }
-inline constexpr ByteCount operator""_GiB(unsigned long long n) { return n << 30U; }
+inline constexpr ByteCount operator""_KiB(unsigned long long n) {
+  return n << 10U;
+}
+inline constexpr ByteCount operator""_MiB(unsigned long long n) {
+  return n << 20U;
+}
+inline constexpr ByteCount operator""_GiB(unsigned long long n) {
+  return n << 30U;
+}
 
 inline ByteSpan AsBytes(std::string_view text) {
   return std::as_bytes(std::span<const char>(text.data(), text.size()));

@@ -7,7 +7,7 @@ namespace optcache::internal {
 [[noreturn]] void CheckFailed(const char* condition, const char* file, int line);
 }  // namespace optcache::internal
 
-#define CHECK(condition)  \
+#define CHECK(condition) \
   ((condition) ? (void)0 : ::optcache::internal::CheckFailed(#condition, __FILE__, __LINE__))
 
 #ifdef NDEBUG

@@ -1,7 +1,7 @@
 #pragma once
 
-// One line an event, with fields: Log(Level::kInfo, "stream attached", {{"stream", id}, {"rank", 3}}).
-// Nothing per sample above debug. Thread-safe.
+// One line an event, with fields: Log(Level::kInfo, "stream attached", {{"stream", id}, {"rank",
+// 3}}). Nothing per sample above debug. Thread-safe.
 
 #include <cstdint>
 #include <initializer_list>

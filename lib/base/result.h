@@ -22,10 +22,14 @@ using Result = std::expected<T, Status>;
 inline std::unexpected<Status> Error(Code code, std::string message) {
   return std::unexpected(Status(code, std::move(message)));
 }
-inline std::unexpected<Status> Error(Status status) { return std::unexpected(std::move(status)); }
+inline std::unexpected<Status> Error(Status status) {
+  return std::unexpected(std::move(status));
+}
 
 namespace internal {
-inline Status StatusOf(Status status) { return status; }
+inline Status StatusOf(Status status) {
+  return status;
+}
 template <typename T>
 Status StatusOf(const Result<T>& result) {
   return result ? OkStatus() : result.error();
@@ -39,16 +43,16 @@ Status StatusOf(const Result<T>& result) {
 
 // Ends the calling function with the error of `expression` (a Status or a Result), if it is one.
 // Works in functions that return Status or Result<T>.
-#define RETURN_IF_ERROR(expression)                                                       \
+#define RETURN_IF_ERROR(expression)                                                             \
   if (auto optcache_status = ::optcache::internal::StatusOf(expression); !optcache_status.ok()) \
   return ::optcache::internal::Propagate(std::move(optcache_status))
 
 // Declares `declaration` with the value of `expression`, or ends the function with its error.
 #define ASSIGN_OR_RETURN(declaration, expression) \
   ASSIGN_OR_RETURN_INNER(OPTCACHE_CONCAT(optcache_result_, __LINE__), declaration, expression)
-#define ASSIGN_OR_RETURN_INNER(result, declaration, expression)                      \
-  auto result = (expression);                                                        \
-  if (!result) return ::optcache::internal::Propagate(std::move(result).error());    \
+#define ASSIGN_OR_RETURN_INNER(result, declaration, expression)                   \
+  auto result = (expression);                                                     \
+  if (!result) return ::optcache::internal::Propagate(std::move(result).error()); \
   declaration = *std::move(result)
 
 namespace optcache::internal {

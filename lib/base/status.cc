@@ -8,17 +8,10 @@
 namespace optcache {
 
 std::string_view CodeName(Code code) {
-  static constexpr std::array<std::string_view, 11> kNames = {"ok",
-                                                              "not_found",
-                                                              "invalid_argument",
-                                                              "unavailable",
-                                                              "conflict",
-                                                              "resource_exhausted",
-                                                              "deadline_exceeded",
-                                                              "cancelled",
-                                                              "data_loss",
-                                                              "permission_denied",
-                                                              "internal"};
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "ok",        "not_found",          "invalid_argument",  "unavailable",
+      "conflict",  "resource_exhausted", "deadline_exceeded", "cancelled",
+      "data_loss", "permission_denied",  "internal"};
   const auto index = static_cast<size_t>(code);
   return index < kNames.size() ? kNames[index] : "unknown";
 }

@@ -48,7 +48,9 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-inline Status OkStatus() { return {}; }
+inline Status OkStatus() {
+  return {};
+}
 
 // Status of a failed system call: maps errno and appends its text to `what`.
 Status ErrnoStatus(int error_number, std::string_view what);

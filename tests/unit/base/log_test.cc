@@ -12,8 +12,7 @@ TEST(FormatLogLine, QuotesWhatNeedsIt) {
 }
 
 TEST(FormatLogLine, WritesJson) {
-  EXPECT_EQ(FormatLogLine(LogFormat::kJson, "x", {{"a", "1\n"}}),
-            R"("event":"x","a":"1\u000a")");
+  EXPECT_EQ(FormatLogLine(LogFormat::kJson, "x", {{"a", "1\n"}}), R"("event":"x","a":"1\u000a")");
 }
 
 }  // namespace

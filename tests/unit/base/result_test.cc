@@ -39,7 +39,9 @@ TEST(Result, ReturnIfErrorTakesStatusAndResult) {
   EXPECT_EQ(CheckQuarter(2).message(), "odd");
 }
 
-TEST(Result, MovesOwners) { EXPECT_EQ(**Boxed(4), 2); }
+TEST(Result, MovesOwners) {
+  EXPECT_EQ(**Boxed(4), 2);
+}
 
 }  // namespace
 }  // namespace optcache

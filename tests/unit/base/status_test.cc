@@ -13,7 +13,9 @@ TEST(Status, SaysCodeAndMessage) {
             "not_found: open a: no such file");
 }
 
-TEST(Status, ContextOfOkStaysOk) { EXPECT_TRUE(Status().WithContext("anything").ok()); }
+TEST(Status, ContextOfOkStaysOk) {
+  EXPECT_TRUE(Status().WithContext("anything").ok());
+}
 
 TEST(ErrnoStatus, MapsErrnoToWhatTheCallerDoesNext) {
   EXPECT_EQ(ErrnoStatus(ENOENT, "x").code(), Code::kNotFound);

@@ -1,0 +1,222 @@
+#pragma once
+
+// What nodes and sidecars say to each other. Bytes: docs/formats/wire.md; encoding: wire/codec.h.
+//
+// A message may carry a payload (a sample's bytes), which follows its frame and is never copied
+// into the message: the receiver says where it goes (net/connection.h).
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace optcache::wire {
+
+using DatasetKey = std::uint64_t;  // first eight bytes of the manifest digest, little endian
+using MemberId = std::uint32_t;    // given by the coordinator, never reused
+using LeaseId = std::uint64_t;     // 0: none
+
+inline constexpr std::uint16_t kMinVersion = 1;
+inline constexpr std::uint16_t kMaxVersion = 1;
+inline constexpr std::size_t kMaxItems = 4096;            // in one Get, Lookup, Holding, ...
+inline constexpr std::uint32_t kMaxBodyBytes = 1U << 20;  // of a frame, payload not counted
+inline constexpr ByteCount kMaxPayloadBytes = 1ULL << 32;
+
+// --- Connection -----------------------------------------------------------------------------
+
+enum class Role : std::uint8_t { kSidecar = 1, kNode = 2 };
+
+// First message of the side that connects.
+struct Hello {
+  std::uint16_t min_version = kMinVersion;
+  std::uint16_t max_version = kMaxVersion;
+  Role role = Role::kSidecar;
+  std::string name;     // pod or node name, for logs
+  MemberId member = 0;  // of a node
+  std::string token;    // who asks, checked by the server; may be empty on one machine
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+// The answer: the version both speak.
+struct Welcome {
+  std::uint16_t version = kMaxVersion;
+  std::string name;
+  friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+// The last message before a side closes the connection.
+struct Refusal {
+  Code code = Code::kInternal;
+  std::string message;
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+// --- Reading ----------------------------------------------------------------------------------
+
+// One read: the key by which the plan decides, and the sample.
+struct ReadItem {
+  PassNumber pass = 0;
+  Position position = 0;
+  SampleId id = 0;
+  friend bool operator==(const ReadItem&, const ReadItem&) = default;
+};
+
+enum class GetMode : std::uint8_t {
+  kStage = 0,   // ahead of the trainer: the answer may be kOnItsWay
+  kUrgent = 1,  // the trainer waits: bytes or a miss
+  kPeer = 2,    // from another node: a copy, nothing is consumed, no lease; here or kAbsent
+};
+
+// Answered by one SampleReply an item, in any order, with the Get's request id. Stream 0: reads
+// without an order.
+struct Get {
+  DatasetKey dataset = 0;
+  StreamId stream = 0;
+  GetMode mode = GetMode::kStage;
+  std::vector<ReadItem> items;
+  friend bool operator==(const Get&, const Get&) = default;
+};
+
+enum class Answer : std::uint8_t {
+  kHere = 0,      // payload follows, from this node's memory
+  kPeer = 1,      // payload follows, fetched from another node
+  kMissKeep = 2,  // read the store, then Put under `lease`
+  kMissDrop = 3,  // read the store, then LeaseDone (lease 0: nothing to say)
+  kOnItsWay = 4,  // ask again after wait_ms
+  kAbsent = 5,    // only for GetMode::kPeer
+};
+
+struct SampleReply {
+  std::uint32_t index = 0;  // into Get::items
+  Answer answer = Answer::kMissDrop;
+  LeaseId lease = 0;
+  std::uint32_t wait_ms = 0;
+  std::uint32_t crc = 0;  // CRC-32C of the payload
+  friend bool operator==(const SampleReply&, const SampleReply&) = default;
+};
+
+// A sample read from the store, for the node to keep where the plan says. Payload follows.
+struct Put {
+  DatasetKey dataset = 0;
+  StreamId stream = 0;
+  ReadItem item;
+  LeaseId lease = 0;
+  std::uint32_t crc = 0;
+  friend bool operator==(const Put&, const Put&) = default;
+};
+// To Put and to Push. Not accepted: `reason` says why; the sender need not try again for a Put.
+struct StoreReply {
+  DatasetKey dataset = 0;
+  SampleId id = 0;
+  bool accepted = false;
+  Code reason = Code::kOk;
+  friend bool operator==(const StoreReply&, const StoreReply&) = default;
+};
+
+// Lease holder to its node, and node to the home. A lease lives kLeaseSeconds unless renewed.
+inline constexpr int kLeaseSeconds = 5;
+enum class LeaseEvent : std::uint8_t { kRenew = 0, kDone = 1, kFailed = 2 };
+struct LeaseUpdate {
+  DatasetKey dataset = 0;
+  LeaseEvent event = LeaseEvent::kRenew;
+  std::vector<std::pair<SampleId, LeaseId>> leases;
+  friend bool operator==(const LeaseUpdate&, const LeaseUpdate&) = default;
+};
+
+// --- Streams: sidecar to its node, which reports to the coordinator
+// --------------------------------
+
+// A rank has attached to a stream. The sampler's fields are those of sampler/order_source.h.
+struct StreamAttach {
+  DatasetKey dataset = 0;
+  std::string dataset_name;  // "namespace/name"
+  StreamId stream = 0;
+  std::string stream_name;  // "namespace/owner/dataset/loader"
+  std::uint32_t incarnation = 0;
+  std::uint8_t sampler_kind = 0;
+  std::uint64_t size = 0;
+  std::int64_t seed = 0;
+  std::uint32_t world = 1;
+  Rank rank = 0;
+  bool shuffle = true;
+  bool drop_last = false;
+  bool modern_randperm = true;
+  bool known = true;  // false: the order cannot be replayed
+  friend bool operator==(const StreamAttach&, const StreamAttach&) = default;
+};
+
+// Where a rank is. Sent at each pass's start, then about once a second while it reads, and at the
+// end.
+struct StreamProgress {
+  StreamId stream = 0;
+  Rank rank = 0;
+  PassNumber pass = 0;
+  std::uint64_t epoch = 0;    // what the sampler's seed is made of
+  Position start = 0;         // first position of the pass that this rank reads
+  Position position = 0;      // reads before it have been handed to the trainer
+  std::uint64_t wait_us = 0;  // how long the trainer has waited in this pass
+  bool order_known = true;    // the order asked for is the one foretold
+  bool ended = false;         // the rank has detached
+  friend bool operator==(const StreamProgress&, const StreamProgress&) = default;
+};
+
+// --- Between nodes
+// ---------------------------------------------------------------------------------
+
+// To the home node of each id: who holds it? If nobody: a lease for the asker.
+struct Lookup {
+  DatasetKey dataset = 0;
+  bool want_lease = true;
+  std::vector<SampleId> ids;
+  friend bool operator==(const Lookup&, const Lookup&) = default;
+};
+enum class Found : std::uint8_t {
+  kHeld = 0,     // at `holder`
+  kLeased = 1,   // the asker has the lease `lease`
+  kWaiting = 2,  // another has it: the home will send a LookupReply again when that ends
+  kNobody = 3,   // only if no lease was wanted
+};
+struct LookupItem {
+  SampleId id = 0;
+  Found found = Found::kNobody;
+  MemberId holder = 0;
+  LeaseId lease = 0;
+  friend bool operator==(const LookupItem&, const LookupItem&) = default;
+};
+struct LookupReply {
+  DatasetKey dataset = 0;
+  std::vector<LookupItem> items;
+  friend bool operator==(const LookupReply&, const LookupReply&) = default;
+};
+
+// To the home: the sender now holds these, or no longer does.
+struct Holding {
+  DatasetKey dataset = 0;
+  std::vector<SampleId> gained;
+  std::vector<SampleId> lost;
+  friend bool operator==(const Holding&, const Holding&) = default;
+};
+
+// To the receiver: these pushes are coming; a Get for them may be told kOnItsWay.
+struct Announce {
+  DatasetKey dataset = 0;
+  std::vector<SampleId> ids;
+  friend bool operator==(const Announce&, const Announce&) = default;
+};
+
+// A kept sample on its way to the node of its next reader. Payload follows.
+struct Push {
+  DatasetKey dataset = 0;
+  SampleId id = 0;
+  StreamId stream = 0;  // whose plan keeps it; 0: the receiver is its home (pin, LRU)
+  std::uint32_t crc = 0;
+  friend bool operator==(const Push&, const Push&) = default;
+};
+
+using Message =
+    std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply, LeaseUpdate,
+                 StreamAttach, StreamProgress, Lookup, LookupReply, Holding, Announce, Push>;
+
+}  // namespace optcache::wire
