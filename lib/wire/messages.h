@@ -175,7 +175,7 @@ struct Lookup {
 enum class Found : std::uint8_t {
   kHeld = 0,     // at `holder`
   kLeased = 1,   // the asker has the lease `lease`
-  kWaiting = 2,  // another has it: the home will send a LookupReply again when that ends
+  kWaiting = 2,  // another reads it from the store: ask again
   kNobody = 3,   // only if no lease was wanted
 };
 struct LookupItem {
@@ -183,6 +183,7 @@ struct LookupItem {
   Found found = Found::kNobody;
   MemberId holder = 0;
   LeaseId lease = 0;
+  bool keep = false;  // the home has room to own it (retention pin and LRU)
   friend bool operator==(const LookupItem&, const LookupItem&) = default;
 };
 struct LookupReply {
@@ -209,8 +210,8 @@ struct Announce {
 // A kept sample on its way to the node of its next reader. Payload follows.
 struct Push {
   DatasetKey dataset = 0;
-  SampleId id = 0;
   StreamId stream = 0;  // whose plan keeps it; 0: the receiver is its home (pin, LRU)
+  ReadItem item;        // the read after which it is kept
   std::uint32_t crc = 0;
   friend bool operator==(const Push&, const Push&) = default;
 };
