@@ -1,0 +1,74 @@
+#pragma once
+
+// A home node's knowledge of its samples: who holds each, and who may read it from the store now.
+//
+// Holder and lease together make single flight over the cluster: the first that asks for a sample
+// nobody holds gets the lease, the others wait until it is held or the lease ends. A lease that is
+// not renewed ends by itself, so a dead reader costs its life span and no more.
+//
+// The directory is a hint: a wrong entry costs a miss or a second store read, never wrong bytes.
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "cache/home_map.h"
+
+namespace optcache::cache {
+
+using LeaseId = std::uint64_t;
+
+struct DirectoryAnswer {
+  enum class Kind : std::uint8_t { kHeld, kLeased, kWaiting, kNobody };
+  Kind kind = Kind::kNobody;
+  MemberId holder = 0;
+  LeaseId lease = 0;
+};
+
+// Not thread-safe: the node's event loop owns it.
+class Directory {
+ public:
+  // Leases are numbered from `first_lease`: members must not share numbers.
+  Directory(Duration lease_time, LeaseId first_lease)
+      : lease_time_(lease_time), next_lease_(first_lease) {}
+
+  // Who has `id`? Nobody and `want_lease`: the asker may read it until its lease ends.
+  DirectoryAnswer Ask(SampleId id, bool want_lease, MonotonicTime now);
+
+  void Gained(SampleId id, MemberId holder);
+  // Forgets `holder` if it still is the one known.
+  void Lost(SampleId id, MemberId holder);
+
+  // False when the lease is not the present one any more.
+  bool Renew(SampleId id, LeaseId lease, MonotonicTime now);
+  void EndLease(SampleId id, LeaseId lease);
+
+  // A member left: what it held is held by nobody.
+  void ForgetMember(MemberId member);
+  // This node is no longer the home of these: keeps what `is_home` accepts.
+  template <typename Predicate>
+  void KeepOnly(Predicate is_home) {
+    std::erase_if(entries_, [&](const auto& entry) { return !is_home(entry.first); });
+  }
+  // Drops leases that ended; call now and then.
+  void Sweep(MonotonicTime now);
+
+  std::size_t samples() const { return entries_.size(); }
+  std::size_t leases() const;
+
+ private:
+  struct Record {
+    MemberId holder = 0;
+    bool held = false;
+    LeaseId lease = 0;  // 0: none
+    MonotonicTime lease_end{};
+  };
+
+  Duration lease_time_;
+  LeaseId next_lease_;
+  std::unordered_map<SampleId, Record> entries_;
+};
+
+}  // namespace optcache::cache

@@ -1,0 +1,80 @@
+#include "cache/directory.h"
+
+#include <gtest/gtest.h>
+
+#include "support/manual_clock.h"
+
+namespace optcache::cache {
+namespace {
+
+using Kind = DirectoryAnswer::Kind;
+using std::chrono::seconds;
+
+class DirectoryTest : public testing::Test {
+ protected:
+  ManualClock clock_;
+  Directory directory_{seconds(5), 100};
+};
+
+TEST_F(DirectoryTest, TheFirstAskerReadsAndTheOthersWait) {
+  const auto first = directory_.Ask(1, true, clock_.Now());
+  EXPECT_EQ(first.kind, Kind::kLeased);
+  EXPECT_EQ(first.lease, 100U);
+  EXPECT_EQ(directory_.Ask(1, true, clock_.Now()).kind, Kind::kWaiting);
+  directory_.Gained(1, 7);
+  const auto held = directory_.Ask(1, true, clock_.Now());
+  EXPECT_EQ(held.kind, Kind::kHeld);
+  EXPECT_EQ(held.holder, 7U);
+}
+
+TEST_F(DirectoryTest, AnEndedLeaseGoesToTheNextAsker) {
+  const auto first = directory_.Ask(1, true, clock_.Now());
+  directory_.EndLease(1, first.lease);
+  EXPECT_EQ(directory_.Ask(1, true, clock_.Now()).kind, Kind::kLeased);
+}
+
+TEST_F(DirectoryTest, ALeaseLivesOnlyWhileRenewed) {
+  const auto first = directory_.Ask(1, true, clock_.Now());
+  clock_.Advance(seconds(4));
+  EXPECT_TRUE(directory_.Renew(1, first.lease, clock_.Now()));
+  clock_.Advance(seconds(4));
+  EXPECT_EQ(directory_.Ask(1, true, clock_.Now()).kind, Kind::kWaiting);
+  clock_.Advance(seconds(2));
+  const auto second = directory_.Ask(1, true, clock_.Now());
+  EXPECT_EQ(second.kind, Kind::kLeased);
+  EXPECT_FALSE(directory_.Renew(1, first.lease, clock_.Now()));
+  directory_.EndLease(1, first.lease);  // too late: the second one's goes on
+  EXPECT_EQ(directory_.Ask(1, true, clock_.Now()).kind, Kind::kWaiting);
+}
+
+TEST_F(DirectoryTest, AskingWithoutALeaseLeavesNoTrace) {
+  EXPECT_EQ(directory_.Ask(1, false, clock_.Now()).kind, Kind::kNobody);
+  EXPECT_EQ(directory_.samples(), 0U);
+}
+
+TEST_F(DirectoryTest, ALateLossDoesNotHideTheNewHolder) {
+  directory_.Gained(1, 7);
+  directory_.Gained(1, 8);
+  directory_.Lost(1, 7);
+  EXPECT_EQ(directory_.Ask(1, true, clock_.Now()).holder, 8U);
+  directory_.Lost(1, 8);
+  EXPECT_EQ(directory_.samples(), 0U);
+}
+
+TEST_F(DirectoryTest, ForgetsWhatAMemberHeldThatLeft) {
+  directory_.Gained(1, 7);
+  directory_.Gained(2, 8);
+  directory_.ForgetMember(7);
+  EXPECT_EQ(directory_.Ask(1, false, clock_.Now()).kind, Kind::kNobody);
+  EXPECT_EQ(directory_.Ask(2, false, clock_.Now()).kind, Kind::kHeld);
+}
+
+TEST_F(DirectoryTest, SweepDropsLeasesThatEnded) {
+  (void)directory_.Ask(1, true, clock_.Now());
+  clock_.Advance(seconds(6));
+  directory_.Sweep(clock_.Now());
+  EXPECT_EQ(directory_.samples(), 0U);
+}
+
+}  // namespace
+}  // namespace optcache::cache

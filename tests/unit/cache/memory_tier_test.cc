@@ -1,0 +1,85 @@
+#include "cache/memory_tier.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace optcache::cache {
+namespace {
+
+Entry EntryOf(ByteCount size) {
+  return {.bytes = std::make_shared<SampleBytes>(size)};
+}
+
+TEST(MemoryTier, AdmitsUpToCapacityPlusReserve) {
+  MemoryTier tier(100, 10);
+  EXPECT_TRUE(tier.Reserve(100));
+  EXPECT_FALSE(tier.FitsCapacity(1));
+  EXPECT_TRUE(tier.Reserve(10));
+  EXPECT_FALSE(tier.Reserve(1));
+  tier.Unreserve(10);
+  EXPECT_EQ(tier.used(), 100U);
+}
+
+TEST(MemoryTier, RefusesSizesThatWouldOverflow) {
+  MemoryTier tier(100, 10);
+  ASSERT_TRUE(tier.Reserve(50));
+  EXPECT_FALSE(tier.Reserve(~ByteCount{0}));
+}
+
+TEST(MemoryTier, ReplacingASampleReleasesTheOldOne) {
+  MemoryTier tier(100, 0);
+  ASSERT_TRUE(tier.Reserve(30));
+  tier.Insert(1, EntryOf(30));
+  ASSERT_TRUE(tier.Reserve(40));
+  tier.Insert(1, EntryOf(40));
+  EXPECT_EQ(tier.used(), 40U);
+  tier.Erase(1);
+  EXPECT_EQ(tier.used(), 0U);
+  EXPECT_EQ(tier.Find(1), nullptr);
+}
+
+TEST(MemoryTier, ARefOutlivesItsEntry) {
+  MemoryTier tier(100, 0);
+  const ByteCount before = SampleBytes::LiveBytes();
+  ASSERT_TRUE(tier.Reserve(8));
+  SampleRef pin = tier.Insert(1, EntryOf(8)).bytes;
+  tier.Erase(1);
+  EXPECT_EQ(SampleBytes::LiveBytes(), before + 8);
+  pin.reset();
+  EXPECT_EQ(SampleBytes::LiveBytes(), before);
+}
+
+TEST(MemoryTier, AShrunkBudgetAdmitsNothingUntilEnoughHasGone) {
+  MemoryTier tier(100, 0);
+  ASSERT_TRUE(tier.Reserve(80));
+  tier.Insert(1, EntryOf(80));
+  tier.SetBudget(50, 0);
+  EXPECT_FALSE(tier.Reserve(1));
+  tier.Erase(1);
+  EXPECT_TRUE(tier.Reserve(50));
+}
+
+TEST(MemoryTier, UsedEqualsTheSumOfItsEntriesUnderRandomUse) {
+  const std::uint64_t seed = 20261121;
+  SCOPED_TRACE(seed);
+  Random random(seed);
+  MemoryTier tier(1000, 100);
+  for (int step = 0; step < 20000; ++step) {
+    const auto id = static_cast<SampleId>(random.Below(50));
+    const ByteCount size = random.Below(120);
+    if (random.Below(2) == 0) {
+      tier.Erase(id);
+    } else if (tier.Reserve(size)) {
+      tier.Insert(id, EntryOf(size));
+    }
+    ByteCount sum = 0;
+    for (const auto& [_, entry] : tier.entries())
+      sum += entry.bytes->size();
+    ASSERT_EQ(sum, tier.used());
+    ASSERT_LE(tier.used(), 1100U);
+  }
+}
+
+}  // namespace
+}  // namespace optcache::cache
