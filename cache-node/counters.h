@@ -1,0 +1,34 @@
+#pragma once
+
+// What a node has done for one dataset since it started. Names and meaning: docs/metrics.md.
+
+#include <cstdint>
+
+namespace optcache::node {
+
+struct Counters {
+  // Reads answered to sidecars, by answer.
+  std::uint64_t hits_local = 0;
+  std::uint64_t hits_peer = 0;
+  std::uint64_t misses = 0;
+  std::uint64_t on_its_way = 0;  // told to ask again
+  std::uint64_t hit_bytes_local = 0;
+  std::uint64_t hit_bytes_peer = 0;
+  std::uint64_t miss_bytes = 0;
+  // Samples that arrived to be kept.
+  std::uint64_t puts_kept = 0;
+  std::uint64_t puts_refused = 0;
+  // Moves to the node of the next reader.
+  std::uint64_t moves = 0;
+  std::uint64_t moved_bytes = 0;
+  std::uint64_t moves_refused = 0;  // asked again later
+  // Samples dropped, by reason.
+  std::uint64_t dropped_by_plan = 0;
+  std::uint64_t dropped_for_room = 0;    // LRU, or no room where the plan wanted it
+  std::uint64_t dropped_in_transit = 0;  // the receiver did not take it in time
+  std::uint64_t dropped_stale = 0;       // kept for a read that did not come
+  std::uint64_t bad_bytes = 0;           // wrong length or checksum on arrival
+  std::uint64_t peer_timeouts = 0;
+};
+
+}  // namespace optcache::node

@@ -1,0 +1,429 @@
+#include "cache-node/dataset_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace optcache::node {
+namespace {
+
+using wire::Answer;
+using wire::Found;
+using wire::GetMode;
+
+constexpr std::uint32_t kAskAgainMs = 10;
+constexpr std::size_t kMaxWaiting = 65'536;  // beyond it a read is a miss at once
+
+// Lease numbers of different members do not meet: the member stands in the upper half.
+cache::LeaseId FirstLease(wire::MemberId self) {
+  return (cache::LeaseId{self} << 32U) + 1;
+}
+
+}  // namespace
+
+DatasetCache::DatasetCache(DatasetConfig config, ReadDeadlines deadlines, const Verdicts& verdicts,
+                           Effects& effects)
+    : config_(std::move(config)),
+      deadlines_(deadlines),
+      verdicts_(verdicts),
+      effects_(effects),
+      tier_(config_.capacity, config_.reserve),
+      directory_(std::chrono::seconds(wire::kLeaseSeconds), FirstLease(config_.self)),
+      holdings_(config_.key, config_.self, directory_, effects),
+      mover_(config_.key, effects, counters_, {}),
+      keeper_(config_.self, config_.retention,
+              {.tier = tier_,
+               .mover = mover_,
+               .holdings = holdings_,
+               .counters = counters_,
+               .verdicts = verdicts}) {}
+
+void DatasetCache::OnGet(ClientId from, wire::MemberId from_member, std::uint32_t request_id,
+                         const wire::Get& get, MonotonicTime now) {
+  if (get.mode == GetMode::kPeer) return ServePeer(from, from_member, request_id, get, now);
+  std::map<wire::MemberId, std::vector<Read>> lookups;
+  for (std::uint32_t i = 0; i < get.items.size(); ++i) {
+    Read read{.from = from,
+              .request_id = request_id,
+              .index = i,
+              .stream = get.stream,
+              .mode = get.mode,
+              .item = get.items[i],
+              .deadline = now + deadlines_.urgent};
+    if (ValidItem(read.item)) {
+      Serve(std::move(read), lookups, now);
+    } else {
+      effects_.Reply(from, request_id, wire::SampleReply{.index = i, .answer = Answer::kMissDrop},
+                     nullptr);
+    }
+  }
+  AskHomes(std::move(lookups), now);
+}
+
+void DatasetCache::Serve(Read read, std::map<wire::MemberId, std::vector<Read>>& lookups,
+                         MonotonicTime now) {
+  const SampleId id = read.item.id;
+  if (tier_.Find(id) != nullptr) return AnswerHere(read, now);
+  const auto announced = announced_.find(id);
+  if (announced != announced_.end() && now < announced->second) {
+    return AnswerLater(std::move(read), now);
+  }
+  if (const auto verdict = verdicts_.Find(read.key()); verdict && verdict->here) {
+    keeper_.NoteAbsent(read.key(), id);
+  }
+  if (holdings_.homes().empty()) return AnswerMiss(read, 0, false);
+  lookups[holdings_.homes().Home(id)].push_back(std::move(read));
+}
+
+void DatasetCache::AnswerHere(const Read& read, MonotonicTime now) {
+  const cache::Entry& entry = *tier_.Find(read.item.id);
+  ++counters_.hits_local;
+  counters_.hit_bytes_local += entry.bytes->size();
+  effects_.Reply(read.from, read.request_id,
+                 wire::SampleReply{.index = read.index, .answer = Answer::kHere, .crc = entry.crc},
+                 entry.bytes);
+  keeper_.AfterRead(read.key(), read.item.id, {}, now);
+}
+
+void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps) {
+  const ByteCount size = SizeOf(read.item.id);
+  ++counters_.misses;
+  counters_.miss_bytes += size;
+  const bool keep = keeper_.WouldKeep(read.key(), read.item.id, size, home_keeps);
+  effects_.Reply(read.from, read.request_id,
+                 wire::SampleReply{.index = read.index,
+                                   .answer = keep ? Answer::kMissKeep : Answer::kMissDrop,
+                                   .lease = lease},
+                 nullptr);
+}
+
+// A stager asks again by itself; for a trainer that waits the node asks again until its deadline.
+void DatasetCache::AnswerLater(Read read, MonotonicTime now) {
+  if (read.mode == GetMode::kStage) {
+    ++counters_.on_its_way;
+    effects_.Reply(
+        read.from, read.request_id,
+        wire::SampleReply{.index = read.index, .answer = Answer::kOnItsWay, .wait_ms = kAskAgainMs},
+        nullptr);
+  } else if (now >= read.deadline || waiting_.size() >= kMaxWaiting) {
+    AnswerMiss(read, 0, false);
+  } else {
+    waiting_.push_back(std::move(read));
+  }
+}
+
+void DatasetCache::AskHomes(std::map<wire::MemberId, std::vector<Read>> lookups,
+                            MonotonicTime now) {
+  for (auto& [home, reads] : lookups) {
+    if (home == config_.self) {
+      for (Read& read : reads) {
+        const wire::LookupItem found = LookUpHere(read.item.id, true, now);
+        OnFound(std::move(read), found, now);
+      }
+      continue;
+    }
+    const std::uint32_t request_id = effects_.NewRequestId();
+    wire::Lookup lookup{.dataset = config_.key};
+    for (const Read& read : reads)
+      lookup.ids.push_back(read.item.id);
+    if (effects_.Send(home, request_id, lookup, nullptr)) {
+      lookups_[request_id] = {.reads = std::move(reads), .deadline = now + deadlines_.lookup};
+    } else {
+      for (const Read& read : reads)
+        AnswerMiss(read, 0, false);
+    }
+  }
+  FetchFrom(std::exchange(to_fetch_, {}), now);
+}
+
+wire::LookupItem DatasetCache::LookUpHere(SampleId id, bool want_lease, MonotonicTime now) {
+  if (tier_.Find(id) != nullptr) {
+    return {.id = id, .found = Found::kHeld, .holder = config_.self};
+  }
+  using Kind = cache::DirectoryAnswer::Kind;
+  const cache::DirectoryAnswer answer = directory_.Ask(id, want_lease, now);
+  wire::LookupItem item{.id = id, .holder = answer.holder, .lease = answer.lease};
+  item.found = answer.kind == Kind::kHeld      ? Found::kHeld
+               : answer.kind == Kind::kLeased  ? Found::kLeased
+               : answer.kind == Kind::kWaiting ? Found::kWaiting
+                                               : Found::kNobody;
+  const Retention retention = keeper_.retention();
+  item.keep = SizeOf(id) <= tier_.capacity() &&
+              (retention == Retention::kLru ||
+               (retention == Retention::kPin && tier_.FitsCapacity(SizeOf(id))));
+  return item;
+}
+
+void DatasetCache::OnFound(Read read, const wire::LookupItem& found, MonotonicTime now) {
+  if (tier_.Find(read.item.id) != nullptr) return AnswerHere(read, now);  // came meanwhile
+  switch (found.found) {
+    case Found::kHeld:
+      if (found.holder == config_.self) return AnswerMiss(read, 0, false);
+      to_fetch_[found.holder].push_back(std::move(read));
+      return;
+    case Found::kWaiting:
+      return AnswerLater(std::move(read), now);
+    case Found::kLeased:
+    case Found::kNobody:
+      return AnswerMiss(read, found.lease, found.keep);
+  }
+}
+
+void DatasetCache::FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_holder,
+                             MonotonicTime now) {
+  for (auto& [holder, reads] : by_holder) {
+    // A Get has one stream; reads of one round nearly always share it.
+    while (!reads.empty()) {
+      const StreamId stream = reads.front().stream;
+      const auto others = std::stable_partition(
+          reads.begin(), reads.end(), [&](const Read& read) { return read.stream == stream; });
+      Asked asked{
+          .reads = {std::make_move_iterator(reads.begin()), std::make_move_iterator(others)},
+          .deadline = now + deadlines_.peer};
+      reads.erase(reads.begin(), others);
+      wire::Get get{.dataset = config_.key, .stream = stream, .mode = GetMode::kPeer};
+      for (const Read& read : asked.reads)
+        get.items.push_back(read.item);
+      const std::uint32_t request_id = effects_.NewRequestId();
+      if (effects_.Send(holder, request_id, get, nullptr)) {
+        fetches_[request_id] = std::move(asked);
+      } else {
+        for (const Read& read : asked.reads)
+          AnswerMiss(read, 0, false);
+      }
+    }
+  }
+}
+
+void DatasetCache::ServePeer(ClientId from, wire::MemberId member, std::uint32_t request_id,
+                             const wire::Get& get, MonotonicTime now) {
+  for (std::uint32_t i = 0; i < get.items.size(); ++i) {
+    const wire::ReadItem& item = get.items[i];
+    const cache::Entry* entry = tier_.Find(item.id);
+    if (entry == nullptr) {
+      effects_.Reply(from, request_id, wire::SampleReply{.index = i, .answer = Answer::kAbsent},
+                     nullptr);
+      continue;
+    }
+    effects_.Reply(from, request_id,
+                   wire::SampleReply{.index = i, .answer = Answer::kHere, .crc = entry->crc},
+                   entry->bytes);
+    keeper_.AfterRead({get.stream, item.pass, item.position}, item.id,
+                      {.is_peer = true, .member = member}, now);
+  }
+}
+
+std::shared_ptr<cache::SampleBytes> DatasetCache::Receive(SampleId id, ByteCount size) {
+  if (id >= config_.sizes->size() || size != SizeOf(id)) return nullptr;
+  if (!keeper_.MakeRoom(size)) return nullptr;
+  return std::make_shared<cache::SampleBytes>(size);
+}
+
+void DatasetCache::Abandon(const std::shared_ptr<cache::SampleBytes>& buffer) {
+  tier_.Unreserve(buffer->size());
+}
+
+void DatasetCache::OnPut(ClientId from, std::uint32_t request_id, const wire::Put& put,
+                         cache::SampleRef bytes, const Status& received, MonotonicTime now) {
+  Status kept(Code::kResourceExhausted, "no room");
+  if (bytes && received.ok()) {
+    kept = keeper_.Keep({put.stream, put.item.pass, put.item.position}, put.item.id,
+                        std::move(bytes), put.crc, now);
+  } else if (bytes) {
+    tier_.Unreserve(bytes->size());
+    ++counters_.bad_bytes;
+    kept = received;
+  }
+  ++(kept.ok() ? counters_.puts_kept : counters_.puts_refused);
+  if (put.lease != 0 && ValidItem(put.item)) {
+    OnLeaseUpdate({.dataset = config_.key,
+                   .event = wire::LeaseEvent::kDone,
+                   .leases = {{put.item.id, put.lease}}},
+                  now);
+  }
+  effects_.Reply(
+      from, request_id,
+      wire::StoreReply{
+          .dataset = config_.key, .id = put.item.id, .accepted = kept.ok(), .reason = kept.code()},
+      nullptr);
+}
+
+void DatasetCache::OnLeaseUpdate(const wire::LeaseUpdate& update, MonotonicTime now) {
+  if (holdings_.homes().empty()) return;
+  holdings_.Flush();  // who learns that a lease is done must know the holder first
+  std::map<wire::MemberId, wire::LeaseUpdate> by_home;
+  for (const auto& [id, lease] : update.leases) {
+    const wire::MemberId home = holdings_.homes().Home(id);
+    if (home == config_.self) {
+      if (update.event == wire::LeaseEvent::kRenew) {
+        directory_.Renew(id, lease, now);
+      } else {
+        directory_.EndLease(id, lease);
+      }
+    } else {
+      wire::LeaseUpdate& message = by_home[home];
+      message.dataset = config_.key;
+      message.event = update.event;
+      message.leases.emplace_back(id, lease);
+    }
+  }
+  for (const auto& [home, message] : by_home)
+    effects_.Send(home, 0, message, nullptr);
+}
+
+void DatasetCache::OnLookup(ClientId from, wire::MemberId /*member*/, std::uint32_t request_id,
+                            const wire::Lookup& lookup, MonotonicTime now) {
+  wire::LookupReply reply{.dataset = config_.key};
+  for (const SampleId id : lookup.ids) {
+    reply.items.push_back(id < config_.sizes->size() ? LookUpHere(id, lookup.want_lease, now)
+                                                     : wire::LookupItem{.id = id});
+  }
+  effects_.Reply(from, request_id, reply, nullptr);
+}
+
+void DatasetCache::OnLookupReply(std::uint32_t request_id, const wire::LookupReply& reply,
+                                 MonotonicTime now) {
+  const auto it = lookups_.find(request_id);
+  if (it == lookups_.end()) return;  // too late: answered as misses
+  Asked asked = std::move(it->second);
+  lookups_.erase(it);
+  for (std::size_t i = 0; i < asked.reads.size(); ++i) {
+    Read& read = asked.reads[i];
+    const bool answered = i < reply.items.size() && reply.items[i].id == read.item.id;
+    OnFound(std::move(read), answered ? reply.items[i] : wire::LookupItem{}, now);
+  }
+  FetchFrom(std::exchange(to_fetch_, {}), now);
+}
+
+std::shared_ptr<cache::SampleBytes> DatasetCache::ReceiveFromPeer(std::uint32_t request_id,
+                                                                  std::uint32_t index,
+                                                                  ByteCount size) {
+  const auto it = fetches_.find(request_id);
+  if (it == fetches_.end() || index >= it->second.reads.size()) return nullptr;
+  if (size != SizeOf(it->second.reads[index].item.id)) return nullptr;
+  // One sample may always pass; more only within the transit reserve.
+  if (*relay_bytes_ > 0 && *relay_bytes_ + size > config_.reserve) return nullptr;
+  // The count goes down when the last user of the bytes is done with them.
+  *relay_bytes_ += size;
+  auto buffer = std::make_unique<cache::SampleBytes>(size);
+  return {buffer.release(), [count = relay_bytes_, size](cache::SampleBytes* bytes) {
+            *count -= size;
+            std::unique_ptr<cache::SampleBytes>(bytes).reset();
+          }};
+}
+
+void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply& reply,
+                               cache::SampleRef bytes, MonotonicTime now) {
+  const auto it = fetches_.find(request_id);
+  if (it == fetches_.end() || reply.index >= it->second.reads.size()) return;
+  Read& read = it->second.reads[reply.index];
+  if (read.from == 0) return;  // answered before
+  const Read answered = std::exchange(read, Read{});
+  if (std::all_of(it->second.reads.begin(), it->second.reads.end(),
+                  [](const Read& one) { return one.from == 0; })) {
+    fetches_.erase(it);
+  }
+  if (reply.answer != Answer::kHere || !bytes) return AnswerMiss(answered, 0, false);
+  ++counters_.hits_peer;
+  counters_.hit_bytes_peer += bytes->size();
+  effects_.Reply(
+      answered.from, answered.request_id,
+      wire::SampleReply{.index = answered.index, .answer = Answer::kPeer, .crc = reply.crc}, bytes);
+  const auto verdict = verdicts_.Find(answered.key());
+  const bool keep_here = keeper_.retention() == Retention::kOptimal && verdict && verdict->keep &&
+                         verdict->keep_at == config_.self;
+  if (keep_here && tier_.Find(answered.item.id) == nullptr && keeper_.MakeRoom(bytes->size())) {
+    (void)keeper_.Keep(answered.key(), answered.item.id, std::move(bytes), reply.crc, now);
+  }
+}
+
+void DatasetCache::OnHolding(wire::MemberId member, const wire::Holding& holding) {
+  for (const SampleId id : holding.gained) {
+    if (id < config_.sizes->size()) directory_.Gained(id, member);
+  }
+  for (const SampleId id : holding.lost)
+    directory_.Lost(id, member);
+}
+
+void DatasetCache::OnAnnounce(const wire::Announce& announce, MonotonicTime now) {
+  for (const SampleId id : announce.ids) {
+    if (id < config_.sizes->size()) announced_[id] = now + deadlines_.announced;
+  }
+}
+
+void DatasetCache::OnPush(ClientId from, std::uint32_t request_id, const wire::Push& push,
+                          cache::SampleRef bytes, const Status& received) {
+  Status kept(Code::kResourceExhausted, "no room");
+  if (bytes && received.ok()) {
+    kept = keeper_.KeepPushed({push.stream, push.item.pass, push.item.position}, push.item.id,
+                              std::move(bytes), push.crc);
+    announced_.erase(push.item.id);
+  } else if (bytes) {
+    tier_.Unreserve(bytes->size());
+    ++counters_.bad_bytes;
+    kept = received;
+  }
+  effects_.Reply(
+      from, request_id,
+      wire::StoreReply{
+          .dataset = config_.key, .id = push.item.id, .accepted = kept.ok(), .reason = kept.code()},
+      nullptr);
+}
+
+void DatasetCache::OnStoreReply(const wire::StoreReply& reply, MonotonicTime now) {
+  if (mover_.OnReply(reply.id, reply.accepted, now)) keeper_.OnMoved(reply.id);
+}
+
+void DatasetCache::SetMembers(const std::vector<wire::MemberId>& members) {
+  for (const wire::MemberId member : holdings_.homes().members()) {
+    if (std::find(members.begin(), members.end(), member) == members.end()) {
+      directory_.ForgetMember(member);
+    }
+  }
+  const cache::HomeMap homes(config_.key, members);
+  if (members == holdings_.homes().members()) return;
+  holdings_.SetHomes(homes);
+  directory_.KeepOnly(
+      [&](SampleId id) { return !homes.empty() && homes.Home(id) == config_.self; });
+  for (const auto& [id, _] : tier_.entries())
+    holdings_.Gained(id);
+}
+
+void DatasetCache::SetBudget(Retention retention, ByteCount capacity, ByteCount reserve) {
+  config_.retention = retention;
+  config_.capacity = capacity;
+  config_.reserve = reserve;
+  tier_.SetBudget(capacity, reserve);
+  keeper_.SetRetention(retention);
+}
+
+void DatasetCache::Tick(MonotonicTime now) {
+  for (auto* asked : {&lookups_, &fetches_}) {
+    for (auto it = asked->begin(); it != asked->end();) {
+      if (now < it->second.deadline) {
+        ++it;
+        continue;
+      }
+      ++counters_.peer_timeouts;
+      for (const Read& read : it->second.reads) {
+        if (read.from != 0) AnswerMiss(read, 0, false);
+      }
+      it = asked->erase(it);
+    }
+  }
+  std::map<wire::MemberId, std::vector<Read>> lookups;
+  for (Read& read : std::exchange(waiting_, {}))
+    Serve(std::move(read), lookups, now);
+  AskHomes(std::move(lookups), now);
+  for (const SampleId id : mover_.Tick(now))
+    keeper_.OnMoveLost(id);
+  holdings_.Flush();
+  std::erase_if(announced_, [now](const auto& push) { return now >= push.second; });
+  if (now >= next_sweep_) {
+    directory_.Sweep(now);
+    next_sweep_ = now + std::chrono::seconds(1);
+  }
+}
+
+}  // namespace optcache::node

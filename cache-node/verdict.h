@@ -1,0 +1,33 @@
+#pragma once
+
+// What the present plan says of one read.
+
+#include <optional>
+
+#include "base/ids.h"
+#include "wire/messages.h"
+
+namespace optcache::node {
+
+struct ReadKey {
+  StreamId stream = 0;
+  PassNumber pass = 0;
+  Position position = 0;
+  friend bool operator==(const ReadKey&, const ReadKey&) = default;
+};
+
+struct Verdict {
+  bool here = false;           // planned to be in the reader's node's memory when read
+  bool keep = false;           // some node keeps it after this read
+  wire::MemberId keep_at = 0;  // which, if `keep`
+};
+
+// Not thread-safe: read on the event loop.
+class Verdicts {
+ public:
+  virtual ~Verdicts() = default;
+  // Nothing while no plan covers the read (yet).
+  virtual std::optional<Verdict> Find(const ReadKey& key) const = 0;
+};
+
+}  // namespace optcache::node
