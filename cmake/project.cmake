@@ -24,6 +24,8 @@ if(OPTCACHE_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+add_custom_target(libraries)  # all of lib/, without tests and programs
+
 # One library a folder of lib/: headers are checked to stand alone; DEPS is all of ours that it may
 # include, PRIVATE_DEPS the third parties that only its own .cc files see.
 function(project_library name)
@@ -35,15 +37,18 @@ function(project_library name)
     target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib
                                                    FILES ${ARG_HEADERS})
     target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE project_warnings ${ARG_PRIVATE_DEPS})
-    set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+    add_dependencies(libraries ${name})
   else()
     add_library(${name} INTERFACE)
-    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR}/lib)
+    target_sources(${name} INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib
+                                                      FILES ${ARG_HEADERS})
     target_link_libraries(${name} INTERFACE ${ARG_DEPS})
   endif()
+  set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 endfunction()
 
-# One test program a library or program: tests/unit/<name>/*_test.cc.
+# One test program a library or program: tests/unit/<name>/*_test.cc. Its tests carry the label
+# <name>, so that `ctest -L '^plan$'` runs those of one library.
 function(project_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPS")
   list(TRANSFORM ARG_SOURCES PREPEND "${name}/")
@@ -52,5 +57,6 @@ function(project_test name)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE OPTCACHE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${ARG_DEPS} project_warnings GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120 LABELS ${name})
 endfunction()
