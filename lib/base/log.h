@@ -1,13 +1,15 @@
 #pragma once
 
-// One line an event, with fields: Log(Level::kInfo, "stream attached", {{"stream", id}, {"rank",
-// 3}}). Nothing per sample above debug. Thread-safe.
+// One line an event, with fields:
+//   Log(LogLevel::kInfo, "stream attached", {{"stream", id}, {"rank", 3}});
+// Nothing per sample above debug. Thread-safe.
 
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace optcache {
 
@@ -18,7 +20,7 @@ enum class LogFormat { kText, kJson };
 struct LogField {
   LogField(std::string_view name, std::string_view value) : key(name), text(value) {}
   LogField(std::string_view name, const char* value) : key(name), text(value) {}
-  LogField(std::string_view name, const std::string& value) : key(name), text(value) {}
+  LogField(std::string_view name, std::string value) : key(name), text(std::move(value)) {}
   LogField(std::string_view name, double value);
   template <typename Integer>
     requires std::is_integral_v<Integer>
