@@ -1,0 +1,88 @@
+"""What tidy.py checks against: who may include what, and what not to write."""
+
+from __future__ import annotations
+
+import re
+
+# What a library may include of ours, besides itself and base. DEPS in lib/CMakeLists.txt and
+# lib/*/library.cmake may use less of it, never more. The picture: docs/ARCHITECTURE.md, Layers.
+LAYERS: dict[str, set[str]] = {
+    "base": set(),
+    "dataset": set(),
+    "sampler": set(),
+    "wire": set(),
+    "plan": {"dataset"},
+    "coordination": {"dataset", "sampler", "plan"},
+    "storage": {"dataset"},
+    "cache": {"dataset", "plan"},
+    "net": {"wire"},
+    "handoff": set(),
+    "metrics": set(),
+    "config": {"dataset", "sampler"},
+    "kube": set(),
+}
+
+PROGRAMS = ("cache-node", "sidecar", "operator", "cli")
+
+# No thread, no clock, no file, no socket: same input, same output.
+PURE = ("dataset", "sampler", "plan", "coordination", "wire")
+IMPURE_HEADERS = re.compile(
+    r"<(thread|mutex|shared_mutex|atomic|condition_variable|future|fstream|iostream|filesystem"
+    r"|unistd\.h|fcntl\.h|(sys|netinet|arpa|linux)/.*)>"
+    r'|"base/(mutex|files|unique_fd)\.h"'
+)
+IMPURE_WORDS = re.compile(r"::now\(|\bSystemClock\(|\brandom_device\b|\bgetenv\(")
+
+# Headers of third parties, and the only paths (beginnings) that may include them. Tests of an
+# owner may as well.
+OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
+    (re.compile(r"<boost/(asio|beast)"), ("lib/net/",)),
+    (re.compile(r"<(cpprest|pplx)/"), ("lib/net/http_client.cc",)),
+    (re.compile(r"<openssl/"), ("lib/base/", "lib/dataset/", "lib/net/", "lib/storage/")),
+    (re.compile(r"<curl/"), ("lib/storage/internal/",)),
+    (re.compile(r"<pugixml"), ("lib/storage/",)),
+    (re.compile(r"<archive(_entry)?\.h>"), ("lib/storage/",)),
+    (re.compile(r"<yaml-cpp/"), ("lib/config/",)),
+    (re.compile(r"<prometheus/"), ("lib/metrics/",)),
+    (re.compile(r"<spdlog/"), ("lib/base/log.cc",)),
+    (re.compile(r"<isa-l"), ("lib/base/",)),
+    (
+        re.compile(r"<nlohmann/"),
+        ("lib/coordination/", "lib/kube/", "cache-node/", "sidecar/", "operator/", "cli/"),
+    ),
+    (
+        re.compile(r"<CLI/"),
+        ("cli/", "cache-node/main.cc", "sidecar/main.cc", "operator/main.cc", "tests/"),
+    ),
+    (re.compile(r"<(gtest|gmock)/"), ("tests/",)),
+    (re.compile(r"<benchmark/"), ("tests/bench/",)),
+]
+
+# (what, where it is banned, where it is allowed all the same, what to use instead)
+BANNED: list[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...], str]] = [
+    (
+        re.compile(r"\bsleep_(for|until)\b|\busleep\("),
+        ("tests/",),
+        (),
+        "ManualClock, or wait for the condition",
+    ),
+    (
+        re.compile(r"\b(system_clock|steady_clock|high_resolution_clock)::now\b"),
+        ("lib/", "tests/unit/", "tests/sim/", *(f"{program}/" for program in PROGRAMS)),
+        ("lib/base/clock.cc",),
+        "a Clock& (base/clock.h)",
+    ),
+    (re.compile(r"\bstd::(ranges::)?views::"), ("",), (), "a loop"),
+    (re.compile(r"\bstd::c(out|err)\b"), ("lib/",), (), "Log (base/log.h), or return the text"),
+    (re.compile(r"(?<!static_)\bassert\("), ("",), (), "CHECK or DCHECK (base/check.h)"),
+    (re.compile(r"\bstd::rand\(|\bsrand\("), ("",), (), "Random with a seed (base/random.h)"),
+]
+
+# A .cc of lib/ without its own _test.cc, and why.
+UNTESTED: dict[str, str] = {}
+
+# Files that may pass MAX_LINES, and why.
+LONG: dict[str, str] = {}
+
+MAX_LINES = 500
+MAX_BYTES = 1 << 20

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Plants one violation at a time in a small tree and expects exactly that finding."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+import unittest.mock
+from pathlib import Path
+
+import tables
+import tidy
+
+LAYERS = """\
+project_library(base HEADERS result.h SOURCES log.cc)
+project_library(plan  # the clairvoyant part
+  HEADERS plan.h SOURCES plan.cc
+  DEPS base dataset
+  PRIVATE_DEPS fmt::fmt)
+project_library(net HEADERS server.h SOURCES server.cc DEPS wire)
+"""
+
+
+class TidyTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.write("lib/CMakeLists.txt", LAYERS)
+        self.write("lib/plan/plan.cc", '#include "plan/plan.h"\n#include "dataset/manifest.h"\n')
+        self.write("tests/unit/plan/plan_test.cc", '#include "plan/plan.h"\n')
+
+    def write(self, path: str, text: str) -> None:
+        full = self.root / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        full.write_text(text)
+
+    def expect(self, *beginnings: str) -> None:
+        findings = tidy.check(self.root)
+        self.assertEqual(len(findings), len(beginnings), findings)
+        for finding, beginning in zip(findings, beginnings):
+            self.assertTrue(finding.startswith(beginning), f"{finding!r} != {beginning!r}")
+
+    def test_a_clean_tree_has_no_findings(self) -> None:
+        self.expect()
+
+    def test_a_library_includes_what_it_does_not_name(self) -> None:
+        self.write("lib/plan/plan.h", '#pragma once\n#include "sampler/randperm.h"\n')
+        self.expect("lib/plan/plan.h:2: plan includes sampler/ without naming it")
+
+    def test_a_library_names_what_its_layer_forbids(self) -> None:
+        self.write("lib/cache/library.cmake", "project_library(cache DEPS base\n  net plan)\n")
+        self.expect("lib/cache/library.cmake:1: cache may not depend on net")
+
+    def test_a_library_without_a_layer(self) -> None:
+        self.write("lib/misc/library.cmake", "project_library(misc DEPS base)\n")
+        self.expect("lib/misc/library.cmake:1: misc has no layer")
+
+    def test_a_library_includes_a_program(self) -> None:
+        self.write("lib/net/server.h", '#pragma once\n#include "cache-node/node.h"\n')
+        self.expect("lib/net/server.h:2: a library includes cache-node/")
+
+    def test_a_program_includes_another(self) -> None:
+        self.write("sidecar/agent.h", '#pragma once\n#include "cache-node/node.h"\n')
+        self.expect("sidecar/agent.h:2: a program includes another's cache-node/")
+
+    def test_a_program_includes_test_code(self) -> None:
+        self.write("sidecar/agent.h", '#pragma once\n#include "support/manual_clock.h"\n')
+        self.expect("sidecar/agent.h:2: a program includes test code")
+
+    def test_internal_headers_are_for_their_library_and_its_tests(self) -> None:
+        include = '#pragma once\n#include "plan/internal/tree.h"\n'
+        self.write("lib/plan/plan.h", include)
+        self.write("tests/unit/plan/tree_test.cc", include)
+        self.write("cli/simulate.h", include)
+        self.expect("cli/simulate.h:2: plan/internal/tree.h is internal to plan")
+
+    def test_third_parties_stay_with_their_owner_and_its_tests(self) -> None:
+        self.write("lib/metrics/registry.h", "#pragma once\n#include <prometheus/registry.h>\n")
+        self.write("tests/unit/metrics/registry_test.cc", "#include <prometheus/registry.h>\n")
+        self.write("cache-node/node.h", "#pragma once\n#include <prometheus/registry.h>\n")
+        self.expect("cache-node/node.h:2: <prometheus/registry.h> belongs to lib/metrics/")
+
+    def test_the_kubernetes_client_library_has_one_file(self) -> None:
+        self.write("lib/net/server.h", "#pragma once\n#include <cpprest/http_client.h>\n")
+        self.expect("lib/net/server.h:2: <cpprest/http_client.h> belongs to lib/net/http_client.cc")
+
+    def test_pure_libraries_include_no_threads_or_files(self) -> None:
+        self.write("lib/plan/plan.h", "#pragma once\n#include <mutex>\n")
+        self.expect("lib/plan/plan.h:2: plan is pure but includes <mutex>")
+
+    def test_pure_libraries_read_no_clock(self) -> None:
+        self.write("lib/plan/plan.h", "#pragma once\nauto t = SystemClock().Now();\n")
+        self.expect("lib/plan/plan.h:2: plan is pure but says SystemClock(")
+
+    def test_every_source_of_a_library_has_its_test(self) -> None:
+        self.write("lib/plan/belady.cc", "")
+        self.expect("lib/plan/belady.cc:1: has no test, use tests/unit/plan/belady_test.cc")
+
+    def test_code_reports_only_documented_metrics(self) -> None:
+        self.write("docs/metrics.md", "| `optcache_node_hits_total` | hits |\n")
+        self.write(
+            "cache-node/node.h",
+            '#pragma once\n"optcache_node_hits_total" "optcache_node_misses_total"\n',
+        )
+        self.expect("cache-node/node.h:2: optcache_node_misses_total is not in docs/metrics.md")
+
+    def test_documented_metrics_exist(self) -> None:
+        self.write("docs/metrics.md", "\n| `optcache_node_hits_total` | hits |\n")
+        self.expect("docs/metrics.md:2: optcache_node_hits_total is not in the code")
+
+    def test_links_resolve(self) -> None:
+        self.write("docs/A.md", "[b](B.md#x) [lib](../lib/plan) [web](https://x.example) [c](C.md)")
+        self.write("docs/B.md", "```\n[in a fence](nowhere.md)\n```\nand `[in code](nowhere.md)`")
+        self.expect("docs/A.md:1: C.md leads nowhere")
+
+    def test_files_are_not_too_long(self) -> None:
+        self.write("cli/long.py", "x = 1\n" * (tables.MAX_LINES + 1))
+        self.expect(f"cli/long.py:{tables.MAX_LINES}: has {tables.MAX_LINES + 1} lines")
+
+    def test_files_are_not_too_large(self) -> None:
+        self.write("tests/golden/vectors.bin", "x" * (tables.MAX_BYTES + 1))
+        self.expect(f"tests/golden/vectors.bin:1: has {tables.MAX_BYTES + 1} bytes")
+
+    def test_tests_do_not_sleep(self) -> None:
+        self.write("tests/unit/plan/a_test.cc", "std::this_thread::sleep_for(1s);\n")
+        self.expect("tests/unit/plan/a_test.cc:1: sleep_for is banned, use ManualClock")
+
+    def test_only_base_reads_the_clock(self) -> None:
+        now = "std::chrono::system_clock::now();\n"
+        self.write("lib/base/clock.cc", now)
+        self.write("tests/unit/base/clock_test.cc", "")
+        self.write("tests/bench/bench_plan.cc", now)
+        self.write("cli/up.cc", now)
+        self.expect("cli/up.cc:1: system_clock::now is banned, use a Clock&")
+
+    def test_other_banned_words(self) -> None:
+        code = "#pragma once\nassert(x);\nstatic_assert(true);\nstd::cout << 1;"
+        self.write("lib/plan/plan.h", code)
+        self.expect(
+            "lib/plan/plan.h:2: assert( is banned, use CHECK",
+            "lib/plan/plan.h:4: std::cout is banned, use Log",
+        )
+
+    def test_words_in_comments_and_strings_are_not_code(self) -> None:
+        self.write("lib/plan/plan.h", '#pragma once\n// assert(x)\nauto t = "assert(x)";\n')
+        self.expect()
+
+    def test_headers_are_included_once(self) -> None:
+        self.write("lib/plan/plan.h", "int x;\n")
+        self.expect("lib/plan/plan.h:1: can be included twice")
+
+    def test_exceptions_name_files_that_exist(self) -> None:
+        self.write("tests/tidy/tables.py", "")
+        with unittest.mock.patch.dict(tables.UNTESTED, {"lib/plan/gone.cc": "it was thin"}):
+            self.expect("tests/tidy/tables.py:1: UNTESTED names lib/plan/gone.cc")
+
+
+if __name__ == "__main__":
+    unittest.main()
