@@ -1,0 +1,40 @@
+# shellcheck shell=bash disable=SC2034
+# The Debian packages that each verb needs. Only missing ones are installed.
+
+build_packages=(
+  ca-certificates ccache cmake g++ git ninja-build pkg-config python3
+  libbenchmark-dev libboost-dev libboost-system-dev libcli11-dev libcpprest-dev
+  libcurl4-openssl-dev libfmt-dev libgmock-dev libgtest-dev libisal-dev libspdlog-dev libssl-dev
+  libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev
+)
+clang_packages=(clang-19 libclang-rt-19-dev)
+check_packages=("${clang_packages[@]}" clang-format-19 clang-tidy-19 mypy shellcheck yamllint)
+python_packages=(python3-numpy python3-pytest python3-torch python3-torchvision)
+test_packages=("${python_packages[@]}" nginx-light)
+demo_packages=(nginx-light python3-matplotlib python3-numpy python3-torch python3-torchvision)
+bench_packages=(memcached "${demo_packages[@]}")
+
+as_root() {
+  if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+apt_quietly() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >/dev/null
+}
+
+# need PACKAGE...: says what it installs, in one line; nothing when all are there.
+need() {
+  local package missing=()
+  command -v dpkg-query >/dev/null || return 0 # not Debian: CMake names what it cannot find
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  say "installing by apt: ${missing[*]}"
+  if [[ -z ${apt_is_fresh:-} ]]; then
+    apt_quietly update
+    apt_is_fresh=1
+  fi
+  apt_quietly install -y --no-install-recommends "${missing[@]}"
+}
