@@ -97,6 +97,11 @@ class TidyTest(unittest.TestCase):
         self.write("lib/plan/belady.cc", "")
         self.expect("lib/plan/belady.cc:1: has no test, use tests/unit/plan/belady_test.cc")
 
+    def test_one_test_may_cover_the_parts_of_one_idea(self) -> None:
+        self.write("lib/plan/belady_tree.cc", "")
+        self.write("tests/unit/plan/belady_test.cc", "")
+        self.expect()
+
     def test_code_reports_only_documented_metrics(self) -> None:
         self.write("docs/metrics.md", "| `optcache_node_hits_total` | hits |\n")
         self.write(
