@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "support/seeds.h"
 
 namespace optcache::cache {
 namespace {
@@ -61,8 +62,8 @@ TEST(MemoryTier, AShrunkBudgetAdmitsNothingUntilEnoughHasGone) {
 }
 
 TEST(MemoryTier, UsedEqualsTheSumOfItsEntriesUnderRandomUse) {
-  const std::uint64_t seed = 20261121;
-  SCOPED_TRACE(seed);
+  const std::uint64_t seed = TestSeed(20261121);
+  SCOPED_TRACE(testing::Message() << "TEST_SEED=" << seed);
   Random random(seed);
   MemoryTier tier(1000, 100);
   for (int step = 0; step < 20000; ++step) {
