@@ -1,0 +1,21 @@
+#pragma once
+
+// DistributedSampler: one permutation a pass, dealt to the ranks like cards.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "sampler/recipe.h"
+
+namespace optcache::sampler {
+
+// The order of all ranks in the pass for which the training process called set_epoch(epoch). A rank
+// reads every world-th place of it, from its own number on: that is how PyTorch deals, so the list
+// is already in global positions.
+//
+// If the ranks do not divide the samples, drop_last cuts the list, and without drop_last it goes on
+// from its own start, as often as needed. `recipe` is valid and of kind torch-distributed.
+std::vector<SampleId> DistributedOrder(const Recipe& recipe, std::uint64_t epoch);
+
+}  // namespace optcache::sampler

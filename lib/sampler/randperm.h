@@ -1,0 +1,31 @@
+#pragma once
+
+// torch.randperm on the CPU: a Fisher-Yates shuffle in one of two variants.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "sampler/mt19937.h"
+
+namespace optcache::sampler {
+
+enum class Randperm : std::uint8_t {
+  kNarrow,  // one 32-bit draw a place, from the front; every version for small n
+  kWide,    // one 64-bit draw a place, growing; newer versions from kWideRandpermFrom on
+};
+
+// Where the newer versions change over: UINT32_MAX / 20. Up to there a 32-bit draw modulo n is
+// biased by less than a twentieth.
+inline constexpr std::uint64_t kWideRandpermFrom = 214'748'364;
+
+// What torch.randperm(n) does; `modern` as in Recipe::modern_randperm.
+Randperm RandpermOf(std::uint64_t n, bool modern);
+
+// Words that MakeRandperm draws.
+std::uint64_t RandpermWords(std::uint64_t n, Randperm variant);
+
+// The permutation of 0 to n - 1; n <= kNoSample. Takes 4 n bytes.
+std::vector<SampleId> MakeRandperm(std::uint64_t n, Randperm variant, Mt19937& generator);
+
+}  // namespace optcache::sampler

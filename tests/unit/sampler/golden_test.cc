@@ -1,0 +1,106 @@
+// Replays the vectors that PyTorch made: tests/golden/sampler, written by make_vectors.py there.
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "sampler/mt19937.h"
+#include "sampler/order_source.h"
+#include "sampler/randperm.h"
+
+namespace optcache::sampler {
+namespace {
+
+// One line: a kind, then name=value words.
+struct Vector {
+  std::string kind;
+  std::map<std::string, std::string> words;
+
+  std::uint64_t Number(const std::string& name) const { return std::stoull(words.at(name)); }
+  bool Flag(const std::string& name) const { return words.at(name) == "1"; }
+};
+
+Vector ParseVector(const std::string& line) {
+  std::istringstream in(line);
+  Vector vector;
+  in >> vector.kind;
+  for (std::string word; in >> word;) {
+    const std::size_t equals = word.find('=');
+    vector.words[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return vector;
+}
+
+std::vector<SampleId> Replay(const Vector& vector) {
+  if (vector.kind == "randperm") {
+    Mt19937 generator(static_cast<std::uint64_t>(std::stoll(vector.words.at("seed"))));
+    const bool wide = vector.words.at("variant") == "wide";
+    return MakeRandperm(vector.Number("size"), wide ? Randperm::kWide : Randperm::kNarrow,
+                        generator);
+  }
+  Recipe recipe{.kind = ParseKind(vector.kind).value(), .size = vector.Number("size")};
+  if (recipe.kind == Kind::kSequential) return OrderSource::Make(recipe)->PassOrder(0).value();
+  recipe.seed = std::stoll(vector.words.at("seed"));
+  if (recipe.kind == Kind::kTorchRandom) {
+    recipe.base_seed = ParseBaseSeed(vector.words.at("base_seed")).value();
+    return OrderSource::Make(recipe)->PassOrder(vector.Number("epoch")).value();
+  }
+  recipe.world = static_cast<std::uint32_t>(vector.Number("world"));
+  recipe.shuffle = vector.Flag("shuffle");
+  recipe.drop_last = vector.Flag("drop_last");
+  const auto rank = static_cast<Rank>(vector.Number("rank"));
+  return OrderSource::Make(recipe)->RankOrder(vector.Number("epoch"), rank).value();
+}
+
+std::string Head(const std::vector<SampleId>& order) {
+  std::string head;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, order.size()); ++i) {
+    head += (i == 0 ? "" : ",") + std::to_string(order[i]);
+  }
+  return head;
+}
+
+void ReplayFile(const std::filesystem::path& path, int expected_lines) {
+  std::istringstream lines(ReadFile(path, 1_MiB).value());
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const Vector vector = ParseVector(line);
+    const std::vector<SampleId> order = Replay(vector);
+    EXPECT_EQ(order.size(), vector.Number("count")) << line;
+    EXPECT_EQ(OrderCrc(order), std::stoul(vector.words.at("crc"), nullptr, 16)) << line;
+    EXPECT_EQ(Head(order), vector.words.at("head")) << line;
+  }
+  EXPECT_EQ(count, expected_lines);
+}
+
+class SamplerGolden : public testing::TestWithParam<std::string> {
+ protected:
+  static std::filesystem::path File(const std::string& suffix) {
+    return std::filesystem::path(OPTCACHE_SOURCE_DIR) / "tests/golden/sampler" /
+           ("torch-" + GetParam() + suffix);
+  }
+};
+
+TEST_P(SamplerGolden, ReplaysWhatTorchReads) {
+  ReplayFile(File(".txt"), 210);
+}
+
+// Takes ten seconds and 900 MB: sampler_test --gtest_also_run_disabled_tests --gtest_filter=*Limit*
+TEST_P(SamplerGolden, DISABLED_ReplaysTheSizesAroundTheLimitOfRandperm) {
+  ReplayFile(File("-large.txt"), 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Torch, SamplerGolden, testing::Values("1.13", "2.15"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::ranges::replace(name, '.', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace optcache::sampler

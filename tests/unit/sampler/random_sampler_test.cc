@@ -1,0 +1,66 @@
+#include "sampler/random_sampler.h"
+
+#include <gtest/gtest.h>
+
+#include "sampler/randperm.h"
+
+namespace optcache::sampler {
+namespace {
+
+constexpr Recipe kRecipe{.kind = Kind::kTorchRandom, .size = 200, .seed = 9};
+
+// What a DataLoader with this recipe draws in its first passes, in the order in which it draws.
+std::vector<std::vector<SampleId>> DrawnPasses(const Recipe& recipe, int passes) {
+  Mt19937 generator(static_cast<std::uint64_t>(recipe.seed));
+  std::vector<std::vector<SampleId>> orders;
+  for (int pass = 0; pass < passes; ++pass) {
+    const bool seeds_workers = recipe.base_seed == BaseSeed::kEveryPass ||
+                               (recipe.base_seed == BaseSeed::kFirstPass && pass == 0);
+    if (seeds_workers) generator.Next64();
+    orders.push_back(MakeRandperm(recipe.size, Randperm::kNarrow, generator));
+    if (recipe.tail_permutation) (void)MakeRandperm(recipe.size, Randperm::kNarrow, generator);
+  }
+  return orders;
+}
+
+TEST(RandomSampler, DrawsItsPassesFromOneGenerator) {
+  for (const BaseSeed base_seed : {BaseSeed::kEveryPass, BaseSeed::kFirstPass, BaseSeed::kNever}) {
+    for (const bool tail : {true, false}) {
+      Recipe recipe = kRecipe;
+      recipe.base_seed = base_seed;
+      recipe.tail_permutation = tail;
+      const auto expected = DrawnPasses(recipe, 5);
+      RandomSampler sampler(recipe);
+      for (std::uint64_t pass = 0; pass < 5; ++pass) {
+        ASSERT_EQ(sampler.PassOrder(pass).value(), expected[pass]) << BaseSeedName(base_seed);
+      }
+    }
+  }
+}
+
+TEST(RandomSampler, GoesForwardBackwardAndStays) {
+  const auto expected = DrawnPasses(kRecipe, 6);
+  RandomSampler sampler(kRecipe);
+  for (const std::uint64_t pass : {3U, 3U, 5U, 0U, 1U, 4U, 2U}) {
+    ASSERT_EQ(sampler.PassOrder(pass).value(), expected[pass]) << pass;
+  }
+}
+
+TEST(RandomSampler, OneSampleNeedsNoRandomWords) {
+  Recipe recipe = kRecipe;
+  recipe.size = 1;
+  recipe.base_seed = BaseSeed::kNever;
+  EXPECT_EQ(RandomSampler(recipe).PassOrder(~0ULL).value(), std::vector<SampleId>{0});
+}
+
+TEST(RandomSampler, RefusesAPassThatWouldTakeMinutesToReach) {
+  RandomSampler sampler(kRecipe);
+  const std::uint64_t words_a_pass = 2 + 2 * (kRecipe.size - 1);
+  const std::uint64_t too_far = RandomSampler::kMaxSkippedWords / words_a_pass + 1;
+  EXPECT_EQ(sampler.PassOrder(too_far).error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(sampler.PassOrder(~0ULL).error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(sampler.PassOrder(0).value(), DrawnPasses(kRecipe, 1)[0]);  // still usable
+}
+
+}  // namespace
+}  // namespace optcache::sampler
