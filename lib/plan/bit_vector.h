@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace optcache::plan {
+
+// A fixed number of bits, all clear at first. Not thread-safe: a value.
+class BitVector {
+ public:
+  BitVector() = default;
+  explicit BitVector(std::size_t size) : words_((size + 63) / 64) {}
+
+  bool empty() const { return words_.empty(); }
+  bool Test(std::size_t i) const { return ((words_[i / 64] >> (i % 64)) & 1U) != 0; }
+  void Set(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace optcache::plan

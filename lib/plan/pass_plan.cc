@@ -1,0 +1,100 @@
+#include "plan/pass_plan.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace optcache::plan {
+namespace {
+
+constexpr std::uint64_t kDigestSeed = 0x6f70742d706c616eULL;  // "opt-plan"
+constexpr std::size_t kFirstWideCount = 255;
+
+}  // namespace
+
+PlanStats& PlanStats::operator+=(const PlanStats& other) {
+  accesses += other.accesses;
+  local_hits += other.local_hits;
+  peer_hits += other.peer_hits;
+  store_reads += other.store_reads;
+  moves += other.moves;
+  bytes += other.bytes;
+  local_hit_bytes += other.local_hit_bytes;
+  peer_hit_bytes += other.peer_hit_bytes;
+  store_bytes += other.store_bytes;
+  moved_bytes += other.moved_bytes;
+  for (std::size_t i = 0; i < hits_by_tenth.size(); ++i) {
+    accesses_by_tenth[i] += other.accesses_by_tenth[i];
+    hits_by_tenth[i] += other.hits_by_tenth[i];
+  }
+  return *this;
+}
+
+NodeColumn::NodeColumn(std::size_t size, std::size_t nodes) {
+  if (nodes < kFirstWideCount) {
+    narrow_.assign(size, kNarrowNone);
+  } else {
+    wide_.assign(size, kNoNode);
+  }
+}
+
+Decision PassPlan::At(Position position) const {
+  if (!Covers(position)) return {};
+  const auto i = static_cast<std::size_t>(position - begin_);
+  Decision decision;
+  decision.keep_at = keep_at_.Get(i);
+  decision.planned_here = here_.Test(i);
+  if (decision.planned_here) {
+    decision.holder = ReaderAt(position);
+  } else if (!peer_.empty()) {
+    decision.holder = peer_.Get(i);
+  }
+  return decision;
+}
+
+PassPlanBuilder::PassPlanBuilder(const Range& range, std::vector<NodeIndex> node_of_rank,
+                                 std::size_t nodes)
+    : plan_(new PassPlan), nodes_(nodes), pass_length_(range.pass_length) {
+  const auto length = static_cast<std::size_t>(range.end - range.begin);
+  plan_->key_ = range.key;
+  plan_->begin_ = range.begin;
+  plan_->end_ = range.end;
+  plan_->node_of_rank_ = std::move(node_of_rank);
+  plan_->here_ = BitVector(length);
+  plan_->keep_at_ = NodeColumn(length, nodes);
+  plan_->digest_ = kDigestSeed;
+  for (const std::uint64_t word :
+       {std::uint64_t{range.key.stream}, std::uint64_t{range.key.pass}, range.begin, range.end}) {
+    plan_->digest_ = Random::Mix(plan_->digest_ ^ word);
+  }
+  StartTenth();
+}
+
+void PassPlanBuilder::AddPeerHit(std::size_t i, NodeIndex holder, std::uint32_t bytes) {
+  if (plan_->peer_.empty()) {
+    plan_->peer_ = NodeColumn(static_cast<std::size_t>(plan_->end_ - plan_->begin_), nodes_);
+  }
+  plan_->peer_.Set(i, holder);
+  ++plan_->stats_.peer_hits;
+  plan_->stats_.peer_hit_bytes += bytes;
+}
+
+// Moves on to the tenth of the pass that the next read lies in.
+void PassPlanBuilder::StartTenth() {
+  const Position position = plan_->begin_ + (added_ == 0 ? 0 : added_ - 1);
+  tenth_ = pass_length_ == 0 ? 0 : static_cast<std::size_t>(position * 10 / pass_length_);
+  const Position end = (pass_length_ * (tenth_ + 1) + 9) / 10;
+  tenth_end_ = static_cast<std::size_t>(end - std::min(end, plan_->begin_));
+}
+
+std::shared_ptr<const PassPlan> PassPlanBuilder::Finish() {
+  CHECK(full());
+  if (added_ % 2 == 1) plan_->digest_ = Random::Mix(plan_->digest_ ^ (word_ >> 32U));
+  PlanStats& stats = plan_->stats_;
+  stats.accesses = added_;
+  stats.store_reads = stats.accesses - stats.local_hits - stats.peer_hits;
+  stats.store_bytes = stats.bytes - stats.local_hit_bytes - stats.peer_hit_bytes;
+  return std::move(plan_);
+}
+
+}  // namespace optcache::plan

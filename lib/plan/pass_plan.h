@@ -1,0 +1,180 @@
+#pragma once
+
+// The plan of one pass of one stream (or of a part of it): for each read, where the sample is and
+// where it goes. Made by the planner; exact meaning and digest: docs/formats/plan.md.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/random.h"
+#include "plan/bit_vector.h"
+
+namespace optcache::plan {
+
+struct Decision {
+  NodeIndex holder = kNoNode;  // the node that has the sample when it is read; kNoNode: the store
+  NodeIndex keep_at =
+      kNoNode;  // the node that has it afterwards, that of its next read; kNoNode: drop
+  bool planned_here = false;  // the holder is the reader's own node
+
+  friend bool operator==(const Decision&, const Decision&) = default;
+};
+
+struct PassKey {
+  StreamId stream = 0;
+  PassNumber pass = 0;
+
+  friend bool operator==(const PassKey&, const PassKey&) = default;
+};
+
+// What a plan foretells. A read is exactly one of: local hit, peer hit, store read.
+struct PlanStats {
+  std::uint64_t accesses = 0;
+  std::uint64_t local_hits = 0;
+  std::uint64_t peer_hits = 0;  // held at another node than the reader's
+  std::uint64_t store_reads = 0;
+  std::uint64_t moves = 0;  // kept at another node than the reader's
+  ByteCount bytes = 0;
+  ByteCount local_hit_bytes = 0;
+  ByteCount peer_hit_bytes = 0;
+  ByteCount store_bytes = 0;
+  ByteCount moved_bytes = 0;
+  std::array<std::uint64_t, 10> accesses_by_tenth{};  // of the pass, by position
+  std::array<std::uint64_t, 10> hits_by_tenth{};
+
+  PlanStats& operator+=(const PlanStats& other);
+};
+
+// One byte a node if there are few, two otherwise.
+class NodeColumn {
+ public:
+  NodeColumn() = default;
+  NodeColumn(std::size_t size, std::size_t nodes);
+
+  bool empty() const { return narrow_.empty() && wide_.empty(); }
+  NodeIndex Get(std::size_t i) const {
+    if (!wide_.empty()) return wide_[i];
+    return narrow_[i] == kNarrowNone ? kNoNode : narrow_[i];
+  }
+  void Set(std::size_t i, NodeIndex node) {
+    if (!wide_.empty()) {
+      wide_[i] = node;
+    } else {
+      narrow_[i] = node == kNoNode ? kNarrowNone : static_cast<std::uint8_t>(node);
+    }
+  }
+
+ private:
+  static constexpr std::uint8_t kNarrowNone = 0xff;
+
+  std::vector<std::uint8_t> narrow_;
+  std::vector<std::uint16_t> wide_;
+};
+
+// Immutable once made, so shared freely between threads. Takes a bit and a byte a position (two
+// from 255 nodes on), and as much again if samples lie at other nodes than their readers.
+class PassPlan {
+ public:
+  const PassKey& key() const { return key_; }
+  // The positions it decides: [begin, end) of the pass.
+  Position begin() const { return begin_; }
+  Position end() const { return end_; }
+  bool Covers(Position position) const { return begin_ <= position && position < end_; }
+
+  // What to do at `position`. Outside [begin, end): nobody has it, nobody keeps it.
+  Decision At(Position position) const;
+  // The node that reads `position`.
+  NodeIndex ReaderAt(Position position) const {
+    return node_of_rank_[static_cast<std::size_t>(position % node_of_rank_.size())];
+  }
+
+  const PlanStats& stats() const { return stats_; }
+  // Over all decisions; equal wherever it is computed from the same inputs.
+  std::uint64_t digest() const { return digest_; }
+
+ private:
+  friend class PassPlanBuilder;
+  PassPlan() = default;
+
+  PassKey key_;
+  Position begin_ = 0;
+  Position end_ = 0;
+  std::vector<NodeIndex> node_of_rank_;
+  BitVector here_;
+  NodeColumn keep_at_;
+  NodeColumn peer_;  // empty unless a sample is read from a peer
+  PlanStats stats_;
+  std::uint64_t digest_ = 0;
+};
+
+// Makes a PassPlan from its reads, one after the other. Not thread-safe: a value with one owner.
+class PassPlanBuilder {
+ public:
+  struct Range {
+    PassKey key;
+    Position begin = 0;
+    Position end = 0;
+    Position pass_length = 0;
+  };
+  PassPlanBuilder(const Range& range, std::vector<NodeIndex> node_of_rank, std::size_t nodes);
+
+  // The next position's read.
+  void Add(NodeIndex reader, NodeIndex holder, NodeIndex keep_at, std::uint32_t bytes) {
+    const std::size_t i = added_++;
+    if (i >= tenth_end_) StartTenth();
+    PlanStats& stats = plan_->stats_;
+    ++stats.accesses_by_tenth[tenth_];
+    stats.bytes += bytes;
+    if (holder != kNoNode) AddHit(i, reader, holder, bytes);
+    if (keep_at != kNoNode) {
+      plan_->keep_at_.Set(i, keep_at);
+      if (keep_at != reader) {
+        ++stats.moves;
+        stats.moved_bytes += bytes;
+      }
+    }
+    Hash(holder, keep_at);
+  }
+
+  // Every position of the range has been added.
+  bool full() const { return plan_->begin_ + added_ == plan_->end_; }
+  // When every position of the range has been added; the builder is used up then.
+  std::shared_ptr<const PassPlan> Finish();
+
+ private:
+  void AddHit(std::size_t i, NodeIndex reader, NodeIndex holder, std::uint32_t bytes) {
+    PlanStats& stats = plan_->stats_;
+    ++stats.hits_by_tenth[tenth_];
+    if (holder == reader) {
+      plan_->here_.Set(i);
+      ++stats.local_hits;
+      stats.local_hit_bytes += bytes;
+    } else {
+      AddPeerHit(i, holder, bytes);
+    }
+  }
+  // Two reads a word, so that hashing costs little beside planning.
+  void Hash(NodeIndex holder, NodeIndex keep_at) {
+    const std::uint64_t read = (std::uint64_t{keep_at} << 16U) | holder;
+    word_ = (word_ >> 32U) | (read << 32U);
+    if (added_ % 2 == 0) plan_->digest_ = Random::Mix(plan_->digest_ ^ word_);
+  }
+  void AddPeerHit(std::size_t i, NodeIndex holder, std::uint32_t bytes);
+  void StartTenth();
+
+  std::shared_ptr<PassPlan> plan_;
+  std::size_t nodes_;
+  Position pass_length_;
+  std::size_t added_ = 0;
+  std::size_t tenth_ = 0;
+  std::size_t tenth_end_ = 0;
+  std::uint64_t word_ = 0;
+};
+
+}  // namespace optcache::plan

@@ -1,0 +1,358 @@
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "plan/plan.h"
+#include "plan/slot_plan.h"
+#include "plan/window_plan.h"
+
+namespace optcache::plan {
+namespace {
+
+// A window holds at most so many passes' worth of reads, however far apart the streams' rates are.
+constexpr std::uint64_t kMaxPassesInWindow = 4;
+// A stream shuffles if at most one read in so many has no single next read in the next pass.
+constexpr std::uint64_t kRegularShare = 64;
+
+constexpr std::uint64_t kDigestSeed = 0x6f70742d77696e64ULL;  // "opt-wind"
+
+std::uint64_t DigestOf(const PlanWindow& window) {
+  std::uint64_t digest = Random::Mix(kDigestSeed ^ window.evictions.size());
+  for (const SampleId sample : window.evictions)
+    digest = Random::Mix(digest ^ sample);
+  for (const auto& plan : window.plans)
+    digest = Random::Mix(digest ^ plan->digest());
+  return digest;
+}
+
+// A stream and how far it is planned.
+struct Stream {
+  StreamInput input;
+  PassNumber pass = 0;
+  Position position = 0;
+  std::uint64_t reads_planned = 0;
+  std::deque<Order> orders;  // of `pass` and those after it, as far as they were needed
+  bool all_loaded = false;   // there is no pass after orders.back()
+
+  bool truncated() const { return input.stops_at != kWholePass; }
+  Position LengthOf(const Order& order) const {
+    return std::min<Position>(order->size(), input.stops_at);
+  }
+  void AdvanceBy(std::uint64_t reads);
+};
+
+void Stream::AdvanceBy(std::uint64_t reads) {
+  reads_planned += reads;
+  position += reads;
+  while (!orders.empty() && position >= LengthOf(orders.front())) {
+    position -= LengthOf(orders.front());
+    orders.pop_front();
+    ++pass;
+  }
+}
+
+Status CheckInputs(const Inputs& inputs) {
+  const auto invalid = [](std::string message) {
+    return Status(Code::kInvalidArgument, std::move(message));
+  };
+  const std::size_t nodes = inputs.capacities.size();
+  if (nodes == 0 || nodes >= kNoNode) {
+    return invalid("plan: " + std::to_string(nodes) + " nodes; it takes 1 to 65534");
+  }
+  if (inputs.streams.size() > MergedOrder::kMaxStreams) {
+    return invalid("plan: " + std::to_string(inputs.streams.size()) + " streams; at most " +
+                   std::to_string(MergedOrder::kMaxStreams) + " share a dataset's cache");
+  }
+  if (!inputs.base.empty() && inputs.base.size() != inputs.sizes.count()) {
+    return invalid("plan: the base names " + std::to_string(inputs.base.size()) +
+                   " samples, the dataset has " + std::to_string(inputs.sizes.count()));
+  }
+  const auto is_node = [nodes](NodeIndex node) { return node < nodes || node == kNoNode; };
+  for (std::size_t s = 0; s < inputs.base.size(); ++s) {
+    if (is_node(inputs.base[s])) continue;
+    return invalid("plan: the base has sample " + std::to_string(s) + " at node " +
+                   std::to_string(inputs.base[s]) + " of " + std::to_string(nodes));
+  }
+  for (const StreamInput& stream : inputs.streams) {
+    const std::string name = "plan: stream " + std::to_string(stream.id) + ": ";
+    if (stream.node_of_rank.empty()) return invalid(name + "it has no ranks");
+    if (stream.rate > kMaxRate) {
+      return invalid(name + "rate " + std::to_string(stream.rate) + " is above " +
+                     std::to_string(kMaxRate));
+    }
+    if (stream.stops_at == 0) return invalid(name + "its passes stop at position 0");
+    for (const NodeIndex node : stream.node_of_rank) {
+      if (is_node(node)) continue;
+      return invalid(name + "a rank is on node " + std::to_string(node) + " of " +
+                     std::to_string(nodes));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+class Planner::Impl {
+ public:
+  Impl(Inputs inputs, OrderProvider provider)
+      : inputs_(std::move(inputs)),
+        provider_(std::move(provider)),
+        holders_(std::move(inputs_.base)),
+        slots_({.sizes = inputs_.sizes,
+                .capacities = inputs_.capacities,
+                .max_moved_bytes_per_sample = inputs_.max_moved_bytes_per_sample}) {
+    for (const StreamInput& input : inputs_.streams) {
+      streams_.push_back({.input = input,
+                          .pass = input.pass,
+                          .position = input.position,
+                          .reads_planned = 0,
+                          .orders = {},
+                          .all_loaded = false});
+    }
+    holders_.resize(inputs_.sizes.count(), kNoNode);
+  }
+
+  Result<PlanWindow> Next();
+  const Holders& holders() const { return holders_; }
+
+ private:
+  struct Ahead {
+    MergedOrder merged;
+    std::size_t window;
+    std::vector<StreamId> ids;
+  };
+
+  Status Load(Stream& stream, std::size_t passes);
+  Result<std::vector<Stream*>> ActiveStreams();
+  Result<bool> PlanBySlots(Stream& stream, PlanWindow& window);
+  Result<Ahead> LookAhead(const std::vector<Stream*>& active, std::uint64_t passes_ahead);
+  Status PlanByMin(const std::vector<Stream*>& active, bool irregular, PlanWindow& window);
+  Status EvictExcess(const std::vector<Stream*>& active, std::vector<SampleId>& evictions);
+  void EvictAll(std::vector<SampleId>& evictions);
+
+  Inputs inputs_;
+  OrderProvider provider_;
+  Holders holders_;
+  SlotPlanner slots_;
+  std::vector<Stream> streams_;
+  bool base_checked_ = false;
+};
+
+// Makes the orders of `passes` passes from the current one on known, as far as the stream has them.
+Status Planner::Impl::Load(Stream& stream, std::size_t passes) {
+  while (!stream.all_loaded && stream.orders.size() < passes) {
+    const auto pass = static_cast<PassNumber>(stream.pass + stream.orders.size());
+    Order order = provider_(stream.input.id, pass);
+    if (order == nullptr) {
+      stream.all_loaded = true;
+      break;
+    }
+    const auto where = [&] {
+      return "plan: stream " + std::to_string(stream.input.id) + ", pass " + std::to_string(pass);
+    };
+    if (order->empty()) return Status(Code::kInvalidArgument, where() + ": its order is empty");
+    const SampleId largest = *std::max_element(order->begin(), order->end());
+    if (largest >= inputs_.sizes.count()) {
+      return Status(Code::kInvalidArgument, where() + ": sample " + std::to_string(largest) +
+                                                " of a dataset of " +
+                                                std::to_string(inputs_.sizes.count()));
+    }
+    stream.orders.push_back(std::move(order));
+  }
+  return OkStatus();
+}
+
+// Those that read on, their current pass loaded. A stream at the end of its last pass is over.
+Result<std::vector<Stream*>> Planner::Impl::ActiveStreams() {
+  std::vector<Stream*> active;
+  for (Stream& stream : streams_) {
+    if (stream.input.rate == 0) continue;
+    RETURN_IF_ERROR(Load(stream, 1));
+    stream.AdvanceBy(0);  // A cut may lie at the end of its pass.
+    RETURN_IF_ERROR(Load(stream, 1));
+    if (!stream.orders.empty()) active.push_back(&stream);
+  }
+  return active;
+}
+
+Result<PlanWindow> Planner::Impl::Next() {
+  ASSIGN_OR_RETURN(const std::vector<Stream*> active, ActiveStreams());
+  PlanWindow window;
+  if (active.empty()) {
+    const bool all_over = std::all_of(streams_.begin(), streams_.end(),
+                                      [](const Stream& stream) { return stream.input.rate > 0; });
+    if (all_over) EvictAll(window.evictions);
+    window.digest = DigestOf(window);
+    return window;
+  }
+  if (!std::exchange(base_checked_, true)) RETURN_IF_ERROR(EvictExcess(active, window.evictions));
+  bool planned = false;
+  const bool alone = active.size() == 1 && !active.front()->truncated();
+  if (alone && inputs_.method == Method::kBest) {
+    ASSIGN_OR_RETURN(planned, PlanBySlots(*active.front(), window));
+  }
+  if (!planned) RETURN_IF_ERROR(PlanByMin(active, alone, window));
+  std::sort(window.evictions.begin(), window.evictions.end());
+  window.digest = DigestOf(window);
+  return window;
+}
+
+// False, and nothing changed, if the stream does not shuffle.
+Result<bool> Planner::Impl::PlanBySlots(Stream& stream, PlanWindow& window) {
+  RETURN_IF_ERROR(Load(stream, 2));
+  const std::vector<SampleId>& current = *stream.orders.front();
+  const bool last = stream.orders.size() == 1;
+  const SlotPlanner::Irregular irregular =
+      slots_.Load({.key = {.stream = stream.input.id, .pass = stream.pass},
+                   .begin = stream.position,
+                   .current = current,
+                   .next = last ? std::span<const SampleId>() : *stream.orders[1],
+                   .node_of_rank = stream.input.node_of_rank},
+                  holders_);
+  const std::uint64_t odd_reads = irregular.repeats + (last ? 0 : irregular.missing);
+  if (odd_reads > current.size() / kRegularShare + stream.input.node_of_rank.size()) return false;
+  SlotPlanner::Output output = slots_.Plan(holders_);
+  window.evictions.insert(window.evictions.end(), output.evictions.begin(), output.evictions.end());
+  window.plans.push_back(std::move(output.plan));
+  stream.AdvanceBy(current.size() - stream.position);
+  return true;
+}
+
+// Merges what lies ahead: a window as long as the slowest stream's pass, and `passes_ahead` times
+// as much behind it.
+Result<Planner::Impl::Ahead> Planner::Impl::LookAhead(const std::vector<Stream*>& active,
+                                                      std::uint64_t passes_ahead) {
+  std::vector<std::uint64_t> reads(active.size());  // of each stream in the window
+  std::uint64_t pass_reads = 0;
+  for (std::size_t s = 0; s < active.size(); ++s) {
+    for (const Stream* other : active) {
+      const std::uint64_t length = other->LengthOf(other->orders.front());
+      reads[s] = std::max(reads[s], length * active[s]->input.rate / other->input.rate);
+    }
+    pass_reads += active[s]->LengthOf(active[s]->orders.front());
+  }
+  const std::uint64_t all = std::accumulate(reads.begin(), reads.end(), std::uint64_t{0});
+  const std::uint64_t divisor = all / (kMaxPassesInWindow * pass_reads) + 1;
+
+  std::vector<MergeStream> ahead;
+  std::vector<StreamId> ids;
+  std::uint64_t window = 0;
+  std::uint64_t horizon = 0;
+  for (std::size_t s = 0; s < active.size(); ++s) {
+    Stream& stream = *active[s];
+    const std::uint64_t in_window = reads[s] / divisor + 1;
+    const std::uint64_t wanted = in_window * (1 + passes_ahead);
+    MergeStream& merge = ahead.emplace_back(MergeStream{.segments = {},
+                                                        .node_of_rank = stream.input.node_of_rank,
+                                                        .rate = stream.input.rate,
+                                                        .reads_done = stream.reads_planned});
+    std::uint64_t got = 0;
+    for (std::size_t i = 0; got < wanted; ++i) {
+      RETURN_IF_ERROR(Load(stream, i + 1));
+      if (i == stream.orders.size()) break;
+      const Position begin = i == 0 ? stream.position : 0;
+      const Position end = stream.LengthOf(stream.orders[i]);
+      const auto pass = static_cast<PassNumber>(stream.pass + i);
+      merge.segments.push_back(
+          {.order = stream.orders[i], .pass = pass, .begin = begin, .end = end});
+      got += end - begin;
+    }
+    window += std::min(got, in_window);
+    horizon += std::min(got, wanted);
+    ids.push_back(stream.input.id);
+  }
+  return Ahead{
+      .merged = MergedOrder(std::move(ahead), horizon), .window = window, .ids = std::move(ids)};
+}
+
+Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, bool irregular,
+                                PlanWindow& window) {
+  const bool far = (irregular && inputs_.method == Method::kBest) ||
+                   std::any_of(active.begin(), active.end(),
+                               [](const Stream* stream) { return stream->truncated(); });
+  ASSIGN_OR_RETURN(const Ahead ahead, LookAhead(active, far ? 2 : 1));
+  WindowOutput output =
+      PlanWindowByMin({.sizes = inputs_.sizes,
+                       .capacities = inputs_.capacities,
+                       .max_moved_bytes_per_sample = inputs_.max_moved_bytes_per_sample,
+                       .merged = ahead.merged,
+                       .window = ahead.window,
+                       .stream_ids = ahead.ids},
+                      holders_);
+  window.evictions.insert(window.evictions.end(), output.evictions.begin(), output.evictions.end());
+  window.plans = std::move(output.plans);
+  const std::vector<std::uint64_t> reads = ahead.merged.ReadsByStream(ahead.window);
+  for (std::size_t s = 0; s < active.size(); ++s)
+    active[s]->AdvanceBy(reads[s]);
+  return OkStatus();
+}
+
+// A base may come from members with more room: then what is used last goes.
+Status Planner::Impl::EvictExcess(const std::vector<Stream*>& active,
+                                  std::vector<SampleId>& evictions) {
+  std::vector<ByteCount> used(inputs_.capacities.size());
+  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+    if (holders_[sample] != kNoNode) used[holders_[sample]] += inputs_.sizes[sample];
+  }
+  const auto over = [&](NodeIndex node) { return used[node] > inputs_.capacities[node]; };
+  bool any_over = false;
+  for (NodeIndex node = 0; node < used.size(); ++node)
+    any_over = any_over || over(node);
+  if (!any_over) return OkStatus();
+
+  ASSIGN_OR_RETURN(const Ahead ahead, LookAhead(active, 1));
+  std::vector<std::size_t> first_read(holders_.size(), ahead.merged.size());
+  MergedOrder::Cursor cursor = ahead.merged.End();
+  for (std::size_t t = ahead.merged.size(); t-- > 0;)
+    first_read[cursor.Previous().sample] = t;
+  std::vector<SampleId> last_first;
+  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+    if (holders_[sample] != kNoNode && over(holders_[sample])) last_first.push_back(sample);
+  }
+  std::stable_sort(last_first.begin(), last_first.end(),
+                   [&](SampleId a, SampleId b) { return first_read[a] > first_read[b]; });
+  for (const SampleId sample : last_first) {
+    if (!over(holders_[sample])) continue;
+    used[holders_[sample]] -= inputs_.sizes[sample];
+    holders_[sample] = kNoNode;
+    evictions.push_back(sample);
+  }
+  return OkStatus();
+}
+
+void Planner::Impl::EvictAll(std::vector<SampleId>& evictions) {
+  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+    if (std::exchange(holders_[sample], kNoNode) != kNoNode) evictions.push_back(sample);
+  }
+}
+
+Result<Planner> Planner::Make(Inputs inputs, OrderProvider orders) {
+  RETURN_IF_ERROR(CheckInputs(inputs));
+  const auto by_id = [](const StreamInput& a, const StreamInput& b) { return a.id < b.id; };
+  std::sort(inputs.streams.begin(), inputs.streams.end(), by_id);
+  const auto same_id = [](const StreamInput& a, const StreamInput& b) { return a.id == b.id; };
+  const auto twice = std::adjacent_find(inputs.streams.begin(), inputs.streams.end(), same_id);
+  if (twice != inputs.streams.end()) {
+    return Error(Code::kInvalidArgument,
+                 "plan: stream " + std::to_string(twice->id) + " is given twice");
+  }
+  return Planner(std::make_unique<Impl>(std::move(inputs), std::move(orders)));
+}
+
+Planner::Planner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Planner::Planner(Planner&&) noexcept = default;
+Planner& Planner::operator=(Planner&&) noexcept = default;
+Planner::~Planner() = default;
+
+Result<PlanWindow> Planner::Next() {
+  return impl_->Next();
+}
+const Holders& Planner::holders() const {
+  return impl_->holders();
+}
+
+}  // namespace optcache::plan

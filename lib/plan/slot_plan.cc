@@ -1,0 +1,271 @@
+#include "plan/slot_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+
+namespace optcache::plan {
+namespace {
+
+// An interval as MIN sees it: its end, then its begin, which are indices of steps.
+using Ending = std::pair<std::uint32_t, std::uint32_t>;
+
+// A sample's next reader that has no node; no node has this index.
+constexpr NodeIndex kNodeless = kNoNode - 1;
+
+// The node of each read in turn, without a division a read.
+class ReaderCursor {
+ public:
+  ReaderCursor(std::span<const NodeIndex> node_of_rank, Position position)
+      : node_of_rank_(node_of_rank),
+        rank_(static_cast<std::size_t>(position % node_of_rank.size())) {}
+
+  NodeIndex Next() {
+    const NodeIndex node = node_of_rank_[rank_];
+    if (++rank_ == node_of_rank_.size()) rank_ = 0;
+    return node;
+  }
+  // The one before that which Next would give.
+  NodeIndex Previous() {
+    if (rank_ == 0) rank_ = node_of_rank_.size();
+    return node_of_rank_[--rank_];
+  }
+
+ private:
+  std::span<const NodeIndex> node_of_rank_;
+  std::size_t rank_;
+};
+
+}  // namespace
+
+SlotPlanner::SlotPlanner(Options options) : options_(std::move(options)) {
+  next_reader_.resize(options_.sizes.count());
+}
+
+SlotPlanner::Irregular SlotPlanner::Load(const Pass& pass, const Holders& holders) {
+  pass_ = pass;
+  Irregular irregular;
+  irregular.repeats = LoadNextReaders();
+  LoadSteps(holders, irregular);
+  return irregular;
+}
+
+// Walks the next pass from its end, so that a sample's first reader is the one that remains.
+// Returns how often a sample occurs again.
+//
+// With unequal sizes it also marks the samples that would come too late: what a large sample leaves
+// free near the end of the next pass can no longer be filled, because too few bytes are still to be
+// read there. Of the bytes that remain at its read, a share 1 - c is not already kept, and one
+// node's share of those are candidates for its room.
+std::uint64_t SlotPlanner::LoadNextReaders() {
+  const Sizes& sizes = options_.sizes;
+  std::fill(next_reader_.begin(), next_reader_.end(), kNoNode);
+  const ByteCount capacity =
+      std::accumulate(options_.capacities.begin(), options_.capacities.end(), ByteCount{0});
+  const bool mark_late = !sizes.equal() && capacity < sizes.total();
+  const ByteCount percent_not_kept = mark_late ? 100 - capacity * 100 / sizes.total() : 100;
+  const ByteCount nodes = options_.capacities.size();
+  if (mark_late) too_late_ = BitVector(sizes.count());
+
+  std::uint64_t repeats = 0;
+  ByteCount remaining = 0;
+  ReaderCursor readers(pass_.node_of_rank, pass_.next.size());
+  for (std::size_t p = pass_.next.size(); p-- > 0;) {
+    const SampleId sample = pass_.next[p];
+    if (next_reader_[sample] != kNoNode) ++repeats;
+    const NodeIndex reader = readers.Previous();
+    next_reader_[sample] = reader == kNoNode ? kNodeless : reader;
+    if (!mark_late) continue;
+    const ByteCount bytes = sizes[sample];
+    if (bytes * nodes * 100 > remaining * percent_not_kept) too_late_.Set(sample);
+    remaining += bytes;
+  }
+  return repeats;
+}
+
+void SlotPlanner::LoadSteps(const Holders& holders, Irregular& irregular) {
+  const std::size_t count = pass_.current.size() - static_cast<std::size_t>(pass_.begin);
+  const bool may_be_late = !too_late_.empty();
+  steps_.resize(count);
+  intervals_.clear();
+  seen_ = BitVector(options_.sizes.count());
+  std::uint64_t repeats = 0;
+  ReaderCursor readers(pass_.node_of_rank, pass_.begin);
+  for (std::size_t i = 0; i < count; ++i) {
+    const SampleId sample = pass_.current[pass_.begin + i];
+    const NodeIndex reader = readers.Next();
+    if (seen_.Test(sample)) ++repeats;
+    seen_.Set(sample);
+    NodeIndex target = next_reader_[sample];
+    if (target == kNoNode) ++irregular.missing;
+    const bool movable =
+        target == reader || options_.sizes[sample] <= options_.max_moved_bytes_per_sample;
+    const bool nowhere = target == kNodeless;
+    if (nowhere || !movable || (may_be_late && too_late_.Test(sample))) target = kNoNode;
+    steps_[i] = {.release = holders[sample], .target = target};
+  }
+  irregular.repeats = std::max(irregular.repeats, repeats);
+  if (repeats > 0) LoadRepeats();
+}
+
+// Samples that occur more than once: between two occurrences they are intervals, only the first
+// releases what was held before the pass, only the last may be kept for the next pass.
+void SlotPlanner::LoadRepeats() {
+  BitVector seen(options_.sizes.count());
+  BitVector repeated(options_.sizes.count());
+  const auto reads = pass_.current.subspan(static_cast<std::size_t>(pass_.begin));
+  for (const SampleId sample : reads) {
+    if (seen.Test(sample)) repeated.Set(sample);
+    seen.Set(sample);
+  }
+  std::vector<std::pair<SampleId, std::uint32_t>> occurrences;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    if (repeated.Test(reads[i])) occurrences.emplace_back(reads[i], static_cast<std::uint32_t>(i));
+  }
+  std::sort(occurrences.begin(), occurrences.end());
+  for (std::size_t i = 1; i < occurrences.size(); ++i) {
+    const auto [sample, begin] = occurrences[i - 1];
+    const auto [same_sample, end] = occurrences[i];
+    if (sample != same_sample) continue;
+    const NodeIndex node = ReaderOf(end);
+    steps_[begin].target = kNoNode;
+    steps_[end].release = kNoNode;
+    const bool movable =
+        node == ReaderOf(begin) || options_.sizes[sample] <= options_.max_moved_bytes_per_sample;
+    if (node == kNoNode || !movable) continue;
+    intervals_.push_back({.begin = begin, .end = end});
+  }
+  std::sort(intervals_.begin(), intervals_.end(),
+            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+}
+
+SlotPlanner::Output SlotPlanner::Plan(Holders& holders) {
+  Output output;
+  FindRoom(holders, output.evictions);
+  kept_ = BitVector(steps_.size());
+  ChooseIntervals();
+  ComputeCredits();
+  Choose(Candidates::kOfReader);
+  ComputeCredits();
+  Choose(Candidates::kOfOthers);
+  output.plan = Commit(holders);
+  return output;
+}
+
+void SlotPlanner::FindRoom(Holders& holders, std::vector<SampleId>& evictions) {
+  start_room_.assign(options_.capacities.begin(), options_.capacities.end());
+  for (SampleId sample = 0; sample < holders.size(); ++sample) {
+    if (holders[sample] == kNoNode) continue;
+    const bool in_next = next_reader_[sample] != kNoNode && next_reader_[sample] != kNodeless;
+    if (!seen_.Test(sample) && !in_next) {
+      holders[sample] = kNoNode;
+      evictions.push_back(sample);
+      continue;
+    }
+    start_room_[holders[sample]] -= options_.sizes[sample];
+  }
+  for (const std::int64_t room : start_room_)
+    CHECK(room >= 0);
+}
+
+// MIN among the intervals inside the pass: when a node has no room for all, the one that ends last
+// goes. Room only grows until then, so looking at the present is enough.
+void SlotPlanner::ChooseIntervals() {
+  if (intervals_.empty()) return;
+  std::vector<std::int64_t> room = start_room_;
+  std::vector<std::set<Ending>> open(options_.capacities.size());
+  std::vector<Ending> endings;
+  for (const Interval& interval : intervals_)
+    endings.emplace_back(interval.end, interval.begin);
+  std::sort(endings.begin(), endings.end());
+  auto starting = intervals_.begin();
+  auto ending = endings.begin();
+  for (std::uint32_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].release != kNoNode) room[steps_[i].release] += BytesAt(i);
+    if (ending != endings.end() && ending->first == i) {
+      const NodeIndex node = ReaderOf(i);
+      if (open[node].erase(*ending) > 0) {
+        kept_.Set(ending->second);
+        steps_[ending->second].target = node;
+        steps_[i].release = node;
+        room[node] += BytesAt(i);
+      }
+      ++ending;
+    }
+    if (starting == intervals_.end() || starting->begin != i) continue;
+    const NodeIndex node = ReaderOf(starting->end);
+    open[node].emplace(starting->end, i);
+    room[node] -= BytesAt(i);
+    ++starting;
+    while (room[node] < 0) {
+      const auto last = std::prev(open[node].end());
+      room[node] += BytesAt(last->second);
+      open[node].erase(last);
+    }
+  }
+}
+
+// From what is already chosen: how much room each release really adds, that is, by how much the
+// least room from that read on exceeds the least room from the read before. Room that a later,
+// already chosen sample needs is no credit.
+void SlotPlanner::ComputeCredits() {
+  credits_.resize(steps_.size());
+  std::vector<std::int64_t> room = start_room_;  // after the read that the loop stands at
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].release != kNoNode) room[steps_[i].release] += BytesAt(i);
+    if (kept_.Test(i)) room[steps_[i].target] -= BytesAt(i);
+  }
+  std::vector<std::int64_t> least = room;  // from that read on
+  for (std::size_t i = steps_.size(); i-- > 0;) {
+    const Step step = steps_[i];
+    const std::int64_t bytes = BytesAt(i);
+    credits_[i] = 0;
+    if (kept_.Test(i)) room[step.target] += bytes;
+    if (step.release == kNoNode) continue;
+    room[step.release] -= bytes;
+    const std::int64_t before = std::min(least[step.release], room[step.release]);
+    credits_[i] = static_cast<std::uint32_t>(least[step.release] - before);
+    least[step.release] = before;
+  }
+  start_credit_ = std::move(least);
+}
+
+// Keeps, in order, every candidate of one kind for which there is credit.
+void SlotPlanner::Choose(Candidates which) {
+  const bool of_reader = which == Candidates::kOfReader;
+  std::vector<std::int64_t> credit = start_credit_;
+  ReaderCursor readers(pass_.node_of_rank, pass_.begin);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step step = steps_[i];
+    const NodeIndex reader = readers.Next();
+    if (step.release != kNoNode) credit[step.release] += credits_[i];
+    if (step.target == kNoNode || (step.target == reader) != of_reader || kept_.Test(i)) continue;
+    const std::int64_t bytes = BytesAt(i);
+    if (bytes > credit[step.target]) continue;
+    credit[step.target] -= bytes;
+    kept_.Set(i);
+  }
+}
+
+std::shared_ptr<const PassPlan> SlotPlanner::Commit(Holders& holders) {
+  PassPlanBuilder builder({.key = pass_.key,
+                           .begin = pass_.begin,
+                           .end = pass_.current.size(),
+                           .pass_length = pass_.current.size()},
+                          {pass_.node_of_rank.begin(), pass_.node_of_rank.end()},
+                          options_.capacities.size());
+  ReaderCursor readers(pass_.node_of_rank, pass_.begin);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const SampleId sample = pass_.current[pass_.begin + i];
+    const NodeIndex keep_at = kept_.Test(i) ? steps_[i].target : kNoNode;
+    builder.Add(readers.Next(), steps_[i].release, keep_at, options_.sizes[sample]);
+    holders[sample] = keep_at;
+  }
+  return builder.Finish();
+}
+
+}  // namespace optcache::plan

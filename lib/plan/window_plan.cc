@@ -1,0 +1,227 @@
+#include "plan/window_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "plan/belady.h"
+
+namespace optcache::plan {
+namespace {
+
+// A use is a read as its node numbers it: node n's uses are [first_use_[n], first_use_[n + 1]), in
+// time. Reads by ranks without a node form one more group, at the end, for which nothing is kept.
+using Use = std::uint32_t;
+constexpr Use kNoUse = std::numeric_limits<Use>::max();
+
+class WindowPlanner {
+ public:
+  WindowPlanner(const WindowInput& input, Holders& holders)
+      : input_(input), holders_(holders), nodes_(input.capacities.size()) {}
+
+  WindowOutput Run() {
+    CountUses();
+    LinkUses();
+    WindowOutput output;
+    EvictUnused(output.evictions);
+    Simulate();
+    EvictGivenUp(output.evictions);
+    std::sort(output.evictions.begin(), output.evictions.end());
+    EmitPlans(output.plans);
+    return output;
+  }
+
+ private:
+  std::size_t GroupOf(NodeIndex reader) const { return reader == kNoNode ? nodes_ : reader; }
+  std::size_t GroupOfUse(Use use) const {
+    if (nodes_ == 1) return use < first_use_[1] ? 0 : 1;
+    const auto after = std::upper_bound(first_use_.begin(), first_use_.end(), use);
+    return static_cast<std::size_t>(after - first_use_.begin()) - 1;
+  }
+  auto BytesOfUse(std::size_t node) const {
+    return [this, node](Use local) -> ByteCount {
+      return input_.sizes.equal() ? input_.sizes[0]
+                                  : input_.sizes[sample_of_use_[first_use_[node] + local]];
+    };
+  }
+
+  void CountUses();
+  void LinkUses();
+  void EvictUnused(std::vector<SampleId>& evictions);
+  void PlaceHeld(std::vector<Belady>& nodes);
+  void Simulate();
+  void OfferUntil(Use next, std::size_t group, std::uint32_t bytes, std::vector<Belady>& nodes);
+  void EvictGivenUp(std::vector<SampleId>& evictions);
+  void EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plans);
+  std::vector<std::vector<PassPlanBuilder>> MakeBuilders() const;
+
+  const WindowInput& input_;
+  Holders& holders_;
+  std::size_t nodes_;
+  std::vector<Use> first_use_;           // by group, and one past the last
+  std::vector<Use> next_use_;            // by merged read: the same sample's next use
+  std::vector<Use> use_of_sample_;       // its first use from the start of the window
+  std::vector<SampleId> sample_of_use_;  // empty for equal sizes
+  BitVector kept_;                       // by use: the sample was kept until then
+  BitVector at_peer_;  // by use: the sample waits at another node; empty if none does
+};
+
+void WindowPlanner::CountUses() {
+  CHECK(input_.merged.size() < kNoUse);
+  first_use_.assign(nodes_ + 2, 0);
+  MergedOrder::Cursor cursor(input_.merged);
+  for (std::size_t t = 0; t < input_.merged.size(); ++t) {
+    ++first_use_[GroupOf(cursor.Next().reader) + 1];
+  }
+  for (std::size_t group = 1; group < first_use_.size(); ++group) {
+    first_use_[group] += first_use_[group - 1];
+  }
+}
+
+void WindowPlanner::LinkUses() {
+  const std::size_t reads = input_.merged.size();
+  std::vector<Use> use_end(first_use_.begin() + 1, first_use_.end());
+  next_use_.resize(reads);
+  use_of_sample_.assign(input_.sizes.count(), kNoUse);
+  if (!input_.sizes.equal()) sample_of_use_.resize(reads);
+  MergedOrder::Cursor cursor = input_.merged.End();
+  for (std::size_t t = reads; t-- > 0;) {
+    const MergedOrder::Read read = cursor.Previous();
+    const Use use = --use_end[GroupOf(read.reader)];
+    next_use_[t] = std::exchange(use_of_sample_[read.sample], use);
+    if (!input_.sizes.equal()) sample_of_use_[use] = read.sample;
+  }
+}
+
+void WindowPlanner::EvictUnused(std::vector<SampleId>& evictions) {
+  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+    if (holders_[sample] == kNoNode || use_of_sample_[sample] != kNoUse) continue;
+    evictions.push_back(sample);
+    holders_[sample] = kNoNode;
+  }
+}
+
+// What is held at its next reader takes part in the choice; what is held elsewhere keeps its room
+// there until it is read.
+void WindowPlanner::PlaceHeld(std::vector<Belady>& nodes) {
+  for (const bool elsewhere : {true, false}) {
+    for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+      const NodeIndex holder = holders_[sample];
+      if (holder == kNoNode) continue;
+      const Use use = use_of_sample_[sample];
+      if ((GroupOfUse(use) != holder) != elsewhere) continue;
+      const ByteCount bytes = input_.sizes[sample];
+      Belady& node = nodes[holder];
+      if (!elsewhere) {
+        node.Offer(use - first_use_[holder], bytes, BytesOfUse(holder));
+        continue;
+      }
+      CHECK(bytes <= node.capacity());
+      node.SetCapacity(node.capacity() - bytes, BytesOfUse(holder));
+      if (at_peer_.empty()) at_peer_ = BitVector(input_.merged.size());
+      at_peer_.Set(use);
+    }
+  }
+}
+
+void WindowPlanner::OfferUntil(Use next, std::size_t group, std::uint32_t bytes,
+                               std::vector<Belady>& nodes) {
+  const std::size_t keeper = GroupOfUse(next);
+  if (keeper == nodes_) return;
+  if (keeper != group && bytes > input_.max_moved_bytes_per_sample) return;
+  nodes[keeper].Offer(next - first_use_[keeper], bytes, BytesOfUse(keeper));
+}
+
+void WindowPlanner::Simulate() {
+  const std::size_t reads = input_.merged.size();
+  kept_ = BitVector(reads);
+  std::vector<Belady> nodes;
+  for (std::size_t n = 0; n < nodes_; ++n) {
+    nodes.emplace_back(first_use_[n + 1] - first_use_[n], input_.capacities[n]);
+  }
+  PlaceHeld(nodes);
+  std::vector<Use> use_of_group = first_use_;
+  MergedOrder::Cursor cursor(input_.merged);
+  for (std::size_t t = 0; t < reads; ++t) {
+    const MergedOrder::Read read = cursor.Next();
+    const std::size_t group = GroupOf(read.reader);
+    const Use use = use_of_group[group]++;
+    const std::uint32_t bytes = input_.sizes[read.sample];
+    if (group != nodes_ && nodes[group].Take(use - first_use_[group], bytes)) kept_.Set(use);
+    if (!at_peer_.empty() && at_peer_.Test(use)) {
+      const NodeIndex holder = holders_[read.sample];
+      nodes[holder].SetCapacity(nodes[holder].capacity() + bytes, BytesOfUse(holder));
+    }
+    if (next_use_[t] != kNoUse) OfferUntil(next_use_[t], group, bytes, nodes);
+  }
+}
+
+void WindowPlanner::EvictGivenUp(std::vector<SampleId>& evictions) {
+  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+    if (holders_[sample] == kNoNode) continue;
+    const Use use = use_of_sample_[sample];
+    if (kept_.Test(use) || (!at_peer_.empty() && at_peer_.Test(use))) continue;
+    evictions.push_back(sample);
+    holders_[sample] = kNoNode;
+  }
+}
+
+// By stream, the passes that the window reaches into, the first on top.
+std::vector<std::vector<PassPlanBuilder>> WindowPlanner::MakeBuilders() const {
+  std::vector<std::vector<PassPlanBuilder>> builders;
+  std::vector<std::uint64_t> reads_left = input_.merged.ReadsByStream(input_.window);
+  for (std::size_t s = 0; s < reads_left.size(); ++s) {
+    const MergeStream& stream = input_.merged.streams()[s];
+    auto& of_stream = builders.emplace_back();
+    for (const OrderSegment& segment : stream.segments) {
+      if (reads_left[s] == 0) break;
+      const std::uint64_t reads = std::min(reads_left[s], segment.end - segment.begin);
+      reads_left[s] -= reads;
+      of_stream.emplace_back(
+          PassPlanBuilder::Range{.key = {.stream = input_.stream_ids[s], .pass = segment.pass},
+                                 .begin = segment.begin,
+                                 .end = segment.begin + reads,
+                                 .pass_length = segment.end},
+          stream.node_of_rank, nodes_);
+    }
+  }
+  return builders;
+}
+
+void WindowPlanner::EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plans) {
+  std::vector<std::vector<PassPlanBuilder>> builders = MakeBuilders();
+  std::vector<std::size_t> current(builders.size());
+  std::vector<Use> use_of_group = first_use_;
+  MergedOrder::Cursor cursor(input_.merged);
+  for (std::size_t t = 0; t < input_.window; ++t) {
+    const MergedOrder::Read read = cursor.Next();
+    const Use use = use_of_group[GroupOf(read.reader)]++;
+    NodeIndex holder = kNoNode;
+    if (kept_.Test(use)) {
+      holder = read.reader;
+    } else if (!at_peer_.empty() && at_peer_.Test(use)) {
+      holder = holders_[read.sample];
+    }
+    const Use next = next_use_[t];
+    const bool keep = next != kNoUse && kept_.Test(next);
+    const NodeIndex keep_at = keep ? static_cast<NodeIndex>(GroupOfUse(next)) : kNoNode;
+    std::size_t& at = current[read.stream];
+    if (builders[read.stream][at].full()) ++at;
+    builders[read.stream][at].Add(read.reader, holder, keep_at, input_.sizes[read.sample]);
+    holders_[read.sample] = keep_at;
+  }
+  for (auto& of_stream : builders) {
+    for (PassPlanBuilder& builder : of_stream)
+      plans.push_back(builder.Finish());
+  }
+}
+
+}  // namespace
+
+WindowOutput PlanWindowByMin(const WindowInput& input, Holders& holders) {
+  return WindowPlanner(input, holders).Run();
+}
+
+}  // namespace optcache::plan

@@ -1,0 +1,50 @@
+#pragma once
+
+// The plan for everything that is not one shuffling stream: several streams, passes cut short,
+// orders with repeats. Their reads are merged in virtual time; each sample that is kept is kept at
+// the node of its next read; on each node MIN with bypass chooses among the intervals [this read,
+// next read).
+//
+// The merged order runs on past the window, by one pass or two, so that a sample is kept (and
+// moved) only if it will still be there when it is used. What lies beyond is unknown and not kept
+// for.
+//
+//   |<------- window ------->|<------ lookahead ------>|
+//   [x....................x]                              kept
+//          [y............................y]               kept at the window's end, and used later
+//                [z....................................... not kept
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "plan/bit_vector.h"
+#include "plan/holders.h"
+#include "plan/merged_order.h"
+#include "plan/pass_plan.h"
+#include "plan/sizes.h"
+
+namespace optcache::plan {
+
+struct WindowInput {
+  const Sizes& sizes;
+  std::span<const ByteCount> capacities;
+  ByteCount max_moved_bytes_per_sample = 0;
+  const MergedOrder& merged;
+  std::size_t window = 0;                // how many of the merged reads to decide
+  std::span<const StreamId> stream_ids;  // of merged.streams()
+};
+
+struct WindowOutput {
+  std::vector<SampleId> evictions;  // held at the start, not worth their room; sorted
+  std::vector<std::shared_ptr<const PassPlan>> plans;  // one a stream and pass, in that order
+};
+
+// Plans the window; `holders` becomes the state at its end. What they hold must fit in the
+// capacities.
+WindowOutput PlanWindowByMin(const WindowInput& input, Holders& holders);
+
+}  // namespace optcache::plan
