@@ -1,0 +1,40 @@
+#pragma once
+
+// A request and a response, for net/http_server.h and net/http_client.h.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace optcache::net {
+
+// In the order in which they stand; names compare without case.
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+// The first value of a header, if there is one.
+std::optional<std::string_view> FindHeader(const HttpHeaders& headers, std::string_view name);
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string url;  // client: "http://host:port/path?query"; server: "/path?query"
+  HttpHeaders headers;
+  std::string body;
+
+  // What comes before '?' in the path, as sent.
+  std::string_view path() const;
+  // The decoded value of `name` in the query, if it is there ("" for "?name").
+  std::optional<std::string> query(std::string_view name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  HttpHeaders headers;
+  std::string body;
+
+  static HttpResponse Text(int status, std::string body);
+  static HttpResponse Json(int status, std::string body);
+};
+
+}  // namespace optcache::net

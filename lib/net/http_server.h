@@ -1,0 +1,70 @@
+#pragma once
+
+// HTTP/1.1 for metrics, health and the control API: small, bounded, on the program's event loop.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/result.h"
+#include "net/event_loop.h"
+#include "net/http.h"
+
+namespace optcache::net {
+
+struct HttpServerOptions {
+  std::string label = "http";  // value of the metrics' label "server"
+  std::uint32_t max_header_bytes = 16U << 10U;
+  ByteCount max_body_bytes = 8_MiB;
+  std::size_t max_connections = 256;
+  // For one whole request from its first byte, for one whole response, and between two requests.
+  Duration request_deadline = std::chrono::seconds(10);
+  Duration write_deadline = std::chrono::seconds(30);
+  Duration idle_deadline = std::chrono::seconds(60);
+  // For the handler to respond (long polls included); then the client gets 503.
+  Duration response_deadline = std::chrono::minutes(5);
+};
+
+// The way back to one request's client. Call it once, now or later, on the loop's thread; further
+// calls and calls after the client has gone do nothing. The last copy to die without a call answers
+// 500.
+class HttpResponder {
+ public:
+  class Exchange;
+  explicit HttpResponder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+
+  void operator()(HttpResponse response) const;
+  // Nobody waits for the answer any more.
+  bool abandoned() const;
+
+ private:
+  std::shared_ptr<Exchange> exchange_;
+};
+
+using HttpHandler = std::function<void(const HttpRequest&, HttpResponder)>;
+
+// Used on the loop's thread only. The destructor closes all connections.
+class HttpServer {
+ public:
+  virtual ~HttpServer() = default;
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // The TCP port, also when 0 was asked for.
+  virtual std::uint16_t port() const = 0;
+  virtual void VisitCounters(const CounterVisitor& visitor) const = 0;
+
+ protected:
+  HttpServer() = default;
+};
+
+// `address` and errors as in Listen (net/server.h). Too long a header is answered 431, a body 413,
+// what is not HTTP 400, a client beyond max_connections 503.
+Result<std::unique_ptr<HttpServer>> ListenHttp(EventLoop& loop, const std::string& address,
+                                               HttpServerOptions options, HttpHandler handler);
+
+}  // namespace optcache::net

@@ -1,0 +1,3 @@
+project_library(wire
+  HEADERS messages.h
+  DEPS base)
