@@ -1,0 +1,61 @@
+#pragma once
+
+// The frame: what every message travels in. Bytes: docs/formats/wire.md.
+//
+//   0      2         3      4       8            12            16               24     28
+//   "OC"   version   type   flags   request id   body length   payload length   CRC    body,
+//   payload
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "wire/messages.h"
+
+namespace optcache::wire {
+
+inline constexpr std::size_t kHeaderBytes = 28;
+inline constexpr std::uint8_t kFrameVersion = 1;          // of this layout, not of the messages
+inline constexpr std::uint32_t kRequiredFlags = 0xffffU;  // unknown ones of these end the
+                                                          // connection, the others are hints
+inline constexpr std::size_t kMaxStringBytes = 4096;
+
+// The number of a message on the wire: never used again for another.
+enum class MessageType : std::uint8_t {
+  kHello = 1,
+  kWelcome = 2,
+  kRefusal = 3,
+  kGet = 4,
+  kSampleReply = 5,
+  kPut = 6,
+  kStoreReply = 7,
+  kLeaseUpdate = 8,
+  kStreamAttach = 9,
+  kStreamProgress = 10,
+  kLookup = 11,
+  kLookupReply = 12,
+  kHolding = 13,
+  kAnnounce = 14,
+  kPush = 15,
+};
+
+MessageType TypeOf(const Message& message);
+// As in docs/formats/wire.md: "Get".
+std::string_view TypeName(MessageType type);
+
+struct FrameHeader {
+  MessageType type = MessageType::kHello;
+  std::uint32_t flags = 0;
+  std::uint32_t request_id = 0;
+  std::uint32_t body_length = 0;
+  ByteCount payload_length = 0;
+  std::uint32_t crc = 0;  // CRC-32C of the header before it and of the body
+};
+
+// Reads and checks a header except for its CRC, which needs the body; `bytes` has kHeaderBytes or
+// more. kInvalidArgument: not ours, another layout, an unknown type or flag, or over a limit.
+Result<FrameHeader> ParseHeader(ByteSpan bytes, ByteCount max_payload_bytes);
+
+}  // namespace optcache::wire

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "wire/frame.h"
+#include "wire/internal/fields.h"
+
+namespace optcache::wire::internal {
+
+// Appends values, little endian, to a buffer. A value with one owner.
+class BodyWriter {
+ public:
+  explicit BodyWriter(std::vector<std::byte>& out) : out_(out) {}
+
+  template <typename T>
+    requires std::is_integral_v<T>
+  void Write(T value) {
+    auto bits = static_cast<
+        std::make_unsigned_t<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>>(value);
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+      out_.push_back(static_cast<std::byte>((static_cast<std::uint64_t>(bits) >> (8 * i)) & 0xffU));
+    }
+  }
+  template <typename E>
+    requires std::is_enum_v<E>
+  void Write(E value) {
+    Write(static_cast<std::uint8_t>(value));
+  }
+  void Write(const std::string& text) {
+    const std::size_t length = std::min(text.size(), kMaxStringBytes);
+    Write(static_cast<std::uint16_t>(length));
+    const ByteSpan bytes = AsBytes(text).first(length);
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+  }
+  template <typename T>
+  void Write(const std::vector<T>& items) {
+    CHECK(items.size() <= kMaxItems);
+    Write(static_cast<std::uint32_t>(items.size()));
+    for (const T& item : items)
+      Write(item);
+  }
+  template <typename M>
+    requires requires(const M& m) { Fields(m); }
+  void Write(const M& message) {
+    std::apply([this](const auto&... field) { (Write(field), ...); }, Fields(message));
+  }
+
+ private:
+  std::vector<std::byte>& out_;
+};
+
+}  // namespace optcache::wire::internal

@@ -1,0 +1,97 @@
+#include "wire/session.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+
+#include "wire/frame.h"
+
+namespace optcache::wire {
+namespace {
+
+constexpr std::uint32_t Mask(std::initializer_list<MessageType> types) {
+  std::uint32_t mask = 0;
+  for (const MessageType type : types)
+    mask |= 1U << static_cast<unsigned>(type);
+  return mask;
+}
+
+using enum MessageType;
+constexpr std::uint32_t kSidecarToNode =
+    Mask({kRefusal, kGet, kPut, kLeaseUpdate, kStreamAttach, kStreamProgress});
+constexpr std::uint32_t kNodeToSidecar = Mask({kRefusal, kSampleReply, kStoreReply});
+constexpr std::uint32_t kNodeToNode = Mask({kRefusal, kGet, kSampleReply, kStoreReply, kLeaseUpdate,
+                                            kLookup, kLookupReply, kHolding, kAnnounce, kPush});
+
+bool MaySay(Role from, Role to, MessageType type) {
+  std::uint32_t allowed = kNodeToNode;
+  if (from == Role::kSidecar) allowed = kSidecarToNode;
+  if (to == Role::kSidecar) allowed = kNodeToSidecar;
+  return (allowed & (1U << static_cast<unsigned>(type))) != 0;
+}
+
+std::unexpected<Status> Unexpected(const Message& message, const std::string& wanted) {
+  return Error(Code::kInvalidArgument,
+               std::string(TypeName(TypeOf(message))) + " came, but " + wanted);
+}
+
+std::string Range(std::uint16_t first, std::uint16_t last) {
+  return std::to_string(first) + " to " + std::to_string(last);
+}
+
+}  // namespace
+
+Result<std::uint16_t> NegotiateVersion(const Hello& hello) {
+  const std::uint16_t version = std::min(hello.max_version, kMaxVersion);
+  if (version < std::max(hello.min_version, kMinVersion)) {
+    return Error(Code::kInvalidArgument, "'" + hello.name + "' speaks versions " +
+                                             Range(hello.min_version, hello.max_version) +
+                                             ", this node " + Range(kMinVersion, kMaxVersion) +
+                                             "; update the older of the two");
+  }
+  return version;
+}
+
+Session Session::Accepting() {
+  return {State::kAwaitHello, Role::kNode, Role::kSidecar};
+}
+
+Session Session::Dialing(Role own_role) {
+  return {State::kAwaitWelcome, own_role, Role::kNode};
+}
+
+Result<Session::Event> Session::OnHello(const Message& message) {
+  const auto* hello = std::get_if<Hello>(&message);
+  if (hello == nullptr) return Unexpected(message, "a connection begins with Hello");
+  ASSIGN_OR_RETURN(version_, NegotiateVersion(*hello));
+  peer_role_ = hello->role;
+  state_ = State::kOpen;
+  return Event::kHello;
+}
+
+Result<Session::Event> Session::OnWelcome(const Message& message) {
+  if (std::holds_alternative<Refusal>(message)) return Event::kRefusal;
+  const auto* welcome = std::get_if<Welcome>(&message);
+  if (welcome == nullptr) return Unexpected(message, "Hello is answered by Welcome or Refusal");
+  if (welcome->version < kMinVersion || welcome->version > kMaxVersion) {
+    return Error(Code::kInvalidArgument, "'" + welcome->name + "' chose version " +
+                                             std::to_string(welcome->version) +
+                                             ", which was not offered");
+  }
+  version_ = welcome->version;
+  state_ = State::kOpen;
+  return Event::kWelcome;
+}
+
+Result<Session::Event> Session::OnMessage(const Message& message) {
+  if (state_ == State::kAwaitHello) return OnHello(message);
+  if (state_ == State::kAwaitWelcome) return OnWelcome(message);
+  if (!MaySay(peer_role_, own_role_, TypeOf(message))) {
+    return Unexpected(message, peer_role_ == Role::kSidecar
+                                   ? "a sidecar may not send that to a node"
+                                   : "a node may not send that here");
+  }
+  return std::holds_alternative<Refusal>(message) ? Event::kRefusal : Event::kMessage;
+}
+
+}  // namespace optcache::wire

@@ -1,0 +1,28 @@
+#include "wire/frame.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/codec.h"
+
+namespace optcache::wire {
+namespace {
+
+TEST(Frame, HeaderSaysWhatWasWritten) {
+  std::vector<std::byte> bytes;
+  AppendFrame(0x01020304, Push{}, 0x0a0b0c0d, bytes);
+  const auto header = ParseHeader(bytes, kMaxPayloadBytes);
+  ASSERT_TRUE(header.has_value());
+  EXPECT_EQ(header->type, MessageType::kPush);
+  EXPECT_EQ(header->request_id, 0x01020304U);
+  EXPECT_EQ(header->payload_length, 0x0a0b0c0dU);
+  EXPECT_EQ(header->body_length, bytes.size() - kHeaderBytes);
+}
+
+TEST(Frame, EveryTypeHasItsName) {
+  EXPECT_EQ(TypeName(TypeOf(Hello{})), "Hello");
+  EXPECT_EQ(TypeName(TypeOf(StreamProgress{})), "StreamProgress");
+  EXPECT_EQ(TypeName(TypeOf(Push{})), "Push");
+}
+
+}  // namespace
+}  // namespace optcache::wire

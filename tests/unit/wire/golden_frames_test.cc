@@ -1,0 +1,111 @@
+// The frames of version 1, byte by byte: a change here is a change of the protocol.
+// UPDATE_GOLDEN=1 writes the files anew.
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "wire/codec.h"
+
+namespace optcache::wire {
+namespace {
+
+// One value in each field, no two alike where the type allows it.
+std::map<std::string, Message> Examples() {
+  const ReadItem item{.pass = 3, .position = 0x0102030405, .id = 77};
+  return {
+      {"hello", Hello{.role = Role::kNode, .name = "node-7", .member = 7, .token = "secret"}},
+      {"welcome", Welcome{.version = 1, .name = "node-1"}},
+      {"refusal", Refusal{.code = Code::kPermissionDenied, .message = "no such token"}},
+      {"get", Get{.dataset = 0x1122334455667788,
+                  .stream = 9,
+                  .mode = GetMode::kUrgent,
+                  .items = {item, {.pass = 4, .position = 1, .id = 2}}}},
+      {"sample_reply_here", SampleReply{.index = 1, .answer = Answer::kHere, .crc = 0xe3069283}},
+      {"sample_reply_miss", SampleReply{.index = 2, .answer = Answer::kMissKeep, .lease = 5}},
+      {"sample_reply_wait", SampleReply{.index = 3, .answer = Answer::kOnItsWay, .wait_ms = 20}},
+      {"put", Put{.dataset = 1, .stream = 2, .item = item, .lease = 5, .crc = 0xe3069283}},
+      {"store_reply",
+       StoreReply{.dataset = 1, .id = 77, .accepted = false, .reason = Code::kResourceExhausted}},
+      {"lease_update",
+       LeaseUpdate{.dataset = 1, .event = LeaseEvent::kDone, .leases = {{77, 5}, {78, 6}}}},
+      {"stream_attach", StreamAttach{.dataset = 1,
+                                     .dataset_name = "vision/imagenet",
+                                     .stream = 2,
+                                     .stream_name = "vision/job/imagenet/train",
+                                     .incarnation = 4,
+                                     .sampler_kind = 1,
+                                     .size = 1281167,
+                                     .seed = -42,
+                                     .world = 8,
+                                     .rank = 3,
+                                     .shuffle = true,
+                                     .drop_last = true,
+                                     .modern_randperm = false,
+                                     .known = true}},
+      {"stream_progress", StreamProgress{.stream = 2,
+                                         .rank = 3,
+                                         .pass = 5,
+                                         .epoch = 6,
+                                         .start = 3,
+                                         .position = 4096,
+                                         .wait_us = 1500,
+                                         .order_known = true,
+                                         .ended = true}},
+      {"lookup", Lookup{.dataset = 1, .want_lease = false, .ids = {1, 2, 0xfffffffe}}},
+      {"lookup_reply",
+       LookupReply{.dataset = 1,
+                   .items = {{.id = 1, .found = Found::kHeld, .holder = 7},
+                             {.id = 2, .found = Found::kLeased, .lease = 9, .keep = true}}}},
+      {"holding", Holding{.dataset = 1, .gained = {1, 2}, .lost = {3}}},
+      {"announce", Announce{.dataset = 1, .ids = {77}}},
+      {"push", Push{.dataset = 1, .stream = 2, .item = item, .crc = 0xe3069283}},
+  };
+}
+
+std::string Hex(ByteSpan bytes) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto value = std::to_integer<unsigned>(bytes[i]);
+    text += kDigits[value / 16];
+    text += kDigits[value % 16];
+    // The header stands on two lines of 16 and 12 bytes.
+    const bool end_of_line =
+        i < kHeaderBytes ? i == 15 || i == kHeaderBytes - 1 : (i - kHeaderBytes) % 16 == 15;
+    text += end_of_line || i + 1 == bytes.size() ? '\n' : ' ';
+  }
+  return text;
+}
+
+std::vector<std::byte> Unhex(const std::string& text) {
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 3) {
+    bytes.push_back(static_cast<std::byte>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
+}
+
+TEST(GoldenFrames, AreWrittenAndReadAsEver) {
+  for (const auto& [name, message] : Examples()) {
+    SCOPED_TRACE(name);
+    const std::string path = OPTCACHE_SOURCE_DIR "/tests/golden/wire/" + name + ".hex";
+    std::vector<std::byte> frame;
+    AppendFrame(0x01020304, message, CarriesPayload(message) ? 9 : 0, frame);
+    if (std::getenv("UPDATE_GOLDEN") != nullptr) {
+      ASSERT_TRUE(WriteFileAtomically(path, Hex(frame)).ok());
+    }
+    const auto golden = ReadFile(path, 1_MiB);
+    ASSERT_TRUE(golden.has_value()) << golden.error().ToString();
+    EXPECT_EQ(Hex(frame), *golden);
+    const auto decoded = DecodeFrame(Unhex(*golden));
+    ASSERT_TRUE(decoded.has_value()) << decoded.error().ToString();
+    EXPECT_EQ(std::get<Frame>(*decoded).message, message);
+  }
+}
+
+}  // namespace
+}  // namespace optcache::wire

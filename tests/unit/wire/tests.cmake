@@ -1,0 +1,3 @@
+project_test(wire
+  SOURCES codec_test.cc frame_reader_test.cc frame_test.cc golden_frames_test.cc session_test.cc
+  DEPS wire)
