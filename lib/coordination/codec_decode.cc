@@ -1,0 +1,213 @@
+#include <array>
+#include <utility>
+
+#include "coordination/codec.h"
+#include "coordination/internal/json_fields.h"
+#include "coordination/sample_set.h"
+
+namespace optcache::coordination {
+namespace {
+
+using internal::JsonErrors;
+using internal::JsonObject;
+
+void Read(JsonObject object, Recipe& recipe) {
+  object.Read("sampler", recipe.sampler_kind);
+  object.Read("size", recipe.size);
+  object.Read("seed", recipe.seed);
+  object.Read("world", recipe.world);
+  object.Read("shuffle", recipe.shuffle);
+  object.Read("drop_last", recipe.drop_last);
+  object.Read("modern_randperm", recipe.modern_randperm);
+  object.Read("known", recipe.known);
+  if (recipe.world == 0 || recipe.world > kMaxWorld) {
+    object.errors().Add(object.PathOf("world"), std::to_string(recipe.world) + ", allowed: 1 to " +
+                                                    std::to_string(kMaxWorld));
+  }
+}
+
+void Read(JsonObject object, Cut& cut) {
+  object.Read("pass", cut.pass);
+  object.Read("position", cut.position);
+}
+
+void Read(JsonObject& object, const char* name, Version& version) {
+  std::string text;
+  object.Read(name, text, kMaxNameBytes);
+  if (text.empty()) return;
+  const Result<Version> parsed = ParseVersion(text);
+  if (!parsed) return object.errors().Add(object.PathOf(name), parsed.error().message());
+  version = *parsed;
+}
+
+// Sets `out` to the one of `values` whose name the field holds.
+template <typename Enum, std::size_t n>
+void ReadName(JsonObject& object, const char* name, const std::array<Enum, n>& values,
+              std::string_view (*name_of)(Enum), Enum& out) {
+  std::string text;
+  object.Read(name, text, kMaxNameBytes);
+  if (text.empty()) return;
+  std::string allowed;
+  for (const Enum value : values) {
+    if (name_of(value) == text) {
+      out = value;
+      return;
+    }
+    allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(value));
+  }
+  object.errors().Add(object.PathOf(name), "\"" + text + "\" is not known, allowed: " + allowed);
+}
+
+void Read(JsonObject object, RankReport& rank) {
+  object.Read("rank", rank.rank);
+  object.In("recipe", [&](JsonObject recipe) { Read(std::move(recipe), rank.recipe); });
+  object.Read("pass", rank.pass);
+  object.Read("epoch", rank.epoch);
+  object.Read("start", rank.start);
+  object.Read("position", rank.position);
+  object.Read("last_pass_end", rank.last_pass_end);
+  object.Read("wait_us", rank.wait_us);
+  object.Read("order_known", rank.order_known);
+  object.Read("ended", rank.ended);
+  if (rank.rank >= rank.recipe.world) {
+    object.errors().Add(object.PathOf("rank"), std::to_string(rank.rank) +
+                                                   " is not below the world size " +
+                                                   std::to_string(rank.recipe.world));
+  }
+}
+
+void Read(JsonObject object, StreamReport& stream) {
+  object.ReadHex("id", stream.id);
+  object.Need("name", stream.name, kMaxNameBytes);
+  object.Read("incarnation", stream.incarnation);
+  object.Need("dataset", stream.dataset, kMaxNameBytes);
+  object.ReadHex("dataset_key", stream.dataset_key);
+  object.ForEach("ranks", kMaxWorld,
+                 [&](JsonObject item) { Read(std::move(item), stream.ranks.emplace_back()); });
+  if (stream.id == 0) object.errors().Add(object.PathOf("id"), "missing or 0");
+}
+
+void Read(JsonObject object, DatasetReport& dataset) {
+  object.Need("name", dataset.name, kMaxNameBytes);
+  object.Read("plan_digest", dataset.plan_digest, kMaxNameBytes);
+  object.Read("used_bytes", dataset.used_bytes);
+  object.Read("samples", dataset.samples);
+  object.Read("hits", dataset.hits);
+  object.Read("peer_hits", dataset.peer_hits);
+  object.Read("misses", dataset.misses);
+  object.Read("miss_bytes", dataset.miss_bytes);
+  object.Read("moves", dataset.moves);
+  object.Read("moved_bytes", dataset.moved_bytes);
+  object.Read("planned_misses", dataset.planned_misses);
+  object.Read("predicted_hit_ratio", dataset.predicted_hit_ratio);
+}
+
+void Read(JsonObject object, StreamState& stream) {
+  object.ReadHex("id", stream.id);
+  object.Need("name", stream.name, kMaxNameBytes);
+  object.Read("incarnation", stream.incarnation);
+  object.In("recipe", [&](JsonObject recipe) { Read(std::move(recipe), stream.recipe); });
+  object.Read("rate_permille", stream.rate_permille);
+  object.Read("node_of_rank", kMaxWorld, stream.node_of_rank);
+  object.Read("complete", stream.complete);
+  object.Read("first_pass", stream.first_pass);
+  object.Read("first_epoch", stream.first_epoch);
+  object.Read("epoch_step", stream.epoch_step);
+  object.In("cut", [&](JsonObject cut) { Read(std::move(cut), stream.cut); });
+  if (stream.node_of_rank.size() != stream.recipe.world) {
+    object.errors().Add(object.PathOf("node_of_rank"), std::to_string(stream.node_of_rank.size()) +
+                                                           " items for a world size of " +
+                                                           std::to_string(stream.recipe.world));
+  }
+}
+
+void Read(JsonObject object, DatasetState& dataset) {
+  object.Need("name", dataset.name, kMaxNameBytes);
+  object.Need("manifest", dataset.manifest_digest, kMaxNameBytes);
+  object.ReadHex("key", dataset.key);
+  ReadName(object, "retention",
+           std::array{Retention::kOptimal, Retention::kPin, Retention::kLru, Retention::kNone},
+           RetentionName, dataset.retention);
+  ReadName(object, "objective", std::array{Objective::kBytes, Objective::kRequests}, ObjectiveName,
+           dataset.objective);
+  Read(object, "planned", dataset.planned);
+  object.Read("base", dataset.base_digest, kMaxNameBytes);
+  object.ForEach("capacities", kMaxMembers, [&](JsonObject item) {
+    MemberCapacity& capacity = dataset.capacities.emplace_back();
+    item.Read("member", capacity.member);
+    item.Read("bytes", capacity.bytes);
+  });
+  object.ForEach("streams", kMaxStreams,
+                 [&](JsonObject item) { Read(std::move(item), dataset.streams.emplace_back()); });
+  object.Read("inventory_wanted", dataset.inventory_wanted);
+}
+
+void Read(JsonObject object, Member& member) {
+  object.Read("id", member.id);
+  object.Need("name", member.name, kMaxNameBytes);
+  object.Need("address", member.address, kMaxNameBytes);
+  object.Read("capacity", member.capacity);
+  if (member.id == 0) object.errors().Add(object.PathOf("id"), "missing or 0");
+}
+
+}  // namespace
+
+Result<Report> ParseReport(std::string_view json) {
+  ASSIGN_OR_RETURN(const nlohmann::json document, internal::ParseJson(json, kMaxReportBytes));
+  JsonErrors errors;
+  JsonObject object(document, "", errors);
+  Report report;
+  object.Need("node", report.node, kMaxNameBytes);
+  object.Read("incarnation", report.incarnation);
+  object.Need("address", report.address, kMaxNameBytes);
+  object.Read("capacity", report.capacity);
+  object.Read("member", report.member);
+  Read(object, "applied", report.applied);
+  object.ForEach("datasets", kMaxDatasets,
+                 [&](JsonObject item) { Read(std::move(item), report.datasets.emplace_back()); });
+  object.ForEach("streams", kMaxStreams,
+                 [&](JsonObject item) { Read(std::move(item), report.streams.emplace_back()); });
+  RETURN_IF_ERROR(errors.status());
+  return report;
+}
+
+Result<Inventory> ParseInventory(std::string_view json) {
+  ASSIGN_OR_RETURN(const nlohmann::json document, internal::ParseJson(json, kMaxInventoryBytes));
+  JsonErrors errors;
+  JsonObject object(document, "", errors);
+  Inventory inventory;
+  object.Need("node", inventory.node, kMaxNameBytes);
+  object.Read("incarnation", inventory.incarnation);
+  object.Need("dataset", inventory.dataset, kMaxNameBytes);
+  object.Read("request", inventory.request);
+  std::string held;
+  object.ReadBytes("held", held);
+  object.ForEach("positions", kMaxStreams * kMaxWorld, [&](JsonObject item) {
+    RankPosition& position = inventory.positions.emplace_back();
+    item.ReadHex("stream", position.stream);
+    item.Read("rank", position.rank);
+    item.Read("pass", position.next.pass);
+    item.Read("position", position.next.position);
+  });
+  RETURN_IF_ERROR(errors.status());
+  Result<std::vector<SampleId>> ids = DecodeSampleSet(held);
+  if (!ids) return Error(std::move(ids).error().WithContext("held"));
+  inventory.ids = *std::move(ids);
+  return inventory;
+}
+
+Result<DesiredState> ParseDesiredState(std::string_view json) {
+  ASSIGN_OR_RETURN(const nlohmann::json document, internal::ParseJson(json, kMaxStateBytes));
+  JsonErrors errors;
+  JsonObject object(document, "", errors);
+  DesiredState state;
+  Read(object, "version", state.version);
+  object.ForEach("members", kMaxMembers,
+                 [&](JsonObject item) { Read(std::move(item), state.members.emplace_back()); });
+  object.ForEach("datasets", kMaxDatasets,
+                 [&](JsonObject item) { Read(std::move(item), state.datasets.emplace_back()); });
+  RETURN_IF_ERROR(errors.status());
+  return state;
+}
+
+}  // namespace optcache::coordination

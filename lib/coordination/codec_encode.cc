@@ -1,0 +1,159 @@
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "coordination/codec.h"
+#include "coordination/internal/base64.h"
+#include "coordination/sample_set.h"
+
+namespace optcache::coordination {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Hex(std::uint64_t value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text(16, '0');
+  for (std::size_t i = text.size(); i-- > 0; value >>= 4U)
+    text[i] = kDigits[value & 15U];
+  return text;
+}
+
+// Text from outside may not be UTF-8: what is not is replaced.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <typename Item, typename F>
+Json Array(const std::vector<Item>& items, F&& encode) {
+  Json array = Json::array();
+  for (const Item& item : items)
+    array.push_back(encode(item));
+  return array;
+}
+
+Json Encode(const Recipe& recipe) {
+  return {{"sampler", recipe.sampler_kind},
+          {"size", recipe.size},
+          {"seed", recipe.seed},
+          {"world", recipe.world},
+          {"shuffle", recipe.shuffle},
+          {"drop_last", recipe.drop_last},
+          {"modern_randperm", recipe.modern_randperm},
+          {"known", recipe.known}};
+}
+
+Json Encode(const Cut& cut) {
+  return {{"pass", cut.pass}, {"position", cut.position}};
+}
+
+Json Encode(const RankReport& rank) {
+  return {{"rank", rank.rank},
+          {"recipe", Encode(rank.recipe)},
+          {"pass", rank.pass},
+          {"epoch", rank.epoch},
+          {"start", rank.start},
+          {"position", rank.position},
+          {"last_pass_end", rank.last_pass_end},
+          {"wait_us", rank.wait_us},
+          {"order_known", rank.order_known},
+          {"ended", rank.ended}};
+}
+
+Json Encode(const StreamReport& stream) {
+  return {{"id", Hex(stream.id)},
+          {"name", stream.name},
+          {"incarnation", stream.incarnation},
+          {"dataset", stream.dataset},
+          {"dataset_key", Hex(stream.dataset_key)},
+          {"ranks", Array(stream.ranks, [](const RankReport& rank) { return Encode(rank); })}};
+}
+
+Json Encode(const DatasetReport& dataset) {
+  return {{"name", dataset.name},
+          {"plan_digest", dataset.plan_digest},
+          {"used_bytes", dataset.used_bytes},
+          {"samples", dataset.samples},
+          {"hits", dataset.hits},
+          {"peer_hits", dataset.peer_hits},
+          {"misses", dataset.misses},
+          {"miss_bytes", dataset.miss_bytes},
+          {"moves", dataset.moves},
+          {"moved_bytes", dataset.moved_bytes},
+          {"planned_misses", dataset.planned_misses},
+          {"predicted_hit_ratio", dataset.predicted_hit_ratio}};
+}
+
+Json Encode(const StreamState& stream) {
+  return {{"id", Hex(stream.id)},
+          {"name", stream.name},
+          {"incarnation", stream.incarnation},
+          {"recipe", Encode(stream.recipe)},
+          {"rate_permille", stream.rate_permille},
+          {"node_of_rank", stream.node_of_rank},
+          {"complete", stream.complete},
+          {"first_pass", stream.first_pass},
+          {"first_epoch", stream.first_epoch},
+          {"epoch_step", stream.epoch_step},
+          {"cut", Encode(stream.cut)}};
+}
+
+Json Encode(const DatasetState& dataset) {
+  return {{"name", dataset.name},
+          {"manifest", dataset.manifest_digest},
+          {"key", Hex(dataset.key)},
+          {"retention", RetentionName(dataset.retention)},
+          {"objective", ObjectiveName(dataset.objective)},
+          {"planned", FormatVersion(dataset.planned)},
+          {"base", dataset.base_digest},
+          {"capacities", Array(dataset.capacities,
+                               [](const MemberCapacity& capacity) -> Json {
+                                 return {{"member", capacity.member}, {"bytes", capacity.bytes}};
+                               })},
+          {"streams", Array(dataset.streams, [](const StreamState& s) { return Encode(s); })},
+          {"inventory_wanted", dataset.inventory_wanted}};
+}
+
+Json Encode(const Member& member) {
+  return {{"id", member.id},
+          {"name", member.name},
+          {"address", member.address},
+          {"capacity", member.capacity}};
+}
+
+}  // namespace
+
+std::string ToJson(const Report& report) {
+  return Dump(
+      {{"node", report.node},
+       {"incarnation", report.incarnation},
+       {"address", report.address},
+       {"capacity", report.capacity},
+       {"member", report.member},
+       {"applied", FormatVersion(report.applied)},
+       {"datasets", Array(report.datasets, [](const DatasetReport& d) { return Encode(d); })},
+       {"streams", Array(report.streams, [](const StreamReport& s) { return Encode(s); })}});
+}
+
+std::string ToJson(const Inventory& inventory) {
+  return Dump({{"node", inventory.node},
+               {"incarnation", inventory.incarnation},
+               {"dataset", inventory.dataset},
+               {"request", inventory.request},
+               {"held", internal::EncodeBase64(EncodeSampleSet(inventory.ids))},
+               {"positions", Array(inventory.positions, [](const RankPosition& position) -> Json {
+                  return {{"stream", Hex(position.stream)},
+                          {"rank", position.rank},
+                          {"pass", position.next.pass},
+                          {"position", position.next.position}};
+                })}});
+}
+
+std::string ToJson(const DesiredState& state) {
+  return Dump(
+      {{"version", FormatVersion(state.version)},
+       {"members", Array(state.members, [](const Member& m) { return Encode(m); })},
+       {"datasets", Array(state.datasets, [](const DatasetState& d) { return Encode(d); })}});
+}
+
+}  // namespace optcache::coordination

@@ -1,0 +1,196 @@
+#pragma once
+
+// What nodes and the coordinator tell each other: reports and inventories go in, the desired state
+// comes out. Plain values; as JSON: coordination/codec.h; over HTTP: docs/formats/control.md.
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+
+namespace optcache::coordination {
+
+using MemberId = std::uint32_t;       // of one life of one node; never given twice; 0: none
+using DatasetKey = std::uint64_t;     // first eight bytes of the manifest digest, little endian
+using RequestNumber = std::uint64_t;  // of a request for inventories; 0: none
+
+// Limits of what is parsed. What is larger is refused with kInvalidArgument.
+inline constexpr std::size_t kMaxMembers = 4096;
+inline constexpr std::size_t kMaxDatasets = 256;
+inline constexpr std::size_t kMaxStreams = 1024;
+inline constexpr std::uint32_t kMaxWorld = 1U << 16;
+inline constexpr std::size_t kMaxNameBytes = 1024;
+inline constexpr std::size_t kMaxReportBytes = 8U << 20;      // JSON text
+inline constexpr std::size_t kMaxStateBytes = 64U << 20;      // JSON text
+inline constexpr std::size_t kMaxInventoryBytes = 32U << 20;  // JSON text
+inline constexpr std::size_t kMaxBaseBytes = 64U << 20;
+
+// Of a desired state. Totally ordered; a node refuses one that is not higher than its own.
+struct Version {
+  std::uint32_t term = 0;  // lease transitions of the coordinator; 0 on one machine
+  std::uint64_t counter = 0;
+  friend auto operator<=>(const Version&, const Version&) = default;
+};
+
+// A place in a stream: the read of `position` in `pass`.
+struct Cut {
+  PassNumber pass = 0;
+  Position position = 0;
+  friend auto operator<=>(const Cut&, const Cut&) = default;
+};
+
+// How a stream's order is made; the fields of wire::StreamAttach.
+struct Recipe {
+  std::uint8_t sampler_kind = 0;  // sampler/order_source.h
+  std::uint64_t size = 0;         // samples
+  std::int64_t seed = 0;
+  std::uint32_t world = 1;
+  bool shuffle = true;
+  bool drop_last = false;
+  bool modern_randperm = true;
+  bool known = true;  // false: the order cannot be replayed
+  friend bool operator==(const Recipe&, const Recipe&) = default;
+};
+
+// --- Reports: node -> coordinator ---------------------------------------------------------------
+
+// A rank that reads through this node. Listed while its sidecar is connected: that is the rank's
+// heartbeat. `ended` ranks are listed for a minute, then dropped.
+struct RankReport {
+  Rank rank = 0;
+  Recipe recipe;  // as this rank announced it
+  PassNumber pass = 0;
+  std::uint64_t epoch = 0;     // what the sampler's seed of `pass` is made of
+  Position start = 0;          // first position of the pass that the rank reads
+  Position position = 0;       // reads before it have been handed to the trainer
+  Position last_pass_end = 0;  // where the pass before this one ended; 0: not known
+  std::uint64_t wait_us = 0;   // how long the trainer has waited in this pass
+  bool order_known = true;     // what is asked for is what was foretold
+  bool ended = false;          // the rank has detached
+  friend bool operator==(const RankReport&, const RankReport&) = default;
+};
+
+struct StreamReport {
+  StreamId id = 0;
+  std::string name;  // "namespace/owner/dataset/loader"
+  std::uint32_t incarnation = 0;
+  std::string dataset;  // "namespace/name"
+  DatasetKey dataset_key = 0;
+  std::vector<RankReport> ranks;
+  friend bool operator==(const StreamReport&, const StreamReport&) = default;
+};
+
+// What a node says of one dataset. Counters count since the node started.
+struct DatasetReport {
+  std::string name;
+  std::string plan_digest;  // of the plan in force, hex; empty: none
+  ByteCount used_bytes = 0;
+  std::uint64_t samples = 0;    // held now
+  std::uint64_t hits = 0;       // answered from this node's memory
+  std::uint64_t peer_hits = 0;  // answered from another node's memory
+  std::uint64_t misses = 0;     // left to the store
+  ByteCount miss_bytes = 0;
+  std::uint64_t moves = 0;  // pushed to other nodes
+  ByteCount moved_bytes = 0;
+  std::uint64_t planned_misses = 0;  // reads of the store that the plan foretold up to now
+  double predicted_hit_ratio = 0;    // of the plan in force, 0 to 1
+  friend bool operator==(const DatasetReport&, const DatasetReport&) = default;
+};
+
+struct Report {
+  std::string node;
+  std::uint64_t incarnation = 0;  // rises with each start of the node's process
+  std::string address;            // host:port where other nodes reach it
+  ByteCount capacity = 0;         // payload bytes it offers
+  MemberId member = 0;            // the id it has been given; 0: none yet
+  Version applied;                // the desired state in force there
+  std::vector<DatasetReport> datasets;
+  std::vector<StreamReport> streams;
+  friend bool operator==(const Report&, const Report&) = default;
+};
+
+// --- Inventories: node -> coordinator, on request -----------------------------------------------
+
+// Up to where a node has decided for a rank: what lies before has been handed over.
+struct RankPosition {
+  StreamId stream = 0;
+  Rank rank = 0;
+  Cut next;
+  friend bool operator==(const RankPosition&, const RankPosition&) = default;
+};
+
+// What one node holds of one dataset, without samples that no plan has decided about yet.
+struct Inventory {
+  std::string node;
+  std::uint64_t incarnation = 0;
+  std::string dataset;
+  RequestNumber request = 0;
+  std::vector<SampleId> ids;  // ascending, each once
+  std::vector<RankPosition> positions;
+  friend bool operator==(const Inventory&, const Inventory&) = default;
+};
+
+// --- Desired state: coordinator -> nodes --------------------------------------------------------
+
+struct Member {
+  MemberId id = 0;
+  std::string name;
+  std::string address;
+  ByteCount capacity = 0;
+  friend bool operator==(const Member&, const Member&) = default;
+};
+
+enum class Retention : std::uint8_t { kOptimal, kPin, kLru, kNone };
+enum class Objective : std::uint8_t { kBytes, kRequests };
+
+struct MemberCapacity {
+  MemberId member = 0;
+  ByteCount bytes = 0;
+  friend bool operator==(const MemberCapacity&, const MemberCapacity&) = default;
+};
+
+// A stream that nodes should know. While `complete` is false its ranks are still arriving, it is in
+// no plan, and its samples stay with their reader.
+struct StreamState {
+  StreamId id = 0;
+  std::string name;
+  std::uint32_t incarnation = 0;
+  Recipe recipe;
+  std::uint32_t rate_permille = 1000;  // of the fastest stream of the dataset
+  std::vector<MemberId> node_of_rank;  // `world` of them; 0: that rank reads through no node now
+  bool complete = false;
+  // Pass p is epoch first_epoch + epoch_step * (p - first_pass), from first_pass on.
+  PassNumber first_pass = 0;
+  std::uint64_t first_epoch = 0;
+  std::uint32_t epoch_step = 1;  // 0: set_epoch is forgotten, every pass has the same order
+  Cut cut;                       // the plan decides from here on
+  friend bool operator==(const StreamState&, const StreamState&) = default;
+};
+
+// The plan's inputs. Those of the plan (capacities, complete streams, base) change only together
+// with `planned`, so a node that starts late derives the same plan as the others.
+struct DatasetState {
+  std::string name;
+  std::string manifest_digest;  // hex
+  DatasetKey key = 0;
+  Retention retention = Retention::kOptimal;
+  Objective objective = Objective::kBytes;
+  Version planned;                         // when the plan's inputs were fixed; zero: no plan yet
+  std::string base_digest;                 // hex, GET /v1/base/<digest>; empty: nothing held
+  std::vector<MemberCapacity> capacities;  // ascending by member
+  std::vector<StreamState> streams;        // ascending by id
+  RequestNumber inventory_wanted = 0;
+  friend bool operator==(const DatasetState&, const DatasetState&) = default;
+};
+
+struct DesiredState {
+  Version version;
+  std::vector<Member> members;         // ascending by id
+  std::vector<DatasetState> datasets;  // ascending by name
+  friend bool operator==(const DesiredState&, const DesiredState&) = default;
+};
+
+}  // namespace optcache::coordination

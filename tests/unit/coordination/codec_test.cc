@@ -1,0 +1,172 @@
+#include "coordination/codec.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::coordination {
+namespace {
+
+Recipe SomeRecipe() {
+  return {.sampler_kind = 2,
+          .size = 1281167,
+          .seed = -5,
+          .world = 2,
+          .shuffle = false,
+          .drop_last = true,
+          .modern_randperm = false,
+          .known = false};
+}
+
+Report SomeReport() {
+  Report report{.node = "node-a",
+                .incarnation = 0xfedcba9876543210U,
+                .address = "10.0.0.1:7070",
+                .capacity = 1_GiB,
+                .member = 4,
+                .applied = {.term = 2, .counter = 9}};
+  report.datasets.push_back({.name = "vision/imagenet",
+                             .plan_digest = "abc",
+                             .used_bytes = 5,
+                             .samples = 6,
+                             .hits = 7,
+                             .peer_hits = 8,
+                             .misses = 9,
+                             .miss_bytes = 10,
+                             .moves = 11,
+                             .moved_bytes = 12,
+                             .planned_misses = 13,
+                             .predicted_hit_ratio = 0.375});
+  StreamReport stream{.id = 0xffffffffffffffffU,
+                      .name = "vision/job/imagenet/train",
+                      .incarnation = 3,
+                      .dataset = "vision/imagenet",
+                      .dataset_key = 1};
+  stream.ranks.push_back({.rank = 1,
+                          .recipe = SomeRecipe(),
+                          .pass = 2,
+                          .epoch = 3,
+                          .start = 4,
+                          .position = 5,
+                          .last_pass_end = 6,
+                          .wait_us = 7,
+                          .order_known = false,
+                          .ended = true});
+  report.streams.push_back(stream);
+  return report;
+}
+
+DesiredState SomeState() {
+  DesiredState state{.version = {.term = 1, .counter = 17}};
+  state.members.push_back({.id = 3, .name = "a", .address = "h:1", .capacity = 100});
+  DatasetState dataset{.name = "vision/imagenet",
+                       .manifest_digest = "00ff",
+                       .key = 0x0123456789abcdefU,
+                       .retention = Retention::kPin,
+                       .objective = Objective::kRequests,
+                       .planned = {.term = 1, .counter = 16},
+                       .base_digest = "beef",
+                       .capacities = {{.member = 3, .bytes = 50}},
+                       .inventory_wanted = 8};
+  dataset.streams.push_back({.id = 5,
+                             .name = "s",
+                             .incarnation = 1,
+                             .recipe = SomeRecipe(),
+                             .rate_permille = 250,
+                             .node_of_rank = {3, 0},
+                             .complete = true,
+                             .first_pass = 2,
+                             .first_epoch = 12,
+                             .epoch_step = 0,
+                             .cut = {.pass = 4, .position = 99}});
+  state.datasets.push_back(dataset);
+  return state;
+}
+
+// The error of a report with one piece of its text replaced.
+std::string ErrorOf(std::string_view piece, std::string_view replacement) {
+  std::string json = ToJson(SomeReport());
+  json.replace(json.find(piece), piece.size(), replacement);
+  const Result<Report> report = ParseReport(json);
+  return report ? "none" : report.error().message();
+}
+
+TEST(Codec, ReadsTheReportThatItWrites) {
+  EXPECT_EQ(ParseReport(ToJson(SomeReport())), SomeReport());
+}
+
+TEST(Codec, ReadsTheStateThatItWrites) {
+  EXPECT_EQ(ParseDesiredState(ToJson(SomeState())), SomeState());
+}
+
+TEST(Codec, ReadsTheInventoryThatItWrites) {
+  const Inventory inventory{.node = "node-a",
+                            .incarnation = 1,
+                            .dataset = "vision/imagenet",
+                            .request = 12,
+                            .ids = {1, 5, 70000},
+                            .positions = {{.stream = 9, .rank = 1, .next = {2, 30}}}};
+  EXPECT_EQ(ParseInventory(ToJson(inventory)), inventory);
+}
+
+TEST(Codec, NamesTheFieldThatIsWrong) {
+  EXPECT_EQ(ErrorOf("\"rank\":1", "\"rank\":2"),
+            "streams[0].ranks[0].rank: 2 is not below the world size 2");
+  EXPECT_EQ(ErrorOf("\"capacity\":1073741824", "\"capacity\":-1"),
+            "capacity: not a whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(ErrorOf("\"node\":\"node-a\"", "\"node\":7"), "node: not a string");
+  EXPECT_EQ(ErrorOf("\"node\":\"node-a\"", "\"other\":7"), "node: missing or empty");
+  EXPECT_EQ(ErrorOf("\"2.9\"", "\"2\""),
+            "applied: \"2\" is no version, allowed: TERM.COUNTER, as 0.17");
+  EXPECT_EQ(ErrorOf("ffffffffffffffff", "123"), "streams[0].id: not 16 hexadecimal digits");
+  EXPECT_EQ(ErrorOf("\"world\":2", "\"world\":0"),
+            "streams[0].ranks[0].recipe.world: 0, allowed: 1 to 65536");
+  EXPECT_EQ(ErrorOf("0.375", "\"much\""), "datasets[0].predicted_hit_ratio: not a number");
+  EXPECT_EQ(ErrorOf("\"ended\":true", "\"ended\":1"),
+            "streams[0].ranks[0].ended: not true or false");
+}
+
+TEST(Codec, RefusesAnUnknownRetentionWithTheOnesItKnows) {
+  std::string json = ToJson(SomeState());
+  json.replace(json.find("\"pin\""), 5, "\"fifo\"");
+  EXPECT_EQ(ParseDesiredState(json).error().message(),
+            "datasets[0].retention: \"fifo\" is not known, allowed: optimal, pin, lru, none");
+}
+
+TEST(Codec, RefusesAStreamWithoutAPlaceForEachRank) {
+  std::string json = ToJson(SomeState());
+  json.replace(json.find("[3,0]"), 5, "[3]");
+  EXPECT_EQ(ParseDesiredState(json).error().message(),
+            "datasets[0].streams[0].node_of_rank: 1 items for a world size of 2");
+}
+
+TEST(Codec, IgnoresFieldsItDoesNotKnowAndDefaultsMissingOnes) {
+  const Result<Report> report = ParseReport(R"({"node":"a","address":"h:1","new":{"x":[1]}})");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(*report, (Report{.node = "a", .address = "h:1"}));
+}
+
+TEST(Codec, RefusesWhatIsNotAnObject) {
+  EXPECT_EQ(ParseReport("[]").error().message(), "document: not an object");
+  EXPECT_FALSE(ParseReport(""));
+  EXPECT_FALSE(ParseReport("{\"node\":"));
+}
+
+TEST(Codec, RefusesTextAboveItsLimit) {
+  EXPECT_EQ(ParseReport(std::string(kMaxReportBytes + 1, ' ')).error().message(),
+            "JSON of 8388609 bytes, allowed: 8388608");
+}
+
+TEST(Version, OrdersByTermFirst) {
+  EXPECT_LT((Version{0, 9}), (Version{1, 0}));
+  EXPECT_LT((Version{1, 1}), (Version{1, 2}));
+}
+
+TEST(Version, ReadsWhatItWrites) {
+  const Version version{.term = 7, .counter = 1ULL << 40U};
+  EXPECT_EQ(ParseVersion(FormatVersion(version)), version);
+  for (const char* text : {"", "1", "1.", ".1", "1.2.3", "-1.2", "1.2 ", "99999999999.1"}) {
+    EXPECT_FALSE(ParseVersion(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace optcache::coordination
