@@ -1,0 +1,41 @@
+#pragma once
+
+// The fixed parts of a manifest file, shared by its writer and its parser.
+// docs/formats/manifest.md.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace optcache::dataset::internal {
+
+inline constexpr std::string_view kMagic = "OPTCMANI";
+inline constexpr std::uint16_t kMajorVersion = 1;
+inline constexpr std::uint16_t kMinorVersion = 0;
+inline constexpr size_t kHeaderBytes = 64;
+inline constexpr size_t kHeaderCrcOffset = 60;
+inline constexpr size_t kSectionEntryBytes = 24;
+inline constexpr std::uint32_t kSectionsMax = 32;
+inline constexpr std::uint64_t kSamplesMax = 0xfffffffeU;
+inline constexpr std::uint64_t kAlignment = 8;
+
+enum SectionKind : std::uint32_t {
+  kPaths = 1,
+  kSizes = 2,
+  kClassOf = 3,
+  kClassNames = 4,
+  kModified = 5,
+  kETags = 6,
+  kSampleDigests = 7,
+};
+
+inline std::uint64_t Align(std::uint64_t offset) {
+  return (offset + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Why `path` may not stand in a manifest, or ok: a path must stay below the source's root.
+Status CheckPath(std::string_view path);
+
+}  // namespace optcache::dataset::internal

@@ -1,0 +1,125 @@
+#include "dataset/manifest_builder.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "dataset/internal/little_endian.h"
+#include "dataset/internal/manifest_layout.h"
+
+namespace optcache::dataset {
+namespace {
+
+using internal::Append;
+
+struct Piece {
+  std::uint32_t kind;
+  std::string content;
+};
+
+struct Head {
+  Order order;
+  std::uint64_t samples;
+  std::uint32_t classes;
+  ByteCount total_bytes;
+};
+
+std::string Assemble(const Head& head, std::vector<Piece> pieces) {
+  const std::uint64_t table_end =
+      internal::kHeaderBytes + pieces.size() * internal::kSectionEntryBytes;
+  std::string table;
+  std::uint64_t end = table_end;
+  for (const Piece& piece : pieces) {
+    const std::uint64_t offset = internal::Align(end);
+    Append<std::uint32_t>(table, piece.kind);
+    Append<std::uint32_t>(table, Crc32c(AsBytes(piece.content)));
+    Append<std::uint64_t>(table, offset);
+    Append<std::uint64_t>(table, piece.content.size());
+    end = offset + piece.content.size();
+  }
+  std::string file;
+  file.reserve(end);
+  file += internal::kMagic;
+  Append<std::uint16_t>(file, internal::kMajorVersion);
+  Append<std::uint16_t>(file, internal::kMinorVersion);
+  Append<std::uint32_t>(file, static_cast<std::uint32_t>(head.order));
+  Append<std::uint64_t>(file, head.samples);
+  Append<std::uint32_t>(file, head.classes);
+  Append<std::uint32_t>(file, static_cast<std::uint32_t>(pieces.size()));
+  Append<std::uint64_t>(file, head.total_bytes);
+  Append<std::uint64_t>(file, end);
+  file.resize(internal::kHeaderCrcOffset, '\0');
+  Append<std::uint32_t>(file, Crc32c(AsBytes(table), Crc32c(AsBytes(file))));
+  file += table;
+  for (Piece& piece : pieces) {
+    file.resize(internal::Align(file.size()), '\0');
+    file += piece.content;
+    piece.content = std::string();  // a large manifest should not stand in memory twice
+  }
+  return file;
+}
+
+}  // namespace
+
+Status ManifestBuilder::Add(const Sample& sample) {
+  RETURN_IF_ERROR(internal::CheckPath(sample.path));
+  if (sample.validator.etag.size() > kETagBytesMax) {
+    return {Code::kInvalidArgument,
+            fmt::format("{}: its ETag has {} bytes; the limit is {}", sample.path,
+                        sample.validator.etag.size(), kETagBytesMax)};
+  }
+  if (classes_.empty() ? sample.class_index != kNoClass : sample.class_index >= classes_.size()) {
+    return {Code::kInvalidArgument, fmt::format("{}: class {} of {} does not exist", sample.path,
+                                                sample.class_index, classes_.size())};
+  }
+  if (paths_.size() == internal::kSamplesMax) {
+    return {Code::kResourceExhausted, "a manifest holds at most 4,294,967,294 samples"};
+  }
+  if (__builtin_add_overflow(total_bytes_, sample.size, &total_bytes_)) {
+    return {Code::kInvalidArgument,
+            fmt::format("{}: sizes add up beyond 64 bits here", sample.path)};
+  }
+  paths_.Add(sample.path);
+  etags_.Add(sample.validator.etag);
+  Append<std::uint64_t>(sizes_, sample.size);
+  Append<std::int64_t>(modified_, sample.validator.modified_ns);
+  if (!classes_.empty()) Append<std::uint32_t>(class_of_, sample.class_index);
+  if (sample.digest) {
+    sample_digests_ += AsText(*sample.digest);
+    ++digests_;
+  }
+  any_modified_ = any_modified_ || sample.validator.modified_ns != 0;
+  any_etag_ = any_etag_ || !sample.validator.etag.empty();
+  return OkStatus();
+}
+
+Result<Manifest> ManifestBuilder::Finish() && {
+  const std::uint32_t samples = paths_.size();
+  if (samples == 0) return Error(Code::kInvalidArgument, "a manifest needs at least one sample");
+  if (digests_ != 0 && digests_ != samples) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("{} of {} samples have a digest: give all of them one, or none",
+                             digests_, samples));
+  }
+  const Head head = {.order = order_,
+                     .samples = samples,
+                     .classes = static_cast<std::uint32_t>(classes_.size()),
+                     .total_bytes = total_bytes_};
+  std::vector<Piece> pieces;
+  pieces.push_back({internal::kPaths, std::move(paths_).Finish()});
+  pieces.push_back({internal::kSizes, std::move(sizes_)});
+  if (!classes_.empty()) {
+    StringTableBuilder names;
+    for (const std::string& name : classes_)
+      names.Add(name);
+    pieces.push_back({internal::kClassOf, std::move(class_of_)});
+    pieces.push_back({internal::kClassNames, std::move(names).Finish()});
+  }
+  if (any_modified_) pieces.push_back({internal::kModified, std::move(modified_)});
+  if (any_etag_) pieces.push_back({internal::kETags, std::move(etags_).Finish()});
+  if (digests_ != 0) pieces.push_back({internal::kSampleDigests, std::move(sample_digests_)});
+  // The parser is the one judge of what a manifest is.
+  return Manifest::Parse(Assemble(head, std::move(pieces)));
+}
+
+}  // namespace optcache::dataset
