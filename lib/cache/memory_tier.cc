@@ -1,5 +1,6 @@
 #include "cache/memory_tier.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -40,6 +41,7 @@ bool MemoryTier::Reserve(ByteCount size) {
   const ByteCount budget = capacity_ + reserve_;
   if (size > budget || used_ > budget - size) return false;
   used_ += size;
+  peak_ = std::max(peak_, used_);
   return true;
 }
 

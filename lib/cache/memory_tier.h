@@ -85,6 +85,7 @@ class MemoryTier {
   bool FitsCapacity(ByteCount size) const { return used_ + size <= capacity_; }
 
   ByteCount used() const { return used_; }  // entries and reserved
+  ByteCount peak() const { return peak_; }  // the most that was ever used
   ByteCount capacity() const { return capacity_; }
   ByteCount reserve() const { return reserve_; }
   std::size_t samples() const { return entries_.size(); }
@@ -97,6 +98,7 @@ class MemoryTier {
   ByteCount capacity_;
   ByteCount reserve_;
   ByteCount used_ = 0;
+  ByteCount peak_ = 0;
   std::unordered_map<SampleId, Entry> entries_;
 };
 

@@ -19,6 +19,8 @@ void Read(JsonObject object, Recipe& recipe) {
   object.Read("shuffle", recipe.shuffle);
   object.Read("drop_last", recipe.drop_last);
   object.Read("modern_randperm", recipe.modern_randperm);
+  object.Read("base_seed", recipe.base_seed);
+  object.Read("tail_permutation", recipe.tail_permutation);
   object.Read("known", recipe.known);
   if (recipe.world == 0 || recipe.world > kMaxWorld) {
     object.errors().Add(object.PathOf("world"), std::to_string(recipe.world) + ", allowed: 1 to " +

@@ -40,6 +40,8 @@ Json Encode(const Recipe& recipe) {
           {"shuffle", recipe.shuffle},
           {"drop_last", recipe.drop_last},
           {"modern_randperm", recipe.modern_randperm},
+          {"base_seed", recipe.base_seed},
+          {"tail_permutation", recipe.tail_permutation},
           {"known", recipe.known}};
 }
 

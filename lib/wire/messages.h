@@ -143,6 +143,8 @@ struct StreamAttach {
   bool shuffle = true;
   bool drop_last = false;
   bool modern_randperm = true;
+  std::uint8_t base_seed = 0;
+  bool tail_permutation = true;
   bool known = true;  // false: the order cannot be replayed
   friend bool operator==(const StreamAttach&, const StreamAttach&) = default;
 };

@@ -13,6 +13,8 @@ Recipe SomeRecipe() {
           .shuffle = false,
           .drop_last = true,
           .modern_randperm = false,
+          .base_seed = 1,
+          .tail_permutation = false,
           .known = false};
 }
 

@@ -45,6 +45,8 @@ std::map<std::string, Message> Examples() {
                                      .shuffle = true,
                                      .drop_last = true,
                                      .modern_randperm = false,
+                                     .base_seed = 2,
+                                     .tail_permutation = false,
                                      .known = true}},
       {"stream_progress", StreamProgress{.stream = 2,
                                          .rank = 3,

@@ -1,0 +1,129 @@
+#include "cache-node/control_client.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "coordination/codec.h"
+
+namespace optcache::node {
+namespace {
+
+constexpr Duration kPollTimeout = std::chrono::seconds(40);  // the server answers within 20 s
+constexpr Duration kReportTimeout = std::chrono::seconds(5);
+constexpr Duration kFetchTimeout = std::chrono::seconds(60);
+constexpr Duration kReportGap = std::chrono::milliseconds(20);
+constexpr BackoffOptions kBackoff = {.first = std::chrono::milliseconds(100),
+                                     .limit = std::chrono::seconds(5)};
+
+}  // namespace
+
+ControlClient::ControlClient(net::EventLoop& loop, Options options, Hooks hooks)
+    : loop_(loop),
+      options_(std::move(options)),
+      hooks_(std::move(hooks)),
+      http_(net::MakeHttpClient(loop, {.max_body_bytes = 1_GiB})),
+      backoff_(kBackoff, options_.seed) {}
+
+void ControlClient::Start() {
+  Report();
+  Poll();
+}
+
+void ControlClient::Poll() {
+  net::HttpRequest request{.url =
+                               fmt::format("{}/v1/state?after={}&member={}", options_.url,
+                                           coordination::FormatVersion(version_), options_.node)};
+  http_->Send(std::move(request), kPollTimeout,
+              [this](Result<net::HttpResponse> response) { OnState(std::move(response)); });
+}
+
+void ControlClient::OnState(Result<net::HttpResponse> response) {
+  Status problem;
+  if (!response) {
+    problem = std::move(response).error();
+  } else if (response->status == 200) {
+    auto state = coordination::ParseDesiredState(response->body);
+    if (!state) {
+      problem = std::move(state).error().WithContext("desired state");
+    } else if (state->version > version_) {
+      version_ = state->version;
+      hooks_.apply(*state);
+    }
+  } else if (response->status != 204 && response->status != 304) {
+    problem = {Code::kUnavailable, fmt::format("HTTP status {}", response->status)};
+  }
+  if (problem.ok()) {
+    if (!std::exchange(connected_, true)) {
+      Log(LogLevel::kInfo, "coordinator reached", {{"url", options_.url}});
+      ReportSoon();
+    }
+    backoff_.Reset();
+    // Not from within the callback, so that a server that answers at once cannot starve the loop.
+    poll_timer_ = loop_.After(std::chrono::milliseconds(1), [this] { Poll(); });
+    return;
+  }
+  if (std::exchange(connected_, false)) {
+    Log(LogLevel::kWarning, "coordinator lost, going on with the last state",
+        {{"url", options_.url}, {"why", problem.ToString()}});
+  }
+  poll_timer_ = loop_.After(backoff_.Next(), [this] { Poll(); });
+}
+
+void ControlClient::ReportSoon() {
+  if (reporting_) {
+    report_again_ = true;
+    return;
+  }
+  report_timer_ = loop_.After(kReportGap, [this] { Report(); });
+}
+
+void ControlClient::Report() {
+  reporting_ = true;
+  net::HttpRequest request{.method = "POST",
+                           .url = options_.url + "/v1/report",
+                           .headers = {{"Content-Type", "application/json"}},
+                           .body = coordination::ToJson(hooks_.report())};
+  http_->Send(std::move(request), kReportTimeout, [this](Result<net::HttpResponse> response) {
+    reporting_ = false;
+    if (response && response->status >= 400 && response->status < 500) {
+      Log(LogLevel::kError, "the coordinator refused a report",
+          {{"status", response->status}, {"answer", response->body}});
+    }
+    const bool again = std::exchange(report_again_, false);
+    report_timer_ = loop_.After(again ? kReportGap : options_.report_every, [this] { Report(); });
+  });
+}
+
+void ControlClient::SendInventory(const coordination::Inventory& inventory) {
+  net::HttpRequest request{.method = "POST",
+                           .url = options_.url + "/v1/inventory",
+                           .headers = {{"Content-Type", "application/json"}},
+                           .body = coordination::ToJson(inventory)};
+  // Lost ones are not sent again: the coordinator stops waiting and treats us as empty.
+  http_->Send(std::move(request), kReportTimeout, [](const Result<net::HttpResponse>& response) {
+    if (!response) {
+      Log(LogLevel::kWarning, "inventory not delivered", {{"why", response.error().ToString()}});
+    }
+  });
+}
+
+void ControlClient::Fetch(const std::string& path, Fetched done) {
+  http_->Send({.url = options_.url + path}, kFetchTimeout,
+              [this, path, done = std::move(done)](Result<net::HttpResponse> response) mutable {
+                if (response && response->status == 200) return done(std::move(response->body));
+                if (response && response->status == 404) {
+                  return done(Error(Code::kNotFound, path + ": the coordinator has no such thing"));
+                }
+                const std::uint64_t number = fetches_++;
+                fetch_timers_[number] =
+                    loop_.After(backoff_.Next(), [this, number, path, done = std::move(done)] {
+                      const net::Timer keep = std::move(fetch_timers_[number]);
+                      fetch_timers_.erase(number);
+                      Fetch(path, done);
+                    });
+              });
+}
+
+}  // namespace optcache::node

@@ -1,0 +1,76 @@
+#pragma once
+
+// The node's side of the control API (docs/formats/control.md): waits for desired states, reports,
+// answers requests for inventories, fetches manifests and bases.
+//
+// While the coordinator is away nothing happens but attempts: the node goes on with what it has.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/backoff.h"
+#include "base/result.h"
+#include "coordination/state.h"
+#include "net/event_loop.h"
+#include "net/http_client.h"
+
+namespace optcache::node {
+
+// Used on the loop's thread only.
+class ControlClient {
+ public:
+  struct Options {
+    std::string url;   // "http://host:port"
+    std::string node;  // this node's name
+    Duration report_every = std::chrono::seconds(1);
+    std::uint64_t seed = 0;  // of the retries' jitter
+  };
+  struct Hooks {
+    std::function<coordination::Report()> report;
+    // A state newer than the one before.
+    std::function<void(const coordination::DesiredState&)> apply;
+  };
+  ControlClient(net::EventLoop& loop, Options options, Hooks hooks);
+
+  // Begins to wait for states and to report.
+  void Start();
+  // Something the coordinator should hear now and not at the next turn.
+  void ReportSoon();
+  void SendInventory(const coordination::Inventory& inventory);
+
+  using Fetched = std::function<void(Result<std::string>)>;
+  // The bytes behind a digest; asked again with backoff until they come or `kNotFound`.
+  void FetchManifest(const std::string& digest, Fetched done) {
+    Fetch("/v1/manifests/" + digest, std::move(done));
+  }
+  void FetchBase(const std::string& digest, Fetched done) {
+    Fetch("/v1/base/" + digest, std::move(done));
+  }
+
+  bool connected() const { return connected_; }
+
+ private:
+  void Poll();
+  void OnState(Result<net::HttpResponse> response);
+  void Report();
+  void Fetch(const std::string& path, Fetched done);
+
+  net::EventLoop& loop_;
+  Options options_;
+  Hooks hooks_;
+  std::unique_ptr<net::HttpClient> http_;
+  Backoff backoff_;
+  coordination::Version version_;
+  bool connected_ = false;
+  bool reporting_ = false;
+  bool report_again_ = false;
+  net::Timer poll_timer_;
+  net::Timer report_timer_;
+  std::uint64_t fetches_ = 0;
+  std::map<std::uint64_t, net::Timer> fetch_timers_;
+};
+
+}  // namespace optcache::node

@@ -1,0 +1,114 @@
+#pragma once
+
+// The node: its sockets, its datasets and its coordinator, joined on one event loop. Decisions are
+// taken in the parts (dataset_cache.h, keeper.h, ...); here messages find their way.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/result.h"
+#include "cache-node/control_client.h"
+#include "cache-node/effects.h"
+#include "cache-node/node_dataset.h"
+#include "cache-node/stream_table.h"
+#include "coordination/state.h"
+#include "net/client_pool.h"
+#include "net/connection.h"
+#include "net/event_loop.h"
+#include "net/server.h"
+
+namespace optcache::node {
+
+struct NodeOptions {
+  std::string name;
+  std::string listen;             // "host:port"; port 0: any
+  std::string advertise;          // how other nodes reach it; empty: as it listens
+  std::string coordinator;        // "http://host:port"
+  ByteCount memory = 0;           // payload bytes offered
+  std::uint64_t incarnation = 0;  // rises with each start of the process
+};
+
+// Used on the loop's thread only.
+class Node final : public Effects {
+ public:
+  // kConflict: the port is in use; kInvalidArgument: not an address.
+  static Result<std::unique_ptr<Node>> Start(net::EventLoop& loop, const Clock& clock,
+                                             NodeOptions options);
+  ~Node() override;
+
+  std::string address() const { return server_->address(); }
+  // It has a desired state and serves all its datasets.
+  bool ready() const;
+  // Takes no new work, finishes what is queued, then calls `done`.
+  void Stop(std::function<void()> done);
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+  // Effects.
+  std::uint32_t NewRequestId() override { return next_request_++; }
+  void Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
+             const cache::SampleRef& payload) override;
+  bool Send(wire::MemberId to, std::uint32_t request_id, const wire::Message& message,
+            const cache::SampleRef& payload) override;
+
+ private:
+  class Wiring;  // the connections' handler
+
+  Node(net::EventLoop& loop, const Clock& clock, NodeOptions options);
+  void ConnectTo(const std::string& coordinator);
+
+  // From connections.
+  void Handle(net::Connection& from, std::uint32_t request_id, wire::Message message);
+  net::PayloadSink PlacePayload(net::Connection& from, std::uint32_t request_id,
+                                const wire::Message& message, ByteCount length);
+  void TakePayload(net::Connection& from, std::uint32_t request_id, wire::Message message,
+                   const Status& status);
+  void Forget(net::Connection& gone);
+  NodeDataset* Find(wire::DatasetKey key);
+  void AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Get& get);
+
+  // From the coordinator.
+  void Apply(const coordination::DesiredState& state);
+  void ApplyMembers(const coordination::DesiredState& state);
+  void ApplyDataset(const coordination::DatasetState& state);
+  void LoadManifest(const coordination::DatasetState& state);
+  void FetchBase(const std::string& dataset, const coordination::DatasetState& state);
+  coordination::Report MakeReport() const;
+
+  void Tick();
+
+  net::EventLoop& loop_;
+  const Clock& clock_;
+  NodeOptions options_;
+  std::shared_ptr<Wiring> wiring_;
+  std::unique_ptr<net::Server> server_;
+  std::unique_ptr<net::ClientPool> peers_;
+  std::unique_ptr<ControlClient> control_;
+  StreamTable streams_;
+
+  coordination::DesiredState state_;
+  wire::MemberId self_ = 0;
+  std::map<wire::MemberId, std::string> addresses_;
+  std::map<std::string, std::unique_ptr<NodeDataset>> datasets_;  // by name
+  std::map<std::string, std::string> loading_;                    // manifests awaited, by name
+
+  // A payload that is being received: where it goes, and for which dataset.
+  struct Incoming {
+    wire::DatasetKey dataset = 0;
+    std::shared_ptr<cache::SampleBytes> buffer;
+    bool reserved = false;  // taken from the dataset's budget
+  };
+  std::map<ClientId, net::Connection*> connections_;
+  std::map<ClientId, Incoming> incoming_;
+  std::uint32_t next_request_ = 1;
+  std::uint64_t reported_changes_ = 0;
+  std::uint64_t ticks_ = 0;
+  net::Timer tick_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for work posted by other threads
+};
+
+}  // namespace optcache::node

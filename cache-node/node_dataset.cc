@@ -1,0 +1,170 @@
+#include "cache-node/node_dataset.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "coordination/codec.h"
+
+namespace optcache::node {
+namespace {
+
+Retention ToRetention(coordination::Retention retention) {
+  switch (retention) {
+    case coordination::Retention::kOptimal:
+      return Retention::kOptimal;
+    case coordination::Retention::kPin:
+      return Retention::kPin;
+    case coordination::Retention::kLru:
+      return Retention::kLru;
+    case coordination::Retention::kNone:
+      return Retention::kNone;
+  }
+  return Retention::kNone;
+}
+
+ByteCount CapacityOf(const coordination::DatasetState& state, wire::MemberId self) {
+  for (const auto& capacity : state.capacities) {
+    if (capacity.member == self) return capacity.bytes;
+  }
+  return 0;
+}
+
+DatasetConfig ToConfig(const coordination::DatasetState& state, wire::MemberId self,
+                       plan::Sizes sizes) {
+  const ByteCount capacity = CapacityOf(state, self);
+  return {.key = state.key,
+          .self = self,
+          .retention = ToRetention(state.retention),
+          .capacity = capacity,
+          .reserve = capacity / kReserveShare,
+          .sizes = std::move(sizes)};
+}
+
+}  // namespace
+
+NodeDataset::NodeDataset(const coordination::DatasetState& state, wire::MemberId self,
+                         plan::Sizes sizes, Effects& effects, PlanDeriver::Deliver deliver)
+    : self_(self),
+      sizes_(sizes),
+      cache_(ToConfig(state, self, std::move(sizes)), {}, book_, effects),
+      deriver_(std::move(deliver)) {}
+
+bool NodeDataset::Apply(const coordination::DatasetState& state,
+                        const std::vector<wire::MemberId>& members) {
+  std::set<StreamId> present;
+  for (const auto& stream : state.streams)
+    present.insert(stream.id);
+  for (const auto& stream : state_.streams) {
+    if (present.contains(stream.id)) continue;
+    book_.ForgetStream(stream.id);
+    cache_.keeper().OnStreamEnded(stream.id);
+    seen_.erase(stream.id);
+    reached_.erase(stream.id);
+  }
+  const bool planned = state.planned != state_.planned;
+  state_ = state;
+  const DatasetConfig config = ToConfig(state, self_, sizes_);
+  cache_.SetBudget(config.retention, config.capacity, config.reserve);
+  cache_.SetMembers(members);
+  return planned && config.retention == Retention::kOptimal;
+}
+
+void NodeDataset::StartPlan(std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base) {
+  PlanTask task{.version = state_.planned,
+                .capacities = state_.capacities,
+                .base = std::move(base),
+                .sizes = sizes_};
+  for (const auto& stream : state_.streams) {
+    if (stream.complete && stream.recipe.known) task.streams.push_back(stream);
+  }
+  later_evictions_.clear();
+  if (!task.streams.empty()) deriver_.Begin(std::move(task));
+}
+
+void NodeDataset::OnDerived(DerivedWindow window, MonotonicTime now) {
+  if (window.version != state_.planned) return;  // of a version that is no more
+  if (!window.status.ok()) {
+    Log(LogLevel::kError, "no plan could be derived",
+        {{"dataset", state_.name}, {"why", window.status.ToString()}});
+    return;
+  }
+  if (window.first) {
+    Evict(window.evictions, std::numeric_limits<PassNumber>::max());
+  } else if (!window.evictions.empty() && !window.passes.empty()) {
+    const plan::PassKey& key = window.passes.front().plan->key();
+    later_evictions_.push_back({.stream = key.stream, .pass = key.pass, .ids = window.evictions});
+  }
+  for (DerivedPass& pass : window.passes) {
+    const plan::PlanStats& stats = pass.plan->stats();
+    Log(LogLevel::kInfo, "pass planned",
+        {{"dataset", state_.name},
+         {"version", coordination::FormatVersion(window.version)},
+         {"stream", fmt::format("{:016x}", pass.plan->key().stream)},
+         {"pass", pass.plan->key().pass},
+         {"digest", fmt::format("{:016x}", pass.plan->digest())},
+         {"reads", stats.accesses},
+         {"store_reads", stats.store_reads},
+         {"moves", stats.moves}});
+    book_.Add(std::move(pass));
+  }
+  cache_.keeper().OnNewPlan(now);
+}
+
+void NodeDataset::Evict(const std::vector<SampleId>& ids, PassNumber before) {
+  for (const SampleId id : ids)
+    cache_.keeper().Evict(id, before);
+}
+
+void NodeDataset::OnPassSeen(StreamId stream, PassNumber pass) {
+  PassNumber& seen = seen_[stream];
+  seen = std::max(seen, pass);
+}
+
+void NodeDataset::FollowStreams(const StreamTable& streams, MonotonicTime /*now*/) {
+  std::map<StreamId, PassNumber> through;
+  for (const auto& [stream, pass] : seen_) {
+    through[stream] = pass + 1;
+    const auto here = streams.Passes(stream);
+    const PassNumber lowest = here ? here->lowest : pass;
+    if (lowest == reached_[stream]) continue;
+    reached_[stream] = lowest;
+    cache_.keeper().OnPassReached(stream, lowest);
+    book_.Forget(stream, lowest - 1);
+    std::erase_if(later_evictions_, [&, id = stream](const LaterEvictions& later) {
+      if (later.stream != id || later.pass > lowest) return false;
+      Evict(later.ids, later.pass);
+      return true;
+    });
+  }
+  deriver_.PlanThrough(std::move(through));
+}
+
+coordination::RequestNumber NodeDataset::TakeInventoryRequest() {
+  if (state_.inventory_wanted <= inventories_given_) return 0;
+  inventories_given_ = state_.inventory_wanted;
+  return inventories_given_;
+}
+
+coordination::DatasetReport NodeDataset::Report() const {
+  const Counters& counters = cache_.counters();
+  const PlanBook::Foretold& foretold = book_.foretold();
+  return {.name = state_.name,
+          .plan_digest = foretold.accesses > 0 ? fmt::format("{:016x}", foretold.digest) : "",
+          .used_bytes = cache_.tier().used(),
+          .samples = cache_.tier().samples(),
+          .hits = counters.hits_local,
+          .peer_hits = counters.hits_peer,
+          .misses = counters.misses,
+          .miss_bytes = counters.miss_bytes,
+          .moves = counters.moves,
+          .moved_bytes = counters.moved_bytes,
+          .planned_misses = foretold.store_reads,
+          .predicted_hit_ratio = foretold.hit_ratio};
+}
+
+}  // namespace optcache::node

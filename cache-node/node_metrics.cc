@@ -1,0 +1,92 @@
+#include "cache-node/node.h"
+#include "coordination/codec.h"
+
+namespace optcache::node {
+namespace {
+
+void VisitReads(const CounterVisitor& visit, const std::string& dataset, const Counters& c) {
+  const auto count = [&](const char* result, const char* source, std::uint64_t reads,
+                         ByteCount bytes) {
+    const MetricLabels labels = {{"dataset", dataset}, {"result", result}, {"source", source}};
+    visit(MetricKind::kCounter, "optcache_requests_total", labels, static_cast<double>(reads));
+    visit(MetricKind::kCounter, "optcache_request_bytes_total", labels, static_cast<double>(bytes));
+  };
+  count("hit", "local", c.hits_local, c.hit_bytes_local);
+  count("hit", "peer", c.hits_peer, c.hit_bytes_peer);
+  count("miss", "store", c.misses, c.miss_bytes);
+}
+
+void VisitKeeping(const CounterVisitor& visit, const std::string& dataset, const Counters& c) {
+  const auto count = [&](const char* name, const char* label, const char* value,
+                         std::uint64_t number) {
+    MetricLabels labels = {{"dataset", dataset}};
+    if (label != nullptr) labels.emplace_back(label, value);
+    visit(MetricKind::kCounter, name, labels, static_cast<double>(number));
+  };
+  count("optcache_puts_total", "result", "kept", c.puts_kept);
+  count("optcache_puts_total", "result", "refused", c.puts_refused);
+  count("optcache_moves_total", nullptr, nullptr, c.moves);
+  count("optcache_moved_bytes_total", nullptr, nullptr, c.moved_bytes);
+  count("optcache_moves_refused_total", nullptr, nullptr, c.moves_refused);
+  count("optcache_drops_total", "reason", "plan", c.dropped_by_plan);
+  count("optcache_drops_total", "reason", "room", c.dropped_for_room);
+  count("optcache_drops_total", "reason", "transit", c.dropped_in_transit);
+  count("optcache_drops_total", "reason", "stale", c.dropped_stale);
+  count("optcache_bad_bytes_total", nullptr, nullptr, c.bad_bytes);
+  count("optcache_peer_timeouts_total", nullptr, nullptr, c.peer_timeouts);
+  count("optcache_deferred_total", nullptr, nullptr, c.on_its_way);
+}
+
+void VisitMemory(const CounterVisitor& visit, const std::string& dataset,
+                 const DatasetCache& cache) {
+  const auto gauge = [&](const char* name, double value) {
+    visit(MetricKind::kGauge, name, {{"dataset", dataset}}, value);
+  };
+  const cache::MemoryTier& tier = cache.tier();
+  visit(MetricKind::kGauge, "optcache_cache_bytes", {{"dataset", dataset}, {"tier", "memory"}},
+        static_cast<double>(tier.used()));
+  visit(MetricKind::kGauge, "optcache_cache_capacity_bytes",
+        {{"dataset", dataset}, {"tier", "memory"}}, static_cast<double>(tier.capacity()));
+  visit(MetricKind::kGauge, "optcache_cache_samples", {{"dataset", dataset}, {"tier", "memory"}},
+        static_cast<double>(tier.samples()));
+  gauge("optcache_cache_peak_bytes", static_cast<double>(tier.peak()));
+  gauge("optcache_cache_reserve_bytes", static_cast<double>(tier.reserve()));
+  gauge("optcache_cache_overhead_bytes", static_cast<double>(tier.overhead_bytes()));
+  gauge("optcache_outbox_bytes", static_cast<double>(cache.mover().outbox_bytes()));
+  gauge("optcache_relay_bytes", static_cast<double>(cache.relay_bytes()));
+  gauge("optcache_directory_samples", static_cast<double>(cache.directory().samples()));
+}
+
+void VisitPlan(const CounterVisitor& visit, const std::string& dataset, const PlanBook& book) {
+  const PlanBook::Foretold& foretold = book.foretold();
+  visit(MetricKind::kGauge, "optcache_plan_predicted_hit_ratio", {{"dataset", dataset}},
+        foretold.hit_ratio);
+  visit(MetricKind::kCounter, "optcache_plan_predicted_store_reads_total", {{"dataset", dataset}},
+        static_cast<double>(foretold.store_reads));
+  visit(MetricKind::kCounter, "optcache_plan_predicted_store_bytes_total", {{"dataset", dataset}},
+        static_cast<double>(foretold.store_bytes));
+  visit(MetricKind::kCounter, "optcache_plan_predicted_moved_bytes_total", {{"dataset", dataset}},
+        static_cast<double>(foretold.moved_bytes));
+}
+
+}  // namespace
+
+void Node::VisitCounters(const CounterVisitor& visit) const {
+  for (const auto& [name, dataset] : datasets_) {
+    VisitReads(visit, name, dataset->cache().counters());
+    VisitKeeping(visit, name, dataset->cache().counters());
+    VisitMemory(visit, name, dataset->cache());
+    VisitPlan(visit, name, dataset->book());
+  }
+  visit(MetricKind::kGauge, "optcache_state_version", {},
+        static_cast<double>(state_.version.counter));
+  visit(MetricKind::kGauge, "optcache_members", {}, static_cast<double>(state_.members.size()));
+  visit(MetricKind::kGauge, "optcache_coordinator_connected", {},
+        control_->connected() ? 1.0 : 0.0);
+  visit(MetricKind::kGauge, "optcache_live_sample_bytes", {},
+        static_cast<double>(cache::SampleBytes::LiveBytes()));
+  server_->VisitCounters(visit);
+  if (peers_) peers_->VisitCounters(visit);
+}
+
+}  // namespace optcache::node

@@ -1,0 +1,201 @@
+#include "cache-node/plan_deriver.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "sampler/order_source.h"
+
+namespace optcache::node {
+namespace {
+
+constexpr auto kLookAgain = std::chrono::seconds(1);  // bounds every wait
+
+sampler::Recipe ToRecipe(const coordination::Recipe& recipe) {
+  return {.kind = static_cast<sampler::Kind>(recipe.sampler_kind),
+          .size = recipe.size,
+          .seed = recipe.seed,
+          .world = recipe.world,
+          .shuffle = recipe.shuffle,
+          .drop_last = recipe.drop_last,
+          .modern_randperm = recipe.modern_randperm,
+          .base_seed = static_cast<sampler::BaseSeed>(recipe.base_seed),
+          .tail_permutation = recipe.tail_permutation};
+}
+
+// Replays one stream's passes.
+struct StreamOrder {
+  coordination::StreamState stream;
+  sampler::OrderSource source;
+
+  plan::Order PassOrder(PassNumber pass) {
+    const std::uint64_t epoch = stream.first_epoch + std::uint64_t{stream.epoch_step} *
+                                                         (pass - std::min(pass, stream.first_pass));
+    auto order = source.PassOrder(epoch);
+    if (!order) return nullptr;
+    return std::make_shared<const std::vector<SampleId>>(*std::move(order));
+  }
+};
+
+Result<plan::Inputs> ToInputs(const PlanTask& task, const std::vector<wire::MemberId>& members) {
+  const auto index_of = [&members](wire::MemberId member) {
+    const auto it = std::lower_bound(members.begin(), members.end(), member);
+    return it == members.end() || *it != member ? kNoNode
+                                                : static_cast<NodeIndex>(it - members.begin());
+  };
+  plan::Inputs inputs{.sizes = task.sizes};
+  inputs.max_moved_bytes_per_sample = MaxMovedBytes(task.capacities);
+  for (const auto& capacity : task.capacities)
+    inputs.capacities.push_back(capacity.bytes);
+  for (const coordination::StreamState& stream : task.streams) {
+    plan::StreamInput input{.id = stream.id,
+                            .rate = stream.rate_permille,
+                            .pass = stream.cut.pass,
+                            .position = stream.cut.position};
+    for (const wire::MemberId member : stream.node_of_rank) {
+      input.node_of_rank.push_back(index_of(member));
+    }
+    inputs.streams.push_back(std::move(input));
+  }
+  inputs.base.assign(task.sizes.count(), kNoNode);
+  for (const auto& [member, ids] : task.base) {
+    const NodeIndex node = index_of(member);
+    if (node == kNoNode) continue;
+    for (const SampleId id : ids) {
+      if (id >= task.sizes.count()) {
+        return Error(Code::kInvalidArgument, "the base names a sample that does not exist");
+      }
+      inputs.base[id] = node;
+    }
+  }
+  return inputs;
+}
+
+}  // namespace
+
+ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacities) {
+  ByteCount smallest = plan::kUnlimitedBytes;
+  for (const auto& capacity : capacities) {
+    if (capacity.bytes > 0) smallest = std::min(smallest, capacity.bytes);
+  }
+  // A quarter of the transit reserve of the smallest member, which is 2 % of its capacity.
+  return smallest == plan::kUnlimitedBytes ? smallest : smallest / 200;
+}
+
+struct PlanDeriver::Run {
+  coordination::Version version;
+  std::shared_ptr<const std::vector<wire::MemberId>> members;
+  std::shared_ptr<std::map<StreamId, StreamOrder>> orders;
+  std::optional<plan::Planner> planner;
+  bool first = true;
+
+  static Result<Run> Start(const PlanTask& task) {
+    auto members = std::make_shared<std::vector<wire::MemberId>>();
+    for (const auto& capacity : task.capacities)
+      members->push_back(capacity.member);
+    Run run{.version = task.version,
+            .members = members,
+            .orders = std::make_shared<std::map<StreamId, StreamOrder>>()};
+    for (const coordination::StreamState& stream : task.streams) {
+      ASSIGN_OR_RETURN(sampler::OrderSource source,
+                       sampler::OrderSource::Make(ToRecipe(stream.recipe)));
+      run.orders->emplace(stream.id, StreamOrder{stream, std::move(source)});
+    }
+    ASSIGN_OR_RETURN(plan::Inputs inputs, ToInputs(task, *members));
+    auto provide = [orders = run.orders](StreamId stream, PassNumber pass) -> plan::Order {
+      const auto found = orders->find(stream);
+      return found == orders->end() ? nullptr : found->second.PassOrder(pass);
+    };
+    ASSIGN_OR_RETURN(run.planner, plan::Planner::Make(std::move(inputs), provide));
+    return run;
+  }
+
+  DerivedWindow Next() {
+    DerivedWindow window{.version = version, .first = std::exchange(first, false)};
+    Result<plan::PlanWindow> next = planner->Next();
+    if (!next) {
+      window.status = std::move(next).error();
+      return window;
+    }
+    window.evictions = std::move(next->evictions);
+    for (auto& pass : next->plans)
+      window.passes.push_back({std::move(pass), members});
+    return window;
+  }
+};
+
+PlanDeriver::PlanDeriver(Deliver deliver)
+    : deliver_(std::move(deliver)), thread_([this](const std::stop_token& stop) { Work(stop); }) {}
+
+PlanDeriver::~PlanDeriver() {
+  thread_.request_stop();
+  changed_.NotifyAll();
+}
+
+void PlanDeriver::Begin(PlanTask task) {
+  const MutexLock lock(mutex_);
+  planned_.clear();
+  through_.clear();
+  for (const auto& stream : task.streams) {
+    planned_[stream.id] = stream.cut.pass;
+    through_[stream.id] = stream.cut.pass + 1;
+  }
+  next_task_ = std::move(task);
+  changed_.NotifyAll();
+}
+
+void PlanDeriver::PlanThrough(std::map<StreamId, PassNumber> passes) {
+  const MutexLock lock(mutex_);
+  for (const auto& [stream, pass] : passes) {
+    const auto it = through_.find(stream);
+    if (it != through_.end()) it->second = std::max(it->second, pass);
+  }
+  changed_.NotifyAll();
+}
+
+bool PlanDeriver::Waiting() {
+  if (next_task_) return false;
+  if (!running_) return true;
+  return std::all_of(through_.begin(), through_.end(), [this](const auto& stream) {
+    // The planner's windows are about a pass each; a started pass is planned to its end before
+    // anybody reads there, since two passes are kept ahead.
+    return planned_[stream.first] > stream.second;
+  });
+}
+
+void PlanDeriver::Work(const std::stop_token& stop) {
+  std::optional<Run> run;
+  while (!stop.stop_requested()) {
+    std::optional<PlanTask> task;
+    {
+      const MutexLock lock(mutex_);
+      while (Waiting() && !stop.stop_requested()) {
+        changed_.WaitUntil(mutex_, SystemClock().Now() + kLookAgain);
+      }
+      task = std::exchange(next_task_, std::nullopt);
+    }
+    if (stop.stop_requested()) return;
+    DerivedWindow window;
+    if (task) {
+      run.reset();
+      Result<Run> started = Run::Start(*task);
+      if (started) {
+        run.emplace(*std::move(started));
+      } else {
+        window = {.version = task->version, .status = std::move(started).error(), .first = true};
+      }
+    }
+    if (run) window = run->Next();
+    {
+      const MutexLock lock(mutex_);
+      running_ = run && window.status.ok() && !window.passes.empty();
+      for (const DerivedPass& pass : window.passes) {
+        PassNumber& planned = planned_[pass.plan->key().stream];
+        planned = std::max(planned, pass.plan->key().pass + 1);
+      }
+    }
+    deliver_(std::move(window));
+  }
+}
+
+}  // namespace optcache::node

@@ -1,0 +1,73 @@
+#pragma once
+
+// Derives plans on a thread of its own: replays the streams' orders and runs the planner, window
+// after window, as far ahead as it is asked to.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "cache-node/plan_book.h"
+#include "coordination/state.h"
+#include "plan/plan.h"
+
+namespace optcache::node {
+
+// All that a plan is derived from; equal on all nodes (docs/formats/plan.md).
+struct PlanTask {
+  coordination::Version version;
+  std::vector<coordination::StreamState> streams;  // complete ones
+  std::vector<coordination::MemberCapacity> capacities;
+  std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base;
+  plan::Sizes sizes;
+};
+
+struct DerivedWindow {
+  coordination::Version version;
+  Status status;  // an error ends the version: its streams stay without a plan
+  std::vector<DerivedPass> passes;
+  std::vector<SampleId> evictions;  // held by nobody from the window's first pass on
+  bool first = false;               // of its version
+};
+
+// Samples larger than this are kept at their reader's node or not at all: what moves must fit in
+// the receivers' transit reserve beside others. Equal on all nodes.
+ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacities);
+
+// Thread-safe. The destructor waits for the window that is being derived.
+class PlanDeriver {
+ public:
+  // Called on the deriver's thread.
+  using Deliver = std::function<void(DerivedWindow)>;
+  explicit PlanDeriver(Deliver deliver);
+  ~PlanDeriver();
+
+  // Gives up what came before and derives `task` from its cuts on.
+  void Begin(PlanTask task);
+  // Goes on until every stream is planned through the pass given here, and no further.
+  void PlanThrough(std::map<StreamId, PassNumber> passes);
+
+ private:
+  struct Run;  // a task with its planner and how far it is
+
+  void Work(const std::stop_token& stop);
+  bool Waiting() REQUIRES(mutex_);
+
+  Deliver deliver_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::optional<PlanTask> next_task_ GUARDED_BY(mutex_);
+  std::map<StreamId, PassNumber> through_ GUARDED_BY(mutex_);
+  std::map<StreamId, PassNumber> planned_ GUARDED_BY(mutex_);  // passes below are planned
+  bool running_ GUARDED_BY(mutex_) = false;
+  std::jthread thread_;
+};
+
+}  // namespace optcache::node

@@ -1,0 +1,124 @@
+#include "cache-node/stream_table.h"
+
+#include <algorithm>
+
+namespace optcache::node {
+namespace {
+
+constexpr Duration kListEndedFor = std::chrono::minutes(1);
+
+}  // namespace
+
+Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
+  if (!streams_.contains(attach.stream) && streams_.size() >= coordination::kMaxStreams) {
+    return {Code::kResourceExhausted, "too many streams on this node"};
+  }
+  if (attach.world == 0 || attach.world > coordination::kMaxWorld || attach.rank >= attach.world) {
+    return {Code::kInvalidArgument, "rank is not below world size"};
+  }
+  Stream& stream = streams_[attach.stream];
+  stream.attach = attach;
+  RankState& rank = stream.ranks[attach.rank];
+  const bool again = rank.from != 0;  // a sidecar that reconnected: its progress still holds
+  rank.from = from;
+  rank.ended.reset();
+  rank.report.ended = false;
+  rank.report.rank = attach.rank;
+  rank.report.recipe = {.sampler_kind = attach.sampler_kind,
+                        .size = attach.size,
+                        .seed = attach.seed,
+                        .world = attach.world,
+                        .shuffle = attach.shuffle,
+                        .drop_last = attach.drop_last,
+                        .modern_randperm = attach.modern_randperm,
+                        .known = attach.known};
+  if (!again) rank.report.order_known = attach.known;
+  ++changes_;
+  return OkStatus();
+}
+
+void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress,
+                             MonotonicTime now) {
+  const auto stream = streams_.find(progress.stream);
+  if (stream == streams_.end()) return;
+  const auto found = stream->second.ranks.find(progress.rank);
+  if (found == stream->second.ranks.end() || found->second.from != from) return;
+  RankState& rank = found->second;
+  coordination::RankReport& report = rank.report;
+  const bool new_pass = progress.pass != report.pass || progress.epoch != report.epoch;
+  if (new_pass) report.last_pass_end = report.position;
+  if (new_pass || progress.ended != report.ended || progress.order_known != report.order_known) {
+    ++changes_;
+  }
+  report.pass = progress.pass;
+  report.epoch = progress.epoch;
+  report.start = progress.start;
+  report.position = progress.position;
+  report.wait_us = progress.wait_us;
+  report.order_known = progress.order_known;
+  report.ended = progress.ended;
+  if (progress.ended && !rank.ended) rank.ended = now;
+}
+
+void StreamTable::OnClosed(ClientId from) {
+  for (auto& [_, stream] : streams_) {
+    if (std::erase_if(stream.ranks, [from](const auto& rank) {
+          return rank.second.from == from && !rank.second.ended;
+        }) > 0) {
+      ++changes_;
+    }
+  }
+  std::erase_if(streams_, [](const auto& stream) { return stream.second.ranks.empty(); });
+}
+
+void StreamTable::Sweep(MonotonicTime now) {
+  for (auto& [_, stream] : streams_) {
+    std::erase_if(stream.ranks, [now](const auto& rank) {
+      return rank.second.ended && now - *rank.second.ended >= kListEndedFor;
+    });
+  }
+  std::erase_if(streams_, [](const auto& stream) { return stream.second.ranks.empty(); });
+}
+
+std::vector<coordination::StreamReport> StreamTable::Report() const {
+  std::vector<coordination::StreamReport> reports;
+  for (const auto& [id, stream] : streams_) {
+    coordination::StreamReport report{.id = id,
+                                      .name = stream.attach.stream_name,
+                                      .incarnation = stream.attach.incarnation,
+                                      .dataset = stream.attach.dataset_name,
+                                      .dataset_key = stream.attach.dataset};
+    for (const auto& [_, rank] : stream.ranks)
+      report.ranks.push_back(rank.report);
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+std::optional<StreamTable::PassRange> StreamTable::Passes(StreamId stream) const {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return std::nullopt;
+  std::optional<PassRange> range;
+  for (const auto& [_, rank] : found->second.ranks) {
+    const PassNumber pass = rank.report.pass;
+    if (!range) range = PassRange{.lowest = pass, .highest = pass};
+    range->lowest = std::min(range->lowest, pass);
+    range->highest = std::max(range->highest, pass);
+  }
+  return range;
+}
+
+std::vector<coordination::RankPosition> StreamTable::Positions(wire::DatasetKey dataset) const {
+  std::vector<coordination::RankPosition> positions;
+  for (const auto& [id, stream] : streams_) {
+    if (stream.attach.dataset != dataset) continue;
+    for (const auto& [number, rank] : stream.ranks) {
+      positions.push_back({.stream = id,
+                           .rank = number,
+                           .next = {.pass = rank.report.pass, .position = rank.report.position}});
+    }
+  }
+  return positions;
+}
+
+}  // namespace optcache::node

@@ -1,0 +1,59 @@
+#pragma once
+
+// Which ranks read through this node, and how far they are. Fed by the sidecars, read by reports.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "cache-node/effects.h"
+#include "coordination/state.h"
+#include "wire/messages.h"
+
+namespace optcache::node {
+
+// Not thread-safe: the event loop owns it.
+class StreamTable {
+ public:
+  // kResourceExhausted beyond the limits of a report.
+  Status OnAttach(ClientId from, const wire::StreamAttach& attach);
+  // Ignored for ranks that have not attached.
+  void OnProgress(ClientId from, const wire::StreamProgress& progress, MonotonicTime now);
+  // The ranks of a sidecar that has gone are no longer listed: that is how their loss shows.
+  void OnClosed(ClientId from);
+  // Ranks that ended are listed for a minute.
+  void Sweep(MonotonicTime now);
+
+  std::vector<coordination::StreamReport> Report() const;
+
+  struct PassRange {
+    PassNumber lowest = 0;
+    PassNumber highest = 0;
+  };
+  // Over the ranks of `stream` that read here; nothing if there are none.
+  std::optional<PassRange> Passes(StreamId stream) const;
+
+  // Where each rank is, for an inventory.
+  std::vector<coordination::RankPosition> Positions(wire::DatasetKey dataset) const;
+
+  // Rises with everything the coordinator should hear of at once: attach, pass, end.
+  std::uint64_t changes() const { return changes_; }
+
+ private:
+  struct RankState {
+    ClientId from = 0;
+    coordination::RankReport report;
+    std::optional<MonotonicTime> ended;
+  };
+  struct Stream {
+    wire::StreamAttach attach;
+    std::map<Rank, RankState> ranks;
+  };
+
+  std::map<StreamId, Stream> streams_;
+  std::uint64_t changes_ = 0;
+};
+
+}  // namespace optcache::node
