@@ -215,7 +215,7 @@ void DatasetCache::ServePeer(ClientId from, wire::MemberId member, std::uint32_t
 }
 
 std::shared_ptr<cache::SampleBytes> DatasetCache::Receive(SampleId id, ByteCount size) {
-  if (id >= config_.sizes->size() || size != SizeOf(id)) return nullptr;
+  if (id >= config_.sizes.count() || size != SizeOf(id)) return nullptr;
   if (!keeper_.MakeRoom(size)) return nullptr;
   return std::make_shared<cache::SampleBytes>(size);
 }
@@ -276,7 +276,7 @@ void DatasetCache::OnLookup(ClientId from, wire::MemberId /*member*/, std::uint3
                             const wire::Lookup& lookup, MonotonicTime now) {
   wire::LookupReply reply{.dataset = config_.key};
   for (const SampleId id : lookup.ids) {
-    reply.items.push_back(id < config_.sizes->size() ? LookUpHere(id, lookup.want_lease, now)
+    reply.items.push_back(id < config_.sizes.count() ? LookUpHere(id, lookup.want_lease, now)
                                                      : wire::LookupItem{.id = id});
   }
   effects_.Reply(from, request_id, reply, nullptr);
@@ -340,7 +340,7 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
 
 void DatasetCache::OnHolding(wire::MemberId member, const wire::Holding& holding) {
   for (const SampleId id : holding.gained) {
-    if (id < config_.sizes->size()) directory_.Gained(id, member);
+    if (id < config_.sizes.count()) directory_.Gained(id, member);
   }
   for (const SampleId id : holding.lost)
     directory_.Lost(id, member);
@@ -348,7 +348,7 @@ void DatasetCache::OnHolding(wire::MemberId member, const wire::Holding& holding
 
 void DatasetCache::OnAnnounce(const wire::Announce& announce, MonotonicTime now) {
   for (const SampleId id : announce.ids) {
-    if (id < config_.sizes->size()) announced_[id] = now + deadlines_.announced;
+    if (id < config_.sizes.count()) announced_[id] = now + deadlines_.announced;
   }
 }
 

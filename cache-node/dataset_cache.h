@@ -28,6 +28,7 @@
 #include "cache-node/verdict.h"
 #include "cache/directory.h"
 #include "cache/memory_tier.h"
+#include "plan/sizes.h"
 #include "wire/messages.h"
 
 namespace optcache::node {
@@ -36,10 +37,14 @@ struct DatasetConfig {
   wire::DatasetKey key = 0;
   wire::MemberId self = 0;
   Retention retention = Retention::kOptimal;
-  ByteCount capacity = 0;                                   // payload bytes
-  ByteCount reserve = 0;                                    // transit, on top
-  std::shared_ptr<const std::vector<std::uint32_t>> sizes;  // bytes of each sample
+  ByteCount capacity = 0;  // payload bytes
+  ByteCount reserve = 0;   // transit, on top
+  plan::Sizes sizes;       // of the samples' payloads
 };
+
+// The transit reserve is capacity / kReserveShare: 2 %, which covers ranks that drift apart by 4 %
+// of an epoch without a loss.
+inline constexpr ByteCount kReserveShare = 50;
 
 struct ReadDeadlines {
   Duration lookup = std::chrono::milliseconds(500);
@@ -125,8 +130,8 @@ class DatasetCache {
   void AnswerHere(const Read& read, MonotonicTime now);
   void AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps);
   void AnswerLater(Read read, MonotonicTime now);
-  bool ValidItem(const wire::ReadItem& item) const { return item.id < config_.sizes->size(); }
-  ByteCount SizeOf(SampleId id) const { return (*config_.sizes)[id]; }
+  bool ValidItem(const wire::ReadItem& item) const { return item.id < config_.sizes.count(); }
+  ByteCount SizeOf(SampleId id) const { return config_.sizes[id]; }
 
   DatasetConfig config_;
   ReadDeadlines deadlines_;

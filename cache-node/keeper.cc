@@ -179,6 +179,12 @@ void Keeper::OnPassReached(StreamId stream, PassNumber pass) {
   });
 }
 
+void Keeper::Evict(SampleId id, PassNumber before) {
+  const cache::Entry* entry = parts_.tier.Find(id);
+  if (entry == nullptr || entry->residence != cache::Residence::kKept) return;
+  if (entry->kept_after.pass < before) Drop(id, parts_.counters.dropped_by_plan);
+}
+
 void Keeper::OnStreamEnded(StreamId stream) {
   std::erase_if(past_reads_, [&](const PastRead& read) { return read.key.stream == stream; });
   std::erase_if(absences_, [&](const auto& absence) { return absence.second.stream == stream; });

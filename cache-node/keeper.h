@@ -71,6 +71,9 @@ class Keeper {
   void OnNewPlan(MonotonicTime now);
   // All readers of `stream` on this node have reached `pass`: what waits for earlier ones goes.
   void OnPassReached(StreamId stream, PassNumber pass);
+  // The plan gives `id` up: it goes, unless it was kept again after a read in pass `before` or
+  // later.
+  void Evict(SampleId id, PassNumber before);
   // `stream` is over.
   void OnStreamEnded(StreamId stream);
 

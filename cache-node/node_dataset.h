@@ -21,9 +21,8 @@ namespace optcache::node {
 class NodeDataset {
  public:
   // `deliver` is called on another thread and must hand the window to OnDerived on the loop's.
-  NodeDataset(const coordination::DatasetState& state, wire::MemberId self,
-              plan::Sizes sizes, Effects& effects,
-              PlanDeriver::Deliver deliver);
+  NodeDataset(const coordination::DatasetState& state, wire::MemberId self, plan::Sizes sizes,
+              Effects& effects, PlanDeriver::Deliver deliver);
 
   // Takes over members, budget and retention at once. True when a plan is due: then StartPlan
   // follows as soon as the base is there.

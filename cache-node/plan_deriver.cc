@@ -44,7 +44,7 @@ Result<plan::Inputs> ToInputs(const PlanTask& task, const std::vector<wire::Memb
                                                 : static_cast<NodeIndex>(it - members.begin());
   };
   plan::Inputs inputs{.sizes = task.sizes};
-  inputs.max_moved_bytes_per_sample = MaxMovedBytes(task.capacities);
+  inputs.max_moved_bytes_per_sample = MaxMovedBytes(task.capacities, task.sizes);
   for (const auto& capacity : task.capacities)
     inputs.capacities.push_back(capacity.bytes);
   for (const coordination::StreamState& stream : task.streams) {
@@ -73,13 +73,16 @@ Result<plan::Inputs> ToInputs(const PlanTask& task, const std::vector<wire::Memb
 
 }  // namespace
 
-ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacities) {
+ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacities,
+                        const plan::Sizes& sizes) {
   ByteCount smallest = plan::kUnlimitedBytes;
   for (const auto& capacity : capacities) {
     if (capacity.bytes > 0) smallest = std::min(smallest, capacity.bytes);
   }
-  // A quarter of the transit reserve of the smallest member, which is 2 % of its capacity.
-  return smallest == plan::kUnlimitedBytes ? smallest : smallest / 200;
+  if (smallest == plan::kUnlimitedBytes || sizes.count() == 0) return plan::kUnlimitedBytes;
+  // A quarter of the transit reserve of the smallest member, which is 2 % of its capacity; but
+  // samples of common size always move, else hardly anything would where few fit in a node.
+  return std::max(smallest / 200, 4 * (sizes.total() / sizes.count()));
 }
 
 struct PlanDeriver::Run {

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/mutex.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "cache-node/plan_book.h"
 #include "coordination/state.h"
@@ -39,7 +39,8 @@ struct DerivedWindow {
 
 // Samples larger than this are kept at their reader's node or not at all: what moves must fit in
 // the receivers' transit reserve beside others. Equal on all nodes.
-ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacities);
+ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacities,
+                        const plan::Sizes& sizes);
 
 // Thread-safe. The destructor waits for the window that is being derived.
 class PlanDeriver {

@@ -31,6 +31,8 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
                         .shuffle = attach.shuffle,
                         .drop_last = attach.drop_last,
                         .modern_randperm = attach.modern_randperm,
+                        .base_seed = attach.base_seed,
+                        .tail_permutation = attach.tail_permutation,
                         .known = attach.known};
   if (!again) rank.report.order_known = attach.known;
   ++changes_;

@@ -44,6 +44,7 @@ class LoopbackCluster {
     ByteCount capacity = 1000;
     ByteCount reserve = 100;
     std::vector<std::uint32_t> sizes;
+    const Verdicts* plans = nullptr;  // instead of what Plan says
   };
 
   struct Reply {
@@ -52,8 +53,7 @@ class LoopbackCluster {
     std::string payload;
   };
 
-  explicit LoopbackCluster(Options options)
-      : sizes_(std::make_shared<std::vector<std::uint32_t>>(options.sizes)) {
+  explicit LoopbackCluster(Options options) : sizes_(options.sizes) {
     std::vector<wire::MemberId> members;
     for (std::size_t i = 0; i < options.nodes; ++i) {
       members.push_back(static_cast<wire::MemberId>(i + 1));
@@ -100,7 +100,7 @@ class LoopbackCluster {
   // As the sidecar after a store read. True when accepted.
   bool Put(std::size_t node, StreamId stream, wire::ReadItem item, wire::LeaseId lease = 0) {
     DatasetCache& target = cache(node);
-    const std::string bytes = BytesOf(item.id, (*sizes_)[item.id]);
+    const std::string bytes = BytesOf(item.id, sizes_[item.id]);
     auto buffer = target.Receive(item.id, bytes.size());
     if (buffer) std::copy_n(AsBytes(bytes).begin(), bytes.size(), buffer->writable().begin());
     nodes_[node]->replies.clear();
@@ -148,7 +148,7 @@ class LoopbackCluster {
                  .capacity = options.capacity,
                  .reserve = options.reserve,
                  .sizes = owner.sizes_},
-                {}, owner.verdicts_, *this) {}
+                {}, options.plans != nullptr ? *options.plans : owner.verdicts_, *this) {}
 
     std::uint32_t NewRequestId() override { return cluster.next_request_++; }
     void Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
@@ -226,7 +226,7 @@ class LoopbackCluster {
 
   ManualClock clock_;
   ScriptedVerdicts verdicts_;
-  std::shared_ptr<std::vector<std::uint32_t>> sizes_;
+  plan::Sizes sizes_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::deque<Envelope> queue_;
   std::uint32_t next_request_ = 1;

@@ -37,6 +37,7 @@ TEST(MemoryTier, ReplacingASampleReleasesTheOldOne) {
   EXPECT_EQ(tier.used(), 40U);
   tier.Erase(1);
   EXPECT_EQ(tier.used(), 0U);
+  EXPECT_EQ(tier.peak(), 70U);  // both, for a moment
   EXPECT_EQ(tier.Find(1), nullptr);
 }
 

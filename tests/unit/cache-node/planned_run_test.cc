@@ -1,0 +1,142 @@
+// Whole training runs through several nodes' caches in one thread, with the real planner: what the
+// nodes do must be what the plan foretold.
+
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "cache-node/plan_book.h"
+#include "cache-node/plan_deriver.h"
+#include "plan/plan.h"
+#include "sampler/order_source.h"
+#include "unit/cache-node/loopback_cluster.h"
+
+namespace optcache::node {
+namespace {
+
+constexpr StreamId kStream = 42;
+constexpr std::uint64_t kSeed = 20261121;
+
+std::vector<std::uint32_t> HeavyTailedSizes(std::size_t count) {
+  Random random(kSeed);
+  std::vector<std::uint32_t> sizes(count);
+  for (auto& size : sizes) {
+    const double u = random.Unit();
+    size = static_cast<std::uint32_t>(50.0 / (0.02 + u * u));
+  }
+  return sizes;
+}
+
+struct Run {
+  std::size_t nodes = 4;
+  PassNumber passes = 4;
+  double share = 0.3;
+  std::vector<std::uint32_t> sizes;
+};
+
+struct Outcome {
+  std::uint64_t store_reads = 0;
+  ByteCount store_bytes = 0;
+  std::uint64_t planned_reads = 0;
+  ByteCount planned_bytes = 0;
+  ByteCount peak = 0;    // of the fullest node
+  ByteCount budget = 0;  // capacity and reserve of one node
+  std::uint64_t lost = 0;
+};
+
+Outcome Train(const Run& run) {
+  const ByteCount total = std::accumulate(run.sizes.begin(), run.sizes.end(), ByteCount{0});
+  const auto capacity = static_cast<ByteCount>(static_cast<double>(total) * run.share) / run.nodes;
+  const auto world = static_cast<std::uint32_t>(run.nodes);
+  auto source = sampler::OrderSource::Make({.size = run.sizes.size(), .seed = 7, .world = world});
+  auto orders = [&](StreamId, PassNumber pass) -> plan::Order {
+    if (pass >= run.passes) return nullptr;
+    return std::make_shared<const std::vector<SampleId>>(source->PassOrder(pass).value());
+  };
+  plan::Inputs inputs{.sizes = plan::Sizes(run.sizes),
+                      .capacities = std::vector<ByteCount>(run.nodes, capacity)};
+  inputs.max_moved_bytes_per_sample =
+      MaxMovedBytes({{.member = 1, .bytes = capacity}}, inputs.sizes);
+  plan::StreamInput stream{.id = kStream};
+  auto members = std::make_shared<std::vector<wire::MemberId>>();
+  for (std::size_t node = 0; node < run.nodes; ++node) {
+    stream.node_of_rank.push_back(static_cast<NodeIndex>(node));
+    members->push_back(static_cast<wire::MemberId>(node + 1));
+  }
+  inputs.streams.push_back(stream);
+  auto planner = plan::Planner::Make(inputs, orders);
+  EXPECT_TRUE(planner.has_value());
+
+  PlanBook book;
+  LoopbackCluster cluster({.nodes = run.nodes,
+                           .capacity = capacity,
+                           .reserve = capacity / 50,
+                           .sizes = run.sizes,
+                           .plans = &book});
+  Outcome outcome{.budget = capacity + capacity / 50};
+  for (PassNumber pass = 0; pass < run.passes; ++pass) {
+    plan::PlanWindow window = planner->Next().value();
+    for (auto& plan : window.plans)
+      book.Add({.plan = plan, .members = members});
+    for (std::size_t node = 0; node < run.nodes; ++node) {
+      for (const SampleId id : window.evictions)
+        cluster.cache(node).keeper().Evict(id, pass);
+      cluster.cache(node).keeper().OnPassReached(kStream, pass);
+    }
+    const auto order = source->PassOrder(pass).value();
+    for (Position position = 0; position < order.size(); ++position) {
+      const SampleId id = order[position];
+      if (cluster.Read(position % run.nodes, kStream, {pass, position, id})) {
+        ++outcome.store_reads;
+        outcome.store_bytes += run.sizes[id];
+      }
+    }
+  }
+  for (std::size_t node = 0; node < run.nodes; ++node) {
+    outcome.peak = std::max(outcome.peak, cluster.cache(node).tier().peak());
+    outcome.lost += cluster.cache(node).counters().dropped_in_transit +
+                    cluster.cache(node).counters().puts_refused;
+  }
+  outcome.planned_reads = book.foretold().store_reads;
+  outcome.planned_bytes = book.foretold().store_bytes;
+  return outcome;
+}
+
+TEST(PlannedRun, EqualSizesReadExactlyWhatThePlanForetells) {
+  for (const std::size_t nodes : {1U, 2U, 4U}) {
+    const Outcome outcome =
+        Train({.nodes = nodes, .sizes = std::vector<std::uint32_t>(2000, 1000)});
+    EXPECT_EQ(outcome.store_reads, outcome.planned_reads) << nodes;
+    EXPECT_LE(outcome.peak, outcome.budget) << nodes;
+    EXPECT_EQ(outcome.lost, 0U) << nodes;
+  }
+}
+
+TEST(PlannedRun, HeavyTailedSizesReadExactlyWhatThePlanForetells) {
+  const Outcome outcome = Train({.sizes = HeavyTailedSizes(3000)});
+  EXPECT_EQ(outcome.store_reads, outcome.planned_reads);
+  EXPECT_EQ(outcome.store_bytes, outcome.planned_bytes);
+  EXPECT_LE(outcome.peak, outcome.budget);
+  EXPECT_EQ(outcome.lost, 0U);
+}
+
+TEST(PlannedRun, APaddedOrderIsReadAsForetold) {
+  const Outcome outcome = Train({.sizes = std::vector<std::uint32_t>(1999, 1000)});
+  EXPECT_EQ(outcome.store_reads, outcome.planned_reads);
+}
+
+TEST(PlannedRun, ADatasetThatFitsIsReadOnce) {
+  const Outcome outcome = Train({.share = 1.1, .sizes = std::vector<std::uint32_t>(500, 1000)});
+  EXPECT_EQ(outcome.store_reads, 500U);
+}
+
+TEST(PlannedRun, NoCapacityReadsEverythingEveryPass) {
+  const Outcome outcome =
+      Train({.passes = 2, .share = 0, .sizes = std::vector<std::uint32_t>(500, 1000)});
+  EXPECT_EQ(outcome.store_reads, 1000U);
+}
+
+}  // namespace
+}  // namespace optcache::node
