@@ -86,7 +86,7 @@ class Keeper {
  private:
   struct PastRead {
     ReadKey key;
-    SampleId id;
+    SampleId id = 0;
   };
 
   void Obey(const Verdict& verdict, const ReadKey& key, SampleId id, cache::Entry& entry,

@@ -12,7 +12,7 @@ namespace {
 std::atomic<ByteCount> g_live_bytes = 0;
 
 // Control block of the shared pointer, object, and the two malloc headers with their rounding.
-constexpr ByteCount kObjectOverhead = 16 + sizeof(SampleBytes) + 2 * 16 + 16;
+constexpr ByteCount kObjectOverhead = 16 + sizeof(SampleBytes) + 32 + 16;
 // A node of the hash table: next pointer, key, value, malloc header; and one bucket.
 constexpr ByteCount kIndexOverhead = sizeof(std::pair<const SampleId, Entry>) + 8 + 16 + 8;
 
