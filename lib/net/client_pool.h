@@ -21,8 +21,8 @@ struct ClientPoolOptions {
   std::size_t connections_per_address = 1;
   BackoffOptions backoff = {.first = std::chrono::milliseconds(100),
                             .limit = std::chrono::seconds(5)};
-  std::uint64_t seed = 0;  // of the backoff's jitter
-  std::string label;       // value of the metrics' label "pool"
+  std::uint64_t seed = 0;        // of the backoff's jitter
+  std::string label = "client";  // value of the metrics' label "side"
 };
 
 // Used on the loop's thread only. The destructor closes all connections.
@@ -49,6 +49,7 @@ class ClientPool {
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:
+  class Slot;
   class Peer;
   struct Shared;
   std::shared_ptr<Shared> shared_;

@@ -53,8 +53,9 @@ class Watch {
   std::shared_ptr<State> state_;
 };
 
-// Run it on one thread. Post and Stop are thread-safe; all else belongs to the thread that runs the
-// loop, or to the one that sets it up before Run.
+// Run it on one thread; it outlives its timers, watches, connections and servers. Post and Stop are
+// thread-safe; all else belongs to the thread that runs the loop, or to the one that sets it up
+// before Run.
 class EventLoop {
  public:
   EventLoop();
@@ -65,7 +66,8 @@ class EventLoop {
   // Works until Stop. Can be called again after it returned.
   void Run();
 
-  // Makes Run return after the callback that is running. Thread-safe.
+  // Makes Run return once what was posted before has run; if nobody runs the loop, the next Run.
+  // Thread-safe.
   void Stop();
 
   // Calls `work` on the loop's thread, after what was posted before, never from within Post.

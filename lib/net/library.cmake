@@ -1,4 +1,10 @@
+find_package(Threads REQUIRED)
+
 project_library(net
-  HEADERS client_pool.h connection.h dialer.h event_loop.h http.h http_client.h http_server.h
-          server.h
-  DEPS base wire)
+  HEADERS address.h client_pool.h connection.h dialer.h event_loop.h http.h http_client.h
+          http_server.h server.h
+  SOURCES address.cc client_pool.cc connection.cc dialer.cc event_loop.cc
+          internal/listener.cc internal/send_queue.cc internal/socket_connection.cc
+          internal/stall_watch.cc server.cc
+  DEPS base wire
+  PRIVATE_DEPS Threads::Threads)

@@ -1,0 +1,167 @@
+#include "net/internal/listener.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace optcache::net {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr int kAcceptsATurn = 64;
+// When the process is out of descriptors, new peers wait in the backlog.
+constexpr Duration kPauseWhenFull = std::chrono::milliseconds(100);
+
+struct SocketAddress {
+  sockaddr_storage storage = {};
+  socklen_t length = 0;
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+SocketAddress UnixAddress(const std::string& path) {
+  SocketAddress result;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());  // ParseAddress has checked the length.
+  std::memcpy(&result.storage, &address, sizeof(address));
+  result.length = sizeof(address);
+  return result;
+}
+
+Result<SocketAddress> Resolve(const Address& address) {
+  if (address.is_unix()) return UnixAddress(address.path);
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error =
+      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  if (error != 0) {
+    return Error(Code::kInvalidArgument,
+                 "the host is not known: " + std::string(::gai_strerror(error)));
+  }
+  SocketAddress result;
+  std::memcpy(&result.storage, found->ai_addr, found->ai_addrlen);
+  result.length = found->ai_addrlen;
+  ::freeaddrinfo(found);
+  return result;
+}
+
+// Removes a socket file that its listener left behind.
+void RemoveStale(SocketAddress& address, const std::string& path) {
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::connect(probe.get(), address.get(), address.length) != 0 && errno == ECONNREFUSED) {
+    ::unlink(path.c_str());
+  }
+}
+
+std::string PeerName(const SocketAddress& peer) {
+  std::array<char, NI_MAXHOST> host = {};
+  std::array<char, NI_MAXSERV> port = {};
+  const auto* address = reinterpret_cast<const sockaddr*>(&peer.storage);
+  if (::getnameinfo(address, peer.length, host.data(), host.size(), port.data(), port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "unknown";
+  }
+  return std::string(host.data()) + ":" + port.data();
+}
+
+std::uint16_t BoundPort(int fd) {
+  sockaddr_storage storage = {};
+  socklen_t length = sizeof(storage);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return 0;
+  if (storage.ss_family == AF_INET) {
+    return ntohs(reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
+  }
+  if (storage.ss_family == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_port);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void ConfigureStream(int fd) {
+  const int on = 1;
+  // Both fail on Unix sockets, which need neither.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+}
+
+Result<std::unique_ptr<Listener>> Listener::Open(EventLoop& loop, const std::string& text) {
+  ASSIGN_OR_RETURN(Address address, ParseAddress(text));
+  auto resolved = Resolve(address);
+  if (!resolved) return Error(std::move(resolved).error().WithContext("listen on " + text));
+  UniqueFd fd(::socket(resolved->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return Error(ErrnoStatus(errno, "listen on " + text));
+  const int on = 1;
+  if (address.is_unix()) {
+    RemoveStale(*resolved, address.path);
+  } else {
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  }
+  if (::bind(fd.get(), resolved->get(), resolved->length) != 0 ||
+      ::listen(fd.get(), kBacklog) != 0) {
+    if (errno == EADDRINUSE) {
+      return Error(Code::kConflict, "listen on " + text +
+                                        ": another process listens there; stop it or choose "
+                                        "another address");
+    }
+    return Error(ErrnoStatus(errno, "listen on " + text));
+  }
+  if (!address.is_unix()) address.port = BoundPort(fd.get());
+  return std::unique_ptr<Listener>(new Listener(loop, std::move(fd), std::move(address)));
+}
+
+Listener::~Listener() {
+  Stop();
+}
+
+void Listener::Start(std::function<void(Accepted)> on_accepted) {
+  on_accepted_ = std::move(on_accepted);
+  watch_ = loop_.WatchReadable(fd_.get(), [this] { AcceptAll(); });
+}
+
+void Listener::Stop() {
+  pause_.Cancel();
+  watch_.Cancel();
+  if (!fd_.valid()) return;
+  fd_.Reset();
+  if (address_.is_unix()) ::unlink(address_.path.c_str());
+}
+
+void Listener::AcceptAll() {
+  for (int i = 0; i < kAcceptsATurn && fd_.valid(); ++i) {
+    SocketAddress peer;
+    peer.length = sizeof(peer.storage);
+    UniqueFd fd(::accept4(fd_.get(), peer.get(), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd.valid()) {
+      ConfigureStream(fd.get());
+      on_accepted_({.fd = std::move(fd),
+                    .address = address_.is_unix() ? FormatAddress(address_) : PeerName(peer)});
+      continue;
+    }
+    if (errno == EAGAIN) return;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      Log(LogLevel::kWarning, "cannot accept connections for the moment",
+          {{"address", FormatAddress(address_)}, {"error", std::strerror(errno)}});
+      watch_.Cancel();
+      pause_ = loop_.After(kPauseWhenFull, [this] {
+        watch_ = loop_.WatchReadable(fd_.get(), [this] { AcceptAll(); });
+      });
+      return;
+    }
+    // The peer went before it was accepted: try the next.
+  }
+}
+
+}  // namespace optcache::net

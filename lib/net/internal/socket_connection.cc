@@ -1,0 +1,313 @@
+#include "net/internal/socket_connection.h"
+
+#include <sys/socket.h>
+
+#include <atomic>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "net/internal/event_loop_impl.h"
+#include "wire/codec.h"
+
+namespace optcache::net {
+namespace {
+
+// Of all loops of the process.
+std::uint64_t NextId() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+// A buffer sequence for Asio that copies two pointers and no list.
+struct GatherView {
+  using value_type = asio::const_buffer;
+  using const_iterator = const asio::const_buffer*;
+  const_iterator first = nullptr;
+  const_iterator last = nullptr;
+  const_iterator begin() const { return first; }
+  const_iterator end() const { return last; }
+};
+
+}  // namespace
+
+SocketConnection::SocketConnection(EventLoop& loop, Options options, std::string address,
+                                   wire::Session session)
+    : loop_(loop),
+      id_(NextId()),
+      options_(std::move(options)),
+      address_(std::move(address)),
+      socket_(ContextOf(loop)),
+      reader_(options_.limits.max_payload_bytes),
+      session_(session),
+      stall_watch_(options_.limits) {
+  if (options_.counters == nullptr) options_.counters = std::make_shared<TrafficCounters>();
+}
+
+std::shared_ptr<SocketConnection> SocketConnection::Accepting(EventLoop& loop, Options options,
+                                                              std::string address,
+                                                              std::string own_name,
+                                                              HelloHook on_hello,
+                                                              ClosedHook on_closed) {
+  auto connection = std::shared_ptr<SocketConnection>(new SocketConnection(
+      loop, std::move(options), std::move(address), wire::Session::Accepting()));
+  connection->own_name_ = std::move(own_name);
+  connection->on_hello_ = std::move(on_hello);
+  connection->on_closed_ = std::move(on_closed);
+  return connection;
+}
+
+std::shared_ptr<SocketConnection> SocketConnection::Dialing(
+    EventLoop& loop, Options options, std::string address, const wire::Hello& hello,
+    std::shared_ptr<ConnectionHandler> handler) {
+  auto connection = std::shared_ptr<SocketConnection>(new SocketConnection(
+      loop, std::move(options), std::move(address), wire::Session::Dialing(hello.role)));
+  connection->handler_ = std::move(handler);
+  connection->queue_.Push(0, hello, {}, nullptr);
+  ++connection->options_.counters->frames_out;
+  return connection;
+}
+
+std::shared_ptr<SocketConnection> SocketConnection::Self() {
+  return std::static_pointer_cast<SocketConnection>(shared_from_this());
+}
+
+void SocketConnection::Start(StreamSocket socket) {
+  if (closed_) return;
+  socket_ = std::move(socket);
+  handshake_timer_ = loop_.After(options_.handshake_deadline, [this] {
+    Close(Status(Code::kDeadlineExceeded,
+                 on_hello_ ? "no Hello came in time" : "Hello was not answered in time"));
+  });
+  WatchForStalls();
+  if (!queue_.empty()) ScheduleFlush();
+  Receive();
+}
+
+void SocketConnection::WatchForStalls() {
+  stall_timer_ = loop_.After(stall_watch_.interval(), [this] {
+    const auto stalled = stall_watch_.Tick({.bytes_in = bytes_in_,
+                                            .bytes_out = bytes_out_,
+                                            .mid_frame = reader_.mid_frame(),
+                                            .queued = !queue_.empty()});
+    if (stalled) {
+      Close(*stalled);
+    } else {
+      WatchForStalls();
+    }
+  });
+}
+
+// --- Receiving --------------------------------------------------------------------------------
+
+void SocketConnection::Receive() {
+  const auto space = reader_.Space();
+  const std::array<asio::mutable_buffer, 2> buffers = {
+      asio::buffer(space[0].data(), space[0].size()),
+      asio::buffer(space[1].data(), space[1].size())};
+  socket_.async_read_some(buffers, [self = Self()](const error_code& error, std::size_t received) {
+    if (self->closed_) return;
+    if (error) return self->OnTransportError(error, "receive");
+    self->OnReceived(received);
+  });
+}
+
+void SocketConnection::OnReceived(std::size_t received) {
+  bytes_in_ += received;
+  options_.counters->bytes_in += received;
+  reader_.Commit(received);
+  while (!closed_) {
+    auto event = reader_.Next();
+    if (!event) return Close(std::move(event).error());
+    if (std::holds_alternative<wire::NeedMore>(*event)) break;
+    if (const auto* end = std::get_if<wire::PayloadEnd>(&*event)) {
+      EndPayload(end->intact);
+      continue;
+    }
+    Status status = HandleFrame(std::get<wire::Frame>(std::move(*event)));
+    if (!status.ok()) return Close(std::move(status));
+  }
+  if (!closed_ && !closing_when_sent_) Receive();
+}
+
+Status SocketConnection::HandleFrame(wire::Frame frame) {
+  ++options_.counters->frames_in;
+  ASSIGN_OR_RETURN(const wire::Session::Event event, session_.OnMessage(frame.message));
+  switch (event) {
+    case wire::Session::Event::kHello:
+      return HandleHello(std::get<wire::Hello>(frame.message));
+    case wire::Session::Event::kWelcome:
+      HandleWelcome(std::get<wire::Welcome>(frame.message));
+      return OkStatus();
+    case wire::Session::Event::kRefusal: {
+      auto& refusal = std::get<wire::Refusal>(frame.message);
+      CloseSocket(Status(refusal.code, "the peer refused: " + std::move(refusal.message)),
+                  Tell::kNobody);
+      return OkStatus();
+    }
+    case wire::Session::Event::kMessage:
+      break;
+  }
+  if (wire::CarriesPayload(frame.message)) {
+    StartPayload(std::move(frame));
+  } else {
+    handler_->OnMessage(*this, frame.request_id, std::move(frame.message));
+  }
+  return OkStatus();
+}
+
+Status SocketConnection::HandleHello(const wire::Hello& hello) {
+  handshake_timer_.Cancel();
+  peer_name_ = hello.name;
+  peer_member_ = hello.role == wire::Role::kNode ? hello.member : 0;
+  ASSIGN_OR_RETURN(auto handler, on_hello_(*this, hello));
+  if (handler == nullptr) return {Code::kPermissionDenied, "nobody here serves this peer"};
+  handler_ = std::move(handler);
+  Send(0, wire::Welcome{.version = session_.version(), .name = own_name_});
+  handler_->OnOpen(*this);
+  return OkStatus();
+}
+
+void SocketConnection::HandleWelcome(const wire::Welcome& welcome) {
+  handshake_timer_.Cancel();
+  peer_name_ = welcome.name;
+  handler_->OnOpen(*this);
+}
+
+void SocketConnection::StartPayload(wire::Frame frame) {
+  const ByteCount length = frame.payload_length;
+  PayloadSink sink = handler_->OnPayloadStart(*this, frame.request_id, frame.message, length);
+  if (closed_) return;
+  pending_ = {.request_id = frame.request_id,
+              .message = std::move(frame.message),
+              .owner = std::move(sink.owner),
+              .refused = sink.destination.empty() && length > 0};
+  reader_.SetSink(sink.destination);
+}
+
+void SocketConnection::EndPayload(bool intact) {
+  PendingPayload payload = std::move(*pending_);
+  pending_.reset();
+  Status status;
+  if (payload.refused) {
+    ++options_.counters->refused_payloads;
+    status = Status(Code::kCancelled, "the payload was refused");
+  } else if (!intact) {
+    ++options_.counters->corrupt_payloads;
+    status = Status(Code::kDataLoss, "the payload from " + address_ + " has a wrong checksum");
+  }
+  handler_->OnPayload(*this, payload.request_id, std::move(payload.message), std::move(status));
+}
+
+// --- Sending ----------------------------------------------------------------------------------
+
+void SocketConnection::Send(std::uint32_t request_id, const wire::Message& message) {
+  Send(request_id, message, {}, nullptr);
+}
+
+void SocketConnection::Send(std::uint32_t request_id, const wire::Message& message,
+                            ByteSpan payload, std::shared_ptr<const void> pin) {
+  if (closed_ || closing_when_sent_) return;
+  queue_.Push(request_id, message, payload, std::move(pin));
+  ++options_.counters->frames_out;
+  const ConnectionLimits& limits = options_.limits;
+  if (queue_.bytes() > limits.max_queued_bytes || queue_.frames() > limits.max_queued_frames) {
+    return Close(Status(Code::kResourceExhausted,
+                        "the peer reads too slowly: " + std::to_string(queue_.frames()) +
+                            " frames of " + FormatBytes(queue_.bytes()) + " wait for it"));
+  }
+  ScheduleFlush();
+}
+
+// After the callback that is running, so that all it sends leaves together.
+void SocketConnection::ScheduleFlush() {
+  if (writing_ || flush_scheduled_ || !socket_.is_open()) return;
+  flush_scheduled_ = true;
+  asio::post(ContextOf(loop_), [self = Self()] {
+    self->flush_scheduled_ = false;
+    if (!self->closed_) self->Flush();
+  });
+}
+
+void SocketConnection::Flush() {
+  std::array<ByteSpan, std::tuple_size_v<decltype(gathered_)>> pieces;
+  const std::size_t count = queue_.Peek(pieces);
+  for (std::size_t i = 0; i < count; ++i) {
+    gathered_[i] = asio::buffer(pieces[i].data(), pieces[i].size());
+  }
+  writing_ = true;
+  socket_.async_write_some(GatherView{gathered_.data(), gathered_.data() + count},
+                           [self = Self()](const error_code& error, std::size_t written) {
+                             if (self->closed_) return;
+                             if (error) return self->OnTransportError(error, "send");
+                             self->OnFlushed(written);
+                           });
+}
+
+void SocketConnection::OnFlushed(std::size_t written) {
+  writing_ = false;
+  bytes_out_ += written;
+  options_.counters->bytes_out += written;
+  queue_.Consume(written);
+  if (!queue_.empty()) return Flush();
+  if (closing_when_sent_) Close(OkStatus());
+}
+
+// --- Closing ----------------------------------------------------------------------------------
+
+void SocketConnection::CloseWhenSent() {
+  closing_when_sent_ = true;
+  if (queue_.empty() || !socket_.is_open()) Close(OkStatus());
+}
+
+void SocketConnection::Close(Status status) {
+  CloseSocket(std::move(status), Tell::kPeer);
+}
+
+void SocketConnection::OnTransportError(const error_code& error, const char* doing) {
+  if (error != asio::error::eof) {
+    return CloseSocket(ErrnoStatus(error.value(), std::string(doing) + ", peer " + address_),
+                       Tell::kNobody);
+  }
+  Status status;
+  if (!session_.open()) {
+    status = Status(Code::kUnavailable, address_ + " closed during the handshake");
+  } else if (reader_.mid_frame()) {
+    status = Status(Code::kUnavailable, address_ + " closed in the middle of a frame");
+  }
+  CloseSocket(std::move(status), Tell::kNobody);
+}
+
+void SocketConnection::CloseSocket(Status status, Tell tell) {
+  if (closed_) return;
+  closed_ = true;
+  handshake_timer_.Cancel();
+  stall_timer_.Cancel();
+  if (socket_.is_open()) {
+    if (tell == Tell::kPeer && !status.ok()) SayRefusal(status);
+    error_code ignored;
+    socket_.shutdown(StreamSocket::shutdown_both, ignored);
+    socket_.close(ignored);
+  }
+  // Posted, so that no handler is called from within its own call to Send or Close.
+  asio::post(ContextOf(loop_),
+             [self = Self(), status = std::move(status)] { self->Finish(status); });
+}
+
+// Frames are written whole or in order, so a Refusal may come only between two of them.
+void SocketConnection::SayRefusal(const Status& status) {
+  if (writing_ || !queue_.at_boundary()) return;
+  std::vector<std::byte> frame;
+  wire::AppendFrame(0, wire::Refusal{.code = status.code(), .message = status.message()}, 0, frame);
+  ::send(socket_.native_handle(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void SocketConnection::Finish(const Status& status) {
+  queue_.Clear();
+  ++options_.counters->closed.at(static_cast<std::size_t>(status.code()));
+  if (const auto handler = std::exchange(handler_, nullptr)) handler->OnClosed(*this, status);
+  pending_.reset();
+  if (const auto hook = std::exchange(on_closed_, nullptr)) hook(*this);
+}
+
+}  // namespace optcache::net
