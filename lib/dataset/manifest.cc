@@ -14,9 +14,7 @@ namespace optcache::dataset {
 
 using internal::Load;
 
-namespace internal {
-
-Status CheckPath(std::string_view path) {
+Status CheckObjectPath(std::string_view path) {
   const auto bad = [&](std::string_view why) {
     return Status(Code::kInvalidArgument, fmt::format("object path \"{}\" {}", path, why));
   };
@@ -34,8 +32,6 @@ Status CheckPath(std::string_view path) {
     path.remove_prefix(slash + 1);
   }
 }
-
-}  // namespace internal
 
 std::string_view OrderName(Order order) {
   switch (order) {
@@ -223,7 +219,7 @@ Status ManifestParser::CheckTable(const Section& section, std::string_view name,
 Status ManifestParser::CheckStrings() const {
   RETURN_IF_ERROR(CheckTable(
       manifest_.paths_, "paths", manifest_.samples_,
-      [](std::uint32_t /*index*/, std::string_view path) { return internal::CheckPath(path); }));
+      [](std::uint32_t /*index*/, std::string_view path) { return CheckObjectPath(path); }));
   if (manifest_.etags_.offset != 0) {
     RETURN_IF_ERROR(CheckTable(manifest_.etags_, "ETags", manifest_.samples_,
                                [](std::uint32_t /*index*/, std::string_view etag) {

@@ -32,6 +32,10 @@ inline constexpr ByteCount kManifestBytesMax = ByteCount{64} << 30U;
 inline constexpr size_t kPathBytesMax = kStringBytesMax;
 inline constexpr size_t kETagBytesMax = 256;
 
+// kInvalidArgument says why `path` may not name an object: it must stay below the source's root, as
+// docs/formats/manifest.md has it.
+Status CheckObjectPath(std::string_view path);
+
 // Keeps the file's bytes as they are and decodes on demand, so it costs in memory what it costs on
 // disk. Made by ManifestBuilder or Parse; moves, does not copy. Thread-safe: nothing changes it.
 // Ids and class indices are CHECKed.

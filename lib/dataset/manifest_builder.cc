@@ -62,7 +62,7 @@ std::string Assemble(const Head& head, std::vector<Piece> pieces) {
 }  // namespace
 
 Status ManifestBuilder::Add(const Sample& sample) {
-  RETURN_IF_ERROR(internal::CheckPath(sample.path));
+  RETURN_IF_ERROR(CheckObjectPath(sample.path));
   if (sample.validator.etag.size() > kETagBytesMax) {
     return {Code::kInvalidArgument,
             fmt::format("{}: its ETag has {} bytes; the limit is {}", sample.path,

@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/status.h"
-
 namespace optcache::dataset::internal {
 
 inline constexpr std::string_view kMagic = "OPTCMANI";
@@ -34,8 +32,5 @@ enum SectionKind : std::uint32_t {
 inline std::uint64_t Align(std::uint64_t offset) {
   return (offset + kAlignment - 1) / kAlignment * kAlignment;
 }
-
-// Why `path` may not stand in a manifest, or ok: a path must stay below the source's root.
-Status CheckPath(std::string_view path);
 
 }  // namespace optcache::dataset::internal

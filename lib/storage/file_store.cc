@@ -1,0 +1,204 @@
+#include "storage/file_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/unique_fd.h"
+#include "dataset/manifest.h"
+#include "storage/internal/walk.h"
+
+namespace optcache::storage {
+namespace {
+
+constexpr size_t kReadStep = 1_MiB;
+constexpr Duration kIdleWait = std::chrono::seconds(10);  // threads look around this often at least
+
+std::string WithoutTrailingSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/')
+    path.pop_back();
+  return path;
+}
+
+Status NotRegular(const std::string& path) {
+  return {Code::kInvalidArgument, path + ": not a regular file"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileStore>> FileStore::Open(FileStoreOptions options, const Clock& clock) {
+  options.root = WithoutTrailingSlashes(std::move(options.root));
+  struct stat root = {};
+  if (::stat(options.root.c_str(), &root) != 0) return Error(ErrnoStatus(errno, options.root));
+  if (!S_ISDIR(root.st_mode)) {
+    return Error(Code::kInvalidArgument, options.root + ": not a folder");
+  }
+  return std::unique_ptr<FileStore>(new FileStore(std::move(options), clock));
+}
+
+FileStore::FileStore(FileStoreOptions options, const Clock& clock)
+    : options_(std::move(options)), name_("file://" + options_.root), clock_(clock) {
+  const MutexLock lock(mutex_);
+  for (unsigned i = 0; i < std::max(options_.threads, 1U); ++i) {
+    threads_.emplace_back([this] { ServeReads(); });
+  }
+  threads_.emplace_back([this] { ExpireWaitingReads(); });
+}
+
+FileStore::~FileStore() {
+  Shutdown();
+}
+
+Status FileStore::Read(ReadRequest request, ReadCallback done) {
+  RETURN_IF_ERROR(CheckReadRequest(request));
+  {
+    const MutexLock lock(mutex_);
+    if (stopping_) return {Code::kCancelled, name_ + ": shut down"};
+    if (waiting_.size() >= options_.waiting_reads_max) {
+      return {Code::kResourceExhausted,
+              fmt::format("{}: {} reads wait already", name_, waiting_.size())};
+    }
+    if (request.deadline.at() < next_expiry_) {
+      next_expiry_ = request.deadline.at();
+      expiry_is_earlier_.NotifyOne();
+    }
+    waiting_.push_back({std::move(request), std::move(done)});
+  }
+  read_waits_.NotifyOne();
+  return OkStatus();
+}
+
+void FileStore::ServeReads() {
+  while (true) {
+    std::optional<WaitingRead> read;
+    {
+      const MutexLock lock(mutex_);
+      while (waiting_.empty() && !stopping_) {
+        read_waits_.WaitUntil(mutex_, clock_.Now() + kIdleWait);
+      }
+      if (stopping_) return;
+      read = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    Status status = ReadNow(read->request);
+    read->done({.status = std::move(status)});
+  }
+}
+
+// Threads may all hang in a file system that does not answer; what still waits ends in time here.
+void FileStore::ExpireWaitingReads() {
+  while (!stopping_) {
+    std::vector<WaitingRead> expired;
+    {
+      const MutexLock lock(mutex_);
+      expired = TakeExpired(clock_.Now());
+      if (expired.empty() && !stopping_) expiry_is_earlier_.WaitUntil(mutex_, next_expiry_);
+    }
+    for (WaitingRead& read : expired) {
+      read.done({.status = {Code::kDeadlineExceeded,
+                            Describe(read.request) + ": the deadline came before its turn"}});
+    }
+  }
+}
+
+std::vector<FileStore::WaitingRead> FileStore::TakeExpired(MonotonicTime now) {
+  const auto first = std::stable_partition(waiting_.begin(), waiting_.end(), [&](const auto& read) {
+    return !read.request.deadline.Expired(now);
+  });
+  std::vector<WaitingRead> expired(std::make_move_iterator(first),
+                                   std::make_move_iterator(waiting_.end()));
+  waiting_.erase(first, waiting_.end());
+  next_expiry_ = now + kIdleWait;
+  for (const WaitingRead& read : waiting_) {
+    next_expiry_ = std::min(next_expiry_, read.request.deadline.at());
+  }
+  return expired;
+}
+
+Status FileStore::ReadNow(const ReadRequest& request) const {
+  const std::string path = PathOf(request.object);
+  // O_NONBLOCK: opening a pipe without a writer would hang.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) return ErrnoStatus(errno, path);
+  const auto check = [&]() -> Status {
+    struct stat file = {};
+    if (::fstat(fd.get(), &file) != 0) return ErrnoStatus(errno, path);
+    if (!S_ISREG(file.st_mode)) return NotRegular(path);
+    return CheckUnchanged(request, internal::InfoOf(file));
+  };
+  RETURN_IF_ERROR(check());
+  RETURN_IF_ERROR(ReadBytes(fd.get(), request));
+  return check();
+}
+
+Status FileStore::ReadBytes(int fd, const ReadRequest& request) const {
+  MutableByteSpan rest = request.destination;
+  ByteCount offset = request.offset;
+  while (!rest.empty()) {
+    if (stopping_) return {Code::kCancelled, Describe(request) + ": the store was shut down"};
+    if (request.deadline.Expired(clock_.Now())) {
+      return {Code::kDeadlineExceeded, fmt::format("{}: {} bytes were left at the deadline",
+                                                   Describe(request), rest.size())};
+    }
+    const size_t step = std::min<size_t>(rest.size(), kReadStep);
+    const ssize_t n = ::pread(fd, rest.data(), step, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "read " + Describe(request));
+    if (n == 0) {
+      return {Code::kDataLoss,
+              fmt::format("{}: the file ends {} bytes early", Describe(request), rest.size())};
+    }
+    rest = rest.subspan(static_cast<size_t>(n));
+    offset += static_cast<ByteCount>(n);
+  }
+  return OkStatus();
+}
+
+Result<ObjectInfo> FileStore::Stat(const std::string& object, Deadline /*deadline*/) {
+  RETURN_IF_ERROR(dataset::CheckObjectPath(object));
+  const std::string path = PathOf(object);
+  struct stat file = {};
+  if (::stat(path.c_str(), &file) != 0) return Error(ErrnoStatus(errno, path));
+  if (!S_ISREG(file.st_mode)) return Error(NotRegular(path));
+  return internal::InfoOf(file);
+}
+
+Result<ObjectListing> FileStore::List(Deadline deadline, const ListProgress& progress) {
+  return internal::Walk({.root = options_.root,
+                         .threads = options_.walk_threads,
+                         .deadline = deadline,
+                         .progress = progress},
+                        clock_);
+}
+
+void FileStore::Shutdown() {
+  std::vector<std::jthread> threads;
+  std::deque<WaitingRead> cancelled;
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+    threads.swap(threads_);
+    cancelled.swap(waiting_);
+  }
+  read_waits_.NotifyAll();
+  expiry_is_earlier_.NotifyAll();
+  for (WaitingRead& read : cancelled) {
+    read.done({.status = {Code::kCancelled, Describe(read.request) + ": the store was shut down"}});
+  }
+  threads.clear();  // joins
+}
+
+void FileStore::VisitCounters(const CounterVisitor& visit) const {
+  const MutexLock lock(mutex_);
+  visit(MetricKind::kGauge, "optcache_store_waiting_reads", {{"store", name_}},
+        static_cast<double>(waiting_.size()));
+}
+
+}  // namespace optcache::storage

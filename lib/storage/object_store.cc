@@ -1,0 +1,59 @@
+#include "storage/object_store.h"
+
+#include <fmt/format.h>
+
+#include "dataset/manifest.h"
+
+namespace optcache::storage {
+namespace {
+
+std::string_view WithoutWeakMark(std::string_view etag) {
+  if (etag.starts_with("W/")) etag.remove_prefix(2);
+  return etag;
+}
+
+}  // namespace
+
+Status CheckReadRequest(const ReadRequest& request) {
+  RETURN_IF_ERROR(dataset::CheckObjectPath(request.object));
+  const ByteCount length = request.destination.size();
+  if (request.offset > request.object_size || length > request.object_size - request.offset) {
+    return {Code::kInvalidArgument, fmt::format("{}: beyond the object's end at {}",
+                                                Describe(request), request.object_size)};
+  }
+  if (length == 0 && request.object_size > 0) {
+    return {Code::kInvalidArgument, fmt::format("{}: nothing to read", request.object)};
+  }
+  return OkStatus();
+}
+
+std::string Describe(const ReadRequest& request) {
+  const ByteCount length = request.destination.size();
+  if (length == 0) return fmt::format("{} (empty)", request.object);
+  return fmt::format("{} bytes {}-{}", request.object, request.offset, request.offset + length - 1);
+}
+
+Status CheckUnchanged(const ReadRequest& request, const ObjectInfo& found) {
+  const auto changed = [&](std::string_view what, const auto& listed, const auto& now) {
+    return Status(Code::kConflict,
+                  fmt::format("{} changed since the manifest was made: {} was {}, is {}. Build the "
+                              "manifest again",
+                              request.object, what, listed, now));
+  };
+  if (found.size != request.object_size) return changed("size", request.object_size, found.size);
+  const dataset::Validator& listed = request.validator;
+  if (ETagsDiffer(listed.etag, found.validator.etag)) {
+    return changed("ETag", listed.etag, found.validator.etag);
+  }
+  const std::int64_t found_ns = found.validator.modified_ns;
+  if (listed.modified_ns != 0 && found_ns != 0 && listed.modified_ns != found_ns) {
+    return changed("modification time in ns", listed.modified_ns, found_ns);
+  }
+  return OkStatus();
+}
+
+bool ETagsDiffer(std::string_view a, std::string_view b) {
+  return !a.empty() && !b.empty() && WithoutWeakMark(a) != WithoutWeakMark(b);
+}
+
+}  // namespace optcache::storage

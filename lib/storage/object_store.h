@@ -1,0 +1,113 @@
+#pragma once
+
+// Where the samples come from: a folder, a web server, an object store.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/result.h"
+#include "dataset/validator.h"
+
+namespace optcache::storage {
+
+// What to read and where to put it.
+struct ReadRequest {
+  std::string object;            // path relative to the store's root
+  ByteCount offset = 0;          // of the first byte
+  MutableByteSpan destination;   // as many bytes are read as fit; not empty unless object_size is 0
+  ByteCount object_size = 0;     // of the whole object, as the manifest says
+  dataset::Validator validator;  // as the manifest says; what is unknown is not compared
+  Deadline deadline;
+};
+
+// How a read ended. When it is ok, all of the destination is filled and the object is the one that
+// the manifest lists, as far as the store can tell; otherwise the destination holds anything.
+//   kNotFound           the object is not there
+//   kConflict           it is not the one that the manifest lists: size, ETag or time differ
+//   kDataLoss           fewer or more bytes came than announced
+//   kUnavailable        the store cannot answer now: 5xx, 429, connection refused or reset
+//   kDeadlineExceeded   the deadline came first
+//   kPermissionDenied   not allowed to read it
+//   kInvalidArgument    the store cannot do what was asked: no ranges, not a regular file
+//   kCancelled          the store was shut down
+struct ReadOutcome {
+  Status status;
+  Duration retry_after = Duration::zero();  // with kUnavailable: how long the store asks to wait
+  std::uint32_t attempts = 1;
+};
+
+using ReadCallback = std::move_only_function<void(ReadOutcome)>;
+
+struct ObjectInfo {
+  ByteCount size = 0;
+  dataset::Validator validator;
+};
+
+struct ListedObject {
+  std::string path;
+  std::optional<ObjectInfo> info;  // unset: the listing does not tell; Stat does
+};
+
+struct ObjectListing {
+  std::vector<ListedObject> objects;
+  std::vector<std::string> top_folders;  // names of all top-level folders, empty ones too
+};
+
+// Called now and then from any thread with the number of objects found so far.
+using ListProgress = std::function<void(std::uint64_t objects)>;
+
+// Reads are asynchronous, dozens or hundreds at a time, and run their callback on a thread of the
+// store: a callback hands the outcome on and returns; it may start another read, it may not block,
+// shut down or destroy the store. List and Stat block the caller and are for indexing.
+// Thread-safe.
+class ObjectStore {
+ public:
+  ObjectStore() = default;
+  ObjectStore(const ObjectStore&) = delete;
+  ObjectStore& operator=(const ObjectStore&) = delete;
+  virtual ~ObjectStore() = default;
+
+  // The address without credentials, for messages.
+  virtual const std::string& name() const = 0;
+
+  // Starts a read. If the result is ok, `done` runs exactly once, on a thread of the store and
+  // perhaps before this returns, at about the deadline at the latest. The destination must stay
+  // valid until then, and is not written to afterwards.
+  // Otherwise the read was not accepted and `done` never runs: kResourceExhausted if too many reads
+  // wait already, kInvalidArgument if the request contradicts itself, kCancelled after Shutdown.
+  virtual Status Read(ReadRequest request, ReadCallback done) = 0;
+
+  // Size and validator of one object: kNotFound and the like as for reads.
+  virtual Result<ObjectInfo> Stat(const std::string& object, Deadline deadline) = 0;
+
+  // Everything the store holds, in a reproducible order. kInvalidArgument if it cannot be listed.
+  virtual Result<ObjectListing> List(Deadline deadline, const ListProgress& progress) = 0;
+
+  // Ends all reads; each has called back, most with kCancelled, when this returns. Reads are
+  // refused from then on. Called by the destructor; calling it again does nothing.
+  virtual void Shutdown() = 0;
+
+  virtual void VisitCounters(const CounterVisitor& visit) const = 0;
+};
+
+// What every store refuses: paths outside the root, a range beyond the object's end, an empty
+// destination for an object that is not empty.
+Status CheckReadRequest(const ReadRequest& request);
+
+// "img/a.jpg bytes 0-99": how messages name what was read.
+std::string Describe(const ReadRequest& request);
+
+// kConflict says what differs if `found` is not the object that the manifest lists; a validator's
+// parts are compared where both sides know them.
+Status CheckUnchanged(const ReadRequest& request, const ObjectInfo& found);
+
+// True if both are known and differ, by RFC 9110's weak comparison.
+bool ETagsDiffer(std::string_view a, std::string_view b);
+
+}  // namespace optcache::storage

@@ -1,0 +1,182 @@
+#include "storage/file_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <latch>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/read_waiter.h"
+#include "support/temp_dir.h"
+
+namespace optcache::storage {
+namespace {
+
+using testing::HasSubstr;
+
+class FileStoreTest : public testing::Test {
+ protected:
+  std::unique_ptr<FileStore> Open(FileStoreOptions options = {}) {
+    options.root = dir_.path();
+    return FileStore::Open(std::move(options)).value();
+  }
+  ReadRequest Request(const std::string& object, std::string& into, ByteCount object_size,
+                      ByteCount offset = 0) {
+    return {.object = object,
+            .offset = offset,
+            .destination = std::as_writable_bytes(std::span(into)),
+            .object_size = object_size,
+            .validator = {},
+            .deadline = Soon()};
+  }
+  static Deadline Soon() { return Deadline::After(SystemClock(), std::chrono::minutes(1)); }
+
+  TempDir dir_;
+};
+
+TEST_F(FileStoreTest, ReadsWholeFilesAndRanges) {
+  dir_.Write("a/b c.txt", "0123456789");
+  const auto store = Open();
+  std::string whole(10, '\0');
+  EXPECT_TRUE(ReadWaiter().Run(*store, Request("a/b c.txt", whole, 10)).status.ok());
+  EXPECT_EQ(whole, "0123456789");
+  std::string part(3, '\0');
+  EXPECT_TRUE(ReadWaiter().Run(*store, Request("a/b c.txt", part, 10, 4)).status.ok());
+  EXPECT_EQ(part, "456");
+}
+
+TEST_F(FileStoreTest, ReadsFilesOfManySteps) {
+  std::string content(5'000'001, '\0');
+  for (size_t i = 0; i < content.size(); ++i)
+    content[i] = static_cast<char>(i * 31 + i / 4096);
+  dir_.Write("big", content);
+  std::string into(content.size(), '\0');
+  EXPECT_TRUE(ReadWaiter().Run(*Open(), Request("big", into, content.size())).status.ok());
+  EXPECT_TRUE(into == content);
+}
+
+TEST_F(FileStoreTest, ReadsAnEmptyFile) {
+  dir_.Write("empty", "");
+  std::string none;
+  EXPECT_TRUE(ReadWaiter().Run(*Open(), Request("empty", none, 0)).status.ok());
+}
+
+TEST_F(FileStoreTest, AMissingFileIsNotFoundAndNamed) {
+  std::string into(1, '\0');
+  const ReadOutcome outcome = ReadWaiter().Run(*Open(), Request("gone.jpg", into, 1));
+  EXPECT_EQ(outcome.status.code(), Code::kNotFound);
+  EXPECT_THAT(outcome.status.message(), HasSubstr("gone.jpg"));
+}
+
+TEST_F(FileStoreTest, AnotherSizeOrTimeIsAConflict) {
+  dir_.Write("a", "0123");
+  const auto store = Open();
+  std::string into(3, '\0');
+  EXPECT_EQ(ReadWaiter().Run(*store, Request("a", into, 3)).status.code(), Code::kConflict);
+  const ObjectInfo info = store->Stat("a", Soon()).value();
+  EXPECT_EQ(info.size, 4U);
+  ReadRequest request = Request("a", into, 4);
+  request.validator = info.validator;
+  EXPECT_TRUE(ReadWaiter().Run(*store, request).status.ok());
+  request.validator.modified_ns += 1;
+  const ReadOutcome outcome = ReadWaiter().Run(*store, request);
+  EXPECT_EQ(outcome.status.code(), Code::kConflict);
+  EXPECT_THAT(outcome.status.message(), HasSubstr("a changed since the manifest was made"));
+}
+
+TEST_F(FileStoreTest, APipeOrAFolderIsRefusedAndDoesNotHang) {
+  ASSERT_EQ(::mkfifo(dir_.Join("pipe").c_str(), 0600), 0);
+  std::filesystem::create_directory(dir_.Join("folder"));
+  const auto store = Open();
+  std::string into(1, '\0');
+  for (const std::string name : {"pipe", "folder"}) {
+    const Status status = ReadWaiter().Run(*store, Request(name, into, 1)).status;
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.ToString();
+  }
+}
+
+TEST_F(FileStoreTest, AnExpiredDeadlineEndsTheRead) {
+  dir_.Write("a", "0");
+  std::string into(1, '\0');
+  ReadRequest request = Request("a", into, 1);
+  request.deadline = Deadline(SystemClock().Now() - std::chrono::seconds(1));
+  EXPECT_EQ(ReadWaiter().Run(*Open(), request).status.code(), Code::kDeadlineExceeded);
+}
+
+// A callback that blocks stands for a file system that hangs: it holds the store's only thread.
+class BlockedFileStoreTest : public FileStoreTest {
+ protected:
+  void SetUp() override {
+    dir_.Write("a", "0");
+    store_ = Open({.threads = 1, .waiting_reads_max = 2});
+    ASSERT_TRUE(store_
+                    ->Read(Request("a", into_, 1),
+                           [this](const ReadOutcome&) {
+                             blocked_.count_down();
+                             release_.wait();
+                           })
+                    .ok());
+    blocked_.wait();
+  }
+  void TearDown() override { store_.reset(); }
+
+  std::string into_ = "x";
+  std::latch blocked_{1};
+  std::latch release_{1};
+  std::unique_ptr<FileStore> store_;
+};
+
+TEST_F(BlockedFileStoreTest, RefusesReadsWhenTooManyWait) {
+  ReadWaiter first;
+  ReadWaiter second;
+  first.Start(*store_, Request("a", into_, 1));
+  second.Start(*store_, Request("a", into_, 1));
+  EXPECT_EQ(ReadWaiter().Run(*store_, Request("a", into_, 1)).status.code(),
+            Code::kResourceExhausted);
+  release_.count_down();
+  EXPECT_TRUE(first.Wait().status.ok());
+  EXPECT_TRUE(second.Wait().status.ok());
+}
+
+TEST_F(BlockedFileStoreTest, WaitingReadsEndAtTheirDeadline) {
+  ReadRequest request = Request("a", into_, 1);
+  request.deadline = Deadline::After(SystemClock(), std::chrono::milliseconds(1));
+  EXPECT_EQ(ReadWaiter().Run(*store_, request).status.code(), Code::kDeadlineExceeded);
+  release_.count_down();
+}
+
+TEST_F(BlockedFileStoreTest, ShutdownCancelsWhatWaitsAndRefusesWhatComes) {
+  ReadWaiter waiting;
+  waiting.Start(*store_, Request("a", into_, 1));
+  std::jthread shutdown([this] { store_->Shutdown(); });
+  EXPECT_EQ(waiting.Wait().status.code(), Code::kCancelled);
+  EXPECT_EQ(ReadWaiter().Run(*store_, Request("a", into_, 1)).status.code(), Code::kCancelled);
+  release_.count_down();
+  shutdown.join();
+  EXPECT_EQ(waiting.calls(), 1);
+}
+
+TEST_F(FileStoreTest, ListsWhatItReads) {
+  dir_.Write("b", "1");
+  dir_.Write("a/x", "22");
+  const ObjectListing listing = Open()->List(Soon(), {}).value();
+  ASSERT_EQ(listing.objects.size(), 2U);
+  EXPECT_EQ(listing.objects[0].path, "a/x");
+  EXPECT_EQ(listing.objects[0].info->size, 2U);
+}
+
+TEST_F(FileStoreTest, OpensFoldersOnly) {
+  dir_.Write("file", "");
+  EXPECT_EQ(FileStore::Open({.root = dir_.Join("none")}).error().code(), Code::kNotFound);
+  EXPECT_EQ(FileStore::Open({.root = dir_.Join("file")}).error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(FileStore::Open({.root = dir_.path() + "///"}).value()->name(),
+            "file://" + dir_.path());
+}
+
+}  // namespace
+}  // namespace optcache::storage
