@@ -1,0 +1,93 @@
+#include "net/internal/send_queue.h"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "wire/codec.h"
+
+namespace optcache::net {
+namespace {
+
+// What a receiver would see if the queue were written in pieces of random length.
+std::vector<std::byte> Drain(SendQueue& queue, Random& random) {
+  std::vector<std::byte> written;
+  std::array<ByteSpan, 8> pieces;
+  while (!queue.empty()) {
+    const std::size_t count = queue.Peek(pieces);
+    std::vector<std::byte> offered;
+    for (const ByteSpan& piece : std::span(pieces).first(count)) {
+      offered.insert(offered.end(), piece.begin(), piece.end());
+    }
+    const std::size_t n = 1 + random.Below(offered.size());
+    written.insert(written.end(), offered.begin(),
+                   offered.begin() + static_cast<std::ptrdiff_t>(n));
+    queue.Consume(n);
+  }
+  return written;
+}
+
+TEST(SendQueue, WritesFramesAndPayloadsInOrderInWhateverSteps) {
+  Random random(5);
+  SendQueue queue;
+  std::vector<std::byte> expected;
+  std::vector<std::vector<std::byte>> payloads(50);
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    payloads[i].resize(random.Below(3) * 1000, static_cast<std::byte>(i));
+    const bool small = i % 3 != 0;
+    const wire::Message message =
+        small ? wire::Message(wire::StoreReply{.id = i}) : wire::Message(wire::Push{});
+    const ByteSpan payload = small ? ByteSpan() : ByteSpan(payloads[i]);
+    queue.Push(i, message, payload, nullptr);
+    wire::AppendFrame(i, message, payload.size(), expected);
+    expected.insert(expected.end(), payload.begin(), payload.end());
+  }
+  EXPECT_EQ(queue.frames(), 50U);
+  EXPECT_EQ(queue.bytes(), expected.size());
+  EXPECT_EQ(Drain(queue, random), expected);
+  EXPECT_EQ(queue.frames(), 0U);
+  EXPECT_EQ(queue.bytes(), 0U);
+}
+
+TEST(SendQueue, DropsAPinWhenItsPayloadIsWritten) {
+  SendQueue queue;
+  const auto bytes = std::make_shared<std::vector<std::byte>>(100);
+  const std::weak_ptr<std::vector<std::byte>> alive = bytes;
+  queue.Push(0, wire::Push{}, *bytes, std::shared_ptr<const void>(bytes));
+  queue.Push(0, wire::StoreReply{}, {}, nullptr);
+  EXPECT_EQ(alive.use_count(), 2);
+  const ByteCount all = queue.bytes();
+  queue.Consume(120);
+  EXPECT_EQ(alive.use_count(), 2);
+  queue.Consume(all - 120 - 1);
+  EXPECT_EQ(alive.use_count(), 1);
+  EXPECT_FALSE(queue.at_boundary());
+  queue.Consume(1);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(SendQueue, JoinsSmallFramesIntoOnePiece) {
+  SendQueue queue;
+  for (std::uint32_t i = 0; i < 100; ++i)
+    queue.Push(i, wire::StoreReply{}, {}, nullptr);
+  std::array<ByteSpan, 8> pieces;
+  EXPECT_EQ(queue.Peek(pieces), 1U);
+  EXPECT_EQ(pieces[0].size(), queue.bytes());
+}
+
+TEST(SendQueue, WhatIsPeekedStaysWhereItIs) {
+  SendQueue queue;
+  queue.Push(0, wire::StoreReply{}, {}, nullptr);
+  std::array<ByteSpan, 8> pieces;
+  ASSERT_EQ(queue.Peek(pieces), 1U);
+  const ByteSpan before = pieces[0];
+  for (int i = 0; i < 100; ++i)
+    queue.Push(0, wire::StoreReply{}, {}, nullptr);
+  ASSERT_EQ(queue.Peek(pieces), 2U);
+  EXPECT_EQ(pieces[0].data(), before.data());
+  EXPECT_EQ(pieces[0].size(), before.size());
+}
+
+}  // namespace
+}  // namespace optcache::net
