@@ -1,8 +1,7 @@
-#include <array>
 #include <utility>
 
 #include "coordination/codec.h"
-#include "coordination/internal/json_fields.h"
+#include "coordination/internal/json_values.h"
 #include "coordination/sample_set.h"
 
 namespace optcache::coordination {
@@ -10,6 +9,7 @@ namespace {
 
 using internal::JsonErrors;
 using internal::JsonObject;
+using internal::Read;
 
 void Read(JsonObject object, Recipe& recipe) {
   object.Read("sampler", recipe.sampler_kind);
@@ -33,36 +33,10 @@ void Read(JsonObject object, Cut& cut) {
   object.Read("position", cut.position);
 }
 
-void Read(JsonObject& object, const char* name, Version& version) {
-  std::string text;
-  object.Read(name, text, kMaxNameBytes);
-  if (text.empty()) return;
-  const Result<Version> parsed = ParseVersion(text);
-  if (!parsed) return object.errors().Add(object.PathOf(name), parsed.error().message());
-  version = *parsed;
-}
-
-// Sets `out` to the one of `values` whose name the field holds.
-template <typename Enum, std::size_t n>
-void ReadName(JsonObject& object, const char* name, const std::array<Enum, n>& values,
-              std::string_view (*name_of)(Enum), Enum& out) {
-  std::string text;
-  object.Read(name, text, kMaxNameBytes);
-  if (text.empty()) return;
-  std::string allowed;
-  for (const Enum value : values) {
-    if (name_of(value) == text) {
-      out = value;
-      return;
-    }
-    allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(value));
-  }
-  object.errors().Add(object.PathOf(name), "\"" + text + "\" is not known, allowed: " + allowed);
-}
-
 void Read(JsonObject object, RankReport& rank) {
   object.Read("rank", rank.rank);
   object.In("recipe", [&](JsonObject recipe) { Read(std::move(recipe), rank.recipe); });
+  object.Read("started", rank.started);
   object.Read("pass", rank.pass);
   object.Read("epoch", rank.epoch);
   object.Read("start", rank.start);
@@ -89,21 +63,6 @@ void Read(JsonObject object, StreamReport& stream) {
   if (stream.id == 0) object.errors().Add(object.PathOf("id"), "missing or 0");
 }
 
-void Read(JsonObject object, DatasetReport& dataset) {
-  object.Need("name", dataset.name, kMaxNameBytes);
-  object.Read("plan_digest", dataset.plan_digest, kMaxNameBytes);
-  object.Read("used_bytes", dataset.used_bytes);
-  object.Read("samples", dataset.samples);
-  object.Read("hits", dataset.hits);
-  object.Read("peer_hits", dataset.peer_hits);
-  object.Read("misses", dataset.misses);
-  object.Read("miss_bytes", dataset.miss_bytes);
-  object.Read("moves", dataset.moves);
-  object.Read("moved_bytes", dataset.moved_bytes);
-  object.Read("planned_misses", dataset.planned_misses);
-  object.Read("predicted_hit_ratio", dataset.predicted_hit_ratio);
-}
-
 void Read(JsonObject object, StreamState& stream) {
   object.ReadHex("id", stream.id);
   object.Need("name", stream.name, kMaxNameBytes);
@@ -127,11 +86,8 @@ void Read(JsonObject object, DatasetState& dataset) {
   object.Need("name", dataset.name, kMaxNameBytes);
   object.Need("manifest", dataset.manifest_digest, kMaxNameBytes);
   object.ReadHex("key", dataset.key);
-  ReadName(object, "retention",
-           std::array{Retention::kOptimal, Retention::kPin, Retention::kLru, Retention::kNone},
-           RetentionName, dataset.retention);
-  ReadName(object, "objective", std::array{Objective::kBytes, Objective::kRequests}, ObjectiveName,
-           dataset.objective);
+  Read(object, "retention", dataset.retention);
+  Read(object, "objective", dataset.objective);
   Read(object, "planned", dataset.planned);
   object.Read("base", dataset.base_digest, kMaxNameBytes);
   object.ForEach("capacities", kMaxMembers, [&](JsonObject item) {

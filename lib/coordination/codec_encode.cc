@@ -1,36 +1,16 @@
-#include <array>
-
-#include <nlohmann/json.hpp>
-
 #include "coordination/codec.h"
 #include "coordination/internal/base64.h"
+#include "coordination/internal/json_values.h"
 #include "coordination/sample_set.h"
 
 namespace optcache::coordination {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string Hex(std::uint64_t value) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text(16, '0');
-  for (std::size_t i = text.size(); i-- > 0; value >>= 4U)
-    text[i] = kDigits[value & 15U];
-  return text;
-}
-
-// Text from outside may not be UTF-8: what is not is replaced.
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-template <typename Item, typename F>
-Json Array(const std::vector<Item>& items, F&& encode) {
-  Json array = Json::array();
-  for (const Item& item : items)
-    array.push_back(encode(item));
-  return array;
-}
+using internal::Array;
+using internal::Dump;
+using internal::Encode;
+using internal::Hex;
+using internal::Json;
 
 Json Encode(const Recipe& recipe) {
   return {{"sampler", recipe.sampler_kind},
@@ -50,15 +30,11 @@ Json Encode(const Cut& cut) {
 }
 
 Json Encode(const RankReport& rank) {
-  return {{"rank", rank.rank},
-          {"recipe", Encode(rank.recipe)},
-          {"pass", rank.pass},
-          {"epoch", rank.epoch},
-          {"start", rank.start},
-          {"position", rank.position},
-          {"last_pass_end", rank.last_pass_end},
-          {"wait_us", rank.wait_us},
-          {"order_known", rank.order_known},
+  return {{"rank", rank.rank},         {"recipe", Encode(rank.recipe)},
+          {"started", rank.started},   {"pass", rank.pass},
+          {"epoch", rank.epoch},       {"start", rank.start},
+          {"position", rank.position}, {"last_pass_end", rank.last_pass_end},
+          {"wait_us", rank.wait_us},   {"order_known", rank.order_known},
           {"ended", rank.ended}};
 }
 
@@ -69,21 +45,6 @@ Json Encode(const StreamReport& stream) {
           {"dataset", stream.dataset},
           {"dataset_key", Hex(stream.dataset_key)},
           {"ranks", Array(stream.ranks, [](const RankReport& rank) { return Encode(rank); })}};
-}
-
-Json Encode(const DatasetReport& dataset) {
-  return {{"name", dataset.name},
-          {"plan_digest", dataset.plan_digest},
-          {"used_bytes", dataset.used_bytes},
-          {"samples", dataset.samples},
-          {"hits", dataset.hits},
-          {"peer_hits", dataset.peer_hits},
-          {"misses", dataset.misses},
-          {"miss_bytes", dataset.miss_bytes},
-          {"moves", dataset.moves},
-          {"moved_bytes", dataset.moved_bytes},
-          {"planned_misses", dataset.planned_misses},
-          {"predicted_hit_ratio", dataset.predicted_hit_ratio}};
 }
 
 Json Encode(const StreamState& stream) {

@@ -63,7 +63,8 @@ struct Recipe {
 // heartbeat. `ended` ranks are listed for a minute, then dropped.
 struct RankReport {
   Rank rank = 0;
-  Recipe recipe;  // as this rank announced it
+  Recipe recipe;         // as this rank announced it
+  bool started = false;  // it has begun a pass: the fields below mean something
   PassNumber pass = 0;
   std::uint64_t epoch = 0;     // what the sampler's seed of `pass` is made of
   Position start = 0;          // first position of the pass that the rank reads

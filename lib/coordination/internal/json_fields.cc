@@ -126,4 +126,14 @@ void JsonObject::Read(const char* name, std::size_t max_items, std::vector<std::
   }
 }
 
+void JsonObject::Read(const char* name, std::size_t max_items, std::vector<std::string>& out) {
+  const nlohmann::json* items = FindArray(name, max_items);
+  if (items == nullptr) return;
+  out.clear();
+  for (const nlohmann::json& item : *items) {
+    if (!item.is_string()) return errors_->Add(PathOf(name), "not an array of strings");
+    out.push_back(item.get<std::string>());
+  }
+}
+
 }  // namespace optcache::coordination::internal

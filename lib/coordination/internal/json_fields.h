@@ -69,6 +69,7 @@ class JsonObject {
     }
   }
   void Read(const char* name, std::size_t max_items, std::vector<std::uint32_t>& out);
+  void Read(const char* name, std::size_t max_items, std::vector<std::string>& out);
   // Calls `read` with the object `name`, if it is there.
   template <typename F>
   void In(const char* name, F&& read) {

@@ -44,6 +44,7 @@ Report SomeReport() {
                       .dataset_key = 1};
   stream.ranks.push_back({.rank = 1,
                           .recipe = SomeRecipe(),
+                          .started = true,
                           .pass = 2,
                           .epoch = 3,
                           .start = 4,

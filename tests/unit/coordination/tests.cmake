@@ -1,3 +1,5 @@
 project_test(coordination
-  SOURCES base64_test.cc codec_test.cc plan_base_test.cc sample_set_test.cc
+  SOURCES base64_test.cc capacity_split_test.cc codec_test.cc coordinator_property_test.cc
+          coordinator_test.cc plan_base_test.cc sample_set_test.cc status_test.cc
+          tracked_stream_test.cc
   DEPS coordination)

@@ -1,0 +1,363 @@
+#include "coordination/coordinator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+#include "coordination/capacity_split.h"
+#include "coordination/codec.h"
+
+namespace optcache::coordination {
+namespace {
+
+constexpr std::size_t kMaxRefusedNames = 8;
+constexpr std::size_t kBasesKept = 2;  // a node may still be fetching the one before
+constexpr std::uint32_t kFullRate = 1000;
+constexpr std::uint32_t kRateStepsIgnored = 20;  // a change below one part in 20 asks for no plan
+
+// Rates are rounded to per mille of the fastest; a stream not measured yet counts as the fastest.
+void SetRates(const std::map<StreamId, TrackedStream>& tracked, std::vector<StreamState>& streams) {
+  double fastest = 0;
+  for (const StreamState& stream : streams) {
+    fastest = std::max(fastest, tracked.at(stream.id).rate().value_or(0));
+  }
+  for (StreamState& stream : streams) {
+    const double share = tracked.at(stream.id).rate().value_or(fastest) / fastest;
+    stream.rate_permille =
+        fastest > 0 && streams.size() > 1
+            ? std::max(1U, static_cast<std::uint32_t>(std::lround(share * kFullRate)))
+            : kFullRate;
+  }
+}
+
+bool RateHasMoved(std::uint32_t before, std::uint32_t now) {
+  return (before > now ? before - now : now - before) * kRateStepsIgnored > before;
+}
+
+// The inputs without what does not ask for a new plan.
+StreamState WithoutCutAndRate(StreamState stream) {
+  stream.cut = {};
+  stream.rate_permille = kFullRate;
+  return stream;
+}
+
+void AddCounters(const DatasetReport& from, DatasetReport& to) {
+  to.hits += from.hits;
+  to.peer_hits += from.peer_hits;
+  to.misses += from.misses;
+  to.miss_bytes += from.miss_bytes;
+  to.moves += from.moves;
+  to.moved_bytes += from.moved_bytes;
+  to.planned_misses += from.planned_misses;
+}
+
+}  // namespace
+
+Coordinator::Coordinator(const CoordinatorOptions& options) : options_(options) {
+  state_.version.term = options.term;
+}
+
+void Coordinator::SetDatasets(std::vector<DatasetSpec> specs) {
+  std::map<std::string, DatasetEntry, std::less<>> datasets;
+  for (DatasetSpec& spec : specs) {
+    DatasetEntry entry;
+    const auto old = datasets_.find(spec.name);
+    if (old != datasets_.end() && old->second.spec.manifest_digest == spec.manifest_digest) {
+      entry = std::move(old->second);
+    }
+    entry.spec = std::move(spec);
+    const std::string name = entry.spec.name;
+    datasets.insert_or_assign(name, std::move(entry));
+  }
+  datasets_ = std::move(datasets);
+}
+
+Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime now) {
+  if (report.applied.term > options_.term) {
+    return Error(Code::kConflict, "node " + report.node + " knows version " +
+                                      FormatVersion(report.applied) +
+                                      ", this coordinator has term " +
+                                      std::to_string(options_.term) + ": it has been replaced");
+  }
+  ASSIGN_OR_RETURN(MemberEntry* const entry, FindOrAdmit(report));
+  entry->member.address = report.address;
+  entry->member.capacity = report.capacity;
+  entry->heard = now;
+  entry->applied = report.applied;
+  entry->datasets.clear();
+  for (const DatasetReport& dataset : report.datasets) {
+    if (datasets_.contains(dataset.name)) entry->datasets.insert_or_assign(dataset.name, dataset);
+  }
+  if (report.applied > state_.version) {  // a coordinator that was started again goes on above
+    state_.version = report.applied;
+    nodes_are_ahead_ = true;
+  }
+  for (const StreamReport& stream : report.streams)
+    TakeStream(stream, entry->member.id, now);
+  return ReportAnswer{.member = entry->member.id, .version = state_.version};
+}
+
+// A node that was started again is another member: it holds nothing of what the old one held.
+Result<Coordinator::MemberEntry*> Coordinator::FindOrAdmit(const Report& report) {
+  next_member_ = std::max(next_member_, report.member + 1);
+  const auto known = std::ranges::find_if(
+      members_, [&](const auto& item) { return item.second.member.name == report.node; });
+  if (known != members_.end()) {
+    MemberEntry& entry = known->second;
+    if (report.incarnation == entry.incarnation) return &entry;
+    if (report.incarnation < entry.incarnation) {
+      return Error(Code::kConflict, "node " + report.node + " has been started again since");
+    }
+    RemoveMember(entry.member.id);
+  }
+  if (members_.size() >= kMaxMembers) {
+    return Error(Code::kResourceExhausted,
+                 "there are " + std::to_string(kMaxMembers) + " members already");
+  }
+  const MemberId id = next_member_++;
+  MemberEntry& entry = members_[id];
+  entry.member = {.id = id, .name = report.node, .address = {}, .capacity = 0};
+  entry.incarnation = report.incarnation;
+  return &entry;
+}
+
+void Coordinator::RemoveMember(MemberId id) {
+  const auto found = members_.find(id);
+  CHECK(found != members_.end());
+  for (const auto& [name, counters] : found->second.datasets) {
+    const auto dataset = datasets_.find(name);
+    if (dataset != datasets_.end()) AddCounters(counters, dataset->second.departed);
+  }
+  for (auto& [name, dataset] : datasets_) {
+    for (auto& [stream_id, stream] : dataset.streams)
+      stream.ForgetMember(id);
+  }
+  members_.erase(found);
+}
+
+void Coordinator::TakeStream(const StreamReport& report, MemberId member, MonotonicTime now) {
+  const auto found = datasets_.find(report.dataset);
+  if (found == datasets_.end()) return;
+  DatasetEntry& dataset = found->second;
+  auto stream = dataset.streams.find(report.id);
+  if (stream == dataset.streams.end()) {
+    const bool reads =
+        std::ranges::any_of(report.ranks, [](const RankReport& r) { return !r.ended; });
+    if (!reads || !Supersede(dataset, report)) return;
+    stream = dataset.streams.emplace(report.id, TrackedStream(report, now)).first;
+  }
+  for (const RankReport& rank : report.ranks)
+    stream->second.Observe(rank, member, now);
+}
+
+// Whether a stream that is new may begin: it has the right manifest, there is room, and no later
+// incarnation of it is known. An earlier one ends.
+bool Coordinator::Supersede(DatasetEntry& dataset, const StreamReport& report) {
+  if (report.dataset_key != dataset.spec.key || dataset.streams.size() >= kMaxStreams) {
+    const bool noted = std::ranges::find(dataset.refused, report.name) != dataset.refused.end();
+    if (!noted && dataset.refused.size() < kMaxRefusedNames) dataset.refused.push_back(report.name);
+    return false;
+  }
+  const bool outdated = std::ranges::any_of(dataset.streams, [&](const auto& item) {
+    return item.second.name() == report.name && item.second.incarnation() > report.incarnation;
+  });
+  if (outdated) return false;
+  std::erase_if(dataset.streams,
+                [&](const auto& item) { return item.second.name() == report.name; });
+  return true;
+}
+
+Status Coordinator::OnInventory(const Inventory& inventory) {
+  const auto member = std::ranges::find_if(members_, [&](const auto& item) {
+    return item.second.member.name == inventory.node &&
+           item.second.incarnation == inventory.incarnation;
+  });
+  if (member == members_.end()) {
+    return {Code::kNotFound, "node " + inventory.node + " is no member"};
+  }
+  const auto found = datasets_.find(inventory.dataset);
+  if (found == datasets_.end() || !found->second.collection ||
+      found->second.collection->request != inventory.request) {
+    return {Code::kConflict, "inventory request " + std::to_string(inventory.request) + " of " +
+                                 inventory.dataset + " is not open"};
+  }
+  DatasetEntry& dataset = found->second;
+  if (!inventory.ids.empty() && inventory.ids.back() >= dataset.spec.samples) {
+    return {Code::kInvalidArgument, "held: sample " + std::to_string(inventory.ids.back()) +
+                                        " of " + std::to_string(dataset.spec.samples)};
+  }
+  for (const RankPosition& position : inventory.positions) {
+    const auto stream = dataset.streams.find(position.stream);
+    if (stream != dataset.streams.end()) stream->second.Reached(position.next);
+  }
+  dataset.collection->answers.insert_or_assign(member->first, inventory.ids);
+  return OkStatus();
+}
+
+void Coordinator::OnTick(MonotonicTime now) {
+  RemoveSilentMembers(now);
+  SplitCapacities();
+  for (auto& [name, dataset] : datasets_) {
+    EndStreams(dataset, now);
+    Step(dataset, now);
+  }
+  Publish();
+}
+
+void Coordinator::RemoveSilentMembers(MonotonicTime now) {
+  std::vector<MemberId> gone;
+  for (const auto& [id, entry] : members_) {
+    if (now - entry.heard > options_.member_silence) gone.push_back(id);
+  }
+  for (const MemberId id : gone)
+    RemoveMember(id);
+}
+
+void Coordinator::SplitCapacities() {
+  std::vector<Member> members;
+  for (const auto& [id, entry] : members_)
+    members.push_back(entry.member);
+  std::vector<ByteCount> wishes;
+  for (const auto& [name, dataset] : datasets_)
+    wishes.push_back(dataset.spec.capacity);
+  auto shares = SplitCapacity(members, wishes);
+  auto share = shares.begin();
+  for (auto& [name, dataset] : datasets_)
+    dataset.capacities = std::move(*share++);
+}
+
+void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) {
+  std::erase_if(dataset.streams, [&](const auto& item) {
+    const TrackedStream& stream = item.second;
+    return stream.AllRanksEnded() || now - stream.heard() > options_.stream_silence;
+  });
+  for (auto& [id, stream] : dataset.streams)
+    stream.LoseRanks(now - options_.rank_silence);
+}
+
+Coordinator::PlanInputs Coordinator::InputsNow(const DatasetEntry& dataset) const {
+  PlanInputs inputs{.capacities = dataset.capacities, .streams = {}};
+  if (dataset.spec.retention != Retention::kOptimal) return inputs;
+  for (const auto& [id, stream] : dataset.streams) {
+    if (stream.AllRanksKnown()) inputs.streams.push_back(stream.State());
+  }
+  SetRates(dataset.streams, inputs.streams);
+  return inputs;
+}
+
+bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& inputs,
+                            MonotonicTime now) const {
+  if (inputs.streams.empty() && dataset.planned_streams.empty()) return false;
+  if (inputs.capacities != dataset.planned_capacities ||
+      !std::ranges::equal(inputs.streams, dataset.planned_streams, {}, WithoutCutAndRate,
+                          WithoutCutAndRate)) {
+    return true;
+  }
+  const bool rates_moved =
+      !std::ranges::equal(dataset.planned_streams, inputs.streams,
+                          [](const StreamState& before, const StreamState& after) {
+                            return !RateHasMoved(before.rate_permille, after.rate_permille);
+                          });
+  return rates_moved && now - dataset.planned_at >= options_.rate_interval;
+}
+
+void Coordinator::Step(DatasetEntry& dataset, MonotonicTime now) {
+  PlanInputs inputs = InputsNow(dataset);
+  if (inputs.streams.empty() && dataset.planned_streams.empty()) {
+    dataset.planned_capacities = std::move(inputs.capacities);  // there is no plan to disturb
+    return;
+  }
+  if (!dataset.collection) {
+    if (!PlanIsDue(dataset, inputs, now)) return;
+    dataset.collection = {.request = next_request_++, .deadline = now + options_.inventory_wait};
+  }
+  const bool nothing_to_plan = inputs.streams.empty();
+  if (nothing_to_plan || now >= dataset.collection->deadline ||
+      AllHaveAnswered(*dataset.collection)) {
+    FixPlan(dataset, std::move(inputs), now);
+  }
+}
+
+bool Coordinator::AllHaveAnswered(const Collection& collection) const {
+  return std::ranges::all_of(
+      members_, [&](const auto& item) { return collection.answers.contains(item.first); });
+}
+
+void Coordinator::FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTime now) {
+  for (StreamState& stream : inputs.streams) {
+    const TrackedStream& tracked = dataset.streams.at(stream.id);
+    const bool was_planned = std::ranges::any_of(
+        dataset.planned_streams, [&](const StreamState& s) { return s.id == stream.id; });
+    stream.cut = was_planned ? tracked.Frontier() : tracked.FirstCut();
+  }
+  std::vector<Holdings> holdings;
+  for (auto& [member, ids] : dataset.collection->answers) {
+    if (members_.contains(member)) holdings.push_back({.member = member, .ids = std::move(ids)});
+  }
+  SetBase(dataset, MakePlanBase(std::move(holdings)));
+  dataset.planned = {.term = options_.term, .counter = state_.version.counter + 1};
+  dataset.planned_at = now;
+  dataset.planned_capacities = std::move(inputs.capacities);
+  dataset.planned_streams = std::move(inputs.streams);
+  dataset.collection.reset();
+}
+
+void Coordinator::SetBase(DatasetEntry& dataset, const PlanBase& base) {
+  dataset.base_digest.clear();
+  if (base.members.empty()) return;
+  std::string bytes = EncodePlanBase(base);
+  dataset.base_digest = DigestHex(bytes);
+  std::erase_if(dataset.bases,
+                [&](const NamedBytes& old) { return old.digest == dataset.base_digest; });
+  if (dataset.bases.size() >= kBasesKept) dataset.bases.erase(dataset.bases.begin());
+  dataset.bases.push_back({.digest = dataset.base_digest,
+                           .bytes = std::make_shared<const std::string>(std::move(bytes))});
+}
+
+void Coordinator::Publish() {
+  DesiredState next{.version = state_.version};
+  for (const auto& [id, entry] : members_)
+    next.members.push_back(entry.member);
+  for (const auto& [name, dataset] : datasets_)
+    next.datasets.push_back(Describe(dataset));
+  if (next == state_ && !nodes_are_ahead_) return;
+  nodes_are_ahead_ = false;
+  ++next.version.counter;
+  state_ = std::move(next);
+}
+
+// The plan as it was fixed, and beside it the streams that are in no plan yet.
+DatasetState Coordinator::Describe(const DatasetEntry& dataset) const {
+  DatasetState state{.name = dataset.spec.name,
+                     .manifest_digest = dataset.spec.manifest_digest,
+                     .key = dataset.spec.key,
+                     .retention = dataset.spec.retention,
+                     .objective = dataset.spec.objective,
+                     .planned = dataset.planned,
+                     .base_digest = dataset.base_digest,
+                     .capacities = dataset.planned_capacities,
+                     .streams = dataset.planned_streams};
+  if (dataset.collection) state.inventory_wanted = dataset.collection->request;
+  for (const auto& [id, stream] : dataset.streams) {
+    const bool planned = std::ranges::any_of(dataset.planned_streams,
+                                             [&](const StreamState& s) { return s.id == id; });
+    if (planned) continue;
+    StreamState waiting = stream.State();
+    waiting.complete = false;
+    state.streams.push_back(std::move(waiting));
+  }
+  std::ranges::sort(state.streams, {}, &StreamState::id);
+  return state;
+}
+
+std::shared_ptr<const std::string> Coordinator::BaseBytes(std::string_view digest) const {
+  for (const auto& [name, dataset] : datasets_) {
+    for (const NamedBytes& base : dataset.bases) {
+      if (base.digest == digest) return base.bytes;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace optcache::coordination

@@ -1,0 +1,151 @@
+#pragma once
+
+// The coordinator: reports of nodes in, the desired state out. Its host hands in what nodes send
+// and ticks it about twenty times a second: a tick weighs all that has come in, and what changes is
+// published as a state of a higher version.
+//
+// A plan's inputs are fixed for all nodes at once. When they no longer fit (a stream is complete or
+// has ended, a member has come or gone, ...) the coordinator asks every member what it holds, waits
+// for the answers or two seconds, and publishes base, cuts and inputs together:
+//
+//   steady ──inputs changed──► collecting ──all answered, or 2 s──► steady, with a new plan
+//
+// A value without threads or clock: the same calls give the same states.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "coordination/plan_base.h"
+#include "coordination/state.h"
+#include "coordination/status.h"
+#include "coordination/tracked_stream.h"
+
+namespace optcache::coordination {
+
+// What the user wants of one dataset.
+struct DatasetSpec {
+  std::string name;             // "namespace/name"
+  std::string manifest_digest;  // hex
+  DatasetKey key = 0;
+  std::uint64_t samples = 0;
+  ByteCount bytes = 0;     // of all samples
+  ByteCount capacity = 0;  // wanted of all members together
+  Retention retention = Retention::kOptimal;
+  Objective objective = Objective::kBytes;
+  friend bool operator==(const DatasetSpec&, const DatasetSpec&) = default;
+};
+
+struct CoordinatorOptions {
+  std::uint32_t term = 0;
+  Duration member_silence = std::chrono::seconds(30);  // then it has gone
+  Duration rank_silence = std::chrono::seconds(30);    // then it is lost
+  Duration stream_silence = std::chrono::minutes(10);  // then it has ended
+  Duration inventory_wait = std::chrono::seconds(2);
+  Duration rate_interval = std::chrono::minutes(1);  // between plans that only rates ask for
+};
+
+struct ReportAnswer {
+  MemberId member = 0;  // the id of the node that reports
+  Version version;      // of the present state
+};
+
+class Coordinator {
+ public:
+  Coordinator() : Coordinator(CoordinatorOptions{}) {}
+  explicit Coordinator(const CoordinatorOptions& options);
+
+  // Takes the place of all datasets before. Streams of a dataset whose manifest changes have ended.
+  void SetDatasets(std::vector<DatasetSpec> specs);
+
+  // kConflict: the node has been started again since, or knows a later term: this coordinator has
+  // been replaced. kResourceExhausted: too many members. A report that is refused changes nothing.
+  Result<ReportAnswer> OnReport(const Report& report, MonotonicTime now);
+
+  // kNotFound: from no member. kConflict: not the request that is open. kInvalidArgument: names
+  // samples that the dataset does not have.
+  Status OnInventory(const Inventory& inventory);
+
+  void OnTick(MonotonicTime now);
+
+  const DesiredState& state() const { return state_; }
+
+  // The bytes named by a base digest of this or the previous plan of a dataset, nullptr: not known.
+  std::shared_ptr<const std::string> BaseBytes(std::string_view digest) const;
+
+  ClusterStatus Snapshot(MonotonicTime now) const;
+
+ private:
+  struct MemberEntry {
+    Member member;
+    std::uint64_t incarnation = 0;
+    MonotonicTime heard;
+    Version applied;
+    std::map<std::string, DatasetReport, std::less<>> datasets;
+  };
+  struct Collection {
+    RequestNumber request = 0;
+    MonotonicTime deadline;
+    std::map<MemberId, std::vector<SampleId>> answers;
+  };
+  struct NamedBytes {
+    std::string digest;
+    std::shared_ptr<const std::string> bytes;
+  };
+  struct DatasetEntry {
+    DatasetSpec spec;
+    std::vector<MemberCapacity> capacities;  // due now, by the present members
+    std::map<StreamId, TrackedStream> streams;
+    std::vector<std::string> refused;  // streams that do not fit, for status; bounded
+
+    // The plan in force: its inputs as they were fixed.
+    Version planned;
+    MonotonicTime planned_at;
+    std::vector<MemberCapacity> planned_capacities;
+    std::vector<StreamState> planned_streams;
+    std::string base_digest;
+    std::vector<NamedBytes> bases;  // this one's and the one's before
+    std::optional<Collection> collection;
+    DatasetReport departed;  // counters of members that have gone
+  };
+  // What a plan made now would be made of; cuts are not set.
+  struct PlanInputs {
+    std::vector<MemberCapacity> capacities;
+    std::vector<StreamState> streams;
+  };
+
+  Result<MemberEntry*> FindOrAdmit(const Report& report);
+  void RemoveMember(MemberId id);
+  void TakeStream(const StreamReport& report, MemberId member, MonotonicTime now);
+  bool Supersede(DatasetEntry& dataset, const StreamReport& report);
+  void EndStreams(DatasetEntry& dataset, MonotonicTime now);
+
+  PlanInputs InputsNow(const DatasetEntry& dataset) const;
+  bool PlanIsDue(const DatasetEntry& dataset, const PlanInputs& inputs, MonotonicTime now) const;
+  void Step(DatasetEntry& dataset, MonotonicTime now);
+  void FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTime now);
+  static void SetBase(DatasetEntry& dataset, const PlanBase& base);
+  bool AllHaveAnswered(const Collection& collection) const;
+  void RemoveSilentMembers(MonotonicTime now);
+  void SplitCapacities();
+  void Publish();
+  DatasetState Describe(const DatasetEntry& dataset) const;
+  DatasetStatus StatusOf(const DatasetEntry& dataset) const;
+  void AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const;
+
+  CoordinatorOptions options_;
+  DesiredState state_;
+  bool nodes_are_ahead_ = false;  // some node knows a higher version than state_
+  MemberId next_member_ = 1;
+  RequestNumber next_request_ = 1;
+  std::map<MemberId, MemberEntry> members_;
+  std::map<std::string, DatasetEntry, std::less<>> datasets_;
+};
+
+}  // namespace optcache::coordination

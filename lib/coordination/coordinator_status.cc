@@ -1,0 +1,136 @@
+#include <algorithm>
+
+#include "coordination/coordinator.h"
+
+namespace optcache::coordination {
+namespace {
+
+StreamStatus StatusOf(const TrackedStream& stream, bool planned) {
+  const StreamState state = stream.State();
+  return {.name = stream.name(),
+          .incarnation = stream.incarnation(),
+          .pass = stream.Frontier().pass,
+          .position = stream.Frontier().position,
+          .length = PassLength(state.recipe),
+          .world = state.recipe.world,
+          .ranks = stream.ranks_attached(),
+          .ranks_lost = stream.ranks_lost(),
+          .planned = planned,
+          .order_known = state.recipe.known,
+          .rate = stream.rate().value_or(0),
+          .conflict = stream.conflict()};
+}
+
+std::string Percent(ByteCount part, ByteCount whole) {
+  const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return std::to_string(static_cast<int>(percent + 0.5)) + " %";
+}
+
+// Sums of the members' counters; the predicted ratio is weighted by requests, or plain before any.
+class Sum {
+ public:
+  explicit Sum(const DatasetReport& departed) : sum_(departed) {}
+
+  void Add(const DatasetReport& report) {
+    sum_.used_bytes += report.used_bytes;
+    sum_.samples += report.samples;
+    sum_.hits += report.hits;
+    sum_.peer_hits += report.peer_hits;
+    sum_.misses += report.misses;
+    sum_.miss_bytes += report.miss_bytes;
+    sum_.moves += report.moves;
+    sum_.moved_bytes += report.moved_bytes;
+    sum_.planned_misses += report.planned_misses;
+    const double weight = 1.0 + static_cast<double>(report.hits + report.peer_hits + report.misses);
+    weighted_ += report.predicted_hit_ratio * weight;
+    weights_ += weight;
+  }
+  DatasetReport Finish() {
+    sum_.predicted_hit_ratio = weights_ > 0 ? weighted_ / weights_ : 0;
+    return sum_;
+  }
+
+ private:
+  DatasetReport sum_;
+  double weighted_ = 0;
+  double weights_ = 0;
+};
+
+}  // namespace
+
+std::optional<double> ObservedHitRatio(const DatasetReport& sum) {
+  const std::uint64_t hits = sum.hits + sum.peer_hits;
+  if (hits + sum.misses == 0) return std::nullopt;
+  return static_cast<double>(hits) / static_cast<double>(hits + sum.misses);
+}
+
+ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
+  ClusterStatus status{.version = state_.version};
+  for (const auto& [id, entry] : members_) {
+    MemberStatus& member = status.members.emplace_back();
+    member = {.id = id,
+              .name = entry.member.name,
+              .address = entry.member.address,
+              .capacity = entry.member.capacity,
+              .silent_seconds = std::chrono::duration<double>(now - entry.heard).count(),
+              .applied = entry.applied};
+    for (const auto& [name, dataset] : entry.datasets)
+      member.used += dataset.used_bytes;
+  }
+  for (const auto& [name, dataset] : datasets_)
+    status.datasets.push_back(StatusOf(dataset));
+  return status;
+}
+
+DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset) const {
+  const DatasetSpec& spec = dataset.spec;
+  DatasetStatus status{.name = spec.name,
+                       .manifest_digest = spec.manifest_digest,
+                       .retention = spec.retention,
+                       .total_samples = spec.samples,
+                       .total_bytes = spec.bytes,
+                       .planned = dataset.planned,
+                       .replanning = dataset.collection.has_value()};
+  for (const MemberCapacity& share : dataset.capacities)
+    status.capacity += share.bytes;
+  Sum sum(dataset.departed);
+  for (const auto& [id, entry] : members_) {
+    const auto report = entry.datasets.find(spec.name);
+    if (report == entry.datasets.end()) continue;
+    sum.Add(report->second);
+    if (entry.applied < dataset.planned || report->second.plan_digest.empty()) continue;
+    if (status.plan_digest.empty()) status.plan_digest = report->second.plan_digest;
+    if (status.plan_digest != report->second.plan_digest) status.digests_agree = false;
+  }
+  status.sum = sum.Finish();
+  status.sum.name = spec.name;
+  for (const auto& [id, stream] : dataset.streams) {
+    const bool planned = std::ranges::any_of(dataset.planned_streams,
+                                             [&](const StreamState& s) { return s.id == id; });
+    status.streams.push_back(optcache::coordination::StatusOf(stream, planned));
+  }
+  AddNotes(dataset, status);
+  return status;
+}
+
+void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const {
+  const DatasetSpec& spec = dataset.spec;
+  if (spec.capacity > spec.bytes) {
+    status.notes.push_back("the capacity (" + FormatBytes(spec.capacity) +
+                           ") is larger than the dataset (" + FormatBytes(spec.bytes) + ")");
+  }
+  // Rounding down takes less than a byte a member.
+  if (!members_.empty() && status.capacity + members_.size() < spec.capacity) {
+    status.notes.push_back("the members' memory gives " + Percent(status.capacity, spec.capacity) +
+                           " of the capacity asked for (" + FormatBytes(spec.capacity) + ")");
+  }
+  if (!status.digests_agree) {
+    status.notes.emplace_back("nodes have derived different plans from the same inputs");
+  }
+  for (const std::string& name : dataset.refused) {
+    status.notes.push_back("stream " + name + " was refused: it has another manifest, or there " +
+                           "are too many streams");
+  }
+}
+
+}  // namespace optcache::coordination

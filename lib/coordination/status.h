@@ -1,0 +1,75 @@
+#pragma once
+
+// What the coordinator shows to people: GET /v1/status, `optcache status`, the table of `optcache
+// up`.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "coordination/state.h"
+
+namespace optcache::coordination {
+
+struct MemberStatus {
+  MemberId id = 0;
+  std::string name;
+  std::string address;
+  ByteCount capacity = 0;
+  ByteCount used = 0;         // by all datasets
+  double silent_seconds = 0;  // since its last report
+  Version applied;
+  friend bool operator==(const MemberStatus&, const MemberStatus&) = default;
+};
+
+struct StreamStatus {
+  std::string name;
+  std::uint32_t incarnation = 0;
+  PassNumber pass = 0;
+  Position position = 0;  // of the farthest rank
+  Position length = 0;    // of a pass
+  std::uint32_t world = 0;
+  std::uint64_t ranks = 0;       // known
+  std::uint64_t ranks_lost = 0;  // known and not heard of
+  bool planned = false;
+  bool order_known = true;
+  double rate = 0;       // positions a second; 0: not measured
+  std::string conflict;  // what its ranks disagree on
+  friend bool operator==(const StreamStatus&, const StreamStatus&) = default;
+};
+
+// Sums over the members; those that have gone are counted in what only grows.
+struct DatasetStatus {
+  std::string name;
+  std::string manifest_digest;
+  Retention retention = Retention::kOptimal;
+  std::uint64_t total_samples = 0;
+  ByteCount total_bytes = 0;
+  ByteCount capacity = 0;  // granted by the members
+  Version planned;
+  std::string plan_digest;  // of the members that report this plan; empty: none does
+  bool digests_agree = true;
+  bool replanning = false;  // inventories are being collected
+  DatasetReport sum;        // predicted_hit_ratio is the mean, weighted by requests
+  std::vector<StreamStatus> streams;
+  std::vector<std::string> notes;  // what the user should know
+  friend bool operator==(const DatasetStatus&, const DatasetStatus&) = default;
+};
+
+struct ClusterStatus {
+  Version version;
+  std::vector<MemberStatus> members;
+  std::vector<DatasetStatus> datasets;
+  friend bool operator==(const ClusterStatus&, const ClusterStatus&) = default;
+};
+
+// Hits in this or another node's memory among all requests; nullopt: there were none.
+std::optional<double> ObservedHitRatio(const DatasetReport& sum);
+
+std::string ToJson(const ClusterStatus& status);
+// As coordination/codec.h.
+Result<ClusterStatus> ParseClusterStatus(std::string_view json);
+
+}  // namespace optcache::coordination

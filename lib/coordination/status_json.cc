@@ -1,0 +1,120 @@
+#include <utility>
+
+#include "coordination/internal/json_values.h"
+#include "coordination/status.h"
+
+namespace optcache::coordination {
+namespace {
+
+using internal::Array;
+using internal::Encode;
+using internal::Json;
+using internal::JsonErrors;
+using internal::JsonObject;
+using internal::Read;
+
+constexpr std::size_t kMaxNotes = 64;
+
+Json Encode(const MemberStatus& member) {
+  return {{"id", member.id},
+          {"name", member.name},
+          {"address", member.address},
+          {"capacity", member.capacity},
+          {"used", member.used},
+          {"silent_seconds", member.silent_seconds},
+          {"applied", FormatVersion(member.applied)}};
+}
+
+Json Encode(const StreamStatus& stream) {
+  return {{"name", stream.name},       {"incarnation", stream.incarnation},
+          {"pass", stream.pass},       {"position", stream.position},
+          {"length", stream.length},   {"world", stream.world},
+          {"ranks", stream.ranks},     {"ranks_lost", stream.ranks_lost},
+          {"planned", stream.planned}, {"order_known", stream.order_known},
+          {"rate", stream.rate},       {"conflict", stream.conflict}};
+}
+
+Json Encode(const DatasetStatus& dataset) {
+  const std::optional<double> observed = ObservedHitRatio(dataset.sum);
+  return {{"name", dataset.name},
+          {"manifest", dataset.manifest_digest},
+          {"retention", RetentionName(dataset.retention)},
+          {"total_samples", dataset.total_samples},
+          {"total_bytes", dataset.total_bytes},
+          {"capacity", dataset.capacity},
+          {"planned", FormatVersion(dataset.planned)},
+          {"plan_digest", dataset.plan_digest},
+          {"digests_agree", dataset.digests_agree},
+          {"replanning", dataset.replanning},
+          {"observed_hit_ratio", observed ? Json(*observed) : Json(nullptr)},
+          {"sum", Encode(dataset.sum)},
+          {"streams", Array(dataset.streams, [](const StreamStatus& s) { return Encode(s); })},
+          {"notes", dataset.notes}};
+}
+
+void Read(JsonObject object, MemberStatus& member) {
+  object.Read("id", member.id);
+  object.Need("name", member.name, kMaxNameBytes);
+  object.Read("address", member.address, kMaxNameBytes);
+  object.Read("capacity", member.capacity);
+  object.Read("used", member.used);
+  object.Read("silent_seconds", member.silent_seconds);
+  Read(object, "applied", member.applied);
+}
+
+void Read(JsonObject object, StreamStatus& stream) {
+  object.Need("name", stream.name, kMaxNameBytes);
+  object.Read("incarnation", stream.incarnation);
+  object.Read("pass", stream.pass);
+  object.Read("position", stream.position);
+  object.Read("length", stream.length);
+  object.Read("world", stream.world);
+  object.Read("ranks", stream.ranks);
+  object.Read("ranks_lost", stream.ranks_lost);
+  object.Read("planned", stream.planned);
+  object.Read("order_known", stream.order_known);
+  object.Read("rate", stream.rate);
+  object.Read("conflict", stream.conflict, kMaxNameBytes);
+}
+
+void Read(JsonObject object, DatasetStatus& dataset) {
+  object.Need("name", dataset.name, kMaxNameBytes);
+  object.Read("manifest", dataset.manifest_digest, kMaxNameBytes);
+  Read(object, "retention", dataset.retention);
+  object.Read("total_samples", dataset.total_samples);
+  object.Read("total_bytes", dataset.total_bytes);
+  object.Read("capacity", dataset.capacity);
+  Read(object, "planned", dataset.planned);
+  object.Read("plan_digest", dataset.plan_digest, kMaxNameBytes);
+  object.Read("digests_agree", dataset.digests_agree);
+  object.Read("replanning", dataset.replanning);
+  object.In("sum", [&](JsonObject sum) { Read(std::move(sum), dataset.sum); });
+  object.ForEach("streams", kMaxStreams,
+                 [&](JsonObject item) { Read(std::move(item), dataset.streams.emplace_back()); });
+  object.Read("notes", kMaxNotes, dataset.notes);
+}
+
+}  // namespace
+
+std::string ToJson(const ClusterStatus& status) {
+  return internal::Dump(
+      {{"version", FormatVersion(status.version)},
+       {"members", Array(status.members, [](const MemberStatus& m) { return Encode(m); })},
+       {"datasets", Array(status.datasets, [](const DatasetStatus& d) { return Encode(d); })}});
+}
+
+Result<ClusterStatus> ParseClusterStatus(std::string_view json) {
+  ASSIGN_OR_RETURN(const nlohmann::json document, internal::ParseJson(json, kMaxStateBytes));
+  JsonErrors errors;
+  JsonObject object(document, "", errors);
+  ClusterStatus status;
+  Read(object, "version", status.version);
+  object.ForEach("members", kMaxMembers,
+                 [&](JsonObject item) { Read(std::move(item), status.members.emplace_back()); });
+  object.ForEach("datasets", kMaxDatasets,
+                 [&](JsonObject item) { Read(std::move(item), status.datasets.emplace_back()); });
+  RETURN_IF_ERROR(errors.status());
+  return status;
+}
+
+}  // namespace optcache::coordination

@@ -1,0 +1,217 @@
+#include "coordination/tracked_stream.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace optcache::coordination {
+namespace {
+
+// A pass that leaves out less than this share is whole: loaders drop their last, smaller batch.
+constexpr Position kWholePassTolerance = 64;
+// A rank stays with its node this long after that node listed it, whatever another one says.
+constexpr Duration kRankStays = std::chrono::seconds(3);
+// The rate is measured over this share of a pass; a stream that stands still this long has paused.
+constexpr double kRateWindow = 0.02;
+constexpr Duration kPause = std::chrono::seconds(5);
+// A stream whose ranks took longer than this to gather is planned from where it is.
+constexpr PassNumber kMaxPassesBeforePlan = 2;
+
+std::string Disagreement(const char* what, std::int64_t first, Rank first_rank, std::int64_t second,
+                         Rank second_rank) {
+  return std::string(what) + ": " + std::to_string(first) + " (rank " + std::to_string(first_rank) +
+         "), " + std::to_string(second) + " (rank " + std::to_string(second_rank) + ")";
+}
+
+}  // namespace
+
+Position PassLength(const Recipe& recipe) {
+  const Position whole = recipe.size / recipe.world;
+  const bool padded = !recipe.drop_last && recipe.size % recipe.world != 0;
+  return (whole + (padded ? 1 : 0)) * recipe.world;
+}
+
+TrackedStream::TrackedStream(const StreamReport& first, MonotonicTime now)
+    : id_(first.id), name_(first.name), incarnation_(first.incarnation), heard_(now) {}
+
+void TrackedStream::Observe(const RankReport& report, MemberId member, MonotonicTime now) {
+  if (ranks_.empty()) {
+    recipe_ = report.recipe;
+    recipe_rank_ = report.rank;
+  }
+  CheckRecipe(report);
+  if (report.rank >= recipe_.world) return;
+  RankState& rank = ranks_[report.rank];
+  const bool stays = rank.member != 0 && rank.member != member && now - rank.heard < kRankStays;
+  if (stays) return;
+  rank = {.report = report, .member = member, .last_member = member, .heard = now};
+  heard_ = std::max(heard_, now);
+  if (!report.started) return;
+  FollowEpochs(report);
+  Reached({.pass = report.pass, .position = report.position});
+  MeasureRate(now);
+}
+
+void TrackedStream::CheckRecipe(const RankReport& report) {
+  const Recipe& ours = recipe_;
+  const Recipe& theirs = report.recipe;
+  const std::array<std::tuple<const char*, std::int64_t, std::int64_t>, 5> fields = {{
+      {"seed", ours.seed, theirs.seed},
+      {"size", static_cast<std::int64_t>(ours.size), static_cast<std::int64_t>(theirs.size)},
+      {"world size", ours.world, theirs.world},
+      {"shuffle", ours.shuffle, theirs.shuffle},
+      {"drop_last", ours.drop_last, theirs.drop_last},
+  }};
+  for (const auto& [what, first, second] : fields) {
+    if (first == second || !conflict_.empty()) continue;
+    conflict_ = Disagreement(what, first, recipe_rank_, second, report.rank);
+  }
+}
+
+// Pass p is expected to be epoch first_epoch + step * (p - first_pass). When the ranks' first
+// report of a pass says otherwise, or the pass before ended early, the stream starts anew at that
+// pass.
+void TrackedStream::FollowEpochs(const RankReport& report) {
+  if (!started_) {
+    started_ = true;
+    first_cut_ = {.pass = report.pass, .position = report.start / recipe_.world * recipe_.world};
+    StartAt(report, epoch_step_);
+    return;
+  }
+  if (report.pass < first_pass_) return StartEarlier(report);
+  const std::uint64_t expected =
+      first_epoch_ + std::uint64_t{epoch_step_} * (report.pass - first_pass_);
+  if (report.epoch != expected) {
+    if (report.pass <= confirmed_pass_) {
+      if (conflict_.empty()) {
+        conflict_ = "epoch of pass " + std::to_string(report.pass) + ": " +
+                    std::to_string(expected) + ", " + std::to_string(report.epoch) + " (rank " +
+                    std::to_string(report.rank) + ")";
+      }
+      return;
+    }
+    const std::uint64_t before =
+        first_epoch_ + std::uint64_t{epoch_step_} * (confirmed_pass_ - first_pass_);
+    StartAt(report, report.epoch == before ? 0 : 1);
+    return;
+  }
+  const Position length = PassLength(recipe_);
+  const bool cut_short =
+      report.last_pass_end != 0 && report.last_pass_end < length - length / kWholePassTolerance;
+  if (cut_short && report.pass > first_pass_) StartAt(report, epoch_step_);
+  confirmed_pass_ = std::max(confirmed_pass_, report.pass);
+}
+
+// A rank that was heard late has begun in an earlier pass than the others were first seen in.
+void TrackedStream::StartEarlier(const RankReport& report) {
+  const bool same_epochs =
+      report.epoch + std::uint64_t{epoch_step_} * (first_pass_ - report.pass) == first_epoch_;
+  if (first_cut_.pass != first_pass_ || !same_epochs) return;
+  first_cut_ = {.pass = report.pass, .position = report.start / recipe_.world * recipe_.world};
+  first_pass_ = report.pass;
+  first_epoch_ = report.epoch;
+}
+
+void TrackedStream::StartAt(const RankReport& report, std::uint32_t epoch_step) {
+  first_pass_ = report.pass;
+  first_epoch_ = report.epoch;
+  epoch_step_ = epoch_step;
+  confirmed_pass_ = report.pass;
+}
+
+void TrackedStream::Reached(const Cut& next) {
+  frontier_ = std::max(frontier_, next);
+}
+
+void TrackedStream::LoseRanks(MonotonicTime lost_before) {
+  for (auto& [number, rank] : ranks_) {
+    if (rank.heard < lost_before && !rank.report.ended) rank.member = 0;
+  }
+}
+
+void TrackedStream::ForgetMember(MemberId member) {
+  for (auto& [number, rank] : ranks_) {
+    if (rank.member == member) rank.member = 0;
+    if (rank.last_member == member) rank.last_member = 0;
+  }
+}
+
+bool TrackedStream::AllRanksEnded() const {
+  return !ranks_.empty() &&
+         std::ranges::all_of(ranks_, [](const auto& item) { return item.second.report.ended; });
+}
+
+std::size_t TrackedStream::ranks_lost() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(ranks_, [](const auto& item) { return item.second.member == 0; }));
+}
+
+bool TrackedStream::OrderKnown() const {
+  return conflict_.empty() && std::ranges::all_of(ranks_, [](const auto& item) {
+           return item.second.report.recipe.known && item.second.report.order_known;
+         });
+}
+
+// When all ranks are lost the job is being restarted: the stream keeps its places until it ends.
+StreamState TrackedStream::State() const {
+  const bool paused = ranks_lost() == ranks_.size();
+  StreamState state{.id = id_,
+                    .name = name_,
+                    .incarnation = incarnation_,
+                    .recipe = recipe_,
+                    .complete = AllRanksKnown(),
+                    .first_pass = first_pass_,
+                    .first_epoch = first_epoch_,
+                    .epoch_step = epoch_step_};
+  state.recipe.known = OrderKnown();
+  state.node_of_rank.resize(recipe_.world);
+  for (const auto& [number, rank] : ranks_) {
+    state.node_of_rank[number] = paused ? rank.last_member : rank.member;
+  }
+  return state;
+}
+
+Cut TrackedStream::Frontier() const {
+  if (frontier_.position < PassLength(recipe_)) return frontier_;
+  return {.pass = frontier_.pass + 1, .position = 0};
+}
+
+Cut TrackedStream::FirstCut() const {
+  return frontier_.pass < first_cut_.pass + kMaxPassesBeforePlan && first_pass_ == first_cut_.pass
+             ? first_cut_
+             : Frontier();
+}
+
+// Passes since the stream's first one, averaged over the ranks that are reading, in positions.
+double TrackedStream::Progress() const {
+  double sum = 0;
+  double count = 0;
+  for (const auto& [number, rank] : ranks_) {
+    if (!rank.report.started || rank.member == 0) continue;
+    sum += static_cast<double>(rank.report.pass) * static_cast<double>(PassLength(recipe_)) +
+           static_cast<double>(rank.report.position);
+    count += 1;
+  }
+  return count == 0 ? 0 : sum / count;
+}
+
+void TrackedStream::MeasureRate(MonotonicTime now) {
+  const double progress = Progress();
+  const bool went_back = progress < last_progress_;  // other ranks are counted than before
+  const bool has_paused = now - progressed_at_ > kPause;
+  if (progress > last_progress_ || went_back) progressed_at_ = now;
+  last_progress_ = progress;
+  if (went_back || has_paused) {
+    measured_progress_ = progress;
+    measured_at_ = now;
+    return;
+  }
+  const double window = kRateWindow * static_cast<double>(PassLength(recipe_));
+  const double seconds = std::chrono::duration<double>(now - measured_at_).count();
+  if (progress - measured_progress_ < window || seconds < 1) return;
+  rate_ = (progress - measured_progress_) / seconds;
+  measured_progress_ = progress;
+  measured_at_ = now;
+}
+
+}  // namespace optcache::coordination

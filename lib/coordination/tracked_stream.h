@@ -1,0 +1,95 @@
+#pragma once
+
+// What the coordinator knows of one stream from its ranks' reports, and what it makes of it:
+// whether all ranks are there, which epoch each pass is, how far and how fast the stream is.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "coordination/state.h"
+
+namespace optcache::coordination {
+
+// Positions in a pass of all ranks together.
+Position PassLength(const Recipe& recipe);
+
+// A value; time is an argument.
+class TrackedStream {
+ public:
+  explicit TrackedStream(const StreamReport& first, MonotonicTime now);
+
+  StreamId id() const { return id_; }
+  const std::string& name() const { return name_; }
+  std::uint32_t incarnation() const { return incarnation_; }
+  // When a rank was last heard of.
+  MonotonicTime heard() const { return heard_; }
+
+  // Takes in what `member` says of one of the ranks.
+  void Observe(const RankReport& report, MemberId member, MonotonicTime now);
+  // A node has decided for a rank up to `next`.
+  void Reached(const Cut& next);
+  // Ranks heard before `lost_before` read through no node, nor do those of members that have gone.
+  void LoseRanks(MonotonicTime lost_before);
+  void ForgetMember(MemberId member);
+
+  bool AllRanksKnown() const { return ranks_.size() == recipe_.world && started_; }
+  bool AllRanksEnded() const;
+
+  // The plan's view. The order is unknown when ranks disagree or read something else than foretold.
+  StreamState State() const;
+  // The farthest place that any rank has reached, at the start of a pass rather than at an end.
+  Cut Frontier() const;
+  // From where a plan decides that is the first to include this stream.
+  Cut FirstCut() const;
+  // Positions a second while reading, all ranks together; none yet: nullopt.
+  std::optional<double> rate() const { return rate_; }
+
+  // What the ranks disagree on, with both values; empty: nothing.
+  const std::string& conflict() const { return conflict_; }
+  std::size_t ranks_attached() const { return ranks_.size(); }
+  std::size_t ranks_lost() const;
+
+ private:
+  struct RankState {
+    RankReport report;
+    MemberId member = 0;  // 0: lost
+    MemberId last_member = 0;
+    MonotonicTime heard;
+  };
+
+  void CheckRecipe(const RankReport& report);
+  void FollowEpochs(const RankReport& report);
+  void StartAt(const RankReport& report, std::uint32_t epoch_step);
+  void StartEarlier(const RankReport& report);
+  void MeasureRate(MonotonicTime now);
+  bool OrderKnown() const;
+  double Progress() const;
+
+  StreamId id_;
+  std::string name_;
+  std::uint32_t incarnation_;
+  Recipe recipe_;  // of the rank that was heard first
+  Rank recipe_rank_ = 0;
+  std::string conflict_;
+  std::map<Rank, RankState> ranks_;
+  MonotonicTime heard_;
+
+  bool started_ = false;  // some rank has begun a pass
+  Cut first_cut_;
+  Cut frontier_;
+  PassNumber first_pass_ = 0;
+  std::uint64_t first_epoch_ = 0;
+  std::uint32_t epoch_step_ = 1;
+  PassNumber confirmed_pass_ = 0;  // the last whose epoch some rank has reported
+
+  std::optional<double> rate_;
+  double measured_progress_ = 0;
+  MonotonicTime measured_at_;
+  double last_progress_ = 0;
+  MonotonicTime progressed_at_;
+};
+
+}  // namespace optcache::coordination

@@ -1,0 +1,370 @@
+#include "coordination/coordinator.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/coordination/scenario.h"
+
+namespace optcache::coordination {
+namespace {
+
+// A stream of two ranks on two nodes, planned.
+Scenario TwoNodes() {
+  Scenario scenario;
+  scenario.At("a", 0, 2);
+  scenario.At("b", 1, 2);
+  scenario.Plan();
+  return scenario;
+}
+
+// --- Members ------------------------------------------------------------------------------------
+
+TEST(Coordinator, ANodeIsAMemberFromItsFirstReport) {
+  Scenario scenario;
+  scenario.Node("a");
+  scenario.Second();
+  ASSERT_EQ(scenario.state().members.size(), 1U);
+  EXPECT_EQ(scenario.state().members[0],
+            (Member{.id = 1, .name = "a", .address = "a:1", .capacity = 1000}));
+  EXPECT_EQ(scenario.dataset().capacities, (std::vector<MemberCapacity>{{1, 300}}));
+}
+
+TEST(Coordinator, ASilentNodeIsGoneAfterThirtySecondsAndItsIdIsNotGivenAgain) {
+  Scenario scenario;
+  scenario.Node("a");
+  scenario.Node("b");
+  scenario.Second();
+  scenario.Remove("a");
+  scenario.Seconds(30);
+  EXPECT_EQ(scenario.state().members.size(), 2U);
+  scenario.Second();
+  ASSERT_EQ(scenario.state().members.size(), 1U);
+  EXPECT_EQ(scenario.state().members[0].name, "b");
+  scenario.Node("a");
+  scenario.Second();
+  EXPECT_EQ(scenario.Id("a"), 3U);
+}
+
+TEST(Coordinator, ANodeThatWasStartedAgainIsAnotherMember) {
+  Scenario scenario;
+  scenario.Node("a");
+  scenario.Second();
+  scenario.Restart("a");
+  scenario.Second();
+  ASSERT_EQ(scenario.state().members.size(), 1U);
+  EXPECT_EQ(scenario.state().members[0].id, 2U);
+}
+
+TEST(Coordinator, RefusesAReportOfAnEarlierLife) {
+  Scenario scenario;
+  scenario.Node("a").incarnation = 5;
+  scenario.Second();
+  Report old = scenario.Node("a");
+  old.incarnation = 4;
+  EXPECT_EQ(scenario.coordinator().OnReport(old, scenario.now()).error().code(), Code::kConflict);
+}
+
+TEST(Coordinator, RefusesANodeOfALaterTerm) {
+  Scenario scenario;
+  scenario.Node("a").applied = {.term = 1, .counter = 0};
+  EXPECT_EQ(scenario.coordinator().OnReport(scenario.Node("a"), scenario.now()).error().code(),
+            Code::kConflict);
+  EXPECT_TRUE(scenario.state().members.empty());
+}
+
+TEST(Coordinator, GoesOnAboveWhatNodesHaveSeen) {
+  Scenario scenario;
+  scenario.Node("a").applied = {.term = 0, .counter = 700};
+  scenario.Node("a").member = 41;
+  scenario.Second();
+  EXPECT_EQ(scenario.state().version, (Version{0, 701}));
+  EXPECT_EQ(scenario.Id("a"), 42U);
+}
+
+TEST(Coordinator, PublishesNothingWhileNothingChanges) {
+  Scenario scenario = TwoNodes();
+  const Version version = scenario.state().version;
+  scenario.Seconds(20);
+  EXPECT_EQ(scenario.state().version, version);
+}
+
+// --- Streams and plans --------------------------------------------------------------------------
+
+TEST(Coordinator, PublishesAStreamAtItsFirstRankAsIncomplete) {
+  Scenario scenario;
+  scenario.At("a", 0, 2);
+  scenario.Second();
+  ASSERT_EQ(scenario.dataset().streams.size(), 1U);
+  EXPECT_FALSE(scenario.stream().complete);
+  EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{1, 0}));
+  EXPECT_EQ(scenario.dataset().inventory_wanted, 0U);
+}
+
+TEST(Coordinator, AsksForInventoriesWhenAllRanksAreKnownAndPlansWhenAllHaveAnswered) {
+  Scenario scenario;
+  scenario.At("a", 0, 2);
+  scenario.At("b", 1, 2);
+  scenario.Hold("a", {3, 5});
+  scenario.Hold("b", {4});
+  scenario.Second();
+  EXPECT_EQ(scenario.dataset().inventory_wanted, 1U);
+  EXPECT_FALSE(scenario.stream().complete);
+
+  scenario.Answer();
+  EXPECT_EQ(scenario.dataset().inventory_wanted, 0U);
+  EXPECT_EQ(scenario.dataset().planned, scenario.state().version);
+  EXPECT_TRUE(scenario.stream().complete);
+  EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{1, 2}));
+  const auto bytes = scenario.coordinator().BaseBytes(scenario.dataset().base_digest);
+  ASSERT_NE(bytes, nullptr);
+  EXPECT_EQ(DecodePlanBase(*bytes), (PlanBase{{{1, {3, 5}}, {2, {4}}}}));
+}
+
+TEST(Coordinator, PlansWithoutTheMembersThatDoNotAnswerInTwoSeconds) {
+  Scenario scenario;
+  scenario.At("a", 0, 1);
+  scenario.Second();
+  EXPECT_NE(scenario.dataset().inventory_wanted, 0U);
+  scenario.Advance(std::chrono::milliseconds(1999));
+  scenario.Tick();
+  EXPECT_FALSE(scenario.stream().complete);
+  scenario.Advance(std::chrono::milliseconds(1));
+  scenario.Tick();
+  EXPECT_TRUE(scenario.stream().complete);
+  EXPECT_EQ(scenario.dataset().base_digest, "");
+}
+
+TEST(Coordinator, ANewStreamIsCutAtItsStartAndARunningOneWhereItIs) {
+  Scenario scenario = TwoNodes();
+  EXPECT_EQ(scenario.stream().cut, (Cut{0, 0}));
+  scenario.At("a", 0, 2).position = 400;
+  scenario.At("b", 1, 2).position = 301;
+  RankReport& second = scenario.At("a", 0, 1, 0x99);
+  second.start = second.position = 50;
+  scenario.Second();
+  second.position = 80;
+  scenario.Plan();
+  ASSERT_EQ(scenario.dataset().streams.size(), 2U);
+  EXPECT_EQ(scenario.dataset().streams[0].cut, (Cut{0, 400}));
+  EXPECT_EQ(scenario.dataset().streams[1].cut, (Cut{0, 50}));
+}
+
+TEST(Coordinator, TheCutIsBehindNoPositionThatANodeHasDecided) {
+  Scenario scenario = TwoNodes();
+  scenario.Node("c");
+  scenario.Second();
+  const Inventory inventory{.node = "a",
+                            .incarnation = 1,
+                            .dataset = "vision/imagenet",
+                            .request = scenario.dataset().inventory_wanted,
+                            .positions = {{.stream = kTrain, .rank = 0, .next = {0, 620}}}};
+  EXPECT_TRUE(scenario.coordinator().OnInventory(inventory).ok());
+  scenario.Answer();
+  EXPECT_EQ(scenario.stream().cut, (Cut{0, 620}));
+}
+
+TEST(Coordinator, PlansAgainWhenAMemberJoins) {
+  Scenario scenario = TwoNodes();
+  const Version before = scenario.dataset().planned;
+  scenario.Node("c");
+  scenario.Second();
+  EXPECT_EQ(scenario.state().members.size(), 3U);
+  EXPECT_EQ(scenario.dataset().planned, before);
+  EXPECT_EQ(scenario.dataset().capacities.size(), 2U) << "the plan in force is left as it was";
+  scenario.Answer();
+  EXPECT_GT(scenario.dataset().planned, before);
+  EXPECT_EQ(scenario.dataset().capacities.size(), 3U);
+}
+
+TEST(Coordinator, PlansAgainWhenAMemberIsGoneAndItsRankReadsThroughNoNode) {
+  Scenario scenario = TwoNodes();
+  scenario.Remove("b");
+  scenario.Seconds(32);
+  scenario.Answer();
+  EXPECT_TRUE(scenario.stream().complete);
+  EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{1, 0}));
+}
+
+TEST(Coordinator, PlansAgainWhenARankMovesToAnotherNode) {
+  Scenario scenario = TwoNodes();
+  scenario.Stream("b").ranks.clear();
+  scenario.At("a", 1, 2);
+  scenario.Seconds(4);
+  scenario.Answer();
+  EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{1, 1}));
+}
+
+TEST(Coordinator, AStreamThatAllRanksHaveLeftIsGoneAtOnce) {
+  Scenario scenario = TwoNodes();
+  scenario.At("a", 0, 2).ended = true;
+  scenario.Second();
+  EXPECT_EQ(scenario.dataset().streams.size(), 1U);
+  scenario.At("b", 1, 2).ended = true;
+  scenario.Second();
+  EXPECT_TRUE(scenario.dataset().streams.empty());
+  EXPECT_EQ(scenario.dataset().planned, scenario.state().version);
+  scenario.Seconds(5);
+  EXPECT_TRUE(scenario.dataset().streams.empty()) << "late reports do not bring it back";
+}
+
+TEST(Coordinator, ALaterIncarnationTakesAStreamsPlace) {
+  Scenario scenario = TwoNodes();
+  StreamReport& restarted = scenario.Stream("a", 0x1234);
+  restarted.name = scenario.Stream("a").name;
+  restarted.incarnation = 2;
+  scenario.At("a", 0, 1, 0x1234);
+  scenario.Plan();
+  ASSERT_EQ(scenario.dataset().streams.size(), 1U);
+  EXPECT_EQ(scenario.stream().id, 0x1234U);
+  scenario.Seconds(5);
+  EXPECT_EQ(scenario.dataset().streams.size(), 1U) << "the earlier one does not come back";
+}
+
+TEST(Coordinator, AStreamThatIsNotHeardOfForTenMinutesHasEnded) {
+  Scenario scenario = TwoNodes();
+  scenario.Node("a").streams.clear();
+  scenario.Node("b").streams.clear();
+  scenario.Seconds(600);
+  ASSERT_EQ(scenario.dataset().streams.size(), 1U);
+  EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{1, 2}))
+      << "a job that is being restarted keeps its places";
+  scenario.Second();
+  EXPECT_TRUE(scenario.dataset().streams.empty());
+}
+
+TEST(Coordinator, ARankThatIsNotHeardOfForThirtySecondsIsLost) {
+  Scenario scenario = TwoNodes();
+  scenario.Stream("b").ranks.clear();
+  scenario.Seconds(30);
+  EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{1, 2}));
+  scenario.Plan();
+  EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{1, 0}));
+}
+
+TEST(Coordinator, PlansAgainWhenSetEpochIsForgotten) {
+  Scenario scenario = TwoNodes();
+  scenario.At("a", 0, 2).pass = 1;
+  scenario.At("a", 0, 2).position = 2;
+  scenario.Plan();
+  EXPECT_EQ(scenario.stream().first_pass, 1U);
+  EXPECT_EQ(scenario.stream().first_epoch, 0U);
+  EXPECT_EQ(scenario.stream().epoch_step, 0U);
+  EXPECT_EQ(scenario.stream().cut, (Cut{1, 2}));
+}
+
+TEST(Coordinator, DoesNotPlanAgainWhenAPassFollowsThePassBefore) {
+  Scenario scenario = TwoNodes();
+  const Version planned = scenario.dataset().planned;
+  for (PassNumber pass = 1; pass < 5; ++pass) {
+    for (const char* node : {"a", "b"}) {
+      RankReport& rank = scenario.At(node, node[0] == 'a' ? 0 : 1, 2);
+      rank.pass = pass;
+      rank.epoch = pass;
+      rank.last_pass_end = 998;
+    }
+    scenario.Plan();
+  }
+  EXPECT_EQ(scenario.dataset().planned, planned);
+}
+
+TEST(Coordinator, PlansByRatesOnlyOnceAMinute) {
+  Scenario scenario = TwoNodes();
+  scenario.At("a", 0, 1, 0x99);
+  scenario.Plan();
+  const Version planned = scenario.dataset().planned;
+  for (int second = 0; second < 58; ++second) {
+    scenario.At("a", 0, 2).position += 10;
+    scenario.At("b", 1, 2).position += 10;
+    scenario.At("a", 0, 1, 0x99).position += 5;
+    scenario.Plan();
+  }
+  EXPECT_EQ(scenario.dataset().planned, planned);
+  scenario.Seconds(3);
+  scenario.Answer();
+  EXPECT_GT(scenario.dataset().planned, planned);
+  EXPECT_EQ(scenario.dataset().streams[0].rate_permille, 1000U);
+  EXPECT_NEAR(scenario.dataset().streams[1].rate_permille, 500, 30);
+}
+
+TEST(Coordinator, KeepsTheBaseBeforeForNodesThatStillFetchIt) {
+  Scenario scenario;
+  scenario.At("a", 0, 1);
+  std::vector<std::string> digests;
+  for (SampleId id = 1; id <= 3; ++id) {
+    scenario.Hold("a", {id});
+    scenario.Node("node-" + std::to_string(id));
+    scenario.Plan();
+    digests.push_back(scenario.dataset().base_digest);
+  }
+  EXPECT_EQ(scenario.coordinator().BaseBytes(digests[0]), nullptr);
+  EXPECT_NE(scenario.coordinator().BaseBytes(digests[1]), nullptr);
+  EXPECT_NE(scenario.coordinator().BaseBytes(digests[2]), nullptr);
+}
+
+// --- What is not planned ------------------------------------------------------------------------
+
+TEST(Coordinator, MakesNoPlanForOtherRetentions) {
+  DatasetSpec spec = Scenario::Imagenet();
+  spec.retention = Retention::kLru;
+  Scenario scenario({spec});
+  scenario.At("a", 0, 1);
+  scenario.Seconds(3);
+  EXPECT_EQ(scenario.dataset().planned, Version{});
+  EXPECT_EQ(scenario.dataset().inventory_wanted, 0U);
+  EXPECT_FALSE(scenario.stream().complete);
+}
+
+TEST(Coordinator, RefusesAStreamOfAnotherManifestAndSaysSo) {
+  Scenario scenario;
+  scenario.Stream("a").dataset_key = 2;
+  scenario.At("a", 0, 1);
+  scenario.Second();
+  EXPECT_TRUE(scenario.dataset().streams.empty());
+  const ClusterStatus status = scenario.coordinator().Snapshot(scenario.now());
+  ASSERT_EQ(status.datasets[0].notes.size(), 1U);
+  EXPECT_TRUE(
+      status.datasets[0].notes[0].starts_with("stream vision/job/imagenet/119 was refused"));
+}
+
+TEST(Coordinator, ANewManifestEndsTheStreamsOfTheOldOne) {
+  Scenario scenario = TwoNodes();
+  DatasetSpec spec = Scenario::Imagenet();
+  spec.manifest_digest = "bb";
+  spec.key = 2;
+  scenario.coordinator().SetDatasets({spec});
+  scenario.Second();
+  EXPECT_TRUE(scenario.dataset().streams.empty());
+  EXPECT_EQ(scenario.dataset().manifest_digest, "bb");
+}
+
+TEST(Coordinator, AChangeOfCapacityKeepsTheStreams) {
+  Scenario scenario = TwoNodes();
+  DatasetSpec spec = Scenario::Imagenet();
+  spec.capacity = 400;
+  scenario.coordinator().SetDatasets({spec});
+  scenario.Plan();
+  EXPECT_TRUE(scenario.stream().complete);
+  EXPECT_EQ(scenario.dataset().capacities, (std::vector<MemberCapacity>{{1, 200}, {2, 200}}));
+}
+
+// --- Inventories that are refused ---------------------------------------------------------------
+
+TEST(Coordinator, RefusesInventoriesThatWereNotAskedFor) {
+  Scenario scenario;
+  scenario.At("a", 0, 1);
+  scenario.Second();
+  Inventory inventory{.node = "a",
+                      .incarnation = 1,
+                      .dataset = "vision/imagenet",
+                      .request = scenario.dataset().inventory_wanted,
+                      .ids = {1000}};
+  Coordinator& coordinator = scenario.coordinator();
+  EXPECT_EQ(coordinator.OnInventory(inventory).code(), Code::kInvalidArgument);
+  inventory.ids = {999};
+  inventory.request += 1;
+  EXPECT_EQ(coordinator.OnInventory(inventory).code(), Code::kConflict);
+  inventory.incarnation = 2;
+  EXPECT_EQ(coordinator.OnInventory(inventory).code(), Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace optcache::coordination

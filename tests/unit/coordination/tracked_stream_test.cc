@@ -1,0 +1,153 @@
+#include "coordination/tracked_stream.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::coordination {
+namespace {
+
+constexpr MonotonicTime kStart{std::chrono::hours(1)};
+
+TrackedStream NewStream() {
+  return TrackedStream({.id = 1, .name = "s", .incarnation = 1}, kStart);
+}
+RankReport At(Rank rank, PassNumber pass, std::uint64_t epoch, Position position) {
+  return {.rank = rank,
+          .recipe = {.size = 1000, .world = 2},
+          .started = true,
+          .pass = pass,
+          .epoch = epoch,
+          .position = position};
+}
+
+TEST(PassLength, PadsOrDropsTheRest) {
+  EXPECT_EQ(PassLength({.size = 10, .world = 4, .drop_last = false}), 12U);
+  EXPECT_EQ(PassLength({.size = 10, .world = 4, .drop_last = true}), 8U);
+  EXPECT_EQ(PassLength({.size = 8, .world = 4, .drop_last = false}), 8U);
+  EXPECT_EQ(PassLength({.size = 2, .world = 4, .drop_last = true}), 0U);
+}
+
+TEST(TrackedStream, IsNotCompleteBeforeSomeRankHasBegunAPass) {
+  TrackedStream stream = NewStream();
+  RankReport attached{.rank = 0, .recipe = {.size = 10, .world = 1}};
+  stream.Observe(attached, 1, kStart);
+  EXPECT_FALSE(stream.AllRanksKnown());
+  attached.started = true;
+  attached.epoch = 7;
+  stream.Observe(attached, 1, kStart);
+  EXPECT_TRUE(stream.AllRanksKnown());
+  EXPECT_EQ(stream.State().first_epoch, 7U);
+}
+
+TEST(TrackedStream, NamesWhatRanksDisagreeOnWithBothValues) {
+  const auto conflict = [](Recipe second) {
+    TrackedStream stream = NewStream();
+    stream.Observe({.rank = 0, .recipe = {.size = 10, .seed = 1, .world = 2}}, 1, kStart);
+    stream.Observe({.rank = 1, .recipe = second}, 1, kStart);
+    EXPECT_EQ(stream.State().recipe.known, stream.conflict().empty());
+    return stream.conflict();
+  };
+  EXPECT_EQ(conflict({.size = 10, .seed = 1, .world = 2}), "");
+  EXPECT_EQ(conflict({.size = 10, .seed = -3, .world = 2}), "seed: 1 (rank 0), -3 (rank 1)");
+  EXPECT_EQ(conflict({.size = 11, .seed = 1, .world = 2}), "size: 10 (rank 0), 11 (rank 1)");
+  EXPECT_EQ(conflict({.size = 10, .seed = 1, .world = 3}), "world size: 2 (rank 0), 3 (rank 1)");
+  EXPECT_EQ(conflict({.size = 10, .seed = 1, .world = 2, .shuffle = false}),
+            "shuffle: 1 (rank 0), 0 (rank 1)");
+  EXPECT_EQ(conflict({.size = 10, .seed = 1, .world = 2, .drop_last = true}),
+            "drop_last: 0 (rank 0), 1 (rank 1)");
+}
+
+TEST(TrackedStream, FollowsAJumpOfTheEpoch) {
+  TrackedStream stream = NewStream();
+  stream.Observe(At(0, 0, 0, 0), 1, kStart);
+  stream.Observe(At(0, 1, 1, 0), 1, kStart);
+  EXPECT_EQ(stream.State().first_pass, 0U);
+  stream.Observe(At(0, 2, 10, 0), 1, kStart);
+  EXPECT_EQ(stream.State().first_pass, 2U);
+  EXPECT_EQ(stream.State().first_epoch, 10U);
+  EXPECT_EQ(stream.State().epoch_step, 1U);
+}
+
+TEST(TrackedStream, RanksThatDisagreeOnAnEpochHaveNoKnownOrder) {
+  TrackedStream stream = NewStream();
+  stream.Observe(At(0, 3, 3, 0), 1, kStart);
+  stream.Observe(At(1, 3, 4, 0), 1, kStart);
+  EXPECT_FALSE(stream.State().recipe.known);
+  EXPECT_EQ(stream.conflict(), "epoch of pass 3: 3, 4 (rank 1)");
+}
+
+TEST(TrackedStream, StartsAnewWhereAPassWasCutShort) {
+  TrackedStream stream = NewStream();
+  stream.Observe(At(0, 0, 0, 0), 1, kStart);
+  RankReport next = At(0, 1, 1, 0);
+  next.last_pass_end = 990;  // the last batch was dropped
+  stream.Observe(next, 1, kStart);
+  EXPECT_EQ(stream.State().first_pass, 0U);
+  next = At(0, 2, 2, 0);
+  next.last_pass_end = 500;
+  stream.Observe(next, 1, kStart);
+  EXPECT_EQ(stream.State().first_pass, 2U);
+  EXPECT_EQ(stream.State().first_epoch, 2U);
+}
+
+TEST(TrackedStream, ARankHeardLateMayHaveBegunEarlier) {
+  TrackedStream stream = NewStream();
+  stream.Observe(At(0, 1, 6, 0), 1, kStart);
+  stream.Observe(At(1, 0, 5, 700), 1, kStart);
+  EXPECT_EQ(stream.State().first_pass, 0U);
+  EXPECT_EQ(stream.State().first_epoch, 5U);
+  EXPECT_EQ(stream.FirstCut(), (Cut{0, 0}));
+}
+
+TEST(TrackedStream, AStreamThatGathersForPassesIsCutWhereItIs) {
+  TrackedStream stream = NewStream();
+  stream.Observe(At(0, 0, 0, 0), 1, kStart);
+  stream.Observe(At(0, 1, 1, 600), 1, kStart);
+  EXPECT_EQ(stream.FirstCut(), (Cut{0, 0}));
+  stream.Observe(At(0, 2, 2, 600), 1, kStart);
+  EXPECT_EQ(stream.FirstCut(), (Cut{2, 600}));
+}
+
+TEST(TrackedStream, TheEndOfAPassIsTheStartOfTheNext) {
+  TrackedStream stream = NewStream();
+  stream.Observe(At(0, 4, 4, 1000), 1, kStart);
+  EXPECT_EQ(stream.Frontier(), (Cut{5, 0}));
+}
+
+TEST(TrackedStream, DriftMakesTheOrderUnknownUntilItMatchesAgain) {
+  TrackedStream stream = NewStream();
+  RankReport rank = At(0, 0, 0, 0);
+  rank.order_known = false;
+  stream.Observe(rank, 1, kStart);
+  EXPECT_FALSE(stream.State().recipe.known);
+  rank.order_known = true;
+  stream.Observe(rank, 1, kStart);
+  EXPECT_TRUE(stream.State().recipe.known);
+}
+
+TEST(TrackedStream, ARankDoesNotFlickerBetweenTwoNodesThatListIt) {
+  TrackedStream stream = NewStream();
+  stream.Observe(At(0, 0, 0, 0), 1, kStart);
+  stream.Observe(At(0, 0, 0, 0), 2, kStart + std::chrono::seconds(1));
+  EXPECT_EQ(stream.State().node_of_rank[0], 1U);
+  stream.Observe(At(0, 0, 0, 0), 2, kStart + std::chrono::seconds(4));
+  EXPECT_EQ(stream.State().node_of_rank[0], 2U);
+}
+
+TEST(TrackedStream, MeasuresItsRateWithoutThePauses) {
+  TrackedStream stream = NewStream();
+  MonotonicTime now = kStart;
+  Position position = 0;
+  for (int second = 0; second < 10; ++second) {
+    stream.Observe(At(0, 0, 0, position += 20), 1, now += std::chrono::seconds(1));
+  }
+  ASSERT_TRUE(stream.rate());
+  EXPECT_NEAR(*stream.rate(), 20, 0.01);
+  stream.Observe(At(0, 0, 0, position += 20), 1, now += std::chrono::seconds(100));
+  for (int second = 0; second < 3; ++second) {
+    stream.Observe(At(0, 0, 0, position += 20), 1, now += std::chrono::seconds(1));
+  }
+  EXPECT_NEAR(*stream.rate(), 20, 0.01);
+}
+
+}  // namespace
+}  // namespace optcache::coordination
