@@ -27,8 +27,8 @@ std::string WithoutTrailingSlashes(std::string path) {
   return path;
 }
 
-Status NotRegular(const std::string& path) {
-  return {Code::kInvalidArgument, path + ": not a regular file"};
+Status NotRegular(const std::string& what) {
+  return {Code::kNotFound, what + ": not a regular file"};
 }
 
 }  // namespace
@@ -126,11 +126,11 @@ Status FileStore::ReadNow(const ReadRequest& request) const {
   const std::string path = PathOf(request.object);
   // O_NONBLOCK: opening a pipe without a writer would hang.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) return ErrnoStatus(errno, path);
+  if (!fd.valid()) return ErrnoStatus(errno, Describe(request));
   const auto check = [&]() -> Status {
     struct stat file = {};
-    if (::fstat(fd.get(), &file) != 0) return ErrnoStatus(errno, path);
-    if (!S_ISREG(file.st_mode)) return NotRegular(path);
+    if (::fstat(fd.get(), &file) != 0) return ErrnoStatus(errno, Describe(request));
+    if (!S_ISREG(file.st_mode)) return NotRegular(Describe(request));
     return CheckUnchanged(request, internal::InfoOf(file));
   };
   RETURN_IF_ERROR(check());
@@ -150,7 +150,7 @@ Status FileStore::ReadBytes(int fd, const ReadRequest& request) const {
     const size_t step = std::min<size_t>(rest.size(), kReadStep);
     const ssize_t n = ::pread(fd, rest.data(), step, static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "read " + Describe(request));
+    if (n < 0) return ErrnoStatus(errno, Describe(request));
     if (n == 0) {
       return {Code::kDataLoss,
               fmt::format("{}: the file ends {} bytes early", Describe(request), rest.size())};

@@ -38,7 +38,7 @@ Status CheckUnchanged(const ReadRequest& request, const ObjectInfo& found) {
     return Status(Code::kConflict,
                   fmt::format("{} changed since the manifest was made: {} was {}, is {}. Build the "
                               "manifest again",
-                              request.object, what, listed, now));
+                              Describe(request), what, listed, now));
   };
   if (found.size != request.object_size) return changed("size", request.object_size, found.size);
   const dataset::Validator& listed = request.validator;

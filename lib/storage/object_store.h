@@ -28,13 +28,13 @@ struct ReadRequest {
 
 // How a read ended. When it is ok, all of the destination is filled and the object is the one that
 // the manifest lists, as far as the store can tell; otherwise the destination holds anything.
-//   kNotFound           the object is not there
+//   kNotFound           the object is not there, or is no regular file
 //   kConflict           it is not the one that the manifest lists: size, ETag or time differ
 //   kDataLoss           fewer or more bytes came than announced
 //   kUnavailable        the store cannot answer now: 5xx, 429, connection refused or reset
 //   kDeadlineExceeded   the deadline came first
 //   kPermissionDenied   not allowed to read it
-//   kInvalidArgument    the store cannot do what was asked: no ranges, not a regular file
+//   kInvalidArgument    the store cannot do what was asked, ranges for example
 //   kCancelled          the store was shut down
 struct ReadOutcome {
   Status status;

@@ -45,11 +45,11 @@ class FakeObjectStore final : public ObjectStore {
 
   // Ends the oldest waiting read; false if there is none.
   bool CompleteNext() {
-    return Complete([](const auto& waiting) { return waiting.begin(); });
+    return CompleteChosen([](const auto& waiting) { return waiting.begin(); });
   }
   // Ends the oldest waiting read of `path`; false if there is none.
   bool Complete(const std::string& path) {
-    return Complete([&](const auto& waiting) {
+    return CompleteChosen([&](const auto& waiting) {
       return std::ranges::find(waiting, path, [](const Waiting& w) { return w.request.object; });
     });
   }
@@ -142,7 +142,7 @@ class FakeObjectStore final : public ObjectStore {
   };
 
   template <typename Choose>
-  bool Complete(Choose choose) {
+  bool CompleteChosen(Choose choose) {
     std::deque<Waiting> chosen;
     ReadOutcome outcome;
     {

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "storage/object_store.h"
+
+namespace optcache::storage {
+
+namespace internal {
+class HttpClient;
+struct HttpRequest;
+struct HttpResponse;
+}  // namespace internal
+
+struct HttpStoreOptions {
+  std::string base_url;               // http:// or https://, percent-encoded, without query
+  std::string listing = "index.txt";  // lists the objects, see listing_file.h
+  unsigned concurrent_reads_max = 64;
+  size_t waiting_reads_max = 1024;
+  Duration connect_timeout = std::chrono::seconds(5);
+  std::string ca_file;  // certificates to trust instead of the system's
+};
+
+// Objects of a web server, read by HTTP/1.1 over connections that are kept. A read names the ETag
+// of the manifest in If-Match and compares what the answer says of size and version, so that bytes
+// of another version are never taken for the listed one. The proxy variables of the environment
+// apply.
+class HttpStore final : public ObjectStore {
+ public:
+  // kInvalidArgument if the address is none, or has credentials, a query or a fragment in it.
+  static Result<std::unique_ptr<HttpStore>> Open(HttpStoreOptions options,
+                                                 const Clock& clock = SystemClock());
+  ~HttpStore() override;
+
+  const std::string& name() const override { return options_.base_url; }
+  Status Read(ReadRequest request, ReadCallback done) override;
+  Result<ObjectInfo> Stat(const std::string& object, Deadline deadline) override;
+  Result<ObjectListing> List(Deadline deadline, const ListProgress& progress) override;
+  void Shutdown() override;
+  void VisitCounters(const CounterVisitor& visit) const override;
+
+ private:
+  HttpStore(HttpStoreOptions options, const Clock& clock);
+  std::string UrlOf(std::string_view object) const;
+  Result<internal::HttpResponse> SendAndWait(internal::HttpRequest request);
+
+  const HttpStoreOptions options_;
+  std::unique_ptr<internal::HttpClient> client_;
+};
+
+// `path` as it stands in a URL: all but letters, digits, "-._~" and the slash as %XX.
+std::string PercentEncodePath(std::string_view path);
+
+}  // namespace optcache::storage

@@ -1,0 +1,81 @@
+#pragma once
+
+// HTTP transfers, many at a time on one thread. The only user of libcurl.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace optcache::storage::internal {
+
+struct HttpRequest {
+  enum class Method { kGet, kHead };
+
+  Method method = Method::kGet;
+  std::string url;                   // percent-encoded
+  std::vector<std::string> headers;  // "Name: value"
+  // Takes the body of a 2xx answer piece by piece; false ends the transfer. Not called any more
+  // once the request's callback runs.
+  std::move_only_function<bool(int http_status, ByteSpan piece)> take_body;
+  Deadline deadline;
+};
+
+struct HttpResponse {
+  // Not ok if no complete answer came: kUnavailable, kDeadlineExceeded, kCancelled, kDataLoss (the
+  // connection closed within the body, or take_body said no), kPermissionDenied (certificate),
+  // kInvalidArgument (address). The rest may be set all the same.
+  Status transport;
+  int http_status = 0;  // of the last answer, redirections followed; 0 if none came
+  std::optional<ByteCount> content_length;
+  std::string etag;
+  std::string content_range;
+  std::int64_t last_modified_s = 0;  // seconds since 1970; 0: not told
+  Duration retry_after = Duration::zero();
+};
+
+using HttpCallback = std::move_only_function<void(HttpResponse)>;
+
+struct HttpClientOptions {
+  unsigned concurrent_max = 64;
+  size_t waiting_max = 1024;
+  Duration connect_timeout = std::chrono::seconds(5);
+  std::string ca_file;  // certificates to trust instead of the system's
+};
+
+struct TransferCounts {
+  size_t waiting = 0;
+  size_t running = 0;
+};
+
+// Keeps connections alive and runs callbacks on its own thread, one after the other; they must
+// return soon. Follows up to five redirections, from https to https only. Thread-safe.
+class HttpClient {
+ public:
+  // `clock` must outlive the client.
+  HttpClient(HttpClientOptions options, const Clock& clock);
+  ~HttpClient();  // as Shutdown
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // If ok, `done` runs exactly once; else never: kResourceExhausted if too many wait already,
+  // kCancelled after Shutdown.
+  Status Send(HttpRequest request, HttpCallback done);
+
+  // Ends everything with kCancelled; all callbacks have run when it returns.
+  void Shutdown();
+
+  TransferCounts counts() const;
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace optcache::storage::internal

@@ -1,0 +1,66 @@
+#include "storage/listing_file.h"
+
+#include <charconv>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "dataset/manifest.h"
+
+namespace optcache::storage {
+namespace {
+
+// Takes what stands before the next `separator` off the front.
+std::string_view TakeUntil(std::string_view& text, char separator) {
+  const size_t at = text.find(separator);
+  const std::string_view field = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  return field;
+}
+
+Result<ListedObject> ParseLine(std::string_view line) {
+  if (line.starts_with("./")) line.remove_prefix(2);
+  ListedObject object;
+  object.path = TakeUntil(line, '\t');
+  RETURN_IF_ERROR(dataset::CheckObjectPath(object.path));
+  if (line.empty()) return object;
+  const std::string_view digits = TakeUntil(line, '\t');
+  ObjectInfo info;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), info.size);
+  if (error != std::errc() || end != digits.data() + digits.size()) {
+    return Error(Code::kInvalidArgument, fmt::format("\"{}\" is not a size in bytes", digits));
+  }
+  if (line.find('\t') != std::string_view::npos) {
+    return Error(Code::kInvalidArgument, "more than three fields");
+  }
+  info.validator.etag = line;
+  object.info = std::move(info);
+  return object;
+}
+
+}  // namespace
+
+Result<ObjectListing> ParseListing(std::string_view text, std::string_view self) {
+  ObjectListing listing;
+  std::set<std::string, std::less<>> folders;
+  for (std::uint64_t number = 1; !text.empty(); ++number) {
+    std::string_view line = TakeUntil(text, '\n');
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    Result<ListedObject> object = ParseLine(line);
+    if (!object) {
+      return Error(std::move(object).error().WithContext(fmt::format("line {}", number)));
+    }
+    if (object->path == self) continue;
+    const std::string_view path = object->path;
+    if (const size_t slash = path.find('/'); slash != std::string_view::npos) {
+      if (!folders.contains(path.substr(0, slash))) folders.emplace(path.substr(0, slash));
+    }
+    listing.objects.push_back(*std::move(object));
+  }
+  listing.top_folders.assign(folders.begin(), folders.end());
+  return listing;
+}
+
+}  // namespace optcache::storage

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "storage/object_store.h"
+
+namespace optcache::storage {
+
+struct RetryOptions {
+  unsigned attempts_max = 5;
+  unsigned data_loss_attempts_max = 2;  // a broken answer is asked for once more
+  Duration attempt_timeout = std::chrono::seconds(30);
+  BackoffOptions backoff;
+  size_t reads_max = 4096;  // accepted and not yet ended
+  std::uint64_t seed = 0;   // of the jitter
+};
+
+// What came of the attempts so far.
+struct AttemptCount {
+  unsigned all = 0;
+  unsigned data_loss = 0;
+};
+
+// How long to wait before the next attempt, or nothing if `outcome` is final: its code does not get
+// better by itself, the attempts are used up, or the wait (`backoff`, or what the store asks for if
+// that is longer) would not end before the deadline.
+std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadOutcome& outcome,
+                                        AttemptCount attempts, Duration backoff,
+                                        Duration until_deadline);
+
+// Gives reads, Stat and List of another store more than one attempt, and counts. A final error
+// names store, object, range, attempt and cause. Each attempt has its own, shorter deadline, so
+// that one that hangs leaves time for another. Callbacks run on the inner store's threads or on
+// this one's own.
+class RetryingStore final : public ObjectStore {
+ public:
+  RetryingStore(std::unique_ptr<ObjectStore> inner, RetryOptions options,
+                const Clock& clock = SystemClock());
+  ~RetryingStore() override;
+
+  const std::string& name() const override { return inner_->name(); }
+  Status Read(ReadRequest request, ReadCallback done) override;
+  Result<ObjectInfo> Stat(const std::string& object, Deadline deadline) override;
+  Result<ObjectListing> List(Deadline deadline, const ListProgress& progress) override;
+  void Shutdown() override;
+  void VisitCounters(const CounterVisitor& visit) const override;
+
+ private:
+  struct Operation;
+  struct Counts {
+    std::uint64_t reads = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t retries = 0;
+    std::map<Code, std::uint64_t> errors;
+  };
+
+  Status Attempt(const std::shared_ptr<Operation>& operation);
+  void EndAttempt(const std::shared_ptr<Operation>& operation, ReadOutcome outcome);
+  bool ScheduleRetry(const std::shared_ptr<Operation>& operation, const ReadOutcome& outcome);
+  void EndOperation(Operation& operation, ReadOutcome outcome);
+  void RunRetries();
+  Deadline AttemptDeadline(Deadline whole) const;
+  bool SleepBeforeRetry(const Status& status, unsigned attempts, Backoff& backoff,
+                        Deadline deadline);
+  std::uint64_t NextSeed();
+
+  const std::unique_ptr<ObjectStore> inner_;
+  const RetryOptions options_;
+  const Clock& clock_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  Random seeds_ GUARDED_BY(mutex_);
+  size_t in_flight_ GUARDED_BY(mutex_) = 0;
+  Counts counts_ GUARDED_BY(mutex_);
+  // Operations between two attempts, by the time of the next.
+  std::multimap<MonotonicTime, std::shared_ptr<Operation>> waiting_ GUARDED_BY(mutex_);
+  std::jthread thread_ GUARDED_BY(mutex_);
+};
+
+}  // namespace optcache::storage

@@ -1,0 +1,102 @@
+#include "storage/index.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/open_store.h"
+#include "support/scripted_http_server.h"
+#include "support/temp_dir.h"
+
+namespace optcache::storage {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Result<IndexReport> Index(const std::string& address,
+                          IndexOptions options = {.deadline = Deadline(MonotonicTime::max())}) {
+  options.deadline = Deadline::After(SystemClock(), std::chrono::minutes(1));
+  const RetryOptions retry = {
+      .attempts_max = 2,
+      .backoff = {.first = std::chrono::milliseconds(1), .limit = std::chrono::milliseconds(1)}};
+  const auto store = OpenStore(address, {.retry = retry}).value();
+  return BuildManifest(*store, options);
+}
+
+TEST(Index, MakesAManifestOfAFolder) {
+  const TempDir dir;
+  dir.Write("b/1.jpg", "1");
+  dir.Write("a/2.jpg", "22");
+  dir.Write("a/notes.txt", "not a sample");
+  const IndexReport report = Index(dir.path()).value();
+  const dataset::Manifest& m = report.manifest;
+  EXPECT_EQ(m.order(), dataset::Order::kImageFolder);
+  EXPECT_EQ(m.samples(), 2U);
+  EXPECT_EQ(m.Path(0), "a/2.jpg");
+  EXPECT_EQ(m.Size(0), 2U);
+  EXPECT_NE(m.ValidatorOf(0).modified_ns, 0);
+  EXPECT_EQ(m.ClassName(m.ClassOf(1)), "b");
+  EXPECT_EQ(report.objects, 3U);
+  EXPECT_EQ(report.missing_count, 0U);
+}
+
+TEST(Index, TheSameTreeGivesTheSameDigest) {
+  const TempDir dir;
+  for (const std::string name : {"a/1.jpg", "a/2.jpg", "b/c/3.jpg", "b/4.png"})
+    dir.Write(name, name);
+  EXPECT_EQ(Index(dir.path())->manifest.digest(), Index(dir.path())->manifest.digest());
+}
+
+TEST(Index, ADanglingLinkKeepsItsNumberAndIsReported) {
+  const TempDir dir;
+  dir.Write("a/1.jpg", "1");
+  std::filesystem::create_symlink("nowhere", dir.Join("a/0.jpg"));
+  const IndexReport report = Index(dir.path()).value();
+  EXPECT_EQ(report.manifest.Path(0), "a/0.jpg");
+  EXPECT_EQ(report.manifest.Size(0), 0U);
+  EXPECT_EQ(report.missing_count, 1U);
+  EXPECT_THAT(report.missing, ElementsAre("a/0.jpg"));
+}
+
+TEST(Index, AsksAServerForWhatItsListingDoesNotTell) {
+  ScriptedHttpServer server;
+  server.Put("index.txt", "a/1.jpg\na/2.jpg\t7\t\"known\"\nREADME\n");
+  server.Put("a/1.jpg", "12345", "\"asked\"");
+  const IndexReport report = Index(server.url()).value();
+  EXPECT_EQ(report.manifest.Size(0), 5U);
+  EXPECT_EQ(report.manifest.ValidatorOf(0).etag, "\"asked\"");
+  EXPECT_EQ(report.manifest.Size(1), 7U);
+  EXPECT_EQ(report.manifest.ValidatorOf(1).etag, "\"known\"");
+  EXPECT_EQ(server.requests().size(), 2U) << "samples only, and only where needed";
+}
+
+TEST(Index, AListingOfAnotherPlaceIsAnError) {
+  ScriptedHttpServer server;
+  server.Put("index.txt", "a/1.jpg\na/2.jpg\n");
+  const auto report = Index(server.url());
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().code(), Code::kNotFound);
+  EXPECT_THAT(report.error().message(), HasSubstr("a/1.jpg"));
+}
+
+TEST(Index, AServerThatFailsEndsIt) {
+  ScriptedHttpServer server;
+  server.Put("index.txt", "a/1.jpg\na/2.jpg\n");
+  server.Put("a/2.jpg", "12");
+  for (int i = 0; i < 2; ++i)
+    server.AnswerNext("a/1.jpg", {.status = 500});
+  EXPECT_EQ(Index(server.url()).error().code(), Code::kUnavailable);
+}
+
+TEST(Index, RefusalsNameTheSource) {
+  const TempDir dir;
+  const auto report = Index(dir.path());
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().code(), Code::kInvalidArgument);
+  EXPECT_THAT(report.error().message(), HasSubstr(dir.path()));
+}
+
+}  // namespace
+}  // namespace optcache::storage

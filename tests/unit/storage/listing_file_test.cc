@@ -1,0 +1,47 @@
+#include "storage/listing_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace optcache::storage {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(ListingFile, TakesPathsSizesAndETags) {
+  const ObjectListing listing =
+      ParseListing("b/x y.jpg\t12\t\"tag\"\r\n\n./a/2.jpg\t0\nc\n", "index.txt").value();
+  ASSERT_EQ(listing.objects.size(), 3U);
+  EXPECT_EQ(listing.objects[0].path, "b/x y.jpg");
+  EXPECT_EQ(listing.objects[0].info->size, 12U);
+  EXPECT_EQ(listing.objects[0].info->validator.etag, "\"tag\"");
+  EXPECT_EQ(listing.objects[1].path, "a/2.jpg");
+  EXPECT_EQ(listing.objects[1].info->size, 0U);
+  EXPECT_EQ(listing.objects[2].path, "c");
+  EXPECT_FALSE(listing.objects[2].info.has_value());
+  EXPECT_THAT(listing.top_folders, ElementsAre("a", "b"));
+}
+
+TEST(ListingFile, LeavesItselfOut) {
+  EXPECT_EQ(ParseListing("./index.txt\na\n", "index.txt")->objects.size(), 1U);
+}
+
+TEST(ListingFile, ErrorsNameTheLine) {
+  struct Case {
+    std::string_view text;
+    std::string_view says;
+  };
+  for (const Case c : {Case{"a\n/etc/passwd\n", "line 2: object path"},
+                       Case{"a\t-1\n", "line 1: \"-1\" is not a size"},
+                       Case{"a\t99999999999999999999\n", "is not a size"},
+                       Case{"a\t1x\n", "is not a size"}, Case{"a\t1\te\tf\n", "three fields"}}) {
+    const auto listing = ParseListing(c.text, "index.txt");
+    ASSERT_FALSE(listing.has_value()) << c.text;
+    EXPECT_EQ(listing.error().code(), Code::kInvalidArgument);
+    EXPECT_THAT(listing.error().message(), HasSubstr(c.says));
+  }
+}
+
+}  // namespace
+}  // namespace optcache::storage

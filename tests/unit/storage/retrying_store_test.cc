@@ -1,0 +1,222 @@
+#include "storage/retrying_store.h"
+
+#include <map>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_object_store.h"
+#include "support/read_waiter.h"
+
+namespace optcache::storage {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+ReadOutcome Failed(Code code, Duration retry_after = Duration::zero()) {
+  return {.status = {code, "cause"}, .retry_after = retry_after};
+}
+
+TEST(WaitBeforeRetry, DependsOnTheCode) {
+  for (const Code code :
+       {Code::kUnavailable, Code::kDeadlineExceeded, Code::kDataLoss, Code::kResourceExhausted}) {
+    EXPECT_EQ(WaitBeforeRetry({}, Failed(code), {.all = 1, .data_loss = 1}, seconds(1), seconds(9)),
+              seconds(1));
+  }
+  for (const Code code : {Code::kNotFound, Code::kConflict, Code::kInvalidArgument,
+                          Code::kPermissionDenied, Code::kCancelled, Code::kInternal, Code::kOk}) {
+    EXPECT_EQ(WaitBeforeRetry({}, Failed(code), {.all = 1}, seconds(1), seconds(9)), std::nullopt);
+  }
+}
+
+TEST(WaitBeforeRetry, EndsWithTheAttempts) {
+  const RetryOptions options = {.attempts_max = 3};
+  const ReadOutcome failed = Failed(Code::kUnavailable);
+  EXPECT_TRUE(WaitBeforeRetry(options, failed, {.all = 2}, seconds(1), seconds(9)).has_value());
+  EXPECT_FALSE(WaitBeforeRetry(options, failed, {.all = 3}, seconds(1), seconds(9)).has_value());
+}
+
+TEST(WaitBeforeRetry, AsksOnceMoreForABrokenAnswer) {
+  const ReadOutcome broken = Failed(Code::kDataLoss);
+  EXPECT_TRUE(WaitBeforeRetry({}, broken, {.all = 1, .data_loss = 1}, seconds(1), seconds(9)));
+  EXPECT_FALSE(WaitBeforeRetry({}, broken, {.all = 2, .data_loss = 2}, seconds(1), seconds(9)));
+}
+
+TEST(WaitBeforeRetry, HonoursRetryAfterWithinTheDeadline) {
+  const ReadOutcome busy = Failed(Code::kUnavailable, seconds(7));
+  EXPECT_EQ(WaitBeforeRetry({}, busy, {.all = 1}, seconds(1), seconds(9)), seconds(7));
+  EXPECT_EQ(WaitBeforeRetry({}, busy, {.all = 1}, seconds(8), seconds(9)), seconds(8));
+  EXPECT_EQ(WaitBeforeRetry({}, busy, {.all = 1}, seconds(1), seconds(7)), std::nullopt);
+}
+
+class RetryingStoreTest : public testing::Test {
+ protected:
+  void SetUp() override { Open({}); }
+  void Open(RetryOptions options) {
+    options.backoff = {.first = milliseconds(1), .limit = milliseconds(2)};
+    auto fake = std::make_unique<FakeObjectStore>("fake://bucket");
+    fake_ = fake.get();
+    fake_->Put("a", "0123");
+    fake_->set_completes_at_once(true);
+    store_ = std::make_unique<RetryingStore>(std::move(fake), options);
+  }
+  ReadRequest Request() {
+    into_.assign(4, '.');
+    return {.object = "a",
+            .offset = 0,
+            .destination = std::as_writable_bytes(std::span(into_)),
+            .object_size = 4,
+            .validator = {},
+            .deadline = Deadline::After(SystemClock(), std::chrono::minutes(1))};
+  }
+  ReadOutcome Run(ReadRequest request) { return ReadWaiter().Run(*store_, std::move(request)); }
+  std::map<std::string, double> Counters() {
+    std::map<std::string, double> counters;
+    store_->VisitCounters(
+        [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
+          std::string key(name);
+          for (const auto& [label, text] : labels) {
+            if (label == "code") key += "." + text;
+          }
+          counters[key] = value;
+        });
+    return counters;
+  }
+
+  std::string into_;
+  std::unique_ptr<RetryingStore> store_;
+  FakeObjectStore* fake_ = nullptr;  // store_ owns it
+};
+
+TEST_F(RetryingStoreTest, TriesAgainUntilItSucceeds) {
+  for (int i = 0; i < 3; ++i)
+    fake_->FailNext("a", Failed(Code::kUnavailable));
+  const ReadOutcome outcome = Run(Request());
+  EXPECT_TRUE(outcome.status.ok());
+  EXPECT_EQ(outcome.attempts, 4U);
+  EXPECT_EQ(into_, "0123");
+}
+
+TEST_F(RetryingStoreTest, TheFinalErrorNamesStoreObjectRangeAttemptAndCause) {
+  for (int i = 0; i < 5; ++i) {
+    fake_->FailNext("a", {.status = {Code::kUnavailable, "a bytes 0-3: cause"}});
+  }
+  const ReadOutcome outcome = Run(Request());
+  EXPECT_EQ(outcome.status.code(), Code::kUnavailable);
+  EXPECT_EQ(outcome.status.message(), "fake://bucket: attempt 5 of 5: a bytes 0-3: cause");
+  EXPECT_EQ(outcome.attempts, 5U);
+}
+
+TEST_F(RetryingStoreTest, DoesNotRepeatWhatWillNotGetBetter) {
+  fake_->FailNext("a", Failed(Code::kConflict));
+  EXPECT_EQ(Run(Request()).status.code(), Code::kConflict);
+  EXPECT_EQ(fake_->reads(), 1U);
+}
+
+TEST_F(RetryingStoreTest, DoesNotWaitForWhatComesTooLate) {
+  fake_->FailNext("a", Failed(Code::kUnavailable, std::chrono::hours(1)));
+  EXPECT_EQ(Run(Request()).status.code(), Code::kUnavailable);
+  EXPECT_EQ(fake_->reads(), 1U);
+}
+
+TEST_F(RetryingStoreTest, AnAttemptHasAShorterDeadlineThanTheRead) {
+  Open({.attempt_timeout = seconds(1)});
+  const ReadRequest request = Request();
+  ASSERT_TRUE(Run(request).status.ok());
+  EXPECT_LT(fake_->last_deadline().at(), request.deadline.at());
+}
+
+TEST_F(RetryingStoreTest, ARefusalOfALaterAttemptIsAnOutcome) {
+  fake_->set_completes_at_once(false);
+  fake_->FailNext("a", Failed(Code::kUnavailable));
+  ReadWaiter waiter;
+  waiter.Start(*store_, Request());
+  fake_->set_waiting_reads_max(0);
+  ASSERT_TRUE(fake_->CompleteNext());
+  EXPECT_EQ(waiter.Wait().status.code(), Code::kResourceExhausted);
+}
+
+TEST_F(RetryingStoreTest, ARefusalOfTheFirstAttemptIsTheCallersAtOnce) {
+  fake_->set_waiting_reads_max(0);
+  EXPECT_EQ(store_->Read(Request(), [](const ReadOutcome&) { FAIL(); }).code(),
+            Code::kResourceExhausted);
+  EXPECT_EQ(Counters().at("optcache_store_reads_in_flight"), 0);
+}
+
+TEST_F(RetryingStoreTest, BoundsItsReads) {
+  Open({.reads_max = 1});
+  fake_->set_completes_at_once(false);
+  ReadWaiter waiter;
+  waiter.Start(*store_, Request());
+  EXPECT_EQ(Run(Request()).status.code(), Code::kResourceExhausted);
+  fake_->CompleteAll();
+  EXPECT_TRUE(waiter.Wait().status.ok());
+}
+
+TEST_F(RetryingStoreTest, ShutdownCancelsReadsThatRunAndReadsThatWaitForARetry) {
+  fake_->Put("b", "0123");
+  fake_->set_completes_at_once(false);
+  fake_->FailNext("a", Failed(Code::kUnavailable, seconds(30)));
+  ReadWaiter waits;
+  ReadWaiter runs;
+  waits.Start(*store_, Request());
+  ReadRequest other = Request();
+  other.object = "b";
+  runs.Start(*store_, std::move(other));
+  ASSERT_TRUE(fake_->Complete("a"));
+  store_->Shutdown();
+  EXPECT_EQ(waits.Wait().status.code(), Code::kCancelled);
+  EXPECT_EQ(runs.Wait().status.code(), Code::kCancelled);
+  EXPECT_EQ(waits.calls() + runs.calls(), 2);
+  EXPECT_EQ(Run(Request()).status.code(), Code::kCancelled);
+}
+
+TEST_F(RetryingStoreTest, Counts) {
+  fake_->FailNext("a", Failed(Code::kUnavailable));
+  ASSERT_TRUE(Run(Request()).status.ok());
+  fake_->FailNext("a", Failed(Code::kNotFound));
+  ASSERT_FALSE(Run(Request()).status.ok());
+  const auto counters = Counters();
+  EXPECT_EQ(counters.at("optcache_store_reads_total"), 2);
+  EXPECT_EQ(counters.at("optcache_store_read_bytes_total"), 4);
+  EXPECT_EQ(counters.at("optcache_store_retries_total"), 1);
+  EXPECT_EQ(counters.at("optcache_store_errors_total.not_found"), 1);
+  EXPECT_EQ(counters.at("optcache_store_reads_in_flight"), 0);
+}
+
+// A store whose Stat and List fail a number of times.
+class ShakyStore final : public ObjectStore {
+ public:
+  explicit ShakyStore(int failures) : failures_(failures) {}
+  const std::string& name() const override { return name_; }
+  Status Read(ReadRequest, ReadCallback) override { return {Code::kInternal, "not used"}; }
+  Result<ObjectInfo> Stat(const std::string&, Deadline) override {
+    if (failures_-- > 0) return Error(Code::kUnavailable, "not now");
+    return ObjectInfo{.size = 1, .validator = {}};
+  }
+  Result<ObjectListing> List(Deadline, const ListProgress&) override {
+    if (failures_-- > 0) return Error(Code::kUnavailable, "not now");
+    return ObjectListing{};
+  }
+  void Shutdown() override {}
+  void VisitCounters(const CounterVisitor&) const override {}
+
+ private:
+  const std::string name_ = "shaky";
+  int failures_;
+};
+
+TEST(RetryingStore, RepeatsStatAndListToo) {
+  const RetryOptions options = {.attempts_max = 3,
+                                .backoff = {.first = milliseconds(1), .limit = milliseconds(1)}};
+  const Deadline soon = Deadline::After(SystemClock(), seconds(60));
+  EXPECT_TRUE(RetryingStore(std::make_unique<ShakyStore>(2), options).Stat("a", soon).has_value());
+  EXPECT_FALSE(RetryingStore(std::make_unique<ShakyStore>(3), options).Stat("a", soon).has_value());
+  EXPECT_TRUE(RetryingStore(std::make_unique<ShakyStore>(2), options).List(soon, {}).has_value());
+  EXPECT_FALSE(RetryingStore(std::make_unique<ShakyStore>(3), options).List(soon, {}).has_value());
+}
+
+}  // namespace
+}  // namespace optcache::storage
