@@ -123,6 +123,7 @@ void NodeDataset::Evict(const std::vector<SampleId>& ids, PassNumber before) {
 void NodeDataset::OnPassSeen(StreamId stream, PassNumber pass) {
   PassNumber& seen = seen_[stream];
   seen = std::max(seen, pass);
+  book_.OnPassBegun(stream, seen);
 }
 
 void NodeDataset::FollowStreams(const StreamTable& streams, MonotonicTime /*now*/) {
@@ -152,9 +153,8 @@ coordination::RequestNumber NodeDataset::TakeInventoryRequest() {
 
 coordination::DatasetReport NodeDataset::Report() const {
   const Counters& counters = cache_.counters();
-  const PlanBook::Foretold& foretold = book_.foretold();
   return {.name = state_.name,
-          .plan_digest = foretold.accesses > 0 ? fmt::format("{:016x}", foretold.digest) : "",
+          .plan_digest = book_.digest() != 0 ? fmt::format("{:016x}", book_.digest()) : "",
           .used_bytes = cache_.tier().used(),
           .samples = cache_.tier().samples(),
           .hits = counters.hits_local,
@@ -163,8 +163,8 @@ coordination::DatasetReport NodeDataset::Report() const {
           .miss_bytes = counters.miss_bytes,
           .moves = counters.moves,
           .moved_bytes = counters.moved_bytes,
-          .planned_misses = foretold.store_reads,
-          .predicted_hit_ratio = foretold.hit_ratio};
+          .planned_misses = book_.foretold().store_reads,
+          .predicted_hit_ratio = book_.hit_ratio()};
 }
 
 }  // namespace optcache::node

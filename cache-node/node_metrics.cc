@@ -58,9 +58,9 @@ void VisitMemory(const CounterVisitor& visit, const std::string& dataset,
 }
 
 void VisitPlan(const CounterVisitor& visit, const std::string& dataset, const PlanBook& book) {
-  const PlanBook::Foretold& foretold = book.foretold();
+  const PlanBook::Foretold foretold = book.foretold();
   visit(MetricKind::kGauge, "optcache_plan_predicted_hit_ratio", {{"dataset", dataset}},
-        foretold.hit_ratio);
+        book.hit_ratio());
   visit(MetricKind::kCounter, "optcache_plan_predicted_store_reads_total", {{"dataset", dataset}},
         static_cast<double>(foretold.store_reads));
   visit(MetricKind::kCounter, "optcache_plan_predicted_store_bytes_total", {{"dataset", dataset}},

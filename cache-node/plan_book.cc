@@ -1,23 +1,70 @@
 #include "cache-node/plan_book.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace optcache::node {
+namespace {
+
+// The part of a pass's forecast that lies before `position`, as if it were even.
+PlanBook::Foretold Share(const PlanBook::Foretold& whole, Position position, Position length) {
+  const auto part = [&](std::uint64_t number) { return number * position / length; };
+  return {.accesses = part(whole.accesses),
+          .store_reads = part(whole.store_reads),
+          .store_bytes = part(whole.store_bytes),
+          .moved_bytes = part(whole.moved_bytes)};
+}
+
+}  // namespace
+
+PlanBook::Foretold& PlanBook::Foretold::operator+=(const Foretold& other) {
+  accesses += other.accesses;
+  store_reads += other.store_reads;
+  store_bytes += other.store_bytes;
+  moved_bytes += other.moved_bytes;
+  return *this;
+}
 
 void PlanBook::Add(DerivedPass pass) {
-  const plan::PassKey& key = pass.plan->key();
-  const plan::PlanStats& stats = pass.plan->stats();
-  foretold_.accesses += stats.accesses;
-  foretold_.store_reads += stats.store_reads;
-  foretold_.store_bytes += stats.store_bytes;
-  foretold_.moved_bytes += stats.moved_bytes;
-  foretold_.digest = pass.plan->digest();
+  const plan::PassPlan& plan = *pass.plan;
+  const plan::PlanStats& stats = plan.stats();
+  Foretold forecast = {.accesses = stats.accesses,
+                       .store_reads = stats.store_reads,
+                       .store_bytes = stats.store_bytes,
+                       .moved_bytes = stats.moved_bytes};
+  Foretold& known = forecasts_[plan.key().stream][plan.key().pass];
+  // What an earlier version foretold holds for the reads before this one's cut.
+  if (plan.begin() > 0 && known.accesses > 0) forecast += Share(known, plan.begin(), plan.end());
+  known = forecast;
+  digest_ = plan.digest();
   if (stats.accesses > 0) {
-    foretold_.hit_ratio =
-        1.0 - static_cast<double>(stats.store_reads) / static_cast<double>(stats.accesses);
+    hit_ratio_ = 1.0 - static_cast<double>(stats.store_reads) / static_cast<double>(stats.accesses);
   }
-  auto& versions = passes_[{key.stream, key.pass}];
+  auto& versions = passes_[{plan.key().stream, plan.key().pass}];
   versions.insert(versions.begin(), std::move(pass));
+}
+
+void PlanBook::OnPassBegun(StreamId stream, PassNumber pass) {
+  PassNumber& begun = begun_[stream];
+  begun = std::max(begun, pass);
+  auto& forecasts = forecasts_[stream];
+  // A version that is cut in a pass that ended long ago will not come.
+  while (!forecasts.empty() && forecasts.begin()->first + 2 < begun) {
+    past_ += forecasts.begin()->second;
+    forecasts.erase(forecasts.begin());
+  }
+}
+
+PlanBook::Foretold PlanBook::foretold() const {
+  Foretold sum = past_;
+  for (const auto& [stream, forecasts] : forecasts_) {
+    const auto begun = begun_.find(stream);
+    if (begun == begun_.end()) continue;
+    for (const auto& [pass, forecast] : forecasts) {
+      if (pass <= begun->second) sum += forecast;
+    }
+  }
+  return sum;
 }
 
 void PlanBook::Forget(StreamId stream, PassNumber below) {
@@ -27,6 +74,12 @@ void PlanBook::Forget(StreamId stream, PassNumber below) {
 void PlanBook::ForgetStream(StreamId stream) {
   passes_.erase(passes_.lower_bound({stream, 0}),
                 passes_.upper_bound({stream, std::numeric_limits<PassNumber>::max()}));
+  const auto begun = begun_.find(stream);
+  for (const auto& [pass, forecast] : forecasts_[stream]) {
+    if (begun != begun_.end() && pass <= begun->second) past_ += forecast;
+  }
+  forecasts_.erase(stream);
+  begun_.erase(stream);
 }
 
 std::optional<Verdict> PlanBook::Find(const ReadKey& key) const {
@@ -47,18 +100,6 @@ std::optional<Verdict> PlanBook::Find(const ReadKey& key) const {
 
 bool PlanBook::CoversPass(StreamId stream, PassNumber pass) const {
   return passes_.contains({stream, pass});
-}
-
-std::vector<PlanBook::PassForecast> PlanBook::Forecasts() const {
-  std::vector<PassForecast> forecasts;
-  for (const auto& [key, versions] : passes_) {
-    const plan::PassPlan& newest = *versions.front().plan;
-    forecasts.push_back({.stream = key.first,
-                         .pass = key.second,
-                         .stats = newest.stats(),
-                         .digest = newest.digest()});
-  }
-  return forecasts;
 }
 
 }  // namespace optcache::node

@@ -36,30 +36,31 @@ class PlanBook final : public Verdicts {
   // How far `stream` is planned: the first pass and position that no plan covers, from `from` on.
   bool CoversPass(StreamId stream, PassNumber pass) const;
 
-  // What the plans foretold since the node started, all nodes together.
+  // `stream` has begun `pass` somewhere: what its plan foretells counts from now on.
+  void OnPassBegun(StreamId stream, PassNumber pass);
+
+  // What the plans foretold for the passes that have begun since the node started, all nodes
+  // together.
   struct Foretold {
     std::uint64_t accesses = 0;
     std::uint64_t store_reads = 0;
     ByteCount store_bytes = 0;
     ByteCount moved_bytes = 0;
-    double hit_ratio = 0;      // of the newest whole pass
-    std::uint64_t digest = 0;  // of the newest pass
-  };
-  // Of the passes up to `pass` of each stream.
-  const Foretold& foretold() const { return foretold_; }
 
-  struct PassForecast {
-    StreamId stream = 0;
-    PassNumber pass = 0;
-    plan::PlanStats stats;
-    std::uint64_t digest = 0;
+    Foretold& operator+=(const Foretold& other);
   };
-  // Of the passes still in the book, in order.
-  std::vector<PassForecast> Forecasts() const;
+  Foretold foretold() const;
+  // Of the newest pass: its share of reads served from memory, and its digest.
+  double hit_ratio() const { return hit_ratio_; }
+  std::uint64_t digest() const { return digest_; }
 
  private:
   std::map<std::pair<StreamId, PassNumber>, std::vector<DerivedPass>> passes_;
-  Foretold foretold_;
+  std::map<StreamId, std::map<PassNumber, Foretold>> forecasts_;  // of passes that may yet change
+  std::map<StreamId, PassNumber> begun_;                          // the latest begun
+  Foretold past_;                                                 // of the passes before those
+  double hit_ratio_ = 0;
+  std::uint64_t digest_ = 0;
 };
 
 }  // namespace optcache::node

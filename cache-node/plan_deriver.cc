@@ -29,6 +29,7 @@ struct StreamOrder {
   sampler::OrderSource source;
 
   plan::Order PassOrder(PassNumber pass) {
+    if (stream.recipe.passes != 0 && pass >= stream.recipe.passes) return nullptr;
     const std::uint64_t epoch = stream.first_epoch + std::uint64_t{stream.epoch_step} *
                                                          (pass - std::min(pass, stream.first_pass));
     auto order = source.PassOrder(epoch);

@@ -33,7 +33,8 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
                         .modern_randperm = attach.modern_randperm,
                         .base_seed = attach.base_seed,
                         .tail_permutation = attach.tail_permutation,
-                        .known = attach.known};
+                        .known = attach.known,
+                        .passes = attach.passes};
   if (!again) rank.report.order_known = attach.known;
   ++changes_;
   return OkStatus();

@@ -22,6 +22,7 @@ void Read(JsonObject object, Recipe& recipe) {
   object.Read("base_seed", recipe.base_seed);
   object.Read("tail_permutation", recipe.tail_permutation);
   object.Read("known", recipe.known);
+  object.Read("passes", recipe.passes);
   if (recipe.world == 0 || recipe.world > kMaxWorld) {
     object.errors().Add(object.PathOf("world"), std::to_string(recipe.world) + ", allowed: 1 to " +
                                                     std::to_string(kMaxWorld));

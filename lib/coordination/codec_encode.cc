@@ -22,7 +22,8 @@ Json Encode(const Recipe& recipe) {
           {"modern_randperm", recipe.modern_randperm},
           {"base_seed", recipe.base_seed},
           {"tail_permutation", recipe.tail_permutation},
-          {"known", recipe.known}};
+          {"known", recipe.known},
+          {"passes", recipe.passes}};
 }
 
 Json Encode(const Cut& cut) {

@@ -68,10 +68,11 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_plan_predicted_hit_ratio", kGauge,
      "Share of reads that the newest planned pass serves from memory, over all nodes, 0 to 1"},
     {"optcache_plan_predicted_store_reads_total", kCounter,
-     "Store reads foretold by the passes planned so far, over all nodes"},
+     "Store reads foretold by the plans of the passes begun so far, over all nodes"},
     {"optcache_plan_predicted_store_bytes_total", kCounter, "Bytes of those"},
     {"optcache_plan_predicted_moved_bytes_total", kCounter,
-     "Bytes to be moved between nodes, foretold by the passes planned so far, over all nodes"},
+     "Bytes to be moved between nodes, foretold by the plans of the passes begun so far, over all "
+     "nodes"},
     {"optcache_state_version", kGauge, "Counter of the desired state in force"},
     {"optcache_members", kGauge, "Nodes in the desired state in force"},
     {"optcache_coordinator_connected", kGauge, "1 while the coordinator answers"},

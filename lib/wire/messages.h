@@ -145,7 +145,8 @@ struct StreamAttach {
   bool modern_randperm = true;
   std::uint8_t base_seed = 0;
   bool tail_permutation = true;
-  bool known = true;  // false: the order cannot be replayed
+  bool known = true;         // false: the order cannot be replayed
+  std::uint32_t passes = 0;  // the stream ends before this pass; 0: nobody knows
   friend bool operator==(const StreamAttach&, const StreamAttach&) = default;
 };
 

@@ -47,7 +47,7 @@ constexpr auto Fields(Is<std::pair<SampleId, LeaseId>> auto& m) {
 constexpr auto Fields(Is<StreamAttach> auto& m) {
   return std::tie(m.dataset, m.dataset_name, m.stream, m.stream_name, m.incarnation, m.sampler_kind,
                   m.size, m.seed, m.world, m.rank, m.shuffle, m.drop_last, m.modern_randperm,
-                  m.base_seed, m.tail_permutation, m.known);
+                  m.base_seed, m.tail_permutation, m.known, m.passes);
 }
 constexpr auto Fields(Is<StreamProgress> auto& m) {
   return std::tie(m.stream, m.rank, m.pass, m.epoch, m.start, m.position, m.wait_us, m.order_known,

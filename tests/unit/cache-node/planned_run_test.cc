@@ -85,6 +85,7 @@ Outcome Train(const Run& run) {
         cluster.cache(node).keeper().Evict(id, pass);
       cluster.cache(node).keeper().OnPassReached(kStream, pass);
     }
+    book.OnPassBegun(kStream, pass);
     const auto order = source->PassOrder(pass).value();
     for (Position position = 0; position < order.size(); ++position) {
       const SampleId id = order[position];
