@@ -80,7 +80,8 @@ class BodyReader {
   template <typename M>
     requires requires(M& m) { Fields(m); }
   bool Read(M& message) {
-    return std::apply([this](auto&... field) { return (Read(field) && ...); }, Fields(message));
+    return std::apply([this](auto&... field) { return (this->Read(field) && ...); },
+                      Fields(message));
   }
 
  private:

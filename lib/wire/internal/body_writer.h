@@ -47,7 +47,7 @@ class BodyWriter {
   template <typename M>
     requires requires(const M& m) { Fields(m); }
   void Write(const M& message) {
-    std::apply([this](const auto&... field) { (Write(field), ...); }, Fields(message));
+    std::apply([this](const auto&... field) { (this->Write(field), ...); }, Fields(message));
   }
 
  private:
