@@ -1,14 +1,11 @@
 #include "coordination/plan_base.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <utility>
 
-#include <openssl/evp.h>
-
-#include "base/check.h"
 #include "coordination/sample_set.h"
+#include "dataset/digest.h"
 
 namespace optcache::coordination {
 namespace {
@@ -103,16 +100,7 @@ Result<PlanBase> DecodePlanBase(std::string_view bytes) {
 }
 
 std::string DigestHex(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned length = 0;
-  CHECK(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) == 1);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (unsigned i = 0; i < length; ++i) {
-    hex.push_back(kDigits[digest.at(i) >> 4U]);
-    hex.push_back(kDigits[digest.at(i) & 15U]);
-  }
-  return hex;
+  return dataset::ToHex(dataset::Sha256Of(AsBytes(bytes)));
 }
 
 }  // namespace optcache::coordination

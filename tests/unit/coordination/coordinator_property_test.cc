@@ -126,7 +126,7 @@ class RandomEvents {
 };
 
 TEST(CoordinatorProperties, HoldAfterRandomEvents) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomEvents events(seed);
     for (int step = 0; step < 150; ++step) {
