@@ -131,7 +131,7 @@ Status FileStore::ReadNow(const ReadRequest& request) const {
     struct stat file = {};
     if (::fstat(fd.get(), &file) != 0) return ErrnoStatus(errno, Describe(request));
     if (!S_ISREG(file.st_mode)) return NotRegular(Describe(request));
-    return CheckUnchanged(request, internal::InfoOf(file));
+    return CheckUnchanged(Describe(request), request.listed(), internal::InfoOf(file));
   };
   RETURN_IF_ERROR(check());
   RETURN_IF_ERROR(ReadBytes(fd.get(), request));

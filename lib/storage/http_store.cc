@@ -126,7 +126,8 @@ Status ReadStatus(const ReadRequest& request, const HttpResponse& response, Byte
                                          Describe(request), *size, request.object_size)};
   }
   RETURN_IF_ERROR(CheckUnchanged(
-      request, {.size = size.value_or(request.object_size), .validator = ValidatorOf(response)}));
+      Describe(request), request.listed(),
+      {.size = size.value_or(request.object_size), .validator = ValidatorOf(response)}));
   RETURN_IF_ERROR(CheckAnswer(response, Describe(request)));
   if (taken != request.destination.size()) {
     return {Code::kDataLoss, fmt::format("{}: only {} bytes came", Describe(request), taken)};

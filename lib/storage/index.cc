@@ -1,15 +1,12 @@
 #include "storage/index.h"
 
-#include <algorithm>
-#include <atomic>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/mutex.h"
 #include "dataset/manifest_builder.h"
 #include "dataset/numbering.h"
+#include "storage/internal/stat_many.h"
 
 namespace optcache::storage {
 namespace {
@@ -19,58 +16,6 @@ using dataset::ManifestBuilder;
 using dataset::Numbering;
 
 constexpr size_t kMissingNamed = 5;
-constexpr std::uint64_t kProgressStep = 1000;
-
-// Asks the store for the info of objects, several at a time. Thread-safe within one Run.
-class StatRun {
- public:
-  StatRun(ObjectStore& store, const IndexOptions& options, std::vector<ListedObject*> objects)
-      : store_(store), options_(options), objects_(std::move(objects)) {}
-
-  // Fills in what is there; the first error other than a missing object ends it.
-  Status Run() {
-    {
-      std::vector<std::jthread> threads;
-      const size_t count = std::min<size_t>(options_.concurrent_stats_max, objects_.size());
-      for (size_t i = 0; i < count; ++i)
-        threads.emplace_back([this] { Work(); });
-    }
-    const MutexLock lock(mutex_);
-    return status_;
-  }
-
- private:
-  void Work() {
-    while (!failed_) {
-      const size_t index = next_++;
-      if (index >= objects_.size()) return;
-      Result<ObjectInfo> info = store_.Stat(objects_[index]->path, options_.deadline);
-      if (info) {
-        objects_[index]->info = *std::move(info);
-      } else if (info.error().code() != Code::kNotFound) {
-        Fail(std::move(info).error());
-      }
-      Report(index + 1);
-    }
-  }
-  void Fail(Status status) {
-    failed_ = true;
-    const MutexLock lock(mutex_);
-    if (status_.ok()) status_ = std::move(status);
-  }
-  void Report(size_t done) {
-    if (!options_.progress || (done % kProgressStep != 0 && done != objects_.size())) return;
-    options_.progress({.step = IndexProgress::Step::kAsking, .done = done, .all = objects_.size()});
-  }
-
-  ObjectStore& store_;
-  const IndexOptions& options_;
-  const std::vector<ListedObject*> objects_;
-  std::atomic<size_t> next_ = 0;
-  std::atomic<bool> failed_ = false;
-  Mutex mutex_;
-  Status status_ GUARDED_BY(mutex_);
-};
 
 Result<Numbering> Number(const ObjectListing& listing, const IndexOptions& options) {
   ASSIGN_OR_RETURN(dataset::GlobSet include, dataset::GlobSet::Compile(options.include));
@@ -88,7 +33,19 @@ Status AskForTheRest(ObjectStore& store, ObjectListing& listing, const Numbering
   for (const std::uint32_t object : numbering.objects) {
     if (!listing.objects[object].info) unknown.push_back(&listing.objects[object]);
   }
-  return StatRun(store, options, std::move(unknown)).Run();
+  const auto path_of = [&](size_t i) { return unknown[i]->path; };
+  const auto take = [&](size_t i, Result<ObjectInfo> info) {
+    if (info) unknown[i]->info = *std::move(info);
+  };
+  const auto report = [&](size_t done) {
+    if (!options.progress) return;
+    options.progress({.step = IndexProgress::Step::kAsking, .done = done, .all = unknown.size()});
+  };
+  return internal::StatMany(store,
+                            {.count = unknown.size(),
+                             .concurrent_max = options.concurrent_stats_max,
+                             .deadline = options.deadline},
+                            path_of, take, report);
 }
 
 Result<Manifest> Assemble(const ObjectListing& listing, Numbering numbering) {

@@ -33,21 +33,21 @@ std::string Describe(const ReadRequest& request) {
   return fmt::format("{} bytes {}-{}", request.object, request.offset, request.offset + length - 1);
 }
 
-Status CheckUnchanged(const ReadRequest& request, const ObjectInfo& found) {
-  const auto changed = [&](std::string_view what, const auto& listed, const auto& now) {
+Status CheckUnchanged(std::string_view what, const ObjectInfo& listed, const ObjectInfo& found) {
+  const auto changed = [&](std::string_view part, const auto& was, const auto& is) {
     return Status(Code::kConflict,
                   fmt::format("{} changed since the manifest was made: {} was {}, is {}. Build the "
                               "manifest again",
-                              Describe(request), what, listed, now));
+                              what, part, was, is));
   };
-  if (found.size != request.object_size) return changed("size", request.object_size, found.size);
-  const dataset::Validator& listed = request.validator;
-  if (ETagsDiffer(listed.etag, found.validator.etag)) {
-    return changed("ETag", listed.etag, found.validator.etag);
+  if (found.size != listed.size) return changed("size", listed.size, found.size);
+  if (ETagsDiffer(listed.validator.etag, found.validator.etag)) {
+    return changed("ETag", listed.validator.etag, found.validator.etag);
   }
+  const std::int64_t listed_ns = listed.validator.modified_ns;
   const std::int64_t found_ns = found.validator.modified_ns;
-  if (listed.modified_ns != 0 && found_ns != 0 && listed.modified_ns != found_ns) {
-    return changed("modification time in ns", listed.modified_ns, found_ns);
+  if (listed_ns != 0 && found_ns != 0 && listed_ns != found_ns) {
+    return changed("modification time in ns", listed_ns, found_ns);
   }
   return OkStatus();
 }

@@ -16,6 +16,11 @@
 
 namespace optcache::storage {
 
+struct ObjectInfo {
+  ByteCount size = 0;
+  dataset::Validator validator;
+};
+
 // What to read and where to put it.
 struct ReadRequest {
   std::string object;            // path relative to the store's root
@@ -24,6 +29,8 @@ struct ReadRequest {
   ByteCount object_size = 0;     // of the whole object, as the manifest says
   dataset::Validator validator;  // as the manifest says; what is unknown is not compared
   Deadline deadline;
+
+  ObjectInfo listed() const { return {.size = object_size, .validator = validator}; }
 };
 
 // How a read ended. When it is ok, all of the destination is filled and the object is the one that
@@ -43,11 +50,6 @@ struct ReadOutcome {
 };
 
 using ReadCallback = std::move_only_function<void(ReadOutcome)>;
-
-struct ObjectInfo {
-  ByteCount size = 0;
-  dataset::Validator validator;
-};
 
 struct ListedObject {
   std::string path;
@@ -103,9 +105,9 @@ Status CheckReadRequest(const ReadRequest& request);
 // "img/a.jpg bytes 0-99": how messages name what was read.
 std::string Describe(const ReadRequest& request);
 
-// kConflict says what differs if `found` is not the object that the manifest lists; a validator's
-// parts are compared where both sides know them.
-Status CheckUnchanged(const ReadRequest& request, const ObjectInfo& found);
+// kConflict says what differs if `found` is not the object that the manifest lists. Of validators,
+// the parts that both sides know are compared. `what` names the object in the message.
+Status CheckUnchanged(std::string_view what, const ObjectInfo& listed, const ObjectInfo& found);
 
 // True if both are known and differ, by RFC 9110's weak comparison.
 bool ETagsDiffer(std::string_view a, std::string_view b);

@@ -166,7 +166,8 @@ class FakeObjectStore final : public ObjectStore {
     }
     const auto found = objects_.find(request.object);
     if (found == objects_.end()) return {.status = {Code::kNotFound, request.object}};
-    if (Status status = CheckUnchanged(request, found->second.info()); !status.ok()) {
+    if (Status status = CheckUnchanged(Describe(request), request.listed(), found->second.info());
+        !status.ok()) {
       return {.status = std::move(status)};
     }
     std::ranges::copy(

@@ -46,16 +46,21 @@ TEST_F(RequestTest, IsDescribedByObjectAndRange) {
 TEST_F(RequestTest, AChangeIsAConflictThatSaysWhat) {
   ReadRequest request = Request("a", 0, 10, 10);
   request.validator = {.modified_ns = 7, .etag = "\"x\""};
-  EXPECT_TRUE(CheckUnchanged(request, {.size = 10, .validator = {}}).ok());
-  EXPECT_TRUE(CheckUnchanged(request, {.size = 10, .validator = request.validator}).ok());
-  const Status size = CheckUnchanged(request, {.size = 11, .validator = {}});
+  EXPECT_TRUE(
+      CheckUnchanged(Describe(request), request.listed(), {.size = 10, .validator = {}}).ok());
+  EXPECT_TRUE(CheckUnchanged(Describe(request), request.listed(),
+                             {.size = 10, .validator = request.validator})
+                  .ok());
+  const Status size =
+      CheckUnchanged(Describe(request), request.listed(), {.size = 11, .validator = {}});
   EXPECT_EQ(size.code(), Code::kConflict);
   EXPECT_THAT(size.message(), HasSubstr("size was 10, is 11"));
   const Status etag =
-      CheckUnchanged(request, {.size = 10, .validator = {.modified_ns = 0, .etag = "\"y\""}});
+      CheckUnchanged(Describe(request), request.listed(),
+                     {.size = 10, .validator = {.modified_ns = 0, .etag = "\"y\""}});
   EXPECT_THAT(etag.message(), HasSubstr("ETag was \"x\", is \"y\""));
-  const Status time =
-      CheckUnchanged(request, {.size = 10, .validator = {.modified_ns = 8, .etag = {}}});
+  const Status time = CheckUnchanged(Describe(request), request.listed(),
+                                     {.size = 10, .validator = {.modified_ns = 8, .etag = {}}});
   EXPECT_EQ(time.code(), Code::kConflict);
 }
 
