@@ -1,0 +1,138 @@
+#pragma once
+
+// The server's end of the hand-over socket.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "handoff/messages.h"
+
+namespace optcache::handoff {
+
+// A connection of a training process; never used twice.
+using ClientId = std::uint64_t;
+
+// Who is at the other end, as the kernel says.
+struct Peer {
+  std::int32_t pid = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+};
+
+// What the server does with requests. Called from within ChannelServer::ProcessReady and Tick; may
+// call the server back at once. An error goes to the client as it is: its sentence stands in an
+// exception there.
+class ChannelHandler {
+ public:
+  virtual ~ChannelHandler() = default;
+  // kUnavailable: the client says so once and asks again until it is there.
+  virtual Result<OpenReply> OnOpen(ClientId client, const OpenRequest& request) = 0;
+  virtual Result<AttachReply> OnAttach(ClientId client, const AttachRequest& request) = 0;
+  virtual Status OnPass(ClientId client, const PassRequest& request) = 0;
+  // To be answered by one Reply or Fail, now or later, unless the client goes.
+  virtual void OnGet(ClientId client, RequestId request, GetRequest get) = 0;
+  // The client holds these no longer. They may be unknown or another's: a client may lie.
+  virtual void OnRelease(ClientId client, const std::vector<BatchId>& batches) = 0;
+  virtual void OnDetach(ClientId client, const DetachRequest& request) = 0;
+  // Nobody at the other end can see the arena through this client any more: its batches come back,
+  // its requests need no answer.
+  virtual void OnClientClosed(ClientId client) = 0;
+  // A request is still unanswered: a sentence that says why, for people.
+  virtual std::string WhyWaiting(ClientId client, RequestId request) = 0;
+};
+
+namespace internal {
+class Connection;
+}
+
+// Serves any number of clients from one thread and never blocks. An outside event loop watches
+// poll_fd() for reading, calls ProcessReady when it is, and Tick about once a second.
+//
+// A client that breaks the protocol or does not read its answers is given up: told so if possible,
+// and from then on only awaited to close its end (docs/formats/handoff.md says why).
+//
+// Not thread-safe: belongs to the event loop's thread.
+class ChannelServer {
+ public:
+  struct Options {
+    std::string path;   // of the socket
+    int arena_fd = -1;  // outlives the server
+    ByteCount arena_size = 0;
+  };
+
+  // Listens at `path`, mode 0666. Replaces a socket that nobody listens to. kConflict: somebody
+  // does, or something else lies there. kInvalidArgument: the path is longer than a socket's may
+  // be.
+  static Result<std::unique_ptr<ChannelServer>> Listen(const Options& options, const Clock& clock,
+                                                       ChannelHandler& handler);
+
+  // Without a socket of its own: clients come by Adopt.
+  ChannelServer(const Options& options, const Clock& clock, ChannelHandler& handler);
+  ~ChannelServer();
+  ChannelServer(const ChannelServer&) = delete;
+  ChannelServer& operator=(const ChannelServer&) = delete;
+
+  int poll_fd() const { return epoll_.get(); }
+  void ProcessReady();
+  // Deadlines, and word to clients that have waited for long.
+  void Tick();
+
+  // Takes over a connected socket.
+  ClientId Adopt(UniqueFd socket);
+
+  // Answers a Get. Does nothing if the client has gone or was given up.
+  void Reply(ClientId client, RequestId request, const SamplesReply& reply);
+  // The same with an error for the whole of it.
+  void Fail(ClientId client, RequestId request, const Status& why);
+
+  // Nothing is known of a client that has gone.
+  std::optional<Peer> PeerOf(ClientId client) const;
+  std::size_t clients() const { return connections_.size(); }
+
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  struct Counters {
+    std::uint64_t accepted = 0;
+    std::uint64_t refused = 0;  // over kMaxClients
+    std::uint64_t broke_protocol = 0;
+    std::uint64_t too_slow = 0;
+    std::uint64_t gets = 0;
+    std::uint64_t arena_samples = 0;
+    std::uint64_t inline_samples = 0;
+    std::uint64_t failed_samples = 0;
+    ByteCount arena_bytes = 0;
+    ByteCount inline_bytes = 0;
+  };
+
+  internal::Connection* Find(ClientId client) const;
+  void Accept();
+  void OnReadable(internal::Connection& connection);
+  void Handle(internal::Connection& connection, RequestId request, ClientMessage message);
+  Status CheckState(const internal::Connection& connection, const ClientMessage& message) const;
+  void Welcome(internal::Connection& connection, RequestId request, const Hello& hello);
+  void Send(internal::Connection& connection);
+  void GiveUp(internal::Connection& connection, const Status& why);
+  void Close(ClientId client);
+  void Watch(internal::Connection& connection);
+
+  Options options_;
+  const Clock& clock_;
+  ChannelHandler& handler_;
+  UniqueFd epoll_;
+  UniqueFd listener_;
+  std::map<ClientId, std::unique_ptr<internal::Connection>> connections_;
+  ClientId last_client_ = 0;
+  Counters counters_;
+};
+
+}  // namespace optcache::handoff

@@ -1,0 +1,79 @@
+#pragma once
+
+// The bytes of the hand-over protocol: docs/formats/handoff.md is the specification.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+
+namespace optcache::handoff {
+
+inline constexpr std::uint16_t kMinVersion = 1;
+inline constexpr std::uint16_t kMaxVersion = 1;
+
+enum class FrameType : std::uint8_t {
+  kHello = 1,
+  kOpen = 2,
+  kAttach = 3,
+  kPass = 4,
+  kGet = 5,
+  kRelease = 6,
+  kDetach = 7,
+
+  kWelcome = 65,
+  kOpened = 66,
+  kAttached = 67,
+  kDone = 68,
+  kSamples = 69,
+  kWaiting = 70,
+  kError = 71,
+};
+
+// Precedes every body.
+struct FrameHeader {
+  std::uint32_t body_bytes = 0;
+  FrameType type = FrameType::kHello;
+  std::uint8_t zero[3] = {};
+  std::uint64_t request = 0;
+};
+static_assert(sizeof(FrameHeader) == 16 && std::is_trivially_copyable_v<FrameHeader>);
+static_assert(offsetof(FrameHeader, type) == 4 && offsetof(FrameHeader, request) == 8);
+
+// In Samples, before the entries.
+struct SamplesHeader {
+  std::uint64_t batch = 0;
+  std::uint32_t count = 0;
+  std::uint32_t others = 0;
+};
+static_assert(sizeof(SamplesHeader) == 16 && std::is_trivially_copyable_v<SamplesHeader>);
+
+enum class EntryKind : std::uint8_t { kArena = 0, kInline = 1, kError = 2 };
+
+struct SampleEntry {
+  std::uint64_t place = 0;
+  std::uint64_t length = 0;
+};
+static_assert(sizeof(SampleEntry) == 16 && std::is_trivially_copyable_v<SampleEntry>);
+
+// GetRequest::first: the place in the rank's list is not known.
+inline constexpr std::uint64_t kNoIndex = std::numeric_limits<std::uint64_t>::max();
+
+inline constexpr std::uint32_t kMaxRequestBytes = 16U << 20U;
+inline constexpr std::uint32_t kMaxReplyBytes = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::size_t kMaxStringBytes = 4096;
+inline constexpr std::size_t kMaxIds = 65'536;
+inline constexpr std::size_t kMaxReleases = 65'536;
+inline constexpr std::size_t kMaxWaitingGets = 64;  // of a connection
+inline constexpr std::size_t kMaxClients = 4096;
+inline constexpr ByteCount kMaxQueuedBytes = 1_MiB;  // then the client is not read from
+
+inline constexpr Duration kFrameDeadline = std::chrono::seconds(10);
+inline constexpr Duration kWriteDeadline = std::chrono::seconds(60);
+inline constexpr Duration kWaitingInterval = std::chrono::seconds(10);
+
+}  // namespace optcache::handoff

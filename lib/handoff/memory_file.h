@@ -1,0 +1,28 @@
+#pragma once
+
+// Memory files (memfd_create) to be passed to other processes.
+
+#include <string>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace optcache::handoff {
+
+// A file of `size` zero bytes that are all there already. kResourceExhausted if the machine or the
+// container has not so much memory.
+Result<UniqueFd> MakeMemoryFile(const std::string& name, ByteCount size);
+
+// A file with these bytes that nobody can change any more, to be mapped by clients.
+Result<UniqueFd> MakeSealedCopy(const std::string& name, ByteSpan bytes);
+
+// What this process may still take, by /proc/meminfo and its control group, whichever is less.
+// The text says which.
+struct AvailableMemory {
+  ByteCount bytes = 0;
+  std::string limited_by;
+};
+AvailableMemory GetAvailableMemory();
+
+}  // namespace optcache::handoff

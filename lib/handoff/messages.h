@@ -1,0 +1,130 @@
+#pragma once
+
+// What training processes and the sidecar say to each other (docs/formats/handoff.md).
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "handoff/layout.h"
+
+namespace optcache::handoff {
+
+using DatasetHandle = std::uint32_t;  // chosen by the server, good as long as it lives
+using BatchId = std::uint64_t;        // chosen by the server; 0: none
+using RequestId = std::uint64_t;      // chosen by the client
+
+// --- From the client ----------------------------------------------------------------------------
+
+struct Hello {
+  std::uint16_t min_version = kMinVersion;
+  std::uint16_t max_version = kMaxVersion;
+  std::uint32_t pid = 0;
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+struct OpenRequest {
+  std::string name;  // empty: the only dataset there is
+  friend bool operator==(const OpenRequest&, const OpenRequest&) = default;
+};
+
+// A loader begins to read. The recipe's fields are those of sampler/recipe.h.
+struct AttachRequest {
+  DatasetHandle dataset = 0;
+  std::uint32_t incarnation = 0;  // 0: the server's own
+  std::string owner;              // empty: the server's own
+  std::string loader;
+  bool known = true;  // false: the order cannot be replayed
+  std::uint8_t kind = 0;
+  std::uint64_t size = 0;
+  std::int64_t seed = 0;
+  std::uint32_t world = 1;
+  Rank rank = 0;
+  bool shuffle = true;
+  bool drop_last = false;
+  bool modern_randperm = true;
+  std::uint8_t base_seed = 0;
+  bool tail_permutation = true;
+  friend bool operator==(const AttachRequest&, const AttachRequest&) = default;
+};
+
+// An iteration begins: `length` samples from index `start` of the rank's list.
+struct PassRequest {
+  StreamId stream = 0;
+  Rank rank = 0;
+  PassNumber pass = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t start = 0;
+  std::uint64_t length = 0;
+  std::optional<std::uint32_t> crc;  // of the order, as sampler/order_crc.h makes it
+  friend bool operator==(const PassRequest&, const PassRequest&) = default;
+};
+
+// A batch is wanted. Stream 0: the read belongs to no stream.
+struct GetRequest {
+  DatasetHandle dataset = 0;
+  StreamId stream = 0;
+  Rank rank = 0;
+  PassNumber pass = 0;
+  std::uint64_t first = 0;  // index of ids[0] in the rank's list, or kNoIndex
+  std::vector<SampleId> ids;
+  friend bool operator==(const GetRequest&, const GetRequest&) = default;
+};
+
+struct ReleaseRequest {
+  std::vector<BatchId> batches;
+  friend bool operator==(const ReleaseRequest&, const ReleaseRequest&) = default;
+};
+
+struct DetachRequest {
+  StreamId stream = 0;
+  Rank rank = 0;
+  friend bool operator==(const DetachRequest&, const DetachRequest&) = default;
+};
+
+using ClientMessage = std::variant<Hello, OpenRequest, AttachRequest, PassRequest, GetRequest,
+                                   ReleaseRequest, DetachRequest>;
+
+// --- From the server ----------------------------------------------------------------------------
+
+struct OpenReply {
+  DatasetHandle dataset = 0;
+  std::uint64_t samples = 0;
+  std::array<std::byte, 32> digest{};
+  std::uint64_t manifest_bytes = 0;
+  std::string name;
+  int manifest_fd = -1;  // a sealed memory file (handoff/memory_file.h), lent for the call
+};
+
+struct AttachReply {
+  StreamId stream = 0;
+  PassNumber first_pass = 0;
+};
+
+// Where a sample of an answer lies: in the arena ...
+struct ArenaSample {
+  ByteCount offset = 0;
+  ByteCount length = 0;
+};
+// ... or in memory that `pin` keeps until it has been sent.
+struct InlineSample {
+  ByteSpan bytes;
+  std::shared_ptr<const void> pin;
+};
+// ... or nowhere, and the Status says why.
+using ServedSample = std::variant<ArenaSample, InlineSample, Status>;
+
+struct SamplesReply {
+  BatchId batch = 0;  // not 0 if a sample lies in the arena
+  std::vector<ServedSample> samples;
+};
+
+}  // namespace optcache::handoff
