@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "handoff/codec.h"
 #include "handoff/messages.h"
 
 namespace optcache::handoff {
@@ -46,7 +47,7 @@ class ChannelHandler {
   // Nobody at the other end can see the arena through this client any more: its batches come back,
   // its requests need no answer.
   virtual void OnClientClosed(ClientId client) = 0;
-  // A request is still unanswered: a sentence that says why, for people.
+  // A request is still unanswered: a sentence that says why, for people. May not call the server.
   virtual std::string WhyWaiting(ClientId client, RequestId request) = 0;
 };
 
@@ -86,7 +87,7 @@ class ChannelServer {
   // Deadlines, and word to clients that have waited for long.
   void Tick();
 
-  // Takes over a connected socket.
+  // Takes over a connected socket; closes it at once if there are too many.
   ClientId Adopt(UniqueFd socket);
 
   // Answers a Get. Does nothing if the client has gone or was given up.
@@ -101,9 +102,10 @@ class ChannelServer {
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:
+  using Connection = internal::Connection;
   struct Counters {
     std::uint64_t accepted = 0;
-    std::uint64_t refused = 0;  // over kMaxClients
+    std::uint64_t refused = 0;
     std::uint64_t broke_protocol = 0;
     std::uint64_t too_slow = 0;
     std::uint64_t gets = 0;
@@ -114,23 +116,30 @@ class ChannelServer {
     ByteCount inline_bytes = 0;
   };
 
-  internal::Connection* Find(ClientId client) const;
+  Connection* Find(ClientId client) const;
   void Accept();
-  void OnReadable(internal::Connection& connection);
-  void Handle(internal::Connection& connection, RequestId request, ClientMessage message);
-  Status CheckState(const internal::Connection& connection, const ClientMessage& message) const;
-  void Welcome(internal::Connection& connection, RequestId request, const Hello& hello);
-  void Send(internal::Connection& connection);
-  void GiveUp(internal::Connection& connection, const Status& why);
+  void PauseAccepting();
+  void OnEvent(ClientId client, std::uint32_t events);
+  void HandleFrames(Connection& connection);
+  Status Handle(Connection& connection, RequestId request, ClientMessage message);
+  Status HandleHello(Connection& connection, RequestId request, const Hello& hello);
+  Status HandleOpen(Connection& connection, RequestId request, const OpenRequest& open);
+  Status HandleGet(Connection& connection, RequestId request, GetRequest get);
+  void Send(Connection& connection, FrameBytes frame, UniqueFd fd = UniqueFd());
+  void Flush(Connection& connection);
+  void GiveUp(Connection& connection, const Status& why);
   void Close(ClientId client);
-  void Watch(internal::Connection& connection);
+  void Watch(Connection& connection);
+  void TellWaiting(Connection& connection, MonotonicTime now);
+  void Count(const SamplesReply& reply);
 
   Options options_;
   const Clock& clock_;
   ChannelHandler& handler_;
   UniqueFd epoll_;
   UniqueFd listener_;
-  std::map<ClientId, std::unique_ptr<internal::Connection>> connections_;
+  bool accepting_ = false;
+  std::map<ClientId, std::unique_ptr<Connection>> connections_;
   ClientId last_client_ = 0;
   Counters counters_;
 };

@@ -63,7 +63,7 @@ static_assert(sizeof(SampleEntry) == 16 && std::is_trivially_copyable_v<SampleEn
 // GetRequest::first: the place in the rank's list is not known.
 inline constexpr std::uint64_t kNoIndex = std::numeric_limits<std::uint64_t>::max();
 
-inline constexpr std::uint32_t kMaxRequestBytes = 16U << 20U;
+inline constexpr std::uint32_t kMaxRequestBytes = 1U << 20U;
 inline constexpr std::uint32_t kMaxReplyBytes = std::numeric_limits<std::uint32_t>::max();
 inline constexpr std::size_t kMaxStringBytes = 4096;
 inline constexpr std::size_t kMaxIds = 65'536;

@@ -1,0 +1,354 @@
+#include "handoff/channel.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "handoff/internal/connection.h"
+#include "handoff/socket.h"
+
+namespace optcache::handoff {
+namespace {
+
+constexpr ClientId kListener = 0;  // in epoll's data; clients count from 1
+constexpr std::size_t kEventsAtOnce = 64;
+
+Status Broken(std::string_view what) {
+  return {Code::kInvalidArgument, std::string(what)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ChannelServer>> ChannelServer::Listen(const Options& options,
+                                                             const Clock& clock,
+                                                             ChannelHandler& handler) {
+  ASSIGN_OR_RETURN(UniqueFd listener, ListenAt(options.path));
+  auto server = std::make_unique<ChannelServer>(options, clock, handler);
+  server->listener_ = std::move(listener);
+  server->PauseAccepting();
+  server->Tick();
+  return server;
+}
+
+ChannelServer::ChannelServer(const Options& options, const Clock& clock, ChannelHandler& handler)
+    : options_(options), clock_(clock), handler_(handler), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  CHECK(epoll_.valid());
+}
+
+ChannelServer::~ChannelServer() {
+  if (listener_.valid()) ::unlink(options_.path.c_str());
+}
+
+void ChannelServer::ProcessReady() {
+  std::array<epoll_event, kEventsAtOnce> events{};
+  const int count =
+      ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), /*timeout=*/0);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    if (event.data.u64 == kListener) {
+      Accept();
+    } else {
+      OnEvent(event.data.u64, event.events);
+    }
+  }
+}
+
+void ChannelServer::Tick() {
+  if (listener_.valid() && !accepting_) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = kListener}};
+    accepting_ = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) == 0;
+  }
+  const MonotonicTime now = clock_.Now();
+  for (const auto& [id, connection] : connections_) {
+    if (connection->state != Connection::State::kGivenUp) TellWaiting(*connection, now);
+    const Status pace = connection->CheckPace(now);
+    if (pace.ok()) continue;
+    if (connection->state != Connection::State::kGivenUp) {
+      ++counters_.too_slow;
+      GiveUp(*connection, pace);
+    } else {
+      connection->output.Clear();  // not even the last words
+      connection->GiveUp();
+      Watch(*connection);
+    }
+  }
+}
+
+// --- Connections --------------------------------------------------------------------------------
+
+void ChannelServer::Accept() {
+  while (true) {
+    UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.valid()) {
+      Adopt(std::move(socket));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return;
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      Log(LogLevel::kWarning, "accepting clients paused",
+          {{"error", ErrnoStatus(errno, "accept").message()}});
+      PauseAccepting();
+      return;
+    }
+  }
+}
+
+// Until the next Tick: without a free descriptor the listener would stay ready for nothing.
+void ChannelServer::PauseAccepting() {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+  accepting_ = false;
+}
+
+ClientId ChannelServer::Adopt(UniqueFd socket) {
+  const ClientId id = ++last_client_;
+  if (connections_.size() >= kMaxClients) {
+    ++counters_.refused;
+    return id;
+  }
+  auto connection = std::make_unique<Connection>(id, std::move(socket), clock_.Now());
+  connection->watched = connection->Interest();
+  epoll_event event{.events = connection->watched, .data = {.u64 = id}};
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection->socket.get(), &event) != 0) {
+    ++counters_.refused;  // the machine's limit
+    return id;
+  }
+  ++counters_.accepted;
+  connections_.emplace(id, std::move(connection));
+  return id;
+}
+
+internal::Connection* ChannelServer::Find(ClientId client) const {
+  const auto found = connections_.find(client);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+std::optional<Peer> ChannelServer::PeerOf(ClientId client) const {
+  const Connection* connection = Find(client);
+  if (connection == nullptr) return std::nullopt;
+  return connection->peer;
+}
+
+void ChannelServer::OnEvent(ClientId client, std::uint32_t events) {
+  Connection* connection = Find(client);
+  if (connection == nullptr) return;
+  if ((events & EPOLLOUT) != 0) {
+    Flush(*connection);
+    HandleFrames(*connection);  // those that waited for the backlog to go
+  }
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0) return;
+  switch (connection->Read()) {
+    case Connection::ReadResult::kSome:
+      HandleFrames(*connection);
+      break;
+    case Connection::ReadResult::kNothing:
+      break;
+    case Connection::ReadResult::kClosed:
+      Close(client);
+      break;
+  }
+}
+
+void ChannelServer::Close(ClientId client) {
+  connections_.erase(client);  // and with its socket, what epoll knows of it
+  handler_.OnClientClosed(client);
+}
+
+void ChannelServer::Watch(Connection& connection) {
+  const std::uint32_t interest = connection.Interest();
+  if (interest == connection.watched) return;
+  epoll_event event{.events = interest, .data = {.u64 = connection.id}};
+  CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.socket.get(), &event) == 0);
+  connection.watched = interest;
+}
+
+void ChannelServer::GiveUp(Connection& connection, const Status& why) {
+  Log(LogLevel::kWarning, "client given up",
+      {{"client", connection.id}, {"pid", connection.peer.pid}, {"error", why.message()}});
+  if (why.code() == Code::kDeadlineExceeded && !connection.output.empty()) {
+    connection.output.Clear();  // it does not read, and part of a frame may have gone
+  } else {
+    connection.output.Push({.owned = EncodeError(0, why), .pinned = {}, .pin = {}});
+  }
+  connection.state = Connection::State::kGivenUp;
+  Flush(connection);
+  connection.GiveUp();
+  Watch(connection);
+}
+
+// --- Requests -----------------------------------------------------------------------------------
+
+void ChannelServer::HandleFrames(Connection& connection) {
+  while (true) {
+    const auto frame = connection.NextFrame();
+    Status status = OkStatus();
+    if (!frame) {
+      status = frame.error();
+    } else if (!frame->has_value()) {
+      break;
+    } else if (auto message = DecodeClientMessage((*frame)->type, (*frame)->body); !message) {
+      status = message.error();
+    } else {
+      status = Handle(connection, (*frame)->request, *std::move(message));
+    }
+    if (!status.ok()) {
+      ++counters_.broke_protocol;
+      GiveUp(connection, status);
+      return;
+    }
+  }
+  Watch(connection);
+}
+
+// An error gives the client up.
+Status ChannelServer::Handle(Connection& connection, RequestId request, ClientMessage message) {
+  const ClientId id = connection.id;
+  if (const auto* hello = std::get_if<Hello>(&message)) {
+    return HandleHello(connection, request, *hello);
+  }
+  if (connection.state == Connection::State::kNew) return Broken("the first frame is no Hello");
+  if (const auto* open = std::get_if<OpenRequest>(&message)) {
+    return HandleOpen(connection, request, *open);
+  }
+  if (auto* get = std::get_if<GetRequest>(&message)) {
+    return HandleGet(connection, request, std::move(*get));
+  }
+  if (const auto* attach = std::get_if<AttachRequest>(&message)) {
+    const Result<AttachReply> reply = handler_.OnAttach(id, *attach);
+    Send(connection, reply ? EncodeAttached(request, *reply) : EncodeError(request, reply.error()));
+  } else if (const auto* pass = std::get_if<PassRequest>(&message)) {
+    const Status status = handler_.OnPass(id, *pass);
+    Send(connection, status.ok() ? EncodeDone(request) : EncodeError(request, status));
+  } else if (const auto* release = std::get_if<ReleaseRequest>(&message)) {
+    handler_.OnRelease(id, release->batches);
+  } else {
+    handler_.OnDetach(id, std::get<DetachRequest>(message));
+  }
+  return OkStatus();
+}
+
+Status ChannelServer::HandleHello(Connection& connection, RequestId request, const Hello& hello) {
+  if (connection.state != Connection::State::kNew) return Broken("a second Hello");
+  const std::uint16_t version = std::min(kMaxVersion, hello.max_version);
+  if (version < std::max(kMinVersion, hello.min_version)) {
+    return Broken("the client speaks versions " + std::to_string(hello.min_version) + " to " +
+                  std::to_string(hello.max_version) + ", this sidecar " +
+                  std::to_string(kMinVersion) + " to " + std::to_string(kMaxVersion) +
+                  ": install the Python package and the sidecar of one release");
+  }
+  UniqueFd arena(::fcntl(options_.arena_fd, F_DUPFD_CLOEXEC, 0));
+  if (!arena.valid()) return ErrnoStatus(errno, "pass the arena");
+  connection.state = Connection::State::kOpen;
+  Send(connection, EncodeWelcome(request, version, options_.arena_size), std::move(arena));
+  return OkStatus();
+}
+
+Status ChannelServer::HandleOpen(Connection& connection, RequestId request,
+                                 const OpenRequest& open) {
+  const Result<OpenReply> reply = handler_.OnOpen(connection.id, open);
+  if (!reply) {
+    Send(connection, EncodeError(request, reply.error()));
+    return OkStatus();
+  }
+  UniqueFd manifest(::fcntl(reply->manifest_fd, F_DUPFD_CLOEXEC, 0));
+  if (!manifest.valid()) return ErrnoStatus(errno, "pass the manifest");
+  Send(connection, EncodeOpened(request, *reply), std::move(manifest));
+  return OkStatus();
+}
+
+Status ChannelServer::HandleGet(Connection& connection, RequestId request, GetRequest get) {
+  if (connection.waiting.size() >= kMaxWaitingGets) return Broken("too many unanswered Gets");
+  if (!connection.waiting.emplace(request, clock_.Now()).second) {
+    return Broken("two Gets with one request number");
+  }
+  ++counters_.gets;
+  handler_.OnGet(connection.id, request, std::move(get));
+  return OkStatus();
+}
+
+// --- Answers ------------------------------------------------------------------------------------
+
+void ChannelServer::Reply(ClientId client, RequestId request, const SamplesReply& reply) {
+  Connection* connection = Find(client);
+  if (connection == nullptr || connection->waiting.erase(request) == 0) return;
+  Result<std::vector<Piece>> pieces = EncodeSamples(request, reply);
+  if (!pieces) {
+    Send(*connection, EncodeError(request, pieces.error()));
+    return;
+  }
+  Count(reply);
+  for (Piece& piece : *pieces) {
+    connection->output.Push(std::move(piece));
+  }
+  Flush(*connection);
+}
+
+void ChannelServer::Fail(ClientId client, RequestId request, const Status& why) {
+  Connection* connection = Find(client);
+  if (connection == nullptr || connection->waiting.erase(request) == 0) return;
+  Send(*connection, EncodeError(request, why));
+}
+
+void ChannelServer::Send(Connection& connection, FrameBytes frame, UniqueFd fd) {
+  if (connection.state == Connection::State::kGivenUp) return;
+  connection.output.Push({.owned = std::move(frame), .pinned = {}, .pin = {}}, std::move(fd));
+  Flush(connection);
+}
+
+void ChannelServer::Flush(Connection& connection) {
+  if (!connection.Write(clock_.Now())) {
+    connection.output.Clear();
+    connection.GiveUp();  // reading tells when its end is closed
+  }
+  Watch(connection);
+}
+
+void ChannelServer::TellWaiting(Connection& connection, MonotonicTime now) {
+  for (auto& [request, told_at] : connection.waiting) {
+    if (now - told_at < kWaitingInterval || !connection.output.empty()) continue;
+    told_at = now;
+    const std::string why = handler_.WhyWaiting(connection.id, request);
+    connection.output.Push({.owned = EncodeWaiting(request, why), .pinned = {}, .pin = {}});
+  }
+  Flush(connection);
+}
+
+void ChannelServer::Count(const SamplesReply& reply) {
+  for (const ServedSample& sample : reply.samples) {
+    if (const auto* in_arena = std::get_if<ArenaSample>(&sample)) {
+      ++counters_.arena_samples;
+      counters_.arena_bytes += in_arena->length;
+    } else if (const auto* copied = std::get_if<InlineSample>(&sample)) {
+      ++counters_.inline_samples;
+      counters_.inline_bytes += copied->bytes.size();
+    } else {
+      ++counters_.failed_samples;
+    }
+  }
+}
+
+void ChannelServer::VisitCounters(const CounterVisitor& visitor) const {
+  const auto counter = [&](std::string_view name, const MetricLabels& labels, auto value) {
+    visitor(MetricKind::kCounter, name, labels, static_cast<double>(value));
+  };
+  visitor(MetricKind::kGauge, "optcache_handoff_clients", {},
+          static_cast<double>(connections_.size()));
+  counter("optcache_handoff_connections_total", {}, counters_.accepted);
+  counter("optcache_handoff_refused_total", {{"reason", "too_many"}}, counters_.refused);
+  counter("optcache_handoff_refused_total", {{"reason", "protocol"}}, counters_.broke_protocol);
+  counter("optcache_handoff_refused_total", {{"reason", "too_slow"}}, counters_.too_slow);
+  counter("optcache_handoff_batches_total", {}, counters_.gets);
+  counter("optcache_handoff_samples_total", {{"way", "arena"}}, counters_.arena_samples);
+  counter("optcache_handoff_samples_total", {{"way", "copy"}}, counters_.inline_samples);
+  counter("optcache_handoff_samples_total", {{"way", "error"}}, counters_.failed_samples);
+  counter("optcache_handoff_bytes_total", {{"way", "arena"}}, counters_.arena_bytes);
+  counter("optcache_handoff_bytes_total", {{"way", "copy"}}, counters_.inline_bytes);
+}
+
+}  // namespace optcache::handoff

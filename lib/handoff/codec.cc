@@ -1,0 +1,379 @@
+#include "handoff/codec.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/check.h"
+
+namespace optcache::handoff {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are copied as they are");
+
+template <typename T>
+concept Plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
+
+// --- Reading
+
+// Takes fields off the front of a body. After the first that is missing or wrong all are zero.
+class BodyReader {
+ public:
+  explicit BodyReader(ByteSpan body) : rest_(body) {}
+
+  template <Plain T>
+  T Take() {
+    T value{};
+    if (rest_.size() < sizeof(T)) {
+      Fail("it ends early");
+      return value;
+    }
+    std::memcpy(&value, rest_.data(), sizeof(T));
+    rest_ = rest_.subspan(sizeof(T));
+    return value;
+  }
+
+  bool TakeBool() {
+    const auto value = Take<std::uint8_t>();
+    if (value > 1) Fail("a truth value is neither 0 nor 1");
+    return value == 1;
+  }
+
+  std::string TakeString() {
+    const auto length = Take<std::uint16_t>();
+    if (length > kMaxStringBytes) Fail("a string is too long");
+    if (length > rest_.size()) Fail("it ends early");
+    if (!error_.empty()) return {};
+    std::string text(AsText(rest_.first(length)));
+    rest_ = rest_.subspan(length);
+    return text;
+  }
+
+  // All that is left.
+  template <Plain T>
+  std::vector<T> TakeList(std::size_t max_items) {
+    if (rest_.size() % sizeof(T) != 0) Fail("its list ends within an item");
+    if (rest_.size() / sizeof(T) > max_items) Fail("its list is too long");
+    if (!error_.empty()) return {};
+    std::vector<T> items(rest_.size() / sizeof(T));
+    if (!items.empty()) std::memcpy(items.data(), rest_.data(), rest_.size());
+    rest_ = {};
+    return items;
+  }
+
+  void AllowMore() { rest_ = {}; }
+
+  Status Finish(std::string_view message) {
+    if (!rest_.empty()) Fail("it goes on after its last field");
+    if (error_.empty()) return OkStatus();
+    return {Code::kInvalidArgument, std::string(message) + ": " + error_};
+  }
+
+ private:
+  void Fail(std::string_view what) {
+    if (error_.empty()) error_ = what;
+    rest_ = {};
+  }
+
+  ByteSpan rest_;
+  std::string error_;
+};
+
+Hello TakeHello(BodyReader& body) {
+  Hello hello{.min_version = body.Take<std::uint16_t>(),
+              .max_version = body.Take<std::uint16_t>(),
+              .pid = body.Take<std::uint32_t>()};
+  body.AllowMore();
+  return hello;
+}
+
+AttachRequest TakeAttach(BodyReader& body) {
+  return {.dataset = body.Take<DatasetHandle>(),
+          .incarnation = body.Take<std::uint32_t>(),
+          .owner = body.TakeString(),
+          .loader = body.TakeString(),
+          .known = body.TakeBool(),
+          .kind = body.Take<std::uint8_t>(),
+          .size = body.Take<std::uint64_t>(),
+          .seed = body.Take<std::int64_t>(),
+          .world = body.Take<std::uint32_t>(),
+          .rank = body.Take<Rank>(),
+          .shuffle = body.TakeBool(),
+          .drop_last = body.TakeBool(),
+          .modern_randperm = body.TakeBool(),
+          .base_seed = body.Take<std::uint8_t>(),
+          .tail_permutation = body.TakeBool()};
+}
+
+PassRequest TakePass(BodyReader& body) {
+  PassRequest pass{.stream = body.Take<StreamId>(),
+                   .rank = body.Take<Rank>(),
+                   .pass = body.Take<PassNumber>(),
+                   .epoch = body.Take<std::uint64_t>(),
+                   .start = body.Take<std::uint64_t>(),
+                   .length = body.Take<std::uint64_t>(),
+                   .crc = {}};
+  const bool crc_known = body.TakeBool();
+  const auto crc = body.Take<std::uint32_t>();
+  if (crc_known) pass.crc = crc;
+  return pass;
+}
+
+GetRequest TakeGet(BodyReader& body) {
+  return {.dataset = body.Take<DatasetHandle>(),
+          .stream = body.Take<StreamId>(),
+          .rank = body.Take<Rank>(),
+          .pass = body.Take<PassNumber>(),
+          .first = body.Take<std::uint64_t>(),
+          .ids = body.TakeList<SampleId>(kMaxIds)};
+}
+
+template <typename M>
+Result<ClientMessage> Finished(BodyReader& body, std::string_view name, M message) {
+  RETURN_IF_ERROR(body.Finish(name));
+  return message;
+}
+
+// --- Writing
+
+class FrameWriter {
+ public:
+  FrameWriter(FrameType type, RequestId request) {
+    Put(FrameHeader{.body_bytes = 0, .type = type, .zero = {}, .request = request});
+  }
+
+  template <Plain T>
+  FrameWriter& Put(const T& value) {
+    const ByteSpan bytes = std::as_bytes(std::span(&value, 1));
+    frame_.insert(frame_.end(), bytes.begin(), bytes.end());
+    return *this;
+  }
+  FrameWriter& PutBool(bool value) { return Put<std::uint8_t>(value ? 1 : 0); }
+  FrameWriter& PutBytes(ByteSpan bytes) {
+    frame_.insert(frame_.end(), bytes.begin(), bytes.end());
+    return *this;
+  }
+  FrameWriter& PutString(std::string_view text) {
+    text = text.substr(0, kMaxStringBytes);
+    Put(static_cast<std::uint16_t>(text.size()));
+    return PutBytes(AsBytes(text));
+  }
+  template <Plain T>
+  FrameWriter& PutList(const std::vector<T>& items) {
+    return PutBytes(std::as_bytes(std::span(items)));
+  }
+
+  // `more_bytes` of the body follow elsewhere.
+  FrameBytes Finish(std::uint64_t more_bytes = 0) {
+    const auto length =
+        static_cast<std::uint32_t>(frame_.size() - sizeof(FrameHeader) + more_bytes);
+    std::memcpy(frame_.data() + offsetof(FrameHeader, body_bytes), &length, sizeof(length));
+    return std::move(frame_);
+  }
+
+ private:
+  FrameBytes frame_;
+};
+
+FrameBytes Encode(RequestId request, const Hello& hello) {
+  return FrameWriter(FrameType::kHello, request)
+      .Put(hello.min_version)
+      .Put(hello.max_version)
+      .Put(hello.pid)
+      .Finish();
+}
+
+FrameBytes Encode(RequestId request, const OpenRequest& open) {
+  return FrameWriter(FrameType::kOpen, request).PutString(open.name).Finish();
+}
+
+FrameBytes Encode(RequestId request, const AttachRequest& attach) {
+  return FrameWriter(FrameType::kAttach, request)
+      .Put(attach.dataset)
+      .Put(attach.incarnation)
+      .PutString(attach.owner)
+      .PutString(attach.loader)
+      .PutBool(attach.known)
+      .Put(attach.kind)
+      .Put(attach.size)
+      .Put(attach.seed)
+      .Put(attach.world)
+      .Put(attach.rank)
+      .PutBool(attach.shuffle)
+      .PutBool(attach.drop_last)
+      .PutBool(attach.modern_randperm)
+      .Put(attach.base_seed)
+      .PutBool(attach.tail_permutation)
+      .Finish();
+}
+
+FrameBytes Encode(RequestId request, const PassRequest& pass) {
+  return FrameWriter(FrameType::kPass, request)
+      .Put(pass.stream)
+      .Put(pass.rank)
+      .Put(pass.pass)
+      .Put(pass.epoch)
+      .Put(pass.start)
+      .Put(pass.length)
+      .PutBool(pass.crc.has_value())
+      .Put(pass.crc.value_or(0))
+      .Finish();
+}
+
+FrameBytes Encode(RequestId request, const GetRequest& get) {
+  return FrameWriter(FrameType::kGet, request)
+      .Put(get.dataset)
+      .Put(get.stream)
+      .Put(get.rank)
+      .Put(get.pass)
+      .Put(get.first)
+      .PutList(get.ids)
+      .Finish();
+}
+
+FrameBytes Encode(RequestId request, const ReleaseRequest& release) {
+  return FrameWriter(FrameType::kRelease, request).PutList(release.batches).Finish();
+}
+
+FrameBytes Encode(RequestId request, const DetachRequest& detach) {
+  return FrameWriter(FrameType::kDetach, request).Put(detach.stream).Put(detach.rank).Finish();
+}
+
+// The body of a Samples frame's error entry.
+FrameBytes ErrorEntry(const Status& status) {
+  const std::string_view text = std::string_view(status.message()).substr(0, kMaxStringBytes);
+  FrameBytes body{static_cast<std::byte>(status.code())};
+  body.insert(body.end(), AsBytes(text).begin(), AsBytes(text).end());
+  return body;
+}
+
+// The entries of a Samples frame, and what follows them.
+struct Entries {
+  std::vector<SampleEntry> entries;
+  std::vector<EntryKind> kinds;
+  std::vector<Piece> tail;
+  std::uint64_t tail_bytes = 0;
+
+  void Add(const ArenaSample& sample) {
+    entries.push_back({.place = sample.offset, .length = sample.length});
+    kinds.push_back(EntryKind::kArena);
+  }
+  void Add(const InlineSample& sample) {
+    AddToTail(EntryKind::kInline, {.owned = {}, .pinned = sample.bytes, .pin = sample.pin});
+  }
+  void Add(const Status& status) {
+    AddToTail(EntryKind::kError, {.owned = ErrorEntry(status), .pinned = {}, .pin = {}});
+  }
+  void AddToTail(EntryKind kind, Piece piece) {
+    const std::uint64_t length = piece.bytes().size();
+    entries.push_back({.place = tail_bytes, .length = length});
+    kinds.push_back(kind);
+    tail_bytes += length;
+    tail.push_back(std::move(piece));
+  }
+};
+
+}  // namespace
+
+Result<ClientMessage> DecodeClientMessage(FrameType type, ByteSpan bytes) {
+  BodyReader body(bytes);
+  switch (type) {
+    case FrameType::kHello:
+      return Finished(body, "Hello", TakeHello(body));
+    case FrameType::kOpen:
+      return Finished(body, "Open", OpenRequest{.name = body.TakeString()});
+    case FrameType::kAttach:
+      return Finished(body, "Attach", TakeAttach(body));
+    case FrameType::kPass:
+      return Finished(body, "Pass", TakePass(body));
+    case FrameType::kGet:
+      return Finished(body, "Get", TakeGet(body));
+    case FrameType::kRelease:
+      return Finished(body, "Release",
+                      ReleaseRequest{.batches = body.TakeList<BatchId>(kMaxReleases)});
+    case FrameType::kDetach:
+      return Finished(body, "Detach",
+                      DetachRequest{.stream = body.Take<StreamId>(), .rank = body.Take<Rank>()});
+    default:
+      return Error(Code::kInvalidArgument,
+                   "no client sends frames of type " + std::to_string(static_cast<int>(type)));
+  }
+}
+
+FrameBytes EncodeClientFrame(RequestId request, const ClientMessage& message) {
+  return std::visit([&](const auto& m) { return Encode(request, m); }, message);
+}
+
+FrameBytes EncodeWelcome(RequestId request, std::uint16_t version, ByteCount arena_size) {
+  return FrameWriter(FrameType::kWelcome, request)
+      .Put(version)
+      .Put(std::uint16_t{0})
+      .Put(std::uint32_t{0})
+      .Put(arena_size)
+      .Finish();
+}
+
+FrameBytes EncodeOpened(RequestId request, const OpenReply& reply) {
+  return FrameWriter(FrameType::kOpened, request)
+      .Put(reply.dataset)
+      .Put(reply.samples)
+      .PutBytes(reply.digest)
+      .Put(reply.manifest_bytes)
+      .PutString(reply.name)
+      .Finish();
+}
+
+FrameBytes EncodeAttached(RequestId request, const AttachReply& reply) {
+  return FrameWriter(FrameType::kAttached, request)
+      .Put(reply.stream)
+      .Put(reply.first_pass)
+      .Finish();
+}
+
+FrameBytes EncodeDone(RequestId request) {
+  return FrameWriter(FrameType::kDone, request).Finish();
+}
+
+FrameBytes EncodeWaiting(RequestId request, std::string_view why) {
+  return FrameWriter(FrameType::kWaiting, request).PutString(why).Finish();
+}
+
+FrameBytes EncodeError(RequestId request, const Status& status) {
+  return FrameWriter(FrameType::kError, request)
+      .Put(static_cast<std::uint8_t>(status.code()))
+      .PutString(status.message())
+      .Finish();
+}
+
+Result<std::vector<Piece>> EncodeSamples(RequestId request, const SamplesReply& reply) {
+  Entries all;
+  all.entries.reserve(reply.samples.size());
+  all.kinds.reserve(reply.samples.size());
+  for (const ServedSample& sample : reply.samples) {
+    std::visit([&](const auto& s) { all.Add(s); }, sample);
+  }
+  const SamplesHeader header{.batch = reply.batch,
+                             .count = static_cast<std::uint32_t>(all.entries.size()),
+                             .others = static_cast<std::uint32_t>(all.tail.size())};
+  FrameWriter writer(FrameType::kSamples, request);
+  writer.Put(header).PutList(all.entries);
+  if (header.others > 0) writer.PutList(all.kinds);
+  const std::uint64_t fixed = sizeof(header) + all.entries.size() * (sizeof(SampleEntry) + 1);
+  if (all.tail_bytes > kMaxReplyBytes - fixed) {
+    return Error(Code::kResourceExhausted,
+                 "a batch of " + FormatBytes(all.tail_bytes) +
+                     " that has no room in the arena is too large to be sent by copy: use smaller "
+                     "batches or a larger arena");
+  }
+  std::vector<Piece> pieces;
+  pieces.push_back({.owned = writer.Finish(all.tail_bytes), .pinned = {}, .pin = {}});
+  for (Piece& piece : all.tail) {
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+}  // namespace optcache::handoff

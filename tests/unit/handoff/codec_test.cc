@@ -1,0 +1,179 @@
+#include "handoff/codec.h"
+
+#include <cstring>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace optcache::handoff {
+namespace {
+
+using testing::HasSubstr;
+
+ByteSpan BodyOf(const FrameBytes& frame) {
+  return ByteSpan(frame).subspan(sizeof(FrameHeader));
+}
+
+FrameHeader HeaderOf(const FrameBytes& frame) {
+  FrameHeader header;
+  std::memcpy(&header, frame.data(), sizeof(header));
+  return header;
+}
+
+const std::vector<ClientMessage>& AllMessages() {
+  static const std::vector<ClientMessage> messages = {
+      Hello{.min_version = 1, .max_version = 3, .pid = 4242},
+      OpenRequest{.name = "vision/imagenet"},
+      OpenRequest{},
+      AttachRequest{.dataset = 2,
+                    .incarnation = 9,
+                    .owner = "job",
+                    .loader = "train",
+                    .known = true,
+                    .kind = 1,
+                    .size = 1'281'167,
+                    .seed = -5,
+                    .world = 8,
+                    .rank = 7,
+                    .shuffle = false,
+                    .drop_last = true,
+                    .modern_randperm = false,
+                    .base_seed = 2,
+                    .tail_permutation = false},
+      PassRequest{.stream = 1ULL << 63U,
+                  .rank = 3,
+                  .pass = 2,
+                  .epoch = 7,
+                  .start = 5,
+                  .length = 100,
+                  .crc = 0},
+      PassRequest{.stream = 1, .crc = {}},
+      GetRequest{.dataset = 1,
+                 .stream = 2,
+                 .rank = 3,
+                 .pass = 4,
+                 .first = kNoIndex,
+                 .ids = {5, 0, kNoSample}},
+      GetRequest{},
+      ReleaseRequest{.batches = {1, 1ULL << 40U}},
+      DetachRequest{.stream = 5, .rank = 6},
+  };
+  return messages;
+}
+
+TEST(Codec, DecodesWhatItEncodes) {
+  for (const ClientMessage& message : AllMessages()) {
+    const FrameBytes frame = EncodeClientFrame(99, message);
+    const FrameHeader header = HeaderOf(frame);
+    EXPECT_EQ(header.request, 99U);
+    EXPECT_EQ(header.body_bytes, BodyOf(frame).size());
+    const auto decoded = DecodeClientMessage(header.type, BodyOf(frame));
+    ASSERT_TRUE(decoded) << decoded.error().ToString();
+    EXPECT_EQ(*decoded, message);
+  }
+}
+
+TEST(Codec, RefusesEveryBodyThatEndsEarly) {
+  for (const ClientMessage& message : AllMessages()) {
+    const FrameBytes frame = EncodeClientFrame(0, message);
+    const std::size_t list_item = std::holds_alternative<GetRequest>(message)       ? 4
+                                  : std::holds_alternative<ReleaseRequest>(message) ? 8
+                                                                                    : 0;
+    for (std::size_t length = 0; length < BodyOf(frame).size(); ++length) {
+      const auto decoded = DecodeClientMessage(HeaderOf(frame).type, BodyOf(frame).first(length));
+      const std::size_t fixed = list_item == 4 ? 28 : 0;
+      if (list_item > 0 && length >= fixed && (length - fixed) % list_item == 0) continue;
+      EXPECT_FALSE(decoded) << message.index() << " cut to " << length;
+    }
+  }
+}
+
+TEST(Codec, RefusesBodiesThatGoOn) {
+  FrameBytes frame = EncodeClientFrame(0, DetachRequest{.stream = 1, .rank = 2});
+  frame.push_back(std::byte{0});
+  const auto decoded = DecodeClientMessage(FrameType::kDetach, BodyOf(frame));
+  ASSERT_FALSE(decoded);
+  EXPECT_EQ(decoded.error().code(), Code::kInvalidArgument);
+  EXPECT_THAT(decoded.error().message(), HasSubstr("Detach"));
+}
+
+TEST(Codec, LetsHelloGrow) {
+  FrameBytes frame = EncodeClientFrame(0, Hello{.pid = 1});
+  frame.push_back(std::byte{7});
+  EXPECT_TRUE(DecodeClientMessage(FrameType::kHello, BodyOf(frame)));
+}
+
+TEST(Codec, RefusesListsAndStringsOverTheirLimit) {
+  const FrameBytes ids =
+      EncodeClientFrame(0, GetRequest{.ids = std::vector<SampleId>(kMaxIds + 1)});
+  EXPECT_FALSE(DecodeClientMessage(FrameType::kGet, BodyOf(ids)));
+  FrameBytes name(2 + kMaxStringBytes + 1);
+  const auto length = static_cast<std::uint16_t>(kMaxStringBytes + 1);
+  std::memcpy(name.data(), &length, sizeof(length));
+  EXPECT_FALSE(DecodeClientMessage(FrameType::kOpen, name));
+}
+
+TEST(Codec, RefusesTruthValuesThatAreNeither) {
+  FrameBytes frame = EncodeClientFrame(0, PassRequest{.stream = 1, .crc = 5});
+  frame[sizeof(FrameHeader) + 40] = std::byte{2};
+  EXPECT_FALSE(DecodeClientMessage(FrameType::kPass, BodyOf(frame)));
+}
+
+TEST(Codec, RefusesTypesThatNoClientSends) {
+  EXPECT_FALSE(DecodeClientMessage(FrameType::kSamples, {}));
+  EXPECT_FALSE(DecodeClientMessage(static_cast<FrameType>(0), {}));
+}
+
+TEST(Codec, SamplesOfTheArenaNeedNoKinds) {
+  const auto pieces = EncodeSamples(
+      3, {.batch = 8, .samples = {ArenaSample{.offset = 64, .length = 5}, ArenaSample{}}});
+  ASSERT_TRUE(pieces);
+  ASSERT_EQ(pieces->size(), 1U);
+  const FrameBytes& frame = pieces->front().owned;
+  EXPECT_EQ(frame.size(), sizeof(FrameHeader) + sizeof(SamplesHeader) + 2 * sizeof(SampleEntry));
+  SamplesHeader header;
+  std::memcpy(&header, BodyOf(frame).data(), sizeof(header));
+  EXPECT_EQ(header.batch, 8U);
+  EXPECT_EQ(header.count, 2U);
+  EXPECT_EQ(header.others, 0U);
+  SampleEntry entry;
+  std::memcpy(&entry, BodyOf(frame).data() + sizeof(header), sizeof(entry));
+  EXPECT_EQ(entry.place, 64U);
+  EXPECT_EQ(entry.length, 5U);
+}
+
+TEST(Codec, SamplesByCopyAndErrorsFollowInOneTail) {
+  const auto bytes = std::make_shared<const std::string>("inline");
+  const auto pieces =
+      EncodeSamples(3, {.batch = 0,
+                        .samples = {InlineSample{.bytes = AsBytes(*bytes), .pin = bytes},
+                                    Status(Code::kNotFound, "gone")}});
+  ASSERT_TRUE(pieces);
+  FrameBytes all;
+  for (const Piece& piece : *pieces) {
+    all.insert(all.end(), piece.bytes().begin(), piece.bytes().end());
+  }
+  EXPECT_EQ(HeaderOf(all).body_bytes, BodyOf(all).size());
+  const std::size_t kinds = sizeof(SamplesHeader) + 2 * sizeof(SampleEntry);
+  EXPECT_EQ(BodyOf(all)[kinds], std::byte{1});
+  EXPECT_EQ(BodyOf(all)[kinds + 1], std::byte{2});
+  EXPECT_EQ(AsText(BodyOf(all).subspan(kinds + 2)), std::string("inline\x01gone"));
+}
+
+TEST(Codec, RefusesSamplesThatNoFrameCanHold) {
+  const auto pin = std::make_shared<const int>(0);
+  const ByteSpan huge(static_cast<const std::byte*>(nullptr), std::size_t{1} << 32U);
+  const auto pieces =
+      EncodeSamples(3, {.batch = 0, .samples = {InlineSample{.bytes = huge, .pin = pin}}});
+  ASSERT_FALSE(pieces);
+  EXPECT_EQ(pieces.error().code(), Code::kResourceExhausted);
+}
+
+TEST(Codec, CutsTextsToTheirLimit) {
+  const FrameBytes frame = EncodeError(1, Status(Code::kInternal, std::string(9999, 'x')));
+  EXPECT_EQ(BodyOf(frame).size(), 1 + 2 + kMaxStringBytes);
+}
+
+}  // namespace
+}  // namespace optcache::handoff
