@@ -18,6 +18,11 @@ constexpr std::uint64_t kMaxPassesInWindow = 4;
 // A stream shuffles if at most one read in so many has no single next read in the next pass.
 constexpr std::uint64_t kRegularShare = 64;
 
+// How far MIN looks behind its window. One pass shows the next read of every sample, two of nearly
+// every sample if passes leave some out; more was never worth anything.
+constexpr std::uint64_t kPassesAhead = 1;
+constexpr std::uint64_t kPassesAheadWhenIrregular = 2;
+
 constexpr std::uint64_t kDigestSeed = 0x6f70742d77696e64ULL;  // "opt-wind"
 
 std::uint64_t DigestOf(const PlanWindow& window) {
@@ -38,18 +43,18 @@ struct Stream {
   std::deque<Order> orders;  // of `pass` and those after it, as far as they were needed
   bool all_loaded = false;   // there is no pass after orders.back()
 
-  bool truncated() const { return input.stops_at != kWholePass; }
-  Position LengthOf(const Order& order) const {
-    return std::min<Position>(order->size(), input.stops_at);
-  }
+  // Reads in a pass that is not cut short; 0 before the first order is known.
+  std::uint64_t whole_pass = 0;
+
+  bool truncated() const { return input.stops_at < whole_pass; }
   void AdvanceBy(std::uint64_t reads);
 };
 
 void Stream::AdvanceBy(std::uint64_t reads) {
   reads_planned += reads;
   position += reads;
-  while (!orders.empty() && position >= LengthOf(orders.front())) {
-    position -= LengthOf(orders.front());
+  while (!orders.empty() && position >= orders.front()->size()) {
+    position -= orders.front()->size();
     orders.pop_front();
     ++pass;
   }
@@ -111,7 +116,8 @@ class Planner::Impl {
                           .position = input.position,
                           .reads_planned = 0,
                           .orders = {},
-                          .all_loaded = false});
+                          .all_loaded = false,
+                          .whole_pass = 0});
     }
     holders_.resize(inputs_.sizes.count(), kNoNode);
   }
@@ -130,7 +136,8 @@ class Planner::Impl {
   Result<std::vector<Stream*>> ActiveStreams();
   Result<bool> PlanBySlots(Stream& stream, PlanWindow& window);
   Result<Ahead> LookAhead(const std::vector<Stream*>& active, std::uint64_t passes_ahead);
-  Status PlanByMin(const std::vector<Stream*>& active, bool irregular, PlanWindow& window);
+  Status PlanByMin(const std::vector<Stream*>& active, std::uint64_t passes_ahead,
+                   PlanWindow& window);
   Status EvictExcess(const std::vector<Stream*>& active, std::vector<SampleId>& evictions);
   void EvictAll(std::vector<SampleId>& evictions);
 
@@ -161,6 +168,11 @@ Status Planner::Impl::Load(Stream& stream, std::size_t passes) {
                                                 " of a dataset of " +
                                                 std::to_string(inputs_.sizes.count()));
     }
+    stream.whole_pass = order->size();
+    if (stream.truncated()) {
+      const auto end = order->begin() + static_cast<std::ptrdiff_t>(stream.input.stops_at);
+      order = std::make_shared<const std::vector<SampleId>>(order->begin(), end);
+    }
     stream.orders.push_back(std::move(order));
   }
   return OkStatus();
@@ -190,12 +202,12 @@ Result<PlanWindow> Planner::Impl::Next() {
     return window;
   }
   if (!std::exchange(base_checked_, true)) RETURN_IF_ERROR(EvictExcess(active, window.evictions));
-  bool planned = false;
-  const bool alone = active.size() == 1 && !active.front()->truncated();
-  if (alone && inputs_.method == Method::kBest) {
-    ASSIGN_OR_RETURN(planned, PlanBySlots(*active.front(), window));
+  if (inputs_.method == Method::kMin || active.size() > 1 || active.front()->truncated()) {
+    RETURN_IF_ERROR(PlanByMin(active, kPassesAhead, window));
+  } else {
+    ASSIGN_OR_RETURN(const bool shuffles, PlanBySlots(*active.front(), window));
+    if (!shuffles) RETURN_IF_ERROR(PlanByMin(active, kPassesAheadWhenIrregular, window));
   }
-  if (!planned) RETURN_IF_ERROR(PlanByMin(active, alone, window));
   std::sort(window.evictions.begin(), window.evictions.end());
   window.digest = DigestOf(window);
   return window;
@@ -230,10 +242,9 @@ Result<Planner::Impl::Ahead> Planner::Impl::LookAhead(const std::vector<Stream*>
   std::uint64_t pass_reads = 0;
   for (std::size_t s = 0; s < active.size(); ++s) {
     for (const Stream* other : active) {
-      const std::uint64_t length = other->LengthOf(other->orders.front());
-      reads[s] = std::max(reads[s], length * active[s]->input.rate / other->input.rate);
+      reads[s] = std::max(reads[s], other->whole_pass * active[s]->input.rate / other->input.rate);
     }
-    pass_reads += active[s]->LengthOf(active[s]->orders.front());
+    pass_reads += active[s]->whole_pass;
   }
   const std::uint64_t all = std::accumulate(reads.begin(), reads.end(), std::uint64_t{0});
   const std::uint64_t divisor = all / (kMaxPassesInWindow * pass_reads) + 1;
@@ -255,7 +266,7 @@ Result<Planner::Impl::Ahead> Planner::Impl::LookAhead(const std::vector<Stream*>
       RETURN_IF_ERROR(Load(stream, i + 1));
       if (i == stream.orders.size()) break;
       const Position begin = i == 0 ? stream.position : 0;
-      const Position end = stream.LengthOf(stream.orders[i]);
+      const Position end = stream.orders[i]->size();
       const auto pass = static_cast<PassNumber>(stream.pass + i);
       merge.segments.push_back(
           {.order = stream.orders[i], .pass = pass, .begin = begin, .end = end});
@@ -269,12 +280,9 @@ Result<Planner::Impl::Ahead> Planner::Impl::LookAhead(const std::vector<Stream*>
       .merged = MergedOrder(std::move(ahead), horizon), .window = window, .ids = std::move(ids)};
 }
 
-Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, bool irregular,
+Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, std::uint64_t passes_ahead,
                                 PlanWindow& window) {
-  const bool far = (irregular && inputs_.method == Method::kBest) ||
-                   std::any_of(active.begin(), active.end(),
-                               [](const Stream* stream) { return stream->truncated(); });
-  ASSIGN_OR_RETURN(const Ahead ahead, LookAhead(active, far ? 2 : 1));
+  ASSIGN_OR_RETURN(const Ahead ahead, LookAhead(active, passes_ahead));
   WindowOutput output =
       PlanWindowByMin({.sizes = inputs_.sizes,
                        .capacities = inputs_.capacities,

@@ -1,0 +1,161 @@
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "plan/plan.h"
+#include "unit/plan/plan_testing.h"
+
+namespace optcache::plan {
+namespace {
+
+Inputs TwoNodes(std::uint32_t samples, ByteCount capacity) {
+  Inputs inputs;
+  inputs.sizes = Sizes::Equal(samples, 1);
+  inputs.capacities = {capacity, capacity};
+  inputs.streams.push_back({.id = 0, .node_of_rank = {0, 1}});
+  return inputs;
+}
+
+Passes ShuffledPasses(std::uint32_t samples, std::size_t passes, std::uint64_t seed) {
+  Random random(seed);
+  Passes orders;
+  for (std::size_t i = 0; i < passes; ++i)
+    orders.push_back(Shuffled(samples, random));
+  return orders;
+}
+
+TEST(Planner, EqualInputsGiveEqualDigests) {
+  const Passes passes = ShuffledPasses(1000, 4, 1);
+  EXPECT_EQ(RunChecked(TwoNodes(1000, 200), {passes}).digests,
+            RunChecked(TwoNodes(1000, 200), {passes}).digests);
+}
+
+TEST(Planner, OtherCapacitiesGiveOtherDigests) {
+  const Passes passes = ShuffledPasses(1000, 4, 1);
+  EXPECT_NE(RunChecked(TwoNodes(1000, 200), {passes}).digests,
+            RunChecked(TwoNodes(1000, 201), {passes}).digests);
+}
+
+TEST(Planner, GoesOnFromABaseAsIfItHadNeverStopped) {
+  const Passes passes = ShuffledPasses(1000, 5, 2);
+  const std::vector<std::uint64_t> whole = RunChecked(TwoNodes(1000, 200), {passes}).digests;
+  Result<Planner> first = Planner::Make(TwoNodes(1000, 200), ProvidePasses({passes}));
+  ASSERT_TRUE(first->Next().has_value());
+  ASSERT_TRUE(first->Next().has_value());
+  Inputs resumed = TwoNodes(1000, 200);
+  resumed.base = first->holders();
+  resumed.streams[0].pass = 2;
+  EXPECT_EQ(RunChecked(resumed, {passes}).digests,
+            std::vector<std::uint64_t>(whole.begin() + 2, whole.end()));
+}
+
+TEST(Planner, ABaseDerivedAtACutInsideAPassLosesNothing) {
+  const Passes passes = ShuffledPasses(1000, 4, 3);
+  const CheckedRun whole = RunChecked(TwoNodes(1000, 200), {passes});
+  Result<Planner> planner = Planner::Make(TwoNodes(1000, 200), ProvidePasses({passes}));
+  ASSERT_TRUE(planner->Next().has_value());
+  Inputs resumed = TwoNodes(1000, 200);
+  resumed.base = planner->holders();
+  const Result<PlanWindow> window = planner->Next();
+  Advance(*window->plans[0], passes[1], 600, resumed.base);
+  resumed.streams[0].pass = 1;
+  resumed.streams[0].position = 600;
+  const CheckedRun rest = RunChecked(resumed, {passes});
+  std::uint64_t reads = 1000;  // the first pass
+  for (Position p = 0; p < 600; ++p) {
+    if (window->plans[0]->At(p).holder == kNoNode) ++reads;
+  }
+  EXPECT_NEAR(static_cast<double>(reads + rest.replayed.store_reads),
+              static_cast<double>(whole.replayed.store_reads), 5);
+}
+
+TEST(Planner, ACutAtTheEndOfAPassIsTheNextPassesStart) {
+  const Passes passes = ShuffledPasses(100, 3, 4);
+  Inputs inputs = TwoNodes(100, 20);
+  inputs.streams[0].position = 100;
+  Result<Planner> planner = Planner::Make(inputs, ProvidePasses({passes}));
+  const Result<PlanWindow> window = planner->Next();
+  ASSERT_EQ(window->plans.size(), 1U);
+  EXPECT_EQ(window->plans[0]->key().pass, 1U);
+  EXPECT_EQ(window->plans[0]->begin(), 0U);
+}
+
+TEST(Planner, AtTheEndOfAllStreamsEverythingIsFreed) {
+  Inputs inputs = TwoNodes(10, 5);
+  inputs.base.assign(10, 0);
+  inputs.base[3] = 1;
+  inputs.streams[0].pass = 2;
+  Result<Planner> planner = Planner::Make(inputs, ProvidePasses({ShuffledPasses(10, 2, 5)}));
+  const Result<PlanWindow> window = planner->Next();
+  EXPECT_TRUE(window->plans.empty());
+  EXPECT_EQ(window->evictions.size(), 10U);
+}
+
+TEST(Planner, ABaseThatNoLongerFitsLosesWhatIsReadLast) {
+  const Passes passes = ShuffledPasses(100, 2, 6);
+  Inputs inputs = TwoNodes(100, 10);
+  inputs.base.assign(100, kNoNode);
+  for (Position p = 0; p < 40; ++p)
+    inputs.base[passes[0][p]] = 0;
+  Result<Planner> planner = Planner::Make(inputs, ProvidePasses({passes}));
+  const Result<PlanWindow> window = planner->Next();
+  EXPECT_EQ(window->evictions.size(), 30U);
+  for (Position p = 0; p < 40; ++p) {
+    EXPECT_EQ(window->plans[0]->At(p).holder, p < 10 ? 0 : kNoNode) << p;
+  }
+  EXPECT_EQ(RunChecked(inputs, {passes}).evictions, 30U);
+}
+
+TEST(Planner, PausedStreamsAreNotPlanned) {
+  Inputs inputs = TwoNodes(100, 10);
+  inputs.streams.push_back({.id = 1, .node_of_rank = {0}, .rate = 0});
+  Result<Planner> planner =
+      Planner::Make(inputs, ProvidePasses({ShuffledPasses(100, 1, 7), ShuffledPasses(100, 1, 8)}));
+  const Result<PlanWindow> window = planner->Next();
+  ASSERT_EQ(window->plans.size(), 1U);
+  EXPECT_EQ(window->plans[0]->key().stream, 0U);
+  EXPECT_TRUE(planner->Next()->plans.empty());
+}
+
+TEST(Planner, StreamsAreTakenByIdHoweverTheyAreListed) {
+  const std::vector<Passes> passes = {ShuffledPasses(100, 2, 9), ShuffledPasses(100, 2, 10)};
+  Inputs inputs = TwoNodes(100, 20);
+  inputs.streams.push_back({.id = 1, .node_of_rank = {1, 0}});
+  Inputs reversed = inputs;
+  std::swap(reversed.streams[0], reversed.streams[1]);
+  EXPECT_EQ(Planner::Make(inputs, ProvidePasses(passes))->Next()->digest,
+            Planner::Make(reversed, ProvidePasses(passes))->Next()->digest);
+}
+
+TEST(Planner, RefusesInputsThatDoNotFitTogether) {
+  const auto refuses = [](const auto& change) {
+    Inputs inputs = TwoNodes(10, 5);
+    change(inputs);
+    const Result<Planner> planner = Planner::Make(inputs, ProvidePasses({}));
+    return !planner && planner.error().code() == Code::kInvalidArgument;
+  };
+  EXPECT_TRUE(refuses([](Inputs& i) { i.capacities.clear(); }));
+  EXPECT_TRUE(refuses([](Inputs& i) { i.base.assign(9, kNoNode); }));
+  EXPECT_TRUE(refuses([](Inputs& i) { i.base.assign(10, 2); }));
+  EXPECT_TRUE(refuses([](Inputs& i) { i.streams[0].node_of_rank.clear(); }));
+  EXPECT_TRUE(refuses([](Inputs& i) { i.streams[0].node_of_rank = {2}; }));
+  EXPECT_TRUE(refuses([](Inputs& i) { i.streams[0].rate = kMaxRate + 1; }));
+  EXPECT_TRUE(refuses([](Inputs& i) { i.streams[0].stops_at = 0; }));
+  EXPECT_TRUE(refuses([](Inputs& i) { i.streams.push_back(i.streams[0]); }));
+  EXPECT_TRUE(refuses([](Inputs& i) {
+    for (StreamId id = 1; id <= 256; ++id)
+      i.streams.push_back({.id = id, .node_of_rank = {0}});
+  }));
+  EXPECT_FALSE(refuses([](Inputs&) {}));
+}
+
+TEST(Planner, RefusesOrdersThatAreEmptyOrNameUnknownSamples) {
+  for (const std::vector<SampleId>& order : {std::vector<SampleId>{}, std::vector<SampleId>{10}}) {
+    Result<Planner> planner = Planner::Make(TwoNodes(10, 5), ProvidePasses({{order}}));
+    const Result<PlanWindow> window = planner->Next();
+    ASSERT_FALSE(window.has_value());
+    EXPECT_EQ(window.error().code(), Code::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace optcache::plan

@@ -1,0 +1,212 @@
+#include "plan/window_plan.h"
+
+#include <algorithm>
+#include <queue>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "plan/plan.h"
+#include "unit/plan/plan_testing.h"
+
+namespace optcache::plan {
+namespace {
+
+Passes ShuffledPasses(std::uint32_t samples, std::size_t passes, Random& random) {
+  Passes orders;
+  for (std::size_t i = 0; i < passes; ++i)
+    orders.push_back(Shuffled(samples, random));
+  return orders;
+}
+
+Inputs Streams(std::size_t streams, std::uint32_t samples, std::vector<ByteCount> capacities) {
+  Inputs inputs;
+  inputs.sizes = Sizes::Equal(samples, 1);
+  for (std::size_t s = 0; s < streams; ++s) {
+    inputs.streams.push_back(
+        {.id = s, .node_of_rank = OneRankANode(static_cast<NodeIndex>(capacities.size()))});
+  }
+  inputs.capacities = std::move(capacities);
+  return inputs;
+}
+
+double HitRatio(const CheckedRun& run) {
+  return 1 -
+         static_cast<double>(run.replayed.store_reads) / static_cast<double>(run.replayed.accesses);
+}
+
+// The whole future at once, one node, MIN by a priority queue.
+std::uint64_t StoreReadsOfMin(const std::vector<SampleId>& trace, std::uint32_t samples,
+                              std::size_t capacity) {
+  constexpr std::size_t kNever = ~std::size_t{0};
+  std::vector<std::size_t> next(trace.size());
+  std::vector<std::size_t> upcoming(samples, kNever);
+  for (std::size_t t = trace.size(); t-- > 0;) {
+    next[t] = std::exchange(upcoming[trace[t]], t);
+  }
+  std::priority_queue<std::size_t> farthest;
+  std::vector<bool> kept(trace.size());
+  std::size_t count = 0;
+  std::uint64_t reads = 0;
+  for (std::size_t t = 0; t < trace.size(); ++t) {
+    if (kept[t]) {
+      kept[t] = false;
+      --count;
+    } else {
+      ++reads;
+    }
+    if (next[t] == kNever) continue;
+    kept[next[t]] = true;
+    farthest.push(next[t]);
+    for (++count; count > capacity; --count) {
+      while (!kept[farthest.top()])
+        farthest.pop();
+      kept[farthest.top()] = false;
+      farthest.pop();
+    }
+  }
+  return reads;
+}
+
+std::vector<SampleId> Merged(const std::vector<Passes>& streams) {
+  std::vector<SampleId> trace;
+  for (std::size_t pass = 0; pass < streams[0].size(); ++pass) {
+    for (std::size_t p = 0; p < streams[0][pass].size(); ++p) {
+      for (const Passes& stream : streams)
+        trace.push_back(stream[pass][p]);
+    }
+  }
+  return trace;
+}
+
+TEST(WindowPlan, OfShufflingStreamsReadsAsLittleAsMinThatSeesTheWholeFuture) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    const std::size_t streams = 2 + random.Below(4);
+    std::vector<Passes> passes;
+    for (std::size_t s = 0; s < streams; ++s)
+      passes.push_back(ShuffledPasses(500, 4, random));
+    const std::size_t capacity = random.Below(500);
+    const CheckedRun run = RunChecked(Streams(streams, 500, {capacity}), passes);
+    EXPECT_EQ(run.replayed.store_reads, StoreReadsOfMin(Merged(passes), 500, capacity));
+  }
+}
+
+TEST(WindowPlan, NeverChangesItsMindWhenSizesAreEqual) {
+  Random random(1);
+  const std::vector<Passes> passes = {ShuffledPasses(1000, 5, random),
+                                      ShuffledPasses(1000, 5, random),
+                                      ShuffledPasses(1000, 5, random)};
+  const CheckedRun run = RunChecked(Streams(3, 1000, {100, 100, 100}), passes);
+  EXPECT_EQ(run.evictions, 0U);
+}
+
+TEST(WindowPlan, OfPassesCutShortKeepsForPassesFartherAhead) {
+  struct Line {
+    Position stops_at;
+    double hit_ratio;  // .551 and .594 in the long run; pin reaches .300
+  };
+  for (const Line& line : {Line{5000, 0.53}, Line{2500, 0.58}}) {
+    Random random(2);
+    Inputs inputs = Streams(1, 10'000, {3000});
+    inputs.streams[0].stops_at = line.stops_at;
+    const CheckedRun run = RunChecked(inputs, {ShuffledPasses(10'000, 40, random)});
+    ASSERT_EQ(run.replayed.accesses, 40U * line.stops_at);
+    EXPECT_GT(HitRatio(run), line.hit_ratio);
+  }
+}
+
+TEST(WindowPlan, OfDrawsWithReplacementBeatsKeepingTheMostFrequent) {
+  Random random(3);
+  Passes passes;
+  for (int pass = 0; pass < 12; ++pass) {
+    std::vector<SampleId>& order = passes.emplace_back(5000);
+    for (SampleId& sample : order)
+      sample = static_cast<SampleId>(random.Below(5000));
+  }
+  const CheckedRun run = RunChecked(Streams(1, 5000, {1500}), {passes});
+  EXPECT_GT(HitRatio(run), 0.58);  // .666 in the long run; LRU and pin reach .300
+}
+
+TEST(WindowPlan, StreamsOfDifferentRatesAndLengthsReachTheirEnds) {
+  Random random(4);
+  Inputs inputs = Streams(2, 2000, {300, 300});
+  inputs.streams[0].rate = 1000;
+  inputs.streams[1].rate = 37;
+  Result<Planner> planner = Planner::Make(
+      inputs, ProvidePasses({ShuffledPasses(2000, 30, random), ShuffledPasses(2000, 2, random)}));
+  ASSERT_TRUE(planner.has_value());
+  std::uint64_t reads = 0;
+  for (Result<PlanWindow> window = planner->Next(); !window->plans.empty();
+       window = planner->Next()) {
+    ASSERT_TRUE(window.has_value());
+    for (const auto& plan : window->plans)
+      reads += plan->stats().accesses;
+  }
+  EXPECT_EQ(reads, 32U * 2000);
+}
+
+TEST(WindowPlan, ANodeHoldsSamplesThatOthersReadUntilThen) {
+  Random random(5);
+  Inputs inputs = Streams(2, 1000, {150, 150});
+  inputs.base.assign(1000, kNoNode);
+  for (SampleId sample = 0; sample < 300; ++sample) {
+    inputs.base[sample] = static_cast<NodeIndex>(sample % 2);
+  }
+  const CheckedRun run =
+      RunChecked(inputs, {ShuffledPasses(1000, 3, random), ShuffledPasses(1000, 3, random)});
+  EXPECT_GT(run.replayed.peer_hits, 100U);
+}
+
+TEST(WindowPlan, EqualInputsGiveEqualDigests) {
+  Random random(6);
+  const std::vector<Passes> passes = {ShuffledPasses(1000, 3, random),
+                                      ShuffledPasses(1000, 3, random)};
+  const Inputs inputs = Streams(2, 1000, {150, 150});
+  EXPECT_EQ(RunChecked(inputs, passes).digests, RunChecked(inputs, passes).digests);
+}
+
+TEST(WindowPlan, RandomCasesStayWithinCapacity) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    const auto samples = static_cast<std::uint32_t>(1 + random.Below(60));
+    const auto nodes = static_cast<NodeIndex>(1 + random.Below(4));
+    Inputs inputs;
+    std::vector<std::uint32_t> sizes;
+    for (std::uint32_t s = 0; s < samples; ++s) {
+      sizes.push_back(static_cast<std::uint32_t>(random.Below(20)));
+    }
+    inputs.sizes = Sizes(std::move(sizes));
+    for (NodeIndex n = 0; n < nodes; ++n) {
+      inputs.capacities.push_back(random.Below(inputs.sizes.total() + 1));
+    }
+    inputs.max_moved_bytes_per_sample = random.Below(2) == 0 ? kUnlimitedBytes : 12;
+    for (std::uint32_t s = 0; s < samples; ++s) {
+      inputs.base.push_back(random.Below(2) == 0 ? kNoNode
+                                                 : static_cast<NodeIndex>(random.Below(nodes)));
+    }
+    const std::size_t streams = 1 + random.Below(3);
+    std::vector<Passes> passes;
+    for (std::size_t s = 0; s < streams; ++s) {
+      StreamInput& stream = inputs.streams.emplace_back();
+      stream.id = s;
+      const std::size_t ranks = 1 + random.Below(5);
+      for (std::size_t r = 0; r < ranks; ++r) {
+        const bool nodeless = random.Below(8) == 0;
+        stream.node_of_rank.push_back(nodeless ? kNoNode
+                                               : static_cast<NodeIndex>(random.Below(nodes)));
+      }
+      Passes& orders = passes.emplace_back();
+      for (int pass = 0; pass < 4; ++pass)
+        orders.push_back(Padded(Shuffled(samples, random), ranks));
+      if (streams == 1) stream.position = random.Below(samples);
+    }
+    RunChecked(inputs, passes);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace optcache::plan
