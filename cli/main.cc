@@ -1,27 +1,63 @@
-// optcache: the command line. One line a verb.
+// optcache: the program for people. Each verb is one file of this folder.
 
-#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/order.h"
 #include "cli/simulate.h"
+#include "cli/verb.h"
 
+namespace optcache::cli {
 namespace {
 
-using AddCommand = void (*)(CLI::App& app, int& exit_code);
+constexpr int kFailed = 1;
+constexpr int kUsageError = 2;
 
-constexpr std::array<AddCommand, 1> kCommands = {
-    optcache::cli::AddSimulateCommand,
+// The verbs, in the order in which --help lists them.
+constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
+    AddOrderCommand,
+    AddSimulateCommand,
 };
 
+std::string UsageMessage(const CLI::App* /*app*/, const CLI::Error& error) {
+  return "optcache: " + std::string(error.what()) + "\nSay `optcache --help` for what there is.\n";
+}
+
+int ParseAndRun(int argc, char** argv) {
+  CLI::App app("optcache: a cache for training data that knows what comes next", "optcache");
+  app.footer("Say `optcache VERB --help` for a verb's options and examples.");
+  app.set_version_flag("--version", "optcache " OPTCACHE_VERSION);
+  app.failure_message(UsageMessage);
+  Verb chosen;
+  for (const auto& add_command : kCommands)
+    add_command(app, chosen);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsageError;  // --help and --version end here too
+  }
+  if (!chosen) {
+    std::fputs(app.help().c_str(), stderr);
+    return kUsageError;
+  }
+  const Status status = chosen();
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "optcache: %s\n", status.message().c_str());
+  return kFailed;
+}
+
 }  // namespace
+}  // namespace optcache::cli
 
 int main(int argc, char** argv) {
-  CLI::App app("A distributed cache for training data that knows what comes next", "optcache");
-  app.require_subcommand(1);
-  int exit_code = 0;
-  for (const AddCommand add : kCommands)
-    add(app, exit_code);
-  CLI11_PARSE(app, argc, argv);
-  return exit_code;
+  try {
+    return optcache::cli::ParseAndRun(argc, argv);
+  } catch (const std::exception& error) {  // out of memory, or a mistake in a command's declaration
+    std::fprintf(stderr, "optcache: %s\n", error.what());
+    return optcache::cli::kFailed;
+  }
 }

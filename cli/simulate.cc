@@ -1,5 +1,6 @@
 #include "cli/simulate.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -34,19 +35,18 @@ Result<SimulateReport> Run(const Flags& flags) {
   return report;
 }
 
-int Print(const Flags& flags) {
-  const Result<SimulateReport> report = Run(flags);
-  if (!report) {
-    std::fprintf(stderr, "optcache simulate: %s\n", report.error().message().c_str());
-    return 1;
+Status Print(const Flags& flags) {
+  ASSIGN_OR_RETURN(const SimulateReport report, Run(flags));
+  const std::string text = flags.output == "json" ? ReportAsJson(report) : ReportAsTable(report);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    return ErrnoStatus(errno, "cannot write to standard output");
   }
-  const std::string text = flags.output == "json" ? ReportAsJson(*report) : ReportAsTable(*report);
-  return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
+  return OkStatus();
 }
 
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, int& exit_code) {
+void AddSimulateCommand(CLI::App& app, Verb& chosen) {
   // Shared by the options, which write it, and the callback, which reads it: both live in `app`.
   const auto flags = std::make_shared<Flags>();
   flags->options = {
@@ -70,7 +70,7 @@ void AddSimulateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--output", flags->output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  command->callback([flags, &exit_code] { exit_code = Print(*flags); });
+  command->callback([flags, &chosen] { chosen = [flags] { return Print(*flags); }; });
 }
 
 }  // namespace optcache::cli

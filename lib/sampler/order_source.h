@@ -19,7 +19,7 @@
 
 namespace optcache::sampler {
 
-// Makes the order of one pass at a time, in 4 bytes a sample; about 5 ms at ImageNet's size. Bit
+// Makes the order of one pass at a time, in 4 bytes a sample; about 10 ms at ImageNet's size. Bit
 // for bit what PyTorch reads, if the recipe is true: compare OrderCrc with the training process's
 // own. Not thread-safe: a value with one owner.
 class OrderSource {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
-#include "sampler/sequential_sampler.h"
 
 namespace optcache::sampler {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::uint32_t kBatch = 128;
 using Places = std::array<std::uint32_t, kBatch>;
 
 // for i in 0 .. n-2: swap(order[i], order[i + draw % (n - i)])
-void ShuffleNarrow(std::vector<SampleId>& order, Mt19937& generator) {
+void ShuffleNarrow(std::span<SampleId> order, Mt19937& generator) {
   const auto n = static_cast<std::uint32_t>(order.size());
   Places places;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled before it is read
   for (std::uint32_t begin = 0; n - begin > 1;) {
@@ -33,7 +33,7 @@ void ShuffleNarrow(std::vector<SampleId>& order, Mt19937& generator) {
 }
 
 // for i in 0 .. n-1: z = draw % (i + 1); order[i] = order[z]; order[z] = i
-void ShuffleWide(std::vector<SampleId>& order, Mt19937& generator) {
+void ShuffleWide(std::span<SampleId> order, Mt19937& generator) {
   const auto n = static_cast<std::uint32_t>(order.size());
   Places places;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled before it is read
   for (std::uint32_t begin = 0; begin < n;) {
@@ -61,14 +61,19 @@ std::uint64_t RandpermWords(std::uint64_t n, Randperm variant) {
   return n == 0 ? 0 : n - 1;
 }
 
-std::vector<SampleId> MakeRandperm(std::uint64_t n, Randperm variant, Mt19937& generator) {
-  CHECK(n <= kNoSample);
-  std::vector<SampleId> order = SequentialOrder(n);
+void FillRandperm(std::span<SampleId> order, Randperm variant, Mt19937& generator) {
+  CHECK(order.size() <= kNoSample);
+  std::iota(order.begin(), order.end(), SampleId{0});
   if (variant == Randperm::kWide) {
     ShuffleWide(order, generator);
   } else {
     ShuffleNarrow(order, generator);
   }
+}
+
+std::vector<SampleId> MakeRandperm(std::uint64_t n, Randperm variant, Mt19937& generator) {
+  std::vector<SampleId> order(n);
+  FillRandperm(order, variant, generator);
   return order;
 }
 

@@ -3,6 +3,7 @@
 // torch.randperm on the CPU: a Fisher-Yates shuffle in one of two variants.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
@@ -25,7 +26,10 @@ Randperm RandpermOf(std::uint64_t n, bool modern);
 // Words that MakeRandperm draws.
 std::uint64_t RandpermWords(std::uint64_t n, Randperm variant);
 
-// The permutation of 0 to n - 1; n <= kNoSample. Takes 4 n bytes.
+// Fills `order` with the permutation of 0 to its size - 1; the size is at most kNoSample.
+void FillRandperm(std::span<SampleId> order, Randperm variant, Mt19937& generator);
+
+// The same in a list of its own.
 std::vector<SampleId> MakeRandperm(std::uint64_t n, Randperm variant, Mt19937& generator);
 
 }  // namespace optcache::sampler

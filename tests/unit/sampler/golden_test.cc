@@ -90,7 +90,8 @@ TEST_P(SamplerGolden, ReplaysWhatTorchReads) {
   ReplayFile(File(".txt"), 210);
 }
 
-// Takes ten seconds and 900 MB: sampler_test --gtest_also_run_disabled_tests --gtest_filter=*Limit*
+// Takes a minute and 900 MB: sampler_test --gtest_also_run_disabled_tests
+// --gtest_filter=*AroundTheLimit*
 TEST_P(SamplerGolden, DISABLED_ReplaysTheSizesAroundTheLimitOfRandperm) {
   ReplayFile(File("-large.txt"), 3);
 }

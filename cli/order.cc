@@ -1,0 +1,163 @@
+#include "cli/order.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/result.h"
+#include "cli/npy.h"
+#include "sampler/order_source.h"
+
+namespace optcache::cli {
+namespace {
+
+constexpr const char* kSummary = "Print the order in which a training job will read its samples";
+
+constexpr const char* kMore =
+    R"(A job that shuffles by a seed reads in an order that is fixed before it starts. This command replays
+it bit for bit as PyTorch makes it, one sample id a line.
+
+Examples:
+  What rank 3 of 8 reads first in epoch 12, by DistributedSampler(data, seed=0):
+    optcache order --size 1281167 --world 8 --rank 3 --epoch 12 | head
+  The order of all ranks together (position p is read by rank p modulo 8), for numpy.load:
+    optcache order --size 1281167 --world 8 --epoch 12 --output npy epoch12.npy
+  The third pass of DataLoader(data, shuffle=True, generator=torch.Generator().manual_seed(7)):
+    optcache order --sampler torch-random --size 50000 --seed 7 --epoch 2)";
+
+// An id has at most ten digits, then the end of its line.
+constexpr std::size_t kMaxLineBytes = 11;
+constexpr std::size_t kBufferBytes = 64 << 10U;
+
+Status WriteFailed() {
+  return ErrnoStatus(errno, "cannot write the order to standard output");
+}
+
+Status PrintLines(std::span<const SampleId> ids, std::FILE* out) {
+  std::vector<char> buffer(kBufferBytes);
+  char* const begin = buffer.data();
+  char* const full = begin + kBufferBytes - kMaxLineBytes;
+  char* end = begin;
+  for (const SampleId id : ids) {
+    end = std::to_chars(end, end + kMaxLineBytes - 1, id).ptr;
+    *end++ = '\n';
+    if (end < full) continue;
+    const auto filled = static_cast<std::size_t>(end - begin);
+    if (std::fwrite(begin, 1, filled, out) != filled) return WriteFailed();
+    end = begin;
+  }
+  const auto filled = static_cast<std::size_t>(end - begin);
+  if (std::fwrite(begin, 1, filled, out) != filled) return WriteFailed();
+  return std::fflush(out) == 0 ? OkStatus() : WriteFailed();
+}
+
+Status PrintCrc(std::span<const SampleId> ids, std::FILE* out) {
+  if (std::fprintf(out, "%08x\n", sampler::OrderCrc(ids)) < 0) return WriteFailed();
+  return std::fflush(out) == 0 ? OkStatus() : WriteFailed();
+}
+
+// What the command line says, in the words in which it says it.
+struct OrderFlags {
+  OrderRequest request;
+  std::string sampler = "torch-distributed";
+  std::string base_seed = "every-pass";
+  Rank rank = 0;
+  std::vector<std::string> output;  // format and file
+};
+
+Result<OrderRequest> RequestOf(const OrderFlags& flags) {
+  OrderRequest request = flags.request;
+  ASSIGN_OR_RETURN(request.recipe.kind, sampler::ParseKind(flags.sampler));
+  ASSIGN_OR_RETURN(request.recipe.base_seed, sampler::ParseBaseSeed(flags.base_seed));
+  if (!flags.output.empty()) {
+    if (flags.output[0] != "npy") {
+      return Error(Code::kInvalidArgument,
+                   "unknown output format '" + flags.output[0] + "': write --output npy FILE");
+    }
+    request.npy_file = flags.output[1];
+  }
+  return request;
+}
+
+// CLI11 reads -3 as an unsigned number near 2^64.
+std::string MustNotBeNegative(const std::string& text) {
+  return text.starts_with('-') ? "must not be negative: " + text : "";
+}
+
+void AddCommonOptions(CLI::App& command, OrderFlags& flags) {
+  sampler::Recipe& recipe = flags.request.recipe;
+  command.add_option("--sampler", flags.sampler, "torch-distributed, torch-random or sequential")
+      ->capture_default_str();
+  command.add_option("--size", recipe.size, "samples in the dataset")
+      ->required()
+      ->check(MustNotBeNegative);
+  command.add_option("--seed", recipe.seed, "seed of the sampler, or of its generator")
+      ->capture_default_str();
+  command
+      .add_option("--epoch", flags.request.epoch,
+                  "what set_epoch is given; torch-random: passes that came before")
+      ->check(MustNotBeNegative)
+      ->capture_default_str();
+  command.add_option("--world", recipe.world, "number of ranks")
+      ->check(MustNotBeNegative)
+      ->capture_default_str();
+  command.add_option("--rank", flags.rank, "the order of this rank alone")
+      ->check(MustNotBeNegative);
+  command.add_option("--output", flags.output, "write a file instead; the format is npy")
+      ->type_name("FORMAT FILE")
+      ->expected(2);
+  command.add_flag("--crc", flags.request.crc,
+                   "print only the CRC-32 of the order: zlib.crc32 over little-endian uint32");
+}
+
+void AddSamplerOptions(CLI::App& command, OrderFlags& flags) {
+  sampler::Recipe& recipe = flags.request.recipe;
+  command.add_flag("--drop-last", recipe.drop_last, "DistributedSampler(drop_last=True)");
+  command.add_flag_callback(
+      "--no-shuffle", [&recipe] { recipe.shuffle = false; }, "DistributedSampler(shuffle=False)");
+  command
+      .add_option("--base-seed", flags.base_seed,
+                  "torch-random: when the DataLoader draws from the generator: every-pass, "
+                  "first-pass (persistent_workers=True) or never (it has another generator)")
+      ->capture_default_str();
+  command.add_flag_callback(
+      "--no-tail-permutation", [&recipe] { recipe.tail_permutation = false; },
+      "torch-random: as versions before torch 1.12");
+  command.add_flag_callback(
+      "--legacy-randperm", [&recipe] { recipe.modern_randperm = false; },
+      "with 214,748,364 samples and more: as versions up to about torch 2.6");
+}
+
+}  // namespace
+
+Status PrintOrder(const OrderRequest& request, std::FILE* out) {
+  ASSIGN_OR_RETURN(sampler::OrderSource source, sampler::OrderSource::Make(request.recipe));
+  ASSIGN_OR_RETURN(const std::vector<SampleId> ids,
+                   request.rank ? source.RankOrder(request.epoch, *request.rank)
+                                : source.PassOrder(request.epoch));
+  if (!request.npy_file.empty()) RETURN_IF_ERROR(WriteNpy(request.npy_file, ids));
+  if (request.crc) return PrintCrc(ids, out);
+  return request.npy_file.empty() ? PrintLines(ids, out) : OkStatus();
+}
+
+void AddOrderCommand(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("order", kSummary);
+  command->footer(kMore);
+  const auto flags = std::make_shared<OrderFlags>();  // lives as long as the callback that fills it
+  AddCommonOptions(*command, *flags);
+  AddSamplerOptions(*command, *flags);
+  command->callback([command, flags, &chosen] {
+    if (command->count("--rank") > 0) flags->request.rank = flags->rank;
+    chosen = [flags]() -> Status {
+      ASSIGN_OR_RETURN(const OrderRequest request, RequestOf(*flags));
+      return PrintOrder(request, stdout);
+    };
+  });
+}
+
+}  // namespace optcache::cli

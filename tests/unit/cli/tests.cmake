@@ -1,0 +1,3 @@
+project_test(cli
+  SOURCES npy_test.cc order_test.cc
+  DEPS cli_verbs)
