@@ -117,6 +117,7 @@ class LoopbackCluster {
   // Returns true if the store was read.
   bool Read(std::size_t node, StreamId stream, wire::ReadItem item) {
     const auto reply = Get(node, stream, item, wire::GetMode::kUrgent);
+    Settle();
     if (reply.answer == wire::Answer::kHere || reply.answer == wire::Answer::kPeer) return false;
     if (reply.answer == wire::Answer::kMissKeep) {
       Put(node, stream, item, reply.lease);

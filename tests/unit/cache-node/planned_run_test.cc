@@ -130,7 +130,11 @@ TEST(PlannedRun, APaddedOrderIsReadAsForetold) {
 
 TEST(PlannedRun, ADatasetThatFitsIsReadOnce) {
   const Outcome outcome = Train({.share = 1.3, .sizes = std::vector<std::uint32_t>(500, 1000)});
+  EXPECT_EQ(outcome.planned_reads, 500U);
+  EXPECT_EQ(outcome.planned_reads, 500U);
   EXPECT_EQ(outcome.store_reads, 500U);
+  EXPECT_EQ(outcome.lost, 0U);
+  EXPECT_EQ(outcome.lost, 0U);
 }
 
 TEST(PlannedRun, NoCapacityReadsEverythingEveryPass) {
