@@ -22,7 +22,7 @@ struct HttpRequest {
   HttpHeaders headers;
   std::string body;
 
-  // What comes before '?' in the path, as sent.
+  // The path without the query, as sent.
   std::string_view path() const;
   // The decoded value of `name` in the query, if it is there ("" for "?name").
   std::optional<std::string> query(std::string_view name) const;

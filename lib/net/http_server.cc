@@ -1,0 +1,76 @@
+#include "net/http_server.h"
+
+#include <sys/socket.h>
+
+#include <string_view>
+#include <utility>
+
+#include "net/internal/event_loop_impl.h"
+#include "net/internal/http_session.h"
+#include "net/internal/listener.h"
+
+namespace optcache::net {
+namespace {
+
+constexpr std::string_view kTooMany =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+class BeastServer final : public HttpServer {
+ public:
+  BeastServer(EventLoop& loop, std::unique_ptr<Listener> listener, HttpServerOptions options,
+              HttpHandler handler)
+      : state_(std::make_shared<HttpServerState>(HttpServerState{
+            .loop = loop, .options = std::move(options), .handler = std::move(handler)})),
+        listener_(std::move(listener)) {
+    listener_->Start([this](Accepted peer) { OnAccepted(std::move(peer)); });
+  }
+
+  ~BeastServer() override {
+    listener_->Stop();
+    for (const auto& [key, session] : state_->sessions)
+      session->Close();
+    state_->sessions.clear();  // Each lives on until its last operation has ended.
+  }
+
+  std::uint16_t port() const override { return listener_->address().port; }
+
+  void VisitCounters(const CounterVisitor& visitor) const override {
+    const MetricLabels labels = {{"server", state_->options.label}};
+    visitor(MetricKind::kGauge, "optcache_http_open_connections", labels,
+            static_cast<double>(state_->sessions.size()));
+    visitor(MetricKind::kCounter, "optcache_http_refused_connections_total", labels,
+            static_cast<double>(state_->refused_connections));
+    for (const auto& [status, count] : state_->responses) {
+      MetricLabels with_code = labels;
+      with_code.emplace_back("code", std::to_string(status));
+      visitor(MetricKind::kCounter, "optcache_http_responses_total", with_code,
+              static_cast<double>(count));
+    }
+  }
+
+ private:
+  void OnAccepted(Accepted peer) {
+    if (state_->sessions.size() >= state_->options.max_connections) {
+      ++state_->refused_connections;
+      ::send(peer.fd.get(), kTooMany.data(), kTooMany.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      return;
+    }
+    StreamSocket socket(ContextOf(state_->loop));
+    socket.assign(asio::generic::stream_protocol(AF_UNSPEC, 0), peer.fd.Release());
+    std::make_shared<HttpSession>(state_, std::move(socket))->Start();
+  }
+
+  std::shared_ptr<HttpServerState> state_;  // shared with sessions, which may outlive the server
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<HttpServer>> ListenHttp(EventLoop& loop, const std::string& address,
+                                               HttpServerOptions options, HttpHandler handler) {
+  ASSIGN_OR_RETURN(auto listener, Listener::Open(loop, address));
+  return std::make_unique<BeastServer>(loop, std::move(listener), std::move(options),
+                                       std::move(handler));
+}
+
+}  // namespace optcache::net

@@ -1,0 +1,205 @@
+#include "net/internal/http_session.h"
+
+#include <sys/socket.h>
+
+#include <utility>
+
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+
+namespace optcache::net {
+namespace {
+
+namespace http = boost::beast::http;
+
+// How long a client that was answered an error may go on sending before it is cut.
+constexpr Duration kLingerDeadline = std::chrono::seconds(2);
+constexpr std::size_t kDiscardStep = 64U << 10U;
+
+// The status for what the parser did not like; 0: the client has gone, nobody to tell.
+int StatusOf(const error_code& error) {
+  if (error == http::error::header_limit) return 431;
+  if (error == http::error::body_limit) return 413;
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return 0;
+  return error.category() == http::make_error_code(http::error::bad_version).category() ? 400 : 0;
+}
+
+HttpRequest ToRequest(http::request<http::string_body> message) {
+  HttpRequest request{.method = std::string(message.method_string()),
+                      .url = std::string(message.target())};
+  for (const auto& field : message) {
+    request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  }
+  request.body = std::move(message.body());
+  return request;
+}
+
+}  // namespace
+
+// One request that waits for its response.
+class HttpResponder::Exchange {
+ public:
+  Exchange(std::weak_ptr<HttpSession> session, std::uint64_t turn)
+      : session_(std::move(session)), turn_(turn) {}
+  ~Exchange() { Respond(HttpResponse::Text(500, "the request was dropped\n")); }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  void Respond(HttpResponse response) {
+    if (const auto session = session_.lock()) session->Respond(turn_, std::move(response));
+  }
+  bool abandoned() const {
+    const auto session = session_.lock();
+    return session == nullptr || !session->Awaits(turn_);
+  }
+
+ private:
+  std::weak_ptr<HttpSession> session_;
+  std::uint64_t turn_;
+};
+
+void HttpResponder::operator()(HttpResponse response) const {
+  exchange_->Respond(std::move(response));
+}
+
+bool HttpResponder::abandoned() const {
+  return exchange_->abandoned();
+}
+
+HttpSession::HttpSession(std::shared_ptr<HttpServerState> state, StreamSocket socket)
+    : state_(std::move(state)), socket_(std::move(socket)) {}
+
+void HttpSession::Start() {
+  state_->sessions.emplace(this, shared_from_this());
+  AwaitRequest();
+}
+
+void HttpSession::Close() {
+  phase_ = Phase::kClosed;
+  deadline_.Cancel();
+  error_code ignored;
+  socket_.close(ignored);
+  // Posted: the caller may be a method of this session, and the handler's responder may still die.
+  state_->loop.Post([self = shared_from_this()] { self->state_->sessions.erase(self.get()); });
+}
+
+void HttpSession::Enter(Phase phase, Duration deadline) {
+  phase_ = phase;
+  deadline_ = state_->loop.After(deadline, [this] { OnDeadline(); });
+}
+
+void HttpSession::OnDeadline() {
+  if (phase_ == Phase::kReading) {
+    error_code ignored;
+    socket_.cancel(ignored);
+    return Fail(408, "the request did not arrive in time");
+  }
+  if (phase_ == Phase::kHandling) {
+    return Respond(turn_, HttpResponse::Text(503, "no answer in time\n"));
+  }
+  Close();
+}
+
+void HttpSession::AwaitRequest() {
+  if (buffer_.size() > 0) return ReadRequest();
+  Enter(Phase::kIdle, state_->options.idle_deadline);
+  socket_.async_wait(StreamSocket::wait_read, [self = shared_from_this()](const error_code& error) {
+    if (!error && self->phase_ == Phase::kIdle) self->ReadRequest();
+  });
+}
+
+void HttpSession::ReadRequest() {
+  Enter(Phase::kReading, state_->options.request_deadline);
+  parser_.emplace();
+  parser_->header_limit(state_->options.max_header_bytes);
+  parser_->body_limit(state_->options.max_body_bytes);
+  http::async_read(socket_, buffer_, *parser_,
+                   [self = shared_from_this()](const error_code& error, std::size_t) {
+                     if (self->phase_ == Phase::kReading) self->OnRead(error);
+                   });
+}
+
+void HttpSession::OnRead(const error_code& error) {
+  if (!error) return Handle();
+  const int status = StatusOf(error);
+  if (status == 0) return Close();
+  Fail(status, error.message());
+}
+
+void HttpSession::Handle() {
+  Enter(Phase::kHandling, state_->options.response_deadline);
+  ++turn_;
+  keep_alive_ = parser_->get().keep_alive();
+  head_ = parser_->get().method() == http::verb::head;
+  const HttpRequest request = ToRequest(parser_->release());
+  const HttpResponder responder(std::make_shared<HttpResponder::Exchange>(weak_from_this(), turn_));
+  const std::uint64_t turn = turn_;
+  state_->handler(request, responder);
+  if (Awaits(turn)) WatchClient();
+}
+
+// While the handler thinks (a long poll), notices that the client has gone.
+void HttpSession::WatchClient() {
+  socket_.async_wait(
+      StreamSocket::wait_read, [self = shared_from_this(), turn = turn_](const error_code& error) {
+        if (error || !self->Awaits(turn)) return;
+        char byte = 0;
+        const auto n = ::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (n <= 0) self->Close();  // More than 0: its next request, which waits its turn.
+      });
+}
+
+void HttpSession::Respond(std::uint64_t turn, HttpResponse response) {
+  if (!Awaits(turn)) return;
+  error_code ignored;
+  socket_.cancel(ignored);  // WatchClient
+  Write(std::move(response));
+}
+
+void HttpSession::Fail(int status, std::string why) {
+  keep_alive_ = false;
+  head_ = false;
+  Write(HttpResponse::Text(status, std::move(why) + "\n"));
+}
+
+void HttpSession::Write(HttpResponse response) {
+  ++state_->responses[response.status];
+  Enter(Phase::kWriting, state_->options.write_deadline);
+  response_.emplace();
+  response_->result(static_cast<unsigned>(response.status));
+  response_->version(11);
+  for (const auto& [name, value] : response.headers)
+    response_->insert(name, value);
+  response_->keep_alive(keep_alive_);
+  response_->content_length(response.body.size());
+  if (!head_) response_->body() = std::move(response.body);
+  http::async_write(socket_, *response_,
+                    [self = shared_from_this()](const error_code& error, std::size_t) {
+                      if (self->phase_ != Phase::kWriting) return;
+                      if (error) return self->Close();
+                      self->response_.reset();
+                      if (self->keep_alive_) return self->AwaitRequest();
+                      self->Linger();
+                    });
+}
+
+// Closing while the client still sends would reset the connection, and with it the response on its
+// way.
+void HttpSession::Linger() {
+  Enter(Phase::kLingering, kLingerDeadline);
+  error_code ignored;
+  socket_.shutdown(StreamSocket::shutdown_send, ignored);
+  Discard();
+}
+
+void HttpSession::Discard() {
+  buffer_.clear();
+  socket_.async_read_some(buffer_.prepare(kDiscardStep),
+                          [self = shared_from_this()](const error_code& error, std::size_t) {
+                            if (self->phase_ != Phase::kLingering) return;
+                            if (error) return self->Close();
+                            self->Discard();
+                          });
+}
+
+}  // namespace optcache::net

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include "net/asio.h"
+#include "net/http_server.h"
+
+namespace optcache::net {
+
+class HttpSession;
+
+// What the sessions of one server share with it.
+struct HttpServerState {
+  EventLoop& loop;
+  HttpServerOptions options;
+  HttpHandler handler;
+  // Kept here until they close.
+  std::unordered_map<HttpSession*, std::shared_ptr<HttpSession>> sessions;
+  std::uint64_t refused_connections = 0;
+  std::map<int, std::uint64_t> responses;  // by status
+};
+
+// One client's connection:
+//
+//   idle -> reading -> handling -> writing -> idle ...      (keep-alive)
+//                  \-> error response -> lingering -> closed
+//
+// Used on the loop's thread only.
+class HttpSession : public std::enable_shared_from_this<HttpSession> {
+ public:
+  HttpSession(std::shared_ptr<HttpServerState> state, StreamSocket socket);
+
+  void Start();
+  void Close();
+
+  // The handler's answer to request number `turn`; ignored if that is answered already.
+  void Respond(std::uint64_t turn, HttpResponse response);
+  bool Awaits(std::uint64_t turn) const { return phase_ == Phase::kHandling && turn == turn_; }
+
+ private:
+  enum class Phase { kIdle, kReading, kHandling, kWriting, kLingering, kClosed };
+  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+  using Response = boost::beast::http::response<boost::beast::http::string_body>;
+
+  void Enter(Phase phase, Duration deadline);
+  void OnDeadline();
+  void AwaitRequest();
+  void ReadRequest();
+  void OnRead(const error_code& error);
+  void Handle();
+  void WatchClient();
+  void Fail(int status, std::string why);
+  void Write(HttpResponse response);
+  void Linger();
+  void Discard();
+
+  std::shared_ptr<HttpServerState> state_;
+  StreamSocket socket_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  std::optional<Response> response_;
+  Phase phase_ = Phase::kIdle;
+  std::uint64_t turn_ = 0;
+  bool keep_alive_ = false;  // of the request that is handled
+  bool head_ = false;
+  Timer deadline_;
+};
+
+}  // namespace optcache::net

@@ -1,0 +1,236 @@
+#include "net/http_server.h"
+
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "unit/net/loop_fixture.h"
+
+namespace optcache::net {
+namespace {
+
+using std::chrono::milliseconds;
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void Start(HttpServerOptions options = {}) {
+    auto listening = ListenHttp(loop, "127.0.0.1:0", options,
+                                [this](const HttpRequest& request, HttpResponder responder) {
+                                  requests.push_back(request);
+                                  handler(request, std::move(responder));
+                                });
+    ASSERT_TRUE(listening.has_value()) << listening.error().ToString();
+    server = std::move(*listening);
+  }
+  double Count(std::string_view wanted, std::string_view code = "") const {
+    double found = 0;
+    server->VisitCounters(
+        [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
+          if (name == wanted && (code.empty() || labels.back().second == code)) found += value;
+        });
+    return found;
+  }
+  void RunUntilNoConnections() {
+    RunUntil(loop, [&] { return Count("optcache_http_open_connections") == 0; });
+  }
+  // Sends a request that ends its connection and gives back all that came until then.
+  std::string Exchange(const std::string& text) {
+    const RawClient client(server->port());
+    client.Send(AsBytes(text));
+    return ReadToEnd(client);
+  }
+  // Reads while the loop turns.
+  std::string ReadToEnd(const RawClient& client) {
+    std::string text;
+    std::vector<char> some(1 << 20U);
+    RunUntil(loop, [&] {
+      const ssize_t n = ::recv(client.fd(), some.data(), some.size(), MSG_DONTWAIT);
+      if (n > 0) text.append(some.data(), static_cast<std::size_t>(n));
+      return n == 0;
+    });
+    return text;
+  }
+  static std::string Text(const RawClient& client) {
+    const auto bytes = client.ReadAll();
+    return std::string(AsText(bytes));
+  }
+
+  EventLoop loop;
+  std::vector<HttpRequest> requests;
+  HttpHandler handler = [](const HttpRequest&, const HttpResponder& respond) {
+    respond(HttpResponse::Text(200, "hello\n"));
+  };
+  std::unique_ptr<HttpServer> server;
+};
+
+TEST_F(HttpServerTest, AnswersARequest) {
+  Start();
+  const std::string answer = Exchange(
+      "POST /v1/report?node=7 HTTP/1.1\r\nHost: x\r\nX-A: b\r\nContent-Length: 4\r\n"
+      "Connection: close\r\n\r\nbody");
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].method, "POST");
+  EXPECT_EQ(requests[0].path(), "/v1/report");
+  EXPECT_EQ(requests[0].query("node"), "7");
+  EXPECT_EQ(FindHeader(requests[0].headers, "x-a"), "b");
+  EXPECT_EQ(requests[0].body, "body");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
+  EXPECT_TRUE(answer.ends_with("\r\n\r\nhello\n")) << answer;
+  EXPECT_EQ(Count("optcache_http_responses_total", "200"), 1);
+}
+
+TEST_F(HttpServerTest, ServesRequestAfterRequestOnOneConnection) {
+  Start();
+  const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
+  const std::string answer =
+      Exchange(get + get + "GET /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(requests.size(), 3U);
+  EXPECT_EQ(Count("optcache_http_responses_total", "200"), 3);
+}
+
+TEST_F(HttpServerTest, ReadsChunkedBodies) {
+  Start();
+  Exchange(
+      "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+      "3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n");
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].body, "abcdefg");
+}
+
+TEST_F(HttpServerTest, AnswersHeadWithoutABody) {
+  Start();
+  const std::string answer = Exchange("HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(answer.find("Content-Length: 6\r\n"), std::string::npos) << answer;
+  EXPECT_TRUE(answer.ends_with("\r\n\r\n"));
+}
+
+TEST_F(HttpServerTest, WhatIsNotHttpIsABadRequest) {
+  Start();
+  EXPECT_TRUE(Exchange("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+  EXPECT_TRUE(requests.empty());
+}
+
+TEST_F(HttpServerTest, TooLongAHeaderIsRefused) {
+  Start({.max_header_bytes = 1000});
+  EXPECT_TRUE(Exchange("GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n")
+                  .starts_with("HTTP/1.1 431 "));
+}
+
+TEST_F(HttpServerTest, TooLongABodyIsRefusedBeforeItIsRead) {
+  Start({.max_body_bytes = 1000});
+  EXPECT_TRUE(Exchange("PUT / HTTP/1.1\r\nContent-Length: 1001\r\n\r\n" + std::string(1001, 'x'))
+                  .starts_with("HTTP/1.1 413 "));
+  EXPECT_TRUE(Exchange("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" +
+                       std::string(2000, 'x'))
+                  .starts_with("HTTP/1.1 413 "));
+  EXPECT_TRUE(requests.empty());
+}
+
+TEST_F(HttpServerTest, HalfARequestMeetsTheDeadline) {
+  Start({.request_deadline = milliseconds(20)});
+  const RawClient client(server->port());
+  client.Send(AsBytes("GET / HTTP/1.1\r\nHo"));
+  RunUntil(loop, [&] { return Count("optcache_http_responses_total", "408") == 1; });
+  ::shutdown(client.fd(), SHUT_WR);
+  RunUntilNoConnections();
+  EXPECT_TRUE(Text(client).starts_with("HTTP/1.1 408 "));
+}
+
+TEST_F(HttpServerTest, ASilentClientIsClosed) {
+  Start({.idle_deadline = milliseconds(20)});
+  const RawClient client(server->port());
+  RunUntil(loop, [&] { return Count("optcache_http_open_connections") == 1; });
+  RunUntilNoConnections();
+  EXPECT_EQ(Text(client), "");
+}
+
+TEST_F(HttpServerTest, AResponseMayComeLater) {
+  std::optional<HttpResponder> waiting;
+  handler = [&](const HttpRequest&, const HttpResponder& respond) { waiting = respond; };
+  Start();
+  const RawClient client(server->port());
+  client.Send(AsBytes("GET /poll HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  RunUntil(loop, [&] { return waiting.has_value(); });
+  EXPECT_FALSE(waiting->abandoned());
+  (*waiting)(HttpResponse::Json(200, "{}"));
+  (*waiting)(HttpResponse::Json(500, "again"));  // Has no effect.
+  ::shutdown(client.fd(), SHUT_WR);
+  RunUntilNoConnections();
+  EXPECT_TRUE(Text(client).ends_with("{}"));
+  EXPECT_TRUE(waiting->abandoned());
+}
+
+TEST_F(HttpServerTest, AHandlerThatTakesTooLongIsUnavailable) {
+  std::optional<HttpResponder> waiting;
+  handler = [&](const HttpRequest&, const HttpResponder& respond) { waiting = respond; };
+  Start({.response_deadline = milliseconds(20)});
+  const RawClient client(server->port());
+  client.Send(AsBytes("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  RunUntil(loop, [&] { return Count("optcache_http_responses_total", "503") == 1; });
+  (*waiting)(HttpResponse::Text(200, "too late"));
+  ::shutdown(client.fd(), SHUT_WR);
+  RunUntilNoConnections();
+  EXPECT_TRUE(Text(client).starts_with("HTTP/1.1 503 "));
+}
+
+TEST_F(HttpServerTest, AClientThatGoesWhileItWaitsIsNoticed) {
+  std::optional<HttpResponder> waiting;
+  handler = [&](const HttpRequest&, const HttpResponder& respond) { waiting = respond; };
+  Start();
+  RawClient client(server->port());
+  client.Send(AsBytes("GET /poll HTTP/1.1\r\nHost: x\r\n\r\n"));
+  RunUntil(loop, [&] { return waiting.has_value(); });
+  client.Close();
+  RunUntil(loop, [&] { return waiting->abandoned(); });
+  RunUntilNoConnections();
+  (*waiting)(HttpResponse::Text(200, "nobody hears this"));
+}
+
+TEST_F(HttpServerTest, ADroppedRequestIsAnError) {
+  handler = [](const HttpRequest&, const HttpResponder&) {};
+  Start();
+  EXPECT_TRUE(Exchange("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").starts_with("HTTP/1.1 500 "));
+}
+
+TEST_F(HttpServerTest, OneClientTooManyIsTurnedAway) {
+  Start({.max_connections = 1});
+  const RawClient first(server->port());
+  RunUntil(loop, [&] { return Count("optcache_http_open_connections") == 1; });
+  const RawClient second(server->port());
+  RunUntil(loop, [&] { return Count("optcache_http_refused_connections_total") == 1; });
+  EXPECT_TRUE(Text(second).starts_with("HTTP/1.1 503 "));
+}
+
+TEST_F(HttpServerTest, LargeResponsesArriveWhole) {
+  const std::string large(20'000'000, 'z');
+  handler = [&](const HttpRequest&, const HttpResponder& respond) {
+    respond(HttpResponse::Text(200, large));
+  };
+  Start();
+  const std::string answer = Exchange("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(answer.ends_with(large));
+}
+
+TEST_F(HttpServerTest, MayDieWhileAClientWaits) {
+  std::optional<HttpResponder> waiting;
+  handler = [&](const HttpRequest&, const HttpResponder& respond) { waiting = respond; };
+  Start();
+  const RawClient client(server->port());
+  client.Send(AsBytes("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+  RunUntil(loop, [&] { return waiting.has_value(); });
+  server.reset();
+  (*waiting)(HttpResponse::Text(200, ""));
+  EXPECT_TRUE(waiting->abandoned());
+  waiting.reset();
+  EXPECT_EQ(Text(client), "");
+}
+
+TEST_F(HttpServerTest, APortInUseIsASentence) {
+  Start();
+  const auto second = ListenHttp(loop, "127.0.0.1:" + std::to_string(server->port()), {}, handler);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code(), Code::kConflict);
+}
+
+}  // namespace
+}  // namespace optcache::net
