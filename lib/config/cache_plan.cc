@@ -1,0 +1,84 @@
+#include <algorithm>
+
+#include "config/internal/resources.h"
+
+namespace optcache::config::internal {
+namespace {
+
+constexpr std::int64_t kMaxWorldSize = 65536;
+constexpr std::int64_t kMaxEpochs = 1000000000;
+
+void ReadJobs(YamlMap& spec, std::vector<Job>& jobs) {
+  spec.ForEach("jobs", [&](YamlMap& item) {
+    Job& job = jobs.emplace_back();
+    item.NeedSubdomain("name", job.name);
+    item.In("sampler", [&](YamlMap& sampler) {
+      Sampler& out = job.sampler;
+      sampler.Read("kind", out.kind);
+      if (out.kind != "TorchDistributed" && out.kind != "TorchRandom") {
+        sampler.Fail("kind",
+                     "'" + out.kind + "' is not known, allowed: TorchDistributed, TorchRandom");
+      }
+      sampler.Read("seed", out.seed, INT64_MIN, INT64_MAX);
+      sampler.Read("worldSize", out.world_size, 1, kMaxWorldSize);
+      sampler.Read("epochs", out.epochs, 1, kMaxEpochs);
+      sampler.Read("shuffle", out.shuffle);
+      sampler.Read("dropLast", out.drop_last);
+    });
+  });
+}
+
+// A count or a percentage, as Kubernetes' maxUnavailable.
+void ReadMaxUnavailable(YamlMap& rollout, std::string& out) {
+  rollout.Read("maxUnavailable", out);
+  const std::string_view digits =
+      std::string_view(out).substr(0, out.ends_with('%') ? out.size() - 1 : out.size());
+  const bool good = !digits.empty() && digits.size() <= 6 &&
+                    digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!good) rollout.Fail("maxUnavailable", "'" + out + "', allowed: a count (1) or a share (25%)");
+}
+
+void ReadRollout(YamlMap& spec, Rollout& out) {
+  spec.In("rollout", [&](YamlMap& rollout) {
+    rollout.Read("strategy",
+                 {{"Staged", RolloutStrategy::kStaged}, {"AllAtOnce", RolloutStrategy::kAllAtOnce}},
+                 out.strategy);
+    rollout.Read("partition", out.partition, 0, 100000);
+    ReadMaxUnavailable(rollout, out.max_unavailable);
+    rollout.Read("activateAt",
+                 {{"EpochBoundary", ActivateAt::kEpochBoundary}, {"Now", ActivateAt::kNow}},
+                 out.activate_at);
+    rollout.Read("paused", out.paused);
+    rollout.Read("acknowledge", out.acknowledge);
+    rollout.In("abort", [&](YamlMap& abort) {
+      abort.ReadShare("whenBelowPredictedBy", out.abort.when_below_predicted_by);
+      abort.ReadShare("whenWorseThanPreviousBy", out.abort.when_worse_than_previous_by);
+      abort.Read("after", out.abort.after, 1, 1000);
+    });
+  });
+}
+
+}  // namespace
+
+CachePlan ReadCachePlan(YamlMap& document) {
+  CachePlan plan;
+  ReadMetadata(document, plan.name, plan.name_space);
+  if (!document.Has("spec")) document.Fail("spec", "missing");
+  document.In("spec", [&](YamlMap& spec) {
+    spec.NeedSubdomain("dataset", plan.dataset);
+    spec.Read("retention",
+              {{"Optimal", Retention::kOptimal},
+               {"Pin", Retention::kPin},
+               {"LRU", Retention::kLru},
+               {"None", Retention::kNone}},
+              plan.retention);
+    spec.Read("objective", {{"Bytes", Objective::kBytes}, {"Requests", Objective::kRequests}},
+              plan.objective);
+    ReadJobs(spec, plan.jobs);
+    ReadRollout(spec, plan.rollout);
+    spec.Read("revisionHistoryLimit", plan.revision_history_limit, 0, 1000);
+  });
+  return plan;
+}
+
+}  // namespace optcache::config::internal

@@ -1,0 +1,216 @@
+#include "config/internal/yaml_fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "config/internal/yaml_document.h"
+
+namespace optcache::config::internal {
+namespace {
+
+bool IsLabel(std::string_view text) {
+  constexpr std::string_view kEnds = "abcdefghijklmnopqrstuvwxyz0123456789";
+  return !text.empty() && text.size() <= 63 && kEnds.contains(text.front()) &&
+         kEnds.contains(text.back()) &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
+}
+
+bool IsSubdomain(std::string_view text) {
+  if (text.size() > 253) return false;
+  while (true) {
+    const std::size_t dot = text.find('.');
+    if (!IsLabel(text.substr(0, dot))) return false;
+    if (dot == std::string_view::npos) return true;
+    text.remove_prefix(dot + 1);
+  }
+}
+
+template <typename Number>
+std::optional<Number> ParseWhole(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+void YamlErrors::Add(const YAML::Node& at, const std::string& what) {
+  if (ok()) status_ = ErrorAt(file_, at.Mark(), what);
+}
+
+YamlMap::YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors)
+    : node_(node), path_(std::move(path)), errors_(&errors) {
+  if (errors.ok()) CheckKeys();
+}
+
+void YamlMap::CheckKeys() {
+  if (!node_.IsMap()) {
+    return errors_->Add(node_, (path_.empty() ? "document" : path_) + ": not a mapping of keys");
+  }
+  std::vector<std::string> keys;
+  for (const auto& item : node_) {
+    if (!item.first.IsScalar()) return errors_->Add(item.first, path_ + ": a key is not a word");
+    if (keys.size() >= kMaxListItems) return errors_->Add(item.first, path_ + ": too many keys");
+    if (std::ranges::find(keys, item.first.Scalar()) != keys.end()) {
+      return errors_->Add(item.first, PathOf(item.first.Scalar()) + " is written twice");
+    }
+    keys.push_back(item.first.Scalar());
+  }
+}
+
+std::string YamlMap::PathOf(std::string_view name) const {
+  return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
+}
+
+YAML::Node YamlMap::Find(std::string_view name) {
+  if (std::ranges::find(known_, name) == known_.end()) known_.emplace_back(name);
+  if (errors_->ok() && node_.IsMap()) {
+    for (const auto& item : node_) {
+      if (item.first.IsScalar() && item.first.Scalar() == name) return item.second;
+    }
+  }
+  return YAML::Node(YAML::NodeType::Null);
+}
+
+bool YamlMap::Has(std::string_view name) {
+  return !Find(name).IsNull();
+}
+
+void YamlMap::Fail(std::string_view name, const std::string& what) {
+  const YAML::Node field = Find(name);
+  errors_->Add(field.IsNull() ? node_ : field, PathOf(name) + ": " + what);
+}
+
+std::optional<std::string> YamlMap::Text(std::string_view name) {
+  const YAML::Node field = Find(name);
+  if (field.IsNull()) return std::nullopt;
+  if (!field.IsScalar()) {
+    Fail(name, "not a single value");
+    return std::nullopt;
+  }
+  if (field.Scalar().size() > kMaxTextBytes) {
+    Fail(name, "longer than " + std::to_string(kMaxTextBytes) + " bytes");
+    return std::nullopt;
+  }
+  return field.Scalar();
+}
+
+void YamlMap::Need(std::string_view name, std::string& out) {
+  Read(name, out);
+  if (out.empty()) Fail(name, "missing or empty");
+}
+
+void YamlMap::Read(std::string_view name, std::string& out) {
+  if (std::optional<std::string> text = Text(name)) out = *std::move(text);
+}
+
+void YamlMap::Read(std::string_view name, bool& out) {
+  const std::optional<std::string> text = Text(name);
+  if (!text) return;
+  if (*text != "true" && *text != "false") {
+    return Fail(name, "'" + *text + "' is not known, allowed: true, false");
+  }
+  out = *text == "true";
+}
+
+void YamlMap::Read(std::string_view name, std::int64_t& out, std::int64_t min, std::int64_t max) {
+  const std::optional<std::string> text = Text(name);
+  if (!text) return;
+  const std::optional<std::int64_t> value = ParseWhole<std::int64_t>(*text);
+  if (!value || *value < min || *value > max) {
+    return Fail(name, "'" + *text + "', allowed: a whole number from " + std::to_string(min) +
+                          " to " + std::to_string(max));
+  }
+  out = *value;
+}
+
+void YamlMap::ReadShare(std::string_view name, double& out) {
+  const std::optional<std::string> text = Text(name);
+  if (!text) return;
+  const std::optional<double> value = ParseWhole<double>(*text);
+  if (!value || !(*value >= 0 && *value <= 1)) {
+    return Fail(name, "'" + *text + "', allowed: a number from 0 to 1");
+  }
+  out = *value;
+}
+
+void YamlMap::Need(std::string_view name, Capacity& out) {
+  const std::optional<std::string> text = Text(name);
+  if (!text) return Fail(name, "missing, allowed: a quantity (500Gi) or a share (30%)");
+  if (text->ends_with('%')) {
+    const auto percent = ParseWhole<double>(std::string_view(*text).substr(0, text->size() - 1));
+    if (!percent || !(*percent > 0 && *percent <= 1000)) {
+      return Fail(name, "'" + *text + "', allowed: above 0% and at most 1000%");
+    }
+    out = {.bytes = 0, .percent = *percent};
+    return;
+  }
+  const Result<ByteCount> bytes = ParseQuantity(*text);
+  if (!bytes) return Fail(name, bytes.error().message() + ", or a share as 30%");
+  if (*bytes == 0) return Fail(name, "0 would cache nothing, write a capacity above 0");
+  out = {.bytes = *bytes, .percent = 0};
+}
+
+YAML::Node YamlMap::FindList(std::string_view name) {
+  const YAML::Node list = Find(name);
+  if (list.IsNull()) return list;
+  if (!list.IsSequence()) Fail(name, "not a list");
+  if (list.size() > kMaxListItems) {
+    Fail(name, "more than " + std::to_string(kMaxListItems) + " items");
+  }
+  return list;
+}
+
+void YamlMap::Read(std::string_view name, std::vector<std::string>& out) {
+  const YAML::Node list = FindList(name);
+  if (!list.IsSequence() || !errors_->ok()) return;
+  out.clear();
+  for (const YAML::Node& item : list) {
+    if (!item.IsScalar() || item.Scalar().size() > kMaxTextBytes) {
+      return errors_->Add(item, PathOf(name) + ": an item is not a single value of at most " +
+                                    std::to_string(kMaxTextBytes) + " bytes");
+    }
+    out.push_back(item.Scalar());
+  }
+}
+
+void YamlMap::Read(std::string_view name, std::map<std::string, std::string>& out) {
+  if (!Has(name)) return;
+  const YAML::Node map = Find(name);
+  const YamlMap checked(map, PathOf(name), *errors_);
+  if (!errors_->ok()) return;
+  for (const auto& item : map) {
+    if (!item.second.IsScalar()) return Fail(name, "a value is not a word");
+    out[item.first.Scalar()] = item.second.Scalar();
+  }
+}
+
+void YamlMap::ReadLabel(std::string_view name, std::string& out) {
+  Read(name, out);
+  if (IsLabel(out)) return;
+  Fail(name,
+       "'" + out + "', allowed: at most 63 of a-z, 0-9 and -, a letter or digit at both ends");
+}
+
+void YamlMap::NeedSubdomain(std::string_view name, std::string& out) {
+  Need(name, out);
+  if (IsSubdomain(out)) return;
+  Fail(name,
+       "'" + out + "', allowed: a-z, 0-9, - and dots, a letter or digit at both ends of each part");
+}
+
+void YamlMap::Finish() {
+  if (!errors_->ok() || !node_.IsMap()) return;
+  for (const auto& item : node_) {
+    if (std::ranges::find(known_, item.first.Scalar()) != known_.end()) continue;
+    std::string allowed;
+    for (const std::string& key : known_)
+      allowed += (allowed.empty() ? "" : ", ") + key;
+    return errors_->Add(item.first,
+                        PathOf(item.first.Scalar()) + " is not known, allowed: " + allowed);
+  }
+}
+
+}  // namespace optcache::config::internal

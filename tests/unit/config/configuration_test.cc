@@ -1,0 +1,234 @@
+#include "config/configuration.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+
+namespace optcache::config {
+namespace {
+
+constexpr std::string_view kImages = R"(apiVersion: optcache.io/v1alpha1
+kind: Dataset
+metadata: {name: images, namespace: vision}
+spec:
+  source:
+    file: {path: /data}
+  cache: {capacity: 30%}
+)";
+constexpr std::string_view kPlan = R"(apiVersion: optcache.io/v1alpha1
+kind: CachePlan
+metadata: {name: images, namespace: vision}
+spec:
+  dataset: images
+)";
+
+std::string Replaced(std::string_view text, std::string_view piece, std::string_view by) {
+  std::string out(text);
+  const std::size_t at = out.find(piece);
+  EXPECT_NE(at, std::string::npos) << piece;
+  return out.replace(at, piece.size(), by);
+}
+
+std::string ErrorOf(std::string_view text) {
+  const Result<Configuration> configuration = ParseConfiguration(text, "f.yaml");
+  return configuration ? "none" : configuration.error().message();
+}
+// The error of kImages with one piece replaced.
+std::string WithImages(std::string_view piece, std::string_view by) {
+  return ErrorOf(Replaced(kImages, piece, by));
+}
+std::string WithPlan(std::string_view spec) {
+  return ErrorOf(std::string(kPlan) + std::string(spec));
+}
+
+TEST(Configuration, ReadsADatasetWithDefaults) {
+  const Result<Configuration> configuration = ParseConfiguration(kImages, "f.yaml");
+  ASSERT_TRUE(configuration) << configuration.error().ToString();
+  const Dataset expected{.name = "images",
+                         .name_space = "vision",
+                         .file = FileSource{.path = "/data"},
+                         .capacity = {.percent = 30}};
+  EXPECT_EQ(configuration->datasets, std::vector{expected});
+  EXPECT_EQ(expected.QualifiedName(), "vision/images");
+}
+
+TEST(Configuration, NamespaceIsDefaultUnlessWritten) {
+  const auto configuration =
+      ParseConfiguration(Replaced(kImages, ", namespace: vision", ""), "f.yaml");
+  ASSERT_TRUE(configuration);
+  EXPECT_EQ(configuration->datasets[0].QualifiedName(), "default/images");
+}
+
+TEST(Configuration, ReadsEveryFieldOfAPlan) {
+  const auto configuration = ParseConfiguration(std::string(kPlan) + R"(
+  retention: LRU
+  objective: Requests
+  jobs: [{name: j, sampler: {kind: TorchRandom, seed: -3, worldSize: 2, epochs: 5, shuffle: false, dropLast: true}}]
+  rollout: {strategy: AllAtOnce, partition: 2, maxUnavailable: 3, activateAt: Now, paused: true, acknowledge: true,
+            abort: {whenBelowPredictedBy: "0.1", whenWorseThanPreviousBy: 0.2, after: 4}}
+  revisionHistoryLimit: 3
+)",
+                                                "f.yaml");
+  ASSERT_TRUE(configuration) << configuration.error().ToString();
+  const CachePlan expected{.name = "images",
+                           .name_space = "vision",
+                           .dataset = "images",
+                           .retention = Retention::kLru,
+                           .objective = Objective::kRequests,
+                           .jobs = {{.name = "j",
+                                     .sampler = {.kind = "TorchRandom",
+                                                 .seed = -3,
+                                                 .world_size = 2,
+                                                 .epochs = 5,
+                                                 .shuffle = false,
+                                                 .drop_last = true}}},
+                           .rollout = {.strategy = RolloutStrategy::kAllAtOnce,
+                                       .partition = 2,
+                                       .max_unavailable = "3",
+                                       .activate_at = ActivateAt::kNow,
+                                       .paused = true,
+                                       .acknowledge = true,
+                                       .abort = {.when_below_predicted_by = 0.1,
+                                                 .when_worse_than_previous_by = 0.2,
+                                                 .after = 4}},
+                           .revision_history_limit = 3};
+  EXPECT_EQ(configuration->plans, std::vector{expected});
+}
+
+TEST(Configuration, ReadsTheSamples) {
+  int count = 0;
+  const std::string folder = std::string(OPTCACHE_SOURCE_DIR) + "/manifests/samples";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const Result<std::string> text = ReadFile(entry.path(), kMaxFileBytes);
+    ASSERT_TRUE(text);
+    const auto configuration = ParseConfiguration(*text, entry.path().filename().string());
+    ASSERT_TRUE(configuration) << configuration.error().ToString();
+    EXPECT_TRUE(CheckReferences(*configuration).ok());
+    ++count;
+  }
+  EXPECT_GE(count, 3);
+}
+
+TEST(Configuration, ADatasetWithoutAPlanHasOneWithDefaults) {
+  const auto configuration = ParseConfiguration(kImages, "f.yaml");
+  ASSERT_TRUE(configuration);
+  const CachePlan plan = configuration->PlanOf(configuration->datasets[0]);
+  EXPECT_EQ(plan, (CachePlan{.name = "images", .name_space = "vision", .dataset = "images"}));
+}
+
+TEST(Configuration, NamesTheLineOfAnUnknownKeyAndTheKeysThereAre) {
+  EXPECT_EQ(WithImages("cache: {capacity", "cache: {capcity"),
+            "f.yaml:7: spec.cache.capacity: missing, allowed: a quantity (500Gi) or a share (30%)");
+  EXPECT_EQ(WithImages("30%}", "30%, tier: [Memory]}"),
+            "f.yaml:7: spec.cache.tier is not known, allowed: capacity, tiers");
+  EXPECT_EQ(WithImages("kind: Dataset", "kind: Dataset\nextra: 1"),
+            "f.yaml:3: extra is not known, allowed: apiVersion, kind, status, metadata, spec");
+}
+
+TEST(Configuration, NamesTheLineOfAWrongValue) {
+  EXPECT_EQ(WithImages("optcache.io/v1alpha1", "v1"),
+            "f.yaml:1: apiVersion: 'v1' is not known, allowed: optcache.io/v1alpha1");
+  EXPECT_EQ(WithImages("kind: Dataset", "kind: Pod"),
+            "f.yaml:2: kind: 'Pod' is not known, allowed: Dataset, CachePlan");
+  EXPECT_EQ(WithImages("30%", "30 gigabytes").substr(0, 57),
+            "f.yaml:7: spec.cache.capacity: '30 gigabytes' is not a qu");
+  EXPECT_EQ(WithImages("30%", "0%"),
+            "f.yaml:7: spec.cache.capacity: '0%', allowed: above 0% and at most 1000%");
+  EXPECT_EQ(WithImages("30%", "0"),
+            "f.yaml:7: spec.cache.capacity: 0 would cache nothing, write a capacity above 0");
+  EXPECT_EQ(WithImages("30%}", "30%, tiers: [Tape]}"),
+            "f.yaml:7: spec.cache.tiers: 'Tape' is not known, allowed: Memory, Disk");
+  EXPECT_EQ(WithImages("30%}", "30%, tiers: Memory}"), "f.yaml:7: spec.cache.tiers: not a list");
+  EXPECT_EQ(WithImages("/data", "[/data]"), "f.yaml:6: spec.source.file.path: not a single value");
+  EXPECT_EQ(WithImages("cache: {capacity: 30%}", "cache: 30%"),
+            "f.yaml:7: spec.cache: not a mapping of keys");
+}
+
+TEST(Configuration, ChecksNamesAsKubernetesDoes) {
+  EXPECT_EQ(WithImages("name: images", "name: My_Images"),
+            "f.yaml:3: metadata.name: 'My_Images', allowed: a-z, 0-9, - and dots, a letter or "
+            "digit at both ends of each part");
+  EXPECT_EQ(WithImages("namespace: vision", "namespace: a.b"),
+            "f.yaml:3: metadata.namespace: 'a.b', allowed: at most 63 of a-z, 0-9 and -, a letter "
+            "or digit at both ends");
+  for (const char* name : {"a..b", "-a", "a-", "a.", ".a"}) {
+    EXPECT_NE(WithImages("name: images", "name: " + std::string(name)), "none") << name;
+  }
+  EXPECT_EQ(WithImages("name: images", "name: a-1.b.c"), "none");
+  EXPECT_NE(WithImages("name: images", "name: " + std::string(64, 'a')), "none");
+}
+
+TEST(Configuration, NeedsExactlyOneSourceThatIsSupported) {
+  EXPECT_EQ(WithImages("file: {path: /data}", "{}"),
+            "f.yaml:6: spec.source: needs exactly one of file and http");
+  EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b}"),
+            "f.yaml:6: spec.source.s3: not supported by this version, which reads file and http");
+  EXPECT_EQ(WithImages("file: {path: /data}", "http: {baseURL: ftp://h}"),
+            "f.yaml:6: spec.source.http.baseURL: 'ftp://h', allowed: http://… or https://…");
+  EXPECT_EQ(WithImages("  cache:", "  format: Tar\n  cache:"),
+            "f.yaml:7: spec.format: 'Tar' is not supported by this version, allowed: Files");
+}
+
+TEST(Configuration, ChecksAPlansNumbers) {
+  EXPECT_EQ(WithPlan("  revisionHistoryLimit: -1\n"),
+            "f.yaml:6: spec.revisionHistoryLimit: '-1', allowed: a whole number from 0 to 1000");
+  EXPECT_EQ(WithPlan("  rollout: {paused: yes}\n"),
+            "f.yaml:6: spec.rollout.paused: 'yes' is not known, allowed: true, false");
+  EXPECT_EQ(
+      WithPlan("  rollout: {abort: {whenBelowPredictedBy: \"2\"}}\n"),
+      "f.yaml:6: spec.rollout.abort.whenBelowPredictedBy: '2', allowed: a number from 0 to 1");
+  EXPECT_EQ(WithPlan("  rollout: {maxUnavailable: some}\n"),
+            "f.yaml:6: spec.rollout.maxUnavailable: 'some', allowed: a count (1) or a share (25%)");
+  EXPECT_EQ(WithPlan("  jobs: [{name: a, sampler: {kind: Weighted}}]\n"),
+            "f.yaml:6: spec.jobs[0].sampler.kind: 'Weighted' is not known, allowed: "
+            "TorchDistributed, TorchRandom");
+}
+
+TEST(Configuration, RefusesWhatIsThereTwice) {
+  const std::string twice = std::string(kImages) + "---\n" + std::string(kImages);
+  EXPECT_EQ(ErrorOf(twice), "f.yaml:9: Dataset vision/images is there twice");
+  const std::string plans = std::string(kPlan) + "---\n" + std::string(kPlan);
+  EXPECT_EQ(ErrorOf(plans), "f.yaml:7: Dataset vision/images has two CachePlans");
+  EXPECT_EQ(WithImages("kind: Dataset", "kind: Dataset\nkind: Dataset"),
+            "f.yaml:3: kind is written twice");
+}
+
+TEST(Configuration, APlanNamesADatasetOfItsNamespace) {
+  auto configuration = ParseConfiguration(kPlan, "f.yaml");
+  ASSERT_TRUE(configuration);
+  EXPECT_EQ(CheckReferences(*configuration).message(),
+            "CachePlan vision/images names dataset images, which is not in the same namespace of "
+            "any file");
+  ASSERT_TRUE(Merge(*ParseConfiguration(kImages, "g.yaml"), *configuration).ok());
+  EXPECT_TRUE(CheckReferences(*configuration).ok());
+}
+
+TEST(Configuration, RefusesWhatCouldGrow) {
+  EXPECT_EQ(ErrorOf("a: &x [1]\nb: *x\n"),
+            "f.yaml:1: anchors and aliases (& and *) are not allowed, write it out");
+  EXPECT_EQ(ErrorOf(std::string(kMaxFileBytes + 1, ' ')),
+            "f.yaml: larger than 1.00 MiB, split the file");
+  EXPECT_EQ(ErrorOf(std::string(40, '[') + std::string(40, ']')),
+            "f.yaml:1: nested more than 32 deep");
+  std::string many;
+  for (int i = 0; i < 1001; ++i)
+    many += "--- 1\n";
+  EXPECT_EQ(ErrorOf(many), "f.yaml:1001: more than 1000 documents");
+}
+
+TEST(Configuration, RefusesWhatIsNotYaml) {
+  EXPECT_EQ(ErrorOf("kind: [\n").substr(0, 19), "f.yaml:2: not YAML:");
+  EXPECT_EQ(ErrorOf(""), "f.yaml: empty, allowed: Dataset, CachePlan");
+  EXPECT_EQ(ErrorOf(std::string_view("a\0b", 3)), "f.yaml: not a text file");
+  EXPECT_EQ(ErrorOf("just words\n"), "f.yaml:1: document: not a mapping of keys");
+}
+
+TEST(Capacity, IsBytesOrAShare) {
+  EXPECT_EQ((Capacity{.bytes = 7}).Of(1000), 7U);
+  EXPECT_EQ((Capacity{.percent = 30}).Of(1000), 300U);
+}
+
+}  // namespace
+}  // namespace optcache::config

@@ -1,0 +1,3 @@
+project_test(config
+  SOURCES configuration_test.cc
+  DEPS config)
