@@ -1,0 +1,257 @@
+#include "sidecar/batch_desk.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+
+namespace optcache::sidecar {
+
+BatchDesk::BatchDesk(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher,
+                     ClientPort& clients, const Alarms& alarms)
+    : readers_(readers), memory_(memory), fetcher_(fetcher), clients_(clients), alarms_(alarms) {}
+
+// --- Asking -----------------------------------------------------------------------------------
+
+Status BatchDesk::Check(ClientId client, const BatchRequest& request) const {
+  if (request.ids.empty() || request.ids.size() > kBatchMax) {
+    return {Code::kInvalidArgument, fmt::format("a request for {} samples; ask for 1 to {} at once",
+                                                request.ids.size(), kBatchMax)};
+  }
+  for (const SampleId id : request.ids) {
+    if (id < request.dataset->samples()) continue;
+    return {Code::kInvalidArgument,
+            fmt::format("dataset '{}' has no sample {}: it has {}, counted from 0",
+                        request.dataset->name(), id, request.dataset->samples())};
+  }
+  std::size_t waiting = 0;
+  for (const auto& [id, batch] : batches_) {
+    if (batch.client == client && !batch.answered) ++waiting;
+  }
+  if (waiting >= kWaitingPerClientMax) {
+    return {
+        Code::kResourceExhausted,
+        fmt::format("{} requests of this process wait already; read their answers first", waiting)};
+  }
+  return OkStatus();
+}
+
+void BatchDesk::Ask(ClientId client, BatchRequest request) {
+  if (const Status status = Check(client, request); !status.ok()) {
+    clients_.Refuse(client, request.request, status);
+    return;
+  }
+  const BatchId id = ++last_id_;
+  Batch& batch = batches_[id];
+  batch.client = client;
+  batch.request = request.request;
+  batch.asked_at = alarms_.Now();
+  std::unordered_map<SampleId, HeldSampleRef> without_order;
+  for (std::size_t i = 0; i < request.ids.size(); ++i) {
+    Item item = Resolve(request, i);
+    if (item.reader == 0) {  // the same sample twice is one read
+      item.sample = without_order.try_emplace(item.sample->id(), item.sample).first->second;
+    }
+    item.sample->AskedBy(id);
+    if (!item.sample->ended()) ++batch.missing;
+    batch.items.push_back(std::move(item));
+  }
+  ++waiting_;
+  if (!PlaceInArena(batch)) in_line_.push_back(id);
+  if (batch.missing == 0) {
+    Answer(id, batch);
+  } else {
+    Admit();
+  }
+}
+
+BatchDesk::Item BatchDesk::Resolve(const BatchRequest& request, std::size_t i) {
+  const SampleId id = request.ids[i];
+  const ReaderId reader = request.tag      ? request.tag->reader
+                          : request.reader ? request.reader
+                                           : readers_.LatestOf(*request.dataset);
+  RankReader* found = readers_.Find(reader);
+  if (found == nullptr || found->ended() || found->attachment().dataset != request.dataset) {
+    return WithoutOrder(request, id);
+  }
+  if (request.tag) {
+    Pass* pass = found->Find(request.tag->pass);
+    const std::uint64_t index = request.tag->first + i;
+    if (pass == nullptr || !pass->Contains(index)) return WithoutOrder(request, id);
+    if (!pass->Agrees(index, id)) {
+      readers_.OnDrift(reader, *pass,
+                       fmt::format("rank {} reads sample {} at index {}, where {} was foretold",
+                                   found->attachment().rank, id, index, pass->order()->ids[index]));
+    }
+    return Claim(reader, *pass, index, id);
+  }
+  Pass* pass = found->current();
+  if (pass == nullptr) return WithoutOrder(request, id);
+  const auto index = pass->FindUnasked(id);
+  if (index) return Claim(reader, *pass, *index, id);
+  if (pass->foretold()) {
+    ++unforetold_;
+    if (pass->NoteUnforetold()) {
+      readers_.OnDrift(reader, *pass,
+                       "many samples were asked for that are not, or no longer, due in this pass");
+    }
+  }
+  return WithoutOrder(request, id);
+}
+
+BatchDesk::Item BatchDesk::Claim(ReaderId reader, Pass& pass, std::uint64_t index, SampleId id) {
+  pass.MarkAsked(index);
+  Item item{
+      .sample = pass.Staged(index), .reader = reader, .pass = pass.span().pass, .index = index};
+  // What lies in the overflow is one request's alone, see the class comment.
+  const bool usable = item.sample != nullptr && item.sample->id() == id &&
+                      item.sample->state() != HeldSample::State::kFailed &&
+                      (item.sample->in_arena() || item.sample->askers().empty());
+  if (!usable) {
+    RankReader& found = *readers_.Find(reader);
+    item.sample = std::make_shared<HeldSample>(
+        fetcher_, *found.attachment().dataset, found.attachment().stream,
+        wire::ReadItem{.pass = item.pass, .position = found.PositionOf(index), .id = id});
+  }
+  return item;
+}
+
+BatchDesk::Item BatchDesk::WithoutOrder(const BatchRequest& request, SampleId id) {
+  return {.sample = std::make_shared<HeldSample>(fetcher_, *request.dataset, StreamId{0},
+                                                 wire::ReadItem{.id = id})};
+}
+
+// --- Memory -----------------------------------------------------------------------------------
+
+bool BatchDesk::Place(HeldSample& sample, BufferRef buffer) {
+  if (buffer == nullptr) return false;
+  sample.Fetch(std::move(buffer), Urgency::kUrgent, [this, &sample] { OnEnded(sample); });
+  return true;
+}
+
+// False if some have no memory yet.
+bool BatchDesk::PlaceInArena(Batch& batch) {
+  bool all = true;
+  for (const Item& item : batch.items) {
+    if (item.sample->state() != HeldSample::State::kNoMemory) continue;
+    if (!Place(*item.sample, memory_.AllocateInArena(item.sample->size()))) all = false;
+  }
+  return all;
+}
+
+// The arena first, then the overflow for all the rest, or for nothing.
+bool BatchDesk::PlaceAnywhere(Batch& batch) {
+  if (PlaceInArena(batch)) return true;
+  ByteCount bytes = 0;
+  std::unordered_set<const HeldSample*> counted;
+  for (const Item& item : batch.items) {
+    const HeldSample& sample = *item.sample;
+    if (sample.state() != HeldSample::State::kNoMemory) continue;
+    if (counted.insert(&sample).second) bytes += sample.size();
+  }
+  if (!memory_.Admits(bytes)) return false;
+  WarnOfOverflow(bytes);
+  for (const Item& item : batch.items) {
+    if (item.sample->state() != HeldSample::State::kNoMemory) continue;
+    Place(*item.sample, memory_.AllocateAsked(item.sample->size()));
+  }
+  return true;
+}
+
+void BatchDesk::Admit() {
+  while (!in_line_.empty()) {
+    const auto found = batches_.find(in_line_.front());
+    if (found != batches_.end() && !PlaceAnywhere(found->second)) return;
+    in_line_.pop_front();
+  }
+}
+
+void BatchDesk::WarnOfOverflow(ByteCount bytes) {
+  if (std::exchange(warned_, true)) return;
+  Log(LogLevel::kWarning, "the arena is too small: samples are answered by copy",
+      {{"arena", FormatBytes(memory_.arena_capacity())},
+       {"needed", FormatBytes(memory_.arena_in_use() + bytes)},
+       {"do", "start with --arena of at least twice what is needed"}});
+}
+
+// --- Answering --------------------------------------------------------------------------------
+
+void BatchDesk::OnEnded(HeldSample& sample) {
+  const std::vector<BatchId> askers = sample.askers();
+  for (const BatchId id : askers) {
+    Batch& batch = batches_.at(id);
+    if (--batch.missing == 0) Answer(id, batch);
+  }
+}
+
+void BatchDesk::Answer(BatchId id, Batch& batch) {
+  batch.answered = true;
+  --waiting_;
+  ++answered_;
+  std::vector<Served> served;
+  served.reserve(batch.items.size());
+  for (const Item& item : batch.items) {
+    item.sample->NoLongerAskedBy(id);
+    served.push_back({.status = item.sample->error(), .buffer = item.sample->buffer()});
+    if (item.sample->in_arena()) batch.handed_out.push_back(item.sample->buffer());
+    Deliver(item);
+  }
+  const Duration waited = alarms_.Now() - batch.asked_at;
+  wait_ += waited;
+  RankReader* reader = readers_.Find(batch.items.front().reader);
+  if (reader != nullptr) reader->AddWait(waited);
+  const ClientId client = batch.client;
+  const std::uint64_t request = batch.request;
+  const bool holds = !batch.handed_out.empty();
+  batch.items.clear();
+  if (!holds) batches_.erase(id);
+  clients_.Reply(client, request, holds ? id : 0, served);
+}
+
+void BatchDesk::Deliver(const Item& item) {
+  Pass* pass = PassOf(item);
+  if (item.sample->state() == HeldSample::State::kFailed) {
+    ++failed_;
+    if (pass != nullptr) pass->MarkUnasked(item.index);
+    return;
+  }
+  const auto source = static_cast<std::size_t>(item.sample->source());
+  ++served_[source];
+  served_bytes_[source] += item.sample->size();
+  if (!item.sample->in_arena()) ++copied_;
+  if (pass == nullptr) return;
+  pass->MarkDelivered(item.index);
+  pass->Unstage(item.index);
+}
+
+Pass* BatchDesk::PassOf(const Item& item) {
+  RankReader* reader = readers_.Find(item.reader);
+  return reader == nullptr ? nullptr : reader->Find(item.pass);
+}
+
+void BatchDesk::Release(ClientId client, BatchId batch) {
+  const auto found = batches_.find(batch);
+  if (found == batches_.end() || found->second.client != client || !found->second.answered) return;
+  batches_.erase(found);
+}
+
+void BatchDesk::OnClientGone(ClientId client) {
+  for (auto it = batches_.begin(); it != batches_.end();) {
+    Batch& batch = it->second;
+    if (batch.client != client) {
+      ++it;
+      continue;
+    }
+    if (!batch.answered) --waiting_;
+    for (const Item& item : batch.items) {
+      item.sample->NoLongerAskedBy(it->first);
+      Pass* pass = PassOf(item);
+      if (pass != nullptr) pass->MarkUnasked(item.index);
+    }
+    it = batches_.erase(it);
+  }
+}
+
+}  // namespace optcache::sidecar

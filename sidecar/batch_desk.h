@@ -1,0 +1,111 @@
+#pragma once
+
+// Answers the trainers: finds out which reads a batch is, has them ready, hands them out, and takes
+// them back.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/counters.h"
+#include "sidecar/fetcher.h"
+#include "sidecar/held_sample.h"
+#include "sidecar/reader_table.h"
+#include "sidecar/sample_memory.h"
+
+namespace optcache::sidecar {
+
+// Where a batch stands in a rank's list: its samples are those from `first` on.
+struct BatchTag {
+  ReaderId reader = 0;
+  PassNumber pass = 0;
+  std::uint64_t first = 0;
+};
+
+// What a training process asks for: all of it in one answer.
+struct BatchRequest {
+  std::uint64_t request = 0;  // the client's own number
+  const DatasetPort* dataset = nullptr;
+  std::vector<SampleId> ids;
+  std::optional<BatchTag> tag;
+  ReaderId reader = 0;  // without a tag: whose pass it may belong to; 0: the latest of the dataset
+};
+
+// Each request is answered once, unless its client goes. A sample that the arena has no room for is
+// fetched into the overflow and answered by copy; a request takes from the overflow what it needs
+// at once or waits in line, and one that has its memory never waits for another's: so whatever the
+// sizes, the line moves. Not thread-safe: belongs to the event loop's thread.
+class BatchDesk {
+ public:
+  static constexpr std::size_t kBatchMax = 4096;           // samples in a request
+  static constexpr std::size_t kWaitingPerClientMax = 64;  // requests
+
+  BatchDesk(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher, ClientPort& clients,
+            const Alarms& alarms);
+
+  void Ask(ClientId client, BatchRequest request);
+  void Release(ClientId client, BatchId batch);
+  void OnClientGone(ClientId client);
+
+  // A sample that batches may wait for has arrived or failed.
+  void OnEnded(HeldSample& sample);
+  // Memory has become free: gives it to those in line.
+  void Admit();
+
+  std::size_t waiting() const { return waiting_; }
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  struct Item {
+    HeldSampleRef sample;
+    ReaderId reader = 0;  // 0: a read without an order
+    PassNumber pass = 0;
+    std::uint64_t index = 0;
+  };
+  struct Batch {
+    ClientId client = 0;
+    std::uint64_t request = 0;
+    MonotonicTime asked_at{};
+    std::vector<Item> items;
+    std::size_t missing = 0;  // items that have not ended; 0 and answered: the client holds slots
+    bool answered = false;
+    std::vector<BufferRef> handed_out;
+  };
+
+  Status Check(ClientId client, const BatchRequest& request) const;
+  Item Resolve(const BatchRequest& request, std::size_t i);
+  Item Claim(ReaderId reader, Pass& pass, std::uint64_t index, SampleId id);
+  Item WithoutOrder(const BatchRequest& request, SampleId id);
+  bool Place(HeldSample& sample, BufferRef buffer);
+  bool PlaceInArena(Batch& batch);
+  bool PlaceAnywhere(Batch& batch);
+  void Answer(BatchId id, Batch& batch);
+  void Deliver(const Item& item);
+  Pass* PassOf(const Item& item);
+  void WarnOfOverflow(ByteCount bytes);
+
+  ReaderTable& readers_;
+  SampleMemory& memory_;
+  Fetcher& fetcher_;
+  ClientPort& clients_;
+  const Alarms& alarms_;
+  std::unordered_map<BatchId, Batch> batches_;
+  std::deque<BatchId> in_line_;  // for the overflow; may name batches that are gone
+  BatchId last_id_ = 0;
+  std::size_t waiting_ = 0;
+  bool warned_ = false;
+
+  std::array<std::uint64_t, kSources> served_{};
+  std::array<ByteCount, kSources> served_bytes_{};
+  std::uint64_t copied_ = 0;
+  std::uint64_t failed_ = 0;
+  std::uint64_t unforetold_ = 0;
+  std::uint64_t answered_ = 0;
+  Duration wait_{};
+};
+
+}  // namespace optcache::sidecar

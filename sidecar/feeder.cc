@@ -1,0 +1,55 @@
+#include "sidecar/feeder.h"
+
+namespace optcache::sidecar {
+
+Feeder::Feeder(const FeederPorts& ports, Alarms& alarms, const FeederOptions& options)
+    : alarms_(alarms),
+      memory_(ports.arena, options.overflow_bytes, [this] { WorkLater(); }),
+      fetcher_(ports.node, ports.store, alarms, options.fetch, [this] { WorkLater(); }),
+      readers_(ports.datasets, ports.node, ports.orders, alarms, options.readers,
+               [this] { WorkLater(); }),
+      desk_(readers_, memory_, fetcher_, ports.clients, alarms),
+      stager_(readers_, memory_, fetcher_, [this](HeldSample& sample) { desk_.OnEnded(sample); }) {}
+
+void Feeder::WorkLater() {
+  if (std::exchange(work_due_, true)) return;
+  alarms_.At(alarms_.Now(), [this] { Work(); });
+}
+
+// Who is asked for goes before what is staged.
+void Feeder::Work() {
+  work_due_ = false;
+  desk_.Admit();
+  stager_.Fill();
+  readers_.Foretell();
+  fetcher_.Flush();
+}
+
+void Feeder::OnClientGone(ClientId client) {
+  desk_.OnClientGone(client);
+  readers_.OnClientGone(client);
+}
+
+void Feeder::OnNodeUp() {
+  fetcher_.OnNodeUp();
+  readers_.OnNodeUp();
+}
+
+void Feeder::OnNodeLost() {
+  fetcher_.OnNodeLost();
+}
+
+void Feeder::EndAll() {
+  for (const auto& [id, reader] : readers_.readers())
+    readers_.Detach(id);
+  fetcher_.Flush();
+}
+
+void Feeder::VisitCounters(const CounterVisitor& visitor) const {
+  memory_.VisitCounters(visitor);
+  fetcher_.VisitCounters(visitor);
+  readers_.VisitCounters(visitor);
+  desk_.VisitCounters(visitor);
+}
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,105 @@
+// What the core reports of itself; names as in docs/metrics.md.
+
+#include <array>
+#include <chrono>
+#include <string_view>
+
+#include "sidecar/feeder.h"
+
+namespace optcache::sidecar {
+namespace {
+
+constexpr std::array<std::string_view, kSources> kSourceNames = {"node", "peer", "store"};
+constexpr std::array<std::string_view, kFallbacks> kFallbackNames = {
+    "node_down", "node_lost", "no_answer", "corrupt", "never_came"};
+
+double Number(std::uint64_t count) {
+  return static_cast<double>(count);
+}
+
+MetricLabels Label(std::string_view name, std::string_view value) {
+  return {{std::string(name), std::string(value)}};
+}
+
+}  // namespace
+
+void SampleMemory::VisitCounters(const CounterVisitor& visitor) const {
+  visitor(MetricKind::kGauge, "optcache_arena_capacity_bytes", {}, Number(arena_.capacity()));
+  visitor(MetricKind::kGauge, "optcache_arena_used_bytes", {}, Number(arena_in_use_));
+  visitor(MetricKind::kGauge, "optcache_overflow_bytes", Label("for", "asked"),
+          Number(asked_in_use_));
+  visitor(MetricKind::kGauge, "optcache_overflow_bytes", Label("for", "staged"),
+          Number(staged_in_use_));
+  visitor(MetricKind::kCounter, "optcache_overflow_samples_total", {}, Number(overflow_samples_));
+  visitor(MetricKind::kCounter, "optcache_overflow_sample_bytes_total", {},
+          Number(overflow_bytes_));
+}
+
+void StoreQueue::VisitCounters(const CounterVisitor& visitor) const {
+  visitor(MetricKind::kCounter, "optcache_store_reads_total", {}, Number(reads_));
+  visitor(MetricKind::kCounter, "optcache_store_read_bytes_total", {}, Number(bytes_));
+  visitor(MetricKind::kCounter, "optcache_store_read_failures_total", {}, Number(failures_));
+  visitor(MetricKind::kGauge, "optcache_store_reads_running", {}, Number(running_));
+  visitor(MetricKind::kGauge, "optcache_store_reads_waiting", {}, Number(waiting_.size()));
+}
+
+void Fetcher::VisitCounters(const CounterVisitor& visitor) const {
+  store_.VisitCounters(visitor);
+  for (std::size_t i = 0; i < kSources; ++i) {
+    const MetricLabels labels = Label("source", kSourceNames[i]);
+    visitor(MetricKind::kCounter, "optcache_fetched_samples_total", labels, Number(fetched_[i]));
+    visitor(MetricKind::kCounter, "optcache_fetched_bytes_total", labels,
+            Number(fetched_bytes_[i]));
+  }
+  for (std::size_t i = 0; i < kFallbacks; ++i) {
+    visitor(MetricKind::kCounter, "optcache_client_fallback_total",
+            Label("reason", kFallbackNames[i]), Number(fallbacks_[i]));
+  }
+  visitor(MetricKind::kCounter, "optcache_puts_total", {}, Number(puts_));
+  visitor(MetricKind::kGauge, "optcache_node_connected", {}, node_.connected() ? 1 : 0);
+}
+
+void ReaderTable::VisitCounters(const CounterVisitor& visitor) const {
+  std::uint64_t attached = 0;
+  ByteCount staged = 0;
+  for (const auto& [id, reader] : readers_) {
+    if (reader.ended()) continue;
+    ++attached;
+    if (reader.current() != nullptr) staged += reader.current()->staged_arena_bytes();
+    if (reader.next() != nullptr) staged += reader.next()->staged_arena_bytes();
+  }
+  visitor(MetricKind::kGauge, "optcache_loaders_attached", {}, Number(attached));
+  visitor(MetricKind::kGauge, "optcache_arena_bytes", Label("state", "staged"), Number(staged));
+  visitor(MetricKind::kCounter, "optcache_passes_total", {}, Number(passes_));
+  visitor(MetricKind::kCounter, "optcache_unknown_orders_total", {}, Number(unknown_orders_));
+}
+
+void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
+  ByteCount handed_out = 0;
+  for (const auto& [id, batch] : batches_) {
+    for (const BufferRef& buffer : batch.handed_out)
+      handed_out += buffer->bytes().size();
+  }
+  visitor(MetricKind::kGauge, "optcache_arena_bytes", Label("state", "handed_out"),
+          Number(handed_out));
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < kSources; ++i) {
+    const MetricLabels labels = Label("source", kSourceNames[i]);
+    visitor(MetricKind::kCounter, "optcache_client_samples_total", labels, Number(served_[i]));
+    visitor(MetricKind::kCounter, "optcache_client_sample_bytes_total", labels,
+            Number(served_bytes_[i]));
+    all += served_[i];
+  }
+  const std::uint64_t hits = all - served_[static_cast<std::size_t>(Source::kStore)];
+  visitor(MetricKind::kGauge, "optcache_observed_hit_ratio", {},
+          all == 0 ? 0 : Number(hits) / Number(all));
+  visitor(MetricKind::kCounter, "optcache_client_batches_total", {}, Number(answered_));
+  visitor(MetricKind::kGauge, "optcache_client_batches_waiting", {}, Number(waiting_));
+  visitor(MetricKind::kCounter, "optcache_client_copied_samples_total", {}, Number(copied_));
+  visitor(MetricKind::kCounter, "optcache_client_failed_samples_total", {}, Number(failed_));
+  visitor(MetricKind::kCounter, "optcache_unforetold_reads_total", {}, Number(unforetold_));
+  visitor(MetricKind::kCounter, "optcache_client_wait_seconds", {},
+          std::chrono::duration<double>(wait_).count());
+}
+
+}  // namespace optcache::sidecar

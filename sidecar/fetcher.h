@@ -1,0 +1,154 @@
+#pragma once
+
+// How one sample's bytes come into memory: the node first, the store for what it does not have and
+// whenever it is gone.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/result.h"
+#include "sidecar/alarms.h"
+#include "sidecar/lease_book.h"
+#include "sidecar/ports.h"
+#include "sidecar/store_queue.h"
+#include "wire/messages.h"
+
+namespace optcache::sidecar {
+
+// Where a sample came from.
+enum class Source : std::uint8_t { kNode, kPeer, kStore };
+inline constexpr std::size_t kSources = 3;
+
+// Why the store was read though the node had not said so.
+enum class Fallback : std::uint8_t { kNodeDown, kNodeLost, kNoAnswer, kCorrupt, kNeverCame };
+inline constexpr std::size_t kFallbacks = 5;
+
+enum class Urgency : std::uint8_t { kStaged, kUrgent };
+
+using FetchId = std::uint64_t;  // 0: none
+
+struct FetchOptions {
+  std::size_t store_concurrency = 32;
+  // Of one staging Get, and how many of those may be unanswered.
+  std::size_t items_per_get = 64;
+  ByteCount bytes_per_get = 1_MiB;
+  std::size_t gets_in_flight = 4;
+  // For the node to answer an item before the store is read instead.
+  Duration answer_deadline = std::chrono::seconds(2);
+  // How long a sample may be on its way before the store is read instead.
+  Duration arrival_deadline = std::chrono::seconds(10);
+  Duration lease_renewal = std::chrono::seconds(2);
+};
+
+// Asks the node for many samples at once, reads misses from the store under the node's lease, and
+// puts back what the node's plan keeps. Every fetch ends: whatever becomes of the node, the store
+// is read, and that has a deadline of its own. Not thread-safe: belongs to the event loop's thread.
+class Fetcher {
+ public:
+  struct Spec {
+    const DatasetPort* dataset = nullptr;
+    StreamId stream = 0;
+    wire::ReadItem item;
+    Urgency urgency = Urgency::kStaged;
+    BufferRef buffer;  // of the sample's length
+  };
+  // The bytes lie in the buffer, or the store's error.
+  using Done = std::function<void(Result<Source>)>;
+
+  // `on_work` is called when there is something to Flush.
+  Fetcher(NodePort& node, StorePort& store, Alarms& alarms, FetchOptions options,
+          std::function<void()> on_work);
+
+  // `done` is called once, never from within Start, unless the fetch is abandoned.
+  FetchId Start(Spec spec, Done done);
+  // A trainer waits for it now.
+  void MakeUrgent(FetchId id);
+  // Nobody wants it any more: what has not begun never will; a store read that has begun is
+  // finished, and put back if the plan keeps it.
+  void Abandon(FetchId id);
+  // Sends what has gathered since the last time.
+  void Flush();
+
+  // --- What the node says
+  void OnNodeUp();
+  void OnNodeLost();
+  // An answer without payload.
+  void OnAnswer(std::uint32_t request, const wire::SampleReply& reply);
+  // A payload of `length` begins: where it goes, null if nowhere.
+  BufferRef OnPayloadStart(std::uint32_t request, const wire::SampleReply& reply, ByteCount length);
+  // It has arrived (ok), is damaged (kDataLoss), or was thrown away.
+  void OnPayload(std::uint32_t request, const wire::SampleReply& reply, const Status& status);
+
+  std::size_t fetching() const { return fetches_.size(); }
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  enum class State : std::uint8_t { kToAsk, kAsked, kReceiving, kOnItsWay, kStore };
+  struct Fetch {
+    Spec spec;
+    Done done;  // empty: abandoned
+    State state = State::kToAsk;
+    std::uint32_t request = 0;   // kAsked, kReceiving: the Get that asked
+    Alarms::Id alarm = 0;        // kOnItsWay: when to ask again
+    MonotonicTime give_up_at{};  // kOnItsWay: set at the first such answer
+    StoreQueue::Ticket ticket = 0;
+    wire::LeaseId lease = 0;
+    bool keep = false;  // the plan keeps it: put it back
+  };
+  // A Get that is not wholly answered. Answers may come after its deadline.
+  struct Ask {
+    wire::Get get;
+    std::vector<FetchId> fetches;  // by item; 0: answered
+    std::size_t open = 0;
+    MonotonicTime sent_at{};
+    Alarms::Id alarm = 0;
+    bool counted = false;  // one of the staging Gets in flight
+  };
+
+  Fetch* Find(FetchId id);
+  void QueueToAsk(FetchId id, Fetch& fetch);
+  bool SendOne(Urgency urgency);
+  void SendGet(Ask ask);
+  Ask* FindItem(std::uint32_t request, std::uint32_t index);
+  FetchId TakeItem(std::uint32_t request, std::uint32_t index);
+  void OnAskDeadline(std::uint32_t request);
+  void StopCounting(Ask& ask);
+
+  void OnMiss(FetchId id, const wire::Get& get, const wire::SampleReply& reply);
+  void Wait(FetchId id, Fetch& fetch, wire::GetMode asked_as, std::uint32_t wait_ms);
+  void ReadStoreInstead(FetchId id, Fetch& fetch, Fallback why);
+  void ReadStore(FetchId id, Fetch& fetch);
+  void OnStoreRead(FetchId id, const Result<std::uint32_t>& crc);
+  void GiveBack(const Fetch& fetch, std::uint32_t crc);
+  void Finish(FetchId id, Result<Source> result);
+  void RenewLeasesLater();
+
+  NodePort& node_;
+  Alarms& alarms_;
+  FetchOptions options_;
+  std::function<void()> on_work_;
+  StoreQueue store_;
+  LeaseBook leases_;
+  std::unordered_map<FetchId, Fetch> fetches_;
+  std::unordered_map<std::uint32_t, Ask> asks_;
+  std::array<std::deque<FetchId>, 2> to_ask_;  // by Urgency; may name fetches that have gone on
+  FetchId last_id_ = 0;
+  std::uint32_t last_request_ = 0;
+  std::size_t gets_in_flight_ = 0;
+  MonotonicTime heard_at_{};
+  Alarms::Id renewal_ = 0;
+
+  std::array<std::uint64_t, kSources> fetched_{};
+  std::array<ByteCount, kSources> fetched_bytes_{};
+  std::array<std::uint64_t, kFallbacks> fallbacks_{};
+  std::uint64_t puts_ = 0;
+};
+
+}  // namespace optcache::sidecar

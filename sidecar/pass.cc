@@ -1,0 +1,116 @@
+#include "sidecar/pass.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace optcache::sidecar {
+namespace {
+
+// So many reads that were not foretold are a different order: fewer are somebody looking at a few
+// samples between batches.
+constexpr std::uint64_t kUnforetoldMin = 32;
+constexpr std::uint64_t kUnforetoldPart = 8;
+
+}  // namespace
+
+void Pass::Distrust() {
+  trusted_ = false;
+  UnstageAll();
+}
+
+bool Pass::Agrees(std::uint64_t index, SampleId id) const {
+  return !foretold() || (index < order_->ids.size() && order_->ids[index] == id);
+}
+
+std::optional<std::uint64_t> Pass::FindUnasked(SampleId id) const {
+  if (!foretold()) return std::nullopt;
+  const auto& ids = order_->ids;
+  auto at = std::lower_bound(
+      order_->by_id.begin(), order_->by_id.end(), id,
+      [&ids](std::uint32_t index, SampleId wanted) { return ids[index] < wanted; });
+  for (; at != order_->by_id.end() && ids[*at] == id; ++at) {
+    if (Contains(*at) && !asked(*at)) return *at;
+  }
+  return std::nullopt;
+}
+
+bool Pass::NoteUnforetold() {
+  ++unforetold_;
+  return unforetold_ > kUnforetoldMin && unforetold_ > delivered_count_ / kUnforetoldPart;
+}
+
+bool Pass::Test(const std::vector<bool>& bits, std::uint64_t index) const {
+  const std::uint64_t at = index - span_.begin;
+  return at < bits.size() && bits[at];
+}
+
+void Pass::Set(std::vector<bool>& bits, std::uint64_t index, bool value) {
+  if (!Contains(index)) return;
+  const std::uint64_t at = index - span_.begin;
+  if (at >= bits.size()) bits.resize(std::min(span_.end - span_.begin, 2 * at + 64));
+  bits[at] = value;
+}
+
+void Pass::MarkAsked(std::uint64_t index) {
+  Set(asked_, index, true);
+  if (index < asked_until_) return;
+  asked_until_ = index + 1;
+  if (index > low_water_ + kReorderMax) SkipTo(index - kReorderMax);
+  // A trainer that begins in the middle of a pass (this sidecar was restarted) goes on from there.
+  if (index > frontier_ + kReorderMax) frontier_ = index;
+}
+
+// The trainer will not come back to what lies before `index`.
+void Pass::SkipTo(std::uint64_t index) {
+  low_water_ = index;
+  while (!staged_.empty() && staged_.begin()->first < index)
+    Unstage(staged_.begin()->first);
+}
+
+void Pass::MarkUnasked(std::uint64_t index) {
+  if (!Test(delivered_, index)) Set(asked_, index, false);
+}
+
+void Pass::MarkDelivered(std::uint64_t index) {
+  if (!Test(delivered_, index)) ++delivered_count_;
+  Set(delivered_, index, true);
+  while (low_water_ < span_.end && Test(delivered_, low_water_))
+    ++low_water_;
+}
+
+std::optional<std::uint64_t> Pass::NextToStage() {
+  if (!foretold()) return std::nullopt;
+  while (frontier_ < span_.end && (asked(frontier_) || staged_.contains(frontier_)))
+    ++frontier_;
+  if (frontier_ >= span_.end) return std::nullopt;
+  return frontier_;
+}
+
+HeldSampleRef Pass::Staged(std::uint64_t index) const {
+  const auto found = staged_.find(index);
+  return found == staged_.end() ? nullptr : found->second.sample;
+}
+
+void Pass::Stage(std::uint64_t index, HeldSampleRef sample) {
+  Unstage(index);
+  const ByteCount arena_bytes = sample->in_arena() ? sample->size() : 0;
+  staged_arena_bytes_ += arena_bytes;
+  staged_.emplace(index, StagedSample{.sample = std::move(sample), .arena_bytes = arena_bytes});
+  PassOver(index);
+}
+
+void Pass::PassOver(std::uint64_t index) {
+  if (index == frontier_) ++frontier_;
+}
+
+void Pass::Unstage(std::uint64_t index) {
+  auto node = staged_.extract(index);  // the sample dies after it has left the table
+  if (!node.empty()) staged_arena_bytes_ -= node.mapped().arena_bytes;
+}
+
+void Pass::UnstageAll() {
+  while (!staged_.empty())
+    Unstage(staged_.begin()->first);
+}
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,114 @@
+#pragma once
+
+// One pass of one rank: what it will read, what it has asked for and been given, and what is staged
+// for it.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "sidecar/held_sample.h"
+#include "sidecar/ports.h"
+
+namespace optcache::sidecar {
+
+// Which part of a rank's list a pass reads, as announced or as foretold.
+struct PassSpan {
+  PassNumber pass = 0;
+  std::uint64_t epoch = 0;  // what the sampler's seed is made of
+  std::uint64_t begin = 0;  // indices into the rank's list
+  std::uint64_t end = 0;
+  friend bool operator==(const PassSpan&, const PassSpan&) = default;
+};
+
+// The longest list of a rank that is kept track of.
+inline constexpr std::uint64_t kPassLengthMax = 1ULL << 32U;
+
+// Indices are places in the rank's list, so that the position of index i is i * world + rank. Not
+// thread-safe.
+class Pass {
+ public:
+  // DataLoader workers ask out of order, but not by more than this: what a trainer has left so far
+  // behind it will not ask for again.
+  static constexpr std::uint64_t kReorderMax = 1024;
+
+  explicit Pass(const PassSpan& span)
+      : span_(span), frontier_(span.begin), low_water_(span.begin), asked_until_(span.begin) {}
+
+  const PassSpan& span() const { return span_; }
+
+  // --- The order
+  // Not called: not replayed yet. The order has at least span().end ids.
+  void SetOrder(std::shared_ptr<const RankPass> order) { order_ = std::move(order); }
+  const RankPass* order() const { return order_.get(); }
+  // The order is not what the trainer reads: nothing is foretold from now on, nothing staged.
+  void Distrust();
+  bool trusted() const { return trusted_; }
+  // May positions be foretold?
+  bool foretold() const { return trusted_ && order_ != nullptr; }
+  // Is `id` what stands at `index`? True as long as nothing is known.
+  bool Agrees(std::uint64_t index, SampleId id) const;
+  // The earliest index with that id that nobody has asked for.
+  std::optional<std::uint64_t> FindUnasked(SampleId id) const;
+
+  // An id was asked for that FindUnasked does not know. True once there are too many of them for
+  // the order to be the trainer's.
+  bool NoteUnforetold();
+
+  // --- What the trainer does
+  bool Contains(std::uint64_t index) const { return index >= span_.begin && index < span_.end; }
+  void MarkAsked(std::uint64_t index);
+  // The batch that asked died unanswered.
+  void MarkUnasked(std::uint64_t index);
+  void MarkDelivered(std::uint64_t index);
+  bool asked(std::uint64_t index) const { return Test(asked_, index); }
+  std::uint64_t delivered() const { return delivered_count_; }
+  // All before it are delivered, or left behind.
+  std::uint64_t low_water() const { return low_water_; }
+
+  // --- What is staged
+  // The next index to stage; nothing at the end of the pass, or if nothing is foretold.
+  std::optional<std::uint64_t> NextToStage();
+  // All before it were staged, asked for, or passed over.
+  std::uint64_t frontier() const { return frontier_; }
+  HeldSampleRef Staged(std::uint64_t index) const;
+  // The sample has its memory.
+  void Stage(std::uint64_t index, HeldSampleRef sample);
+  // It cannot be staged, and will be read when it is asked for.
+  void PassOver(std::uint64_t index);
+  void Unstage(std::uint64_t index);
+  void UnstageAll();
+  std::size_t staged() const { return staged_.size(); }
+  // What of it lies in the arena.
+  ByteCount staged_arena_bytes() const { return staged_arena_bytes_; }
+
+ private:
+  bool Test(const std::vector<bool>& bits, std::uint64_t index) const;
+  void Set(std::vector<bool>& bits, std::uint64_t index, bool value);
+  void SkipTo(std::uint64_t index);
+
+  struct StagedSample {
+    HeldSampleRef sample;
+    ByteCount arena_bytes = 0;
+  };
+
+  PassSpan span_;
+  std::shared_ptr<const RankPass> order_;  // shared with nobody once made; const data
+  bool trusted_ = true;
+  std::vector<bool> asked_;      // by index - span_.begin; grows as needed
+  std::vector<bool> delivered_;  // the same
+  std::uint64_t delivered_count_ = 0;
+  std::uint64_t unforetold_ = 0;
+  std::uint64_t frontier_;     // all before it were staged, asked for, or passed over
+  std::uint64_t low_water_;    // all before it were delivered, or left behind
+  std::uint64_t asked_until_;  // nothing from here on has been asked for
+  std::map<std::uint64_t, StagedSample> staged_;
+  ByteCount staged_arena_bytes_ = 0;
+};
+
+}  // namespace optcache::sidecar

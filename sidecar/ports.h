@@ -1,0 +1,102 @@
+#pragma once
+
+// What the core of the sidecar needs of the outside. The agent binds these to sockets, stores and
+// threads; tests bind them to fakes. All calls, and all calls back, are on the event loop's thread,
+// and a call back never comes from within the call that asked for it.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "sampler/recipe.h"
+#include "sidecar/sample_memory.h"
+#include "wire/messages.h"
+
+namespace optcache::sidecar {
+
+// One dataset, as its manifest describes it. Lives as long as the sidecar.
+class DatasetPort {
+ public:
+  virtual ~DatasetPort() = default;
+  virtual const std::string& name() const = 0;
+  virtual wire::DatasetKey key() const = 0;
+  virtual SampleId samples() const = 0;
+  virtual ByteCount SizeOf(SampleId id) const = 0;
+};
+
+// The node of this machine, which may be gone at any time. Its answers go to Fetcher's On...
+class NodePort {
+ public:
+  virtual ~NodePort() = default;
+  virtual bool connected() const = 0;
+  virtual void Send(std::uint32_t request, const wire::Message& message) = 0;
+  // Holds the payload until it is written or the connection is lost.
+  virtual void Put(const wire::Put& put, BufferRef payload) = 0;
+  // Gives up the connection; OnNodeLost follows. It comes back in the background.
+  virtual void Drop(Status why) = 0;
+};
+
+// The object stores behind the datasets.
+class StorePort {
+ public:
+  virtual ~StorePort() = default;
+  // The sample's CRC-32C, or an error that names object, range and cause.
+  using Done = std::function<void(Result<std::uint32_t> crc)>;
+  // Reads the whole sample into `into` and checks what can be checked. Ends within a deadline.
+  virtual void Read(const DatasetPort& dataset, SampleId id, BufferRef into, Done done) = 0;
+};
+
+// What a rank reads in one pass.
+struct RankPass {
+  std::vector<SampleId> ids;
+  std::vector<std::uint32_t> by_id;  // indices into ids, by (id, index)
+  std::uint32_t crc = 0;             // sampler::OrderCrc of the part that was asked for
+};
+// Which pass of which rank; the CRC is of the ids from `begin` to before `end`.
+struct RankPassRequest {
+  sampler::Recipe recipe;
+  std::uint64_t epoch = 0;
+  Rank rank = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+// Replays orders, which takes up to a second for the largest datasets.
+class OrderPort {
+ public:
+  virtual ~OrderPort() = default;
+  // Shared with the thread that made it.
+  using Done = std::function<void(Result<std::shared_ptr<const RankPass>>)>;
+  virtual void Replay(const RankPassRequest& request, Done done) = 0;
+};
+
+// A connection of a training process; never used twice.
+using ClientId = std::uint64_t;
+// An answered batch whose slots a client holds; 0: it holds none.
+using BatchId = std::uint64_t;
+
+// One sample of an answer: its bytes in the arena or by copy, or why there are none.
+struct Served {
+  Status status;
+  BufferRef buffer;
+};
+
+// The training processes.
+class ClientPort {
+ public:
+  virtual ~ClientPort() = default;
+  // Answers one request, once. The client gives the slots back by releasing `batch`. Bytes outside
+  // the arena are copied before the call returns.
+  virtual void Reply(ClientId client, std::uint64_t request, BatchId batch,
+                     const std::vector<Served>& samples) = 0;
+  // Answers one request with an error for the whole of it.
+  virtual void Refuse(ClientId client, std::uint64_t request, const Status& why) = 0;
+};
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,103 @@
+#include "sidecar/rank_reader.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace optcache::sidecar {
+
+void RankReader::End() {
+  ended_ = true;
+  if (current_) current_->UnstageAll();
+  next_.reset();
+}
+
+void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
+  if (current_ && current_->span() == span) {  // said again after a reconnect
+    crc_ = crc;
+    return;
+  }
+  if (current_) epoch_step_ = span.epoch - current_->span().epoch;
+  if (next_ && next_->span() == span) {
+    current_ = std::move(next_);
+  } else {
+    next_.reset();
+    current_ = std::make_unique<Pass>(span);
+    if (!attachment_.known) current_->Distrust();
+  }
+  crc_ = crc;
+  wait_ = Duration::zero();
+}
+
+bool RankReader::Foretell() {
+  if (ended_ || next_ || !current_ || !current_->foretold()) return false;
+  const PassSpan& now = current_->span();
+  if (current_->frontier() < now.begin + (now.end - now.begin) / 2) return false;
+  next_ = std::make_unique<Pass>(
+      PassSpan{.pass = now.pass + 1, .epoch = now.epoch + epoch_step_, .begin = 0, .end = now.end});
+  return true;
+}
+
+Pass* RankReader::Find(PassNumber number) const {
+  if (current_ && current_->span().pass == number) return current_.get();
+  if (next_ && next_->span().pass == number) return next_.get();
+  return nullptr;
+}
+
+Pass* RankReader::Find(const PassSpan& span) const {
+  Pass* pass = Find(span.pass);
+  return pass != nullptr && pass->span() == span ? pass : nullptr;
+}
+
+std::optional<std::string> RankReader::Verify() {
+  if (!current_ || !current_->foretold() || !crc_ || *crc_ == current_->order()->crc) {
+    return std::nullopt;
+  }
+  const auto& recipe = attachment_.recipe;
+  std::string what = fmt::format(
+      "the order replayed from {} (seed {}, epoch {}, rank {} of {}) has CRC {:08x}, the training "
+      "process reads one with CRC {:08x}",
+      sampler::KindName(recipe.kind), recipe.seed, current_->span().epoch, attachment_.rank,
+      recipe.world, current_->order()->crc, *crc_);
+  current_->Distrust();
+  next_.reset();
+  return what;
+}
+
+wire::StreamAttach RankReader::AttachMessage() const {
+  const auto& recipe = attachment_.recipe;
+  return {.dataset = attachment_.dataset->key(),
+          .dataset_name = attachment_.dataset_name,
+          .stream = attachment_.stream,
+          .stream_name = attachment_.stream_name,
+          .incarnation = attachment_.incarnation,
+          .sampler_kind = static_cast<std::uint8_t>(recipe.kind),
+          .size = recipe.size,
+          .seed = recipe.seed,
+          .world = recipe.world,
+          .rank = attachment_.rank,
+          .shuffle = recipe.shuffle,
+          .drop_last = recipe.drop_last,
+          .modern_randperm = recipe.modern_randperm,
+          .known = attachment_.known};
+}
+
+wire::StreamProgress RankReader::ProgressMessage() const {
+  wire::StreamProgress progress{.stream = attachment_.stream,
+                                .rank = attachment_.rank,
+                                .order_known = attachment_.known,
+                                .ended = ended_};
+  if (current_) {
+    const PassSpan& span = current_->span();
+    progress.pass = span.pass;
+    progress.epoch = span.epoch;
+    progress.start = PositionOf(span.begin);
+    progress.position = PositionOf(current_->low_water());
+    progress.wait_us = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(wait_).count());
+    progress.order_known = current_->trusted();
+  }
+  return progress;
+}
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,82 @@
+#pragma once
+
+// One rank of one stream: its sampler, the pass it reads and the one that will follow.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "sampler/recipe.h"
+#include "sidecar/pass.h"
+#include "sidecar/ports.h"
+#include "wire/messages.h"
+
+namespace optcache::sidecar {
+
+using ReaderId = std::uint32_t;  // 0: none
+
+// Who reads what, fixed from attach on.
+struct Attachment {
+  const DatasetPort* dataset = nullptr;
+  std::string dataset_name;  // "namespace/name"
+  std::string stream_name;   // "namespace/owner/dataset/loader"
+  StreamId stream = 0;
+  std::uint32_t incarnation = 0;
+  sampler::Recipe recipe;
+  Rank rank = 0;
+  bool known = true;  // false: the order cannot be replayed
+};
+
+// Not thread-safe.
+class RankReader {
+ public:
+  RankReader(Attachment attachment, ClientId owner)
+      : attachment_(std::move(attachment)), owner_(owner) {}
+
+  const Attachment& attachment() const { return attachment_; }
+  ClientId owner() const { return owner_; }
+  bool ended() const { return ended_; }
+  void End();
+
+  // A pass begins and voids what was left of the one before. If it is the one foretold, what was
+  // staged for it stays.
+  void Begin(const PassSpan& span, std::optional<std::uint32_t> crc);
+  // The pass that follows the present one begins in `next()` as soon as the present one is half
+  // staged: the same part of the list, an epoch on by as much as the last time. True if it has just
+  // been foretold, so that its order is wanted.
+  bool Foretell();
+
+  // The present pass; null before the first.
+  Pass* current() const { return current_.get(); }
+  Pass* next() const { return next_.get(); }
+  // The present or the next pass, whichever has that number; null if none.
+  Pass* Find(PassNumber number) const;
+  // The pass with exactly that span; null if it is over or was never meant.
+  Pass* Find(const PassSpan& span) const;
+
+  // Does the order agree with what the training process said of the present pass? Distrusts it and
+  // says what is wrong, if not; nothing if it agrees or nothing can be compared yet.
+  std::optional<std::string> Verify();
+
+  wire::StreamAttach AttachMessage() const;
+  wire::StreamProgress ProgressMessage() const;
+  void AddWait(Duration wait) { wait_ += wait; }
+  Position PositionOf(std::uint64_t index) const {
+    return index * attachment_.recipe.world + attachment_.rank;
+  }
+
+ private:
+  Attachment attachment_;
+  ClientId owner_;
+  bool ended_ = false;
+  std::unique_ptr<Pass> current_;
+  std::unique_ptr<Pass> next_;
+  std::optional<std::uint32_t> crc_;  // of the present pass, as the training process computed it
+  std::uint64_t epoch_step_ = 1;      // wraps around: epochs may count down
+  Duration wait_{};                   // of the trainer, in the present pass
+};
+
+}  // namespace optcache::sidecar

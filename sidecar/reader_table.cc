@@ -1,0 +1,259 @@
+#include "sidecar/reader_table.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "sidecar/stream_name.h"
+
+namespace optcache::sidecar {
+
+ReaderTable::ReaderTable(std::vector<const DatasetPort*> datasets, NodePort& node,
+                         OrderPort& orders, Alarms& alarms, ReaderOptions options,
+                         std::function<void()> on_work)
+    : datasets_(std::move(datasets)),
+      node_(node),
+      orders_(orders),
+      alarms_(alarms),
+      options_(std::move(options)),
+      on_work_(std::move(on_work)) {}
+
+// --- Attaching --------------------------------------------------------------------------------
+
+Result<const DatasetPort*> ReaderTable::Dataset(std::string_view name) const {
+  if (name.empty() && datasets_.size() == 1) return datasets_.front();
+  std::string known;
+  for (const DatasetPort* dataset : datasets_) {
+    if (!name.empty() && QualifiedDataset(name) == QualifiedDataset(dataset->name())) {
+      return dataset;
+    }
+    known.append(known.empty() ? "" : ", ").append(dataset->name());
+  }
+  if (name.empty()) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("this sidecar serves several datasets; name one of: {}", known));
+  }
+  return Error(Code::kNotFound,
+               fmt::format("this sidecar does not serve dataset '{}'; it serves: {}", name, known));
+}
+
+Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
+  ASSIGN_OR_RETURN(const DatasetPort* dataset, Dataset(request.dataset));
+  if (request.known) RETURN_IF_ERROR(sampler::Validate(request.recipe));
+  const sampler::Recipe& recipe = request.recipe;
+  if (request.rank >= recipe.world) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("loader '{}': rank {} of a world of {}: ranks count from 0",
+                             request.loader, request.rank, recipe.world));
+  }
+  if (request.known && recipe.size != dataset->samples()) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("loader '{}': the sampler is over {} samples, dataset '{}' has {}; "
+                             "attach a loader over the whole dataset",
+                             request.loader, recipe.size, dataset->name(), dataset->samples()));
+  }
+  Attachment attachment{
+      .dataset = dataset,
+      .dataset_name = QualifiedDataset(dataset->name()),
+      .incarnation = request.incarnation != 0 ? request.incarnation : options_.incarnation,
+      .recipe = recipe,
+      .rank = request.rank,
+      .known = request.known};
+  attachment.stream_name = StreamName(attachment.dataset_name, options_.owner, request.loader);
+  attachment.stream = StreamIdOf(attachment.stream_name, attachment.incarnation);
+  return attachment;
+}
+
+// Ranks of one stream share one order: whoever has another sampler reads other samples than meant.
+Status ReaderTable::CheckAgainstOthers(const Attachment& attachment) const {
+  for (const auto& [id, other] : readers_) {
+    const Attachment& theirs = other.attachment();
+    if (other.ended() || theirs.stream != attachment.stream || theirs.rank == attachment.rank) {
+      continue;
+    }
+    if (theirs.recipe == attachment.recipe && theirs.known == attachment.known) continue;
+    return {
+        Code::kInvalidArgument,
+        fmt::format("loader '{}': rank {} has seed {} and world {}, rank {} has seed {} and "
+                    "world {}: all ranks of a loader need the same sampler",
+                    attachment.stream_name, attachment.rank, attachment.recipe.seed,
+                    attachment.recipe.world, theirs.rank, theirs.recipe.seed, theirs.recipe.world)};
+  }
+  return OkStatus();
+}
+
+Result<ReaderId> ReaderTable::Attach(ClientId client, const AttachRequest& request) {
+  ASSIGN_OR_RETURN(Attachment attachment, Check(request));
+  RETURN_IF_ERROR(CheckAgainstOthers(attachment));
+  std::erase_if(readers_, [&attachment](const auto& entry) {
+    const Attachment& theirs = entry.second.attachment();
+    return entry.second.ended() ||
+           (theirs.stream == attachment.stream && theirs.rank == attachment.rank);
+  });
+  if (readers_.size() >= kReadersMax) {
+    return Error(Code::kResourceExhausted,
+                 fmt::format("{} loaders are attached to this sidecar, more than it takes; detach "
+                             "those that are done",
+                             readers_.size()));
+  }
+  const ReaderId id = ++last_id_;
+  const RankReader& reader =
+      readers_.emplace(id, RankReader(std::move(attachment), client)).first->second;
+  latest_[reader.attachment().dataset] = id;
+  Log(LogLevel::kInfo, "loader attached",
+      {{"stream", reader.attachment().stream_name},
+       {"incarnation", reader.attachment().incarnation},
+       {"rank", reader.attachment().rank},
+       {"world", reader.attachment().recipe.world},
+       {"sampler", sampler::KindName(reader.attachment().recipe.kind)}});
+  node_.Send(0, reader.AttachMessage());
+  ReportLater();
+  return id;
+}
+
+void ReaderTable::Detach(ReaderId reader) {
+  RankReader* found = Find(reader);
+  if (found != nullptr) End(*found);
+}
+
+void ReaderTable::OnClientGone(ClientId client) {
+  for (auto& [id, reader] : readers_) {
+    if (reader.owner() == client) End(reader);
+  }
+}
+
+void ReaderTable::End(RankReader& reader) {
+  if (reader.ended()) return;
+  reader.End();
+  Report(reader);
+  on_work_();
+}
+
+RankReader* ReaderTable::Find(ReaderId reader) {
+  const auto found = readers_.find(reader);
+  return found == readers_.end() ? nullptr : &found->second;
+}
+
+ReaderId ReaderTable::LatestOf(const DatasetPort& dataset) const {
+  const auto found = latest_.find(&dataset);
+  if (found == latest_.end() || !readers_.contains(found->second)) return 0;
+  return readers_.at(found->second).ended() ? 0 : found->second;
+}
+
+// --- Passes and their orders ------------------------------------------------------------------
+
+Status ReaderTable::Begin(ReaderId reader, const PassSpan& span, std::optional<std::uint32_t> crc) {
+  RankReader* found = Find(reader);
+  if (found == nullptr || found->ended()) {
+    return {Code::kNotFound, "a pass was announced for a loader that is not attached; attach it"};
+  }
+  const Attachment& attachment = found->attachment();
+  const std::uint64_t length =
+      attachment.known ? sampler::RankLength(attachment.recipe) : kPassLengthMax;
+  if (span.begin > span.end || span.end > length) {
+    return {Code::kInvalidArgument,
+            fmt::format("loader '{}': a pass from {} to {} does not lie in a rank's list of {}",
+                        attachment.stream_name, span.begin, span.end, length)};
+  }
+  found->Begin(span, crc);
+  latest_[attachment.dataset] = reader;
+  ++passes_;
+  if (found->current()->order() != nullptr) {
+    VerifyOrder(*found);
+  } else if (attachment.known) {
+    WantOrder(reader, span);
+  }
+  Report(*found);
+  on_work_();
+  return OkStatus();
+}
+
+void ReaderTable::Foretell() {
+  for (auto& [id, reader] : readers_) {
+    if (reader.Foretell()) WantOrder(id, reader.next()->span());
+  }
+}
+
+void ReaderTable::WantOrder(ReaderId reader, const PassSpan& span) {
+  const Attachment& attachment = readers_.at(reader).attachment();
+  orders_.Replay({.recipe = attachment.recipe,
+                  .epoch = span.epoch,
+                  .rank = attachment.rank,
+                  .begin = span.begin,
+                  .end = span.end},
+                 [this, reader, span](Result<std::shared_ptr<const RankPass>> order) {
+                   OnOrder(reader, span, std::move(order));
+                 });
+}
+
+void ReaderTable::OnOrder(ReaderId reader, const PassSpan& span,
+                          Result<std::shared_ptr<const RankPass>> order) {
+  RankReader* found = Find(reader);
+  Pass* pass = found == nullptr ? nullptr : found->Find(span);
+  if (pass == nullptr) return;
+  if (!order) {
+    OnDrift(reader, *pass, order.error().message());
+    return;
+  }
+  if ((*order)->ids.size() < span.end) {
+    OnDrift(reader, *pass,
+            fmt::format("the replayed order has only {} samples, the pass reads up to {}",
+                        (*order)->ids.size(), span.end));
+    return;
+  }
+  pass->SetOrder(std::move(*order));
+  if (pass == found->current()) VerifyOrder(*found);
+  on_work_();
+}
+
+void ReaderTable::VerifyOrder(RankReader& reader) {
+  const std::optional<std::string> wrong = reader.Verify();
+  if (!wrong) return;
+  ++unknown_orders_;
+  Log(LogLevel::kWarning, "order unknown in this pass, samples are read as they are asked for",
+      {{"stream", reader.attachment().stream_name},
+       {"pass", reader.current()->span().pass},
+       {"reason", *wrong}});
+  Report(reader);
+}
+
+void ReaderTable::OnDrift(ReaderId reader, Pass& pass, const std::string& what) {
+  if (!pass.trusted()) return;
+  pass.Distrust();
+  ++unknown_orders_;
+  RankReader& found = readers_.at(reader);
+  Log(LogLevel::kWarning, "order unknown in this pass, samples are read as they are asked for",
+      {{"stream", found.attachment().stream_name}, {"pass", pass.span().pass}, {"reason", what}});
+  Report(found);
+}
+
+// --- Telling the node -------------------------------------------------------------------------
+
+void ReaderTable::OnNodeUp() {
+  for (const auto& [id, reader] : readers_) {
+    if (reader.ended()) continue;
+    node_.Send(0, reader.AttachMessage());
+    Report(reader);
+  }
+}
+
+void ReaderTable::Report(const RankReader& reader) {
+  if (reader.current() != nullptr || reader.ended()) node_.Send(0, reader.ProgressMessage());
+}
+
+void ReaderTable::ReportLater() {
+  if (std::exchange(reporting_, true)) return;
+  alarms_.After(options_.report_every, [this] {
+    reporting_ = false;
+    bool reading = false;
+    for (const auto& [id, reader] : readers_) {
+      if (reader.ended()) continue;
+      Report(reader);
+      reading = true;
+    }
+    if (reading) ReportLater();
+  });
+}
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,97 @@
+#pragma once
+
+// The ranks that read through this sidecar: who has attached, which passes they are in, what their
+// node is told of them.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/result.h"
+#include "sidecar/alarms.h"
+#include "sidecar/ports.h"
+#include "sidecar/rank_reader.h"
+
+namespace optcache::sidecar {
+
+// What a training process says when it attaches a loader.
+struct AttachRequest {
+  std::string dataset;            // empty: the only one there is
+  std::string loader = "train";   // tells the loaders of one job apart
+  std::uint32_t incarnation = 0;  // 0: the sidecar's own
+  sampler::Recipe recipe;
+  Rank rank = 0;
+  bool known = true;  // false: the sampler cannot be replayed
+};
+
+struct ReaderOptions {
+  std::string owner = "local";  // of the job: the same in all its pods
+  std::uint32_t incarnation = 1;
+  Duration report_every = std::chrono::seconds(1);
+};
+
+// Not thread-safe: belongs to the event loop's thread.
+class ReaderTable {
+ public:
+  static constexpr std::size_t kReadersMax = 256;
+
+  // `on_work` is called when there may be something new to stage.
+  ReaderTable(std::vector<const DatasetPort*> datasets, NodePort& node, OrderPort& orders,
+              Alarms& alarms, ReaderOptions options, std::function<void()> on_work);
+
+  // An error is a sentence for whoever wrote the training script.
+  Result<ReaderId> Attach(ClientId client, const AttachRequest& request);
+  Status Begin(ReaderId reader, const PassSpan& span, std::optional<std::uint32_t> crc);
+  void Detach(ReaderId reader);
+  void OnClientGone(ClientId client);
+
+  // The node has come (back): tells it everything.
+  void OnNodeUp();
+  // Wants the orders of passes that are near.
+  void Foretell();
+  // What the trainer asks for is not what was foretold.
+  void OnDrift(ReaderId reader, Pass& pass, const std::string& what);
+
+  // Null if there is none.
+  RankReader* Find(ReaderId reader);
+  // The reader of that dataset which began its pass last; 0 if there is none.
+  ReaderId LatestOf(const DatasetPort& dataset) const;
+  // By its name, qualified or not; empty: the only one there is.
+  Result<const DatasetPort*> Dataset(std::string_view name) const;
+  const std::vector<const DatasetPort*>& datasets() const { return datasets_; }
+  std::map<ReaderId, RankReader>& readers() { return readers_; }
+  const std::map<ReaderId, RankReader>& readers() const { return readers_; }
+
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  Result<Attachment> Check(const AttachRequest& request) const;
+  Status CheckAgainstOthers(const Attachment& attachment) const;
+  void WantOrder(ReaderId reader, const PassSpan& span);
+  void OnOrder(ReaderId reader, const PassSpan& span,
+               Result<std::shared_ptr<const RankPass>> order);
+  void End(RankReader& reader);
+  void VerifyOrder(RankReader& reader);
+  void Report(const RankReader& reader);
+  void ReportLater();
+
+  std::vector<const DatasetPort*> datasets_;
+  NodePort& node_;
+  OrderPort& orders_;
+  Alarms& alarms_;
+  ReaderOptions options_;
+  std::function<void()> on_work_;
+  std::map<ReaderId, RankReader> readers_;
+  std::map<const DatasetPort*, ReaderId> latest_;
+  ReaderId last_id_ = 0;
+  bool reporting_ = false;
+  std::uint64_t passes_ = 0;
+  std::uint64_t unknown_orders_ = 0;
+};
+
+}  // namespace optcache::sidecar

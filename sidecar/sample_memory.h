@@ -1,0 +1,109 @@
+#pragma once
+
+// Where samples lie: the arena, which the training processes map, and a bounded overflow in
+// ordinary memory for what the arena cannot take, which is answered by copy.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/counters.h"
+
+namespace optcache::sidecar {
+
+// A piece of the arena.
+struct Slot {
+  ByteCount offset = 0;
+  ByteCount length = 0;
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+// The shared arena and who uses which part of it.
+class ArenaPort {
+ public:
+  virtual ~ArenaPort() = default;
+  virtual ByteCount capacity() const = 0;
+  // Nothing if no free piece is long enough.
+  virtual std::optional<Slot> Allocate(ByteCount length) = 0;
+  virtual void Free(Slot slot) = 0;
+  virtual MutableByteSpan Bytes(Slot slot) = 0;
+};
+
+class SampleMemory;
+
+// The room for one sample. Frees itself.
+class Buffer {
+ public:
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  MutableByteSpan bytes() const { return bytes_; }
+  // Its place in the arena; nothing if it lies in the overflow.
+  const std::optional<Slot>& slot() const { return slot_; }
+
+ private:
+  friend class SampleMemory;
+  enum class Pool { kArena, kAsked, kStaged };
+  Buffer(SampleMemory& memory, Pool pool, ByteCount size)
+      : memory_(memory), pool_(pool), size_(size) {}
+
+  SampleMemory& memory_;
+  Pool pool_;
+  ByteCount size_;
+  MutableByteSpan bytes_;
+  std::optional<Slot> slot_;
+  std::vector<std::byte> heap_;
+};
+
+// Shared by all who read or write the bytes: the sample's holder, the batches that hand it out, the
+// socket or the store that fills it, the put that sends it. The room is free when the last is done.
+using BufferRef = std::shared_ptr<Buffer>;
+
+// Not thread-safe: Allocate on the event loop's thread, and the last reference to a Buffer dies
+// there too. Outlives its buffers.
+class SampleMemory {
+ public:
+  // `overflow_bytes` bounds what lies outside the arena: half of it for what is asked for, half for
+  // what is staged. `on_free` is called whenever room has become free.
+  SampleMemory(ArenaPort& arena, ByteCount overflow_bytes, std::function<void()> on_free);
+
+  // In the arena; null if there is no room.
+  BufferRef AllocateInArena(ByteCount size);
+  // In the overflow, for a sample too large to be staged in the arena; null if there is no room.
+  BufferRef AllocateStaged(ByteCount size);
+
+  // May `bytes` be taken from the overflow by one request, as a whole? Yes if they fit, or if no
+  // other request holds any: so a request of any size is served one day, and one that has been
+  // admitted never waits for memory.
+  bool Admits(ByteCount bytes) const;
+  // In the overflow, for an admitted request.
+  BufferRef AllocateAsked(ByteCount size);
+
+  ByteCount arena_capacity() const { return arena_.capacity(); }
+  ByteCount arena_in_use() const { return arena_in_use_; }
+  ByteCount overflow_in_use() const { return asked_in_use_ + staged_in_use_; }
+
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  friend class Buffer;
+  BufferRef OnHeap(Buffer::Pool pool, ByteCount size);
+  void Release(Buffer& buffer);
+  ByteCount& InUse(Buffer::Pool pool);
+
+  ArenaPort& arena_;
+  ByteCount asked_limit_;
+  ByteCount staged_limit_;
+  std::function<void()> on_free_;
+  ByteCount arena_in_use_ = 0;
+  ByteCount asked_in_use_ = 0;
+  ByteCount staged_in_use_ = 0;
+  std::uint64_t overflow_samples_ = 0;
+  ByteCount overflow_bytes_ = 0;
+};
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,85 @@
+#include "sidecar/stager.h"
+
+#include <utility>
+
+namespace optcache::sidecar {
+namespace {
+
+constexpr std::size_t kStagedPerRankMax = 4096;
+
+// A sample that takes more than this part of the window would empty it of all others: it is staged
+// in the overflow instead.
+constexpr ByteCount kLargePart = 4;
+
+std::size_t Staged(const RankReader& reader) {
+  return reader.current()->staged() + (reader.next() != nullptr ? reader.next()->staged() : 0);
+}
+
+ByteCount StagedArenaBytes(const RankReader& reader) {
+  return reader.current()->staged_arena_bytes() +
+         (reader.next() != nullptr ? reader.next()->staged_arena_bytes() : 0);
+}
+
+bool Reads(const RankReader& reader) {
+  return !reader.ended() && reader.current() != nullptr;
+}
+
+}  // namespace
+
+Stager::Stager(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher,
+               std::function<void(HeldSample&)> ended)
+    : readers_(readers), memory_(memory), fetcher_(fetcher), ended_(std::move(ended)) {}
+
+void Stager::Fill() {
+  ByteCount ranks = 0;
+  for (const auto& [id, reader] : readers_.readers())
+    ranks += Reads(reader) ? 1U : 0U;
+  if (ranks == 0) return;
+  const ByteCount window = memory_.arena_capacity() / ranks;
+  for (auto& [id, reader] : readers_.readers()) {
+    if (!Reads(reader)) continue;
+    Step step = Step::kStaged;
+    while (step == Step::kStaged || step == Step::kPassedOver)
+      step = StageNext(reader, window);
+  }
+}
+
+Stager::Step Stager::StageNext(RankReader& reader, ByteCount window) {
+  Pass* pass = reader.current();
+  auto index = pass->NextToStage();
+  if (!index && reader.next() != nullptr && pass->trusted()) {
+    pass = reader.next();
+    index = pass->NextToStage();
+  }
+  if (!index) return Step::kNothingLeft;
+  const Attachment& attachment = reader.attachment();
+  const SampleId id = pass->order()->ids[*index];
+  const ByteCount size = attachment.dataset->SizeOf(id);
+  if (Staged(reader) >= kStagedPerRankMax) return Step::kNoRoom;
+  if (StagedArenaBytes(reader) + size > window && StagedArenaBytes(reader) > 0) {
+    return Step::kNoRoom;
+  }
+  BufferRef buffer = Allocate(size, window);
+  if (buffer == nullptr) {
+    if (size <= window) return Step::kNoRoom;
+    pass->PassOver(*index);
+    return Step::kPassedOver;
+  }
+  auto sample = std::make_shared<HeldSample>(
+      fetcher_, *attachment.dataset, attachment.stream,
+      wire::ReadItem{.pass = pass->span().pass, .position = reader.PositionOf(*index), .id = id});
+  sample->Fetch(std::move(buffer), Urgency::kStaged,
+                [this, loaded = sample.get()] { ended_(*loaded); });
+  pass->Stage(*index, std::move(sample));
+  return Step::kStaged;
+}
+
+BufferRef Stager::Allocate(ByteCount size, ByteCount window) {
+  if (size > window / kLargePart) {
+    if (BufferRef buffer = memory_.AllocateStaged(size)) return buffer;
+    if (size > window) return nullptr;
+  }
+  return memory_.AllocateInArena(size);
+}
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,40 @@
+#pragma once
+
+// Keeps the arena full of what the trainers will ask for next.
+
+#include <functional>
+
+#include "base/bytes.h"
+#include "sidecar/fetcher.h"
+#include "sidecar/held_sample.h"
+#include "sidecar/reader_table.h"
+#include "sidecar/sample_memory.h"
+
+namespace optcache::sidecar {
+
+// Each rank has an equal share of the arena as its window; positions are staged in their order, and
+// the window runs on into the next pass. What is pinned by clients narrows it by itself, since the
+// arena has no room then. A staged sample is never given up for one that is asked for: the node has
+// handed it over, so that it would be read from the store a second time, where an answer by copy
+// costs only the copy. Not thread-safe: belongs to the event loop's thread.
+class Stager {
+ public:
+  // `ended` is called when a staged sample has arrived or failed.
+  Stager(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher,
+         std::function<void(HeldSample&)> ended);
+
+  // Stages what there is room for.
+  void Fill();
+
+ private:
+  enum class Step { kStaged, kPassedOver, kNoRoom, kNothingLeft };
+  Step StageNext(RankReader& reader, ByteCount window);
+  BufferRef Allocate(ByteCount size, ByteCount window);
+
+  ReaderTable& readers_;
+  SampleMemory& memory_;
+  Fetcher& fetcher_;
+  std::function<void(HeldSample&)> ended_;
+};
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,59 @@
+#pragma once
+
+// Store reads: dozens at a time, urgent ones first.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "sidecar/ports.h"
+
+namespace optcache::sidecar {
+
+// Bounds how many reads run at once; what waits is bounded by the memory its buffers hold. Not
+// thread-safe: belongs to the event loop's thread.
+class StoreQueue {
+ public:
+  using Ticket = std::uint64_t;
+  struct Read {
+    const DatasetPort* dataset = nullptr;
+    SampleId id = 0;
+    BufferRef into;
+    StorePort::Done done;
+  };
+
+  StoreQueue(StorePort& store, std::size_t concurrency)
+      : store_(store), concurrency_(concurrency) {}
+
+  // `done` is called once, unless the read is cancelled.
+  Ticket Add(Read read, bool urgent);
+  void MakeUrgent(Ticket ticket);
+  // True if the read had not begun and never will; false if its end is still to come.
+  bool Cancel(Ticket ticket);
+
+  std::size_t running() const { return running_; }
+  std::size_t waiting() const { return waiting_.size(); }
+
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  void StartNext();
+  void Start(Read read);
+  bool Pop(std::deque<Ticket>& queue, Read& read);
+
+  StorePort& store_;
+  std::size_t concurrency_;
+  std::unordered_map<Ticket, Read> waiting_;
+  std::deque<Ticket> urgent_;  // may name reads that have begun or were cancelled
+  std::deque<Ticket> staged_;
+  Ticket last_ticket_ = 0;
+  std::size_t running_ = 0;
+  std::uint64_t reads_ = 0;
+  ByteCount bytes_ = 0;
+  std::uint64_t failures_ = 0;
+};
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,22 @@
+#pragma once
+
+// What a stream is called, by all sidecars of a job alike.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+
+namespace optcache::sidecar {
+
+// "namespace/name" of a dataset; one without a namespace is in "local".
+std::string QualifiedDataset(std::string_view dataset);
+
+// "namespace/owner/dataset/loader". `dataset` is qualified.
+std::string StreamName(std::string_view dataset, std::string_view owner, std::string_view loader);
+
+// The same in every process that gives the same name and incarnation; never 0.
+StreamId StreamIdOf(std::string_view stream_name, std::uint32_t incarnation);
+
+}  // namespace optcache::sidecar
