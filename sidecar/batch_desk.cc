@@ -69,32 +69,26 @@ void BatchDesk::Ask(ClientId client, BatchRequest request) {
 
 BatchDesk::Item BatchDesk::Resolve(const BatchRequest& request, std::size_t i) {
   const SampleId id = request.ids[i];
-  const ReaderId reader = request.tag      ? request.tag->reader
-                          : request.reader ? request.reader
-                                           : readers_.LatestOf(*request.dataset);
-  RankReader* found = readers_.Find(reader);
-  if (found == nullptr || found->ended() || found->attachment().dataset != request.dataset) {
+  RankReader* found = readers_.Find(request.reader);
+  Pass* pass = found == nullptr || found->ended() ? nullptr : found->Find(request.pass);
+  if (pass == nullptr || found->attachment().dataset != request.dataset) {
     return WithoutOrder(request, id);
   }
-  if (request.tag) {
-    Pass* pass = found->Find(request.tag->pass);
-    const std::uint64_t index = request.tag->first + i;
-    if (pass == nullptr || !pass->Contains(index)) return WithoutOrder(request, id);
+  if (request.first) {
+    const std::uint64_t index = *request.first + i;
+    if (!pass->Contains(index)) return WithoutOrder(request, id);
     if (!pass->Agrees(index, id)) {
-      readers_.OnDrift(reader, *pass,
+      readers_.OnDrift(request.reader, *pass,
                        fmt::format("rank {} reads sample {} at index {}, where {} was foretold",
                                    found->attachment().rank, id, index, pass->order()->ids[index]));
     }
-    return Claim(reader, *pass, index, id);
+    return Claim(request.reader, *pass, index, id);
   }
-  Pass* pass = found->current();
-  if (pass == nullptr) return WithoutOrder(request, id);
-  const auto index = pass->FindUnasked(id);
-  if (index) return Claim(reader, *pass, *index, id);
+  if (const auto index = pass->FindUnasked(id)) return Claim(request.reader, *pass, *index, id);
   if (pass->foretold()) {
     ++unforetold_;
     if (pass->NoteUnforetold()) {
-      readers_.OnDrift(reader, *pass,
+      readers_.OnDrift(request.reader, *pass,
                        "many samples were asked for that are not, or no longer, due in this pass");
     }
   }
@@ -252,6 +246,22 @@ void BatchDesk::OnClientGone(ClientId client) {
     }
     it = batches_.erase(it);
   }
+}
+
+std::string BatchDesk::WhyWaiting(ClientId client, std::uint64_t request) const {
+  for (const auto& [id, batch] : batches_) {
+    if (batch.client != client || batch.request != request || batch.answered) continue;
+    std::size_t without_memory = 0;
+    for (const Item& item : batch.items) {
+      if (item.sample->state() == HeldSample::State::kNoMemory) ++without_memory;
+    }
+    return fmt::format(
+        "{} of {} samples are not here yet ({} of them wait for memory; {} samples are being "
+        "fetched in all, the node is {})",
+        batch.missing, batch.items.size(), without_memory, fetcher_.fetching(),
+        fetcher_.node_connected() ? "connected" : "not connected");
+  }
+  return "it is not known";
 }
 
 }  // namespace optcache::sidecar

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -19,20 +20,14 @@
 
 namespace optcache::sidecar {
 
-// Where a batch stands in a rank's list: its samples are those from `first` on.
-struct BatchTag {
-  ReaderId reader = 0;
-  PassNumber pass = 0;
-  std::uint64_t first = 0;
-};
-
 // What a training process asks for: all of it in one answer.
 struct BatchRequest {
   std::uint64_t request = 0;  // the client's own number
   const DatasetPort* dataset = nullptr;
   std::vector<SampleId> ids;
-  std::optional<BatchTag> tag;
-  ReaderId reader = 0;  // without a tag: whose pass it may belong to; 0: the latest of the dataset
+  ReaderId reader = 0;  // 0: the read belongs to no order
+  PassNumber pass = 0;
+  std::optional<std::uint64_t> first;  // place in the rank's list; the others follow it there
 };
 
 // Each request is answered once, unless its client goes. A sample that the arena has no room for is
@@ -41,7 +36,7 @@ struct BatchRequest {
 // sizes, the line moves. Not thread-safe: belongs to the event loop's thread.
 class BatchDesk {
  public:
-  static constexpr std::size_t kBatchMax = 4096;           // samples in a request
+  static constexpr std::size_t kBatchMax = 65'536;         // samples in a request
   static constexpr std::size_t kWaitingPerClientMax = 64;  // requests
 
   BatchDesk(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher, ClientPort& clients,
@@ -50,6 +45,8 @@ class BatchDesk {
   void Ask(ClientId client, BatchRequest request);
   void Release(ClientId client, BatchId batch);
   void OnClientGone(ClientId client);
+  // What an unanswered request waits for, in words.
+  std::string WhyWaiting(ClientId client, std::uint64_t request) const;
 
   // A sample that batches may wait for has arrived or failed.
   void OnEnded(HeldSample& sample);

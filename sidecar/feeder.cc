@@ -6,8 +6,7 @@ Feeder::Feeder(const FeederPorts& ports, Alarms& alarms, const FeederOptions& op
     : alarms_(alarms),
       memory_(ports.arena, options.overflow_bytes, [this] { WorkLater(); }),
       fetcher_(ports.node, ports.store, alarms, options.fetch, [this] { WorkLater(); }),
-      readers_(ports.datasets, ports.node, ports.orders, alarms, options.readers,
-               [this] { WorkLater(); }),
+      readers_(ports.node, ports.orders, alarms, options.readers, [this] { WorkLater(); }),
       desk_(readers_, memory_, fetcher_, ports.clients, alarms),
       stager_(readers_, memory_, fetcher_, [this](HeldSample& sample) { desk_.OnEnded(sample); }) {}
 

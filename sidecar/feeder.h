@@ -28,7 +28,6 @@ struct FeederOptions {
 };
 
 struct FeederPorts {
-  std::vector<const DatasetPort*> datasets;
   ArenaPort& arena;
   NodePort& node;
   StorePort& store;

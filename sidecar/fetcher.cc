@@ -121,7 +121,9 @@ void Fetcher::SendGet(Ask ask) {
   ask.sent_at = alarms_.Now();
   ask.counted = ask.get.mode == wire::GetMode::kStage;
   if (ask.counted) ++gets_in_flight_;
-  ask.alarm = alarms_.After(options_.answer_deadline, [this, request] { OnAskDeadline(request); });
+  const bool urgent = ask.get.mode == wire::GetMode::kUrgent;
+  ask.alarm = alarms_.After(urgent ? options_.urgent_deadline : options_.staged_deadline,
+                            [this, request] { OnAskDeadline(request); });
   node_.Send(request, ask.get);
   asks_.insert_or_assign(request, std::move(ask));
 }

@@ -40,8 +40,10 @@ struct FetchOptions {
   std::size_t items_per_get = 64;
   ByteCount bytes_per_get = 1_MiB;
   std::size_t gets_in_flight = 4;
-  // For the node to answer an item before the store is read instead.
-  Duration answer_deadline = std::chrono::seconds(2);
+  // For the node to answer an item before the store is read instead: longer than the node's own
+  // deadlines, after which it answers with a miss and a lease.
+  Duration staged_deadline = std::chrono::seconds(3);
+  Duration urgent_deadline = std::chrono::seconds(5);
   // How long a sample may be on its way before the store is read instead.
   Duration arrival_deadline = std::chrono::seconds(10);
   Duration lease_renewal = std::chrono::seconds(2);
@@ -87,6 +89,7 @@ class Fetcher {
   void OnPayload(std::uint32_t request, const wire::SampleReply& reply, const Status& status);
 
   std::size_t fetching() const { return fetches_.size(); }
+  bool node_connected() const { return node_.connected(); }
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:

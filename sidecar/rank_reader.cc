@@ -1,5 +1,6 @@
 #include "sidecar/rank_reader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,17 @@ namespace optcache::sidecar {
 void RankReader::End() {
   ended_ = true;
   if (current_) current_->UnstageAll();
+  next_.reset();
+}
+
+void RankReader::Reopen(Attachment attachment, ClientId owner) {
+  const bool same =
+      !ended_ && attachment.recipe == attachment_.recipe && attachment.known == attachment_.known;
+  attachment_ = std::move(attachment);
+  owner_ = owner;
+  ended_ = false;
+  if (same) return;
+  current_.reset();
   next_.reset();
 }
 
@@ -25,6 +37,7 @@ void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
     current_ = std::make_unique<Pass>(span);
     if (!attachment_.known) current_->Distrust();
   }
+  first_pass_ = std::max(first_pass_, span.pass + 1);
   crc_ = crc;
   wait_ = Duration::zero();
 }
@@ -79,6 +92,8 @@ wire::StreamAttach RankReader::AttachMessage() const {
           .shuffle = recipe.shuffle,
           .drop_last = recipe.drop_last,
           .modern_randperm = recipe.modern_randperm,
+          .base_seed = static_cast<std::uint8_t>(recipe.base_seed),
+          .tail_permutation = recipe.tail_permutation,
           .known = attachment_.known};
 }
 

@@ -40,6 +40,11 @@ class RankReader {
   ClientId owner() const { return owner_; }
   bool ended() const { return ended_; }
   void End();
+  // The rank has attached again, perhaps with another sampler. What it reads stays if it had not
+  // ended and the sampler is the same.
+  void Reopen(Attachment attachment, ClientId owner);
+  // The number of the next pass that nobody has begun: passes of a rank never share one.
+  PassNumber first_pass() const { return first_pass_; }
 
   // A pass begins and voids what was left of the one before. If it is the one foretold, what was
   // staged for it stays.
@@ -72,6 +77,7 @@ class RankReader {
   Attachment attachment_;
   ClientId owner_;
   bool ended_ = false;
+  PassNumber first_pass_ = 0;
   std::unique_ptr<Pass> current_;
   std::unique_ptr<Pass> next_;
   std::optional<std::uint32_t> crc_;  // of the present pass, as the training process computed it

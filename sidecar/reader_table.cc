@@ -9,11 +9,9 @@
 
 namespace optcache::sidecar {
 
-ReaderTable::ReaderTable(std::vector<const DatasetPort*> datasets, NodePort& node,
-                         OrderPort& orders, Alarms& alarms, ReaderOptions options,
+ReaderTable::ReaderTable(NodePort& node, OrderPort& orders, Alarms& alarms, ReaderOptions options,
                          std::function<void()> on_work)
-    : datasets_(std::move(datasets)),
-      node_(node),
+    : node_(node),
       orders_(orders),
       alarms_(alarms),
       options_(std::move(options)),
@@ -21,25 +19,8 @@ ReaderTable::ReaderTable(std::vector<const DatasetPort*> datasets, NodePort& nod
 
 // --- Attaching --------------------------------------------------------------------------------
 
-Result<const DatasetPort*> ReaderTable::Dataset(std::string_view name) const {
-  if (name.empty() && datasets_.size() == 1) return datasets_.front();
-  std::string known;
-  for (const DatasetPort* dataset : datasets_) {
-    if (!name.empty() && QualifiedDataset(name) == QualifiedDataset(dataset->name())) {
-      return dataset;
-    }
-    known.append(known.empty() ? "" : ", ").append(dataset->name());
-  }
-  if (name.empty()) {
-    return Error(Code::kInvalidArgument,
-                 fmt::format("this sidecar serves several datasets; name one of: {}", known));
-  }
-  return Error(Code::kNotFound,
-               fmt::format("this sidecar does not serve dataset '{}'; it serves: {}", name, known));
-}
-
 Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
-  ASSIGN_OR_RETURN(const DatasetPort* dataset, Dataset(request.dataset));
+  const DatasetPort* dataset = request.dataset;
   if (request.known) RETURN_IF_ERROR(sampler::Validate(request.recipe));
   const sampler::Recipe& recipe = request.recipe;
   if (request.rank >= recipe.world) {
@@ -86,21 +67,19 @@ Status ReaderTable::CheckAgainstOthers(const Attachment& attachment) const {
 Result<ReaderId> ReaderTable::Attach(ClientId client, const AttachRequest& request) {
   ASSIGN_OR_RETURN(Attachment attachment, Check(request));
   RETURN_IF_ERROR(CheckAgainstOthers(attachment));
-  std::erase_if(readers_, [&attachment](const auto& entry) {
-    const Attachment& theirs = entry.second.attachment();
-    return entry.second.ended() ||
-           (theirs.stream == attachment.stream && theirs.rank == attachment.rank);
-  });
-  if (readers_.size() >= kReadersMax) {
-    return Error(Code::kResourceExhausted,
-                 fmt::format("{} loaders are attached to this sidecar, more than it takes; detach "
-                             "those that are done",
-                             readers_.size()));
+  ReaderId id = Find(attachment.stream, attachment.rank);
+  if (id == 0) {
+    if (readers_.size() >= kReadersMax) ForgetEnded();
+    if (readers_.size() >= kReadersMax) {
+      return Error(
+          Code::kResourceExhausted,
+          fmt::format("{} loaders are attached to this sidecar, more than it takes; detach "
+                      "those that are done",
+                      readers_.size()));
+    }
+    id = ++last_id_;
   }
-  const ReaderId id = ++last_id_;
-  const RankReader& reader =
-      readers_.emplace(id, RankReader(std::move(attachment), client)).first->second;
-  latest_[reader.attachment().dataset] = id;
+  const RankReader& reader = Open(id, std::move(attachment), client);
   Log(LogLevel::kInfo, "loader attached",
       {{"stream", reader.attachment().stream_name},
        {"incarnation", reader.attachment().incarnation},
@@ -110,6 +89,19 @@ Result<ReaderId> ReaderTable::Attach(ClientId client, const AttachRequest& reque
   node_.Send(0, reader.AttachMessage());
   ReportLater();
   return id;
+}
+
+RankReader& ReaderTable::Open(ReaderId id, Attachment attachment, ClientId client) {
+  const auto found = readers_.find(id);
+  if (found == readers_.end()) {
+    return readers_.emplace(id, RankReader(std::move(attachment), client)).first->second;
+  }
+  found->second.Reopen(std::move(attachment), client);
+  return found->second;
+}
+
+void ReaderTable::ForgetEnded() {
+  std::erase_if(readers_, [](const auto& entry) { return entry.second.ended(); });
 }
 
 void ReaderTable::Detach(ReaderId reader) {
@@ -135,10 +127,11 @@ RankReader* ReaderTable::Find(ReaderId reader) {
   return found == readers_.end() ? nullptr : &found->second;
 }
 
-ReaderId ReaderTable::LatestOf(const DatasetPort& dataset) const {
-  const auto found = latest_.find(&dataset);
-  if (found == latest_.end() || !readers_.contains(found->second)) return 0;
-  return readers_.at(found->second).ended() ? 0 : found->second;
+ReaderId ReaderTable::Find(StreamId stream, Rank rank) const {
+  for (const auto& [id, reader] : readers_) {
+    if (reader.attachment().stream == stream && reader.attachment().rank == rank) return id;
+  }
+  return 0;
 }
 
 // --- Passes and their orders ------------------------------------------------------------------
@@ -157,7 +150,6 @@ Status ReaderTable::Begin(ReaderId reader, const PassSpan& span, std::optional<s
                         attachment.stream_name, span.begin, span.end, length)};
   }
   found->Begin(span, crc);
-  latest_[attachment.dataset] = reader;
   ++passes_;
   if (found->current()->order() != nullptr) {
     VerifyOrder(*found);

@@ -21,7 +21,8 @@ namespace optcache::sidecar {
 
 // What a training process says when it attaches a loader.
 struct AttachRequest {
-  std::string dataset;            // empty: the only one there is
+  const DatasetPort* dataset = nullptr;
+  std::string owner;              // of the job; empty: the sidecar's own
   std::string loader = "train";   // tells the loaders of one job apart
   std::uint32_t incarnation = 0;  // 0: the sidecar's own
   sampler::Recipe recipe;
@@ -41,10 +42,11 @@ class ReaderTable {
   static constexpr std::size_t kReadersMax = 256;
 
   // `on_work` is called when there may be something new to stage.
-  ReaderTable(std::vector<const DatasetPort*> datasets, NodePort& node, OrderPort& orders,
-              Alarms& alarms, ReaderOptions options, std::function<void()> on_work);
+  ReaderTable(NodePort& node, OrderPort& orders, Alarms& alarms, ReaderOptions options,
+              std::function<void()> on_work);
 
-  // An error is a sentence for whoever wrote the training script.
+  // An error is a sentence for whoever wrote the training script. A rank that attaches again, after
+  // a reconnect or in a new process, goes on with its passes.
   Result<ReaderId> Attach(ClientId client, const AttachRequest& request);
   Status Begin(ReaderId reader, const PassSpan& span, std::optional<std::uint32_t> crc);
   void Detach(ReaderId reader);
@@ -59,11 +61,8 @@ class ReaderTable {
 
   // Null if there is none.
   RankReader* Find(ReaderId reader);
-  // The reader of that dataset which began its pass last; 0 if there is none.
-  ReaderId LatestOf(const DatasetPort& dataset) const;
-  // By its name, qualified or not; empty: the only one there is.
-  Result<const DatasetPort*> Dataset(std::string_view name) const;
-  const std::vector<const DatasetPort*>& datasets() const { return datasets_; }
+  // The rank that is attached; 0 if it is not.
+  ReaderId Find(StreamId stream, Rank rank) const;
   std::map<ReaderId, RankReader>& readers() { return readers_; }
   const std::map<ReaderId, RankReader>& readers() const { return readers_; }
 
@@ -72,6 +71,8 @@ class ReaderTable {
  private:
   Result<Attachment> Check(const AttachRequest& request) const;
   Status CheckAgainstOthers(const Attachment& attachment) const;
+  RankReader& Open(ReaderId id, Attachment attachment, ClientId client);
+  void ForgetEnded();
   void WantOrder(ReaderId reader, const PassSpan& span);
   void OnOrder(ReaderId reader, const PassSpan& span,
                Result<std::shared_ptr<const RankPass>> order);
@@ -80,14 +81,12 @@ class ReaderTable {
   void Report(const RankReader& reader);
   void ReportLater();
 
-  std::vector<const DatasetPort*> datasets_;
   NodePort& node_;
   OrderPort& orders_;
   Alarms& alarms_;
   ReaderOptions options_;
   std::function<void()> on_work_;
   std::map<ReaderId, RankReader> readers_;
-  std::map<const DatasetPort*, ReaderId> latest_;
   ReaderId last_id_ = 0;
   bool reporting_ = false;
   std::uint64_t passes_ = 0;

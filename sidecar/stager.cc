@@ -56,10 +56,7 @@ Stager::Step Stager::StageNext(RankReader& reader, ByteCount window) {
   const SampleId id = pass->order()->ids[*index];
   const ByteCount size = attachment.dataset->SizeOf(id);
   if (Staged(reader) >= kStagedPerRankMax) return Step::kNoRoom;
-  if (StagedArenaBytes(reader) + size > window && StagedArenaBytes(reader) > 0) {
-    return Step::kNoRoom;
-  }
-  BufferRef buffer = Allocate(size, window);
+  BufferRef buffer = Allocate(size, window, StagedArenaBytes(reader));
   if (buffer == nullptr) {
     if (size <= window) return Step::kNoRoom;
     pass->PassOver(*index);
@@ -74,11 +71,11 @@ Stager::Step Stager::StageNext(RankReader& reader, ByteCount window) {
   return Step::kStaged;
 }
 
-BufferRef Stager::Allocate(ByteCount size, ByteCount window) {
+BufferRef Stager::Allocate(ByteCount size, ByteCount window, ByteCount staged_arena_bytes) {
   if (size > window / kLargePart) {
     if (BufferRef buffer = memory_.AllocateStaged(size)) return buffer;
-    if (size > window) return nullptr;
   }
+  if (staged_arena_bytes > window || size > window - staged_arena_bytes) return nullptr;
   return memory_.AllocateInArena(size);
 }
 

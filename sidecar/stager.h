@@ -29,7 +29,8 @@ class Stager {
  private:
   enum class Step { kStaged, kPassedOver, kNoRoom, kNothingLeft };
   Step StageNext(RankReader& reader, ByteCount window);
-  BufferRef Allocate(ByteCount size, ByteCount window);
+  // In the arena, or in the overflow if it would crowd out all others there; null: no room.
+  BufferRef Allocate(ByteCount size, ByteCount window, ByteCount staged_arena_bytes);
 
   ReaderTable& readers_;
   SampleMemory& memory_;

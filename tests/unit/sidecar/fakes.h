@@ -229,13 +229,10 @@ class FakeClients final : public ClientPort {
 struct World {
   World(ByteCount arena_bytes, std::vector<ByteCount> sizes, FeederOptions options = {})
       : dataset("images", std::move(sizes)), arena(arena_bytes), alarms(clock) {
-    feeder.emplace(FeederPorts{.datasets = {&dataset},
-                               .arena = arena,
-                               .node = node,
-                               .store = store,
-                               .orders = orders,
-                               .clients = clients},
-                   alarms, options);
+    feeder.emplace(
+        FeederPorts{
+            .arena = arena, .node = node, .store = store, .orders = orders, .clients = clients},
+        alarms, options);
   }
   ~World() {
     store.pending.clear();
@@ -267,8 +264,8 @@ struct World {
   }
   ReaderId Attach(ClientId client, std::uint32_t world = 1, Rank rank = 0,
                   const std::string& loader = "train") {
-    auto reader =
-        feeder->readers().Attach(client, {.loader = loader, .recipe = Recipe(world), .rank = rank});
+    auto reader = feeder->readers().Attach(
+        client, {.dataset = &dataset, .loader = loader, .recipe = Recipe(world), .rank = rank});
     EXPECT_TRUE(reader.has_value());
     return reader.value_or(0);
   }
@@ -283,10 +280,14 @@ struct World {
                            sampler::OrderCrc(order))
                     .ok());
   }
-  void Ask(ClientId client, std::uint64_t request, std::vector<SampleId> ids,
-           std::optional<BatchTag> tag = std::nullopt) {
-    feeder->desk().Ask(
-        client, {.request = request, .dataset = &dataset, .ids = std::move(ids), .tag = tag});
+  void Ask(ClientId client, std::uint64_t request, std::vector<SampleId> ids, ReaderId reader = 0,
+           PassNumber pass = 0, std::optional<std::uint64_t> first = std::nullopt) {
+    feeder->desk().Ask(client, {.request = request,
+                                .dataset = &dataset,
+                                .ids = std::move(ids),
+                                .reader = reader,
+                                .pass = pass,
+                                .first = first});
   }
   void Lose() {
     node.up = false;

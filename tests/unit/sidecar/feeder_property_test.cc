@@ -147,29 +147,31 @@ class Chaos {
     Batch batch = NextBatch();
     worker.waiting = ++last_request_;
     asked_[last_request_] = batch;
-    world_->Ask(worker.client, last_request_, batch.ids, batch.tag);
+    world_->Ask(worker.client, last_request_, batch.ids, batch.reader, batch.pass, batch.first);
   }
 
   struct Batch {
     std::vector<SampleId> ids;
-    std::optional<BatchTag> tag;
+    PassNumber pass = 0;
+    ReaderId reader = 0;
+    std::optional<std::uint64_t> first;
   };
 
   Batch NextBatch() {
     const std::size_t length = 1 + random_.Below(12);
-    Batch batch;
+    Batch batch{.pass = *pass_, .reader = Chance(8) ? 0 : reader_};
     if (Chance(8) || next_ >= order_.size()) {  // whatever, also twice the same
       for (std::size_t i = 0; i < length; ++i) {
         batch.ids.push_back(static_cast<SampleId>(random_.Below(shape_.samples)));
       }
-      if (Chance(6)) batch.tag = BatchTag{.reader = reader_, .pass = *pass_, .first = 0};
+      if (Chance(6)) batch.first = 0;
       return batch;
     }
     const std::size_t first = Chance(10) ? random_.Below(order_.size()) : next_;
     const std::size_t end = std::min(order_.size(), first + length);
     batch.ids.assign(order_.begin() + static_cast<std::ptrdiff_t>(first),
                      order_.begin() + static_cast<std::ptrdiff_t>(end));
-    if (!Chance(4)) batch.tag = BatchTag{.reader = reader_, .pass = *pass_, .first = first};
+    if (!Chance(4)) batch.first = first;
     next_ = std::max(next_, end);
     return batch;
   }
@@ -183,7 +185,7 @@ class Chaos {
     asked_.erase(*worker.waiting);
     worker.waiting = ++last_request_;
     asked_[last_request_] = batch;
-    world_->Ask(worker.client, last_request_, batch.ids, batch.tag);
+    world_->Ask(worker.client, last_request_, batch.ids, batch.reader, batch.pass, batch.first);
   }
 
   void OnReply(const FakeClients::Answer& answer) {

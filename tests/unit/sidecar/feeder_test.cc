@@ -1,0 +1,327 @@
+// The core as a whole: passes, staging and answers together. Its parts have tests of their own.
+
+#include "sidecar/feeder.h"
+
+#include <numeric>
+
+#include "unit/sidecar/fakes.h"
+
+namespace optcache::sidecar {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::vector<SampleId> Part(const std::vector<SampleId>& order, std::size_t first, std::size_t n) {
+  return {order.begin() + static_cast<std::ptrdiff_t>(first),
+          order.begin() + static_cast<std::ptrdiff_t>(first + n)};
+}
+
+// 40 samples of 100 bytes, an arena for ten of them, no node.
+class FeederTest : public testing::Test {
+ protected:
+  FeederTest() { world_.node.up = false; }
+  std::vector<SampleId> Reading() {
+    std::vector<SampleId> ids;
+    for (const auto& read : world_.store.pending)
+      ids.push_back(read.id);
+    return ids;
+  }
+  const FakeClients::Answer& Answer(std::size_t i) { return world_.clients.answers.at(i); }
+  double Counter(std::string_view wanted, std::string_view label = "") {
+    double found = -1;
+    world_.feeder->VisitCounters(
+        [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
+          if (name == wanted && (label.empty() || labels.front().second == label)) found = value;
+        });
+    return found;
+  }
+
+  World world_{1000, std::vector<ByteCount>(40, 100), {.overflow_bytes = 2000}};
+};
+
+TEST_F(FeederTest, StagesInOrderAsFarAsTheArenaReaches) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  EXPECT_EQ(Reading(), Part(world_.Order(0), 0, 10));
+}
+
+TEST_F(FeederTest, AnswersWhatIsStagedAtOnceAndInTheArena) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.RunStore();
+  const auto ids = Part(world_.Order(0), 0, 4);
+  world_.Ask(2, 11, ids, reader, 0, 0);
+  ASSERT_EQ(world_.clients.answers.size(), 1U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(Answer(0).slots[i].has_value());
+    EXPECT_TRUE(IsSample(ids[i], Answer(0).bytes[i]));
+  }
+}
+
+TEST_F(FeederTest, TheWindowMovesWhenABatchIsReleased) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.RunStore();
+  world_.Ask(2, 11, Part(world_.Order(0), 0, 4), reader, 0, 0);
+  world_.Run();
+  EXPECT_TRUE(Reading().empty()) << "the client still holds the slots";
+  world_.feeder->desk().Release(2, Answer(0).batch);
+  world_.Run();
+  EXPECT_EQ(Reading(), Part(world_.Order(0), 10, 4));
+}
+
+TEST_F(FeederTest, OnlyTheClientThatHoldsABatchReleasesIt) {
+  world_.Ask(2, 11, {1});
+  world_.RunStore();
+  world_.feeder->desk().Release(3, Answer(0).batch);
+  EXPECT_EQ(world_.arena.slots(), 1U);
+  world_.feeder->desk().Release(2, Answer(0).batch);
+  EXPECT_EQ(world_.arena.slots(), 0U);
+}
+
+TEST_F(FeederTest, AClientThatDiesGivesItsSlotsBack) {
+  world_.Ask(2, 11, {1, 2});
+  world_.RunStore();
+  world_.Ask(2, 12, {3});
+  world_.feeder->OnClientGone(2);
+  world_.RunStore();
+  EXPECT_EQ(world_.arena.slots(), 0U);
+  EXPECT_EQ(world_.clients.answers.size(), 1U);
+}
+
+TEST_F(FeederTest, AnUntaggedReadIsTheEarliestPositionWithThatSample) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.RunStore();
+  const auto ids = Part(world_.Order(0), 2, 3);
+  world_.Ask(2, 11, ids, reader, 0);
+  ASSERT_EQ(world_.clients.answers.size(), 1U) << "they were staged";
+  EXPECT_EQ(Counter("optcache_unforetold_reads_total"), 0);
+}
+
+TEST_F(FeederTest, TheSameSampleTwiceInABatchIsOneRead) {
+  world_.Ask(2, 11, {5, 5, 5});
+  world_.RunStore();
+  EXPECT_EQ(world_.store.reads[5], 1);
+  EXPECT_EQ(Answer(0).slots[0], Answer(0).slots[2]);
+}
+
+TEST_F(FeederTest, TwoRanksMayWantOneSampleAtATime) {
+  const ReaderId first = world_.Attach(1, 2, 0);
+  const ReaderId second = world_.Attach(3, 2, 1);
+  world_.Begin(first, 0, 2, 0);
+  world_.Begin(second, 0, 2, 1);
+  world_.Run();
+  EXPECT_EQ(Reading().size(), 10U);
+  world_.Ask(2, 11, Part(world_.Order(0, 2, 0), 0, 5), first, 0, 0);
+  world_.Ask(4, 12, Part(world_.Order(0, 2, 1), 0, 5), second, 0, 0);
+  world_.RunStore();
+  EXPECT_EQ(world_.clients.answers.size(), 2U);
+}
+
+TEST_F(FeederTest, WhatTheArenaCannotTakeComesByCopy) {
+  std::vector<SampleId> ids(15);
+  std::iota(ids.begin(), ids.end(), 0);
+  world_.Ask(2, 11, ids);
+  world_.RunStore();
+  ASSERT_EQ(world_.clients.answers.size(), 1U);
+  EXPECT_EQ(std::count(Answer(0).slots.begin(), Answer(0).slots.end(), std::nullopt), 5);
+  EXPECT_EQ(Counter("optcache_client_copied_samples_total"), 5);
+  EXPECT_EQ(Counter("optcache_overflow_bytes", "asked"), 0) << "freed with the answer";
+}
+
+TEST_F(FeederTest, RequestsQueueForTheOverflowAndEachIsAnswered) {
+  std::vector<SampleId> ids(30);
+  std::iota(ids.begin(), ids.end(), 0);
+  world_.Ask(2, 11, ids);  // ten in the arena, twenty beyond the overflow's half: alone
+  world_.Ask(3, 12, {31, 32});
+  world_.Run();
+  EXPECT_EQ(Counter("optcache_overflow_bytes", "asked"), 2000);
+  EXPECT_NE(world_.feeder->desk().WhyWaiting(3, 12).find("2 of them wait for memory"),
+            std::string::npos);
+  world_.RunStore();
+  EXPECT_EQ(world_.clients.answers.size(), 2U);
+}
+
+TEST_F(FeederTest, RunsOnIntoTheNextPassBeforeItIsAnnounced) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.RunStore();
+  const auto order = world_.Order(0);
+  for (std::size_t first = 0; first < 40; first += 5) {
+    world_.Ask(2, first, Part(order, first, 5), reader, 0, first);
+    world_.RunStore();
+    world_.feeder->desk().Release(2, world_.clients.answers.back().batch);
+    world_.RunStore();
+  }
+  world_.store.reads.clear();
+  world_.Begin(reader, 1);
+  world_.Ask(2, 99, Part(world_.Order(1), 0, 8), reader, 1, 0);
+  EXPECT_EQ(world_.clients.answers.size(), 9U) << "staged before the pass was announced";
+  EXPECT_TRUE(world_.store.reads.empty());
+}
+
+TEST_F(FeederTest, AnEpochThatWasNotForetoldReleasesWhatWasStaged) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.RunStore();
+  ASSERT_TRUE(world_.feeder->readers()
+                  .Begin(reader, {.pass = 1, .epoch = 7, .begin = 0, .end = 40}, std::nullopt)
+                  .ok());
+  EXPECT_EQ(world_.arena.slots(), 0U);
+  world_.Run();
+  EXPECT_EQ(Reading(), Part(world_.Order(7), 0, 10));
+}
+
+TEST_F(FeederTest, AnUnknownOrderIsServedOnDemand) {
+  const ReaderId reader = world_.Attach(1);
+  ASSERT_TRUE(world_.feeder->readers()
+                  .Begin(reader, {.pass = 0, .epoch = 0, .begin = 0, .end = 40}, 12345)
+                  .ok());
+  world_.Run();
+  EXPECT_TRUE(Reading().empty());
+  world_.Ask(2, 11, {7, 3, 9}, reader, 0, 0);
+  world_.RunStore();
+  ASSERT_EQ(world_.clients.answers.size(), 1U);
+  EXPECT_TRUE(IsSample(3, Answer(0).bytes[1]));
+}
+
+TEST_F(FeederTest, ABatchThatWasNotForetoldIsServedAsAsked) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.RunStore();
+  auto ids = Part(world_.Order(0), 0, 3);
+  std::swap(ids[0], ids[2]);
+  world_.Ask(2, 11, ids, reader, 0, 0);
+  world_.RunStore();
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(IsSample(ids[i], Answer(0).bytes[i]));
+  EXPECT_EQ(Counter("optcache_unknown_orders_total"), 1);
+}
+
+TEST_F(FeederTest, AFailedSampleIsThatSamplesErrorOnly) {
+  world_.Ask(2, 11, {1, 2});
+  world_.Run();
+  world_.store.End(0, Status(Code::kNotFound, "images/1.png is gone"));
+  world_.store.End(0);
+  EXPECT_EQ(Answer(0).status[0].message(), "images/1.png is gone");
+  EXPECT_TRUE(Answer(0).status[1].ok());
+  EXPECT_TRUE(IsSample(2, Answer(0).bytes[1]));
+}
+
+TEST_F(FeederTest, AStagedSampleThatFailedIsTriedAgainWhenAskedFor) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  world_.store.End(0, Status(Code::kUnavailable, "not now"));
+  world_.RunStore();
+  world_.Ask(2, 11, Part(world_.Order(0), 0, 1), reader, 0, 0);
+  world_.RunStore();
+  EXPECT_TRUE(Answer(0).status[0].ok());
+}
+
+TEST_F(FeederTest, ARestartedSidecarServesFromTheMiddleAndAgain) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  const auto ids = Part(world_.Order(0), 30, 4);
+  for (std::uint64_t request = 0; request < 2; ++request) {
+    world_.Ask(2, request, ids, reader, 0, 30);
+    world_.RunStore();
+    EXPECT_TRUE(IsSample(ids[3], world_.clients.answers.back().bytes[3]));
+    world_.feeder->desk().Release(2, world_.clients.answers.back().batch);
+  }
+  EXPECT_EQ(world_.clients.answers.size(), 2U);
+}
+
+TEST_F(FeederTest, LargeSamplesAreStagedOutsideTheArena) {
+  std::vector<ByteCount> sizes(40, 100);
+  World world(1000, sizes, {.overflow_bytes = 4000});
+  world.node.up = false;
+  const SampleId large = world.Order(0)[2];
+  sizes[large] = 1500;
+  World with_large(1000, sizes, {.overflow_bytes = 4000});
+  with_large.node.up = false;
+  const ReaderId reader = with_large.Attach(1);
+  with_large.Begin(reader, 0);
+  with_large.RunStore();
+  with_large.Ask(2, 11, Part(with_large.Order(0), 0, 4), reader, 0, 0);
+  ASSERT_EQ(with_large.clients.answers.size(), 1U) << "all were staged";
+  EXPECT_FALSE(with_large.clients.answers[0].slots[2].has_value());
+  EXPECT_TRUE(IsSample(large, with_large.clients.answers[0].bytes[2]));
+}
+
+TEST_F(FeederTest, RefusesWhatIsNotInTheDataset) {
+  world_.Ask(2, 11, {40});
+  world_.Ask(2, 12, {});
+  ASSERT_EQ(world_.clients.refused.size(), 2U);
+  EXPECT_EQ(world_.clients.refused[0].second.message(),
+            "dataset 'images' has no sample 40: it has 40, counted from 0");
+}
+
+TEST_F(FeederTest, AWholePassReadsEachSampleOfTheStoreOnce) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  const auto order = world_.Order(0);
+  // Two workers in turn, the second ahead of the first, each holding its last batch.
+  std::map<ClientId, BatchId> held;
+  for (std::size_t first = 0; first < 40; first += 16) {
+    for (const std::size_t at : {first + 8, first}) {
+      if (at >= 40) continue;
+      const ClientId worker = 2 + (at / 8) % 2;
+      world_.Ask(worker, at, Part(order, at, 8), reader, 0, at);
+      world_.RunStore();
+      world_.feeder->desk().Release(worker, held[worker]);
+      held[worker] = world_.clients.answers.back().batch;
+    }
+  }
+  EXPECT_EQ(world_.clients.answers.size(), 5U);
+  for (SampleId id = 0; id < 40; ++id) {
+    // The first samples of the next pass may have been staged as well.
+    EXPECT_LE(world_.store.reads[id], 2);
+  }
+  int reads = 0;
+  for (const auto& [id, count] : world_.store.reads)
+    reads += count;
+  EXPECT_LE(reads, 40 + 10);
+}
+
+TEST_F(FeederTest, CountsHowLongTrainersWait) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  world_.Ask(2, 11, Part(world_.Order(0), 0, 2), reader, 0, 0);
+  world_.clock.Advance(milliseconds(250));
+  world_.RunStore();
+  EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_seconds"), 0.25);
+}
+
+TEST_F(FeederTest, StagedReadsComeFromTheNodeInOneGet) {
+  world_.node.up = true;
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  const auto gets = world_.node.All<wire::Get>();
+  ASSERT_EQ(gets.size(), 1U);
+  EXPECT_EQ(gets[0].items.size(), 10U);
+  EXPECT_EQ(gets[0].mode, wire::GetMode::kStage);
+  EXPECT_TRUE(world_.store.reads.empty());
+}
+
+TEST_F(FeederTest, WhatATrainerWaitsForIsAskedForUrgently) {
+  world_.node.up = true;
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  world_.Ask(2, 11, Part(world_.Order(0), 12, 2), reader, 0, 12);
+  world_.Run();
+  const auto gets = world_.node.All<wire::Get>();
+  ASSERT_EQ(gets.size(), 2U);
+  EXPECT_EQ(gets[1].mode, wire::GetMode::kUrgent);
+  EXPECT_EQ(gets[1].items[0].position, 12U);
+}
+
+}  // namespace
+}  // namespace optcache::sidecar

@@ -1,0 +1,318 @@
+#include "sidecar/fetcher.h"
+
+#include "unit/sidecar/fakes.h"
+
+namespace optcache::sidecar {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using wire::Answer;
+
+class FetcherTest : public testing::Test {
+ protected:
+  static constexpr ByteCount kSize = 100;
+
+  FetchId Start(SampleId id, Urgency urgency = Urgency::kStaged, StreamId stream = 5) {
+    const FetchId fetch = fetcher_.Start(
+        {.dataset = &dataset_,
+         .stream = stream,
+         .item = {.pass = 1, .position = id, .id = id},
+         .urgency = urgency,
+         .buffer = buffers_.emplace_back(memory_.AllocateAsked(kSize))},
+        [this, id](Result<Source> source) { ended_[id].push_back(std::move(source)); });
+    return fetch;
+  }
+  std::uint32_t LastRequest() const {
+    for (auto it = node_.sent.rbegin(); it != node_.sent.rend(); ++it) {
+      if (std::holds_alternative<wire::Get>(it->message)) return it->request;
+    }
+    return 0;
+  }
+  void Answer(std::uint32_t index, wire::Answer answer, wire::LeaseId lease = 0) {
+    fetcher_.OnAnswer(LastRequest(),
+                      {.index = index, .answer = answer, .lease = lease, .wait_ms = 20});
+  }
+  void AnswerBytes(std::uint32_t index, wire::Answer answer, SampleId id, Status status = {}) {
+    const wire::SampleReply reply{.index = index, .answer = answer};
+    const BufferRef sink = fetcher_.OnPayloadStart(LastRequest(), reply, kSize);
+    ASSERT_NE(sink, nullptr);
+    FillSample(id, sink->bytes());
+    fetcher_.OnPayload(LastRequest(), reply, status);
+  }
+  void Advance(Duration by) {
+    clock_.Advance(by);
+    alarms_.RunDue();
+    fetcher_.Flush();
+  }
+  std::optional<Source> Ended(SampleId id) {
+    if (ended_[id].size() != 1 || !ended_[id][0]) return std::nullopt;
+    return *ended_[id][0];
+  }
+  void LoseNode() {
+    node_.up = false;
+    fetcher_.OnNodeLost();
+  }
+
+  ManualClock clock_;
+  Alarms alarms_{clock_};
+  FakeDataset dataset_{"images", std::vector<ByteCount>(500, kSize)};
+  FakeArena arena_{1};
+  SampleMemory memory_{arena_, 1_MiB, {}};
+  std::vector<BufferRef> buffers_;
+  FakeNode node_;
+  FakeStore store_;
+  Fetcher fetcher_{node_, store_, alarms_, {}, [] {}};
+  std::map<SampleId, std::vector<Result<Source>>> ended_;
+};
+
+TEST_F(FetcherTest, AsksForManySamplesInOneGet) {
+  for (SampleId id = 0; id < 70; ++id)
+    Start(id);
+  fetcher_.Flush();
+  const auto gets = node_.All<wire::Get>();
+  ASSERT_EQ(gets.size(), 2U);
+  EXPECT_EQ(gets[0].items.size(), 64U);
+  EXPECT_EQ(gets[1].items.size(), 6U);
+  EXPECT_EQ(gets[0].items[3], (wire::ReadItem{.pass = 1, .position = 3, .id = 3}));
+}
+
+TEST_F(FetcherTest, AGetIsOfOneStreamAndUrgentReadsGoFirst) {
+  Start(0);
+  Start(1, Urgency::kStaged, 6);
+  Start(2, Urgency::kUrgent);
+  fetcher_.Flush();
+  const auto gets = node_.All<wire::Get>();
+  ASSERT_EQ(gets.size(), 3U);
+  EXPECT_EQ(gets[0].mode, wire::GetMode::kUrgent);
+  EXPECT_EQ(gets[0].items[0].id, 2U);
+  EXPECT_EQ(gets[1].stream, 5U);
+  EXPECT_EQ(gets[2].stream, 6U);
+}
+
+TEST_F(FetcherTest, BoundsTheUnansweredStagingGets) {
+  for (SampleId id = 0; id < 64 * 6; ++id)
+    Start(id);
+  fetcher_.Flush();
+  EXPECT_EQ(node_.All<wire::Get>().size(), 4U);
+  for (std::uint32_t i = 0; i < 64; ++i)
+    Answer(i, Answer::kMissDrop);
+  fetcher_.Flush();
+  EXPECT_EQ(node_.All<wire::Get>().size(), 5U);
+}
+
+TEST_F(FetcherTest, TakesTheBytesStraightIntoTheBuffer) {
+  Start(3);
+  fetcher_.Flush();
+  AnswerBytes(0, Answer::kPeer, 3);
+  EXPECT_EQ(Ended(3), Source::kPeer);
+  EXPECT_TRUE(IsSample(3, buffers_[0]->bytes()));
+  EXPECT_TRUE(store_.reads.empty());
+}
+
+TEST_F(FetcherTest, ReadsAMissOnceAndPutsBackWhatThePlanKeeps) {
+  Start(3);
+  fetcher_.Flush();
+  Answer(0, Answer::kMissKeep, 44);
+  store_.End();
+  EXPECT_EQ(Ended(3), Source::kStore);
+  ASSERT_EQ(node_.puts.size(), 1U);
+  const wire::Put& put = node_.puts[0].put;
+  EXPECT_EQ(put.lease, 44U);
+  EXPECT_EQ(put.item.id, 3U);
+  EXPECT_EQ(put.crc, Crc32c(buffers_[0]->bytes()));
+  EXPECT_EQ(node_.puts[0].payload, buffers_[0]);
+}
+
+TEST_F(FetcherTest, SaysWhenALeaseIsDoneWithoutAPut) {
+  Start(3);
+  fetcher_.Flush();
+  Answer(0, Answer::kMissDrop, 44);
+  store_.End();
+  fetcher_.Flush();
+  EXPECT_TRUE(node_.puts.empty());
+  const auto updates = node_.All<wire::LeaseUpdate>();
+  ASSERT_EQ(updates.size(), 1U);
+  EXPECT_EQ(updates[0].event, wire::LeaseEvent::kDone);
+}
+
+TEST_F(FetcherTest, RenewsItsLeasesWhileItReads) {
+  Start(3);
+  fetcher_.Flush();
+  Answer(0, Answer::kMissKeep, 44);
+  Advance(seconds(2));
+  Advance(seconds(2));
+  const auto updates = node_.All<wire::LeaseUpdate>();
+  ASSERT_EQ(updates.size(), 2U);
+  EXPECT_EQ(updates[1].event, wire::LeaseEvent::kRenew);
+}
+
+TEST_F(FetcherTest, AFailedReadEndsTheLeaseAndTellsWhy) {
+  Start(3);
+  fetcher_.Flush();
+  Answer(0, Answer::kMissKeep, 44);
+  store_.End(0, Status(Code::kNotFound, "no such object"));
+  fetcher_.Flush();
+  ASSERT_EQ(ended_[3].size(), 1U);
+  EXPECT_EQ(ended_[3][0].error().message(), "no such object");
+  EXPECT_EQ(node_.All<wire::LeaseUpdate>().back().event, wire::LeaseEvent::kFailed);
+}
+
+TEST_F(FetcherTest, AsksAgainForWhatIsOnItsWay) {
+  Start(3);
+  fetcher_.Flush();
+  Answer(0, Answer::kOnItsWay);
+  Advance(milliseconds(19));
+  EXPECT_EQ(node_.All<wire::Get>().size(), 1U);
+  Advance(milliseconds(1));
+  EXPECT_EQ(node_.All<wire::Get>().size(), 2U);
+  AnswerBytes(0, Answer::kHere, 3);
+  EXPECT_EQ(Ended(3), Source::kNode);
+}
+
+TEST_F(FetcherTest, AsksAtOnceAndUrgentlyWhenATrainerBeginsToWait) {
+  const FetchId fetch = Start(3);
+  fetcher_.Flush();
+  Answer(0, Answer::kOnItsWay);
+  fetcher_.MakeUrgent(fetch);
+  fetcher_.Flush();
+  ASSERT_EQ(node_.All<wire::Get>().size(), 2U);
+  EXPECT_EQ(node_.All<wire::Get>()[1].mode, wire::GetMode::kUrgent);
+}
+
+TEST_F(FetcherTest, WhatNeverComesIsReadFromTheStore) {
+  Start(3);
+  fetcher_.Flush();
+  for (int i = 0; i < 600 && store_.pending.empty(); ++i) {
+    Answer(0, Answer::kOnItsWay);
+    Advance(milliseconds(20));
+  }
+  EXPECT_EQ(store_.reads[3], 1);
+}
+
+TEST_F(FetcherTest, WithoutANodeTheStoreIsReadAtOnce) {
+  node_.up = false;
+  Start(3);
+  store_.End();
+  EXPECT_EQ(Ended(3), Source::kStore);
+  EXPECT_TRUE(node_.sent.empty());
+}
+
+TEST_F(FetcherTest, WhatALostNodeOwedIsReadFromTheStore) {
+  Start(1);
+  fetcher_.Flush();
+  Answer(0, Answer::kOnItsWay);
+  Start(2);
+  fetcher_.Flush();
+  Start(3);
+  LoseNode();
+  store_.EndAll();
+  for (const SampleId id : {1U, 2U, 3U})
+    EXPECT_EQ(Ended(id), Source::kStore);
+}
+
+TEST_F(FetcherTest, AnAnswerOfALostConnectionMeansNothing) {
+  Start(3);
+  fetcher_.Flush();
+  const std::uint32_t request = LastRequest();
+  LoseNode();
+  node_.up = true;
+  EXPECT_EQ(fetcher_.OnPayloadStart(request, {.answer = Answer::kHere}, kSize), nullptr);
+  fetcher_.OnPayload(request, {.answer = Answer::kHere}, Status(Code::kCancelled, "unwanted"));
+  store_.End();
+  EXPECT_EQ(Ended(3), Source::kStore);
+}
+
+TEST_F(FetcherTest, DamagedBytesAreReadFromTheStore) {
+  Start(3);
+  fetcher_.Flush();
+  AnswerBytes(0, Answer::kHere, 4, Status(Code::kDataLoss, "CRC"));
+  store_.End();
+  EXPECT_EQ(Ended(3), Source::kStore);
+  EXPECT_TRUE(IsSample(3, buffers_[0]->bytes()));
+}
+
+TEST_F(FetcherTest, BytesOfAnotherLengthAreRefused) {
+  Start(3);
+  fetcher_.Flush();
+  const wire::SampleReply reply{.answer = Answer::kHere};
+  EXPECT_EQ(fetcher_.OnPayloadStart(LastRequest(), reply, kSize + 1), nullptr);
+  fetcher_.OnPayload(LastRequest(), reply, Status(Code::kCancelled, "unwanted"));
+  EXPECT_EQ(store_.reads[3], 1);
+}
+
+TEST_F(FetcherTest, DoesNotWaitForAnAnswerThatStaysOut) {
+  Start(1);
+  Start(2);
+  fetcher_.Flush();
+  clock_.Advance(seconds(1));
+  AnswerBytes(0, Answer::kHere, 1);
+  Advance(seconds(2));
+  EXPECT_EQ(store_.reads[2], 1);
+  EXPECT_TRUE(node_.dropped.empty()) << "the node had answered something";
+}
+
+TEST_F(FetcherTest, ALateMissLendsItsLeaseToTheReadThatHasBegun) {
+  Start(1);
+  Start(2);
+  fetcher_.Flush();
+  clock_.Advance(seconds(1));
+  AnswerBytes(0, Answer::kHere, 1);
+  Advance(seconds(2));
+  Answer(1, Answer::kMissKeep, 44);
+  store_.End();
+  EXPECT_EQ(store_.reads[2], 1);
+  ASSERT_EQ(node_.puts.size(), 1U);
+  EXPECT_EQ(node_.puts[0].put.lease, 44U);
+}
+
+TEST_F(FetcherTest, DropsANodeThatSaysNothingAtAll) {
+  Start(1);
+  fetcher_.Flush();
+  Advance(seconds(3));
+  EXPECT_EQ(node_.dropped.size(), 1U);
+  EXPECT_EQ(store_.reads[1], 1);
+}
+
+TEST_F(FetcherTest, DropsANodeThatStopsInTheMiddleOfASample) {
+  Start(1);
+  fetcher_.Flush();
+  clock_.Advance(seconds(1));
+  ASSERT_NE(fetcher_.OnPayloadStart(LastRequest(), {.answer = Answer::kHere}, kSize), nullptr);
+  Advance(seconds(2));
+  EXPECT_EQ(node_.dropped.size(), 1U);
+  LoseNode();
+  store_.End();
+  EXPECT_EQ(Ended(1), Source::kStore);
+}
+
+TEST_F(FetcherTest, WhatIsAbandonedBeforeItBeganCostsNothing) {
+  fetcher_.Abandon(Start(1));
+  fetcher_.Flush();
+  EXPECT_TRUE(node_.sent.empty());
+  EXPECT_EQ(fetcher_.fetching(), 0U);
+}
+
+TEST_F(FetcherTest, AnAbandonedMissGivesItsLeaseUp) {
+  const FetchId fetch = Start(1);
+  fetcher_.Flush();
+  fetcher_.Abandon(fetch);
+  Answer(0, Answer::kMissKeep, 44);
+  fetcher_.Flush();
+  EXPECT_TRUE(store_.reads.empty());
+  ASSERT_EQ(node_.All<wire::LeaseUpdate>().size(), 1U);
+  EXPECT_EQ(node_.All<wire::LeaseUpdate>()[0].event, wire::LeaseEvent::kFailed);
+}
+
+TEST_F(FetcherTest, AnAbandonedStoreReadIsFinishedAndPutBack) {
+  const FetchId fetch = Start(1);
+  fetcher_.Flush();
+  Answer(0, Answer::kMissKeep, 44);
+  fetcher_.Abandon(fetch);
+  store_.End();
+  EXPECT_EQ(node_.puts.size(), 1U);
+  EXPECT_TRUE(ended_[1].empty());
+}
+
+}  // namespace
+}  // namespace optcache::sidecar

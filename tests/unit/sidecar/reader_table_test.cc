@@ -1,0 +1,185 @@
+#include "sidecar/reader_table.h"
+
+#include "sidecar/stream_name.h"
+#include "unit/sidecar/fakes.h"
+
+namespace optcache::sidecar {
+namespace {
+
+using std::chrono::seconds;
+
+class ReaderTableTest : public testing::Test {
+ protected:
+  AttachRequest Request(Rank rank = 0, std::uint32_t world = 2) {
+    return {.dataset = &dataset_,
+            .recipe = {.size = dataset_.samples(), .seed = 3, .world = world},
+            .rank = rank};
+  }
+  PassSpan Span(PassNumber pass, std::uint64_t epoch) {
+    return {.pass = pass, .epoch = epoch, .begin = 0, .end = 5};
+  }
+  std::uint32_t Crc(std::uint64_t epoch) {
+    return FakeOrders::Make({.recipe = Request().recipe, .epoch = epoch, .end = 5})->crc;
+  }
+  std::vector<wire::StreamProgress> Progress() { return node_.All<wire::StreamProgress>(); }
+
+  ManualClock clock_;
+  Alarms alarms_{clock_};
+  FakeDataset dataset_{"images", std::vector<ByteCount>(10, 10)};
+  FakeNode node_;
+  FakeOrders orders_;
+  ReaderTable readers_{node_, orders_, alarms_, {}, [] {}};
+};
+
+TEST_F(ReaderTableTest, TellsTheNodeWhoReads) {
+  const auto id = readers_.Attach(1, Request(1));
+  ASSERT_TRUE(id.has_value());
+  const auto attached = node_.All<wire::StreamAttach>();
+  ASSERT_EQ(attached.size(), 1U);
+  EXPECT_EQ(attached[0].stream_name, "local/local/images/train");
+  EXPECT_EQ(attached[0].stream, StreamIdOf("local/local/images/train", 1));
+  EXPECT_EQ(attached[0].dataset_name, "local/images");
+  EXPECT_EQ(attached[0].rank, 1U);
+  EXPECT_EQ(attached[0].world, 2U);
+  EXPECT_EQ(attached[0].seed, 3);
+  EXPECT_EQ(readers_.Find(attached[0].stream, 1), *id);
+}
+
+TEST_F(ReaderTableTest, RanksThatDisagreeAreToldSo) {
+  ASSERT_TRUE(readers_.Attach(1, Request(0)).has_value());
+  AttachRequest other = Request(1);
+  other.recipe.seed = 4;
+  const auto refused = readers_.Attach(2, other);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message().find("rank 1 has seed 4"), std::string::npos);
+}
+
+TEST_F(ReaderTableTest, TwoLoadersMayDiffer) {
+  ASSERT_TRUE(readers_.Attach(1, Request(0)).has_value());
+  AttachRequest validation = Request(0);
+  validation.loader = "val";
+  validation.recipe.seed = 4;
+  EXPECT_TRUE(readers_.Attach(1, validation).has_value());
+}
+
+TEST_F(ReaderTableTest, ARankThatAttachesAgainMayHaveAnotherSampler) {
+  const auto id = readers_.Attach(1, Request(0));
+  AttachRequest again = Request(0);
+  again.recipe.seed = 4;
+  EXPECT_EQ(readers_.Attach(2, again), id);
+}
+
+TEST_F(ReaderTableTest, RefusesWhatCannotBeRead) {
+  EXPECT_FALSE(readers_.Attach(1, Request(2)).has_value()) << "rank beyond the world";
+  AttachRequest part = Request(0);
+  part.recipe.size = 9;
+  EXPECT_FALSE(readers_.Attach(1, part).has_value()) << "not the whole dataset";
+  EXPECT_EQ(readers_.Begin(7, Span(0, 0), std::nullopt).code(), Code::kNotFound);
+  const auto id = readers_.Attach(1, Request(0));
+  EXPECT_EQ(readers_.Begin(*id, {.begin = 0, .end = 6}, std::nullopt).code(),
+            Code::kInvalidArgument);
+}
+
+TEST_F(ReaderTableTest, ReplaysTheOrderOfAPass) {
+  const auto id = readers_.Attach(1, Request(0));
+  ASSERT_TRUE(readers_.Begin(*id, Span(0, 8), Crc(8)).ok());
+  EXPECT_FALSE(readers_.Find(*id)->current()->foretold());
+  orders_.AnswerAll();
+  EXPECT_TRUE(readers_.Find(*id)->current()->foretold());
+  EXPECT_TRUE(Progress().back().order_known);
+  EXPECT_EQ(Progress().back().epoch, 8U);
+}
+
+TEST_F(ReaderTableTest, AnotherCrcIsAnUnknownOrder) {
+  const auto id = readers_.Attach(1, Request(0));
+  ASSERT_TRUE(readers_.Begin(*id, Span(0, 8), Crc(8) + 1).ok());
+  orders_.AnswerAll();
+  EXPECT_FALSE(readers_.Find(*id)->current()->foretold());
+  EXPECT_FALSE(Progress().back().order_known);
+  ASSERT_TRUE(readers_.Begin(*id, Span(1, 9), Crc(9)).ok());
+  orders_.AnswerAll();
+  EXPECT_TRUE(readers_.Find(*id)->current()->foretold()) << "the next pass is trusted again";
+  EXPECT_TRUE(Progress().back().order_known);
+}
+
+TEST_F(ReaderTableTest, ForetellsTheNextPassByTheStepOfTheLast) {
+  const auto id = readers_.Attach(1, Request(0));
+  ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), Crc(0)).ok());
+  ASSERT_TRUE(readers_.Begin(*id, Span(1, 2), Crc(2)).ok());
+  orders_.AnswerAll();
+  Pass* current = readers_.Find(*id)->current();
+  for (std::uint64_t i = 0; i < 5; ++i)
+    current->PassOver(i);
+  readers_.Foretell();
+  ASSERT_NE(readers_.Find(*id)->next(), nullptr);
+  EXPECT_EQ(readers_.Find(*id)->next()->span(), Span(2, 4));
+  orders_.AnswerAll();
+  const Pass* next = readers_.Find(*id)->next();
+  ASSERT_TRUE(readers_.Begin(*id, Span(2, 4), Crc(4)).ok());
+  EXPECT_EQ(readers_.Find(*id)->current(), next) << "what was staged for it stays";
+  EXPECT_TRUE(readers_.Find(*id)->current()->foretold());
+}
+
+TEST_F(ReaderTableTest, AnOtherPassThanForetoldIsReplayedAnew) {
+  const auto id = readers_.Attach(1, Request(0));
+  ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), Crc(0)).ok());
+  orders_.AnswerAll();
+  Pass* current = readers_.Find(*id)->current();
+  for (std::uint64_t i = 0; i < 5; ++i)
+    current->PassOver(i);
+  readers_.Foretell();
+  orders_.AnswerAll();
+  ASSERT_TRUE(readers_.Begin(*id, Span(1, 0), Crc(0)).ok());  // set_epoch was forgotten
+  EXPECT_FALSE(readers_.Find(*id)->current()->foretold());
+  orders_.AnswerAll();
+  EXPECT_TRUE(readers_.Find(*id)->current()->foretold());
+}
+
+TEST_F(ReaderTableTest, APassSaidAgainGoesOn) {
+  const auto id = readers_.Attach(1, Request(0));
+  ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), Crc(0)).ok());
+  orders_.AnswerAll();
+  readers_.Find(*id)->current()->MarkAsked(0);
+  ASSERT_TRUE(readers_.Attach(2, Request(0)).has_value());
+  ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), Crc(0)).ok());
+  EXPECT_TRUE(readers_.Find(*id)->current()->asked(0));
+}
+
+TEST_F(ReaderTableTest, ReportsOnceASecondAndAtTheEnd) {
+  const auto id = readers_.Attach(1, Request(1));
+  ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), std::nullopt).ok());
+  EXPECT_EQ(Progress().size(), 1U);
+  Pass* pass = readers_.Find(*id)->current();
+  pass->MarkAsked(0);
+  pass->MarkDelivered(0);
+  clock_.Advance(seconds(1));
+  alarms_.RunDue();
+  ASSERT_EQ(Progress().size(), 2U);
+  EXPECT_EQ(Progress().back().start, 1U);
+  EXPECT_EQ(Progress().back().position, 3U) << "index 1 of rank 1 in a world of 2";
+  readers_.OnClientGone(1);
+  EXPECT_TRUE(Progress().back().ended);
+  clock_.Advance(seconds(5));
+  alarms_.RunDue();
+  EXPECT_EQ(Progress().size(), 3U);
+}
+
+TEST_F(ReaderTableTest, TellsANodeThatComesBackEverything) {
+  const auto id = readers_.Attach(1, Request(0));
+  ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), std::nullopt).ok());
+  node_.sent.clear();
+  readers_.OnNodeUp();
+  EXPECT_EQ(node_.All<wire::StreamAttach>().size(), 1U);
+  EXPECT_EQ(Progress().size(), 1U);
+}
+
+TEST_F(ReaderTableTest, PassNumbersOfARankAreNeverUsedTwice) {
+  const auto id = readers_.Attach(1, Request(0));
+  ASSERT_TRUE(readers_.Begin(*id, Span(4, 0), std::nullopt).ok());
+  readers_.OnClientGone(1);
+  ASSERT_EQ(readers_.Attach(2, Request(0)), id);
+  EXPECT_EQ(readers_.Find(*id)->first_pass(), 5U);
+}
+
+}  // namespace
+}  // namespace optcache::sidecar

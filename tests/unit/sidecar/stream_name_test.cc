@@ -1,0 +1,31 @@
+#include "sidecar/stream_name.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::sidecar {
+namespace {
+
+TEST(StreamName, PutsADatasetWithoutNamespaceIntoLocal) {
+  EXPECT_EQ(QualifiedDataset("images"), "local/images");
+  EXPECT_EQ(QualifiedDataset("vision/images"), "vision/images");
+}
+
+TEST(StreamName, NamesNamespaceOwnerDatasetAndLoader) {
+  EXPECT_EQ(StreamName("vision/images", "job-7", "train"), "vision/job-7/images/train");
+}
+
+// The same in every process and every release: nodes and coordinators remember it.
+TEST(StreamName, TheIdIsFixedByNameAndIncarnation) {
+  EXPECT_EQ(StreamIdOf("vision/job-7/images/train", 1), StreamIdOf("vision/job-7/images/train", 1));
+  EXPECT_EQ(StreamIdOf("local/local/images/train", 1), 0x60865da8c3391c9cULL);
+}
+
+TEST(StreamName, AnyDifferenceIsAnotherStream) {
+  const StreamId id = StreamIdOf("vision/job-7/images/train", 1);
+  EXPECT_NE(id, StreamIdOf("vision/job-7/images/train", 2));
+  EXPECT_NE(id, StreamIdOf("vision/job-7/images/val", 1));
+  EXPECT_NE(id, StreamIdOf("vision/job-8/images/train", 1));
+}
+
+}  // namespace
+}  // namespace optcache::sidecar
