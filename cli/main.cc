@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/manifest.h"
 #include "cli/order.h"
 #include "cli/simulate.h"
 #include "cli/verb.h"
@@ -18,6 +19,7 @@ constexpr int kUsageError = 2;
 
 // The verbs, in the order in which --help lists them.
 constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
+    AddManifestCommand,
     AddOrderCommand,
     AddSimulateCommand,
 };

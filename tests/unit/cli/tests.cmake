@@ -1,3 +1,5 @@
+find_package(fmt REQUIRED)
+
 project_test(cli
-  SOURCES npy_test.cc order_test.cc
-  DEPS cli_verbs)
+  SOURCES manifest_report_test.cc npy_test.cc order_test.cc
+  DEPS cli_verbs fmt::fmt)

@@ -1,0 +1,225 @@
+#include "cli/manifest.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/files.h"
+#include "cli/manifest_report.h"
+#include "cli/progress_line.h"
+#include "storage/index.h"
+#include "storage/open_store.h"
+#include "storage/verify.h"
+
+namespace optcache::cli {
+namespace {
+
+using dataset::Manifest;
+
+constexpr const char* kBuildMore =
+    R"(A source is a folder (a path or file:///path) or a web server (http://host/prefix, https://...). A web
+server says what it holds by a text file, one path a line, optionally with a tab and the size in bytes
+and a tab and the ETag: `find . -type f > index.txt` in its folder makes one.
+
+Samples get their numbers by
+  image-folder  class folders, as torchvision.datasets.ImageFolder(root) numbers them
+  path          sorted paths, no classes
+  list          the source's own order, no classes
+Without --order: image-folder if there are images in folders, else path.
+
+Examples:
+  optcache manifest build --source /data/imagenet/train -o imagenet.manifest
+  optcache manifest build --source http://files:8080/speech --include '**/*.flac' -o speech.manifest)";
+
+struct SourceFlags {
+  std::string address;
+  storage::OpenOptions options;
+  std::uint64_t timeout_s = 4 * 3600;
+
+  Deadline deadline() const {
+    return Deadline::After(SystemClock(), std::chrono::seconds(timeout_s));
+  }
+};
+
+struct BuildFlags {
+  SourceFlags source;
+  std::vector<std::string> include;
+  std::string order;
+  std::string output;
+};
+
+struct ShowFlags {
+  std::string file;
+  std::string output = "text";
+  bool paths = false;
+};
+
+struct VerifyFlags {
+  SourceFlags source;
+  std::string file;
+  std::uint32_t samples_max = 0;
+};
+
+Result<std::optional<dataset::Order>> ParseOrder(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  for (const dataset::Order order :
+       {dataset::Order::kImageFolder, dataset::Order::kPath, dataset::Order::kList}) {
+    if (name == dataset::OrderName(order)) return order;
+  }
+  return Error(Code::kInvalidArgument, "order " + name + ": there are image-folder, path and list");
+}
+
+Result<Manifest> ReadManifest(const std::string& file) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadFile(file, dataset::kManifestBytesMax));
+  Result<Manifest> manifest = Manifest::Parse(std::move(bytes));
+  if (!manifest) return Error(std::move(manifest).error().WithContext(file));
+  return manifest;
+}
+
+Status Print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return OkStatus();
+  return ErrnoStatus(errno, "cannot write to standard output");
+}
+
+Status Build(const BuildFlags& flags) {
+  ASSIGN_OR_RETURN(const std::optional<dataset::Order> order, ParseOrder(flags.order));
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
+                   storage::OpenStore(flags.source.address, flags.source.options));
+  std::optional<ProgressLine> line(std::in_place);
+  const auto progress = [&](storage::IndexProgress p) {
+    const bool lists = p.step == storage::IndexProgress::Step::kListing;
+    line->Show(lists ? "listing" : "asking for sizes", p.done, p.all);
+  };
+  ASSIGN_OR_RETURN(const storage::IndexReport report,
+                   storage::BuildManifest(
+                       *store, {.order = order,
+                                .include = flags.include,
+                                .concurrent_stats_max = flags.source.options.concurrent_reads_max,
+                                .deadline = flags.source.deadline(),
+                                .progress = progress}));
+  line.reset();
+  RETURN_IF_ERROR(WriteFileAtomically(flags.output, report.manifest.bytes()));
+  std::fputs(BuildNotes(report, order.has_value()).c_str(), stderr);
+  return Print(ManifestAsText(flags.output, report.manifest));
+}
+
+Status Show(const ShowFlags& flags) {
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(flags.file));
+  if (flags.paths) {
+    for (SampleId sample = 0; sample < manifest.samples(); ++sample) {
+      RETURN_IF_ERROR(Print(manifest.Path(sample) + "\n"));
+    }
+    return OkStatus();
+  }
+  return Print(flags.output == "json" ? ManifestAsJson(manifest)
+                                      : ManifestAsText(flags.file, manifest));
+}
+
+Status Verify(const VerifyFlags& flags) {
+  ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(flags.file));
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
+                   storage::OpenStore(flags.source.address, flags.source.options));
+  std::optional<ProgressLine> line(std::in_place);
+  ASSIGN_OR_RETURN(
+      const storage::VerifyReport report,
+      storage::VerifyManifest(*store, manifest,
+                              {.samples_max = flags.samples_max,
+                               .concurrent_stats_max = flags.source.options.concurrent_reads_max,
+                               .deadline = flags.source.deadline(),
+                               .progress = [&](std::uint64_t done, std::uint64_t all) {
+                                 line->Show("checking", done, all);
+                               }}));
+  line.reset();
+  RETURN_IF_ERROR(Print(VerifyAsText(report)));
+  if (report.clean()) return OkStatus();
+  return {Code::kConflict,
+          flags.file + " is not what " + store->name() + " holds now: build the manifest again"};
+}
+
+void AddSourceOptions(CLI::App& command, SourceFlags& flags) {
+  command.add_option("--source", flags.address, "Where the objects are")
+      ->required()
+      ->type_name("ADDRESS");
+  command
+      .add_option("--listing", flags.options.listing, "The file by which a web server lists them")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command
+      .add_option("--ca-file", flags.options.ca_file,
+                  "Certificates to trust instead of the system's, for https")
+      ->type_name("FILE");
+  command.add_option("--parallel", flags.options.concurrent_reads_max, "Requests at a time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--timeout", flags.timeout_s, "Give up after so many seconds")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 7 * 24 * 3600));
+}
+
+// Has `action` run on the flags when the command line names `command`.
+template <typename Flags>
+void Choose(CLI::App& command, std::shared_ptr<Flags> flags, Status (*action)(const Flags&),
+            Verb& chosen) {
+  command.callback([flags = std::move(flags), action, &chosen] {
+    chosen = [flags, action] { return action(*flags); };
+  });
+}
+
+void AddBuild(CLI::App& parent, Verb& chosen) {
+  const auto flags = std::make_shared<BuildFlags>();
+  CLI::App* command = parent.add_subcommand("build", "Index a source and write its manifest");
+  command->footer(kBuildMore);
+  AddSourceOptions(*command, flags->source);
+  command
+      ->add_option("--include", flags->include,
+                   "Which objects are samples, for example '**/*.jpg' (** is any folders); may be "
+                   "given more than once. Without: images, or all objects")
+      ->type_name("GLOB");
+  command->add_option("--order", flags->order, "image-folder, path or list");
+  command->add_option("-o", flags->output, "The manifest to write")->required()->type_name("FILE");
+  Choose(*command, flags, Build, chosen);
+}
+
+void AddShow(CLI::App& parent, Verb& chosen) {
+  const auto flags = std::make_shared<ShowFlags>();
+  CLI::App* command = parent.add_subcommand("show", "Print what a manifest says");
+  command->add_option("file", flags->file, "The manifest")->required();
+  command->add_option("--output", flags->output, "text or json")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "json"}));
+  command->add_flag("--paths", flags->paths,
+                    "Print the objects' paths instead, in the order of the sample numbers");
+  Choose(*command, flags, Show, chosen);
+}
+
+void AddVerify(CLI::App& parent, Verb& chosen) {
+  const auto flags = std::make_shared<VerifyFlags>();
+  CLI::App* command = parent.add_subcommand(
+      "verify", "Say which objects changed or went since the manifest was made");
+  command->add_option("file", flags->file, "The manifest")->required();
+  AddSourceOptions(*command, flags->source);
+  command
+      ->add_option("--sample", flags->samples_max,
+                   "Look at so many samples, evenly spread, instead of all")
+      ->type_name("N");
+  Choose(*command, flags, Verify, chosen);
+}
+
+}  // namespace
+
+void AddManifestCommand(CLI::App& app, Verb& chosen) {
+  CLI::App* command =
+      app.add_subcommand("manifest", "Index a dataset; show and verify what it consists of");
+  command->require_subcommand(1);
+  AddBuild(*command, chosen);
+  AddShow(*command, chosen);
+  AddVerify(*command, chosen);
+}
+
+}  // namespace optcache::cli

@@ -1,0 +1,117 @@
+#include "cli/manifest_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace optcache::cli {
+namespace {
+
+using dataset::Manifest;
+
+std::string Plural(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+void AppendNamed(std::string& text, std::string_view heading, std::uint64_t count,
+                 const std::vector<std::string>& named) {
+  if (count == 0) return;
+  text += fmt::format("{}: {}\n", heading, count);
+  for (const std::string& name : named)
+    text += fmt::format("  {}\n", name);
+  if (count > named.size()) text += fmt::format("  and {} more\n", count - named.size());
+}
+
+}  // namespace
+
+std::array<SizeQuantile, 5> SizeQuantiles(const Manifest& manifest) {
+  std::vector<ByteCount> sizes(manifest.samples());
+  for (SampleId sample = 0; sample < manifest.samples(); ++sample) {
+    sizes[sample] = manifest.Size(sample);
+  }
+  std::array<SizeQuantile, 5> quantiles = {
+      SizeQuantile{.name = "min", .share = 0}, SizeQuantile{.name = "p50", .share = 0.5},
+      SizeQuantile{.name = "p90", .share = 0.9}, SizeQuantile{.name = "p99", .share = 0.99},
+      SizeQuantile{.name = "max", .share = 1}};
+  for (SizeQuantile& quantile : quantiles) {
+    const double rank = std::ceil(quantile.share * static_cast<double>(sizes.size()));
+    const auto at = static_cast<std::ptrdiff_t>(std::max(rank, 1.0)) - 1;
+    std::nth_element(sizes.begin(), sizes.begin() + at, sizes.end());
+    quantile.size = sizes[static_cast<size_t>(at)];
+  }
+  return quantiles;
+}
+
+std::string DigestText(const Manifest& manifest) {
+  return "sha256:" + dataset::ToHex(manifest.digest());
+}
+
+std::string ManifestAsText(std::string_view file, const Manifest& manifest) {
+  std::string text = fmt::format("{}\n", file);
+  text += fmt::format("  order    {}\n", dataset::OrderName(manifest.order()));
+  text += fmt::format("  samples  {}", manifest.samples());
+  if (manifest.classes() > 0) text += fmt::format(" in {} classes", manifest.classes());
+  text += fmt::format("\n  bytes    {} ({})\n", manifest.total_bytes(),
+                      FormatBytes(manifest.total_bytes()));
+  text += "  sizes   ";
+  for (const SizeQuantile& quantile : SizeQuantiles(manifest)) {
+    text += fmt::format(" {} {}", quantile.name, FormatBytes(quantile.size));
+  }
+  text += fmt::format("\n  digest   {}\n", DigestText(manifest));
+  return text;
+}
+
+std::string ManifestAsJson(const Manifest& manifest) {
+  nlohmann::ordered_json json;
+  json["digest"] = DigestText(manifest);
+  json["order"] = dataset::OrderName(manifest.order());
+  json["samples"] = manifest.samples();
+  json["classes"] = manifest.classes();
+  json["bytes"] = manifest.total_bytes();
+  json["manifestBytes"] = manifest.bytes().size();
+  for (const SizeQuantile& quantile : SizeQuantiles(manifest)) {
+    json["sizes"][std::string(quantile.name)] = quantile.size;
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string BuildNotes(const storage::IndexReport& report, bool order_was_given) {
+  std::string notes;
+  const Manifest& manifest = report.manifest;
+  if (!order_was_given) {
+    notes += manifest.order() == dataset::Order::kImageFolder
+                 ? "Images lie in folders: numbered as torchvision's ImageFolder does (--order "
+                   "image-folder).\n"
+                 : "No images in folders: numbered by path, without classes (--order path).\n";
+  }
+  const std::uint64_t left_out = report.objects - manifest.samples();
+  if (left_out > 0) {
+    notes += fmt::format("Left out: {} that {} no sample{}.\n", Plural(left_out, "object"),
+                         left_out == 1 ? "is" : "are", left_out == 1 ? "" : "s");
+  }
+  if (report.missing_count > 0) {
+    notes +=
+        fmt::format("Warning: {} listed but not there ({}{}): reading {} will fail.\n",
+                    report.missing_count == 1 ? "1 sample is"
+                                              : fmt::format("{} samples are", report.missing_count),
+                    fmt::join(report.missing, ", "),
+                    report.missing_count > report.missing.size() ? ", ..." : "",
+                    report.missing_count == 1 ? "it" : "them");
+  }
+  return notes;
+}
+
+std::string VerifyAsText(const storage::VerifyReport& report) {
+  std::string text;
+  AppendNamed(text, "missing", report.missing_count, report.missing);
+  AppendNamed(text, "changed", report.changed_count, report.changed);
+  if (report.clean()) text += "unchanged: ";
+  text += fmt::format("{} checked\n", Plural(report.checked, "sample"));
+  return text;
+}
+
+}  // namespace optcache::cli

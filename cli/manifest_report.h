@@ -1,0 +1,35 @@
+#pragma once
+
+// What `optcache manifest` prints, as text for people and as JSON. Pure.
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "dataset/manifest.h"
+#include "storage/index.h"
+#include "storage/verify.h"
+
+namespace optcache::cli {
+
+struct SizeQuantile {
+  std::string_view name;  // "p50"
+  double share = 0;       // of the samples that are at most so large
+  ByteCount size = 0;
+};
+
+// Smallest, median, 90th and 99th percentile (nearest rank) and largest size.
+std::array<SizeQuantile, 5> SizeQuantiles(const dataset::Manifest& manifest);
+
+// The digest as it is written everywhere: "sha256:" and 64 hexadecimal digits.
+std::string DigestText(const dataset::Manifest& manifest);
+
+std::string ManifestAsText(std::string_view file, const dataset::Manifest& manifest);
+std::string ManifestAsJson(const dataset::Manifest& manifest);
+
+// What `build` adds: how the order was chosen and what was left out or missing. May be empty.
+std::string BuildNotes(const storage::IndexReport& report, bool order_was_given);
+
+std::string VerifyAsText(const storage::VerifyReport& report);
+
+}  // namespace optcache::cli

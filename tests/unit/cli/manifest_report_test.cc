@@ -1,0 +1,91 @@
+#include "cli/manifest_report.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "dataset/manifest_builder.h"
+
+namespace optcache::cli {
+namespace {
+
+using dataset::Manifest;
+using dataset::ManifestBuilder;
+using dataset::Order;
+
+Manifest WithSizes(std::initializer_list<ByteCount> sizes) {
+  ManifestBuilder builder(Order::kPath, {});
+  for (const ByteCount size : sizes) {
+    EXPECT_TRUE(builder.Add({.path = fmt::format("o{}", size), .size = size}).ok());
+  }
+  return std::move(builder).Finish().value();
+}
+
+TEST(ManifestReport, QuantilesAreOfTheNearestRank) {
+  const auto of_four = SizeQuantiles(WithSizes({40, 10, 30, 20}));
+  const std::array<ByteCount, 5> expected = {10, 20, 40, 40, 40};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(of_four[i].size, expected[i]) << of_four[i].name;
+  }
+  for (const SizeQuantile& quantile : SizeQuantiles(WithSizes({7})))
+    EXPECT_EQ(quantile.size, 7U);
+}
+
+TEST(ManifestReport, IsTextForPeople) {
+  const Manifest manifest = WithSizes({1, 2});
+  const std::string expected =
+      "m\n"
+      "  order    path\n"
+      "  samples  2\n"
+      "  bytes    3 (3 B)\n"
+      "  sizes    min 1 B p50 1 B p90 2 B p99 2 B max 2 B\n"
+      "  digest   ";
+  EXPECT_EQ(ManifestAsText("m", manifest), expected + DigestText(manifest) + "\n");
+}
+
+TEST(ManifestReport, IsJsonForPrograms) {
+  const Manifest manifest = WithSizes({1, 2});
+  const std::string expected = fmt::format(
+      R"({{
+  "digest": "{}",
+  "order": "path",
+  "samples": 2,
+  "classes": 0,
+  "bytes": 3,
+  "manifestBytes": {},
+  "sizes": {{
+    "min": 1,
+    "p50": 1,
+    "p90": 2,
+    "p99": 2,
+    "max": 2
+  }}
+}}
+)",
+      DigestText(manifest), manifest.bytes().size());
+  EXPECT_EQ(ManifestAsJson(manifest), expected);
+}
+
+TEST(ManifestReport, NotesSayWhatWasDecidedLeftOutAndMissing) {
+  storage::IndexReport report = {
+      .manifest = WithSizes({1, 2}), .objects = 5, .missing_count = 2, .missing = {"o0"}};
+  EXPECT_EQ(BuildNotes(report, false),
+            "No images in folders: numbered by path, without classes (--order path).\n"
+            "Left out: 3 objects that are no samples.\n"
+            "Warning: 2 samples are listed but not there (o0, ...): reading them will fail.\n");
+  report.objects = 2;
+  report.missing_count = 0;
+  EXPECT_EQ(BuildNotes(report, true), "");
+}
+
+TEST(ManifestReport, VerifyNamesObjects) {
+  EXPECT_EQ(VerifyAsText({.checked = 1}), "unchanged: 1 sample checked\n");
+  EXPECT_EQ(VerifyAsText({.checked = 9,
+                          .missing_count = 3,
+                          .changed_count = 1,
+                          .missing = {"a", "b"},
+                          .changed = {"c changed"}}),
+            "missing: 3\n  a\n  b\n  and 1 more\nchanged: 1\n  c changed\n9 samples checked\n");
+}
+
+}  // namespace
+}  // namespace optcache::cli
