@@ -86,7 +86,7 @@ struct TrafficCounters {
   static constexpr std::size_t kCodes = static_cast<std::size_t>(Code::kInternal) + 1;
   std::array<std::uint64_t, kCodes> closed{};  // by the Code of OnClosed
 
-  // Names begin with "optcache_net_"; `labels` say whose they are.
+  // `labels` say whose they are.
   void Visit(const CounterVisitor& visitor, const MetricLabels& labels) const;
 };
 
