@@ -1,0 +1,310 @@
+// CPU seconds a gigabyte, both sides together, for samples from a server's memory to a client's
+// over loopback TCP: our connection (every payload summed by CRC-32C) beside memcached (no sums),
+// in one run, in alternation, with the same samples and batches.
+//
+//   bench_wire --gigabytes 1 --rounds 3 --output json
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "base/random.h"
+#include "bench/memcached_peer.h"
+#include "net/dialer.h"
+#include "net/event_loop.h"
+#include "net/server.h"
+
+namespace optcache::bench {
+namespace {
+
+struct Options {
+  double gigabytes = 1;  // a round and case
+  int rounds = 3;
+  std::size_t sample_bytes = 110'000;
+  std::uint32_t samples = 1024;
+  std::string output = "table";
+};
+
+constexpr std::size_t kSlots = 64;  // where samples go at the client, in turn
+
+double CpuSeconds(pid_t pid) {
+  clockid_t clock = 0;
+  CHECK(::clock_getcpuclockid(pid, &clock) == 0);
+  timespec time = {};
+  CHECK(::clock_gettime(clock, &time) == 0);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+double WallSeconds() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+struct Cost {
+  double client_cpu_s_gb = 0;
+  double server_cpu_s_gb = 0;
+  double gb_s = 0;
+  double cpu_s_gb() const { return client_cpu_s_gb + server_cpu_s_gb; }
+};
+
+// Runs `work`, which moves `bytes`, and says what it cost.
+Cost Measure(pid_t server, double bytes, const std::function<void()>& work) {
+  const double client_before = CpuSeconds(::getpid());
+  const double server_before = CpuSeconds(server);
+  const double begin = WallSeconds();
+  work();
+  const double gb = bytes / 1e9;
+  return {.client_cpu_s_gb = (CpuSeconds(::getpid()) - client_before) / gb,
+          .server_cpu_s_gb = (CpuSeconds(server) - server_before) / gb,
+          .gb_s = gb / (WallSeconds() - begin)};
+}
+
+class Samples {
+ public:
+  Samples(std::uint32_t count, std::size_t size) : bytes_(count * size), size_(size) {
+    Random random(1);
+    for (std::byte& b : bytes_)
+      b = static_cast<std::byte>(random.Next());
+    for (std::uint32_t id = 0; id < count; ++id)
+      crcs_.push_back(Crc32c((*this)[id]));
+  }
+  ByteSpan operator[](SampleId id) const { return ByteSpan(bytes_).subspan(id * size_, size_); }
+  std::uint32_t crc(SampleId id) const { return crcs_[id]; }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(crcs_.size()); }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t size_;
+  std::vector<std::uint32_t> crcs_;
+};
+
+// --- Our server and client --------------------------------------------------------------------
+
+class MemoryHandler final : public net::ConnectionHandler {
+ public:
+  explicit MemoryHandler(const Samples& samples) : samples_(samples) {}
+  void OnOpen(net::Connection&) override {}
+  void OnMessage(net::Connection& connection, std::uint32_t request_id,
+                 wire::Message message) override {
+    const auto& get = std::get<wire::Get>(message);
+    for (std::uint32_t i = 0; i < get.items.size(); ++i) {
+      const SampleId id = get.items[i].id;
+      connection.Send(
+          request_id,
+          wire::SampleReply{.index = i, .answer = wire::Answer::kHere, .crc = samples_.crc(id)},
+          samples_[id], nullptr);
+    }
+  }
+  void OnClosed(net::Connection&, const Status&) override {}
+
+ private:
+  const Samples& samples_;
+};
+
+// Asks for batch after batch, each when the one before is complete.
+class FetchHandler final : public net::ConnectionHandler {
+ public:
+  FetchHandler(net::EventLoop& loop, std::size_t sample_bytes)
+      : loop_(loop), sample_bytes_(sample_bytes), slots_(kSlots * sample_bytes) {}
+
+  void OnOpen(net::Connection& connection) override {
+    connection_ = &connection;
+    loop_.Stop();
+  }
+  void OnMessage(net::Connection&, std::uint32_t, wire::Message) override { CHECK(false); }
+  net::PayloadSink OnPayloadStart(net::Connection&, std::uint32_t, const wire::Message&,
+                                  ByteCount length) override {
+    CHECK(length == sample_bytes_);
+    next_slot_ = (next_slot_ + 1) % kSlots;
+    return {.destination =
+                MutableByteSpan(slots_).subspan(next_slot_ * sample_bytes_, sample_bytes_)};
+  }
+  void OnPayload(net::Connection&, std::uint32_t, wire::Message, Status status) override {
+    CHECK(status.ok());
+    if (--waiting_ == 0) Ask();
+  }
+  void OnClosed(net::Connection&, const Status& status) override { CHECK(status.ok()); }
+
+  void Fetch(std::uint64_t count, std::uint32_t batch, std::uint32_t samples) {
+    left_ = count;
+    batch_ = batch;
+    samples_ = samples;
+    Ask();
+    loop_.Run();
+  }
+
+ private:
+  void Ask() {
+    if (left_ == 0) return loop_.Stop();
+    wire::Get get;
+    for (std::uint32_t i = 0; i < batch_; ++i)
+      get.items.push_back({.id = next_++ % samples_});
+    waiting_ = batch_;
+    left_ -= std::min<std::uint64_t>(left_, batch_);
+    connection_->Send(1, get);
+  }
+
+  net::EventLoop& loop_;
+  std::size_t sample_bytes_;
+  std::vector<std::byte> slots_;
+  std::size_t next_slot_ = 0;
+  net::Connection* connection_ = nullptr;
+  std::uint64_t left_ = 0;
+  std::uint32_t batch_ = 1;
+  std::uint32_t samples_ = 1;
+  std::uint32_t waiting_ = 0;
+  std::uint32_t next_ = 0;
+};
+
+// In a process of its own; writes its port to `port_fd` and serves until it is killed.
+[[noreturn]] void ServeForever(const Samples& samples, int port_fd) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  net::EventLoop loop;
+  auto server = net::Listen(loop, "127.0.0.1:0", {}, std::make_shared<MemoryHandler>(samples));
+  CHECK(server.has_value());
+  const int port = (*server)->port();
+  CHECK(::write(port_fd, &port, sizeof(port)) == sizeof(port));
+  loop.Run();
+  ::_exit(0);
+}
+
+// --- The comparison ---------------------------------------------------------------------------
+
+struct Case {
+  const char* name;
+  std::uint32_t batch;
+  std::vector<Cost> costs;  // a round each
+  Cost Median() const {
+    std::vector<Cost> sorted = costs;
+    std::ranges::sort(sorted, {}, &Cost::cpu_s_gb);
+    return sorted[sorted.size() / 2];
+  }
+};
+
+void Print(const Options& options, const std::vector<Case>& cases) {
+  if (options.output == "json") {
+    fmt::print("[");
+    for (const Case& c : cases) {
+      const Cost cost = c.Median();
+      fmt::print(
+          "{}{{\"name\": \"{}\", \"batch\": {}, \"cpu_s_gb\": {:.4f}, \"client_cpu_s_gb\": {:.4f}, "
+          "\"server_cpu_s_gb\": {:.4f}, \"gb_s\": {:.3f}}}",
+          &c == cases.data() ? "" : ",\n ", c.name, c.batch, cost.cpu_s_gb(), cost.client_cpu_s_gb,
+          cost.server_cpu_s_gb, cost.gb_s);
+    }
+    fmt::print("]\n");
+    return;
+  }
+  fmt::print("{:<10} {:>5} {:>10} {:>10} {:>10} {:>8}\n", "server", "batch", "CPU s/GB", "client",
+             "server", "GB/s");
+  for (const Case& c : cases) {
+    const Cost cost = c.Median();
+    fmt::print("{:<10} {:>5} {:>10.4f} {:>10.4f} {:>10.4f} {:>8.3f}\n", c.name, c.batch,
+               cost.cpu_s_gb(), cost.client_cpu_s_gb, cost.server_cpu_s_gb, cost.gb_s);
+  }
+  for (std::size_t i = 0; i + 1 < cases.size(); i += 2) {
+    fmt::print("batch {:>2}: {:.3f} x memcached's CPU seconds a gigabyte\n", cases[i].batch,
+               cases[i].Median().cpu_s_gb() / cases[i + 1].Median().cpu_s_gb());
+  }
+}
+
+Status FetchFromMemcached(MemcachedClient& client, const Samples& samples, std::uint64_t count,
+                          std::uint32_t batch, std::vector<std::byte>& slots) {
+  std::uint32_t next = 0;
+  std::size_t slot = 0;
+  for (std::uint64_t done = 0; done < count; done += batch) {
+    std::vector<std::uint32_t> ids;
+    std::vector<MutableByteSpan> sinks;
+    for (std::uint32_t i = 0; i < batch; ++i) {
+      ids.push_back(next++ % samples.count());
+      slot = (slot + 1) % kSlots;
+      sinks.push_back(MutableByteSpan(slots).subspan(slot * samples.size(), samples.size()));
+    }
+    RETURN_IF_ERROR(client.Get(ids, sinks));
+  }
+  return OkStatus();
+}
+
+Status Run(const Options& options) {
+  const Samples samples(options.samples, options.sample_bytes);
+  std::array<int, 2> ends = {};
+  CHECK(::pipe(ends.data()) == 0);
+  const pid_t node = ::fork();
+  if (node == 0) ServeForever(samples, ends[1]);
+  int port = 0;
+  CHECK(::read(ends[0], &port, sizeof(port)) == sizeof(port));
+
+  net::EventLoop loop;
+  auto fetch = std::make_shared<FetchHandler>(loop, samples.size());
+  const auto connection = net::Dial(loop, "127.0.0.1:" + std::to_string(port),
+                                    {.connect_deadline = std::chrono::seconds(5)}, fetch);
+  loop.Run();
+
+  ASSIGN_OR_RETURN(const MemcachedServer memcached, MemcachedServer::Start());
+  ASSIGN_OR_RETURN(MemcachedClient client, MemcachedClient::Connect(memcached.port()));
+  for (std::uint32_t id = 0; id < samples.count(); ++id) {
+    RETURN_IF_ERROR(client.Set(id, samples[id]));
+  }
+  std::vector<std::byte> slots(kSlots * samples.size());
+
+  const auto count =
+      static_cast<std::uint64_t>(options.gigabytes * 1e9 / static_cast<double>(samples.size())) /
+          16 * 16 +
+      16;
+  const double bytes = static_cast<double>(count * samples.size());
+  std::vector<Case> cases = {
+      {"optcache", 1, {}}, {"memcached", 1, {}}, {"optcache", 16, {}}, {"memcached", 16, {}}};
+  Status status;
+  for (int round = 0; round < options.rounds; ++round) {
+    for (std::size_t i = 0; i < cases.size(); i += 2) {
+      const std::uint32_t batch = cases[i].batch;
+      cases[i].costs.push_back(
+          Measure(node, bytes, [&] { fetch->Fetch(count, batch, samples.count()); }));
+      cases[i + 1].costs.push_back(Measure(memcached.pid(), bytes, [&] {
+        status = FetchFromMemcached(client, samples, count, batch, slots);
+      }));
+      RETURN_IF_ERROR(status);
+    }
+  }
+  connection->Close(OkStatus());
+  loop.Post([&loop] { loop.Stop(); });
+  loop.Run();
+  ::kill(node, SIGTERM);
+  ::waitpid(node, nullptr, 0);
+  Print(options, cases);
+  return OkStatus();
+}
+
+}  // namespace
+}  // namespace optcache::bench
+
+int main(int argc, char** argv) {
+  optcache::bench::Options options;
+  CLI::App app("CPU seconds a gigabyte from a server's memory to a client's, beside memcached");
+  app.add_option("--gigabytes", options.gigabytes, "a round and case")->capture_default_str();
+  app.add_option("--rounds", options.rounds, "of which the median counts")->capture_default_str();
+  app.add_option("--sample-bytes", options.sample_bytes)->capture_default_str();
+  app.add_option("--samples", options.samples)->capture_default_str();
+  app.add_option("--output", options.output)->check(CLI::IsMember({"table", "json"}));
+  CLI11_PARSE(app, argc, argv);
+  const auto status = optcache::bench::Run(options);
+  if (status.ok()) return 0;
+  fmt::print(stderr, "bench_wire: {}\n", status.ToString());
+  return 1;
+}
