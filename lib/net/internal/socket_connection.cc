@@ -19,16 +19,6 @@ std::uint64_t NextId() {
   return ++last;
 }
 
-// A buffer sequence for Asio that copies two pointers and no list.
-struct GatherView {
-  using value_type = asio::const_buffer;
-  using const_iterator = const asio::const_buffer*;
-  const_iterator first = nullptr;
-  const_iterator last = nullptr;
-  const_iterator begin() const { return first; }
-  const_iterator end() const { return last; }
-};
-
 }  // namespace
 
 SocketConnection::SocketConnection(EventLoop& loop, Options options, std::string address,
@@ -75,6 +65,8 @@ std::shared_ptr<SocketConnection> SocketConnection::Self() {
 void SocketConnection::Start(StreamSocket socket) {
   if (closed_) return;
   socket_ = std::move(socket);
+  error_code ignored;
+  socket_.non_blocking(true, ignored);
   handshake_timer_ = loop_.After(options_.handshake_deadline, [this] {
     Close(Status(Code::kDeadlineExceeded,
                  on_hello_ ? "no Hello came in time" : "Hello was not answered in time"));
@@ -100,19 +92,43 @@ void SocketConnection::WatchForStalls() {
 
 // --- Receiving --------------------------------------------------------------------------------
 
-void SocketConnection::Receive() {
+// The rest of the sink, and the buffer for the next frame after it.
+std::array<asio::mutable_buffer, 2> SocketConnection::Space() {
   const auto space = reader_.Space();
-  const std::array<asio::mutable_buffer, 2> buffers = {
-      asio::buffer(space[0].data(), space[0].size()),
-      asio::buffer(space[1].data(), space[1].size())};
-  socket_.async_read_some(buffers, [self = Self()](const error_code& error, std::size_t received) {
+  asked_ = space[0].size() + space[1].size();
+  return {asio::buffer(space[0].data(), space[0].size()),
+          asio::buffer(space[1].data(), space[1].size())};
+}
+
+void SocketConnection::Receive() {
+  socket_.async_read_some(Space(), [self = Self()](const error_code& error, std::size_t received) {
     if (self->closed_) return;
     if (error) return self->OnTransportError(error, "receive");
     self->OnReceived(received);
   });
 }
 
+// A read that came back full is followed by another at once: asking the event loop in between costs
+// as much as the copy of a small sample. What handlers send meanwhile leaves together at the end.
 void SocketConnection::OnReceived(std::size_t received) {
+  dispatching_ = true;
+  HandleReceived(received);
+  for (int i = 1; i < kReadsATurn && received == asked_ && takes_more(); ++i) {
+    error_code error;
+    received = socket_.read_some(Space(), error);
+    if (error == asio::error::would_block) break;
+    if (error) {
+      OnTransportError(error, "receive");
+    } else {
+      HandleReceived(received);
+    }
+  }
+  dispatching_ = false;
+  if (!closed_ && !writing_ && !queue_.empty()) Flush();
+  if (takes_more()) Receive();
+}
+
+void SocketConnection::HandleReceived(std::size_t received) {
   bytes_in_ += received;
   options_.counters->bytes_in += received;
   reader_.Commit(received);
@@ -127,7 +143,6 @@ void SocketConnection::OnReceived(std::size_t received) {
     Status status = HandleFrame(std::get<wire::Frame>(std::move(*event)));
     if (!status.ok()) return Close(std::move(status));
   }
-  if (!closed_ && !closing_when_sent_) Receive();
 }
 
 Status SocketConnection::HandleFrame(wire::Frame frame) {
@@ -221,35 +236,62 @@ void SocketConnection::Send(std::uint32_t request_id, const wire::Message& messa
 
 // After the callback that is running, so that all it sends leaves together.
 void SocketConnection::ScheduleFlush() {
-  if (writing_ || flush_scheduled_ || !socket_.is_open()) return;
+  if (dispatching_ || writing_ || flush_scheduled_ || !socket_.is_open()) return;
   flush_scheduled_ = true;
   asio::post(ContextOf(loop_), [self = Self()] {
     self->flush_scheduled_ = false;
-    if (!self->closed_) self->Flush();
+    if (!self->closed_ && !self->writing_ && !self->queue_.empty()) self->Flush();
   });
 }
 
-void SocketConnection::Flush() {
+// The next pieces of the queue, which stay where they are until they are consumed.
+SocketConnection::Gathered SocketConnection::Gather() {
   std::array<ByteSpan, std::tuple_size_v<decltype(gathered_)>> pieces;
   const std::size_t count = queue_.Peek(pieces);
+  offered_ = 0;
   for (std::size_t i = 0; i < count; ++i) {
     gathered_[i] = asio::buffer(pieces[i].data(), pieces[i].size());
+    offered_ += pieces[i].size();
   }
-  writing_ = true;
-  socket_.async_write_some(GatherView{gathered_.data(), gathered_.data() + count},
-                           [self = Self()](const error_code& error, std::size_t written) {
-                             if (self->closed_) return;
-                             if (error) return self->OnTransportError(error, "send");
-                             self->OnFlushed(written);
-                           });
+  return {gathered_.data(), gathered_.data() + count};
 }
 
-void SocketConnection::OnFlushed(std::size_t written) {
-  writing_ = false;
+// Writes what the socket takes at once, and the rest when it takes more.
+void SocketConnection::Flush() {
+  std::size_t written = 0;
+  do {
+    error_code error;
+    written = socket_.write_some(Gather(), error);
+    if (error == asio::error::would_block) {
+      written = 0;
+    } else if (error) {
+      return OnTransportError(error, "send");
+    }
+    OnWritten(written);
+  } while (!queue_.empty() && written == offered_);
+  if (queue_.empty()) return OnAllWritten();
+  WriteWhenPossible();
+}
+
+void SocketConnection::WriteWhenPossible() {
+  writing_ = true;
+  socket_.async_write_some(Gather(), [self = Self()](const error_code& error, std::size_t written) {
+    if (self->closed_) return;
+    if (error) return self->OnTransportError(error, "send");
+    self->writing_ = false;
+    self->OnWritten(written);
+    if (self->queue_.empty()) return self->OnAllWritten();
+    self->WriteWhenPossible();
+  });
+}
+
+void SocketConnection::OnWritten(std::size_t written) {
   bytes_out_ += written;
   options_.counters->bytes_out += written;
   queue_.Consume(written);
-  if (!queue_.empty()) return Flush();
+}
+
+void SocketConnection::OnAllWritten() {
   if (closing_when_sent_) Close(OkStatus());
 }
 

@@ -61,6 +61,19 @@ class SocketConnection final : public Connection {
   const std::string& address() const override { return address_; }
 
  private:
+  // How often one connection reads before the others have their turn.
+  static constexpr int kReadsATurn = 8;
+
+  // A buffer sequence for Asio that copies two pointers and no list.
+  struct Gathered {
+    using value_type = asio::const_buffer;
+    using const_iterator = const asio::const_buffer*;
+    const_iterator first = nullptr;
+    const_iterator last = nullptr;
+    const_iterator begin() const { return first; }
+    const_iterator end() const { return last; }
+  };
+
   struct PendingPayload {
     std::uint32_t request_id = 0;
     wire::Message message;
@@ -70,16 +83,22 @@ class SocketConnection final : public Connection {
   SocketConnection(EventLoop& loop, Options options, std::string address, wire::Session session);
 
   std::shared_ptr<SocketConnection> Self();
+  bool takes_more() const { return !closed_ && !closing_when_sent_; }
+  std::array<asio::mutable_buffer, 2> Space();
   void Receive();
   void OnReceived(std::size_t received);
+  void HandleReceived(std::size_t received);
   Status HandleFrame(wire::Frame frame);
   Status HandleHello(const wire::Hello& hello);
   void HandleWelcome(const wire::Welcome& welcome);
   void StartPayload(wire::Frame frame);
   void EndPayload(bool intact);
   void ScheduleFlush();
+  Gathered Gather();
   void Flush();
-  void OnFlushed(std::size_t written);
+  void WriteWhenPossible();
+  void OnWritten(std::size_t written);
+  void OnAllWritten();
   void OnTransportError(const error_code& error, const char* doing);
   // What Close does; `tell` if the peer should hear why.
   enum class Tell { kPeer, kNobody };
@@ -106,6 +125,9 @@ class SocketConnection final : public Connection {
 
   SendQueue queue_;
   std::array<asio::const_buffer, 64> gathered_;  // of the write under way
+  std::size_t offered_ = 0;                      // bytes in it
+  std::size_t asked_ = 0;                        // bytes of space in the read under way
+  bool dispatching_ = false;                     // handlers are being called for what was read
   bool writing_ = false;
   bool flush_scheduled_ = false;
   bool closing_when_sent_ = false;
