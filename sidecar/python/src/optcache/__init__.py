@@ -1,0 +1,24 @@
+"""Training data from the optcache sidecar.
+
+    import optcache
+    ds = optcache.Dataset()     # of the environment that the sidecar's injection sets
+    ds[0]                       # a view of the first sample's bytes
+
+For PyTorch see `optcache.torch`, which is imported only when asked for.
+"""
+
+from ._stats import Stats, stats
+from .dataset import Dataset
+from .errors import OptcacheError, SampleError, SidecarUnavailable
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Dataset",
+    "OptcacheError",
+    "SampleError",
+    "SidecarUnavailable",
+    "Stats",
+    "__version__",
+    "stats",
+]

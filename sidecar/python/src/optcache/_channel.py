@@ -1,0 +1,368 @@
+"""One connection to the sidecar: requests, answers, and the views that they give."""
+
+from __future__ import annotations
+
+import array
+import collections
+import logging
+import os
+import socket
+import struct
+import threading
+import time
+import weakref
+from typing import Any, NoReturn, Optional
+
+from . import _protocol as protocol
+from ._arena import Arena
+from ._stats import counters
+from .errors import OptcacheError, code_name
+
+log = logging.getLogger("optcache")
+
+_BUFFER_BYTES = 64 * 1024
+_TIMEVAL = struct.Struct("ll")
+
+
+class ChannelBroken(Exception):
+    """The connection is of no more use; a new one may be."""
+
+
+class Refused(OptcacheError):
+    """The sidecar answered a request with an error."""
+
+
+class SampleFailed(Exception):
+    """The sidecar could not read one sample of a batch."""
+
+    def __init__(self, position: int, code: str, text: str) -> None:
+        super().__init__(text)
+        self.position = position
+        self.code = code
+
+
+class _BatchRef(weakref.ref):  # type: ignore[type-arg]
+    """Knows what to release when the last view of a batch has died."""
+
+    __slots__ = ("channel", "batch")
+    channel: Channel
+    batch: int
+
+
+# Every batch with views in use. Keeps their channels: the sidecar takes a batch back when its
+# connection closes.
+_live: set[_BatchRef] = set()
+_channels: weakref.WeakSet[Channel] = weakref.WeakSet()
+
+
+def _on_batch_dead(ref: Any) -> None:
+    # Called wherever the last view dies, also within this module's own code: takes no lock that
+    # it would have to wait for.
+    _live.discard(ref)
+    ref.channel.release(ref.batch)
+
+
+def _after_fork_in_child() -> None:
+    # The batches are the parent's to release, and its connections end when it closes them.
+    _live.clear()
+    for channel in list(_channels):
+        channel.close()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Channel:
+    """A connection with the arena that came with it.
+
+    Requests are made by one thread at a time, which waits for the answer. Batches may be released by
+    any thread at any moment. Closes itself when neither its thread nor a view needs it any more:
+    until then the sidecar keeps what the views show.
+
+    Attributes:
+        healthy: False while a request is under way, so also after one was interrupted: then an
+            answer may still come, and the channel must not be asked again.
+        handles: what the sidecar calls the datasets that were opened here.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError if nobody listens at `path`, ChannelBroken if what does is no sidecar."""
+        self.healthy = False
+        self.pid = os.getpid()
+        self.handles: dict[str, int] = {}
+        self._request = 0
+        self._buffer = bytearray(_BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._begin = 0
+        self._end = 0
+        self._descriptors: Optional[list[int]] = None  # received, where some are expected
+        self._released: collections.deque[int] = collections.deque()
+        self._unsent = b""  # the rest of a frame that the socket did not take whole
+        self._send_lock = threading.Lock()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._set_silence(protocol.HELLO_S)
+        self._socket.connect(path)
+        _channels.add(self)
+        self._arena = self._hello()
+        self._set_silence(protocol.SILENCE_S)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.healthy = False
+        self._socket.close()
+
+    def alive(self) -> bool:
+        """False if the sidecar has ended the connection. Does not wait."""
+        if not self.healthy:
+            return False
+        try:
+            return bool(self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    # --- Requests
+
+    def open(self, name: str) -> tuple[protocol.Opened, int]:
+        """Opens a dataset: what it is, and its manifest as a file descriptor that the caller owns."""
+        body, descriptor = self._call_for_descriptor(
+            protocol.OPEN, protocol.open_dataset(name), protocol.OPENED
+        )
+        opened = protocol.parse_opened(body)
+        self.handles[name] = self.handles[opened.name] = opened.handle
+        return opened, descriptor
+
+    def attach(self, handle: int, loader: str, recipe: protocol.Recipe) -> protocol.Attached:
+        body = protocol.attach(handle, loader, recipe)
+        return protocol.parse_attached(self._call(protocol.ATTACH, body, protocol.ATTACHED))
+
+    def begin_pass(self, stream: int, rank: int, number: int, what: protocol.Pass) -> None:
+        body = protocol.begin_pass(stream, rank, number, what)
+        self._call(protocol.PASS, body, protocol.DONE)
+
+    def detach(self, stream: int, rank: int) -> None:
+        self._send(protocol.frame(protocol.DETACH, 0, protocol.detach(stream, rank)))
+
+    def get(
+        self, handle: int, ids: array.array[int], tag: Optional[protocol.Tag]
+    ) -> list[memoryview]:
+        """The samples' bytes, at most IDS_MAX of them, in one round trip.
+
+        Raises SampleFailed for the first that the sidecar could not read.
+        """
+        began = time.monotonic()
+        where = tag if tag is not None else (0, 0, 0, 0)
+        head = protocol.GET_BODY.pack(handle, *where)
+        body = self._call(protocol.GET, head + ids.tobytes(), protocol.SAMPLES)
+        batch, count, others = protocol.SAMPLES_BODY.unpack_from(body)
+        counters.add(
+            samples=count,
+            round_trips=1,
+            wait_seconds=time.monotonic() - began,
+            copies=others,
+        )
+        entries = body[protocol.SAMPLES_BODY.size :]
+        if others:
+            return self._mixed_views(batch, count, entries)
+        whole = self._hold(batch)
+        return [
+            whole[place : place + length]
+            for place, length in protocol.ENTRY.iter_unpack(entries)
+        ]
+
+    def _mixed_views(self, batch: int, count: int, rest: memoryview) -> list[memoryview]:
+        whole = self._hold(batch) if batch else memoryview(b"")
+        entries, rest = rest[: 16 * count], rest[16 * count :]
+        kinds, tail = bytes(rest[:count]), rest[count:]
+        if tail.obj is self._buffer:
+            tail = memoryview(bytes(tail))
+        sources = (whole, tail.toreadonly())
+        views = []
+        for position, (place, length) in enumerate(protocol.ENTRY.iter_unpack(entries)):
+            kind = kinds[position]
+            if kind == protocol.KIND_ERROR:
+                error = tail[place : place + length]
+                raise SampleFailed(position, code_name(error[0]), str(error[1:], "utf-8", "replace"))
+            views.append(sources[kind][place : place + length])
+        return views
+
+    def _hold(self, batch: int) -> memoryview:
+        """The whole arena; when the last view of what this returns has died, so has the batch."""
+        exporter = self._arena.exporter()
+        ref = _BatchRef(exporter, _on_batch_dead)
+        ref.channel = self
+        ref.batch = batch
+        _live.add(ref)
+        return memoryview(exporter).toreadonly().cast("B")
+
+    # --- Releasing
+
+    def release(self, batch: int) -> None:
+        """Gives a batch back, at once if possible. Never waits."""
+        self._released.append(batch)
+        self._flush()
+
+    def _flush(self) -> None:
+        # Whoever holds the lock looks at the queue again after giving it up, so nothing stays.
+        while self._released and self._send_lock.acquire(blocking=False):
+            try:
+                if not self._send_releases():
+                    return
+            finally:
+                self._send_lock.release()
+
+    def _send_releases(self) -> bool:
+        """False: the socket takes nothing now; the next request takes it along."""
+        data = self._take_unsent()
+        try:
+            sent = self._socket.send(data, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            return False  # the connection has ended, and all batches with it
+        self._unsent = data[sent:]
+        return not self._unsent
+
+    def _take_unsent(self) -> bytes:
+        batches = array.array("Q")
+        while self._released and len(batches) < protocol.RELEASES_MAX:
+            batches.append(self._released.popleft())
+        data, self._unsent = self._unsent, b""
+        if batches:
+            data += protocol.frame(protocol.RELEASE, 0, batches.tobytes())
+        return data
+
+    # --- Frames
+
+    def _set_silence(self, seconds: int) -> None:
+        # Of the kernel, not of Python, which would make a second system call a read of it.
+        self._silence_s = seconds
+        limit = _TIMEVAL.pack(seconds, 0)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+
+    def _hello(self) -> Arena:
+        body, descriptor = self._call_for_descriptor(
+            protocol.HELLO, protocol.hello(self.pid), protocol.WELCOME
+        )
+        try:
+            return Arena(descriptor, protocol.parse_welcome(body)[1])
+        finally:
+            os.close(descriptor)
+
+    def _call_for_descriptor(self, kind: int, body: bytes, answer: int) -> tuple[memoryview, int]:
+        self._descriptors = []
+        try:
+            reply = self._call(kind, body, answer)
+            if len(self._descriptors) != 1:
+                self._fail("the sidecar passed no memory")
+            return reply, self._descriptors.pop()
+        finally:
+            for descriptor in self._descriptors:
+                os.close(descriptor)
+            self._descriptors = None
+
+    def _call(self, kind: int, body: bytes, answer: int) -> memoryview:
+        """The body of the answer, good until the next call."""
+        self.healthy = False
+        self._request += 1
+        self._send(protocol.frame(kind, self._request, body))
+        told = False
+        while True:
+            got, request, reply = self._read_frame()
+            if request != self._request:
+                self._fail(str(protocol.parse_error(reply)[1]) if got == protocol.ERROR else "")
+            if got == protocol.WAITING:
+                if not told:
+                    log.warning("waiting for samples: %s", protocol.parse_string(reply))
+                told = True
+                continue
+            if got == protocol.ERROR:
+                self.healthy = True
+                code, text = protocol.parse_error(reply)
+                raise Refused(text, code_name(code))
+            if got != answer:
+                self._fail("")
+            self.healthy = True
+            return reply
+
+    def _send(self, request: bytes) -> None:
+        try:
+            with self._send_lock:
+                self._socket.sendall(self._take_unsent() + request)
+        except OSError as error:
+            raise ChannelBroken(f"the connection to the sidecar broke: {error}") from error
+        self._flush()
+
+    def _read_frame(self) -> tuple[int, int, memoryview]:
+        """Type, request and body."""
+        header = protocol.HEADER
+        while self._end - self._begin < header.size:
+            self._fill()
+        length, kind, request = header.unpack_from(self._buffer, self._begin)
+        if not protocol.WELCOME <= kind <= protocol.ERROR:
+            self._fail("")
+        if header.size + length > _BUFFER_BYTES:
+            self._begin += header.size
+            return kind, request, self._read_long(length)
+        if self._begin + header.size + length > _BUFFER_BYTES:
+            self._move_to_front()
+        while self._end - self._begin < header.size + length:
+            self._fill()
+        start = self._begin + header.size
+        self._begin = start + length
+        if self._begin == self._end:
+            self._begin = self._end = 0
+        return kind, request, self._view[start : start + length]
+
+    def _read_long(self, length: int) -> memoryview:
+        body = memoryview(bytearray(length))
+        have = self._end - self._begin
+        body[:have] = self._view[self._begin : self._end]
+        self._begin = self._end = 0
+        while have < length:
+            have += self._receive(body[have:])
+        return body
+
+    def _move_to_front(self) -> None:
+        rest = bytes(self._view[self._begin : self._end])
+        self._view[: len(rest)] = rest
+        self._begin, self._end = 0, len(rest)
+
+    def _fill(self) -> None:
+        self._end += self._receive(self._view[self._end :])
+
+    def _receive(self, into: memoryview) -> int:
+        try:
+            if self._descriptors is None:
+                count = self._socket.recv_into(into)
+            else:
+                count = self._receive_with_descriptors(into, self._descriptors)
+        except BlockingIOError:
+            self._fail(f"the sidecar was silent for {self._silence_s} s")
+        except OSError as error:
+            self._fail(f"the connection to the sidecar broke: {error}")
+        if count == 0:
+            self._fail("the sidecar closed the connection")
+        return count
+
+    def _receive_with_descriptors(self, into: memoryview, descriptors: list[int]) -> int:
+        size = struct.calcsize("i")
+        count, control, _, _ = self._socket.recvmsg_into(
+            [into], socket.CMSG_SPACE(size), socket.MSG_CMSG_CLOEXEC
+        )
+        for level, kind, data in control:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors.extend(struct.unpack(f"{len(data) // size}i", data))
+        return count
+
+    def _fail(self, why: str) -> NoReturn:
+        raise ChannelBroken(why or "what answers at the socket is not a sidecar of this release")
+
+
+def live_batches() -> int:
+    """How many batches have views in use in this process; for tests."""
+    return len(_live)

@@ -1,0 +1,143 @@
+"""The list of a dataset's samples, decoded on demand; docs/formats/manifest.md says how it lies.
+
+Checksums are not looked at again: the sidecar has checked them, and nobody can change the file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from typing import Optional
+
+from .errors import OptcacheError
+
+_HEADER = struct.Struct("<8sHHIQIIQQ")
+_HEADER_BYTES = 64
+_SECTION = struct.Struct("<IIQQ")
+_MAGIC = b"OPTCMANI"
+_MAJOR = 1
+_SECTIONS_MAX = 32
+_PATHS, _SIZES, _CLASSES, _CLASS_NAMES = 1, 2, 3, 4
+
+
+class _StringTable:
+    """Front-coded strings in blocks."""
+
+    def __init__(self, section: memoryview) -> None:
+        self.count, self._per_block = struct.unpack_from("<II", section)
+        blocks = -(-self.count // self._per_block)
+        text_at = 8 + 8 * (blocks + 1)
+        self._offsets = section[8:text_at].cast("Q")
+        self._text = section[text_at:]
+
+    def __getitem__(self, index: int) -> bytes:
+        block, wanted = divmod(index, self._per_block)
+        for at, text in enumerate(self._block(block)):
+            if at == wanted:
+                return text
+        raise OptcacheError("the manifest is damaged", "data_loss")
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in range(len(self._offsets) - 1):
+            yield from self._block(block)
+
+    def _block(self, block: int) -> Iterator[bytes]:
+        text = bytes(self._text[self._offsets[block] : self._offsets[block + 1]])
+        at = 0
+        before = b""
+        while at < len(text):
+            shared, at = _varint(text, at)
+            length, at = _varint(text, at)
+            before = before[:shared] + text[at : at + length]
+            at += length
+            yield before
+
+
+def _varint(text: bytes, at: int) -> tuple[int, int]:
+    first = text[at]
+    if first < 128:
+        return first, at + 1
+    return first & 127 | text[at + 1] << 7, at + 2
+
+
+class Manifest:
+    """A manifest in memory; decodes what is asked for.
+
+    Attributes:
+        digest: 32 bytes that name it.
+        name: of the dataset.
+        classes: names of the classes, by number; empty if the dataset has none.
+    """
+
+    def __init__(self, data: memoryview, digest: bytes = b"", name: str = "") -> None:
+        """Raises OptcacheError if `data` is no manifest of this version."""
+        self.digest = digest
+        self.name = name
+        try:
+            sections = self._parse_header(data)
+            self._paths = _StringTable(sections[_PATHS])
+            self._sizes = sections[_SIZES].cast("Q")
+            self._class_of: Optional[memoryview] = None
+            self.classes: list[str] = []
+            if _CLASSES in sections:
+                self._class_of = sections[_CLASSES].cast("I")
+                self.classes = [os.fsdecode(n) for n in _StringTable(sections[_CLASS_NAMES])]
+        except (struct.error, KeyError, TypeError, IndexError) as error:
+            raise OptcacheError("the sidecar sent a damaged manifest", "data_loss") from error
+
+    @classmethod
+    def from_descriptor(cls, descriptor: int, size: int, digest: bytes, name: str) -> Manifest:
+        """Maps the memory file; the descriptor stays the caller's."""
+        data = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+        return cls(memoryview(data), digest, name)
+
+    def _parse_header(self, data: memoryview) -> dict[int, memoryview]:
+        magic, major, _, _, samples, _, sections, _, _ = _HEADER.unpack_from(data)
+        self._count: int = samples
+        if magic != _MAGIC or major != _MAJOR or sections > _SECTIONS_MAX:
+            raise OptcacheError(
+                f"the sidecar sent a manifest of version {major}, this package reads {_MAJOR}: "
+                "install the Python package and the sidecar of one release",
+                "invalid_argument",
+            )
+        table = {}
+        for i in range(sections):
+            at = _HEADER_BYTES + i * _SECTION.size
+            kind, _, offset, length = _SECTION.unpack_from(data, at)
+            table[kind] = data[offset : offset + length]
+        return table
+
+    def __len__(self) -> int:
+        return self._count
+
+    def path(self, index: int) -> str:
+        """The object's path below the source's root; bytes that are no UTF-8 as os.fsdecode has it."""
+        return os.fsdecode(self._paths[index])
+
+    def paths(self) -> Iterator[str]:
+        """All paths, much faster than one after the other."""
+        return map(os.fsdecode, self._paths)
+
+    def size(self, index: int) -> int:
+        """Of the sample, in bytes."""
+        return int(self._sizes[index])
+
+    def target(self, index: int) -> int:
+        """The number of the sample's class. Raises OptcacheError if the dataset has no classes."""
+        if self._class_of is None:
+            raise OptcacheError(self._no_classes(), "invalid_argument")
+        return int(self._class_of[index])
+
+    def targets(self) -> list[int]:
+        """The class numbers of all samples."""
+        if self._class_of is None:
+            raise OptcacheError(self._no_classes(), "invalid_argument")
+        return self._class_of.tolist()
+
+    def _no_classes(self) -> str:
+        return (
+            f"the dataset {self.name} has no classes: it was not indexed as an image folder, with a "
+            "folder for each class"
+        )

@@ -1,0 +1,160 @@
+"""The bytes of the hand-over protocol; docs/formats/handoff.md is the specification."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple, Optional
+
+MIN_VERSION = 1
+MAX_VERSION = 1
+
+HELLO, OPEN, ATTACH, PASS, GET, RELEASE, DETACH = range(1, 8)
+WELCOME, OPENED, ATTACHED, DONE, SAMPLES, WAITING, ERROR = range(65, 72)
+
+HEADER = struct.Struct("<IIQ")  # body length, type with its three zero bytes, request
+GET_BODY = struct.Struct("<IQIIQ")  # dataset, stream, rank, pass, first; then ids
+SAMPLES_BODY = struct.Struct("<QII")  # batch, count, others; then entries
+ENTRY = struct.Struct("<QQ")  # place, length
+_HELLO_BODY = struct.Struct("<HHI")
+_WELCOME_BODY = struct.Struct("<H6xQ")
+_OPENED_BODY = struct.Struct("<IQ32sQ")
+_RECIPE = struct.Struct("<BBQqII???B?")
+_ATTACHED_BODY = struct.Struct("<QI")
+_PASS_BODY = struct.Struct("<QIIQQQ?I")
+_DETACH_BODY = struct.Struct("<QI")
+_U16 = struct.Struct("<H")
+
+KIND_ARENA, KIND_INLINE, KIND_ERROR = range(3)
+
+IDS_MAX = 65_536  # in one Get
+RELEASES_MAX = 65_536  # in one Release
+STRING_MAX = 4096
+HELLO_S = 10  # for the sidecar to say Welcome
+SILENCE_S = 60  # of the sidecar, after which it counts as gone
+
+SEQUENTIAL, TORCH_DISTRIBUTED, TORCH_RANDOM = range(3)  # kinds of recipes
+BASE_SEED_EVERY_PASS, BASE_SEED_FIRST_PASS, BASE_SEED_NEVER = range(3)
+
+
+class Tag(NamedTuple):
+    """Where a batch stands: its first sample is the rank's `first`-th in that pass."""
+
+    stream: int
+    rank: int
+    pass_number: int
+    first: int
+
+
+class Opened(NamedTuple):
+    handle: int
+    samples: int
+    digest: bytes
+    manifest_bytes: int
+    name: str
+
+
+class Attached(NamedTuple):
+    stream: int
+    first_pass: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What must be known of a sampler to replay it: lib/sampler/recipe.h."""
+
+    known: bool
+    size: int
+    kind: int = SEQUENTIAL
+    seed: int = 0
+    world: int = 1
+    rank: int = 0
+    shuffle: bool = False
+    drop_last: bool = False
+    modern_randperm: bool = True
+    base_seed: int = BASE_SEED_EVERY_PASS
+    tail_permutation: bool = True
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One iteration: `length` samples (0: not known) from index `start` of the rank's list."""
+
+    epoch: int
+    start: int
+    length: int
+    crc: Optional[int] = None
+
+
+def frame(kind: int, request: int, body: bytes) -> bytes:
+    return HEADER.pack(len(body), kind, request) + body
+
+
+def _string(text: str) -> bytes:
+    encoded = text.encode()
+    if len(encoded) > STRING_MAX:
+        raise ValueError(f"a name has {len(encoded)} bytes, at most {STRING_MAX} are allowed")
+    return _U16.pack(len(encoded)) + encoded
+
+
+def hello(pid: int) -> bytes:
+    return _HELLO_BODY.pack(MIN_VERSION, MAX_VERSION, pid)
+
+
+def open_dataset(name: str) -> bytes:
+    return _string(name)
+
+
+def attach(handle: int, loader: str, recipe: Recipe) -> bytes:
+    seed = (recipe.seed + (1 << 63)) % (1 << 64) - (1 << 63)
+    fields = _RECIPE.pack(
+        recipe.known,
+        recipe.kind,
+        recipe.size,
+        seed,
+        recipe.world,
+        recipe.rank,
+        recipe.shuffle,
+        recipe.drop_last,
+        recipe.modern_randperm,
+        recipe.base_seed,
+        recipe.tail_permutation,
+    )
+    return struct.pack("<II", handle, 0) + _string("") + _string(loader) + fields
+
+
+def begin_pass(stream: int, rank: int, number: int, what: Pass) -> bytes:
+    known = what.crc is not None
+    return _PASS_BODY.pack(
+        stream, rank, number, what.epoch, what.start, what.length, known, what.crc or 0
+    )
+
+
+def detach(stream: int, rank: int) -> bytes:
+    return _DETACH_BODY.pack(stream, rank)
+
+
+def parse_welcome(body: memoryview) -> tuple[int, int]:
+    """Version and arena size."""
+    version, size = _WELCOME_BODY.unpack_from(body)
+    return version, size
+
+
+def parse_opened(body: memoryview) -> Opened:
+    handle, samples, digest, manifest_bytes = _OPENED_BODY.unpack_from(body)
+    name = parse_string(body[_OPENED_BODY.size :])
+    return Opened(handle, samples, digest, manifest_bytes, name)
+
+
+def parse_attached(body: memoryview) -> Attached:
+    return Attached(*_ATTACHED_BODY.unpack_from(body))
+
+
+def parse_string(body: memoryview) -> str:
+    (length,) = _U16.unpack_from(body)
+    return str(body[2 : 2 + length], "utf-8", "replace")
+
+
+def parse_error(body: memoryview) -> tuple[int, str]:
+    """Code and text of an Error frame."""
+    return body[0], parse_string(body[1:])

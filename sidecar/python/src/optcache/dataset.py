@@ -1,0 +1,243 @@
+"""A dataset as a sequence of bytes, read through the sidecar."""
+
+from __future__ import annotations
+
+import array
+import functools
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any, Callable, NoReturn, Optional, TypeVar
+
+from . import _protocol as protocol
+from ._batches import BatchIndex, IndexBatch, Sample
+from ._channel import Channel, Refused, SampleFailed
+from ._endpoint import BROKEN, Patience, endpoint_at
+from ._manifest import Manifest
+from ._stats import counters
+from .errors import OptcacheError, SampleError
+
+log = logging.getLogger("optcache")
+
+_FALLBACK_AFTER_S = 2.0
+
+T = TypeVar("T")
+
+
+class Dataset:
+    """The samples of a dataset, in the order of its manifest.
+
+        ds = optcache.Dataset()
+        len(ds), ds[0], ds[-1], ds.__getitems__([3, 1, 4])
+
+    A sample is a read-only memoryview of its bytes where the sidecar has laid them: nothing is
+    copied, and the bytes stay as they are for as long as anything refers to the view (a slice of it,
+    numpy.frombuffer or torch.frombuffer of it). Its memory is the sidecar's: who keeps samples for
+    long, or hands them to another process, takes `copy=True` and gets bytes.
+
+    Thread-safe. May be pickled, and used after a fork: each thread and process has a connection of
+    its own. Views do not outlive a fork: the parent's may be overwritten in the child.
+
+    Attributes:
+        name: the dataset's full name.
+    """
+
+    def __init__(
+        self, name: Optional[str] = None, socket: Optional[str] = None, copy: bool = False
+    ) -> None:
+        """Opens a dataset.
+
+        Args:
+            name: which; None: what OPTCACHE_DATASET says, or the only one that the sidecar has.
+            socket: the sidecar's socket; None: what OPTCACHE_SOCKET says.
+            copy: give bytes instead of views.
+
+        Raises:
+            SidecarUnavailable: no sidecar answers, or the dataset is not indexed in time.
+            OptcacheError: the sidecar knows no such dataset, or the name is needed.
+        """
+        self._endpoint = endpoint_at(socket)
+        self._copy = copy
+        self._wanted: str = name or os.environ.get("OPTCACHE_DATASET") or ""
+        self._manifest: Optional[Manifest] = None
+        self._digest = b""  # not known yet
+        self._digest = self.manifest.digest
+        self.name = self.manifest.name
+        self._wanted = self.name
+
+    # --- As a sequence
+
+    def __len__(self) -> int:
+        return len(self.manifest)
+
+    def __getitem__(self, index: int) -> Sample:
+        """One sample's bytes.
+
+        Raises:
+            IndexError: there is no such sample.
+            SampleError: the sample cannot be read; says which object and why.
+            SidecarUnavailable: the sidecar has gone and did not come back.
+        """
+        if type(index) is BatchIndex:
+            sample = index.sample(self)
+            if sample is not None:
+                return sample
+        return self._samples([index], None)[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Sample]:
+        """Many samples in one round trip, in the order of `indices`; raises as for one."""
+        if isinstance(indices, IndexBatch) and indices.dataset == self.name:
+            return self._samples(indices, indices.tag)
+        return self._samples(indices, None)
+
+    # --- What is known of the samples
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes, by number; empty if the dataset has none."""
+        return self.manifest.classes
+
+    def path(self, index: int) -> str:
+        """The object's path below the root of the dataset's source."""
+        return self.manifest.path(self._resolve(index))
+
+    def size(self, index: int) -> int:
+        """The sample's length in bytes."""
+        return self.manifest.size(self._resolve(index))
+
+    def target(self, index: int) -> int:
+        """The number of the sample's class, an index into `classes`."""
+        return self.manifest.target(self._resolve(index))
+
+    @property
+    def manifest(self) -> Manifest:
+        """The list of samples."""
+        if self._manifest is None:
+            self._with_sidecar(self._open)
+        assert self._manifest is not None
+        return self._manifest
+
+    # --- Copies in other processes
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "socket": self._endpoint.path,
+            "name": self.name,
+            "copy": self._copy,
+            "digest": self._digest,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._endpoint = endpoint_at(state["socket"])
+        self.name = self._wanted = state["name"]
+        self._copy = state["copy"]
+        self._digest = state["digest"]
+        self._manifest = None
+
+    # --- Reading
+
+    def _resolve(self, index: int) -> int:
+        count = len(self)
+        resolved = index + count if index < 0 else index
+        if not 0 <= resolved < count:
+            self._no_such_sample(index)
+        return resolved
+
+    def _no_such_sample(self, index: int) -> NoReturn:
+        raise IndexError(
+            f"sample {index} of {self.name}: it has {len(self)} samples, numbered from 0"
+        )
+
+    def _ids(self, indices: Sequence[int]) -> array.array[int]:
+        try:
+            ids = array.array("I", indices)
+        except OverflowError:  # negative, or far too large
+            ids = array.array("I", map(self._resolve, indices))
+        if ids and max(ids) >= len(self):
+            self._no_such_sample(max(ids))
+        return ids
+
+    def _samples(self, indices: Sequence[int], tag: Optional[protocol.Tag]) -> list[Sample]:
+        ids = self._ids(indices)
+        views: list[memoryview] = []
+        for begin in range(0, len(ids), protocol.IDS_MAX):
+            part = ids[begin : begin + protocol.IDS_MAX]
+            place = tag._replace(first=tag.first + begin) if tag is not None else None
+            views += self._fetch(part, place)
+        if self._copy:
+            return [bytes(view) for view in views]
+        return views  # type: ignore[return-value]
+
+    def _fetch(self, ids: array.array[int], tag: Optional[protocol.Tag]) -> list[memoryview]:
+        def get(channel: Channel) -> list[memoryview]:
+            handle = channel.handles.get(self._wanted)
+            if handle is None:
+                handle = self._open(channel)
+            return channel.get(handle, ids, tag)
+
+        root: str = os.environ.get("OPTCACHE_FALLBACK_ROOT") or ""
+        try:
+            return self._with_sidecar(get, (lambda: self._read_files(root, ids)) if root else None)
+        except SampleFailed as failed:
+            index = ids[failed.position]
+            raise SampleError(
+                f"sample {index} of {self.name} ({self.path(index)}): {failed}", failed.code, index
+            ) from None
+
+    def _with_sidecar(
+        self, action: Callable[[Channel], T], instead: Optional[Callable[[], T]] = None
+    ) -> T:
+        """What `action` gives, as soon as there is a sidecar; or `instead` when it has long gone."""
+        patience = Patience(self._endpoint)
+        while True:
+            try:
+                return action(self._endpoint.channel())
+            except Refused as refused:
+                if refused.code != "unavailable":
+                    raise OptcacheError(str(refused), refused.code) from None
+                why: Exception = refused
+            except BROKEN as broken:
+                why = broken
+            if instead is not None and self._endpoint.away_s() >= _FALLBACK_AFTER_S:
+                return instead()
+            patience.wait(why)
+
+    def _open(self, channel: Channel) -> int:
+        opened, descriptor = channel.open(self._wanted)
+        try:
+            if self._digest and opened.digest != self._digest:
+                raise OptcacheError(
+                    f"the dataset {opened.name} was indexed anew while it was in use: start the job "
+                    "again to read the new one",
+                    "conflict",
+                )
+            if self._manifest is None:
+                self._manifest = Manifest.from_descriptor(
+                    descriptor, opened.manifest_bytes, opened.digest, opened.name
+                )
+        finally:
+            os.close(descriptor)
+        return opened.handle
+
+    def _read_files(self, root: str, ids: Sequence[int]) -> list[memoryview]:
+        _warn_of_fallback(self._endpoint.path, root)
+        views = []
+        for index in ids:
+            path = os.path.join(root, self.manifest.path(index))
+            try:
+                with open(path, "rb") as file:
+                    views.append(memoryview(file.read()))
+            except OSError as error:
+                raise SampleError(
+                    f"sample {index} of {self.name}: the sidecar has gone, and {path} cannot be read "
+                    f"instead: {error.strerror}",
+                    "unavailable",
+                    index,
+                ) from error
+        counters.add(samples=len(views), fallbacks=len(views))
+        return views
+
+
+@functools.lru_cache(maxsize=None)
+def _warn_of_fallback(socket: str, root: str) -> None:
+    log.warning("the sidecar at %s has gone: reading files under %s until it is back", socket, root)
