@@ -109,14 +109,14 @@ void ChannelServer::PauseAccepting() {
 ClientId ChannelServer::Adopt(UniqueFd socket) {
   const ClientId id = ++last_client_;
   if (connections_.size() >= kMaxClients) {
-    ++counters_.refused;
+    ++counters_.too_many;
     return id;
   }
   auto connection = std::make_unique<Connection>(id, std::move(socket), clock_.Now());
   connection->watched = connection->Interest();
   epoll_event event{.events = connection->watched, .data = {.u64 = id}};
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection->socket.get(), &event) != 0) {
-    ++counters_.refused;  // the machine's limit
+    ++counters_.too_many;  // the machine's limit
     return id;
   }
   ++counters_.accepted;
@@ -267,7 +267,6 @@ Status ChannelServer::HandleGet(Connection& connection, RequestId request, GetRe
   if (!connection.waiting.emplace(request, clock_.Now()).second) {
     return Broken("two Gets with one request number");
   }
-  ++counters_.gets;
   handler_.OnGet(connection.id, request, std::move(get));
   return OkStatus();
 }
@@ -282,7 +281,6 @@ void ChannelServer::Reply(ClientId client, RequestId request, const SamplesReply
     Send(*connection, EncodeError(request, pieces.error()));
     return;
   }
-  Count(reply);
   for (Piece& piece : *pieces) {
     connection->output.Push(std::move(piece));
   }
@@ -319,36 +317,18 @@ void ChannelServer::TellWaiting(Connection& connection, MonotonicTime now) {
   Flush(connection);
 }
 
-void ChannelServer::Count(const SamplesReply& reply) {
-  for (const ServedSample& sample : reply.samples) {
-    if (const auto* in_arena = std::get_if<ArenaSample>(&sample)) {
-      ++counters_.arena_samples;
-      counters_.arena_bytes += in_arena->length;
-    } else if (const auto* copied = std::get_if<InlineSample>(&sample)) {
-      ++counters_.inline_samples;
-      counters_.inline_bytes += copied->bytes.size();
-    } else {
-      ++counters_.failed_samples;
-    }
-  }
-}
-
 void ChannelServer::VisitCounters(const CounterVisitor& visitor) const {
-  const auto counter = [&](std::string_view name, const MetricLabels& labels, auto value) {
-    visitor(MetricKind::kCounter, name, labels, static_cast<double>(value));
-  };
-  visitor(MetricKind::kGauge, "optcache_handoff_clients", {},
+  visitor(MetricKind::kGauge, "optcache_channel_clients", {},
           static_cast<double>(connections_.size()));
-  counter("optcache_handoff_connections_total", {}, counters_.accepted);
-  counter("optcache_handoff_refused_total", {{"reason", "too_many"}}, counters_.refused);
-  counter("optcache_handoff_refused_total", {{"reason", "protocol"}}, counters_.broke_protocol);
-  counter("optcache_handoff_refused_total", {{"reason", "too_slow"}}, counters_.too_slow);
-  counter("optcache_handoff_batches_total", {}, counters_.gets);
-  counter("optcache_handoff_samples_total", {{"way", "arena"}}, counters_.arena_samples);
-  counter("optcache_handoff_samples_total", {{"way", "copy"}}, counters_.inline_samples);
-  counter("optcache_handoff_samples_total", {{"way", "error"}}, counters_.failed_samples);
-  counter("optcache_handoff_bytes_total", {{"way", "arena"}}, counters_.arena_bytes);
-  counter("optcache_handoff_bytes_total", {{"way", "copy"}}, counters_.inline_bytes);
+  visitor(MetricKind::kCounter, "optcache_channel_connections_total", {},
+          static_cast<double>(counters_.accepted));
+  const auto refused = [&](std::string_view reason, std::uint64_t count) {
+    visitor(MetricKind::kCounter, "optcache_channel_refused_total",
+            {{"reason", std::string(reason)}}, static_cast<double>(count));
+  };
+  refused("too_many", counters_.too_many);
+  refused("protocol", counters_.broke_protocol);
+  refused("too_slow", counters_.too_slow);
 }
 
 }  // namespace optcache::handoff

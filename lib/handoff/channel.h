@@ -105,15 +105,9 @@ class ChannelServer {
   using Connection = internal::Connection;
   struct Counters {
     std::uint64_t accepted = 0;
-    std::uint64_t refused = 0;
+    std::uint64_t too_many = 0;
     std::uint64_t broke_protocol = 0;
     std::uint64_t too_slow = 0;
-    std::uint64_t gets = 0;
-    std::uint64_t arena_samples = 0;
-    std::uint64_t inline_samples = 0;
-    std::uint64_t failed_samples = 0;
-    ByteCount arena_bytes = 0;
-    ByteCount inline_bytes = 0;
   };
 
   Connection* Find(ClientId client) const;
@@ -131,7 +125,6 @@ class ChannelServer {
   void Close(ClientId client);
   void Watch(Connection& connection);
   void TellWaiting(Connection& connection, MonotonicTime now);
-  void Count(const SamplesReply& reply);
 
   Options options_;
   const Clock& clock_;

@@ -118,6 +118,9 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_store_waiting_reads", kGauge, "Reads that wait inside the store's client"},
     {"optcache_store_running_reads", kGauge, "Requests that are on the wire"},
     {"optcache_channel_clients", kGauge, "Connections of training processes"},
+    {"optcache_channel_connections_total", kCounter, "Connections that training processes made"},
+    {"optcache_channel_refused_total", kCounter,
+     "Connections given up: too_many of them, breach of protocol, too_slow"},
 });
 
 }  // namespace

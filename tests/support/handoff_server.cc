@@ -1,0 +1,207 @@
+#include "support/handoff_server.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "base/files.h"
+#include "dataset/manifest_builder.h"
+#include "dataset/numbering.h"
+#include "handoff/memory_file.h"
+
+namespace optcache {
+namespace {
+
+using handoff::ClientId;
+
+constexpr StreamId kStream = 77;
+constexpr char kPoison = '\xdd';
+
+Result<dataset::Manifest> ManifestOf(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::vector<std::string> top_folders;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string path = entry.path().lexically_relative(folder).string();
+    if (entry.is_regular_file()) paths.push_back(path);
+    if (entry.is_directory() && path.find('/') == std::string::npos) top_folders.push_back(path);
+  }
+  std::sort(paths.begin(), paths.end());
+  const std::vector<std::string_view> views(paths.begin(), paths.end());
+  ASSIGN_OR_RETURN(const dataset::Numbering numbering,
+                   dataset::NumberSamples(views, top_folders, {}));
+  dataset::ManifestBuilder builder(numbering.order, numbering.classes);
+  for (std::size_t i = 0; i < numbering.objects.size(); ++i) {
+    const std::string& path = paths[numbering.objects[i]];
+    const auto kind = numbering.class_of.empty() ? dataset::kNoClass : numbering.class_of[i];
+    RETURN_IF_ERROR(builder.Add({.path = path,
+                                 .size = std::filesystem::file_size(folder + "/" + path),
+                                 .class_index = kind,
+                                 .validator = {},
+                                 .digest = {}}));
+  }
+  return std::move(builder).Finish();
+}
+
+std::string Field(const char* name, std::uint64_t value) {
+  return ", \"" + std::string(name) + "\": " + std::to_string(value);
+}
+std::string Field(const char* name, const std::string& value) {
+  return ", \"" + std::string(name) + "\": \"" + value + "\"";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HandoffServer>> HandoffServer::Make(HandoffServerOptions options,
+                                                           handoff::Arena arena,
+                                                           const Clock& clock) {
+  ASSIGN_OR_RETURN(dataset::Manifest manifest, ManifestOf(options.folder));
+  ASSIGN_OR_RETURN(UniqueFd file, handoff::MakeSealedCopy("manifest", AsBytes(manifest.bytes())));
+  return std::unique_ptr<HandoffServer>(new HandoffServer(
+      std::move(options), std::move(arena), std::move(manifest), std::move(file), clock));
+}
+
+HandoffServer::HandoffServer(HandoffServerOptions options, handoff::Arena arena,
+                             dataset::Manifest manifest, UniqueFd manifest_file, const Clock& clock)
+    : options_(std::move(options)),
+      arena_(std::move(arena)),
+      manifest_(std::move(manifest)),
+      manifest_file_(std::move(manifest_file)),
+      clock_(clock),
+      started_at_(clock.Now()) {}
+
+HandoffServer::~HandoffServer() = default;
+
+Result<handoff::OpenReply> HandoffServer::OnOpen(ClientId /*client*/,
+                                                 const handoff::OpenRequest& request) {
+  if (!request.name.empty() && request.name != "test" && request.name != "local/test") {
+    return Error(Code::kNotFound, "there is no dataset " + request.name + " here, only local/test");
+  }
+  if (clock_.Now() - started_at_ < options_.open_delay) {
+    return Error(Code::kUnavailable, "the dataset local/test is not indexed yet");
+  }
+  handoff::OpenReply reply{.dataset = 5,
+                           .samples = manifest_.samples(),
+                           .manifest_bytes = manifest_.bytes().size(),
+                           .name = "local/test",
+                           .manifest_fd = manifest_file_.get()};
+  std::ranges::copy(manifest_.digest(), reply.digest.begin());
+  return reply;
+}
+
+Result<handoff::AttachReply> HandoffServer::OnAttach(ClientId /*client*/,
+                                                     const handoff::AttachRequest& request) {
+  Report("attach", Field("loader", request.loader) + Field("known", request.known) +
+                       Field("kind", request.kind) + Field("size", request.size) +
+                       ", \"seed\": " + std::to_string(request.seed) +
+                       Field("world", request.world) + Field("rank", request.rank) +
+                       Field("shuffle", request.shuffle) + Field("drop_last", request.drop_last) +
+                       Field("base_seed", request.base_seed));
+  if (request.loader == "refused") {
+    return Error(Code::kConflict, "rank 1 says that the seed is 7, this rank says 8");
+  }
+  return handoff::AttachReply{.stream = kStream, .first_pass = 3};
+}
+
+Status HandoffServer::OnPass(ClientId /*client*/, const handoff::PassRequest& request) {
+  Report("pass", Field("rank", request.rank) + Field("pass", request.pass) +
+                     Field("epoch", request.epoch) + Field("start", request.start) +
+                     Field("length", request.length) +
+                     (request.crc ? Field("crc", *request.crc) : std::string()));
+  return OkStatus();
+}
+
+void HandoffServer::OnGet(ClientId client, handoff::RequestId request, handoff::GetRequest get) {
+  Report("get",
+         Field("client", client) + Field("count", get.ids.size()) + Field("stream", get.stream) +
+             Field("pass", get.pass) + Field("first", get.first) +
+             Field("id", get.ids.empty() ? std::numeric_limits<SampleId>::max() : get.ids.front()));
+  due_.push_back({.at = clock_.Now() + options_.delay,
+                  .client = client,
+                  .request = request,
+                  .get = std::move(get)});
+  RunDue();
+}
+
+void HandoffServer::RunDue() {
+  while (!due_.empty() && due_.front().at <= clock_.Now()) {
+    const DueAnswer due = std::move(due_.front());
+    due_.pop_front();
+    Answer(due);
+  }
+}
+
+void HandoffServer::Answer(const DueAnswer& due) {
+  if (!channel_->PeerOf(due.client)) return;
+  Batch batch;
+  handoff::SamplesReply reply;
+  for (const SampleId id : due.get.ids) {
+    reply.samples.push_back(Read(id, batch));
+  }
+  if (!batch.empty()) {
+    reply.batch = ++last_batch_;
+    batches_.emplace(std::pair(due.client, reply.batch), std::move(batch));
+  }
+  channel_->Reply(due.client, due.request, reply);
+}
+
+handoff::ServedSample HandoffServer::Read(SampleId id, Batch& batch) {
+  if (id >= manifest_.samples()) return Status(Code::kInvalidArgument, "there is no such sample");
+  const ByteCount size = manifest_.Size(id);
+  const auto bytes = ReadFile(options_.folder + "/" + manifest_.Path(id), size);
+  if (!bytes) return bytes.error();
+  if (const auto slot = arena_.Allocate(size)) {
+    std::memcpy(arena_.Bytes(*slot).data(), bytes->data(), size);
+    batch.push_back(*slot);
+    return handoff::ArenaSample{.offset = slot->offset, .length = size};
+  }
+  if (!warned_) Report("overflow", Field("bytes", size));
+  warned_ = true;
+  const auto copy = std::make_shared<const std::string>(*bytes);
+  return handoff::InlineSample{.bytes = AsBytes(*copy), .pin = copy};
+}
+
+void HandoffServer::FreeBatch(const Batch& batch) {
+  for (const handoff::Slot& slot : batch) {
+    std::memset(arena_.Bytes(slot).data(), kPoison, slot.length);
+    arena_.Free(slot);
+  }
+}
+
+void HandoffServer::OnRelease(ClientId client, const std::vector<handoff::BatchId>& batches) {
+  for (const handoff::BatchId id : batches) {
+    const auto found = batches_.find({client, id});
+    if (found == batches_.end()) continue;
+    FreeBatch(found->second);
+    batches_.erase(found);
+  }
+  Report("release", Field("count", batches.size()) + Field("held", batches_.size()) +
+                        Field("in_use", arena_.allocator().in_use()));
+}
+
+void HandoffServer::OnDetach(ClientId /*client*/, const handoff::DetachRequest& request) {
+  Report("detach", Field("stream", request.stream) + Field("rank", request.rank));
+}
+
+void HandoffServer::OnClientClosed(ClientId client) {
+  const auto begin = batches_.lower_bound({client, 0});
+  const auto end = batches_.lower_bound({client + 1, 0});
+  for (auto it = begin; it != end; ++it) {
+    FreeBatch(it->second);
+  }
+  batches_.erase(begin, end);
+  Report("closed", Field("client", client) + Field("held", batches_.size()) +
+                       Field("in_use", arena_.allocator().in_use()));
+}
+
+std::string HandoffServer::WhyWaiting(ClientId /*client*/, handoff::RequestId /*request*/) {
+  return "the test server takes its time";
+}
+
+void HandoffServer::Report(const std::string& event, const std::string& fields) const {
+  std::printf("{\"event\": \"%s\"%s}\n", event.c_str(), fields.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace optcache
