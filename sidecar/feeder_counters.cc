@@ -36,8 +36,6 @@ void SampleMemory::VisitCounters(const CounterVisitor& visitor) const {
 }
 
 void StoreQueue::VisitCounters(const CounterVisitor& visitor) const {
-  visitor(MetricKind::kCounter, "optcache_store_reads_total", {}, Number(reads_));
-  visitor(MetricKind::kCounter, "optcache_store_read_bytes_total", {}, Number(bytes_));
   visitor(MetricKind::kCounter, "optcache_store_read_failures_total", {}, Number(failures_));
   visitor(MetricKind::kGauge, "optcache_store_reads_running", {}, Number(running_));
   visitor(MetricKind::kGauge, "optcache_store_reads_waiting", {}, Number(waiting_.size()));
@@ -55,7 +53,7 @@ void Fetcher::VisitCounters(const CounterVisitor& visitor) const {
     visitor(MetricKind::kCounter, "optcache_client_fallback_total",
             Label("reason", kFallbackNames[i]), Number(fallbacks_[i]));
   }
-  visitor(MetricKind::kCounter, "optcache_puts_total", {}, Number(puts_));
+  visitor(MetricKind::kCounter, "optcache_puts_sent_total", {}, Number(puts_));
   visitor(MetricKind::kGauge, "optcache_node_connected", {}, node_.connected() ? 1 : 0);
 }
 
@@ -98,7 +96,7 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
   visitor(MetricKind::kCounter, "optcache_client_copied_samples_total", {}, Number(copied_));
   visitor(MetricKind::kCounter, "optcache_client_failed_samples_total", {}, Number(failed_));
   visitor(MetricKind::kCounter, "optcache_unforetold_reads_total", {}, Number(unforetold_));
-  visitor(MetricKind::kCounter, "optcache_client_wait_seconds", {},
+  visitor(MetricKind::kCounter, "optcache_client_wait_seconds_total", {},
           std::chrono::duration<double>(wait_).count());
 }
 

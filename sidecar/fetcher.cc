@@ -274,7 +274,8 @@ void Fetcher::OnPayload(std::uint32_t request, const wire::SampleReply& reply,
   const FetchId id = TakeItem(request, reply.index);
   Fetch* fetch = Find(id);
   if (fetch == nullptr) return;
-  if (fetch->state == State::kReceiving && fetch->request == request && status.ok()) {
+  const bool empty = fetch->spec.buffer->bytes().empty();  // cannot be damaged, only thrown away
+  if (fetch->state == State::kReceiving && fetch->request == request && (status.ok() || empty)) {
     Finish(id, reply.answer == wire::Answer::kPeer ? Source::kPeer : Source::kNode);
     return;
   }

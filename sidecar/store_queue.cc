@@ -41,16 +41,10 @@ void StoreQueue::StartNext() {
 
 void StoreQueue::Start(Read read) {
   ++running_;
-  ++reads_;
-  const ByteCount size = read.into->bytes().size();
   store_.Read(*read.dataset, read.id, read.into,
-              [this, size, done = std::move(read.done)](Result<std::uint32_t> crc) {
+              [this, done = std::move(read.done)](Result<std::uint32_t> crc) {
                 --running_;
-                if (crc) {
-                  bytes_ += size;
-                } else {
-                  ++failures_;
-                }
+                if (!crc) ++failures_;
                 StartNext();
                 done(std::move(crc));
               });

@@ -51,8 +51,6 @@ class StoreQueue {
   std::deque<Ticket> staged_;
   Ticket last_ticket_ = 0;
   std::size_t running_ = 0;
-  std::uint64_t reads_ = 0;
-  ByteCount bytes_ = 0;
   std::uint64_t failures_ = 0;
 };
 

@@ -295,7 +295,7 @@ TEST_F(FeederTest, CountsHowLongTrainersWait) {
   world_.Ask(2, 11, Part(world_.Order(0), 0, 2), reader, 0, 0);
   world_.clock.Advance(milliseconds(250));
   world_.RunStore();
-  EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_seconds"), 0.25);
+  EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_seconds_total"), 0.25);
 }
 
 TEST_F(FeederTest, StagedReadsComeFromTheNodeInOneGet) {

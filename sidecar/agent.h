@@ -1,0 +1,70 @@
+#pragma once
+
+// The sidecar as a whole: the core, bound to sockets, stores and threads.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/result.h"
+#include "net/event_loop.h"
+#include "sidecar/alarms.h"
+#include "sidecar/client_desk.h"
+#include "sidecar/feeder.h"
+#include "sidecar/node_link.h"
+#include "sidecar/order_replayer.h"
+#include "sidecar/served_dataset.h"
+#include "sidecar/store_reader.h"
+
+namespace optcache::sidecar {
+
+struct AgentOptions {
+  std::string name;
+  std::string socket;
+  std::string node;  // "host:port"
+  ByteCount arena_bytes = 0;
+  std::vector<DatasetSource> datasets;
+  FeederOptions feeder;
+};
+
+// Used on the loop's thread only.
+class Agent {
+ public:
+  // Listens when this returns. An error is a sentence for whoever started the program.
+  static Result<std::unique_ptr<Agent>> Start(net::EventLoop& loop, const Clock& clock,
+                                              AgentOptions options);
+  // Waits for store reads to end, which they do at once; turns the loop for what they post.
+  ~Agent();
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  // Tells the node that all ranks have ended, then calls `done`.
+  void Stop(std::function<void()> done);
+
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, handoff::Arena arena,
+        std::vector<std::unique_ptr<ServedDataset>> datasets);
+  void RunAlarms();
+  void ArmAlarms();
+  std::vector<const ServedDataset*> Served() const;
+
+  net::EventLoop& loop_;
+  AgentOptions options_;
+  std::vector<std::unique_ptr<ServedDataset>> datasets_;
+  SharedArena arena_;
+  net::Timer alarm_timer_;
+  net::Timer stop_timer_;
+  Alarms alarms_;
+  NodeLink node_;
+  StoreReader store_;
+  OrderReplayer orders_;
+  ClientDesk clients_;
+  Feeder feeder_;
+};
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,197 @@
+#include "sidecar/client_desk.h"
+
+#include <fmt/format.h>
+
+#include "sidecar/stream_name.h"
+
+namespace optcache::sidecar {
+namespace {
+
+constexpr auto kTick = std::chrono::seconds(1);
+
+sampler::Recipe RecipeOf(const handoff::AttachRequest& request) {
+  return {.kind = static_cast<sampler::Kind>(request.kind),
+          .size = request.size,
+          .seed = request.seed,
+          .world = request.world,
+          .shuffle = request.shuffle,
+          .drop_last = request.drop_last,
+          .modern_randperm = request.modern_randperm,
+          .base_seed = static_cast<sampler::BaseSeed>(request.base_seed),
+          .tail_permutation = request.tail_permutation};
+}
+
+Status CheckEnumerators(const handoff::AttachRequest& request) {
+  if (request.known && (request.kind > static_cast<std::uint8_t>(sampler::Kind::kTorchRandom) ||
+                        request.base_seed > static_cast<std::uint8_t>(sampler::BaseSeed::kNever))) {
+    return {Code::kInvalidArgument,
+            fmt::format("loader '{}': this sidecar does not know sampler kind {} with base seed "
+                        "{}; attach it as one whose order is not known",
+                        request.loader, request.kind, request.base_seed)};
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::optional<Slot> SharedArena::Allocate(ByteCount length) {
+  const auto slot = arena_.Allocate(length);
+  if (!slot) return std::nullopt;
+  return Slot{.offset = slot->offset, .length = slot->length};
+}
+
+Status ClientDesk::Open(net::EventLoop& loop, const Clock& clock, const std::string& socket,
+                        const handoff::Arena& arena, Feeder& feeder) {
+  feeder_ = &feeder;
+  ASSIGN_OR_RETURN(
+      channel_,
+      handoff::ChannelServer::Listen(
+          {.path = socket, .arena_fd = arena.fd(), .arena_size = arena.size()}, clock, *this));
+  watch_ = loop.WatchReadable(channel_->poll_fd(), [this] { channel_->ProcessReady(); });
+  TickLater(loop);
+  return OkStatus();
+}
+
+void ClientDesk::Close() {
+  tick_.Cancel();
+  watch_.Cancel();
+  channel_.reset();
+}
+
+void ClientDesk::TickLater(net::EventLoop& loop) {
+  tick_ = loop.After(kTick, [this, &loop] {
+    channel_->Tick();
+    TickLater(loop);
+  });
+}
+
+void ClientDesk::VisitCounters(const CounterVisitor& visitor) const {
+  if (channel_) channel_->VisitCounters(visitor);
+}
+
+// --- From the core ----------------------------------------------------------------------------
+
+void ClientDesk::Reply(ClientId client, std::uint64_t request, BatchId batch,
+                       const std::vector<Served>& samples) {
+  handoff::SamplesReply reply{.batch = batch};
+  reply.samples.reserve(samples.size());
+  for (const Served& sample : samples) {
+    if (!sample.status.ok()) {
+      reply.samples.emplace_back(sample.status);
+    } else if (const auto& slot = sample.buffer->slot(); slot) {
+      reply.samples.emplace_back(
+          handoff::ArenaSample{.offset = slot->offset, .length = slot->length});
+    } else {
+      reply.samples.emplace_back(
+          handoff::InlineSample{.bytes = sample.buffer->bytes(), .pin = sample.buffer});
+    }
+  }
+  channel_->Reply(client, request, reply);
+}
+
+void ClientDesk::Refuse(ClientId client, std::uint64_t request, const Status& why) {
+  channel_->Fail(client, request, why);
+}
+
+// --- From the channel -------------------------------------------------------------------------
+
+Result<const ServedDataset*> ClientDesk::Dataset(handoff::DatasetHandle handle) const {
+  if (handle == 0 || handle > datasets_.size()) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("{} is not a dataset's handle; open the dataset first", handle));
+  }
+  return datasets_[handle - 1];
+}
+
+Result<handoff::OpenReply> ClientDesk::OnOpen(handoff::ClientId /*client*/,
+                                              const handoff::OpenRequest& request) {
+  std::string known;
+  for (std::size_t i = 0; i < datasets_.size(); ++i) {
+    const ServedDataset& dataset = *datasets_[i];
+    const bool only_one = request.name.empty() && datasets_.size() == 1;
+    if (only_one || QualifiedDataset(request.name) == QualifiedDataset(dataset.name())) {
+      const dataset::Manifest& manifest = dataset.manifest();
+      return handoff::OpenReply{.dataset = static_cast<handoff::DatasetHandle>(i + 1),
+                                .samples = manifest.samples(),
+                                .digest = manifest.digest(),
+                                .manifest_bytes = manifest.bytes().size(),
+                                .name = dataset.name(),
+                                .manifest_fd = dataset.manifest_fd()};
+    }
+    known.append(known.empty() ? "" : ", ").append(dataset.name());
+  }
+  if (request.name.empty()) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("this sidecar serves several datasets; name one of: {}", known));
+  }
+  return Error(
+      Code::kNotFound,
+      fmt::format("this sidecar does not serve dataset '{}'; it serves: {}", request.name, known));
+}
+
+Result<handoff::AttachReply> ClientDesk::OnAttach(handoff::ClientId client,
+                                                  const handoff::AttachRequest& request) {
+  ASSIGN_OR_RETURN(const ServedDataset* dataset, Dataset(request.dataset));
+  RETURN_IF_ERROR(CheckEnumerators(request));
+  ReaderTable& readers = feeder_->readers();
+  ASSIGN_OR_RETURN(const ReaderId id, readers.Attach(client, {.dataset = dataset,
+                                                              .owner = request.owner,
+                                                              .loader = request.loader,
+                                                              .incarnation = request.incarnation,
+                                                              .recipe = RecipeOf(request),
+                                                              .rank = request.rank,
+                                                              .known = request.known}));
+  const RankReader& reader = *readers.Find(id);
+  return handoff::AttachReply{.stream = reader.attachment().stream,
+                              .first_pass = reader.first_pass()};
+}
+
+Status ClientDesk::OnPass(handoff::ClientId /*client*/, const handoff::PassRequest& request) {
+  if (request.length > kPassLengthMax || request.start > kPassLengthMax) {
+    return {Code::kInvalidArgument,
+            fmt::format("a pass of {} samples from index {} is longer than any can be",
+                        request.length, request.start)};
+  }
+  ReaderTable& readers = feeder_->readers();
+  return readers.Begin(readers.Find(request.stream, request.rank),
+                       {.pass = request.pass,
+                        .epoch = request.epoch,
+                        .begin = request.start,
+                        .end = request.start + request.length},
+                       request.crc);
+}
+
+void ClientDesk::OnGet(handoff::ClientId client, handoff::RequestId request,
+                       handoff::GetRequest get) {
+  const auto dataset = Dataset(get.dataset);
+  if (!dataset) {
+    channel_->Fail(client, request, dataset.error());
+    return;
+  }
+  BatchRequest batch{.request = request, .dataset = *dataset, .ids = std::move(get.ids)};
+  if (get.stream != 0) {
+    batch.reader = feeder_->readers().Find(get.stream, get.rank);
+    batch.pass = get.pass;
+    if (get.first != handoff::kNoIndex) batch.first = get.first;
+  }
+  feeder_->desk().Ask(client, std::move(batch));
+}
+
+void ClientDesk::OnRelease(handoff::ClientId client, const std::vector<handoff::BatchId>& batches) {
+  for (const handoff::BatchId batch : batches)
+    feeder_->desk().Release(client, batch);
+}
+
+void ClientDesk::OnDetach(handoff::ClientId /*client*/, const handoff::DetachRequest& request) {
+  feeder_->readers().Detach(feeder_->readers().Find(request.stream, request.rank));
+}
+
+void ClientDesk::OnClientClosed(handoff::ClientId client) {
+  feeder_->OnClientGone(client);
+}
+
+std::string ClientDesk::WhyWaiting(handoff::ClientId client, handoff::RequestId request) {
+  return feeder_->desk().WhyWaiting(client, request);
+}
+
+}  // namespace optcache::sidecar

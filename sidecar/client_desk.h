@@ -1,0 +1,79 @@
+#pragma once
+
+// The hand-over socket's end of the core: requests of training processes in, answers out.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/result.h"
+#include "handoff/arena.h"
+#include "handoff/channel.h"
+#include "net/event_loop.h"
+#include "sidecar/feeder.h"
+#include "sidecar/ports.h"
+#include "sidecar/served_dataset.h"
+
+namespace optcache::sidecar {
+
+// The shared memory as the core sees it.
+class SharedArena final : public ArenaPort {
+ public:
+  explicit SharedArena(handoff::Arena arena) : arena_(std::move(arena)) {}
+  ByteCount capacity() const override { return arena_.allocator().capacity(); }
+  std::optional<Slot> Allocate(ByteCount length) override;
+  void Free(Slot slot) override { arena_.Free({.offset = slot.offset, .length = slot.length}); }
+  MutableByteSpan Bytes(Slot slot) override {
+    return arena_.Bytes({.offset = slot.offset, .length = slot.length});
+  }
+  const handoff::Arena& arena() const { return arena_; }
+
+ private:
+  handoff::Arena arena_;
+};
+
+// Used on the loop's thread only.
+class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
+ public:
+  explicit ClientDesk(std::vector<const ServedDataset*> datasets)
+      : datasets_(std::move(datasets)) {}
+
+  // Listens at `socket` and serves until Close. Errors as ChannelServer::Listen.
+  Status Open(net::EventLoop& loop, const Clock& clock, const std::string& socket,
+              const handoff::Arena& arena, Feeder& feeder);
+  void Close();
+
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+  // From the core.
+  void Reply(ClientId client, std::uint64_t request, BatchId batch,
+             const std::vector<Served>& samples) override;
+  void Refuse(ClientId client, std::uint64_t request, const Status& why) override;
+
+  // From the channel.
+  Result<handoff::OpenReply> OnOpen(handoff::ClientId client,
+                                    const handoff::OpenRequest& request) override;
+  Result<handoff::AttachReply> OnAttach(handoff::ClientId client,
+                                        const handoff::AttachRequest& request) override;
+  Status OnPass(handoff::ClientId client, const handoff::PassRequest& request) override;
+  void OnGet(handoff::ClientId client, handoff::RequestId request,
+             handoff::GetRequest get) override;
+  void OnRelease(handoff::ClientId client, const std::vector<handoff::BatchId>& batches) override;
+  void OnDetach(handoff::ClientId client, const handoff::DetachRequest& request) override;
+  void OnClientClosed(handoff::ClientId client) override;
+  std::string WhyWaiting(handoff::ClientId client, handoff::RequestId request) override;
+
+ private:
+  Result<const ServedDataset*> Dataset(handoff::DatasetHandle handle) const;
+  void TickLater(net::EventLoop& loop);
+
+  std::vector<const ServedDataset*> datasets_;  // a handle is an index here, counted from 1
+  Feeder* feeder_ = nullptr;
+  std::unique_ptr<handoff::ChannelServer> channel_;
+  net::Watch watch_;
+  net::Timer tick_;
+};
+
+}  // namespace optcache::sidecar

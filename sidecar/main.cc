@@ -1,0 +1,138 @@
+// optcache-sidecar: hands training processes their samples before they ask.
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "metrics/metrics_page.h"
+#include "net/http_server.h"
+#include "sidecar/agent.h"
+
+namespace optcache::sidecar {
+namespace {
+
+struct Flags {
+  AgentOptions agent;
+  std::string http = "127.0.0.1:0";
+  std::string arena = "1Gi";
+  std::string overflow = "256Mi";
+  std::vector<std::string> datasets;
+  bool json_log = false;
+  bool debug = false;
+};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  AgentOptions& agent = flags.agent;
+  app.add_option("--name", agent.name, "This sidecar's name, for logs")->required();
+  app.add_option("--socket", agent.socket, "Path of the socket for training processes")->required();
+  app.add_option("--node", agent.node, "HOST:PORT of this machine's optcache-node")->required();
+  app.add_option("--dataset", flags.datasets,
+                 "NAME=MANIFEST_FILE=STORE_URI of a dataset to serve; may be given several times")
+      ->required();
+  app.add_option("--arena", flags.arena,
+                 "Bytes of shared memory: what the trainers hold, and as much again ahead of them")
+      ->capture_default_str();
+  app.add_option("--overflow", flags.overflow,
+                 "Bytes beside the arena for samples that do not fit it, answered by copy")
+      ->capture_default_str();
+  app.add_option("--store-concurrency", agent.feeder.fetch.store_concurrency,
+                 "Store reads at a time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--owner", agent.feeder.readers.owner, "Name of the job, the same in all its pods")
+      ->envname("OPTCACHE_OWNER")
+      ->capture_default_str();
+  app.add_option("--incarnation", agent.feeder.readers.incarnation,
+                 "Counts the job's restarts, the same in all its pods")
+      ->envname("OPTCACHE_INCARNATION")
+      ->capture_default_str();
+  app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz")
+      ->capture_default_str();
+  app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
+  app.add_flag("--debug", flags.debug, "Log more");
+  app.footer(
+      "Example:\n  optcache-sidecar --name trainer-0 --socket /run/optcache/sock \\\n"
+      "      --node 127.0.0.1:4100 --arena 1Gi \\\n"
+      "      --dataset images=/var/lib/optcache/images.manifest=https://store/images/\n"
+      "Manifests are made by `optcache manifest`. What its numbers mean: docs/metrics.md");
+}
+
+net::HttpHandler MakePages(const metrics::MetricsPage& page) {
+  return [&page](const net::HttpRequest& request, const net::HttpResponder& respond) {
+    if (request.path() == "/metrics") {
+      respond(net::HttpResponse::Text(200, page.Render()));
+    } else if (request.path() == "/healthz" || request.path() == "/readyz") {
+      respond(net::HttpResponse::Text(200, "ok\n"));  // with or without a node, samples are served
+    } else {
+      respond(net::HttpResponse::Text(404, "try /metrics, /healthz or /readyz\n"));
+    }
+  };
+}
+
+Status Run(Flags flags) {
+  ASSIGN_OR_RETURN(flags.agent.arena_bytes, ParseQuantity(flags.arena));
+  ASSIGN_OR_RETURN(flags.agent.feeder.overflow_bytes, ParseQuantity(flags.overflow));
+  for (const std::string& text : flags.datasets) {
+    ASSIGN_OR_RETURN(DatasetSource source, ParseDatasetSource(text));
+    flags.agent.datasets.push_back(std::move(source));
+  }
+  const std::string name = flags.agent.name;
+  const std::string socket = flags.agent.socket;
+  net::EventLoop loop;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Agent> agent,
+                   Agent::Start(loop, SystemClock(), std::move(flags.agent)));
+  metrics::MetricsPage page;
+  page.Add([&agent](const CounterVisitor& visitor) { agent->VisitCounters(visitor); });
+  page.Add(metrics::VisitProcess);
+  ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
+                   net::ListenHttp(loop, flags.http, {}, MakePages(page)));
+  page.Add([&http](const CounterVisitor& visitor) { http->VisitCounters(visitor); });
+
+  sigset_t stop_signals;
+  sigemptyset(&stop_signals);
+  sigaddset(&stop_signals, SIGTERM);
+  sigaddset(&stop_signals, SIGINT);
+  const UniqueFd signals(::signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  net::Watch watch = loop.WatchReadable(signals.get(), [&] {
+    watch.Cancel();
+    Log(LogLevel::kInfo, "stopping");
+    agent->Stop([&loop] { loop.Stop(); });
+  });
+  Log(LogLevel::kInfo, "sidecar started",
+      {{"name", name}, {"socket", socket}, {"http", http->port()}});
+  loop.Run();
+  return OkStatus();
+}
+
+}  // namespace
+}  // namespace optcache::sidecar
+
+int main(int argc, char** argv) {
+  CLI::App app("Hands training processes their samples before they ask", "optcache-sidecar");
+  optcache::sidecar::Flags flags;
+  optcache::sidecar::AddFlags(app, flags);
+  CLI11_PARSE(app, argc, argv);
+  optcache::SetUpLog("optcache-sidecar",
+                     flags.debug ? optcache::LogLevel::kDebug : optcache::LogLevel::kInfo,
+                     flags.json_log ? optcache::LogFormat::kJson : optcache::LogFormat::kText);
+  // Before any thread starts, so that all of them leave the signals to the loop.
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGTERM);
+  sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  if (const optcache::Status status = optcache::sidecar::Run(std::move(flags)); !status.ok()) {
+    std::cerr << "optcache-sidecar: " << status.message() << "\n";
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,116 @@
+#include "sidecar/node_link.h"
+
+#include <utility>
+#include <variant>
+
+#include "base/log.h"
+#include "net/connection.h"
+
+namespace optcache::sidecar {
+namespace {
+
+// A node that does not take what is sent to it holds up memory that trainers need.
+constexpr auto kStallDeadline = std::chrono::seconds(3);
+
+}  // namespace
+
+class NodeLink::Handler final : public net::ConnectionHandler {
+ public:
+  explicit Handler(Feeder& feeder) : feeder_(&feeder) {}
+
+  // The feeder hears no more; late events of closing connections go nowhere.
+  void Mute() {
+    feeder_ = nullptr;
+    connection_ = nullptr;
+  }
+  net::Connection* connection() const { return connection_; }
+
+  void OnOpen(net::Connection& connection) override {
+    if (feeder_ == nullptr) return;
+    connection_ = &connection;
+    Log(LogLevel::kInfo, "node connected",
+        {{"node", connection.peer_name()}, {"address", connection.address()}});
+    feeder_->OnNodeUp();
+  }
+
+  void OnMessage(net::Connection& connection, std::uint32_t request_id,
+                 wire::Message message) override {
+    if (feeder_ == nullptr || &connection != connection_) return;
+    const auto* reply = std::get_if<wire::SampleReply>(&message);
+    if (reply != nullptr) feeder_->fetcher().OnAnswer(request_id, *reply);
+  }
+
+  net::PayloadSink OnPayloadStart(net::Connection& connection, std::uint32_t request_id,
+                                  const wire::Message& message, ByteCount length) override {
+    const auto* reply = std::get_if<wire::SampleReply>(&message);
+    if (feeder_ == nullptr || &connection != connection_ || reply == nullptr) return {};
+    BufferRef buffer = feeder_->fetcher().OnPayloadStart(request_id, *reply, length);
+    if (buffer == nullptr) return {};
+    return {.destination = buffer->bytes(), .owner = std::move(buffer)};
+  }
+
+  void OnPayload(net::Connection& connection, std::uint32_t request_id, wire::Message message,
+                 Status status) override {
+    const auto* reply = std::get_if<wire::SampleReply>(&message);
+    if (feeder_ == nullptr || &connection != connection_ || reply == nullptr) return;
+    feeder_->fetcher().OnPayload(request_id, *reply, status);
+  }
+
+  void OnClosed(net::Connection& connection, const Status& status) override {
+    if (&connection != connection_) return;
+    connection_ = nullptr;
+    Log(LogLevel::kWarning, "node lost, samples come from the store",
+        {{"address", connection.address()}, {"reason", status.ToString()}});
+    if (feeder_ != nullptr) feeder_->OnNodeLost();
+  }
+
+ private:
+  Feeder* feeder_;
+  net::Connection* connection_ = nullptr;  // null while there is none
+};
+
+NodeLink::NodeLink(net::EventLoop& loop, std::string address, std::string name)
+    : loop_(loop), address_(std::move(address)), name_(std::move(name)) {}
+
+NodeLink::~NodeLink() {
+  Close();
+}
+
+void NodeLink::Open(Feeder& feeder) {
+  handler_ = std::make_shared<Handler>(feeder);
+  net::ClientPoolOptions options;
+  options.dial.hello = {.role = wire::Role::kSidecar, .name = name_};
+  options.dial.limits.stall_deadline = kStallDeadline;
+  options.label = "node";
+  pool_ = std::make_unique<net::ClientPool>(loop_, std::move(options), handler_);
+  pool_->Keep(address_);
+}
+
+void NodeLink::Close() {
+  if (handler_) handler_->Mute();
+  pool_.reset();
+}
+
+bool NodeLink::connected() const {
+  return handler_ && handler_->connection() != nullptr && !handler_->connection()->closed();
+}
+
+void NodeLink::Send(std::uint32_t request, const wire::Message& message) {
+  if (connected()) handler_->connection()->Send(request, message);
+}
+
+void NodeLink::Put(const wire::Put& put, BufferRef payload) {
+  if (!connected()) return;
+  const ByteSpan bytes = payload->bytes();
+  handler_->connection()->Send(0, put, bytes, std::move(payload));
+}
+
+void NodeLink::Drop(Status why) {
+  if (connected()) handler_->connection()->Close(std::move(why));
+}
+
+void NodeLink::VisitCounters(const CounterVisitor& visitor) const {
+  if (pool_) pool_->VisitCounters(visitor);
+}
+
+}  // namespace optcache::sidecar

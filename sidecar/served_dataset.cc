@@ -1,0 +1,66 @@
+#include "sidecar/served_dataset.h"
+
+#include <utility>
+
+#include "base/files.h"
+#include "handoff/memory_file.h"
+#include "storage/open_store.h"
+
+namespace optcache::sidecar {
+namespace {
+
+constexpr ByteCount kManifestFileMax = 4_GiB;
+
+// The first eight bytes of the digest, little endian, as wire::DatasetKey says.
+wire::DatasetKey KeyOf(const dataset::Digest& digest) {
+  wire::DatasetKey key = 0;
+  for (std::size_t i = 0; i < sizeof key; ++i) {
+    key |= std::to_integer<wire::DatasetKey>(digest[i]) << (8 * i);
+  }
+  return key;
+}
+
+}  // namespace
+
+Result<DatasetSource> ParseDatasetSource(std::string_view text) {
+  const std::size_t first = text.find('=');
+  const std::size_t second = first == std::string_view::npos ? first : text.find('=', first + 1);
+  if (second == std::string_view::npos || first == 0 || second == first + 1 ||
+      second + 1 == text.size()) {
+    return Error(Code::kInvalidArgument,
+                 "--dataset '" + std::string(text) +
+                     "' is not NAME=MANIFEST_FILE=STORE_URI, for example "
+                     "images=/var/lib/optcache/images.manifest=file:///data/images");
+  }
+  return DatasetSource{.name = std::string(text.substr(0, first)),
+                       .manifest_file = std::string(text.substr(first + 1, second - first - 1)),
+                       .store_uri = std::string(text.substr(second + 1))};
+}
+
+ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, UniqueFd manifest_fd,
+                             std::unique_ptr<storage::ObjectStore> store)
+    : name_(std::move(name)),
+      key_(KeyOf(manifest.digest())),
+      manifest_(std::move(manifest)),
+      manifest_fd_(std::move(manifest_fd)),
+      store_(std::move(store)) {}
+
+Result<std::unique_ptr<ServedDataset>> ServedDataset::Open(const DatasetSource& source) {
+  auto bytes = ReadFile(source.manifest_file, kManifestFileMax);
+  if (!bytes) {
+    return Error(
+        std::move(bytes).error().WithContext("dataset '" + source.name + "': read its manifest"));
+  }
+  auto manifest = dataset::Manifest::Parse(std::move(*bytes));
+  if (!manifest) {
+    return Error(std::move(manifest).error().WithContext("dataset '" + source.name +
+                                                         "': " + source.manifest_file));
+  }
+  ASSIGN_OR_RETURN(UniqueFd fd,
+                   handoff::MakeSealedCopy("optcache-manifest", AsBytes(manifest->bytes())));
+  ASSIGN_OR_RETURN(auto store, storage::OpenStore(source.store_uri));
+  return std::unique_ptr<ServedDataset>(
+      new ServedDataset(source.name, std::move(*manifest), std::move(fd), std::move(store)));
+}
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,54 @@
+#pragma once
+
+// A dataset that this sidecar serves: its manifest, and the store that its samples lie in.
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "dataset/manifest.h"
+#include "sidecar/ports.h"
+#include "storage/object_store.h"
+
+namespace optcache::sidecar {
+
+// Where a dataset is to be found, as given on the command line.
+struct DatasetSource {
+  std::string name;
+  std::string manifest_file;
+  std::string store_uri;
+};
+
+// "NAME=MANIFEST_FILE=STORE_URI". kInvalidArgument repeats the form.
+Result<DatasetSource> ParseDatasetSource(std::string_view text);
+
+// Thread-safe but for moves: nothing changes it.
+class ServedDataset final : public DatasetPort {
+ public:
+  static Result<std::unique_ptr<ServedDataset>> Open(const DatasetSource& source);
+
+  const std::string& name() const override { return name_; }
+  wire::DatasetKey key() const override { return key_; }
+  SampleId samples() const override { return manifest_.samples(); }
+  ByteCount SizeOf(SampleId id) const override { return manifest_.Size(id); }
+
+  const dataset::Manifest& manifest() const { return manifest_; }
+  // A sealed memory file with the manifest's bytes, for clients.
+  int manifest_fd() const { return manifest_fd_.get(); }
+  storage::ObjectStore& store() const { return *store_; }
+
+ private:
+  ServedDataset(std::string name, dataset::Manifest manifest, UniqueFd manifest_fd,
+                std::unique_ptr<storage::ObjectStore> store);
+
+  std::string name_;
+  wire::DatasetKey key_;
+  dataset::Manifest manifest_;
+  UniqueFd manifest_fd_;
+  std::unique_ptr<storage::ObjectStore> store_;
+};
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,36 @@
+#pragma once
+
+// Reads samples from the object stores, on their threads, and checks what came.
+
+#include <memory>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "net/event_loop.h"
+#include "sidecar/ports.h"
+#include "sidecar/served_dataset.h"
+
+namespace optcache::sidecar {
+
+// Read is called on the loop's thread, and calls back there.
+class StoreReader final : public StorePort {
+ public:
+  StoreReader(net::EventLoop& loop, const Clock& clock) : loop_(loop), clock_(clock) {}
+
+  // The dataset outlives the reader.
+  void Add(const ServedDataset& dataset) { datasets_.emplace(&dataset, &dataset); }
+
+  void Read(const DatasetPort& dataset, SampleId id, BufferRef into, Done done) override;
+
+ private:
+  struct Pending;
+  void Attempt(std::shared_ptr<Pending> read);
+  void OnRead(std::shared_ptr<Pending> read, Status status);
+  void End(std::shared_ptr<Pending> read, Result<std::uint32_t> crc);
+
+  net::EventLoop& loop_;
+  const Clock& clock_;
+  std::unordered_map<const DatasetPort*, const ServedDataset*> datasets_;
+};
+
+}  // namespace optcache::sidecar
