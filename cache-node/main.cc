@@ -1,0 +1,115 @@
+// optcache-node: holds samples in memory for the sidecars of its machine and for other nodes.
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <iostream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "cache-node/node.h"
+#include "metrics/metrics_page.h"
+#include "net/http_server.h"
+
+namespace optcache::node {
+namespace {
+
+struct Flags {
+  NodeOptions node;
+  std::string http = "127.0.0.1:0";
+  std::string memory = "1Gi";
+  bool json_log = false;
+  bool debug = false;
+};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--name", flags.node.name, "This node's name, unlike that of any other")
+      ->required();
+  app.add_option("--listen", flags.node.listen, "HOST:PORT for sidecars and other nodes")
+      ->required();
+  app.add_option("--advertise", flags.node.advertise,
+                 "HOST:PORT where other nodes reach this one; default: as it listens");
+  app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz");
+  app.add_option("--coordinator", flags.node.coordinator, "URL of the coordinator")->required();
+  app.add_option("--memory", flags.memory, "Bytes of samples to hold, for example 64Gi");
+  app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
+  app.add_flag("--debug", flags.debug, "Log more");
+  app.footer(
+      "Example:\n  optcache-node --name a --listen 127.0.0.1:4100 --http 127.0.0.1:4101 \\\n"
+      "      --coordinator http://127.0.0.1:4000 --memory 8Gi\n"
+      "What its numbers mean: docs/metrics.md");
+}
+
+net::HttpHandler MakePages(const Node& node, const metrics::MetricsPage& page) {
+  return [&node, &page](const net::HttpRequest& request, const net::HttpResponder& respond) {
+    if (request.path() == "/metrics") {
+      net::HttpResponse response = net::HttpResponse::Text(200, page.Render());
+      respond(std::move(response));
+    } else if (request.path() == "/healthz") {
+      respond(net::HttpResponse::Text(200, "ok\n"));
+    } else if (request.path() == "/readyz") {
+      respond(node.ready() ? net::HttpResponse::Text(200, "ok\n")
+                           : net::HttpResponse::Text(503, "waiting for the coordinator\n"));
+    } else {
+      respond(net::HttpResponse::Text(404, "try /metrics, /healthz or /readyz\n"));
+    }
+  };
+}
+
+Status Run(Flags flags) {
+  ASSIGN_OR_RETURN(flags.node.memory, ParseQuantity(flags.memory));
+  flags.node.incarnation = static_cast<std::uint64_t>(SystemClock().UnixSeconds() * 1e3);
+  net::EventLoop loop;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Node> node, Node::Start(loop, SystemClock(), flags.node));
+  metrics::MetricsPage page;
+  page.Add([&node](const CounterVisitor& visitor) { node->VisitCounters(visitor); });
+  ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
+                   net::ListenHttp(loop, flags.http, {}, MakePages(*node, page)));
+
+  sigset_t stop_signals;
+  sigemptyset(&stop_signals);
+  sigaddset(&stop_signals, SIGTERM);
+  sigaddset(&stop_signals, SIGINT);
+  const UniqueFd signals(::signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  net::Watch watch = loop.WatchReadable(signals.get(), [&] {
+    watch.Cancel();
+    Log(LogLevel::kInfo, "stopping");
+    node->Stop([&loop] { loop.Stop(); });
+  });
+  Log(LogLevel::kInfo, "node started",
+      {{"name", flags.node.name},
+       {"address", node->address()},
+       {"http", http->port()},
+       {"memory", FormatBytes(flags.node.memory)}});
+  loop.Run();
+  return OkStatus();
+}
+
+}  // namespace
+}  // namespace optcache::node
+
+int main(int argc, char** argv) {
+  CLI::App app("Holds training samples in memory where they are read next", "optcache-node");
+  optcache::node::Flags flags;
+  optcache::node::AddFlags(app, flags);
+  CLI11_PARSE(app, argc, argv);
+  optcache::SetUpLog("optcache-node",
+                     flags.debug ? optcache::LogLevel::kDebug : optcache::LogLevel::kInfo,
+                     flags.json_log ? optcache::LogFormat::kJson : optcache::LogFormat::kText);
+  // Before any thread starts, so that all of them leave the signals to the loop.
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGTERM);
+  sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  if (const optcache::Status status = optcache::node::Run(std::move(flags)); !status.ok()) {
+    std::cerr << "optcache-node: " << status.message() << "\n";
+    return 1;
+  }
+  return 0;
+}
