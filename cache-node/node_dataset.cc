@@ -49,7 +49,8 @@ DatasetConfig ToConfig(const coordination::DatasetState& state, wire::MemberId s
 
 NodeDataset::NodeDataset(const coordination::DatasetState& state, wire::MemberId self,
                          plan::Sizes sizes, Effects& effects, PlanDeriver::Deliver deliver)
-    : self_(self),
+    : state_({.name = state.name, .manifest_digest = state.manifest_digest, .key = state.key}),
+      self_(self),
       sizes_(sizes),
       cache_(ToConfig(state, self, std::move(sizes)), {}, book_, effects),
       deriver_(std::move(deliver)) {}

@@ -53,6 +53,7 @@ void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress
   if (new_pass || progress.ended != report.ended || progress.order_known != report.order_known) {
     ++changes_;
   }
+  report.started = true;
   report.pass = progress.pass;
   report.epoch = progress.epoch;
   report.start = progress.start;

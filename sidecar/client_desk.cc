@@ -140,7 +140,8 @@ Result<handoff::AttachReply> ClientDesk::OnAttach(handoff::ClientId client,
                                                               .incarnation = request.incarnation,
                                                               .recipe = RecipeOf(request),
                                                               .rank = request.rank,
-                                                              .known = request.known}));
+                                                              .known = request.known,
+                                                              .passes = request.passes}));
   const RankReader& reader = *readers.Find(id);
   return handoff::AttachReply{.stream = reader.attachment().stream,
                               .first_pass = reader.first_pass()};

@@ -91,7 +91,6 @@ Status Run(Flags flags) {
                    Agent::Start(loop, SystemClock(), std::move(flags.agent)));
   metrics::MetricsPage page;
   page.Add([&agent](const CounterVisitor& visitor) { agent->VisitCounters(visitor); });
-  page.Add(metrics::VisitProcess);
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
                    net::ListenHttp(loop, flags.http, {}, MakePages(page)));
   page.Add([&http](const CounterVisitor& visitor) { http->VisitCounters(visitor); });

@@ -45,6 +45,7 @@ void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
 bool RankReader::Foretell() {
   if (ended_ || next_ || !current_ || !current_->foretold()) return false;
   const PassSpan& now = current_->span();
+  if (end_ != 0 && now.pass + 1 >= end_) return false;
   if (current_->frontier() < now.begin + (now.end - now.begin) / 2) return false;
   next_ = std::make_unique<Pass>(
       PassSpan{.pass = now.pass + 1, .epoch = now.epoch + epoch_step_, .begin = 0, .end = now.end});
@@ -94,7 +95,8 @@ wire::StreamAttach RankReader::AttachMessage() const {
           .modern_randperm = recipe.modern_randperm,
           .base_seed = static_cast<std::uint8_t>(recipe.base_seed),
           .tail_permutation = recipe.tail_permutation,
-          .known = attachment_.known};
+          .known = attachment_.known,
+          .passes = end_};
 }
 
 wire::StreamProgress RankReader::ProgressMessage() const {

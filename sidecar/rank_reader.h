@@ -46,6 +46,9 @@ class RankReader {
   // The number of the next pass that nobody has begun: passes of a rank never share one.
   PassNumber first_pass() const { return first_pass_; }
 
+  // `passes` more will be begun, then the stream is over; 0: nobody knows.
+  void ExpectPasses(std::uint32_t passes) { end_ = passes == 0 ? 0 : first_pass_ + passes; }
+
   // A pass begins and voids what was left of the one before. If it is the one foretold, what was
   // staged for it stays.
   void Begin(const PassSpan& span, std::optional<std::uint32_t> crc);
@@ -78,6 +81,7 @@ class RankReader {
   ClientId owner_;
   bool ended_ = false;
   PassNumber first_pass_ = 0;
+  PassNumber end_ = 0;  // the stream is over before this pass; 0: nobody knows
   std::unique_ptr<Pass> current_;
   std::unique_ptr<Pass> next_;
   std::optional<std::uint32_t> crc_;  // of the present pass, as the training process computed it

@@ -79,7 +79,8 @@ Result<ReaderId> ReaderTable::Attach(ClientId client, const AttachRequest& reque
     }
     id = ++last_id_;
   }
-  const RankReader& reader = Open(id, std::move(attachment), client);
+  RankReader& reader = Open(id, std::move(attachment), client);
+  reader.ExpectPasses(request.passes);
   Log(LogLevel::kInfo, "loader attached",
       {{"stream", reader.attachment().stream_name},
        {"incarnation", reader.attachment().incarnation},
@@ -149,6 +150,7 @@ Status ReaderTable::Begin(ReaderId reader, const PassSpan& span, std::optional<s
             fmt::format("loader '{}': a pass from {} to {} does not lie in a rank's list of {}",
                         attachment.stream_name, span.begin, span.end, length)};
   }
+  if (found->current() != nullptr) Report(*found);  // how far the pass before came
   found->Begin(span, crc);
   ++passes_;
   if (found->current()->order() != nullptr) {

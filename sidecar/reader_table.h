@@ -27,7 +27,8 @@ struct AttachRequest {
   std::uint32_t incarnation = 0;  // 0: the sidecar's own
   sampler::Recipe recipe;
   Rank rank = 0;
-  bool known = true;  // false: the sampler cannot be replayed
+  bool known = true;         // false: the sampler cannot be replayed
+  std::uint32_t passes = 0;  // how many will follow; 0: nobody knows
 };
 
 struct ReaderOptions {

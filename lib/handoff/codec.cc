@@ -105,7 +105,8 @@ AttachRequest TakeAttach(BodyReader& body) {
           .drop_last = body.TakeBool(),
           .modern_randperm = body.TakeBool(),
           .base_seed = body.Take<std::uint8_t>(),
-          .tail_permutation = body.TakeBool()};
+          .tail_permutation = body.TakeBool(),
+          .passes = body.Take<std::uint32_t>()};
 }
 
 PassRequest TakePass(BodyReader& body) {
@@ -207,6 +208,7 @@ FrameBytes Encode(RequestId request, const AttachRequest& attach) {
       .PutBool(attach.modern_randperm)
       .Put(attach.base_seed)
       .PutBool(attach.tail_permutation)
+      .Put(attach.passes)
       .Finish();
 }
 

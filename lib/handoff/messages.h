@@ -53,6 +53,7 @@ struct AttachRequest {
   bool modern_randperm = true;
   std::uint8_t base_seed = 0;
   bool tail_permutation = true;
+  std::uint32_t passes = 0;  // how many will follow; 0: nobody knows
   friend bool operator==(const AttachRequest&, const AttachRequest&) = default;
 };
 

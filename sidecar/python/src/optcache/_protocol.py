@@ -19,7 +19,7 @@ ENTRY = struct.Struct("<QQ")  # place, length
 _HELLO_BODY = struct.Struct("<HHI")
 _WELCOME_BODY = struct.Struct("<H6xQ")
 _OPENED_BODY = struct.Struct("<IQ32sQ")
-_RECIPE = struct.Struct("<BBQqII???B?")
+_RECIPE = struct.Struct("<BBQqII???B?I")
 _ATTACHED_BODY = struct.Struct("<QI")
 _PASS_BODY = struct.Struct("<QIIQQQ?I")
 _DETACH_BODY = struct.Struct("<QI")
@@ -74,6 +74,7 @@ class Recipe:
     modern_randperm: bool = True
     base_seed: int = BASE_SEED_EVERY_PASS
     tail_permutation: bool = True
+    passes: int = 0  # how many will follow; 0: nobody knows
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ def attach(handle: int, loader: str, recipe: Recipe) -> bytes:
         recipe.modern_randperm,
         recipe.base_seed,
         recipe.tail_permutation,
+        recipe.passes,
     )
     return struct.pack("<II", handle, 0) + _string("") + _string(loader) + fields
 
