@@ -60,7 +60,8 @@ class NodeLink::Handler final : public net::ConnectionHandler {
     if (&connection != connection_) return;
     connection_ = nullptr;
     Log(LogLevel::kWarning, "node lost, samples come from the store",
-        {{"address", connection.address()}, {"reason", status.ToString()}});
+        {{"address", connection.address()},
+         {"reason", status.ok() ? "the node closed the connection" : status.ToString()}});
     if (feeder_ != nullptr) feeder_->OnNodeLost();
   }
 
