@@ -202,6 +202,9 @@ class Chaos {
       EXPECT_EQ(answer.bytes[i].size(), world_->dataset.SizeOf(ids[i]));
       EXPECT_TRUE(IsSample(ids[i], answer.bytes[i])) << "sample " << ids[i];
     }
+    const bool in_arena = std::any_of(answer.slots.begin(), answer.slots.end(),
+                                      [](const auto& slot) { return slot.has_value(); });
+    EXPECT_EQ(answer.batch != 0, in_arena) << "slots can only be given back by their batch";
     for (Worker& worker : workers_) {
       if (worker.waiting != answer.request) continue;
       worker.waiting.reset();
