@@ -96,6 +96,10 @@ Status RetryingStore::Attempt(const std::shared_ptr<Operation>& operation) {
 
 void RetryingStore::EndAttempt(const std::shared_ptr<Operation>& operation, ReadOutcome outcome) {
   if (outcome.status.code() == Code::kDataLoss) ++operation->attempts.data_loss;
+  if (!outcome.status.ok()) {
+    const MutexLock lock(mutex_);
+    ++counts_.errors[outcome.status.code()];
+  }
   if (ScheduleRetry(operation, outcome)) return;
   EndOperation(*operation, std::move(outcome));
 }
@@ -125,11 +129,9 @@ void RetryingStore::EndOperation(Operation& operation, ReadOutcome outcome) {
   {
     const MutexLock lock(mutex_);
     --in_flight_;
-    ++counts_.reads;
     if (outcome.status.ok()) {
+      ++counts_.reads;
       counts_.bytes += operation.request.destination.size();
-    } else {
-      ++counts_.errors[outcome.status.code()];
     }
   }
   operation.done(std::move(outcome));

@@ -55,10 +55,10 @@ class RetryingStore final : public ObjectStore {
  private:
   struct Operation;
   struct Counts {
-    std::uint64_t reads = 0;
+    std::uint64_t reads = 0;  // that succeeded
     std::uint64_t bytes = 0;
     std::uint64_t retries = 0;
-    std::map<Code, std::uint64_t> errors;
+    std::map<Code, std::uint64_t> errors;  // attempts that failed
   };
 
   Status Attempt(const std::shared_ptr<Operation>& operation);

@@ -206,6 +206,8 @@ class StalledHttpStoreTest : public HttpStoreTest {
     first_.Start(*store_, Whole("stalls", 1));
     ASSERT_TRUE(server_.WaitForRequests(1));
   }
+  void TearDown() override { store_->Shutdown(); }  // first_ goes before the store does
+
   ReadWaiter first_;
 };
 

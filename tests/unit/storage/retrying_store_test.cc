@@ -179,10 +179,11 @@ TEST_F(RetryingStoreTest, Counts) {
   fake_->FailNext("a", Failed(Code::kNotFound));
   ASSERT_FALSE(Run(Request()).status.ok());
   const auto counters = Counters();
-  EXPECT_EQ(counters.at("optcache_store_reads_total"), 2);
+  EXPECT_EQ(counters.at("optcache_store_reads_total"), 1);
   EXPECT_EQ(counters.at("optcache_store_read_bytes_total"), 4);
   EXPECT_EQ(counters.at("optcache_store_retries_total"), 1);
   EXPECT_EQ(counters.at("optcache_store_errors_total.not_found"), 1);
+  EXPECT_EQ(counters.at("optcache_store_errors_total.unavailable"), 1);
   EXPECT_EQ(counters.at("optcache_store_reads_in_flight"), 0);
 }
 
