@@ -58,8 +58,22 @@ Result<std::unique_ptr<HandoffServer>> HandoffServer::Make(HandoffServerOptions 
                                                            const Clock& clock) {
   ASSIGN_OR_RETURN(dataset::Manifest manifest, ManifestOf(options.folder));
   ASSIGN_OR_RETURN(UniqueFd file, handoff::MakeSealedCopy("manifest", AsBytes(manifest.bytes())));
-  return std::unique_ptr<HandoffServer>(new HandoffServer(
+  std::unique_ptr<HandoffServer> server(new HandoffServer(
       std::move(options), std::move(arena), std::move(manifest), std::move(file), clock));
+  if (server->options_.stage) RETURN_IF_ERROR(server->Stage());
+  return server;
+}
+
+Status HandoffServer::Stage() {
+  Batch kept;
+  for (SampleId id = 0; id < manifest_.samples(); ++id) {
+    Read(id, kept);
+  }
+  if (kept.size() < manifest_.samples()) {
+    return {Code::kResourceExhausted, "the arena is too small to stage all samples"};
+  }
+  staged_ = std::move(kept);
+  return OkStatus();
 }
 
 HandoffServer::HandoffServer(HandoffServerOptions options, handoff::Arena arena,
@@ -139,7 +153,7 @@ void HandoffServer::Answer(const DueAnswer& due) {
   for (const SampleId id : due.get.ids) {
     reply.samples.push_back(Read(id, batch));
   }
-  if (!batch.empty()) {
+  if (!batch.empty() || !staged_.empty()) {
     reply.batch = ++last_batch_;
     batches_.emplace(std::pair(due.client, reply.batch), std::move(batch));
   }
@@ -148,6 +162,9 @@ void HandoffServer::Answer(const DueAnswer& due) {
 
 handoff::ServedSample HandoffServer::Read(SampleId id, Batch& batch) {
   if (id >= manifest_.samples()) return Status(Code::kInvalidArgument, "there is no such sample");
+  if (!staged_.empty()) {
+    return handoff::ArenaSample{.offset = staged_[id].offset, .length = staged_[id].length};
+  }
   const ByteCount size = manifest_.Size(id);
   const auto bytes = ReadFile(options_.folder + "/" + manifest_.Path(id), size);
   if (!bytes) return bytes.error();
@@ -200,6 +217,7 @@ std::string HandoffServer::WhyWaiting(ClientId /*client*/, handoff::RequestId /*
 }
 
 void HandoffServer::Report(const std::string& event, const std::string& fields) const {
+  if (options_.quiet) return;
   std::printf("{\"event\": \"%s\"%s}\n", event.c_str(), fields.c_str());
   std::fflush(stdout);
 }

@@ -21,6 +21,8 @@ struct HandoffServerOptions {
   std::string folder;
   Duration delay{};       // before each answer
   Duration open_delay{};  // from the start; until then there is "no dataset yet"
+  bool quiet = false;     // report no events
+  bool stage = false;     // lay all samples into the arena at the start, for good
 };
 
 // Writes one line of JSON an event to standard output. A slot that comes back is overwritten at
@@ -62,6 +64,7 @@ class HandoffServer final : public handoff::ChannelHandler {
   HandoffServer(HandoffServerOptions options, handoff::Arena arena, dataset::Manifest manifest,
                 UniqueFd manifest_file, const Clock& clock);
 
+  Status Stage();
   handoff::ServedSample Read(SampleId id, Batch& batch);
   void Answer(const DueAnswer& due);
   void FreeBatch(const Batch& batch);
@@ -73,6 +76,7 @@ class HandoffServer final : public handoff::ChannelHandler {
   UniqueFd manifest_file_;
   const Clock& clock_;
   MonotonicTime started_at_;
+  std::vector<handoff::Slot> staged_;  // by sample; empty if not staged
   handoff::ChannelServer* channel_ = nullptr;
   std::map<std::pair<handoff::ClientId, handoff::BatchId>, Batch> batches_;
   handoff::BatchId last_batch_ = 0;

@@ -51,14 +51,14 @@ class _BatchRef(weakref.ref):  # type: ignore[type-arg]
 
 # Every batch with views in use. Keeps their channels: the sidecar takes a batch back when its
 # connection closes.
-_live: set[_BatchRef] = set()
+_live: dict[int, _BatchRef] = {}  # by id
 _channels: weakref.WeakSet[Channel] = weakref.WeakSet()
 
 
 def _on_batch_dead(ref: Any) -> None:
     # Called wherever the last view dies, also within this module's own code: takes no lock that
     # it would have to wait for.
-    _live.discard(ref)
+    _live.pop(id(ref), None)
     ref.channel.release(ref.batch)
 
 
@@ -195,7 +195,7 @@ class Channel:
         ref = _BatchRef(exporter, _on_batch_dead)
         ref.channel = self
         ref.batch = batch
-        _live.add(ref)
+        _live[id(ref)] = ref
         return memoryview(exporter).toreadonly().cast("B")
 
     # --- Releasing

@@ -8,22 +8,26 @@ import stat
 import struct
 import threading
 import time
-from typing import Optional
+from typing import Callable, Optional, TypeVar
 
 from ._channel import Channel, ChannelBroken, Refused
 from ._stats import counters
-from .errors import SidecarUnavailable
+from .errors import OptcacheError, SidecarUnavailable
 
 log = logging.getLogger("optcache")
 
 FIRST_WAIT_S = 10.0  # for a sidecar that was never there
 RETURN_WAIT_S = 300.0  # for one that was and is being restarted
+INSTEAD_AFTER_S = 2.0  # where samples can be had without it
 INDEX_WAIT_S = 3600.0  # for one that says that it has nothing to give yet
 _PAUSE_FIRST_S = 0.05
 _PAUSE_MAX_S = 1.0
+_TELL_AFTER_S = 0.5
 
 # What a request may end with when the sidecar goes away under it.
 BROKEN = (ChannelBroken, OSError, struct.error)
+
+T = TypeVar("T")
 
 
 class Patience:
@@ -44,7 +48,7 @@ class Patience:
         limit = self._limit(why)
         if self.waited_s >= limit:
             raise SidecarUnavailable(self._endpoint.explain(why)) from why
-        if not self._told and self.waited_s > _PAUSE_MAX_S:
+        if not self._told and (isinstance(why, Refused) or self.waited_s > _TELL_AFTER_S):
             self._told = True
             log.warning("waiting up to %.0f s: %s", limit, self._endpoint.explain(why))
         time.sleep(self._pause)
@@ -111,10 +115,10 @@ class Endpoint:
         if isinstance(why, FileNotFoundError):
             advice = "start optcache-sidecar, or set OPTCACHE_SOCKET to where it listens"
             return f"there is no socket at {self.path}: {advice}"
-        if isinstance(why, ConnectionRefusedError):
-            return f"nobody listens at {self.path}: optcache-sidecar has ended, see its log"
         if isinstance(why, OSError) and not self._is_socket():
             return f"{self.path} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens"
+        if isinstance(why, ConnectionRefusedError):
+            return f"nobody listens at {self.path}: optcache-sidecar has ended, see its log"
         return f"the sidecar at {self.path} does not answer: {why}"
 
     def _is_socket(self) -> bool:
@@ -122,6 +126,30 @@ class Endpoint:
             return stat.S_ISSOCK(os.stat(self.path).st_mode)
         except OSError:
             return True  # that error says more
+
+
+def with_patience(
+    endpoint: Endpoint, action: Callable[[], T], instead: Optional[Callable[[], T]] = None
+) -> T:
+    """What `action` gives as soon as there is a sidecar; or `instead` when there is none for long.
+
+    Raises:
+        SidecarUnavailable: there was none for too long.
+        OptcacheError: the sidecar refused.
+    """
+    patience = Patience(endpoint)
+    while True:
+        try:
+            return action()
+        except Refused as refused:
+            if refused.code != "unavailable":
+                raise OptcacheError(str(refused), refused.code) from None
+            why: Exception = refused
+        except BROKEN as broken:
+            why = broken
+        if instead is not None and endpoint.away_s() >= INSTEAD_AFTER_S:
+            return instead()
+        patience.wait(why)
 
 
 _endpoints: dict[str, Endpoint] = {}

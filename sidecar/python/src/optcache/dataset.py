@@ -7,21 +7,17 @@ import functools
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any, Callable, NoReturn, Optional, TypeVar
+from typing import Any, NoReturn, Optional
 
 from . import _protocol as protocol
 from ._batches import BatchIndex, IndexBatch, Sample
-from ._channel import Channel, Refused, SampleFailed
-from ._endpoint import BROKEN, Patience, endpoint_at
+from ._channel import Channel, SampleFailed
+from ._endpoint import endpoint_at, with_patience
 from ._manifest import Manifest
 from ._stats import counters
 from .errors import OptcacheError, SampleError
 
 log = logging.getLogger("optcache")
-
-_FALLBACK_AFTER_S = 2.0
-
-T = TypeVar("T")
 
 
 class Dataset:
@@ -40,6 +36,7 @@ class Dataset:
 
     Attributes:
         name: the dataset's full name.
+        endpoint: the sidecar.
     """
 
     def __init__(
@@ -56,7 +53,7 @@ class Dataset:
             SidecarUnavailable: no sidecar answers, or the dataset is not indexed in time.
             OptcacheError: the sidecar knows no such dataset, or the name is needed.
         """
-        self._endpoint = endpoint_at(socket)
+        self.endpoint = endpoint_at(socket)
         self._copy = copy
         self._wanted: str = name or os.environ.get("OPTCACHE_DATASET") or ""
         self._manifest: Optional[Manifest] = None
@@ -113,7 +110,7 @@ class Dataset:
     def manifest(self) -> Manifest:
         """The list of samples."""
         if self._manifest is None:
-            self._with_sidecar(self._open)
+            with_patience(self.endpoint, lambda: self.open_on(self.endpoint.channel()))
         assert self._manifest is not None
         return self._manifest
 
@@ -121,14 +118,14 @@ class Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            "socket": self._endpoint.path,
+            "socket": self.endpoint.path,
             "name": self.name,
             "copy": self._copy,
             "digest": self._digest,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._endpoint = endpoint_at(state["socket"])
+        self.endpoint = endpoint_at(state["socket"])
         self.name = self._wanted = state["name"]
         self._copy = state["copy"]
         self._digest = state["digest"]
@@ -169,40 +166,29 @@ class Dataset:
         return views  # type: ignore[return-value]
 
     def _fetch(self, ids: array.array[int], tag: Optional[protocol.Tag]) -> list[memoryview]:
-        def get(channel: Channel) -> list[memoryview]:
+        def get() -> list[memoryview]:
+            channel = self.endpoint.channel()
             handle = channel.handles.get(self._wanted)
             if handle is None:
-                handle = self._open(channel)
+                handle = self.open_on(channel)
             return channel.get(handle, ids, tag)
 
         root: str = os.environ.get("OPTCACHE_FALLBACK_ROOT") or ""
         try:
-            return self._with_sidecar(get, (lambda: self._read_files(root, ids)) if root else None)
+            return with_patience(
+                self.endpoint, get, (lambda: self._read_files(root, ids)) if root else None
+            )
         except SampleFailed as failed:
             index = ids[failed.position]
             raise SampleError(
                 f"sample {index} of {self.name} ({self.path(index)}): {failed}", failed.code, index
             ) from None
 
-    def _with_sidecar(
-        self, action: Callable[[Channel], T], instead: Optional[Callable[[], T]] = None
-    ) -> T:
-        """What `action` gives, as soon as there is a sidecar; or `instead` when it has long gone."""
-        patience = Patience(self._endpoint)
-        while True:
-            try:
-                return action(self._endpoint.channel())
-            except Refused as refused:
-                if refused.code != "unavailable":
-                    raise OptcacheError(str(refused), refused.code) from None
-                why: Exception = refused
-            except BROKEN as broken:
-                why = broken
-            if instead is not None and self._endpoint.away_s() >= _FALLBACK_AFTER_S:
-                return instead()
-            patience.wait(why)
+    def open_on(self, channel: Channel) -> int:
+        """Opens the dataset on a connection; what the sidecar calls it there.
 
-    def _open(self, channel: Channel) -> int:
+        Raises OptcacheError if it is not the same any more.
+        """
         opened, descriptor = channel.open(self._wanted)
         try:
             if self._digest and opened.digest != self._digest:
@@ -220,7 +206,7 @@ class Dataset:
         return opened.handle
 
     def _read_files(self, root: str, ids: Sequence[int]) -> list[memoryview]:
-        _warn_of_fallback(self._endpoint.path, root)
+        _warn_of_fallback(self.endpoint.path, root)
         views = []
         for index in ids:
             path = os.path.join(root, self.manifest.path(index))

@@ -1,0 +1,119 @@
+"""A loader's standing word with the sidecar: which order it reads, and which pass it is in."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from typing import Optional
+
+from . import _protocol as protocol
+from ._channel import Channel, Refused
+from ._endpoint import BROKEN, with_patience
+from .dataset import Dataset
+from .errors import OptcacheError
+
+log = logging.getLogger("optcache")
+
+_RETRY_S = 1.0
+
+
+class Attachment:
+    """Announces the passes of one loader over a connection of its own.
+
+    What the sidecar refuses (ranks that disagree on their seed, for example) is an OptcacheError in
+    the training process. A sidecar that has gone is no error here: it is told again when it is back.
+    Thread-safe, though a loader is used by one thread at a time.
+    """
+
+    def __init__(self, dataset: Dataset, loader: str) -> None:
+        self._dataset = dataset
+        self._loader = loader
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._channel: Optional[Channel] = None
+        self._told: Optional[protocol.Recipe] = None  # what the sidecar knows
+        self._stream = 0
+        self._first_pass = 0
+        self._last_pass = -1
+        self._current: Optional[protocol.Pass] = None
+        self._try_again_at = 0.0
+
+    def attach(self, recipe: protocol.Recipe) -> None:
+        """Raises OptcacheError if the sidecar refuses, SidecarUnavailable if it stays away."""
+        with self._lock:
+            with_patience(self._dataset.endpoint, lambda: self._tell(recipe))
+
+    def begin(self, recipe: protocol.Recipe, what: protocol.Pass) -> protocol.Tag:
+        """A pass begins; the place of its first batch."""
+        with self._lock:
+            self._current = what
+            self._last_pass += 1
+            self._announce(recipe, what)
+            return protocol.Tag(self._stream, recipe.rank, self._last_pass, what.start)
+
+    def refresh(self, recipe: protocol.Recipe, tag: protocol.Tag, behind: int) -> protocol.Tag:
+        """Looks whether the sidecar was started anew, and tells it then what it needs to know.
+
+        Args:
+            tag: the place of the next batch.
+            behind: how many samples before it may still be asked for.
+        """
+        channel = self._channel
+        if channel is not None and channel.alive():
+            return tag
+        with self._lock:
+            current = self._current
+            if current is None or time.monotonic() < self._try_again_at:
+                return tag
+            start = max(current.start, tag.first - behind)
+            skipped = start - current.start
+            rest = protocol.Pass(current.epoch, start, max(current.length - skipped, 0))
+            self._announce(recipe, rest)
+            return tag._replace(stream=self._stream, pass_number=self._last_pass)
+
+    def detach(self) -> None:
+        """The loader is gone. Does nothing in a forked process."""
+        with self._lock:
+            channel, self._channel = self._channel, None
+            if channel is None or self._pid != os.getpid() or self._told is None:
+                return
+            try:
+                channel.detach(self._stream, self._told.rank)
+            except BROKEN:
+                pass  # gone as well
+            channel.close()
+
+    def _announce(self, recipe: protocol.Recipe, what: protocol.Pass) -> None:
+        try:
+            channel = self._tell(recipe)
+            self._last_pass = max(self._last_pass, self._first_pass)
+            channel.begin_pass(self._stream, recipe.rank, self._last_pass, what)
+        except Refused as refused:
+            if refused.code != "unavailable":
+                raise OptcacheError(str(refused), refused.code) from None
+            self._lose(refused)
+        except BROKEN as broken:
+            self._lose(broken)
+
+    def _lose(self, why: Exception) -> None:
+        log.info("the pass is not announced: %s", why)
+        self._channel = None
+        self._try_again_at = time.monotonic() + _RETRY_S
+
+    def _tell(self, recipe: protocol.Recipe) -> Channel:
+        """The connection, on which the sidecar has been told of the loader."""
+        channel = self._channel
+        if channel is None or not channel.alive():
+            channel = self._dataset.endpoint.connect()
+            self._told = None
+        if self._told == recipe:
+            return channel
+        if self._told is not None:
+            channel.detach(self._stream, self._told.rank)
+        attached = channel.attach(self._dataset.open_on(channel), self._loader, recipe)
+        self._channel = channel
+        self._told = recipe
+        self._stream, self._first_pass = attached
+        return channel

@@ -1,0 +1,249 @@
+"""What a DataLoader's sampler will read: told ahead where it can be, without changing it."""
+
+from __future__ import annotations
+
+import array
+import re
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Optional
+
+import torch
+from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+from torch.utils.data.distributed import DistributedSampler
+
+from . import _protocol as protocol
+
+Batches = Iterable[Any]
+
+
+def order_crc(ids: Sequence[int]) -> int:
+    """CRC-32 of the ids as little-endian uint32."""
+    words = array.array("I", ids)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return zlib.crc32(words)
+
+
+def _torch_version() -> tuple[int, int]:
+    numbers = re.findall(r"\d+", torch.__version__)
+    return int(numbers[0]), int(numbers[1])
+
+
+class Order:
+    """A loader's order, pass after pass. This one cannot be replayed.
+
+    Attributes:
+        recipe: what the sidecar is told.
+    """
+
+    def __init__(self, batch_sampler: Any, sampler: Any, size: int) -> None:
+        self._batch_sampler = batch_sampler
+        self._sampler = sampler
+        self._passes = 0
+        self.recipe = self._make_recipe(size)
+
+    def _make_recipe(self, size: int) -> protocol.Recipe:
+        rank, world = 0, 1
+        if isinstance(self._sampler, DistributedSampler):
+            rank, world = int(self._sampler.rank), int(self._sampler.num_replicas)
+        elif torch.distributed.is_available() and torch.distributed.is_initialized():
+            rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        return protocol.Recipe(known=False, size=size, world=world, rank=rank)
+
+    def begin(self, start: int) -> tuple[protocol.Pass, Iterator[Any]]:
+        """Called when an iteration begins: what it reads, and its batches."""
+        what = self._describe(start)
+        self._passes += 1
+        return what, iter(self._batches())
+
+    def _describe(self, start: int) -> protocol.Pass:
+        epoch = getattr(self._sampler, "epoch", self._passes)
+        epoch = epoch if isinstance(epoch, int) and epoch >= 0 else self._passes
+        return protocol.Pass(epoch=epoch, start=start, length=self._length())
+
+    def _batches(self) -> Batches:
+        batches: Batches = self._batch_sampler
+        return batches
+
+    def _length(self) -> int:
+        """Samples of an iteration; 0 if that cannot be known."""
+        try:
+            batches = len(self._batch_sampler)
+            size = int(self._batch_sampler.batch_size)
+        except (AttributeError, TypeError, ValueError, NotImplementedError):
+            return 0
+        whole = batches * size
+        try:
+            return whole if self._batch_sampler.drop_last else min(whole, len(self._sampler))
+        except (AttributeError, TypeError, NotImplementedError):
+            return whole
+
+
+class SequentialOrder(Order):
+    """SequentialSampler: the dataset from front to back."""
+
+    def _make_recipe(self, size: int) -> protocol.Recipe:
+        return protocol.Recipe(known=True, size=size, kind=protocol.SEQUENTIAL)
+
+    def _describe(self, start: int) -> protocol.Pass:
+        length = self._length()
+        crc = order_crc(range(start, start + length))
+        return protocol.Pass(epoch=0, start=start, length=length, crc=crc)
+
+
+class DistributedOrder(Order):
+    """DistributedSampler: its list is made once and given to the batch sampler, as it would."""
+
+    def _make_recipe(self, size: int) -> protocol.Recipe:
+        sampler = self._sampler
+        return protocol.Recipe(
+            known=True,
+            size=size,
+            kind=protocol.TORCH_DISTRIBUTED,
+            seed=int(sampler.seed),
+            world=int(sampler.num_replicas),
+            rank=int(sampler.rank),
+            shuffle=bool(sampler.shuffle),
+            drop_last=bool(sampler.drop_last),
+            modern_randperm=_torch_version() >= (2, 7),
+        )
+
+    def begin(self, start: int) -> tuple[protocol.Pass, Iterator[Any]]:
+        ids = list(self._sampler)
+        length = self._length()
+        what = protocol.Pass(
+            epoch=int(self._sampler.epoch),
+            start=start,
+            length=length,
+            crc=order_crc(ids[:length]),
+        )
+        inner = self._batch_sampler
+        return what, iter(BatchSampler(ids, inner.batch_size, inner.drop_last))
+
+
+class DeclaredDistributedOrder(DistributedOrder):
+    """A sampler made from DistributedSampler that begins late, by its owner's word.
+
+    Its iteration is left alone, so there is no CRC to tell.
+    """
+
+    def begin(self, start: int) -> tuple[protocol.Pass, Iterator[Any]]:
+        length = max(int(self._sampler.num_samples) - start, 0)
+        what = protocol.Pass(epoch=int(self._sampler.epoch), start=start, length=length)
+        return what, iter(self._batches())
+
+
+class RandomOrder(Order):
+    """RandomSampler with a generator of its own, which is watched and never drawn from.
+
+    While its state is what a replay from the seed gives, so is the order. When somebody else has
+    drawn from it, or a pass ended early, it is not, and never will be again.
+    """
+
+    def __init__(
+        self, batch_sampler: Any, sampler: Any, size: int, base_seed: int
+    ) -> None:
+        self._generator: Any = sampler.generator
+        self._base_seed = base_seed
+        self._expected: Optional[Any] = _fresh_state(self._generator.initial_seed())
+        if not torch.equal(self._expected, self._generator.get_state()):
+            self._expected = None
+        super().__init__(batch_sampler, sampler, size)
+
+    def _make_recipe(self, size: int) -> protocol.Recipe:
+        if self._expected is None:
+            return super()._make_recipe(size)
+        return protocol.Recipe(
+            known=True,
+            size=size,
+            kind=protocol.TORCH_RANDOM,
+            seed=int(self._generator.initial_seed()),
+            shuffle=True,
+            modern_randperm=_torch_version() >= (2, 7),
+            base_seed=self._base_seed,
+            tail_permutation=_torch_version() >= (1, 12),
+        )
+
+    def _describe(self, start: int) -> protocol.Pass:
+        if self._expected is None or not self._as_foretold(self._expected):
+            self._expected = None
+            self.recipe = super()._make_recipe(self.recipe.size)
+            return super()._describe(start)
+        self._expected = None  # until the pass is read to its end
+        length = self._length()
+        ids = torch.randperm(self.recipe.size, generator=_generator_in(self._generator.get_state()))
+        crc = order_crc(ids.tolist()[:length])
+        return protocol.Pass(epoch=self._passes, start=start, length=length, crc=crc)
+
+    def _as_foretold(self, expected: Any) -> bool:
+        """Is the generator where the last pass left it, the loader's own draw apart?"""
+        generator = _generator_in(expected)
+        if self._base_seed == protocol.BASE_SEED_EVERY_PASS or (
+            self._base_seed == protocol.BASE_SEED_FIRST_PASS and self._passes == 0
+        ):
+            torch.empty((), dtype=torch.int64).random_(generator=generator)
+        return bool(torch.equal(generator.get_state(), self._generator.get_state()))
+
+    def _batches(self) -> Batches:
+        known = self.recipe.known
+        yield from self._batch_sampler
+        if known:
+            self._expected = self._generator.get_state()
+
+
+def _generator_in(state: Any) -> Any:
+    generator = torch.Generator()
+    generator.set_state(state)
+    return generator
+
+
+def _fresh_state(seed: int) -> Any:
+    return torch.Generator().manual_seed(seed).get_state()
+
+
+def order_of(loader: Any, size: int, declared: bool) -> Order:
+    """How the order of a loader over a dataset of `size` samples is told.
+
+    Args:
+        declared: the owner says where iterations begin, and so that the sampler is, from there on,
+            the one of PyTorch that it is made from.
+    """
+    batch_sampler = loader.batch_sampler
+    sampler = getattr(batch_sampler, "sampler", loader.sampler)
+    plain = type(batch_sampler) is BatchSampler
+    if _size_of(sampler) != size:
+        return Order(batch_sampler, sampler, size)
+    if declared and isinstance(sampler, DistributedSampler):
+        return DeclaredDistributedOrder(batch_sampler, sampler, size)
+    if not plain:
+        return Order(batch_sampler, sampler, size)
+    if type(sampler) is DistributedSampler:
+        return DistributedOrder(batch_sampler, sampler, size)
+    if type(sampler) is SequentialSampler:
+        return SequentialOrder(batch_sampler, sampler, size)
+    if type(sampler) is RandomSampler and _is_permutation(sampler, size):
+        return RandomOrder(batch_sampler, sampler, size, _base_seed(loader, sampler))
+    return Order(batch_sampler, sampler, size)
+
+
+def _size_of(sampler: Any) -> Optional[int]:
+    source = getattr(sampler, "dataset", getattr(sampler, "data_source", None))
+    try:
+        return len(source)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def _is_permutation(sampler: Any, size: int) -> bool:
+    on_cpu = sampler.generator is not None and sampler.generator.device.type == "cpu"
+    return on_cpu and not sampler.replacement and sampler.num_samples == size
+
+
+def _base_seed(loader: Any, sampler: Any) -> int:
+    if loader.generator is not sampler.generator:
+        return protocol.BASE_SEED_NEVER
+    if loader.persistent_workers:
+        return protocol.BASE_SEED_FIRST_PASS
+    return protocol.BASE_SEED_EVERY_PASS

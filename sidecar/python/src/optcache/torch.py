@@ -1,0 +1,283 @@
+"""For PyTorch: a drop-in for torchvision's ImageFolder, and `attach` for DataLoaders.
+
+    from optcache.torch import ImageFolder, attach
+    train = ImageFolder(transform=...)
+    loader = attach(DataLoader(train, sampler=DistributedSampler(train), num_workers=8))
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable, Optional, TypeVar
+
+import torch.utils.data
+from torch.utils.data import DataLoader, IterableDataset, Sampler, Subset
+
+from . import _protocol as protocol
+from ._attachment import Attachment
+from ._batches import BatchIndex, IndexBatch, Sample
+from ._samplers import Order, order_of
+from .dataset import Dataset
+
+Loader = TypeVar("Loader", bound="DataLoader[Any]")
+Transform = Callable[[Any], Any]
+
+
+def default_loader(data: Sample) -> Any:
+    """The bytes of an image file as a PIL image in RGB, as torchvision's default loader gives it."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(data)) as image:
+        return image.convert("RGB")
+
+
+class ImageFolder(torch.utils.data.Dataset[Any]):
+    """torchvision.datasets.ImageFolder, read through the sidecar.
+
+    The same samples under the same indices, the same classes. A sample is (image, target).
+
+    Attributes:
+        data: the files' bytes, an optcache.Dataset.
+        classes: class names, by number.
+        class_to_idx: their numbers.
+        transform, target_transform, loader: as given.
+        root: as given; what paths in `samples` begin with.
+    """
+
+    def __init__(
+        self,
+        root: str = "",
+        transform: Optional[Transform] = None,
+        target_transform: Optional[Transform] = None,
+        loader: Callable[[Sample], Any] = default_loader,
+        name: Optional[str] = None,
+        socket: Optional[str] = None,
+    ) -> None:
+        """Opens the dataset.
+
+        Args:
+            root: only for `samples`; nothing is read there.
+            transform: applied to each image, target_transform to each class number.
+            loader: makes an image from a file's bytes, a view that is good while it is in use.
+            name, socket: as for optcache.Dataset.
+
+        Raises:
+            OptcacheError: as optcache.Dataset, or the dataset has no classes.
+        """
+        self.data = Dataset(name, socket)
+        self.root = root
+        self.transform = transform
+        self.target_transform = target_transform
+        self.loader = loader
+        self.data.target(0)  # the sentence for a dataset without classes, now and not in a worker
+
+    @property
+    def classes(self) -> list[str]:
+        return self.data.classes
+
+    @functools.cached_property
+    def class_to_idx(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.data.classes)}
+
+    @functools.cached_property
+    def targets(self) -> list[int]:
+        """The class numbers of all samples."""
+        return self.data.manifest.targets()
+
+    @functools.cached_property
+    def samples(self) -> list[tuple[str, int]]:
+        """(path, class number) of all samples; made when first asked for."""
+        begin = self.root.rstrip("/") + "/" if self.root else ""
+        paths = self.data.manifest.paths()
+        return [(begin + path, target) for path, target in zip(paths, self.targets)]
+
+    @property
+    def imgs(self) -> list[tuple[str, int]]:
+        return self.samples
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        return self._make(int(index), self.data[index])
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, Any]]:
+        """The samples of a batch, in one round trip."""
+        samples = self.data.__getitems__(indices)
+        plain = list.__iter__(indices) if isinstance(indices, IndexBatch) else indices
+        return [self._make(int(index), data) for index, data in zip(plain, samples)]
+
+    def _make(self, index: int, data: Sample) -> tuple[Any, Any]:
+        image = self.loader(data)
+        target: Any = self.data.target(index)
+        if self.transform is not None:
+            image = self.transform(image)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return image, target
+
+    def __getstate__(self) -> dict[str, Any]:
+        lazy = ("class_to_idx", "targets", "samples")
+        return {key: value for key, value in self.__dict__.items() if key not in lazy}
+
+    def __repr__(self) -> str:
+        return f"Dataset ImageFolder\n    Number of datapoints: {len(self)}\n    {self.data.name}"
+
+
+class AttachedBatchSampler(Sampler[Any]):
+    """A DataLoader's batch sampler that tells the sidecar of each iteration.
+
+    Gives the batches of the one it wraps, equal and in the same order, as lists that know their place
+    (IndexBatch). Has all its other attributes.
+    """
+
+    def __init__(
+        self, inner: Any, order: Order, attachment: Attachment, tagged: str, behind: int
+    ) -> None:
+        self._inner = inner
+        self._order = order
+        self._attachment = attachment
+        self._tagged = tagged  # the dataset that indices are of; empty: of another numbering
+        self._behind = behind
+        self._start = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        start, self._start = self._start, 0
+        what, batches = self._order.begin(start)
+        tag = self._attachment.begin(self._order.recipe, what)
+        for batch in batches:
+            tag = self._attachment.refresh(self._order.recipe, tag, self._behind)
+            yield self._tag(batch, tag)
+            tag = tag._replace(first=tag.first + _length(batch))
+
+    def _tag(self, batch: Any, tag: protocol.Tag) -> Any:
+        if self._tagged and type(batch) is list and set(map(type, batch)) <= {int}:
+            return IndexBatch(batch, self._tagged, tag)
+        return batch
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_inner":  # before __init__, while being copied
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    def start_at(self, index: int) -> None:
+        """The next iteration begins at that index of the rank's list."""
+        if index < 0:
+            raise ValueError(f"an iteration cannot begin at index {index}")
+        self._start = index
+
+
+def _length(batch: Any) -> int:
+    try:
+        return len(batch)
+    except TypeError:
+        return 1
+
+
+def attach(
+    loader: Loader,
+    name: str = "train",
+    dataset: Optional[Dataset] = None,
+    start: Optional[int] = None,
+) -> Loader:
+    """Tells the sidecar what a DataLoader reads and when, so that samples are there before they are
+    asked for. Returns the same loader; what it gives, and in which order, does not change.
+
+    The orders of DistributedSampler, of SequentialSampler, and of RandomSampler with a generator of
+    its own are foretold. With others, or with samplers that only derive from these, samples are read
+    as they are asked for.
+
+        loader.optcache.start_at(5120)   # the next iteration resumes in the middle of an epoch
+        loader.optcache.detach()         # otherwise done when the loader dies
+
+    Args:
+        loader: with batches, over an optcache.Dataset or an ImageFolder of this module.
+        name: tells the loaders of one job apart: "train", "validation".
+        dataset: where the loader's own dataset is something around ours that hands indices on as
+            they are: ours.
+        start: where the first iteration begins in the rank's list; given, even as 0, it is also
+            your word that a sampler which derives from DistributedSampler reads that one's list
+            from there on.
+
+    Raises:
+        TypeError: the loader's dataset is not ours, or is an IterableDataset.
+        ValueError: the loader has no batches, or is attached already.
+        OptcacheError: the sidecar refuses, for example because other ranks have another seed.
+    """
+    if isinstance(loader.dataset, IterableDataset):
+        raise TypeError(
+            "attach: an IterableDataset decides itself what it reads, so there is nothing to tell; "
+            "use a dataset with indices"
+        )
+    if loader.batch_sampler is None:
+        raise ValueError("attach: the loader has batch_size=None; give it a batch size, 1 if need be")
+    if isinstance(loader.batch_sampler, AttachedBatchSampler):
+        raise ValueError("attach: this loader is attached already")
+    ours, tagged = _dataset_of(loader, dataset)
+    order = order_of(loader, len(ours) if tagged else -1, declared=start is not None)
+    if not tagged:
+        order.recipe = protocol.Recipe(
+            known=False, size=len(ours), world=order.recipe.world, rank=order.recipe.rank
+        )
+    attachment = Attachment(ours, name)
+    attachment.attach(order.recipe)
+    behind = _batches_ahead(loader) * (loader.batch_size or 1)
+    sampler = AttachedBatchSampler(
+        loader.batch_sampler, order, attachment, ours.name if tagged else "", behind
+    )
+    if start is not None:
+        sampler.start_at(start)
+    # The loader forbids this, to those who would change what it reads.
+    object.__setattr__(loader, "batch_sampler", sampler)
+    detach = weakref.finalize(loader, attachment.detach)
+    object.__setattr__(loader, "optcache", LoaderControl(sampler, detach))
+    return loader
+
+
+class LoaderControl:
+    """What `loader.optcache` can do."""
+
+    def __init__(self, sampler: AttachedBatchSampler, detach: Callable[[], Any]) -> None:
+        self._sampler = sampler
+        self._detach = detach
+
+    def start_at(self, index: int) -> None:
+        """Says that the next iteration begins at that index of the rank's list (see attach)."""
+        self._sampler.start_at(index)
+
+    def detach(self) -> None:
+        """Tells the sidecar that the loader reads no more."""
+        self._detach()
+
+
+def _dataset_of(loader: DataLoader[Any], given: Optional[Dataset]) -> tuple[Dataset, bool]:
+    """Our dataset under the loader's, and whether indices are the same in both."""
+    outer: Any = loader.dataset
+    if given is not None:
+        return given, True
+    for subset in (False, True):
+        if isinstance(outer, Dataset):
+            return outer, not subset
+        if isinstance(outer, ImageFolder):
+            return outer.data, not subset
+        if type(outer) is Subset:
+            outer = outer.dataset
+    kind = type(loader.dataset).__name__
+    raise TypeError(
+        f"attach: the loader's dataset is a {kind}, not an optcache dataset. If it is something around "
+        "one that hands indices on as they are, give dataset=that one"
+    )
+
+
+def _batches_ahead(loader: DataLoader[Any]) -> int:
+    """How many batches may be with the workers."""
+    return int(loader.num_workers) * int(loader.prefetch_factor or 2) + 1
+
+
+__all__ = ["AttachedBatchSampler", "BatchIndex", "ImageFolder", "attach", "default_loader"]

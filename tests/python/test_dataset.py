@@ -1,0 +1,203 @@
+"""optcache.Dataset as a sequence, against a real channel and arena."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Server
+
+import optcache
+from optcache import _channel
+
+
+def test_reads_like_a_sequence(server: Server, contents: list[bytes]) -> None:
+    ds = optcache.Dataset()
+    assert len(ds) == len(contents)
+    assert [bytes(ds[i]) for i in range(len(ds))] == contents
+    assert ds[-1] == contents[-1]
+    assert ds[-len(ds)] == contents[0]
+    assert bytes(ds[7]) == bytes(ds.__getitems__([7])[0])
+
+
+def test_many_in_one_round_trip(server: Server, contents: list[bytes]) -> None:
+    ds = optcache.Dataset()
+    before = optcache.stats()
+    ids = [5, 3, 199, 5, -1]
+    assert ds.__getitems__(ids) == [contents[i] for i in ids]
+    after = optcache.stats()
+    assert after.round_trips - before.round_trips == 1
+    assert after.samples - before.samples == len(ids)
+    assert after.wait_seconds > before.wait_seconds
+    assert len(server.of("get")) == 1
+    assert ds.__getitems__([]) == []
+
+
+def test_a_view_is_read_only_and_of_the_arena(server: Server) -> None:
+    view = optcache.Dataset()[0]
+    assert isinstance(view, memoryview)
+    assert view.readonly and view.format == "B" and view.ndim == 1
+    with pytest.raises(TypeError):
+        view[0] = 1  # type: ignore[index]
+
+
+def test_copies_on_request(server: Server, contents: list[bytes]) -> None:
+    sample = optcache.Dataset(copy=True)[4]
+    assert type(sample) is bytes and sample == contents[4]
+    server.wait_for("release", held=0)
+
+
+@pytest.mark.parametrize("index", [200, -201, 2**31, 2**40, -(2**40)])
+def test_an_index_that_is_not_there(server: Server, index: int) -> None:
+    ds = optcache.Dataset()
+    with pytest.raises(IndexError, match="200 samples"):
+        ds[index]
+    with pytest.raises(IndexError, match="200 samples"):
+        ds.path(index)
+
+
+def test_knows_classes_paths_and_sizes(server: Server, samples: Path, contents: list[bytes]) -> None:
+    ds = optcache.Dataset()
+    paths = [str(p.relative_to(samples)) for p in sorted(samples.glob("*/*"))]
+    assert ds.classes == [f"class {i}" for i in range(4)]
+    assert [ds.path(i) for i in range(len(ds))] == paths
+    assert list(ds.manifest.paths()) == paths
+    assert [ds.size(i) for i in range(len(ds))] == [len(c) for c in contents]
+    assert ds.target(-1) == 3 and ds.target(0) == 0
+    assert ds.manifest.targets() == [i // 50 for i in range(200)]
+
+
+def test_a_dataset_without_classes(serve: Callable[..., Server], tmp_path: Path) -> None:
+    folder = tmp_path / "flat"
+    folder.mkdir()
+    (folder / "a").write_bytes(b"a")
+    serve(folder)
+    ds = optcache.Dataset()
+    assert ds.classes == [] and ds[0] == b"a"
+    with pytest.raises(optcache.OptcacheError, match="no classes"):
+        ds.target(0)
+
+
+def test_names_the_dataset(server: Server) -> None:
+    assert optcache.Dataset("test").name == "local/test"
+    with pytest.raises(optcache.OptcacheError, match="only local/test") as caught:
+        optcache.Dataset("imagenet")
+    assert caught.value.code == "not_found"
+
+
+def test_takes_the_name_from_the_environment(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPTCACHE_DATASET", "cifar")
+    with pytest.raises(optcache.OptcacheError, match="cifar"):
+        optcache.Dataset()
+
+
+def test_says_what_to_do_without_a_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("OPTCACHE_SOCKET", raising=False)
+    with pytest.raises(optcache.SidecarUnavailable, match="OPTCACHE_SOCKET"):
+        optcache.Dataset()
+    monkeypatch.setenv("OPTCACHE_WAIT", "0")
+    with pytest.raises(optcache.SidecarUnavailable, match="there is no socket at"):
+        optcache.Dataset(socket=str(tmp_path / "none"))
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(optcache.SidecarUnavailable, match="not a socket"):
+        optcache.Dataset(socket=str(tmp_path / "file"))
+
+
+def test_waits_for_a_dataset_that_is_being_indexed(
+    serve: Callable[..., Server], samples: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    serve(samples, "--open-delay-ms", "1500")
+    with caplog.at_level(logging.WARNING, "optcache"):
+        assert len(optcache.Dataset()) == 200
+    assert "not indexed yet" in caplog.text
+
+
+def test_an_object_that_is_gone(
+    serve: Callable[..., Server], tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in "abc":
+        (folder / name).write_bytes(name.encode())
+    server = serve(folder)
+    ds = optcache.Dataset()
+    (folder / "b").unlink()
+    with pytest.raises(optcache.SampleError, match=r"sample 1 of local/test \(b\)") as caught:
+        ds.__getitems__([0, 1, 2])
+    assert (caught.value.code, caught.value.index) == ("not_found", 1)
+    assert ds[2] == b"c"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.code, again.index) == (str(caught.value), "not_found", 1)
+    del caught
+    server.wait_for("release", held=0)
+
+
+def test_more_ids_than_one_request_holds(
+    serve: Callable[..., Server], samples: Path, contents: list[bytes]
+) -> None:
+    server = serve(samples, "--stage")
+    ds = optcache.Dataset(copy=True)
+    small = min(range(200), key=lambda i: len(contents[i]))
+    assert ds.__getitems__([small] * 70_000) == [contents[small]] * 70_000
+    assert [e["count"] for e in server.of("get")] == [65_536, 70_000 - 65_536]
+
+
+def test_every_thread_has_its_own_connection(server: Server, contents: list[bytes]) -> None:
+    ds = optcache.Dataset()
+    wrong: list[Any] = []
+
+    def read(begin: int) -> None:
+        for i in range(begin, begin + 150):
+            if ds[i % 200] != contents[i % 200]:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=read, args=(40 * i,)) for i in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert len({e["client"] for e in server.of("get")}) == 5
+
+
+def test_a_view_outlives_its_thread(server: Server, contents: list[bytes]) -> None:
+    ds = optcache.Dataset()
+    views: list[Any] = []
+    thread = threading.Thread(target=lambda: views.append(ds[9]))
+    thread.start()
+    thread.join()
+    del thread
+    gc.collect()
+    assert _channel.live_batches() == 1
+    assert not server.of("closed")
+    assert views[0] == contents[9]
+    views.clear()
+    server.wait_for("closed", held=0)
+
+
+def test_pickles_without_its_connection(server: Server, contents: list[bytes]) -> None:
+    ds = pickle.loads(pickle.dumps(optcache.Dataset(copy=True)))
+    assert ds.name == "local/test" and ds[3] == contents[3] and type(ds[3]) is bytes
+
+
+def test_refuses_a_dataset_that_was_indexed_anew(
+    serve: Callable[..., Server], tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a").write_bytes(b"a")
+    server = serve(folder)
+    ds = optcache.Dataset()
+    server.kill()
+    (folder / "b").write_bytes(b"b")
+    server.start()
+    with pytest.raises(optcache.OptcacheError, match="indexed anew"):
+        ds[0]
