@@ -19,7 +19,8 @@ struct SimulateReport {
   std::vector<Line> lines;
 };
 
-// One object; its fields are described in docs/user/simulate.md.
+// {"bound": reads or null, "policies": {name: {storeReads, hitRatio, ...}}}; ratios as
+// PolicyResult.
 std::string ReportAsJson(const SimulateReport& report);
 
 // A table for people.

@@ -14,9 +14,36 @@ namespace {
 constexpr std::uint64_t kTicks = 1ULL << 24U;
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-std::uint64_t TimeOf(std::uint64_t read, std::uint32_t rate) {
-  return (read + 1) * kTicks / rate;
-}
+// The times of one stream's reads: the k-th is made at k * kTicks / rate, rounded down.
+class Pace {
+ public:
+  Pace(std::uint64_t reads_done, std::uint64_t reads_ahead, std::uint32_t rate)
+      : left_(reads_ahead),
+        rate_(rate),
+        step_(kTicks / rate),
+        step_remainder_(kTicks % rate),
+        time_((reads_done + 1) * kTicks / rate),
+        remainder_((reads_done + 1) * kTicks % rate) {}
+
+  std::uint64_t next_time() const { return left_ == 0 ? kNever : time_; }
+  void Advance() {
+    --left_;
+    time_ += step_;
+    remainder_ += step_remainder_;
+    if (remainder_ >= rate_) {
+      remainder_ -= rate_;
+      ++time_;
+    }
+  }
+
+ private:
+  std::uint64_t left_;
+  std::uint64_t rate_;
+  std::uint64_t step_;
+  std::uint64_t step_remainder_;
+  std::uint64_t time_;
+  std::uint64_t remainder_;
+};
 
 std::uint64_t ReadsAhead(const MergeStream& stream) {
   std::uint64_t reads = 0;
@@ -30,31 +57,27 @@ std::uint64_t ReadsAhead(const MergeStream& stream) {
 MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads)
     : streams_(std::move(streams)) {
   CHECK(streams_.size() <= kMaxStreams);
-  struct Upcoming {
-    std::uint64_t time = kNever;
-    std::uint64_t read = 0;
-    std::uint64_t end = 0;
-  };
-  std::vector<Upcoming> upcoming;
+  std::vector<Pace> paces;
   std::uint64_t total = 0;
   for (const MergeStream& stream : streams_) {
     CHECK(stream.rate > 0);
     const std::uint64_t ahead = ReadsAhead(stream);
-    const std::uint64_t read = stream.reads_done;
-    const std::uint64_t time = ahead == 0 ? kNever : TimeOf(read, stream.rate);
-    upcoming.push_back({.time = time, .read = read, .end = read + ahead});
+    paces.emplace_back(stream.reads_done, ahead, stream.rate);
     total += ahead;
   }
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(total, max_reads));
+  if (streams_.size() == 1) {
+    stream_of_read_.assign(count, 0);
+    return;
+  }
   stream_of_read_.reserve(count);
   while (stream_of_read_.size() < count) {
-    const auto first =
-        std::min_element(upcoming.begin(), upcoming.end(),
-                         [](const Upcoming& a, const Upcoming& b) { return a.time < b.time; });
-    const auto stream = static_cast<std::uint8_t>(first - upcoming.begin());
-    stream_of_read_.push_back(stream);
-    ++first->read;
-    first->time = first->read == first->end ? kNever : TimeOf(first->read, streams_[stream].rate);
+    std::size_t first = 0;
+    for (std::size_t s = 1; s < paces.size(); ++s) {
+      if (paces[s].next_time() < paces[first].next_time()) first = s;
+    }
+    stream_of_read_.push_back(static_cast<std::uint8_t>(first));
+    paces[first].Advance();
   }
 }
 
@@ -67,57 +90,45 @@ std::vector<std::uint64_t> MergedOrder::ReadsByStream(std::size_t reads) const {
 
 MergedOrder::Cursor MergedOrder::End() const {
   Cursor cursor(*this);
-  for (std::size_t i = 0; i < size(); ++i)
-    cursor.Next();
+  cursor.at_ = size();
+  const std::vector<std::uint64_t> reads = ReadsByStream(size());
+  for (std::size_t s = 0; s < streams_.size(); ++s) {
+    Cursor::Place& place = cursor.places_[s];
+    std::uint64_t left = reads[s];
+    while (left > place.end - place.position) {
+      left -= place.end - place.position;
+      Cursor::EnterAtFront(place, place.segment + 1);
+    }
+    place.position += left;
+    if (place.ranks > 0) place.rank = static_cast<std::size_t>(place.position % place.ranks);
+  }
   return cursor;
 }
 
 MergedOrder::Cursor::Cursor(const MergedOrder& merged)
     : merged_(&merged), places_(merged.streams_.size()) {
   for (std::size_t s = 0; s < places_.size(); ++s) {
-    const auto& segments = merged.streams_[s].segments;
-    if (segments.empty()) continue;
-    Enter(places_[s], &segments.front(), segments.front().begin, static_cast<std::uint8_t>(s));
+    const MergeStream& stream = merged.streams_[s];
+    if (stream.segments.empty()) continue;
+    places_[s].node_of_rank = stream.node_of_rank.data();
+    places_[s].ranks = stream.node_of_rank.size();
+    EnterAtFront(places_[s], &stream.segments.front());
   }
 }
 
-void MergedOrder::Cursor::Enter(Place& place, const OrderSegment* segment, Position position,
-                                std::uint8_t stream) {
-  const auto& node_of_rank = merged_->streams_[stream].node_of_rank;
-  place = {.segment = segment,
-           .ids = segment->order->data(),
-           .position = position,
-           .rank = static_cast<std::size_t>(position % node_of_rank.size())};
+void MergedOrder::Cursor::EnterAtFront(Place& place, const OrderSegment* segment) {
+  place.segment = segment;
+  place.ids = segment->order->data();
+  place.begin = segment->begin;
+  place.end = segment->end;
+  place.position = segment->begin;
+  place.rank = static_cast<std::size_t>(place.position % place.ranks);
 }
 
-MergedOrder::Read MergedOrder::Cursor::Next() {
-  const std::uint8_t stream = merged_->stream_of_read_[at_++];
-  Place& place = places_[stream];
-  if (place.position == place.segment->end) {
-    const OrderSegment* next = place.segment + 1;
-    Enter(place, next, next->begin, stream);
-  }
-  const auto& node_of_rank = merged_->streams_[stream].node_of_rank;
-  const Read read{
-      .sample = place.ids[place.position], .reader = node_of_rank[place.rank], .stream = stream};
-  ++place.position;
-  if (++place.rank == node_of_rank.size()) place.rank = 0;
-  return read;
-}
-
-MergedOrder::Read MergedOrder::Cursor::Previous() {
-  const std::uint8_t stream = merged_->stream_of_read_[--at_];
-  Place& place = places_[stream];
-  if (place.position == place.segment->begin) {
-    const OrderSegment* previous = place.segment - 1;
-    Enter(place, previous, previous->end, stream);
-  }
-  const auto& node_of_rank = merged_->streams_[stream].node_of_rank;
-  if (place.rank == 0) place.rank = node_of_rank.size();
-  --place.rank;
-  --place.position;
-  return {
-      .sample = place.ids[place.position], .reader = node_of_rank[place.rank], .stream = stream};
+void MergedOrder::Cursor::EnterAtBack(Place& place, const OrderSegment* segment) {
+  EnterAtFront(place, segment);
+  place.position = segment->end;
+  place.rank = static_cast<std::size_t>(place.position % place.ranks);
 }
 
 }  // namespace optcache::plan

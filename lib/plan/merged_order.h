@@ -50,22 +50,52 @@ class MergedOrder {
     std::uint8_t stream = 0;
   };
 
-  // Walks the merged reads, from the front or, once there, from the back. The order must outlive
-  // it.
+  // Walks the merged reads, forward or back. The order must outlive it.
   class Cursor {
    public:
+    // At the front.
     explicit Cursor(const MergedOrder& merged);
-    Read Next();
-    Read Previous();  // the one that the last Next gave
+
+    // The read that lies ahead; there must be one.
+    Read Next() {
+      const std::uint8_t stream = merged_->stream_of_read_[at_++];
+      Place& place = places_[stream];
+      if (place.position == place.end) EnterAtFront(place, place.segment + 1);
+      const Read read{.sample = place.ids[place.position],
+                      .reader = place.node_of_rank[place.rank],
+                      .stream = stream};
+      ++place.position;
+      if (++place.rank == place.ranks) place.rank = 0;
+      return read;
+    }
+    // The read that lies behind; there must be one.
+    Read Previous() {
+      const std::uint8_t stream = merged_->stream_of_read_[--at_];
+      Place& place = places_[stream];
+      if (place.position == place.begin) EnterAtBack(place, place.segment - 1);
+      if (place.rank == 0) place.rank = place.ranks;
+      --place.rank;
+      --place.position;
+      return {.sample = place.ids[place.position],
+              .reader = place.node_of_rank[place.rank],
+              .stream = stream};
+    }
 
    private:
+    friend class MergedOrder;
+    // Where one stream stands.
     struct Place {
-      const OrderSegment* segment = nullptr;
       const SampleId* ids = nullptr;
+      Position begin = 0;
+      Position end = 0;
       Position position = 0;
+      const NodeIndex* node_of_rank = nullptr;
+      std::size_t ranks = 0;
       std::size_t rank = 0;
+      const OrderSegment* segment = nullptr;
     };
-    void Enter(Place& place, const OrderSegment* segment, Position position, std::uint8_t stream);
+    static void EnterAtFront(Place& place, const OrderSegment* segment);
+    static void EnterAtBack(Place& place, const OrderSegment* segment);
 
     const MergedOrder* merged_;
     std::size_t at_ = 0;

@@ -30,6 +30,29 @@ PlanStats& PlanStats::operator+=(const PlanStats& other) {
   return *this;
 }
 
+namespace {
+
+// The entries as little-endian words, the last one filled up with zeros.
+template <typename Entry>
+std::uint64_t MixEntries(const std::vector<Entry>& entries, std::uint64_t digest) {
+  constexpr std::size_t kInWord = sizeof(std::uint64_t) / sizeof(Entry);
+  for (std::size_t i = 0; i < entries.size(); i += kInWord) {
+    std::uint64_t word = 0;
+    const std::size_t end = std::min(kInWord, entries.size() - i);
+    for (std::size_t j = 0; j < end; ++j) {
+      word |= std::uint64_t{entries[i + j]} << (j * sizeof(Entry) * 8);
+    }
+    digest = Random::Mix(digest ^ word);
+  }
+  return digest;
+}
+
+}  // namespace
+
+std::uint64_t NodeColumn::MixInto(std::uint64_t digest) const {
+  return MixEntries(wide_, MixEntries(narrow_, digest));
+}
+
 NodeColumn::NodeColumn(std::size_t size, std::size_t nodes) {
   if (nodes < kFirstWideCount) {
     narrow_.assign(size, kNarrowNone);
@@ -62,11 +85,6 @@ PassPlanBuilder::PassPlanBuilder(const Range& range, std::vector<NodeIndex> node
   plan_->node_of_rank_ = std::move(node_of_rank);
   plan_->here_ = BitVector(length);
   plan_->keep_at_ = NodeColumn(length, nodes);
-  plan_->digest_ = kDigestSeed;
-  for (const std::uint64_t word :
-       {std::uint64_t{range.key.stream}, std::uint64_t{range.key.pass}, range.begin, range.end}) {
-    plan_->digest_ = Random::Mix(plan_->digest_ ^ word);
-  }
   StartTenth();
 }
 
@@ -79,21 +97,47 @@ void PassPlanBuilder::AddPeerHit(std::size_t i, NodeIndex holder, std::uint32_t 
   plan_->stats_.peer_hit_bytes += bytes;
 }
 
-// Moves on to the tenth of the pass that the next read lies in.
+// Moves on to the tenth of the pass that the read just added lies in.
 void PassPlanBuilder::StartTenth() {
-  const Position position = plan_->begin_ + (added_ == 0 ? 0 : added_ - 1);
+  const std::size_t i = added_ == 0 ? 0 : added_ - 1;
+  EndTenth(i);
+  const Position position = plan_->begin_ + i;
   tenth_ = pass_length_ == 0 ? 0 : static_cast<std::size_t>(position * 10 / pass_length_);
   const Position end = (pass_length_ * (tenth_ + 1) + 9) / 10;
+  tenth_begin_ = i;
   tenth_end_ = static_cast<std::size_t>(end - std::min(end, plan_->begin_));
+}
+
+void PassPlanBuilder::EndTenth(std::size_t end) {
+  plan_->stats_.accesses_by_tenth[tenth_] += end - tenth_begin_;
+  plan_->stats_.hits_by_tenth[tenth_] += std::exchange(hits_in_tenth_, 0);
+}
+
+std::uint64_t PassPlanBuilder::Digest(const PassPlan& plan) {
+  std::uint64_t digest = kDigestSeed;
+  for (const std::uint64_t word :
+       {std::uint64_t{plan.key_.stream}, std::uint64_t{plan.key_.pass}, plan.begin_, plan.end_}) {
+    digest = Random::Mix(digest ^ word);
+  }
+  digest = plan.keep_at_.MixInto(digest);
+  for (const std::uint64_t word : plan.here_.words())
+    digest = Random::Mix(digest ^ word);
+  return plan.peer_.MixInto(digest);
 }
 
 std::shared_ptr<const PassPlan> PassPlanBuilder::Finish() {
   CHECK(full());
-  if (added_ % 2 == 1) plan_->digest_ = Random::Mix(plan_->digest_ ^ (word_ >> 32U));
+  EndTenth(added_);
   PlanStats& stats = plan_->stats_;
+  stats.local_hits = local_hits_;
+  stats.moves = moves_;
+  stats.bytes = bytes_;
+  stats.local_hit_bytes = local_hit_bytes_;
+  stats.moved_bytes = moved_bytes_;
   stats.accesses = added_;
   stats.store_reads = stats.accesses - stats.local_hits - stats.peer_hits;
   stats.store_bytes = stats.bytes - stats.local_hit_bytes - stats.peer_hit_bytes;
+  plan_->digest_ = Digest(*plan_);
   return std::move(plan_);
 }
 

@@ -58,6 +58,8 @@ class NodeColumn {
   NodeColumn(std::size_t size, std::size_t nodes);
 
   bool empty() const { return narrow_.empty() && wide_.empty(); }
+  // `digest` with all entries mixed in, eight bytes at a time.
+  std::uint64_t MixInto(std::uint64_t digest) const;
   NodeIndex Get(std::size_t i) const {
     if (!wide_.empty()) return wide_[i];
     return narrow_[i] == kNarrowNone ? kNoNode : narrow_[i];
@@ -66,7 +68,7 @@ class NodeColumn {
     if (!wide_.empty()) {
       wide_[i] = node;
     } else {
-      narrow_[i] = node == kNoNode ? kNarrowNone : static_cast<std::uint8_t>(node);
+      narrow_[i] = static_cast<std::uint8_t>(node);  // kNoNode becomes kNarrowNone
     }
   }
 
@@ -124,22 +126,23 @@ class PassPlanBuilder {
   };
   PassPlanBuilder(const Range& range, std::vector<NodeIndex> node_of_rank, std::size_t nodes);
 
-  // The next position's read.
+  // The next position's read. Without branches that depend on the plan: those cannot be foretold.
   void Add(NodeIndex reader, NodeIndex holder, NodeIndex keep_at, std::uint32_t bytes) {
     const std::size_t i = added_++;
     if (i >= tenth_end_) StartTenth();
-    PlanStats& stats = plan_->stats_;
-    ++stats.accesses_by_tenth[tenth_];
-    stats.bytes += bytes;
-    if (holder != kNoNode) AddHit(i, reader, holder, bytes);
-    if (keep_at != kNoNode) {
-      plan_->keep_at_.Set(i, keep_at);
-      if (keep_at != reader) {
-        ++stats.moves;
-        stats.moved_bytes += bytes;
-      }
-    }
-    Hash(holder, keep_at);
+    const bool hit = holder != kNoNode;
+    const bool here = hit & (holder == reader);
+    const bool moves = (keep_at != kNoNode) & (keep_at != reader);
+    bytes_ += bytes;
+    local_hits_ += std::uint64_t{here};
+    local_hit_bytes_ += here ? bytes : 0U;
+    moves_ += std::uint64_t{moves};
+    moved_bytes_ += moves ? bytes : 0U;
+    hits_in_tenth_ += std::uint64_t{hit};
+    plan_->here_.SetIf(i, here);
+    plan_->keep_at_.Set(i, keep_at);
+    if (hit & !here) [[unlikely]]
+      AddPeerHit(i, holder, bytes);
   }
 
   // Every position of the range has been added.
@@ -148,33 +151,25 @@ class PassPlanBuilder {
   std::shared_ptr<const PassPlan> Finish();
 
  private:
-  void AddHit(std::size_t i, NodeIndex reader, NodeIndex holder, std::uint32_t bytes) {
-    PlanStats& stats = plan_->stats_;
-    ++stats.hits_by_tenth[tenth_];
-    if (holder == reader) {
-      plan_->here_.Set(i);
-      ++stats.local_hits;
-      stats.local_hit_bytes += bytes;
-    } else {
-      AddPeerHit(i, holder, bytes);
-    }
-  }
-  // Two reads a word, so that hashing costs little beside planning.
-  void Hash(NodeIndex holder, NodeIndex keep_at) {
-    const std::uint64_t read = (std::uint64_t{keep_at} << 16U) | holder;
-    word_ = (word_ >> 32U) | (read << 32U);
-    if (added_ % 2 == 0) plan_->digest_ = Random::Mix(plan_->digest_ ^ word_);
-  }
   void AddPeerHit(std::size_t i, NodeIndex holder, std::uint32_t bytes);
+  static std::uint64_t Digest(const PassPlan& plan);
   void StartTenth();
+  void EndTenth(std::size_t end);
 
   std::shared_ptr<PassPlan> plan_;
   std::size_t nodes_;
   Position pass_length_;
   std::size_t added_ = 0;
   std::size_t tenth_ = 0;
+  std::size_t tenth_begin_ = 0;
   std::size_t tenth_end_ = 0;
-  std::uint64_t word_ = 0;
+  std::uint64_t hits_in_tenth_ = 0;
+  // Of all reads so far; PlanStats says what they mean.
+  std::uint64_t local_hits_ = 0;
+  std::uint64_t moves_ = 0;
+  ByteCount bytes_ = 0;
+  ByteCount local_hit_bytes_ = 0;
+  ByteCount moved_bytes_ = 0;
 };
 
 }  // namespace optcache::plan

@@ -255,7 +255,7 @@ Result<Planner::Impl::Ahead> Planner::Impl::LookAhead(const std::vector<Stream*>
   std::uint64_t horizon = 0;
   for (std::size_t s = 0; s < active.size(); ++s) {
     Stream& stream = *active[s];
-    const std::uint64_t in_window = reads[s] / divisor + 1;
+    const std::uint64_t in_window = std::max<std::uint64_t>(reads[s] / divisor, 1);
     const std::uint64_t wanted = in_window * (1 + passes_ahead);
     MergeStream& merge = ahead.emplace_back(MergeStream{.segments = {},
                                                         .node_of_rank = stream.input.node_of_rank,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -16,6 +17,9 @@ using Ending = std::pair<std::uint32_t, std::uint32_t>;
 
 // A sample's next reader that has no node; no node has this index.
 constexpr NodeIndex kNodeless = kNoNode - 1;
+
+// Room at "none": so little that releases there never make it positive.
+constexpr std::int64_t kNoRoom = std::numeric_limits<std::int64_t>::min() / 2;
 
 // The node of each read in turn, without a division a read.
 class ReaderCursor {
@@ -38,6 +42,32 @@ class ReaderCursor {
  private:
   std::span<const NodeIndex> node_of_rank_;
   std::size_t rank_;
+};
+
+// Fetches what a loop over an order will need a few reads on: entries by sample lie all over
+// memory.
+class Prefetcher {
+ public:
+  explicit Prefetcher(std::span<const SampleId> order) : order_(order) {}
+
+  template <typename Entry>
+  void Ahead(std::size_t i, const std::vector<Entry>& by_sample) const {
+    if (i + kReads < order_.size()) Fetch(i + kReads, by_sample);
+  }
+  template <typename Entry>
+  void Behind(std::size_t i, const std::vector<Entry>& by_sample) const {
+    if (i >= kReads) Fetch(i - kReads, by_sample);
+  }
+
+ private:
+  static constexpr std::size_t kReads = 32;
+
+  template <typename Entry>
+  void Fetch(std::size_t i, const std::vector<Entry>& by_sample) const {
+    __builtin_prefetch(&by_sample[order_[i]]);
+  }
+
+  std::span<const SampleId> order_;
 };
 
 }  // namespace
@@ -73,8 +103,10 @@ std::uint64_t SlotPlanner::LoadNextReaders() {
 
   std::uint64_t repeats = 0;
   ByteCount remaining = 0;
+  const Prefetcher prefetch(pass_.next);
   ReaderCursor readers(pass_.node_of_rank, pass_.next.size());
   for (std::size_t p = pass_.next.size(); p-- > 0;) {
+    prefetch.Behind(p, next_reader_);
     const SampleId sample = pass_.next[p];
     if (next_reader_[sample] != kNoNode) ++repeats;
     const NodeIndex reader = readers.Previous();
@@ -90,23 +122,27 @@ std::uint64_t SlotPlanner::LoadNextReaders() {
 void SlotPlanner::LoadSteps(const Holders& holders, Irregular& irregular) {
   const std::size_t count = pass_.current.size() - static_cast<std::size_t>(pass_.begin);
   const bool may_be_late = !too_late_.empty();
+  const Sizes& sizes = options_.sizes;
   steps_.resize(count);
   intervals_.clear();
   seen_ = BitVector(options_.sizes.count());
   std::uint64_t repeats = 0;
+  const Prefetcher prefetch(pass_.current);
   ReaderCursor readers(pass_.node_of_rank, pass_.begin);
   for (std::size_t i = 0; i < count; ++i) {
+    prefetch.Ahead(pass_.begin + i, holders);
+    prefetch.Ahead(pass_.begin + i, next_reader_);
     const SampleId sample = pass_.current[pass_.begin + i];
     const NodeIndex reader = readers.Next();
-    if (seen_.Test(sample)) ++repeats;
+    repeats += std::uint64_t{seen_.Test(sample)};
     seen_.Set(sample);
-    NodeIndex target = next_reader_[sample];
-    if (target == kNoNode) ++irregular.missing;
-    const bool movable =
-        target == reader || options_.sizes[sample] <= options_.max_moved_bytes_per_sample;
-    const bool nowhere = target == kNodeless;
-    if (nowhere || !movable || (may_be_late && too_late_.Test(sample))) target = kNoNode;
-    steps_[i] = {.release = holders[sample], .target = target};
+    const NodeIndex next = next_reader_[sample];
+    irregular.missing += std::uint64_t{next == kNoNode};
+    const bool movable = (sizes[sample] <= options_.max_moved_bytes_per_sample) | (next == reader);
+    const bool late = may_be_late && too_late_.Test(sample);
+    // The indices that are no node's are above none(). A branch here would wait for memory.
+    steps_[i].release = std::min(holders[sample], none());
+    steps_[i].target = movable & !late ? std::min(next, none()) : none();
   }
   irregular.repeats = std::max(irregular.repeats, repeats);
   if (repeats > 0) LoadRepeats();
@@ -132,8 +168,8 @@ void SlotPlanner::LoadRepeats() {
     const auto [same_sample, end] = occurrences[i];
     if (sample != same_sample) continue;
     const NodeIndex node = ReaderOf(end);
-    steps_[begin].target = kNoNode;
-    steps_[end].release = kNoNode;
+    steps_[begin].target = none();
+    steps_[end].release = none();
     const bool movable =
         node == ReaderOf(begin) || options_.sizes[sample] <= options_.max_moved_bytes_per_sample;
     if (node == kNoNode || !movable) continue;
@@ -148,9 +184,13 @@ SlotPlanner::Output SlotPlanner::Plan(Holders& holders) {
   FindRoom(holders, output.evictions);
   kept_ = BitVector(steps_.size());
   ChooseIntervals();
-  ComputeCredits();
+  if (intervals_.empty()) {
+    CreditEveryRelease();
+  } else {
+    ComputeCredits(RoomAtEnd());
+  }
   Choose(Candidates::kOfReader);
-  ComputeCredits();
+  ComputeCredits(RoomAtEnd());
   Choose(Candidates::kOfOthers);
   output.plan = Commit(holders);
   return output;
@@ -170,13 +210,14 @@ void SlotPlanner::FindRoom(Holders& holders, std::vector<SampleId>& evictions) {
   }
   for (const std::int64_t room : start_room_)
     CHECK(room >= 0);
+  start_room_.push_back(kNoRoom);
 }
 
 // MIN among the intervals inside the pass: when a node has no room for all, the one that ends last
 // goes. Room only grows until then, so looking at the present is enough.
 void SlotPlanner::ChooseIntervals() {
   if (intervals_.empty()) return;
-  std::vector<std::int64_t> room = start_room_;
+  ByNode room = start_room_;
   std::vector<std::set<Ending>> open(options_.capacities.size());
   std::vector<Ending> endings;
   for (const Interval& interval : intervals_)
@@ -185,7 +226,7 @@ void SlotPlanner::ChooseIntervals() {
   auto starting = intervals_.begin();
   auto ending = endings.begin();
   for (std::uint32_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].release != kNoNode) room[steps_[i].release] += BytesAt(i);
+    room[steps_[i].release] += BytesAt(i);
     if (ending != endings.end() && ending->first == i) {
       const NodeIndex node = ReaderOf(i);
       if (open[node].erase(*ending) > 0) {
@@ -209,23 +250,35 @@ void SlotPlanner::ChooseIntervals() {
   }
 }
 
+// While nothing is chosen, every release is credit.
+void SlotPlanner::CreditEveryRelease() {
+  credits_.resize(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i)
+    credits_[i] = BytesAt(i);
+  start_credit_ = start_room_;
+}
+
+SlotPlanner::ByNode SlotPlanner::RoomAtEnd() const {
+  ByNode room = start_room_;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const std::int64_t bytes = BytesAt(i);
+    room[steps_[i].release] += bytes;
+    room[steps_[i].target] -= kept_.Test(i) ? bytes : 0;
+  }
+  return room;
+}
+
 // From what is already chosen: how much room each release really adds, that is, by how much the
 // least room from that read on exceeds the least room from the read before. Room that a later,
 // already chosen sample needs is no credit.
-void SlotPlanner::ComputeCredits() {
+void SlotPlanner::ComputeCredits(ByNode room_at_end) {
   credits_.resize(steps_.size());
-  std::vector<std::int64_t> room = start_room_;  // after the read that the loop stands at
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].release != kNoNode) room[steps_[i].release] += BytesAt(i);
-    if (kept_.Test(i)) room[steps_[i].target] -= BytesAt(i);
-  }
-  std::vector<std::int64_t> least = room;  // from that read on
+  ByNode room = std::move(room_at_end);  // after the read that the loop stands at
+  ByNode least = room;                   // from that read on
   for (std::size_t i = steps_.size(); i-- > 0;) {
     const Step step = steps_[i];
     const std::int64_t bytes = BytesAt(i);
-    credits_[i] = 0;
-    if (kept_.Test(i)) room[step.target] += bytes;
-    if (step.release == kNoNode) continue;
+    room[step.target] += kept_.Test(i) ? bytes : 0;
     room[step.release] -= bytes;
     const std::int64_t before = std::min(least[step.release], room[step.release]);
     credits_[i] = static_cast<std::uint32_t>(least[step.release] - before);
@@ -237,17 +290,17 @@ void SlotPlanner::ComputeCredits() {
 // Keeps, in order, every candidate of one kind for which there is credit.
 void SlotPlanner::Choose(Candidates which) {
   const bool of_reader = which == Candidates::kOfReader;
-  std::vector<std::int64_t> credit = start_credit_;
+  ByNode credit = start_credit_;
+  credit[none()] = kNoRoom;
   ReaderCursor readers(pass_.node_of_rank, pass_.begin);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step step = steps_[i];
-    const NodeIndex reader = readers.Next();
-    if (step.release != kNoNode) credit[step.release] += credits_[i];
-    if (step.target == kNoNode || (step.target == reader) != of_reader || kept_.Test(i)) continue;
     const std::int64_t bytes = BytesAt(i);
-    if (bytes > credit[step.target]) continue;
-    credit[step.target] -= bytes;
-    kept_.Set(i);
+    credit[step.release] += credits_[i];
+    const bool wanted = ((step.target == readers.Next()) == of_reader) & !kept_.Test(i);
+    const bool keep = wanted & (bytes <= credit[step.target]);
+    credit[step.target] -= keep ? bytes : 0;
+    kept_.SetIf(i, keep);
   }
 }
 
@@ -258,11 +311,15 @@ std::shared_ptr<const PassPlan> SlotPlanner::Commit(Holders& holders) {
                            .pass_length = pass_.current.size()},
                           {pass_.node_of_rank.begin(), pass_.node_of_rank.end()},
                           options_.capacities.size());
+  const Prefetcher prefetch(pass_.current);
   ReaderCursor readers(pass_.node_of_rank, pass_.begin);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
+    prefetch.Ahead(pass_.begin + i, holders);
     const SampleId sample = pass_.current[pass_.begin + i];
-    const NodeIndex keep_at = kept_.Test(i) ? steps_[i].target : kNoNode;
-    builder.Add(readers.Next(), steps_[i].release, keep_at, options_.sizes[sample]);
+    const Step step = steps_[i];
+    const NodeIndex holder = step.release == none() ? kNoNode : step.release;
+    const NodeIndex keep_at = kept_.Test(i) ? step.target : kNoNode;
+    builder.Add(readers.Next(), holder, keep_at, options_.sizes[sample]);
     holders[sample] = keep_at;
   }
   return builder.Finish();

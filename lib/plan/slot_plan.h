@@ -70,11 +70,13 @@ class SlotPlanner {
   Output Plan(Holders& holders);
 
  private:
-  // One read: the node whose room it frees, and the node that could keep the sample afterwards.
+  // One read: the node whose room it frees, and the node that could keep the sample afterwards; the
+  // number of nodes stands for none, so that the loops over steps need no branches.
   struct Step {
-    NodeIndex release = kNoNode;
-    NodeIndex target = kNoNode;
+    NodeIndex release = 0;
+    NodeIndex target = 0;
   };
+  using ByNode = std::vector<std::int64_t>;  // bytes, with an entry for "none" at the end
   // A sample kept from one read to another of the same pass; indices into steps_.
   struct Interval {
     std::uint32_t begin = 0;
@@ -87,10 +89,13 @@ class SlotPlanner {
   void LoadRepeats();
   void FindRoom(Holders& holders, std::vector<SampleId>& evictions);
   void ChooseIntervals();
-  void ComputeCredits();
+  void CreditEveryRelease();
+  ByNode RoomAtEnd() const;
+  void ComputeCredits(ByNode room_at_end);
   void Choose(Candidates which);
   std::shared_ptr<const PassPlan> Commit(Holders& holders);
 
+  NodeIndex none() const { return static_cast<NodeIndex>(options_.capacities.size()); }
   std::uint32_t BytesAt(std::size_t step) const {
     return options_.sizes[pass_.current[pass_.begin + step]];
   }
@@ -105,11 +110,11 @@ class SlotPlanner {
   BitVector too_late_;                  // by sample: see LoadNextReaders; empty for equal sizes
   BitVector seen_;                      // by sample: read in what is left of the current pass
   std::vector<Step> steps_;
-  std::vector<Interval> intervals_;         // candidates, ordered by begin
-  BitVector kept_;                          // by step
-  std::vector<std::uint32_t> credits_;      // by step: see ComputeCredits
-  std::vector<std::int64_t> start_room_;    // by node: free at the start
-  std::vector<std::int64_t> start_credit_;  // by node: of that, what may be used at once
+  std::vector<Interval> intervals_;     // candidates, ordered by begin
+  BitVector kept_;                      // by step
+  std::vector<std::uint32_t> credits_;  // by step: see ComputeCredits
+  ByNode start_room_;                   // free at the start
+  ByNode start_credit_;                 // of that, what may be used at once
 };
 
 }  // namespace optcache::plan

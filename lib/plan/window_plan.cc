@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -15,6 +16,8 @@ namespace {
 // time. Reads by ranks without a node form one more group, at the end, for which nothing is kept.
 using Use = std::uint32_t;
 constexpr Use kNoUse = std::numeric_limits<Use>::max();
+// A group is found by its block of uses, then by steps.
+constexpr Use kUsesInBlock = 1024;
 
 class WindowPlanner {
  public:
@@ -36,9 +39,10 @@ class WindowPlanner {
  private:
   std::size_t GroupOf(NodeIndex reader) const { return reader == kNoNode ? nodes_ : reader; }
   std::size_t GroupOfUse(Use use) const {
-    if (nodes_ == 1) return use < first_use_[1] ? 0 : 1;
-    const auto after = std::upper_bound(first_use_.begin(), first_use_.end(), use);
-    return static_cast<std::size_t>(after - first_use_.begin()) - 1;
+    std::size_t group = group_of_block_[use / kUsesInBlock];
+    while (use >= first_use_[group + 1])
+      ++group;
+    return group;
   }
   auto BytesOfUse(std::size_t node) const {
     return [this, node](Use local) -> ByteCount {
@@ -60,23 +64,44 @@ class WindowPlanner {
   const WindowInput& input_;
   Holders& holders_;
   std::size_t nodes_;
-  std::vector<Use> first_use_;           // by group, and one past the last
-  std::vector<Use> next_use_;            // by merged read: the same sample's next use
-  std::vector<Use> use_of_sample_;       // its first use from the start of the window
-  std::vector<SampleId> sample_of_use_;  // empty for equal sizes
-  BitVector kept_;                       // by use: the sample was kept until then
+  std::vector<Use> first_use_;                 // by group, and one past the last
+  std::vector<std::uint32_t> group_of_block_;  // of the first use of each block
+  std::vector<Use> next_use_;                  // by merged read: the same sample's next use
+  std::vector<Use> use_of_sample_;             // its first use from the start of the window
+  std::vector<SampleId> sample_of_use_;        // empty for equal sizes
+  BitVector kept_;                             // by use: the sample was kept until then
   BitVector at_peer_;  // by use: the sample waits at another node; empty if none does
 };
 
+// How many of the positions before `end` a rank reads.
+std::uint64_t PositionsOfRank(Position end, std::size_t rank, std::size_t ranks) {
+  return end / ranks + (end % ranks > rank ? 1U : 0U);
+}
+
 void WindowPlanner::CountUses() {
-  CHECK(input_.merged.size() < kNoUse);
+  const std::size_t reads = input_.merged.size();
+  CHECK(reads < kNoUse);
   first_use_.assign(nodes_ + 2, 0);
-  MergedOrder::Cursor cursor(input_.merged);
-  for (std::size_t t = 0; t < input_.merged.size(); ++t) {
-    ++first_use_[GroupOf(cursor.Next().reader) + 1];
+  std::vector<std::uint64_t> left = input_.merged.ReadsByStream(reads);
+  for (std::size_t s = 0; s < left.size(); ++s) {
+    const MergeStream& stream = input_.merged.streams()[s];
+    const std::size_t ranks = stream.node_of_rank.size();
+    for (const OrderSegment& segment : stream.segments) {
+      const Position end = segment.begin + std::min(left[s], segment.end - segment.begin);
+      left[s] -= end - segment.begin;
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const std::uint64_t uses =
+            PositionsOfRank(end, rank, ranks) - PositionsOfRank(segment.begin, rank, ranks);
+        first_use_[GroupOf(stream.node_of_rank[rank]) + 1] += static_cast<Use>(uses);
+      }
+    }
   }
-  for (std::size_t group = 1; group < first_use_.size(); ++group) {
-    first_use_[group] += first_use_[group - 1];
+  std::partial_sum(first_use_.begin(), first_use_.end(), first_use_.begin());
+  std::uint32_t group = 0;
+  for (std::size_t use = 0; use < reads; use += kUsesInBlock) {
+    while (use >= first_use_[group + 1])
+      ++group;
+    group_of_block_.push_back(group);
   }
 }
 
