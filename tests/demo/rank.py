@@ -1,0 +1,131 @@
+"""One rank of the training job, a process of its own: `rank.py JOB.json`.
+
+What it does with the data is what any PyTorch job does: a DataLoader with workers over ImageFolder, DistributedSampler,
+a step of all ranks after each batch. Beside that it checks the bytes of every sample and writes down what it got when.
+Each finished batch is a line `epoch batch` on its standard output.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sys
+import time
+import warnings
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+import torch.distributed
+from dataset import DIGEST_BYTES
+from PIL import Image
+from torch.utils.data import DataLoader
+from torch.utils.data import Dataset as TorchDataset
+from torch.utils.data.distributed import DistributedSampler
+
+from optcache.torch import ImageFolder, attach
+
+WORKERS = 2
+IMAGE_SIDE = 64  # pixels: images of one size make a batch
+
+
+@dataclass(frozen=True)
+class Job:
+    rank: int
+    world: int
+    epochs: int
+    batch: int
+    seed: int
+    digests: str  # the table of Dataset.write_digests
+    rendezvous: str  # a file by which the ranks find each other
+    records: str  # where what happened is written in the end
+
+
+@dataclass
+class EpochRecord:
+    """Of each sample in the order of delivery: its id and when a worker had its bytes."""
+
+    began: float = 0.0  # seconds since 1970, as all times here
+    ended: float = 0.0
+    samples: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    mismatches: list[int] = field(default_factory=list)
+
+
+def digest_and_image(view: Any) -> tuple[bytes, Image.Image]:
+    """ImageFolder's `loader`: the raw bytes of a sample in, what its `transform` gets out."""
+    with Image.open(io.BytesIO(view)) as image:
+        return hashlib.sha256(view).digest(), image.convert("RGB")
+
+
+def to_tensor(loaded: tuple[bytes, Image.Image]) -> tuple[bytes, torch.Tensor]:
+    digest, image = loaded
+    pixels = numpy.array(image.resize((IMAGE_SIDE, IMAGE_SIDE)))
+    return digest, torch.from_numpy(pixels).permute(2, 0, 1)
+
+
+class CheckedImages(TorchDataset):  # type: ignore[type-arg]
+    """The images with, for each, its id, whether its bytes are right, and when it was there."""
+
+    def __init__(self, images: ImageFolder, digests: bytes) -> None:
+        self._images = images
+        self._digests = digests
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int, int, bool, float]:
+        (digest, image), target = self._images[index]
+        expected = self._digests[DIGEST_BYTES * index : DIGEST_BYTES * (index + 1)]
+        return image, target, int(index), digest == expected, time.time()
+
+
+def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
+    images = ImageFolder(loader=digest_and_image, transform=to_tensor)
+    dataset = CheckedImages(images, Path(job.digests).read_bytes())
+    sampler = DistributedSampler(
+        dataset, num_replicas=job.world, rank=job.rank, shuffle=True, seed=job.seed
+    )
+    loader = DataLoader(
+        dataset,
+        batch_size=job.batch,
+        sampler=sampler,
+        num_workers=WORKERS,
+        persistent_workers=True,
+    )
+    return attach(loader, passes=job.epochs)
+
+
+def read_epoch(loader: DataLoader, epoch: int) -> EpochRecord:  # type: ignore[type-arg]
+    record = EpochRecord(began=time.time())
+    loader.sampler.set_epoch(epoch)
+    for number, (images, _, samples, right, times) in enumerate(loader):
+        # Stands for the gradients: every rank waits here for the others, as in any such job.
+        mean = images.float().mean()
+        torch.distributed.all_reduce(mean)
+        record.samples += samples.tolist()
+        record.times += times.tolist()
+        record.mismatches += samples[~right].tolist()
+        print(epoch, number, flush=True)
+    record.ended = time.time()
+    return record
+
+
+def main() -> None:
+    job = Job(**json.loads(Path(sys.argv[1]).read_text()))
+    warnings.filterwarnings("ignore", module="PIL")  # some images have odd palettes
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{job.rendezvous}", world_size=job.world, rank=job.rank
+    )
+    loader = make_loader(job)
+    records = [read_epoch(loader, epoch) for epoch in range(job.epochs)]
+    Path(job.records).write_text(json.dumps([asdict(record) for record in records]))
+    torch.distributed.barrier()  # so that no rank takes the connections down under another
+
+
+if __name__ == "__main__":
+    main()

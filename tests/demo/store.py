@@ -1,0 +1,112 @@
+"""The object store: nginx on loopback, with an access log that counts what was read."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+from processes import stop
+
+START_SECONDS = 10.0
+
+# The fields are those that accounting.py reads. One process, not a daemon: it ends with its pid.
+CONFIGURATION = """\
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+  types {{ }}
+  default_type application/octet-stream;
+  sendfile on;
+  tcp_nodelay on;
+  keepalive_timeout 300s;
+  keepalive_requests 1000000;
+  open_file_cache max=100000 inactive=600s;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  log_format reads escape=default '$msec $request_method $status $body_bytes_sent $uri';
+  access_log {folder}/access.log reads;
+  server {{
+    listen 127.0.0.1:{port};
+    location = /{listing} {{ alias {folder}/{listing}; }}
+    location / {{ root "{root}"; }}
+  }}
+}}
+"""
+
+LISTING = "optcache-demo-listing.txt"
+
+
+class StoreError(Exception):
+    """nginx does not serve; the message has its last words."""
+
+
+class Store:
+    """Serves `root` from construction on, until the end of its `with`. Its files are in `folder`."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self._folder = folder
+        self._port = _free_port()
+        quoted = str(root.resolve()).replace("\\", "\\\\").replace('"', '\\"')
+        if "$" in quoted:
+            raise StoreError(f"nginx cannot serve {root}: there is a $ in its path")
+        text = CONFIGURATION.format(folder=folder, port=self._port, root=quoted, listing=LISTING)
+        (folder / "nginx.conf").write_text(text)
+        self._nginx = subprocess.Popen(
+            ["nginx", "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "error.log"],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            self._wait_until_it_listens()
+        except BaseException:
+            stop(self._nginx)
+            raise
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stop(self._nginx)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/"
+
+    @property
+    def listing_file(self) -> Path:
+        """What is written here is served as base_url + LISTING."""
+        return self._folder / LISTING
+
+    def access_log(self) -> str:
+        return (self._folder / "access.log").read_text(encoding="ascii")
+
+    def _wait_until_it_listens(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+                return
+            except OSError as error:
+                ended = self._nginx.poll() is not None
+                if ended or time.monotonic() > deadline:
+                    log = self._folder / "error.log"
+                    words = log.read_text() if log.exists() else str(error)
+                    raise StoreError(f"nginx does not start: {words.strip()}") from error
+                time.sleep(0.02)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,104 @@
+"""The training job: starts the ranks, follows them, and collects what they wrote down."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from processes import last_lines, stop
+from rank import EpochRecord, Job
+
+RANK_PROGRAM = Path(__file__).with_name("rank.py")
+# A rank that finishes no batch for so long is stuck.
+STUCK_SECONDS = 120.0
+
+
+class TrainingFailed(Exception):
+    """A rank ended with an error or is stuck; the message has its last lines."""
+
+
+Progress = Callable[[int, int], None]  # epoch, batches that rank 0 has read of it
+
+
+def train(
+    jobs: Sequence[Job],
+    environments: Sequence[dict[str, str]],
+    folder: Path,
+    progress: Progress,
+) -> list[list[EpochRecord]]:
+    """Runs all ranks to their end; returns their records, by rank and epoch. Logs are in `folder`."""
+    with ExitStack() as cleanup:
+        ranks = []
+        for job, environment in zip(jobs, environments, strict=True):
+            ranks.append(_start(job, environment, folder))
+            cleanup.callback(stop, ranks[-1], grace_seconds=2)
+        _follow(ranks, folder, progress)
+    return [
+        [EpochRecord(**epoch) for epoch in json.loads(Path(job.records).read_text())]
+        for job in jobs
+    ]
+
+
+def _log(folder: Path, rank: int) -> Path:
+    return folder / f"rank-{rank}.log"
+
+
+def _start(job: Job, environment: dict[str, str], folder: Path) -> subprocess.Popen[bytes]:
+    spec = folder / f"rank-{job.rank}.json"
+    spec.write_text(json.dumps(asdict(job)))
+    with open(_log(folder, job.rank), "wb") as log:
+        return subprocess.Popen(
+            [sys.executable, RANK_PROGRAM, spec],
+            # gloo picks its address by itself; the ranks are all on this machine.
+            env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _follow(ranks: Sequence[subprocess.Popen[bytes]], folder: Path, progress: Progress) -> None:
+    """Returns when all ranks have ended well. TrainingFailed as soon as one has not, or is stuck."""
+    last_sign = [time.monotonic()] * len(ranks)
+    with selectors.DefaultSelector() as selector:
+        for number, rank in enumerate(ranks):
+            selector.register(rank.stdout, selectors.EVENT_READ, number)
+        while selector.get_map():
+            for key, _ in selector.select(timeout=1):
+                number = key.data
+                words = os.read(key.fd, 1 << 16)
+                last_sign[number] = time.monotonic()
+                if not words:
+                    selector.unregister(key.fileobj)
+                    _check_end(ranks[number], number, folder)
+                elif number == 0:
+                    progress(*_last_batch(words))
+            reading = [key.data for key in selector.get_map().values()]
+            for number in reading:
+                if time.monotonic() - last_sign[number] > STUCK_SECONDS:
+                    raise TrainingFailed(_failure(number, "has read nothing for long", folder))
+
+
+def _last_batch(words: bytes) -> tuple[int, int]:
+    """Epoch and count of batches in the last line; writes of so few bytes arrive in one piece."""
+    epoch, number = words.splitlines()[-1].split()
+    return int(epoch), int(number) + 1
+
+
+def _check_end(rank: subprocess.Popen[bytes], number: int, folder: Path) -> None:
+    status = rank.wait()
+    if status != 0:
+        raise TrainingFailed(_failure(number, f"ended with status {status}", folder))
+
+
+def _failure(number: int, what: str, folder: Path) -> str:
+    return f"rank {number} {what}; the end of its log:\n{last_lines(_log(folder, number))}"
