@@ -1,8 +1,8 @@
-"""From nginx's log and what the ranks wrote down to the figures of the table. Nothing here does I/O.
+"""From nginx's log and what the ranks wrote down to figures. Nothing here does I/O.
 
-A *delivery* is one sample handed to one rank in one epoch. It was a *miss* if the store was read for it: each GET
-belongs to the first delivery of that sample after it. A GET that no delivery follows was read for nothing; it counts as
-a store request all the same.
+A *delivery* is one sample handed to one rank in one epoch. It was a *miss* if the store was read
+for it: each GET belongs to the first delivery of that sample after it. A GET that no delivery
+follows was read for nothing; it counts as a store request all the same.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ESCAPED = re.compile(rb"\\x([0-9A-F]{2})")
 
 
 def parse_access_log(text: str) -> list[Request]:
-    """Lines of `$msec $request_method $status $body_bytes_sent $uri`, as store.py has nginx write them."""
+    """Lines of `$msec $request_method $status $body_bytes_sent $uri`, as store.py sets it."""
     requests = []
     for line in text.splitlines():
         time, method, status, body_bytes, uri = line.split(" ", 4)
@@ -108,7 +108,7 @@ def hit_ratio_by_tenth(deliveries: Sequence[Delivery], missed: Sequence[bool]) -
 def requests_by_progress(
     reads: Sequence[tuple[float, int, int]], deliveries: Sequence[Delivery], epochs: int
 ) -> list[int]:
-    """Store requests made by the time each tenth of each epoch was delivered: 10 * epochs + 1 counts."""
+    """Store requests so far at each tenth of each epoch's deliveries: 10 * epochs + 1 counts."""
     delivered = sorted(delivery.time for delivery in deliveries)
     requested = [time for time, _, _ in reads]
     steps = TENTHS * epochs
@@ -120,8 +120,10 @@ def requests_by_progress(
 
 
 def bound_bytes(total_bytes: int, cached_bytes: int, epochs: int) -> int:
-    """The least that any cache of that size reads in so many shuffled epochs: all of it once, then at least what did
-    not fit at each epoch's end. Proof: between two uses of a sample that is not resident then lies a store read.
+    """The least that any cache of that size reads in so many shuffled epochs.
+
+    All of it once, then for each epoch what did not fit at the end of the one before: a sample
+    that is not resident there has a store read between its uses before and after.
     """
     return total_bytes + (epochs - 1) * max(total_bytes - cached_bytes, 0)
 
@@ -129,9 +131,9 @@ def bound_bytes(total_bytes: int, cached_bytes: int, epochs: int) -> int:
 def predicted_hit_ratio(policy: str, cached_share: float, epochs: int) -> float:
     """Closed forms for one job that shuffles, with c the share of the dataset that fits.
 
-    Once warm: a kept subset hits c, whether planned (Optimal) or the first that came (Pin); LRU hits c + (1-c) ln(1-c),
-    since a sample at places u and v of two epochs has reuse distance 1 - u (1-v); None hits nothing. The first epoch
-    misses throughout, so a run of E epochs has (E-1)/E of that.
+    Once warm: a kept subset hits c, whether planned (Optimal) or what came first (Pin); LRU hits
+    c + (1-c) ln(1-c), since a sample at places u and v of two epochs has reuse distance 1 - u (1-v);
+    None hits nothing. The first epoch misses throughout, so E epochs have (E-1)/E of that.
     """
     c = min(cached_share, 1.0)
     warm = {

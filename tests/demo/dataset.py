@@ -1,7 +1,7 @@
 """The images that the ranks read: the default set, or a user's own folder.
 
-The default is the Debian package wesnoth-1.16-data: 14,059 real images of 135 MB, sizes from 72 bytes
-to 6.4 MB. It is downloaded by apt, never installed.
+The default is the Debian package wesnoth-1.16-data: 14,059 real images of 135 MB, from 72 bytes to
+6.4 MB each. It is downloaded by apt and unpacked, never installed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from errors import DemoError
 from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
@@ -23,14 +24,10 @@ CLASS_FOLDERS = "usr/share"
 DIGEST_BYTES = 32
 
 
-class DatasetError(Exception):
-    """There are no images to read; the message says what to do."""
-
-
 @dataclass(frozen=True)
 class Dataset:
     root: Path
-    paths: tuple[str, ...]  # relative to root, with slashes; numbered as torchvision.ImageFolder does
+    paths: tuple[str, ...]  # relative to root, with slashes; numbered by torchvision.ImageFolder
     sizes: tuple[int, ...]  # bytes
 
     @property
@@ -49,20 +46,20 @@ class Dataset:
 
 
 def open_dataset(root: Path) -> Dataset:
-    """Numbers the images under `root` by torchvision itself, which is what the cache must agree with."""
+    """Numbers the images under `root` by torchvision itself; the cache must agree with it."""
     if not root.is_dir():
-        raise DatasetError(f"{root} is not a folder")
+        raise DemoError(f"{root} is not a folder")
     try:
         samples = [Path(path) for path, _ in ImageFolder(str(root)).samples]
     except FileNotFoundError as error:
-        raise DatasetError(
-            f"{root}: {error}. torchvision.ImageFolder wants one folder a class with images in each, "
-            f"as {root}/cat/1.jpg and {root}/dog/2.jpg; move the images into folders like these"
+        raise DemoError(
+            f"{root}: {str(error).rstrip('.')}. There must be one folder a class with images in "
+            "each, as cat/1.jpg and dog/2.jpg; move the images into folders like these"
         ) from error
     paths = tuple(path.relative_to(root).as_posix() for path in samples)
     for name in paths:
         if "\n" in name or "\t" in name:
-            raise DatasetError(f"{root / name!r} has a line break or a tab in its name; rename it")
+            raise DemoError(f"{root / name!r} has a line break or a tab in its name; rename it")
     return Dataset(root, paths, tuple(path.stat().st_size for path in samples))
 
 
@@ -85,7 +82,7 @@ def _download(cache: Path) -> Path:
         done = subprocess.run(command, cwd=cache, capture_output=True, text=True, check=False)
         packages = sorted(cache.glob(f"{PACKAGE}_*.deb"))
         if done.returncode != 0 or not packages:
-            raise DatasetError(
+            raise DemoError(
                 f"apt-get could not download {PACKAGE}: {done.stderr.strip()}. "
                 "Is this Debian, with a network? --dataset PATH uses your own images instead"
             )
@@ -101,4 +98,4 @@ def _extract_images(package: Path, target: Path) -> None:
                 if member.isfile() and member.name.lower().endswith(IMG_EXTENSIONS):
                     archive.extract(member, target, set_attrs=False)
     if unpacker.returncode != 0:
-        raise DatasetError(f"dpkg-deb could not unpack {package}; delete it and try again")
+        raise DemoError(f"dpkg-deb could not unpack {package}; delete it and try again")

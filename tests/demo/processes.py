@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import signal
 import subprocess
 from pathlib import Path
 
-GRACE_SECONDS = 15.0
+GRACE_SECONDS = 20.0
 
 
 def stop(process: subprocess.Popen[bytes], grace_seconds: float = GRACE_SECONDS) -> int:
-    """SIGTERM, and after `grace_seconds` SIGKILL to the whole group that the process leads.
+    """SIGTERM; once obeyed, or `grace_seconds` later, SIGKILL to what is left of its group.
 
     The process was started with start_new_session=True. Returns its exit status.
     """
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(grace_seconds)
-        except subprocess.TimeoutExpired:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        wait_for_end(process, grace_seconds)
+        # Not waited for yet, so its id still names this group and no other.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     return process.wait()
+
+
+def wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Whether the process ends within `seconds`. Its exit status is not collected."""
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        return bool(select.select([descriptor], [], [], seconds)[0])
+    finally:
+        os.close(descriptor)
 
 
 def last_lines(log: Path, count: int = 15) -> str:

@@ -1,8 +1,8 @@
 """One rank of the training job, a process of its own: `rank.py JOB.json`.
 
-What it does with the data is what any PyTorch job does: a DataLoader with workers over ImageFolder, DistributedSampler,
-a step of all ranks after each batch. Beside that it checks the bytes of every sample and writes down what it got when.
-Each finished batch is a line `epoch batch` on its standard output.
+What it does with the data is what any PyTorch job does: a DataLoader with workers over ImageFolder,
+DistributedSampler, a step of all ranks after each batch. Beside that it checks the bytes of every
+sample and writes down what it got when. Each batch is a line `epoch batch` on its standard output.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import sys
 import time
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy
 import torch
 import torch.distributed
 from dataset import DIGEST_BYTES
+from job import EpochRecord, Job
 from PIL import Image
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
@@ -30,29 +31,6 @@ from optcache.torch import ImageFolder, attach
 
 WORKERS = 2
 IMAGE_SIDE = 64  # pixels: images of one size make a batch
-
-
-@dataclass(frozen=True)
-class Job:
-    rank: int
-    world: int
-    epochs: int
-    batch: int
-    seed: int
-    digests: str  # the table of Dataset.write_digests
-    rendezvous: str  # a file by which the ranks find each other
-    records: str  # where what happened is written in the end
-
-
-@dataclass
-class EpochRecord:
-    """Of each sample in the order of delivery: its id and when a worker had its bytes."""
-
-    began: float = 0.0  # seconds since 1970, as all times here
-    ended: float = 0.0
-    samples: list[int] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    mismatches: list[int] = field(default_factory=list)
 
 
 def digest_and_image(view: Any) -> tuple[bytes, Image.Image]:

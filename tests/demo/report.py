@@ -77,10 +77,10 @@ def _notes(setup: Setup, results: Sequence[PolicyResult]) -> list[str]:
     share = setup.capacity_bytes / setup.total_bytes
     beside = setup.resident_bytes / setup.total_bytes - share
     notes = [
-        f"{setup.samples:,} samples, {_megabytes(setup.total_bytes)} MB, read by {setup.ranks} ranks "
-        f"in {setup.epochs} epochs; {setup.nodes} nodes hold {share:.1%} of it,",
-        f"arenas and transit reserves {beside:.1%} more. Bound: the least that any cache of the nodes'"
-        " size can read.",
+        f"{setup.samples:,} samples, {_megabytes(setup.total_bytes)} MB, read by {setup.ranks} "
+        f"ranks in {setup.epochs} epochs. {setup.nodes} nodes hold {share:.1%} of it, arenas and",
+        f"transit reserves {beside:.1%} more. Bound: the least that any cache of the nodes' size "
+        "can read.",
         "Hit ratios count the cold first epoch; those by tenth of the epoch do not.",
     ]
     if any(result.store_bytes < result.bound_bytes for result in results):

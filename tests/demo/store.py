@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from errors import DemoError
 from processes import stop
 
 START_SECONDS = 10.0
@@ -45,19 +46,15 @@ http {{
 LISTING = "optcache-demo-listing.txt"
 
 
-class StoreError(Exception):
-    """nginx does not serve; the message has its last words."""
-
-
 class Store:
-    """Serves `root` from construction on, until the end of its `with`. Its files are in `folder`."""
+    """Serves `root` from construction to the end of its `with`. Its own files are in `folder`."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._folder = folder
         self._port = _free_port()
         quoted = str(root.resolve()).replace("\\", "\\\\").replace('"', '\\"')
         if "$" in quoted:
-            raise StoreError(f"nginx cannot serve {root}: there is a $ in its path")
+            raise DemoError(f"nginx cannot serve {root}: there is a $ in its path")
         text = CONFIGURATION.format(folder=folder, port=self._port, root=quoted, listing=LISTING)
         (folder / "nginx.conf").write_text(text)
         self._nginx = subprocess.Popen(
@@ -75,7 +72,10 @@ class Store:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         stop(self._nginx)
 
@@ -88,8 +88,13 @@ class Store:
         """What is written here is served as base_url + LISTING."""
         return self._folder / LISTING
 
-    def access_log(self) -> str:
-        return (self._folder / "access.log").read_text(encoding="ascii")
+    def log_size(self) -> int:
+        """Where the access log ends now."""
+        return (self._folder / "access.log").stat().st_size
+
+    def access_log(self, begin: int = 0) -> str:
+        """What has been written to it since it ended at `begin`."""
+        return (self._folder / "access.log").read_bytes()[begin:].decode("ascii")
 
     def _wait_until_it_listens(self) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -102,7 +107,7 @@ class Store:
                 if ended or time.monotonic() > deadline:
                     log = self._folder / "error.log"
                     words = log.read_text() if log.exists() else str(error)
-                    raise StoreError(f"nginx does not start: {words.strip()}") from error
+                    raise DemoError(f"nginx does not start: {words.strip()}") from error
                 time.sleep(0.02)
 
 

@@ -13,16 +13,13 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
+from errors import DemoError
+from job import EpochRecord, Job
 from processes import last_lines, stop
-from rank import EpochRecord, Job
 
 RANK_PROGRAM = Path(__file__).with_name("rank.py")
 # A rank that finishes no batch for so long is stuck.
 STUCK_SECONDS = 120.0
-
-
-class TrainingFailed(Exception):
-    """A rank ended with an error or is stuck; the message has its last lines."""
 
 
 Progress = Callable[[int, int], None]  # epoch, batches that rank 0 has read of it
@@ -34,7 +31,7 @@ def train(
     folder: Path,
     progress: Progress,
 ) -> list[list[EpochRecord]]:
-    """Runs all ranks to their end; returns their records, by rank and epoch. Logs are in `folder`."""
+    """Runs all ranks to their end; returns their records by rank and epoch. Logs: in `folder`."""
     with ExitStack() as cleanup:
         ranks = []
         for job, environment in zip(jobs, environments, strict=True):
@@ -67,7 +64,7 @@ def _start(job: Job, environment: dict[str, str], folder: Path) -> subprocess.Po
 
 
 def _follow(ranks: Sequence[subprocess.Popen[bytes]], folder: Path, progress: Progress) -> None:
-    """Returns when all ranks have ended well. TrainingFailed as soon as one has not, or is stuck."""
+    """Returns when all ranks have ended well. DemoError as soon as one has not, or is stuck."""
     last_sign = [time.monotonic()] * len(ranks)
     with selectors.DefaultSelector() as selector:
         for number, rank in enumerate(ranks):
@@ -85,7 +82,7 @@ def _follow(ranks: Sequence[subprocess.Popen[bytes]], folder: Path, progress: Pr
             reading = [key.data for key in selector.get_map().values()]
             for number in reading:
                 if time.monotonic() - last_sign[number] > STUCK_SECONDS:
-                    raise TrainingFailed(_failure(number, "has read nothing for long", folder))
+                    raise DemoError(_failure(number, "has read nothing for long", folder))
 
 
 def _last_batch(words: bytes) -> tuple[int, int]:
@@ -97,7 +94,7 @@ def _last_batch(words: bytes) -> tuple[int, int]:
 def _check_end(rank: subprocess.Popen[bytes], number: int, folder: Path) -> None:
     status = rank.wait()
     if status != 0:
-        raise TrainingFailed(_failure(number, f"ended with status {status}", folder))
+        raise DemoError(_failure(number, f"ended with status {status}", folder))
 
 
 def _failure(number: int, what: str, folder: Path) -> str:

@@ -1,0 +1,28 @@
+"""What the demo and its ranks say to each other: a job to a rank, records back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Job:
+    rank: int
+    world: int
+    epochs: int
+    batch: int
+    seed: int
+    digests: str  # the table of Dataset.write_digests
+    rendezvous: str  # a file by which the ranks find each other
+    records: str  # where the epochs' records are written in the end
+
+
+@dataclass
+class EpochRecord:
+    """Of each sample in the order of delivery: its id and when a worker had its bytes."""
+
+    began: float = 0.0  # seconds since 1970, as all times here
+    ended: float = 0.0
+    samples: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    mismatches: list[int] = field(default_factory=list)  # samples whose bytes were wrong
