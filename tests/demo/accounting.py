@@ -132,8 +132,8 @@ def predicted_hit_ratio(policy: str, cached_share: float, epochs: int) -> float:
     """Closed forms for one job that shuffles, with c the share of the dataset that fits.
 
     Once warm: a kept subset hits c, whether planned (Optimal) or what came first (Pin); LRU hits
-    c + (1-c) ln(1-c), since a sample at places u and v of two epochs has reuse distance 1 - u (1-v);
-    None hits nothing. The first epoch misses throughout, so E epochs have (E-1)/E of that.
+    c + (1-c) ln(1-c), since a sample at places u and v of two epochs has reuse distance
+    1 - u (1-v); None hits nothing. The first epoch misses all, so E epochs have (E-1)/E of that.
     """
     c = min(cached_share, 1.0)
     warm = {

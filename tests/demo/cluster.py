@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from errors import DemoError
 from processes import last_lines, stop, wait_for_end
@@ -141,13 +142,14 @@ class Cluster:
     def _is_ready(self) -> bool:
         """Whether all nodes work by the newest state, and all sidecars listen."""
         status = self._status()
+        members = status.get("members", [])
         return (
-            len(status["members"]) == self._options.machines
-            and all(member["applied"] == status["version"] for member in status["members"])
+            len(members) == self._options.machines
+            and all(member["applied"] == status["version"] for member in members)
             and all(self.socket(machine).is_socket() for machine in range(self._options.machines))
         )
 
-    def _status(self) -> dict:  # type: ignore[type-arg]
+    def _status(self) -> dict[str, Any]:
         """What `optcache status` says; nothing in it while there is no coordinator yet."""
         asked = subprocess.run(
             [
@@ -159,7 +161,8 @@ class Cluster:
             capture_output=True,
             check=False,
         )
-        return json.loads(asked.stdout) if asked.returncode == 0 else {"members": []}
+        status: dict[str, Any] = json.loads(asked.stdout) if asked.returncode == 0 else {}
+        return status
 
     def _scrape(self, process: str) -> Metrics:
         """The numbers of one process. Its log says at which port it gives them."""

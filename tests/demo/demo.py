@@ -19,7 +19,7 @@ POLICIES = ("Optimal", "Pin", "LRU", "None")
 REPOSITORY = Path(__file__).resolve().parents[2]
 MORE = """\
 What happens: nginx serves the images. `optcache up` runs one node and one sidecar a machine; the
-nodes have room for 30 % of the bytes, arenas and transit reserves take 2 % beside that. A PyTorch
+nodes have room for 30 % of the bytes, arenas and transit reserves take 2 % beside. A PyTorch
 rank a machine reads its share of the images in the order of a DistributedSampler, epoch after
 epoch, once for each policy:
 
@@ -29,7 +29,7 @@ epoch, once for each policy:
   None      keeps nothing
 
 What is checked: the SHA-256 of every sample, the order of every rank, the memory of every node.
-What is counted: the GETs in nginx's access log, against the least that any cache of that size can do.
+What is counted: the GETs in nginx's access log, against the least that a cache of that size needs.
 
 examples:
   ./dev demo                                 14,059 images of Debian's wesnoth-1.16-data

@@ -85,9 +85,8 @@ def _draw_requests(axes: Axes, setup: Setup, results: Sequence[PolicyResult]) ->
         steps = len(result.requests_by_progress) - 1
         progress = [setup.epochs * step / steps for step in range(steps + 1)]
         every_epoch = max(steps // setup.epochs, 1)
-        axes.plot(
-            progress, result.requests_by_progress, markevery=every_epoch, **STYLES[result.name]
-        )
+        style = {**STYLES[result.name], "markevery": every_epoch, "clip_on": False}
+        axes.plot(progress, result.requests_by_progress, **style)
     axes.plot([0, *ends], bound, color=INK, linewidth=1, linestyle=(0, (1, 2)))
     axes.set(xlim=(0, setup.epochs), ylim=(0, None))
     axes.set(title="Requests to the store", xlabel="epochs read")

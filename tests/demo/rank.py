@@ -74,7 +74,7 @@ def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
         num_workers=WORKERS,
         persistent_workers=True,
     )
-    return attach(loader, passes=job.epochs)
+    return attach(loader, dataset=images.data)
 
 
 def read_epoch(loader: DataLoader, epoch: int) -> EpochRecord:  # type: ignore[type-arg]
@@ -87,7 +87,8 @@ def read_epoch(loader: DataLoader, epoch: int) -> EpochRecord:  # type: ignore[t
         record.samples += samples.tolist()
         record.times += times.tolist()
         record.mismatches += samples[~right].tolist()
-        print(epoch, number, flush=True)
+        sys.stdout.write(f"{epoch} {number}\n")
+        sys.stdout.flush()
     record.ended = time.time()
     return record
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def _megabytes(count: int) -> str:
 
 
 # (heading, what stands below it), in the order of the table.
-COLUMNS = (
+COLUMNS: tuple[tuple[str, Callable[[PolicyResult], str]], ...] = (
     ("policy", lambda r: r.name),
     ("store requests", lambda r: f"{r.store_requests:,}"),
     ("read MB", lambda r: _megabytes(r.store_bytes)),

@@ -66,8 +66,10 @@ def _start(job: Job, environment: dict[str, str], folder: Path) -> subprocess.Po
 def _follow(ranks: Sequence[subprocess.Popen[bytes]], folder: Path, progress: Progress) -> None:
     """Returns when all ranks have ended well. DemoError as soon as one has not, or is stuck."""
     last_sign = [time.monotonic()] * len(ranks)
+    begun = b""  # a line of rank 0 that is not complete yet
     with selectors.DefaultSelector() as selector:
         for number, rank in enumerate(ranks):
+            assert rank.stdout is not None
             selector.register(rank.stdout, selectors.EVENT_READ, number)
         while selector.get_map():
             for key, _ in selector.select(timeout=1):
@@ -78,17 +80,20 @@ def _follow(ranks: Sequence[subprocess.Popen[bytes]], folder: Path, progress: Pr
                     selector.unregister(key.fileobj)
                     _check_end(ranks[number], number, folder)
                 elif number == 0:
-                    progress(*_last_batch(words))
+                    begun = _tell(begun + words, progress)
             reading = [key.data for key in selector.get_map().values()]
             for number in reading:
                 if time.monotonic() - last_sign[number] > STUCK_SECONDS:
                     raise DemoError(_failure(number, "has read nothing for long", folder))
 
 
-def _last_batch(words: bytes) -> tuple[int, int]:
-    """Epoch and count of batches in the last line; writes of so few bytes arrive in one piece."""
-    epoch, number = words.splitlines()[-1].split()
-    return int(epoch), int(number) + 1
+def _tell(words: bytes, progress: Progress) -> bytes:
+    """Tells of the last complete line, and returns what stands after it."""
+    lines, _, begun = words.rpartition(b"\n")
+    if lines:
+        epoch, number = lines.rpartition(b"\n")[2].split()
+        progress(int(epoch), int(number) + 1)
+    return begun
 
 
 def _check_end(rank: subprocess.Popen[bytes], number: int, folder: Path) -> None:
