@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import io
 import weakref
@@ -185,6 +186,7 @@ def attach(
     name: str = "train",
     dataset: Optional[Dataset] = None,
     start: Optional[int] = None,
+    passes: int = 0,
 ) -> Loader:
     """Tells the sidecar what a DataLoader reads and when, so that samples are there before they are
     asked for. Returns the same loader; what it gives, and in which order, does not change.
@@ -204,6 +206,8 @@ def attach(
         start: where the first iteration begins in the rank's list; given, even as 0, it is also
             your word that a sampler which derives from DistributedSampler reads that one's list
             from there on.
+        passes: how many iterations will follow, if you know: nothing is then kept or staged for one
+            that does not come. 0: not known.
 
     Raises:
         TypeError: the loader's dataset is not ours, or is an IterableDataset.
@@ -226,6 +230,7 @@ def attach(
             known=False, size=len(ours), world=order.recipe.world, rank=order.recipe.rank
         )
     attachment = Attachment(ours, name)
+    order.recipe = dataclasses.replace(order.recipe, passes=passes)
     attachment.attach(order.recipe)
     behind = _batches_ahead(loader) * (loader.batch_size or 1)
     sampler = AttachedBatchSampler(
