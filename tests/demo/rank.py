@@ -74,7 +74,7 @@ def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
         num_workers=WORKERS,
         persistent_workers=True,
     )
-    return attach(loader, dataset=images.data)
+    return attach(loader, dataset=images.data, passes=job.epochs)
 
 
 def read_epoch(loader: DataLoader, epoch: int) -> EpochRecord:  # type: ignore[type-arg]
