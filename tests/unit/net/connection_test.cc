@@ -19,7 +19,7 @@ class ConnectionTest : public testing::Test {
     ASSERT_TRUE(listening.has_value());
     server = std::move(*listening);
     dialed =
-        Dial(loop, server->address(), {.hello = {.role = role, .name = "peer", .member = 9}}, peer);
+        Dial(loop, server->address(), Patient({.role = role, .name = "peer", .member = 9}), peer);
     RunUntil(loop, [&] { return peer->opened == 1; });
   }
 
@@ -191,7 +191,7 @@ TEST_F(ConnectionTest, AHandlerMayCloseInEveryCall) {
       if (place == 3) connection.Close(OkStatus());
     };
     server = *Listen(loop, "127.0.0.1:0", {}, node);
-    dialed = Dial(loop, server->address(), {}, peer);
+    dialed = Dial(loop, server->address(), Patient(), peer);
     RunUntil(loop, [&] { return node->closed.size() == 1 && peer->closed.size() == 1; });
     EXPECT_EQ(server->open_connections(), 0U);
   }
@@ -208,8 +208,10 @@ TEST_F(ConnectionTest, ANodeThatSpeaksOutOfTurnIsCut) {
 
 TEST_F(ConnectionTest, CountsWhatPasses) {
   auto counters = std::make_shared<TrafficCounters>();
+  DialOptions options = Patient();
+  options.counters = counters;
   auto listening = Listen(loop, "127.0.0.1:0", {}, node);
-  const auto connection = Dial(loop, (*listening)->address(), {.counters = counters}, peer);
+  const auto connection = Dial(loop, (*listening)->address(), options, peer);
   RunUntil(loop, [&] { return peer->opened == 1; });
   connection->Send(1, wire::LeaseUpdate{});
   connection->Close(OkStatus());

@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 class DialerTest : public testing::Test {
  protected:
-  Status DialAndFail(const std::string& address, DialOptions options = {}) {
+  Status DialAndFail(const std::string& address, DialOptions options = Patient()) {
     const auto connection = Dial(loop, address, std::move(options), handler);
     EXPECT_TRUE(handler->closed.empty());  // Not before Dial has returned.
     RunUntil(loop, [&] { return !handler->closed.empty(); });
@@ -49,8 +49,8 @@ TEST_F(DialerTest, OpensByNameAndByNumber) {
   auto server = Listen(loop, "127.0.0.1:0", {.name = "node-1"}, node);
   ASSERT_TRUE(server.has_value());
   const std::string port = std::to_string((*server)->port());
-  const auto by_name = Dial(loop, "localhost:" + port, {.connect_deadline = seconds(20)}, handler);
-  const auto by_number = Dial(loop, "127.0.0.1:" + port, {}, handler);
+  const auto by_name = Dial(loop, "localhost:" + port, Patient(), handler);
+  const auto by_number = Dial(loop, "127.0.0.1:" + port, Patient(), handler);
   RunUntil(loop, [&] { return handler->opened == 2 && node->opened == 2; });
   EXPECT_EQ(by_number->peer_name(), "node-1");
   EXPECT_EQ(by_number->peer_role(), wire::Role::kNode);
@@ -73,8 +73,7 @@ TEST_F(DialerTest, NotAnAddress) {
 }
 
 TEST_F(DialerTest, AnUnknownHostIsUnavailable) {
-  EXPECT_EQ(DialAndFail("host.invalid:80", {.connect_deadline = seconds(25)}).code(),
-            Code::kUnavailable);
+  EXPECT_EQ(DialAndFail("host.invalid:80", Patient()).code(), Code::kUnavailable);
 }
 
 TEST_F(DialerTest, AServerThatDoesNotAcceptMeetsTheDeadline) {
@@ -82,11 +81,9 @@ TEST_F(DialerTest, AServerThatDoesNotAcceptMeetsTheDeadline) {
   const DeadPort port;
   ASSERT_EQ(::listen(port.fd(), 0), 0);
   auto filler_handler = std::make_shared<Recorder>();
-  const auto filler = Dial(loop, port.address(), {.connect_deadline = seconds(25)}, filler_handler);
-  const auto filler2 =
-      Dial(loop, port.address(), {.connect_deadline = seconds(25)}, filler_handler);
-  const auto filler3 =
-      Dial(loop, port.address(), {.connect_deadline = seconds(25)}, filler_handler);
+  const auto filler = Dial(loop, port.address(), Patient(), filler_handler);
+  const auto filler2 = Dial(loop, port.address(), Patient(), filler_handler);
+  const auto filler3 = Dial(loop, port.address(), Patient(), filler_handler);
   const Status status = DialAndFail(
       port.address(), {.connect_deadline = milliseconds(20), .welcome_deadline = milliseconds(20)});
   EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
@@ -98,7 +95,8 @@ TEST_F(DialerTest, AServerThatDoesNotAcceptMeetsTheDeadline) {
 TEST_F(DialerTest, AServerThatDoesNotAnswerMeetsTheDeadline) {
   const DeadPort port;
   ASSERT_EQ(::listen(port.fd(), 5), 0);
-  const Status status = DialAndFail(port.address(), {.welcome_deadline = milliseconds(20)});
+  const Status status = DialAndFail(
+      port.address(), {.connect_deadline = seconds(25), .welcome_deadline = milliseconds(20)});
   EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
   EXPECT_EQ(status.message(), "Hello was not answered in time");
 }
@@ -118,7 +116,7 @@ TEST_F(DialerTest, ARefusalIsTheReason) {
 TEST_F(DialerTest, CloseGivesUp) {
   auto node = std::make_shared<Recorder>();
   auto server = Listen(loop, "127.0.0.1:0", {}, node);
-  const auto connection = Dial(loop, (*server)->address(), {}, handler);
+  const auto connection = Dial(loop, (*server)->address(), Patient(), handler);
   connection->Close(Status(Code::kCancelled, "changed my mind"));
   RunUntil(loop, [&] { return !handler->closed.empty(); });
   EXPECT_EQ(handler->closed.at(0).message(), "changed my mind");

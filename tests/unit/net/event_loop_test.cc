@@ -61,18 +61,20 @@ TEST(EventLoop, AStopBeforeRunIsNotLost) {
   loop.Run();
 }
 
-TEST(EventLoop, TimersComeInTheirOrder) {
+TEST(EventLoop, TimersComeWhenTheyAreDueAndNotAsTheyWereMade) {
   EventLoop loop;
   std::vector<int> order;
+  const Timer last = loop.After(std::chrono::hours(1), [&] { order.push_back(3); });
+  const Timer first = loop.After(milliseconds(1), [&] { order.push_back(1); });
   const Timer second = loop.After(milliseconds(2), [&] {
     order.push_back(2);
     loop.Stop();
   });
-  const Timer first = loop.After(milliseconds(1), [&] { order.push_back(1); });
   EXPECT_TRUE(first.active());
   loop.Run();
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
   EXPECT_FALSE(first.active());
+  EXPECT_TRUE(last.active());
 }
 
 TEST(EventLoop, ADestroyedTimerDoesNotCall) {

@@ -41,6 +41,13 @@ inline void RunUntil(EventLoop& loop, const std::function<bool()>& done) {
   ASSERT_FALSE(late) << "it did not happen within 30 seconds";
 }
 
+// For tests that are not about the deadline: a busy machine may take its time.
+inline DialOptions Patient(wire::Hello hello = {}) {
+  return {.hello = std::move(hello),
+          .connect_deadline = std::chrono::seconds(25),
+          .welcome_deadline = std::chrono::seconds(25)};
+}
+
 // Keeps what it hears; answers Gets with `sample` and takes payloads unless told otherwise.
 class Recorder : public ConnectionHandler {
  public:

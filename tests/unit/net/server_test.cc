@@ -202,7 +202,7 @@ TEST_F(ServerTest, StopSendsWhatIsQueued) {
   };
   auto client = std::make_shared<Recorder>();
   client->on_open = [](Connection& connection) { connection.Send(5, wire::Get{}); };
-  const auto connection = Dial(loop, server->address(), {}, client);
+  const auto connection = Dial(loop, server->address(), Patient(), client);
   RunUntil(loop, [&] { return stopped && client->closed.size() == 1; });
   EXPECT_TRUE(client->closed[0].ok()) << client->closed[0].ToString();
   ASSERT_EQ(client->payloads.size(), 1U);
@@ -259,7 +259,7 @@ TEST_F(ServerTest, AUnixSocketThatNobodyListensOnIsReplaced) {
   EXPECT_EQ(Listen(loop, address, {}, handler).error().code(), Code::kConflict);
 
   auto client = std::make_shared<Recorder>();
-  const auto connection = Dial(loop, address, {}, client);
+  const auto connection = Dial(loop, address, Patient(), client);
   RunUntil(loop, [&] { return client->opened == 1; });
   connection->Close(OkStatus());
   RunUntil(loop, [&] { return client->closed.size() == 1; });
