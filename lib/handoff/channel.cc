@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "handoff/frame_buffer.h"
 #include "handoff/internal/connection.h"
 #include "handoff/socket.h"
 
@@ -27,19 +28,21 @@ Status Broken(std::string_view what) {
 
 }  // namespace
 
-Result<std::unique_ptr<ChannelServer>> ChannelServer::Listen(const Options& options,
-                                                             const Clock& clock,
+Result<std::unique_ptr<ChannelServer>> ChannelServer::Listen(Options options, const Clock& clock,
                                                              ChannelHandler& handler) {
   ASSIGN_OR_RETURN(UniqueFd listener, ListenAt(options.path));
-  auto server = std::make_unique<ChannelServer>(options, clock, handler);
+  auto server = std::make_unique<ChannelServer>(std::move(options), clock, handler);
   server->listener_ = std::move(listener);
   server->PauseAccepting();
   server->Tick();
   return server;
 }
 
-ChannelServer::ChannelServer(const Options& options, const Clock& clock, ChannelHandler& handler)
-    : options_(options), clock_(clock), handler_(handler), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+ChannelServer::ChannelServer(Options options, const Clock& clock, ChannelHandler& handler)
+    : options_(std::move(options)),
+      clock_(clock),
+      handler_(handler),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   CHECK(epoll_.valid());
 }
 
@@ -186,27 +189,26 @@ void ChannelServer::GiveUp(Connection& connection, const Status& why) {
 
 void ChannelServer::HandleFrames(Connection& connection) {
   while (true) {
-    const auto frame = connection.NextFrame();
-    Status status = OkStatus();
-    if (!frame) {
-      status = frame.error();
-    } else if (!frame->has_value()) {
-      break;
-    } else if (auto message = DecodeClientMessage((*frame)->type, (*frame)->body); !message) {
-      status = message.error();
-    } else {
-      status = Handle(connection, (*frame)->request, *std::move(message));
-    }
-    if (!status.ok()) {
+    const Result<bool> handled = HandleNext(connection);
+    if (!handled) {
       ++counters_.broke_protocol;
-      GiveUp(connection, status);
+      GiveUp(connection, handled.error());
       return;
     }
+    if (!*handled) break;
   }
   Watch(connection);
 }
 
-// An error gives the client up.
+// False: there is nothing more to handle now. An error gives the client up.
+Result<bool> ChannelServer::HandleNext(Connection& connection) {
+  ASSIGN_OR_RETURN(const std::optional<Frame> frame, connection.NextFrame());
+  if (!frame) return false;
+  ASSIGN_OR_RETURN(ClientMessage message, DecodeClientMessage(frame->type, frame->body));
+  RETURN_IF_ERROR(Handle(connection, frame->request, std::move(message)));
+  return true;
+}
+
 Status ChannelServer::Handle(Connection& connection, RequestId request, ClientMessage message) {
   const ClientId id = connection.id;
   if (const auto* hello = std::get_if<Hello>(&message)) {

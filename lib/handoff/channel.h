@@ -73,11 +73,11 @@ class ChannelServer {
   // Listens at `path`, mode 0666. Replaces a socket that nobody listens to. kConflict: somebody
   // does, or something else lies there. kInvalidArgument: the path is longer than a socket's may
   // be.
-  static Result<std::unique_ptr<ChannelServer>> Listen(const Options& options, const Clock& clock,
+  static Result<std::unique_ptr<ChannelServer>> Listen(Options options, const Clock& clock,
                                                        ChannelHandler& handler);
 
   // Without a socket of its own: clients come by Adopt.
-  ChannelServer(const Options& options, const Clock& clock, ChannelHandler& handler);
+  ChannelServer(Options options, const Clock& clock, ChannelHandler& handler);
   ~ChannelServer();
   ChannelServer(const ChannelServer&) = delete;
   ChannelServer& operator=(const ChannelServer&) = delete;
@@ -115,6 +115,7 @@ class ChannelServer {
   void PauseAccepting();
   void OnEvent(ClientId client, std::uint32_t events);
   void HandleFrames(Connection& connection);
+  Result<bool> HandleNext(Connection& connection);
   Status Handle(Connection& connection, RequestId request, ClientMessage message);
   Status HandleHello(Connection& connection, RequestId request, const Hello& hello);
   Status HandleOpen(Connection& connection, RequestId request, const OpenRequest& open);

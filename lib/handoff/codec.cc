@@ -280,25 +280,26 @@ struct Entries {
 
 }  // namespace
 
-Result<ClientMessage> DecodeClientMessage(FrameType type, ByteSpan bytes) {
-  BodyReader body(bytes);
+Result<ClientMessage> DecodeClientMessage(FrameType type, ByteSpan body) {
+  BodyReader reader(body);
   switch (type) {
     case FrameType::kHello:
-      return Finished(body, "Hello", TakeHello(body));
+      return Finished(reader, "Hello", TakeHello(reader));
     case FrameType::kOpen:
-      return Finished(body, "Open", OpenRequest{.name = body.TakeString()});
+      return Finished(reader, "Open", OpenRequest{.name = reader.TakeString()});
     case FrameType::kAttach:
-      return Finished(body, "Attach", TakeAttach(body));
+      return Finished(reader, "Attach", TakeAttach(reader));
     case FrameType::kPass:
-      return Finished(body, "Pass", TakePass(body));
+      return Finished(reader, "Pass", TakePass(reader));
     case FrameType::kGet:
-      return Finished(body, "Get", TakeGet(body));
+      return Finished(reader, "Get", TakeGet(reader));
     case FrameType::kRelease:
-      return Finished(body, "Release",
-                      ReleaseRequest{.batches = body.TakeList<BatchId>(kMaxReleases)});
+      return Finished(reader, "Release",
+                      ReleaseRequest{.batches = reader.TakeList<BatchId>(kMaxReleases)});
     case FrameType::kDetach:
-      return Finished(body, "Detach",
-                      DetachRequest{.stream = body.Take<StreamId>(), .rank = body.Take<Rank>()});
+      return Finished(
+          reader, "Detach",
+          DetachRequest{.stream = reader.Take<StreamId>(), .rank = reader.Take<Rank>()});
     default:
       return Error(Code::kInvalidArgument,
                    "no client sends frames of type " + std::to_string(static_cast<int>(type)));

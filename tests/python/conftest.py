@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import random
+import socket as socket_module
+import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -36,6 +38,8 @@ class Server:
         self.folder = folder
         self.events: list[dict[str, Any]] = []
         self._changed = threading.Condition()
+        self._probe: Optional[socket_module.socket] = None
+        self._probes = 0
         self.start(*flags)
 
     def start(self, *flags: str) -> None:
@@ -47,6 +51,7 @@ class Server:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self._probe = None
         threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
         self.wait_for("ready", after=known)
 
@@ -66,8 +71,31 @@ class Server:
             self.process.stdin.close()
         self.process.wait(timeout=DEADLINE_S)
 
+    def mark(self) -> int:
+        """How many events there were until now."""
+        self._catch_up()
+        return len(self.events)
+
     def of(self, event: str, after: int = 0) -> list[dict[str, Any]]:
+        """All such events until now."""
+        self._catch_up()
+        return self._of(event, after)
+
+    def _of(self, event: str, after: int) -> list[dict[str, Any]]:
         return [e for e in self.events[after:] if e["event"] == event]
+
+    def _catch_up(self) -> None:
+        """Asks for a dataset that there is not, and waits for the report of that."""
+        if self.process.poll() is not None:
+            return
+        if self._probe is None:
+            self._probe = socket_module.socket(socket_module.AF_UNIX)
+            self._probe.connect(str(self.socket))
+            self._probe.sendall(struct.pack("<IIQHHI", 8, 1, 1, 1, 1, 0))
+        self._probes += 1
+        name = f"probe {self._probes}".encode()
+        self._probe.sendall(struct.pack("<IIQH", 2 + len(name), 2, 2, len(name)) + name)
+        self.wait_for("open", name=name.decode())
 
     def wait_for(
         self, event: str, count: int = 1, after: int = 0, **fields: Any
@@ -75,7 +103,7 @@ class Server:
         """The `count`-th such event with these fields, when it has come."""
 
         def found() -> list[dict[str, Any]]:
-            return [e for e in self.of(event, after) if fields.items() <= e.items()]
+            return [e for e in self._of(event, after) if fields.items() <= e.items()]
 
         with self._changed:
             if not self._changed.wait_for(lambda: len(found()) >= count, DEADLINE_S):

@@ -1,6 +1,7 @@
 #include "support/handoff_server.h"
 
 #include <algorithm>
+#include <concepts>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -20,10 +21,11 @@ constexpr StreamId kStream = 77;
 constexpr char kPoison = '\xdd';
 
 Result<dataset::Manifest> ManifestOf(const std::string& folder) {
+  const std::filesystem::path root(folder);
   std::vector<std::string> paths;
   std::vector<std::string> top_folders;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    const std::string path = entry.path().lexically_relative(folder).string();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const std::string path = entry.path().lexically_relative(root).string();
     if (entry.is_regular_file()) paths.push_back(path);
     if (entry.is_directory() && path.find('/') == std::string::npos) top_folders.push_back(path);
   }
@@ -36,7 +38,7 @@ Result<dataset::Manifest> ManifestOf(const std::string& folder) {
     const std::string& path = paths[numbering.objects[i]];
     const auto kind = numbering.class_of.empty() ? dataset::kNoClass : numbering.class_of[i];
     RETURN_IF_ERROR(builder.Add({.path = path,
-                                 .size = std::filesystem::file_size(folder + "/" + path),
+                                 .size = std::filesystem::file_size(root / path),
                                  .class_index = kind,
                                  .validator = {},
                                  .digest = {}}));
@@ -44,11 +46,16 @@ Result<dataset::Manifest> ManifestOf(const std::string& folder) {
   return std::move(builder).Finish();
 }
 
-std::string Field(const char* name, std::uint64_t value) {
-  return ", \"" + std::string(name) + "\": " + std::to_string(value);
+// Of a JSON object, after others.
+std::string Field(std::string_view name, std::string_view value) {
+  std::string field = ", \"";
+  field.append(name).append("\": \"").append(value).append("\"");
+  return field;
 }
-std::string Field(const char* name, const std::string& value) {
-  return ", \"" + std::string(name) + "\": \"" + value + "\"";
+std::string Field(std::string_view name, std::integral auto value) {
+  std::string field = ", \"";
+  field.append(name).append("\": ").append(std::to_string(+value));
+  return field;
 }
 
 }  // namespace
@@ -89,6 +96,7 @@ HandoffServer::~HandoffServer() = default;
 
 Result<handoff::OpenReply> HandoffServer::OnOpen(ClientId /*client*/,
                                                  const handoff::OpenRequest& request) {
+  Report("open", Field("name", request.name));
   if (!request.name.empty() && request.name != "test" && request.name != "local/test") {
     return Error(Code::kNotFound, "there is no dataset " + request.name + " here, only local/test");
   }
@@ -108,9 +116,9 @@ Result<handoff::AttachReply> HandoffServer::OnAttach(ClientId /*client*/,
                                                      const handoff::AttachRequest& request) {
   Report("attach", Field("loader", request.loader) + Field("known", request.known) +
                        Field("kind", request.kind) + Field("size", request.size) +
-                       ", \"seed\": " + std::to_string(request.seed) +
-                       Field("world", request.world) + Field("rank", request.rank) +
-                       Field("shuffle", request.shuffle) + Field("drop_last", request.drop_last) +
+                       Field("seed", request.seed) + Field("world", request.world) +
+                       Field("rank", request.rank) + Field("shuffle", request.shuffle) +
+                       Field("drop_last", request.drop_last) +
                        Field("base_seed", request.base_seed));
   if (request.loader == "refused") {
     return Error(Code::kConflict, "rank 1 says that the seed is 7, this rank says 8");

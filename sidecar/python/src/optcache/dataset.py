@@ -150,22 +150,24 @@ class Dataset:
             ids = array.array("I", indices)
         except OverflowError:  # negative, or far too large
             ids = array.array("I", map(self._resolve, indices))
-        if ids and max(ids) >= len(self):
+        if max(ids, default=0) >= len(self):
             self._no_such_sample(max(ids))
         return ids
 
     def _samples(self, indices: Sequence[int], tag: Optional[protocol.Tag]) -> list[Sample]:
         ids = self._ids(indices)
-        views: list[memoryview] = []
-        for begin in range(0, len(ids), protocol.IDS_MAX):
+        views = self._fetch(ids[: protocol.IDS_MAX], tag)
+        for begin in range(protocol.IDS_MAX, len(ids), protocol.IDS_MAX):
             part = ids[begin : begin + protocol.IDS_MAX]
-            place = tag._replace(first=tag.first + begin) if tag is not None else None
-            views += self._fetch(part, place)
+            views += self._fetch(part, tag._replace(first=tag.first + begin) if tag else None)
         if self._copy:
             return [bytes(view) for view in views]
         return views  # type: ignore[return-value]
 
     def _fetch(self, ids: array.array[int], tag: Optional[protocol.Tag]) -> list[memoryview]:
+        if not ids:
+            return []
+
         def get() -> list[memoryview]:
             channel = self.endpoint.channel()
             handle = channel.handles.get(self._wanted)
