@@ -63,6 +63,7 @@ class Cluster:
 
     def __init__(self, options: ClusterOptions, retention: str, folder: Path) -> None:
         self._options = options
+        self._folder = folder
         self._log = folder / "optcache-up.log"
         configuration = folder / "dataset.yaml"
         configuration.write_text(
@@ -171,7 +172,9 @@ class Cluster:
         if not ports:
             raise DemoError(f"{log} does not say http=PORT")
         with urllib.request.urlopen(f"http://127.0.0.1:{ports[-1]}/metrics", timeout=30) as page:
-            return parse_metrics(page.read().decode())
+            text: str = page.read().decode()
+        (self._folder / f"{process}.metrics").write_text(text)  # for those who --keep
+        return parse_metrics(text)
 
 
 def parse_metrics(text: str) -> Metrics:

@@ -89,7 +89,7 @@ class Experiment:
         with Cluster(options, policy, folder) as cluster:
             progress("starting the ranks")
             records = self._train(cluster, folder, progress)
-            nodes = cluster.node_metrics()
+            nodes, sidecars = cluster.node_metrics(), cluster.sidecar_metrics()
         log = self.store.access_log(log_begin)
         failures = [*self._wrong_samples(records), *self._wrong_orders(records)]
         failures += self._exceeded_budgets(nodes)

@@ -19,7 +19,7 @@ from processes import last_lines, stop
 
 RANK_PROGRAM = Path(__file__).with_name("rank.py")
 # A rank that finishes no batch for so long is stuck.
-STUCK_SECONDS = 120.0
+STUCK_SECONDS = 300.0
 
 
 Progress = Callable[[int, int], None]  # epoch, batches that rank 0 has read of it
