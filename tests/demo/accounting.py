@@ -129,7 +129,7 @@ def bound_bytes(total_bytes: int, cached_bytes: int, epochs: int) -> int:
 
 
 def predicted_hit_ratio(policy: str, cached_share: float, epochs: int) -> float:
-    """Closed forms for one job that shuffles, with c the share of the dataset that fits.
+    """Closed forms for one job that shuffles samples of one size, with c the share that fits.
 
     Once warm: a kept subset hits c, whether planned (Optimal) or what came first (Pin); LRU hits
     c + (1-c) ln(1-c), since a sample at places u and v of two epochs has reuse distance

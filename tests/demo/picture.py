@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.ticker import FuncFormatter, PercentFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter  # noqa: E402
 from report import PolicyResult, Setup  # noqa: E402
 
 # Colours that differ for colour-blind readers as well; Pin is dashed since it may lie on Optimal.
@@ -42,61 +42,48 @@ SETTINGS = {
 
 def draw(setup: Setup, results: Sequence[PolicyResult], path: Path) -> None:
     with pyplot.rc_context(SETTINGS):
-        figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.4), dpi=150)
-        _draw_hit_ratios(left, setup, results)
+        figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6), dpi=150)
+        _draw_hit_ratios(left, results)
         _draw_requests(right, setup, results)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(
-            handles, labels, loc="lower center", ncol=len(labels), bbox_to_anchor=(0.5, 0.055)
+            handles, labels, loc="lower center", ncol=len(labels), bbox_to_anchor=(0.5, 0.06)
         )
-        figure.text(0.5, 0.02, _caption(setup), ha="center", fontsize=9, color="#666666")
-        figure.tight_layout(rect=(0, 0.13, 1, 1), w_pad=3)
+        figure.text(0.5, 0.025, _caption(setup), ha="center", fontsize=9, color="#666666")
+        figure.tight_layout(rect=(0, 0.14, 1, 1), w_pad=3)
         figure.savefig(path)
         pyplot.close(figure)
 
 
-def _draw_hit_ratios(axes: Axes, setup: Setup, results: Sequence[PolicyResult]) -> None:
-    share = setup.capacity_bytes / setup.total_bytes
-    axes.axhline(share, color=INK, linewidth=1, linestyle=(0, (1, 2)))
-    axes.annotate(
-        f"what fits: {share:.0%}",
-        (100, share),
-        xytext=(0, 10),
-        textcoords="offset points",
-        ha="right",
-        fontsize=9,
-    )
+def _draw_hit_ratios(axes: Axes, results: Sequence[PolicyResult]) -> None:
     for result in results:
         tenths = len(result.hit_ratio_by_tenth)
         places = [100 * (tenth + 0.5) / tenths for tenth in range(tenths)]
-        axes.plot(places, result.hit_ratio_by_tenth, label=result.name, **STYLES[result.name])
+        label = f"{result.name}: {result.store_bytes / result.bound_bytes:.3f} × bound"
+        axes.plot(places, result.hit_ratio_by_tenth, label=label, **STYLES[result.name])
     top = max(max(result.hit_ratio_by_tenth) for result in results)
-    axes.set(xlim=(0, 100), ylim=(-0.01, max(1.3 * share, 1.15 * top)))
+    axes.set(xlim=(0, 100), ylim=(-0.01, max(1.15 * top, 0.1)))
     axes.set(title="Hit ratio over an epoch", xlabel="position in the epoch (epochs 2 on)")
     axes.xaxis.set_major_formatter(PercentFormatter())
     axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
 
 
 def _draw_requests(axes: Axes, setup: Setup, results: Sequence[PolicyResult]) -> None:
-    missing = 1 - setup.capacity_bytes / setup.total_bytes
-    ends = range(1, setup.epochs + 1)
-    bound = [0.0, *(setup.samples * (1 + (epoch - 1) * missing) for epoch in ends)]
     for result in results:
         steps = len(result.requests_by_progress) - 1
         progress = [setup.epochs * step / steps for step in range(steps + 1)]
         every_epoch = max(steps // setup.epochs, 1)
         style = {**STYLES[result.name], "markevery": every_epoch, "clip_on": False}
         axes.plot(progress, result.requests_by_progress, **style)
-    axes.plot([0, *ends], bound, color=INK, linewidth=1, linestyle=(0, (1, 2)))
     axes.set(xlim=(0, setup.epochs), ylim=(0, None))
     axes.set(title="Requests to the store", xlabel="epochs read")
-    axes.set_xticks(range(setup.epochs + 1))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
 
 
 def _caption(setup: Setup) -> str:
     return (
         f"{setup.samples:,} images, {setup.total_bytes / 1e6:,.0f} MB · {setup.ranks} ranks · "
-        f"{setup.nodes} nodes with room for {setup.capacity_bytes / setup.total_bytes:.0%} · "
-        "dotted: the best that any cache of that size can do"
+        f"{setup.nodes} nodes with room for {setup.capacity_bytes / setup.total_bytes:.0%} of the "
+        "bytes · bound: the fewest bytes that any cache of that size can read"
     )
