@@ -9,6 +9,8 @@
 #include "cli/manifest.h"
 #include "cli/order.h"
 #include "cli/simulate.h"
+#include "cli/status.h"
+#include "cli/up.h"
 #include "cli/verb.h"
 
 namespace optcache::cli {
@@ -19,9 +21,7 @@ constexpr int kUsageError = 2;
 
 // The verbs, in the order in which --help lists them.
 constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
-    AddManifestCommand,
-    AddOrderCommand,
-    AddSimulateCommand,
+    AddUpCommand, AddStatusCommand, AddManifestCommand, AddOrderCommand, AddSimulateCommand,
 };
 
 std::string UsageMessage(const CLI::App* /*app*/, const CLI::Error& error) {

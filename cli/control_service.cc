@@ -1,0 +1,140 @@
+#include "cli/control_service.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "coordination/codec.h"
+
+namespace optcache::cli {
+namespace {
+
+constexpr std::string_view kBasePath = "/v1/base/";
+constexpr std::string_view kManifestPath = "/v1/manifests/";
+
+int HttpStatusOf(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+      return 400;
+    case Code::kPermissionDenied:
+      return 403;
+    case Code::kNotFound:
+      return 404;
+    case Code::kConflict:
+      return 409;
+    case Code::kResourceExhausted:
+    case Code::kUnavailable:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+net::HttpResponse ErrorResponse(const Status& status) {
+  const nlohmann::json body = {{"error", status.ToString()}};
+  return net::HttpResponse::Json(
+      HttpStatusOf(status.code()),
+      body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+net::HttpResponse Bytes(const ManifestBytes& bytes, std::string_view what) {
+  if (bytes == nullptr) {
+    return ErrorResponse({Code::kNotFound, fmt::format("no {} of this digest", what)});
+  }
+  return {.status = 200, .headers = {{"Content-Type", "application/octet-stream"}}, .body = *bytes};
+}
+
+}  // namespace
+
+void ControlService::SetDatasets(std::vector<coordination::DatasetSpec> specs,
+                                 std::map<std::string, ManifestBytes> manifests) {
+  coordinator_.SetDatasets(std::move(specs));
+  manifests_.clear();
+  for (auto& [digest, bytes] : manifests)
+    manifests_.emplace(digest, std::move(bytes));
+}
+
+void ControlService::Handle(const net::HttpRequest& request, Respond respond) {
+  const std::string_view path = request.path();
+  const bool post = request.method == "POST";
+  if (path == "/v1/report" && post) return OnReport(request, respond);
+  if (path == "/v1/inventory" && post) return OnInventory(request, respond);
+  if (request.method != "GET") {
+    return respond(net::HttpResponse::Text(405, "GET, or POST to /v1/report and /v1/inventory\n"));
+  }
+  if (path == "/v1/state") return OnState(request, std::move(respond));
+  OnGet(request, respond);
+}
+
+void ControlService::OnReport(const net::HttpRequest& request, const Respond& respond) {
+  const Result<coordination::Report> report = coordination::ParseReport(request.body);
+  if (!report) return respond(ErrorResponse(report.error()));
+  const auto answer = coordinator_.OnReport(*report, clock_.Now());
+  if (!answer) return respond(ErrorResponse(answer.error()));
+  const nlohmann::ordered_json body = {{"member", answer->member},
+                                       {"version", coordination::FormatVersion(answer->version)}};
+  respond(net::HttpResponse::Json(200, body.dump()));
+}
+
+void ControlService::OnInventory(const net::HttpRequest& request, const Respond& respond) {
+  const Result<coordination::Inventory> inventory = coordination::ParseInventory(request.body);
+  if (!inventory) return respond(ErrorResponse(inventory.error()));
+  if (const optcache::Status status = coordinator_.OnInventory(*inventory); !status.ok()) {
+    return respond(ErrorResponse(status));
+  }
+  respond(net::HttpResponse{.status = 204});
+}
+
+void ControlService::OnState(const net::HttpRequest& request, Respond respond) {
+  const std::string after = request.query("after").value_or("0.0");
+  const Result<coordination::Version> version = coordination::ParseVersion(after);
+  if (!version) {
+    return respond(ErrorResponse(optcache::Status(version.error()).WithContext("after")));
+  }
+  if (polls_.size() >= kMaxPolls) {
+    return respond(ErrorResponse({Code::kResourceExhausted, "too many polls are open"}));
+  }
+  polls_.push_back(
+      {.after = *version, .until = clock_.Now() + kPollWait, .respond = std::move(respond)});
+}
+
+void ControlService::OnGet(const net::HttpRequest& request, const Respond& respond) {
+  const std::string_view path = request.path();
+  if (path.starts_with(kBasePath)) {
+    return respond(Bytes(coordinator_.BaseBytes(path.substr(kBasePath.size())), "base"));
+  }
+  if (path.starts_with(kManifestPath)) {
+    const auto found = manifests_.find(path.substr(kManifestPath.size()));
+    return respond(Bytes(found == manifests_.end() ? nullptr : found->second, "manifest"));
+  }
+  if (path == "/v1/status") {
+    return respond(net::HttpResponse::Json(200, coordination::ToJson(Status()) + "\n"));
+  }
+  if (path == "/healthz" || path == "/readyz") {
+    return respond(net::HttpResponse::Text(200, "ok\n"));
+  }
+  respond(ErrorResponse({Code::kNotFound, "try /v1/status, /metrics or /healthz"}));
+}
+
+void ControlService::Tick() {
+  const coordination::Version before = coordinator_.state().version;
+  const MonotonicTime now = clock_.Now();
+  coordinator_.OnTick(now);
+  const coordination::DesiredState& state = coordinator_.state();
+  if (state.version != before || state_json_.empty()) state_json_ = coordination::ToJson(state);
+  std::vector<Poll> waiting;
+  waiting.swap(polls_);
+  for (Poll& poll : waiting) {
+    if (state.version > poll.after) {
+      poll.respond(net::HttpResponse::Json(200, state_json_));
+    } else if (now >= poll.until) {
+      poll.respond(net::HttpResponse{.status = 204});
+    } else {
+      polls_.push_back(std::move(poll));
+    }
+  }
+}
+
+}  // namespace optcache::cli

@@ -1,0 +1,64 @@
+#pragma once
+
+// The control API (docs/formats/control.md) over a Coordinator: requests in, responses out, long
+// polls answered when the state changes. Knows no socket; control_server.h gives it one.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "coordination/coordinator.h"
+#include "net/http.h"
+
+namespace optcache::cli {
+
+using ManifestBytes = std::shared_ptr<const std::string>;
+
+// Used on one thread.
+class ControlService {
+ public:
+  // A poll that nothing happens to is answered after this long; more than kMaxPolls are refused.
+  static constexpr Duration kPollWait = std::chrono::seconds(20);
+  static constexpr std::size_t kMaxPolls = 8192;
+
+  using Respond = std::function<void(net::HttpResponse)>;
+
+  ControlService(const Clock& clock, coordination::CoordinatorOptions options)
+      : clock_(clock), coordinator_(options) {}
+
+  // What the coordinator is to serve, and the manifests by digest (hex).
+  void SetDatasets(std::vector<coordination::DatasetSpec> specs,
+                   std::map<std::string, ManifestBytes> manifests);
+
+  // Calls `respond` once, now or at a later Tick.
+  void Handle(const net::HttpRequest& request, Respond respond);
+
+  // About twenty times a second: lets the coordinator weigh what came in and answers polls.
+  void Tick();
+
+  coordination::ClusterStatus Status() const { return coordinator_.Snapshot(clock_.Now()); }
+  std::size_t polls() const { return polls_.size(); }
+
+ private:
+  struct Poll {
+    coordination::Version after;
+    MonotonicTime until;
+    Respond respond;
+  };
+
+  void OnReport(const net::HttpRequest& request, const Respond& respond);
+  void OnInventory(const net::HttpRequest& request, const Respond& respond);
+  void OnState(const net::HttpRequest& request, Respond respond);
+  void OnGet(const net::HttpRequest& request, const Respond& respond);
+
+  const Clock& clock_;
+  coordination::Coordinator coordinator_;
+  std::map<std::string, ManifestBytes, std::less<>> manifests_;
+  std::vector<Poll> polls_;
+  std::string state_json_;  // of coordinator_.state(), written once for all polls
+};
+
+}  // namespace optcache::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+// From what the user wrote to what the coordinator and the sidecars need: each dataset's manifest,
+// made or found again, and its spec.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/configuration.h"
+#include "coordination/coordinator.h"
+
+namespace optcache::cli {
+
+struct ReadyDataset {
+  coordination::DatasetSpec spec;
+  std::string manifest_file;
+  std::shared_ptr<const std::string> manifest;  // the file's bytes
+  std::string store;                            // address: an absolute path or a URL
+  std::vector<std::string> notes;               // what the user asked for and does not get
+};
+
+struct SetupOptions {
+  std::string state_dir;  // manifests are kept in <state_dir>/manifests
+  bool reindex = false;   // make manifests anew that are there already
+  std::function<void(const std::string&)> say;
+};
+
+// All of `files` as one configuration; kInvalidArgument names file and line, or says that there is
+// no dataset.
+Result<config::Configuration> ReadConfiguration(const std::vector<std::string>& files);
+
+// Indexes the source unless a manifest of the same source is there. The error names the dataset.
+Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::CachePlan& plan,
+                                  const SetupOptions& options);
+
+}  // namespace optcache::cli

@@ -1,0 +1,93 @@
+#include "cli/machines.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/unique_fd.h"
+
+namespace optcache::cli {
+namespace {
+
+constexpr std::size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
+
+std::string Loopback(std::uint16_t port) {
+  return fmt::format("127.0.0.1:{}", port);
+}
+
+// Listening sockets that hold their ports until all ports are chosen, so that none is given twice.
+class PortPicker {
+ public:
+  Result<std::uint16_t> Pick() {
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    socklen_t length = sizeof address;
+    if (!fd.valid() || ::bind(fd.get(), generic, length) != 0 ||
+        ::getsockname(fd.get(), generic, &length) != 0) {
+      return Error(ErrnoStatus(errno, "cannot find a free port"));
+    }
+    held_.push_back(std::move(fd));
+    return ntohs(address.sin_port);
+  }
+
+ private:
+  std::vector<UniqueFd> held_;
+};
+
+}  // namespace
+
+Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string& socket_dir) {
+  PortPicker ports;
+  std::vector<Machine> machines;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Machine& machine = machines.emplace_back();
+    machine.index = i;
+    machine.socket = fmt::format("{}/machine-{}.sock", socket_dir, i);
+    if (machine.socket.size() > kSocketPathMax) {
+      return Error(Code::kInvalidArgument,
+                   fmt::format("{} is {} bytes long, a socket's path may have {}: choose a shorter "
+                               "--socket-dir",
+                               machine.socket, machine.socket.size(), kSocketPathMax));
+    }
+    ASSIGN_OR_RETURN(machine.node_port, ports.Pick());
+    ASSIGN_OR_RETURN(machine.node_http_port, ports.Pick());
+    ASSIGN_OR_RETURN(machine.sidecar_http_port, ports.Pick());
+  }
+  return machines;
+}
+
+ChildSpec NodeOf(const Machine& machine, const MachineOptions& options) {
+  const std::string name = fmt::format("node-{}", machine.index);
+  return {
+      .name = name,
+      .command = {options.program_dir + "/optcache-node", "--name", name, "--listen",
+                  Loopback(machine.node_port), "--http", Loopback(machine.node_http_port),
+                  "--coordinator", options.coordinator, "--memory", std::to_string(options.memory)},
+      .log_file = fmt::format("{}/{}.log", options.log_dir, name)};
+}
+
+ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
+                    const std::vector<ReadyDataset>& datasets) {
+  const std::string name = fmt::format("sidecar-{}", machine.index);
+  ChildSpec spec{
+      .name = name,
+      .command = {options.program_dir + "/optcache-sidecar", "--name", name, "--socket",
+                  machine.socket, "--node", Loopback(machine.node_port), "--http",
+                  Loopback(machine.sidecar_http_port), "--arena", std::to_string(options.arena)},
+      .log_file = fmt::format("{}/{}.log", options.log_dir, name)};
+  for (const ReadyDataset& dataset : datasets) {
+    spec.command.emplace_back("--dataset");
+    spec.command.push_back(
+        fmt::format("{}={}={}", dataset.spec.name, dataset.manifest_file, dataset.store));
+  }
+  return spec;
+}
+
+}  // namespace optcache::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+// The folder in which `optcache up` keeps manifests, logs and where its coordinator is.
+
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace optcache::cli {
+
+// $XDG_STATE_HOME/optcache, else ~/.local/state/optcache.
+std::string DefaultStateDir();
+
+// One `optcache up` at a time works in a folder.
+class StateDir {
+ public:
+  // Makes the folder if it is not there. kConflict: another `optcache up` uses it.
+  static Result<StateDir> Open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  // Makes the folder below it if it is not there, and gives its path.
+  Result<std::string> Subfolder(const std::string& name) const;
+
+  // So that `optcache status` finds the coordinator; removed by the other.
+  Status WriteCoordinator(const std::string& url) const;
+  void RemoveCoordinator() const;
+
+ private:
+  StateDir(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  std::string path_;
+  UniqueFd lock_;
+};
+
+// The URL of a running coordinator: `flag` if not empty, else $OPTCACHE_COORDINATOR, else what an
+// `optcache up` has written into `state_dir`. kNotFound says all three.
+Result<std::string> FindCoordinator(const std::string& flag, const std::string& state_dir);
+
+}  // namespace optcache::cli

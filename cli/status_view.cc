@@ -1,0 +1,128 @@
+#include "cli/status_view.h"
+
+#include <fmt/format.h>
+
+#include "cli/text_table.h"
+#include "coordination/codec.h"
+
+namespace optcache::cli {
+namespace {
+
+using coordination::ClusterStatus;
+using coordination::DatasetStatus;
+using coordination::MemberStatus;
+using coordination::StreamStatus;
+using Rows = std::vector<std::vector<std::string>>;
+
+constexpr double kLateSeconds = 5;
+
+std::string Percent(double ratio) {
+  return fmt::format("{:.1f} %", ratio * 100);
+}
+
+// 1234567 as 1,234,567.
+std::string Grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3;)
+    text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string Observed(const DatasetStatus& dataset) {
+  const std::optional<double> ratio = coordination::ObservedHitRatio(dataset.sum);
+  return ratio ? Percent(*ratio) : "-";
+}
+
+std::string Predicted(const DatasetStatus& dataset) {
+  return dataset.plan_digest.empty() ? "-" : Percent(dataset.sum.predicted_hit_ratio);
+}
+
+std::string PlanOf(const DatasetStatus& dataset) {
+  if (dataset.replanning) return "making";
+  if (dataset.planned == coordination::Version{}) return "-";
+  return coordination::FormatVersion(dataset.planned);
+}
+
+std::string FormatDatasets(const ClusterStatus& status) {
+  Rows rows = {{"DATASET", "SAMPLES", "BYTES", "CAPACITY", "CACHED", "RETENTION", "PLAN",
+                "PREDICTED", "OBSERVED", "STORE READS", "MOVED"}};
+  for (const DatasetStatus& dataset : status.datasets) {
+    rows.push_back({dataset.name, Grouped(dataset.total_samples), FormatBytes(dataset.total_bytes),
+                    FormatBytes(dataset.capacity), FormatBytes(dataset.sum.used_bytes),
+                    std::string(RetentionName(dataset.retention)), PlanOf(dataset),
+                    Predicted(dataset), Observed(dataset), Grouped(dataset.sum.misses),
+                    FormatBytes(dataset.sum.moved_bytes)});
+  }
+  return FormatTable(rows);
+}
+
+std::string FormatMembers(const ClusterStatus& status) {
+  if (status.members.empty()) return "No node reports yet.\n";
+  Rows rows = {{"NODE", "ID", "ADDRESS", "MEMORY", "USED", "STATE", "HEARD"}};
+  for (const MemberStatus& member : status.members) {
+    const bool late = member.silent_seconds > kLateSeconds;
+    rows.push_back({member.name, std::to_string(member.id), member.address,
+                    FormatBytes(member.capacity), FormatBytes(member.used),
+                    coordination::FormatVersion(member.applied),
+                    late ? fmt::format("{:.0f} s ago", member.silent_seconds) : "now"});
+  }
+  return FormatTable(rows);
+}
+
+std::string RanksOf(const StreamStatus& stream) {
+  std::string text = fmt::format("{}/{}", stream.ranks, stream.world);
+  if (stream.ranks_lost > 0) text += fmt::format(", {} lost", stream.ranks_lost);
+  return text;
+}
+
+std::string FormatStreams(const ClusterStatus& status) {
+  Rows rows = {{"STREAM", "RANKS", "PASS", "DONE", "RATE", "ORDER", "PLANNED"}};
+  for (const DatasetStatus& dataset : status.datasets) {
+    for (const StreamStatus& stream : dataset.streams) {
+      const double done = stream.length == 0 ? 0
+                                             : static_cast<double>(stream.position) /
+                                                   static_cast<double>(stream.length);
+      rows.push_back({fmt::format("{}#{}", stream.name, stream.incarnation), RanksOf(stream),
+                      std::to_string(stream.pass), Percent(done),
+                      stream.rate > 0 ? fmt::format("{:.0f}/s", stream.rate) : "-",
+                      stream.order_known ? "known" : "unknown", stream.planned ? "yes" : "no"});
+    }
+  }
+  return rows.size() == 1 ? "No training job is attached.\n" : FormatTable(rows);
+}
+
+// What needs somebody's attention.
+std::string FormatNotes(const ClusterStatus& status) {
+  std::string text;
+  for (const DatasetStatus& dataset : status.datasets) {
+    for (const std::string& note : dataset.notes)
+      text += dataset.name + ": " + note + "\n";
+    for (const StreamStatus& stream : dataset.streams) {
+      if (stream.conflict.empty()) continue;
+      text += fmt::format("{}: the ranks of {} disagree on {}; its order is not known\n",
+                          dataset.name, stream.name, stream.conflict);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FormatStatus(const ClusterStatus& status) {
+  std::string text =
+      FormatDatasets(status) + "\n" + FormatMembers(status) + "\n" + FormatStreams(status);
+  if (const std::string notes = FormatNotes(status); !notes.empty()) text += "\n" + notes;
+  return text;
+}
+
+std::string FormatStatusLine(const ClusterStatus& status) {
+  std::string text = fmt::format("nodes {}", status.members.size());
+  for (const DatasetStatus& dataset : status.datasets) {
+    text += fmt::format("; {}: streams {}, hits {} (predicted {}), store reads {}, moved {}",
+                        dataset.name, dataset.streams.size(), Observed(dataset), Predicted(dataset),
+                        Grouped(dataset.sum.misses), FormatBytes(dataset.sum.moved_bytes));
+  }
+  return text;
+}
+
+}  // namespace optcache::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+// The cluster's status for people: datasets, nodes, streams in one screen.
+
+#include <string>
+
+#include "coordination/status.h"
+
+namespace optcache::cli {
+
+// Pure; ends with a newline.
+std::string FormatStatus(const coordination::ClusterStatus& status);
+
+// One line, for a log: "nodes 2, streams 1, hits 29.8 % (predicted 30.0 %), ...".
+std::string FormatStatusLine(const coordination::ClusterStatus& status);
+
+}  // namespace optcache::cli

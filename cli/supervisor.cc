@@ -1,0 +1,140 @@
+#include "cli/supervisor.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/unique_fd.h"
+
+namespace optcache::cli {
+namespace {
+
+constexpr int kCannotExecute = 127;  // as a shell says
+
+std::string HowItEnded(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return fmt::format("signal {}", WTERMSIG(wait_status));
+  return fmt::format("exit status {}", WEXITSTATUS(wait_status));
+}
+
+double Seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// Between fork and exec: only calls that are safe there.
+[[noreturn]] void BecomeProgram(char* const* arguments, int log_fd, pid_t parent) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(kCannotExecute);  // it died before the line above
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  ::dup2(log_fd, STDOUT_FILENO);
+  ::dup2(log_fd, STDERR_FILENO);
+  ::execv(arguments[0], arguments);
+  ::_exit(kCannotExecute);
+}
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorOptions options, std::function<void(const std::string&)> say)
+    : options_(options), say_(std::move(say)) {}
+
+Supervisor::~Supervisor() {
+  for (const auto& child : children_) {
+    if (child->pid == 0) continue;
+    ::kill(child->pid, SIGKILL);
+    ::waitpid(child->pid, nullptr, 0);
+  }
+}
+
+Status Supervisor::Start(ChildSpec spec, MonotonicTime now) {
+  const std::string& program = spec.command.at(0);
+  if (::access(program.c_str(), X_OK) != 0) return ErrnoStatus(errno, "cannot run " + program);
+  const std::uint64_t seed = std::hash<std::string>{}(spec.name);
+  children_.push_back(std::make_unique<Child>(
+      Child{.spec = std::move(spec), .backoff = Backoff(options_.restart, seed)}));
+  return Launch(*children_.back(), now);
+}
+
+Status Supervisor::Launch(Child& child, MonotonicTime now) {
+  const UniqueFd log(
+      ::open(child.spec.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!log.valid()) return ErrnoStatus(errno, "cannot open " + child.spec.log_file);
+  std::vector<char*> arguments;
+  for (std::string& argument : child.spec.command)
+    arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return ErrnoStatus(errno, "cannot start " + child.spec.name);
+  if (pid == 0) BecomeProgram(arguments.data(), log.get(), parent);
+  child.pid = pid;
+  child.started = now;
+  return OkStatus();
+}
+
+void Supervisor::OnDeath(Child& child, int wait_status, MonotonicTime now) {
+  child.pid = 0;
+  if (stopping_) return;
+  if (now - child.started >= options_.healthy_after) child.backoff.Reset();
+  const Duration wait = child.backoff.Next();
+  child.start_at = now + wait;
+  say_(fmt::format("{} died ({}), starts again in {:.1f} s; it wrote {}", child.spec.name,
+                   HowItEnded(wait_status), Seconds(wait), child.spec.log_file));
+}
+
+void Supervisor::Tick(MonotonicTime now) {
+  for (const auto& child : children_) {
+    int wait_status = 0;
+    if (child->pid != 0 && ::waitpid(child->pid, &wait_status, WNOHANG) == child->pid) {
+      OnDeath(*child, wait_status, now);
+    }
+    if (child->pid != 0 || stopping_ || now < child->start_at) continue;
+    if (const Status status = Launch(*child, now); status.ok()) {
+      ++restarts_;
+      say_(child->spec.name + " started again");
+    } else {
+      child->start_at = now + child->backoff.Next();
+      say_(status.message());
+    }
+  }
+  if (!stopping_ || killed_ || now < kill_at_) return;
+  killed_ = true;
+  for (const auto& child : children_) {
+    if (child->pid == 0) continue;
+    say_(fmt::format("{} did not stop within {:.0f} s and is killed", child->spec.name,
+                     Seconds(options_.stop_grace)));
+    ::kill(child->pid, SIGKILL);
+  }
+}
+
+void Supervisor::Stop(MonotonicTime now) {
+  if (std::exchange(stopping_, true)) return;
+  kill_at_ = now + options_.stop_grace;
+  for (const auto& child : children_) {
+    if (child->pid != 0) ::kill(child->pid, SIGTERM);
+  }
+}
+
+std::size_t Supervisor::running() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(children_, [](const auto& child) { return child->pid != 0; }));
+}
+
+pid_t Supervisor::PidOf(const std::string& name) const {
+  for (const auto& child : children_) {
+    if (child->spec.name == name) return child->pid;
+  }
+  return 0;
+}
+
+}  // namespace optcache::cli

@@ -1,0 +1,14 @@
+#pragma once
+
+// Columns of text that line up.
+
+#include <string>
+#include <vector>
+
+namespace optcache::cli {
+
+// Two spaces between columns, none at the end of a line; the first row is the head. Cells are
+// counted in code points of UTF-8.
+std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace optcache::cli

@@ -1,0 +1,253 @@
+#include "cli/up.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/unique_fd.h"
+#include "cli/control_server.h"
+#include "cli/dataset_setup.h"
+#include "cli/live_screen.h"
+#include "cli/machines.h"
+#include "cli/state_dir.h"
+#include "cli/status_view.h"
+#include "cli/supervisor.h"
+
+namespace optcache::cli {
+namespace {
+
+constexpr const char* kMore =
+    R"(Runs the coordinator, and for each machine a node and a sidecar, as processes of this machine. Training
+processes connect through OPTCACHE_SOCKET, which is printed. Ctrl-C stops everything.
+
+Examples:
+  optcache up -f manifests/samples/images.yaml
+  Two machines of 2 GiB each, to see samples move between them:
+    optcache up -f images.yaml --machines 2 --memory 2Gi)";
+
+constexpr Duration kChildTick = std::chrono::milliseconds(100);
+constexpr Duration kScreenEvery = std::chrono::seconds(1);
+constexpr Duration kLineEvery = std::chrono::seconds(10);
+constexpr std::uint32_t kMachinesMax = 64;
+constexpr std::uint16_t kDefaultPort = 7450;
+
+struct UpRequest {
+  std::vector<std::string> files;
+  std::uint32_t machines = 1;
+  std::string memory;
+  std::string arena = "256Mi";
+  std::string state_dir = DefaultStateDir();
+  std::string socket_dir;
+  std::uint16_t port = kDefaultPort;
+  bool reindex = false;
+};
+
+void Say(const std::string& line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+Result<std::vector<ReadyDataset>> SetUpDatasets(const UpRequest& request, const StateDir& state) {
+  ASSIGN_OR_RETURN(const config::Configuration configuration, ReadConfiguration(request.files));
+  RETURN_IF_ERROR(state.Subfolder("manifests"));
+  const SetupOptions options{.state_dir = state.path(), .reindex = request.reindex, .say = Say};
+  std::vector<ReadyDataset> datasets;
+  for (const config::Dataset& dataset : configuration.datasets) {
+    ASSIGN_OR_RETURN(ReadyDataset ready,
+                     SetUpDataset(dataset, configuration.PlanOf(dataset), options));
+    const coordination::DatasetSpec& spec = ready.spec;
+    Say(fmt::format("{}: {} samples, {}, capacity {} ({:.0f} %)", spec.name, spec.samples,
+                    FormatBytes(spec.bytes), FormatBytes(spec.capacity),
+                    100.0 * static_cast<double>(spec.capacity) / static_cast<double>(spec.bytes)));
+    for (const std::string& note : ready.notes)
+      Say(fmt::format("{}: {}", spec.name, note));
+    datasets.push_back(std::move(ready));
+  }
+  return datasets;
+}
+
+// What each node offers if the user does not say: together what the datasets ask for.
+ByteCount EvenMemory(const std::vector<ReadyDataset>& datasets, std::uint32_t machines) {
+  ByteCount wanted = 0;
+  for (const ReadyDataset& dataset : datasets)
+    wanted += dataset.spec.capacity;
+  return wanted / machines + 1;
+}
+
+// The folder of this program: the others lie beside it.
+std::string ProgramDir() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "." : self.parent_path().string();
+}
+
+// Everything that runs while `up` runs.
+class Cluster {
+ public:
+  Cluster(const StateDir& state, std::vector<ReadyDataset> datasets)
+      : state_(state),
+        datasets_(std::move(datasets)),
+        screen_(STDOUT_FILENO),
+        supervisor_({}, [this](const std::string& line) { screen_.Say(line); }) {}
+  ~Cluster() { state_.RemoveCoordinator(); }
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  Status Start(const UpRequest& request);
+  // Until SIGINT or SIGTERM, and all children have stopped.
+  Status Run();
+
+ private:
+  Status StartCoordinator(std::uint16_t port);
+  Status StartMachines(const UpRequest& request);
+  void TickChildren();
+  void Show();
+
+  const Clock& clock_ = SystemClock();
+  const StateDir& state_;
+  std::vector<ReadyDataset> datasets_;
+  net::EventLoop loop_;
+  LiveScreen screen_;
+  Supervisor supervisor_;
+  std::unique_ptr<ControlServer> server_;
+  net::Timer child_timer_;
+  net::Timer screen_timer_;
+  bool stopping_ = false;
+};
+
+Status Cluster::Start(const UpRequest& request) {
+  RETURN_IF_ERROR(StartCoordinator(request.port));
+  return StartMachines(request);
+}
+
+Status Cluster::StartCoordinator(std::uint16_t port) {
+  ASSIGN_OR_RETURN(server_, ControlServer::Start(loop_, clock_, port));
+  std::vector<coordination::DatasetSpec> specs;
+  std::map<std::string, ManifestBytes> manifests;
+  for (const ReadyDataset& dataset : datasets_) {
+    specs.push_back(dataset.spec);
+    manifests.emplace(dataset.spec.manifest_digest, dataset.manifest);
+  }
+  server_->service().SetDatasets(std::move(specs), std::move(manifests));
+  Say("coordinator: " + server_->url());
+  return state_.WriteCoordinator(server_->url());
+}
+
+Status Cluster::StartMachines(const UpRequest& request) {
+  MachineOptions options{.program_dir = ProgramDir(), .coordinator = server_->url()};
+  ASSIGN_OR_RETURN(options.log_dir, state_.Subfolder("logs"));
+  ASSIGN_OR_RETURN(options.arena, ParseQuantity(request.arena));
+  options.memory = EvenMemory(datasets_, request.machines);
+  if (!request.memory.empty()) {
+    ASSIGN_OR_RETURN(options.memory, ParseQuantity(request.memory));
+  }
+  std::string socket_dir = request.socket_dir;
+  if (socket_dir.empty()) {
+    ASSIGN_OR_RETURN(socket_dir, state_.Subfolder("sockets"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Machine> machines, MakeMachines(request.machines, socket_dir));
+  for (const Machine& machine : machines) {
+    RETURN_IF_ERROR(supervisor_.Start(NodeOf(machine, options), clock_.Now()));
+    RETURN_IF_ERROR(supervisor_.Start(SidecarOf(machine, options, datasets_), clock_.Now()));
+    Say(fmt::format("machine {} ({}): export OPTCACHE_SOCKET={}", machine.index,
+                    FormatBytes(options.memory), machine.socket));
+  }
+  return OkStatus();
+}
+
+void Cluster::TickChildren() {
+  supervisor_.Tick(clock_.Now());
+  if (stopping_ && supervisor_.running() == 0) return loop_.Stop();
+  child_timer_ = loop_.After(kChildTick, [this] { TickChildren(); });
+}
+
+void Cluster::Show() {
+  const coordination::ClusterStatus status = server_->service().Status();
+  if (screen_.is_terminal()) {
+    screen_.Draw(FormatStatus(status));
+  } else {
+    screen_.Say(FormatStatusLine(status));
+  }
+  screen_timer_ =
+      loop_.After(screen_.is_terminal() ? kScreenEvery : kLineEvery, [this] { Show(); });
+}
+
+Status Cluster::Run() {
+  sigset_t stop_signals;
+  ::sigemptyset(&stop_signals);
+  ::sigaddset(&stop_signals, SIGINT);
+  ::sigaddset(&stop_signals, SIGTERM);
+  const UniqueFd signals(::signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return ErrnoStatus(errno, "cannot wait for signals");
+  net::Watch watch = loop_.WatchReadable(signals.get(), [&] {
+    watch.Cancel();
+    screen_timer_.Cancel();
+    stopping_ = true;
+    screen_.Say("stopping");
+    supervisor_.Stop(clock_.Now());
+  });
+  TickChildren();
+  Show();
+  loop_.Run();
+  return OkStatus();
+}
+
+// Before any thread starts, so that all of them leave the signals to the loop.
+void BlockStopSignals() {
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE})
+    ::sigaddset(&blocked, signal);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+}
+
+Status Up(const UpRequest& request) {
+  ASSIGN_OR_RETURN(const StateDir state, StateDir::Open(request.state_dir));
+  // Indexing may take long: Ctrl-C just ends it.
+  ASSIGN_OR_RETURN(std::vector<ReadyDataset> datasets, SetUpDatasets(request, state));
+  BlockStopSignals();
+  Cluster cluster(state, std::move(datasets));
+  RETURN_IF_ERROR(cluster.Start(request));
+  return cluster.Run();
+}
+
+}  // namespace
+
+void AddUpCommand(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("up", "Run a whole cache on this machine");
+  command->footer(kMore);
+  const auto request = std::make_shared<UpRequest>();
+  command->add_option("--file,-f", request->files, "YAML of Datasets and CachePlans")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command->add_option("--machines", request->machines, "How many machines to simulate")
+      ->check(CLI::Range(1U, kMachinesMax))
+      ->capture_default_str();
+  command->add_option("--memory", request->memory,
+                      "Bytes of samples that each machine offers; default: together what the "
+                      "datasets ask for");
+  command->add_option("--arena", request->arena, "Bytes of shared memory of each sidecar")
+      ->capture_default_str();
+  command->add_option("--state", request->state_dir, "Folder for manifests and logs")
+      ->capture_default_str();
+  command
+      ->add_option("--socket-dir", request->socket_dir,
+                   "Folder for the sockets; default: in the state folder")
+      ->check(CLI::ExistingDirectory);
+  command->add_option("--port", request->port, "Port of the coordinator; 0: any")
+      ->capture_default_str();
+  command->add_flag("--reindex", request->reindex, "Index the sources again");
+  command->callback([request, &chosen] { chosen = [request] { return Up(*request); }; });
+}
+
+}  // namespace optcache::cli

@@ -1,0 +1,149 @@
+#include "cli/control_service.h"
+
+#include <gtest/gtest.h>
+
+#include "coordination/codec.h"
+#include "coordination/plan_base.h"
+#include "support/manual_clock.h"
+
+namespace optcache::cli {
+namespace {
+
+class ControlServiceTest : public testing::Test {
+ protected:
+  ControlServiceTest() {
+    service_.SetDatasets({{.name = "a/b",
+                           .manifest_digest = "aa",
+                           .key = 1,
+                           .samples = 100,
+                           .bytes = 1000,
+                           .capacity = 300}},
+                         {{"aa", std::make_shared<const std::string>("the manifest")}});
+    service_.Tick();
+  }
+
+  // The response, or status 0 if none has come yet.
+  std::shared_ptr<net::HttpResponse> Send(net::HttpRequest request) {
+    auto response = std::make_shared<net::HttpResponse>(net::HttpResponse{.status = 0});
+    service_.Handle(request,
+                    [response](net::HttpResponse answer) { *response = std::move(answer); });
+    return response;
+  }
+  std::shared_ptr<net::HttpResponse> Get(std::string url) { return Send({.url = std::move(url)}); }
+  std::shared_ptr<net::HttpResponse> Post(std::string url, std::string body) {
+    return Send({.method = "POST", .url = std::move(url), .body = std::move(body)});
+  }
+  coordination::Report NodeReport() {
+    return {.node = "n", .incarnation = 1, .address = "n:1", .capacity = 1000};
+  }
+  // A node with a stream of one rank.
+  coordination::Report ReadingReport() {
+    coordination::Report report = NodeReport();
+    report.streams.push_back(
+        {.id = 5,
+         .name = "s",
+         .dataset = "a/b",
+         .dataset_key = 1,
+         .ranks = {{.rank = 0, .recipe = {.size = 100, .world = 1}, .started = true}}});
+    return report;
+  }
+
+  ManualClock clock_;
+  ControlService service_{clock_, {}};
+};
+
+TEST_F(ControlServiceTest, AnswersAReportWithTheMembersId) {
+  const auto response = Post("/v1/report", coordination::ToJson(NodeReport()));
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(response->body, R"({"member":1,"version":"0.1"})");
+}
+
+TEST_F(ControlServiceTest, APollWaitsForAHigherVersion) {
+  const auto first = Get("/v1/state?after=0.0&member=n");
+  const auto second = Get("/v1/state?after=0.1&member=n");
+  service_.Tick();
+  EXPECT_EQ(first->status, 200);
+  EXPECT_EQ(second->status, 0);
+  Post("/v1/report", coordination::ToJson(NodeReport()));
+  service_.Tick();
+  ASSERT_EQ(second->status, 200);
+  const auto state = coordination::ParseDesiredState(second->body);
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->members.size(), 1U);
+  EXPECT_EQ(service_.polls(), 0U);
+}
+
+TEST_F(ControlServiceTest, APollThatNothingHappensToEndsAfterTwentySeconds) {
+  const auto response = Get("/v1/state?after=0.1&member=n");
+  clock_.Advance(std::chrono::milliseconds(19999));
+  service_.Tick();
+  EXPECT_EQ(response->status, 0);
+  clock_.Advance(std::chrono::milliseconds(1));
+  service_.Tick();
+  EXPECT_EQ(response->status, 204);
+}
+
+TEST_F(ControlServiceTest, RefusesMorePollsThanItsLimit) {
+  for (std::size_t i = 0; i < ControlService::kMaxPolls; ++i)
+    Get("/v1/state?after=0.9");
+  EXPECT_EQ(Get("/v1/state?after=0.9")->status, 503);
+}
+
+TEST_F(ControlServiceTest, ServesTheBaseOfAPlanMadeFromInventories) {
+  Post("/v1/report", coordination::ToJson(ReadingReport()));
+  service_.Tick();
+  const auto asked = Get("/v1/state");
+  service_.Tick();
+  const auto state = coordination::ParseDesiredState(asked->body);
+  ASSERT_TRUE(state);
+  const coordination::Inventory inventory{.node = "n",
+                                          .incarnation = 1,
+                                          .dataset = "a/b",
+                                          .request = state->datasets[0].inventory_wanted,
+                                          .ids = {7, 9}};
+  EXPECT_EQ(Post("/v1/inventory", coordination::ToJson(inventory))->status, 204);
+  service_.Tick();
+  const auto planned = Get("/v1/state");
+  service_.Tick();
+  const auto plan = coordination::ParseDesiredState(planned->body);
+  ASSERT_TRUE(plan);
+  const auto base = Get("/v1/base/" + plan->datasets[0].base_digest);
+  EXPECT_EQ(base->status, 200);
+  EXPECT_EQ(coordination::DecodePlanBase(base->body),
+            (coordination::PlanBase{{{.member = 1, .ids = {7, 9}}}}));
+}
+
+TEST_F(ControlServiceTest, ServesManifestsByDigest) {
+  EXPECT_EQ(Get("/v1/manifests/aa")->body, "the manifest");
+  EXPECT_EQ(Get("/v1/manifests/bb")->status, 404);
+  EXPECT_EQ(Get("/v1/manifests/bb")->body,
+            "{\"error\":\"not_found: no manifest of this digest\"}\n");
+}
+
+TEST_F(ControlServiceTest, ServesTheStatus) {
+  const auto response = Get("/v1/status");
+  const auto status = coordination::ParseClusterStatus(response->body);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->datasets[0].name, "a/b");
+}
+
+TEST_F(ControlServiceTest, RefusesWhatItDoesNotUnderstandWithASentence) {
+  EXPECT_EQ(Post("/v1/report", "{}")->body,
+            "{\"error\":\"invalid_argument: node: missing or empty\"}\n");
+  EXPECT_EQ(Post("/v1/report", "{}")->status, 400);
+  EXPECT_EQ(Get("/v1/state?after=x")->status, 400);
+  EXPECT_EQ(Get("/v2/state")->status, 404);
+  EXPECT_EQ(Get("/v1/base/00")->status, 404);
+  EXPECT_EQ(Post("/v1/state", "")->status, 405);
+  EXPECT_EQ(Get("/healthz")->status, 200);
+}
+
+TEST_F(ControlServiceTest, AnInventoryThatNobodyAskedForIsAConflict) {
+  Post("/v1/report", coordination::ToJson(NodeReport()));
+  const coordination::Inventory inventory{
+      .node = "n", .incarnation = 1, .dataset = "a/b", .request = 4};
+  EXPECT_EQ(Post("/v1/inventory", coordination::ToJson(inventory))->status, 409);
+}
+
+}  // namespace
+}  // namespace optcache::cli

@@ -1,0 +1,108 @@
+#include "cli/dataset_setup.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+
+namespace optcache::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class DatasetSetupTest : public testing::Test {
+ protected:
+  DatasetSetupTest()
+      : folder_(testing::TempDir() + "/setup_" +
+                testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_ + "/data/x");
+    std::filesystem::create_directories(folder_ + "/state/manifests");
+    dataset_.name = "images";
+    dataset_.file = config::FileSource{.path = folder_ + "/data"};
+    dataset_.order = config::Order::kPath;
+    dataset_.capacity = {.percent = 50};
+  }
+  void Write(const std::string& path, const std::string& content) {
+    ASSERT_TRUE(WriteFileAtomically(folder_ + "/" + path, content).ok());
+  }
+  Result<ReadyDataset> SetUpNow(bool reindex = false) {
+    said_.clear();
+    return SetUpDataset(dataset_, plan_,
+                        {.state_dir = folder_ + "/state",
+                         .reindex = reindex,
+                         .say = [this](auto& line) { said_.push_back(line); }});
+  }
+
+  std::string folder_;
+  config::Dataset dataset_;
+  config::CachePlan plan_;
+  std::vector<std::string> said_;
+};
+
+TEST_F(DatasetSetupTest, IndexesTheSource) {
+  Write("data/x/a.jpg", "12345");
+  Write("data/x/b.jpg", "123");
+  plan_.retention = config::Retention::kPin;
+  const auto ready = SetUpNow();
+  ASSERT_TRUE(ready) << ready.error().ToString();
+  EXPECT_EQ(ready->spec.name, "default/images");
+  EXPECT_EQ(ready->spec.samples, 2U);
+  EXPECT_EQ(ready->spec.bytes, 8U);
+  EXPECT_EQ(ready->spec.capacity, 4U);
+  EXPECT_EQ(ready->spec.retention, coordination::Retention::kPin);
+  EXPECT_EQ(ready->store, folder_ + "/data");
+  EXPECT_EQ(ReadFile(ready->manifest_file, 1_MiB), *ready->manifest);
+}
+
+TEST_F(DatasetSetupTest, FindsAManifestOfTheSameSourceAgain) {
+  Write("data/x/a.jpg", "12345");
+  ASSERT_TRUE(SetUpNow());
+  Write("data/x/b.jpg", "123");
+  EXPECT_EQ(SetUpNow()->spec.samples, 1U);
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("indexed earlier")));
+  EXPECT_EQ(SetUpNow(/*reindex=*/true)->spec.samples, 2U);
+  dataset_.include = {"**/b.jpg"};
+  EXPECT_EQ(SetUpNow()->spec.samples, 1U);
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("indexing")));
+}
+
+TEST_F(DatasetSetupTest, NamesTheDatasetWhoseSourceIsMissingOrEmpty) {
+  const auto empty = SetUpNow();
+  ASSERT_FALSE(empty);
+  EXPECT_THAT(empty.error().message(), testing::StartsWith("dataset default/images: "));
+  dataset_.file->path = folder_ + "/nowhere";
+  const auto missing = SetUpNow();
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message(), HasSubstr("/nowhere"));
+}
+
+TEST_F(DatasetSetupTest, SaysWhatTheUserDoesNotGet) {
+  Write("data/x/a.jpg", "12345");
+  dataset_.tiers = {config::Tier::kMemory, config::Tier::kDisk};
+  dataset_.verify = config::Verify::kDigest;
+  dataset_.placement.max_nodes = 3;
+  EXPECT_EQ(SetUpNow()->notes.size(), 3U);
+}
+
+TEST_F(DatasetSetupTest, ReadsSeveralFilesAsOne) {
+  Write("plan.yaml",
+        "apiVersion: optcache.io/v1alpha1\nkind: CachePlan\nmetadata: {name: p}\n"
+        "spec: {dataset: images}\n");
+  EXPECT_THAT(ReadConfiguration({folder_ + "/plan.yaml"}).error().message(),
+              HasSubstr("which is not in the same namespace"));
+  Write("data.yaml",
+        "apiVersion: optcache.io/v1alpha1\nkind: Dataset\nmetadata: {name: images}\n"
+        "spec: {source: {file: {path: /d}}, cache: {capacity: 1Gi}}\n");
+  const auto configuration = ReadConfiguration({folder_ + "/plan.yaml", folder_ + "/data.yaml"});
+  ASSERT_TRUE(configuration) << configuration.error().ToString();
+  EXPECT_EQ(configuration->datasets.size(), 1U);
+  EXPECT_THAT(ReadConfiguration({folder_ + "/data.yaml", folder_ + "/data.yaml"}).error().message(),
+              HasSubstr("is there twice"));
+}
+
+}  // namespace
+}  // namespace optcache::cli

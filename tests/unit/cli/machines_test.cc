@@ -1,0 +1,70 @@
+#include "cli/machines.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace optcache::cli {
+namespace {
+
+const Machine kMachine{.index = 1,
+                       .socket = "/run/machine-1.sock",
+                       .node_port = 4101,
+                       .node_http_port = 4201,
+                       .sidecar_http_port = 4301};
+const MachineOptions kOptions{.program_dir = "/opt/bin",
+                              .coordinator = "http://127.0.0.1:7450",
+                              .log_dir = "/state/logs",
+                              .memory = 1000,
+                              .arena = 200};
+
+std::string Joined(const ChildSpec& spec) {
+  std::string text;
+  for (const std::string& argument : spec.command)
+    text += (text.empty() ? "" : " ") + argument;
+  return text;
+}
+
+TEST(Machines, ANodesCommandLine) {
+  const ChildSpec spec = NodeOf(kMachine, kOptions);
+  EXPECT_EQ(Joined(spec),
+            "/opt/bin/optcache-node --name node-1 --listen 127.0.0.1:4101 --http 127.0.0.1:4201 "
+            "--coordinator http://127.0.0.1:7450 --memory 1000");
+  EXPECT_EQ(spec.log_file, "/state/logs/node-1.log");
+}
+
+TEST(Machines, ASidecarsCommandLine) {
+  std::vector<ReadyDataset> datasets(2);
+  datasets[0].spec.name = "vision/a";
+  datasets[0].manifest_file = "/state/a.manifest";
+  datasets[0].store = "/data/a";
+  datasets[1].spec.name = "vision/b";
+  datasets[1].manifest_file = "/state/b.manifest";
+  datasets[1].store = "http://h/b?x=1";
+  EXPECT_EQ(Joined(SidecarOf(kMachine, kOptions, datasets)),
+            "/opt/bin/optcache-sidecar --name sidecar-1 --socket /run/machine-1.sock --node "
+            "127.0.0.1:4101 --http 127.0.0.1:4301 --arena 200 --dataset "
+            "vision/a=/state/a.manifest=/data/a --dataset "
+            "vision/b=/state/b.manifest=http://h/b?x=1");
+}
+
+TEST(Machines, HavePortsOfTheirOwn) {
+  const auto machines = MakeMachines(8, "/run");
+  ASSERT_TRUE(machines);
+  std::set<std::uint16_t> ports;
+  for (const Machine& machine : *machines) {
+    ports.insert({machine.node_port, machine.node_http_port, machine.sidecar_http_port});
+  }
+  EXPECT_EQ(ports.size(), 24U);
+  EXPECT_FALSE(ports.contains(0));
+  EXPECT_EQ(machines->at(7).socket, "/run/machine-7.sock");
+}
+
+TEST(Machines, RefuseASocketPathThatIsTooLong) {
+  const auto machines = MakeMachines(1, "/" + std::string(100, 'x'));
+  ASSERT_FALSE(machines);
+  EXPECT_TRUE(machines.error().message().ends_with("choose a shorter --socket-dir"));
+}
+
+}  // namespace
+}  // namespace optcache::cli

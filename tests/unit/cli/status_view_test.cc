@@ -1,0 +1,97 @@
+#include "cli/status_view.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::cli {
+namespace {
+
+using coordination::ClusterStatus;
+
+ClusterStatus Busy() {
+  ClusterStatus status{.version = {0, 17}};
+  status.members = {{.id = 1,
+                     .name = "node-0",
+                     .address = "127.0.0.1:4100",
+                     .capacity = 2_GiB,
+                     .used = 1_GiB,
+                     .silent_seconds = 0.4,
+                     .applied = {0, 17}},
+                    {.id = 3,
+                     .name = "node-1",
+                     .address = "127.0.0.1:4101",
+                     .capacity = 2_GiB,
+                     .silent_seconds = 12.3,
+                     .applied = {0, 9}}};
+  status.datasets = {{.name = "vision/imagenet",
+                      .total_samples = 1281167,
+                      .total_bytes = 140_GiB,
+                      .capacity = 4_GiB,
+                      .planned = {0, 16},
+                      .plan_digest = "ab",
+                      .sum = {.used_bytes = 1_GiB,
+                              .hits = 290,
+                              .peer_hits = 8,
+                              .misses = 702,
+                              .moved_bytes = 3_MiB,
+                              .predicted_hit_ratio = 0.3},
+                      .streams = {{.name = "vision/job/imagenet/train",
+                                   .incarnation = 2,
+                                   .pass = 4,
+                                   .position = 320291,
+                                   .length = 1281168,
+                                   .world = 8,
+                                   .ranks = 8,
+                                   .ranks_lost = 1,
+                                   .planned = true,
+                                   .rate = 2410.4},
+                                  {.name = "vision/job/imagenet/val",
+                                   .world = 8,
+                                   .ranks = 3,
+                                   .order_known = false,
+                                   .conflict = "seed: 0 (rank 0), 1 (rank 3)"}},
+                      .notes = {"the members' memory gives 50 % of the capacity asked for"}}};
+  return status;
+}
+
+TEST(StatusView, FitsDatasetsNodesAndStreamsOnOneScreen) {
+  EXPECT_EQ(FormatStatus(Busy()),
+            "DATASET          SAMPLES    BYTES    CAPACITY  CACHED    RETENTION  PLAN  PREDICTED  "
+            "OBSERVED  STORE READS  MOVED\n"
+            "vision/imagenet  1,281,167  140 GiB  4.00 GiB  1.00 GiB  optimal    0.16  30.0 %     "
+            "29.8 %    702          3.00 MiB\n"
+            "\n"
+            "NODE    ID  ADDRESS         MEMORY    USED      STATE  HEARD\n"
+            "node-0  1   127.0.0.1:4100  2.00 GiB  1.00 GiB  0.17   now\n"
+            "node-1  3   127.0.0.1:4101  2.00 GiB  0 B       0.9    12 s ago\n"
+            "\n"
+            "STREAM                       RANKS        PASS  DONE    RATE    ORDER    PLANNED\n"
+            "vision/job/imagenet/train#2  8/8, 1 lost  4     25.0 %  2410/s  known    yes\n"
+            "vision/job/imagenet/val#0    3/8          0     0.0 %   -       unknown  no\n"
+            "\n"
+            "vision/imagenet: the members' memory gives 50 % of the capacity asked for\n"
+            "vision/imagenet: the ranks of vision/job/imagenet/val disagree on seed: 0 (rank 0), 1 "
+            "(rank 3); its order is not known\n");
+}
+
+TEST(StatusView, SaysWhatIsMissingInAnEmptyCluster) {
+  ClusterStatus status;
+  status.datasets = {{.name = "default/images", .total_samples = 10, .total_bytes = 100}};
+  EXPECT_EQ(FormatStatus(status),
+            "DATASET         SAMPLES  BYTES  CAPACITY  CACHED  RETENTION  PLAN  PREDICTED  OBSERVED"
+            "  STORE READS  MOVED\n"
+            "default/images  10       100 B  0 B       0 B     optimal    -     -          -       "
+            "  0            0 B\n"
+            "\n"
+            "No node reports yet.\n"
+            "\n"
+            "No training job is attached.\n");
+}
+
+TEST(StatusView, IsOneLineForALog) {
+  EXPECT_EQ(FormatStatusLine(Busy()),
+            "nodes 2; vision/imagenet: streams 2, hits 29.8 % (predicted 30.0 %), store reads 702, "
+            "moved 3.00 MiB");
+}
+
+}  // namespace
+}  // namespace optcache::cli

@@ -1,0 +1,20 @@
+#include "cli/text_table.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::cli {
+namespace {
+
+TEST(FormatTable, LinesColumnsUpByCodePoints) {
+  EXPECT_EQ(FormatTable({{"A", "B"}, {"größe", "1"}, {"x", "22"}}),
+            "A      B\n"
+            "größe  1\n"
+            "x      22\n");
+}
+
+TEST(FormatTable, LeavesNoBlanksAtTheEnd) {
+  EXPECT_EQ(FormatTable({{"A", "B"}, {"long", ""}}), "A     B\nlong\n");
+}
+
+}  // namespace
+}  // namespace optcache::cli
