@@ -88,6 +88,7 @@ void Read(JsonObject object, DatasetStatus& dataset) {
   object.Read("plan_digest", dataset.plan_digest, kMaxNameBytes);
   object.Read("digests_agree", dataset.digests_agree);
   object.Read("replanning", dataset.replanning);
+  dataset.sum.name = dataset.name;  // also if there is no sum
   object.In("sum", [&](JsonObject sum) { Read(std::move(sum), dataset.sum); });
   object.ForEach("streams", kMaxStreams,
                  [&](JsonObject item) { Read(std::move(item), dataset.streams.emplace_back()); });

@@ -157,7 +157,8 @@ class TidyTest(unittest.TestCase):
 
     def test_exceptions_name_files_that_exist(self) -> None:
         self.write("tests/tidy/tables.py", "")
-        with unittest.mock.patch.dict(tables.UNTESTED, {"lib/plan/gone.cc": "it was thin"}):
+        gone = {"lib/plan/gone.cc": "it was thin"}
+        with unittest.mock.patch.dict(tables.UNTESTED, gone, clear=True):
             self.expect("tests/tidy/tables.py:1: UNTESTED names lib/plan/gone.cc")
 
 

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 class DatasetSetupTest : public testing::Test {
  protected:
   DatasetSetupTest()
-      : folder_(testing::TempDir() + "/setup_" +
+      : folder_(testing::TempDir() + "setup_" +
                 testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_ + "/data/x");

@@ -8,7 +8,7 @@ namespace optcache::cli {
 namespace {
 
 std::string FreshFolder() {
-  const std::string folder = testing::TempDir() + "/state_" +
+  const std::string folder = testing::TempDir() + "state_" +
                              testing::UnitTest::GetInstance()->current_test_info()->name();
   std::filesystem::remove_all(folder);
   return folder;

@@ -21,7 +21,7 @@ using testing::StartsWith;
 // Children are shell scripts; their deaths are real, the time between is the test's.
 class SupervisorTest : public testing::Test {
  protected:
-  SupervisorTest() : folder_(testing::TempDir() + "/supervisor_" + TestName()) {
+  SupervisorTest() : folder_(testing::TempDir() + "supervisor_" + TestName()) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
