@@ -92,7 +92,7 @@ class Experiment:
             nodes, sidecars = cluster.node_metrics(), cluster.sidecar_metrics()
         log = self.store.access_log(log_begin)
         failures = [*self._wrong_samples(records), *self._wrong_orders(records)]
-        failures += self._exceeded_budgets(nodes)
+        failures += [*self._exceeded_budgets(nodes), *self._sidecar_troubles(sidecars)]
         return self._figures(policy, records, nodes, log), [f"{policy}: {it}" for it in failures]
 
     def _train(self, cluster: Cluster, folder: Path, progress: Progress) -> Records:
@@ -155,6 +155,14 @@ class Experiment:
                     f"node {number} held {peak:,.0f} bytes; its budget is {capacity:,.0f} "
                     f"and {reserve:,.0f} for transit"
                 )
+
+    @staticmethod
+    def _sidecar_troubles(sidecars: Sequence[Metrics]) -> Iterator[str]:
+        for number, sidecar in enumerate(sidecars):
+            if failed := sidecar.get("optcache_client_failed_samples_total", 0):
+                yield f"sidecar {number} answered {failed:.0f} samples with an error"
+            if unknown := sidecar.get("optcache_unknown_orders_total", 0):
+                yield f"sidecar {number} foretold another order than was read in {unknown:.0f} passes"
 
     def _figures(
         self, policy: str, records: Records, nodes: Sequence[Metrics], log: str
