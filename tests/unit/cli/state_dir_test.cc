@@ -8,8 +8,8 @@ namespace optcache::cli {
 namespace {
 
 std::string FreshFolder() {
-  const std::string folder = testing::TempDir() + "state_" +
-                             testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::string folder =
+      testing::TempDir() + "state_" + testing::UnitTest::GetInstance()->current_test_info()->name();
   std::filesystem::remove_all(folder);
   return folder;
 }
