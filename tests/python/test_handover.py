@@ -199,6 +199,27 @@ def test_a_sidecar_that_answers_nonsense(tmp_path: Path, monkeypatch: pytest.Mon
         thread.join()
 
 
+def test_a_sidecar_of_another_release_is_not_asked_again(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    text = b"this sidecar speaks versions 7 to 8"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+
+        def answer() -> None:
+            client, _ = listener.accept()
+            client.recv(100)
+            error = struct.pack("<BH", 2, len(text)) + text
+            client.sendall(struct.pack("<IIQ", len(error), 71, 0) + error)
+            client.close()
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(optcache.OptcacheError, match="versions 7 to 8"):
+            optcache.Dataset(socket=path)
+        thread.join()
+
+
 def test_a_client_that_sends_nonsense_is_told_and_hurts_nobody(
     server: Server, contents: list[bytes]
 ) -> None:

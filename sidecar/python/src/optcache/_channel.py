@@ -274,7 +274,7 @@ class Channel:
         while True:
             got, request, reply = self._read_frame()
             if request != self._request:
-                self._fail(str(protocol.parse_error(reply)[1]) if got == protocol.ERROR else "")
+                self._last_words(reply if got == protocol.ERROR else None)
             if got == protocol.WAITING:
                 if not told:
                     log.warning("waiting for samples: %s", protocol.parse_string(reply))
@@ -358,6 +358,13 @@ class Channel:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 descriptors.extend(struct.unpack(f"{len(data) // size}i", data))
         return count
+
+    def _last_words(self, error: Optional[memoryview]) -> NoReturn:
+        """The sidecar has given this connection up, or is none."""
+        code, text = protocol.parse_error(error) if error is not None else (0, "")
+        if code_name(code) == "invalid_argument":  # so it would be the next time
+            raise Refused(text, code_name(code))
+        self._fail(text)
 
     def _fail(self, why: str) -> NoReturn:
         raise ChannelBroken(why or "what answers at the socket is not a sidecar of this release")

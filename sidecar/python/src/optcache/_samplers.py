@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import dataclasses
 import re
 import sys
 import zlib
@@ -169,7 +170,8 @@ class RandomOrder(Order):
     def _describe(self, start: int) -> protocol.Pass:
         if self._expected is None or not self._as_foretold(self._expected):
             self._expected = None
-            self.recipe = super()._make_recipe(self.recipe.size)
+            unknown = super()._make_recipe(self.recipe.size)
+            self.recipe = dataclasses.replace(unknown, passes=self.recipe.passes)
             return super()._describe(start)
         self._expected = None  # until the pass is read to its end
         length = self._length()
