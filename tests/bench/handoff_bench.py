@@ -92,6 +92,7 @@ def main() -> int:
             [programs() / "handoff_test_server", "--stage", "--quiet", "--socket", socket]
             + ["--folder", str(folder), "--arena", str(arena)],
             stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
         )
         os.environ["OPTCACHE_SOCKET"] = socket
         try:
