@@ -15,6 +15,8 @@ namespace {
 
 // A window holds at most so many passes' worth of reads, however far apart the streams' rates are.
 constexpr std::uint64_t kMaxPassesInWindow = 4;
+// Nor more than this, so that uses can be numbered in 32 bits with room for what lies ahead.
+constexpr std::uint64_t kMaxReadsInWindow = 1ULL << 30U;
 // A stream shuffles if at most one read in so many has no single next read in the next pass.
 constexpr std::uint64_t kRegularShare = 64;
 
@@ -247,7 +249,8 @@ Result<Planner::Impl::Ahead> Planner::Impl::LookAhead(const std::vector<Stream*>
     pass_reads += active[s]->whole_pass;
   }
   const std::uint64_t all = std::accumulate(reads.begin(), reads.end(), std::uint64_t{0});
-  const std::uint64_t divisor = all / (kMaxPassesInWindow * pass_reads) + 1;
+  const std::uint64_t limit = std::min(kMaxPassesInWindow * pass_reads, kMaxReadsInWindow);
+  const std::uint64_t divisor = all / limit + 1;
 
   std::vector<MergeStream> ahead;
   std::vector<StreamId> ids;
@@ -294,8 +297,9 @@ Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, std::uint64_
   window.evictions.insert(window.evictions.end(), output.evictions.begin(), output.evictions.end());
   window.plans = std::move(output.plans);
   const std::vector<std::uint64_t> reads = ahead.merged.ReadsByStream(ahead.window);
-  for (std::size_t s = 0; s < active.size(); ++s)
+  for (std::size_t s = 0; s < active.size(); ++s) {
     active[s]->AdvanceBy(reads[s]);
+  }
   return OkStatus();
 }
 
@@ -340,6 +344,10 @@ void Planner::Impl::EvictAll(std::vector<SampleId>& evictions) {
 
 Result<Planner> Planner::Make(Inputs inputs, OrderProvider orders) {
   RETURN_IF_ERROR(CheckInputs(inputs));
+  // A node needs no more than the dataset, and sums of capacities must not overflow.
+  for (ByteCount& capacity : inputs.capacities) {
+    capacity = std::min(capacity, inputs.sizes.total());
+  }
   const auto by_id = [](const StreamInput& a, const StreamInput& b) { return a.id < b.id; };
   std::sort(inputs.streams.begin(), inputs.streams.end(), by_id);
   const auto same_id = [](const StreamInput& a, const StreamInput& b) { return a.id == b.id; };

@@ -18,6 +18,8 @@ using Use = std::uint32_t;
 constexpr Use kNoUse = std::numeric_limits<Use>::max();
 // A group is found by its block of uses, then by steps.
 constexpr Use kUsesInBlock = 1024;
+// How many reads ahead entries by sample, which lie all over memory, are fetched.
+constexpr std::size_t kFetchedReads = 32;
 
 class WindowPlanner {
  public:
@@ -112,7 +114,11 @@ void WindowPlanner::LinkUses() {
   use_of_sample_.assign(input_.sizes.count(), kNoUse);
   if (!input_.sizes.equal()) sample_of_use_.resize(reads);
   MergedOrder::Cursor cursor = input_.merged.End();
+  MergedOrder::Cursor fetcher = cursor;  // runs before it and fetches what it needs
+  for (std::size_t t = reads; t > reads - std::min(reads, kFetchedReads); --t)
+    fetcher.Previous();
   for (std::size_t t = reads; t-- > 0;) {
+    if (t >= kFetchedReads) __builtin_prefetch(&use_of_sample_[fetcher.Previous().sample]);
     const MergedOrder::Read read = cursor.Previous();
     const Use use = --use_end[GroupOf(read.reader)];
     next_use_[t] = std::exchange(use_of_sample_[read.sample], use);

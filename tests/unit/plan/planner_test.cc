@@ -105,6 +105,11 @@ TEST(Planner, ABaseThatNoLongerFitsLosesWhatIsReadLast) {
   EXPECT_EQ(RunChecked(inputs, {passes}).evictions, 30U);
 }
 
+TEST(Planner, UnlimitedCapacityHoldsTheDataset) {
+  const Passes passes = ShuffledPasses(100, 3, 11);
+  EXPECT_EQ(RunChecked(TwoNodes(100, kUnlimitedBytes), {passes}).replayed.store_reads, 100U);
+}
+
 TEST(Planner, PausedStreamsAreNotPlanned) {
   Inputs inputs = TwoNodes(100, 10);
   inputs.streams.push_back({.id = 1, .node_of_rank = {0}, .rate = 0});
