@@ -1,8 +1,9 @@
 """From nginx's log and what the ranks wrote down to figures. Nothing here does I/O.
 
 A *delivery* is one sample handed to one rank in one epoch. It was a *miss* if the store was read
-for it: each GET belongs to the first delivery of that sample after it. A GET that no delivery
-follows was read for nothing; it counts as a store request all the same.
+for it: each GET belongs to the first delivery of that sample after it that has none yet, since the
+sample may be staged for the next epoch before another rank has read it in this one. So a GET too
+many makes a later delivery a miss, or, if none follows, is a store request all the same.
 """
 
 from __future__ import annotations
@@ -75,17 +76,17 @@ def find_misses(
     reads: Sequence[tuple[float, int, int]], deliveries: Sequence[Delivery]
 ) -> list[bool]:
     """Whether each delivery was a miss."""
-    times_by_sample: dict[int, list[tuple[float, int]]] = {}
+    waiting: dict[int, list[tuple[float, int]]] = {}  # by sample: (time, index) in order of time
     for index, delivery in enumerate(deliveries):
-        times_by_sample.setdefault(delivery.sample, []).append((delivery.time, index))
-    for times in times_by_sample.values():
+        waiting.setdefault(delivery.sample, []).append((delivery.time, index))
+    for times in waiting.values():
         times.sort()
     missed = [False] * len(deliveries)
-    for time, sample, _ in reads:
-        times = times_by_sample.get(sample, [])
+    for time, sample, _ in sorted(reads):
+        times = waiting.get(sample, [])
         first = bisect.bisect_left(times, (time, -1))
         if first < len(times):
-            missed[times[first][1]] = True
+            missed[times.pop(first)[1]] = True
     return missed
 
 

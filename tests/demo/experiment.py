@@ -162,7 +162,7 @@ class Experiment:
             if failed := sidecar.get("optcache_client_failed_samples_total", 0):
                 yield f"sidecar {number} answered {failed:.0f} samples with an error"
             if unknown := sidecar.get("optcache_unknown_orders_total", 0):
-                yield f"sidecar {number} foretold another order than was read in {unknown:.0f} passes"
+                yield f"sidecar {number} foretold the wrong order of {unknown:.0f} passes"
 
     def _figures(
         self, policy: str, records: Records, nodes: Sequence[Metrics], log: str

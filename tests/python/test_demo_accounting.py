@@ -48,10 +48,14 @@ def test_a_get_belongs_to_the_first_delivery_after_it():
     assert missed == [False, True, False, False]
 
 
-def test_two_gets_for_one_delivery_are_one_miss_and_a_late_get_is_none():
-    deliveries = [delivery(15, 0)]
-    assert accounting.find_misses([(10.0, 0, 1), (11.0, 0, 1)], deliveries) == [True]
-    assert accounting.find_misses([(16.0, 0, 1)], deliveries) == [False]
+def test_a_second_get_before_a_delivery_is_for_the_next_one():
+    reads = [(10.0, 0, 1), (11.0, 0, 1)]
+    deliveries = [delivery(15, 0), delivery(25, 0), delivery(35, 0)]
+    assert accounting.find_misses(reads, deliveries) == [True, True, False]
+
+
+def test_a_get_that_no_delivery_follows_makes_no_miss():
+    assert accounting.find_misses([(16.0, 0, 1)], [delivery(15, 0)]) == [False]
 
 
 def test_deliveries_need_not_be_in_order_of_time():
