@@ -142,7 +142,7 @@ void SlotPlanner::LoadSteps(const Holders& holders, Irregular& irregular) {
     const bool late = may_be_late && too_late_.Test(sample);
     // The indices that are no node's are above none(). A branch here would wait for memory.
     steps_[i].release = std::min(holders[sample], none());
-    steps_[i].target = movable & !late ? std::min(next, none()) : none();
+    steps_[i].target = (movable & !late) ? std::min(next, none()) : none();
   }
   irregular.repeats = std::max(irregular.repeats, repeats);
   if (repeats > 0) LoadRepeats();
@@ -297,7 +297,8 @@ void SlotPlanner::Choose(Candidates which) {
     const Step step = steps_[i];
     const std::int64_t bytes = BytesAt(i);
     credit[step.release] += credits_[i];
-    const bool wanted = ((step.target == readers.Next()) == of_reader) & !kept_.Test(i);
+    const auto right_kind = static_cast<unsigned>((step.target == readers.Next()) == of_reader);
+    const bool wanted = (right_kind & static_cast<unsigned>(!kept_.Test(i))) != 0;
     const bool keep = wanted & (bytes <= credit[step.target]);
     credit[step.target] -= keep ? bytes : 0;
     kept_.SetIf(i, keep);
