@@ -1,8 +1,24 @@
 #include "net/http_client.h"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
+
+#if defined(__clang__)
+// cpprestsdk holds a unique_ptr to a type that it defines later. clang 19 instantiates the deleter
+// at once, as unique_ptr is constexpr in C++23; so it is told here what that will be.
+namespace web::json::details {
+class _Value;  // NOLINT(bugprone-reserved-identifier): cpprestsdk's name
+}
+template <>
+struct std::default_delete<web::json::details::_Value> {
+  default_delete() = default;
+  template <typename Derived>
+  explicit(false) default_delete(const default_delete<Derived>& /*other*/) noexcept {}
+  void operator()(web::json::details::_Value* value) const;
+};
+#endif
 
 #include <cpprest/containerstream.h>
 #include <cpprest/http_client.h>
@@ -10,6 +26,13 @@
 
 #include "base/check.h"
 #include "base/mutex.h"
+
+#if defined(__clang__)
+void std::default_delete<web::json::details::_Value>::operator()(
+    web::json::details::_Value* value) const {
+  delete value;
+}
+#endif
 
 namespace optcache::net {
 namespace {
