@@ -21,7 +21,6 @@ from torchvision.datasets.folder import IMG_EXTENSIONS
 PACKAGE = "wesnoth-1.16-data"
 # Where the images' class folders are in the package: doc, games and icons.
 CLASS_FOLDERS = "usr/share"
-DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Dataset:
         path.write_bytes(b"".join(os.fsencode(name) + b"\n" for name in self.paths))
 
     def write_digests(self, path: Path) -> None:
-        """The SHA-256 of sample i in bytes 32 i to 32 i + 31."""
+        """The SHA-256 of all samples, one after the other."""
         with open(path, "wb") as table:
             for name in self.paths:
                 table.write(hashlib.sha256((self.root / name).read_bytes()).digest())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+DIGEST_BYTES = 32  # of a SHA-256
 
 @dataclass(frozen=True)
 class Job:
@@ -12,7 +13,7 @@ class Job:
     epochs: int
     batch: int
     seed: int
-    digests: str  # the table of Dataset.write_digests
+    digests: str  # a file: the SHA-256 of sample i is DIGEST_BYTES at i * DIGEST_BYTES
     rendezvous: str  # a file by which the ranks find each other
     records: str  # where the epochs' records are written in the end
 
