@@ -14,7 +14,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from errors import DemoError
+from harness.errors import HarnessError
 from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
@@ -47,18 +47,18 @@ class Dataset:
 def open_dataset(root: Path) -> Dataset:
     """Numbers the images under `root` by torchvision itself; the cache must agree with it."""
     if not root.is_dir():
-        raise DemoError(f"{root} is not a folder")
+        raise HarnessError(f"{root} is not a folder")
     try:
         samples = [Path(path) for path, _ in ImageFolder(str(root)).samples]
     except FileNotFoundError as error:
-        raise DemoError(
+        raise HarnessError(
             f"{root}: {str(error).rstrip('.')}. There must be one folder a class with images in "
             "each, as cat/1.jpg and dog/2.jpg; move the images into folders like these"
         ) from error
     paths = tuple(path.relative_to(root).as_posix() for path in samples)
     for name in paths:
         if "\n" in name or "\t" in name:
-            raise DemoError(f"{root / name!r} has a line break or a tab in its name; rename it")
+            raise HarnessError(f"{root / name!r} has a line break or a tab in its name; rename it")
     return Dataset(root, paths, tuple(path.stat().st_size for path in samples))
 
 
@@ -81,7 +81,7 @@ def _download(cache: Path) -> Path:
         done = subprocess.run(command, cwd=cache, capture_output=True, text=True, check=False)
         packages = sorted(cache.glob(f"{PACKAGE}_*.deb"))
         if done.returncode != 0 or not packages:
-            raise DemoError(
+            raise HarnessError(
                 f"apt-get could not download {PACKAGE}: {done.stderr.strip()}. "
                 "Is this Debian, with a network? --dataset PATH uses your own images instead"
             )
@@ -97,4 +97,4 @@ def _extract_images(package: Path, target: Path) -> None:
                 if member.isfile() and member.name.lower().endswith(IMG_EXTENSIONS):
                     archive.extract(member, target, set_attrs=False)
     if unpacker.returncode != 0:
-        raise DemoError(f"dpkg-deb could not unpack {package}; delete it and try again")
+        raise HarnessError(f"dpkg-deb could not unpack {package}; delete it and try again")

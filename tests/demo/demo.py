@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from types import FrameType
 
-from errors import DemoError
+from harness.errors import HarnessError
 from progress import ProgressLine
 
 POLICIES = ("Optimal", "Pin", "LRU", "None")
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
     import report
     from dataset import open_dataset, unpack_default
     from experiment import Experiment
-    from store import Store
+    from harness.store import Store
 
     line = ProgressLine()
     line.say("images", "looking")
@@ -125,7 +125,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\ndemo: interrupted; everything it started is stopped", file=sys.stderr)
         return 130
-    except DemoError as error:
+    except HarnessError as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return 1
     finally:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import accounting
 from accounting import Delivery
-from cluster import Budget, Cluster, ClusterOptions, Metrics
+from harness.cluster import Budget, Cluster, ClusterOptions, Metrics
 from dataset import Dataset
 from job import EpochRecord, Job
 from report import PolicyResult, Setup
-from store import LISTING, Store
+from harness.store import LISTING, Store
 from torch.utils.data.distributed import DistributedSampler
 from training import train
 

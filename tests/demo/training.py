@@ -13,9 +13,9 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from errors import DemoError
+from harness.errors import HarnessError
 from job import EpochRecord, Job
-from processes import last_lines, stop
+from harness.processes import last_lines, stop
 
 RANK_PROGRAM = Path(__file__).with_name("rank.py")
 # A rank that finishes no batch for so long is stuck.
@@ -64,7 +64,7 @@ def _start(job: Job, environment: dict[str, str], folder: Path) -> subprocess.Po
 
 
 def _follow(ranks: Sequence[subprocess.Popen[bytes]], folder: Path, progress: Progress) -> None:
-    """Returns when all ranks have ended well. DemoError as soon as one has not, or is stuck."""
+    """Returns when all ranks have ended well. HarnessError as soon as one has not, or is stuck."""
     last_sign = [time.monotonic()] * len(ranks)
     begun = b""  # a line of rank 0 that is not complete yet
     with selectors.DefaultSelector() as selector:
@@ -84,7 +84,7 @@ def _follow(ranks: Sequence[subprocess.Popen[bytes]], folder: Path, progress: Pr
             reading = [key.data for key in selector.get_map().values()]
             for number in reading:
                 if time.monotonic() - last_sign[number] > STUCK_SECONDS:
-                    raise DemoError(_failure(number, "has read nothing for long", folder))
+                    raise HarnessError(_failure(number, "has read nothing for long", folder))
 
 
 def _tell(words: bytes, progress: Progress) -> bytes:
@@ -99,7 +99,7 @@ def _tell(words: bytes, progress: Progress) -> bytes:
 def _check_end(rank: subprocess.Popen[bytes], number: int, folder: Path) -> None:
     status = rank.wait()
     if status != 0:
-        raise DemoError(_failure(number, f"ended with status {status}", folder))
+        raise HarnessError(_failure(number, f"ended with status {status}", folder))
 
 
 def _failure(number: int, what: str, folder: Path) -> str:

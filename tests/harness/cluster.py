@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from errors import DemoError
-from processes import last_lines, stop, wait_for_end
+from harness.errors import HarnessError
+from harness.processes import last_lines, stop, wait_for_end
 
 DATASET = "images"
 START_SECONDS = 600.0  # with indexing, of a large folder too
@@ -100,7 +100,7 @@ class Cluster:
     ) -> None:
         status = stop(self._up)
         if status != 0 and error is None:
-            raise DemoError(f"optcache up ended with status {status}:\n{last_lines(self._log)}")
+            raise HarnessError(f"optcache up ended with status {status}:\n{last_lines(self._log)}")
 
     def socket(self, machine: int) -> Path:
         return self._options.sockets / f"machine-{machine}.sock"
@@ -129,9 +129,9 @@ class Cluster:
         deadline = time.monotonic() + START_SECONDS
         while not self._is_ready():
             if wait_for_end(self._up, POLL_SECONDS):
-                raise DemoError(f"optcache up ends at once:\n{last_lines(self._log)}")
+                raise HarnessError(f"optcache up ends at once:\n{last_lines(self._log)}")
             if time.monotonic() > deadline:
-                raise DemoError(
+                raise HarnessError(
                     f"optcache up is not ready after {START_SECONDS:.0f} s:\n"
                     f"{last_lines(self._log)}"
                 )
@@ -166,7 +166,7 @@ class Cluster:
         log = self._options.state / "logs" / f"{process}.log"
         ports = re.findall(r"\bstarted\b.* http=(\d+)", log.read_text(errors="replace"))
         if not ports:
-            raise DemoError(f"{log} does not say http=PORT")
+            raise HarnessError(f"{log} does not say http=PORT")
         with urllib.request.urlopen(f"http://127.0.0.1:{ports[-1]}/metrics", timeout=30) as page:
             text: str = page.read().decode()
         (self._folder / f"{process}.metrics").write_text(text)  # for those who --keep

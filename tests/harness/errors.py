@@ -1,5 +1,5 @@
-"""What ends the demo early."""
+"""What ends a program of the harness or of those that use it."""
 
 
-class DemoError(Exception):
+class HarnessError(Exception):
     """The message says what happened and what to do; where a process failed, its last lines."""

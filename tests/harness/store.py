@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from errors import DemoError
-from processes import stop
+from harness.errors import HarnessError
+from harness.processes import stop
 
 START_SECONDS = 10.0
 
@@ -43,7 +43,7 @@ http {{
 }}
 """
 
-LISTING = "optcache-demo-listing.txt"
+LISTING = "optcache-listing.txt"
 
 
 class Store:
@@ -54,7 +54,7 @@ class Store:
         self._port = _free_port()
         quoted = str(root.resolve()).replace("\\", "\\\\").replace('"', '\\"')
         if "$" in quoted:
-            raise DemoError(f"nginx cannot serve {root}: there is a $ in its path")
+            raise HarnessError(f"nginx cannot serve {root}: there is a $ in its path")
         text = CONFIGURATION.format(folder=folder, port=self._port, root=quoted, listing=LISTING)
         (folder / "nginx.conf").write_text(text)
         self._nginx = subprocess.Popen(
@@ -107,7 +107,7 @@ class Store:
                 if ended or time.monotonic() > deadline:
                     log = self._folder / "error.log"
                     words = log.read_text() if log.exists() else str(error)
-                    raise DemoError(f"nginx does not start: {words.strip()}") from error
+                    raise HarnessError(f"nginx does not start: {words.strip()}") from error
                 time.sleep(0.02)
 
 

@@ -1,4 +1,4 @@
-"""How the demo ends what it started: by process id, politely first."""
+"""Ends what was started here: by process id, politely first."""
 
 from __future__ import annotations
 
