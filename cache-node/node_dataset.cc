@@ -102,12 +102,14 @@ void NodeDataset::OnDerived(DerivedWindow window, MonotonicTime now) {
   }
   for (DerivedPass& pass : window.passes) {
     const plan::PlanStats& stats = pass.plan->stats();
+    const plan::PassKey& key = pass.plan->key();
+    newest_ = fmt::format("{} {:016x} {}", coordination::FormatVersion(window.version), key.stream,
+                          key.pass);
+    newest_digest_ = fmt::format("{:016x}", pass.plan->digest());
     Log(LogLevel::kInfo, "pass planned",
         {{"dataset", state_.name},
-         {"version", coordination::FormatVersion(window.version)},
-         {"stream", fmt::format("{:016x}", pass.plan->key().stream)},
-         {"pass", pass.plan->key().pass},
-         {"digest", fmt::format("{:016x}", pass.plan->digest())},
+         {"plan", newest_},
+         {"digest", newest_digest_},
          {"reads", stats.accesses},
          {"store_reads", stats.store_reads},
          {"moves", stats.moves}});
@@ -155,7 +157,8 @@ coordination::RequestNumber NodeDataset::TakeInventoryRequest() {
 coordination::DatasetReport NodeDataset::Report() const {
   const Counters& counters = cache_.counters();
   return {.name = state_.name,
-          .plan_digest = book_.digest() != 0 ? fmt::format("{:016x}", book_.digest()) : "",
+          .plan = newest_,
+          .plan_digest = newest_digest_,
           .used_bytes = cache_.tier().used(),
           .samples = cache_.tier().samples(),
           .hits = counters.hits_local,

@@ -57,6 +57,8 @@ class NodeDataset {
   wire::MemberId self_;
   plan::Sizes sizes_;
   PlanBook book_;
+  std::string newest_;         // the pass planned last: version, stream, pass
+  std::string newest_digest_;  // of that pass
   DatasetCache cache_;
   coordination::RequestNumber inventories_given_ = 0;
   std::map<StreamId, PassNumber> seen_;     // the latest pass of each stream

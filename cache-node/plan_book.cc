@@ -36,7 +36,6 @@ void PlanBook::Add(DerivedPass pass) {
   // What an earlier version foretold holds for the reads before this one's cut.
   if (plan.begin() > 0 && known.accesses > 0) forecast += Share(known, plan.begin(), plan.end());
   known = forecast;
-  digest_ = plan.digest();
   if (stats.accesses > 0) {
     hit_ratio_ = 1.0 - static_cast<double>(stats.store_reads) / static_cast<double>(stats.accesses);
   }
@@ -96,10 +95,6 @@ std::optional<Verdict> PlanBook::Find(const ReadKey& key) const {
     return verdict;
   }
   return std::nullopt;
-}
-
-bool PlanBook::CoversPass(StreamId stream, PassNumber pass) const {
-  return passes_.contains({stream, pass});
 }
 
 }  // namespace optcache::node

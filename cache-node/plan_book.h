@@ -33,9 +33,6 @@ class PlanBook final : public Verdicts {
 
   std::optional<Verdict> Find(const ReadKey& key) const override;
 
-  // How far `stream` is planned: the first pass and position that no plan covers, from `from` on.
-  bool CoversPass(StreamId stream, PassNumber pass) const;
-
   // `stream` has begun `pass` somewhere: what its plan foretells counts from now on.
   void OnPassBegun(StreamId stream, PassNumber pass);
 
@@ -50,9 +47,8 @@ class PlanBook final : public Verdicts {
     Foretold& operator+=(const Foretold& other);
   };
   Foretold foretold() const;
-  // Of the newest pass: its share of reads served from memory, and its digest.
+  // Of the newest pass: the share of its reads that memory serves.
   double hit_ratio() const { return hit_ratio_; }
-  std::uint64_t digest() const { return digest_; }
 
  private:
   std::map<std::pair<StreamId, PassNumber>, std::vector<DerivedPass>> passes_;
@@ -60,7 +56,6 @@ class PlanBook final : public Verdicts {
   std::map<StreamId, PassNumber> begun_;                          // the latest begun
   Foretold past_;                                                 // of the passes before those
   double hit_ratio_ = 0;
-  std::uint64_t digest_ = 0;
 };
 
 }  // namespace optcache::node

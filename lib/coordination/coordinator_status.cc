@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "coordination/coordinator.h"
 
@@ -94,13 +96,16 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset) const {
   for (const MemberCapacity& share : dataset.capacities)
     status.capacity += share.bytes;
   Sum sum(dataset.departed);
+  std::map<std::string_view, std::string_view> digests;  // members plan passes at different times
   for (const auto& [id, entry] : members_) {
     const auto report = entry.datasets.find(spec.name);
     if (report == entry.datasets.end()) continue;
     sum.Add(report->second);
-    if (entry.applied < dataset.planned || report->second.plan_digest.empty()) continue;
-    if (status.plan_digest.empty()) status.plan_digest = report->second.plan_digest;
-    if (status.plan_digest != report->second.plan_digest) status.digests_agree = false;
+    const DatasetReport& counted = report->second;
+    if (entry.applied < dataset.planned || counted.plan.empty()) continue;
+    status.plan_digest = counted.plan_digest;
+    const auto [first, is_first] = digests.try_emplace(counted.plan, counted.plan_digest);
+    if (first->second != counted.plan_digest) status.digests_agree = false;
   }
   status.sum = sum.Finish();
   status.sum.name = spec.name;

@@ -90,7 +90,8 @@ struct StreamReport {
 // What a node says of one dataset. Counters count since the node started.
 struct DatasetReport {
   std::string name;
-  std::string plan_digest;  // of the plan in force, hex; empty: none
+  std::string plan;         // newest pass planned: version, stream, pass; empty: none
+  std::string plan_digest;  // of that pass, hex
   ByteCount used_bytes = 0;
   std::uint64_t samples = 0;    // held now
   std::uint64_t hits = 0;       // answered from this node's memory

@@ -37,6 +37,7 @@ std::string Hex(std::uint64_t value) {
 
 Json Encode(const DatasetReport& dataset) {
   return {{"name", dataset.name},
+          {"plan", dataset.plan},
           {"plan_digest", dataset.plan_digest},
           {"used_bytes", dataset.used_bytes},
           {"samples", dataset.samples},
@@ -52,6 +53,7 @@ Json Encode(const DatasetReport& dataset) {
 
 void Read(JsonObject object, DatasetReport& dataset) {
   object.Need("name", dataset.name, kMaxNameBytes);
+  object.Read("plan", dataset.plan, kMaxNameBytes);
   object.Read("plan_digest", dataset.plan_digest, kMaxNameBytes);
   object.Read("used_bytes", dataset.used_bytes);
   object.Read("samples", dataset.samples);

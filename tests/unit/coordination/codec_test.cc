@@ -26,6 +26,7 @@ Report SomeReport() {
                 .member = 4,
                 .applied = {.term = 2, .counter = 9}};
   report.datasets.push_back({.name = "vision/imagenet",
+                             .plan = "0.7 00000000000000a1 3",
                              .plan_digest = "abc",
                              .used_bytes = 5,
                              .samples = 6,

@@ -9,6 +9,7 @@ namespace {
 
 DatasetReport Counted(std::uint64_t hits, std::uint64_t misses, std::string digest) {
   return {.name = "vision/imagenet",
+          .plan = digest.empty() ? "" : "0.1 00000000000000a1 0",
           .plan_digest = std::move(digest),
           .used_bytes = 10,
           .hits = hits,
@@ -55,6 +56,16 @@ TEST(ClusterStatus, ShowsPlansThatDiffer) {
   EXPECT_FALSE(StatusOf(scenario).digests_agree);
   EXPECT_EQ(StatusOf(scenario).notes.back(),
             "nodes have derived different plans from the same inputs");
+}
+
+TEST(ClusterStatus, ComparesDigestsOfTheSamePass) {
+  Scenario scenario;
+  scenario.Node("a").datasets = {Counted(1, 1, "aa")};
+  scenario.Node("b").datasets = {Counted(1, 1, "bb")};
+  scenario.Node("b").datasets.front().plan = "0.1 00000000000000a1 1";
+  scenario.Second();
+  EXPECT_TRUE(StatusOf(scenario).digests_agree);
+  EXPECT_TRUE(StatusOf(scenario).notes.empty());
 }
 
 TEST(ClusterStatus, SaysWhenTheCapacityCannotBeGiven) {
