@@ -1,19 +1,15 @@
 // optcache-node: holds samples in memory for the sidecars of its machine and for other nodes.
 
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <iostream>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
 #include "base/log.h"
-#include "base/unique_fd.h"
 #include "cache-node/node.h"
 #include "metrics/metrics_page.h"
-#include "net/http_server.h"
+#include "net/service_pages.h"
+#include "net/stop_signals.h"
 
 namespace optcache::node {
 namespace {
@@ -44,20 +40,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
       "What its numbers mean: docs/metrics.md");
 }
 
-net::HttpHandler MakePages(const Node& node, const metrics::MetricsPage& page) {
-  return [&node, &page](const net::HttpRequest& request, const net::HttpResponder& respond) {
-    if (request.path() == "/metrics") {
-      net::HttpResponse response = net::HttpResponse::Text(200, page.Render());
-      respond(std::move(response));
-    } else if (request.path() == "/healthz") {
-      respond(net::HttpResponse::Text(200, "ok\n"));
-    } else if (request.path() == "/readyz") {
-      respond(node.ready() ? net::HttpResponse::Text(200, "ok\n")
-                           : net::HttpResponse::Text(503, "waiting for the coordinator\n"));
-    } else {
-      respond(net::HttpResponse::Text(404, "try /metrics, /healthz or /readyz\n"));
-    }
-  };
+net::HttpHandler Pages(const Node& node, const metrics::MetricsPage& page) {
+  return net::Serve(
+      {.metrics = [&page] { return page.Render(); }, .ready = [&node] { return node.Ready(); }});
 }
 
 Status Run(Flags flags) {
@@ -68,15 +53,10 @@ Status Run(Flags flags) {
   metrics::MetricsPage page;
   page.Add([&node](const CounterVisitor& visitor) { node->VisitCounters(visitor); });
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   net::ListenHttp(loop, flags.http, {}, MakePages(*node, page)));
+                   net::ListenHttp(loop, flags.http, {}, Pages(*node, page)));
+  page.Add([&http](const CounterVisitor& visitor) { http->VisitCounters(visitor); });
 
-  sigset_t stop_signals;
-  sigemptyset(&stop_signals);
-  sigaddset(&stop_signals, SIGTERM);
-  sigaddset(&stop_signals, SIGINT);
-  const UniqueFd signals(::signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  net::Watch watch = loop.WatchReadable(signals.get(), [&] {
-    watch.Cancel();
+  const net::StopSignals signals(loop, [&] {
     Log(LogLevel::kInfo, "stopping");
     node->Stop([&loop] { loop.Stop(); });
   });
@@ -100,13 +80,7 @@ int main(int argc, char** argv) {
   optcache::SetUpLog("optcache-node",
                      flags.debug ? optcache::LogLevel::kDebug : optcache::LogLevel::kInfo,
                      flags.json_log ? optcache::LogFormat::kJson : optcache::LogFormat::kText);
-  // Before any thread starts, so that all of them leave the signals to the loop.
-  sigset_t blocked;
-  sigemptyset(&blocked);
-  sigaddset(&blocked, SIGTERM);
-  sigaddset(&blocked, SIGINT);
-  sigaddset(&blocked, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  optcache::net::BlockStopSignals();
   if (const optcache::Status status = optcache::node::Run(std::move(flags)); !status.ok()) {
     std::cerr << "optcache-node: " << status.message() << "\n";
     return 1;

@@ -124,8 +124,11 @@ void Node::ConnectTo(const std::string& coordinator) {
   control_->Start();
 }
 
-bool Node::ready() const {
-  return self_ != 0 && datasets_.size() == state_.datasets.size();
+Status Node::Ready() const {
+  if (self_ == 0) return {Code::kUnavailable, "waiting for the coordinator"};
+  if (datasets_.size() != state_.datasets.size())
+    return {Code::kUnavailable, "waiting for the datasets' manifests"};
+  return OkStatus();
 }
 
 void Node::Stop(std::function<void()> done) {

@@ -42,8 +42,8 @@ class Node final : public Effects {
   ~Node() override;
 
   std::string address() const { return server_->address(); }
-  // It has a desired state and serves all its datasets.
-  bool ready() const;
+  // It has a desired state and serves all its datasets; else kUnavailable, what it waits for.
+  Status Ready() const;
   // Takes no new work, finishes what is queued, then calls `done`.
   void Stop(std::function<void()> done);
   void VisitCounters(const CounterVisitor& visitor) const;

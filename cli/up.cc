@@ -1,7 +1,5 @@
 #include "cli/up.h"
 
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,7 +12,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/unique_fd.h"
 #include "cli/control_server.h"
 #include "cli/dataset_setup.h"
 #include "cli/live_screen.h"
@@ -22,6 +19,7 @@
 #include "cli/state_dir.h"
 #include "cli/status_view.h"
 #include "cli/supervisor.h"
+#include "net/stop_signals.h"
 
 namespace optcache::cli {
 namespace {
@@ -183,14 +181,7 @@ void Cluster::Show() {
 }
 
 Status Cluster::Run() {
-  sigset_t stop_signals;
-  ::sigemptyset(&stop_signals);
-  ::sigaddset(&stop_signals, SIGINT);
-  ::sigaddset(&stop_signals, SIGTERM);
-  const UniqueFd signals(::signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals.valid()) return ErrnoStatus(errno, "cannot wait for signals");
-  net::Watch watch = loop_.WatchReadable(signals.get(), [&] {
-    watch.Cancel();
+  const net::StopSignals signals(loop_, [&] {
     screen_timer_.Cancel();
     stopping_ = true;
     screen_.Say("stopping");
@@ -202,20 +193,11 @@ Status Cluster::Run() {
   return OkStatus();
 }
 
-// Before any thread starts, so that all of them leave the signals to the loop.
-void BlockStopSignals() {
-  sigset_t blocked;
-  ::sigemptyset(&blocked);
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE})
-    ::sigaddset(&blocked, signal);
-  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
-}
-
 Status Up(const UpRequest& request) {
   ASSIGN_OR_RETURN(const StateDir state, StateDir::Open(request.state_dir));
   // Indexing may take long: Ctrl-C just ends it.
   ASSIGN_OR_RETURN(std::vector<ReadyDataset> datasets, SetUpDatasets(request, state));
-  BlockStopSignals();
+  net::BlockStopSignals();
   Cluster cluster(state, std::move(datasets));
   RETURN_IF_ERROR(cluster.Start(request));
   return cluster.Run();

@@ -1,9 +1,5 @@
 // optcache-sidecar: hands training processes their samples before they ask.
 
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -11,9 +7,9 @@
 #include <CLI/CLI.hpp>
 
 #include "base/log.h"
-#include "base/unique_fd.h"
 #include "metrics/metrics_page.h"
-#include "net/http_server.h"
+#include "net/service_pages.h"
+#include "net/stop_signals.h"
 #include "sidecar/agent.h"
 
 namespace optcache::sidecar {
@@ -65,16 +61,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
       "Manifests are made by `optcache manifest`. What its numbers mean: docs/metrics.md");
 }
 
-net::HttpHandler MakePages(const metrics::MetricsPage& page) {
-  return [&page](const net::HttpRequest& request, const net::HttpResponder& respond) {
-    if (request.path() == "/metrics") {
-      respond(net::HttpResponse::Text(200, page.Render()));
-    } else if (request.path() == "/healthz" || request.path() == "/readyz") {
-      respond(net::HttpResponse::Text(200, "ok\n"));  // with or without a node, samples are served
-    } else {
-      respond(net::HttpResponse::Text(404, "try /metrics, /healthz or /readyz\n"));
-    }
-  };
+// Ready with or without a node: samples are served.
+net::HttpHandler Pages(const metrics::MetricsPage& page) {
+  return net::Serve({.metrics = [&page] { return page.Render(); }, .ready = OkStatus});
 }
 
 Status Run(Flags flags) {
@@ -92,16 +81,10 @@ Status Run(Flags flags) {
   metrics::MetricsPage page;
   page.Add([&agent](const CounterVisitor& visitor) { agent->VisitCounters(visitor); });
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   net::ListenHttp(loop, flags.http, {}, MakePages(page)));
+                   net::ListenHttp(loop, flags.http, {}, Pages(page)));
   page.Add([&http](const CounterVisitor& visitor) { http->VisitCounters(visitor); });
 
-  sigset_t stop_signals;
-  sigemptyset(&stop_signals);
-  sigaddset(&stop_signals, SIGTERM);
-  sigaddset(&stop_signals, SIGINT);
-  const UniqueFd signals(::signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  net::Watch watch = loop.WatchReadable(signals.get(), [&] {
-    watch.Cancel();
+  const net::StopSignals signals(loop, [&] {
     Log(LogLevel::kInfo, "stopping");
     agent->Stop([&loop] { loop.Stop(); });
   });
@@ -122,13 +105,7 @@ int main(int argc, char** argv) {
   optcache::SetUpLog("optcache-sidecar",
                      flags.debug ? optcache::LogLevel::kDebug : optcache::LogLevel::kInfo,
                      flags.json_log ? optcache::LogFormat::kJson : optcache::LogFormat::kText);
-  // Before any thread starts, so that all of them leave the signals to the loop.
-  sigset_t blocked;
-  sigemptyset(&blocked);
-  sigaddset(&blocked, SIGTERM);
-  sigaddset(&blocked, SIGINT);
-  sigaddset(&blocked, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  optcache::net::BlockStopSignals();
   if (const optcache::Status status = optcache::sidecar::Run(std::move(flags)); !status.ok()) {
     std::cerr << "optcache-sidecar: " << status.message() << "\n";
     return 1;
