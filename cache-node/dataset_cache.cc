@@ -202,6 +202,7 @@ void DatasetCache::ServePeer(ClientId from, wire::MemberId member, std::uint32_t
     const wire::ReadItem& item = get.items[i];
     const cache::Entry* entry = tier_.Find(item.id);
     if (entry == nullptr) {
+      holdings_.Lost(item.id);  // its home knows better than it did: nobody asks here again
       effects_.Reply(from, request_id, wire::SampleReply{.index = i, .answer = Answer::kAbsent},
                      nullptr);
       continue;
@@ -216,7 +217,7 @@ void DatasetCache::ServePeer(ClientId from, wire::MemberId member, std::uint32_t
 
 std::shared_ptr<cache::SampleBytes> DatasetCache::Receive(SampleId id, ByteCount size) {
   if (id >= config_.sizes.count() || size != SizeOf(id)) return nullptr;
-  if (!keeper_.MakeRoom(size)) return nullptr;
+  if (!keeper_.MakeRoom(id, size)) return nullptr;
   return std::make_shared<cache::SampleBytes>(size);
 }
 
@@ -333,7 +334,8 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
   const auto verdict = verdicts_.Find(answered.key());
   const bool keep_here = keeper_.retention() == Retention::kOptimal && verdict && verdict->keep &&
                          verdict->keep_at == config_.self;
-  if (keep_here && tier_.Find(answered.item.id) == nullptr && keeper_.MakeRoom(bytes->size())) {
+  if (keep_here && tier_.Find(answered.item.id) == nullptr &&
+      keeper_.MakeRoom(answered.item.id, bytes->size())) {
     (void)keeper_.Keep(answered.key(), answered.item.id, std::move(bytes), reply.crc, now);
   }
 }
@@ -372,7 +374,11 @@ void DatasetCache::OnPush(ClientId from, std::uint32_t request_id, const wire::P
 }
 
 void DatasetCache::OnStoreReply(const wire::StoreReply& reply, MonotonicTime now) {
-  if (mover_.OnReply(reply.id, reply.accepted, now)) keeper_.OnMoved(reply.id);
+  if (mover_.OnReply(reply.id, reply.accepted, now)) {
+    keeper_.OnMoved(reply.id);
+  } else if (!reply.accepted && keeper_.retention() == Retention::kPin) {
+    keeper_.OnMoveLost(reply.id);  // its home is full, and stays full
+  }
 }
 
 void DatasetCache::SetMembers(const std::vector<wire::MemberId>& members) {

@@ -75,15 +75,17 @@ bool Keeper::WouldKeep(const ReadKey& key, SampleId id, ByteCount size, bool hom
   return parts_.tier.FitsCapacity(size);
 }
 
-bool Keeper::MakeRoom(ByteCount size) {
+bool Keeper::MakeRoom(SampleId id, ByteCount size) {
   if (size > parts_.tier.capacity()) return false;
-  if (retention_ == Retention::kLru) {
-    while (!parts_.tier.FitsCapacity(size) && EvictLeastRecentlyUsed()) {
-    }
-  }
-  // Only planned samples may use the transit reserve: the others have no date on which they go.
-  if (retention_ != Retention::kOptimal && !parts_.tier.FitsCapacity(size)) return false;
-  return parts_.tier.Reserve(size);
+  // Only what moves on may use the transit reserve: by the plan, or to its home.
+  const bool moves_on = retention_ == Retention::kOptimal || !IsHome(id);
+  const auto take = [&] {
+    return (moves_on || parts_.tier.FitsCapacity(size)) && parts_.tier.Reserve(size);
+  };
+  bool taken = take();
+  while (!taken && retention_ == Retention::kLru && EvictLeastRecentlyUsed())
+    taken = take();
+  return taken;
 }
 
 Status Keeper::Keep(const ReadKey& key, SampleId id, cache::SampleRef bytes, std::uint32_t crc,
@@ -113,12 +115,16 @@ Status Keeper::Keep(const ReadKey& key, SampleId id, cache::SampleRef bytes, std
 Status Keeper::KeepByHome(SampleId id, cache::SampleRef bytes, std::uint32_t crc,
                           MonotonicTime now) {
   cache::Entry& entry = Insert(id, {.bytes = std::move(bytes), .crc = crc});
-  const cache::HomeMap& homes = parts_.holdings.homes();
-  if (!homes.empty() && homes.Home(id) != self_) {
+  if (!IsHome(id)) {
     entry.residence = cache::Residence::kOutgoing;
-    parts_.mover.Add(id, homes.Home(id), entry, now);
+    parts_.mover.Add(id, parts_.holdings.homes().Home(id), entry, now);
   }
   return OkStatus();
+}
+
+bool Keeper::IsHome(SampleId id) const {
+  const cache::HomeMap& homes = parts_.holdings.homes();
+  return homes.empty() || homes.Home(id) == self_;
 }
 
 Status Keeper::KeepPushed(const ReadKey& kept_after, SampleId id, cache::SampleRef bytes,

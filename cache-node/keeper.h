@@ -52,9 +52,9 @@ class Keeper {
   // After a read whose bytes are not here: would some node keep it?
   bool WouldKeep(const ReadKey& key, SampleId id, ByteCount size, bool home_keeps) const;
 
-  // Makes room for a sample that is about to arrive, as far as the retention rule allows, and takes
+  // Makes room for `id`, which is about to arrive, as far as the retention rule allows, and takes
   // it from the budget. No room: false.
-  bool MakeRoom(ByteCount size);
+  bool MakeRoom(SampleId id, ByteCount size);
 
   // A sample read from the store or from a peer, its bytes reserved: keeps it here, sends it on, or
   // lets it go. kResourceExhausted etc. say why it was not kept.
@@ -92,6 +92,7 @@ class Keeper {
   void Obey(const Verdict& verdict, const ReadKey& key, SampleId id, cache::Entry& entry,
             MonotonicTime now);
   Status KeepByHome(SampleId id, cache::SampleRef bytes, std::uint32_t crc, MonotonicTime now);
+  bool IsHome(SampleId id) const;
   bool EvictLeastRecentlyUsed();
   void Touch(SampleId id, cache::Entry& entry);
   void Drop(SampleId id, std::uint64_t& reason);

@@ -208,6 +208,28 @@ TEST(DatasetCache, PinKeepsAtTheHomeUntilFullAndNeverEvicts) {
   EXPECT_EQ(store_reads, 60);
 }
 
+TEST(DatasetCache, PinFillsTheOthersThroughAReaderThatIsFull) {
+  auto options = Equal(4, 100);
+  options.retention = Retention::kPin;
+  LoopbackCluster cluster(options);
+  for (SampleId id = 0; id < 100; ++id)
+    cluster.Read(0, kStream, {0, id, id});
+  for (std::size_t node = 0; node < 4; ++node)
+    EXPECT_EQ(cluster.cache(node).tier().used(), 1000U) << node;
+  EXPECT_EQ(cluster.cache(0).mover().outbox_samples(), 0U);
+}
+
+TEST(DatasetCache, AHolderThatHasItNoMoreCorrectsTheHome) {
+  LoopbackCluster cluster(Equal(3, 10));
+  for (std::size_t home = 0; home < 3; ++home)
+    cluster.cache(home).OnHolding(2, {.gained = {7}});
+  const auto first = cluster.Get(0, kStream, {0, 3, 7});
+  EXPECT_EQ(first.answer, Answer::kMissKeep);
+  EXPECT_EQ(first.lease, 0U);
+  cluster.Settle();
+  EXPECT_NE(cluster.Get(0, kStream, {0, 4, 7}).lease, 0U);
+}
+
 TEST(DatasetCache, LruKeepsTheLatest) {
   auto options = Equal(1, 100);
   options.retention = Retention::kLru;
