@@ -160,6 +160,8 @@ void DatasetCache::OnFound(Read read, const wire::LookupItem& found, MonotonicTi
   switch (found.found) {
     case Found::kHeld:
       if (found.holder == config_.self) return AnswerMiss(read, 0, false);
+      read.relay = TakeRelayShare(SizeOf(read.item.id));
+      if (!read.relay) return AnswerLater(std::move(read), now);
       to_fetch_[found.holder].push_back(std::move(read));
       return;
     case Found::kWaiting:
@@ -168,6 +170,22 @@ void DatasetCache::OnFound(Read read, const wire::LookupItem& found, MonotonicTi
     case Found::kNobody:
       return AnswerMiss(read, found.lease, found.keep);
   }
+}
+
+// One sample may always pass; more only within the transit reserve. Null: later.
+DatasetCache::RelayShare DatasetCache::TakeRelayShare(ByteCount size) {
+  if (*relay_bytes_ > 0 && *relay_bytes_ + size > config_.reserve) return nullptr;
+  struct Share {
+    std::shared_ptr<ByteCount> count;
+    ByteCount size;
+    Share(std::shared_ptr<ByteCount> all, ByteCount part) : count(std::move(all)), size(part) {
+      *count += size;
+    }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+    ~Share() { *count -= size; }
+  };
+  return std::make_shared<const Share>(relay_bytes_, size);
 }
 
 void DatasetCache::FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_holder,
@@ -302,16 +320,9 @@ std::shared_ptr<cache::SampleBytes> DatasetCache::ReceiveFromPeer(std::uint32_t 
                                                                   ByteCount size) {
   const auto it = fetches_.find(request_id);
   if (it == fetches_.end() || index >= it->second.reads.size()) return nullptr;
-  if (size != SizeOf(it->second.reads[index].item.id)) return nullptr;
-  // One sample may always pass; more only within the transit reserve.
-  if (*relay_bytes_ > 0 && *relay_bytes_ + size > config_.reserve) return nullptr;
-  // The count goes down when the last user of the bytes is done with them.
-  *relay_bytes_ += size;
-  auto buffer = std::make_unique<cache::SampleBytes>(size);
-  return {buffer.release(), [count = relay_bytes_, size](cache::SampleBytes* bytes) {
-            *count -= size;
-            std::unique_ptr<cache::SampleBytes>(bytes).reset();
-          }};
+  const Read& read = it->second.reads[index];
+  if (read.from == 0 || size != SizeOf(read.item.id)) return nullptr;
+  return std::make_shared<cache::SampleBytes>(size);
 }
 
 void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply& reply,
@@ -328,9 +339,14 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
   if (reply.answer != Answer::kHere || !bytes) return AnswerMiss(answered, 0, false);
   ++counters_.hits_peer;
   counters_.hit_bytes_peer += bytes->size();
+  // The share is given back once the bytes are sent on.
+  using Relayed = std::pair<cache::SampleRef, RelayShare>;
+  const cache::SampleRef relayed(std::make_shared<const Relayed>(bytes, answered.relay),
+                                 bytes.get());
   effects_.Reply(
       answered.from, answered.request_id,
-      wire::SampleReply{.index = answered.index, .answer = Answer::kPeer, .crc = reply.crc}, bytes);
+      wire::SampleReply{.index = answered.index, .answer = Answer::kPeer, .crc = reply.crc},
+      relayed);
   const auto verdict = verdicts_.Find(answered.key());
   const bool keep_here = keeper_.retention() == Retention::kOptimal && verdict && verdict->keep &&
                          verdict->keep_at == config_.self;

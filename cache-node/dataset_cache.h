@@ -104,6 +104,8 @@ class DatasetCache {
   ByteCount relay_bytes() const { return *relay_bytes_; }
 
  private:
+  // A part of the transit reserve; given back when the last copy dies.
+  using RelayShare = std::shared_ptr<const void>;
   // One item of a Get that has no answer yet.
   struct Read {
     ClientId from = 0;
@@ -113,6 +115,7 @@ class DatasetCache {
     wire::GetMode mode = wire::GetMode::kStage;
     wire::ReadItem item;
     MonotonicTime deadline{};
+    RelayShare relay;  // while a peer is asked for it
     ReadKey key() const { return {stream, item.pass, item.position}; }
   };
   struct Asked {  // other node's answer is awaited
@@ -127,6 +130,7 @@ class DatasetCache {
   void OnFound(Read read, const wire::LookupItem& found, MonotonicTime now);
   wire::LookupItem LookUpHere(SampleId id, bool want_lease, MonotonicTime now);
   void FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_holder, MonotonicTime now);
+  RelayShare TakeRelayShare(ByteCount size);
   void AnswerHere(const Read& read, MonotonicTime now);
   void AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps);
   void AnswerLater(Read read, MonotonicTime now);
@@ -149,7 +153,8 @@ class DatasetCache {
   std::map<wire::MemberId, std::vector<Read>> to_fetch_;   // collected while replies are handled
   std::vector<Read> waiting_;                              // asked again at the next tick
   std::unordered_map<SampleId, MonotonicTime> announced_;  // pushes that are coming, until when
-  // Bytes in the buffers of peers' answers; shared with the buffers, which may outlive this.
+  // Bytes that peers were asked for and that are not sent on yet; shared with those who count them
+  // down, which may outlive this.
   std::shared_ptr<ByteCount> relay_bytes_ = std::make_shared<ByteCount>(0);
   MonotonicTime next_sweep_{};
 };

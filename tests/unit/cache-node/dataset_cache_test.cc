@@ -219,6 +219,33 @@ TEST(DatasetCache, PinFillsTheOthersThroughAReaderThatIsFull) {
   EXPECT_EQ(cluster.cache(0).mover().outbox_samples(), 0U);
 }
 
+TEST(DatasetCache, ReadsAtAPeerWaitForTheTransitReserve) {
+  LoopbackCluster cluster(Equal(2, 3));  // the reserve is one sample
+  for (SampleId id = 0; id < 3; ++id)
+    EXPECT_TRUE(cluster.Read(1, kStream, {0, id, id}));
+  std::vector<wire::ReadItem> items;
+  for (SampleId id = 0; id < 3; ++id)
+    items.push_back({0, 10 + id, id});
+  for (std::size_t round = 3; round > 0; --round) {
+    cluster.replies(0).clear();
+    cluster.Ask(0, kStream, items);
+    cluster.Settle();
+    ASSERT_EQ(cluster.replies(0).size(), round);
+    for (const auto& reply : cluster.replies(0)) {
+      const auto& answer = std::get<wire::SampleReply>(reply.message);
+      if (answer.answer == Answer::kPeer) {
+        items.erase(items.begin() + answer.index);
+      } else {
+        EXPECT_EQ(answer.answer, Answer::kOnItsWay);
+      }
+    }
+  }
+  EXPECT_TRUE(items.empty());
+  cluster.replies(0).clear();
+  EXPECT_EQ(cluster.cache(0).relay_bytes(), 0U);
+  EXPECT_EQ(cluster.cache(0).counters().misses, 0U);
+}
+
 TEST(DatasetCache, AHolderThatHasItNoMoreCorrectsTheHome) {
   LoopbackCluster cluster(Equal(3, 10));
   for (std::size_t home = 0; home < 3; ++home)
