@@ -23,6 +23,7 @@ def test_reads_like_a_sequence(server: Server, contents: list[bytes]) -> None:
     assert [bytes(ds[i]) for i in range(len(ds))] == contents
     assert ds[-1] == contents[-1]
     assert ds[-len(ds)] == contents[0]
+    assert repr(ds) == f"<optcache.Dataset {ds.name}: 200 samples>"
     assert bytes(ds[7]) == bytes(ds.__getitems__([7])[0])
 
 

@@ -114,6 +114,9 @@ class Dataset:
         assert self._manifest is not None
         return self._manifest
 
+    def __repr__(self) -> str:
+        return f"<optcache.Dataset {self.name}: {len(self):,} samples>"
+
     # --- Copies in other processes
 
     def __getstate__(self) -> dict[str, Any]:
