@@ -148,10 +148,7 @@ wire::LookupItem DatasetCache::LookUpHere(SampleId id, bool want_lease, Monotoni
                : answer.kind == Kind::kLeased  ? Found::kLeased
                : answer.kind == Kind::kWaiting ? Found::kWaiting
                                                : Found::kNobody;
-  const Retention retention = keeper_.retention();
-  item.keep = SizeOf(id) <= tier_.capacity() &&
-              (retention == Retention::kLru ||
-               (retention == Retention::kPin && tier_.FitsCapacity(SizeOf(id))));
+  item.keep = keeper_.WouldKeepAsHome(SizeOf(id));
   return item;
 }
 
@@ -347,10 +344,7 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
       answered.from, answered.request_id,
       wire::SampleReply{.index = answered.index, .answer = Answer::kPeer, .crc = reply.crc},
       relayed);
-  const auto verdict = verdicts_.Find(answered.key());
-  const bool keep_here = keeper_.retention() == Retention::kOptimal && verdict && verdict->keep &&
-                         verdict->keep_at == config_.self;
-  if (keep_here && tier_.Find(answered.item.id) == nullptr &&
+  if (keeper_.PlanKeepsHere(answered.key()) && tier_.Find(answered.item.id) == nullptr &&
       keeper_.MakeRoom(answered.item.id, bytes->size())) {
     (void)keeper_.Keep(answered.key(), answered.item.id, std::move(bytes), reply.crc, now);
   }
@@ -392,8 +386,8 @@ void DatasetCache::OnPush(ClientId from, std::uint32_t request_id, const wire::P
 void DatasetCache::OnStoreReply(const wire::StoreReply& reply, MonotonicTime now) {
   if (mover_.OnReply(reply.id, reply.accepted, now)) {
     keeper_.OnMoved(reply.id);
-  } else if (!reply.accepted && keeper_.retention() == Retention::kPin) {
-    keeper_.OnMoveLost(reply.id);  // its home is full, and stays full
+  } else if (!reply.accepted) {
+    keeper_.OnMoveRefused(reply.id);
   }
 }
 

@@ -30,7 +30,7 @@ void Keeper::AfterRead(const ReadKey& key, SampleId id, Reader reader, Monotonic
     Drop(id, parts_.counters.dropped_by_plan);
     return;
   }
-  if (retention_ != Retention::kOptimal || key.stream == 0 || ReadsAhead(key, *entry)) return;
+  if (!Planned() || key.stream == 0 || ReadsAhead(key, *entry)) return;
   const std::optional<Verdict> verdict = parts_.verdicts.Find(key);
   if (!verdict) {
     if (!reader.is_peer) Remember(key, id);
@@ -62,23 +62,26 @@ void Keeper::Obey(const Verdict& verdict, const ReadKey& key, SampleId id, cache
 
 bool Keeper::WouldKeep(const ReadKey& key, SampleId id, ByteCount size, bool home_keeps) const {
   if (parts_.tier.Find(id) != nullptr) return false;
-  switch (retention_) {
-    case Retention::kNone:
-      return false;
-    case Retention::kPin:
-    case Retention::kLru:
-      return home_keeps;
-    case Retention::kOptimal:
-      break;
-  }
+  if (!Planned()) return OwnedByHome() && home_keeps;
   if (const auto verdict = parts_.verdicts.Find(key)) return verdict->keep;
   return parts_.tier.FitsCapacity(size);
+}
+
+bool Keeper::WouldKeepAsHome(ByteCount size) const {
+  if (!OwnedByHome() || size > parts_.tier.capacity()) return false;
+  return retention_ == Retention::kLru || parts_.tier.FitsCapacity(size);
+}
+
+bool Keeper::PlanKeepsHere(const ReadKey& key) const {
+  if (!Planned()) return false;
+  const std::optional<Verdict> verdict = parts_.verdicts.Find(key);
+  return verdict && verdict->keep && verdict->keep_at == self_;
 }
 
 bool Keeper::MakeRoom(SampleId id, ByteCount size) {
   if (size > parts_.tier.capacity()) return false;
   // Only what moves on may use the transit reserve: by the plan, or to its home.
-  const bool moves_on = retention_ == Retention::kOptimal || !IsHome(id);
+  const bool moves_on = Planned() || !IsHome(id);
   const auto take = [&] {
     return (moves_on || parts_.tier.FitsCapacity(size)) && parts_.tier.Reserve(size);
   };
@@ -95,9 +98,7 @@ Status Keeper::Keep(const ReadKey& key, SampleId id, cache::SampleRef bytes, std
     parts_.tier.Unreserve(size);
     return OkStatus();
   }
-  if (retention_ == Retention::kPin || retention_ == Retention::kLru) {
-    return KeepByHome(id, std::move(bytes), crc, now);
-  }
+  if (OwnedByHome()) return KeepByHome(id, std::move(bytes), crc, now);
   const auto verdict = parts_.verdicts.Find(key);
   if (retention_ == Retention::kNone || (verdict && !verdict->keep)) {
     parts_.tier.Unreserve(size);
@@ -208,6 +209,10 @@ void Keeper::OnMoveLost(SampleId id) {
   const cache::Entry* entry = parts_.tier.Find(id);
   if (entry == nullptr || entry->residence != cache::Residence::kOutgoing) return;
   Drop(id, parts_.counters.dropped_in_transit);
+}
+
+void Keeper::OnMoveRefused(SampleId id) {
+  if (retention_ == Retention::kPin) OnMoveLost(id);  // its home is full, and stays full
 }
 
 std::vector<SampleId> Keeper::Inventory() const {

@@ -19,10 +19,11 @@
 #include "cache-node/mover.h"
 #include "cache-node/verdict.h"
 #include "cache/memory_tier.h"
+#include "coordination/state.h"
 
 namespace optcache::node {
 
-enum class Retention : std::uint8_t { kOptimal, kPin, kLru, kNone };
+using coordination::Retention;
 
 // Who gets the bytes of a read.
 struct Reader {
@@ -44,13 +45,17 @@ class Keeper {
       : self_(self), retention_(retention), parts_(parts) {}
 
   void SetRetention(Retention retention) { retention_ = retention; }
-  Retention retention() const { return retention_; }
 
   // Carries out what the plan says after `reader` was handed the sample `id`, which is here.
   void AfterRead(const ReadKey& key, SampleId id, Reader reader, MonotonicTime now);
 
   // After a read whose bytes are not here: would some node keep it?
   bool WouldKeep(const ReadKey& key, SampleId id, ByteCount size, bool home_keeps) const;
+
+  // As its home: would a sample of `size` that somebody reads from the store be kept here?
+  bool WouldKeepAsHome(ByteCount size) const;
+  // Does the plan keep the sample of this read on this node?
+  bool PlanKeepsHere(const ReadKey& key) const;
 
   // Makes room for `id`, which is about to arrive, as far as the retention rule allows, and takes
   // it from the budget. No room: false.
@@ -79,6 +84,8 @@ class Keeper {
 
   void OnMoved(SampleId id);
   void OnMoveLost(SampleId id);
+  // The receiver had no room; it is asked again unless it will never have any.
+  void OnMoveRefused(SampleId id);
 
   // What lies here for the next base: all but samples that only wait for a first plan.
   std::vector<SampleId> Inventory() const;
@@ -92,6 +99,11 @@ class Keeper {
   void Obey(const Verdict& verdict, const ReadKey& key, SampleId id, cache::Entry& entry,
             MonotonicTime now);
   Status KeepByHome(SampleId id, cache::SampleRef bytes, std::uint32_t crc, MonotonicTime now);
+  // The plan decides, else the home of a sample or nobody.
+  bool Planned() const { return retention_ == Retention::kOptimal; }
+  bool OwnedByHome() const {
+    return retention_ == Retention::kPin || retention_ == Retention::kLru;
+  }
   bool IsHome(SampleId id) const;
   bool EvictLeastRecentlyUsed();
   void Touch(SampleId id, cache::Entry& entry);

@@ -13,20 +13,6 @@
 namespace optcache::node {
 namespace {
 
-Retention ToRetention(coordination::Retention retention) {
-  switch (retention) {
-    case coordination::Retention::kOptimal:
-      return Retention::kOptimal;
-    case coordination::Retention::kPin:
-      return Retention::kPin;
-    case coordination::Retention::kLru:
-      return Retention::kLru;
-    case coordination::Retention::kNone:
-      return Retention::kNone;
-  }
-  return Retention::kNone;
-}
-
 ByteCount CapacityOf(const coordination::DatasetState& state, wire::MemberId self) {
   for (const auto& capacity : state.capacities) {
     if (capacity.member == self) return capacity.bytes;
@@ -39,7 +25,7 @@ DatasetConfig ToConfig(const coordination::DatasetState& state, wire::MemberId s
   const ByteCount capacity = CapacityOf(state, self);
   return {.key = state.key,
           .self = self,
-          .retention = ToRetention(state.retention),
+          .retention = state.retention,
           .capacity = capacity,
           .reserve = capacity / kReserveShare,
           .sizes = std::move(sizes)};
