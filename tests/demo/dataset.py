@@ -6,14 +6,12 @@ The default is the Debian package wesnoth-1.16-data: 14,059 real images of 135 M
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 import subprocess
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from harness.dataset import Dataset
 from harness.errors import HarnessError
 from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import IMG_EXTENSIONS
@@ -21,27 +19,6 @@ from torchvision.datasets.folder import IMG_EXTENSIONS
 PACKAGE = "wesnoth-1.16-data"
 # Where the images' class folders are in the package: doc, games and icons.
 CLASS_FOLDERS = "usr/share"
-
-
-@dataclass(frozen=True)
-class Dataset:
-    root: Path
-    paths: tuple[str, ...]  # relative to root, with slashes; numbered by torchvision.ImageFolder
-    sizes: tuple[int, ...]  # bytes
-
-    @property
-    def total_bytes(self) -> int:
-        return sum(self.sizes)
-
-    def write_listing(self, path: Path) -> None:
-        """One path a line: how a plain web server says what it has."""
-        path.write_bytes(b"".join(os.fsencode(name) + b"\n" for name in self.paths))
-
-    def write_digests(self, path: Path) -> None:
-        """The SHA-256 of all samples, one after the other."""
-        with open(path, "wb") as table:
-            for name in self.paths:
-                table.write(hashlib.sha256((self.root / name).read_bytes()).digest())
 
 
 def open_dataset(root: Path) -> Dataset:

@@ -8,20 +8,21 @@ from pathlib import Path
 
 import accounting
 from accounting import Delivery
+from harness import checks
+from harness.checks import Records
 from harness.cluster import Budget, Cluster, ClusterOptions, Metrics
-from dataset import Dataset
-from job import EpochRecord, Job
-from report import PolicyResult, Setup
+from harness.dataset import Dataset
+from harness.job import Job
 from harness.store import LISTING, Store
-from torch.utils.data.distributed import DistributedSampler
-from training import train
+from harness.training import train
+from report import PolicyResult, Setup
 
 CAPACITY_SHARE = 0.30  # of the dataset, all nodes together
 BESIDE_SHARE = 0.02  # arenas and transit reserves, all together
 RESERVE_SHARE = 0.02  # of a node's memory, its rule
 PAGE_BYTES = 4096
+RANK_PROGRAM = Path(__file__).with_name("rank.py")
 
-Records = Sequence[Sequence[EpochRecord]]  # by rank and epoch
 Progress = Callable[[str], None]  # told in a few words what is going on
 
 
@@ -88,22 +89,26 @@ class Experiment:
         progress("starting the cache")
         with Cluster(options, policy, folder) as cluster:
             progress("starting the ranks")
-            records = self._train(cluster, folder, progress)
+            jobs = [self._job(rank, folder) for rank in range(self.machines)]
+            records = self._train(jobs, cluster, folder, progress)
             nodes, sidecars = cluster.node_metrics(), cluster.sidecar_metrics()
         log = self.store.access_log(log_begin)
-        failures = [*self._wrong_samples(records), *self._wrong_orders(records)]
-        failures += [*self._exceeded_budgets(nodes), *self._sidecar_troubles(sidecars)]
-        return self._figures(policy, records, nodes, log), [f"{policy}: {it}" for it in failures]
+        disorder = [*checks.wrong_orders(self.dataset, jobs, records)]
+        failures = [*checks.wrong_samples(self.dataset, records), *disorder]
+        failures += [*checks.exceeded_budgets(nodes), *checks.sidecar_troubles(sidecars)]
+        result = self._figures(policy, records, nodes, log, order_equal=not disorder)
+        return result, [f"{policy}: {it}" for it in failures]
 
-    def _train(self, cluster: Cluster, folder: Path, progress: Progress) -> Records:
-        jobs = [self._job(rank, folder) for rank in range(self.machines)]
+    def _train(
+        self, jobs: Sequence[Job], cluster: Cluster, folder: Path, progress: Progress
+    ) -> Records:
         batches = -(-self._length_of_rank() // self.batch)
 
         def on_batch(epoch: int, done: int) -> None:
             progress(f"epoch {epoch + 1} of {self.epochs}, {100 * done // batches} %")
 
         environments = [{"OPTCACHE_SOCKET": str(cluster.socket(job.rank))} for job in jobs]
-        return train(jobs, environments, folder, on_batch)
+        return train(RANK_PROGRAM, jobs, environments, folder, on_batch)
 
     def _job(self, rank: int, folder: Path) -> Job:
         return Job(
@@ -118,54 +123,15 @@ class Experiment:
         )
 
     def _length_of_rank(self) -> int:
-        return len(self._sampler(0))
-
-    def _sampler(self, rank: int) -> DistributedSampler:  # type: ignore[type-arg]
-        """Made anew and by nobody else: what each rank must have got, by PyTorch's own word."""
-        return DistributedSampler(
-            range(len(self.dataset.paths)),  # type: ignore[arg-type]
-            num_replicas=self.machines,
-            rank=rank,
-            shuffle=True,
-            seed=self.seed,
-        )
-
-    def _wrong_samples(self, records: Records) -> Iterator[str]:
-        wrong = [sample for epochs in records for epoch in epochs for sample in epoch.mismatches]
-        if wrong:
-            first = self.dataset.paths[wrong[0]]
-            yield f"{len(wrong)} samples had wrong bytes, the first was {first}"
-
-    def _wrong_orders(self, records: Records) -> Iterator[str]:
-        for rank, epochs in enumerate(records):
-            sampler = self._sampler(rank)
-            for number, epoch in enumerate(epochs):
-                sampler.set_epoch(number)
-                if epoch.samples != list(sampler):
-                    yield f"rank {rank}, epoch {number}: not the order of DistributedSampler"
-
-    @staticmethod
-    def _exceeded_budgets(nodes: Sequence[Metrics]) -> Iterator[str]:
-        for number, node in enumerate(nodes):
-            peak = node.get("optcache_cache_peak_bytes", 0)
-            capacity = node.get("optcache_cache_capacity_bytes", 0)
-            reserve = node.get("optcache_cache_reserve_bytes", 0)
-            if peak > capacity + reserve:
-                yield (
-                    f"node {number} held {peak:,.0f} bytes; its budget is {capacity:,.0f} "
-                    f"and {reserve:,.0f} for transit"
-                )
-
-    @staticmethod
-    def _sidecar_troubles(sidecars: Sequence[Metrics]) -> Iterator[str]:
-        for number, sidecar in enumerate(sidecars):
-            if failed := sidecar.get("optcache_client_failed_samples_total", 0):
-                yield f"sidecar {number} answered {failed:.0f} samples with an error"
-            if unknown := sidecar.get("optcache_unknown_orders_total", 0):
-                yield f"sidecar {number} foretold the wrong order of {unknown:.0f} passes"
+        return -(-len(self.dataset.paths) // self.machines)  # padded, as DistributedSampler does
 
     def _figures(
-        self, policy: str, records: Records, nodes: Sequence[Metrics], log: str
+        self,
+        policy: str,
+        records: Records,
+        nodes: Sequence[Metrics],
+        log: str,
+        order_equal: bool,
     ) -> PolicyResult:
         setup = self.setup
         requests = accounting.parse_access_log(log)
@@ -199,7 +165,7 @@ class Experiment:
             ),
             delivered=len(deliveries),
             mismatches=sum(len(epoch.mismatches) for epochs in records for epoch in epochs),
-            order_equal=not any(self._wrong_orders(records)),
+            order_equal=order_equal,
         )
 
     def _prediction(self, policy: str, nodes: Sequence[Metrics]) -> tuple[int, float]:

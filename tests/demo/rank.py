@@ -2,25 +2,22 @@
 
 What it does with the data is what any PyTorch job does: a DataLoader with workers over ImageFolder,
 DistributedSampler, a step of all ranks after each batch. Beside that it checks the bytes of every
-sample and writes down what it got when. Each batch is a line `epoch batch` on its standard output.
+sample and writes down what it got when (harness/rank.py).
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
-import sys
 import time
 import warnings
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy
 import torch
-import torch.distributed
-from job import DIGEST_BYTES, EpochRecord, Job
+from harness import rank
+from harness.job import DIGEST_BYTES, Job
 from PIL import Image
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
@@ -28,7 +25,6 @@ from torch.utils.data.distributed import DistributedSampler
 
 from optcache.torch import ImageFolder, attach
 
-WORKERS = 2
 IMAGE_SIDE = 64  # pixels: images of one size make a batch
 
 
@@ -71,40 +67,12 @@ def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
         dataset,
         batch_size=job.batch,
         sampler=sampler,
-        num_workers=WORKERS,
-        persistent_workers=True,
+        num_workers=job.workers,
+        persistent_workers=job.workers > 0,
     )
     return attach(loader, dataset=images.data, passes=job.epochs)
 
 
-def read_epoch(loader: DataLoader, epoch: int) -> EpochRecord:  # type: ignore[type-arg]
-    record = EpochRecord(began=time.time())
-    loader.sampler.set_epoch(epoch)
-    for number, (images, _, samples, right, times) in enumerate(loader):
-        # Stands for the gradients: every rank waits here for the others, as in any such job.
-        mean = images.float().mean()
-        torch.distributed.all_reduce(mean)
-        record.samples += samples.tolist()
-        record.times += times.tolist()
-        record.mismatches += samples[~right].tolist()
-        sys.stdout.write(f"{epoch} {number}\n")
-        sys.stdout.flush()
-    record.ended = time.time()
-    return record
-
-
-def main() -> None:
-    job = Job(**json.loads(Path(sys.argv[1]).read_text()))
-    warnings.filterwarnings("ignore", module="PIL")  # some images have odd palettes
-    torch.set_num_threads(1)
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{job.rendezvous}", world_size=job.world, rank=job.rank
-    )
-    loader = make_loader(job)
-    records = [read_epoch(loader, epoch) for epoch in range(job.epochs)]
-    Path(job.records).write_text(json.dumps([asdict(record) for record in records]))
-    torch.distributed.barrier()  # so that no rank takes the connections down under another
-
-
 if __name__ == "__main__":
-    main()
+    warnings.filterwarnings("ignore", module="PIL")  # some images have odd palettes
+    rank.run(make_loader)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import signal
+import socket as sockets
 import subprocess
 import time
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from harness.errors import HarnessError
-from harness.processes import last_lines, stop, wait_for_end
+from harness.processes import POLL_SECONDS, last_lines, stop, wait_for_end, wait_until
 
 DATASET = "images"
 START_SECONDS = 600.0  # with indexing, of a large folder too
-POLL_SECONDS = 0.1
+RETURN_SECONDS = 60.0  # of a process that was killed
 
 CONFIGURATION = """\
 apiVersion: optcache.io/v1alpha1
@@ -65,8 +69,8 @@ class Cluster:
         self._options = options
         self._folder = folder
         self._log = folder / "optcache-up.log"
-        configuration = folder / "dataset.yaml"
-        configuration.write_text(
+        self._configuration = folder / "dataset.yaml"
+        self._configuration.write_text(
             CONFIGURATION.format(
                 dataset=DATASET,
                 base_url=options.base_url,
@@ -75,19 +79,7 @@ class Cluster:
                 retention=retention,
             )
         )
-        with open(self._log, "wb") as log:
-            self._up = subprocess.Popen(
-                self._command(configuration),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            stop(self._up)
-            raise
+        self._start()
 
     def __enter__(self) -> Cluster:
         return self
@@ -102,21 +94,73 @@ class Cluster:
         if status != 0 and error is None:
             raise HarnessError(f"optcache up ended with status {status}:\n{last_lines(self._log)}")
 
+    def pids(self) -> dict[str, int]:
+        """Of the processes that run now, by the names that `optcache up` gave them."""
+        pids = {}
+        children = Path(f"/proc/{self._up.pid}/task/{self._up.pid}/children").read_text()
+        for pid in map(int, children.split()):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                if b"--name" in words:  # not between fork and exec, nor a zombie
+                    pids[words[words.index(b"--name") + 1].decode()] = pid
+        return pids
+
+    def kill(self, process: str) -> None:
+        """SIGKILL to one process, "node-0" or "sidecar-1", once it runs; it is started again."""
+        wait_until(lambda: process in self.pids(), f"{process} runs", RETURN_SECONDS)
+        os.kill(self.pids()[process], signal.SIGKILL)
+
+    def kill_all(self) -> None:
+        """SIGKILL to `optcache up` itself, with which its children end; then starts it again."""
+        self._up.kill()
+        self._up.wait()
+        self._start()
+
+    def signal_coordinator(self, number: signal.Signals) -> None:
+        """To `optcache up` itself, which hosts the coordinator."""
+        self._up.send_signal(number)
+
     def socket(self, machine: int) -> Path:
         return self._options.sockets / f"machine-{machine}.sock"
 
+    def metrics_of(self, process: str) -> Metrics:
+        """The numbers of one process. Its log says at which port it gives them."""
+        log = self._options.state / "logs" / f"{process}.log"
+        ports = re.findall(r"\bstarted\b.* http=(\d+)", log.read_text(errors="replace"))
+        if not ports:
+            raise HarnessError(f"{log} does not say http=PORT")
+        with urllib.request.urlopen(f"http://127.0.0.1:{ports[-1]}/metrics", timeout=30) as page:
+            text: str = page.read().decode()
+        (self._folder / f"{process}.metrics").write_text(text)  # for those who --keep
+        return parse_metrics(text)
+
     def node_metrics(self) -> list[Metrics]:
-        return [self._scrape(f"node-{machine}") for machine in range(self._options.machines)]
+        return [self.metrics_of(f"node-{machine}") for machine in range(self._options.machines)]
 
     def sidecar_metrics(self) -> list[Metrics]:
-        return [self._scrape(f"sidecar-{machine}") for machine in range(self._options.machines)]
+        return [self.metrics_of(f"sidecar-{machine}") for machine in range(self._options.machines)]
 
-    def _command(self, configuration: Path) -> Sequence[str | Path]:
+    def _start(self) -> None:
+        with open(self._log, "ab") as log:
+            self._up = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            stop(self._up)
+            raise
+
+    def _command(self) -> Sequence[str | Path]:
         options = self._options
         return [
             options.programs / "optcache",
             "up",
-            *("-f", configuration),
+            *("-f", self._configuration),
             *("--machines", str(options.machines)),
             *("--memory", str(options.budget.memory)),
             *("--arena", str(options.budget.arena)),
@@ -143,7 +187,7 @@ class Cluster:
         return (
             len(members) == self._options.machines
             and all(member["applied"] == status["version"] for member in members)
-            and all(self.socket(machine).is_socket() for machine in range(self._options.machines))
+            and all(_listens(self.socket(machine)) for machine in range(self._options.machines))
         )
 
     def _status(self) -> dict[str, Any]:
@@ -161,16 +205,11 @@ class Cluster:
         status: dict[str, Any] = json.loads(asked.stdout) if asked.returncode == 0 else {}
         return status
 
-    def _scrape(self, process: str) -> Metrics:
-        """The numbers of one process. Its log says at which port it gives them."""
-        log = self._options.state / "logs" / f"{process}.log"
-        ports = re.findall(r"\bstarted\b.* http=(\d+)", log.read_text(errors="replace"))
-        if not ports:
-            raise HarnessError(f"{log} does not say http=PORT")
-        with urllib.request.urlopen(f"http://127.0.0.1:{ports[-1]}/metrics", timeout=30) as page:
-            text: str = page.read().decode()
-        (self._folder / f"{process}.metrics").write_text(text)  # for those who --keep
-        return parse_metrics(text)
+
+def _listens(path: Path) -> bool:
+    """A socket file may be one of a process that was killed."""
+    with sockets.socket(sockets.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
 
 
 def parse_metrics(text: str) -> Metrics:

@@ -7,9 +7,14 @@ import os
 import select
 import signal
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+from harness.errors import HarnessError
+
 GRACE_SECONDS = 20.0
+POLL_SECONDS = 0.1
 
 
 def stop(process: subprocess.Popen[bytes], grace_seconds: float = GRACE_SECONDS) -> int:
@@ -34,6 +39,15 @@ def wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> bool:
         return bool(select.select([descriptor], [], [], seconds)[0])
     finally:
         os.close(descriptor)
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+    """For what happens in another process. HarnessError names `what` did not come true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise HarnessError(f"not within {seconds:.0f} s: {what}")
+        time.sleep(POLL_SECONDS)
 
 
 def last_lines(log: Path, count: int = 15) -> str:

@@ -1,10 +1,11 @@
-"""What the demo and its ranks say to each other: a job to a rank, records back."""
+"""What a training job and its ranks say to each other: a job to a rank, records back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 DIGEST_BYTES = 32  # of a SHA-256
+
 
 @dataclass(frozen=True)
 class Job:
@@ -16,6 +17,8 @@ class Job:
     digests: str  # a file: the SHA-256 of sample i is DIGEST_BYTES at i * DIGEST_BYTES
     rendezvous: str  # a file by which the ranks find each other
     records: str  # where the epochs' records are written in the end
+    first_epoch: int = 0
+    workers: int = 2
 
 
 @dataclass

@@ -14,28 +14,30 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.errors import HarnessError
-from job import EpochRecord, Job
+from harness.job import EpochRecord, Job
 from harness.processes import last_lines, stop
 
-RANK_PROGRAM = Path(__file__).with_name("rank.py")
 # A rank that finishes no batch for so long is stuck.
 STUCK_SECONDS = 300.0
-
 
 Progress = Callable[[int, int], None]  # epoch, batches that rank 0 has read of it
 
 
 def train(
+    program: Path,
     jobs: Sequence[Job],
     environments: Sequence[dict[str, str]],
     folder: Path,
     progress: Progress,
 ) -> list[list[EpochRecord]]:
-    """Runs all ranks to their end; returns their records by rank and epoch. Logs: in `folder`."""
+    """Runs `program JOB.json` for all ranks, with their environments, to their end.
+
+    Returns their records by rank and epoch. Jobs and logs are in `folder`.
+    """
     with ExitStack() as cleanup:
         ranks = []
         for job, environment in zip(jobs, environments, strict=True):
-            ranks.append(_start(job, environment, folder))
+            ranks.append(_start(program, job, environment, folder))
             cleanup.callback(stop, ranks[-1], grace_seconds=2)
         _follow(ranks, folder, progress)
     return [
@@ -48,12 +50,14 @@ def _log(folder: Path, rank: int) -> Path:
     return folder / f"rank-{rank}.log"
 
 
-def _start(job: Job, environment: dict[str, str], folder: Path) -> subprocess.Popen[bytes]:
+def _start(
+    program: Path, job: Job, environment: dict[str, str], folder: Path
+) -> subprocess.Popen[bytes]:
     spec = folder / f"rank-{job.rank}.json"
     spec.write_text(json.dumps(asdict(job)))
     with open(_log(folder, job.rank), "wb") as log:
         return subprocess.Popen(
-            [sys.executable, RANK_PROGRAM, spec],
+            [sys.executable, program, spec],
             # gloo picks its address by itself; the ranks are all on this machine.
             env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", **environment},
             stdin=subprocess.DEVNULL,

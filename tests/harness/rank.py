@@ -1,0 +1,51 @@
+"""What every rank of a job does: reads its epochs, in step with the others, and writes them down."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed
+from harness.job import EpochRecord, Job
+from torch.utils.data import DataLoader
+
+
+def run(make_loader: Callable[[Job], DataLoader[Any]]) -> None:
+    """The whole program: `rank.py JOB.json`.
+
+    The last three of what the loader gives are sample ids, whether their bytes were right, and when
+    they were there. Each batch is a line `epoch batch` on standard output.
+    """
+    job = Job(**json.loads(Path(sys.argv[1]).read_text()))
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{job.rendezvous}", world_size=job.world, rank=job.rank
+    )
+    loader = make_loader(job)
+    records = [_read_epoch(loader, job.first_epoch + epoch) for epoch in range(job.epochs)]
+    Path(job.records).write_text(json.dumps([asdict(record) for record in records]))
+    # So that no rank takes the connections down under another.
+    torch.distributed.barrier()  # type: ignore[no-untyped-call]
+
+
+def _read_epoch(loader: DataLoader[Any], epoch: int) -> EpochRecord:
+    record = EpochRecord(began=time.time())
+    loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]
+    for number, batch in enumerate(loader):
+        *_, samples, right, times = batch
+        # Stands for the gradients: every rank waits here for the others, as in any such job.
+        mean = batch[0].float().mean()
+        torch.distributed.all_reduce(mean)  # type: ignore[no-untyped-call]
+        record.samples += samples.tolist()
+        record.times += times.tolist()
+        record.mismatches += samples[~right].tolist()
+        sys.stdout.write(f"{epoch} {number}\n")
+        sys.stdout.flush()
+    record.ended = time.time()
+    return record
