@@ -120,6 +120,7 @@ class Experiment:
             digests=str(self.digests),
             rendezvous=str(folder / "rendezvous"),
             records=str(folder / f"records-{rank}.json"),
+            passes=self.epochs,
         )
 
     def _length_of_rank(self) -> int:

@@ -123,12 +123,15 @@ class Cluster:
     def socket(self, machine: int) -> Path:
         return self._options.sockets / f"machine-{machine}.sock"
 
+    def log_of(self, process: str) -> str:
+        """What it and its forerunners in the same state folder wrote."""
+        return (self._options.state / "logs" / f"{process}.log").read_text(errors="replace")
+
     def metrics_of(self, process: str) -> Metrics:
         """The numbers of one process. Its log says at which port it gives them."""
-        log = self._options.state / "logs" / f"{process}.log"
-        ports = re.findall(r"\bstarted\b.* http=(\d+)", log.read_text(errors="replace"))
+        ports = re.findall(r"\bstarted\b.* http=(\d+)", self.log_of(process))
         if not ports:
-            raise HarnessError(f"{log} does not say http=PORT")
+            raise HarnessError(f"the log of {process} does not say http=PORT")
         with urllib.request.urlopen(f"http://127.0.0.1:{ports[-1]}/metrics", timeout=30) as page:
             text: str = page.read().decode()
         (self._folder / f"{process}.metrics").write_text(text)  # for those who --keep

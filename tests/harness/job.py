@@ -18,6 +18,7 @@ class Job:
     rendezvous: str  # a file by which the ranks find each other
     records: str  # where the epochs' records are written in the end
     first_epoch: int = 0
+    passes: int = 0  # how many it says will follow; 0: it does not say
     workers: int = 2
 
 

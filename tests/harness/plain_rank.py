@@ -44,7 +44,7 @@ def make_loader(job: Job) -> DataLoader[Any]:
         num_workers=job.workers,
         persistent_workers=job.workers > 0,
     )
-    return attach(loader, dataset=dataset.samples, passes=job.epochs)
+    return attach(loader, dataset=dataset.samples, passes=job.passes)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,7 @@ def stop(process: subprocess.Popen[bytes], grace_seconds: float = GRACE_SECONDS)
     The process was started with start_new_session=True. Returns its exit status.
     """
     if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        os.kill(process.pid, signal.SIGTERM)  # its terminate() would collect one that has ended
         wait_for_end(process, grace_seconds)
         # Not waited for yet, so its id still names this group and no other.
         with contextlib.suppress(ProcessLookupError):

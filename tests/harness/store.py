@@ -96,6 +96,10 @@ class Store:
         """What has been written to it since it ended at `begin`."""
         return (self._folder / "access.log").read_bytes()[begin:].decode("ascii")
 
+    def read_bytes(self, begin: int = 0) -> int:
+        """Bytes of all answers since the log ended at `begin`."""
+        return sum(int(line.split(" ")[3]) for line in self.access_log(begin).splitlines())
+
     def _wait_until_it_listens(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while True:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 
+import optcache
 import pytest
 from harness import checks, plain_rank
 from harness.checks import Records
 from harness.cluster import Budget, Cluster, ClusterOptions
 from harness.dataset import Dataset, generate
+from harness.errors import HarnessError
 from harness.job import Job
+from harness.plain_rank import CheckedSamples
 from harness.store import LISTING, Store
 from harness.training import Progress, train
 
@@ -24,12 +28,29 @@ SEED = int(os.environ.get("TEST_SEED", "1"))
 SAMPLES = 1500
 ARENA = 8 << 20
 BATCH = 8
+DEADLINE_SECONDS = 120
+LONG_DEADLINE_SECONDS = 900
 
 
 @pytest.fixture(scope="session")
 def long() -> bool:
     """Whether tests may take minutes."""
     return os.environ.get("OPTCACHE_LONG") == "1"
+
+
+@pytest.fixture(autouse=True)
+def deadline(long: bool) -> Iterator[None]:
+    """A test that hangs fails."""
+    seconds = LONG_DEADLINE_SECONDS if long else DEADLINE_SECONDS
+
+    def fail(number: int, frame: FrameType | None) -> None:
+        raise HarnessError(f"the test is not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session")
@@ -109,6 +130,7 @@ def run_job(dataset: Dataset, digests: Path, tmp_path: Path) -> Callable[..., Re
         sockets: Sequence[Path],
         epochs: int,
         first_epoch: int = 0,
+        passes: int = 0,
         on_batch: Progress = lambda epoch, done: None,
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> Records:
@@ -124,6 +146,7 @@ def run_job(dataset: Dataset, digests: Path, tmp_path: Path) -> Callable[..., Re
                 rendezvous=str(folder / "rendezvous"),
                 records=str(folder / f"records-{rank}.json"),
                 first_epoch=first_epoch,
+                passes=passes,
             )
             for rank in range(len(sockets))
         ]
@@ -140,3 +163,11 @@ def run_job(dataset: Dataset, digests: Path, tmp_path: Path) -> Callable[..., Re
 def batches_per_epoch(dataset: Dataset) -> Callable[[int], int]:
     """batches_per_epoch(ranks): of each rank."""
     return lambda ranks: -(-(-(-len(dataset.paths) // ranks)) // BATCH)
+
+
+@pytest.fixture
+def open_samples(digests: Path) -> Callable[[Path], CheckedSamples]:
+    """open_samples(socket): the dataset in this process, through that sidecar."""
+    return lambda socket: CheckedSamples(
+        optcache.Dataset(socket=str(socket)), digests.read_bytes()
+    )
