@@ -1,0 +1,176 @@
+"""An object store that misbehaves as it is told, object by object."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+
+from harness.dataset import Dataset
+from harness.store import LISTING
+
+FOR_EVER = 1_000_000
+PIECES = 10
+
+
+def etag_of(body: bytes) -> str:
+    return '"' + hashlib.sha256(body).hexdigest()[:16] + '"'
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one connection."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_GET(self) -> None:
+        path = self.path.removeprefix("/")
+        body = self.server.objects.get(path)
+        if body is None:
+            missing(self, b"")
+        else:
+            (self.server.next_fault(path) or right)(self, body)
+
+    def begin(self, status: int, length: int, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(length))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+Fault = Callable[[Handler, bytes], None]
+
+
+def right(handler: Handler, body: bytes) -> None:
+    handler.begin(200, len(body), {"ETag": etag_of(body)})
+    handler.wfile.write(body)
+
+
+def missing(handler: Handler, body: bytes) -> None:
+    handler.begin(404, 0, {})
+
+
+def unavailable(handler: Handler, body: bytes) -> None:
+    handler.begin(503, 0, {})
+
+
+def unavailable_for_a_second(handler: Handler, body: bytes) -> None:
+    handler.begin(503, 0, {"Retry-After": "1"})
+
+
+def slow(handler: Handler, body: bytes) -> None:
+    """All of it, in two seconds."""
+    handler.begin(200, len(body), {"ETag": etag_of(body)})
+    step = -(-len(body) // PIECES)
+    for begin in range(0, len(body), step):
+        handler.wfile.write(body[begin : begin + step])
+        handler.wfile.flush()
+        time.sleep(2 / PIECES)
+
+
+def stalled(handler: Handler, body: bytes) -> None:
+    """Half of it, then nothing until the reader has gone."""
+    _half(handler, body)
+    handler.connection.recv(1)
+
+
+def truncated(handler: Handler, body: bytes) -> None:
+    """Half of it, then the connection ends."""
+    _half(handler, body)
+
+
+def reset(handler: Handler, body: bytes) -> None:
+    """Half of it, then the connection is torn down."""
+    _half(handler, body)
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
+
+
+def too_long(handler: Handler, body: bytes) -> None:
+    """A byte more than there is, under the same ETag."""
+    handler.begin(200, len(body) + 1, {"ETag": etag_of(body)})
+    handler.wfile.write(body + b"!")
+
+
+def grown(handler: Handler, body: bytes) -> None:
+    """The object is another one now, and longer."""
+    right(handler, body + b"!")
+
+
+def replaced(handler: Handler, body: bytes) -> None:
+    """The object is another one now, of the same length."""
+    right(handler, bytes(255 - byte for byte in body))
+
+
+def _half(handler: Handler, body: bytes) -> None:
+    handler.begin(200, len(body), {"ETag": etag_of(body)})
+    handler.wfile.write(body[: len(body) // 2])
+    handler.wfile.flush()
+    handler.close_connection = True
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, objects: Mapping[str, bytes]) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.objects = objects
+        self.gets: collections.Counter[str] = collections.Counter()
+        self.faults: dict[str, tuple[Fault, int]] = {}  # by path; how many more times
+        self._lock = threading.Lock()
+
+    def next_fault(self, path: str) -> Fault | None:
+        with self._lock:
+            self.gets[path] += 1
+            fault, times = self.faults.get(path, (right, 0))
+            self.faults[path] = (fault, times - 1)
+            return fault if times > 0 else None
+
+    def handle_error(self, *_: object) -> None:
+        """A reader that went away is no news."""
+
+
+class FaultyStore:
+    """Serves a dataset until the end of its `with`; the listing knows sizes and ETags."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        objects = {path: (dataset.root / path).read_bytes() for path in dataset.paths}
+        listing = [f"{path}\t{len(body)}\t{etag_of(body)}\n" for path, body in objects.items()]
+        self._server = Server({**objects, LISTING: "".join(listing).encode()})
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> FaultyStore:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/"
+
+    def gets(self, path: str) -> int:
+        """How often it was asked for."""
+        return self._server.gets[path]
+
+    def script(self, path: str, fault: Fault, times: int = 1) -> None:
+        """The next `times` that `path` is asked for end so."""
+        self._server.faults[path] = (fault, times)

@@ -1,0 +1,179 @@
+"""The store misbehaves: samples come all the same, or the training process learns why they do not.
+
+Each case has a sample of its own, so that all of them share one cache.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import optcache
+import pytest
+from harness import faulty_store
+from harness.cluster import Budget, Cluster, ClusterOptions
+from harness.dataset import Dataset, generate
+from harness.faulty_store import FOR_EVER, Fault, FaultyStore
+from harness.plain_rank import CheckedSamples
+from harness.store import LISTING
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+from optcache.torch import attach
+
+SAMPLES = 240
+ATTEMPTS = 5
+ATTEMPTS_AFTER_DAMAGE = 2
+
+PASSING: list[Fault] = [
+    faulty_store.unavailable,
+    faulty_store.unavailable_for_a_second,
+    faulty_store.slow,
+    faulty_store.truncated,
+    faulty_store.reset,
+    faulty_store.too_long,
+]
+# Fault, how often the store is asked, code and cause in the message.
+LASTING: list[tuple[Fault, int, str, str]] = [
+    (faulty_store.unavailable, ATTEMPTS, "unavailable", "HTTP 503"),
+    (faulty_store.missing, 1, "not_found", "HTTP 404: no such object"),
+    (faulty_store.truncated, ATTEMPTS_AFTER_DAMAGE, "data_loss", ""),
+    (faulty_store.reset, ATTEMPTS, "unavailable", ""),
+    (faulty_store.too_long, ATTEMPTS_AFTER_DAMAGE, "data_loss", ""),
+    (faulty_store.grown, 1, "conflict", "changed since the manifest was made"),
+    (faulty_store.replaced, 1, "conflict", "changed since the manifest was made"),
+]
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return generate(tmp_path_factory.mktemp("objects"), SAMPLES, seed=3)
+
+
+@pytest.fixture(scope="module")
+def store(objects: Dataset) -> Iterator[FaultyStore]:
+    with FaultyStore(objects) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    programs: Path, objects: Dataset, store: FaultyStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cache")
+    options = ClusterOptions(
+        programs=programs,
+        base_url=store.base_url,
+        listing=LISTING,
+        machines=1,
+        budget=Budget(objects.total_bytes // 2, 8 << 20),
+        state=folder / "state",
+        sockets=folder,
+    )
+    with Cluster(options, "Optimal", folder) as running:
+        yield running
+
+
+@pytest.fixture
+def samples(cluster: Cluster) -> optcache.Dataset:
+    return optcache.Dataset(socket=str(cluster.socket(0)))
+
+
+@pytest.mark.parametrize("fault", PASSING)
+def test_fault_that_passes_is_not_noticed(
+    samples: optcache.Dataset, store: FaultyStore, objects: Dataset, fault: Fault
+) -> None:
+    sample = PASSING.index(fault)
+    path = objects.paths[sample]
+    store.script(path, fault)
+    assert samples[sample] == (objects.root / path).read_bytes()
+    assert store.gets(path) == (1 if fault is faulty_store.slow else 2)
+
+
+def test_store_is_given_the_time_it_asks_for(
+    samples: optcache.Dataset, store: FaultyStore, objects: Dataset
+) -> None:
+    sample = len(PASSING)
+    store.script(objects.paths[sample], faulty_store.unavailable_for_a_second, times=2)
+    began = time.monotonic()
+    assert len(samples[sample]) == objects.sizes[sample]
+    assert time.monotonic() - began >= 2
+
+
+@pytest.mark.parametrize("case", LASTING)
+def test_fault_that_lasts_is_explained(
+    samples: optcache.Dataset,
+    store: FaultyStore,
+    objects: Dataset,
+    case: tuple[Fault, int, str, str],
+) -> None:
+    fault, gets, code, cause = case
+    sample = len(PASSING) + 1 + LASTING.index(case)
+    path = objects.paths[sample]
+    store.script(path, fault, times=FOR_EVER)
+    with pytest.raises(optcache.SampleError) as raised:
+        samples[sample]
+    assert raised.value.code == code
+    assert raised.value.index == sample
+    assert path in str(raised.value)
+    assert f"bytes 0-{objects.sizes[sample] - 1}" in str(raised.value)
+    assert cause in str(raised.value)
+    assert store.gets(path) == gets
+    # It is read as soon as the store is right again.
+    store.script(path, faulty_store.right, times=0)
+    assert samples[sample] == (objects.root / path).read_bytes()
+
+
+def test_store_that_stalls(
+    samples: optcache.Dataset, store: FaultyStore, objects: Dataset, long: bool
+) -> None:
+    """An attempt is given up after 30 s, and the next one succeeds."""
+    if not long:
+        pytest.skip("takes half a minute: ./dev test --long")
+    sample = len(PASSING) + len(LASTING) + 1
+    path = objects.paths[sample]
+    store.script(path, faulty_store.stalled)
+    assert samples[sample] == (objects.root / path).read_bytes()
+    assert store.gets(path) == 2
+
+
+def test_error_reaches_the_training_process(
+    samples: optcache.Dataset, store: FaultyStore, objects: Dataset
+) -> None:
+    """Through a DataLoader's worker, with its sentence."""
+    sample = len(PASSING) + len(LASTING) + 2
+    path = objects.paths[sample]
+    store.script(path, faulty_store.missing, times=FOR_EVER)
+    loader: DataLoader[Any] = DataLoader(samples, sampler=[sample], num_workers=1)  # type: ignore[arg-type]
+    with pytest.raises(optcache.SampleError, match=f"{path} bytes 0-.*HTTP 404: no such object"):
+        list(loader)
+
+
+def test_epoch_with_a_fault_in_every_third_object(
+    cluster: Cluster,
+    store: FaultyStore,
+    objects: Dataset,
+    chance: random.Random,
+    tmp_path: Path,
+) -> None:
+    digests = tmp_path / "digests"
+    objects.write_digests(digests)
+    samples = CheckedSamples(
+        optcache.Dataset(socket=str(cluster.socket(0))), digests.read_bytes()
+    )
+    for path in chance.sample(objects.paths, SAMPLES // 3):
+        store.script(path, chance.choice(PASSING))
+    sampler: DistributedSampler[Any] = DistributedSampler(samples, num_replicas=1, rank=0)
+    loader = attach(
+        DataLoader(samples, batch_size=8, sampler=sampler, num_workers=2),
+        dataset=samples.samples,
+        passes=1,
+    )
+    ids: list[int] = []
+    for batch, are_right, _ in loader:
+        assert are_right.all()
+        ids += batch.tolist()
+    assert ids == list(sampler)
