@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/unique_fd.h"
+#include "cli/leftovers.h"
 
 namespace optcache::cli {
 namespace {
@@ -29,16 +29,16 @@ double Seconds(Duration duration) {
 }
 
 // Between fork and exec: only calls that are safe there.
-[[noreturn]] void BecomeProgram(char* const* arguments, int log_fd, pid_t parent) {
+[[noreturn]] void BecomeProgram(char* const* arguments, int log_fd) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(kCannotExecute);  // it died before the line above
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   ::dup2(log_fd, STDOUT_FILENO);
   ::dup2(log_fd, STDERR_FILENO);
+  ::close(log_fd);  // at exec it would take the mark along
+  MarkWriter(STDERR_FILENO);
   ::execv(arguments[0], arguments);
   ::_exit(kCannotExecute);
 }
@@ -73,10 +73,9 @@ Status Supervisor::Launch(Child& child, MonotonicTime now) {
   for (std::string& argument : child.spec.command)
     arguments.push_back(argument.data());
   arguments.push_back(nullptr);
-  const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return ErrnoStatus(errno, "cannot start " + child.spec.name);
-  if (pid == 0) BecomeProgram(arguments.data(), log.get(), parent);
+  if (pid == 0) BecomeProgram(arguments.data(), log.get());
   child.pid = pid;
   child.started = now;
   return OkStatus();

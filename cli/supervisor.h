@@ -28,8 +28,8 @@ struct SupervisorOptions {
   Duration stop_grace = std::chrono::seconds(5);      // between SIGTERM and SIGKILL
 };
 
-// Each child has a process group of its own, so Ctrl-C reaches it only through Stop, and gets
-// SIGTERM if this process dies. Used on one thread, which stays alive as long as the children.
+// Each child has a process group of its own, so Ctrl-C reaches it only through Stop. It goes on if
+// this process is killed, until somebody calls EndLeftovers (cli/leftovers.h). Used on one thread.
 class Supervisor {
  public:
   // `say` is told in one sentence what happened: "node-0 died (signal 9), starts again in 0.3 s".

@@ -14,6 +14,7 @@
 
 #include "cli/control_server.h"
 #include "cli/dataset_setup.h"
+#include "cli/leftovers.h"
 #include "cli/live_screen.h"
 #include "cli/machines.h"
 #include "cli/state_dir.h"
@@ -26,7 +27,8 @@ namespace {
 
 constexpr const char* kMore =
     R"(Runs the coordinator, and for each machine a node and a sidecar, as processes of this machine. Training
-processes connect through OPTCACHE_SOCKET, which is printed. Ctrl-C stops everything.
+processes connect through OPTCACHE_SOCKET, which is printed. Ctrl-C stops everything. If it is killed, nodes
+and sidecars go on; the next `optcache up` with the same --state ends them and takes their place.
 
 Examples:
   optcache up -f manifests/samples/images.yaml
@@ -34,6 +36,7 @@ Examples:
     optcache up -f images.yaml --machines 2 --memory 2Gi)";
 
 constexpr Duration kChildTick = std::chrono::milliseconds(100);
+constexpr Duration kLeftoverGrace = std::chrono::seconds(5);
 constexpr Duration kScreenEvery = std::chrono::seconds(1);
 constexpr Duration kLineEvery = std::chrono::seconds(10);
 constexpr std::uint32_t kMachinesMax = 64;
@@ -144,6 +147,8 @@ Status Cluster::StartCoordinator(std::uint16_t port) {
 Status Cluster::StartMachines(const UpRequest& request) {
   MachineOptions options{.program_dir = ProgramDir(), .coordinator = server_->url()};
   ASSIGN_OR_RETURN(options.log_dir, state_.Subfolder("logs"));
+  ASSIGN_OR_RETURN(const std::size_t ended, EndLeftovers(options.log_dir, kLeftoverGrace));
+  if (ended > 0) Say(fmt::format("ended {} processes of an `optcache up` that was killed", ended));
   ASSIGN_OR_RETURN(options.arena, ParseQuantity(request.arena));
   options.memory = EvenMemory(datasets_, request.machines);
   if (!request.memory.empty()) {

@@ -22,12 +22,12 @@ sigset_t SetOf(std::initializer_list<int> signals) {
 }  // namespace
 
 void BlockStopSignals() {
-  const sigset_t blocked = SetOf({SIGTERM, SIGINT, SIGPIPE});
+  const sigset_t blocked = SetOf({SIGTERM, SIGINT, SIGHUP, SIGPIPE});
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
 }
 
 StopSignals::StopSignals(EventLoop& loop, std::function<void()> on_stop) {
-  const sigset_t awaited = SetOf({SIGTERM, SIGINT});
+  const sigset_t awaited = SetOf({SIGTERM, SIGINT, SIGHUP});
   signals_ = UniqueFd(::signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK));
   CHECK(signals_.valid());  // without a descriptor for this there is none to work with
   watch_ = loop.WatchReadable(signals_.get(), [this, stop = std::move(on_stop)] {

@@ -1,6 +1,6 @@
 #pragma once
 
-// How a program ends: SIGTERM or SIGINT becomes an event of its loop.
+// How a program ends: SIGTERM, SIGINT or SIGHUP (its terminal is closed) becomes an event of its loop.
 //
 //   int main() {
 //     BlockStopSignals();
@@ -19,7 +19,7 @@ namespace optcache::net {
 // SIGPIPE is blocked, too: a peer that has gone is an error of the write.
 void BlockStopSignals();
 
-// Calls `on_stop` on the loop's thread at the first SIGTERM or SIGINT; later ones change nothing.
+// Calls `on_stop` on the loop's thread at the first of these signals; later ones change nothing.
 // Needs BlockStopSignals. Must not outlive the loop.
 class StopSignals {
  public:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -79,6 +78,7 @@ class Cluster:
                 retention=retention,
             )
         )
+        self._left: dict[str, int] = {}  # orphans
         self._start()
 
     def __enter__(self) -> Cluster:
@@ -90,6 +90,9 @@ class Cluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        for name, pid in self._left.items():
+            if _name_of(pid) == name:
+                os.kill(pid, signal.SIGKILL)
         status = stop(self._up)
         if status != 0 and error is None:
             raise HarnessError(f"optcache up ended with status {status}:\n{last_lines(self._log)}")
@@ -99,10 +102,8 @@ class Cluster:
         pids = {}
         children = Path(f"/proc/{self._up.pid}/task/{self._up.pid}/children").read_text()
         for pid in map(int, children.split()):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-                if b"--name" in words:  # not between fork and exec, nor a zombie
-                    pids[words[words.index(b"--name") + 1].decode()] = pid
+            if name := _name_of(pid):
+                pids[name] = pid
         return pids
 
     def kill(self, process: str) -> None:
@@ -110,15 +111,18 @@ class Cluster:
         wait_until(lambda: process in self.pids(), f"{process} runs", RETURN_SECONDS)
         os.kill(self.pids()[process], signal.SIGKILL)
 
-    def kill_all(self) -> None:
-        """SIGKILL to `optcache up` itself, with which its children end; then starts it again."""
+    def kill_coordinator(self) -> None:
+        """SIGKILL to `optcache up` itself. What it has started goes on, and nobody looks after it."""
+        self._left = self.pids()
         self._up.kill()
         self._up.wait()
-        self._start()
 
-    def signal_coordinator(self, number: signal.Signals) -> None:
-        """To `optcache up` itself, which hosts the coordinator."""
-        self._up.send_signal(number)
+    def restart_coordinator(self) -> None:
+        """Starts `optcache up` again; returns when it has put others in the place of its orphans."""
+        self._start()
+        if left := [name for name, pid in self._left.items() if _name_of(pid) == name]:
+            raise HarnessError(f"still there after optcache up was started again: {left}")
+        self._left = {}
 
     def socket(self, machine: int) -> Path:
         return self._options.sockets / f"machine-{machine}.sock"
@@ -207,6 +211,15 @@ class Cluster:
         )
         status: dict[str, Any] = json.loads(asked.stdout) if asked.returncode == 0 else {}
         return status
+
+
+def _name_of(pid: int) -> str:
+    """What `optcache up` calls that process; nothing between fork and exec, and after its end."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return words[words.index(b"--name") + 1].decode() if b"--name" in words else ""
 
 
 def _listens(path: Path) -> bool:

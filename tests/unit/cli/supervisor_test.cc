@@ -55,7 +55,7 @@ class SupervisorTest : public testing::Test {
 
 TEST_F(SupervisorTest, KeepsWhatAChildPrints) {
   ASSERT_TRUE(
-      supervisor_.Start(Script("a", "echo out; echo err >&2; sleep 1000"), clock_.Now()).ok());
+      supervisor_.Start(Script("a", "echo out; echo err >&2; exec sleep 1000"), clock_.Now()).ok());
   TickUntil(supervisor_, [&] { return LogOf("a") == "out\nerr\n"; });
   EXPECT_EQ(supervisor_.running(), 1U);
 }
