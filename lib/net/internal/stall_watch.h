@@ -16,7 +16,7 @@ struct TrafficState {
   bool queued = false;     // something waits to be sent
 };
 
-// Finds connections that no longer move, by looking at them in regular ticks. It counts ticks and
+// Finds connections that move too slowly, by looking at them in regular ticks. It counts ticks and
 // not time: after a loop was busy for long, the peer has the next ticks to show what it sent.
 // Not thread-safe: a value with one owner.
 class StallWatch {
@@ -33,11 +33,13 @@ class StallWatch {
 
   struct Side {
     std::uint64_t bytes = 0;
+    bool waited = false;
     int quiet_ticks = 0;
-    bool Quiet(std::uint64_t now, bool waiting, int limit);
+    bool Quiet(std::uint64_t now, bool waits, std::uint64_t least, int limit);
   };
 
   Duration interval_;
+  std::uint64_t stall_bytes_;  // a tick
   int stall_ticks_;
   int idle_ticks_;  // 0: never
   Side receiving_;

@@ -24,10 +24,23 @@ TEST(StallWatch, FindsAHalfFrameThatDoesNotGoOn) {
 }
 
 TEST(StallWatch, ASlowButMovingFrameIsLeftAlone) {
-  StallWatch watch({.stall_deadline = seconds(4)});
+  StallWatch watch({.stall_deadline = seconds(4), .stall_bytes = 400});
   for (std::uint64_t i = 0; i < 100; ++i) {
-    EXPECT_FALSE(watch.Tick({.bytes_in = i / 3, .mid_frame = true}));
+    EXPECT_FALSE(watch.Tick({.bytes_in = i / 3 * 100, .mid_frame = true}));
   }
+}
+
+TEST(StallWatch, FindsAFrameThatTrickles) {
+  StallWatch watch({.stall_deadline = seconds(4), .stall_bytes = 400});
+  for (std::uint64_t i = 0; i < 4; ++i)
+    EXPECT_FALSE(watch.Tick({.bytes_in = i * 99, .mid_frame = true}));
+  EXPECT_TRUE(watch.Tick({.bytes_in = 4 * 99, .mid_frame = true}));
+}
+
+TEST(StallWatch, ShortFramesMayComeSeldom) {
+  StallWatch watch({.stall_deadline = seconds(4), .stall_bytes = 400});
+  for (std::uint64_t i = 0; i < 100; ++i)
+    EXPECT_FALSE(watch.Tick({.bytes_in = i, .mid_frame = i % 2 == 0}));
 }
 
 TEST(StallWatch, SilenceBetweenFramesIsFine) {
