@@ -69,6 +69,7 @@ void ChannelServer::Tick() {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = kListener}};
     accepting_ = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) == 0;
   }
+  CloseStrangers();
   const MonotonicTime now = clock_.Now();
   for (const auto& [id, connection] : connections_) {
     if (connection->state != Connection::State::kGivenUp) TellWaiting(*connection, now);
@@ -163,6 +164,18 @@ void ChannelServer::Close(ClientId client) {
   handler_.OnClientClosed(client);
 }
 
+// Who was given up before its Welcome sees nothing of the arena: there is nothing to wait for.
+void ChannelServer::CloseStrangers() {
+  std::vector<ClientId> strangers;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->state == Connection::State::kGivenUp && !connection->has_arena) {
+      strangers.push_back(id);
+    }
+  }
+  for (const ClientId id : strangers)
+    Close(id);
+}
+
 void ChannelServer::Watch(Connection& connection) {
   const std::uint32_t interest = connection.Interest();
   if (interest == connection.watched) return;
@@ -247,6 +260,7 @@ Status ChannelServer::HandleHello(Connection& connection, RequestId request, con
   UniqueFd arena(::fcntl(options_.arena_fd, F_DUPFD_CLOEXEC, 0));
   if (!arena.valid()) return ErrnoStatus(errno, "pass the arena");
   connection.state = Connection::State::kOpen;
+  connection.has_arena = true;
   Send(connection, EncodeWelcome(request, version, options_.arena_size), std::move(arena));
   return OkStatus();
 }

@@ -59,7 +59,8 @@ class Connection;
 // poll_fd() for reading, calls ProcessReady when it is, and Tick about once a second.
 //
 // A client that breaks the protocol or does not read its answers is given up: told so if possible,
-// and from then on only awaited to close its end (docs/formats/handoff.md says why).
+// and from then on only awaited to close its end (docs/formats/handoff.md says why); one that never
+// was welcome is closed at the next Tick.
 //
 // Not thread-safe: belongs to the event loop's thread.
 class ChannelServer {
@@ -124,6 +125,7 @@ class ChannelServer {
   void Flush(Connection& connection);
   void GiveUp(Connection& connection, const Status& why);
   void Close(ClientId client);
+  void CloseStrangers();
   void Watch(Connection& connection);
   void TellWaiting(Connection& connection, MonotonicTime now);
 

@@ -342,6 +342,15 @@ TEST_F(ChannelTest, GivesUpAClientThatStartsWithoutHello) {
   ExpectGivenUp("no Hello");
 }
 
+TEST_F(ChannelTest, ClosesAClientThatNeverWasWelcome) {
+  const ClientId id = Connect(client_);
+  SayBytes(AsBytes("GET / HTTP/1.1\r\n\r\n"));
+  EXPECT_THAT(handler_.closed, IsEmpty()) << "its last words come first";
+  server_.Tick();
+  EXPECT_THAT(handler_.closed, ElementsAre(id));
+  ExpectGivenUp("no frame");
+}
+
 TEST_F(ChannelTest, GivesUpAClientThatSaysHelloTwice) {
   ConnectAndHello();
   Say(2, Hello{});
