@@ -33,7 +33,6 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Start(net::EventLoop& loop
   self->server_ = *std::move(server);
   self->page_.Add(
       [raw = self.get()](const CounterVisitor& visit) { raw->server_->VisitCounters(visit); });
-  self->page_.Add(metrics::VisitProcess);
   self->ArmTick();
   return self;
 }
