@@ -63,9 +63,10 @@ void ReadRollout(YamlMap& spec, Rollout& out) {
 CachePlan ReadCachePlan(YamlMap& document) {
   CachePlan plan;
   ReadMetadata(document, plan.name, plan.name_space);
-  if (!document.Has("spec")) document.Fail("spec", "missing");
+  if (!document.Has("spec")) document.Fail("spec", "missing, write spec: {dataset: …}");
   document.In("spec", [&](YamlMap& spec) {
     spec.NeedSubdomain("dataset", plan.dataset);
+    plan.where = spec.Where("dataset");
     spec.Read("retention",
               {{"Optimal", Retention::kOptimal},
                {"Pin", Retention::kPin},

@@ -28,23 +28,24 @@ using internal::YamlErrors;
 using internal::YamlMap;
 
 constexpr std::string_view kApiVersion = "optcache.io/v1alpha1";
+constexpr std::string_view kKinds = "Dataset, CachePlan";
 
 void ReadResource(YamlMap& document, Configuration& out) {
   std::string version;
-  document.Need("apiVersion", version);
+  document.Need("apiVersion", version, kApiVersion);
   if (version != kApiVersion) {
     document.Fail("apiVersion",
                   "'" + version + "' is not known, allowed: " + std::string(kApiVersion));
   }
   std::string kind;
-  document.Need("kind", kind);
+  document.Need("kind", kind, kKinds);
   document.Ignore("status");
   if (kind == "Dataset") {
     out.datasets.push_back(internal::ReadDataset(document));
   } else if (kind == "CachePlan") {
     out.plans.push_back(internal::ReadCachePlan(document));
   } else {
-    document.Fail("kind", "'" + kind + "' is not known, allowed: Dataset, CachePlan");
+    document.Fail("kind", "'" + kind + "' is not known, allowed: " + std::string(kKinds));
   }
   document.Finish();
 }
@@ -71,7 +72,7 @@ Result<Configuration> ParseConfiguration(std::string_view text, std::string_view
   ASSIGN_OR_RETURN(const std::vector<YAML::Node> documents, internal::LoadDocuments(text, file));
   if (documents.empty()) {
     return Error(Code::kInvalidArgument,
-                 std::string(file) + ": empty, allowed: Dataset, CachePlan");
+                 std::string(file) + ": empty, allowed: " + std::string(kKinds));
   }
   Configuration whole;
   for (const YAML::Node& node : documents) {
@@ -108,9 +109,8 @@ Status CheckReferences(const Configuration& whole) {
   for (const CachePlan& plan : whole.plans) {
     if (std::ranges::find(whole.datasets, Qualified(plan), &Dataset::QualifiedName) ==
         whole.datasets.end()) {
-      return {Code::kInvalidArgument, "CachePlan " + plan.name_space + "/" + plan.name +
-                                          " names dataset " + plan.dataset +
-                                          ", which is not in the same namespace of any file"};
+      return {Code::kInvalidArgument,
+              plan.where + ": there is no Dataset " + Qualified(plan) + " in the files given"};
     }
   }
   return OkStatus();

@@ -125,6 +125,7 @@ struct CachePlan {
   std::string name;
   std::string name_space = "default";
   std::string dataset;  // of the same namespace
+  std::string where;    // that is written, for messages: "demo.yaml:9: spec.dataset"
   Retention retention = Retention::kOptimal;
   Objective objective = Objective::kBytes;
   std::vector<Job> jobs;

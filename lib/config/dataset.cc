@@ -11,10 +11,11 @@ void ReadSource(YamlMap& spec, Dataset& dataset) {
         source.Fail(kind, "not supported by this version, which reads file and http");
       }
     }
-    source.In("file", [&](YamlMap& file) { file.Need("path", dataset.file.emplace().path); });
+    source.In("file",
+              [&](YamlMap& file) { file.Need("path", dataset.file.emplace().path, "a folder"); });
     source.In("http", [&](YamlMap& http) {
       HttpSource& out = dataset.http.emplace();
-      http.Need("baseURL", out.base_url);
+      http.Need("baseURL", out.base_url, "http://… or https://…");
       http.Read("listing", out.listing);
       if (!out.base_url.starts_with("http://") && !out.base_url.starts_with("https://")) {
         http.Fail("baseURL", "'" + out.base_url + "', allowed: http://… or https://…");
@@ -51,7 +52,7 @@ void ReadAccess(YamlMap& spec, std::vector<Access>& out) {
 Dataset ReadDataset(YamlMap& document) {
   Dataset dataset;
   ReadMetadata(document, dataset.name, dataset.name_space);
-  if (!document.Has("spec")) document.Fail("spec", "missing");
+  if (!document.Has("spec")) document.Fail("spec", "missing, write spec: {source: …, cache: …}");
   document.In("spec", [&](YamlMap& spec) {
     ReadSource(spec, dataset);
     std::string format = "Files";

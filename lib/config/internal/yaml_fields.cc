@@ -47,7 +47,8 @@ YamlMap::YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors)
 
 void YamlMap::CheckKeys() {
   if (!node_.IsMap()) {
-    return errors_->Add(node_, (path_.empty() ? "document" : path_) + ": not a mapping of keys");
+    return errors_->Add(
+        node_, (path_.empty() ? "document" : path_) + ": not a mapping, allowed: {key: value}");
   }
   std::vector<std::string> keys;
   for (const auto& item : node_) {
@@ -78,6 +79,10 @@ bool YamlMap::Has(std::string_view name) {
   return !Find(name).IsNull();
 }
 
+std::string YamlMap::Where(std::string_view name) {
+  return ErrorAt(errors_->file(), Find(name).Mark(), PathOf(name)).message();
+}
+
 void YamlMap::Fail(std::string_view name, const std::string& what) {
   const YAML::Node field = Find(name);
   errors_->Add(field.IsNull() ? node_ : field, PathOf(name) + ": " + what);
@@ -87,7 +92,7 @@ std::optional<std::string> YamlMap::Text(std::string_view name) {
   const YAML::Node field = Find(name);
   if (field.IsNull()) return std::nullopt;
   if (!field.IsScalar()) {
-    Fail(name, "not a single value");
+    Fail(name, "a list or mapping, allowed: a single value");
     return std::nullopt;
   }
   if (field.Scalar().size() > kMaxTextBytes) {
@@ -97,9 +102,9 @@ std::optional<std::string> YamlMap::Text(std::string_view name) {
   return field.Scalar();
 }
 
-void YamlMap::Need(std::string_view name, std::string& out) {
+void YamlMap::Need(std::string_view name, std::string& out, std::string_view allowed) {
   Read(name, out);
-  if (out.empty()) Fail(name, "missing or empty");
+  if (out.empty()) Fail(name, "missing or empty, allowed: " + std::string(allowed));
 }
 
 void YamlMap::Read(std::string_view name, std::string& out) {
@@ -156,7 +161,7 @@ void YamlMap::Need(std::string_view name, Capacity& out) {
 YAML::Node YamlMap::FindList(std::string_view name) {
   const YAML::Node list = Find(name);
   if (list.IsNull()) return list;
-  if (!list.IsSequence()) Fail(name, "not a list");
+  if (!list.IsSequence()) Fail(name, "not a list, allowed: [one, two]");
   if (list.size() > kMaxListItems) {
     Fail(name, "more than " + std::to_string(kMaxListItems) + " items");
   }
@@ -195,10 +200,10 @@ void YamlMap::ReadLabel(std::string_view name, std::string& out) {
 }
 
 void YamlMap::NeedSubdomain(std::string_view name, std::string& out) {
-  Need(name, out);
-  if (IsSubdomain(out)) return;
-  Fail(name,
-       "'" + out + "', allowed: a-z, 0-9, - and dots, a letter or digit at both ends of each part");
+  constexpr std::string_view kAllowed =
+      "a-z, 0-9, - and dots, a letter or digit at both ends of each part";
+  Need(name, out, kAllowed);
+  if (!IsSubdomain(out)) Fail(name, "'" + out + "', allowed: " + std::string(kAllowed));
 }
 
 void YamlMap::Finish() {

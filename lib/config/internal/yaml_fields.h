@@ -29,6 +29,7 @@ class YamlErrors {
   const Status& status() const { return status_; }
   bool ok() const { return status_.ok(); }
   void Add(const YAML::Node& at, const std::string& what);
+  std::string_view file() const { return file_; }
 
  private:
   std::string_view file_;
@@ -40,7 +41,8 @@ class YamlMap {
   YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors);
 
   bool Has(std::string_view name);
-  void Need(std::string_view name, std::string& out);
+  // `allowed` is for the message.
+  void Need(std::string_view name, std::string& out, std::string_view allowed);
   void Read(std::string_view name, std::string& out);
   void Read(std::string_view name, bool& out);
   void Read(std::string_view name, std::int64_t& out, std::int64_t min, std::int64_t max);
@@ -101,6 +103,8 @@ class YamlMap {
   void Ignore(std::string_view name) { Has(name); }
   void Finish();
 
+  // "demo.yaml:9: spec.dataset", for errors that are found later.
+  std::string Where(std::string_view name);
   // An error at the field, or at the mapping if the field is not there.
   void Fail(std::string_view name, const std::string& what);
   std::string PathOf(std::string_view name) const;

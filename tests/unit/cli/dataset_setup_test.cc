@@ -93,7 +93,7 @@ TEST_F(DatasetSetupTest, ReadsSeveralFilesAsOne) {
         "apiVersion: optcache.io/v1alpha1\nkind: CachePlan\nmetadata: {name: p}\n"
         "spec: {dataset: images}\n");
   EXPECT_THAT(ReadConfiguration({folder_ + "/plan.yaml"}).error().message(),
-              HasSubstr("which is not in the same namespace"));
+              HasSubstr("plan.yaml:4: spec.dataset: there is no Dataset default/images"));
   Write("data.yaml",
         "apiVersion: optcache.io/v1alpha1\nkind: Dataset\nmetadata: {name: images}\n"
         "spec: {source: {file: {path: /d}}, cache: {capacity: 1Gi}}\n");

@@ -75,6 +75,7 @@ TEST(Configuration, ReadsEveryFieldOfAPlan) {
   const CachePlan expected{.name = "images",
                            .name_space = "vision",
                            .dataset = "images",
+                           .where = "f.yaml:5: spec.dataset",
                            .retention = Retention::kLru,
                            .objective = Objective::kRequests,
                            .jobs = {{.name = "j",
@@ -140,10 +141,12 @@ TEST(Configuration, NamesTheLineOfAWrongValue) {
             "f.yaml:7: spec.cache.capacity: 0 would cache nothing, write a capacity above 0");
   EXPECT_EQ(WithImages("30%}", "30%, tiers: [Tape]}"),
             "f.yaml:7: spec.cache.tiers: 'Tape' is not known, allowed: Memory, Disk");
-  EXPECT_EQ(WithImages("30%}", "30%, tiers: Memory}"), "f.yaml:7: spec.cache.tiers: not a list");
-  EXPECT_EQ(WithImages("/data", "[/data]"), "f.yaml:6: spec.source.file.path: not a single value");
+  EXPECT_EQ(WithImages("30%}", "30%, tiers: Memory}"),
+            "f.yaml:7: spec.cache.tiers: not a list, allowed: [one, two]");
+  EXPECT_EQ(WithImages("/data", "[/data]"),
+            "f.yaml:6: spec.source.file.path: a list or mapping, allowed: a single value");
   EXPECT_EQ(WithImages("cache: {capacity: 30%}", "cache: 30%"),
-            "f.yaml:7: spec.cache: not a mapping of keys");
+            "f.yaml:7: spec.cache: not a mapping, allowed: {key: value}");
 }
 
 TEST(Configuration, ChecksNamesAsKubernetesDoes) {
@@ -195,12 +198,20 @@ TEST(Configuration, RefusesWhatIsThereTwice) {
             "f.yaml:3: kind is written twice");
 }
 
+TEST(Configuration, WhatIsMissingIsNamedWithWhatIsAllowed) {
+  EXPECT_EQ(WithImages("apiVersion: optcache.io/v1alpha1\n", ""),
+            "f.yaml:1: apiVersion: missing or empty, allowed: optcache.io/v1alpha1");
+  EXPECT_EQ(WithImages("kind: Dataset\n", ""),
+            "f.yaml:1: kind: missing or empty, allowed: Dataset, CachePlan");
+  EXPECT_EQ(WithImages("path: /data", ""),
+            "f.yaml:6: spec.source.file.path: missing or empty, allowed: a folder");
+}
+
 TEST(Configuration, APlanNamesADatasetOfItsNamespace) {
   auto configuration = ParseConfiguration(kPlan, "f.yaml");
   ASSERT_TRUE(configuration);
   EXPECT_EQ(CheckReferences(*configuration).message(),
-            "CachePlan vision/images names dataset images, which is not in the same namespace of "
-            "any file");
+            "f.yaml:5: spec.dataset: there is no Dataset vision/images in the files given");
   ASSERT_TRUE(Merge(*ParseConfiguration(kImages, "g.yaml"), *configuration).ok());
   EXPECT_TRUE(CheckReferences(*configuration).ok());
 }
@@ -222,7 +233,7 @@ TEST(Configuration, RefusesWhatIsNotYaml) {
   EXPECT_EQ(ErrorOf("kind: [\n").substr(0, 19), "f.yaml:2: not YAML:");
   EXPECT_EQ(ErrorOf(""), "f.yaml: empty, allowed: Dataset, CachePlan");
   EXPECT_EQ(ErrorOf(std::string_view("a\0b", 3)), "f.yaml: not a text file");
-  EXPECT_EQ(ErrorOf("just words\n"), "f.yaml:1: document: not a mapping of keys");
+  EXPECT_EQ(ErrorOf("just words\n"), "f.yaml:1: document: not a mapping, allowed: {key: value}");
 }
 
 TEST(Capacity, IsBytesOrAShare) {
