@@ -59,7 +59,7 @@ std::optional<ByteCount> ControlGroupRoom() {
 Status NoMemory(ByteCount size, const AvailableMemory& available) {
   return {Code::kResourceExhausted, "there is no room for " + FormatBytes(size) +
                                         " of shared memory: " + FormatBytes(available.bytes) +
-                                        " are left by " + available.limited_by};
+                                        " are left by " + available.limited_by + "; ask for less"};
 }
 
 Result<UniqueFd> CreateMemoryFile(const std::string& name) {

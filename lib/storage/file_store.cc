@@ -36,9 +36,12 @@ Status NotRegular(const std::string& what) {
 Result<std::unique_ptr<FileStore>> FileStore::Open(FileStoreOptions options, const Clock& clock) {
   options.root = WithoutTrailingSlashes(std::move(options.root));
   struct stat root = {};
-  if (::stat(options.root.c_str(), &root) != 0) return Error(ErrnoStatus(errno, options.root));
-  if (!S_ISDIR(root.st_mode)) {
-    return Error(Code::kInvalidArgument, options.root + ": not a folder");
+  const bool found = ::stat(options.root.c_str(), &root) == 0;
+  if (!found && errno != ENOENT) return Error(ErrnoStatus(errno, options.root));
+  if (!found || !S_ISDIR(root.st_mode)) {
+    return Error(found ? Code::kInvalidArgument : Code::kNotFound,
+                 options.root + (found ? " is not a folder" : ": there is no such folder") +
+                     ": check the address of the source");
   }
   return std::unique_ptr<FileStore>(new FileStore(std::move(options), clock));
 }
