@@ -24,8 +24,14 @@ constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
     AddUpCommand, AddStatusCommand, AddManifestCommand, AddOrderCommand, AddSimulateCommand,
 };
 
-std::string UsageMessage(const CLI::App* /*app*/, const CLI::Error& error) {
-  return "optcache: " + std::string(error.what()) + "\nSay `optcache --help` for what there is.\n";
+std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
+  std::string command = app->get_name();
+  for (auto chosen = app->get_subcommands(); !chosen.empty();
+       chosen = chosen.front()->get_subcommands()) {
+    command += " " + chosen.front()->get_name();
+  }
+  return "optcache: " + std::string(error.what()) + "\nSay `" + command +
+         " --help` for what there is.\n";
 }
 
 int ParseAndRun(int argc, char** argv) {

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/files.h"
 #include "base/unique_fd.h"
 #include "cli/leftovers.h"
 
@@ -18,10 +20,20 @@ namespace optcache::cli {
 namespace {
 
 constexpr int kCannotExecute = 127;  // as a shell says
+constexpr ByteCount kLogEndBytes = 4096;
 
 std::string HowItEnded(int wait_status) {
   if (WIFSIGNALED(wait_status)) return fmt::format("signal {}", WTERMSIG(wait_status));
   return fmt::format("exit status {}", WEXITSTATUS(wait_status));
+}
+
+// The last line of a log whose end it is; without the name of the program that begins it.
+std::string LastLine(std::string text, const std::string& program) {
+  while (text.ends_with('\n'))
+    text.pop_back();
+  text.erase(0, text.rfind('\n') + 1);
+  const std::string name = std::filesystem::path(program).filename().string() + ": ";
+  return text.starts_with(name) ? text.substr(name.size()) : text;
 }
 
 double Seconds(Duration duration) {
@@ -84,11 +96,22 @@ Status Supervisor::Launch(Child& child, MonotonicTime now) {
 void Supervisor::OnDeath(Child& child, int wait_status, MonotonicTime now) {
   child.pid = 0;
   if (stopping_) return;
-  if (now - child.started >= options_.healthy_after) child.backoff.Reset();
+  if (now - child.started >= options_.healthy_after) {
+    child.backoff.Reset();
+    child.was_healthy = true;
+  }
+  if (WIFEXITED(wait_status) && !child.was_healthy) CountFailedStart(child);
   const Duration wait = child.backoff.Next();
   child.start_at = now + wait;
   say_(fmt::format("{} died ({}), starts again in {:.1f} s; it wrote {}", child.spec.name,
                    HowItEnded(wait_status), Seconds(wait), child.spec.log_file));
+}
+
+void Supervisor::CountFailedStart(Child& child) {
+  if (++child.failed_starts < options_.failed_starts_max || !failure_.ok()) return;
+  const std::string log = ReadFileEnd(child.spec.log_file, kLogEndBytes).value_or("");
+  failure_ = {Code::kUnavailable,
+              child.spec.name + " does not start: " + LastLine(log, child.spec.command.at(0))};
 }
 
 void Supervisor::Tick(MonotonicTime now) {

@@ -25,7 +25,8 @@ struct SupervisorOptions {
   BackoffOptions restart = {.first = std::chrono::milliseconds(250),
                             .limit = std::chrono::seconds(10)};
   Duration healthy_after = std::chrono::seconds(30);  // then the backoff begins anew
-  Duration stop_grace = std::chrono::seconds(5);      // between SIGTERM and SIGKILL
+  int failed_starts_max = 3;  // of a child that never was healthy and ends by itself
+  Duration stop_grace = std::chrono::seconds(5);  // between SIGTERM and SIGKILL
 };
 
 // Each child has a process group of its own, so Ctrl-C reaches it only through Stop. It goes on if
@@ -50,6 +51,9 @@ class Supervisor {
 
   std::size_t running() const;
   std::uint64_t restarts() const { return restarts_; }
+  // kUnavailable once a child cannot be started: it ended by itself failed_starts_max times before
+  // it ever was healthy. The message ends with the last line that it printed.
+  const Status& failure() const { return failure_; }
   // 0: not running. For tests.
   pid_t PidOf(const std::string& name) const;
 
@@ -60,10 +64,13 @@ class Supervisor {
     pid_t pid = 0;  // 0: not running
     MonotonicTime started;
     MonotonicTime start_at;  // while it is not running
+    int failed_starts = 0;
+    bool was_healthy = false;
   };
 
   Status Launch(Child& child, MonotonicTime now);
   void OnDeath(Child& child, int wait_status, MonotonicTime now);
+  void CountFailedStart(Child& child);
 
   SupervisorOptions options_;
   std::function<void(const std::string&)> say_;
@@ -71,6 +78,7 @@ class Supervisor {
   bool stopping_ = false;
   bool killed_ = false;
   MonotonicTime kill_at_;
+  Status failure_;
   std::uint64_t restarts_ = 0;
 };
 

@@ -53,6 +53,11 @@ struct UpRequest {
   bool reindex = false;
 };
 
+std::string MustBeQuantity(const std::string& text) {
+  const Result<ByteCount> bytes = ParseQuantity(text);
+  return bytes ? "" : bytes.error().message();
+}
+
 void Say(const std::string& line) {
   fmt::print("{}\n", line);
   std::fflush(stdout);
@@ -105,13 +110,14 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
 
   Status Start(const UpRequest& request);
-  // Until SIGINT or SIGTERM, and all children have stopped.
+  // Until SIGINT, SIGTERM or a child that cannot be started, and all children have stopped.
   Status Run();
 
  private:
   Status StartCoordinator(std::uint16_t port);
   Status StartMachines(const UpRequest& request);
   void TickChildren();
+  void Stop();
   void Show();
 
   const Clock& clock_ = SystemClock();
@@ -170,8 +176,16 @@ Status Cluster::StartMachines(const UpRequest& request) {
 
 void Cluster::TickChildren() {
   supervisor_.Tick(clock_.Now());
+  if (!stopping_ && !supervisor_.failure().ok()) Stop();
   if (stopping_ && supervisor_.running() == 0) return loop_.Stop();
   child_timer_ = loop_.After(kChildTick, [this] { TickChildren(); });
+}
+
+void Cluster::Stop() {
+  screen_timer_.Cancel();
+  stopping_ = true;
+  screen_.Say("stopping");
+  supervisor_.Stop(clock_.Now());
 }
 
 void Cluster::Show() {
@@ -187,15 +201,12 @@ void Cluster::Show() {
 
 Status Cluster::Run() {
   const net::StopSignals signals(loop_, [&] {
-    screen_timer_.Cancel();
-    stopping_ = true;
-    screen_.Say("stopping");
-    supervisor_.Stop(clock_.Now());
+    if (!stopping_) Stop();
   });
   TickChildren();
   Show();
   loop_.Run();
-  return OkStatus();
+  return supervisor_.failure();
 }
 
 Status Up(const UpRequest& request) {
@@ -220,10 +231,13 @@ void AddUpCommand(CLI::App& app, Verb& chosen) {
   command->add_option("--machines", request->machines, "How many machines to simulate")
       ->check(CLI::Range(1U, kMachinesMax))
       ->capture_default_str();
-  command->add_option("--memory", request->memory,
-                      "Bytes of samples that each machine offers; default: together what the "
-                      "datasets ask for");
+  command
+      ->add_option("--memory", request->memory,
+                   "Bytes of samples that each machine offers; default: together what the "
+                   "datasets ask for")
+      ->check(MustBeQuantity);
   command->add_option("--arena", request->arena, "Bytes of shared memory of each sidecar")
+      ->check(MustBeQuantity)
       ->capture_default_str();
   command->add_option("--state", request->state_dir, "Folder for manifests and logs")
       ->capture_default_str();
@@ -232,6 +246,7 @@ void AddUpCommand(CLI::App& app, Verb& chosen) {
                    "Folder for the sockets; default: in the state folder")
       ->check(CLI::ExistingDirectory);
   command->add_option("--port", request->port, "Port of the coordinator; 0: any")
+      ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   command->add_flag("--reindex", request->reindex, "Index the sources again");
   command->callback([request, &chosen] { chosen = [request] { return Up(*request); }; });

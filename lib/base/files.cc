@@ -48,12 +48,24 @@ Result<std::string> ReadFile(const std::string& path, ByteCount limit) {
   }
 }
 
+Result<std::string> ReadFileEnd(const std::string& path, ByteCount limit) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return Error(ErrnoStatus(errno, "open " + path));
+  const off_t size = ::lseek(fd.get(), 0, SEEK_END);
+  std::string content(std::min(limit, static_cast<ByteCount>(std::max<off_t>(size, 0))), '\0');
+  const off_t begin = size - static_cast<off_t>(content.size());
+  const ssize_t n = size < 0 ? -1 : ::pread(fd.get(), content.data(), content.size(), begin);
+  if (n < 0) return Error(ErrnoStatus(errno, "read " + path));
+  content.resize(static_cast<size_t>(n));
+  return content;
+}
+
 Status WriteFileAtomically(const std::string& path, std::string_view content) {
   const std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
   {
     const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!fd.valid()) return ErrnoStatus(errno, "create " + temporary);
-    if (Status status = WriteAll(fd.get(), content, temporary); !status.ok()) {
+    if (!fd.valid()) return ErrnoStatus(errno, "cannot write " + path);
+    if (Status status = WriteAll(fd.get(), content, path); !status.ok()) {
       ::unlink(temporary.c_str());
       return status;
     }

@@ -13,6 +13,9 @@ namespace optcache {
 // kResourceExhausted if the file has more than `limit` bytes.
 Result<std::string> ReadFile(const std::string& path, ByteCount limit);
 
+// Its last bytes, `limit` at most.
+Result<std::string> ReadFileEnd(const std::string& path, ByteCount limit);
+
 // Replaces `path` atomically: a temporary file beside it, fsync, rename, fsync of the folder.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
 

@@ -19,10 +19,18 @@ TEST(Files, WritesAndReadsBack) {
   EXPECT_EQ(ReadFile(path, 3).error().code(), Code::kNotFound);
 }
 
-TEST(Files, SaysWhichFolderIsMissing) {
-  const Status status = WriteFileAtomically("/nonexistent/folder/file", "x");
-  EXPECT_EQ(status.code(), Code::kNotFound);
-  EXPECT_NE(status.message().find("/nonexistent/folder/file"), std::string::npos);
+TEST(Files, SaysWhichFileItCannotWrite) {
+  EXPECT_EQ(WriteFileAtomically("/nonexistent/folder/file", "x").ToString(),
+            "not_found: cannot write /nonexistent/folder/file: No such file or directory");
+}
+
+TEST(Files, ReadsTheEndAlone) {
+  const std::string path = testing::TempDir() + "/files_test_end";
+  ASSERT_TRUE(WriteFileAtomically(path, "beginning and end").ok());
+  EXPECT_EQ(ReadFileEnd(path, 3).value(), "end");
+  EXPECT_EQ(ReadFileEnd(path, 100).value(), "beginning and end");
+  std::filesystem::remove(path);
+  EXPECT_EQ(ReadFileEnd(path, 3).error().code(), Code::kNotFound);
 }
 
 }  // namespace

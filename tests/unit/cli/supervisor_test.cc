@@ -86,6 +86,31 @@ TEST_F(SupervisorTest, WaitsLongerEachTimeUpToALimit) {
   EXPECT_EQ(supervisor_.running(), 0U);
 }
 
+TEST_F(SupervisorTest, SaysWhatAChildSaidThatDoesNotStart) {
+  const ChildSpec child = Script("a", "echo working; echo 'sh: there is no room'; exit 1");
+  ASSERT_TRUE(supervisor_.Start(child, clock_.Now()).ok());
+  for (int starts = 1; starts <= 3; ++starts) {
+    EXPECT_EQ(supervisor_.failure(), OkStatus());
+    TickUntil(supervisor_, [&] { return supervisor_.running() == 0; });
+    clock_.Advance(std::chrono::seconds(1));
+    if (starts < 3) supervisor_.Tick(clock_.Now());
+  }
+  EXPECT_EQ(supervisor_.failure(),
+            Status(Code::kUnavailable, "a does not start: there is no room"));
+}
+
+TEST_F(SupervisorTest, AChildThatWasHealthyOrIsKilledIsStartedForEver) {
+  ASSERT_TRUE(supervisor_.Start(Script("killed", "kill -9 $$"), clock_.Now()).ok());
+  ASSERT_TRUE(supervisor_.Start(Script("healthy", "exit 1"), clock_.Now()).ok());
+  for (int starts = 1; starts <= 5; ++starts) {
+    clock_.Advance(std::chrono::seconds(40));
+    TickUntil(supervisor_, [&] { return supervisor_.running() == 0; });
+    clock_.Advance(std::chrono::seconds(40));
+    supervisor_.Tick(clock_.Now());
+  }
+  EXPECT_EQ(supervisor_.failure(), OkStatus());
+}
+
 TEST_F(SupervisorTest, NamesTheSignalThatKilledAChild) {
   ASSERT_TRUE(supervisor_.Start(Script("a", "sleep 1000"), clock_.Now()).ok());
   ASSERT_EQ(::kill(supervisor_.PidOf("a"), SIGKILL), 0);
