@@ -40,21 +40,23 @@ void AddFlags(CLI::App& app, Flags& flags) {
       "What its numbers mean: docs/metrics.md");
 }
 
-net::HttpHandler Pages(const Node& node, const metrics::MetricsPage& page) {
+net::HttpHandler Pages(const std::unique_ptr<Node>& node, const metrics::MetricsPage& page) {
   return net::Serve(
-      {.metrics = [&page] { return page.Render(); }, .ready = [&node] { return node.Ready(); }});
+      {.metrics = [&page] { return page.Render(); }, .ready = [&node] { return node->Ready(); }});
 }
 
 Status Run(Flags flags) {
   ASSIGN_OR_RETURN(flags.node.memory, ParseQuantity(flags.memory));
   flags.node.incarnation = static_cast<std::uint64_t>(SystemClock().UnixSeconds() * 1e3);
   net::EventLoop loop;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Node> node, Node::Start(loop, SystemClock(), flags.node));
+  std::unique_ptr<Node> node;  // starts when its pages have their port; they are asked later
   metrics::MetricsPage page;
   page.Add([&node](const CounterVisitor& visitor) { node->VisitCounters(visitor); });
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   net::ListenHttp(loop, flags.http, {}, Pages(*node, page)));
+                   net::ListenHttp(loop, flags.http, {}, Pages(node, page)));
   page.Add([&http](const CounterVisitor& visitor) { http->VisitCounters(visitor); });
+  flags.node.http_port = http->port();
+  ASSIGN_OR_RETURN(node, Node::Start(loop, SystemClock(), flags.node));
 
   const net::StopSignals signals(loop, [&] {
     Log(LogLevel::kInfo, "stopping");

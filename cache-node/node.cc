@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "coordination/plan_base.h"
 #include "dataset/manifest.h"
+#include "net/address.h"
 
 namespace optcache::node {
 namespace {
@@ -108,6 +109,11 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
   ASSIGN_OR_RETURN(node->server_, net::Listen(loop, node->options_.listen,
                                               {.name = node->options_.name}, node->wiring_));
   if (node->options_.advertise.empty()) node->options_.advertise = node->server_->address();
+  if (node->options_.http_port != 0) {
+    ASSIGN_OR_RETURN(net::Address pages, net::ParseAddress(node->options_.advertise));
+    pages.port = node->options_.http_port;
+    node->metrics_url_ = fmt::format("http://{}/metrics", net::FormatAddress(pages));
+  }
   node->ConnectTo(node->options_.coordinator);
   node->Tick();
   return node;
@@ -400,6 +406,7 @@ coordination::Report Node::MakeReport() const {
   coordination::Report report{.node = options_.name,
                               .incarnation = options_.incarnation,
                               .address = options_.advertise,
+                              .metrics = metrics_url_,
                               .capacity = options_.memory,
                               .member = self_,
                               .applied = state_.version,

@@ -28,6 +28,7 @@ struct NodeOptions {
   std::string name;
   std::string listen;             // "host:port"; port 0: any
   std::string advertise;          // how other nodes reach it; empty: as it listens
+  std::uint16_t http_port = 0;    // of its pages, on the host that it advertises; 0: none
   std::string coordinator;        // "http://host:port"
   ByteCount memory = 0;           // payload bytes offered
   std::uint64_t incarnation = 0;  // rises with each start of the process
@@ -84,6 +85,7 @@ class Node final : public Effects {
   net::EventLoop& loop_;
   const Clock& clock_;
   NodeOptions options_;
+  std::string metrics_url_;
   std::shared_ptr<Wiring> wiring_;
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::ClientPool> peers_;

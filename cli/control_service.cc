@@ -56,6 +56,16 @@ void ControlService::SetDatasets(std::vector<coordination::DatasetSpec> specs,
     manifests_.emplace(digest, std::move(bytes));
 }
 
+void ControlService::SetSidecars(std::vector<coordination::SidecarStatus> sidecars) {
+  sidecars_ = std::move(sidecars);
+}
+
+coordination::ClusterStatus ControlService::Status() const {
+  coordination::ClusterStatus status = coordinator_.Snapshot(clock_.Now());
+  status.sidecars = sidecars_;
+  return status;
+}
+
 void ControlService::Handle(const net::HttpRequest& request, Respond respond) {
   const std::string_view path = request.path();
   const bool post = request.method == "POST";

@@ -33,13 +33,16 @@ class ControlService {
   void SetDatasets(std::vector<coordination::DatasetSpec> specs,
                    std::map<std::string, ManifestBytes> manifests);
 
+  // What Status says of sidecars.
+  void SetSidecars(std::vector<coordination::SidecarStatus> sidecars);
+
   // Calls `respond` once, now or at a later Tick.
   void Handle(const net::HttpRequest& request, Respond respond);
 
   // About twenty times a second: lets the coordinator weigh what came in and answers polls.
   void Tick();
 
-  coordination::ClusterStatus Status() const { return coordinator_.Snapshot(clock_.Now()); }
+  coordination::ClusterStatus Status() const;
   std::size_t polls() const { return polls_.size(); }
 
  private:
@@ -57,6 +60,7 @@ class ControlService {
   const Clock& clock_;
   coordination::Coordinator coordinator_;
   std::map<std::string, ManifestBytes, std::less<>> manifests_;
+  std::vector<coordination::SidecarStatus> sidecars_;
   std::vector<Poll> polls_;
   std::string state_json_;  // of coordinator_.state(), written once for all polls
 };

@@ -19,6 +19,10 @@ std::string Loopback(std::uint16_t port) {
   return fmt::format("127.0.0.1:{}", port);
 }
 
+std::string SidecarName(const Machine& machine) {
+  return fmt::format("sidecar-{}", machine.index);
+}
+
 // Listening sockets that hold their ports until all ports are chosen, so that none is given twice.
 class PortPicker {
  public:
@@ -63,6 +67,12 @@ Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string
   return machines;
 }
 
+coordination::SidecarStatus StatusOfSidecar(const Machine& machine) {
+  return {.name = SidecarName(machine),
+          .socket = machine.socket,
+          .metrics = fmt::format("http://{}/metrics", Loopback(machine.sidecar_http_port))};
+}
+
 ChildSpec NodeOf(const Machine& machine, const MachineOptions& options) {
   const std::string name = fmt::format("node-{}", machine.index);
   return {
@@ -75,7 +85,7 @@ ChildSpec NodeOf(const Machine& machine, const MachineOptions& options) {
 
 ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
                     const std::vector<ReadyDataset>& datasets) {
-  const std::string name = fmt::format("sidecar-{}", machine.index);
+  const std::string name = SidecarName(machine);
   ChildSpec spec{
       .name = name,
       .command = {options.program_dir + "/optcache-sidecar", "--name", name, "--socket",

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "cli/dataset_setup.h"
 #include "cli/supervisor.h"
+#include "coordination/status.h"
 
 namespace optcache::cli {
 
@@ -34,6 +35,7 @@ struct MachineOptions {
 // kInvalidArgument: the path would be too long for a socket.
 Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string& socket_dir);
 
+coordination::SidecarStatus StatusOfSidecar(const Machine& machine);
 ChildSpec NodeOf(const Machine& machine, const MachineOptions& options);
 ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
                     const std::vector<ReadyDataset>& datasets);

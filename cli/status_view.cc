@@ -58,15 +58,23 @@ std::string FormatDatasets(const ClusterStatus& status) {
 
 std::string FormatMembers(const ClusterStatus& status) {
   if (status.members.empty()) return "No node reports yet.\n";
-  Rows rows = {{"NODE", "ID", "ADDRESS", "MEMORY", "USED", "STATE", "HEARD"}};
+  Rows rows = {{"NODE", "ID", "ADDRESS", "MEMORY", "USED", "STATE", "HEARD", "METRICS"}};
   for (const MemberStatus& member : status.members) {
     const bool late = member.silent_seconds > kLateSeconds;
     rows.push_back({member.name, std::to_string(member.id), member.address,
                     FormatBytes(member.capacity), FormatBytes(member.used),
                     coordination::FormatVersion(member.applied),
-                    late ? fmt::format("{:.0f} s ago", member.silent_seconds) : "now"});
+                    late ? fmt::format("{:.0f} s ago", member.silent_seconds) : "now",
+                    member.metrics.empty() ? "-" : member.metrics});
   }
   return FormatTable(rows);
+}
+
+std::string FormatSidecars(const ClusterStatus& status) {
+  Rows rows = {{"SIDECAR", "SOCKET", "METRICS"}};
+  for (const coordination::SidecarStatus& sidecar : status.sidecars)
+    rows.push_back({sidecar.name, sidecar.socket, sidecar.metrics});
+  return rows.size() == 1 ? "" : FormatTable(rows) + "\n";
 }
 
 std::string RanksOf(const StreamStatus& stream) {
@@ -109,8 +117,8 @@ std::string FormatNotes(const ClusterStatus& status) {
 }  // namespace
 
 std::string FormatStatus(const ClusterStatus& status) {
-  std::string text =
-      FormatDatasets(status) + "\n" + FormatMembers(status) + "\n" + FormatStreams(status);
+  std::string text = FormatDatasets(status) + "\n" + FormatMembers(status) + "\n" +
+                     FormatSidecars(status) + FormatStreams(status);
   if (const std::string notes = FormatNotes(status); !notes.empty()) text += "\n" + notes;
   return text;
 }

@@ -165,6 +165,10 @@ Status Cluster::StartMachines(const UpRequest& request) {
     ASSIGN_OR_RETURN(socket_dir, state_.Subfolder("sockets"));
   }
   ASSIGN_OR_RETURN(const std::vector<Machine> machines, MakeMachines(request.machines, socket_dir));
+  std::vector<coordination::SidecarStatus> sidecars;
+  for (const Machine& machine : machines)
+    sidecars.push_back(StatusOfSidecar(machine));
+  server_->service().SetSidecars(sidecars);
   for (const Machine& machine : machines) {
     RETURN_IF_ERROR(supervisor_.Start(NodeOf(machine, options), clock_.Now()));
     RETURN_IF_ERROR(supervisor_.Start(SidecarOf(machine, options, datasets_), clock_.Now()));

@@ -119,6 +119,7 @@ Result<Report> ParseReport(std::string_view json) {
   object.Need("node", report.node, kMaxNameBytes);
   object.Read("incarnation", report.incarnation);
   object.Need("address", report.address, kMaxNameBytes);
+  object.Read("metrics", report.metrics, kMaxNameBytes);
   object.Read("capacity", report.capacity);
   object.Read("member", report.member);
   Read(object, "applied", report.applied);

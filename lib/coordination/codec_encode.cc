@@ -92,6 +92,7 @@ std::string ToJson(const Report& report) {
       {{"node", report.node},
        {"incarnation", report.incarnation},
        {"address", report.address},
+       {"metrics", report.metrics},
        {"capacity", report.capacity},
        {"member", report.member},
        {"applied", FormatVersion(report.applied)},

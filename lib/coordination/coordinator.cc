@@ -82,6 +82,7 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
   }
   ASSIGN_OR_RETURN(MemberEntry* const entry, FindOrAdmit(report));
   entry->member.address = report.address;
+  entry->metrics = report.metrics;
   entry->member.capacity = report.capacity;
   entry->heard = now;
   entry->applied = report.applied;

@@ -84,6 +84,7 @@ class Coordinator {
  private:
   struct MemberEntry {
     Member member;
+    std::string metrics;
     std::uint64_t incarnation = 0;
     MonotonicTime heard;
     Version applied;

@@ -73,6 +73,7 @@ ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
     member = {.id = id,
               .name = entry.member.name,
               .address = entry.member.address,
+              .metrics = entry.metrics,
               .capacity = entry.member.capacity,
               .silent_seconds = std::chrono::duration<double>(now - entry.heard).count(),
               .applied = entry.applied};

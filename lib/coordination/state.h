@@ -109,6 +109,7 @@ struct Report {
   std::string node;
   std::uint64_t incarnation = 0;  // rises with each start of the node's process
   std::string address;            // host:port where other nodes reach it
+  std::string metrics;            // URL of its /metrics; empty: none
   ByteCount capacity = 0;         // payload bytes it offers
   MemberId member = 0;            // the id it has been given; 0: none yet
   Version applied;                // the desired state in force there

@@ -17,11 +17,20 @@ struct MemberStatus {
   MemberId id = 0;
   std::string name;
   std::string address;
+  std::string metrics;  // URL; empty: none
   ByteCount capacity = 0;
   ByteCount used = 0;         // by all datasets
   double silent_seconds = 0;  // since its last report
   Version applied;
   friend bool operator==(const MemberStatus&, const MemberStatus&) = default;
+};
+
+// Known to a host that started it; the coordinator itself hears of sidecars only what nodes say.
+struct SidecarStatus {
+  std::string name;
+  std::string socket;   // for training processes
+  std::string metrics;  // URL
+  friend bool operator==(const SidecarStatus&, const SidecarStatus&) = default;
 };
 
 struct StreamStatus {
@@ -61,6 +70,7 @@ struct DatasetStatus {
 struct ClusterStatus {
   Version version;
   std::vector<MemberStatus> members;
+  std::vector<SidecarStatus> sidecars;
   std::vector<DatasetStatus> datasets;
   friend bool operator==(const ClusterStatus&, const ClusterStatus&) = default;
 };

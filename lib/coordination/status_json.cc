@@ -19,10 +19,15 @@ Json Encode(const MemberStatus& member) {
   return {{"id", member.id},
           {"name", member.name},
           {"address", member.address},
+          {"metrics", member.metrics},
           {"capacity", member.capacity},
           {"used", member.used},
           {"silent_seconds", member.silent_seconds},
           {"applied", FormatVersion(member.applied)}};
+}
+
+Json Encode(const SidecarStatus& sidecar) {
+  return {{"name", sidecar.name}, {"socket", sidecar.socket}, {"metrics", sidecar.metrics}};
 }
 
 Json Encode(const StreamStatus& stream) {
@@ -56,10 +61,17 @@ void Read(JsonObject object, MemberStatus& member) {
   object.Read("id", member.id);
   object.Need("name", member.name, kMaxNameBytes);
   object.Read("address", member.address, kMaxNameBytes);
+  object.Read("metrics", member.metrics, kMaxNameBytes);
   object.Read("capacity", member.capacity);
   object.Read("used", member.used);
   object.Read("silent_seconds", member.silent_seconds);
   Read(object, "applied", member.applied);
+}
+
+void Read(JsonObject object, SidecarStatus& sidecar) {
+  object.Need("name", sidecar.name, kMaxNameBytes);
+  object.Read("socket", sidecar.socket, kMaxNameBytes);
+  object.Read("metrics", sidecar.metrics, kMaxNameBytes);
 }
 
 void Read(JsonObject object, StreamStatus& stream) {
@@ -101,6 +113,7 @@ std::string ToJson(const ClusterStatus& status) {
   return internal::Dump(
       {{"version", FormatVersion(status.version)},
        {"members", Array(status.members, [](const MemberStatus& m) { return Encode(m); })},
+       {"sidecars", Array(status.sidecars, [](const SidecarStatus& s) { return Encode(s); })},
        {"datasets", Array(status.datasets, [](const DatasetStatus& d) { return Encode(d); })}});
 }
 
@@ -112,6 +125,8 @@ Result<ClusterStatus> ParseClusterStatus(std::string_view json) {
   Read(object, "version", status.version);
   object.ForEach("members", kMaxMembers,
                  [&](JsonObject item) { Read(std::move(item), status.members.emplace_back()); });
+  object.ForEach("sidecars", kMaxMembers,
+                 [&](JsonObject item) { Read(std::move(item), status.sidecars.emplace_back()); });
   object.ForEach("datasets", kMaxDatasets,
                  [&](JsonObject item) { Read(std::move(item), status.datasets.emplace_back()); });
   RETURN_IF_ERROR(errors.status());

@@ -52,6 +52,14 @@ class ControlServiceTest : public testing::Test {
   ControlService service_{clock_, {}};
 };
 
+TEST_F(ControlServiceTest, SaysWhichSidecarsItsHostHasStarted) {
+  service_.SetSidecars({{.name = "sidecar-0", .socket = "/s", .metrics = "http://h:1/metrics"}});
+  const auto status = coordination::ParseClusterStatus(Get("/v1/status")->body);
+  ASSERT_TRUE(status) << status.error().ToString();
+  EXPECT_EQ(status->sidecars, service_.Status().sidecars);
+  EXPECT_EQ(status->sidecars.at(0).name, "sidecar-0");
+}
+
 TEST_F(ControlServiceTest, AnswersAReportWithTheMembersId) {
   const auto response = Post("/v1/report", coordination::ToJson(NodeReport()));
   EXPECT_EQ(response->status, 200);

@@ -48,6 +48,13 @@ TEST(Machines, ASidecarsCommandLine) {
             "vision/b=/state/b.manifest=http://h/b?x=1");
 }
 
+TEST(Machines, ASidecarsPlaceInTheStatus) {
+  EXPECT_EQ(StatusOfSidecar(kMachine),
+            (coordination::SidecarStatus{.name = "sidecar-1",
+                                         .socket = "/run/machine-1.sock",
+                                         .metrics = "http://127.0.0.1:4301/metrics"}));
+}
+
 TEST(Machines, HavePortsOfTheirOwn) {
   const auto machines = MakeMachines(8, "/run");
   ASSERT_TRUE(machines);

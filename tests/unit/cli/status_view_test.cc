@@ -12,6 +12,7 @@ ClusterStatus Busy() {
   status.members = {{.id = 1,
                      .name = "node-0",
                      .address = "127.0.0.1:4100",
+                     .metrics = "http://127.0.0.1:4200/metrics",
                      .capacity = 2_GiB,
                      .used = 1_GiB,
                      .silent_seconds = 0.4,
@@ -22,6 +23,8 @@ ClusterStatus Busy() {
                      .capacity = 2_GiB,
                      .silent_seconds = 12.3,
                      .applied = {0, 9}}};
+  status.sidecars = {
+      {.name = "sidecar-0", .socket = "/run/0.sock", .metrics = "http://127.0.0.1:4300/metrics"}};
   status.datasets = {{.name = "vision/imagenet",
                       .total_samples = 1281167,
                       .total_bytes = 140_GiB,
@@ -60,9 +63,13 @@ TEST(StatusView, FitsDatasetsNodesAndStreamsOnOneScreen) {
             "vision/imagenet  1,281,167  140 GiB  4.00 GiB  1.00 GiB  optimal    0.16  30.0 %     "
             "29.8 %    702          3.00 MiB\n"
             "\n"
-            "NODE    ID  ADDRESS         MEMORY    USED      STATE  HEARD\n"
-            "node-0  1   127.0.0.1:4100  2.00 GiB  1.00 GiB  0.17   now\n"
-            "node-1  3   127.0.0.1:4101  2.00 GiB  0 B       0.9    12 s ago\n"
+            "NODE    ID  ADDRESS         MEMORY    USED      STATE  HEARD     METRICS\n"
+            "node-0  1   127.0.0.1:4100  2.00 GiB  1.00 GiB  0.17   now       "
+            "http://127.0.0.1:4200/metrics\n"
+            "node-1  3   127.0.0.1:4101  2.00 GiB  0 B       0.9    12 s ago  -\n"
+            "\n"
+            "SIDECAR    SOCKET       METRICS\n"
+            "sidecar-0  /run/0.sock  http://127.0.0.1:4300/metrics\n"
             "\n"
             "STREAM                       RANKS        PASS  DONE    RATE    ORDER    PLANNED\n"
             "vision/job/imagenet/train#2  8/8, 1 lost  4     25.0 %  2410/s  known    yes\n"

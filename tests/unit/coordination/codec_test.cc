@@ -22,6 +22,7 @@ Report SomeReport() {
   Report report{.node = "node-a",
                 .incarnation = 0xfedcba9876543210U,
                 .address = "10.0.0.1:7070",
+                .metrics = "http://10.0.0.1:7071/metrics",
                 .capacity = 1_GiB,
                 .member = 4,
                 .applied = {.term = 2, .counter = 9}};

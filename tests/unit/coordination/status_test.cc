@@ -93,9 +93,12 @@ TEST(ClusterStatus, ReadsTheJsonThatItWrites) {
   RankReport& rank = scenario.At("a", 0, 2);
   rank.position = 20;
   scenario.At("a", 1, 2).recipe.seed = 9;
+  scenario.Node("a").metrics = "http://a:2/metrics";
   scenario.Plan();
-  const ClusterStatus status = scenario.coordinator().Snapshot(scenario.now());
+  ClusterStatus status = scenario.coordinator().Snapshot(scenario.now());
+  EXPECT_EQ(status.members[0].metrics, "http://a:2/metrics");
   EXPECT_EQ(status.datasets[0].streams[0].conflict, "seed: 0 (rank 0), 9 (rank 1)");
+  status.sidecars = {{.name = "s", .socket = "/run/s", .metrics = "http://a:3/metrics"}};
   EXPECT_EQ(ParseClusterStatus(ToJson(status)), status);
 }
 
