@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import socket as sockets
 import subprocess
@@ -132,14 +131,17 @@ class Cluster:
         return (self._options.state / "logs" / f"{process}.log").read_text(errors="replace")
 
     def metrics_of(self, process: str) -> Metrics:
-        """The numbers of one process. Its log says at which port it gives them."""
-        ports = re.findall(r"\bstarted\b.* http=(\d+)", self.log_of(process))
-        if not ports:
-            raise HarnessError(f"the log of {process} does not say http=PORT")
-        with urllib.request.urlopen(f"http://127.0.0.1:{ports[-1]}/metrics", timeout=30) as page:
+        """The numbers of one process."""
+        with urllib.request.urlopen(self.metrics_url(process), timeout=30) as page:
             text: str = page.read().decode()
         (self._folder / f"{process}.metrics").write_text(text)  # for those who --keep
         return parse_metrics(text)
+
+    def metrics_url(self, process: str) -> str:
+        """Of "node-0" or "sidecar-1"."""
+        status = self.status()
+        urls = {part["name"]: part["metrics"] for part in status["members"] + status["sidecars"]}
+        return str(urls[process])
 
     def node_metrics(self) -> list[Metrics]:
         return [self.metrics_of(f"node-{machine}") for machine in range(self._options.machines)]
@@ -189,7 +191,7 @@ class Cluster:
 
     def _is_ready(self) -> bool:
         """Whether all nodes work by the newest state, and all sidecars listen."""
-        status = self._status()
+        status = self.status()
         members = status.get("members", [])
         return (
             len(members) == self._options.machines
@@ -197,7 +199,7 @@ class Cluster:
             and all(_listens(self.socket(machine)) for machine in range(self._options.machines))
         )
 
-    def _status(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """What `optcache status` says; nothing in it while there is no coordinator yet."""
         asked = subprocess.run(
             [
