@@ -21,7 +21,7 @@ namespace {
 constexpr Duration kKillGrace = std::chrono::seconds(10);  // the kernel's, after SIGKILL
 
 struct flock WholeFile() {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   return lock;
@@ -51,8 +51,8 @@ void Signal(const std::vector<UniqueFd>& processes, int signal) {
 
 bool EndsBefore(const UniqueFd& process, Deadline deadline) {
   pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      deadline.Remaining(SystemClock().Now()));
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(deadline.Remaining(SystemClock().Now()));
   return ::poll(&ended, 1, static_cast<int>(left.count())) == 1;
 }
 

@@ -3,8 +3,8 @@
 // What an `optcache up` that was killed has left running. Its parts go on, for the sake of the jobs
 // that read through them, until the next one in the same folder takes their place.
 //
-// A process is known by the lock that it holds on its log: the kernel lets go of it when the process
-// ends, however it ends, and says whose it is.
+// A process is known by the lock that it holds on its log: the kernel lets go of it when the
+// process ends, however it ends, and says whose it is.
 
 #include <cstddef>
 #include <string>

@@ -1,6 +1,7 @@
 #pragma once
 
-// How a program ends: SIGTERM, SIGINT or SIGHUP (its terminal is closed) becomes an event of its loop.
+// How a program ends: SIGTERM, SIGINT or SIGHUP (its terminal is closed) becomes an event of its
+// loop.
 //
 //   int main() {
 //     BlockStopSignals();
