@@ -78,6 +78,7 @@ class Cluster:
             )
         )
         self._left: dict[str, int] = {}  # orphans
+        self._metrics_urls: dict[str, str] = {}
         self._start()
 
     def __enter__(self) -> Cluster:
@@ -138,10 +139,13 @@ class Cluster:
         return parse_metrics(text)
 
     def metrics_url(self, process: str) -> str:
-        """Of "node-0" or "sidecar-1"."""
+        """Of "node-0" or "sidecar-1"; while there is no coordinator, as it was told last."""
         status = self.status()
-        urls = {part["name"]: part["metrics"] for part in status["members"] + status["sidecars"]}
-        return str(urls[process])
+        for part in status.get("members", []) + status.get("sidecars", []):
+            self._metrics_urls[part["name"]] = part["metrics"]
+        if process not in self._metrics_urls:
+            raise HarnessError(f"optcache status does not say where the metrics of {process} are")
+        return self._metrics_urls[process]
 
     def node_metrics(self) -> list[Metrics]:
         return [self.metrics_of(f"node-{machine}") for machine in range(self._options.machines)]
