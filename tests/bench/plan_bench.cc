@@ -1,168 +1,148 @@
-// What a plan costs: nanoseconds a read and working memory a sample, for the slot plan and for MIN,
-// beside MIN with a std::priority_queue in the same run.
+// What a plan costs: nanoseconds a read and memory a sample, for the slot plan and for MIN, beside
+// MIN with a std::priority_queue in the same run. Orders are DistributedSampler's and timed apart;
+// so is an inverse of theirs, alone. Prints JSON.
 //
-//   bench_plan [epochs] [samples]      3 epochs of 1,281,167 samples (ImageNet) unless given; a
-//   whole
-//                                      run of 90 epochs takes minutes
-//
-// Orders are made beforehand, a few at a time, and timed apart. Compare within one run only.
-
-#include <malloc.h>
-#include <time.h>
+//   bench_plan --samples 1281167 --epochs 90
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <queue>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "bench/counted_heap.h"
+#include "bench/cpu_timer.h"
 #include "plan/plan.h"
-
-namespace {
-
-std::size_t live_bytes = 0;
-std::size_t peak_bytes = 0;
-
-}  // namespace
-
-// Counts what is allocated, so that working memory needs no guessing.
-void* operator new(std::size_t size) {
-  void* block = std::malloc(size);
-  if (block == nullptr) std::abort();
-  live_bytes += malloc_usable_size(block);
-  peak_bytes = std::max(peak_bytes, live_bytes);
-  return block;
-}
-void operator delete(void* block) noexcept {
-  live_bytes -= malloc_usable_size(block);
-  std::free(block);
-}
-void operator delete(void* block, std::size_t /*size*/) noexcept {
-  operator delete(block);
-}
+#include "sampler/order_source.h"
 
 namespace optcache::plan {
 namespace {
 
-constexpr double kCapacity = 0.3;
+using bench::CpuTimer;
+using sampler::OrderSource;
 
-class Timer {
+constexpr double kCapacity = 0.3;
+// The peer's cost does not change from epoch to epoch, and is high.
+constexpr PassNumber kPeerEpochs = 4;
+
+struct Workload {
+  std::uint32_t samples = 1'281'167;  // ImageNet
+  PassNumber epochs = 90;             // of one stream; several share as many
+};
+
+struct Cost {
+  std::string engine;
+  std::size_t streams = 1;
+  std::uint32_t nodes = 1;
+  std::uint64_t reads = 0;
+  CpuTimer order{};
+  CpuTimer plan{};
+  CpuTimer inverse{};
+  std::size_t peak_bytes = 0;  // orders and the current plan included
+  std::size_t order_bytes = 0;
+  std::uint64_t hits = 0;
+};
+
+// Makes orders and notes what that costs.
+class OrderMaker {
  public:
-  void Start() { started_ = CpuSeconds(); }
-  void Stop() { total_ += CpuSeconds() - started_; }
-  double NanosecondsPer(std::uint64_t count) const {
-    return total_ * 1e9 / static_cast<double>(count);
+  OrderMaker(const Workload& work, std::uint32_t world, std::int64_t seed, Cost& cost)
+      : source_(OrderSource::Make({.size = work.samples, .seed = seed, .world = world}).value()),
+        inverse_(work.samples),
+        cost_(cost) {}
+
+  Order Make(PassNumber pass) {
+    cost_.order.Start();
+    auto order = std::make_shared<const std::vector<SampleId>>(source_.PassOrder(pass).value());
+    cost_.order.Stop();
+    cost_.inverse.Start();
+    for (std::size_t p = 0; p < order->size(); ++p)
+      inverse_[(*order)[p]] = static_cast<std::uint32_t>(p);
+    cost_.inverse.Stop();
+    return order;
   }
 
  private:
-  // Of this process: others on the machine then disturb less.
-  static double CpuSeconds() {
-    timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  }
-
-  double started_ = 0;
-  double total_ = 0;
+  OrderSource source_;
+  std::vector<std::uint32_t> inverse_;
+  Cost& cost_;
 };
 
-struct Workload {
-  std::uint32_t samples = 0;
-  PassNumber epochs = 0;
-};
-
-Order MakeOrder(const Workload& work, StreamId stream, PassNumber pass) {
-  auto order = std::make_shared<std::vector<SampleId>>(work.samples);
-  std::iota(order->begin(), order->end(), SampleId{0});
-  Random random((stream << 32U) + pass);
-  for (std::size_t i = order->size(); i > 1; --i) {
-    // 32 bits by multiplication: as fast as a shuffle gets, so that the plan's share shows.
-    const std::uint64_t j = ((random.Next() >> 32U) * i) >> 32U;
-    std::swap((*order)[i - 1], (*order)[static_cast<std::size_t>(j)]);
-  }
-  return order;
-}
-
-struct Cost {
-  double order_ns = 0;
-  double plan_ns = 0;
-  double bytes_a_sample = 0;  // at its peak, by stream; orders and the current plan included
-  double hit_ratio = 0;
-};
-
-Cost MeasurePlanner(const Workload& work, std::size_t streams, NodeIndex nodes, Method method) {
-  Timer order_timer;
-  Timer plan_timer;
+Cost MeasurePlanner(const Workload& work, std::string engine, std::size_t streams, NodeIndex nodes,
+                    Method method) {
+  const auto epochs = static_cast<PassNumber>(std::max<std::size_t>(work.epochs / streams, 2));
+  Cost cost{.engine = std::move(engine), .streams = streams, .nodes = nodes};
+  cost.reads = std::uint64_t{work.samples} * epochs * streams;
   Inputs inputs;
   inputs.sizes = Sizes::Equal(work.samples, 1);
   inputs.capacities.assign(nodes, static_cast<ByteCount>(kCapacity * work.samples) / nodes);
   inputs.method = method;
   std::vector<NodeIndex> node_of_rank(nodes);
   std::iota(node_of_rank.begin(), node_of_rank.end(), NodeIndex{0});
+  std::vector<OrderMaker> makers;
   for (StreamId id = 0; id < streams; ++id) {
     inputs.streams.push_back({.id = id, .node_of_rank = node_of_rank});
+    makers.emplace_back(work, nodes, static_cast<std::int64_t>(id), cost);
   }
+  std::size_t most_orders = 0;
+  std::vector<std::weak_ptr<const std::vector<SampleId>>> made;
   const auto orders = [&](StreamId stream, PassNumber pass) -> Order {
-    if (pass >= work.epochs) return nullptr;
-    plan_timer.Stop();
-    order_timer.Start();
-    Order order = MakeOrder(work, stream, pass);
-    order_timer.Stop();
-    plan_timer.Start();
+    if (pass >= epochs) return nullptr;
+    cost.plan.Stop();
+    Order order = makers[stream].Make(pass);
+    std::erase_if(made, [](const auto& old) { return old.expired(); });
+    made.push_back(order);
+    most_orders = std::max(most_orders, made.size());
+    cost.plan.Start();
     return order;
   };
-  const std::size_t before = live_bytes;
-  peak_bytes = live_bytes;
+  const std::size_t before = bench::HeapBytes();
+  bench::ResetHeapPeak();
   Planner planner = *Planner::Make(inputs, orders);
-  PlanStats stats;
   while (true) {
-    plan_timer.Start();
+    cost.plan.Start();
     const PlanWindow window = *planner.Next();
-    plan_timer.Stop();
+    cost.plan.Stop();
     if (window.plans.empty()) break;
     for (const auto& plan : window.plans)
-      stats += plan->stats();
+      cost.hits += plan->stats().local_hits;
   }
-  const std::uint64_t reads = std::uint64_t{work.samples} * work.epochs * streams;
-  return {.order_ns = order_timer.NanosecondsPer(reads),
-          .plan_ns = plan_timer.NanosecondsPer(reads),
-          .bytes_a_sample = static_cast<double>(peak_bytes - before) / work.samples /
-                            static_cast<double>(streams),
-          .hit_ratio = static_cast<double>(stats.local_hits) / static_cast<double>(reads)};
+  cost.peak_bytes = bench::HeapPeakBytes() - before;
+  cost.order_bytes = most_orders * work.samples * sizeof(SampleId);
+  return cost;
 }
 
 // MIN by the book, one node, one epoch ahead: a heap of next uses that keeps stale entries.
 Cost MeasurePriorityQueue(const Workload& work) {
-  Timer order_timer;
-  Timer plan_timer;
+  const PassNumber epochs = std::min(work.epochs, kPeerEpochs);
+  Cost cost{.engine = "priority_queue"};
+  cost.reads = std::uint64_t{work.samples} * epochs;
+  OrderMaker maker(work, 1, 0, cost);
   const auto capacity = static_cast<std::size_t>(kCapacity * work.samples);
   std::vector<Position> next_use(work.samples);
   std::vector<std::uint8_t> kept(work.samples);
   std::priority_queue<std::pair<Position, SampleId>> farthest;
   std::size_t count = 0;
-  std::uint64_t hits = 0;
-  const std::size_t before = live_bytes;
-  peak_bytes = live_bytes;
-  Order next = MakeOrder(work, 0, 0);
-  for (PassNumber pass = 0; pass < work.epochs; ++pass) {
+  const std::size_t before = bench::HeapBytes();
+  bench::ResetHeapPeak();
+  Order next = maker.Make(0);
+  for (PassNumber pass = 0; pass < epochs; ++pass) {
     const Order current = std::move(next);
-    order_timer.Start();
-    next = MakeOrder(work, 0, pass + 1);
-    order_timer.Stop();
-    plan_timer.Start();
+    next = maker.Make(pass + 1);
+    cost.plan.Start();
     const Position next_start = (Position{pass} + 1) * work.samples;
     std::vector<Position> upcoming(work.samples);
     for (std::size_t p = 0; p < next->size(); ++p)
       upcoming[(*next)[p]] = next_start + p;
     for (const SampleId sample : *current) {
       if (kept[sample] != 0) {
-        ++hits;
+        ++cost.hits;
       } else {
         ++count;
       }
@@ -177,44 +157,49 @@ Cost MeasurePriorityQueue(const Workload& work) {
         --count;
       }
     }
-    plan_timer.Stop();
+    cost.plan.Stop();
   }
-  const std::uint64_t reads = std::uint64_t{work.samples} * work.epochs;
-  return {.order_ns = order_timer.NanosecondsPer(reads),
-          .plan_ns = plan_timer.NanosecondsPer(reads),
-          .bytes_a_sample = static_cast<double>(peak_bytes - before) / work.samples,
-          .hit_ratio = static_cast<double>(hits) / static_cast<double>(reads)};
+  cost.peak_bytes = bench::HeapPeakBytes() - before;
+  cost.order_bytes = 2 * work.samples * sizeof(SampleId);
+  return cost;
 }
 
-void Print(const char* engine, std::size_t streams, unsigned nodes, const Cost& cost) {
-  std::printf("%-22s %7zu %5u %13.1f %12.1f %14.1f %9.4f\n", engine, streams, nodes, cost.order_ns,
-              cost.plan_ns, cost.bytes_a_sample, cost.hit_ratio);
+std::string ToJson(const Cost& cost, const Workload& work) {
+  const auto a_sample = [&](std::size_t bytes) {
+    return static_cast<double>(bytes) / work.samples / static_cast<double>(cost.streams);
+  };
+  return fmt::format(
+      R"({{"engine": "{}", "streams": {}, "nodes": {}, "order_ns": {:.2f}, "plan_ns": {:.2f}, )"
+      R"("inverse_ns": {:.2f}, "bytes_a_sample": {:.2f}, "order_bytes_a_sample": {:.2f}, )"
+      R"("hit_ratio": {:.5f}}})",
+      cost.engine, cost.streams, cost.nodes, cost.order.NanosecondsPer(cost.reads),
+      cost.plan.NanosecondsPer(cost.reads), cost.inverse.NanosecondsPer(cost.reads),
+      a_sample(cost.peak_bytes), a_sample(cost.order_bytes),
+      static_cast<double>(cost.hits) / static_cast<double>(cost.reads));
 }
 
 void Run(const Workload& work) {
-  std::printf("%u samples, %u epochs, capacity %.1f\n", work.samples, work.epochs, kCapacity);
-  std::printf("%-22s %7s %5s %13s %12s %14s %9s\n", "ENGINE", "STREAMS", "NODES", "ORDER ns/READ",
-              "PLAN ns/READ", "BYTES/SAMPLE", "HITS");
+  std::vector<std::string> results;
   for (const NodeIndex nodes : {NodeIndex{1}, NodeIndex{4}, NodeIndex{16}}) {
-    Print("slot plan", 1, nodes, MeasurePlanner(work, 1, nodes, Method::kBest));
+    results.push_back(ToJson(MeasurePlanner(work, "slot plan", 1, nodes, Method::kBest), work));
   }
   for (const NodeIndex nodes : {NodeIndex{1}, NodeIndex{4}, NodeIndex{16}}) {
-    Print("MIN, bitmap tree", 1, nodes, MeasurePlanner(work, 1, nodes, Method::kMin));
+    results.push_back(ToJson(MeasurePlanner(work, "MIN", 1, nodes, Method::kMin), work));
   }
-  for (const NodeIndex nodes : {NodeIndex{1}, NodeIndex{4}, NodeIndex{16}}) {
-    Print("MIN, bitmap tree", 4, nodes, MeasurePlanner(work, 4, nodes, Method::kMin));
-  }
-  Print("MIN, priority_queue", 1, 1, MeasurePriorityQueue(work));
+  results.push_back(ToJson(MeasurePlanner(work, "MIN", 4, NodeIndex{4}, Method::kMin), work));
+  results.push_back(ToJson(MeasurePriorityQueue(work), work));
+  fmt::print("[{}]\n", fmt::join(results, ",\n "));
 }
 
 }  // namespace
 }  // namespace optcache::plan
 
 int main(int argc, char** argv) {
-  const auto number = [&](int i, unsigned long otherwise) {
-    return argc > i ? std::strtoul(argv[i], nullptr, 10) : otherwise;
-  };
-  optcache::plan::Run({.samples = static_cast<std::uint32_t>(number(2, 1'281'167)),
-                       .epochs = static_cast<optcache::PassNumber>(number(1, 3))});
+  optcache::plan::Workload work;
+  CLI::App app("What a plan costs a read and a sample");
+  app.add_option("--samples", work.samples)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--epochs", work.epochs)->check(CLI::PositiveNumber)->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  optcache::plan::Run(work);
   return 0;
 }

@@ -1,0 +1,44 @@
+"""What a plan costs, at ImageNet's size: time a read and memory a sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.context import Context
+from bench.figures import Figure, at_most
+
+SLOT_NS = 37.0
+SLOT_BYTES = 16.0
+NODES_FOR_MEMORY = 4  # it hardly depends on them
+
+
+def run(context: Context) -> list[Figure]:
+    sizes = ["--samples", "100000", "--epochs", "4"] if context.quick else []
+    results: list[dict[str, Any]] = context.ask("bench_plan", *sizes)
+    *plans, queue = results
+    figures = []
+    for result in plans:
+        slots = result["engine"] == "slot plan"
+        name = "{engine}, {streams} streams on {nodes} nodes".format(**result)
+        order = result["order_ns"]
+        figures.append(
+            Figure(
+                f"{name}: a read",
+                order + result["plan_ns"],
+                "ns",
+                f"randperm of it {order:.1f}, an inverse alone {result['inverse_ns']:.1f}, "
+                f"MIN by std::priority_queue {queue['order_ns'] + queue['plan_ns']:.0f}",
+                at_most(SLOT_NS) if slots else None,
+            )
+        )
+        if result["nodes"] == NODES_FOR_MEMORY:
+            figures.append(
+                Figure(
+                    f"{name}: memory a sample and stream",
+                    result["bytes_a_sample"],
+                    "B",
+                    f"the orders of it {result['order_bytes_a_sample']:.1f}",
+                    at_most(SLOT_BYTES) if slots else None,
+                )
+            )
+    return figures

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Every figure that the project promises, each with its goal, and the same of its peer if it has one."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import json
+import os
+import platform
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from bench.context import Context
+from bench.figures import Figure, table
+from harness.errors import HarnessError
+
+# Name: what it measures. The module of that name in this folder has run(context).
+BENCHMARKS = {
+    "plan": "what a plan costs: time a read, memory a sample",
+    "orders": "what an order costs, beside a plain loop",
+    "manifest": "what a list of ten million samples costs",
+    "handoff": "a sample in a training process, beside open and read",
+    "wire": "node to sidecar, beside memcached",
+    "image_folder": "a loader that only decodes, beside plain torchvision",
+    "cold": "four streams that start together: store reads",
+    "restart": "ranks that come back on other machines: store reads",
+    "drift": "ranks that drift apart: hit ratio",
+    "memory": "what the programs take, beside their budgets",
+    "demo": "the demo: store bytes and hit ratios, beside bound and plan",
+}
+MORE = """\
+verdicts:
+  met, not met   the figure, or its whole 95 % interval, against its goal
+  not resolved   the goal lies inside the interval: too noisy to tell
+
+Exit status 1: a benchmark could not be run. A goal that is not met is no error.
+"""
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="./dev bench",
+        description=__doc__,
+        epilog=MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="which; all if none is given")
+    add("--list", action="store_true", help="say which there are")
+    add("--quick", action="store_true", help="small sizes: whether all of it runs, no figures")
+    add("--output", choices=("table", "json"), default="table", help="what is printed")
+    add("--out", type=Path, default=Path("bench-out"), help="for results (default: bench-out)")
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        if name not in BENCHMARKS:
+            parser.error(f"no benchmark {name!r}, there are: {', '.join(BENCHMARKS)}")
+    return arguments
+
+
+def machine() -> dict[str, Any]:
+    """What a reader of the figures must know of where they come from."""
+    cpu = Path("/proc/cpuinfo").read_text().partition("model name\t: ")[2].partition("\n")[0]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "date": datetime.datetime.now().isoformat(timespec="seconds"),
+        "cpu": cpu or platform.machine(),
+        "cores": os.cpu_count(),
+        "memoryGiB": round(memory / 2**30, 1),
+        "load": round(os.getloadavg()[0], 2),
+        "kernel": platform.release(),
+    }
+
+
+class Progress:
+    """Lines on standard error: when, which benchmark, what it does."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def say(self, name: str, what: str) -> None:
+        print(f"{time.monotonic() - self._began:5.0f} s  {name}: {what}", file=sys.stderr, flush=True)
+
+
+def measure(
+    names: Sequence[str], quick: bool, out: Path, progress: Progress
+) -> tuple[dict[str, list[Figure]], dict[str, str]]:
+    """By name, the figures, and why those that are missing could not be measured."""
+    figures: dict[str, list[Figure]] = {}
+    failures: dict[str, str] = {}
+    for name in names:
+        progress.say(name, BENCHMARKS[name])
+        folder = Path(tempfile.mkdtemp(prefix=f"optcache-bench-{name}-"))
+        context = Context(
+            programs=Path(os.environ["OPTCACHE_BIN_DIR"]),
+            folder=folder,
+            out=out.resolve(),
+            quick=quick,
+            say=lambda what, name=name: progress.say(name, what),  # type: ignore[misc]
+        )
+        try:
+            figures[name] = importlib.import_module(f"bench.{name}").run(context)
+        except (HarnessError, OSError) as error:
+            failures[name] = str(error)
+            progress.say(name, f"FAILED: {error}")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    return figures, failures
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    if arguments.list:
+        for name, what in BENCHMARKS.items():
+            print(f"{name:<13} {what}")
+        return 0
+    if "OPTCACHE_BIN_DIR" not in os.environ:
+        print("bench: where are the programs? Run ./dev bench, which builds them", file=sys.stderr)
+        return 1
+    signal.signal(signal.SIGTERM, interrupt)  # so that what was started is stopped then, too
+    where = machine()
+    if arguments.output == "table":
+        print("{cpu}, {cores} cores, {memoryGiB} GiB, load {load}, {date}".format(**where), flush=True)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    names = arguments.names or list(BENCHMARKS)
+    try:
+        figures, failures = measure(names, arguments.quick, arguments.out, Progress())
+    except KeyboardInterrupt:
+        print("\nbench: interrupted; everything it started is stopped", file=sys.stderr)
+        return 130
+    document = {
+        "machine": where,
+        "quick": arguments.quick,
+        "figures": [
+            {"bench": name, **figure.document()} for name, some in figures.items() for figure in some
+        ],
+        "failures": failures,
+    }
+    text = json.dumps(document, indent=2)
+    (arguments.out / "bench.json").write_text(text + "\n")
+    if arguments.output == "json":
+        print(text)
+    else:
+        print(table([figure for some in figures.values() for figure in some]))
+        for name, why in failures.items():
+            print(f"FAILED: {name}: {why}")
+        if arguments.quick:
+            print("--quick: sizes at which these are no figures")
+        print(f"\n{arguments.out / 'bench.json'}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

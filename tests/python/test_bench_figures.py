@@ -1,0 +1,116 @@
+"""The arithmetic of the benchmarks' table: verdicts, intervals, and the figures of a demo.json."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import statistics
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench import demo  # noqa: E402
+from bench.figures import Figure, at_least, at_most, ratio_interval, table  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("figure", "verdict"),
+    [
+        (Figure("no goal", 5.0), ""),
+        (Figure("equal is enough", 1.0, goal=at_most(1.0)), "met"),
+        (Figure("equal is enough", 1.0, goal=at_least(1.0)), "met"),
+        (Figure("above", 1.01, goal=at_most(1.0)), "not met"),
+        (Figure("below", 0.98, goal=at_least(0.99)), "not met"),
+        (Figure("all below", 0.9, goal=at_most(1.0), interval=(0.8, 0.99)), "met"),
+        (Figure("reaches over", 0.9, goal=at_most(1.0), interval=(0.8, 1.01)), "not resolved"),
+        (Figure("all above", 1.2, goal=at_most(1.0), interval=(1.1, 1.3)), "not met"),
+        (Figure("all above", 1.0, goal=at_least(0.99), interval=(0.99, 1.1)), "met"),
+        (Figure("reaches under", 1.0, goal=at_least(0.99), interval=(0.98, 1.1)), "not resolved"),
+        (Figure("all under", 0.9, goal=at_least(0.99), interval=(0.8, 0.98)), "not met"),
+        (Figure("no value", math.nan, goal=at_most(1.0)), "not resolved"),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval_on_one_side(figure, verdict):
+    assert figure.verdict == verdict
+
+
+def test_a_ratio_is_that_of_the_pairs_whatever_both_drift_by():
+    speed = [1.0, 10.0, 0.1, 3.0]
+    ratio, (low, high) = ratio_interval([0.98 * s for s in speed], speed)
+    assert (ratio, low, high) == pytest.approx((0.98, 0.98, 0.98))
+
+
+def test_the_interval_is_students_for_the_logarithms():
+    # 20 pairs whose logarithms have mean 0 and standard deviation 1: half is 2.0930 / sqrt(20).
+    logs = [1.0, -1.0] * 10
+    spread = statistics.stdev(logs)
+    _, (low, high) = ratio_interval([math.exp(x / spread) for x in logs], [1.0] * 20)
+    assert math.log(high) == pytest.approx(2.0930 / math.sqrt(20), abs=1e-4)
+    assert math.log(low) == pytest.approx(-math.log(high))
+
+
+def test_nineteen_of_twenty_intervals_hold_the_truth():
+    generator = random.Random(7)
+    held = 0
+    for _ in range(2000):
+        ours = [math.exp(generator.gauss(0.1, 0.3)) for _ in range(6)]
+        _, (low, high) = ratio_interval(ours, [1.0] * 6)
+        held += low <= math.exp(0.1) <= high
+    assert 0.93 < held / 2000 < 0.97
+
+
+def test_the_table_has_aligned_columns_and_says_what_became_of_each_goal():
+    lines = table(
+        [
+            Figure("a", 12.345, "ns", "other 40 ns", at_most(37)),
+            Figure("longer name", 0.97, "", "", at_least(0.99), (0.95, 0.995)),
+        ]
+    ).splitlines()
+    assert [line.split() for line in lines[2:]] == [
+        ["a", "12.3", "ns", "<=", "37", "met", "other", "40", "ns"],
+        ["longer", "name", "0.9700", "0.9500", "to", "0.9950", ">=", "0.99", "not", "resolved"],
+    ]
+    assert lines[0].index("goal") == lines[2].index("<=") == lines[3].index(">=")
+
+
+def test_what_has_no_value_is_null_in_json():
+    document = Figure("x", math.nan, goal=at_most(1)).document()
+    assert json.loads(json.dumps(document))["value"] is None
+
+
+DEMO = {
+    "policies": [
+        {
+            "name": "Optimal",
+            "storeRequests": 700,
+            "storeBytes": 1004,
+            "boundBytes": 1000,
+            "boundAllBytes": 1010,
+            "plannedStoreBytes": 1003,
+            "hitRatioPredicted": 0.306,
+            "hitRatioFirstTenth": 0.30,
+            "hitRatioLastTenth": 0.34,
+            "delivered": 1000,
+            "mismatches": 2,
+            "orderEqual": False,
+        },
+        {"name": "LRU", "storeBytes": 1300, "boundBytes": 1000},
+    ]
+}
+
+
+def test_the_demos_figures_are_those_of_its_policy_optimal():
+    figures = demo.figures_of(DEMO)
+    assert [(round(figure.value, 6), figure.verdict) for figure in figures] == [
+        (1.004, "met"),
+        (round(1004 / 1003, 6), "met"),
+        (round(1004 / 1010, 6), "not met"),  # less than is possible
+        (0.006, "not met"),
+        (0.04, "not met"),
+        (3, "not met"),
+    ]
+    assert figures[0].peer == "LRU 1.3000"
