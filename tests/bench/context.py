@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 from collections.abc import Callable
@@ -22,6 +23,12 @@ class Context:
     out: Path  # for what is worth keeping
     quick: bool  # sizes at which everything is run, and nothing measured well
     say: Callable[[str], None]  # told in a few words what is going on
+
+    def within(self, name: str) -> Context:
+        """The same with a folder of its own below this one's."""
+        folder = self.folder / name
+        folder.mkdir()
+        return dataclasses.replace(self, folder=folder)
 
     def ask(self, program: str, *arguments: str) -> Any:
         """Runs a benchmark program; what it prints is JSON."""
