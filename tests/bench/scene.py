@@ -18,6 +18,7 @@ sys.path.append(str(REPOSITORY / "tests" / "demo"))
 
 import accounting  # noqa: E402
 from accounting import Delivery  # noqa: E402
+from dataset import unpack_default  # noqa: E402
 
 BESIDE_SHARE = 0.02  # of the dataset: arenas and transit reserves, all together
 RESERVE_SHARE = 0.02  # of a node's memory, its rule
@@ -95,3 +96,6 @@ def deliveries(ranks: Sequence[Rank], times: Sequence[Sequence[Sequence[float]]]
             for index, (sample, time) in enumerate(zip(sampler, of_epoch, strict=True)):
                 found.append(Delivery(time, number, index / len(of_epoch), sample))
     return found
+
+
+__all__ = ["Made", "Scene", "accounting", "deliveries", "scene", "unpack_default"]

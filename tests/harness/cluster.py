@@ -27,7 +27,7 @@ apiVersion: optcache.io/v1alpha1
 kind: Dataset
 metadata: {{name: {dataset}}}
 spec:
-  source: {{http: {{baseURL: "{base_url}", listing: {listing}}}}}
+  source: {source}
   order: ImageFolder
   cache: {{capacity: "{capacity}"}}
 ---
@@ -49,12 +49,18 @@ class Budget:
 @dataclass(frozen=True)
 class ClusterOptions:
     programs: Path  # the folder of the optcache programs
-    base_url: str
+    base_url: str  # of the store; without a listing, a folder
     listing: str
     machines: int
     budget: Budget
     state: Path  # manifests stay there, so one dataset is indexed once
     sockets: Path
+
+    @property
+    def source(self) -> str:
+        if not self.listing:
+            return f'{{file: {{path: "{self.base_url}"}}}}'
+        return f'{{http: {{baseURL: "{self.base_url}", listing: {self.listing}}}}}'
 
 
 Metrics = dict[str, float]  # by name, summed over labels
@@ -71,8 +77,7 @@ class Cluster:
         self._configuration.write_text(
             CONFIGURATION.format(
                 dataset=DATASET,
-                base_url=options.base_url,
-                listing=options.listing,
+                source=options.source,
                 capacity=options.machines * options.budget.memory,
                 retention=retention,
             )
