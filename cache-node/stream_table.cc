@@ -48,7 +48,8 @@ void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress
   if (found == stream->second.ranks.end() || found->second.from != from) return;
   RankState& rank = found->second;
   coordination::RankReport& report = rank.report;
-  const bool new_pass = progress.pass != report.pass || progress.epoch != report.epoch;
+  const bool new_pass =
+      !report.started || progress.pass != report.pass || progress.epoch != report.epoch;
   if (new_pass) report.last_pass_end = report.position;
   if (new_pass || progress.ended != report.ended || progress.order_known != report.order_known) {
     ++changes_;
