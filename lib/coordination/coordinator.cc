@@ -237,6 +237,11 @@ void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) {
     stream.LoseRanks(now - options_.rank_silence);
 }
 
+bool Coordinator::IsPlanned(const DatasetEntry& dataset, StreamId id) {
+  return std::ranges::any_of(dataset.planned_streams,
+                             [id](const StreamState& stream) { return stream.id == id; });
+}
+
 Coordinator::PlanInputs Coordinator::InputsNow(const DatasetEntry& dataset) const {
   PlanInputs inputs{.capacities = dataset.capacities, .streams = {}};
   if (dataset.spec.retention != Retention::kOptimal) return inputs;
@@ -247,9 +252,19 @@ Coordinator::PlanInputs Coordinator::InputsNow(const DatasetEntry& dataset) cons
   return inputs;
 }
 
+// Whether a stream that is in no plan yet has just started, so that others may be about to.
+bool Coordinator::IsGathering(const DatasetEntry& dataset, MonotonicTime now) const {
+  return std::ranges::any_of(dataset.streams, [&](const auto& item) {
+    const auto& [id, stream] = item;
+    return stream.AllRanksKnown() && !IsPlanned(dataset, id) &&
+           now - stream.started_at() < options_.stream_gathering;
+  });
+}
+
 bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& inputs,
                             MonotonicTime now) const {
   if (inputs.streams.empty() && dataset.planned_streams.empty()) return false;
+  if (IsGathering(dataset, now)) return false;
   if (inputs.capacities != dataset.planned_capacities ||
       !std::ranges::equal(inputs.streams, dataset.planned_streams, {}, WithoutCutAndRate,
                           WithoutCutAndRate)) {
@@ -288,9 +303,7 @@ bool Coordinator::AllHaveAnswered(const Collection& collection) const {
 void Coordinator::FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTime now) {
   for (StreamState& stream : inputs.streams) {
     const TrackedStream& tracked = dataset.streams.at(stream.id);
-    const bool was_planned = std::ranges::any_of(
-        dataset.planned_streams, [&](const StreamState& s) { return s.id == stream.id; });
-    stream.cut = was_planned ? tracked.Frontier() : tracked.FirstCut();
+    stream.cut = IsPlanned(dataset, stream.id) ? tracked.Frontier() : tracked.FirstCut();
   }
   std::vector<Holdings> holdings;
   for (auto& [member, ids] : dataset.collection->answers) {
@@ -341,9 +354,7 @@ DatasetState Coordinator::Describe(const DatasetEntry& dataset) const {
                      .streams = dataset.planned_streams};
   if (dataset.collection) state.inventory_wanted = dataset.collection->request;
   for (const auto& [id, stream] : dataset.streams) {
-    const bool planned = std::ranges::any_of(dataset.planned_streams,
-                                             [&](const StreamState& s) { return s.id == id; });
-    if (planned) continue;
+    if (IsPlanned(dataset, id)) continue;
     StreamState waiting = stream.State();
     waiting.complete = false;
     state.streams.push_back(std::move(waiting));

@@ -47,6 +47,9 @@ struct CoordinatorOptions {
   Duration member_silence = std::chrono::seconds(30);  // then it has gone
   Duration rank_silence = std::chrono::seconds(30);    // then it is lost
   Duration stream_silence = std::chrono::minutes(10);  // then it has ended
+  // Streams that start together are planned together: alone, the first would drop what the others
+  // are about to read. Until then they lose nothing.
+  Duration stream_gathering = std::chrono::milliseconds(200);
   Duration inventory_wait = std::chrono::seconds(2);
   Duration rate_interval = std::chrono::minutes(1);  // between plans that only rates ask for
 };
@@ -127,7 +130,9 @@ class Coordinator {
   bool Supersede(DatasetEntry& dataset, const StreamReport& report);
   void EndStreams(DatasetEntry& dataset, MonotonicTime now);
 
+  static bool IsPlanned(const DatasetEntry& dataset, StreamId id);
   PlanInputs InputsNow(const DatasetEntry& dataset) const;
+  bool IsGathering(const DatasetEntry& dataset, MonotonicTime now) const;
   bool PlanIsDue(const DatasetEntry& dataset, const PlanInputs& inputs, MonotonicTime now) const;
   void Step(DatasetEntry& dataset, MonotonicTime now);
   void FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTime now);

@@ -111,9 +111,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset) const {
   status.sum = sum.Finish();
   status.sum.name = spec.name;
   for (const auto& [id, stream] : dataset.streams) {
-    const bool planned = std::ranges::any_of(dataset.planned_streams,
-                                             [&](const StreamState& s) { return s.id == id; });
-    status.streams.push_back(optcache::coordination::StatusOf(stream, planned));
+    status.streams.push_back(optcache::coordination::StatusOf(stream, IsPlanned(dataset, id)));
   }
   AddNotes(dataset, status);
   return status;

@@ -48,6 +48,7 @@ void TrackedStream::Observe(const RankReport& report, MemberId member, Monotonic
   rank = {.report = report, .member = member, .last_member = member, .heard = now};
   heard_ = std::max(heard_, now);
   if (!report.started) return;
+  if (!started_) started_at_ = now;
   FollowEpochs(report);
   Reached({.pass = report.pass, .position = report.position});
   MeasureRate(now);

@@ -35,6 +35,8 @@ class TrackedStream {
   void LoseRanks(MonotonicTime lost_before);
   void ForgetMember(MemberId member);
 
+  // When the first rank began to read; only of a stream that has been read.
+  MonotonicTime started_at() const { return started_at_; }
   bool AllRanksKnown() const { return ranks_.size() == recipe_.world && started_; }
   bool AllRanksEnded() const;
 
@@ -78,6 +80,7 @@ class TrackedStream {
   MonotonicTime heard_;
 
   bool started_ = false;  // some rank has begun a pass
+  MonotonicTime started_at_;
   Cut first_cut_;
   Cut frontier_;
   PassNumber first_pass_ = 0;

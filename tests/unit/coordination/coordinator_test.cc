@@ -34,7 +34,7 @@ TEST(Coordinator, ASilentNodeIsGoneAfterThirtySecondsAndItsIdIsNotGivenAgain) {
   scenario.Node("b");
   scenario.Second();
   scenario.Remove("a");
-  scenario.Seconds(30);
+  scenario.Seconds(29);
   EXPECT_EQ(scenario.state().members.size(), 2U);
   scenario.Second();
   ASSERT_EQ(scenario.state().members.size(), 1U);
@@ -119,6 +119,25 @@ TEST(Coordinator, AsksForInventoriesWhenAllRanksAreKnownAndPlansWhenAllHaveAnswe
   EXPECT_EQ(DecodePlanBase(*bytes), (PlanBase{{{1, {3, 5}}, {2, {4}}}}));
 }
 
+TEST(Coordinator, PlansStreamsThatStartTogetherTogether) {
+  Scenario scenario;
+  scenario.At("a", 0, 1, 1);
+  scenario.ReportOf("a");
+  scenario.Advance(kGathering - std::chrono::milliseconds(1));
+  scenario.At("a", 0, 1, 2);
+  scenario.ReportOf("a");
+  scenario.Advance(kGathering - std::chrono::milliseconds(1));
+  scenario.Tick();
+  EXPECT_EQ(scenario.dataset().inventory_wanted, 0U);
+  scenario.Advance(std::chrono::milliseconds(1));
+  scenario.Tick();
+  EXPECT_NE(scenario.dataset().inventory_wanted, 0U);
+  scenario.Answer();
+  ASSERT_EQ(scenario.dataset().streams.size(), 2U);
+  EXPECT_TRUE(scenario.dataset().streams[0].complete);
+  EXPECT_TRUE(scenario.dataset().streams[1].complete);
+}
+
 TEST(Coordinator, PlansWithoutTheMembersThatDoNotAnswerInTwoSeconds) {
   Scenario scenario;
   scenario.At("a", 0, 1);
@@ -178,7 +197,7 @@ TEST(Coordinator, PlansAgainWhenAMemberJoins) {
 TEST(Coordinator, PlansAgainWhenAMemberIsGoneAndItsRankReadsThroughNoNode) {
   Scenario scenario = TwoNodes();
   scenario.Remove("b");
-  scenario.Seconds(32);
+  scenario.Seconds(31);
   scenario.Answer();
   EXPECT_TRUE(scenario.stream().complete);
   EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{1, 0}));
@@ -223,7 +242,7 @@ TEST(Coordinator, AStreamThatIsNotHeardOfForTenMinutesHasEnded) {
   Scenario scenario = TwoNodes();
   scenario.Node("a").streams.clear();
   scenario.Node("b").streams.clear();
-  scenario.Seconds(600);
+  scenario.Seconds(599);
   ASSERT_EQ(scenario.dataset().streams.size(), 1U);
   EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{1, 2}))
       << "a job that is being restarted keeps its places";

@@ -14,6 +14,7 @@
 namespace optcache::coordination {
 
 inline constexpr StreamId kTrain = 0x77;
+inline constexpr Duration kGathering = CoordinatorOptions{}.stream_gathering;
 
 class Scenario {
  public:
@@ -72,14 +73,18 @@ class Scenario {
     return stream.ranks.back();
   }
 
-  // A second passes: all nodes report, then the coordinator ticks.
+  void ReportOf(const std::string& node) {
+    Report& report = reports_.at(node);
+    const Result<ReportAnswer> answer = coordinator_.OnReport(report, now_);
+    ASSERT_TRUE(answer) << answer.error().ToString();
+    report.member = answer->member;
+  }
+  // A second passes: all nodes report, and the coordinator ticks when streams have gathered.
   void Second() {
-    now_ += std::chrono::seconds(1);
-    for (auto& [name, report] : reports_) {
-      const Result<ReportAnswer> answer = coordinator_.OnReport(report, now_);
-      ASSERT_TRUE(answer) << answer.error().ToString();
-      report.member = answer->member;
-    }
+    now_ += std::chrono::seconds(1) - kGathering;
+    for (const auto& [name, report] : reports_)
+      ReportOf(name);
+    now_ += kGathering;
     Tick();
   }
   void Seconds(int count) {
