@@ -50,7 +50,8 @@ struct ReadDeadlines {
   Duration lookup = std::chrono::milliseconds(500);
   Duration peer = std::chrono::seconds(2);
   Duration urgent = std::chrono::seconds(4);  // a waiting trainer's read, all steps together
-  Duration announced = std::chrono::seconds(2);
+  // After that it is read where it lies: its source may have given the push up.
+  Duration announced = std::chrono::milliseconds(200);
   Duration retry = std::chrono::milliseconds(10);
 };
 
@@ -77,7 +78,7 @@ class DatasetCache {
   void OnLookup(ClientId from, wire::MemberId member, std::uint32_t request_id,
                 const wire::Lookup& lookup, MonotonicTime now);
   void OnLookupReply(std::uint32_t request_id, const wire::LookupReply& reply, MonotonicTime now);
-  // A buffer for what a peer answers; null: too much is in flight.
+  // A buffer for what a peer answers; null: it was not asked for, or has another length.
   std::shared_ptr<cache::SampleBytes> ReceiveFromPeer(std::uint32_t request_id, std::uint32_t index,
                                                       ByteCount size);
   void OnPeerReply(std::uint32_t request_id, const wire::SampleReply& reply, cache::SampleRef bytes,

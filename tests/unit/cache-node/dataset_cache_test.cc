@@ -106,6 +106,55 @@ TEST(DatasetCache, AReaderThatFetchesFromAPeerKeepsItIfThePlanSaysSo) {
   EXPECT_EQ(cluster.cache(3).tier().samples(), 1U);
 }
 
+TEST(DatasetCache, WhatIsKeptFromAPeerTakesNoRoomOfTheRelay) {
+  LoopbackCluster cluster(Equal(2, 10));
+  for (SampleId id = 0; id < 5; ++id) {
+    cluster.Plan(kStream, 0, id, {.keep = true, .keep_at = 1});
+    cluster.Plan(kStream, 1, id, {.keep = true, .keep_at = 2});
+    EXPECT_TRUE(cluster.Read(0, kStream, {0, id, id}));
+  }
+  for (SampleId id = 0; id < 5; ++id)
+    EXPECT_FALSE(cluster.Read(1, kStream, {1, id, id})) << id;
+  EXPECT_EQ(cluster.cache(1).tier().samples(), 5U);
+  EXPECT_EQ(cluster.cache(1).relay_bytes(), 0U);
+}
+
+TEST(DatasetCache, WhatTheRelayHasNoRoomForComesLaterAndNotFromTheStore) {
+  LoopbackCluster cluster(Equal(2, 10));
+  std::vector<wire::ReadItem> items;
+  for (SampleId id = 0; id < 5; ++id) {
+    cluster.Plan(kStream, 0, id, {.keep = true, .keep_at = 1});
+    cluster.Plan(kStream, 1, id, {});
+    EXPECT_TRUE(cluster.Read(0, kStream, {0, id, id}));
+    items.push_back({1, id, id});
+  }
+  cluster.Ask(1, kStream, items, GetMode::kUrgent);
+  for (std::size_t i = 0; i < items.size(); ++i)
+    cluster.Settle();
+  ASSERT_EQ(cluster.replies(1).size(), items.size());
+  for (const auto& reply : cluster.replies(1))
+    EXPECT_EQ(std::get<wire::SampleReply>(reply.message).answer, Answer::kPeer);
+  EXPECT_EQ(cluster.cache(1).relay_bytes(), 0U);
+}
+
+TEST(DatasetCache, APushThatDoesNotComeIsReadWhereItLies) {
+  LoopbackCluster cluster(Equal(2, 30));
+  for (SampleId id = 0; id < 11; ++id) {
+    cluster.Plan(kStream, 0, id, {.keep = true, .keep_at = 2});
+    cluster.Read(1, kStream, {0, id, id});  // fills node 2 with its reserve
+  }
+  cluster.Plan(kStream, 0, 20, {.keep = true, .keep_at = 2});
+  cluster.Plan(kStream, 1, 20, {});
+  EXPECT_TRUE(cluster.Read(0, kStream, {0, 20, 20}));
+  cluster.Ask(1, kStream, {{1, 20, 20}}, GetMode::kUrgent);
+  cluster.Settle();
+  EXPECT_TRUE(cluster.replies(1).empty()) << "it is announced";
+  cluster.Advance(milliseconds(250));
+  cluster.Settle();
+  ASSERT_FALSE(cluster.replies(1).empty());
+  EXPECT_EQ(std::get<wire::SampleReply>(cluster.replies(1).front().message).answer, Answer::kPeer);
+}
+
 TEST(DatasetCache, ARankThatRunsAheadGetsACopyAndTheSampleWaits) {
   LoopbackCluster cluster(Equal(2, 10));
   cluster.Plan(kStream, 0, 0, {.keep = true, .keep_at = 1});
