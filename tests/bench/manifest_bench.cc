@@ -35,7 +35,8 @@ Manifest Build(std::uint32_t samples) {
     const auto c = static_cast<ClassIndex>(std::uint64_t{i} * kClasses / samples);
     number += 1 + static_cast<std::uint32_t>(random.Below(20));
     const std::string path = fmt::format("{}/{}_{}.JPEG", classes[c], classes[c], number);
-    const std::int64_t modified = kModifiedNs + static_cast<std::int64_t>(random.Below(1ULL << 56U));
+    const std::int64_t modified =
+        kModifiedNs + static_cast<std::int64_t>(random.Below(1ULL << 56U));
     const Status added = builder.Add({.path = path,
                                       .size = 20'000 + random.Below(180'000),
                                       .class_index = c,
@@ -69,11 +70,10 @@ void Run(std::uint32_t samples) {
     path_bytes += manifest.Path(static_cast<SampleId>(random.Below(samples))).size();
   lookups.Stop();
   CHECK(path_bytes > 0);
-  fmt::print(
-      R"({{"samples": {}, "bytes_a_sample": {:.2f}, "build_s": {:.3f}, "parse_s": {:.3f}, )"
-      R"("path_ns": {:.1f}}})"
-      "\n",
-      samples, a_sample, build.seconds(), parse.seconds(), lookups.NanosecondsPer(kLookups));
+  fmt::print(R"({{"samples": {}, "bytes_a_sample": {:.2f}, "build_s": {:.3f}, "parse_s": {:.3f}, )"
+             R"("path_ns": {:.1f}}})"
+             "\n",
+             samples, a_sample, build.seconds(), parse.seconds(), lookups.NanosecondsPer(kLookups));
 }
 
 }  // namespace

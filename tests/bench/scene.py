@@ -33,6 +33,7 @@ class Made:
     bytes_each: int
     machines: int
     share: float  # of the dataset that all nodes together hold
+    arena: int = 0  # of each sidecar; 0: what BESIDE_SHARE leaves
 
     @property
     def paths(self) -> list[str]:
@@ -43,7 +44,7 @@ class Made:
         total = self.samples * self.bytes_each
         memory = int(total * self.share / self.machines)
         beside = int(total * BESIDE_SHARE / self.machines)
-        arena = max(beside - int(memory * RESERVE_SHARE), total // self.samples * 32)
+        arena = self.arena or max(beside - int(memory * RESERVE_SHARE), total // self.samples * 32)
         return Budget(memory, -(-arena // PAGE_BYTES) * PAGE_BYTES)
 
     def write(self, root: Path) -> None:
