@@ -100,6 +100,7 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
 
 // A stager asks again by itself; for a trainer that waits the node asks again until its deadline.
 void DatasetCache::AnswerLater(Read read, MonotonicTime now) {
+  read.relay.reset();
   if (read.mode == GetMode::kStage) {
     ++counters_.on_its_way;
     effects_.Reply(
@@ -156,7 +157,7 @@ void DatasetCache::OnFound(Read read, const wire::LookupItem& found, MonotonicTi
   if (tier_.Find(read.item.id) != nullptr) return AnswerHere(read, now);  // came meanwhile
   switch (found.found) {
     case Found::kHeld:
-      if (found.holder == config_.self) return AnswerMiss(read, 0, false);
+      if (found.holder == config_.self) return OnStaleEntry(std::move(read), now);
       read.relay = TakeRelayShare(SizeOf(read.item.id));
       if (!read.relay) return AnswerLater(std::move(read), now);
       to_fetch_[found.holder].push_back(std::move(read));
@@ -167,6 +168,13 @@ void DatasetCache::OnFound(Read read, const wire::LookupItem& found, MonotonicTi
     case Found::kNobody:
       return AnswerMiss(read, found.lease, found.keep);
   }
+}
+
+// The home believes that this node has the sample. It is told again that it has not, and asked
+// again once it knows.
+void DatasetCache::OnStaleEntry(Read read, MonotonicTime now) {
+  holdings_.Lost(read.item.id);
+  AnswerLater(std::move(read), now);
 }
 
 // One sample may always pass; more only within the transit reserve. Null: later.
@@ -328,11 +336,12 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
   if (it == fetches_.end() || reply.index >= it->second.reads.size()) return;
   Read& read = it->second.reads[reply.index];
   if (read.from == 0) return;  // answered before
-  const Read answered = std::exchange(read, Read{});
+  Read answered = std::exchange(read, Read{});
   if (std::all_of(it->second.reads.begin(), it->second.reads.end(),
                   [](const Read& one) { return one.from == 0; })) {
     fetches_.erase(it);
   }
+  if (reply.answer == Answer::kAbsent) return AnswerLater(std::move(answered), now);
   if (reply.answer != Answer::kHere || !bytes) return AnswerMiss(answered, 0, false);
   ++counters_.hits_peer;
   counters_.hit_bytes_peer += bytes->size();

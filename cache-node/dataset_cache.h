@@ -130,6 +130,7 @@ class DatasetCache {
   void AskHomes(std::map<wire::MemberId, std::vector<Read>> lookups, MonotonicTime now);
   void OnFound(Read read, const wire::LookupItem& found, MonotonicTime now);
   wire::LookupItem LookUpHere(SampleId id, bool want_lease, MonotonicTime now);
+  void OnStaleEntry(Read read, MonotonicTime now);
   void FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_holder, MonotonicTime now);
   RelayShare TakeRelayShare(ByteCount size);
   void AnswerHere(const Read& read, MonotonicTime now);

@@ -137,6 +137,15 @@ TEST(DatasetCache, WhatTheRelayHasNoRoomForComesLaterAndNotFromTheStore) {
   EXPECT_EQ(cluster.cache(1).relay_bytes(), 0U);
 }
 
+TEST(DatasetCache, AHomeThatNamesAWrongHolderIsPutRight) {
+  LoopbackCluster cluster(Equal(3, 10));
+  for (const wire::MemberId wrong : {wire::MemberId{1}, wire::MemberId{2}}) {  // the asker, another
+    for (std::size_t home = 0; home < 3; ++home)
+      cluster.cache(home).OnHolding(wrong, {.gained = {7}});
+    EXPECT_NE(cluster.Get(0, kStream, {0, 3, 7}, GetMode::kUrgent).lease, 0U) << wrong;
+  }
+}
+
 TEST(DatasetCache, APushThatDoesNotComeIsReadWhereItLies) {
   LoopbackCluster cluster(Equal(2, 30));
   for (SampleId id = 0; id < 11; ++id) {
