@@ -73,6 +73,7 @@ void ClientDesk::VisitCounters(const CounterVisitor& visitor) const {
 
 void ClientDesk::Reply(ClientId client, std::uint64_t request, BatchId batch,
                        const std::vector<Served>& samples) {
+  if (channel_ == nullptr) return;  // closed, while reads of the store were still ending
   handoff::SamplesReply reply{.batch = batch};
   reply.samples.reserve(samples.size());
   for (const Served& sample : samples) {
@@ -90,6 +91,7 @@ void ClientDesk::Reply(ClientId client, std::uint64_t request, BatchId batch,
 }
 
 void ClientDesk::Refuse(ClientId client, std::uint64_t request, const Status& why) {
+  if (channel_ == nullptr) return;
   channel_->Fail(client, request, why);
 }
 

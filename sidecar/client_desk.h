@@ -43,6 +43,7 @@ class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
   // Listens at `socket` and serves until Close. Errors as ChannelServer::Listen.
   Status Open(net::EventLoop& loop, const Clock& clock, const std::string& socket,
               const handoff::Arena& arena, Feeder& feeder);
+  // Answers that come after it go nowhere.
   void Close();
 
   void VisitCounters(const CounterVisitor& visitor) const;

@@ -1,5 +1,5 @@
 project_test(sidecar
-  SOURCES alarms_test.cc feeder_property_test.cc feeder_test.cc fetcher_test.cc lease_book_test.cc
-          order_replayer_test.cc pass_test.cc reader_table_test.cc sample_memory_test.cc
-          store_queue_test.cc store_reader_test.cc stream_name_test.cc
+  SOURCES alarms_test.cc client_desk_test.cc feeder_property_test.cc feeder_test.cc fetcher_test.cc
+          lease_book_test.cc order_replayer_test.cc pass_test.cc reader_table_test.cc
+          sample_memory_test.cc store_queue_test.cc store_reader_test.cc stream_name_test.cc
   DEPS sidecar_agent)
