@@ -27,7 +27,7 @@ http {{
   tcp_nodelay on;
   keepalive_timeout 300s;
   keepalive_requests 1000000;
-  open_file_cache max=100000 inactive=600s;
+  open_file_cache max=10000 inactive=600s;
   client_body_temp_path {folder}/body;
   proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/fastcgi;
