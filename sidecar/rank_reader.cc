@@ -18,7 +18,7 @@ void RankReader::Reopen(Attachment attachment, ClientId owner) {
       !ended_ && attachment.recipe == attachment_.recipe && attachment.known == attachment_.known;
   attachment_ = std::move(attachment);
   owner_ = owner;
-  ended_ = false;
+  if (std::exchange(ended_, false)) first_pass_ = 0;
   if (same) return;
   current_.reset();
   next_.reset();

@@ -43,7 +43,8 @@ class RankReader {
   // The rank has attached again, perhaps with another sampler. What it reads stays if it had not
   // ended and the sampler is the same.
   void Reopen(Attachment attachment, ClientId owner);
-  // The number of the next pass that nobody has begun: passes of a rank never share one.
+  // The number of the next pass that nobody has begun. After an end it is 0 again, as at the other
+  // sidecars to which the ranks of the next job may attach.
   PassNumber first_pass() const { return first_pass_; }
 
   // `passes` more will be begun, then the stream is over; 0: nobody knows.

@@ -36,6 +36,10 @@ TrackedStream::TrackedStream(const StreamReport& first, MonotonicTime now)
     : id_(first.id), name_(first.name), incarnation_(first.incarnation), heard_(now) {}
 
 void TrackedStream::Observe(const RankReport& report, MemberId member, MonotonicTime now) {
+  // Nodes list for a while what has ended with them. That a rank has ended is known from the node
+  // with which it read; another one speaks of the job before, or of a place that the rank has left.
+  const auto known = ranks_.find(report.rank);
+  if (report.ended && (known == ranks_.end() || known->second.member != member)) return;
   if (ranks_.empty()) {
     recipe_ = report.recipe;
     recipe_rank_ = report.rank;

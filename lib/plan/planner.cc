@@ -141,7 +141,6 @@ class Planner::Impl {
   Status PlanByMin(const std::vector<Stream*>& active, std::uint64_t passes_ahead,
                    PlanWindow& window);
   Status EvictExcess(const std::vector<Stream*>& active, std::vector<SampleId>& evictions);
-  void EvictAll(std::vector<SampleId>& evictions);
 
   Inputs inputs_;
   OrderProvider provider_;
@@ -196,10 +195,7 @@ Result<std::vector<Stream*>> Planner::Impl::ActiveStreams() {
 Result<PlanWindow> Planner::Impl::Next() {
   ASSIGN_OR_RETURN(const std::vector<Stream*> active, ActiveStreams());
   PlanWindow window;
-  if (active.empty()) {
-    const bool all_over = std::all_of(streams_.begin(), streams_.end(),
-                                      [](const Stream& stream) { return stream.input.rate > 0; });
-    if (all_over) EvictAll(window.evictions);
+  if (active.empty()) {  // what the nodes hold stays for who comes next
     window.digest = DigestOf(window);
     return window;
   }
@@ -334,12 +330,6 @@ Status Planner::Impl::EvictExcess(const std::vector<Stream*>& active,
     evictions.push_back(sample);
   }
   return OkStatus();
-}
-
-void Planner::Impl::EvictAll(std::vector<SampleId>& evictions) {
-  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
-    if (std::exchange(holders_[sample], kNoNode) != kNoNode) evictions.push_back(sample);
-  }
 }
 
 Result<Planner> Planner::Make(Inputs inputs, OrderProvider orders) {

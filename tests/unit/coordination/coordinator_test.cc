@@ -225,6 +225,28 @@ TEST(Coordinator, AStreamThatAllRanksHaveLeftIsGoneAtOnce) {
   EXPECT_TRUE(scenario.dataset().streams.empty()) << "late reports do not bring it back";
 }
 
+TEST(Coordinator, AJobThatComesBackOnOtherNodesBeginsAnew) {
+  Scenario scenario = TwoNodes();
+  for (const auto& [node, rank] : {std::pair("a", Rank{0}), std::pair("b", Rank{1})}) {
+    RankReport& report = scenario.At(node, rank, 2);
+    report.pass = 2;
+    report.epoch = 2;
+    report.ended = true;
+  }
+  scenario.Second();
+  ASSERT_TRUE(scenario.dataset().streams.empty());
+  for (const auto& [node, rank] : {std::pair("a", Rank{1}), std::pair("b", Rank{0})}) {
+    RankReport& report = scenario.At(node, rank, 2);
+    report.epoch = 2;
+    report.recipe.passes = 1;
+  }
+  scenario.Plan();
+  EXPECT_EQ(scenario.stream().node_of_rank, (std::vector<MemberId>{2, 1}));
+  EXPECT_EQ(scenario.stream().first_pass, 0U);
+  EXPECT_EQ(scenario.stream().first_epoch, 2U);
+  EXPECT_EQ(scenario.stream().cut, (Cut{0, 0}));
+}
+
 TEST(Coordinator, ALaterIncarnationTakesAStreamsPlace) {
   Scenario scenario = TwoNodes();
   StreamReport& restarted = scenario.Stream("a", 0x1234);

@@ -79,7 +79,7 @@ TEST(Planner, ACutAtTheEndOfAPassIsTheNextPassesStart) {
   EXPECT_EQ(window->plans[0]->begin(), 0U);
 }
 
-TEST(Planner, AtTheEndOfAllStreamsEverythingIsFreed) {
+TEST(Planner, WhatIsHeldAtTheEndOfAllStreamsStays) {
   Inputs inputs = TwoNodes(10, 5);
   inputs.base.assign(10, 0);
   inputs.base[3] = 1;
@@ -87,7 +87,7 @@ TEST(Planner, AtTheEndOfAllStreamsEverythingIsFreed) {
   Result<Planner> planner = Planner::Make(inputs, ProvidePasses({ShuffledPasses(10, 2, 5)}));
   const Result<PlanWindow> window = planner->Next();
   EXPECT_TRUE(window->plans.empty());
-  EXPECT_EQ(window->evictions.size(), 10U);
+  EXPECT_TRUE(window->evictions.empty());
 }
 
 TEST(Planner, ABaseThatNoLongerFitsLosesWhatIsReadLast) {

@@ -173,12 +173,14 @@ TEST_F(ReaderTableTest, TellsANodeThatComesBackEverything) {
   EXPECT_EQ(Progress().size(), 1U);
 }
 
-TEST_F(ReaderTableTest, PassNumbersOfARankAreNeverUsedTwice) {
+TEST_F(ReaderTableTest, PassesAreCountedOnByWhoAttachesAgainAndAnewAfterAnEnd) {
   const auto id = readers_.Attach(1, Request(0));
   ASSERT_TRUE(readers_.Begin(*id, Span(4, 0), std::nullopt).ok());
-  readers_.OnClientGone(1);
   ASSERT_EQ(readers_.Attach(2, Request(0)), id);
   EXPECT_EQ(readers_.Find(*id)->first_pass(), 5U);
+  readers_.OnClientGone(2);
+  ASSERT_EQ(readers_.Attach(3, Request(0)), id);
+  EXPECT_EQ(readers_.Find(*id)->first_pass(), 0U);
 }
 
 }  // namespace
