@@ -30,7 +30,7 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_net_refused_payloads_total", kCounter, "Payloads received that nobody wanted"},
     {"optcache_http_open_connections", kGauge, "HTTP connections that are open"},
     {"optcache_http_refused_connections_total", kCounter,
-     "HTTP connections refused because there were too many"},
+     "HTTP connections closed because there were too many"},
     {"optcache_http_responses_total", kCounter, "HTTP responses"},
     {"optcache_requests_total", kCounter,
      "Reads answered to sidecars: hits from this node (local) or another (peer), misses that the "

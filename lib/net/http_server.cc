@@ -52,8 +52,11 @@ class BeastServer final : public HttpServer {
   void OnAccepted(Accepted peer) {
     if (state_->sessions.size() >= state_->options.max_connections) {
       ++state_->refused_connections;
-      ::send(peer.fd.get(), kTooMany.data(), kTooMany.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      return;
+      if (state_->waiting.empty()) {
+        ::send(peer.fd.get(), kTooMany.data(), kTooMany.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        return;
+      }
+      state_->waiting.begin()->second->Close();
     }
     StreamSocket socket(ContextOf(state_->loop));
     socket.assign(asio::generic::stream_protocol(AF_UNSPEC, 0), peer.fd.Release());

@@ -63,7 +63,8 @@ class HttpServer {
 };
 
 // `address` and errors as in Listen (net/server.h). Too long a header is answered 431, a body 413,
-// what is not HTTP 400, a client beyond max_connections 503.
+// what is not HTTP 400. A client beyond max_connections takes the place of the one that keeps the
+// server waiting longest for a request; if there is none, it is answered 503.
 Result<std::unique_ptr<HttpServer>> ListenHttp(EventLoop& loop, const std::string& address,
                                                HttpServerOptions options, HttpHandler handler);
 

@@ -75,7 +75,7 @@ void HttpSession::Start() {
 }
 
 void HttpSession::Close() {
-  phase_ = Phase::kClosed;
+  SetPhase(Phase::kClosed);
   deadline_.Cancel();
   error_code ignored;
   socket_.close(ignored);
@@ -83,8 +83,18 @@ void HttpSession::Close() {
   state_->loop.Post([self = shared_from_this()] { self->state_->sessions.erase(self.get()); });
 }
 
-void HttpSession::Enter(Phase phase, Duration deadline) {
+// A request that has begun keeps the place of the wait for it.
+void HttpSession::SetPhase(Phase phase) {
   phase_ = phase;
+  if (phase == Phase::kReading && wait_ != 0) return;
+  state_->waiting.erase(std::exchange(wait_, 0));
+  if (phase != Phase::kIdle && phase != Phase::kReading) return;
+  wait_ = ++state_->waits;
+  state_->waiting.emplace(wait_, this);
+}
+
+void HttpSession::Enter(Phase phase, Duration deadline) {
+  SetPhase(phase);
   deadline_ = state_->loop.After(deadline, [this] { OnDeadline(); });
 }
 

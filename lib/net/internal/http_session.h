@@ -26,6 +26,9 @@ struct HttpServerState {
   HttpHandler handler;
   // Kept here until they close.
   std::unordered_map<HttpSession*, std::shared_ptr<HttpSession>> sessions;
+  // Those that wait for their client's next request, whoever waits longest first.
+  std::map<std::uint64_t, HttpSession*> waiting;
+  std::uint64_t waits = 0;
   std::uint64_t refused_connections = 0;
   std::map<int, std::uint64_t> responses;  // by status
 };
@@ -48,10 +51,11 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   bool Awaits(std::uint64_t turn) const { return phase_ == Phase::kHandling && turn == turn_; }
 
  private:
-  enum class Phase { kIdle, kReading, kHandling, kWriting, kLingering, kClosed };
+  enum class Phase { kNew, kIdle, kReading, kHandling, kWriting, kLingering, kClosed };
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
   using Response = boost::beast::http::response<boost::beast::http::string_body>;
 
+  void SetPhase(Phase phase);
   void Enter(Phase phase, Duration deadline);
   void OnDeadline();
   void AwaitRequest();
@@ -69,7 +73,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::optional<Response> response_;
-  Phase phase_ = Phase::kIdle;
+  Phase phase_ = Phase::kNew;
+  std::uint64_t wait_ = 0;  // its place in state_->waiting
   std::uint64_t turn_ = 0;
   bool keep_alive_ = false;  // of the request that is handled
   bool head_ = false;

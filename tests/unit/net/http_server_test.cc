@@ -190,13 +190,30 @@ TEST_F(HttpServerTest, ADroppedRequestIsAnError) {
   EXPECT_TRUE(Exchange("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").starts_with("HTTP/1.1 500 "));
 }
 
-TEST_F(HttpServerTest, OneClientTooManyIsTurnedAway) {
+TEST_F(HttpServerTest, OneClientTooManyIsTurnedAwayWhileOthersAreServed) {
+  std::optional<HttpResponder> serving;
+  handler = [&](const HttpRequest&, const HttpResponder& respond) { serving = respond; };
   Start({.max_connections = 1});
   const RawClient first(server->port());
-  RunUntil(loop, [&] { return Count("optcache_http_open_connections") == 1; });
+  first.Send(AsBytes("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+  RunUntil(loop, [&] { return serving.has_value(); });
   const RawClient second(server->port());
   RunUntil(loop, [&] { return Count("optcache_http_refused_connections_total") == 1; });
   EXPECT_TRUE(Text(second).starts_with("HTTP/1.1 503 "));
+}
+
+TEST_F(HttpServerTest, OneClientTooManyTakesThePlaceOfWhoSaysNothingForLongest) {
+  Start({.max_connections = 2});
+  const RawClient silent(server->port());
+  RunUntil(loop, [&] { return Count("optcache_http_open_connections") == 1; });
+  const RawClient slow(server->port());
+  RunUntil(loop, [&] { return Count("optcache_http_open_connections") == 2; });
+  slow.Send(AsBytes("GET / HT"));
+  EXPECT_TRUE(Exchange("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").ends_with("hello\n"));
+  EXPECT_EQ(ReadToEnd(silent), "");
+  EXPECT_EQ(Count("optcache_http_refused_connections_total"), 1);
+  slow.Send(AsBytes("TP/1.1\r\nConnection: close\r\n\r\n"));
+  EXPECT_TRUE(ReadToEnd(slow).ends_with("hello\n"));
 }
 
 TEST_F(HttpServerTest, LargeResponsesArriveWhole) {
