@@ -99,6 +99,7 @@ TEST_F(ControlServiceTest, RefusesMorePollsThanItsLimit) {
 
 TEST_F(ControlServiceTest, ServesTheBaseOfAPlanMadeFromInventories) {
   Post("/v1/report", coordination::ToJson(ReadingReport()));
+  clock_.Advance(coordination::CoordinatorOptions{}.stream_gathering);
   service_.Tick();
   const auto asked = Get("/v1/state");
   service_.Tick();
