@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "cache-node/node.h"
 #include "metrics/metrics_page.h"
@@ -82,6 +83,7 @@ int main(int argc, char** argv) {
   optcache::SetUpLog("optcache-node",
                      flags.debug ? optcache::LogLevel::kDebug : optcache::LogLevel::kInfo,
                      flags.json_log ? optcache::LogFormat::kJson : optcache::LogFormat::kText);
+  optcache::RaiseOpenFilesLimit();
   optcache::net::BlockStopSignals();
   if (const optcache::Status status = optcache::node::Run(std::move(flags)); !status.ok()) {
     std::cerr << "optcache-node: " << status.message() << "\n";

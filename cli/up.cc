@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/files.h"
 #include "cli/control_server.h"
 #include "cli/dataset_setup.h"
 #include "cli/leftovers.h"
@@ -217,6 +218,7 @@ Status Up(const UpRequest& request) {
   ASSIGN_OR_RETURN(const StateDir state, StateDir::Open(request.state_dir));
   // Indexing may take long: Ctrl-C just ends it.
   ASSIGN_OR_RETURN(std::vector<ReadyDataset> datasets, SetUpDatasets(request, state));
+  RaiseOpenFilesLimit();
   net::BlockStopSignals();
   Cluster cluster(state, std::move(datasets));
   RETURN_IF_ERROR(cluster.Start(request));

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "metrics/metrics_page.h"
 #include "net/service_pages.h"
@@ -105,6 +106,7 @@ int main(int argc, char** argv) {
   optcache::SetUpLog("optcache-sidecar",
                      flags.debug ? optcache::LogLevel::kDebug : optcache::LogLevel::kInfo,
                      flags.json_log ? optcache::LogFormat::kJson : optcache::LogFormat::kText);
+  optcache::RaiseOpenFilesLimit();
   optcache::net::BlockStopSignals();
   if (const optcache::Status status = optcache::sidecar::Run(std::move(flags)); !status.ok()) {
     std::cerr << "optcache-sidecar: " << status.message() << "\n";

@@ -1,6 +1,7 @@
 #pragma once
 
-// Whole-file reads and writes for small files (manifests, state, configuration).
+// Whole-file reads and writes for small files (manifests, state, configuration); how many may be
+// open.
 
 #include <string>
 #include <string_view>
@@ -18,5 +19,9 @@ Result<std::string> ReadFileEnd(const std::string& path, ByteCount limit);
 
 // Replaces `path` atomically: a temporary file beside it, fsync, rename, fsync of the folder.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
+
+// Lifts this process's limit on open files, sockets included, as far as it may by itself: the usual
+// 1024 is less than the connections that a service takes.
+void RaiseOpenFilesLimit();
 
 }  // namespace optcache

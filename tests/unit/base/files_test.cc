@@ -1,5 +1,6 @@
 #include "base/files.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -31,6 +32,18 @@ TEST(Files, ReadsTheEndAlone) {
   EXPECT_EQ(ReadFileEnd(path, 100).value(), "beginning and end");
   std::filesystem::remove(path);
   EXPECT_EQ(ReadFileEnd(path, 3).error().code(), Code::kNotFound);
+}
+
+TEST(Files, AsManyMayBeOpenAsTheSystemAllows) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{.rlim_cur = 64, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  RaiseOpenFilesLimit();
+  rlimit raised{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &raised), 0);
+  EXPECT_EQ(raised.rlim_cur, before.rlim_max);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 }  // namespace
