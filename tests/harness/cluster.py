@@ -143,6 +143,11 @@ class Cluster:
         (self._folder / f"{process}.metrics").write_text(text)  # for those who --keep
         return parse_metrics(text)
 
+    @property
+    def url(self) -> str:
+        """Of the coordinator."""
+        return (self._options.state / "coordinator").read_text().strip()
+
     def metrics_url(self, process: str) -> str:
         """Of "node-0" or "sidecar-1"; while there is no coordinator, as it was told last."""
         status = self.status()

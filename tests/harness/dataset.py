@@ -20,6 +20,9 @@ class Dataset:
     def total_bytes(self) -> int:
         return sum(self.sizes)
 
+    def read(self, index: int) -> bytes:
+        return (self.root / self.paths[index]).read_bytes()
+
     def write_listing(self, path: Path) -> None:
         """One path a line: how a plain web server says what it has."""
         path.write_bytes(b"".join(os.fsencode(name) + b"\n" for name in self.paths))
