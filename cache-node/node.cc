@@ -286,7 +286,25 @@ void Node::Forget(net::Connection& gone) {
 
 // --- The coordinator ----------------------------------------------------------------------------
 
+// Once for each stream, when its ranks begin to disagree.
+void Node::WarnOfConflicts(const coordination::DesiredState& next) const {
+  std::set<StreamId> known;
+  for (const auto& dataset : state_.datasets) {
+    for (const auto& stream : dataset.streams) {
+      if (!stream.conflict.empty()) known.insert(stream.id);
+    }
+  }
+  for (const auto& dataset : next.datasets) {
+    for (const auto& stream : dataset.streams) {
+      if (stream.conflict.empty() || known.contains(stream.id)) continue;
+      Log(LogLevel::kWarning, "ranks disagree, their order is not known: give all the same sampler",
+          {{"stream", stream.name}, {"conflict", stream.conflict}});
+    }
+  }
+}
+
 void Node::Apply(const coordination::DesiredState& state) {
+  WarnOfConflicts(state);
   state_ = state;
   ApplyMembers(state);
   if (self_ == 0) return;  // not a member yet

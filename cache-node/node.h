@@ -74,6 +74,7 @@ class Node final : public Effects {
 
   // From the coordinator.
   void Apply(const coordination::DesiredState& state);
+  void WarnOfConflicts(const coordination::DesiredState& next) const;
   void ApplyMembers(const coordination::DesiredState& state);
   void ApplyDataset(const coordination::DatasetState& state);
   void LoadManifest(const coordination::DatasetState& state);

@@ -72,6 +72,7 @@ void Read(JsonObject object, StreamState& stream) {
   object.Read("rate_permille", stream.rate_permille);
   object.Read("node_of_rank", kMaxWorld, stream.node_of_rank);
   object.Read("complete", stream.complete);
+  object.Read("conflict", stream.conflict, kMaxNameBytes);
   object.Read("first_pass", stream.first_pass);
   object.Read("first_epoch", stream.first_epoch);
   object.Read("epoch_step", stream.epoch_step);

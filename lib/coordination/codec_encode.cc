@@ -56,6 +56,7 @@ Json Encode(const StreamState& stream) {
           {"rate_permille", stream.rate_permille},
           {"node_of_rank", stream.node_of_rank},
           {"complete", stream.complete},
+          {"conflict", stream.conflict},
           {"first_pass", stream.first_pass},
           {"first_epoch", stream.first_epoch},
           {"epoch_step", stream.epoch_step},

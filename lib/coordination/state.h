@@ -168,6 +168,7 @@ struct StreamState {
   std::uint32_t rate_permille = 1000;  // of the fastest stream of the dataset
   std::vector<MemberId> node_of_rank;  // `world` of them; 0: that rank reads through no node now
   bool complete = false;
+  std::string conflict;  // what its ranks disagree on, with both values; empty: nothing
   // Pass p is epoch first_epoch + epoch_step * (p - first_pass), from first_pass on.
   PassNumber first_pass = 0;
   std::uint64_t first_epoch = 0;

@@ -166,6 +166,7 @@ StreamState TrackedStream::State() const {
                     .incarnation = incarnation_,
                     .recipe = recipe_,
                     .complete = AllRanksKnown(),
+                    .conflict = conflict_,
                     .first_pass = first_pass_,
                     .first_epoch = first_epoch_,
                     .epoch_step = epoch_step_};

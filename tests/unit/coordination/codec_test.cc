@@ -78,6 +78,7 @@ DesiredState SomeState() {
                              .rate_permille = 250,
                              .node_of_rank = {3, 0},
                              .complete = true,
+                             .conflict = "seed: 0 (rank 0), 9 (rank 1)",
                              .first_pass = 2,
                              .first_epoch = 12,
                              .epoch_step = 0,

@@ -44,6 +44,7 @@ TEST(TrackedStream, NamesWhatRanksDisagreeOnWithBothValues) {
     stream.Observe({.rank = 0, .recipe = {.size = 10, .seed = 1, .world = 2}}, 1, kStart);
     stream.Observe({.rank = 1, .recipe = second}, 1, kStart);
     EXPECT_EQ(stream.State().recipe.known, stream.conflict().empty());
+    EXPECT_EQ(stream.State().conflict, stream.conflict());
     return stream.conflict();
   };
   EXPECT_EQ(conflict({.size = 10, .seed = 1, .world = 2}), "");
