@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "cli/progress_line.h"
+#include "coordination/status.h"
 #include "dataset/manifest.h"
 #include "storage/index.h"
 #include "storage/open_store.h"
@@ -170,6 +171,9 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
                 .objective = plan.objective == config::Objective::kBytes
                                  ? coordination::Objective::kBytes
                                  : coordination::Objective::kRequests};
+  if (auto note = coordination::OversizeNote(ready.spec.capacity, ready.spec.bytes)) {
+    ready.notes.push_back(*std::move(note));
+  }
   return ready;
 }
 

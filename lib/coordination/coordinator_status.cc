@@ -66,6 +66,12 @@ std::optional<double> ObservedHitRatio(const DatasetReport& sum) {
   return static_cast<double>(hits) / static_cast<double>(hits + sum.misses);
 }
 
+std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_bytes) {
+  if (capacity <= dataset_bytes) return std::nullopt;
+  return "the capacity (" + FormatBytes(capacity) + ") is larger than the dataset (" +
+         FormatBytes(dataset_bytes) + "): all of it is kept";
+}
+
 ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
   ClusterStatus status{.version = state_.version};
   for (const auto& [id, entry] : members_) {
@@ -119,10 +125,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset) const {
 
 void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const {
   const DatasetSpec& spec = dataset.spec;
-  if (spec.capacity > spec.bytes) {
-    status.notes.push_back("the capacity (" + FormatBytes(spec.capacity) +
-                           ") is larger than the dataset (" + FormatBytes(spec.bytes) + ")");
-  }
+  if (auto note = OversizeNote(spec.capacity, spec.bytes)) status.notes.push_back(*std::move(note));
   // Rounding down takes less than a byte a member.
   if (!members_.empty() && status.capacity + members_.size() < spec.capacity) {
     status.notes.push_back("the members' memory gives " + Percent(status.capacity, spec.capacity) +

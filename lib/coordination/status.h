@@ -78,6 +78,9 @@ struct ClusterStatus {
 // Hits in this or another node's memory among all requests; nullopt: there were none.
 std::optional<double> ObservedHitRatio(const DatasetReport& sum);
 
+// What to tell who asked for more capacity than there are bytes; nullopt: nothing.
+std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_bytes);
+
 std::string ToJson(const ClusterStatus& status);
 // As coordination/codec.h.
 Result<ClusterStatus> ParseClusterStatus(std::string_view json);

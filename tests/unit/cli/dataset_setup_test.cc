@@ -85,7 +85,8 @@ TEST_F(DatasetSetupTest, SaysWhatTheUserDoesNotGet) {
   dataset_.tiers = {config::Tier::kMemory, config::Tier::kDisk};
   dataset_.verify = config::Verify::kDigest;
   dataset_.placement.max_nodes = 3;
-  EXPECT_EQ(SetUpNow()->notes.size(), 3U);
+  dataset_.capacity = {.bytes = 6};
+  EXPECT_EQ(SetUpNow()->notes.size(), 4U);
 }
 
 TEST_F(DatasetSetupTest, ReadsSeveralFilesAsOne) {

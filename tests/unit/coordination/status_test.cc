@@ -81,9 +81,9 @@ TEST(ClusterStatus, SaysWhenTheCapacityIsLargerThanTheDataset) {
   DatasetSpec spec = Scenario::Imagenet();
   spec.capacity = 2000;
   Scenario scenario({spec});
-  EXPECT_EQ(
-      scenario.coordinator().Snapshot(scenario.now()).datasets[0].notes,
-      std::vector<std::string>{"the capacity (1.95 KiB) is larger than the dataset (1000 B)"});
+  EXPECT_EQ(scenario.coordinator().Snapshot(scenario.now()).datasets[0].notes,
+            std::vector<std::string>{
+                "the capacity (1.95 KiB) is larger than the dataset (1000 B): all of it is kept"});
 }
 
 TEST(ClusterStatus, ReadsTheJsonThatItWrites) {
