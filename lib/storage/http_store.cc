@@ -269,7 +269,9 @@ Result<ObjectListing> HttpStore::List(Deadline deadline, const ListProgress& pro
                                     },
                                 .deadline = deadline}));
   const std::string what = fmt::format("listing {}/{}", options_.base_url, options_.listing);
-  RETURN_IF_ERROR(CheckAnswer(response, what));
+  if (const Status answered = CheckAnswer(response, what); !answered.ok()) {
+    return Error(answered.code(), answered.message() + "; check the address of the source");
+  }
   Result<ObjectListing> listing = ParseListing(text, options_.listing);
   if (!listing) return Error(std::move(listing).error().WithContext(what));
   if (progress) progress(listing->objects.size());

@@ -271,6 +271,13 @@ TEST_F(HttpStoreTest, UnderstandsLastModified) {
   EXPECT_EQ(store_->Stat("a", Soon())->validator.modified_ns, 1'700'000'000'000'000'000);
 }
 
+TEST_F(HttpStoreTest, SaysWhatToDoWithoutAListing) {
+  const auto listing = store_->List(Soon(), {});
+  ASSERT_FALSE(listing);
+  EXPECT_EQ(listing.error().code(), Code::kNotFound);
+  EXPECT_TRUE(listing.error().message().ends_with("check the address of the source"));
+}
+
 TEST_F(HttpStoreTest, ListsByItsListing) {
   server_.Put("index.txt", "b/1.jpg\t5\t\"e\"\na/2.jpg\n");
   const ObjectListing listing = store_->List(Soon(), {}).value();
