@@ -1,0 +1,427 @@
+"""Every mistake is answered by one sentence that says what is wrong and what to do."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import optcache
+import pytest
+from harness import commands
+from harness.cluster import Cluster
+from harness.commands import Ended
+from harness.dataset import Dataset
+from harness.processes import stop, wait_until
+from optcache import _protocol
+from optcache.torch import attach
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+DATASET = """\
+apiVersion: optcache.io/v1alpha1
+kind: Dataset
+metadata: {name: images}
+spec:
+  source: {file: {path: data}}
+  cache: {capacity: 50%}
+"""
+PLAN = """\
+---
+apiVersion: optcache.io/v1alpha1
+kind: CachePlan
+metadata: {name: plan}
+spec: {dataset: images}
+"""
+QUANTITY = (
+    "is not a quantity of bytes: write a number with one of the units Ki Mi Gi Ti Pi Ei k M G T P E, "
+    "for example 500Gi"
+)
+SUBDOMAIN = "a-z, 0-9, - and dots, a letter or digit at both ends of each part"
+
+
+class Shell:
+    """`optcache` in a folder with `data`, two images, and `empty`."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self.programs = programs
+        self.folder = folder
+        for name in ("data/a/1.png", "data/b/2.png"):
+            (folder / name).parent.mkdir(parents=True)
+            (folder / name).write_bytes(name.encode())
+        (folder / "empty").mkdir()
+
+    def run(self, *words: str) -> Ended:
+        return commands.run([self.programs / "optcache", *words], self.folder)
+
+    def refused(self, *words: str) -> str:
+        """What a command says that fails."""
+        ended = self.run(*words)
+        assert ended.code == 1, ended
+        assert commands.running_in(self.folder) == []
+        return ended.err.removesuffix("\n")
+
+    def up(self, *words: str) -> str:
+        return self.refused("up", "-f", "f.yaml", "--state", f"{self.folder}/state", *words)
+
+    def up_with(self, text: str) -> str:
+        (self.folder / "f.yaml").write_text(text)
+        return self.up("--port", "0")
+
+    def misused(self, *words: str) -> str:
+        """What a command says whose words are wrong."""
+        ended = self.run(*words)
+        assert (ended.code, ended.out) == (2, ""), ended
+        return ended.err.removesuffix("\n")
+
+
+@pytest.fixture
+def shell(programs: Path, tmp_path: Path) -> Iterator[Shell]:
+    yield Shell(programs, tmp_path)
+    wait_until(lambda: commands.running_in(tmp_path) == [], "everything has ended")
+
+
+# --- YAML
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("capacity: 50%", "capcity: 50%", "6: spec.cache.capacity: missing, allowed: a quantity (500Gi) or a share (30%)"),
+        ("capacity: 50%", "capacity: 50%, size: 3", "6: spec.cache.size is not known, allowed: capacity, tiers"),
+        ("capacity: 50%", "capacity: [1, 2]", "6: spec.cache.capacity: a list or mapping, allowed: a single value"),
+        ("capacity: 50%", "capacity: 0", "6: spec.cache.capacity: 0 would cache nothing, write a capacity above 0"),
+        ("capacity: 50%", "capacity: 0%", "6: spec.cache.capacity: '0%', allowed: above 0% and at most 1000%"),
+        ("capacity: 50%", "capacity: 12Qi", f"6: spec.cache.capacity: '12Qi' {QUANTITY}, or a share as 30%"),
+        ("capacity: 50%", "capacity: -5", f"6: spec.cache.capacity: '-5' {QUANTITY}, or a share as 30%"),
+        ("{capacity: 50%}", "yes", "6: spec.cache: not a mapping, allowed: {key: value}"),
+        ("  cache: {capacity: 50%}\n", "", "5: spec.cache: missing, write cache: {capacity: 30%}"),
+        ("  source: {file: {path: data}}\n", "", "5: spec.source: missing, allowed: file or http"),
+        ("{file: {path: data}}", "{}", "5: spec.source: needs exactly one of file and http"),
+        ("{path: data}", "{}", "5: spec.source.file.path: missing or empty, allowed: a folder"),
+        ("{path: data}", "{path: data}, http: {baseURL: 'http://x'}", "5: spec.source: needs exactly one of file and http"),
+        ("file: {path: data}", "http: {baseURL: x}", "5: spec.source.http.baseURL: 'x', allowed: http://… or https://…"),
+        ("file: {path: data}", "s3: {bucket: b}", "5: spec.source.s3: not supported by this version, which reads file and http"),
+        ("kind: Dataset", "kind: Datset", "2: kind: 'Datset' is not known, allowed: Dataset, CachePlan"),
+        ("kind: Dataset\n", "", "1: kind: missing or empty, allowed: Dataset, CachePlan"),
+        ("v1alpha1", "v2", "1: apiVersion: 'optcache.io/v2' is not known, allowed: optcache.io/v1alpha1"),
+        ("metadata: {name: images}\n", "", "1: metadata: missing, write metadata: {name: …}"),
+        ("name: images", "name: My_Images", f"3: metadata.name: 'My_Images', allowed: {SUBDOMAIN}"),
+        ("spec:", "spec:\n  include: '*.png'", "5: spec.include: not a list, allowed: [one, two]"),
+        ("spec:", "spec:\n  order: Random", "5: spec.order: 'Random' is not known, allowed: ImageFolder, Path, List"),
+        ("spec:", "spec:\n  kapazität: 3", "5: spec.kapazität is not known, allowed: source, format, include, order, verify, cache, placement, access"),
+        ("dataset: images", "dataset: imgs", "11: spec.dataset: there is no Dataset default/imgs in the files given"),
+        ("dataset: images", "dataset: images, retention: FIFO", "11: spec.retention: 'FIFO' is not known, allowed: Optimal, Pin, LRU, None"),
+        ("dataset: images", "dataset: images, jobs: [{name: j, sampler: {worldSize: many}}]", "11: spec.jobs[0].sampler.worldSize: 'many', allowed: a whole number from 1 to 65536"),
+        ("dataset: images", "dataset: images, rollout: {paused: maybe}", "11: spec.rollout.paused: 'maybe' is not known, allowed: true, false"),
+        (PLAN, f"---\n{DATASET}", "8: Dataset default/images is there twice"),
+    ],
+)  # fmt: skip
+def test_yaml_names_file_line_and_what_is_allowed(
+    shell: Shell, old: str, new: str, sentence: str
+) -> None:
+    assert shell.up_with((DATASET + PLAN).replace(old, new, 1)) == f"optcache: f.yaml:{sentence}"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "f.yaml: empty, allowed: Dataset, CachePlan"),
+        ("just words\n", "f.yaml:1: document: not a mapping, allowed: {key: value}"),
+        ("a: [b", "f.yaml:1: not YAML: end of sequence flow not found"),
+        ("a: &x b\n", "f.yaml:1: anchors and aliases (& and *) are not allowed, write it out"),
+        ("\0\1\2", "f.yaml: not a text file"),
+        (PLAN, "f.yaml:5: spec.dataset: there is no Dataset default/images in the files given"),
+    ],
+)
+def test_what_is_no_configuration_is_refused(shell: Shell, text: str, sentence: str) -> None:
+    assert shell.up_with(text) == f"optcache: {sentence}"
+
+
+def test_too_large_a_file_is_refused(shell: Shell) -> None:
+    assert shell.up_with("#" * (2 << 20)) == "optcache: f.yaml: larger than the limit of 1.00 MiB"
+
+
+# --- optcache up
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("nowhere", "{folder}/nowhere: there is no such folder: check the address of the source"),
+        ("f.yaml", "{folder}/f.yaml is not a folder: check the address of the source"),
+        ("empty", "file://{folder}/empty: there is no object: check the address of the source"),
+    ],
+)
+def test_up_says_that_the_source_has_nothing(shell: Shell, path: str, sentence: str) -> None:
+    said = shell.up_with(DATASET.replace("path: data", f"path: {path}"))
+    assert said == f"optcache: dataset default/images: {sentence.format(folder=shell.folder)}"
+
+
+def test_up_says_that_no_web_server_answers(shell: Shell) -> None:
+    said = shell.up_with(DATASET.replace("file: {path: data}", "http: {baseURL: 'http://127.0.0.1:1/'}"))
+    assert re.fullmatch(
+        r"optcache: dataset default/images: listing http://127\.0\.0\.1:1/index\.txt: "
+        r"Failed to connect to 127\.0\.0\.1 port 1 after \d+ ms: Couldn't connect to server; check the "
+        r"address of the source",
+        said,
+    )
+
+
+def test_up_says_which_port_is_in_use(shell: Shell) -> None:
+    (shell.folder / "f.yaml").write_text(DATASET)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert shell.up("--port", str(port)) == (
+            f"optcache: port {port} is in use: stop what listens there (another `optcache up`?) or "
+            "choose another with --port"
+        )
+
+
+@pytest.mark.parametrize(
+    ("arena", "sentence"),
+    [
+        ("900Ti", r"there is no room for 900 TiB of shared memory: [0-9.]+ .iB are left by .*; ask for less"),
+        ("1", "an arena of 1 B holds nothing: give it at least a few batches"),
+    ],
+)  # fmt: skip
+def test_up_ends_when_the_arena_cannot_be_made(shell: Shell, arena: str, sentence: str) -> None:
+    (shell.folder / "f.yaml").write_text(DATASET)
+    said = shell.up("--port", "0", "--arena", arena)
+    assert re.fullmatch(f"optcache: sidecar-0 does not start: {sentence}", said), said
+
+
+def test_up_says_which_file_it_cannot_write(shell: Shell) -> None:
+    (shell.folder / "f.yaml").write_text(DATASET)
+    assert shell.refused("up", "-f", "f.yaml", "--state", "/proc/x") == (
+        "optcache: cannot make the folder /proc/x: No such file or directory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["-f", "none.yaml"], "--file: File does not exist: none.yaml"),
+        (["-f", "data"], "--file: File is actually a directory: data"),
+        ([], "--file is required"),
+        (["-f", "f.yaml", "--port", "70000"], "--port: Value 70000 not in range 0 to 65535"),
+        (["-f", "f.yaml", "--machines", "0"], "--machines: Value 0 not in range 1 to 64"),
+        (["-f", "f.yaml", "--arena", "1x"], f"--arena: '1x' {QUANTITY}"),
+        (["-f", "f.yaml", "--memory", "lots"], f"--memory: 'lots' {QUANTITY}"),
+    ],
+)
+def test_up_says_which_word_is_wrong(shell: Shell, words: list[str], sentence: str) -> None:
+    (shell.folder / "f.yaml").write_text(DATASET)
+    assert shell.misused("up", *words) == (
+        f"optcache: {sentence}\nSay `optcache up --help` for what there is."
+    )
+
+
+def test_more_capacity_than_bytes_works_and_is_noted(shell: Shell) -> None:
+    (shell.folder / "f.yaml").write_text(DATASET.replace("50%", "1Gi"))
+    log = shell.folder / "up.log"
+    program = str(shell.programs / "optcache")
+    command = [program, "up", "-f", "f.yaml", "--state", "state", "--port", "0"]
+    with open(log, "wb") as out:
+        up = subprocess.Popen(
+            command, cwd=shell.folder, stdout=out, stderr=out, start_new_session=True
+        )
+    try:
+        socket_path = shell.folder / "state" / "sockets" / "machine-0.sock"
+        wait_until(socket_path.is_socket, "the sidecar listens")
+        assert bytes(optcache.Dataset(socket=str(socket_path))[1]) == b"data/b/2.png"
+        other = shell.run("up", "-f", "f.yaml", "--state", "state", "--port", "0")
+        assert (other.code, other.err) == (
+            1,
+            f"optcache: another `optcache up` works in {shell.folder}/state: stop it or choose "
+            "another folder with --state\n",
+        )
+    finally:
+        assert stop(up) == 0
+    note = "the capacity (1.00 GiB) is larger than the dataset (24 B): all of it is kept"
+    assert f"default/images: {note}\n" in log.read_text()
+
+
+# --- The other verbs
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("status --state none", "no coordinator: `optcache up` does not run in none; name one by --coordinator URL or OPTCACHE_COORDINATOR"),
+        ("status --coordinator http://127.0.0.1:1", "the coordinator at http://127.0.0.1:1 does not answer: http://127.0.0.1:1/v1/status: Failed to connect to any resolved endpoint"),
+        ("status --coordinator x", "the coordinator at x does not answer: 'x/v1/status' is not an http:// or https:// URL"),
+        ("manifest build --source none -o m", "none: there is no such folder: check the address of the source"),
+        ("manifest build --source empty -o m", "file://empty: there is no object: check the address of the source"),
+        ("manifest build --source ftp://x/ -o m", '"ftp://x/" is no address of a source: give a folder, file:///folder, http://host/prefix or https://host/prefix'),
+        ("manifest build --source data --include *.gif -o m", "file://data: none of the 2 objects is a sample: check the include patterns"),
+        ("manifest build --source data --order random -o m", "order random: there are image-folder, path and list"),
+        ("manifest build --source data -o none/m", "cannot write none/m: No such file or directory"),
+        ("manifest show none", "open none: No such file or directory"),
+        ("manifest show data/a/1.png", "data/a/1.png: manifest: this is not a manifest file, at byte 0"),
+        ("order --size 0", "the dataset has size 0: give the number of its samples"),
+        ("order --size 99999999999", "size 99999999999 is above the limit of 4294967294 samples: split the dataset"),
+        ("order --size 10 --world 0", "world 0 is outside 1 to 65536: give the number of training processes"),
+        ("order --size 10 --world 2 --rank 2", "there is no rank 2 in a world of 2: ranks count from 0"),
+        ("order --size 10 --sampler random", "unknown sampler 'random': write one of sequential, torch-distributed, torch-random"),
+        ("order --size 10 --base-seed x", "unknown base seed 'x': write one of every-pass, first-pass, never"),
+        ("order --size 10 --output csv f", "unknown output format 'csv': write --output npy FILE"),
+        ("order --size 10 --output npy none/f", "cannot write none/f: No such file or directory"),
+        ("simulate --samples 0", "samples: 0; there must be one at least"),
+        ("simulate --nodes 0", "nodes: 0; it takes 1 to 65534"),
+        ("simulate --jobs 0", "jobs: 0; it takes 1 to 256"),
+        ("simulate --epochs 0", "epochs: 0; there must be one at least"),
+        ("simulate --capacity 2", "capacity: it is a share of the samples, 0 to 1"),
+        ("simulate --capacity nan", "capacity: it is a share of the samples, 0 to 1"),
+        ("simulate --policies fifo", "policies: fifo; there are optimal, pin, lru, min, none"),
+    ],
+)  # fmt: skip
+def test_each_verb_says_what_it_cannot_do(shell: Shell, words: str, sentence: str) -> None:
+    assert shell.refused(*words.split()) == f"optcache: {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "verb"),
+    [
+        ("fly", "The following argument was not expected: fly", ""),
+        ("order", "--size is required", " order"),
+        ("order --size ten", "Could not convert: --size = ten", " order"),
+        ("order --size -1", "--size: must not be negative: -1", " order"),
+        ("order --size 10 --seed 1.5", "Could not convert: --seed = 1.5", " order"),
+        ("simulate --output xml", "--output: xml not in {table,json}", " simulate"),
+        ("simulate --samples 99999999999999", "Could not convert: --samples = 99999999999999", " simulate"),
+        ("manifest", "A subcommand is required", " manifest"),
+        ("manifest build", "--source is required", " manifest build"),
+    ],
+)  # fmt: skip
+def test_each_verb_says_which_word_is_wrong(
+    shell: Shell, words: str, sentence: str, verb: str
+) -> None:
+    assert shell.misused(*words.split()) == (
+        f"optcache: {sentence}\nSay `optcache{verb} --help` for what there is."
+    )
+
+
+# --- In the training process
+
+
+def refusal(action: Callable[[], object], kind: type[Exception] = optcache.OptcacheError) -> str:
+    with pytest.raises(kind) as caught:
+        action()
+    return str(caught.value)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPTCACHE_SOCKET", raising=False)
+    monkeypatch.setenv("OPTCACHE_WAIT", "0.2")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_no_sidecar_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None:
+    path = tmp_path / "sock"
+    assert refusal(optcache.Dataset) == (
+        "where is the sidecar? Set OPTCACHE_SOCKET (the injected sidecar and `optcache up` do), or "
+        "give socket=..."
+    )
+    assert refusal(lambda: optcache.Dataset(socket=str(path))) == (
+        f"there is no socket at {path}: start optcache-sidecar, or set OPTCACHE_SOCKET to where it "
+        "listens"
+    )
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+    assert refusal(lambda: optcache.Dataset(socket=str(path))) == (
+        f"nobody listens at {path}: optcache-sidecar has ended, see its log"
+    )
+    path.unlink()
+    path.touch()
+    assert refusal(lambda: optcache.Dataset(socket=str(path))) == (
+        f"{path} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens"
+    )
+
+
+def loader(data: optcache.Dataset, rank: int, world: int, seed: int) -> DataLoader[object]:
+    sampler = DistributedSampler(data, num_replicas=world, rank=rank, seed=seed)  # type: ignore[arg-type, var-annotated]
+    return DataLoader(data, batch_size=8, sampler=sampler, collate_fn=list)  # type: ignore[arg-type]
+
+
+def test_what_a_sidecar_cannot_do_is_said_at_once(
+    start_cache: Callable[..., Cluster], dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(start_cache().socket(0))
+    began = time.monotonic()
+    assert refusal(lambda: optcache.Dataset("nope", socket=path)) == (
+        "this sidecar does not serve dataset 'nope'; it serves: default/images"
+    )
+    data = optcache.Dataset(socket=path)
+    count = len(dataset.paths)
+    for index in (count, -count - 1, 1 << 40):
+        assert refusal(lambda i=index: data[i], IndexError) == (  # type: ignore[misc]
+            f"sample {index} of default/images: it has {count} samples, numbered from 0"
+        )
+    attached = attach(loader(data, rank=0, world=2, seed=1))
+    for world, seed in ((2, 7), (3, 1)):
+        assert refusal(lambda w=world, s=seed: attach(loader(data, 1, w, s))) == (  # type: ignore[misc]
+            f"loader 'default/local/images/train': rank 1 has seed {seed} and world {world}, rank 0 has "
+            "seed 1 and world 2: all ranks of a loader need the same sampler"
+        )
+    assert bytes(data[0]) == dataset.read(0), "the others go on"
+    del attached
+    for version in (0, 2):  # an older and a newer package than the sidecar
+        monkeypatch.setattr(_protocol, "MIN_VERSION", version)
+        monkeypatch.setattr(_protocol, "MAX_VERSION", version)
+        with ThreadPoolExecutor(1) as thread:  # which makes a connection of its own
+            read = thread.submit(data.__getitem__, 0)
+        assert refusal(read.result) == (
+            f"the client speaks versions {version} to {version}, this sidecar 1 to 1: install the "
+            "Python package and the sidecar of one release"
+        )
+    assert time.monotonic() - began < 20, "nothing was waited for"
+
+
+@pytest.mark.parametrize(
+    ("world", "seed", "conflict"),
+    [(2, 7, "seed: 1 (rank 0), 7 (rank 1)"), (3, 1, "world size: 2 (rank 0), 3 (rank 1)")],
+)
+def test_ranks_on_two_machines_that_disagree_train_on_and_are_told_of(
+    programs: Path,
+    start_cache: Callable[..., Cluster],
+    dataset: Dataset,
+    manifests: Path,
+    world: int,
+    seed: int,
+    conflict: str,
+) -> None:
+    cluster = start_cache(machines=2)
+    first, second = (optcache.Dataset(socket=str(cluster.socket(i))) for i in (0, 1))
+    logs = [manifests / "logs" / f"node-{machine}.log" for machine in (0, 1)]
+    old = [log.stat().st_size for log in logs]
+    ranks = [attach(loader(first, 0, 2, 1))]
+    wait_until(lambda: bool(cluster.status()["datasets"][0]["streams"]), "rank 0 is known")
+    ranks.append(attach(loader(second, 1, world, seed)))
+
+    def stream() -> dict[str, object]:
+        return dict(cluster.status()["datasets"][0]["streams"][0])
+
+    wait_until(lambda: stream()["conflict"] == conflict, "the conflict is in the status")
+    assert not stream()["order_known"]
+    for rank in ranks:
+        expected = [dataset.read(i) for i in rank.sampler]
+        assert [bytes(sample) for batch in rank for sample in batch] == expected
+    said = (
+        "ranks disagree, their order is not known: give all the same sampler "
+        f'stream=default/local/images/train conflict="{conflict}"\n'
+    )
+    wait_until(
+        lambda: all(said.encode() in log.read_bytes()[size:] for log, size in zip(logs, old)),
+        "the nodes log it",
+    )
+    status = commands.run([programs / "optcache", "status", "--state", str(manifests)], manifests)
+    assert status.out.endswith(
+        f"default/images: the ranks of default/local/images/train disagree on {conflict}; its order "
+        "is not known\n"
+    )
