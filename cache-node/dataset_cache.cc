@@ -14,6 +14,7 @@ using wire::GetMode;
 
 constexpr std::uint32_t kAskAgainMs = 10;
 constexpr std::size_t kMaxWaiting = 65'536;  // beyond it a read is a miss at once
+constexpr std::size_t kMaxGrants = 65'536;   // beyond it a lease ends by itself
 
 // Lease numbers of different members do not meet: the member stands in the upper half.
 cache::LeaseId FirstLease(wire::MemberId self) {
@@ -90,6 +91,7 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
   const ByteCount size = SizeOf(read.item.id);
   ++counters_.misses;
   counters_.miss_bytes += size;
+  if (lease != 0 && granted_.size() < kMaxGrants) granted_[lease] = {read.from, read.item.id};
   const bool keep = keeper_.WouldKeep(read.key(), read.item.id, size, home_keeps);
   effects_.Reply(read.from, read.request_id,
                  wire::SampleReply{.index = read.index,
@@ -248,6 +250,14 @@ void DatasetCache::Abandon(const std::shared_ptr<cache::SampleBytes>& buffer) {
   tier_.Unreserve(buffer->size());
 }
 
+void DatasetCache::OnClientGone(ClientId client, MonotonicTime now) {
+  wire::LeaseUpdate ended{.dataset = config_.key, .event = wire::LeaseEvent::kFailed};
+  for (const auto& [lease, grant] : granted_) {
+    if (grant.client == client) ended.leases.emplace_back(grant.id, lease);
+  }
+  OnLeaseUpdate(ended, now);
+}
+
 void DatasetCache::OnPut(ClientId from, std::uint32_t request_id, const wire::Put& put,
                          cache::SampleRef bytes, const Status& received, MonotonicTime now) {
   Status kept(Code::kResourceExhausted, "no room");
@@ -274,6 +284,10 @@ void DatasetCache::OnPut(ClientId from, std::uint32_t request_id, const wire::Pu
 }
 
 void DatasetCache::OnLeaseUpdate(const wire::LeaseUpdate& update, MonotonicTime now) {
+  if (update.event != wire::LeaseEvent::kRenew) {
+    for (const auto& [id, lease] : update.leases)
+      granted_.erase(lease);
+  }
   if (holdings_.homes().empty()) return;
   holdings_.Flush();  // who learns that a lease is done must know the holder first
   std::map<wire::MemberId, wire::LeaseUpdate> by_home;

@@ -68,6 +68,8 @@ class DatasetCache {
   // Every buffer comes back through OnPut, OnPush or Abandon.
   std::shared_ptr<cache::SampleBytes> Receive(SampleId id, ByteCount size);
   void Abandon(const std::shared_ptr<cache::SampleBytes>& buffer);
+  // A sidecar has gone, and will not read what it has leases for: others need not wait for it.
+  void OnClientGone(ClientId client, MonotonicTime now);
   // `bytes` null: they were not wanted, or were wrong (`received`).
   void OnPut(ClientId from, std::uint32_t request_id, const wire::Put& put, cache::SampleRef bytes,
              const Status& received, MonotonicTime now);
@@ -119,6 +121,10 @@ class DatasetCache {
     RelayShare relay;  // while a peer is asked for it
     ReadKey key() const { return {stream, item.pass, item.position}; }
   };
+  struct Grant {  // a lease that a sidecar was given and has not ended yet
+    ClientId client = 0;
+    SampleId id = 0;
+  };
   struct Asked {  // other node's answer is awaited
     std::vector<Read> reads;
     MonotonicTime deadline{};
@@ -155,6 +161,7 @@ class DatasetCache {
   std::map<wire::MemberId, std::vector<Read>> to_fetch_;   // collected while replies are handled
   std::vector<Read> waiting_;                              // asked again at the next tick
   std::unordered_map<SampleId, MonotonicTime> announced_;  // pushes that are coming, until when
+  std::unordered_map<wire::LeaseId, Grant> granted_;
   // Bytes that peers were asked for and that are not sent on yet; shared with those who count them
   // down, which may outlive this.
   std::shared_ptr<ByteCount> relay_bytes_ = std::make_shared<ByteCount>(0);

@@ -280,6 +280,8 @@ void Node::Forget(net::Connection& gone) {
       dataset->cache().Abandon(node.mapped().buffer);
     }
   }
+  for (auto& [_, dataset] : datasets_)
+    dataset->cache().OnClientGone(client, clock_.Now());
   streams_.OnClosed(client);
   connections_.erase(client);
 }

@@ -203,6 +203,16 @@ TEST(DatasetCache, AnUrgentReadWaitsForTheLeaseButNotForEver) {
   EXPECT_TRUE(reply.answer == Answer::kMissKeep || reply.answer == Answer::kMissDrop);
 }
 
+TEST(DatasetCache, TheLeaseOfASidecarThatIsGoneIsForTheNext) {
+  LoopbackCluster cluster(Equal(2, 10));
+  for (SampleId id = 0; id < 10; ++id)  // some at home here, some at home there
+    EXPECT_NE(cluster.Get(0, kStream, {0, id, id}).lease, 0U);
+  EXPECT_EQ(cluster.Get(1, kStream, {0, 17, 7}).answer, Answer::kOnItsWay);
+  cluster.LoseSidecar(0);
+  for (SampleId id = 0; id < 10; ++id)
+    EXPECT_NE(cluster.Get(1, kStream, {0, id + 10, id}).lease, 0U);
+}
+
 TEST(DatasetCache, APeerThatIsGoneIsAMiss) {
   LoopbackCluster cluster(Equal(2, 40));
   for (SampleId id = 0; id < 5; ++id) {

@@ -72,6 +72,10 @@ class LoopbackCluster {
   }
   void Advance(Duration by) { clock_.Advance(by); }
   void CutOff(std::size_t node) { nodes_[node]->reachable = false; }
+  void LoseSidecar(std::size_t node) {
+    cache(node).OnClientGone(kSidecar, clock_.Now());
+    Settle();
+  }
 
   // Asks node `node` as its sidecar; the answers come with Settle.
   std::uint32_t Ask(std::size_t node, StreamId stream, std::vector<wire::ReadItem> items,
