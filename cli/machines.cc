@@ -90,7 +90,8 @@ ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
       .name = name,
       .command = {options.program_dir + "/optcache-sidecar", "--name", name, "--socket",
                   machine.socket, "--node", Loopback(machine.node_port), "--http",
-                  Loopback(machine.sidecar_http_port), "--arena", std::to_string(options.arena)},
+                  Loopback(machine.sidecar_http_port), "--arena", std::to_string(options.arena),
+                  "--overflow", std::to_string(options.overflow)},
       .log_file = fmt::format("{}/{}.log", options.log_dir, name)};
   for (const ReadyDataset& dataset : datasets) {
     spec.command.emplace_back("--dataset");

@@ -27,8 +27,9 @@ struct MachineOptions {
   std::string program_dir;  // where optcache-node and optcache-sidecar are
   std::string coordinator;  // URL
   std::string log_dir;
-  ByteCount memory = 0;  // payload bytes of each node
-  ByteCount arena = 0;   // of each sidecar
+  ByteCount memory = 0;    // payload bytes of each node
+  ByteCount arena = 0;     // of each sidecar
+  ByteCount overflow = 0;  // beside the arena, for what it has no room for
 };
 
 // Gives each machine free ports of the loopback interface and a socket in `socket_dir`.

@@ -48,6 +48,7 @@ struct UpRequest {
   std::uint32_t machines = 1;
   std::string memory;
   std::string arena = "256Mi";
+  std::string overflow = "256Mi";
   std::string state_dir = DefaultStateDir();
   std::string socket_dir;
   std::uint16_t port = kDefaultPort;
@@ -157,6 +158,7 @@ Status Cluster::StartMachines(const UpRequest& request) {
   ASSIGN_OR_RETURN(const std::size_t ended, EndLeftovers(options.log_dir, kLeftoverGrace));
   if (ended > 0) Say(fmt::format("ended {} processes of an `optcache up` that was killed", ended));
   ASSIGN_OR_RETURN(options.arena, ParseQuantity(request.arena));
+  ASSIGN_OR_RETURN(options.overflow, ParseQuantity(request.overflow));
   options.memory = EvenMemory(datasets_, request.machines);
   if (!request.memory.empty()) {
     ASSIGN_OR_RETURN(options.memory, ParseQuantity(request.memory));
@@ -244,6 +246,10 @@ void AddUpCommand(CLI::App& app, Verb& chosen) {
       ->check(MustBeQuantity);
   command->add_option("--arena", request->arena, "Bytes of shared memory of each sidecar")
       ->check(MustBeQuantity)
+      ->capture_default_str();
+  command
+      ->add_option("--overflow", request->overflow,
+                   "Bytes beside it, for samples that it has no room for")
       ->capture_default_str();
   command->add_option("--state", request->state_dir, "Folder for manifests and logs")
       ->capture_default_str();

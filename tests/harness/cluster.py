@@ -44,6 +44,7 @@ class Budget:
 
     memory: int  # of each node: what the plan may fill
     arena: int  # of each sidecar
+    overflow: int = 64 << 20  # of each sidecar, taken only while its arena is full
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,7 @@ class Cluster:
             *("--machines", str(options.machines)),
             *("--memory", str(options.budget.memory)),
             *("--arena", str(options.budget.arena)),
+            *("--overflow", str(options.budget.overflow)),
             *("--state", options.state),
             *("--socket-dir", options.sockets),
             *("--port", "0"),

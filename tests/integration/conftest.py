@@ -105,14 +105,18 @@ def start_cache(
     with ExitStack() as running:
 
         def start(
-            machines: int = 1, share: float = 0.5, arena: int = ARENA, retention: str = "Optimal"
+            machines: int = 1,
+            share: float = 0.5,
+            arena: int = ARENA,
+            overflow: int = ARENA,
+            retention: str = "Optimal",
         ) -> Cluster:
             options = ClusterOptions(
                 programs=programs,
                 base_url=store.base_url,
                 listing=LISTING,
                 machines=machines,
-                budget=Budget(int(dataset.total_bytes * share / machines), arena),
+                budget=Budget(int(dataset.total_bytes * share / machines), arena, overflow),
                 state=manifests,
                 sockets=tmp_path,
             )

@@ -16,7 +16,8 @@ const MachineOptions kOptions{.program_dir = "/opt/bin",
                               .coordinator = "http://127.0.0.1:7450",
                               .log_dir = "/state/logs",
                               .memory = 1000,
-                              .arena = 200};
+                              .arena = 200,
+                              .overflow = 300};
 
 std::string Joined(const ChildSpec& spec) {
   std::string text;
@@ -43,7 +44,7 @@ TEST(Machines, ASidecarsCommandLine) {
   datasets[1].store = "http://h/b?x=1";
   EXPECT_EQ(Joined(SidecarOf(kMachine, kOptions, datasets)),
             "/opt/bin/optcache-sidecar --name sidecar-1 --socket /run/machine-1.sock --node "
-            "127.0.0.1:4101 --http 127.0.0.1:4301 --arena 200 --dataset "
+            "127.0.0.1:4101 --http 127.0.0.1:4301 --arena 200 --overflow 300 --dataset "
             "vision/a=/state/a.manifest=/data/a --dataset "
             "vision/b=/state/b.manifest=http://h/b?x=1");
 }
