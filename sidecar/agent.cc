@@ -80,6 +80,7 @@ void Agent::ArmAlarms() {
 }
 
 void Agent::Stop(std::function<void()> done) {
+  clients_.Close();  // before their loaders end: they go on where the next one listens
   feeder_.EndAll();
   stop_timer_ = loop_.After(kFarewell, std::move(done));
 }

@@ -41,7 +41,7 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // Tells the node that all ranks have ended, then calls `done`.
+  // Ends the clients' connections, tells the node that all ranks have ended, then calls `done`.
   void Stop(std::function<void()> done);
 
   void VisitCounters(const CounterVisitor& visitor) const;

@@ -112,10 +112,10 @@ class Cluster:
                 pids[name] = pid
         return pids
 
-    def kill(self, process: str) -> None:
-        """SIGKILL to one process, "node-0" or "sidecar-1", once it runs; it is started again."""
+    def kill(self, process: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """A signal to one process, "node-0" or "sidecar-1", once it runs; it is started again."""
         wait_until(lambda: process in self.pids(), f"{process} runs", RETURN_SECONDS)
-        os.kill(self.pids()[process], signal.SIGKILL)
+        os.kill(self.pids()[process], number)
 
     def kill_coordinator(self) -> None:
         """SIGKILL to `optcache up` itself. What it has started goes on, and nobody looks after it."""

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import random
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+import optcache
 from harness import checks
 from harness.checks import Records
 from harness.cluster import Cluster
 from harness.processes import wait_until
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+from optcache.torch import attach
 
 MACHINES = 3
 COORDINATOR = "coordinator"  # `optcache up`, which starts the others
@@ -87,3 +94,20 @@ def test_job_ends_whoever_is_killed(
     wait_until(lambda: len(cluster.pids()) == 2 * MACHINES, "all processes run again")
     assassin.look_at_budgets()
     assert assassin.exceeded == []
+
+
+def test_passes_begin_while_a_sidecar_is_restarted(start_cache: Callable[..., Cluster]) -> None:
+    """Politely: from the signal to its end it takes nobody's word for what it forgets."""
+    cluster = start_cache()
+    samples = optcache.Dataset(socket=str(cluster.socket(0)))
+    loader: DataLoader[Any] = DataLoader(
+        samples,  # type: ignore[arg-type]
+        sampler=DistributedSampler(samples, num_replicas=1, rank=0),  # type: ignore[arg-type]
+        collate_fn=len,
+    )
+    attach(loader)
+    first = cluster.pids()["sidecar-0"]
+    cluster.kill("sidecar-0", signal.SIGTERM)
+    while cluster.pids().get("sidecar-0", first) == first:
+        next(iter(loader))
+    assert next(iter(loader)) == 1
