@@ -1,8 +1,8 @@
 // CPU seconds a gigabyte, both sides together, for samples from a server's memory to a client's
 // over loopback TCP: our connection (every payload summed by CRC-32C) beside memcached (no sums),
-// in one run, in alternation, with the same samples and batches.
+// in one run, in alternation, with the same samples and batches. Prints JSON, a line a round.
 //
-//   bench_wire --gigabytes 1 --rounds 3 --output json
+//   bench_wire --gigabytes 1 --rounds 3
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -36,7 +36,6 @@ struct Options {
   int rounds = 3;
   std::size_t sample_bytes = 110'000;
   std::uint32_t samples = 1024;
-  std::string output = "table";
 };
 
 constexpr std::size_t kSlots = 64;  // where samples go at the client, in turn
@@ -59,7 +58,6 @@ struct Cost {
   double client_cpu_s_gb = 0;
   double server_cpu_s_gb = 0;
   double gb_s = 0;
-  double cpu_s_gb() const { return client_cpu_s_gb + server_cpu_s_gb; }
 };
 
 // Runs `work`, which moves `bytes`, and says what it cost.
@@ -190,38 +188,19 @@ struct Case {
   const char* name;
   std::uint32_t batch;
   std::vector<Cost> costs;  // a round each
-  Cost Median() const {
-    std::vector<Cost> sorted = costs;
-    std::ranges::sort(sorted, {}, &Cost::cpu_s_gb);
-    return sorted[sorted.size() / 2];
-  }
 };
 
-void Print(const Options& options, const std::vector<Case>& cases) {
-  if (options.output == "json") {
-    fmt::print("[");
-    for (const Case& c : cases) {
-      const Cost cost = c.Median();
-      fmt::print(
-          "{}{{\"name\": \"{}\", \"batch\": {}, \"cpu_s_gb\": {:.4f}, \"client_cpu_s_gb\": {:.4f}, "
-          "\"server_cpu_s_gb\": {:.4f}, \"gb_s\": {:.3f}}}",
-          &c == cases.data() ? "" : ",\n ", c.name, c.batch, cost.cpu_s_gb(), cost.client_cpu_s_gb,
-          cost.server_cpu_s_gb, cost.gb_s);
-    }
-    fmt::print("]\n");
-    return;
-  }
-  fmt::print("{:<10} {:>5} {:>10} {:>10} {:>10} {:>8}\n", "server", "batch", "CPU s/GB", "client",
-             "server", "GB/s");
+void Print(const std::vector<Case>& cases) {
+  std::vector<std::string> results;
   for (const Case& c : cases) {
-    const Cost cost = c.Median();
-    fmt::print("{:<10} {:>5} {:>10.4f} {:>10.4f} {:>10.4f} {:>8.3f}\n", c.name, c.batch,
-               cost.cpu_s_gb(), cost.client_cpu_s_gb, cost.server_cpu_s_gb, cost.gb_s);
+    for (const Cost& cost : c.costs) {
+      results.push_back(fmt::format(
+          R"({{"name": "{}", "batch": {}, "client_cpu_s_gb": {:.4f}, "server_cpu_s_gb": {:.4f}, )"
+          R"("gb_s": {:.3f}}})",
+          c.name, c.batch, cost.client_cpu_s_gb, cost.server_cpu_s_gb, cost.gb_s));
+    }
   }
-  for (std::size_t i = 0; i + 1 < cases.size(); i += 2) {
-    fmt::print("batch {:>2}: {:.3f} x memcached's CPU seconds a gigabyte\n", cases[i].batch,
-               cases[i].Median().cpu_s_gb() / cases[i + 1].Median().cpu_s_gb());
-  }
+  fmt::print("[{}]\n", fmt::join(results, ",\n "));
 }
 
 Status FetchFromMemcached(MemcachedClient& client, const Samples& samples, std::uint64_t count,
@@ -287,7 +266,7 @@ Status Run(const Options& options) {
   loop.Run();
   ::kill(node, SIGTERM);
   ::waitpid(node, nullptr, 0);
-  Print(options, cases);
+  Print(cases);
   return OkStatus();
 }
 
@@ -298,10 +277,9 @@ int main(int argc, char** argv) {
   optcache::bench::Options options;
   CLI::App app("CPU seconds a gigabyte from a server's memory to a client's, beside memcached");
   app.add_option("--gigabytes", options.gigabytes, "a round and case")->capture_default_str();
-  app.add_option("--rounds", options.rounds, "of which the median counts")->capture_default_str();
+  app.add_option("--rounds", options.rounds)->capture_default_str();
   app.add_option("--sample-bytes", options.sample_bytes)->capture_default_str();
   app.add_option("--samples", options.samples)->capture_default_str();
-  app.add_option("--output", options.output)->check(CLI::IsMember({"table", "json"}));
   CLI11_PARSE(app, argc, argv);
   const auto status = optcache::bench::Run(options);
   if (status.ok()) return 0;
