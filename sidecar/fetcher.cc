@@ -320,7 +320,7 @@ void Fetcher::GiveBack(const Fetch& fetch, std::uint32_t crc) {
     leases_.End(dataset, fetch.spec.item.id, fetch.lease, wire::LeaseEvent::kDone);
     return;
   }
-  leases_.Spend(dataset, fetch.spec.item.id);
+  leases_.Spend(dataset, fetch.spec.item.id, fetch.lease);
   ++puts_;
   node_.Put({.dataset = dataset,
              .stream = fetch.spec.stream,

@@ -8,14 +8,16 @@ void LeaseBook::Hold(wire::DatasetKey dataset, SampleId id, wire::LeaseId lease)
   if (lease != 0) held_[{dataset, id}] = lease;
 }
 
-void LeaseBook::Spend(wire::DatasetKey dataset, SampleId id) {
-  held_.erase({dataset, id});
+void LeaseBook::Spend(wire::DatasetKey dataset, SampleId id, wire::LeaseId lease) {
+  const auto held = held_.find({dataset, id});
+  if (held != held_.end() && held->second == lease) held_.erase(held);
 }
 
 void LeaseBook::End(wire::DatasetKey dataset, SampleId id, wire::LeaseId lease,
                     wire::LeaseEvent how) {
-  held_.erase({dataset, id});
-  if (lease != 0 && node_.connected()) owed_[{dataset, how}].emplace_back(id, lease);
+  if (lease == 0) return;
+  Spend(dataset, id, lease);
+  if (node_.connected()) owed_[{dataset, how}].emplace_back(id, lease);
 }
 
 void LeaseBook::Flush() {

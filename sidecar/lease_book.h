@@ -18,10 +18,11 @@ class LeaseBook {
  public:
   explicit LeaseBook(NodePort& node) : node_(node) {}
 
-  // From now on the lease is renewed. Lease 0 is none and asks for nothing, here and below.
+  // From now on the lease is renewed. Lease 0 is none and asks for nothing, here and below: a read
+  // without a lease leaves alone what another read of the sample holds.
   void Hold(wire::DatasetKey dataset, SampleId id, wire::LeaseId lease);
   // The lease goes back with a Put: nothing more is owed.
-  void Spend(wire::DatasetKey dataset, SampleId id);
+  void Spend(wire::DatasetKey dataset, SampleId id, wire::LeaseId lease);
   // The read has ended, well (kDone) or not (kFailed), and nothing is put back.
   void End(wire::DatasetKey dataset, SampleId id, wire::LeaseId lease, wire::LeaseEvent how);
 

@@ -28,7 +28,7 @@ TEST(LeaseBook, RenewsWhatIsStillHeld) {
   book.Hold(7, 1, 100);
   book.Hold(7, 2, 200);
   book.Hold(7, 3, 300);
-  book.Spend(7, 2);
+  book.Spend(7, 2, 200);
   book.End(7, 3, 300, LeaseEvent::kFailed);
   book.Renew();
   const auto updates = node.All<wire::LeaseUpdate>();
@@ -45,6 +45,20 @@ TEST(LeaseBook, NoLeaseAsksForNothing) {
   book.Flush();
   book.Renew();
   EXPECT_TRUE(node.sent.empty());
+}
+
+// Two ranks read one sample, and only one of them was granted the lease.
+TEST(LeaseBook, AReadWithoutTheLeaseDoesNotEndIt) {
+  FakeNode node;
+  LeaseBook book(node);
+  book.Hold(7, 1, 100);
+  book.End(7, 1, 0, LeaseEvent::kFailed);
+  book.Spend(7, 1, 0);
+  book.End(7, 1, 99, LeaseEvent::kDone);
+  book.Renew();
+  const auto updates = node.All<wire::LeaseUpdate>();
+  ASSERT_EQ(updates.size(), 1U);
+  EXPECT_EQ(updates[0].leases, (Leases{{1, 100}}));
 }
 
 TEST(LeaseBook, ForgetsAllWithTheNode) {
