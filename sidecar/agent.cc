@@ -54,6 +54,7 @@ Agent::Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, han
 Agent::~Agent() {
   clients_.Close();
   node_.Close();
+  feeder_.GiveUp();  // else each read that is cancelled would make room for the next
   for (const auto& dataset : datasets_)
     dataset->store().Shutdown();
   // Buffers live in what those posted: they belong to the feeder and go before it.

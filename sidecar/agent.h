@@ -36,7 +36,7 @@ class Agent {
   // Listens when this returns. An error is a sentence for whoever started the program.
   static Result<std::unique_ptr<Agent>> Start(net::EventLoop& loop, const Clock& clock,
                                               AgentOptions options);
-  // Waits for store reads to end, which they do at once; turns the loop for what they post.
+  // Gives up all requests, cancels the reads of the store, and turns the loop for what they post.
   ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;

@@ -248,6 +248,12 @@ void BatchDesk::OnClientGone(ClientId client) {
   }
 }
 
+void BatchDesk::GiveUp() {
+  batches_.clear();
+  in_line_.clear();
+  waiting_ = 0;
+}
+
 std::string BatchDesk::WhyWaiting(ClientId client, std::uint64_t request) const {
   for (const auto& [id, batch] : batches_) {
     if (batch.client != client || batch.request != request || batch.answered) continue;

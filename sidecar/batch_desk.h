@@ -45,6 +45,8 @@ class BatchDesk {
   void Ask(ClientId client, BatchRequest request);
   void Release(ClientId client, BatchId batch);
   void OnClientGone(ClientId client);
+  // Every client has gone.
+  void GiveUp();
   // What an unanswered request waits for, in words.
   std::string WhyWaiting(ClientId client, std::uint64_t request) const;
 

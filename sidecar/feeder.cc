@@ -44,6 +44,11 @@ void Feeder::EndAll() {
   fetcher_.Flush();
 }
 
+void Feeder::GiveUp() {
+  desk_.GiveUp();
+  EndAll();
+}
+
 void Feeder::VisitCounters(const CounterVisitor& visitor) const {
   memory_.VisitCounters(visitor);
   fetcher_.VisitCounters(visitor);

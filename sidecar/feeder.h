@@ -56,6 +56,9 @@ class Feeder {
 
   // All loaders have ended: told to the node, for a stop.
   void EndAll();
+  // Gives up what was asked for and what was staged, answering nobody: what remains are the reads
+  // of the store that have begun, and none begins any more. For the end.
+  void GiveUp();
 
   void VisitCounters(const CounterVisitor& visitor) const;
 

@@ -253,6 +253,24 @@ TEST_F(FeederTest, LargeSamplesAreStagedOutsideTheArena) {
   EXPECT_TRUE(IsSample(large, with_large.clients.answers[0].bytes[2]));
 }
 
+TEST_F(FeederTest, BeginsNoReadOfTheStoreAfterItGaveUp) {
+  World world(3000, std::vector<ByteCount>(40, 100), {.fetch = {.store_concurrency = 2}});
+  world.node.up = false;
+  const ReaderId reader = world.Attach(1);
+  world.Begin(reader, 0);
+  world.Ask(2, 11, {30, 31, 32});
+  world.Run();
+  ASSERT_EQ(world.store.pending.size(), 2U);
+  world.feeder->GiveUp();
+  for (int read = 0; read < 2; ++read) {
+    world.store.End(0, Status(Code::kCancelled, "shut down"));
+    world.Run();
+  }
+  EXPECT_TRUE(world.store.pending.empty());
+  EXPECT_EQ(world.arena.slots(), 0U);
+  EXPECT_TRUE(world.clients.answers.empty());
+}
+
 TEST_F(FeederTest, RefusesWhatIsNotInTheDataset) {
   world_.Ask(2, 11, {40});
   world_.Ask(2, 12, {});
