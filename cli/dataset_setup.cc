@@ -64,7 +64,7 @@ std::string StoreAddress(const config::Dataset& dataset) {
 
 Result<std::string> Index(const config::Dataset& dataset, const std::string& address,
                           const SetupOptions& options) {
-  storage::OpenOptions open;
+  storage::OpenOptions open{.ca_file = options.ca_file};
   if (dataset.http) open.listing = dataset.http->listing;
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
                    storage::OpenStore(address, open));

@@ -25,6 +25,7 @@ struct ReadyDataset {
 
 struct SetupOptions {
   std::string state_dir;  // manifests are kept in <state_dir>/manifests
+  std::string ca_file;    // certificates to trust instead of the system's
   bool reindex = false;   // make manifests anew that are there already
   std::function<void(const std::string&)> say;
 };

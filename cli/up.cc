@@ -51,6 +51,7 @@ struct UpRequest {
   std::string overflow = "256Mi";
   std::string state_dir = DefaultStateDir();
   std::string socket_dir;
+  std::string ca_file;
   std::uint16_t port = kDefaultPort;
   bool reindex = false;
 };
@@ -68,7 +69,10 @@ void Say(const std::string& line) {
 Result<std::vector<ReadyDataset>> SetUpDatasets(const UpRequest& request, const StateDir& state) {
   ASSIGN_OR_RETURN(const config::Configuration configuration, ReadConfiguration(request.files));
   RETURN_IF_ERROR(state.Subfolder("manifests"));
-  const SetupOptions options{.state_dir = state.path(), .reindex = request.reindex, .say = Say};
+  const SetupOptions options{.state_dir = state.path(),
+                             .ca_file = request.ca_file,
+                             .reindex = request.reindex,
+                             .say = Say};
   std::vector<ReadyDataset> datasets;
   for (const config::Dataset& dataset : configuration.datasets) {
     ASSIGN_OR_RETURN(ReadyDataset ready,
@@ -153,7 +157,8 @@ Status Cluster::StartCoordinator(std::uint16_t port) {
 }
 
 Status Cluster::StartMachines(const UpRequest& request) {
-  MachineOptions options{.program_dir = ProgramDir(), .coordinator = server_->url()};
+  MachineOptions options{
+      .program_dir = ProgramDir(), .coordinator = server_->url(), .ca_file = request.ca_file};
   ASSIGN_OR_RETURN(options.log_dir, state_.Subfolder("logs"));
   ASSIGN_OR_RETURN(const std::size_t ended, EndLeftovers(options.log_dir, kLeftoverGrace));
   if (ended > 0) Say(fmt::format("ended {} processes of an `optcache up` that was killed", ended));
@@ -257,6 +262,11 @@ void AddUpCommand(CLI::App& app, Verb& chosen) {
       ->add_option("--socket-dir", request->socket_dir,
                    "Folder for the sockets; default: in the state folder")
       ->check(CLI::ExistingDirectory);
+  command
+      ->add_option("--ca-file", request->ca_file,
+                   "Certificates to trust instead of the system's, for https")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
   command->add_option("--port", request->port, "Port of the coordinator; 0: any")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();

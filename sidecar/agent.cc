@@ -13,9 +13,13 @@ constexpr auto kFarewell = std::chrono::milliseconds(100);  // for the last word
 
 Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& clock,
                                             AgentOptions options) {
+  // The queue of reads stands before the stores: each takes as many at once as it may send.
+  const storage::OpenOptions store{
+      .concurrent_reads_max = static_cast<unsigned>(options.feeder.fetch.store_concurrency),
+      .ca_file = options.ca_file};
   std::vector<std::unique_ptr<ServedDataset>> datasets;
   for (const DatasetSource& source : options.datasets) {
-    ASSIGN_OR_RETURN(std::unique_ptr<ServedDataset> dataset, ServedDataset::Open(source));
+    ASSIGN_OR_RETURN(std::unique_ptr<ServedDataset> dataset, ServedDataset::Open(source, store));
     Log(LogLevel::kInfo, "serving a dataset",
         {{"dataset", dataset->name()},
          {"samples", dataset->samples()},

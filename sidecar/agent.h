@@ -27,6 +27,7 @@ struct AgentOptions {
   std::string node;  // "host:port"
   ByteCount arena_bytes = 0;
   std::vector<DatasetSource> datasets;
+  std::string ca_file;  // certificates to trust instead of the system's, for stores by https
   FeederOptions feeder;
 };
 

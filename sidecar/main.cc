@@ -44,6 +44,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Store reads at a time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--ca-file", agent.ca_file,
+                 "Certificates to trust instead of the system's, for https")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
   app.add_option("--owner", agent.feeder.readers.owner, "Name of the job, the same in all its pods")
       ->envname("OPTCACHE_OWNER")
       ->capture_default_str();

@@ -4,7 +4,6 @@
 
 #include "base/files.h"
 #include "handoff/memory_file.h"
-#include "storage/open_store.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -45,7 +44,8 @@ ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, Uniqu
       manifest_fd_(std::move(manifest_fd)),
       store_(std::move(store)) {}
 
-Result<std::unique_ptr<ServedDataset>> ServedDataset::Open(const DatasetSource& source) {
+Result<std::unique_ptr<ServedDataset>> ServedDataset::Open(const DatasetSource& source,
+                                                           const storage::OpenOptions& options) {
   auto bytes = ReadFile(source.manifest_file, kManifestFileMax);
   if (!bytes) {
     return Error(
@@ -58,7 +58,7 @@ Result<std::unique_ptr<ServedDataset>> ServedDataset::Open(const DatasetSource& 
   }
   ASSIGN_OR_RETURN(UniqueFd fd,
                    handoff::MakeSealedCopy("optcache-manifest", AsBytes(manifest->bytes())));
-  ASSIGN_OR_RETURN(auto store, storage::OpenStore(source.store_uri));
+  ASSIGN_OR_RETURN(auto store, storage::OpenStore(source.store_uri, options));
   return std::unique_ptr<ServedDataset>(
       new ServedDataset(source.name, std::move(*manifest), std::move(fd), std::move(store)));
 }

@@ -12,6 +12,7 @@
 #include "dataset/manifest.h"
 #include "sidecar/ports.h"
 #include "storage/object_store.h"
+#include "storage/open_store.h"
 
 namespace optcache::sidecar {
 
@@ -28,7 +29,8 @@ Result<DatasetSource> ParseDatasetSource(std::string_view text);
 // Thread-safe but for moves: nothing changes it.
 class ServedDataset final : public DatasetPort {
  public:
-  static Result<std::unique_ptr<ServedDataset>> Open(const DatasetSource& source);
+  static Result<std::unique_ptr<ServedDataset>> Open(const DatasetSource& source,
+                                                     const storage::OpenOptions& store = {});
 
   const std::string& name() const override { return name_; }
   wire::DatasetKey key() const override { return key_; }

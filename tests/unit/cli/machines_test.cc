@@ -49,6 +49,13 @@ TEST(Machines, ASidecarsCommandLine) {
             "vision/b=/state/b.manifest=http://h/b?x=1");
 }
 
+TEST(Machines, ASidecarTrustsTheCertificatesThatAreGiven) {
+  MachineOptions options = kOptions;
+  options.ca_file = "/etc/ca.pem";
+  EXPECT_EQ(Joined(SidecarOf(kMachine, options, {})),
+            Joined(SidecarOf(kMachine, kOptions, {})) + " --ca-file /etc/ca.pem");
+}
+
 TEST(Machines, ASidecarsPlaceInTheStatus) {
   EXPECT_EQ(StatusOfSidecar(kMachine),
             (coordination::SidecarStatus{.name = "sidecar-1",

@@ -33,16 +33,15 @@ class AgentTest : public testing::Test {
     dir_.Write("manifest", std::move(builder).Finish().value().bytes());
   }
   void Start(std::size_t store_concurrency) {
-    auto agent =
-        Agent::Start(loop_, SystemClock(),
-                     {.name = "test",
-                      .socket = dir_.Join("socket"),
-                      .node = "127.0.0.1:1",
-                      .arena_bytes = 1_MiB,
-                      .datasets = {{.name = "images",
-                                    .manifest_file = dir_.Join("manifest"),
-                                    .store_uri = server_.url()}},
-                      .feeder = {.fetch = {.store_concurrency = store_concurrency}}});
+    auto agent = Agent::Start(loop_, SystemClock(),
+                              {.name = "test",
+                               .socket = dir_.Join("socket"),
+                               .node = "127.0.0.1:1",
+                               .arena_bytes = 1_MiB,
+                               .datasets = {{.name = "images",
+                                             .manifest_file = dir_.Join("manifest"),
+                                             .store_uri = server_.url()}},
+                               .feeder = {.fetch = {.store_concurrency = store_concurrency}}});
     ASSERT_TRUE(agent.has_value()) << agent.error().ToString();
     agent_ = std::move(*agent);
   }
@@ -88,6 +87,12 @@ TEST_F(AgentTest, EndsWhileManyReadsOfTheStoreWait) {
   RunUntilRequests(4);
   agent_.reset();
   EXPECT_EQ(server_.requests().size(), 4U) << "none began when others were cancelled";
+}
+
+TEST_F(AgentTest, ReadsTheStoreAsOftenAtOnceAsItIsTold) {
+  Start(kSamples);
+  AskForAll();
+  RunUntilRequests(kSamples);
 }
 
 }  // namespace
