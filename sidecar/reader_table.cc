@@ -41,7 +41,8 @@ Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
       .recipe = recipe,
       .rank = request.rank,
       .known = request.known};
-  attachment.stream_name = StreamName(attachment.dataset_name, options_.owner, request.loader);
+  const std::string& owner = request.owner.empty() ? options_.owner : request.owner;
+  attachment.stream_name = StreamName(attachment.dataset_name, owner, request.loader);
   attachment.stream = StreamIdOf(attachment.stream_name, attachment.incarnation);
   return attachment;
 }

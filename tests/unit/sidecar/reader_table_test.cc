@@ -45,6 +45,17 @@ TEST_F(ReaderTableTest, TellsTheNodeWhoReads) {
   EXPECT_EQ(readers_.Find(attached[0].stream, 1), *id);
 }
 
+TEST_F(ReaderTableTest, AJobMaySayWhoItIs) {
+  AttachRequest request = Request(0);
+  request.owner = "job-7";
+  request.incarnation = 3;
+  ASSERT_TRUE(readers_.Attach(1, request).has_value());
+  const auto attached = node_.All<wire::StreamAttach>();
+  ASSERT_EQ(attached.size(), 1U);
+  EXPECT_EQ(attached[0].stream_name, "local/job-7/images/train");
+  EXPECT_EQ(attached[0].stream, StreamIdOf("local/job-7/images/train", 3));
+}
+
 TEST_F(ReaderTableTest, RanksThatDisagreeAreToldSo) {
   ASSERT_TRUE(readers_.Attach(1, Request(0)).has_value());
   AttachRequest other = Request(1);
