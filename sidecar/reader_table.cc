@@ -55,12 +55,14 @@ Status ReaderTable::CheckAgainstOthers(const Attachment& attachment) const {
       continue;
     }
     if (theirs.recipe == attachment.recipe && theirs.known == attachment.known) continue;
-    return {
-        Code::kInvalidArgument,
-        fmt::format("loader '{}': rank {} has seed {} and world {}, rank {} has seed {} and "
-                    "world {}: all ranks of a loader need the same sampler",
-                    attachment.stream_name, attachment.rank, attachment.recipe.seed,
-                    attachment.recipe.world, theirs.rank, theirs.recipe.seed, theirs.recipe.world)};
+    const std::string difference =
+        theirs.known == attachment.known
+            ? sampler::FirstDifference(attachment.recipe, theirs.recipe)
+            : fmt::format("order known: {} and {}", attachment.known, theirs.known);
+    return {Code::kInvalidArgument,
+            fmt::format("loader '{}': ranks {} and {} differ in {}: all ranks of a loader need the "
+                        "same sampler",
+                        attachment.stream_name, attachment.rank, theirs.rank, difference)};
   }
   return OkStatus();
 }

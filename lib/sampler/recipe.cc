@@ -1,5 +1,6 @@
 #include "sampler/recipe.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
@@ -59,6 +60,21 @@ Status ValidateEnumerators(const Recipe& recipe) {
   return OkStatus();
 }
 
+// All of them, as people read them.
+using Fields = std::array<std::pair<std::string_view, std::string>, 9>;
+Fields FieldsOf(const Recipe& recipe) {
+  const auto flag = [](bool value) { return value ? "true" : "false"; };
+  return {{{"sampler", std::string(KindName(recipe.kind))},
+           {"size", std::to_string(recipe.size)},
+           {"seed", std::to_string(recipe.seed)},
+           {"world", std::to_string(recipe.world)},
+           {"shuffle", flag(recipe.shuffle)},
+           {"drop_last", flag(recipe.drop_last)},
+           {"modern_randperm", flag(recipe.modern_randperm)},
+           {"base_seed", std::string(BaseSeedName(recipe.base_seed))},
+           {"tail_permutation", flag(recipe.tail_permutation)}}};
+}
+
 // What only DistributedSampler can do must not be asked of the others.
 Status ValidateUnshared(const Recipe& recipe) {
   const std::string kind(KindName(recipe.kind));
@@ -94,6 +110,14 @@ Status Validate(const Recipe& recipe) {
   }
   if (recipe.kind != Kind::kTorchDistributed) RETURN_IF_ERROR(ValidateUnshared(recipe));
   return OkStatus();
+}
+
+std::string FirstDifference(const Recipe& one, const Recipe& other) {
+  const Fields ours = FieldsOf(one);
+  const Fields theirs = FieldsOf(other);
+  const auto [first, second] = std::ranges::mismatch(ours, theirs);
+  if (first == ours.end()) return {};
+  return std::string(first->first) + ": " + first->second + " and " + second->second;
 }
 
 std::uint64_t RankLength(const Recipe& recipe) {

@@ -3,6 +3,7 @@
 // Recipe: what must be known of a training process's sampler to replay it.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/ids.h"
@@ -52,6 +53,9 @@ inline constexpr std::uint32_t kMaxWorld = 65536;
 
 // kInvalidArgument with a sentence that names the field, its value and what to write instead.
 Status Validate(const Recipe& recipe);
+
+// The first field in which two recipes differ, with both values: "seed: 3 and 4". Empty: none.
+std::string FirstDifference(const Recipe& one, const Recipe& other);
 
 // Samples one rank reads in a pass, padding included. The recipe is valid.
 std::uint64_t RankLength(const Recipe& recipe);

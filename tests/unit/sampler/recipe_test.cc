@@ -50,6 +50,25 @@ TEST(Recipe, PadsOrCutsToEqualShares) {
   EXPECT_EQ(PassLength({.size = 3, .world = 8, .drop_last = true}), 0U);
 }
 
+TEST(Recipe, NamesTheFirstFieldThatDiffers) {
+  const Recipe one{.size = 9, .seed = 3};
+  EXPECT_EQ(FirstDifference(one, one), "");
+  for (const auto& [other, text] : std::vector<std::pair<Recipe, std::string>>{
+           {{.kind = Kind::kSequential, .size = 8}, "sampler: torch-distributed and sequential"},
+           {{.size = 8, .seed = 3}, "size: 9 and 8"},
+           {{.size = 9, .seed = -4, .world = 2}, "seed: 3 and -4"},
+           {{.size = 9, .seed = 3, .world = 2}, "world: 1 and 2"},
+           {{.size = 9, .seed = 3, .shuffle = false}, "shuffle: true and false"},
+           {{.size = 9, .seed = 3, .drop_last = true}, "drop_last: false and true"},
+           {{.size = 9, .seed = 3, .modern_randperm = false}, "modern_randperm: true and false"},
+           {{.size = 9, .seed = 3, .base_seed = BaseSeed::kNever},
+            "base_seed: every-pass and never"},
+           {{.size = 9, .seed = 3, .tail_permutation = false}, "tail_permutation: true and false"},
+       }) {
+    EXPECT_EQ(FirstDifference(one, other), text);
+  }
+}
+
 TEST(Recipe, NamesReadBack) {
   for (const Kind kind : {Kind::kSequential, Kind::kTorchDistributed, Kind::kTorchRandom}) {
     EXPECT_EQ(ParseKind(KindName(kind)).value(), kind);

@@ -58,11 +58,18 @@ TEST_F(ReaderTableTest, AJobMaySayWhoItIs) {
 
 TEST_F(ReaderTableTest, RanksThatDisagreeAreToldSo) {
   ASSERT_TRUE(readers_.Attach(1, Request(0)).has_value());
-  AttachRequest other = Request(1);
-  other.recipe.seed = 4;
-  const auto refused = readers_.Attach(2, other);
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_NE(refused.error().message().find("rank 1 has seed 4"), std::string::npos);
+  const auto refusal = [this](auto change) {
+    AttachRequest other = Request(1);
+    change(other);
+    const auto refused = readers_.Attach(2, other);
+    return refused ? "" : refused.error().message();
+  };
+  EXPECT_EQ(refusal([](AttachRequest& r) { r.recipe.drop_last = true; }),
+            "loader 'local/local/images/train': ranks 1 and 0 differ in drop_last: true and false: "
+            "all ranks of a loader need the same sampler");
+  EXPECT_EQ(refusal([](AttachRequest& r) { r.known = false; }),
+            "loader 'local/local/images/train': ranks 1 and 0 differ in order known: false and "
+            "true: all ranks of a loader need the same sampler");
 }
 
 TEST_F(ReaderTableTest, TwoLoadersMayDiffer) {
