@@ -185,8 +185,9 @@ void ClientDesk::OnRelease(handoff::ClientId client, const std::vector<handoff::
     feeder_->desk().Release(client, batch);
 }
 
-void ClientDesk::OnDetach(handoff::ClientId /*client*/, const handoff::DetachRequest& request) {
-  feeder_->readers().Detach(feeder_->readers().Find(request.stream, request.rank));
+void ClientDesk::OnDetach(handoff::ClientId client, const handoff::DetachRequest& request) {
+  ReaderTable& readers = feeder_->readers();
+  readers.Detach(client, readers.Find(request.stream, request.rank));
 }
 
 void ClientDesk::OnClientClosed(handoff::ClientId client) {

@@ -39,8 +39,7 @@ void Feeder::OnNodeLost() {
 }
 
 void Feeder::EndAll() {
-  for (const auto& [id, reader] : readers_.readers())
-    readers_.Detach(id);
+  readers_.EndAll();
   fetcher_.Flush();
 }
 

@@ -108,15 +108,20 @@ void ReaderTable::ForgetEnded() {
   std::erase_if(readers_, [](const auto& entry) { return entry.second.ended(); });
 }
 
-void ReaderTable::Detach(ReaderId reader) {
+void ReaderTable::Detach(ClientId client, ReaderId reader) {
   RankReader* found = Find(reader);
-  if (found != nullptr) End(*found);
+  if (found != nullptr && found->owner() == client) End(*found);
 }
 
 void ReaderTable::OnClientGone(ClientId client) {
   for (auto& [id, reader] : readers_) {
     if (reader.owner() == client) End(reader);
   }
+}
+
+void ReaderTable::EndAll() {
+  for (auto& [id, reader] : readers_)
+    End(reader);
 }
 
 void ReaderTable::End(RankReader& reader) {

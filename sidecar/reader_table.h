@@ -50,8 +50,10 @@ class ReaderTable {
   // a reconnect or in a new process, goes on with its passes.
   Result<ReaderId> Attach(ClientId client, const AttachRequest& request);
   Status Begin(ReaderId reader, const PassSpan& span, std::optional<std::uint32_t> crc);
-  void Detach(ReaderId reader);
+  // The client's loader reads no more. Nothing happens if the rank is attached by another by now.
+  void Detach(ClientId client, ReaderId reader);
   void OnClientGone(ClientId client);
+  void EndAll();
 
   // The node has come (back): tells it everything.
   void OnNodeUp();

@@ -87,6 +87,17 @@ TEST_F(ReaderTableTest, ARankThatAttachesAgainMayHaveAnotherSampler) {
   EXPECT_EQ(readers_.Attach(2, again), id);
 }
 
+// A script that makes its loader anew for each epoch: the old one dies after the new one attached.
+TEST_F(ReaderTableTest, OnlyWhoAttachedLastDetaches) {
+  const auto id = readers_.Attach(1, Request(0));
+  ASSERT_EQ(readers_.Attach(2, Request(0)), id);
+  readers_.Detach(1, *id);
+  readers_.OnClientGone(1);
+  EXPECT_TRUE(readers_.Begin(*id, Span(0, 0), std::nullopt).ok());
+  readers_.Detach(2, *id);
+  EXPECT_EQ(readers_.Begin(*id, Span(1, 1), std::nullopt).code(), Code::kNotFound);
+}
+
 TEST_F(ReaderTableTest, RefusesWhatCannotBeRead) {
   EXPECT_FALSE(readers_.Attach(1, Request(2)).has_value()) << "rank beyond the world";
   AttachRequest part = Request(0);

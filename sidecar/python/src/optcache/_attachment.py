@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
+from collections.abc import Iterator
 from typing import Optional
 
 from . import _protocol as protocol
@@ -32,6 +34,7 @@ class Attachment:
         self._loader = loader
         self._pid = os.getpid()
         self._lock = threading.Lock()
+        self._over = False  # the loader is gone, and the sidecar has not been told yet
         self._channel: Optional[Channel] = None
         self._told: Optional[protocol.Recipe] = None  # what the sidecar knows
         self._stream = 0
@@ -42,12 +45,12 @@ class Attachment:
 
     def attach(self, recipe: protocol.Recipe) -> None:
         """Raises OptcacheError if the sidecar refuses, SidecarUnavailable if it stays away."""
-        with self._lock:
+        with self._alone():
             with_patience(self._dataset.endpoint, lambda: self._tell(recipe))
 
     def begin(self, recipe: protocol.Recipe, what: protocol.Pass) -> protocol.Tag:
         """A pass begins; the place of its first batch."""
-        with self._lock:
+        with self._alone():
             self._current = what
             self._last_pass += 1
             self._announce(recipe, what)
@@ -63,7 +66,7 @@ class Attachment:
         channel = self._channel
         if channel is not None and channel.alive():
             return tag
-        with self._lock:
+        with self._alone():
             current = self._current
             if current is None or time.monotonic() < self._try_again_at:
                 return tag
@@ -74,28 +77,60 @@ class Attachment:
             return tag._replace(stream=self._stream, pass_number=self._last_pass)
 
     def detach(self) -> None:
-        """The loader is gone. Does nothing in a forked process."""
-        with self._lock:
-            channel, self._channel = self._channel, None
-            if channel is None or self._pid != os.getpid() or self._told is None:
-                return
+        """The loader is gone. Does nothing in a forked process. Never waits: the garbage collector
+        calls it at any moment, also within this object's own code, which then sees to it in its end.
+        """
+        if self._pid == os.getpid():
+            self._over = True
+            self._end_if_over()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._end_if_over()
+
+    def _end_if_over(self) -> None:
+        # Whoever holds the lock looks again after giving it up.
+        while self._over and self._lock.acquire(blocking=False):
             try:
-                channel.detach(self._stream, self._told.rank)
-            except BROKEN:
-                pass  # gone as well
-            channel.close()
+                self._over = False
+                self._end()
+            finally:
+                self._lock.release()
+
+    def _end(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is None or self._told is None:
+            return
+        try:
+            channel.detach(self._stream, self._told.rank)
+        except BROKEN:
+            pass  # gone as well
+        channel.close()
 
     def _announce(self, recipe: protocol.Recipe, what: protocol.Pass) -> None:
         try:
-            channel = self._tell(recipe)
-            self._last_pass = max(self._last_pass, self._first_pass)
-            channel.begin_pass(self._stream, recipe.rank, self._last_pass, what)
+            try:
+                self._begin_pass(recipe, what)
+            except Refused as refused:
+                if refused.code != "not_found":
+                    raise
+                self._told = None  # another process attached as this loader, and has ended
+                self._begin_pass(recipe, what)
         except Refused as refused:
             if refused.code != "unavailable":
                 raise OptcacheError(str(refused), refused.code) from None
             self._lose(refused)
         except BROKEN as broken:
             self._lose(broken)
+
+    def _begin_pass(self, recipe: protocol.Recipe, what: protocol.Pass) -> None:
+        channel = self._tell(recipe)
+        self._last_pass = max(self._last_pass, self._first_pass)
+        channel.begin_pass(self._stream, recipe.rank, self._last_pass, what)
 
     def _lose(self, why: Exception) -> None:
         log.info("the pass is not announced: %s", why)
