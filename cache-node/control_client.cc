@@ -67,6 +67,9 @@ void ControlClient::OnState(Result<net::HttpResponse> response) {
   if (std::exchange(connected_, false)) {
     Log(LogLevel::kWarning, "coordinator lost, going on with the last state",
         {{"url", options_.url}, {"why", problem.ToString()}});
+  } else if (!std::exchange(told_of_failure_, true)) {
+    Log(LogLevel::kWarning, "coordinator not reached yet, trying again",
+        {{"url", options_.url}, {"why", problem.ToString()}});
   }
   poll_timer_ = loop_.After(backoff_.Next(), [this] { Poll(); });
 }
@@ -74,13 +77,14 @@ void ControlClient::OnState(Result<net::HttpResponse> response) {
 void ControlClient::ReportSoon() {
   if (reporting_) {
     report_again_ = true;
-    return;
+  } else if (!std::exchange(report_soon_, true)) {
+    report_timer_ = loop_.After(kReportGap, [this] { Report(); });
   }
-  report_timer_ = loop_.After(kReportGap, [this] { Report(); });
 }
 
 void ControlClient::Report() {
   reporting_ = true;
+  report_soon_ = false;
   net::HttpRequest request{.method = "POST",
                            .url = options_.url + "/v1/report",
                            .headers = {{"Content-Type", "application/json"}},
@@ -116,6 +120,10 @@ void ControlClient::Fetch(const std::string& path, Fetched done) {
                 if (response && response->status == 404) {
                   return done(Error(Code::kNotFound, path + ": the coordinator has no such thing"));
                 }
+                Log(LogLevel::kWarning, "the coordinator did not give what was asked, trying again",
+                    {{"path", path},
+                     {"why", response ? fmt::format("HTTP status {}", response->status)
+                                      : response.error().ToString()}});
                 const std::uint64_t number = fetches_++;
                 fetch_timers_[number] =
                     loop_.After(backoff_.Next(), [this, number, path, done = std::move(done)] {

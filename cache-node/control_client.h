@@ -66,7 +66,9 @@ class ControlClient {
   coordination::Version version_;
   bool connected_ = false;
   bool reporting_ = false;
+  bool report_soon_ = false;
   bool report_again_ = false;
+  bool told_of_failure_ = false;
   net::Timer poll_timer_;
   net::Timer report_timer_;
   std::uint64_t fetches_ = 0;

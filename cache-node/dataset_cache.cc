@@ -16,6 +16,15 @@ constexpr std::uint32_t kAskAgainMs = 10;
 constexpr std::size_t kMaxWaiting = 65'536;  // beyond it a read is a miss at once
 constexpr std::size_t kMaxGrants = 65'536;   // beyond it a lease ends by itself
 
+// The first `most` of `items`, which keeps the others.
+template <typename T>
+std::vector<T> TakeUpTo(std::size_t most, std::vector<T>& items) {
+  const auto end = items.begin() + static_cast<std::ptrdiff_t>(std::min(most, items.size()));
+  std::vector<T> taken(std::make_move_iterator(items.begin()), std::make_move_iterator(end));
+  items.erase(items.begin(), end);
+  return taken;
+}
+
 // Lease numbers of different members do not meet: the member stands in the upper half.
 cache::LeaseId FirstLease(wire::MemberId self) {
   return (cache::LeaseId{self} << 32U) + 1;
@@ -70,9 +79,6 @@ void DatasetCache::Serve(Read read, std::map<wire::MemberId, std::vector<Read>>&
   if (announced != announced_.end() && now < announced->second) {
     return AnswerLater(std::move(read), now);
   }
-  if (const auto verdict = verdicts_.Find(read.key()); verdict && verdict->here) {
-    keeper_.NoteAbsent(read.key(), id);
-  }
   if (holdings_.homes().empty()) return AnswerMiss(read, 0, false);
   lookups[holdings_.homes().Home(id)].push_back(std::move(read));
 }
@@ -89,6 +95,7 @@ void DatasetCache::AnswerHere(const Read& read, MonotonicTime now) {
 
 void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps) {
   const ByteCount size = SizeOf(read.item.id);
+  AnsweredFromElsewhere(read);
   ++counters_.misses;
   counters_.miss_bytes += size;
   if (lease != 0 && granted_.size() < kMaxGrants) granted_[lease] = {read.from, read.item.id};
@@ -98,6 +105,12 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
                                    .answer = keep ? Answer::kMissKeep : Answer::kMissDrop,
                                    .lease = lease},
                  nullptr);
+}
+
+void DatasetCache::AnsweredFromElsewhere(const Read& read) {
+  if (const auto verdict = verdicts_.Find(read.key()); verdict && verdict->here) {
+    keeper_.NoteAbsent(read.key(), read.item.id);
+  }
 }
 
 // A stager asks again by itself; for a trainer that waits the node asks again until its deadline.
@@ -112,6 +125,7 @@ void DatasetCache::AnswerLater(Read read, MonotonicTime now) {
   } else if (now >= read.deadline || waiting_.size() >= kMaxWaiting) {
     AnswerMiss(read, 0, false);
   } else {
+    read.next_try = now + deadlines_.retry;
     waiting_.push_back(std::move(read));
   }
 }
@@ -126,18 +140,23 @@ void DatasetCache::AskHomes(std::map<wire::MemberId, std::vector<Read>> lookups,
       }
       continue;
     }
-    const std::uint32_t request_id = effects_.NewRequestId();
-    wire::Lookup lookup{.dataset = config_.key};
-    for (const Read& read : reads)
-      lookup.ids.push_back(read.item.id);
-    if (effects_.Send(home, request_id, lookup, nullptr)) {
-      lookups_[request_id] = {.reads = std::move(reads), .deadline = now + deadlines_.lookup};
-    } else {
-      for (const Read& read : reads)
-        AnswerMiss(read, 0, false);
-    }
+    while (!reads.empty())
+      AskHome(home, TakeUpTo(wire::kMaxItems, reads), now);
   }
   FetchFrom(std::exchange(to_fetch_, {}), now);
+}
+
+void DatasetCache::AskHome(wire::MemberId home, std::vector<Read> reads, MonotonicTime now) {
+  const std::uint32_t request_id = effects_.NewRequestId();
+  wire::Lookup lookup{.dataset = config_.key};
+  for (const Read& read : reads)
+    lookup.ids.push_back(read.item.id);
+  if (effects_.Send(home, request_id, lookup, nullptr)) {
+    lookups_[request_id] = {.reads = std::move(reads), .deadline = now + deadlines_.lookup};
+  } else {
+    for (const Read& read : reads)
+      AnswerMiss(read, 0, false);
+  }
 }
 
 wire::LookupItem DatasetCache::LookUpHere(SampleId id, bool want_lease, MonotonicTime now) {
@@ -201,8 +220,10 @@ void DatasetCache::FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_hold
     // A Get has one stream; reads of one round nearly always share it.
     while (!reads.empty()) {
       const StreamId stream = reads.front().stream;
-      const auto others = std::stable_partition(
-          reads.begin(), reads.end(), [&](const Read& read) { return read.stream == stream; });
+      auto others = std::stable_partition(reads.begin(), reads.end(),
+                                          [&](const Read& read) { return read.stream == stream; });
+      others = std::min(others, reads.begin() + static_cast<std::ptrdiff_t>(
+                                                    std::min(reads.size(), wire::kMaxItems)));
       Asked asked{
           .reads = {std::make_move_iterator(reads.begin()), std::make_move_iterator(others)},
           .deadline = now + deadlines_.peer};
@@ -323,7 +344,7 @@ void DatasetCache::OnLookup(ClientId from, wire::MemberId /*member*/, std::uint3
 void DatasetCache::OnLookupReply(std::uint32_t request_id, const wire::LookupReply& reply,
                                  MonotonicTime now) {
   const auto it = lookups_.find(request_id);
-  if (it == lookups_.end()) return;  // too late: answered as misses
+  if (it == lookups_.end()) return GiveBackLeases(reply, now);  // too late: answered as misses
   Asked asked = std::move(it->second);
   lookups_.erase(it);
   for (std::size_t i = 0; i < asked.reads.size(); ++i) {
@@ -332,6 +353,16 @@ void DatasetCache::OnLookupReply(std::uint32_t request_id, const wire::LookupRep
     OnFound(std::move(read), answered ? reply.items[i] : wire::LookupItem{}, now);
   }
   FetchFrom(std::exchange(to_fetch_, {}), now);
+}
+
+void DatasetCache::GiveBackLeases(const wire::LookupReply& reply, MonotonicTime now) {
+  wire::LeaseUpdate update{.dataset = config_.key, .event = wire::LeaseEvent::kFailed};
+  for (const wire::LookupItem& item : reply.items) {
+    if (item.found == Found::kLeased && item.id < config_.sizes.count()) {
+      update.leases.emplace_back(item.id, item.lease);
+    }
+  }
+  if (!update.leases.empty()) OnLeaseUpdate(update, now);
 }
 
 std::shared_ptr<cache::SampleBytes> DatasetCache::ReceiveFromPeer(std::uint32_t request_id,
@@ -357,6 +388,7 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
   }
   if (reply.answer == Answer::kAbsent) return AnswerLater(std::move(answered), now);
   if (reply.answer != Answer::kHere || !bytes) return AnswerMiss(answered, 0, false);
+  AnsweredFromElsewhere(answered);
   ++counters_.hits_peer;
   counters_.hit_bytes_peer += bytes->size();
   // The share is given back once the bytes are sent on.
@@ -374,6 +406,8 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
 }
 
 void DatasetCache::OnHolding(wire::MemberId member, const wire::Holding& holding) {
+  const auto& members = holdings_.homes().members();
+  if (std::ranges::find(members, member) == members.end()) return;  // nobody could ask it
   for (const SampleId id : holding.gained) {
     if (id < config_.sizes.count()) directory_.Gained(id, member);
   }
@@ -452,7 +486,11 @@ void DatasetCache::Tick(MonotonicTime now) {
     }
   }
   std::map<wire::MemberId, std::vector<Read>> lookups;
-  for (Read& read : std::exchange(waiting_, {}))
+  const auto due = std::stable_partition(waiting_.begin(), waiting_.end(),
+                                         [now](const Read& read) { return now < read.next_try; });
+  std::vector<Read> again(std::make_move_iterator(due), std::make_move_iterator(waiting_.end()));
+  waiting_.erase(due, waiting_.end());
+  for (Read& read : again)
     Serve(std::move(read), lookups, now);
   AskHomes(std::move(lookups), now);
   for (const SampleId id : mover_.Tick(now))

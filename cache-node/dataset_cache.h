@@ -118,7 +118,8 @@ class DatasetCache {
     wire::GetMode mode = wire::GetMode::kStage;
     wire::ReadItem item;
     MonotonicTime deadline{};
-    RelayShare relay;  // while a peer is asked for it
+    MonotonicTime next_try{};  // while it waits
+    RelayShare relay;          // while a peer is asked for it
     ReadKey key() const { return {stream, item.pass, item.position}; }
   };
   struct Grant {  // a lease that a sidecar was given and has not ended yet
@@ -133,6 +134,7 @@ class DatasetCache {
   void Serve(Read read, std::map<wire::MemberId, std::vector<Read>>& lookups, MonotonicTime now);
   void ServePeer(ClientId from, wire::MemberId member, std::uint32_t request_id,
                  const wire::Get& get, MonotonicTime now);
+  void AskHome(wire::MemberId home, std::vector<Read> reads, MonotonicTime now);
   void AskHomes(std::map<wire::MemberId, std::vector<Read>> lookups, MonotonicTime now);
   void OnFound(Read read, const wire::LookupItem& found, MonotonicTime now);
   wire::LookupItem LookUpHere(SampleId id, bool want_lease, MonotonicTime now);
@@ -141,6 +143,8 @@ class DatasetCache {
   RelayShare TakeRelayShare(ByteCount size);
   void AnswerHere(const Read& read, MonotonicTime now);
   void AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps);
+  void AnsweredFromElsewhere(const Read& read);
+  void GiveBackLeases(const wire::LookupReply& reply, MonotonicTime now);
   void AnswerLater(Read read, MonotonicTime now);
   bool ValidItem(const wire::ReadItem& item) const { return item.id < config_.sizes.count(); }
   ByteCount SizeOf(SampleId id) const { return config_.sizes[id]; }

@@ -1,5 +1,7 @@
 #include "cache-node/holding_log.h"
 
+#include <utility>
+
 namespace optcache::node {
 
 void HoldingLog::Note(SampleId id, bool gained) {
@@ -13,21 +15,27 @@ void HoldingLog::Note(SampleId id, bool gained) {
     }
     return;
   }
-  auto& changes = pending_[home];
-  changes[id] = gained;
-  if (changes.size() >= wire::kMaxItems) Flush();
+  pending_[home][id] = gained;
 }
 
-void HoldingLog::Flush() {
-  for (const auto& [home, changes] : pending_) {
-    wire::Holding message{.dataset = dataset_};
-    for (const auto& [id, gained] : changes)
-      (gained ? message.gained : message.lost).push_back(id);
-    // A home that can't be reached learns nothing: its members' reads become misses, and it is
-    // told anew when the members change.
-    effects_.Send(home, 0, message, nullptr);
-  }
+void HoldingLog::SetHomes(cache::HomeMap homes) {
+  homes_ = std::move(homes);
   pending_.clear();
+}
+
+// A home that cannot be reached is told when it can.
+void HoldingLog::Flush() {
+  for (auto& [home, changes] : pending_) {
+    while (!changes.empty()) {
+      wire::Holding message{.dataset = dataset_};
+      auto end = changes.begin();
+      for (std::size_t i = 0; i < wire::kMaxItems && end != changes.end(); ++i, ++end)
+        (end->second ? message.gained : message.lost).push_back(end->first);
+      if (!effects_.Send(home, 0, message, nullptr)) break;
+      changes.erase(changes.begin(), end);
+    }
+  }
+  std::erase_if(pending_, [](const auto& changes) { return changes.second.empty(); });
 }
 
 }  // namespace optcache::node

@@ -21,7 +21,8 @@ class HoldingLog {
 
   void Gained(SampleId id) { Note(id, true); }
   void Lost(SampleId id) { Note(id, false); }
-  void SetHomes(cache::HomeMap homes) { homes_ = std::move(homes); }
+  // What was not told yet is forgotten: the caller notes all that is here for the new homes.
+  void SetHomes(cache::HomeMap homes);
   const cache::HomeMap& homes() const { return homes_; }
 
   // Sends what has been collected; called at each tick.

@@ -193,6 +193,12 @@ void Keeper::Evict(SampleId id, PassNumber before) {
 }
 
 void Keeper::OnStreamEnded(StreamId stream) {
+  // No plan will decide about them any more: they are what the next one finds here.
+  for (const auto& [id, entry] : parts_.tier.entries()) {
+    if (entry.residence == cache::Residence::kUnplanned && entry.kept_after.stream == stream) {
+      parts_.tier.Find(id)->residence = cache::Residence::kKept;
+    }
+  }
   std::erase_if(past_reads_, [&](const PastRead& read) { return read.key.stream == stream; });
   std::erase_if(absences_, [&](const auto& absence) { return absence.second.stream == stream; });
 }

@@ -109,6 +109,7 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
   ASSIGN_OR_RETURN(node->server_, net::Listen(loop, node->options_.listen,
                                               {.name = node->options_.name}, node->wiring_));
   if (node->options_.advertise.empty()) node->options_.advertise = node->server_->address();
+  RETURN_IF_ERROR(CheckAdvertised(node->options_.advertise));
   if (node->options_.http_port != 0) {
     ASSIGN_OR_RETURN(net::Address pages, net::ParseAddress(node->options_.advertise));
     pages.port = node->options_.http_port;
@@ -117,6 +118,14 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
   node->ConnectTo(node->options_.coordinator);
   node->Tick();
   return node;
+}
+
+// Others dial it: an address of "everywhere" would lead them to themselves.
+Status Node::CheckAdvertised(const std::string& address) {
+  ASSIGN_OR_RETURN(const net::Address parsed, net::ParseAddress(address));
+  if (parsed.host != "0.0.0.0" && parsed.host != "::") return OkStatus();
+  return {Code::kInvalidArgument, "other nodes cannot reach this one at " + address +
+                                      ": give --advertise HOST:PORT, with this machine's address"};
 }
 
 void Node::ConnectTo(const std::string& coordinator) {
@@ -157,10 +166,16 @@ void Node::Reply(ClientId to, std::uint32_t request_id, const wire::Message& mes
 
 bool Node::Send(wire::MemberId to, std::uint32_t request_id, const wire::Message& message,
                 const cache::SampleRef& payload) {
-  const auto address = addresses_.find(to);
-  if (address == addresses_.end() || !peers_) return false;
-  net::Connection* connection = peers_->Get(address->second);
+  const auto peer = peers_by_id_.find(to);
+  if (peer == peers_by_id_.end()) return false;
+  net::Connection* connection = peers_->Get(peer->second.address);
   if (connection == nullptr) return false;
+  if (connection->peer_name() != peer->second.name) {
+    connection->Close({Code::kConflict, "at " + peer->second.address + " is node " +
+                                            connection->peer_name() + ", not " +
+                                            peer->second.name});
+    return false;
+  }
   if (payload) {
     connection->Send(request_id, message, payload->bytes(), payload);
   } else {
@@ -171,18 +186,25 @@ bool Node::Send(wire::MemberId to, std::uint32_t request_id, const wire::Message
 
 // --- Connections --------------------------------------------------------------------------------
 
-NodeDataset* Node::Find(wire::DatasetKey key) {
+std::shared_ptr<NodeDataset> Node::Find(wire::DatasetKey key) {
   for (auto& [_, dataset] : datasets_) {
-    if (dataset->state().key == key) return dataset.get();
+    if (dataset->state().key == key) return dataset;
   }
   return nullptr;
 }
 
-void Node::AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Get& get) {
-  const auto answer =
-      get.mode == wire::GetMode::kPeer ? wire::Answer::kAbsent : wire::Answer::kMissDrop;
-  for (std::uint32_t i = 0; i < get.items.size(); ++i) {
-    Reply(from, request_id, wire::SampleReply{.index = i, .answer = answer}, nullptr);
+// For a dataset that is not served, or not yet: nothing is here, and nobody waits for that word.
+void Node::AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message) {
+  if (const auto* get = std::get_if<wire::Get>(&message)) {
+    const auto answer =
+        get->mode == wire::GetMode::kPeer ? wire::Answer::kAbsent : wire::Answer::kMissDrop;
+    for (std::uint32_t i = 0; i < get->items.size(); ++i)
+      Reply(from, request_id, wire::SampleReply{.index = i, .answer = answer}, nullptr);
+  } else if (const auto* lookup = std::get_if<wire::Lookup>(&message)) {
+    wire::LookupReply reply{.dataset = lookup->dataset};
+    for (const SampleId id : lookup->ids)
+      reply.items.push_back({.id = id});
+    Reply(from, request_id, reply, nullptr);
   }
 }
 
@@ -201,16 +223,13 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
     if (Status status = streams_.OnAttach(client, *attach); !status.ok()) from.Close(status);
     return;
   }
-  NodeDataset* dataset = Find(DatasetOf(message));
-  const auto* get = std::get_if<wire::Get>(&message);
-  if (dataset == nullptr) {
-    if (get != nullptr) AnswerUnknown(client, request_id, *get);
-    return;
-  }
+  const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
+  if (!dataset) return AnswerUnknown(client, request_id, message);
   DatasetCache& cache = dataset->cache();
-  if (get != nullptr) {
+  if (const auto* get = std::get_if<wire::Get>(&message)) {
     if (get->stream != 0 && !get->items.empty()) {
       dataset->OnPassSeen(get->stream, get->items.back().pass);
+      streams_.OnServed(*get);
     }
     cache.OnGet(client, from.peer_member(), request_id, *get, now);
   } else if (const auto* lease = std::get_if<wire::LeaseUpdate>(&message)) {
@@ -236,14 +255,13 @@ net::PayloadSink Node::PlacePayload(net::Connection& from, std::uint32_t request
       incoming.buffer = one->cache().ReceiveFromPeer(request_id, reply->index, length);
       if (incoming.buffer) break;
     }
-  } else if (NodeDataset* dataset = Find(DatasetOf(message)); dataset != nullptr) {
+  } else if (const auto dataset = Find(DatasetOf(message))) {
     const auto* put = std::get_if<wire::Put>(&message);
     const auto* push = std::get_if<wire::Push>(&message);
     if (put != nullptr || push != nullptr) {
       const SampleId id = put != nullptr ? put->item.id : push->item.id;
-      incoming.dataset = dataset->state().key;
       incoming.buffer = dataset->cache().Receive(id, length);
-      incoming.reserved = incoming.buffer != nullptr;
+      incoming.reserved_by = dataset;
     }
   }
   if (!incoming.buffer) return {};
@@ -264,8 +282,8 @@ void Node::TakePayload(net::Connection& from, std::uint32_t request_id, wire::Me
       one->cache().OnPeerReply(request_id, *reply, bytes, now);
     return;
   }
-  NodeDataset* dataset = Find(DatasetOf(message));
-  if (dataset == nullptr) return;
+  const auto dataset = incoming.buffer ? incoming.reserved_by.lock() : Find(DatasetOf(message));
+  if (!dataset) return;  // gone meanwhile, and its budget with it
   if (const auto* put = std::get_if<wire::Put>(&message)) {
     dataset->cache().OnPut(client, request_id, *put, incoming.buffer, status, now);
   } else if (const auto* push = std::get_if<wire::Push>(&message)) {
@@ -275,8 +293,8 @@ void Node::TakePayload(net::Connection& from, std::uint32_t request_id, wire::Me
 
 void Node::Forget(net::Connection& gone) {
   const ClientId client = IdOf(gone);
-  if (auto node = incoming_.extract(client); node && node.mapped().reserved) {
-    if (NodeDataset* dataset = Find(node.mapped().dataset)) {
+  if (const auto node = incoming_.extract(client)) {
+    if (const auto dataset = node.mapped().reserved_by.lock()) {
       dataset->cache().Abandon(node.mapped().buffer);
     }
   }
@@ -308,8 +326,7 @@ void Node::WarnOfConflicts(const coordination::DesiredState& next) const {
 void Node::Apply(const coordination::DesiredState& state) {
   WarnOfConflicts(state);
   state_ = state;
-  ApplyMembers(state);
-  if (self_ == 0) return;  // not a member yet
+  if (!ApplyMembers(state)) return;
   std::set<std::string> present;
   for (const auto& dataset : state.datasets) {
     present.insert(dataset.name);
@@ -318,19 +335,23 @@ void Node::Apply(const coordination::DesiredState& state) {
   std::erase_if(datasets_, [&](const auto& dataset) { return !present.contains(dataset.first); });
 }
 
-void Node::ApplyMembers(const coordination::DesiredState& state) {
-  std::map<wire::MemberId, std::string> addresses;
+// False while the state does not list this node: not yet, or not any more. What it holds stays for
+// when it is listed again.
+bool Node::ApplyMembers(const coordination::DesiredState& state) {
+  std::map<wire::MemberId, Peer> peers;
   wire::MemberId self = 0;
   for (const auto& member : state.members) {
     if (member.name == options_.name) {
       self = member.id;
     } else {
-      addresses[member.id] = member.address;
+      peers[member.id] = {.name = member.name, .address = member.address};
     }
   }
-  if (self != self_) {
+  if (self == 0) peers.clear();
+  if (self != 0 && self != self_) {
     // A new life as a member: what was known under the old id is not ours any more.
     datasets_.clear();
+    peers_by_id_.clear();
     self_ = self;
     peers_ = std::make_unique<net::ClientPool>(
         loop_,
@@ -340,12 +361,13 @@ void Node::ApplyMembers(const coordination::DesiredState& state) {
             .label = "peers"},
         wiring_);
   }
-  for (const auto& [member, address] : addresses_) {
-    if (!addresses.contains(member)) peers_->Drop(address);
+  for (const auto& [member, peer] : peers_by_id_) {
+    if (!peers.contains(member)) peers_->Drop(peer.address);
   }
-  addresses_ = std::move(addresses);
-  for (const auto& [_, address] : addresses_)
-    peers_->Keep(address);
+  peers_by_id_ = std::move(peers);
+  for (const auto& [_, peer] : peers_by_id_)
+    peers_->Keep(peer.address);
+  return self != 0;
 }
 
 void Node::ApplyDataset(const coordination::DatasetState& state) {
@@ -397,7 +419,7 @@ void Node::LoadManifest(const coordination::DatasetState& state) {
         };
         Log(LogLevel::kInfo, "dataset served", {{"dataset", name}, {"samples", sizes->count()}});
         datasets_[name] =
-            std::make_unique<NodeDataset>(*wanted, self_, *std::move(sizes), *this, deliver);
+            std::make_shared<NodeDataset>(*wanted, self_, *std::move(sizes), *this, deliver);
         ApplyDataset(*wanted);
       });
 }

@@ -60,6 +60,7 @@ class Node final : public Effects {
   class Wiring;  // the connections' handler
 
   Node(net::EventLoop& loop, const Clock& clock, NodeOptions options);
+  static Status CheckAdvertised(const std::string& address);
   void ConnectTo(const std::string& coordinator);
 
   // From connections.
@@ -69,13 +70,13 @@ class Node final : public Effects {
   void TakePayload(net::Connection& from, std::uint32_t request_id, wire::Message message,
                    const Status& status);
   void Forget(net::Connection& gone);
-  NodeDataset* Find(wire::DatasetKey key);
-  void AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Get& get);
+  std::shared_ptr<NodeDataset> Find(wire::DatasetKey key);
+  void AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message);
 
   // From the coordinator.
   void Apply(const coordination::DesiredState& state);
   void WarnOfConflicts(const coordination::DesiredState& next) const;
-  void ApplyMembers(const coordination::DesiredState& state);
+  bool ApplyMembers(const coordination::DesiredState& state);
   void ApplyDataset(const coordination::DatasetState& state);
   void LoadManifest(const coordination::DatasetState& state);
   void FetchBase(const std::string& dataset, const coordination::DatasetState& state);
@@ -95,15 +96,18 @@ class Node final : public Effects {
 
   coordination::DesiredState state_;
   wire::MemberId self_ = 0;
-  std::map<wire::MemberId, std::string> addresses_;
-  std::map<std::string, std::unique_ptr<NodeDataset>> datasets_;  // by name
+  struct Peer {
+    std::string name;
+    std::string address;
+  };
+  std::map<wire::MemberId, Peer> peers_by_id_;
+  std::map<std::string, std::shared_ptr<NodeDataset>> datasets_;  // by name
   std::map<std::string, std::string> loading_;                    // manifests awaited, by name
 
-  // A payload that is being received: where it goes, and for which dataset.
+  // A payload that is being received: where it goes, and whose budget it was taken from.
   struct Incoming {
-    wire::DatasetKey dataset = 0;
     std::shared_ptr<cache::SampleBytes> buffer;
-    bool reserved = false;  // taken from the dataset's budget
+    std::weak_ptr<NodeDataset> reserved_by;
   };
   std::map<ClientId, net::Connection*> connections_;
   std::map<ClientId, Incoming> incoming_;

@@ -110,6 +110,9 @@ void NodeDataset::Evict(const std::vector<SampleId>& ids, PassNumber before) {
 }
 
 void NodeDataset::OnPassSeen(StreamId stream, PassNumber pass) {
+  const bool known =
+      std::ranges::any_of(state_.streams, [stream](const auto& one) { return one.id == stream; });
+  if (!known) return;
   PassNumber& seen = seen_[stream];
   seen = std::max(seen, pass);
   book_.OnPassBegun(stream, seen);
@@ -121,7 +124,7 @@ void NodeDataset::FollowStreams(const StreamTable& streams, MonotonicTime /*now*
     through[stream] = pass + 1;
     const auto here = streams.Passes(stream);
     const PassNumber lowest = here ? here->lowest : pass;
-    if (lowest == reached_[stream]) continue;
+    if (lowest <= reached_[stream]) continue;
     reached_[stream] = lowest;
     cache_.keeper().OnPassReached(stream, lowest);
     book_.Forget(stream, lowest - 1);

@@ -8,7 +8,9 @@ namespace {
 
 // The part of a pass's forecast that lies before `position`, as if it were even.
 PlanBook::Foretold Share(const PlanBook::Foretold& whole, Position position, Position length) {
-  const auto part = [&](std::uint64_t number) { return number * position / length; };
+  const auto part = [&](std::uint64_t number) {  // number * position may not fit
+    return number / length * position + number % length * position / length;
+  };
   return {.accesses = part(whole.accesses),
           .store_reads = part(whole.store_reads),
           .store_bytes = part(whole.store_bytes),
@@ -40,6 +42,9 @@ void PlanBook::Add(DerivedPass pass) {
     hit_ratio_ = 1.0 - static_cast<double>(stats.store_reads) / static_cast<double>(stats.accesses);
   }
   auto& versions = passes_[{plan.key().stream, plan.key().pass}];
+  // What the new one covers is asked of the old ones no more.
+  std::erase_if(versions,
+                [&](const DerivedPass& old) { return old.plan->begin() >= plan.begin(); });
   versions.insert(versions.begin(), std::move(pass));
 }
 

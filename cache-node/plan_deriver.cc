@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "sampler/order_source.h"
@@ -138,11 +139,12 @@ PlanDeriver::~PlanDeriver() {
 
 void PlanDeriver::Begin(PlanTask task) {
   const MutexLock lock(mutex_);
-  planned_.clear();
-  through_.clear();
+  progress_.clear();
   for (const auto& stream : task.streams) {
-    planned_[stream.id] = stream.cut.pass;
-    through_[stream.id] = stream.cut.pass + 1;
+    const PassNumber end = stream.recipe.passes;
+    progress_[stream.id] = {.planned = stream.cut.pass,
+                            .last = end == 0 ? std::numeric_limits<PassNumber>::max() : end - 1};
+    progress_[stream.id].WantThrough(stream.cut.pass + 1);
   }
   next_task_ = std::move(task);
   changed_.NotifyAll();
@@ -151,8 +153,8 @@ void PlanDeriver::Begin(PlanTask task) {
 void PlanDeriver::PlanThrough(std::map<StreamId, PassNumber> passes) {
   const MutexLock lock(mutex_);
   for (const auto& [stream, pass] : passes) {
-    const auto it = through_.find(stream);
-    if (it != through_.end()) it->second = std::max(it->second, pass);
+    const auto it = progress_.find(stream);
+    if (it != progress_.end()) it->second.WantThrough(pass);
   }
   changed_.NotifyAll();
 }
@@ -160,11 +162,10 @@ void PlanDeriver::PlanThrough(std::map<StreamId, PassNumber> passes) {
 bool PlanDeriver::Waiting() {
   if (next_task_) return false;
   if (!running_) return true;
-  return std::all_of(through_.begin(), through_.end(), [this](const auto& stream) {
-    // The planner's windows are about a pass each; a started pass is planned to its end before
-    // anybody reads there, since two passes are kept ahead.
-    return planned_[stream.first] > stream.second;
-  });
+  // The planner's windows are about a pass each; a started pass is planned to its end before
+  // anybody reads there, since two passes are kept ahead.
+  return std::ranges::all_of(
+      progress_, [](const auto& stream) { return stream.second.planned > stream.second.through; });
 }
 
 void PlanDeriver::Work(const std::stop_token& stop) {
@@ -194,8 +195,9 @@ void PlanDeriver::Work(const std::stop_token& stop) {
       const MutexLock lock(mutex_);
       running_ = run && window.status.ok() && !window.passes.empty();
       for (const DerivedPass& pass : window.passes) {
-        PassNumber& planned = planned_[pass.plan->key().stream];
-        planned = std::max(planned, pass.plan->key().pass + 1);
+        const auto stream = progress_.find(pass.plan->key().stream);
+        if (next_task_ || stream == progress_.end()) continue;  // it speaks of a task given up
+        stream->second.planned = std::max(stream->second.planned, pass.plan->key().pass + 1);
       }
     }
     deliver_(std::move(window));

@@ -3,6 +3,7 @@
 // Derives plans on a thread of its own: replays the streams' orders and runs the planner, window
 // after window, as far ahead as it is asked to.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -65,8 +66,14 @@ class PlanDeriver {
   Mutex mutex_;
   CondVar changed_;
   std::optional<PlanTask> next_task_ GUARDED_BY(mutex_);
-  std::map<StreamId, PassNumber> through_ GUARDED_BY(mutex_);
-  std::map<StreamId, PassNumber> planned_ GUARDED_BY(mutex_);  // passes below are planned
+  struct Progress {
+    PassNumber planned = 0;  // passes below are planned
+    PassNumber last = 0;     // of the stream
+    PassNumber through = 0;  // planned next, and no further
+
+    void WantThrough(PassNumber pass) { through = std::max(through, std::min(pass, last)); }
+  };
+  std::map<StreamId, Progress> progress_ GUARDED_BY(mutex_);
   bool running_ GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };

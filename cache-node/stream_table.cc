@@ -1,6 +1,7 @@
 #include "cache-node/stream_table.h"
 
 #include <algorithm>
+#include <string>
 
 namespace optcache::node {
 namespace {
@@ -15,6 +16,13 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
   }
   if (attach.world == 0 || attach.world > coordination::kMaxWorld || attach.rank >= attach.world) {
     return {Code::kInvalidArgument, "rank is not below world size"};
+  }
+  const auto is_name = [](const std::string& name) {
+    return !name.empty() && name.size() <= coordination::kMaxNameBytes;
+  };
+  if (attach.stream == 0 || !is_name(attach.stream_name) || !is_name(attach.dataset_name)) {
+    return {Code::kInvalidArgument, "a stream needs an id, and names of 1 to " +
+                                        std::to_string(coordination::kMaxNameBytes) + " bytes"};
   }
   Stream& stream = streams_[attach.stream];
   stream.attach = attach;
@@ -65,6 +73,18 @@ void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress
   if (progress.ended && !rank.ended) rank.ended = now;
 }
 
+void StreamTable::OnServed(const wire::Get& get) {
+  const auto stream = streams_.find(get.stream);
+  if (stream == streams_.end()) return;
+  for (const wire::ReadItem& item : get.items) {
+    const auto rank =
+        stream->second.ranks.find(static_cast<Rank>(item.position % stream->second.attach.world));
+    if (rank == stream->second.ranks.end()) continue;
+    coordination::Cut& decided = rank->second.decided;
+    decided = std::max(decided, {.pass = item.pass, .position = item.position + 1});
+  }
+}
+
 void StreamTable::OnClosed(ClientId from) {
   for (auto& [_, stream] : streams_) {
     if (std::erase_if(stream.ranks, [from](const auto& rank) {
@@ -105,6 +125,7 @@ std::optional<StreamTable::PassRange> StreamTable::Passes(StreamId stream) const
   if (found == streams_.end()) return std::nullopt;
   std::optional<PassRange> range;
   for (const auto& [_, rank] : found->second.ranks) {
+    if (!rank.report.started) continue;
     const PassNumber pass = rank.report.pass;
     if (!range) range = PassRange{.lowest = pass, .highest = pass};
     range->lowest = std::min(range->lowest, pass);
@@ -118,9 +139,8 @@ std::vector<coordination::RankPosition> StreamTable::Positions(wire::DatasetKey 
   for (const auto& [id, stream] : streams_) {
     if (stream.attach.dataset != dataset) continue;
     for (const auto& [number, rank] : stream.ranks) {
-      positions.push_back({.stream = id,
-                           .rank = number,
-                           .next = {.pass = rank.report.pass, .position = rank.report.position}});
+      const coordination::Cut read{.pass = rank.report.pass, .position = rank.report.position};
+      positions.push_back({.stream = id, .rank = number, .next = std::max(read, rank.decided)});
     }
   }
   return positions;

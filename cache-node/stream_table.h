@@ -17,10 +17,14 @@ namespace optcache::node {
 // Not thread-safe: the event loop owns it.
 class StreamTable {
  public:
-  // kResourceExhausted beyond the limits of a report.
+  // kResourceExhausted beyond the limits of a report, kInvalidArgument for what has no place in
+  // one.
   Status OnAttach(ClientId from, const wire::StreamAttach& attach);
   // Ignored for ranks that have not attached.
   void OnProgress(ClientId from, const wire::StreamProgress& progress, MonotonicTime now);
+  // The reads of `get` are decided: answered, or on their way. Ignored for ranks that have not
+  // attached.
+  void OnServed(const wire::Get& get);
   // The ranks of a sidecar that has gone are no longer listed: that is how their loss shows.
   void OnClosed(ClientId from);
   // Ranks that ended are listed for a minute.
@@ -32,10 +36,10 @@ class StreamTable {
     PassNumber lowest = 0;
     PassNumber highest = 0;
   };
-  // Over the ranks of `stream` that read here; nothing if there are none.
+  // Over the ranks of `stream` that have begun to read here; nothing if there are none.
   std::optional<PassRange> Passes(StreamId stream) const;
 
-  // Where each rank is, for an inventory.
+  // Up to where this node has decided for each rank, for an inventory.
   std::vector<coordination::RankPosition> Positions(wire::DatasetKey dataset) const;
 
   // Rises with everything the coordinator should hear of at once: attach, pass, end.
@@ -45,6 +49,7 @@ class StreamTable {
   struct RankState {
     ClientId from = 0;
     coordination::RankReport report;
+    coordination::Cut decided;  // up to here
     std::optional<MonotonicTime> ended;
   };
   struct Stream {

@@ -15,8 +15,13 @@ DirectoryAnswer Directory::Ask(SampleId id, bool want_lease, MonotonicTime now) 
   if (!want_lease) return {.kind = Kind::kNobody};
   Record& record = entries_[id];
   record.lease = next_lease_++;
-  record.lease_end = now + lease_time_;
+  Extend(id, record, now);
   return {.kind = Kind::kLeased, .lease = record.lease};
+}
+
+void Directory::Extend(SampleId id, Record& record, MonotonicTime now) {
+  record.lease_end = now + lease_time_;
+  lease_ends_.emplace_back(record.lease_end, id);
 }
 
 void Directory::Gained(SampleId id, MemberId holder) {
@@ -32,7 +37,7 @@ void Directory::Lost(SampleId id, MemberId holder) {
 bool Directory::Renew(SampleId id, LeaseId lease, MonotonicTime now) {
   const auto it = entries_.find(id);
   if (it == entries_.end() || it->second.lease != lease || lease == 0) return false;
-  it->second.lease_end = now + lease_time_;
+  Extend(id, it->second, now);
   return true;
 }
 
@@ -53,9 +58,10 @@ void Directory::ForgetMember(MemberId member) {
 }
 
 void Directory::Sweep(MonotonicTime now) {
-  std::erase_if(entries_, [now](const auto& entry) {
-    return !entry.second.held && now >= entry.second.lease_end;
-  });
+  for (; !lease_ends_.empty() && lease_ends_.front().first <= now; lease_ends_.pop_front()) {
+    const auto it = entries_.find(lease_ends_.front().second);
+    if (it != entries_.end() && !it->second.held && it->second.lease_end <= now) entries_.erase(it);
+  }
 }
 
 std::size_t Directory::leases() const {

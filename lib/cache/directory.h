@@ -9,7 +9,9 @@
 // The directory is a hint: a wrong entry costs a miss or a second store read, never wrong bytes.
 
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -66,9 +68,13 @@ class Directory {
     MonotonicTime lease_end{};
   };
 
+  void Extend(SampleId id, Record& record, MonotonicTime now);
+
   Duration lease_time_;
   LeaseId next_lease_;
   std::unordered_map<SampleId, Record> entries_;
+  // When leases end, the first in front; a renewed one is listed again.
+  std::deque<std::pair<MonotonicTime, SampleId>> lease_ends_;
 };
 
 }  // namespace optcache::cache

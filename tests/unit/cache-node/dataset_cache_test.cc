@@ -129,8 +129,10 @@ TEST(DatasetCache, WhatTheRelayHasNoRoomForComesLaterAndNotFromTheStore) {
     items.push_back({1, id, id});
   }
   cluster.Ask(1, kStream, items, GetMode::kUrgent);
-  for (std::size_t i = 0; i < items.size(); ++i)
+  for (std::size_t i = 0; i < items.size(); ++i) {
     cluster.Settle();
+    cluster.Advance(milliseconds(10));
+  }
   ASSERT_EQ(cluster.replies(1).size(), items.size());
   for (const auto& reply : cluster.replies(1))
     EXPECT_EQ(std::get<wire::SampleReply>(reply.message).answer, Answer::kPeer);
@@ -314,13 +316,36 @@ TEST(DatasetCache, ReadsAtAPeerWaitForTheTransitReserve) {
   EXPECT_EQ(cluster.cache(0).counters().misses, 0U);
 }
 
-TEST(DatasetCache, AHolderThatHasItNoMoreCorrectsTheHome) {
-  LoopbackCluster cluster(Equal(3, 10));
-  for (std::size_t home = 0; home < 3; ++home)
-    cluster.cache(home).OnHolding(2, {.gained = {7}});
-  EXPECT_EQ(cluster.Get(0, kStream, {0, 3, 7}).answer, Answer::kOnItsWay);
-  cluster.Settle();
-  EXPECT_NE(cluster.Get(0, kStream, {0, 3, 7}).lease, 0U);
+TEST(DatasetCache, MoreWaitingReadsThanAMessageHoldsAreAskedInSeveral) {
+  constexpr std::uint32_t kReads = 3 * wire::kMaxItems;
+  auto options = Equal(2, kReads, 1);
+  options.retention = Retention::kNone;
+  LoopbackCluster cluster(options);
+  std::vector<wire::ReadItem> items;
+  for (SampleId id = 0; id < kReads; ++id) {
+    items.push_back({0, id, id});
+    cluster.cache(1).OnHolding(1, {.gained = {id}});
+  }
+  const auto some = [&](std::size_t begin) {
+    const auto from = items.begin() + static_cast<std::ptrdiff_t>(begin);
+    return std::vector(from, from + static_cast<std::ptrdiff_t>(wire::kMaxItems));
+  };
+  // Node 1 is believed to hold all; it is not asked twice at once, so all wait and are asked
+  // together.
+  for (std::size_t begin = 0; begin < kReads; begin += wire::kMaxItems)
+    cluster.Ask(0, kStream, some(begin), GetMode::kUrgent);
+  for (int i = 0; i < 20; ++i) {
+    cluster.Settle();
+    cluster.Advance(milliseconds(10));
+  }
+  EXPECT_EQ(cluster.replies(0).size(), kReads);
+}
+
+TEST(DatasetCache, WhoIsNoMemberHoldsNothing) {
+  LoopbackCluster cluster(Equal(2, 10));
+  for (std::size_t home = 0; home < 2; ++home)
+    cluster.cache(home).OnHolding(9, {.gained = {7}});
+  EXPECT_NE(cluster.Get(0, kStream, {0, 3, 7}, GetMode::kUrgent).lease, 0U);
 }
 
 TEST(DatasetCache, LruKeepsTheLatest) {

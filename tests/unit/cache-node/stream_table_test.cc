@@ -8,9 +8,37 @@ namespace {
 constexpr ClientId kSidecar = 1;
 constexpr MonotonicTime kNow{std::chrono::hours(1)};
 
+wire::StreamAttach Attach() {
+  return {.dataset_name = "default/images", .stream = 7, .stream_name = "train", .world = 1};
+}
+
+TEST(StreamTable, RefusesWhatNoReportCouldSay) {
+  StreamTable table;
+  for (const std::string& name :
+       {std::string(), std::string(coordination::kMaxNameBytes + 1, 'x')}) {
+    wire::StreamAttach attach = Attach();
+    attach.stream_name = name;
+    EXPECT_EQ(table.OnAttach(kSidecar, attach).code(), Code::kInvalidArgument) << name.size();
+  }
+  wire::StreamAttach attach = Attach();
+  attach.stream = 0;
+  EXPECT_EQ(table.OnAttach(kSidecar, attach).code(), Code::kInvalidArgument);
+}
+
+TEST(StreamTable, ARankHasReachedWhatWasServedAndNotOnlyWhatTheTrainerRead) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach()).ok());
+  EXPECT_EQ(table.Passes(7), std::nullopt) << "it has not begun";
+  table.OnProgress(kSidecar, {.stream = 7, .pass = 3, .position = 10}, kNow);
+  EXPECT_EQ(table.Passes(7)->lowest, 3U);
+  table.OnServed({.stream = 7, .items = {{3, 40, 1}, {3, 30, 2}}});
+  ASSERT_EQ(table.Positions(0).size(), 1U);
+  EXPECT_EQ(table.Positions(0)[0].next, (coordination::Cut{3, 41}));
+}
+
 TEST(StreamTable, TheFirstProgressOfARankIsAChangeAndMoreOfThePassIsNone) {
   StreamTable table;
-  ASSERT_TRUE(table.OnAttach(kSidecar, {.stream = 7, .world = 1}).ok());
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach()).ok());
   const std::uint64_t attached = table.changes();
   table.OnProgress(kSidecar, {.stream = 7, .pass = 0, .epoch = 0, .position = 0}, kNow);
   EXPECT_EQ(table.changes(), attached + 1) << "pass 0 of epoch 0 begins, too";
