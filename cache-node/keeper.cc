@@ -193,10 +193,11 @@ void Keeper::Evict(SampleId id, PassNumber before) {
 }
 
 void Keeper::OnStreamEnded(StreamId stream) {
-  // No plan will decide about them any more: they are what the next one finds here.
-  for (const auto& [id, entry] : parts_.tier.entries()) {
-    if (entry.residence == cache::Residence::kUnplanned && entry.kept_after.stream == stream) {
-      parts_.tier.Find(id)->residence = cache::Residence::kKept;
+  // What waited for its plan waits no more: it lies here for whoever reads it next.
+  for (const PastRead& read : past_reads_) {
+    cache::Entry* entry = read.key.stream == stream ? parts_.tier.Find(read.id) : nullptr;
+    if (entry != nullptr && entry->residence == cache::Residence::kUnplanned) {
+      entry->residence = cache::Residence::kKept;
     }
   }
   std::erase_if(past_reads_, [&](const PastRead& read) { return read.key.stream == stream; });

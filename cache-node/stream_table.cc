@@ -10,6 +10,11 @@ constexpr Duration kListEndedFor = std::chrono::minutes(1);
 
 }  // namespace
 
+bool StreamTable::AllEnded(const Stream& stream) {
+  return std::ranges::all_of(stream.ranks,
+                             [](const auto& rank) { return rank.second.ended.has_value(); });
+}
+
 Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
   if (!streams_.contains(attach.stream) && streams_.size() >= coordination::kMaxStreams) {
     return {Code::kResourceExhausted, "too many streams on this node"};
@@ -25,6 +30,7 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
                                         std::to_string(coordination::kMaxNameBytes) + " bytes"};
   }
   Stream& stream = streams_[attach.stream];
+  if (AllEnded(stream)) stream.ranks.clear();  // of its life before
   stream.attach = attach;
   RankState& rank = stream.ranks[attach.rank];
   const bool again = rank.from != 0;  // a sidecar that reconnected: its progress still holds
@@ -137,7 +143,7 @@ std::optional<StreamTable::PassRange> StreamTable::Passes(StreamId stream) const
 std::vector<coordination::RankPosition> StreamTable::Positions(wire::DatasetKey dataset) const {
   std::vector<coordination::RankPosition> positions;
   for (const auto& [id, stream] : streams_) {
-    if (stream.attach.dataset != dataset) continue;
+    if (stream.attach.dataset != dataset || AllEnded(stream)) continue;
     for (const auto& [number, rank] : stream.ranks) {
       const coordination::Cut read{.pass = rank.report.pass, .position = rank.report.position};
       positions.push_back({.stream = id, .rank = number, .next = std::max(read, rank.decided)});

@@ -17,8 +17,8 @@ namespace optcache::node {
 // Not thread-safe: the event loop owns it.
 class StreamTable {
  public:
-  // kResourceExhausted beyond the limits of a report, kInvalidArgument for what has no place in
-  // one.
+  // A stream whose ranks here have all ended begins a new life. kResourceExhausted beyond the
+  // limits of a report, kInvalidArgument for what has no place in one.
   Status OnAttach(ClientId from, const wire::StreamAttach& attach);
   // Ignored for ranks that have not attached.
   void OnProgress(ClientId from, const wire::StreamProgress& progress, MonotonicTime now);
@@ -39,7 +39,8 @@ class StreamTable {
   // Over the ranks of `stream` that have begun to read here; nothing if there are none.
   std::optional<PassRange> Passes(StreamId stream) const;
 
-  // Up to where this node has decided for each rank, for an inventory.
+  // Up to where this node has decided for each rank, for an inventory; without the streams that have
+  // ended here.
   std::vector<coordination::RankPosition> Positions(wire::DatasetKey dataset) const;
 
   // Rises with everything the coordinator should hear of at once: attach, pass, end.
@@ -56,6 +57,8 @@ class StreamTable {
     wire::StreamAttach attach;
     std::map<Rank, RankState> ranks;
   };
+  // Of those that read here.
+  static bool AllEnded(const Stream& stream);
 
   std::map<StreamId, Stream> streams_;
   std::uint64_t changes_ = 0;

@@ -47,7 +47,8 @@ void TrackedStream::Observe(const RankReport& report, MemberId member, Monotonic
   CheckRecipe(report);
   if (report.rank >= recipe_.world) return;
   RankState& rank = ranks_[report.rank];
-  const bool stays = rank.member != 0 && rank.member != member && now - rank.heard < kRankStays;
+  const bool stays = rank.member != 0 && rank.member != member && !rank.report.ended &&
+                     now - rank.heard < kRankStays;
   if (stays) return;
   rank = {.report = report, .member = member, .last_member = member, .heard = now};
   heard_ = std::max(heard_, now);

@@ -26,5 +26,4 @@ def test_job_goes_on_with_its_ranks_on_other_machines(
     begin = store.log_size()
     run_job([*sockets[1:], sockets[0]], epochs=1, first_epoch=2, passes=1)
     share = store.read_bytes(begin) / dataset.total_bytes
-    print(share)
     assert share <= 1 - SHARE + 0.03

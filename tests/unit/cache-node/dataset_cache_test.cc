@@ -247,6 +247,14 @@ TEST(DatasetCache, BeforeAPlanIsKnownSamplesStayWithTheirReaderAndAreObeyedLater
   EXPECT_EQ(cluster.cache(0).keeper().Inventory(), std::vector<SampleId>{1});
 }
 
+TEST(DatasetCache, WhatAStreamThatWasNeverPlannedHasReadIsFoundByTheNext) {
+  LoopbackCluster cluster(Equal(1, 10));
+  EXPECT_TRUE(cluster.Read(0, kStream, {0, 1, 5}));
+  EXPECT_TRUE(cluster.cache(0).keeper().Inventory().empty());
+  cluster.cache(0).keeper().OnStreamEnded(kStream);
+  EXPECT_EQ(cluster.cache(0).keeper().Inventory(), std::vector<SampleId>{5});
+}
+
 TEST(DatasetCache, WhatWasKeptForAPassThatIsOverGoes) {
   LoopbackCluster cluster(Equal(1, 10));
   cluster.Plan(kStream, 0, 0, {.keep = true, .keep_at = 1});

@@ -49,5 +49,19 @@ TEST(StreamTable, TheFirstProgressOfARankIsAChangeAndMoreOfThePassIsNone) {
   EXPECT_EQ(table.Report().at(0).ranks.at(0).last_pass_end, 64U);
 }
 
+TEST(StreamTable, AStreamWhoseRanksHaveEndedBeginsANewLife) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, {.dataset = 3, .stream = 7, .world = 2, .rank = 1}).ok());
+  table.OnProgress(kSidecar,
+                   {.stream = 7, .rank = 1, .pass = 5, .epoch = 5, .position = 64, .ended = true},
+                   kNow);
+  EXPECT_EQ(table.Report().at(0).ranks.size(), 1U) << "so that the coordinator hears of the end";
+  EXPECT_TRUE(table.Positions(3).empty());
+  ASSERT_TRUE(table.OnAttach(kSidecar, {.dataset = 3, .stream = 7, .world = 2, .rank = 0}).ok());
+  ASSERT_EQ(table.Report().at(0).ranks.size(), 1U);
+  EXPECT_EQ(table.Report().at(0).ranks.at(0).rank, 0U);
+  EXPECT_EQ(table.Passes(7)->highest, 0U);
+}
+
 }  // namespace
 }  // namespace optcache::node

@@ -134,6 +134,29 @@ TEST(TrackedStream, ARankDoesNotFlickerBetweenTwoNodesThatListIt) {
   EXPECT_EQ(stream.State().node_of_rank[0], 2U);
 }
 
+TEST(TrackedStream, RanksThatEndedBeforeItBeganAreNoneOfItsOwn) {
+  TrackedStream stream = NewStream();
+  RankReport before = At(0, 7, 7, 1000);
+  before.ended = true;
+  stream.Observe(before, 1, kStart);  // the job before had rank 0 on this node
+  stream.Observe(At(0, 0, 8, 0), 2, kStart);
+  stream.Observe(At(1, 0, 8, 1), 1, kStart);
+  stream.Observe(before, 1, kStart + std::chrono::seconds(10));
+  EXPECT_TRUE(stream.AllRanksKnown());
+  EXPECT_EQ(stream.State().node_of_rank, (std::vector<MemberId>{2, 1}));
+  EXPECT_EQ(stream.FirstCut(), (Cut{.pass = 0, .position = 0}));
+}
+
+TEST(TrackedStream, ARankThatHasEndedMayGoOnElsewhereAtOnce) {
+  TrackedStream stream = NewStream();
+  RankReport rank = At(0, 0, 0, 10);
+  stream.Observe(rank, 1, kStart);
+  rank.ended = true;
+  stream.Observe(rank, 1, kStart);
+  stream.Observe(At(0, 1, 1, 0), 2, kStart);
+  EXPECT_EQ(stream.State().node_of_rank[0], 2U);
+}
+
 TEST(TrackedStream, MeasuresItsRateWithoutThePauses) {
   TrackedStream stream = NewStream();
   MonotonicTime now = kStart;
