@@ -6,10 +6,11 @@ import os
 import random
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType, MappingProxyType
+from types import FrameType
+from typing import Any
 
 import optcache
 import pytest
@@ -30,6 +31,10 @@ ARENA = 8 << 20
 BATCH = 8
 DEADLINE_SECONDS = 120
 LONG_DEADLINE_SECONDS = 900
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    terminalreporter.write_line(f"TEST_SEED={SEED}")
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +70,6 @@ def programs() -> Path:
 @pytest.fixture
 def chance(request: pytest.FixtureRequest) -> random.Random:
     """Another sequence for each test; the same again with the same TEST_SEED."""
-    print(f"TEST_SEED={SEED}")  # shown where a test fails
     return random.Random(f"{SEED} {request.node.name}")
 
 
@@ -136,7 +140,6 @@ def run_job(dataset: Dataset, digests: Path, tmp_path: Path) -> Callable[..., Re
         first_epoch: int = 0,
         passes: int = 0,
         on_batch: Progress = lambda epoch, done: None,
-        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> Records:
         folder = Path(tempfile.mkdtemp(prefix="job-", dir=tmp_path))
         jobs = [
@@ -154,7 +157,7 @@ def run_job(dataset: Dataset, digests: Path, tmp_path: Path) -> Callable[..., Re
             )
             for rank in range(len(sockets))
         ]
-        environments = [{**environment, "OPTCACHE_SOCKET": str(socket)} for socket in sockets]
+        environments = [{"OPTCACHE_SOCKET": str(socket)} for socket in sockets]
         records = train(Path(plain_rank.__file__), jobs, environments, folder, on_batch)
         assert [*checks.wrong_samples(dataset, records)] == []
         assert [*checks.wrong_orders(dataset, jobs, records)] == []
