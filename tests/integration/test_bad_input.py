@@ -342,6 +342,10 @@ def test_no_sidecar_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None
     assert refusal(lambda: optcache.Dataset(socket=str(path))) == (
         f"{path} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens"
     )
+    long = "/" + 200 * "x"
+    assert refusal(lambda: optcache.Dataset(socket=long)) == (
+        f"{long} is 201 bytes long, a socket's path may have 107"
+    )
 
 
 def loader(data: optcache.Dataset, rank: int, world: int, seed: int) -> DataLoader[object]:

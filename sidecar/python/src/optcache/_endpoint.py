@@ -20,6 +20,7 @@ FIRST_WAIT_S = 10.0  # for a sidecar that was never there
 RETURN_WAIT_S = 300.0  # for one that was and is being restarted
 INSTEAD_AFTER_S = 2.0  # where samples can be had without it
 INDEX_WAIT_S = 3600.0  # for one that says that it has nothing to give yet
+PATH_MAX = 107  # bytes of a Unix socket's path
 _PAUSE_FIRST_S = 0.05
 _PAUSE_MAX_S = 1.0
 _TELL_AFTER_S = 0.5
@@ -115,6 +116,8 @@ class Endpoint:
         if isinstance(why, FileNotFoundError):
             advice = "start optcache-sidecar, or set OPTCACHE_SOCKET to where it listens"
             return f"there is no socket at {self.path}: {advice}"
+        if (length := len(os.fsencode(self.path))) > PATH_MAX:
+            return f"{self.path} is {length} bytes long, a socket's path may have {PATH_MAX}"
         if isinstance(why, OSError) and not self._is_socket():
             return f"{self.path} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens"
         if isinstance(why, ConnectionRefusedError):
