@@ -19,6 +19,10 @@ std::string Loopback(std::uint16_t port) {
   return fmt::format("127.0.0.1:{}", port);
 }
 
+std::string MetricsUrl(std::uint16_t port) {
+  return fmt::format("http://{}/metrics", Loopback(port));
+}
+
 std::string SidecarName(const Machine& machine) {
   return fmt::format("sidecar-{}", machine.index);
 }
@@ -70,7 +74,11 @@ Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string
 coordination::SidecarStatus StatusOfSidecar(const Machine& machine) {
   return {.name = SidecarName(machine),
           .socket = machine.socket,
-          .metrics = fmt::format("http://{}/metrics", Loopback(machine.sidecar_http_port))};
+          .metrics = MetricsUrl(machine.sidecar_http_port)};
+}
+
+std::string MetricsOfNode(const Machine& machine) {
+  return MetricsUrl(machine.node_http_port);
 }
 
 ChildSpec NodeOf(const Machine& machine, const MachineOptions& options) {

@@ -38,6 +38,7 @@ struct MachineOptions {
 Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string& socket_dir);
 
 coordination::SidecarStatus StatusOfSidecar(const Machine& machine);
+std::string MetricsOfNode(const Machine& machine);  // URL
 ChildSpec NodeOf(const Machine& machine, const MachineOptions& options);
 ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
                     const std::vector<ReadyDataset>& datasets);

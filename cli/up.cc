@@ -182,6 +182,8 @@ Status Cluster::StartMachines(const UpRequest& request) {
     RETURN_IF_ERROR(supervisor_.Start(SidecarOf(machine, options, datasets_), clock_.Now()));
     Say(fmt::format("machine {} ({}): export OPTCACHE_SOCKET={}", machine.index,
                     FormatBytes(options.memory), machine.socket));
+    Say(fmt::format("machine {}: metrics at {} (node), {} (sidecar)", machine.index,
+                    MetricsOfNode(machine), StatusOfSidecar(machine).metrics));
   }
   return OkStatus();
 }

@@ -242,8 +242,11 @@ def test_more_capacity_than_bytes_works_and_is_noted(shell: Shell) -> None:
         )
     finally:
         assert stop(up) == 0
+    said = log.read_text()
     note = "the capacity (1.00 GiB) is larger than the dataset (24 B): all of it is kept"
-    assert f"default/images: {note}\n" in log.read_text()
+    assert f"default/images: {note}\n" in said
+    url = r"http://127\.0\.0\.1:\d+/metrics"
+    assert re.search(rf"^machine 0: metrics at {url} \(node\), {url} \(sidecar\)$", said, re.M)
 
 
 # --- The other verbs

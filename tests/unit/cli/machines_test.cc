@@ -63,6 +63,10 @@ TEST(Machines, ASidecarsPlaceInTheStatus) {
                                          .metrics = "http://127.0.0.1:4301/metrics"}));
 }
 
+TEST(Machines, WhereANodesMetricsAre) {
+  EXPECT_EQ(MetricsOfNode(kMachine), "http://127.0.0.1:4201/metrics");
+}
+
 TEST(Machines, HavePortsOfTheirOwn) {
   const auto machines = MakeMachines(8, "/run");
   ASSERT_TRUE(machines);
