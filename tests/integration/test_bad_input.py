@@ -371,10 +371,10 @@ def test_what_a_sidecar_cannot_do_is_said_at_once(
             f"sample {index} of default/images: it has {count} samples, numbered from 0"
         )
     attached = attach(loader(data, rank=0, world=2, seed=1))
-    for world, seed in ((2, 7), (3, 1)):
+    for world, seed, difference in ((2, 7, "seed: 7 and 1"), (3, 1, "world: 3 and 2")):
         assert refusal(lambda w=world, s=seed: attach(loader(data, 1, w, s))) == (  # type: ignore[misc]
-            f"loader 'default/local/images/train': rank 1 has seed {seed} and world {world}, rank 0 has "
-            "seed 1 and world 2: all ranks of a loader need the same sampler"
+            f"loader 'default/local/images/train': ranks 1 and 0 differ in {difference}: all ranks of a "
+            "loader need the same sampler"
         )
     assert bytes(data[0]) == dataset.read(0), "the others go on"
     del attached
