@@ -7,7 +7,7 @@ import random
 import socket
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,6 +155,16 @@ ATTACKS: tuple[Callable[[Door, random.Random], float], ...] = (
     noise_after_hello,
     slow_after_hello,
 )
+
+
+def tell(door: Door, hello: bytes, frames: Iterable[bytes]) -> None:
+    """Says it all, as far as it is listened to, and takes what is answered until that is all."""
+    with connect(door.address) as client, contextlib.suppress(ConnectionError):
+        client.sendall(hello)
+        for frame in frames:
+            client.sendall(frame)
+        client.shutdown(socket.SHUT_WR)
+        _closes(client, CLOSED_S)
 
 
 def _single(data: bytes) -> list[bytes]:

@@ -14,7 +14,7 @@ from types import TracebackType
 
 import optcache
 import pytest
-from harness import garbage
+from harness import garbage, lies
 from harness.cluster import Cluster
 from harness.dataset import Dataset
 from harness.garbage import Door, Page
@@ -157,8 +157,8 @@ def cluster(start_cache: Callable[..., Cluster]) -> Iterator[Cluster]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     processes = running.pids()
     yield running
-    assert running.pids() == processes
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert running.pids() == processes
 
 
 def test_garbage_is_hung_up_on_and_counted(
@@ -232,3 +232,19 @@ def test_a_crowd_is_held_off(
             # Those who say nothing lose their places.
             wait_until(place.door.welcomes, "a good client gets in")
             reader.check()
+
+
+@pytest.mark.parametrize("role", [lies.SIDECAR, lies.NODE])
+def test_what_is_well_formed_and_untrue_does_no_harm(
+    cluster: Cluster, dataset: Dataset, chance: random.Random, role: int, long: bool
+) -> None:
+    status = cluster.status()
+    key = int.from_bytes(bytes.fromhex(status["datasets"][0]["manifest"])[:8], "little")
+    place = wire(cluster)
+    refused = place.count(place.broken)
+    with Reader(dataset, cluster.socket(0), chance) as reader:
+        for _ in range(50 if long else 5):
+            frames = lies.told_by(role, key, len(dataset.paths), chance)
+            garbage.tell(place.door, lies.hello(role), frames)
+            reader.check()
+    assert place.count(place.broken) == refused, "all of it was listened to"

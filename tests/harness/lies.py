@@ -1,0 +1,145 @@
+"""Wire messages that are well formed and say anything: ids that there are not, streams of no world."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Iterator
+
+HEADER = struct.Struct("<2sBBIIIQ")
+SIDECAR, NODE = 1, 2
+FRAMES = 400
+
+
+def hello(role: int) -> bytes:
+    return _frame(1, struct.pack("<HHB", 1, 1, role) + _text("liar") + struct.pack("<I", 77) + _text(""))
+
+
+def told_by(role: int, dataset: int, samples: int, chance: random.Random) -> Iterator[bytes]:
+    """Frames that a peer of that role may send."""
+    liar = _Liar(dataset, samples, chance)
+    messages = liar.of_sidecars() if role == SIDECAR else liar.of_nodes()
+    for _ in range(FRAMES):
+        kind, make = chance.choice(messages)
+        payload = chance.randbytes(chance.choice((0, 1, 1000))) if kind in (6, 15) else b""
+        yield _frame(kind, make(), payload)
+
+
+class _Liar:
+    def __init__(self, dataset: int, samples: int, chance: random.Random) -> None:
+        self._dataset = dataset
+        self._samples = samples
+        self._chance = chance
+
+    def of_sidecars(self) -> list[tuple[int, Callable[[], bytes]]]:
+        return [
+            (4, self._get),
+            (6, self._put),
+            (8, self._lease_update),
+            (9, self._stream_attach),
+            (10, self._stream_progress),
+        ]
+
+    def of_nodes(self) -> list[tuple[int, Callable[[], bytes]]]:
+        return [
+            (4, self._get),
+            (5, self._sample_reply),
+            (7, self._store_reply),
+            (8, self._lease_update),
+            (11, self._lookup),
+            (12, self._lookup_reply),
+            (13, self._holding),
+            (14, self._announce),
+            (15, self._push),
+        ]
+
+    # --- Values
+
+    def _u8(self, most: int) -> bytes:
+        return bytes([self._chance.randint(0, most)])
+
+    def _u32(self) -> bytes:
+        return struct.pack("<I", self._chance.choice((0, 1, 7, 1 << 16, (1 << 32) - 1)))
+
+    def _u64(self) -> bytes:
+        return struct.pack("<Q", self._chance.choice((0, 1, 9, 1 << 33, (1 << 63) - 1, (1 << 64) - 1)))
+
+    def _id(self) -> bytes:
+        there_is = self._chance.randrange(self._samples)
+        none = (self._samples, (1 << 32) - 1)
+        return struct.pack("<I", self._chance.choice((there_is, there_is, *none)))
+
+    def _key(self) -> bytes:
+        return struct.pack("<Q", self._dataset if self._chance.random() < 0.9 else 1)
+
+    def _list(self, item: Callable[[], bytes]) -> bytes:
+        count = self._chance.randrange(4)
+        return struct.pack("<I", count) + b"".join(item() for _ in range(count))
+
+    def _read_item(self) -> bytes:
+        return self._u32() + self._u64() + self._id()
+
+    # --- Messages
+
+    def _get(self) -> bytes:
+        return self._key() + self._u64() + self._u8(2) + self._list(self._read_item)
+
+    def _put(self) -> bytes:
+        return self._key() + self._u64() + self._read_item() + self._u64() + self._u32()
+
+    def _push(self) -> bytes:
+        return self._key() + self._u64() + self._read_item() + self._u32()
+
+    def _lease_update(self) -> bytes:
+        return self._key() + self._u8(2) + self._list(lambda: self._id() + self._u64())
+
+    def _stream_attach(self) -> bytes:
+        names = self._key() + _text("default/images") + self._u64() + _text("a/b/c")
+        world = self._chance.choice((1, 2, 1 << 16))
+        ranks = struct.pack("<II", world, self._chance.randrange(world))
+        numbers = self._u32() + self._u8(2) + self._u64() + self._u64() + ranks
+        flags = self._u8(1) + self._u8(1) + self._u8(1) + self._u8(2) + self._u8(1) + self._u8(1)
+        return names + numbers + flags + self._u32()
+
+    def _stream_progress(self) -> bytes:
+        place = self._u64() + self._u32() + self._u32()
+        return place + b"".join(self._u64() for _ in range(4)) + self._u8(1) + self._u8(1)
+
+    def _sample_reply(self) -> bytes:
+        return self._u32() + bytes([self._chance.randint(2, 5)]) + self._u64() + self._u32() + self._u32()
+
+    def _store_reply(self) -> bytes:
+        return self._key() + self._id() + self._u8(1) + self._u8(10)
+
+    def _lookup(self) -> bytes:
+        return self._key() + self._u8(1) + self._list(self._id)
+
+    def _lookup_reply(self) -> bytes:
+        def item() -> bytes:
+            return self._id() + self._u8(3) + self._u32() + self._u64() + self._u8(1)
+
+        return self._key() + self._list(item)
+
+    def _holding(self) -> bytes:
+        return self._key() + self._list(self._id) + self._list(self._id)
+
+    def _announce(self) -> bytes:
+        return self._key() + self._list(self._id)
+
+
+def _text(text: str) -> bytes:
+    return struct.pack("<H", len(text)) + text.encode()
+
+
+def _frame(kind: int, body: bytes, payload: bytes = b"") -> bytes:
+    head = HEADER.pack(b"OC", 1, kind, 0, 1, len(body), len(payload))
+    return head + struct.pack("<I", _crc32c(head + body)) + body + payload
+
+
+def _crc32c(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
