@@ -73,6 +73,7 @@ class OrderPort {
   virtual ~OrderPort() = default;
   // Shared with the thread that made it.
   using Done = std::function<void(Result<std::shared_ptr<const RankPass>>)>;
+  // Asked for one order at a time by each rank: so what waits is bounded by their number.
   virtual void Replay(const RankPassRequest& request, Done done) = 0;
 };
 

@@ -63,6 +63,14 @@ Pass* RankReader::Find(const PassSpan& span) const {
   return pass != nullptr && pass->span() == span ? pass : nullptr;
 }
 
+Pass* RankReader::WithoutOrder() const {
+  if (ended_) return nullptr;
+  for (Pass* pass : {current_.get(), next_.get()}) {
+    if (pass != nullptr && pass->trusted() && pass->order() == nullptr) return pass;
+  }
+  return nullptr;
+}
+
 std::optional<std::string> RankReader::Verify() {
   if (!current_ || !current_->foretold() || !crc_ || *crc_ == current_->order()->crc) {
     return std::nullopt;

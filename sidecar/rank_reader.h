@@ -66,6 +66,9 @@ class RankReader {
   // The pass with exactly that span; null if it is over or was never meant.
   Pass* Find(const PassSpan& span) const;
 
+  // The pass whose order is wanted and not here, the present one first; null if none.
+  Pass* WithoutOrder() const;
+
   // Does the order agree with what the training process said of the present pass? Distrusts it and
   // says what is wrong, if not; nothing if it agrees or nothing can be compared yet.
   std::optional<std::string> Verify();

@@ -104,8 +104,11 @@ RankReader& ReaderTable::Open(ReaderId id, Attachment attachment, ClientId clien
   return found->second;
 }
 
+// But for those that an order is still replayed for, so that those are bounded, too.
 void ReaderTable::ForgetEnded() {
-  std::erase_if(readers_, [](const auto& entry) { return entry.second.ended(); });
+  std::erase_if(readers_, [this](const auto& entry) {
+    return entry.second.ended() && !replaying_.contains(entry.first);
+  });
 }
 
 void ReaderTable::Detach(ClientId client, ReaderId reader) {
@@ -163,8 +166,8 @@ Status ReaderTable::Begin(ReaderId reader, const PassSpan& span, std::optional<s
   ++passes_;
   if (found->current()->order() != nullptr) {
     VerifyOrder(*found);
-  } else if (attachment.known) {
-    WantOrder(reader, span);
+  } else {
+    WantOrder(reader);
   }
   Report(*found);
   on_work_();
@@ -173,19 +176,27 @@ Status ReaderTable::Begin(ReaderId reader, const PassSpan& span, std::optional<s
 
 void ReaderTable::Foretell() {
   for (auto& [id, reader] : readers_) {
-    if (reader.Foretell()) WantOrder(id, reader.next()->span());
+    if (reader.Foretell()) WantOrder(id);
   }
 }
 
-void ReaderTable::WantOrder(ReaderId reader, const PassSpan& span) {
-  const Attachment& attachment = readers_.at(reader).attachment();
+// One order at a time for each reader: of passes that begin faster than they can be replayed, those
+// between are left out.
+void ReaderTable::WantOrder(ReaderId reader) {
+  const RankReader* found = Find(reader);
+  const Pass* pass = found == nullptr ? nullptr : found->WithoutOrder();
+  if (pass == nullptr || !replaying_.insert(reader).second) return;
+  const Attachment& attachment = found->attachment();
+  const PassSpan span = pass->span();
   orders_.Replay({.recipe = attachment.recipe,
                   .epoch = span.epoch,
                   .rank = attachment.rank,
                   .begin = span.begin,
                   .end = span.end},
                  [this, reader, span](Result<std::shared_ptr<const RankPass>> order) {
+                   replaying_.erase(reader);
                    OnOrder(reader, span, std::move(order));
+                   WantOrder(reader);
                  });
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,7 +77,7 @@ class ReaderTable {
   Status CheckAgainstOthers(const Attachment& attachment) const;
   RankReader& Open(ReaderId id, Attachment attachment, ClientId client);
   void ForgetEnded();
-  void WantOrder(ReaderId reader, const PassSpan& span);
+  void WantOrder(ReaderId reader);
   void OnOrder(ReaderId reader, const PassSpan& span,
                Result<std::shared_ptr<const RankPass>> order);
   void End(RankReader& reader);
@@ -90,6 +91,7 @@ class ReaderTable {
   ReaderOptions options_;
   std::function<void()> on_work_;
   std::map<ReaderId, RankReader> readers_;
+  std::set<ReaderId> replaying_;  // wait for an order
   ReaderId last_id_ = 0;
   bool reporting_ = false;
   std::uint64_t passes_ = 0;

@@ -185,12 +185,14 @@ class FakeOrders final : public OrderPort {
         sampler::OrderCrc(std::span(pass->ids).subspan(request.begin, request.end - request.begin));
     return pass;
   }
+  void AnswerOne() {
+    auto [request, done] = std::move(pending.front());
+    pending.pop_front();
+    done(Make(request));
+  }
   void AnswerAll() {
-    while (!pending.empty()) {
-      auto [request, done] = std::move(pending.front());
-      pending.pop_front();
-      done(Make(request));
-    }
+    while (!pending.empty())
+      AnswerOne();
   }
   std::deque<std::pair<RankPassRequest, Done>> pending;
 };

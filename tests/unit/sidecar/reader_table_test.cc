@@ -119,6 +119,39 @@ TEST_F(ReaderTableTest, ReplaysTheOrderOfAPass) {
   EXPECT_EQ(Progress().back().epoch, 8U);
 }
 
+TEST_F(ReaderTableTest, ReplaysNoPassThatIsOverBeforeItsTurn) {
+  const auto id = readers_.Attach(1, Request(0));
+  for (PassNumber pass = 0; pass < 100; ++pass)
+    ASSERT_TRUE(readers_.Begin(*id, Span(pass, pass), Crc(pass)).ok());
+  ASSERT_EQ(orders_.pending.size(), 1U);
+  EXPECT_EQ(orders_.pending.front().first.epoch, 0U);
+  orders_.AnswerOne();
+  ASSERT_EQ(orders_.pending.size(), 1U);
+  EXPECT_EQ(orders_.pending.front().first.epoch, 99U);
+  orders_.AnswerOne();
+  EXPECT_TRUE(orders_.pending.empty());
+  EXPECT_TRUE(readers_.Find(*id)->current()->foretold());
+}
+
+TEST_F(ReaderTableTest, LoadersThatComeAndGoDoNotPileUpOrders) {
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < 2 * ReaderTable::kReadersMax; ++i) {
+    AttachRequest request = Request(0);
+    request.loader = std::to_string(i);
+    const auto id = readers_.Attach(1, request);
+    if (!id) {
+      ++refused;
+      continue;
+    }
+    ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), Crc(0)).ok());
+    readers_.Detach(1, *id);
+  }
+  EXPECT_EQ(orders_.pending.size(), ReaderTable::kReadersMax);
+  EXPECT_EQ(refused, ReaderTable::kReadersMax);
+  orders_.AnswerAll();
+  EXPECT_TRUE(readers_.Attach(1, Request(0)).has_value());
+}
+
 TEST_F(ReaderTableTest, AnotherCrcIsAnUnknownOrder) {
   const auto id = readers_.Attach(1, Request(0));
   ASSERT_TRUE(readers_.Begin(*id, Span(0, 8), Crc(8) + 1).ok());
