@@ -24,7 +24,6 @@ class StoreReader final : public StorePort {
 
  private:
   struct Pending;
-  void Attempt(std::shared_ptr<Pending> read);
   void OnRead(std::shared_ptr<Pending> read, Status status);
   void End(std::shared_ptr<Pending> read, Result<std::uint32_t> crc);
 
