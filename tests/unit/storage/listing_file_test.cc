@@ -23,6 +23,12 @@ TEST(ListingFile, TakesPathsSizesAndETags) {
   EXPECT_THAT(listing.top_folders, ElementsAre("a", "b"));
 }
 
+TEST(ListingFile, TakesWeakETagsAndNone) {
+  const ObjectListing listing = ParseListing("a\t1\tW/\"\xc3\xa4\"\nb\t1\t\n", "index.txt").value();
+  EXPECT_EQ(listing.objects[0].info->validator.etag, "W/\"\xc3\xa4\"");
+  EXPECT_FALSE(listing.objects[1].info->validator.known());
+}
+
 TEST(ListingFile, LeavesItselfOut) {
   EXPECT_EQ(ParseListing("./index.txt\na\n", "index.txt")->objects.size(), 1U);
 }
@@ -32,10 +38,14 @@ TEST(ListingFile, ErrorsNameTheLine) {
     std::string_view text;
     std::string_view says;
   };
-  for (const Case c : {Case{"a\n/etc/passwd\n", "line 2: object path"},
-                       Case{"a\t-1\n", "line 1: \"-1\" is not a size"},
-                       Case{"a\t99999999999999999999\n", "is not a size"},
-                       Case{"a\t1x\n", "is not a size"}, Case{"a\t1\te\tf\n", "three fields"}}) {
+  for (const Case c :
+       {Case{"a\n/etc/passwd\n", "line 2: object path"},
+        Case{"a\t-1\n", "line 1: \"-1\" is not a size"},
+        Case{"a\t99999999999999999999\n", "is not a size"}, Case{"a\t1x\n", "is not a size"},
+        Case{"a\t1\te\tf\n", "three fields"},
+        Case{"a\t1\t\"e\"\nb\t1\t0cc175b9c0f1b6a8\n", "line 2: 0cc175b9c0f1b6a8 is not an ETag"},
+        Case{"a\t1\t\"\n", "is not an ETag"}, Case{"a\t1\tw/\"e\"\n", "is not an ETag"},
+        Case{"a\t1\t\"e\r\"\n", "is not an ETag"}, Case{"a\t1\t\"e\"f\"\n", "is not an ETag"}}) {
     const auto listing = ParseListing(c.text, "index.txt");
     ASSERT_FALSE(listing.has_value()) << c.text;
     EXPECT_EQ(listing.error().code(), Code::kInvalidArgument);
