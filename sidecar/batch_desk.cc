@@ -20,11 +20,19 @@ Status BatchDesk::Check(ClientId client, const BatchRequest& request) const {
     return {Code::kInvalidArgument, fmt::format("a request for {} samples; ask for 1 to {} at once",
                                                 request.ids.size(), kBatchMax)};
   }
+  ByteCount bytes = 0;
   for (const SampleId id : request.ids) {
-    if (id < request.dataset->samples()) continue;
+    if (id >= request.dataset->samples()) {
+      return {Code::kInvalidArgument,
+              fmt::format("dataset '{}' has no sample {}: it has {}, counted from 0",
+                          request.dataset->name(), id, request.dataset->samples())};
+    }
+    bytes += request.dataset->SizeOf(id);
+  }
+  if (request.ids.size() > 1 && bytes > kBatchBytesMax) {
     return {Code::kInvalidArgument,
-            fmt::format("dataset '{}' has no sample {}: it has {}, counted from 0",
-                        request.dataset->name(), id, request.dataset->samples())};
+            fmt::format("a request for {} samples of {} together; ask for fewer, for {} at once",
+                        request.ids.size(), FormatBytes(bytes), FormatBytes(kBatchBytesMax))};
   }
   std::size_t waiting = 0;
   for (const auto& [id, batch] : batches_) {

@@ -37,6 +37,7 @@ struct BatchRequest {
 class BatchDesk {
  public:
   static constexpr std::size_t kBatchMax = 65'536;         // samples in a request
+  static constexpr ByteCount kBatchBytesMax = 64_MiB;      // of a request for more than one sample
   static constexpr std::size_t kWaitingPerClientMax = 64;  // requests
 
   BatchDesk(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher, ClientPort& clients,

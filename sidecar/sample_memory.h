@@ -77,8 +77,8 @@ class SampleMemory {
   BufferRef AllocateStaged(ByteCount size);
 
   // May `bytes` be taken from the overflow by one request, as a whole? Yes if they fit, or if no
-  // other request holds any: so a request of any size is served one day, and one that has been
-  // admitted never waits for memory.
+  // other request holds any: so every request is served one day, and one that has been admitted
+  // never waits for memory. How large a request may be, the desk says.
   bool Admits(ByteCount bytes) const;
   // In the overflow, for an admitted request.
   BufferRef AllocateAsked(ByteCount size);

@@ -295,6 +295,7 @@ void ChannelServer::Reply(ClientId client, RequestId request, const SamplesReply
   Result<std::vector<Piece>> pieces = EncodeSamples(request, reply);
   if (!pieces) {
     Send(*connection, EncodeError(request, pieces.error()));
+    if (reply.batch != 0) handler_.OnRelease(client, {reply.batch});
     return;
   }
   for (Piece& piece : *pieces) {

@@ -91,7 +91,8 @@ class ChannelServer {
   // Takes over a connected socket; closes it at once if there are too many.
   ClientId Adopt(UniqueFd socket);
 
-  // Answers a Get. Does nothing if the client has gone or was given up.
+  // Answers a Get. Does nothing if the client has gone or was given up. An answer that is too large
+  // becomes an error, and its batch comes back at once.
   void Reply(ClientId client, RequestId request, const SamplesReply& reply);
   // The same with an error for the whole of it.
   void Fail(ClientId client, RequestId request, const Status& why);

@@ -14,7 +14,7 @@ import pytest
 from conftest import Server
 
 import optcache
-from optcache import _channel
+from optcache import _channel, _protocol
 
 
 def test_reads_like_a_sequence(server: Server, contents: list[bytes]) -> None:
@@ -149,6 +149,20 @@ def test_more_ids_than_one_request_holds(
     small = min(range(200), key=lambda i: len(contents[i]))
     assert ds.__getitems__([small] * 70_000) == [contents[small]] * 70_000
     assert [e["count"] for e in server.of("get")] == [65_536, 70_000 - 65_536]
+
+
+def test_more_bytes_than_one_request_holds(
+    server: Server, contents: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ds = optcache.Dataset()
+    ids = [5, 1, 9, 1, 7]
+    monkeypatch.setattr(_protocol, "BYTES_MAX", len(contents[5]) + len(contents[1]))
+    assert ds.__getitems__(ids) == [contents[i] for i in ids]
+    asked = [e["count"] for e in server.of("get")]
+    assert sum(asked) == len(ids) and asked[0] == 2
+    monkeypatch.setattr(_protocol, "BYTES_MAX", 0)
+    assert ds.__getitems__(ids) == [contents[i] for i in ids]
+    assert [e["count"] for e in server.of("get")][len(asked) :] == [1] * len(ids)
 
 
 def test_every_thread_has_its_own_connection(server: Server, contents: list[bytes]) -> None:

@@ -246,6 +246,20 @@ TEST_F(ChannelTest, AnswersAGetWhenItIsReady) {
   EXPECT_EQ(copy.use_count(), 1);
 }
 
+TEST_F(ChannelTest, TakesTheBatchOfAnAnswerBackThatIsTooLarge) {
+  ConnectAndHello();
+  Say(8, GetRequest{});
+  const auto copy = std::make_shared<const std::string>(64_MiB, 'x');
+  SamplesReply reply{.batch = 6, .samples = {ArenaSample{.offset = 64, .length = 9}}};
+  while (reply.samples.size() * copy->size() <= kMaxReplyBytes + copy->size())
+    reply.samples.emplace_back(InlineSample{.bytes = AsBytes(*copy), .pin = copy});
+  server_.Reply(handler_.asker, 8, reply);
+  const Heard error = Hear();
+  EXPECT_EQ(error.request, 8U);
+  EXPECT_THAT(error.body, HasSubstr("too large"));
+  EXPECT_THAT(handler_.released, ElementsAre(6));
+}
+
 TEST_F(ChannelTest, FailsAWholeGet) {
   ConnectAndHello();
   Say(8, GetRequest{});

@@ -279,6 +279,18 @@ TEST_F(FeederTest, RefusesWhatIsNotInTheDataset) {
             "dataset 'images' has no sample 40: it has 40, counted from 0");
 }
 
+TEST_F(FeederTest, RefusesMoreBytesAtOnceUnlessTheyAreOneSample) {
+  World world(1000, {BatchDesk::kBatchBytesMax, BatchDesk::kBatchBytesMax + 1, 1, 0}, {});
+  world.Ask(2, 11, {0, 2});
+  ASSERT_EQ(world.clients.refused.size(), 1U);
+  EXPECT_EQ(world.clients.refused[0].second.message(),
+            "a request for 2 samples of 64.0 MiB together; ask for fewer, for 64.0 MiB at once");
+  world.Ask(2, 12, {0, 3});
+  world.Ask(2, 13, {1});
+  EXPECT_EQ(world.clients.refused.size(), 1U);
+  EXPECT_EQ(world.feeder->desk().waiting(), 2U);
+}
+
 TEST_F(FeederTest, AWholePassReadsEachSampleOfTheStoreOnce) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);

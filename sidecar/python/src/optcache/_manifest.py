@@ -8,7 +8,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from .errors import OptcacheError
@@ -123,6 +123,10 @@ class Manifest:
     def size(self, index: int) -> int:
         """Of the sample, in bytes."""
         return int(self._sizes[index])
+
+    def total(self, indices: Iterable[int]) -> int:
+        """Of these samples together, in bytes."""
+        return sum(map(self._sizes.__getitem__, indices))
 
     def target(self, index: int) -> int:
         """The number of the sample's class. Raises OptcacheError if the dataset has no classes."""

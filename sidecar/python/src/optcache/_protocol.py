@@ -28,6 +28,7 @@ _U16 = struct.Struct("<H")
 KIND_ARENA, KIND_INLINE, KIND_ERROR = range(3)
 
 IDS_MAX = 65_536  # in one Get
+BYTES_MAX = 64 << 20  # of the samples in one Get, if there is more than one
 RELEASES_MAX = 65_536  # in one Release
 STRING_MAX = 4096
 HELLO_S = 10  # for the sidecar to say Welcome
