@@ -265,10 +265,15 @@ Result<ObjectListing> HttpStore::List(Deadline deadline, const ListProgress& pro
                                 .take_body =
                                     [&](int /*http_status*/, ByteSpan piece) {
                                       text += AsText(piece);
-                                      return text.size() <= kListingBytesMax;
+                                      return text.size() <= options_.listing_bytes_max;
                                     },
                                 .deadline = deadline}));
   const std::string what = fmt::format("listing {}/{}", options_.base_url, options_.listing);
+  if (text.size() > options_.listing_bytes_max) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("{}: it is longer than the limit of {}: split the dataset", what,
+                             FormatBytes(options_.listing_bytes_max)));
+  }
   if (const Status answered = CheckAnswer(response, what); !answered.ok()) {
     return Error(answered.code(), answered.message() + "; check the address of the source");
   }

@@ -20,6 +20,7 @@ struct HttpStoreOptions {
   std::string listing = "index.txt";  // lists the objects, see listing_file.h
   unsigned concurrent_reads_max = 64;
   size_t waiting_reads_max = 1024;
+  ByteCount listing_bytes_max = 4_GiB;
   Duration connect_timeout = std::chrono::seconds(5);
   std::string ca_file;  // certificates to trust instead of the system's
 };

@@ -8,8 +8,6 @@
 
 namespace optcache::storage {
 
-inline constexpr ByteCount kListingBytesMax = 4_GiB;
-
 // One object a line: its path as it is (not percent-encoded), then, if known, its size in bytes and
 // its ETag as the server sends it, in quotes, separated by tabs. Empty lines do not count; a
 // leading "./" is dropped, so that the output of `find . -type f` will do. The object `self` (the

@@ -294,6 +294,17 @@ TEST_F(HttpStoreTest, AMissingOrWrongListingIsNamed) {
   EXPECT_THAT(store_->List(Soon(), {}).error().message(), HasSubstr("line 2"));
 }
 
+TEST_F(HttpStoreTest, AListingBeyondTheLimitIsRefusedWithIt) {
+  store_ = Open({.listing_bytes_max = 8});
+  server_.Put("index.txt", "a/1.jpg\n");
+  EXPECT_EQ(store_->List(Soon(), {})->objects.size(), 1U);
+  server_.Put("index.txt", "a/1.jpg\nb");
+  const auto listing = store_->List(Soon(), {});
+  EXPECT_EQ(listing.error().code(), Code::kInvalidArgument) << "asking again is no help";
+  EXPECT_THAT(listing.error().message(),
+              HasSubstr("/index.txt: it is longer than the limit of 8 B"));
+}
+
 TEST(HttpStore, RefusesAddressesItCannotKeepSecretOrUse) {
   for (const std::string url : {"ftp://h/", "http://", "http:///x", "host/x", "http://h/?q",
                                 "http://h/#f", "http://h/a b"}) {
