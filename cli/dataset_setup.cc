@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
+#include "cli/manifest_report.h"
 #include "cli/progress_line.h"
 #include "coordination/status.h"
 #include "dataset/manifest.h"
@@ -79,11 +80,8 @@ Result<std::string> Index(const config::Dataset& dataset, const std::string& add
                                     .deadline = Deadline::After(SystemClock(), kIndexLimit),
                                     .progress = progress};
   ASSIGN_OR_RETURN(const storage::IndexReport report, storage::BuildManifest(*store, index));
-  if (report.missing_count > 0) {
-    options.say(fmt::format("{}: {} samples are listed but not there, for example {}",
-                            dataset.QualifiedName(), report.missing_count,
-                            report.missing.empty() ? "?" : report.missing.front()));
-  }
+  for (const std::string& note : BuildNotes(report, dataset.order.has_value()))
+    options.say(fmt::format("{}: {}", dataset.QualifiedName(), note));
   return report.manifest.bytes();
 }
 

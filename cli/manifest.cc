@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "base/files.h"
 #include "cli/manifest_report.h"
@@ -105,7 +106,8 @@ Status Build(const BuildFlags& flags) {
                                 .progress = progress}));
   line.reset();
   RETURN_IF_ERROR(WriteFileAtomically(flags.output, report.manifest.bytes()));
-  std::fputs(BuildNotes(report, order.has_value()).c_str(), stderr);
+  for (const std::string& note : BuildNotes(report, order.has_value()))
+    fmt::print(stderr, "{}\n", note);
   return Print(ManifestAsText(flags.output, report.manifest));
 }
 

@@ -79,28 +79,35 @@ std::string ManifestAsJson(const Manifest& manifest) {
   return json.dump(2) + "\n";
 }
 
-std::string BuildNotes(const storage::IndexReport& report, bool order_was_given) {
-  std::string notes;
+std::vector<std::string> BuildNotes(const storage::IndexReport& report, bool order_was_given) {
+  std::vector<std::string> notes;
   const Manifest& manifest = report.manifest;
   if (!order_was_given) {
-    notes += manifest.order() == dataset::Order::kImageFolder
-                 ? "Images lie in folders: numbered as torchvision's ImageFolder does (--order "
-                   "image-folder).\n"
-                 : "No images in folders: numbered by path, without classes (--order path).\n";
+    notes.emplace_back(manifest.order() == dataset::Order::kImageFolder
+                           ? "Images lie in folders: numbered as torchvision's ImageFolder does "
+                             "(--order image-folder)."
+                           : "No images in folders: numbered by path, without classes (--order "
+                             "path).");
   }
   const std::uint64_t left_out = report.objects - manifest.samples();
   if (left_out > 0) {
-    notes += fmt::format("Left out: {} that {} no sample{}.\n", Plural(left_out, "object"),
-                         left_out == 1 ? "is" : "are", left_out == 1 ? "" : "s");
+    notes.push_back(fmt::format("Left out: {} that {} no sample{}.", Plural(left_out, "object"),
+                                left_out == 1 ? "is" : "are", left_out == 1 ? "" : "s"));
   }
   if (report.missing_count > 0) {
-    notes +=
-        fmt::format("Warning: {} listed but not there ({}{}): reading {} will fail.\n",
-                    report.missing_count == 1 ? "1 sample is"
-                                              : fmt::format("{} samples are", report.missing_count),
-                    fmt::join(report.missing, ", "),
-                    report.missing_count > report.missing.size() ? ", ..." : "",
-                    report.missing_count == 1 ? "it" : "them");
+    notes.push_back(fmt::format("Warning: {} listed but not there ({}{}): reading {} will fail.",
+                                report.missing_count == 1
+                                    ? "1 sample is"
+                                    : fmt::format("{} samples are", report.missing_count),
+                                fmt::join(report.missing, ", "),
+                                report.missing_count > report.missing.size() ? ", ..." : "",
+                                report.missing_count == 1 ? "it" : "them"));
+  }
+  if (report.unversioned_count > 0) {
+    notes.push_back(
+        fmt::format("Warning: of {} the store tells neither ETag nor time: another "
+                    "object of the same size in its place will not be noticed.",
+                    Plural(report.unversioned_count, "sample")));
   }
   return notes;
 }

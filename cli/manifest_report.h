@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dataset/manifest.h"
 #include "storage/index.h"
@@ -27,8 +28,9 @@ std::string DigestText(const dataset::Manifest& manifest);
 std::string ManifestAsText(std::string_view file, const dataset::Manifest& manifest);
 std::string ManifestAsJson(const dataset::Manifest& manifest);
 
-// What `build` adds: how the order was chosen and what was left out or missing. May be empty.
-std::string BuildNotes(const storage::IndexReport& report, bool order_was_given);
+// What else there is to say of an index, a sentence each: how the order was chosen, what was left
+// out, is missing, or may change unnoticed.
+std::vector<std::string> BuildNotes(const storage::IndexReport& report, bool order_was_given);
 
 std::string VerifyAsText(const storage::VerifyReport& report);
 

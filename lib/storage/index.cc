@@ -31,11 +31,12 @@ Status AskForTheRest(ObjectStore& store, ObjectListing& listing, const Numbering
                      const IndexOptions& options) {
   std::vector<ListedObject*> unknown;
   for (const std::uint32_t object : numbering.objects) {
-    if (!listing.objects[object].info) unknown.push_back(&listing.objects[object]);
+    const auto& info = listing.objects[object].info;
+    if (!info || !info->validator.known()) unknown.push_back(&listing.objects[object]);
   }
   const auto path_of = [&](size_t i) { return unknown[i]->path; };
   const auto take = [&](size_t i, Result<ObjectInfo> info) {
-    if (info) unknown[i]->info = *std::move(info);
+    unknown[i]->info = info ? std::optional(*std::move(info)) : std::nullopt;
   };
   const auto report = [&](size_t done) {
     if (!options.progress) return;
@@ -76,9 +77,13 @@ Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& option
   if (!numbering) return Error(std::move(numbering).error().WithContext(store.name()));
   RETURN_IF_ERROR(AskForTheRest(store, listing, *numbering, options));
   std::uint64_t missing_count = 0;
+  std::uint64_t unversioned_count = 0;
   std::vector<std::string> missing;
   for (const std::uint32_t object : numbering->objects) {
-    if (listing.objects[object].info) continue;
+    if (const auto& info = listing.objects[object].info) {
+      if (!info->validator.known()) ++unversioned_count;
+      continue;
+    }
     if (missing_count++ < kMissingNamed) missing.push_back(listing.objects[object].path);
   }
   if (missing_count == numbering->objects.size()) {
@@ -91,7 +96,8 @@ Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& option
   return IndexReport{.manifest = std::move(manifest),
                      .objects = listing.objects.size(),
                      .missing_count = missing_count,
-                     .missing = std::move(missing)};
+                     .missing = std::move(missing),
+                     .unversioned_count = unversioned_count};
 }
 
 }  // namespace optcache::storage

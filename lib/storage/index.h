@@ -31,9 +31,10 @@ struct IndexOptions {
 
 struct IndexReport {
   dataset::Manifest manifest;
-  std::uint64_t objects = 0;         // listed; those that are no samples are left out
-  std::uint64_t missing_count = 0;   // samples that are listed but not there
-  std::vector<std::string> missing;  // the first few of them
+  std::uint64_t objects = 0;            // listed; those that are no samples are left out
+  std::uint64_t missing_count = 0;      // samples that are listed but not there
+  std::vector<std::string> missing;     // the first few of them
+  std::uint64_t unversioned_count = 0;  // samples of which the store tells neither ETag nor time
 };
 
 // Lists the store, numbers the samples and asks for sizes and validators that the listing does not

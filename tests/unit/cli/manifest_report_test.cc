@@ -1,6 +1,7 @@
 #include "cli/manifest_report.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "dataset/manifest_builder.h"
@@ -11,6 +12,8 @@ namespace {
 using dataset::Manifest;
 using dataset::ManifestBuilder;
 using dataset::Order;
+using testing::ElementsAre;
+using testing::IsEmpty;
 
 Manifest WithSizes(std::initializer_list<ByteCount> sizes) {
   ManifestBuilder builder(Order::kPath, {});
@@ -65,16 +68,19 @@ TEST(ManifestReport, IsJsonForPrograms) {
   EXPECT_EQ(ManifestAsJson(manifest), expected);
 }
 
-TEST(ManifestReport, NotesSayWhatWasDecidedLeftOutAndMissing) {
+TEST(ManifestReport, NotesSayWhatWasDecidedLeftOutMissingOrUnversioned) {
   storage::IndexReport report = {
       .manifest = WithSizes({1, 2}), .objects = 5, .missing_count = 2, .missing = {"o0"}};
-  EXPECT_EQ(BuildNotes(report, false),
-            "No images in folders: numbered by path, without classes (--order path).\n"
-            "Left out: 3 objects that are no samples.\n"
-            "Warning: 2 samples are listed but not there (o0, ...): reading them will fail.\n");
-  report.objects = 2;
-  report.missing_count = 0;
-  EXPECT_EQ(BuildNotes(report, true), "");
+  report.unversioned_count = 1;
+  EXPECT_THAT(
+      BuildNotes(report, false),
+      ElementsAre("No images in folders: numbered by path, without classes (--order path).",
+                  "Left out: 3 objects that are no samples.",
+                  "Warning: 2 samples are listed but not there (o0, ...): reading them will fail.",
+                  "Warning: of 1 sample the store tells neither ETag nor time: another object of "
+                  "the same size in its place will not be noticed."));
+  report = {.manifest = WithSizes({1, 2}), .objects = 2};
+  EXPECT_THAT(BuildNotes(report, true), IsEmpty());
 }
 
 TEST(ManifestReport, VerifyNamesObjects) {

@@ -72,6 +72,18 @@ TEST(Index, AsksAServerForWhatItsListingDoesNotTell) {
   EXPECT_EQ(server.requests().size(), 2U) << "samples only, and only where needed";
 }
 
+TEST(Index, AsksForTheVersionOfWhatIsListedWithItsSizeAlone) {
+  ScriptedHttpServer server;
+  server.Put("index.txt", "a/1.jpg\t5\na/2.jpg\t5\na/3.jpg\t5\n");
+  server.Put("a/1.jpg", "12345", "\"asked\"");
+  server.Put("a/2.jpg", "1234567");
+  const IndexReport report = Index(server.url()).value();
+  EXPECT_EQ(report.manifest.ValidatorOf(0).etag, "\"asked\"");
+  EXPECT_EQ(report.manifest.Size(1), 7U) << "what is there counts";
+  EXPECT_EQ(report.unversioned_count, 1U);
+  EXPECT_THAT(report.missing, ElementsAre("a/3.jpg"));
+}
+
 TEST(Index, AListingOfAnotherPlaceIsAnError) {
   ScriptedHttpServer server;
   server.Put("index.txt", "a/1.jpg\na/2.jpg\n");
