@@ -21,6 +21,11 @@ sampler::Recipe RecipeOf(const handoff::AttachRequest& request) {
           .tail_permutation = request.tail_permutation};
 }
 
+std::optional<PassNumber> PassesFrom(const handoff::AttachRequest& request) {
+  if (request.passes_from == handoff::kFromFirstPass) return std::nullopt;
+  return request.passes_from;
+}
+
 Status CheckEnumerators(const handoff::AttachRequest& request) {
   if (request.known && (request.kind > static_cast<std::uint8_t>(sampler::Kind::kTorchRandom) ||
                         request.base_seed > static_cast<std::uint8_t>(sampler::BaseSeed::kNever))) {
@@ -143,7 +148,9 @@ Result<handoff::AttachReply> ClientDesk::OnAttach(handoff::ClientId client,
                                                               .recipe = RecipeOf(request),
                                                               .rank = request.rank,
                                                               .known = request.known,
-                                                              .passes = request.passes}));
+                                                              .passes = request.passes,
+                                                              .passes_from = PassesFrom(request),
+                                                              .behind = request.behind}));
   const RankReader& reader = *readers.Find(id);
   return handoff::AttachReply{.stream = reader.attachment().stream,
                               .first_pass = reader.first_pass()};

@@ -55,9 +55,9 @@ void Pass::MarkAsked(std::uint64_t index) {
   Set(asked_, index, true);
   if (index < asked_until_) return;
   asked_until_ = index + 1;
-  if (index > low_water_ + kReorderMax) SkipTo(index - kReorderMax);
+  if (index > low_water_ + reorder_max_) SkipTo(index - reorder_max_);
   // A trainer that begins in the middle of a pass (this sidecar was restarted) goes on from there.
-  if (index > frontier_ + kReorderMax) frontier_ = index;
+  if (index > frontier_ + reorder_max_) frontier_ = index;
 }
 
 // The trainer will not come back to what lies before `index`.

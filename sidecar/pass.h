@@ -3,6 +3,7 @@
 // One pass of one rank: what it will read, what it has asked for and been given, and what is staged
 // for it.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -33,12 +34,16 @@ inline constexpr std::uint64_t kPassLengthMax = 1ULL << 32U;
 // thread-safe.
 class Pass {
  public:
-  // DataLoader workers ask out of order, but not by more than this: what a trainer has left so far
-  // behind it will not ask for again.
-  static constexpr std::uint64_t kReorderMax = 1024;
+  // DataLoader workers ask out of order, by as much as is with them (`behind`, in samples) or this
+  // much: what a trainer has left further behind it will not ask for again.
+  static constexpr std::uint64_t kReorderMin = 1024;
 
-  explicit Pass(const PassSpan& span)
-      : span_(span), frontier_(span.begin), low_water_(span.begin), asked_until_(span.begin) {}
+  Pass(const PassSpan& span, std::uint64_t behind)
+      : span_(span),
+        reorder_max_(std::max(behind, kReorderMin)),
+        frontier_(span.begin),
+        low_water_(span.begin),
+        asked_until_(span.begin) {}
 
   const PassSpan& span() const { return span_; }
 
@@ -98,6 +103,7 @@ class Pass {
   };
 
   PassSpan span_;
+  std::uint64_t reorder_max_;
   std::shared_ptr<const RankPass> order_;  // shared with nobody once made; const data
   bool trusted_ = true;
   std::vector<bool> asked_;      // by index - span_.begin; grows as needed

@@ -34,7 +34,7 @@ void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
     current_ = std::move(next_);
   } else {
     next_.reset();
-    current_ = std::make_unique<Pass>(span);
+    current_ = std::make_unique<Pass>(span, attachment_.behind);
     if (!attachment_.known) current_->Distrust();
   }
   first_pass_ = std::max(first_pass_, span.pass + 1);
@@ -48,7 +48,8 @@ bool RankReader::Foretell() {
   if (end_ != 0 && now.pass + 1 >= end_) return false;
   if (current_->frontier() < now.begin + (now.end - now.begin) / 2) return false;
   next_ = std::make_unique<Pass>(
-      PassSpan{.pass = now.pass + 1, .epoch = now.epoch + epoch_step_, .begin = 0, .end = now.end});
+      PassSpan{.pass = now.pass + 1, .epoch = now.epoch + epoch_step_, .begin = 0, .end = now.end},
+      attachment_.behind);
   return true;
 }
 

@@ -27,7 +27,8 @@ struct Attachment {
   std::uint32_t incarnation = 0;
   sampler::Recipe recipe;
   Rank rank = 0;
-  bool known = true;  // false: the order cannot be replayed
+  bool known = true;         // false: the order cannot be replayed
+  std::uint32_t behind = 0;  // how far workers ask out of order, in samples
 };
 
 // Not thread-safe.
@@ -47,8 +48,10 @@ class RankReader {
   // sidecars to which the ranks of the next job may attach.
   PassNumber first_pass() const { return first_pass_; }
 
-  // `passes` more will be begun, then the stream is over; 0: nobody knows.
-  void ExpectPasses(std::uint32_t passes) { end_ = passes == 0 ? 0 : first_pass_ + passes; }
+  // The stream is over after `passes`, counted from that one or from first_pass(); 0: nobody knows.
+  void ExpectPasses(std::uint32_t passes, std::optional<PassNumber> from) {
+    end_ = passes == 0 ? 0 : from.value_or(first_pass_) + passes;
+  }
 
   // A pass begins and voids what was left of the one before. If it is the one foretold, what was
   // staged for it stays.

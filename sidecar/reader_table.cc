@@ -40,7 +40,8 @@ Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
       .incarnation = request.incarnation != 0 ? request.incarnation : options_.incarnation,
       .recipe = recipe,
       .rank = request.rank,
-      .known = request.known};
+      .known = request.known,
+      .behind = request.behind};
   const std::string& owner = request.owner.empty() ? options_.owner : request.owner;
   attachment.stream_name = StreamName(attachment.dataset_name, owner, request.loader);
   attachment.stream = StreamIdOf(attachment.stream_name, attachment.incarnation);
@@ -83,7 +84,7 @@ Result<ReaderId> ReaderTable::Attach(ClientId client, const AttachRequest& reque
     id = ++last_id_;
   }
   RankReader& reader = Open(id, std::move(attachment), client);
-  reader.ExpectPasses(request.passes);
+  reader.ExpectPasses(request.passes, request.passes_from);
   Log(LogLevel::kInfo, "loader attached",
       {{"stream", reader.attachment().stream_name},
        {"incarnation", reader.attachment().incarnation},

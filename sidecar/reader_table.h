@@ -28,8 +28,10 @@ struct AttachRequest {
   std::uint32_t incarnation = 0;  // 0: the sidecar's own
   sampler::Recipe recipe;
   Rank rank = 0;
-  bool known = true;         // false: the sampler cannot be replayed
-  std::uint32_t passes = 0;  // how many will follow; 0: nobody knows
+  bool known = true;                      // false: the sampler cannot be replayed
+  std::uint32_t passes = 0;               // how many there will be; 0: nobody knows
+  std::optional<PassNumber> passes_from;  // the first of them; nothing: the next that begins
+  std::uint32_t behind = 0;               // how far workers ask out of order, in samples
 };
 
 struct ReaderOptions {

@@ -106,7 +106,9 @@ AttachRequest TakeAttach(BodyReader& body) {
           .modern_randperm = body.TakeBool(),
           .base_seed = body.Take<std::uint8_t>(),
           .tail_permutation = body.TakeBool(),
-          .passes = body.Take<std::uint32_t>()};
+          .passes = body.Take<std::uint32_t>(),
+          .passes_from = body.Take<PassNumber>(),
+          .behind = body.Take<std::uint32_t>()};
 }
 
 PassRequest TakePass(BodyReader& body) {
@@ -209,6 +211,8 @@ FrameBytes Encode(RequestId request, const AttachRequest& attach) {
       .Put(attach.base_seed)
       .PutBool(attach.tail_permutation)
       .Put(attach.passes)
+      .Put(attach.passes_from)
+      .Put(attach.behind)
       .Finish();
 }
 

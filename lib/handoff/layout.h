@@ -63,6 +63,9 @@ static_assert(sizeof(SampleEntry) == 16 && std::is_trivially_copyable_v<SampleEn
 // GetRequest::first: the place in the rank's list is not known.
 inline constexpr std::uint64_t kNoIndex = std::numeric_limits<std::uint64_t>::max();
 
+// AttachRequest::passes_from: the pass that the answer names.
+inline constexpr std::uint32_t kFromFirstPass = std::numeric_limits<std::uint32_t>::max();
+
 inline constexpr std::uint32_t kMaxRequestBytes = 1U << 20U;
 inline constexpr std::uint32_t kMaxReplyBytes = std::numeric_limits<std::uint32_t>::max();
 inline constexpr std::size_t kMaxStringBytes = 4096;

@@ -53,7 +53,9 @@ struct AttachRequest {
   bool modern_randperm = true;
   std::uint8_t base_seed = 0;
   bool tail_permutation = true;
-  std::uint32_t passes = 0;  // how many will follow; 0: nobody knows
+  std::uint32_t passes = 0;                 // how many there will be; 0: nobody knows
+  PassNumber passes_from = kFromFirstPass;  // the first of them
+  std::uint32_t behind = 0;                 // how far workers ask out of order, in samples
   friend bool operator==(const AttachRequest&, const AttachRequest&) = default;
 };
 

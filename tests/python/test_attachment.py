@@ -39,7 +39,9 @@ class Sidecar:
     def open_on(self, channel: Any) -> int:
         return 1
 
-    def attach(self, handle: int, loader: str, recipe: protocol.Recipe) -> protocol.Attached:
+    def attach(
+        self, handle: int, loader: str, recipe: protocol.Recipe, passes_from: Optional[int]
+    ) -> protocol.Attached:
         self.told.append(f"attach {loader}")
         return protocol.Attached(stream=77, first_pass=3)
 

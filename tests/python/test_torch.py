@@ -278,7 +278,9 @@ def test_says_when_a_generator_is_not_what_was_foretold(
     next(iter(loader))  # left early: PyTorch draws less from the generator than in a whole pass
     for _ in loader:
         pass
-    assert [(a["known"], a["passes"]) for a in server.of("attach")] == [(1, 9), (0, 9)]
+    fields = ("known", "passes", "passes_from")
+    told = [[a[f] for f in fields] for a in server.of("attach")]
+    assert told == [[1, 9, 2**32 - 1], [0, 9, 3]], "those that were read are not expected again"
     first, second = server.of("pass")
     assert "crc" in first and "crc" not in second
     assert second["pass"] == first["pass"] + 1
@@ -304,6 +306,7 @@ def test_workers_ask_by_the_batch(train: ImageFolder, server: Server) -> None:
     gets = sorted(server.of("get"), key=lambda g: g["first"])
     assert [(g["first"], g["count"]) for g in gets] == [(0, 8), (8, 8), (16, 8), (24, 8), (32, 5)]
     assert len({g["client"] for g in gets}) == 2
+    assert server.of("attach")[0]["behind"] == (2 * 2 + 1) * 8
     for client in {g["client"] for g in gets}:
         server.wait_for("closed", client=client)
     server.wait_for("closed", held=0)

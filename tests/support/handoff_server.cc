@@ -119,7 +119,8 @@ Result<handoff::AttachReply> HandoffServer::OnAttach(ClientId /*client*/,
                        Field("seed", request.seed) + Field("world", request.world) +
                        Field("rank", request.rank) + Field("shuffle", request.shuffle) +
                        Field("drop_last", request.drop_last) +
-                       Field("base_seed", request.base_seed) + Field("passes", request.passes));
+                       Field("base_seed", request.base_seed) + Field("passes", request.passes) +
+                       Field("passes_from", request.passes_from) + Field("behind", request.behind));
   if (request.loader == "refused") {
     return Error(Code::kConflict, "rank 1 says that the seed is 7, this rank says 8");
   }

@@ -35,11 +35,11 @@ class PassTest : public testing::Test {
   SampleMemory memory_{arena_, 0, {}};
   Fetcher fetcher_{node_, store_, alarms_, {}, [] {}};
   std::shared_ptr<const RankPass> order_;
-  Pass pass_{{.begin = 0, .end = kLength}};
+  Pass pass_{{.begin = 0, .end = kLength}, 0};
 };
 
 TEST_F(PassTest, ForetellsNothingWithoutAnOrder) {
-  Pass pass({.begin = 0, .end = 10});
+  Pass pass({.begin = 0, .end = 10}, 0);
   EXPECT_FALSE(pass.NextToStage().has_value());
   EXPECT_FALSE(pass.FindUnasked(10).has_value());
   EXPECT_TRUE(pass.Agrees(3, 99)) << "nothing is known that it could contradict";
@@ -107,12 +107,22 @@ TEST_F(PassTest, ATrainerThatBeginsInTheMiddleIsStagedForFromThere) {
   pass_.MarkAsked(3000);
   EXPECT_EQ(pass_.NextToStage(), 3001U);
   EXPECT_EQ(pass_.staged(), 0U) << "what it has left behind is given up";
-  EXPECT_EQ(pass_.low_water(), 3000 - Pass::kReorderMax);
+  EXPECT_EQ(pass_.low_water(), 3000 - Pass::kReorderMin);
 }
 
 TEST_F(PassTest, WorkersOutOfOrderLoseNothing) {
-  pass_.MarkAsked(Pass::kReorderMax - 1);
+  pass_.MarkAsked(Pass::kReorderMin - 1);
   EXPECT_EQ(pass_.NextToStage(), 0U);
+}
+
+// 8 workers with two batches of 256 each: the last may ask before the first.
+TEST_F(PassTest, ManyWorkersWithLargeBatchesLoseNothing) {
+  Pass pass({.begin = 0, .end = kLength}, 16 * 256);
+  pass.SetOrder(order_);
+  pass.Stage(0, Sample());
+  pass.MarkAsked(16 * 256 - 1);
+  EXPECT_NE(pass.Staged(0), nullptr);
+  EXPECT_EQ(pass.NextToStage(), 1U);
 }
 
 TEST_F(PassTest, ADistrustedOrderForetellsNothing) {

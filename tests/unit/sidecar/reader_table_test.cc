@@ -235,6 +235,21 @@ TEST_F(ReaderTableTest, TellsANodeThatComesBackEverything) {
   EXPECT_EQ(Progress().size(), 1U);
 }
 
+// A connection broke, or a generator was drawn from: the loader attaches again within its passes.
+TEST_F(ReaderTableTest, PassesThatWereReadAreNotExpectedAgain) {
+  AttachRequest request = Request(0);
+  request.passes = 5;
+  const auto id = readers_.Attach(1, request);
+  ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), std::nullopt).ok());
+  ASSERT_TRUE(readers_.Begin(*id, Span(1, 1), std::nullopt).ok());
+  request.passes_from = 0;
+  ASSERT_EQ(readers_.Attach(2, request), id);
+  EXPECT_EQ(node_.All<wire::StreamAttach>().back().passes, 5U);
+  request.passes_from.reset();  // a new loader of that name
+  ASSERT_EQ(readers_.Attach(3, request), id);
+  EXPECT_EQ(node_.All<wire::StreamAttach>().back().passes, 2U + 5U);
+}
+
 TEST_F(ReaderTableTest, PassesAreCountedOnByWhoAttachesAgainAndAnewAfterAnEnd) {
   const auto id = readers_.Attach(1, Request(0));
   ASSERT_TRUE(readers_.Begin(*id, Span(4, 0), std::nullopt).ok());

@@ -39,6 +39,7 @@ class Attachment:
         self._told: Optional[protocol.Recipe] = None  # what the sidecar knows
         self._stream = 0
         self._first_pass = 0
+        self._passes_from: Optional[int] = None  # the first pass of this loader
         self._last_pass = -1
         self._current: Optional[protocol.Pass] = None
         self._try_again_at = 0.0
@@ -56,12 +57,11 @@ class Attachment:
             self._announce(recipe, what)
             return protocol.Tag(self._stream, recipe.rank, self._last_pass, what.start)
 
-    def refresh(self, recipe: protocol.Recipe, tag: protocol.Tag, behind: int) -> protocol.Tag:
+    def refresh(self, recipe: protocol.Recipe, tag: protocol.Tag) -> protocol.Tag:
         """Looks whether the sidecar was started anew, and tells it then what it needs to know.
 
         Args:
             tag: the place of the next batch.
-            behind: how many samples before it may still be asked for.
         """
         channel = self._channel
         if channel is not None and channel.alive():
@@ -70,7 +70,7 @@ class Attachment:
             current = self._current
             if current is None or time.monotonic() < self._try_again_at:
                 return tag
-            start = max(current.start, tag.first - behind)
+            start = max(current.start, tag.first - recipe.behind)
             skipped = start - current.start
             rest = protocol.Pass(current.epoch, start, max(current.length - skipped, 0))
             self._announce(recipe, rest)
@@ -147,8 +147,11 @@ class Attachment:
             return channel
         if self._told is not None:
             channel.detach(self._stream, self._told.rank)
-        attached = channel.attach(self._dataset.open_on(channel), self._loader, recipe)
+        handle = self._dataset.open_on(channel)
+        attached = channel.attach(handle, self._loader, recipe, self._passes_from)
         self._channel = channel
         self._told = recipe
         self._stream, self._first_pass = attached
+        if self._passes_from is None:
+            self._passes_from = self._first_pass
         return channel

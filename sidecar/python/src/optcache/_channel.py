@@ -135,8 +135,10 @@ class Channel:
         self.handles[name] = self.handles[opened.name] = opened.handle
         return opened, descriptor
 
-    def attach(self, handle: int, loader: str, recipe: protocol.Recipe) -> protocol.Attached:
-        body = protocol.attach(handle, loader, recipe)
+    def attach(
+        self, handle: int, loader: str, recipe: protocol.Recipe, passes_from: Optional[int]
+    ) -> protocol.Attached:
+        body = protocol.attach(handle, loader, recipe, passes_from)
         return protocol.parse_attached(self._call(protocol.ATTACH, body, protocol.ATTACHED))
 
     def begin_pass(self, stream: int, rank: int, number: int, what: protocol.Pass) -> None:

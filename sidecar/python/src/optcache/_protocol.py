@@ -19,7 +19,7 @@ ENTRY = struct.Struct("<QQ")  # place, length
 _HELLO_BODY = struct.Struct("<HHI")
 _WELCOME_BODY = struct.Struct("<H6xQ")
 _OPENED_BODY = struct.Struct("<IQ32sQ")
-_RECIPE = struct.Struct("<BBQqII???B?I")
+_RECIPE = struct.Struct("<BBQqII???B?III")
 _ATTACHED_BODY = struct.Struct("<QI")
 _PASS_BODY = struct.Struct("<QIIQQQ?I")
 _DETACH_BODY = struct.Struct("<QI")
@@ -31,6 +31,9 @@ IDS_MAX = 65_536  # in one Get
 BYTES_MAX = 64 << 20  # of the samples in one Get, if there is more than one
 RELEASES_MAX = 65_536  # in one Release
 STRING_MAX = 4096
+PASSES_MAX = (1 << 32) - 1
+BEHIND_MAX = (1 << 32) - 1
+_FROM_FIRST_PASS = (1 << 32) - 1
 HELLO_S = 10  # for the sidecar to say Welcome
 SILENCE_S = 60  # of the sidecar, after which it counts as gone
 
@@ -75,7 +78,8 @@ class Recipe:
     modern_randperm: bool = True
     base_seed: int = BASE_SEED_EVERY_PASS
     tail_permutation: bool = True
-    passes: int = 0  # how many will follow; 0: nobody knows
+    passes: int = 0  # how many there will be; 0: nobody knows
+    behind: int = 0  # how many samples may be with the workers
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def open_dataset(name: str) -> bytes:
     return _string(name)
 
 
-def attach(handle: int, loader: str, recipe: Recipe) -> bytes:
+def attach(handle: int, loader: str, recipe: Recipe, passes_from: Optional[int]) -> bytes:
     seed = (recipe.seed + (1 << 63)) % (1 << 64) - (1 << 63)
     fields = _RECIPE.pack(
         recipe.known,
@@ -122,6 +126,8 @@ def attach(handle: int, loader: str, recipe: Recipe) -> bytes:
         recipe.base_seed,
         recipe.tail_permutation,
         recipe.passes,
+        _FROM_FIRST_PASS if passes_from is None else passes_from,
+        recipe.behind,
     )
     return struct.pack("<II", handle, 0) + _string("") + _string(loader) + fields
 

@@ -171,7 +171,9 @@ class RandomOrder(Order):
         if self._expected is None or not self._as_foretold(self._expected):
             self._expected = None
             unknown = super()._make_recipe(self.recipe.size)
-            self.recipe = dataclasses.replace(unknown, passes=self.recipe.passes)
+            self.recipe = dataclasses.replace(
+                unknown, passes=self.recipe.passes, behind=self.recipe.behind
+            )
             return super()._describe(start)
         self._expected = None  # until the pass is read to its end
         length = self._length()

@@ -135,14 +135,11 @@ class AttachedBatchSampler(Sampler[Any]):
     (IndexBatch). Has all its other attributes.
     """
 
-    def __init__(
-        self, inner: Any, order: Order, attachment: Attachment, tagged: str, behind: int
-    ) -> None:
+    def __init__(self, inner: Any, order: Order, attachment: Attachment, tagged: str) -> None:
         self._inner = inner
         self._order = order
         self._attachment = attachment
         self._tagged = tagged  # the dataset that indices are of; empty: of another numbering
-        self._behind = behind
         self._start = 0
 
     def __iter__(self) -> Iterator[Any]:
@@ -150,7 +147,7 @@ class AttachedBatchSampler(Sampler[Any]):
         what, batches = self._order.begin(start)
         tag = self._attachment.begin(self._order.recipe, what)
         for batch in batches:
-            tag = self._attachment.refresh(self._order.recipe, tag, self._behind)
+            tag = self._attachment.refresh(self._order.recipe, tag)
             yield self._tag(batch, tag)
             tag = tag._replace(first=tag.first + _length(batch))
 
@@ -230,11 +227,10 @@ def attach(
             known=False, size=len(ours), world=order.recipe.world, rank=order.recipe.rank
         )
     attachment = Attachment(ours, name)
-    order.recipe = dataclasses.replace(order.recipe, passes=passes)
+    order.recipe = dataclasses.replace(order.recipe, passes=passes, behind=_samples_ahead(loader))
     attachment.attach(order.recipe)
-    behind = _batches_ahead(loader) * (loader.batch_size or 1)
     sampler = AttachedBatchSampler(
-        loader.batch_sampler, order, attachment, ours.name if tagged else "", behind
+        loader.batch_sampler, order, attachment, ours.name if tagged else ""
     )
     if start is not None:
         sampler.start_at(start)
@@ -280,9 +276,11 @@ def _dataset_of(loader: DataLoader[Any], given: Optional[Dataset]) -> tuple[Data
     )
 
 
-def _batches_ahead(loader: DataLoader[Any]) -> int:
-    """How many batches may be with the workers."""
-    return int(loader.num_workers) * int(loader.prefetch_factor or 2) + 1
+def _samples_ahead(loader: DataLoader[Any]) -> int:
+    """How many samples may be with the workers."""
+    batches = int(loader.num_workers) * int(loader.prefetch_factor or 2) + 1
+    size = getattr(loader.batch_sampler, "batch_size", None)  # not all that people write have one
+    return min(batches * size, protocol.BEHIND_MAX) if isinstance(size, int) else batches
 
 
 __all__ = ["AttachedBatchSampler", "BatchIndex", "ImageFolder", "attach", "default_loader"]
