@@ -92,3 +92,33 @@ def test_a_loader_may_die_while_it_is_spoken_of(sidecar: Sidecar) -> None:
     announcing.join(DEADLINE_S)
     assert not announcing.is_alive(), "it waits for itself"
     assert sidecar.told == ["attach train", "pass 3", "detach", "close"]
+
+
+def test_two_loaders_of_one_name_do_not_displace_each_other(
+    sidecar: Sidecar, caplog: pytest.LogCaptureFixture
+) -> None:
+    train = attached(sidecar)
+    validation = attached(sidecar)
+    for _ in range(2):
+        train.begin(RECIPE, PASS)
+        validation.begin(RECIPE, PASS)
+    attaches = [told for told in sidecar.told if told.startswith("attach")]
+    assert attaches == ["attach train", "attach train", "attach train-2"]
+    assert caplog.text.count("goes on as 'train-2'") == 1
+
+
+def test_a_loader_that_is_made_anew_inherits_the_name(sidecar: Sidecar) -> None:
+    for _ in range(3):
+        loader = attached(sidecar)  # while the one before is still there
+        loader.begin(RECIPE, PASS)
+    again = attached(sidecar)
+    loader.detach()
+    again.begin(RECIPE, PASS)
+    assert {told for told in sidecar.told if told.startswith("attach")} == {"attach train"}
+
+
+def test_a_name_is_free_again_when_its_loader_has_gone(sidecar: Sidecar) -> None:
+    first = attached(sidecar)
+    attached(sidecar).detach()
+    first.begin(RECIPE, PASS)
+    assert "attach train-2" not in sidecar.told

@@ -349,6 +349,19 @@ def test_resumes_in_the_middle_of_an_epoch(train: ImageFolder, server: Server) -
     loader.optcache.start_at(5)
     next(iter(loader))
     assert server.of("pass")[2]["start"] == 5
+    for outside in (-1, 20):
+        with pytest.raises(ValueError, match=f"index {outside}"):
+            loader.optcache.start_at(outside)
+
+
+@pytest.mark.parametrize("kind", ["sequential", "distributed", "shuffle with generator"])
+def test_says_at_once_that_a_sampler_begins_at_the_front(train: ImageFolder, kind: str) -> None:
+    options = LOADERS[kind](train)
+    loader = attach(DataLoader(train, collate_fn=list, **options))
+    with pytest.raises(ValueError, match="at the front, not at index 5.* start="):
+        loader.optcache.start_at(5)
+    loader.optcache.start_at(0)
+    assert sum(len(batch) for batch in loader) == len(loader.sampler)
 
 
 def test_what_derives_from_a_sampler_is_not_taken_for_it(
@@ -376,9 +389,57 @@ def test_what_cannot_be_attached(train: ImageFolder) -> None:
         attach(DataLoader(train, batch_size=None))
     with pytest.raises(TypeError, match="dataset="):
         attach(DataLoader([1, 2, 3]))
+    with pytest.raises(ValueError, match="at index 3"):
+        attach(DataLoader(train), start=3)
+    for passes in (-1, 2**32):
+        with pytest.raises(ValueError, match=f"passes={passes}"):
+            attach(DataLoader(train), passes=passes)
+    with pytest.raises(TypeError):
+        attach(DataLoader(train), passes=90.0)
     loader = attach(DataLoader(train))
     with pytest.raises(ValueError, match="already"):
         attach(loader)
+
+
+@pytest.fixture
+def third_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process as rank 2 of a job, in the eyes of whoever asks torch.distributed."""
+    for name, answer in (("is_initialized", True), ("get_rank", 2), ("get_world_size", 4)):
+        monkeypatch.setattr(torch.distributed, name, lambda answer=answer: answer)
+
+
+@pytest.mark.parametrize(
+    "kind, known, world, loader",
+    [
+        ("sequential", 1, 1, "train.rank2"),
+        ("random with generator", 1, 1, "train.rank2"),
+        ("distributed", 1, 3, "train"),
+        ("backwards", 0, 4, "train"),
+    ],
+)
+def test_ranks_that_share_no_list_have_streams_of_their_own(
+    train: ImageFolder,
+    server: Server,
+    third_of_four: None,
+    kind: str,
+    known: int,
+    world: int,
+    loader: str,
+) -> None:
+    attach(DataLoader(train, **LOADERS[kind](train)))
+    (told,) = server.of("attach")
+    assert [told[f] for f in ("known", "world", "loader")] == [known, world, loader]
+
+
+def test_a_rank_whose_order_is_lost_keeps_its_stream(
+    train: ImageFolder, server: Server, third_of_four: None
+) -> None:
+    sampler = RandomSampler(train, generator=seeded(4))
+    loader = attach(DataLoader(train, batch_size=5, sampler=sampler, collate_fn=list))
+    next(iter(loader))
+    assert sum(len(batch) for batch in loader) == COUNT
+    told = [[a[f] for f in ("known", "world", "rank", "loader")] for a in server.of("attach")]
+    assert told == [[1, 1, 0, "train.rank2"], [0, 1, 0, "train.rank2"]]
 
 
 def test_detaches_when_the_loader_dies(train: ImageFolder, server: Server) -> None:

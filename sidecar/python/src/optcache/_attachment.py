@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Optional
 
@@ -19,6 +21,11 @@ from .errors import OptcacheError
 log = logging.getLogger("optcache")
 
 _RETRY_S = 1.0
+
+_Place = tuple[str, str, str, int]  # socket, dataset, loader's name, rank
+
+# Who reads there in this process: who attached last.
+_holders: weakref.WeakValueDictionary[_Place, Attachment] = weakref.WeakValueDictionary()
 
 
 class Attachment:
@@ -38,6 +45,7 @@ class Attachment:
         self._channel: Optional[Channel] = None
         self._told: Optional[protocol.Recipe] = None  # what the sidecar knows
         self._stream = 0
+        self._rank = 0
         self._first_pass = 0
         self._passes_from: Optional[int] = None  # the first pass of this loader
         self._last_pass = -1
@@ -47,6 +55,8 @@ class Attachment:
     def attach(self, recipe: protocol.Recipe) -> None:
         """Raises OptcacheError if the sidecar refuses, SidecarUnavailable if it stays away."""
         with self._alone():
+            self._rank = recipe.rank
+            _holders[self._place(self._loader)] = self
             with_patience(self._dataset.endpoint, lambda: self._tell(recipe))
 
     def begin(self, recipe: protocol.Recipe, what: protocol.Pass) -> protocol.Tag:
@@ -102,6 +112,8 @@ class Attachment:
                 self._lock.release()
 
     def _end(self) -> None:
+        if _holders.get(self._place(self._loader)) is self:
+            del _holders[self._place(self._loader)]
         channel, self._channel = self._channel, None
         if channel is None or self._told is None:
             return
@@ -111,7 +123,30 @@ class Attachment:
             pass  # gone as well
         channel.close()
 
+    def _place(self, loader: str) -> _Place:
+        return self._dataset.endpoint.path, self._dataset.name, loader, self._rank
+
+    def _keep_name(self) -> None:
+        """Takes another name if ours was given to a later loader. One that is made anew for each
+        epoch inherits it: the one before reads no more and does not come here.
+        """
+        if _holders.setdefault(self._place(self._loader), self) is self:
+            return
+        given = self._loader
+        names = (f"{given}-{number}" for number in itertools.count(2))
+        self._loader = next(name for name in names if self._place(name) not in _holders)
+        _holders[self._place(self._loader)] = self
+        self._told = None
+        log.warning(
+            "two loaders of %s are attached as '%s': this one goes on as '%s'; give each a name of "
+            "its own, attach(loader, name=...)",
+            self._dataset.name,
+            given,
+            self._loader,
+        )
+
     def _announce(self, recipe: protocol.Recipe, what: protocol.Pass) -> None:
+        self._keep_name()
         try:
             try:
                 self._begin_pass(recipe, what)

@@ -39,6 +39,8 @@ class Order:
         recipe: what the sidecar is told.
     """
 
+    _resumes = True  # may iterations begin elsewhere than at the front?
+
     def __init__(self, batch_sampler: Any, sampler: Any, size: int) -> None:
         self._batch_sampler = batch_sampler
         self._sampler = sampler
@@ -46,12 +48,27 @@ class Order:
         self.recipe = self._make_recipe(size)
 
     def _make_recipe(self, size: int) -> protocol.Recipe:
-        rank, world = 0, 1
         if isinstance(self._sampler, DistributedSampler):
             rank, world = int(self._sampler.rank), int(self._sampler.num_replicas)
-        elif torch.distributed.is_available() and torch.distributed.is_initialized():
-            rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        else:
+            rank, world = _place_in_job()
         return protocol.Recipe(known=False, size=size, world=world, rank=rank)
+
+    @property
+    def suffix(self) -> str:
+        """For the loader's name, where each rank of the job reads a list of its own."""
+        return ""
+
+    def check_start(self, index: int) -> None:
+        """Raises ValueError if an iteration cannot begin at that index of the rank's list."""
+        if index < 0:
+            raise ValueError(f"an iteration cannot begin at index {index}")
+        if index > 0 and not self._resumes:
+            raise ValueError(
+                f"a {type(self._sampler).__name__} begins each iteration at the front, not at index "
+                f"{index}: take a sampler made from DistributedSampler that goes on there, and attach "
+                "its loader with start="
+            )
 
     def begin(self, start: int) -> tuple[protocol.Pass, Iterator[Any]]:
         """Called when an iteration begins: what it reads, and its batches."""
@@ -82,7 +99,18 @@ class Order:
             return whole
 
 
-class SequentialOrder(Order):
+class WholeOrder(Order):
+    """A sampler that knows no ranks: each rank of a job reads the whole list."""
+
+    _resumes = False
+
+    @property
+    def suffix(self) -> str:
+        rank, world = _place_in_job()
+        return f".rank{rank}" if world > 1 else ""
+
+
+class SequentialOrder(WholeOrder):
     """SequentialSampler: the dataset from front to back."""
 
     def _make_recipe(self, size: int) -> protocol.Recipe:
@@ -96,6 +124,8 @@ class SequentialOrder(Order):
 
 class DistributedOrder(Order):
     """DistributedSampler: its list is made once and given to the batch sampler, as it would."""
+
+    _resumes = False
 
     def _make_recipe(self, size: int) -> protocol.Recipe:
         sampler = self._sampler
@@ -130,13 +160,23 @@ class DeclaredDistributedOrder(DistributedOrder):
     Its iteration is left alone, so there is no CRC to tell.
     """
 
+    _resumes = True
+
+    def check_start(self, index: int) -> None:
+        super().check_start(index)
+        if index > self._sampler.num_samples:
+            raise ValueError(
+                f"an iteration cannot begin at index {index}: the rank's list has "
+                f"{self._sampler.num_samples} samples"
+            )
+
     def begin(self, start: int) -> tuple[protocol.Pass, Iterator[Any]]:
         length = max(int(self._sampler.num_samples) - start, 0)
         what = protocol.Pass(epoch=int(self._sampler.epoch), start=start, length=length)
         return what, iter(self._batches())
 
 
-class RandomOrder(Order):
+class RandomOrder(WholeOrder):
     """RandomSampler with a generator of its own, which is watched and never drawn from.
 
     While its state is what a replay from the seed gives, so is the order. When somebody else has
@@ -154,10 +194,8 @@ class RandomOrder(Order):
         super().__init__(batch_sampler, sampler, size)
 
     def _make_recipe(self, size: int) -> protocol.Recipe:
-        if self._expected is None:
-            return super()._make_recipe(size)
         return protocol.Recipe(
-            known=True,
+            known=self._expected is not None,
             size=size,
             kind=protocol.TORCH_RANDOM,
             seed=int(self._generator.initial_seed()),
@@ -170,10 +208,7 @@ class RandomOrder(Order):
     def _describe(self, start: int) -> protocol.Pass:
         if self._expected is None or not self._as_foretold(self._expected):
             self._expected = None
-            unknown = super()._make_recipe(self.recipe.size)
-            self.recipe = dataclasses.replace(
-                unknown, passes=self.recipe.passes, behind=self.recipe.behind
-            )
+            self.recipe = dataclasses.replace(self.recipe, known=False)
             return super()._describe(start)
         self._expected = None  # until the pass is read to its end
         length = self._length()
@@ -195,6 +230,13 @@ class RandomOrder(Order):
         yield from self._batch_sampler
         if known:
             self._expected = self._generator.get_state()
+
+
+def _place_in_job() -> tuple[int, int]:
+    """Rank and world of torch.distributed."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return 0, 1
 
 
 def _generator_in(state: Any) -> Any:

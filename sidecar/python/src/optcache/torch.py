@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
+import operator
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, Callable, Optional, TypeVar
@@ -166,8 +167,7 @@ class AttachedBatchSampler(Sampler[Any]):
 
     def start_at(self, index: int) -> None:
         """The next iteration begins at that index of the rank's list."""
-        if index < 0:
-            raise ValueError(f"an iteration cannot begin at index {index}")
+        self._order.check_start(index)
         self._start = index
 
 
@@ -192,12 +192,14 @@ def attach(
     its own are foretold. With others, or with samplers that only derive from these, samples are read
     as they are asked for.
 
-        loader.optcache.start_at(5120)   # the next iteration resumes in the middle of an epoch
         loader.optcache.detach()         # otherwise done when the loader dies
+        loader.optcache.start_at(5120)   # the next iteration goes on in the middle of an epoch: for
+                                         # a loader that was attached with start=, see there
 
     Args:
         loader: with batches, over an optcache.Dataset or an ImageFolder of this module.
-        name: tells the loaders of one job apart: "train", "validation".
+        name: tells the loaders of one job apart: "train", "validation". A loader whose name was
+            given to a later one goes on under another, with a warning.
         dataset: where the loader's own dataset is something around ours that hands indices on as
             they are: ours.
         start: where the first iteration begins in the rank's list; given, even as 0, it is also
@@ -208,7 +210,8 @@ def attach(
 
     Raises:
         TypeError: the loader's dataset is not ours, or is an IterableDataset.
-        ValueError: the loader has no batches, or is attached already.
+        ValueError: the loader has no batches or is attached already, iterations cannot begin at
+            `start`, or `passes` is no number of them.
         OptcacheError: the sidecar refuses, for example because other ranks have another seed.
     """
     if isinstance(loader.dataset, IterableDataset):
@@ -220,20 +223,22 @@ def attach(
         raise ValueError("attach: the loader has batch_size=None; give it a batch size, 1 if need be")
     if isinstance(loader.batch_sampler, AttachedBatchSampler):
         raise ValueError("attach: this loader is attached already")
+    if not 0 <= operator.index(passes) <= protocol.PASSES_MAX:
+        raise ValueError(f"attach: passes={passes}: not a number of iterations")
     ours, tagged = _dataset_of(loader, dataset)
     order = order_of(loader, len(ours) if tagged else -1, declared=start is not None)
     if not tagged:
         order.recipe = protocol.Recipe(
             known=False, size=len(ours), world=order.recipe.world, rank=order.recipe.rank
         )
-    attachment = Attachment(ours, name)
     order.recipe = dataclasses.replace(order.recipe, passes=passes, behind=_samples_ahead(loader))
-    attachment.attach(order.recipe)
+    attachment = Attachment(ours, name + order.suffix)
     sampler = AttachedBatchSampler(
         loader.batch_sampler, order, attachment, ours.name if tagged else ""
     )
     if start is not None:
         sampler.start_at(start)
+    attachment.attach(order.recipe)
     # The loader forbids this, to those who would change what it reads.
     object.__setattr__(loader, "batch_sampler", sampler)
     detach = weakref.finalize(loader, attachment.detach)
@@ -249,7 +254,11 @@ class LoaderControl:
         self._detach = detach
 
     def start_at(self, index: int) -> None:
-        """Says that the next iteration begins at that index of the rank's list (see attach)."""
+        """Says that the next iteration begins at that index of the rank's list.
+
+        Raises ValueError if the loader's sampler always begins at the front, as far as is known: one
+        that does not is attached with start=.
+        """
         self._sampler.start_at(index)
 
     def detach(self) -> None:
