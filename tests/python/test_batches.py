@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
+from pathlib import Path
 
 from conftest import Server
 
@@ -60,3 +62,23 @@ def test_indices_of_another_dataset_carry_no_tag(server: Server, contents: list[
     assert [ds[i] for i in batch] == contents[5:7]
     assert ds.__getitems__(batch) == contents[5:7]
     assert {e["stream"] for e in server.of("get")} == {0}
+
+
+def test_one_bad_sample_costs_its_batch_one_round_trip_more_each(
+    serve: Callable[..., Server], tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in "abcd":
+        (folder / name).write_bytes(name.encode())
+    server = serve(folder)
+    ds = optcache.Dataset()
+    (folder / "c").unlink()
+    read = []
+    for index in IndexBatch([0, 1, 2, 3], "local/test", TAG):
+        try:
+            read.append(bytes(ds[index]))
+        except optcache.SampleError as error:
+            assert error.index == 2
+    assert read == [b"a", b"b", b"d"]
+    assert [get["count"] for get in server.of("get")] == [4, 1, 1, 1, 1]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ._protocol import Tag
+from .errors import SampleError
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -35,6 +36,7 @@ class IndexBatch(_IntList):
         self.dataset = dataset
         self.tag = tag
         self._samples: Optional[list[Sample]] = None
+        self._failed = False
 
     def __iter__(self) -> Iterator[int]:
         for at, index in enumerate(super().__iter__()):
@@ -43,11 +45,16 @@ class IndexBatch(_IntList):
     def __reduce__(self) -> tuple[Any, ...]:
         return IndexBatch, (list(super().__iter__()), self.dataset, self.tag)
 
-    def sample(self, dataset: Dataset, at: int) -> Sample:
-        """The sample of the index at place `at`, fetching the whole batch the first time."""
-        if self._samples is None:
-            self._samples = dataset.__getitems__(self)
-        return self._samples[at]
+    def sample(self, dataset: Dataset, at: int) -> Optional[Sample]:
+        """The sample of the index at place `at`, fetching the whole batch the first time; None if
+        one of the batch cannot be read: each is then read alone, and only that one fails.
+        """
+        if self._samples is None and not self._failed:
+            try:
+                self._samples = dataset.__getitems__(self)
+            except SampleError:
+                self._failed = True
+        return None if self._samples is None else self._samples[at]
 
 
 class BatchIndex(int):
@@ -66,7 +73,7 @@ class BatchIndex(int):
         return int, (int(self),)
 
     def sample(self, dataset: Dataset) -> Optional[Sample]:
-        """The sample, with its whole batch; None if the batch is of another dataset."""
+        """The sample, with its whole batch; None if it is to be read alone."""
         if self._batch.dataset != dataset.name:
             return None
         return self._batch.sample(dataset, self._at)
