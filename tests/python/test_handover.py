@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import errno
 import gc
 import logging
 import multiprocessing
@@ -10,6 +12,7 @@ import random
 import signal
 import socket
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +23,7 @@ from conftest import Server, until
 
 import optcache
 from optcache import _channel
+from optcache import _protocol as protocol
 
 
 def test_slots_come_back_when_the_last_view_dies(server: Server, contents: list[bytes]) -> None:
@@ -177,6 +181,44 @@ def test_reads_the_files_while_the_sidecar_is_away(
     server.start()
     assert ds[4] == contents[4]
     assert optcache.stats().fallbacks == fallbacks
+
+
+@pytest.mark.parametrize("given", ["5s", "-1", "nan"])
+def test_a_wait_that_is_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.setenv("OPTCACHE_WAIT", given)
+    with pytest.raises(optcache.OptcacheError, match=f"OPTCACHE_WAIT={given}"):
+        optcache.Dataset(socket=str(tmp_path / "none"))
+
+
+def test_a_process_with_too_many_files(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ignored: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)  # where errors of __del__ end
+    monkeypatch.setenv("OPTCACHE_WAIT", "0")
+
+    def refuse(*_: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(_channel.socket, "socket", refuse)
+    with pytest.raises(optcache.SidecarUnavailable, match="Too many open files"):
+        optcache.Dataset()
+    gc.collect()
+    assert ignored == []
+
+
+@pytest.mark.parametrize("body", [b"", bytes(16) + b"entry"])
+def test_an_answer_that_cannot_be_read_breaks_the_connection(server: Server, body: bytes) -> None:
+    channel = _channel.Channel(str(server.socket))
+    opened, descriptor = channel.open("test")
+    os.close(descriptor)
+    answers = [(protocol.SAMPLES, 3, memoryview(body))]
+    channel._read_frame = answers.pop  # type: ignore[method-assign]
+    with pytest.raises(_channel.ChannelBroken):
+        channel.get(opened.handle, array.array("I", [1]), None)
+    assert not channel.alive()
 
 
 def test_a_sidecar_that_answers_nonsense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

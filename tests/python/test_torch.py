@@ -234,6 +234,13 @@ def test_tells_a_distributed_loaders_passes(train: ImageFolder, server: Server) 
     assert len(firsts) == 12, "one round trip a batch"
 
 
+def test_epochs_may_count_below_zero(train: ImageFolder, server: Server) -> None:
+    sampler = DistributedSampler(train, num_replicas=1, rank=0)
+    sampler.set_epoch(-2)
+    next(iter(attach(DataLoader(train, sampler=sampler, collate_fn=list))))
+    assert [told["epoch"] for told in server.of("pass")] == [2**64 - 2]
+
+
 def test_counts_only_what_drop_last_leaves(train: ImageFolder, server: Server) -> None:
     loader = attach(DataLoader(train, batch_size=10, drop_last=True, collate_fn=list))
     for _ in loader:

@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 import weakref
-from typing import Any, NoReturn, Optional
+from typing import Any, Callable, NoReturn, Optional, TypeVar
 
 from . import _protocol as protocol
 from ._arena import Arena
@@ -22,6 +22,8 @@ log = logging.getLogger("optcache")
 
 _BUFFER_BYTES = 64 * 1024
 _TIMEVAL = struct.Struct("ll")
+
+T = TypeVar("T")
 
 
 class ChannelBroken(Exception):
@@ -87,6 +89,7 @@ class Channel:
 
     def __init__(self, path: str) -> None:
         """Raises OSError if nobody listens at `path`, ChannelBroken if what does is no sidecar."""
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.healthy = False
         self.pid = os.getpid()
         self.handles: dict[str, int] = {}
@@ -99,7 +102,6 @@ class Channel:
         self._released: collections.deque[int] = collections.deque()
         self._unsent = b""  # the rest of a frame that the socket did not take whole
         self._send_lock = threading.Lock()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._set_silence(protocol.HELLO_S)
         self._socket.connect(path)
         _channels.add(self)
@@ -107,7 +109,8 @@ class Channel:
         self._set_silence(protocol.SILENCE_S)
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "_socket"):  # none where a process has too many files
+            self.close()
 
     def close(self) -> None:
         self.healthy = False
@@ -128,10 +131,9 @@ class Channel:
 
     def open(self, name: str) -> tuple[protocol.Opened, int]:
         """Opens a dataset: what it is, and its manifest as a file descriptor that the caller owns."""
-        body, descriptor = self._call_for_descriptor(
-            protocol.OPEN, protocol.open_dataset(name), protocol.OPENED
+        opened, descriptor = self._call_for_descriptor(
+            protocol.OPEN, protocol.open_dataset(name), protocol.OPENED, protocol.parse_opened
         )
-        opened = protocol.parse_opened(body)
         self.handles[name] = self.handles[opened.name] = opened.handle
         return opened, descriptor
 
@@ -139,11 +141,11 @@ class Channel:
         self, handle: int, loader: str, recipe: protocol.Recipe, passes_from: Optional[int]
     ) -> protocol.Attached:
         body = protocol.attach(handle, loader, recipe, passes_from)
-        return protocol.parse_attached(self._call(protocol.ATTACH, body, protocol.ATTACHED))
+        return self._call(protocol.ATTACH, body, protocol.ATTACHED, protocol.parse_attached)
 
     def begin_pass(self, stream: int, rank: int, number: int, what: protocol.Pass) -> None:
         body = protocol.begin_pass(stream, rank, number, what)
-        self._call(protocol.PASS, body, protocol.DONE)
+        self._call(protocol.PASS, body, protocol.DONE, lambda _: None)
 
     def detach(self, stream: int, rank: int) -> None:
         self._send(protocol.frame(protocol.DETACH, 0, protocol.detach(stream, rank)))
@@ -158,22 +160,25 @@ class Channel:
         began = time.monotonic()
         where = tag if tag is not None else (0, 0, 0, 0)
         head = protocol.GET_BODY.pack(handle, *where)
-        body = self._call(protocol.GET, head + ids.tobytes(), protocol.SAMPLES)
-        batch, count, others = protocol.SAMPLES_BODY.unpack_from(body)
-        counters.add(
-            samples=count,
-            round_trips=1,
-            wait_seconds=time.monotonic() - began,
-            copies=others,
-        )
-        entries = body[protocol.SAMPLES_BODY.size :]
-        if others:
-            return self._mixed_views(batch, count, entries)
-        whole = self._hold(batch)
-        return [
-            whole[place : place + length]
-            for place, length in protocol.ENTRY.iter_unpack(entries)
-        ]
+
+        def views(body: memoryview) -> list[memoryview]:
+            batch, count, others = protocol.SAMPLES_BODY.unpack_from(body)
+            counters.add(
+                samples=count,
+                round_trips=1,
+                wait_seconds=time.monotonic() - began,
+                copies=others,
+            )
+            entries = body[protocol.SAMPLES_BODY.size :]
+            if others:
+                return self._mixed_views(batch, count, entries)
+            whole = self._hold(batch)
+            return [
+                whole[place : place + length]
+                for place, length in protocol.ENTRY.iter_unpack(entries)
+            ]
+
+        return self._call(protocol.GET, head + ids.tobytes(), protocol.SAMPLES, views)
 
     def _mixed_views(self, batch: int, count: int, rest: memoryview) -> list[memoryview]:
         whole = self._hold(batch) if batch else memoryview(b"")
@@ -247,18 +252,20 @@ class Channel:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def _hello(self) -> Arena:
-        body, descriptor = self._call_for_descriptor(
-            protocol.HELLO, protocol.hello(self.pid), protocol.WELCOME
+        (_, size), descriptor = self._call_for_descriptor(
+            protocol.HELLO, protocol.hello(self.pid), protocol.WELCOME, protocol.parse_welcome
         )
         try:
-            return Arena(descriptor, protocol.parse_welcome(body)[1])
+            return Arena(descriptor, size)
         finally:
             os.close(descriptor)
 
-    def _call_for_descriptor(self, kind: int, body: bytes, answer: int) -> tuple[memoryview, int]:
+    def _call_for_descriptor(
+        self, kind: int, body: bytes, answer: int, parse: Callable[[memoryview], T]
+    ) -> tuple[T, int]:
         self._descriptors = []
         try:
-            reply = self._call(kind, body, answer)
+            reply = self._call(kind, body, answer, parse)
             if len(self._descriptors) != 1:
                 self._fail("the sidecar passed no memory")
             return reply, self._descriptors.pop()
@@ -267,11 +274,20 @@ class Channel:
                 os.close(descriptor)
             self._descriptors = None
 
-    def _call(self, kind: int, body: bytes, answer: int) -> memoryview:
-        """The body of the answer, good until the next call."""
+    def _call(
+        self, kind: int, body: bytes, answer: int, parse: Callable[[memoryview], T]
+    ) -> T:
+        """What `parse` makes of the answer's body, which is good until the next call."""
         self.healthy = False
         self._request += 1
         self._send(protocol.frame(kind, self._request, body))
+        try:
+            return parse(self._answer(answer))
+        except (struct.error, IndexError):
+            self.healthy = False
+            self._fail("")
+
+    def _answer(self, answer: int) -> memoryview:
         told = False
         while True:
             got, request, reply = self._read_frame()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import stat
-import struct
 import threading
 import time
 from typing import Callable, Optional, TypeVar
@@ -26,7 +25,7 @@ _PAUSE_MAX_S = 1.0
 _TELL_AFTER_S = 0.5
 
 # What a request may end with when the sidecar goes away under it.
-BROKEN = (ChannelBroken, OSError, struct.error)
+BROKEN = (ChannelBroken, OSError)
 
 T = TypeVar("T")
 
@@ -58,10 +57,20 @@ class Patience:
     def _limit(self, why: Exception) -> float:
         given = os.environ.get("OPTCACHE_WAIT")
         if given:
-            return float(given)
+            return _seconds(given)
         if isinstance(why, Refused):
             return INDEX_WAIT_S
         return RETURN_WAIT_S if self._endpoint.seen else FIRST_WAIT_S
+
+
+def _seconds(given: str) -> float:
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise OptcacheError(f"OPTCACHE_WAIT={given}: not a number of seconds", "invalid_argument")
+    return seconds
 
 
 class Endpoint:

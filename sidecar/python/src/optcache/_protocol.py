@@ -135,7 +135,7 @@ def attach(handle: int, loader: str, recipe: Recipe, passes_from: Optional[int])
 def begin_pass(stream: int, rank: int, number: int, what: Pass) -> bytes:
     known = what.crc is not None
     return _PASS_BODY.pack(
-        stream, rank, number, what.epoch, what.start, what.length, known, what.crc or 0
+        stream, rank, number, what.epoch % (1 << 64), what.start, what.length, known, what.crc or 0
     )
 
 
