@@ -15,6 +15,7 @@ from conftest import Server
 
 import optcache
 from optcache import _channel, _protocol
+from optcache.dataset import _same_time
 
 
 def test_reads_like_a_sequence(server: Server, contents: list[bytes]) -> None:
@@ -216,3 +217,10 @@ def test_refuses_a_dataset_that_was_indexed_anew(
     server.start()
     with pytest.raises(optcache.OptcacheError, match="indexed anew"):
         ds[0]
+
+
+def test_times_agree_as_far_as_they_are_known() -> None:
+    assert _same_time(0, 5) and _same_time(1_000_000_005, 1_000_000_005)
+    assert _same_time(1_000_000_000, 1_000_000_005), "HTTP tells whole seconds"
+    assert not _same_time(1_000_000_005, 1_000_000_000)
+    assert not _same_time(1_000_000_000, 2_000_000_005)

@@ -8,6 +8,7 @@ import gc
 import logging
 import multiprocessing
 import os
+import pickle
 import random
 import signal
 import socket
@@ -16,7 +17,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from conftest import Server, until
@@ -181,6 +182,60 @@ def test_reads_the_files_while_the_sidecar_is_away(
     server.start()
     assert ds[4] == contents[4]
     assert optcache.stats().fallbacks == fallbacks
+
+
+@pytest.fixture
+def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A sample, alone in a folder that may be read instead."""
+    path = tmp_path / "data" / "a"
+    path.parent.mkdir()
+    path.write_bytes(b"right")
+    monkeypatch.setenv("OPTCACHE_FALLBACK_ROOT", str(path.parent))
+    return path
+
+
+@pytest.mark.parametrize(
+    "content, seconds_later, says",
+    [
+        (b"right", 0, None),
+        (b"longer than it was", 0, "another file: it has 18 bytes, the sample has 5"),
+        (b"wrong", 1, "written at another time"),
+    ],
+)
+def test_a_file_that_is_not_the_one_that_was_indexed(
+    serve: Callable[..., Server],
+    own_file: Path,
+    content: bytes,
+    seconds_later: int,
+    says: Optional[str],
+) -> None:
+    server = serve(own_file.parent)
+    ds = pickle.loads(pickle.dumps(optcache.Dataset()))
+    assert len(ds) == 1
+    server.kill()
+    written_ns = own_file.stat().st_mtime_ns + seconds_later * 1_000_000_000
+    own_file.write_bytes(content)
+    os.utime(own_file, ns=(written_ns, written_ns))
+    if says is None:
+        assert ds[0] == content
+        return
+    with pytest.raises(optcache.SampleError, match=says) as caught:
+        ds[0]
+    assert (caught.value.code, caught.value.index) == ("conflict", 0)
+
+
+def test_files_stand_for_the_environments_dataset_only(
+    serve: Callable[..., Server], own_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(own_file.parent)
+    other = optcache.Dataset("test")
+    monkeypatch.setenv("OPTCACHE_DATASET", "test")
+    ours = optcache.Dataset("test")
+    server.kill()
+    monkeypatch.setenv("OPTCACHE_WAIT", "3")
+    assert ours[0] == b"right"
+    with pytest.raises(optcache.SidecarUnavailable):
+        other[0]
 
 
 @pytest.mark.parametrize("given", ["5s", "-1", "nan"])

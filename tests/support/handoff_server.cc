@@ -1,6 +1,7 @@
 #include "support/handoff_server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +20,11 @@ using handoff::ClientId;
 
 constexpr StreamId kStream = 77;
 constexpr char kPoison = '\xdd';
+
+std::int64_t ModifiedNs(const std::filesystem::path& path) {
+  const auto written = std::chrono::file_clock::to_sys(std::filesystem::last_write_time(path));
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(written.time_since_epoch()).count();
+}
 
 Result<dataset::Manifest> ManifestOf(const std::string& folder) {
   const std::filesystem::path root(folder);
@@ -40,7 +46,7 @@ Result<dataset::Manifest> ManifestOf(const std::string& folder) {
     RETURN_IF_ERROR(builder.Add({.path = path,
                                  .size = std::filesystem::file_size(root / path),
                                  .class_index = kind,
-                                 .validator = {},
+                                 .validator = {.modified_ns = ModifiedNs(root / path), .etag = {}},
                                  .digest = {}}));
   }
   return std::move(builder).Finish();

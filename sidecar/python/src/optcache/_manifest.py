@@ -19,7 +19,7 @@ _SECTION = struct.Struct("<IIQQ")
 _MAGIC = b"OPTCMANI"
 _MAJOR = 1
 _SECTIONS_MAX = 32
-_PATHS, _SIZES, _CLASSES, _CLASS_NAMES = 1, 2, 3, 4
+_PATHS, _SIZES, _CLASSES, _CLASS_NAMES, _MODIFIED = 1, 2, 3, 4, 5
 
 
 class _StringTable:
@@ -79,6 +79,9 @@ class Manifest:
             sections = self._parse_header(data)
             self._paths = _StringTable(sections[_PATHS])
             self._sizes = sections[_SIZES].cast("Q")
+            self._modified: Optional[memoryview] = None
+            if _MODIFIED in sections:
+                self._modified = sections[_MODIFIED].cast("q")
             self._class_of: Optional[memoryview] = None
             self.classes: list[str] = []
             if _CLASSES in sections:
@@ -127,6 +130,10 @@ class Manifest:
     def total(self, indices: Iterable[int]) -> int:
         """Of these samples together, in bytes."""
         return sum(map(self._sizes.__getitem__, indices))
+
+    def modified_ns(self, index: int) -> int:
+        """When the object was written, in nanoseconds since 1970; 0 if that is not known."""
+        return int(self._modified[index]) if self._modified is not None else 0
 
     def target(self, index: int) -> int:
         """The number of the sample's class. Raises OptcacheError if the dataset has no classes."""

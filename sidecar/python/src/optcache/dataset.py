@@ -55,7 +55,11 @@ class Dataset:
         """
         self.endpoint = endpoint_at(socket)
         self._copy = copy
-        self._wanted: str = name or os.environ.get("OPTCACHE_DATASET") or ""
+        usual = os.environ.get("OPTCACHE_DATASET") or ""
+        self._wanted: str = name or usual
+        # The files are those of one dataset; others may have the same paths.
+        root = os.environ.get("OPTCACHE_FALLBACK_ROOT") or ""
+        self._fallback_root: str = root if self._wanted == usual else ""
         self._manifest: Optional[Manifest] = None
         self._digest = b""  # not known yet
         self._digest = self.manifest.digest
@@ -125,6 +129,7 @@ class Dataset:
             "name": self.name,
             "copy": self._copy,
             "digest": self._digest,
+            "fallback_root": self._fallback_root,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -132,6 +137,7 @@ class Dataset:
         self.name = self._wanted = state["name"]
         self._copy = state["copy"]
         self._digest = state["digest"]
+        self._fallback_root = state["fallback_root"]
         self._manifest = None
 
     # --- Reading
@@ -195,11 +201,9 @@ class Dataset:
                 handle = self.open_on(channel)
             return channel.get(handle, ids, tag)
 
-        root: str = os.environ.get("OPTCACHE_FALLBACK_ROOT") or ""
+        instead = (lambda: self._read_files(ids)) if self._fallback_root else None
         try:
-            return with_patience(
-                self.endpoint, get, (lambda: self._read_files(root, ids)) if root else None
-            )
+            return with_patience(self.endpoint, get, instead)
         except SampleFailed as failed:
             index = ids[failed.position]
             raise SampleError(
@@ -227,23 +231,42 @@ class Dataset:
             os.close(descriptor)
         return opened.handle
 
-    def _read_files(self, root: str, ids: Sequence[int]) -> list[memoryview]:
-        _warn_of_fallback(self.endpoint.path, root)
-        views = []
-        for index in ids:
-            path = os.path.join(root, self.manifest.path(index))
-            try:
-                with open(path, "rb") as file:
-                    views.append(memoryview(file.read()))
-            except OSError as error:
-                raise SampleError(
-                    f"sample {index} of {self.name}: the sidecar has gone, and {path} cannot be read "
-                    f"instead: {error.strerror}",
-                    "unavailable",
-                    index,
-                ) from error
+    def _read_files(self, ids: Sequence[int]) -> list[memoryview]:
+        _warn_of_fallback(self.endpoint.path, self._fallback_root)
+        views = [memoryview(self._read_file(index)) for index in ids]
         counters.add(samples=len(views), fallbacks=len(views))
         return views
+
+    def _read_file(self, index: int) -> bytes:
+        path = os.path.join(self._fallback_root, self.manifest.path(index))
+        without = f"sample {index} of {self.name}: the sidecar has gone, and {path}"
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+                modified_ns = os.fstat(file.fileno()).st_mtime_ns
+        except OSError as error:
+            raise SampleError(
+                f"{without} cannot be read instead: {error.strerror}", "unavailable", index
+            ) from error
+        if len(data) != self.manifest.size(index):
+            raise SampleError(
+                f"{without} is another file: it has {len(data)} bytes, the sample has "
+                f"{self.manifest.size(index)}",
+                "conflict",
+                index,
+            )
+        if not _same_time(self.manifest.modified_ns(index), modified_ns):
+            raise SampleError(
+                f"{without} was written at another time than the sample", "conflict", index
+            )
+        return data
+
+
+def _same_time(indexed_ns: int, found_ns: int) -> bool:
+    """Of the manifest and of a file; 0 is not known, and HTTP tells whole seconds."""
+    if indexed_ns % 1_000_000_000 == 0:
+        found_ns -= found_ns % 1_000_000_000
+    return indexed_ns in (0, found_ns)
 
 
 @functools.lru_cache(maxsize=None)
