@@ -75,6 +75,36 @@ def test_train_and_validation_in_one_process(
     assert orders_unknown(cluster) == 0
 
 
+def test_a_loader_is_made_anew_for_each_epoch(
+    start_cache: StartCache, open_samples: OpenSamples
+) -> None:
+    """The old one dies when the new one has attached, and takes nothing away from it."""
+    cluster = start_cache()
+    samples = open_samples(cluster.socket(0))
+    sampler = sampler_over(samples)
+    for epoch in range(4):
+        sampler.set_epoch(epoch)
+        loader = attach(loader_over(samples, sampler=sampler), dataset=samples.samples)
+        assert read(loader) == list(sampler)
+    assert orders_unknown(cluster) == 0
+
+
+def test_two_loaders_have_one_name(
+    start_cache: StartCache, open_samples: OpenSamples
+) -> None:
+    cluster = start_cache()
+    samples = open_samples(cluster.socket(0))
+    sampler = sampler_over(samples)
+    train = attach(loader_over(samples, sampler=sampler), dataset=samples.samples)
+    validation = attach(loader_over(samples), dataset=samples.samples)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        one, other = zip(*zip(train, validation, strict=True), strict=True)
+        for batches, expected in ((one, list(sampler)), (other, list(range(len(samples))))):
+            assert [i for ids, right, _ in batches if right.all() for i in ids.tolist()] == expected
+    assert orders_unknown(cluster) == 0
+
+
 def test_set_epoch_is_forgotten(
     start_cache: StartCache, open_samples: OpenSamples, store: Store, dataset: Dataset
 ) -> None:

@@ -87,8 +87,9 @@ class Attachment:
             return tag._replace(stream=self._stream, pass_number=self._last_pass)
 
     def detach(self) -> None:
-        """The loader is gone. Does nothing in a forked process. Never waits: the garbage collector
-        calls it at any moment, also within this object's own code, which then sees to it in its end.
+        """The loader is gone. Does nothing in a forked process. Waits for no lock: the garbage
+        collector calls it at any moment, also within this object's own code, which then sees to it
+        in its end.
         """
         if self._pid == os.getpid():
             self._over = True
