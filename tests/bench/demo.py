@@ -1,4 +1,4 @@
-"""The demo's figures: store bytes against the bound and the plan's word, real images and PyTorch."""
+"""The demo's figures: store bytes against bound and plan, with real images and PyTorch."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ def run(context: Context) -> list[Figure]:
     log = context.folder / "demo.log"
     with open(log, "wb") as words:
         demo = subprocess.run(
-            [sys.executable, REPOSITORY / "tests" / "demo" / "demo.py"]
-            + ["--out", context.out, *(["--quick"] if context.quick else [])],
+            [
+                sys.executable,
+                REPOSITORY / "tests" / "demo" / "demo.py",
+                *("--out", context.out),
+                *(["--quick"] if context.quick else []),
+            ],
             stdout=words,
             stderr=subprocess.STDOUT,
             check=False,
@@ -54,8 +58,14 @@ def figures_of(demo: dict[str, Any]) -> list[Figure]:
     tenths = abs(optimal["hitRatioFirstTenth"] - optimal["hitRatioLastTenth"])
     wrong = optimal["mismatches"] + (0 if optimal["orderEqual"] else 1)
     return [
-        Figure("demo: store bytes / bound", read / optimal["boundBytes"], "", others, at_most(1.005)),
-        Figure("demo: store bytes / planned", read / optimal["plannedStoreBytes"], goal=at_most(1.002)),
+        Figure(
+            "demo: store bytes / bound", read / optimal["boundBytes"], "", others, at_most(1.005)
+        ),
+        Figure(
+            "demo: store bytes / planned",
+            read / optimal["plannedStoreBytes"],
+            goal=at_most(1.002),
+        ),
         Figure(
             "demo: store bytes / bound with all that can lie in memory",
             read / optimal["boundAllBytes"],

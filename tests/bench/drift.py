@@ -29,8 +29,8 @@ def run(context: Context) -> list[Figure]:
 
 
 def _hit_ratio(context: Context, name: str, lead: float) -> float:
-    samples = 800 if context.quick else 8000
-    made = Made(samples, bytes_each=8192, machines=RANKS, share=SHARE)
+    samples = 800 if context.quick else 16_000
+    made = Made(samples, bytes_each=4096, machines=RANKS, share=SHARE)
     ranks = [Rank(rank, rank, RANKS, samples, EPOCHS) for rank in range(RANKS)]
     behind = lead * ranks[0].batches_of_epoch()
     lags = [round(behind * rank / (RANKS - 1)) for rank in range(RANKS)]

@@ -1,4 +1,4 @@
-"""What a sample costs in a training process: a view through the hand-over, or open and read of a file.
+"""What a sample costs in a training process: a view through the hand-over, or a file read.
 
 Both in one process, in turns, over the same files on a memory file system. The sidecar's end is
 handoff_test_server with everything staged. Taking a view reads no byte of it.

@@ -1,8 +1,8 @@
 """Where caching cannot help: a loader that only decodes, over files that lie in the page cache.
 
-Real images, the usual transform of ImageNet training, DataLoaders with as many workers as cores: one
-over torchvision's ImageFolder, one over ours, which read an epoch in turns. Processor time counts
-that of the workers, and for ours also that of node and sidecar.
+Real images, the usual transform of ImageNet training, DataLoaders with as many workers as cores:
+one over torchvision's ImageFolder, one over ours, which read an epoch in turns. Processor time
+counts that of the workers, and for ours also that of node and sidecar.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What node and sidecar take while a job reads, beside the limits that docs/memory.md says to set."""
+"""What node and sidecar take while a job reads, beside the limits that docs/memory.md names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One rank of a light training job, a process of its own: `reader.py JOB`, JSON as readers.py has it.
+"""One rank of a light training job, a process of its own: `reader.py JOB`, JSON by readers.py.
 
 A DataLoader over the plain samples, in the order of a DistributedSampler; nothing is decoded. It
 reads a batch for each line on its standard input, and says `done` after it.
@@ -34,7 +34,12 @@ def main() -> None:
         seed=job["seed"],
     )
     loader = attach(
-        DataLoader(dataset, job["batch"], sampler=sampler, collate_fn=len),  # type: ignore[arg-type]
+        DataLoader(
+            dataset,  # type: ignore[arg-type]
+            job["batch"],
+            sampler=sampler,
+            collate_fn=len,
+        ),
         name=job["stream"],
         passes=job["epochs"],
     )

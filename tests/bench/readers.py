@@ -8,7 +8,7 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -86,8 +86,9 @@ class Readers:
 
     def read(self, until: int | None = None, lags: Sequence[int] | None = None) -> None:
         """Until every rank has read `until` batches: in step, rank r always `lags[r]` behind."""
-        most = max(rank.batches() for rank in self._ranks)
-        self._follow(most if until is None else until, lags or [0] * len(self._ranks), STUCK_SECONDS)
+        if until is None:
+            until = max(rank.batches() for rank in self._ranks)
+        self._follow(until, lags or [0] * len(self._ranks), STUCK_SECONDS)
 
     def times(self) -> list[list[list[float]]]:
         """By rank and epoch, when each sample was there; of ranks that have read everything."""

@@ -15,8 +15,8 @@ TOLERANCE = 0.01
 
 
 def run(context: Context) -> list[Figure]:
-    samples = 800 if context.quick else 8000
-    made = Made(samples, bytes_each=8192, machines=RANKS, share=SHARE)
+    samples = 800 if context.quick else 16_000
+    made = Made(samples, bytes_each=4096, machines=RANKS, share=SHARE)
     before = [Rank(rank, rank, RANKS, samples, epochs=10) for rank in range(RANKS)]
     after = [
         Rank((rank + 1) % RANKS, rank, RANKS, samples, EPOCHS_AFTER, first_epoch=EPOCHS_BEFORE)

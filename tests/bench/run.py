@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every figure that the project promises, each with its goal, and the same of its peer if it has one."""
+"""Every figure that the project promises, with its goal and, if it has one, its peer."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ class Progress:
         self._began = time.monotonic()
 
     def say(self, name: str, what: str) -> None:
-        print(f"{time.monotonic() - self._began:5.0f} s  {name}: {what}", file=sys.stderr, flush=True)
+        seconds = time.monotonic() - self._began
+        print(f"{seconds:5.0f} s  {name}: {what}", file=sys.stderr, flush=True)
 
 
 def measure(
@@ -132,7 +133,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, interrupt)  # so that what was started is stopped then, too
     where = machine()
     if arguments.output == "table":
-        print("{cpu}, {cores} cores, {memoryGiB} GiB, load {load}, {date}".format(**where), flush=True)
+        words = "{cpu}, {cores} cores, {memoryGiB} GiB, load {load}, {date}"
+        print(words.format(**where), flush=True)
     arguments.out.mkdir(parents=True, exist_ok=True)
     names = arguments.names or list(BENCHMARKS)
     try:
@@ -144,7 +146,9 @@ def main() -> int:
         "machine": where,
         "quick": arguments.quick,
         "figures": [
-            {"bench": name, **figure.document()} for name, some in figures.items() for figure in some
+            {"bench": name, **figure.document()}
+            for name, some in figures.items()
+            for figure in some
         ],
         "failures": failures,
     }
