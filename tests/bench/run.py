@@ -11,6 +11,7 @@ import os
 import platform
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -109,9 +110,12 @@ def measure(
         )
         try:
             figures[name] = importlib.import_module(f"bench.{name}").run(context)
-        except (HarnessError, OSError) as error:
+        except (HarnessError, OSError, subprocess.SubprocessError) as error:
             failures[name] = str(error)
             progress.say(name, f"FAILED: {error}")
+        except KeyboardInterrupt:
+            failures[name] = "interrupted; everything it started is stopped"
+            break  # what has been measured is worth reporting
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     return figures, failures
@@ -137,11 +141,7 @@ def main() -> int:
         print(words.format(**where), flush=True)
     arguments.out.mkdir(parents=True, exist_ok=True)
     names = arguments.names or list(BENCHMARKS)
-    try:
-        figures, failures = measure(names, arguments.quick, arguments.out, Progress())
-    except KeyboardInterrupt:
-        print("\nbench: interrupted; everything it started is stopped", file=sys.stderr)
-        return 130
+    figures, failures = measure(names, arguments.quick, arguments.out, Progress())
     document = {
         "machine": where,
         "quick": arguments.quick,
