@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace optcache::node {
 namespace {
 
@@ -198,69 +196,6 @@ void DatasetCache::OnStaleEntry(Read read, MonotonicTime now) {
   AnswerLater(std::move(read), now);
 }
 
-// One sample may always pass; more only within the transit reserve. Null: later.
-DatasetCache::RelayShare DatasetCache::TakeRelayShare(ByteCount size) {
-  if (*relay_bytes_ > 0 && *relay_bytes_ + size > config_.reserve) return nullptr;
-  struct Share {
-    std::shared_ptr<ByteCount> count;
-    ByteCount size;
-    Share(std::shared_ptr<ByteCount> all, ByteCount part) : count(std::move(all)), size(part) {
-      *count += size;
-    }
-    Share(const Share&) = delete;
-    Share& operator=(const Share&) = delete;
-    ~Share() { *count -= size; }
-  };
-  return std::make_shared<const Share>(relay_bytes_, size);
-}
-
-void DatasetCache::FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_holder,
-                             MonotonicTime now) {
-  for (auto& [holder, reads] : by_holder) {
-    // A Get has one stream; reads of one round nearly always share it.
-    while (!reads.empty()) {
-      const StreamId stream = reads.front().stream;
-      auto others = std::stable_partition(reads.begin(), reads.end(),
-                                          [&](const Read& read) { return read.stream == stream; });
-      others = std::min(others, reads.begin() + static_cast<std::ptrdiff_t>(
-                                                    std::min(reads.size(), wire::kMaxItems)));
-      Asked asked{
-          .reads = {std::make_move_iterator(reads.begin()), std::make_move_iterator(others)},
-          .deadline = now + deadlines_.peer};
-      reads.erase(reads.begin(), others);
-      wire::Get get{.dataset = config_.key, .stream = stream, .mode = GetMode::kPeer};
-      for (const Read& read : asked.reads)
-        get.items.push_back(read.item);
-      const std::uint32_t request_id = effects_.NewRequestId();
-      if (effects_.Send(holder, request_id, get, nullptr)) {
-        fetches_[request_id] = std::move(asked);
-      } else {
-        for (const Read& read : asked.reads)
-          AnswerMiss(read, 0, false);
-      }
-    }
-  }
-}
-
-void DatasetCache::ServePeer(ClientId from, wire::MemberId member, std::uint32_t request_id,
-                             const wire::Get& get, MonotonicTime now) {
-  for (std::uint32_t i = 0; i < get.items.size(); ++i) {
-    const wire::ReadItem& item = get.items[i];
-    const cache::Entry* entry = tier_.Find(item.id);
-    if (entry == nullptr) {
-      holdings_.Lost(item.id);  // its home knows better than it did: nobody asks here again
-      effects_.Reply(from, request_id, wire::SampleReply{.index = i, .answer = Answer::kAbsent},
-                     nullptr);
-      continue;
-    }
-    effects_.Reply(from, request_id,
-                   wire::SampleReply{.index = i, .answer = Answer::kHere, .crc = entry->crc},
-                   entry->bytes);
-    keeper_.AfterRead({get.stream, item.pass, item.position}, item.id,
-                      {.is_peer = true, .member = member}, now);
-  }
-}
-
 std::shared_ptr<cache::SampleBytes> DatasetCache::Receive(SampleId id, ByteCount size) {
   if (id >= config_.sizes.count() || size != SizeOf(id)) return nullptr;
   if (!keeper_.MakeRoom(id, size)) return nullptr;
@@ -363,46 +298,6 @@ void DatasetCache::GiveBackLeases(const wire::LookupReply& reply, MonotonicTime 
     }
   }
   if (!update.leases.empty()) OnLeaseUpdate(update, now);
-}
-
-std::shared_ptr<cache::SampleBytes> DatasetCache::ReceiveFromPeer(std::uint32_t request_id,
-                                                                  std::uint32_t index,
-                                                                  ByteCount size) {
-  const auto it = fetches_.find(request_id);
-  if (it == fetches_.end() || index >= it->second.reads.size()) return nullptr;
-  const Read& read = it->second.reads[index];
-  if (read.from == 0 || size != SizeOf(read.item.id)) return nullptr;
-  return std::make_shared<cache::SampleBytes>(size);
-}
-
-void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply& reply,
-                               cache::SampleRef bytes, MonotonicTime now) {
-  const auto it = fetches_.find(request_id);
-  if (it == fetches_.end() || reply.index >= it->second.reads.size()) return;
-  Read& read = it->second.reads[reply.index];
-  if (read.from == 0) return;  // answered before
-  Read answered = std::exchange(read, Read{});
-  if (std::all_of(it->second.reads.begin(), it->second.reads.end(),
-                  [](const Read& one) { return one.from == 0; })) {
-    fetches_.erase(it);
-  }
-  if (reply.answer == Answer::kAbsent) return AnswerLater(std::move(answered), now);
-  if (reply.answer != Answer::kHere || !bytes) return AnswerMiss(answered, 0, false);
-  AnsweredFromElsewhere(answered);
-  ++counters_.hits_peer;
-  counters_.hit_bytes_peer += bytes->size();
-  // The share is given back once the bytes are sent on.
-  using Relayed = std::pair<cache::SampleRef, RelayShare>;
-  const cache::SampleRef relayed(std::make_shared<const Relayed>(bytes, answered.relay),
-                                 bytes.get());
-  effects_.Reply(
-      answered.from, answered.request_id,
-      wire::SampleReply{.index = answered.index, .answer = Answer::kPeer, .crc = reply.crc},
-      relayed);
-  if (keeper_.PlanKeepsHere(answered.key()) && tier_.Find(answered.item.id) == nullptr &&
-      keeper_.MakeRoom(answered.item.id, bytes->size())) {
-    (void)keeper_.Keep(answered.key(), answered.item.id, std::move(bytes), reply.crc, now);
-  }
 }
 
 void DatasetCache::OnHolding(wire::MemberId member, const wire::Holding& holding) {
