@@ -94,7 +94,8 @@ class _Liar:
         return self._key() + self._u8(2) + self._list(lambda: self._id() + self._u64())
 
     def _stream_attach(self) -> bytes:
-        names = self._key() + _text("default/images") + self._u64() + _text("a/b/c")
+        stream = struct.pack("<Q", self._chance.choice((1, 9, (1 << 64) - 1)))  # 0 is none
+        names = self._key() + _text("default/images") + stream + _text("a/b/c")
         world = self._chance.choice((1, 2, 1 << 16))
         ranks = struct.pack("<II", world, self._chance.randrange(world))
         numbers = self._u32() + self._u8(2) + self._u64() + self._u64() + ranks
