@@ -52,10 +52,14 @@ class Assassin:
         self.restart_coordinator()  # without it nobody would start the victim again
         self.look_at_budgets()
         if victim == COORDINATOR:
+            self.wait_for_all()  # nobody would start them again
             self.cluster.kill_coordinator()
             self.restart_at = batches + ALONE_BATCHES
         else:
             self.cluster.kill(victim)
+
+    def wait_for_all(self) -> None:
+        wait_until(lambda: len(self.cluster.pids()) == 2 * MACHINES, "all processes run")
 
     def look_at_budgets(self) -> None:
         """Before a node ends, and forgets its peak."""
@@ -91,7 +95,7 @@ def test_job_ends_whoever_is_killed(
     run_job(sockets, epochs, on_batch=assassin.on_batch)
     assert assassin.script == []
     assassin.restart_coordinator()
-    wait_until(lambda: len(cluster.pids()) == 2 * MACHINES, "all processes run again")
+    assassin.wait_for_all()
     assassin.look_at_budgets()
     assert assassin.exceeded == []
 
