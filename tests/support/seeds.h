@@ -13,4 +13,10 @@ inline std::uint64_t TestSeed(std::uint64_t usual) {
   return given == nullptr ? usual : std::strtoull(given, nullptr, 10);
 }
 
+// May a test take minutes? OPTCACHE_LONG=1, which `./dev test --long` sets.
+inline bool LongTests() {
+  const char* given = std::getenv("OPTCACHE_LONG");  // NOLINT(concurrency-mt-unsafe): as above
+  return given != nullptr && *given == '1';
+}
+
 }  // namespace optcache

@@ -12,6 +12,7 @@
 #include "sampler/mt19937.h"
 #include "sampler/order_source.h"
 #include "sampler/randperm.h"
+#include "support/seeds.h"
 
 namespace optcache::sampler {
 namespace {
@@ -90,9 +91,8 @@ TEST_P(SamplerGolden, ReplaysWhatTorchReads) {
   ReplayFile(File(".txt"), 210);
 }
 
-// Takes a minute and 900 MB: sampler_test --gtest_also_run_disabled_tests
-// --gtest_filter=*AroundTheLimit*
-TEST_P(SamplerGolden, DISABLED_ReplaysTheSizesAroundTheLimitOfRandperm) {
+TEST_P(SamplerGolden, ReplaysTheSizesAroundTheLimitOfRandperm) {
+  if (!LongTests()) GTEST_SKIP() << "takes a minute and 900 MB: OPTCACHE_LONG=1";
   ReplayFile(File("-large.txt"), 3);
 }
 
