@@ -378,6 +378,7 @@ void Node::ApplyDataset(const coordination::DatasetState& state) {
   }
   if (found == datasets_.end()) return LoadManifest(state);
   std::vector<wire::MemberId> members;
+  members.reserve(state_.members.size());
   for (const auto& member : state_.members)
     members.push_back(member.id);
   if (found->second->Apply(state, members)) FetchBase(state.name, state);
@@ -395,33 +396,33 @@ void Node::LoadManifest(const coordination::DatasetState& state) {
   std::string& awaited = loading_[state.name];
   if (awaited == state.manifest_digest) return;
   awaited = state.manifest_digest;
-  control_->FetchManifest(
-      state.manifest_digest,
-      [this, name = state.name, digest = state.manifest_digest](Result<std::string> bytes) {
-        loading_.erase(name);
-        const auto wanted = std::find_if(state_.datasets.begin(), state_.datasets.end(),
-                                         [&](const auto& dataset) { return dataset.name == name; });
-        if (wanted == state_.datasets.end() || wanted->manifest_digest != digest) return;
-        auto sizes = bytes ? SizesOf(*std::move(bytes), digest) : Error(bytes.error());
-        if (!sizes) {
-          Log(LogLevel::kError, "no manifest",
-              {{"dataset", name}, {"why", sizes.error().ToString()}});
-          return;
-        }
-        auto deliver = [this, name, alive = alive_](DerivedWindow window) {
-          loop_.Post([this, name, alive, window = std::move(window)]() mutable {
-            if (!*alive) return;
-            const auto dataset = datasets_.find(name);
-            if (dataset != datasets_.end()) {
-              dataset->second->OnDerived(std::move(window), clock_.Now());
-            }
-          });
-        };
-        Log(LogLevel::kInfo, "dataset served", {{"dataset", name}, {"samples", sizes->count()}});
-        datasets_[name] =
-            std::make_shared<NodeDataset>(*wanted, self_, *std::move(sizes), *this, deliver);
-        ApplyDataset(*wanted);
-      });
+  control_->FetchManifest(state.manifest_digest, [this, name = state.name,
+                                                  digest = state.manifest_digest](
+                                                     Result<std::string> bytes) {
+    loading_.erase(name);
+    const auto wanted = std::find_if(state_.datasets.begin(), state_.datasets.end(),
+                                     [&](const auto& dataset) { return dataset.name == name; });
+    if (wanted == state_.datasets.end() || wanted->manifest_digest != digest) return;
+    auto sizes = bytes ? SizesOf(*std::move(bytes), digest) : Error(bytes.error());
+    if (!sizes) {
+      Log(LogLevel::kError, "no manifest", {{"dataset", name}, {"why", sizes.error().ToString()}});
+      return;
+    }
+    Log(LogLevel::kInfo, "dataset served", {{"dataset", name}, {"samples", sizes->count()}});
+    datasets_[name] =
+        std::make_shared<NodeDataset>(*wanted, self_, *std::move(sizes), *this,
+                                      [this, name, alive = alive_](DerivedWindow window) {
+                                        loop_.Post([=, this, window = std::move(window)]() mutable {
+                                          if (*alive) TakeWindow(name, std::move(window));
+                                        });
+                                      });
+    ApplyDataset(*wanted);
+  });
+}
+
+void Node::TakeWindow(const std::string& dataset, DerivedWindow window) {
+  const auto found = datasets_.find(dataset);
+  if (found != datasets_.end()) found->second->OnDerived(std::move(window), clock_.Now());
 }
 
 void Node::FetchBase(const std::string& dataset, const coordination::DatasetState& state) {

@@ -79,6 +79,7 @@ class Node final : public Effects {
   bool ApplyMembers(const coordination::DesiredState& state);
   void ApplyDataset(const coordination::DatasetState& state);
   void LoadManifest(const coordination::DatasetState& state);
+  void TakeWindow(const std::string& dataset, DerivedWindow window);
   void FetchBase(const std::string& dataset, const coordination::DatasetState& state);
   coordination::Report MakeReport() const;
 

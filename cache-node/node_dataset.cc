@@ -134,7 +134,7 @@ void NodeDataset::FollowStreams(const StreamTable& streams, MonotonicTime /*now*
       return true;
     });
   }
-  deriver_.PlanThrough(std::move(through));
+  deriver_.PlanThrough(through);
 }
 
 coordination::RequestNumber NodeDataset::TakeInventoryRequest() {

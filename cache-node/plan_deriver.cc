@@ -90,34 +90,31 @@ ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacit
 struct PlanDeriver::Run {
   coordination::Version version;
   std::shared_ptr<const std::vector<wire::MemberId>> members;
-  std::shared_ptr<std::map<StreamId, StreamOrder>> orders;
-  std::optional<plan::Planner> planner;
+  plan::Planner planner;
   bool first = true;
 
   static Result<Run> Start(const PlanTask& task) {
     auto members = std::make_shared<std::vector<wire::MemberId>>();
     for (const auto& capacity : task.capacities)
       members->push_back(capacity.member);
-    Run run{.version = task.version,
-            .members = members,
-            .orders = std::make_shared<std::map<StreamId, StreamOrder>>()};
+    auto orders = std::make_shared<std::map<StreamId, StreamOrder>>();
     for (const coordination::StreamState& stream : task.streams) {
       ASSIGN_OR_RETURN(sampler::OrderSource source,
                        sampler::OrderSource::Make(ToRecipe(stream.recipe)));
-      run.orders->emplace(stream.id, StreamOrder{stream, std::move(source)});
+      orders->emplace(stream.id, StreamOrder{stream, std::move(source)});
     }
     ASSIGN_OR_RETURN(plan::Inputs inputs, ToInputs(task, *members));
-    auto provide = [orders = run.orders](StreamId stream, PassNumber pass) -> plan::Order {
+    auto provide = [orders](StreamId stream, PassNumber pass) -> plan::Order {
       const auto found = orders->find(stream);
       return found == orders->end() ? nullptr : found->second.PassOrder(pass);
     };
-    ASSIGN_OR_RETURN(run.planner, plan::Planner::Make(std::move(inputs), provide));
-    return run;
+    ASSIGN_OR_RETURN(plan::Planner planner, plan::Planner::Make(std::move(inputs), provide));
+    return Run{.version = task.version, .members = members, .planner = std::move(planner)};
   }
 
   DerivedWindow Next() {
     DerivedWindow window{.version = version, .first = std::exchange(first, false)};
-    Result<plan::PlanWindow> next = planner->Next();
+    Result<plan::PlanWindow> next = planner.Next();
     if (!next) {
       window.status = std::move(next).error();
       return window;
@@ -150,7 +147,7 @@ void PlanDeriver::Begin(PlanTask task) {
   changed_.NotifyAll();
 }
 
-void PlanDeriver::PlanThrough(std::map<StreamId, PassNumber> passes) {
+void PlanDeriver::PlanThrough(const std::map<StreamId, PassNumber>& passes) {
   const MutexLock lock(mutex_);
   for (const auto& [stream, pass] : passes) {
     const auto it = progress_.find(stream);

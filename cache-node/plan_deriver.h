@@ -54,7 +54,7 @@ class PlanDeriver {
   // Gives up what came before and derives `task` from its cuts on.
   void Begin(PlanTask task);
   // Goes on until every stream is planned through the pass given here, and no further.
-  void PlanThrough(std::map<StreamId, PassNumber> passes);
+  void PlanThrough(const std::map<StreamId, PassNumber>& passes);
 
  private:
   struct Run;  // a task with its planner and how far it is

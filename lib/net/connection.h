@@ -66,10 +66,8 @@ class ConnectionHandler {
   // The end of that payload. Ok: the bytes lie in the sink and their CRC is right. kDataLoss: the
   // CRC is wrong. kCancelled: the sink was empty and the bytes are gone. The connection goes on in
   // all three cases.
-  virtual void OnPayload(Connection& connection, std::uint32_t request_id, wire::Message message,
-                         Status status) {
-    (void)connection, (void)request_id, (void)message, (void)status;
-  }
+  virtual void OnPayload(Connection& /*connection*/, std::uint32_t /*request_id*/,
+                         wire::Message /*message*/, Status /*status*/) {}
 
   // Last call, exactly once. Ok: this side closed without an error, or the peer went between two
   // frames. A payload that had begun is lost without OnPayload.

@@ -150,6 +150,7 @@ def test_error_reaches_the_training_process(
     loader: DataLoader[Any] = DataLoader(samples, sampler=[sample], num_workers=1)  # type: ignore[arg-type]
     with pytest.raises(optcache.SampleError, match=f"{path} bytes 0-.*HTTP 404: no such object"):
         list(loader)
+    store.script(path, faulty_store.right, times=0)
 
 
 def test_epoch_with_a_fault_in_every_third_object(
