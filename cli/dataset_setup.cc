@@ -59,8 +59,8 @@ std::string SourceText(const config::Dataset& dataset, const std::string& store)
 // `/data` stays; a folder given relative to here becomes absolute, since sidecars may run
 // elsewhere.
 std::string StoreAddress(const config::Dataset& dataset) {
-  return dataset.file ? std::filesystem::absolute(dataset.file->path).lexically_normal().string()
-                      : dataset.http->base_url;
+  return dataset.file ? std::filesystem::absolute(dataset.Address()).lexically_normal().string()
+                      : dataset.Address();
 }
 
 Result<std::string> Index(const config::Dataset& dataset, const std::string& address,

@@ -41,7 +41,7 @@ Examples:
 struct SourceFlags {
   std::string address;
   storage::OpenOptions options;
-  std::uint64_t timeout_s = 4 * 3600;
+  std::uint64_t timeout_s = 4ULL * 3600;
 
   Deadline deadline() const {
     return Deadline::After(SystemClock(), std::chrono::seconds(timeout_s));

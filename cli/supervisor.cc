@@ -1,12 +1,12 @@
 #include "cli/supervisor.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <utility>
 
@@ -45,7 +45,7 @@ double Seconds(Duration duration) {
   ::setpgid(0, 0);
   sigset_t none;
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   ::dup2(log_fd, STDOUT_FILENO);
   ::dup2(log_fd, STDERR_FILENO);
@@ -82,6 +82,7 @@ Status Supervisor::Launch(Child& child, MonotonicTime now) {
       ::open(child.spec.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!log.valid()) return ErrnoStatus(errno, "cannot open " + child.spec.log_file);
   std::vector<char*> arguments;
+  arguments.reserve(child.spec.command.size() + 1);
   for (std::string& argument : child.spec.command)
     arguments.push_back(argument.data());
   arguments.push_back(nullptr);

@@ -174,6 +174,7 @@ Status Cluster::StartMachines(const UpRequest& request) {
   }
   ASSIGN_OR_RETURN(const std::vector<Machine> machines, MakeMachines(request.machines, socket_dir));
   std::vector<coordination::SidecarStatus> sidecars;
+  sidecars.reserve(machines.size());
   for (const Machine& machine : machines)
     sidecars.push_back(StatusOfSidecar(machine));
   server_->service().SetSidecars(sidecars);
