@@ -68,6 +68,7 @@ Agent::~Agent() {
 
 std::vector<const ServedDataset*> Agent::Served() const {
   std::vector<const ServedDataset*> served;
+  served.reserve(datasets_.size());
   for (const auto& dataset : datasets_)
     served.push_back(dataset.get());
   return served;

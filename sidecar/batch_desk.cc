@@ -46,7 +46,7 @@ Status BatchDesk::Check(ClientId client, const BatchRequest& request) const {
   return OkStatus();
 }
 
-void BatchDesk::Ask(ClientId client, BatchRequest request) {
+void BatchDesk::Ask(ClientId client, const BatchRequest& request) {
   if (const Status status = Check(client, request); !status.ok()) {
     clients_.Refuse(client, request.request, status);
     return;
@@ -181,6 +181,7 @@ void BatchDesk::WarnOfOverflow(ByteCount bytes) {
 // --- Answering --------------------------------------------------------------------------------
 
 void BatchDesk::OnEnded(HeldSample& sample) {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): Answer changes the list
   const std::vector<BatchId> askers = sample.askers();
   for (const BatchId id : askers) {
     Batch& batch = batches_.at(id);

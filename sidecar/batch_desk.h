@@ -43,7 +43,7 @@ class BatchDesk {
   BatchDesk(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher, ClientPort& clients,
             const Alarms& alarms);
 
-  void Ask(ClientId client, BatchRequest request);
+  void Ask(ClientId client, const BatchRequest& request);
   void Release(ClientId client, BatchId batch);
   void OnClientGone(ClientId client);
   // Every client has gone.

@@ -44,7 +44,7 @@ bool Pass::Test(const std::vector<bool>& bits, std::uint64_t index) const {
   return at < bits.size() && bits[at];
 }
 
-void Pass::Set(std::vector<bool>& bits, std::uint64_t index, bool value) {
+void Pass::Set(std::vector<bool>& bits, std::uint64_t index, bool value) const {
   if (!Contains(index)) return;
   const std::uint64_t at = index - span_.begin;
   if (at >= bits.size()) bits.resize(std::min(span_.end - span_.begin, 2 * at + 64));

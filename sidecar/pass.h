@@ -94,7 +94,7 @@ class Pass {
 
  private:
   bool Test(const std::vector<bool>& bits, std::uint64_t index) const;
-  void Set(std::vector<bool>& bits, std::uint64_t index, bool value);
+  void Set(std::vector<bool>& bits, std::uint64_t index, bool value) const;
   void SkipTo(std::uint64_t index);
 
   struct StagedSample {

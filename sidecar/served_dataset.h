@@ -30,7 +30,7 @@ Result<DatasetSource> ParseDatasetSource(std::string_view text);
 class ServedDataset final : public DatasetPort {
  public:
   static Result<std::unique_ptr<ServedDataset>> Open(const DatasetSource& source,
-                                                     const storage::OpenOptions& store = {});
+                                                     const storage::OpenOptions& options = {});
 
   const std::string& name() const override { return name_; }
   wire::DatasetKey key() const override { return key_; }

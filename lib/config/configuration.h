@@ -77,10 +77,7 @@ struct Dataset {
 
   std::string QualifiedName() const { return name_space + "/" + name; }
   // Where the samples are: a path or a URL.
-  const std::string& Address() const {
-    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): one of the two is there
-    return file ? file->path : http->base_url;
-  }
+  const std::string& Address() const { return file ? file->path : http->base_url; }
   friend bool operator==(const Dataset&, const Dataset&) = default;
 };
 

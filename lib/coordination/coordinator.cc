@@ -217,9 +217,11 @@ void Coordinator::RemoveSilentMembers(MonotonicTime now) {
 
 void Coordinator::SplitCapacities() {
   std::vector<Member> members;
+  members.reserve(members_.size());
   for (const auto& [id, entry] : members_)
     members.push_back(entry.member);
   std::vector<ByteCount> wishes;
+  wishes.reserve(datasets_.size());
   for (const auto& [name, dataset] : datasets_)
     wishes.push_back(dataset.spec.capacity);
   auto shares = SplitCapacity(members, wishes);

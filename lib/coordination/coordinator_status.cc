@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "coordination/coordinator.h"
 
@@ -25,13 +27,13 @@ StreamStatus StatusOf(const TrackedStream& stream, bool planned) {
 
 std::string Percent(ByteCount part, ByteCount whole) {
   const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  return std::to_string(static_cast<int>(percent + 0.5)) + " %";
+  return std::to_string(std::lround(percent)) + " %";
 }
 
 // Sums of the members' counters; the predicted ratio is weighted by requests, or plain before any.
 class Sum {
  public:
-  explicit Sum(const DatasetReport& departed) : sum_(departed) {}
+  explicit Sum(DatasetReport departed) : sum_(std::move(departed)) {}
 
   void Add(const DatasetReport& report) {
     sum_.used_bytes += report.used_bytes;

@@ -306,9 +306,9 @@ Status Planner::Impl::EvictExcess(const std::vector<Stream*>& active,
   for (SampleId sample = 0; sample < holders_.size(); ++sample) {
     if (holders_[sample] != kNoNode) used[holders_[sample]] += inputs_.sizes[sample];
   }
-  const auto over = [&](NodeIndex node) { return used[node] > inputs_.capacities[node]; };
+  const auto over = [&](std::size_t node) { return used[node] > inputs_.capacities[node]; };
   bool any_over = false;
-  for (NodeIndex node = 0; node < used.size(); ++node)
+  for (std::size_t node = 0; node < used.size(); ++node)
     any_over = any_over || over(node);
   if (!any_over) return OkStatus();
 

@@ -135,9 +135,8 @@ void YamlMap::ReadShare(std::string_view name, double& out) {
   const std::optional<std::string> text = Text(name);
   if (!text) return;
   const std::optional<double> value = ParseWhole<double>(*text);
-  if (!value || !(*value >= 0 && *value <= 1)) {
-    return Fail(name, "'" + *text + "', allowed: a number from 0 to 1");
-  }
+  const bool allowed = value && *value >= 0 && *value <= 1;
+  if (!allowed) return Fail(name, "'" + *text + "', allowed: a number from 0 to 1");
   out = *value;
 }
 
@@ -146,9 +145,8 @@ void YamlMap::Need(std::string_view name, Capacity& out) {
   if (!text) return Fail(name, "missing, allowed: a quantity (500Gi) or a share (30%)");
   if (text->ends_with('%')) {
     const auto percent = ParseWhole<double>(std::string_view(*text).substr(0, text->size() - 1));
-    if (!percent || !(*percent > 0 && *percent <= 1000)) {
-      return Fail(name, "'" + *text + "', allowed: above 0% and at most 1000%");
-    }
+    const bool allowed = percent && *percent > 0 && *percent <= 1000;
+    if (!allowed) return Fail(name, "'" + *text + "', allowed: above 0% and at most 1000%");
     out = {.bytes = 0, .percent = *percent};
     return;
   }

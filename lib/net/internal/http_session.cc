@@ -78,7 +78,7 @@ void HttpSession::Close() {
   SetPhase(Phase::kClosed);
   deadline_.Cancel();
   error_code ignored;
-  socket_.close(ignored);
+  (void)socket_.close(ignored);
   // Posted: the caller may be a method of this session, and the handler's responder may still die.
   state_->loop.Post([self = shared_from_this()] { self->state_->sessions.erase(self.get()); });
 }
@@ -101,7 +101,7 @@ void HttpSession::Enter(Phase phase, Duration deadline) {
 void HttpSession::OnDeadline() {
   if (phase_ == Phase::kReading) {
     error_code ignored;
-    socket_.cancel(ignored);
+    (void)socket_.cancel(ignored);
     return Fail(408, "the request did not arrive in time");
   }
   if (phase_ == Phase::kHandling) {
@@ -162,7 +162,7 @@ void HttpSession::WatchClient() {
 void HttpSession::Respond(std::uint64_t turn, HttpResponse response) {
   if (!Awaits(turn)) return;
   error_code ignored;
-  socket_.cancel(ignored);  // WatchClient
+  (void)socket_.cancel(ignored);  // WatchClient
   Write(std::move(response));
 }
 
@@ -198,7 +198,7 @@ void HttpSession::Write(HttpResponse response) {
 void HttpSession::Linger() {
   Enter(Phase::kLingering, kLingerDeadline);
   error_code ignored;
-  socket_.shutdown(StreamSocket::shutdown_send, ignored);
+  (void)socket_.shutdown(StreamSocket::shutdown_send, ignored);
   Discard();
 }
 

@@ -38,10 +38,10 @@ class StallWatch {
     bool Quiet(std::uint64_t now, bool waits, std::uint64_t least, int limit);
   };
 
-  Duration interval_;
-  std::uint64_t stall_bytes_;  // a tick
-  int stall_ticks_;
-  int idle_ticks_;  // 0: never
+  Duration interval_{};
+  std::uint64_t stall_bytes_ = 0;  // a tick
+  int stall_ticks_ = 0;
+  int idle_ticks_ = 0;  // 0: never
   Side receiving_;
   Side sending_;
   Side idle_;
