@@ -70,7 +70,7 @@ class DatasetCache {
   void Abandon(const std::shared_ptr<cache::SampleBytes>& buffer);
   // A sidecar has gone, and will not read what it has leases for: others need not wait for it.
   void OnClientGone(ClientId client, MonotonicTime now);
-  // `bytes` null: they were not wanted, or were wrong (`received`).
+  // `bytes` null: they were not wanted. `received` not ok: they are wrong, and not kept.
   void OnPut(ClientId from, std::uint32_t request_id, const wire::Put& put, cache::SampleRef bytes,
              const Status& received, MonotonicTime now);
   // Forwards to the homes what the leases' holder says.

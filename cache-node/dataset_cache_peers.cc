@@ -13,17 +13,8 @@ using wire::GetMode;
 // One sample may always pass; more only within the transit reserve. Null: later.
 DatasetCache::RelayShare DatasetCache::TakeRelayShare(ByteCount size) {
   if (*relay_bytes_ > 0 && *relay_bytes_ + size > config_.reserve) return nullptr;
-  struct Share {
-    std::shared_ptr<ByteCount> count;
-    ByteCount size;
-    Share(std::shared_ptr<ByteCount> all, ByteCount part) : count(std::move(all)), size(part) {
-      *count += size;
-    }
-    Share(const Share&) = delete;
-    Share& operator=(const Share&) = delete;
-    ~Share() { *count -= size; }
-  };
-  return std::make_shared<const Share>(relay_bytes_, size);
+  *relay_bytes_ += size;
+  return {relay_bytes_.get(), [count = relay_bytes_, size](const void*) { *count -= size; }};
 }
 
 void DatasetCache::FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_holder,

@@ -5,7 +5,6 @@
 // A sample stays in this node's memory (and readable) until the receiver has it; a receiver without
 // room is asked again until the deadline, then the sample is lost and its next read is a miss.
 
-#include <deque>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -33,7 +32,6 @@ class Mover {
   // Sends `id` to `receiver` when there is a place in flight; replaces an earlier order for it.
   void Add(SampleId id, wire::MemberId receiver, const cache::Entry& entry, MonotonicTime now);
   void Cancel(SampleId id) { moves_.erase(id); }
-  bool Moving(SampleId id) const { return moves_.contains(id); }
 
   // True when the receiver has it and it may go here.
   bool OnReply(SampleId id, bool accepted, MonotonicTime now);

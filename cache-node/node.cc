@@ -465,7 +465,7 @@ void Node::Tick() {
     dataset->cache().Tick(now);
   if (++ticks_ % kTicksPerFollow == 0) {
     for (auto& [_, dataset] : datasets_)
-      dataset->FollowStreams(streams_, now);
+      dataset->FollowStreams(streams_);
     streams_.Sweep(now);
   }
   if (streams_.changes() != reported_changes_) {

@@ -118,7 +118,7 @@ void NodeDataset::OnPassSeen(StreamId stream, PassNumber pass) {
   book_.OnPassBegun(stream, seen);
 }
 
-void NodeDataset::FollowStreams(const StreamTable& streams, MonotonicTime /*now*/) {
+void NodeDataset::FollowStreams(const StreamTable& streams) {
   std::map<StreamId, PassNumber> through;
   for (const auto& [stream, pass] : seen_) {
     through[stream] = pass + 1;

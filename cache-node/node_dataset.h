@@ -33,7 +33,7 @@ class NodeDataset {
   // A read of `stream` in `pass` passed through here.
   void OnPassSeen(StreamId stream, PassNumber pass);
   // Forgets passes that are over, asks for those that come. Called about ten times a second.
-  void FollowStreams(const StreamTable& streams, MonotonicTime now);
+  void FollowStreams(const StreamTable& streams);
 
   DatasetCache& cache() { return cache_; }
   const DatasetCache& cache() const { return cache_; }

@@ -3,6 +3,7 @@
 #include <utility>
 
 namespace optcache::net {
+
 HttpResponse Answer(const ServicePages& pages, std::string_view path) {
   if (path == "/metrics") return HttpResponse::Text(200, pages.metrics());
   if (path == "/healthz") return HttpResponse::Text(200, "ok\n");

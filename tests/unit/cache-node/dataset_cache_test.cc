@@ -338,8 +338,7 @@ TEST(DatasetCache, MoreWaitingReadsThanAMessageHoldsAreAskedInSeveral) {
     const auto from = items.begin() + static_cast<std::ptrdiff_t>(begin);
     return std::vector(from, from + static_cast<std::ptrdiff_t>(wire::kMaxItems));
   };
-  // Node 1 is believed to hold all; it is not asked twice at once, so all wait and are asked
-  // together.
+  // The other node believes that the asker has them: all wait, and are asked for again together.
   for (std::size_t begin = 0; begin < kReads; begin += wire::kMaxItems)
     cluster.Ask(0, kStream, some(begin), GetMode::kUrgent);
   for (int i = 0; i < 20; ++i) {

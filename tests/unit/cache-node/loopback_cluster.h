@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "base/crc32c.h"
 #include "cache-node/dataset_cache.h"
 #include "support/manual_clock.h"
@@ -201,6 +203,7 @@ class LoopbackCluster {
     const ClientId from = kFirstNode + e.from;
     const MonotonicTime now = clock_.Now();
     if (const auto* get = std::get_if<wire::Get>(&e.message)) {
+      EXPECT_LE(get->items.size(), wire::kMaxItems);
       to.OnGet(from, e.from, e.request_id, *get, now);
     } else if (const auto* reply = std::get_if<wire::SampleReply>(&e.message)) {
       std::shared_ptr<cache::SampleBytes> copy;
@@ -208,6 +211,7 @@ class LoopbackCluster {
       if (copy) Copy(*e.payload, *copy);
       to.OnPeerReply(e.request_id, *reply, copy, now);
     } else if (const auto* lookup = std::get_if<wire::Lookup>(&e.message)) {
+      EXPECT_LE(lookup->ids.size(), wire::kMaxItems);
       to.OnLookup(from, e.from, e.request_id, *lookup, now);
     } else if (const auto* found = std::get_if<wire::LookupReply>(&e.message)) {
       to.OnLookupReply(e.request_id, *found, now);
