@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/explain.h"
 #include "cli/manifest.h"
 #include "cli/order.h"
 #include "cli/simulate.h"
@@ -21,7 +23,8 @@ constexpr int kUsageError = 2;
 
 // The verbs, in the order in which --help lists them.
 constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
-    AddUpCommand, AddStatusCommand, AddManifestCommand, AddOrderCommand, AddSimulateCommand,
+    AddUpCommand,       AddStatusCommand, AddExplainCommand,
+    AddManifestCommand, AddOrderCommand,  AddSimulateCommand,
 };
 
 std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
@@ -35,7 +38,10 @@ std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
 }
 
 int ParseAndRun(int argc, char** argv) {
-  CLI::App app("optcache: a cache for training data that knows what comes next", "optcache");
+  const std::string_view called = argc > 0 ? argv[0] : "";
+  const bool is_plugin = called.substr(called.rfind('/') + 1).starts_with("kubectl-");
+  CLI::App app("optcache: a cache for training data that knows what comes next",
+               is_plugin ? kPluginName : "optcache");
   app.footer("Say `optcache VERB --help` for a verb's options and examples.");
   app.set_version_flag("--version", "optcache " OPTCACHE_VERSION);
   app.failure_message(UsageMessage);

@@ -8,8 +8,10 @@
 #include <CLI/CLI.hpp>
 
 #include "base/result.h"
+#include "cli/cluster_questions.h"
 #include "cli/state_dir.h"
 #include "cli/status_view.h"
+#include "cli/yaml_text.h"
 #include "coordination/status.h"
 #include "net/http_client.h"
 
@@ -22,6 +24,8 @@ struct StatusRequest {
   std::string coordinator;
   std::string state_dir = DefaultStateDir();
   std::string output = "table";
+  bool cluster = false;
+  KubectlOptions kubectl;
 };
 
 Result<std::string> FetchStatus(const std::string& url) {
@@ -45,17 +49,25 @@ Result<std::string> FetchStatus(const std::string& url) {
   return (*answer)->body;
 }
 
+Status Print(const std::string& output, const std::string& table, const std::string& json) {
+  const std::string text = output == "table" ? table : output == "yaml" ? ToYaml(json) : json;
+  std::fputs(text.c_str(), stdout);
+  return OkStatus();
+}
+
+Status PrintClusterStatus(const StatusRequest& request) {
+  ASSIGN_OR_RETURN(const ClusterAnswers answers, AskCluster(Kubectl(request.kubectl)));
+  ASSIGN_OR_RETURN(const ClusterView view, ReadClusterView(answers));
+  return Print(request.output, FormatClusterView(view), ToJson(view));
+}
+
 Status PrintStatus(const StatusRequest& request) {
+  if (request.cluster) return PrintClusterStatus(request);
   ASSIGN_OR_RETURN(const std::string url, FindCoordinator(request.coordinator, request.state_dir));
   ASSIGN_OR_RETURN(const std::string json, FetchStatus(url));
-  if (request.output == "json") {
-    std::fputs(json.c_str(), stdout);
-    return OkStatus();
-  }
   ASSIGN_OR_RETURN(const coordination::ClusterStatus status,
                    coordination::ParseClusterStatus(json));
-  std::fputs(FormatStatus(status).c_str(), stdout);
-  return OkStatus();
+  return Print(request.output, FormatStatus(status), json);
 }
 
 }  // namespace
@@ -63,15 +75,21 @@ Status PrintStatus(const StatusRequest& request) {
 void AddStatusCommand(CLI::App& app, Verb& chosen) {
   CLI::App* const command =
       app.add_subcommand("status", "Show datasets, nodes and training jobs of a running cache");
+  const bool is_plugin = app.get_name() == kPluginName;
   const auto request = std::make_shared<StatusRequest>();
   command->add_option("--coordinator", request->coordinator,
                       "URL of the coordinator; default: $OPTCACHE_COORDINATOR, else the one that "
                       "`optcache up` runs");
   command->add_option("--state", request->state_dir, "Folder of that `optcache up`")
       ->capture_default_str();
-  command->add_option("--output,-o", request->output, "table or json")
-      ->check(CLI::IsMember({"table", "json"}))
+  command->add_option("--output,-o", request->output, "table, json or yaml")
+      ->check(CLI::IsMember({"table", "json", "yaml"}))
       ->capture_default_str();
+  request->cluster = is_plugin;
+  command->add_flag(
+      "--cluster,!--local", request->cluster,
+      "Of a Kubernetes cluster (the default of `kubectl optcache`), or of this machine");
+  AddKubectlOptions(*command, request->kubectl);
   command->callback([request, &chosen] { chosen = [request] { return PrintStatus(*request); }; });
 }
 

@@ -17,6 +17,9 @@ class App;
 
 namespace optcache::cli {
 
+// The program's name when kubectl starts it.
+inline constexpr const char* kPluginName = "kubectl optcache";
+
 // Does the work; what it prints goes to standard output, why it failed into the Status.
 using Verb = std::function<Status()>;
 

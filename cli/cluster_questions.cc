@@ -1,0 +1,77 @@
+#include "cli/cluster_questions.h"
+
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/kube_json.h"
+
+namespace optcache::cli {
+namespace {
+
+constexpr const char* kOurs = "--selector=app.kubernetes.io/name=optcache";
+constexpr int kSidecarPort = 4191;
+
+// Needed: what is forbidden or missing is an error. Otherwise empty, and `notes` say so.
+std::string AskIfAllowed(const Kubectl& kubectl, const std::vector<std::string>& arguments,
+                         std::string_view what, std::vector<std::string>& notes) {
+  Result<std::string> answer = kubectl.Run(arguments);
+  if (answer) return *std::move(answer);
+  notes.push_back(fmt::format("{} cannot be shown: {}", what, answer.error().message()));
+  return "";
+}
+
+}  // namespace
+
+void AddKubectlOptions(CLI::App& command, KubectlOptions& options) {
+  command.add_option("--context", options.context, "kubectl's context");
+  command.add_option("--kubeconfig", options.kubeconfig, "kubectl's configuration");
+}
+
+Result<ClusterAnswers> AskCluster(const Kubectl& kubectl) {
+  Result<std::string> resources = kubectl.Run(
+      {"get", "datasets.optcache.io,cacheplans.optcache.io", "--all-namespaces", "--output=json"});
+  if (!resources && resources.error().message().contains("the server doesn't have a resource")) {
+    return Error(
+        Code::kNotFound,
+        "optcache is not installed in this cluster: helm install optcache charts/optcache");
+  }
+  if (!resources) return std::unexpected(std::move(resources).error());
+  ClusterAnswers answers{.resources = *std::move(resources)};
+  answers.pods = AskIfAllowed(kubectl, {"get", "pods", "--all-namespaces", kOurs, "--output=json"},
+                              "pods", answers.notes);
+  answers.leases = AskIfAllowed(
+      kubectl, {"get", "leases.coordination.k8s.io", "--all-namespaces", kOurs, "--output=json"},
+      "the leader", answers.notes);
+  return answers;
+}
+
+Result<PodAnswers> AskAboutPod(const Kubectl& kubectl, const std::string& name_space,
+                               const std::string& pod) {
+  std::vector<std::string> get_pod = {"get", "pod", pod, "--output=json"};
+  if (!name_space.empty()) get_pod.push_back("--namespace=" + name_space);
+  PodAnswers answers;
+  ASSIGN_OR_RETURN(answers.pod, kubectl.Run(get_pod));
+  std::vector<std::string> unused;
+  answers.datasets = AskIfAllowed(
+      kubectl, {"get", "datasets.optcache.io", "--all-namespaces", "--output=json"}, "", unused);
+  answers.node_pods =
+      AskIfAllowed(kubectl,
+                   {"get", "pods", "--all-namespaces",
+                    std::string(kOurs) + ",app.kubernetes.io/component=node", "--output=json"},
+                   "", unused);
+  answers.injectors = AskIfAllowed(
+      kubectl, {"get", "mutatingwebhookconfigurations", kOurs, "--output=json"}, "", unused);
+  const nlohmann::json parsed = nlohmann::json::parse(answers.pod, nullptr, false);
+  answers.metrics = AskIfAllowed(
+      kubectl,
+      {"get", "--raw",
+       fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics",
+                   TextIn(Member(parsed, "metadata"), "namespace"), pod, kSidecarPort)},
+      "", unused);
+  return answers;
+}
+
+}  // namespace optcache::cli

@@ -1,0 +1,29 @@
+#pragma once
+
+// The verbs' way to a cluster: kubectl's options on the command line, and what is asked of it.
+
+#include <functional>
+#include <string>
+
+#include "cli/cluster_view.h"
+#include "cli/kubectl.h"
+#include "cli/pod_story.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
+class App;
+}  // namespace CLI
+
+namespace optcache::cli {
+
+// --context and --kubeconfig.
+void AddKubectlOptions(CLI::App& command, KubectlOptions& options);
+
+// Asks for what ClusterView shows. Only the Datasets are needed; what else is forbidden becomes a
+// note. kNotFound says that optcache is not installed there.
+Result<ClusterAnswers> AskCluster(const Kubectl& kubectl);
+
+// `pod` in `name_space` (empty: kubectl's own).
+Result<PodAnswers> AskAboutPod(const Kubectl& kubectl, const std::string& name_space,
+                               const std::string& pod);
+
+}  // namespace optcache::cli

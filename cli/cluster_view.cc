@@ -1,0 +1,233 @@
+#include "cli/cluster_view.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/kube_json.h"
+#include "cli/text_table.h"
+
+namespace optcache::cli {
+namespace {
+
+using Json = nlohmann::json;
+using Rows = std::vector<std::vector<std::string>>;
+
+// "0.302" as "30.2 %"; what is no number stays.
+std::string Percent(const std::string& ratio) {
+  char* end = nullptr;
+  const double value = std::strtod(ratio.c_str(), &end);
+  if (ratio.empty() || *end != '\0') return ratio.empty() ? "-" : ratio;
+  return fmt::format("{:.1f} %", value * 100);
+}
+
+DatasetRow ReadDataset(const Json& object, std::map<std::string, ByteCount>& cached_by_machine) {
+  const Json& status = Member(object, "status");
+  DatasetRow row{.name = QualifiedName(object),
+                 .ready = ConditionOf(object, "Ready").status,
+                 .reason = ConditionOf(object, "Ready").reason,
+                 .samples = NumberIn(status, "samples"),
+                 .bytes = NumberIn(status, "bytes"),
+                 .cached_bytes = NumberIn(status, "cachedBytes"),
+                 .hit_ratio = TextIn(status, "hitRatio"),
+                 .predicted_hit_ratio = TextIn(status, "predictedHitRatio")};
+  for (const Json& node : Items(status, "nodes")) {
+    ++row.nodes;
+    cached_by_machine[TextIn(node, "name")] += NumberIn(node, "bytes");
+  }
+  return row;
+}
+
+PlanRow ReadPlan(const Json& object) {
+  const Json& spec = Member(object, "spec");
+  const Json& status = Member(object, "status");
+  const Json& nodes = Member(status, "nodes");
+  return {.name = QualifiedName(object),
+          .dataset = TextIn(spec, "dataset"),
+          .retention = TextIn(spec, "retention"),
+          .revision = TextIn(status, "currentRevision"),
+          .available = ConditionOf(object, "Available").status,
+          .prepared = NumberIn(nodes, "prepared"),
+          .active = NumberIn(nodes, "active"),
+          .desired = NumberIn(nodes, "desired")};
+}
+
+void ReadJobs(const Json& plan, std::vector<JobRow>& rows) {
+  for (const Json& job : Items(Member(plan, "status"), "jobs")) {
+    rows.push_back({.dataset = TextIn(Member(plan, "metadata"), "namespace") + "/" +
+                               TextIn(Member(plan, "spec"), "dataset"),
+                    .name = TextIn(job, "name"),
+                    .ranks = NumberIn(job, "ranks"),
+                    .pass = NumberIn(job, "pass"),
+                    .position = NumberIn(job, "position"),
+                    .rate = TextIn(job, "rate"),
+                    .order = TextIn(job, "order")});
+  }
+}
+
+PodRow ReadPod(const Json& object, const std::map<std::string, ByteCount>& cached_by_machine) {
+  const Json& metadata = Member(object, "metadata");
+  PodRow row{.name = TextIn(metadata, "name"),
+             .machine = TextIn(Member(object, "spec"), "nodeName"),
+             .component = TextIn(Member(metadata, "labels"), "app.kubernetes.io/component"),
+             .ready = ConditionOf(object, "Ready").status == "True"};
+  for (const Json& container : Items(Member(object, "status"), "containerStatuses"))
+    row.restarts += NumberIn(container, "restartCount");
+  const auto cached = cached_by_machine.find(row.machine);
+  if (row.component == "node" && cached != cached_by_machine.end())
+    row.cached_bytes = cached->second;
+  return row;
+}
+
+// Conditions that are as nobody wants them: "vision/imagenet: Indexed is False (Denied): ...".
+void AddNotes(const Json& object, std::vector<std::string>& notes) {
+  for (const Json& condition : Items(Member(object, "status"), "conditions")) {
+    const std::string type = TextIn(condition, "type");
+    const bool inverted = type == "Degraded" || type == "ManifestLost";  // good when False
+    if (TextIn(condition, "status") != (inverted ? "True" : "False")) continue;
+    if (type == "Progressing") continue;  // False: nothing is going on
+    notes.push_back(fmt::format("{} {}: {} is {} ({}): {}", TextIn(object, "kind"),
+                                QualifiedName(object), type, TextIn(condition, "status"),
+                                TextIn(condition, "reason"), TextIn(condition, "message")));
+  }
+}
+
+Rows DatasetRows(const ClusterView& view) {
+  Rows rows = {
+      {"DATASET", "READY", "SAMPLES", "SIZE", "CACHED", "HIT RATIO", "PREDICTED", "NODES"}};
+  for (const DatasetRow& row : view.datasets) {
+    const bool tells = row.ready != "True" && !row.reason.empty();
+    rows.push_back({row.name, tells ? row.ready + " (" + row.reason + ")" : row.ready,
+                    row.samples == 0 ? "-" : fmt::format("{}", row.samples),
+                    row.bytes == 0 ? "-" : FormatBytes(row.bytes), FormatBytes(row.cached_bytes),
+                    Percent(row.hit_ratio), Percent(row.predicted_hit_ratio),
+                    fmt::format("{}", row.nodes)});
+  }
+  return rows;
+}
+
+Rows PlanRows(const ClusterView& view) {
+  Rows rows = {{"PLAN", "DATASET", "RETENTION", "REVISION", "AVAILABLE", "PREPARED", "ACTIVE"}};
+  for (const PlanRow& row : view.plans) {
+    rows.push_back({row.name, row.dataset, row.retention, row.revision.empty() ? "-" : row.revision,
+                    row.available, fmt::format("{}/{}", row.prepared, row.desired),
+                    fmt::format("{}/{}", row.active, row.desired)});
+  }
+  return rows;
+}
+
+Rows JobRows(const ClusterView& view) {
+  Rows rows = {{"JOB", "DATASET", "RANKS", "PASS", "POSITION", "RATE", "ORDER"}};
+  for (const JobRow& row : view.jobs) {
+    rows.push_back({row.name, row.dataset, fmt::format("{}", row.ranks),
+                    fmt::format("{}", row.pass), fmt::format("{}", row.position),
+                    row.rate.empty() ? "-" : row.rate, row.order});
+  }
+  return rows;
+}
+
+Rows PodRows(const ClusterView& view) {
+  Rows rows = {{"MACHINE", "POD", "COMPONENT", "READY", "RESTARTS", "CACHED"}};
+  for (const PodRow& row : view.pods) {
+    rows.push_back({row.machine.empty() ? "-" : row.machine, row.name,
+                    row.leads ? row.component + ", leads" : row.component, row.ready ? "yes" : "no",
+                    fmt::format("{}", row.restarts),
+                    row.component == "node" ? FormatBytes(row.cached_bytes) : "-"});
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<ClusterView> ReadClusterView(const ClusterAnswers& answers) {
+  ClusterView view{.notes = answers.notes};
+  ASSIGN_OR_RETURN(const Json resources, ParseList(answers.resources, "Datasets and CachePlans"));
+  ASSIGN_OR_RETURN(const Json pods, ParseList(answers.pods, "pods"));
+  ASSIGN_OR_RETURN(const Json leases, ParseList(answers.leases, "Leases"));
+  std::map<std::string, ByteCount> cached_by_machine;
+  for (const Json& object : Items(resources, "items")) {
+    if (TextIn(object, "kind") == "Dataset") {
+      view.datasets.push_back(ReadDataset(object, cached_by_machine));
+    } else {
+      view.plans.push_back(ReadPlan(object));
+      ReadJobs(object, view.jobs);
+    }
+    AddNotes(object, view.notes);
+  }
+  for (const Json& object : Items(pods, "items"))
+    view.pods.push_back(ReadPod(object, cached_by_machine));
+  for (const Json& lease : Items(leases, "items")) {
+    const std::string holder = TextIn(Member(lease, "spec"), "holderIdentity");
+    for (PodRow& pod : view.pods)
+      pod.leads = pod.leads || holder == pod.name || holder.starts_with(pod.name + "_");
+  }
+  std::ranges::sort(view.pods, {}, [](const PodRow& pod) {
+    return std::tie(pod.component, pod.machine, pod.name);
+  });
+  return view;
+}
+
+std::string FormatClusterView(const ClusterView& view) {
+  std::string text = view.datasets.empty()
+                         ? "There is no Dataset; docs/user/quickstart.md shows how to make one.\n"
+                         : FormatTable(DatasetRows(view));
+  if (!view.plans.empty()) text += "\n" + FormatTable(PlanRows(view));
+  text += "\n";
+  text += view.jobs.empty() ? "No training job is attached.\n" : FormatTable(JobRows(view));
+  if (!view.pods.empty()) text += "\n" + FormatTable(PodRows(view));
+  for (std::size_t i = 0; i < view.notes.size(); ++i)
+    text += (i == 0 ? "\n" : "") + view.notes[i] + "\n";
+  return text;
+}
+
+std::string ToJson(const ClusterView& view) {
+  nlohmann::ordered_json json = {{"datasets", Json::array()},
+                                 {"plans", Json::array()},
+                                 {"jobs", Json::array()},
+                                 {"pods", Json::array()},
+                                 {"notes", view.notes}};
+  for (const DatasetRow& row : view.datasets) {
+    json["datasets"].push_back({{"name", row.name},
+                                {"ready", row.ready},
+                                {"reason", row.reason},
+                                {"samples", row.samples},
+                                {"bytes", row.bytes},
+                                {"cachedBytes", row.cached_bytes},
+                                {"hitRatio", row.hit_ratio},
+                                {"predictedHitRatio", row.predicted_hit_ratio},
+                                {"nodes", row.nodes}});
+  }
+  for (const PlanRow& row : view.plans) {
+    json["plans"].push_back({{"name", row.name},
+                             {"dataset", row.dataset},
+                             {"retention", row.retention},
+                             {"revision", row.revision},
+                             {"available", row.available},
+                             {"prepared", row.prepared},
+                             {"active", row.active},
+                             {"desired", row.desired}});
+  }
+  for (const JobRow& row : view.jobs) {
+    json["jobs"].push_back({{"dataset", row.dataset},
+                            {"name", row.name},
+                            {"ranks", row.ranks},
+                            {"pass", row.pass},
+                            {"position", row.position},
+                            {"rate", row.rate},
+                            {"order", row.order}});
+  }
+  for (const PodRow& row : view.pods) {
+    json["pods"].push_back({{"name", row.name},
+                            {"machine", row.machine},
+                            {"component", row.component},
+                            {"ready", row.ready},
+                            {"leads", row.leads},
+                            {"restarts", row.restarts},
+                            {"cachedBytes", row.cached_bytes}});
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace optcache::cli

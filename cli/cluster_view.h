@@ -1,0 +1,89 @@
+#pragma once
+
+// What `kubectl optcache status` shows: the Datasets and CachePlans of a cluster, our pods, and the
+// jobs that train through them, on one screen.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace optcache::cli {
+
+struct DatasetRow {
+  std::string name;    // "namespace/name"
+  std::string ready;   // "True", "False", "Unknown"
+  std::string reason;  // of the condition Ready
+  std::uint64_t samples = 0;
+  ByteCount bytes = 0;
+  ByteCount cached_bytes = 0;
+  std::string hit_ratio;            // as in the status: "0.302"; empty: nothing was read
+  std::string predicted_hit_ratio;  // the same
+  std::size_t nodes = 0;            // that hold some of it
+  friend bool operator==(const DatasetRow&, const DatasetRow&) = default;
+};
+
+struct PlanRow {
+  std::string name;     // "namespace/name"
+  std::string dataset;  // of that namespace
+  std::string retention;
+  std::string revision;
+  std::string available;       // "True", "False", "Unknown"
+  std::uint64_t prepared = 0;  // nodes
+  std::uint64_t active = 0;
+  std::uint64_t desired = 0;
+  friend bool operator==(const PlanRow&, const PlanRow&) = default;
+};
+
+struct JobRow {
+  std::string dataset;  // "namespace/name"
+  std::string name;
+  std::uint64_t ranks = 0;
+  std::uint64_t pass = 0;
+  std::uint64_t position = 0;
+  std::string rate;
+  std::string order;
+  friend bool operator==(const JobRow&, const JobRow&) = default;
+};
+
+// A pod of ours, operator or node.
+struct PodRow {
+  std::string name;
+  std::string machine;
+  std::string component;  // "operator", "node"
+  bool ready = false;
+  bool leads = false;  // of the operator
+  std::uint64_t restarts = 0;
+  ByteCount cached_bytes = 0;  // of a node, of all Datasets
+  friend bool operator==(const PodRow&, const PodRow&) = default;
+};
+
+struct ClusterView {
+  std::vector<DatasetRow> datasets;
+  std::vector<PlanRow> plans;
+  std::vector<JobRow> jobs;
+  std::vector<PodRow> pods;
+  std::vector<std::string> notes;  // what needs somebody's attention
+  friend bool operator==(const ClusterView&, const ClusterView&) = default;
+};
+
+// What the API server answered, as JSON. Empty: could not be had (`notes` say why).
+struct ClusterAnswers {
+  std::string resources;  // a List of Datasets and CachePlans
+  std::string pods;       // a List of our pods
+  std::string leases;     // a List of our Leases
+  std::vector<std::string> notes;
+};
+
+// kInvalidArgument: not what an API server answers.
+Result<ClusterView> ReadClusterView(const ClusterAnswers& answers);
+
+// Pure; ends with a newline.
+std::string FormatClusterView(const ClusterView& view);
+std::string ToJson(const ClusterView& view);
+
+}  // namespace optcache::cli

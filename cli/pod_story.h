@@ -1,0 +1,60 @@
+#pragma once
+
+// What `kubectl optcache explain pod` tells of a training pod: whether the sidecar was injected and
+// why (not), where it runs, and where its samples came from.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace optcache::cli {
+
+// What the cluster answered, as JSON or Prometheus text. Empty: could not be had.
+struct PodAnswers {
+  std::string pod;
+  std::string datasets;   // a List of the Datasets of all namespaces
+  std::string node_pods;  // a List of our node pods
+  std::string injectors;  // a List of our MutatingWebhookConfigurations
+  std::string metrics;    // of the sidecar's page
+};
+
+struct Reads {
+  std::uint64_t node = 0;  // samples from the machine's own node
+  std::uint64_t peer = 0;  // from another node
+  std::uint64_t store = 0;
+  double wait_seconds = 0;  // that training processes waited
+  // Nothing was read: nullopt.
+  std::optional<double> HitRatio() const;
+  friend bool operator==(const Reads&, const Reads&) = default;
+};
+
+struct DatasetStory {
+  std::string name;     // "namespace/name"
+  std::string verdict;  // "Ready", "not Ready (Indexing): ...", "does not exist"
+  friend bool operator==(const DatasetStory&, const DatasetStory&) = default;
+};
+
+struct PodStory {
+  std::string name;  // "namespace/name"
+  bool injected = false;
+  std::string why;      // a sentence
+  std::string machine;  // empty: not scheduled yet
+  std::string node;     // about our node there, a sentence
+  std::string sidecar;  // its state; empty: none
+  std::vector<DatasetStory> datasets;
+  std::optional<Reads> reads;
+  std::vector<std::string> advice;  // what to do next
+  friend bool operator==(const PodStory&, const PodStory&) = default;
+};
+
+// kInvalidArgument: `answers.pod` is no pod.
+Result<PodStory> TellPodStory(const PodAnswers& answers);
+
+// Pure; ends with a newline.
+std::string FormatPodStory(const PodStory& story);
+std::string ToJson(const PodStory& story);
+
+}  // namespace optcache::cli

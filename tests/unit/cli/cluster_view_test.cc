@@ -1,0 +1,97 @@
+#include "cli/cluster_view.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/yaml_text.h"
+
+namespace optcache::cli {
+namespace {
+
+constexpr const char* kResources = R"({"kind": "List", "items": [
+  {"kind": "Dataset", "metadata": {"namespace": "vision", "name": "imagenet"},
+   "status": {"samples": 14059, "bytes": 133333333, "cachedBytes": 40000000, "hitRatio": "0.302",
+              "predictedHitRatio": "0.300",
+              "nodes": [{"name": "m1", "bytes": 30000000}, {"name": "m2", "bytes": 10000000}],
+              "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": ""},
+                             {"type": "Degraded", "status": "False", "reason": "AllWell", "message": ""}]}},
+  {"kind": "Dataset", "metadata": {"namespace": "speech", "name": "calls"},
+   "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "NotIndexed",
+                              "message": "the index Job has failed"}]}},
+  {"kind": "CachePlan", "metadata": {"namespace": "vision", "name": "imagenet"},
+   "spec": {"dataset": "imagenet", "retention": "Optimal"},
+   "status": {"currentRevision": "imagenet-7d4", "nodes": {"desired": 3, "prepared": 3, "active": 2},
+              "jobs": [{"name": "train/images", "pass": 3, "position": 9216, "ranks": 4,
+                        "rate": "812", "order": "Known"}],
+              "conditions": [{"type": "Available", "status": "True"},
+                             {"type": "Progressing", "status": "False"}]}}]})";
+constexpr const char* kPods = R"({"items": [
+  {"metadata": {"name": "optcache-operator-a", "labels": {"app.kubernetes.io/component": "operator"}},
+   "spec": {"nodeName": "m1"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
+  {"metadata": {"name": "optcache-node-x", "labels": {"app.kubernetes.io/component": "node"}},
+   "spec": {"nodeName": "m1"}, "status": {"conditions": [{"type": "Ready", "status": "False"}],
+                                          "containerStatuses": [{"restartCount": 2}]}}]})";
+constexpr const char* kLeases =
+    R"({"items": [{"spec": {"holderIdentity": "optcache-operator-a_10.0.0.7"}}]})";
+
+TEST(ClusterView, FitsDatasetsPlansJobsAndPodsOnOneScreen) {
+  const auto view = ReadClusterView({.resources = kResources, .pods = kPods, .leases = kLeases});
+  ASSERT_TRUE(view) << view.error().message();
+  EXPECT_EQ(
+      FormatClusterView(*view),
+      "DATASET          READY               SAMPLES  SIZE     CACHED    HIT RATIO  PREDICTED  "
+      "NODES\n"
+      "vision/imagenet  True                14059    127 MiB  38.1 MiB  30.2 %     30.0 %     2\n"
+      "speech/calls     False (NotIndexed)  -        -        0 B       -          -          0\n"
+      "\n"
+      "PLAN             DATASET   RETENTION  REVISION      AVAILABLE  PREPARED  ACTIVE\n"
+      "vision/imagenet  imagenet  Optimal    imagenet-7d4  True       3/3       2/3\n"
+      "\n"
+      "JOB           DATASET          RANKS  PASS  POSITION  RATE  ORDER\n"
+      "train/images  vision/imagenet  4      3     9216      812   Known\n"
+      "\n"
+      "MACHINE  POD                  COMPONENT        READY  RESTARTS  CACHED\n"
+      "m1       optcache-node-x      node             no     2         28.6 MiB\n"
+      "m1       optcache-operator-a  operator, leads  yes    0         -\n"
+      "\n"
+      "Dataset speech/calls: Ready is False (NotIndexed): the index Job has failed\n");
+}
+
+TEST(ClusterView, SaysWhatCouldNotBeAsked) {
+  const auto view = ReadClusterView({.notes = {"pods cannot be shown: forbidden"}});
+  ASSERT_TRUE(view) << view.error().message();
+  EXPECT_EQ(FormatClusterView(*view),
+            "There is no Dataset; docs/user/quickstart.md shows how to make one.\n"
+            "\n"
+            "No training job is attached.\n"
+            "\n"
+            "pods cannot be shown: forbidden\n");
+}
+
+TEST(ClusterView, RefusesWhatIsNoList) {
+  for (const char* text : {"{}", "[]", "no JSON", R"({"items": 3})"}) {
+    const auto view = ReadClusterView({.resources = text});
+    ASSERT_FALSE(view) << text;
+    EXPECT_EQ(view.error().code(), Code::kInvalidArgument);
+  }
+}
+
+TEST(ClusterView, PrintsTheSameAsJsonAndAsYaml) {
+  const auto view = ReadClusterView({.pods = kPods, .leases = kLeases});
+  ASSERT_TRUE(view) << view.error().message();
+  const std::string yaml = ToYaml(ToJson(*view));
+  EXPECT_EQ(yaml.substr(0, yaml.find("  - name: \"optcache-operator-a\"")),
+            "datasets: []\n"
+            "plans: []\n"
+            "jobs: []\n"
+            "pods:\n"
+            "  - name: \"optcache-node-x\"\n"
+            "    machine: \"m1\"\n"
+            "    component: \"node\"\n"
+            "    ready: false\n"
+            "    leads: false\n"
+            "    restarts: 2\n"
+            "    cachedBytes: 0\n");
+}
+
+}  // namespace
+}  // namespace optcache::cli
