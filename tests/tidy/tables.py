@@ -19,7 +19,9 @@ LAYERS: dict[str, set[str]] = {
     "handoff": set(),
     "metrics": set(),
     "config": {"dataset", "sampler"},
-    "kube": set(),
+    "pki": set(),
+    "kube": {"net"},
+    "control": {"dataset", "sampler", "plan", "coordination", "net", "metrics"},
 }
 
 PROGRAMS = ("cache-node", "sidecar", "operator", "cli")
@@ -38,7 +40,7 @@ IMPURE_WORDS = re.compile(r"::now\(|\bSystemClock\(|\brandom_device\b|\bgetenv\(
 OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (re.compile(r"<boost/(asio|beast)"), ("lib/net/",)),
     (re.compile(r"<(cpprest|pplx)/"), ("lib/net/http_client.cc",)),
-    (re.compile(r"<openssl/"), ("lib/net/", "lib/storage/")),
+    (re.compile(r"<openssl/"), ("lib/net/", "lib/pki/", "lib/storage/")),
     (re.compile(r"<curl/"), ("lib/storage/internal/",)),
     (re.compile(r"<pugixml"), ("lib/storage/",)),
     (re.compile(r"<archive(_entry)?\.h>"), ("lib/storage/",)),
@@ -48,7 +50,7 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (re.compile(r"<isa-l"), ("lib/base/",)),
     (
         re.compile(r"<nlohmann/"),
-        ("lib/coordination/", "lib/kube/", "cache-node/", "sidecar/", "operator/", "cli/"),
+        ("lib/coordination/", "lib/control/", "lib/kube/", "cache-node/", "sidecar/", "operator/", "cli/"),
     ),
     (
         re.compile(r"<CLI/"),
