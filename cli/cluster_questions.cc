@@ -12,7 +12,7 @@ namespace optcache::cli {
 namespace {
 
 constexpr const char* kOurs = "--selector=app.kubernetes.io/name=optcache";
-constexpr int kSidecarPort = 4191;
+constexpr int kSidecarPort = 4103;
 
 // Needed: what is forbidden or missing is an error. Otherwise empty, and `notes` say so.
 std::string AskIfAllowed(const Kubectl& kubectl, const std::vector<std::string>& arguments,

@@ -1,0 +1,63 @@
+#pragma once
+
+// What the injector knows of Datasets. The operator fills it from its caches: nothing is asked over
+// the network while a pod waits for its admission.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace optcache::webhook {
+
+enum class SchedulingPreference { kPreferred, kRequired, kNone };
+
+// Another namespace that may use the Dataset, with objects of its own to read the source by.
+struct Grant {
+  std::string name_space;
+  std::string secret;  // empty: none
+  std::string claim;   // empty: none
+};
+
+struct DatasetFacts {
+  std::string name_space;
+  std::string name;
+
+  // Where the samples are: a URL, or a folder of a PersistentVolumeClaim. Both empty: a source that
+  // this version cannot read.
+  std::string url;
+  std::string claim;
+  std::string claim_folder;  // relative to the volume, may be empty
+  std::string secret;        // with the store's keys; empty: read without keys
+  std::vector<Grant> access;
+
+  SchedulingPreference scheduling = SchedulingPreference::kPreferred;
+  // The machines that hold it or shall, as values of their label kubernetes.io/hostname.
+  std::vector<std::string> hostnames;
+
+  // Not indexed yet: the sizes are not known and 0.
+  bool indexed = false;
+  std::uint64_t samples = 0;
+  ByteCount largest_sample = 0;
+
+  std::string QualifiedName() const { return name_space + "/" + name; }
+};
+
+// Used on the loop's thread only.
+class DatasetView {
+ public:
+  virtual ~DatasetView() = default;
+  // False until all Datasets have been listed once: then unknown means that there is none.
+  virtual bool synced() const = 0;
+  // Null if there is none. Valid until the loop's next event.
+  virtual const DatasetFacts* Find(std::string_view name_space, std::string_view name) const = 0;
+
+ protected:
+  DatasetView() = default;
+  DatasetView(const DatasetView&) = default;
+  DatasetView& operator=(const DatasetView&) = default;
+};
+
+}  // namespace optcache::webhook
