@@ -12,6 +12,10 @@ check_packages=("${clang_packages[@]}" clang-format-19 clang-tidy-19 mypy shellc
 python_packages=(python3-numpy python3-pytest python3-torch python3-torchvision)
 test_packages=("${python_packages[@]}" nginx-light)
 demo_packages=(nginx-light python3-matplotlib python3-numpy python3-torch python3-torchvision)
+cluster_packages=(
+  buildah conntrack containerd containernetworking-plugins curl debootstrap gcc iproute2 iptables libc6-dev
+  openssl procps python3 runc
+)
 bench_packages=(memcached "${demo_packages[@]}")
 
 as_root() {

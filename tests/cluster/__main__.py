@@ -1,0 +1,73 @@
+"""A real Kubernetes on this machine, for tests and for looking: ./dev cluster VERB."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from cluster import settings
+from cluster.cluster import Cluster
+from cluster.errors import ClusterError
+
+
+def up(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    began = time.monotonic()
+    cluster.up(arguments.workers)
+    print(f"cluster: {arguments.workers} workers are ready, {time.monotonic() - began:.0f} s")
+    print("cluster: ./dev cluster kubectl get pods -A · ./dev cluster down")
+    return 0
+
+
+def down(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    cluster.down()
+    return 0
+
+
+def status(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    print(cluster.status())
+    return 0 if cluster.is_up() else 1
+
+
+def tool(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    """kubectl and helm take this process's place."""
+    if not cluster.is_up():
+        raise ClusterError("no cluster runs here: ./dev cluster up")
+    words = [str(word) for word in cluster.tool(arguments.verb, arguments.words)]
+    os.execvp(words[0], words)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./dev cluster", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verb = verbs.add_parser("up", help="start it; builds its programs and images first, if it must")
+    verb.add_argument("--workers", type=int, default=settings.WORKERS, help="default: %(default)s")
+    verb.set_defaults(act=up)
+    verbs.add_parser("down", help="end it and all that was left of one").set_defaults(act=down)
+    verbs.add_parser("status", help="what runs, and where the logs are").set_defaults(act=status)
+    for name in ("kubectl", "helm"):
+        verb = verbs.add_parser(name, help=f"{name} as administrator", add_help=False)
+        verb.add_argument("words", nargs=argparse.REMAINDER)
+        verb.set_defaults(act=tool)
+    arguments = parser.parse_args()
+    if arguments.verb == "up" and not 1 <= arguments.workers <= settings.WORKERS_MAX:
+        parser.error(f"--workers is {arguments.workers}, allowed: 1 to {settings.WORKERS_MAX}")
+    return arguments
+
+
+def main() -> int:
+    arguments = parse()
+    try:
+        result = arguments.act(Cluster(), arguments)
+        return int(result)
+    except ClusterError as error:
+        print(f"cluster: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ncluster: interrupted; ./dev cluster down ends what runs", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

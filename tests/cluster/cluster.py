@@ -1,0 +1,187 @@
+"""The cluster as a whole: up, down, and what runs of it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+from cluster import cgroups, network, programs, settings, worker
+from cluster.control_plane import ControlPlane
+from cluster.errors import ClusterError
+from cluster.host import Word, missing, run, wait_until
+from cluster.images import BASE_IMAGE, Image, ImageStore
+from cluster.processes import in_namespace, kill, wait_gone
+from cluster.settings import Paths
+from cluster.worker import Worker
+
+READY_SECONDS = 180.0
+DNS_IMAGE = "optcache.test/coredns:1"
+# Which checkout's cluster it is that runs on this machine.
+OWNER = Path("/run/optcache-cluster")
+
+
+class Cluster:
+    def __init__(self, paths: Optional[Paths] = None) -> None:
+        self.paths = paths or Paths.default()
+        self.control = ControlPlane(self.paths)
+        self.images = ImageStore(self.paths)
+
+    @property
+    def workers(self) -> list[Worker]:
+        numbers = sorted(int(path.name[1:]) for path in self.paths.run.glob("n[0-9]*"))
+        return [Worker(self.paths, number) for number in numbers]
+
+    def up(self, workers: int = settings.WORKERS) -> None:
+        """Starts what does not run of it yet; returns when all workers are Ready."""
+        if lacks := missing():
+            raise ClusterError("\n".join(lacks))
+        with _locked(self.paths):
+            self._claim()
+            programs.ensure(self.paths)
+            archives = [self.images.pause(), self.images.build(self._dns_image())]
+            self._start_control()
+            for number in range(1, workers + 1):
+                self._start_worker(Worker(self.paths, number), archives)
+        self._wait_ready(workers)
+
+    def down(self) -> None:
+        """Leaves no process, namespace, mount or control group, whatever state it was in."""
+        for number in self._worker_numbers():
+            worker.kill_worker(number)
+        control = settings.CONTROL_NAMESPACE
+        if control in network.ours():
+            pids = in_namespace("net", [network.inode(control)])
+            kill(pids)
+            wait_gone(pids)
+        for namespace in network.ours():
+            network.remove(namespace)
+        cgroups.remove_all()
+        shutil.rmtree(self.paths.run, ignore_errors=True)
+        OWNER.unlink(missing_ok=True)
+
+    def load(self, image: Image) -> None:
+        """Makes the image, if it must, and gives it to all workers."""
+        archive = self.images.build(image)
+        for each in self.workers:
+            _import_once(each, self.paths, archive)
+
+    def status(self) -> str:
+        if not self.is_up():
+            return "no cluster runs here: ./dev cluster up"
+        lines = []
+        parts = {"control plane": self.control.running()}
+        parts.update({each.name: each.running() for each in self.workers})
+        for name, running in parts.items():
+            states = (f"{part} {'runs' if runs else 'DOES NOT RUN'}" for part, runs in running.items())
+            lines.append(f"{name:14} {', '.join(states)}")
+        lines.append(f"logs           {self.paths.log}")
+        return "\n".join(lines)
+
+    def is_up(self) -> bool:
+        return settings.CONTROL_NAMESPACE in network.ours() and self.paths.run.is_dir()
+
+    def tool(self, program: str, words: Iterable[Word]) -> list[Word]:
+        """The command that runs kubectl or helm as the cluster's administrator."""
+        flag = f"--kubeconfig={self.paths.kubeconfig()}"
+        command: list[Word] = [self.paths.program(program), flag, *words]
+        return network.inside(settings.CONTROL_NAMESPACE, *command)
+
+    def kubectl(
+        self, *words: Word, stdin: Optional[str] = None, check: bool = True, seconds: float = 120
+    ) -> subprocess.CompletedProcess[str]:
+        return run(self.tool("kubectl", words), stdin=stdin, check=check, seconds=seconds)
+
+    def helm(
+        self, *words: Word, check: bool = True, seconds: float = 300
+    ) -> subprocess.CompletedProcess[str]:
+        return run(self.tool("helm", words), check=check, seconds=seconds)
+
+    def get(self, *words: Word) -> Any:
+        """The object or list that `kubectl get` shows."""
+        return json.loads(self.kubectl("get", "--output=json", *words).stdout)
+
+    def apply(self, *documents: Any) -> None:
+        """Objects as Python values, server-side."""
+        text = "\n---\n".join(json.dumps(document) for document in documents)
+        self.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", stdin=text)
+
+    def _claim(self) -> None:
+        """Refuses where another checkout's cluster runs; ends what a crash left of ours."""
+        owner = Path(OWNER.read_text().strip()) if OWNER.exists() else None
+        if owner and owner != self.paths.root and network.ours():
+            raise ClusterError(
+                f"the cluster of {owner} runs on this machine, which can carry one: end it there, "
+                "or here, by ./dev cluster down"
+            )
+        if network.ours() and not (self.paths.pki / "ca.crt").exists():
+            self.down()
+        OWNER.write_text(f"{self.paths.root}\n")
+
+    def _start_control(self) -> None:
+        from cluster import pki
+
+        if settings.CONTROL_NAMESPACE not in network.ours():
+            shutil.rmtree(self.paths.log, ignore_errors=True)
+            self.paths.log.mkdir(parents=True)
+            pki.make_all(self.paths)
+            network.make_control()
+        self.control.start()
+        self.kubectl("apply", "--server-side", f"--filename={settings.HERE / 'addons' / 'coredns.yaml'}")
+
+    def _start_worker(self, each: Worker, archives: Sequence[Path]) -> None:
+        each.start()
+        for archive in archives:
+            _import_once(each, self.paths, archive)
+        each.join()
+
+    def _wait_ready(self, workers: int) -> None:
+        def ready() -> bool:
+            words = ["-o", "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"]
+            shown = self.kubectl("get", "nodes", *words, check=False).stdout
+            dns = self.kubectl(
+                "get", "-n=kube-system", "deployment/coredns", "-o=jsonpath={.status.readyReplicas}",
+                check=False,
+            ).stdout
+            return shown.split().count("True") >= workers and dns == "1"
+
+        wait_until(ready, f"all workers and CoreDNS are ready, see {self.paths.log}", READY_SECONDS)
+
+    def _worker_numbers(self) -> list[int]:
+        prefix = settings.worker_namespace(0)[:-1]
+        named = {int(name[len(prefix):]) for name in network.ours() if name.startswith(prefix)}
+        return sorted(named | set(cgroups.workers()))
+
+    def _dns_image(self) -> Image:
+        folder = self.paths.images / "coredns"
+        folder.mkdir(parents=True, exist_ok=True)
+        program = folder / "coredns"
+        if not program.exists() or program.stat().st_mtime < self.paths.program("coredns").stat().st_mtime:
+            shutil.copy2(self.paths.program("coredns"), program)
+        dockerfile = folder / "Dockerfile"
+        dockerfile.write_text('FROM scratch\nCOPY coredns /coredns\nENTRYPOINT ["/coredns"]\n')
+        return Image(DNS_IMAGE, folder, dockerfile)
+
+
+def _import_once(each: Worker, paths: Paths, archive: Path) -> None:
+    """The names of imported archives are kept with the worker: they tell their content."""
+    mark = paths.worker(each.number) / "imported" / archive.name
+    if not mark.exists():
+        each.import_image(archive)
+        mark.parent.mkdir(exist_ok=True)
+        mark.touch()
+
+
+@contextlib.contextmanager
+def _locked(paths: Paths) -> Iterator[None]:
+    paths.root.mkdir(parents=True, exist_ok=True)
+    with open(paths.root / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,88 @@
+"""Names, addresses and paths of the cluster: the one place where they are written."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+KUBERNETES_VERSION = "v1.36.3"
+
+WORKERS = 3
+WORKERS_MAX = 8
+
+# One cluster a machine: network namespaces and cgroups have these names, whoever started it.
+PREFIX = "optcache"
+CONTROL_NAMESPACE = f"{PREFIX}-cp"
+CONTROL_ADDRESS = "10.77.0.1"
+API_PORT = 26443
+ETCD_PORT = 22379
+SERVICE_RANGE = "10.96.0.0/16"
+API_SERVICE_ADDRESS = "10.96.0.1"
+DNS_ADDRESS = "10.96.0.10"
+# Pods reach what is outside their own subnet through their node, nodes through the control plane.
+CLUSTER_RANGE = "10.0.0.0/8"
+
+
+def worker_name(number: int) -> str:
+    return f"node{number}"
+
+
+def worker_namespace(number: int) -> str:
+    return f"{PREFIX}-n{number}"
+
+
+def worker_address(number: int) -> str:
+    return f"10.77.0.{10 + number}"
+
+
+def pod_range(number: int) -> str:
+    return f"10.78.{number}.0/24"
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where things lie. `root` outlives the cluster (programs, images), `run` does not."""
+
+    root: Path
+    programs: Path
+    borrowed: bool  # the programs: made elsewhere, taken as they are
+
+    @staticmethod
+    def default() -> Paths:
+        root = REPOSITORY / "build" / "cluster"
+        elsewhere = os.environ.get("OPTCACHE_CLUSTER_BIN")
+        programs = Path(elsewhere) if elsewhere else root / "bin"
+        return Paths(root, programs.resolve(), borrowed=bool(elsewhere))
+
+    @property
+    def run(self) -> Path:
+        return self.root / "run"
+
+    @property
+    def pki(self) -> Path:
+        return self.run / "pki"
+
+    @property
+    def log(self) -> Path:
+        """Of the last cluster; it stays after `down`."""
+        return self.root / "log"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.log / "audit.log"
+
+    @property
+    def images(self) -> Path:
+        return self.root / "images"
+
+    def worker(self, number: int) -> Path:
+        return self.run / f"n{number}"
+
+    def kubeconfig(self, user: str = "admin") -> Path:
+        return self.pki / f"{user}.kubeconfig"
+
+    def program(self, name: str) -> Path:
+        return self.programs / name
