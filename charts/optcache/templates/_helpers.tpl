@@ -1,0 +1,66 @@
+{{- define "optcache.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Labels of an object: (list $ "operator"). */ -}}
+{{- define "optcache.labels" -}}
+{{- $root := index . 0 -}}
+{{ include "optcache.selector" . }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: optcache
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- /* The labels by which pods of a component are found. */ -}}
+{{- define "optcache.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: optcache
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- /* (list $ "optcache/operator") */ -}}
+{{- define "optcache.image" -}}
+{{- $root := index . 0 -}}
+{{ $root.Values.image.prefix }}{{ index . 1 }}:{{ default $root.Chart.AppVersion $root.Values.image.tag }}
+{{- end -}}
+
+{{- /* What PodSecurity "restricted" asks of pods and containers. */ -}}
+{{- define "optcache.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "optcache.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{- /* A quantity (64Gi) in bytes. */ -}}
+{{- define "optcache.bytes" -}}
+{{- $number := regexFind "^[0-9.]+" . | float64 -}}
+{{- $unit := regexFind "[A-Za-z]*$" . -}}
+{{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- mulf $number (get $units $unit) | int64 -}}
+{{- end -}}
+
+{{- /* 1.12 x memory + 100 B a sample + 32 MiB, in whole MiB: docs/memory.md says why. */ -}}
+{{- define "optcache.nodeMemory" -}}
+{{- if .Values.node.memoryLimit -}}
+{{- .Values.node.memoryLimit -}}
+{{- else -}}
+{{- $payload := include "optcache.bytes" .Values.node.memory | float64 -}}
+{{- $bytes := addf (mulf $payload 1.12) (mulf 100 (.Values.node.samples | float64)) 33554432 -}}
+{{- divf $bytes 1048576 | ceil | int64 -}}Mi
+{{- end -}}
+{{- end -}}
