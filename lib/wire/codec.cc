@@ -71,7 +71,7 @@ std::uint32_t PayloadCrc(const Message& message) {
 }
 
 void AppendFrame(std::uint32_t request_id, const Message& message, ByteCount payload_length,
-                 std::vector<std::byte>& out) {
+                 std::vector<std::byte>& out, FrameSeal* seal) {
   CHECK(payload_length == 0 || CarriesPayload(message));
   const std::size_t start = out.size();
   internal::BodyWriter writer(out);
@@ -79,7 +79,7 @@ void AppendFrame(std::uint32_t request_id, const Message& message, ByteCount pay
   writer.Write(std::uint8_t{'C'});
   writer.Write(kFrameVersion);
   writer.Write(TypeOf(message));
-  writer.Write(std::uint32_t{0});  // flags
+  writer.Write(seal != nullptr ? kSealedFlag : std::uint32_t{0});
   writer.Write(request_id);
   writer.Write(std::uint32_t{0});  // body length, known below
   writer.Write(payload_length);
@@ -91,14 +91,32 @@ void AppendFrame(std::uint32_t request_id, const Message& message, ByteCount pay
   Store(out, start + 12, static_cast<std::uint32_t>(body_length));
   const ByteSpan frame = ByteSpan(out).subspan(start);
   Store(out, start + kCrcAt, FrameCrc(frame, frame.subspan(kHeaderBytes)));
+  if (seal != nullptr) {
+    const Tag tag = seal->Next(frame);
+    out.insert(out.end(), tag.begin(), tag.end());
+  }
 }
 
-Result<Decoded> DecodeFrame(ByteSpan bytes, ByteCount max_payload_bytes) {
+Result<Decoded> DecodeFrame(ByteSpan bytes, ByteCount max_payload_bytes, FrameSeal* seal) {
   if (bytes.size() < kHeaderBytes) return NeedMore{kHeaderBytes};
   ASSIGN_OR_RETURN(const FrameHeader header, ParseHeader(bytes, max_payload_bytes));
-  const std::size_t size = kHeaderBytes + header.body_length;
+  if (const bool sealed = (header.flags & kSealedFlag) != 0; sealed != (seal != nullptr)) {
+    return Error(Code::kInvalidArgument,
+                 std::string(TypeName(header.type)) +
+                     (sealed ? " is sealed, but no key was agreed on" : " is not sealed"));
+  }
+  const std::size_t head_size = kHeaderBytes + header.body_length;
+  const std::size_t size = head_size + (seal != nullptr ? kTagBytes : 0);
   if (bytes.size() < size) return NeedMore{size};
 
+  // First, as everything after it may trust the sender.
+  if (seal != nullptr &&
+      !seal->Accept(bytes.first(head_size), bytes.subspan(head_size, kTagBytes))) {
+    return Error(Code::kPermissionDenied,
+                 std::string(TypeName(header.type)) +
+                     ": the frame's tag is wrong; somebody on the way changed, repeated or "
+                     "left out frames");
+  }
   const ByteSpan body = bytes.subspan(kHeaderBytes, header.body_length);
   if (FrameCrc(bytes, body) != header.crc) {
     return Error(Code::kDataLoss, std::string(TypeName(header.type)) +

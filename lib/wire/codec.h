@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
+#include "wire/seal.h"
 
 namespace optcache::wire {
 
@@ -22,15 +23,15 @@ bool CarriesPayload(const Message& message);
 std::uint32_t PayloadCrc(const Message& message);
 
 // Appends header and body; the payload's bytes, if there are any, follow on the wire. Lists have at
-// most kMaxItems items; strings are cut to kMaxStringBytes.
+// most kMaxItems items; strings are cut to kMaxStringBytes. With a seal the frame is sealed.
 void AppendFrame(std::uint32_t request_id, const Message& message, ByteCount payload_length,
-                 std::vector<std::byte>& out);
+                 std::vector<std::byte>& out, FrameSeal* seal = nullptr);
 
 struct Frame {
   std::uint32_t request_id = 0;
   Message message;
   ByteCount payload_length = 0;
-  std::size_t size = 0;  // of header and body
+  std::size_t size = 0;  // of header, body and tag
 };
 
 // How many bytes from the frame's start are needed before decoding can go on.
@@ -42,7 +43,9 @@ using Decoded = std::variant<NeedMore, Frame>;
 
 // Decodes the frame at the start of `bytes`, of which any part may have come. Allocates only what
 // the bytes at hand can fill. kInvalidArgument: this is not a frame of this protocol. kDataLoss:
-// its CRC is wrong. After either the stream cannot be read on.
-Result<Decoded> DecodeFrame(ByteSpan bytes, ByteCount max_payload_bytes = kMaxPayloadBytes);
+// its CRC is wrong. kPermissionDenied: its tag is. After each the stream cannot be read on.
+// With a seal frames must be sealed, without one they may not; only a whole frame counts there.
+Result<Decoded> DecodeFrame(ByteSpan bytes, ByteCount max_payload_bytes = kMaxPayloadBytes,
+                            FrameSeal* seal = nullptr);
 
 }  // namespace optcache::wire

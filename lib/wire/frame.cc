@@ -78,7 +78,7 @@ Result<FrameHeader> ParseHeader(ByteSpan bytes, ByteCount max_payload_bytes) {
                      .body_length = Load<std::uint32_t>(bytes, 12),
                      .payload_length = Load<std::uint64_t>(bytes, 16),
                      .crc = Load<std::uint32_t>(bytes, 24)};
-  if ((header.flags & kRequiredFlags) != 0) {
+  if ((header.flags & kRequiredFlags & ~kSealedFlag) != 0) {
     return Error(Code::kInvalidArgument,
                  "frame flags " + std::to_string(header.flags) + " are not known here");
   }

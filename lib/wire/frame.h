@@ -20,6 +20,7 @@ inline constexpr std::size_t kHeaderBytes = 28;
 inline constexpr std::uint8_t kFrameVersion = 1;          // of this layout, not of the messages
 inline constexpr std::uint32_t kRequiredFlags = 0xffffU;  // unknown ones of these end the
                                                           // connection, the others are hints
+inline constexpr std::uint32_t kSealedFlag = 1U;          // a tag follows the body (wire/seal.h)
 inline constexpr std::size_t kMaxStringBytes = 4096;
 
 // The number of a message on the wire: never used again for another.
@@ -55,7 +56,8 @@ struct FrameHeader {
 };
 
 // Reads and checks a header except for its CRC, which needs the body; `bytes` has kHeaderBytes or
-// more. kInvalidArgument: not ours, another layout, an unknown type or flag, or over a limit.
+// more. kInvalidArgument: not ours, another layout, an unknown type or required flag, or over a
+// limit.
 Result<FrameHeader> ParseHeader(ByteSpan bytes, ByteCount max_payload_bytes);
 
 }  // namespace optcache::wire

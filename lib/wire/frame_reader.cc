@@ -54,7 +54,7 @@ Result<FrameReader::Event> FrameReader::Next() {
     return PayloadEnd{.intact = discard_ || crc_ == expected_crc_};
   }
   ASSIGN_OR_RETURN(Decoded decoded, DecodeFrame(ByteSpan(buffer_).subspan(begin_, end_ - begin_),
-                                                max_payload_bytes_));
+                                                max_payload_bytes_, seal_ ? &*seal_ : nullptr));
   if (const auto* more = std::get_if<NeedMore>(&decoded)) {
     needed_ = more->bytes;
     return *more;
@@ -78,6 +78,11 @@ void FrameReader::SetSink(MutableByteSpan sink) {
   CHECK(in_payload_ && (sink.empty() || sink.size() == payload_left_));
   sink_ = sink;
   discard_ = sink.empty() && payload_left_ > 0;
+}
+
+void FrameReader::ExpectSealed(FrameSeal seal) {
+  CHECK(!mid_frame() && !in_payload_);
+  seal_ = std::move(seal);
 }
 
 // `bytes` are the next of the payload and lie where they belong, or in the buffer if discarded.

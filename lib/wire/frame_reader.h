@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -52,6 +53,9 @@ class FrameReader {
   // empty: the bytes are thrown away unsummed, and PayloadEnd says intact.
   void SetSink(MutableByteSpan sink);
 
+  // From the next frame on they must be sealed. Between two frames only.
+  void ExpectSealed(FrameSeal seal);
+
   // Part of a frame or payload has come.
   bool mid_frame() const { return payload_left_ > 0 || begin_ < end_; }
 
@@ -76,6 +80,7 @@ class FrameReader {
   MutableByteSpan sink_;  // what of it is still to be filled; not owned
   ByteCount payload_left_ = 0;
   bool discard_ = false;
+  std::optional<FrameSeal> seal_;
   std::uint32_t expected_crc_ = 0;
   std::uint32_t crc_ = 0;
 };

@@ -38,12 +38,14 @@ struct Hello {
   std::string name;     // pod or node name, for logs
   MemberId member = 0;  // of a node
   std::string token;    // who asks, checked by the server; may be empty on one machine
+  bool bulk = false;    // offers to go on in plaintext with sealed frames
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 // The answer: the version both speak.
 struct Welcome {
   std::uint16_t version = kMaxVersion;
   std::string name;
+  bool bulk = false;  // takes that offer: this is the last frame within TLS
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 // The last message before a side closes the connection.

@@ -78,13 +78,22 @@ class BodyReader {
     return true;
   }
   template <typename M>
-    requires requires(M& m) { Fields(m); }
+    requires requires(M& m) { Fields(m); } && (!requires(M& m) { AddedFields(m); })
   bool Read(M& message) {
-    return std::apply([this](auto&... field) { return (this->Read(field) && ...); },
-                      Fields(message));
+    return ReadAll(Fields(message));
+  }
+  // A message that may have grown: what an older peer does not send keeps its value.
+  template <typename M>
+    requires requires(M& m) { AddedFields(m); }
+  bool Read(M& message) {
+    return ReadAll(Fields(message)) && (rest_.empty() || ReadAll(AddedFields(message)));
   }
 
  private:
+  template <typename... T>
+  bool ReadAll(std::tuple<T&...> fields) {
+    return std::apply([this](auto&... field) { return (this->Read(field) && ...); }, fields);
+  }
   bool Fail(const char* error) {
     if (error_ == nullptr) error_ = error;
     return false;

@@ -47,7 +47,9 @@ class BodyWriter {
   template <typename M>
     requires requires(const M& m) { Fields(m); }
   void Write(const M& message) {
-    std::apply([this](const auto&... field) { (this->Write(field), ...); }, Fields(message));
+    const auto write_all = [this](const auto&... field) { (this->Write(field), ...); };
+    std::apply(write_all, Fields(message));
+    if constexpr (requires { AddedFields(message); }) std::apply(write_all, AddedFields(message));
   }
 
  private:

@@ -20,6 +20,13 @@ constexpr auto Fields(Is<Hello> auto& m) {
 constexpr auto Fields(Is<Welcome> auto& m) {
   return std::tie(m.version, m.name);
 }
+// What was added to messages that may grow: an older peer does not send it.
+constexpr auto AddedFields(Is<Hello> auto& m) {
+  return std::tie(m.bulk);
+}
+constexpr auto AddedFields(Is<Welcome> auto& m) {
+  return std::tie(m.bulk);
+}
 constexpr auto Fields(Is<Refusal> auto& m) {
   return std::tie(m.code, m.message);
 }

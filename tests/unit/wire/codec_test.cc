@@ -95,7 +95,7 @@ TEST(Codec, RefusesWhatIsNotTheProtocol) {
 
 TEST(Codec, RefusesUnknownLayoutTypeAndRequiredFlags) {
   for (const auto& [at, value] : std::vector<std::pair<std::size_t, int>>{
-           {2, 2}, {3, 0}, {3, 16}, {3, 255}, {4, 1}, {5, 0x80}}) {
+           {2, 2}, {3, 0}, {3, 16}, {3, 255}, {4, 1}, {4, 2}, {5, 0x80}}) {
     auto bytes = Encode(Welcome{});
     bytes[at] = static_cast<std::byte>(value);
     Resign(bytes);
@@ -148,6 +148,16 @@ TEST(Codec, AHelloMayHaveGrown) {
   const auto decoded = DecodeFrame(bytes);
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(std::get<Hello>(std::get<Frame>(*decoded).message).name, "new");
+}
+
+TEST(Codec, AHelloOfAnOlderPeerOffersNoBulk) {
+  auto bytes = Encode(Hello{.name = "old", .bulk = true});
+  bytes.pop_back();
+  Set32(bytes, 12, static_cast<std::uint32_t>(bytes.size() - kHeaderBytes));
+  Resign(bytes);
+  const auto decoded = DecodeFrame(bytes);
+  ASSERT_TRUE(decoded.has_value());
+  EXPECT_EQ(std::get<Frame>(*decoded).message, Message(Hello{.name = "old", .bulk = false}));
 }
 
 TEST(Codec, RefusesUnknownEnumerators) {

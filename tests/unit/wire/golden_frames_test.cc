@@ -18,7 +18,10 @@ std::map<std::string, Message> Examples() {
   const ReadItem item{.pass = 3, .position = 0x0102030405, .id = 77};
   return {
       {"hello", Hello{.role = Role::kNode, .name = "node-7", .member = 7, .token = "secret"}},
+      {"hello_bulk",
+       Hello{.role = Role::kSidecar, .name = "vision/pod-0", .token = "secret", .bulk = true}},
       {"welcome", Welcome{.version = 1, .name = "node-1"}},
+      {"welcome_bulk", Welcome{.version = 1, .name = "node-1", .bulk = true}},
       {"refusal", Refusal{.code = Code::kPermissionDenied, .message = "no such token"}},
       {"get", Get{.dataset = 0x1122334455667788,
                   .stream = 9,

@@ -41,7 +41,11 @@ class RandomFiller {
   template <typename M>
     requires requires(M& m) { internal::Fields(m); }
   void operator()(M& message) {
-    std::apply([this](auto&... field) { ((*this)(field), ...); }, internal::Fields(message));
+    const auto fill = [this](auto&... field) { ((*this)(field), ...); };
+    std::apply(fill, internal::Fields(message));
+    if constexpr (requires { internal::AddedFields(message); }) {
+      std::apply(fill, internal::AddedFields(message));
+    }
   }
 
  private:
