@@ -1,0 +1,88 @@
+"""The images that tests put into the cluster: our programs, a store, a training job."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from cluster import settings
+from cluster.errors import ClusterError
+from cluster.host import run
+from cluster.images import Image, ImageStore
+from cluster.settings import REPOSITORY, Paths
+
+CONTAINERS = settings.HERE / "containers"
+# Folder of the component: its program. The image is optcache/FOLDER.
+COMPONENTS = {
+    "cache-node": "optcache-node",
+    "operator": "optcache-operator",
+    "sidecar": "optcache-sidecar",
+}
+TAG = "test"
+STORE = "optcache.test/store:1"
+TRAINING = "optcache.test/training:1"
+
+
+def component(name: str, store: ImageStore, paths: Paths, tag: str = TAG) -> Image:
+    """`optcache/NAME` of the program that is built already; its Dockerfile's target `prebuilt`."""
+    folder = Path(os.environ.get("OPTCACHE_BIN_DIR", REPOSITORY / "build" / "dev" / "bin"))
+    program = folder / COMPONENTS[name]
+    if not program.exists():
+        raise ClusterError(f"{program} is not there: ./dev build, or set OPTCACHE_BIN_DIR")
+    context = paths.images / f"{name}-files"
+    stamp = paths.images / f"{name}-files.stamp"
+    status = program.stat()
+    state = f"{program} {status.st_size} {status.st_mtime_ns}"
+    if not (stamp.exists() and stamp.read_text() == state):
+        shutil.rmtree(context, ignore_errors=True)
+        base_packages = paths.images / "base-packages"
+        base_packages.write_text("\n".join(store.base_packages()) + "\n")
+        run([REPOSITORY / "scripts" / "image-files.sh", program, context, base_packages])
+        stamp.write_text(state)
+    if name == "sidecar":
+        _copy_package(context / "usr" / "share" / "optcache" / "python")
+    dockerfile = REPOSITORY / name / "Dockerfile"
+    return Image(f"docker.io/optcache/{name}:{tag}", context, dockerfile, target="prebuilt")
+
+
+def training() -> Image:
+    folder = CONTAINERS / "training"
+    return Image(TRAINING, folder, folder / "Dockerfile")
+
+
+def object_store(paths: Paths) -> Image:
+    """nginx with the images of the demo."""
+    # Not at the top: torchvision takes seconds to load.
+    from demo.dataset import open_dataset, unpack_default
+
+    dataset = open_dataset(unpack_default(REPOSITORY / "build" / "demo-data"))
+    context = paths.images / "store-files"
+    if not context.is_dir():
+        fresh = paths.images / "store-files.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        for name in dataset.paths:
+            target = fresh / "images" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(dataset.root / name, target)
+        dataset.write_listing(fresh / "listing.txt")
+        fresh.rename(context)
+    shutil.copy2(CONTAINERS / "store" / "nginx.conf", context)
+    return Image(STORE, context, CONTAINERS / "store" / "Dockerfile")
+
+
+def _copy_package(target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    source = REPOSITORY / "sidecar" / "python" / "src"
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+
+
+def all_images(store: ImageStore, paths: Paths) -> dict[str, Callable[[], Image]]:
+    """By the name that `./dev cluster images` knows."""
+
+    def of(name: str) -> Callable[[], Image]:
+        return lambda: component(name, store, paths)
+
+    images = {name: of(name) for name in COMPONENTS}
+    return {**images, "store": lambda: object_store(paths), "training": training}
