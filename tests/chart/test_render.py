@@ -1,0 +1,221 @@
+"""The chart as text: golden, refused values, and what is written twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+CHART = ROOT / "charts" / "optcache"
+VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
+UPDATE = os.environ.get("UPDATE_GOLDEN") == "1"
+# What `helm template` takes the cluster for, so that goldens do not depend on helm's age.
+KUBERNETES = "1.33.0"
+INSTALL_HEADER = """\
+# The chart with its default values, for those who do not use helm:
+#   kubectl create namespace optcache && kubectl apply --server-side --filename install.yaml
+"""
+
+Object = dict[str, Any]
+
+
+def template(helm: Path, *arguments: str, release: str = "optcache") -> subprocess.CompletedProcess[str]:
+    command = [helm, "template", release, CHART, "--namespace=optcache", *arguments]
+    if not any(each.startswith("--kube-version") for each in arguments):
+        command.append(f"--kube-version={KUBERNETES}")
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def render(helm: Path, *arguments: str, release: str = "optcache") -> str:
+    done = template(helm, *arguments, release=release)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def objects(text: str) -> list[Object]:
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+def find(found: list[Object], kind: str, name: str = "") -> Object:
+    matches = [o for o in found if o["kind"] == kind and name in o["metadata"]["name"]]
+    assert len(matches) == 1, [(o["kind"], o["metadata"]["name"]) for o in found]
+    return matches[0]
+
+
+def compare(golden: Path, text: str) -> None:
+    if UPDATE:
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(text)
+    assert golden.exists(), f"no {golden}: UPDATE_GOLDEN=1 makes it"
+    assert text == golden.read_text(), f"{golden.name}: look at the difference, then UPDATE_GOLDEN=1"
+
+
+def without_crds(text: str) -> str:
+    """The CRDs are compared with their source; in every golden they would only be long."""
+    documents = re.split(r"(?m)^---\n", text)
+    return "---\n".join(d for d in documents if "kind: CustomResourceDefinition\n" not in d)
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda path: path.name)
+def test_golden(helm: Path, values: Path) -> None:
+    text = without_crds(render(helm, f"--values={values}"))
+    compare(HERE / "golden" / values.name.replace("-values", ""), text)
+
+
+def test_install_yaml(helm: Path) -> None:
+    text = render(helm, "--skip-tests")
+    compare(ROOT / "manifests" / "install.yaml", INSTALL_HEADER + text)
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda path: path.name)
+def test_every_object_is_in_its_place(helm: Path, values: Path) -> None:
+    """No two objects of one name; a namespace where there is one; our labels."""
+    seen = set()
+    for each in objects(render(helm, f"--values={values}")):
+        metadata = each["metadata"]
+        key = (each["kind"], metadata.get("namespace"), metadata["name"])
+        assert key not in seen
+        seen.add(key)
+        assert metadata["labels"]["app.kubernetes.io/name"] == "optcache", key
+        cluster_wide = each["kind"].startswith("Cluster") or each["kind"] in (
+            "CustomResourceDefinition",
+            "MutatingWebhookConfiguration",
+        )
+        assert ("namespace" in metadata) != cluster_wide, key
+
+
+def test_names_follow_the_release(helm: Path) -> None:
+    assert find(objects(render(helm)), "DaemonSet")["metadata"]["name"] == "optcache-node"
+    other = objects(render(helm, release="ml"))
+    assert find(other, "DaemonSet")["metadata"]["name"] == "ml-optcache-node"
+    control = find(other, "DaemonSet")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "--coordinator=https://ml-optcache-operator.optcache.svc:8443" in control
+
+
+@pytest.mark.parametrize("name", ["datasets", "cacheplans"])
+def test_crds_are_those_of_the_repository(helm: Path, name: str) -> None:
+    source = ROOT / "manifests" / "crds" / f"{name}.yaml"
+    assert (CHART / "files" / "crds" / source.name).read_text() == source.read_text()
+    crd = find(objects(render(helm)), "CustomResourceDefinition", name)
+    assert crd["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+    assert crd == yaml.safe_load(source.read_text())
+
+
+def test_crds_can_go_with_the_release(helm: Path) -> None:
+    crd = find(objects(render(helm, "--set=crds.keep=false")), "CustomResourceDefinition", "data")
+    assert "annotations" not in crd["metadata"]
+
+
+def test_nothing_of_the_operator_is_written_by_the_chart(helm: Path) -> None:
+    """What helm renders it would write again at each upgrade."""
+    found = objects(render(helm))
+    assert not {"data", "stringData"} & set(find(found, "Secret"))
+    for webhook in find(found, "MutatingWebhookConfiguration")["webhooks"]:
+        assert "caBundle" not in webhook["clientConfig"]
+
+
+def test_no_match_conditions_before_1_28(helm: Path) -> None:
+    """An older API server would drop them, and ask about every pod."""
+    old = find(objects(render(helm, "--kube-version=1.27.9")), "MutatingWebhookConfiguration")
+    assert [webhook["name"] for webhook in old["webhooks"]] == ["label.optcache.io"]
+    vendor = render(helm, "--kube-version=v1.28.2-eks-1234")
+    new = find(objects(vendor), "MutatingWebhookConfiguration")
+    assert [webhook["name"] for webhook in new["webhooks"]] == [
+        "label.optcache.io",
+        "annotation.optcache.io",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "limit"),
+    [
+        # 1.12 x 8192 MiB + 190.7 + 32, up to the next MiB: docs/memory.md.
+        ({}, "9398Mi"),
+        ({"node.memory": "1Gi", "node.samples": "1"}, "1179Mi"),
+        ({"node.memory": "1.5Gi", "node.samples": "1"}, "1753Mi"),
+        ({"node.memory": "1000M", "node.samples": "1048576"}, "1201Mi"),
+        ({"node.memoryLimit": "3Gi"}, "3Gi"),
+    ],
+)
+def test_memory_of_a_node(helm: Path, values: dict[str, str], limit: str) -> None:
+    arguments = [f"--set={name}={value}" for name, value in values.items()]
+    daemon_set = find(objects(render(helm, *arguments)), "DaemonSet")
+    resources = daemon_set["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert resources["limits"] == resources["requests"] == {"cpu": "1", "memory": limit}
+
+
+@pytest.mark.parametrize(
+    ("argument", "says"),
+    [
+        ("--set=nodes.memory=1Gi", "additional properties 'nodes' not allowed"),
+        ("--set=node.memmory=1Gi", "additional properties 'memmory' not allowed"),
+        ("--set=node.memory=64GB", "at '/node/memory': '64GB' does not match pattern"),
+        ("--set=node.memory=0", "at '/node/memory'"),
+        ("--set=node.drainSeconds=-1", "at '/node/drainSeconds': minimum: got -1, want 0"),
+        ("--set=operator.replicas=0", "at '/operator/replicas': minimum: got 0, want 1"),
+        ("--set=webhook.failurePolicy=Sometimes", "value must be one of 'Ignore', 'Fail'"),
+        ("--set=webhook.timeoutSeconds=60", "maximum: got 60, want 30"),
+        ("--set=image.prefix=registry.example.com", "at '/image/prefix'"),
+        ("--set=image.pullPolicy=Sometimes", "at '/image/pullPolicy'"),
+        ("--set=monitoring.interval=often", "at '/monitoring/interval'"),
+        ("--set=crds.keep=maybe", "at '/crds/keep': got string, want boolean"),
+        ("--kube-version=1.25.0", "chart requires kubeVersion: >=1.26.0-0"),
+    ],
+)
+def test_refused_values(helm: Path, argument: str, says: str) -> None:
+    done = template(helm, argument)
+    assert done.returncode != 0
+    assert says in done.stderr, done.stderr
+
+
+def leaves(values: Object, path: str = "") -> dict[str, Any]:
+    found = {}
+    for name, value in values.items():
+        here = f"{path}.{name}" if path else name
+        whole = not isinstance(value, dict) or not value or name in ("resources", "nodeSelector")
+        if whole or name == "stateVolume":
+            found[here] = value
+        else:
+            found.update(leaves(value, here))
+    return found
+
+
+def test_every_value_is_in_the_readme() -> None:
+    rows = re.findall(r"(?m)^\| `([A-Za-z.]+)` \| (.*?) \| .+ \|$", (CHART / "README.md").read_text())
+    documented = {name: yaml.safe_load(default.strip("`")) for name, default in rows}
+    assert documented == leaves(yaml.safe_load((CHART / "values.yaml").read_text()))
+
+
+def test_every_value_is_in_the_schema() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+
+    def has(node: Object, path: list[str]) -> bool:
+        return not path or (
+            path[0] in node.get("properties", {}) and has(node["properties"][path[0]], path[1:])
+        )
+
+    for name in leaves(yaml.safe_load((CHART / "values.yaml").read_text())):
+        assert has(schema, name.split(".")), name
+
+
+def test_alerts_use_metrics_that_exist(helm: Path) -> None:
+    names = set(re.findall(r"`(optcache_[a-z0-9_]+|process_[a-z_]+)`", (ROOT / "docs/metrics.md").read_text()))
+    rule = find(objects(render(helm, "--set=monitoring.rules=true")), "PrometheusRule")
+    for alert in rule["spec"]["groups"][0]["rules"]:
+        used = set(re.findall(r"\b(?:optcache|process)_[a-z0-9_]+", re.sub(r'"[^"]*"', "", alert["expr"])))
+        assert used <= names, alert["alert"]
+
+
+def test_alerts_are_explained(helm: Path) -> None:
+    page = (ROOT / "docs/user/troubleshooting.md").read_text()
+    rule = find(objects(render(helm, "--set=monitoring.rules=true")), "PrometheusRule")
+    for alert in rule["spec"]["groups"][0]["rules"]:
+        assert f"| `{alert['alert']}` |" in page
