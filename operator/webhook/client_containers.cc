@@ -1,0 +1,133 @@
+#include "operator/webhook/client_containers.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "operator/webhook/sidecar_spec.h"
+
+namespace optcache::webhook {
+namespace {
+
+// /var/run is /run in nearly all images.
+std::string Normal(std::string path) {
+  while (path.size() > 1 && path.ends_with('/'))
+    path.pop_back();
+  if (path == "/var/run" || path.starts_with("/var/run/")) path.erase(0, 4);
+  return path;
+}
+
+bool IsOurs(const Json& mount) {
+  return TextIn(mount, "name") == kRunVolume;
+}
+
+std::size_t IndexNamed(const Json& items, std::string_view name) {
+  const Json* const found = FindNamed(items, name);
+  return found == nullptr ? items.size() : static_cast<std::size_t>(found - &*items.begin());
+}
+
+bool HasEntry(std::string_view list, std::string_view entry) {
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t colon = std::min(list.find(':', at), list.size());
+    if (list.substr(at, colon - at) == entry) return true;
+    at = colon + 1;
+  }
+  return false;
+}
+
+void SetUnlessSet(const ClientContainer& client, std::string_view name, const std::string& value,
+                  PodPatch& patch, std::vector<std::string>& warnings) {
+  const Json* const present = FindNamed(Items(*client.container, "env"), name);
+  if (present == nullptr) {
+    patch.Append(client.path, "env", {{"name", name}, {"value", value}});
+  } else if (name == "OPTCACHE_SOCKET" && TextIn(*present, "value") != value) {
+    warnings.push_back(fmt::format("container {} sets {} itself: it does not use the sidecar",
+                                   client.name(), name));
+  }
+}
+
+// The container's own entries come first.
+void AddToPythonPath(const ClientContainer& client, PodPatch& patch,
+                     std::vector<std::string>& warnings) {
+  const Json& environment = Items(*client.container, "env");
+  const std::size_t index = IndexNamed(environment, "PYTHONPATH");
+  if (index == environment.size()) {
+    patch.Append(client.path, "env", {{"name", "PYTHONPATH"}, {"value", kPythonFolder}});
+    return;
+  }
+  if (environment[index].contains("valueFrom")) {
+    warnings.push_back(fmt::format(
+        "PYTHONPATH of container {} comes from elsewhere: add {} to it, or install the package",
+        client.name(), kPythonFolder));
+    return;
+  }
+  const std::string value = TextIn(environment[index], "value");
+  if (HasEntry(value, kPythonFolder)) return;
+  patch.Set(client.path / "env" / index, "value",
+            value.empty() ? std::string(kPythonFolder) : value + ":" + kPythonFolder);
+}
+
+void Collect(const Json& pod, const char* list, const InjectionRequest& request,
+             std::vector<ClientContainer>& clients) {
+  const bool init = std::string_view(list) == "initContainers";
+  const Json& containers = Items(Member(pod, "spec"), list);
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const std::string name = TextIn(containers[i], "name");
+    const bool named = std::ranges::find(request.containers, name) != request.containers.end();
+    if (name == kSidecarName || (request.containers.empty() ? init : !named)) continue;
+    clients.push_back({.path = Json::json_pointer("/spec") / list / i,
+                       .container = &containers[i],
+                       .init = init});
+  }
+}
+
+}  // namespace
+
+Result<std::vector<ClientContainer>> ClientsOf(const Json& pod, const InjectionRequest& request) {
+  std::vector<ClientContainer> clients;
+  Collect(pod, "containers", request, clients);
+  Collect(pod, "initContainers", request, clients);
+  for (const std::string& name : request.containers) {
+    const bool found = std::ranges::any_of(
+        clients, [&](const ClientContainer& client) { return client.name() == name; });
+    if (!found) {
+      return Error(Code::kInvalidArgument,
+                   fmt::format("annotation optcache.io/containers names {}, which the pod does not "
+                               "have",
+                               Quote(name)));
+    }
+  }
+  return clients;
+}
+
+Status CheckMounts(const std::vector<ClientContainer>& clients) {
+  for (const ClientContainer& client : clients) {
+    for (const Json& mount : Items(*client.container, "volumeMounts")) {
+      const std::string path = Normal(TextIn(mount, "mountPath"));
+      const bool there = path == kRunFolder || path.starts_with(std::string(kRunFolder) + "/");
+      if (there && !IsOurs(mount)) {
+        return {Code::kConflict,
+                fmt::format("container {} mounts volume {} at {}, where the sidecar's socket goes: "
+                            "mount it elsewhere",
+                            Quote(client.name()), Quote(TextIn(mount, "name")), Quote(path))};
+      }
+    }
+  }
+  return OkStatus();
+}
+
+void Wire(const ClientContainer& client, const Wiring& wiring, PodPatch& patch,
+          std::vector<std::string>& warnings) {
+  const Json& mounts = Items(*client.container, "volumeMounts");
+  if (std::ranges::none_of(mounts, IsOurs)) {
+    Json mount = {{"name", kRunVolume}, {"mountPath", kRunFolder}};
+    if (!wiring.writable) mount["readOnly"] = true;
+    patch.Append(client.path, "volumeMounts", std::move(mount));
+  }
+  SetUnlessSet(client, "OPTCACHE_SOCKET", kSocket, patch, warnings);
+  SetUnlessSet(client, "OPTCACHE_DATASET", wiring.request->datasets.front().QualifiedName(), patch,
+               warnings);
+  if (wiring.request->python) AddToPythonPath(client, patch, warnings);
+}
+
+}  // namespace optcache::webhook

@@ -1,0 +1,59 @@
+#include "operator/webhook/identity.h"
+
+#include <charconv>
+#include <limits>
+
+namespace optcache::webhook {
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 100;
+constexpr std::size_t kUidBytes = 8;
+
+std::string Named(const std::string& name, const std::string& uid) {
+  std::string owner = name.substr(0, kMaxNameBytes);
+  if (!uid.empty()) owner += "." + uid.substr(0, kUidBytes);
+  return owner;
+}
+
+// JobSet counts its restarts from 0, incarnations begin with 1.
+std::uint32_t NextOf(const std::string& attempt) {
+  std::uint32_t count = 0;
+  const char* const end = attempt.data() + attempt.size();
+  const auto [rest, error] = std::from_chars(attempt.data(), end, count);
+  const bool right =
+      error == std::errc() && rest == end && count < std::numeric_limits<std::uint32_t>::max();
+  return right ? count + 1 : 1;
+}
+
+// The one that made the pod. A node is the "controller" of static pods and no job.
+const Json* ControllerOf(const Json& pod) {
+  for (const Json& owner : Items(Member(pod, "metadata"), "ownerReferences")) {
+    if (Member(owner, "controller") == true && TextIn(owner, "kind") != "Node") return &owner;
+  }
+  return nullptr;
+}
+
+Identity FromPod(const Json& pod) {
+  const Json& labels = Member(Member(pod, "metadata"), "labels");
+  if (const std::string name = TextIn(labels, "jobset.sigs.k8s.io/jobset-name"); !name.empty()) {
+    return {.owner = Named(name, TextIn(labels, "jobset.sigs.k8s.io/jobset-uid")),
+            .incarnation = NextOf(TextIn(labels, "jobset.sigs.k8s.io/restart-attempt"))};
+  }
+  if (const std::string name = TextIn(labels, "leaderworkerset.sigs.k8s.io/name"); !name.empty()) {
+    return {.owner = Named(name, TextIn(labels, "leaderworkerset.sigs.k8s.io/group-key"))};
+  }
+  const Json* const controller = ControllerOf(pod);
+  if (controller == nullptr) return {};
+  return {.owner = Named(TextIn(*controller, "name"), TextIn(*controller, "uid"))};
+}
+
+}  // namespace
+
+Identity IdentityOf(const Json& pod, const InjectionRequest& request) {
+  Identity identity = FromPod(pod);
+  if (!request.owner.empty()) identity.owner = request.owner;
+  if (request.incarnation != 0) identity.incarnation = request.incarnation;
+  return identity;
+}
+
+}  // namespace optcache::webhook

@@ -1,0 +1,25 @@
+#pragma once
+
+// Which job a pod belongs to: all pods of a job get the same owner, and a higher incarnation after
+// each restart of the job, so that their loaders are ranks of one stream.
+
+#include <cstdint>
+#include <string>
+
+#include "operator/webhook/request.h"
+
+namespace optcache::webhook {
+
+struct Identity {
+  // "resnet.4f6c8a1e": name and the head of the UID. Empty: the pod is a job of its own, whose
+  // owner is the pod's UID, known only when it runs.
+  std::string owner;
+  std::uint32_t incarnation = 1;
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+// What the request says; else a JobSet's labels (TrainJobs have them, too); else the group of a
+// LeaderWorkerSet; else the controller of the pod: Job, PyTorchJob, StatefulSet and any other.
+Identity IdentityOf(const Json& pod, const InjectionRequest& request);
+
+}  // namespace optcache::webhook

@@ -1,0 +1,277 @@
+#include "operator/webhook/inject.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "operator/webhook/affinity.h"
+#include "operator/webhook/client_containers.h"
+#include "operator/webhook/dataset_choice.h"
+#include "operator/webhook/identity.h"
+#include "operator/webhook/pod_patch.h"
+#include "operator/webhook/request.h"
+#include "operator/webhook/sidecar_spec.h"
+
+namespace optcache::webhook {
+namespace {
+
+constexpr const char* kDefaultContainer = "kubectl.kubernetes.io/default-container";
+
+// Same order as the enumerators.
+constexpr auto kOutcomes = std::to_array<std::string_view>({"injected", "skipped", "denied"});
+constexpr auto kReasons = std::to_array<std::string_view>(
+    {"injected", "completed", "unchanged", "not_selected", "switched_off", "brought_its_own",
+     "not_create", "invalid_annotation", "unknown_dataset", "not_permitted", "unreadable_source",
+     "conflict", "unsupported_pod", "no_common_machine"});
+static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kNoCommonMachine) + 1);
+
+const Json::json_pointer kMetadata("/metadata");
+const Json::json_pointer kSpec("/spec");
+
+std::unexpected<Refusal> Refuse(Reason reason, std::string message) {
+  return std::unexpected(Refusal{.reason = reason, .message = std::move(message)});
+}
+std::unexpected<Refusal> Refuse(Reason reason, const Status& status) {
+  return Refuse(reason, status.message());
+}
+
+Injection Skip(Reason reason) {
+  return {.outcome = Outcome::kSkipped, .reason = reason};
+}
+
+// An optional cache holds no pod; but a text that cannot be understood is told at once.
+Injection Answer(Refusal refusal, bool optional) {
+  if (!optional || refusal.reason == Reason::kInvalidAnnotation) {
+    return {.outcome = Outcome::kDenied,
+            .reason = refusal.reason,
+            .message = std::move(refusal.message)};
+  }
+  return {.outcome = Outcome::kSkipped,
+          .reason = refusal.reason,
+          .warnings = {"the pod runs without optcache: " + refusal.message}};
+}
+
+bool IsPod(const Json& pod) {
+  const Json& spec = Member(pod, "spec");
+  const auto all_objects = [&spec](const char* list) {
+    return std::ranges::all_of(Items(spec, list),
+                               [](const Json& item) { return item.is_object(); });
+  };
+  return Member(pod, "metadata").is_object() && spec.is_object() &&
+         !Items(spec, "containers").empty() && all_objects("containers") &&
+         all_objects("initContainers");
+}
+
+bool IsForWindows(const Json& spec) {
+  return TextIn(Member(spec, "os"), "name") == "windows" ||
+         TextIn(Member(spec, "nodeSelector"), "kubernetes.io/os") == "windows";
+}
+
+const Json* FindSidecar(const Json& spec) {
+  const Json* const native = FindNamed(Items(spec, "initContainers"), kSidecarName);
+  return native != nullptr ? native : FindNamed(Items(spec, "containers"), kSidecarName);
+}
+
+bool IsOurWork(const Json& pod) {
+  const Json& annotations = Member(Member(pod, "metadata"), "annotations");
+  return !TextIn(annotations, kInjectedAnnotation).empty() &&
+         FindNamed(Items(Member(pod, "spec"), "volumes"), kRunVolume) != nullptr;
+}
+
+bool IsTrue(const Json& value) {
+  return value.is_boolean() && value.get<bool>();
+}
+
+// Whose port the sidecar's pages would take.
+std::string PortHolder(const Json& spec) {
+  for (const char* list : {"containers", "initContainers"}) {
+    for (const Json& container : Items(spec, list)) {
+      for (const Json& port : Items(container, "ports")) {
+        if (Member(port, "containerPort") == kPagesPort) return TextIn(container, "name");
+      }
+    }
+  }
+  return "";
+}
+
+Status CheckRoom(const Json& spec, const SidecarPlan& plan, const std::vector<Json>& volumes) {
+  for (const Json& volume : volumes) {
+    const auto name = volume["name"].get<std::string>();
+    if (FindNamed(Items(spec, "volumes"), name) != nullptr) {
+      return {Code::kConflict, fmt::format("the pod has a volume {} of its own: rename it", name)};
+    }
+  }
+  const std::string holder = PortHolder(spec);
+  if (plan.host_network || holder.empty()) return OkStatus();
+  return {Code::kConflict, fmt::format("container {} has port {}, which the sidecar's pages need: "
+                                       "give it another one",
+                                       Quote(holder), kPagesPort)};
+}
+
+void WarnOfDatasets(const SidecarPlan& plan, std::vector<std::string>& warnings) {
+  if (!plan.request.memory.empty()) return;
+  for (const ChosenDataset& dataset : plan.datasets) {
+    if (dataset.facts->indexed) continue;
+    warnings.push_back(fmt::format(
+        "Dataset {} is not indexed yet: the sidecar's memory is for {} samples; if there are more, "
+        "set the annotation optcache.io/resources",
+        dataset.facts->QualifiedName(), kUnindexedSamples));
+  }
+}
+
+void WarnOfPod(const Json& spec, const SidecarPlan& plan, std::vector<std::string>& warnings) {
+  const std::string dns = TextIn(spec, "dnsPolicy");
+  if (plan.host_network ? dns != "ClusterFirstWithHostNet" : dns == "Default" || dns == "None") {
+    warnings.push_back(fmt::format(
+        "with dnsPolicy {}{} the sidecar may not find its node by name and reads from the store; "
+        "{} finds it",
+        dns.empty() ? "ClusterFirst" : dns, plan.host_network ? " and hostNetwork" : "",
+        plan.host_network ? "ClusterFirstWithHostNet" : "ClusterFirst"));
+  }
+  if (plan.host_network)
+    warnings.push_back("with hostNetwork the sidecar's metrics are not reachable from outside");
+  if (Member(spec, "resources").is_object()) {
+    warnings.push_back("the pod's own spec.resources must have room for the sidecar's, too");
+  }
+}
+
+// Requires what ParseRequest and ClientsOf say about containers before the sidecar.
+Status CheckOrder(const std::vector<ClientContainer>& clients, bool native) {
+  for (const ClientContainer& client : clients) {
+    if (client.init && !native) {
+      return {Code::kInvalidArgument,
+              fmt::format("annotation optcache.io/containers names init container {}, which runs "
+                          "before the sidecar in Kubernetes before 1.29",
+                          Quote(client.name()))};
+    }
+  }
+  return OkStatus();
+}
+
+// Adds the sidecar where it starts before everything that reads through it.
+void AddSidecar(const SidecarPlan& plan, const InjectionSettings& settings,
+                const std::vector<Json>& volumes, PodPatch& patch) {
+  for (const Json& volume : volumes)
+    patch.Append(kSpec, "volumes", volume);
+  const Json& containers = Items(Member(patch.object(), "spec"), "containers");
+  const std::string first = TextIn(containers.front(), "name");
+  patch.Prepend(kSpec, plan.native ? "initContainers" : "containers",
+                BuildContainer(plan, settings));
+  const auto annotations = kMetadata / "annotations";
+  patch.Set(annotations, kInjectedAnnotation, settings.version);
+  const Json& present = Member(Member(patch.object(), "metadata"), "annotations");
+  if (!plan.native && !present.contains(kDefaultContainer))
+    patch.Set(annotations, kDefaultContainer, first);
+}
+
+// The pod was ours before another webhook added a container to it.
+std::expected<Injection, Refusal> Complete(const Json& pod, std::string_view name_space) {
+  const Result<InjectionRequest> request = ParseRequest(pod, name_space);
+  if (!request) return Refuse(Reason::kInvalidAnnotation, request.error());
+  const Result<std::vector<ClientContainer>> clients = ClientsOf(pod, *request);
+  if (!clients) return Refuse(Reason::kInvalidAnnotation, clients.error());
+  if (const Status status = CheckMounts(*clients); !status.ok())
+    return Refuse(Reason::kConflict, status);
+  const bool native = FindNamed(Items(pod["spec"], "initContainers"), kSidecarName) != nullptr;
+  Injection injection;
+  PodPatch patch(pod);
+  for (const ClientContainer& client : *clients)
+    Wire(client, {.request = &*request, .writable = !native}, patch, injection.warnings);
+  injection.patch = patch.operations();
+  injection.outcome = injection.patch.empty() ? Outcome::kSkipped : Outcome::kInjected;
+  injection.reason = injection.patch.empty() ? Reason::kUnchanged : Reason::kCompleted;
+  return injection;
+}
+
+std::expected<SidecarPlan, Refusal> MakePlan(const Json& pod, std::string_view name_space,
+                                             const DatasetView& datasets,
+                                             const InjectionSettings& settings) {
+  Result<InjectionRequest> request = ParseRequest(pod, name_space);
+  if (!request) return Refuse(Reason::kInvalidAnnotation, request.error());
+  auto chosen = ChooseDatasets(pod, *request, name_space, datasets);
+  if (!chosen) return std::unexpected(std::move(chosen).error());
+  const Json& spec = pod["spec"];
+  SidecarPlan plan{.request = *std::move(request), .datasets = *std::move(chosen)};
+  plan.identity = IdentityOf(pod, plan.request);
+  plan.native = settings.native_sidecars;
+  const std::string restart = TextIn(spec, "restartPolicy");
+  plan.ends_by_itself = !plan.native && (restart == "Never" || restart == "OnFailure");
+  plan.host_network = IsTrue(Member(spec, "hostNetwork"));
+  const ByteCount memory = ParseQuantity(plan.request.memory).value_or(0);
+  const ByteCount least = MemoryFor(plan.request.arena_bytes(), {});
+  if (!plan.request.memory.empty() && memory < least) {
+    return Refuse(Reason::kInvalidAnnotation,
+                  fmt::format("annotation optcache.io/resources gives memory={}, but arena and "
+                              "overflow alone need {}: give more, or make the arena smaller",
+                              plan.request.memory, FormatBytes(least)));
+  }
+  return plan;
+}
+
+std::expected<Injection, Refusal> Inject(const Json& pod, std::string_view name_space,
+                                         const DatasetView& datasets,
+                                         const InjectionSettings& settings) {
+  const Json& spec = pod["spec"];
+  if (IsForWindows(spec))
+    return Refuse(Reason::kUnsupportedPod, "the pod is for Windows, the sidecar is for Linux");
+  auto plan = MakePlan(pod, name_space, datasets, settings);
+  if (!plan) return std::unexpected(std::move(plan).error());
+  const Result<std::vector<ClientContainer>> clients = ClientsOf(pod, plan->request);
+  if (!clients) return Refuse(Reason::kInvalidAnnotation, clients.error());
+  if (const Status status = CheckOrder(*clients, plan->native); !status.ok())
+    return Refuse(Reason::kInvalidAnnotation, status);
+  const std::vector<Json> volumes = BuildVolumes(*plan);
+  if (const Status status = CheckRoom(spec, *plan, volumes); !status.ok())
+    return Refuse(Reason::kConflict, status);
+  if (const Status status = CheckMounts(*clients); !status.ok())
+    return Refuse(Reason::kConflict, status);
+  Result<Affinity> affinity = AddAffinity(pod, plan->datasets);
+  if (!affinity) return Refuse(Reason::kNoCommonMachine, affinity.error());
+
+  Injection injection{.outcome = Outcome::kInjected, .reason = Reason::kInjected};
+  injection.warnings = std::move(affinity->warnings);
+  WarnOfDatasets(*plan, injection.warnings);
+  WarnOfPod(spec, *plan, injection.warnings);
+  plan->security_context = SecurityContextFor(pod, *clients->front().container);
+  PodPatch patch(pod);
+  for (const ClientContainer& client : *clients)
+    Wire(client, {.request = &plan->request, .writable = !plan->native}, patch, injection.warnings);
+  if (!affinity->value.is_null()) patch.Set(kSpec, "affinity", std::move(affinity->value));
+  AddSidecar(*plan, settings, volumes, patch);
+  injection.patch = patch.operations();
+  return injection;
+}
+
+}  // namespace
+
+std::string_view OutcomeName(Outcome outcome) {
+  return kOutcomes.at(static_cast<std::size_t>(outcome));
+}
+
+std::string_view ReasonName(Reason reason) {
+  return kReasons.at(static_cast<std::size_t>(reason));
+}
+
+Injection DecideInjection(const Json& pod, std::string_view name_space, const DatasetView& datasets,
+                          const InjectionSettings& settings) {
+  const auto invalid = [](const Status& status) {
+    return Answer({.reason = Reason::kInvalidAnnotation, .message = status.message()}, false);
+  };
+  const Result<Selection> selection = SelectionOf(pod);
+  if (!selection) return invalid(selection.error());
+  if (*selection == Selection::kNotSelected) return Skip(Reason::kNotSelected);
+  if (*selection == Selection::kSwitchedOff) return Skip(Reason::kSwitchedOff);
+  const Result<bool> optional = IsOptional(pod);
+  if (!optional) return invalid(optional.error());
+  if (!IsPod(pod))
+    return Answer({.reason = Reason::kUnsupportedPod, .message = "this is no pod"}, false);
+  const bool present = FindSidecar(pod["spec"]) != nullptr;
+  if (present && !IsOurWork(pod)) return Skip(Reason::kBroughtItsOwn);
+  auto injection =
+      present ? Complete(pod, name_space) : Inject(pod, name_space, datasets, settings);
+  return injection ? *std::move(injection) : Answer(std::move(injection).error(), *optional);
+}
+
+}  // namespace optcache::webhook

@@ -1,0 +1,56 @@
+#pragma once
+
+// What a pod asks for, by its label and annotations. docs/kubernetes.md lists them.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "operator/webhook/json_access.h"
+
+namespace optcache::webhook {
+
+inline constexpr const char* kInjectLabel = "optcache.io/inject";
+inline constexpr const char* kInjectedAnnotation = "optcache.io/injected";
+inline constexpr std::size_t kMaxDatasetsPerPod = 16;
+inline constexpr ByteCount kMinArena = 16_MiB;
+inline constexpr ByteCount kMaxArena = 4096_GiB;
+
+enum class Selection { kNotSelected, kSwitchedOff, kSelected };
+
+// By the label, and if there is none by the annotation optcache.io/dataset. kInvalidArgument: a
+// label that says neither yes nor no.
+Result<Selection> SelectionOf(const Json& pod);
+
+struct DatasetName {
+  std::string name_space;
+  std::string name;
+  std::string QualifiedName() const { return name_space + "/" + name; }
+  friend bool operator==(const DatasetName&, const DatasetName&) = default;
+};
+
+struct InjectionRequest {
+  std::vector<DatasetName> datasets;    // at least one, none twice
+  std::string arena = "1Gi";            // a quantity
+  std::string cpu = "500m";             // a quantity
+  std::string memory;                   // a quantity; empty: computed
+  std::vector<std::string> containers;  // empty: all
+  bool optional = false;
+  bool python = true;
+  std::string owner;              // empty: from the pod's owner
+  std::uint32_t incarnation = 0;  // 0: from the pod's owner
+
+  ByteCount arena_bytes() const;
+};
+
+// optcache.io/optional alone, which also counts where the rest is wrong.
+Result<bool> IsOptional(const Json& pod);
+
+// `name_space` is the pod's. kInvalidArgument names the annotation, what is wrong and what is
+// allowed.
+Result<InjectionRequest> ParseRequest(const Json& pod, std::string_view name_space);
+
+}  // namespace optcache::webhook

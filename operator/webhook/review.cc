@@ -1,0 +1,101 @@
+#include "operator/webhook/review.h"
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "operator/webhook/json_access.h"
+
+namespace optcache::webhook {
+namespace {
+
+constexpr const char* kApiVersion = "admission.k8s.io/v1";
+constexpr std::size_t kMaxUidBytes = 128;
+constexpr std::size_t kMaxWarnings = 16;
+constexpr int kForbidden = 403;
+
+std::string Base64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::string_view part = bytes.substr(at, 3);
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      group = group << 8U | (i < part.size() ? static_cast<unsigned char>(part[i]) : 0U);
+    for (std::size_t i = 0; i < 4; ++i)
+      text += i <= part.size() ? kDigits[group >> (18 - 6 * i) & 63U] : '=';
+  }
+  return text;
+}
+
+std::string NameOf(const Json& pod) {
+  const Json& metadata = Member(pod, "metadata");
+  const std::string name = TextIn(metadata, "name");
+  return name.empty() ? TextIn(metadata, "generateName") + "*" : name;
+}
+
+}  // namespace
+
+Result<Review> ParseReview(std::string_view body) {
+  ASSIGN_OR_RETURN(Json json, ParseJson(body));
+  const std::string version = TextIn(json, "apiVersion");
+  if (TextIn(json, "kind") != "AdmissionReview" || version != kApiVersion) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("this is {} {}, expected AdmissionReview {}: set "
+                             "admissionReviewVersions of the webhook to v1",
+                             Quote(TextIn(json, "kind")), Quote(version), kApiVersion));
+  }
+  const Json& request = Member(json, "request");
+  const Json& kind = Member(request, "kind");
+  Review review{.uid = TextIn(request, "uid"), .name_space = TextIn(request, "namespace")};
+  if (review.uid.empty() || review.uid.size() > kMaxUidBytes) {
+    return Error(Code::kInvalidArgument, "request.uid is missing or too long");
+  }
+  review.creates_pod = TextIn(request, "operation") == "CREATE" &&
+                       TextIn(request, "subResource").empty() && TextIn(kind, "kind") == "Pod" &&
+                       TextIn(kind, "group").empty();
+  if (!review.creates_pod) return review;
+  const std::string own = TextIn(Member(Member(request, "object"), "metadata"), "namespace");
+  if (review.name_space.empty() || (!own.empty() && own != review.name_space)) {
+    return Error(Code::kInvalidArgument, fmt::format("request.namespace is {}, the pod's is {}",
+                                                     Quote(review.name_space), Quote(own)));
+  }
+  review.pod = std::move(json["request"]["object"]);
+  review.name = NameOf(review.pod);
+  return review;
+}
+
+Injection DecideReview(const Review& review, const DatasetView& datasets,
+                       const InjectionSettings& settings) {
+  if (!review.creates_pod) return {.outcome = Outcome::kSkipped, .reason = Reason::kNotCreate};
+  return DecideInjection(review.pod, review.name_space, datasets, settings);
+}
+
+std::string WriteReview(const Review& review, const Injection& injection) {
+  const bool allowed = injection.outcome != Outcome::kDenied;
+  Json response = {
+      {"uid", review.uid},
+      {"allowed", allowed},
+      {"auditAnnotations",
+       {{"outcome", OutcomeName(injection.outcome)}, {"reason", ReasonName(injection.reason)}}}};
+  if (!allowed) {
+    response["status"] = {{"status", "Failure"},
+                          {"code", kForbidden},
+                          {"reason", "Forbidden"},
+                          {"message", injection.message}};
+  }
+  if (allowed && !injection.patch.empty()) {
+    response["patchType"] = "JSONPatch";
+    response["patch"] = Base64(injection.patch.dump());
+  }
+  for (const std::string& warning : injection.warnings) {
+    if (response["warnings"].size() < kMaxWarnings)
+      response["warnings"].push_back("optcache: " + warning);
+  }
+  return Json{{"apiVersion", kApiVersion}, {"kind", "AdmissionReview"}, {"response", response}}
+      .dump();
+}
+
+}  // namespace optcache::webhook

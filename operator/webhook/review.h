@@ -1,0 +1,32 @@
+#pragma once
+
+// AdmissionReview (admission.k8s.io/v1) in and out. Pure.
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "operator/webhook/inject.h"
+
+namespace optcache::webhook {
+
+struct Review {
+  std::string uid;
+  std::string name_space;
+  std::string name;  // of the pod; with generateName that and a star
+  bool creates_pod = false;
+  nlohmann::json pod;
+};
+
+// kInvalidArgument: no AdmissionReview of that version, or one that contradicts itself.
+Result<Review> ParseReview(std::string_view body);
+
+// What the injector says about it.
+Injection DecideReview(const Review& review, const DatasetView& datasets,
+                       const InjectionSettings& settings);
+
+// The response's body: allowed, or why not; patch, warnings, and outcome and reason for the API
+// server's audit log.
+std::string WriteReview(const Review& review, const Injection& injection);
+
+}  // namespace optcache::webhook

@@ -1,0 +1,209 @@
+#include "operator/webhook/sidecar_spec.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace optcache::webhook {
+namespace {
+
+constexpr ByteCount kDefaultOverflow = 256_MiB;  // of optcache-sidecar --overflow
+constexpr ByteCount kProgramBytes = 32_MiB;
+constexpr ByteCount kBytesPerSample = 100;
+constexpr const char* kTokenVolume = "optcache-token";
+constexpr const char* kTokenFolder = "/var/run/secrets/optcache";
+constexpr const char* kCaVolume = "optcache-ca";
+constexpr const char* kCaFolder = "/etc/optcache/ca";
+constexpr int kTokenSeconds = 3600;
+
+// Kubernetes replaces $(NAME) in arguments and environments, and makes $$ a $.
+std::string Literal(std::string_view text) {
+  std::string escaped;
+  for (const char c : text)
+    escaped += c == '$' ? std::string("$$") : std::string(1, c);
+  return escaped;
+}
+
+std::string MebibytesOf(ByteCount bytes) {
+  return fmt::format("{}Mi", (bytes + 1_MiB - 1) / 1_MiB);
+}
+
+ByteCount LargestOf(const std::vector<ChosenDataset>& datasets) {
+  ByteCount largest = 0;
+  for (const ChosenDataset& dataset : datasets)
+    largest = std::max(largest, dataset.facts->largest_sample);
+  return largest;
+}
+
+std::string ClaimFolder(const DatasetFacts& facts) {
+  return "/mnt/optcache/" + facts.QualifiedName();
+}
+
+std::string SecretFolder(const DatasetFacts& facts) {
+  return "/etc/optcache/keys/" + facts.QualifiedName();
+}
+
+std::string AddressOf(const ChosenDataset& dataset) {
+  const DatasetFacts& facts = *dataset.facts;
+  if (dataset.claim.empty()) return facts.url;
+  return ClaimFolder(facts) + (facts.claim_folder.empty() ? "" : "/" + facts.claim_folder);
+}
+
+Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
+  const std::string suffix = settings.system_namespace + ".svc";
+  Json args = Json::array();
+  const auto add = [&args](std::string_view flag, std::string value) {
+    args.push_back(flag);
+    args.push_back(std::move(value));
+  };
+  add("--name", "$(POD_NAMESPACE)/$(POD_NAME)");
+  add("--socket", kSocket);
+  add("--http", plan.host_network ? "127.0.0.1:0" : fmt::format("0.0.0.0:{}", kPagesPort));
+  add("--arena", plan.request.arena);
+  if (const ByteCount overflow = OverflowFor(LargestOf(plan.datasets)); overflow > kDefaultOverflow)
+    add("--overflow", MebibytesOf(overflow));
+  add("--node", fmt::format("{}-node.{}:4100", settings.name, suffix));
+  add("--node-ca", fmt::format("{}/ca.crt", kCaFolder));
+  add("--token-file", fmt::format("{}/token", kTokenFolder));
+  add("--manifests", fmt::format("https://{}-node.{}:4102", settings.name, suffix));
+  add("--manifests", fmt::format("https://{}-nodes.{}:4102", settings.name, suffix));
+  for (const ChosenDataset& dataset : plan.datasets)
+    add("--dataset", Literal(dataset.facts->QualifiedName() + "==" + AddressOf(dataset)));
+  add("--manifest-dir", fmt::format("{}/manifests", kRunFolder));
+  if (plan.request.python) add("--python", kPythonFolder);
+  if (plan.ends_by_itself) add("--exit-file", fmt::format("{}/exit", kRunFolder));
+  return args;
+}
+
+Json FromField(std::string_view name, std::string_view path) {
+  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+}
+
+Json EnvironmentOf(const Identity& identity) {
+  Json environment = Json::array();
+  environment.push_back(identity.owner.empty()
+                            ? FromField("OPTCACHE_OWNER", "metadata.uid")
+                            : Json{{"name", "OPTCACHE_OWNER"}, {"value", Literal(identity.owner)}});
+  environment.push_back(
+      {{"name", "OPTCACHE_INCARNATION"}, {"value", std::to_string(identity.incarnation)}});
+  environment.push_back(FromField("POD_NAME", "metadata.name"));
+  environment.push_back(FromField("POD_NAMESPACE", "metadata.namespace"));
+  return environment;
+}
+
+Json ReadOnlyMount(std::string_view volume, std::string_view folder) {
+  return {{"name", volume}, {"mountPath", folder}, {"readOnly", true}};
+}
+
+std::string SecretVolume(std::size_t number) {
+  return fmt::format("optcache-keys-{}", number);
+}
+
+Json MountsOf(const SidecarPlan& plan) {
+  Json mounts = Json::array();
+  mounts.push_back({{"name", kRunVolume}, {"mountPath", kRunFolder}});
+  mounts.push_back(ReadOnlyMount(kTokenVolume, kTokenFolder));
+  mounts.push_back(ReadOnlyMount(kCaVolume, kCaFolder));
+  for (std::size_t i = 0; i < plan.datasets.size(); ++i) {
+    const ChosenDataset& dataset = plan.datasets[i];
+    if (!dataset.secret.empty())
+      mounts.push_back(ReadOnlyMount(SecretVolume(i), SecretFolder(*dataset.facts)));
+    if (!dataset.claim.empty())
+      mounts.push_back(ReadOnlyMount(dataset.claim_volume, ClaimFolder(*dataset.facts)));
+  }
+  return mounts;
+}
+
+Json ResourcesOf(const SidecarPlan& plan) {
+  const std::string memory = plan.request.memory.empty()
+                                 ? MebibytesOf(MemoryFor(plan.request.arena_bytes(), plan.datasets))
+                                 : plan.request.memory;
+  const Json amounts = {{"cpu", plan.request.cpu}, {"memory", memory}};
+  return {{"requests", amounts}, {"limits", amounts}};
+}
+
+}  // namespace
+
+ByteCount OverflowFor(ByteCount largest_sample) {
+  return std::max(kDefaultOverflow, 2 * largest_sample);
+}
+
+ByteCount MemoryFor(ByteCount arena, const std::vector<ChosenDataset>& datasets) {
+  std::uint64_t samples = 0;
+  for (const ChosenDataset& dataset : datasets)
+    samples += dataset.facts->indexed ? dataset.facts->samples : kUnindexedSamples;
+  return arena + OverflowFor(LargestOf(datasets)) + samples * kBytesPerSample + kProgramBytes;
+}
+
+Json SecurityContextFor(const Json& pod, const Json& client_container) {
+  Json context = {{"allowPrivilegeEscalation", false},
+                  {"capabilities", {{"drop", {"ALL"}}}},
+                  {"readOnlyRootFilesystem", true},
+                  {"runAsNonRoot", true},
+                  {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+  const Json& of_pod = Member(Member(pod, "spec"), "securityContext");
+  const Json& of_client = Member(client_container, "securityContext");
+  const Json& pod_user = Member(of_pod, "runAsUser");
+  const Json& client_user = Member(of_client, "runAsUser");
+  if (client_user.is_number() && client_user != 0) {
+    context["runAsUser"] = client_user;
+    if (const Json& group = Member(of_client, "runAsGroup"); group.is_number())
+      context["runAsGroup"] = group;
+  } else if (pod_user == 0) {
+    context["runAsUser"] = kSidecarUser;
+  }
+  return context;
+}
+
+Json BuildContainer(const SidecarPlan& plan, const InjectionSettings& settings) {
+  Json container = {{"name", kSidecarName},
+                    {"image", settings.sidecar_image},
+                    {"imagePullPolicy", settings.image_pull_policy},
+                    {"command", {"optcache-sidecar"}},
+                    {"args", ArgumentsOf(plan, settings)},
+                    {"env", EnvironmentOf(plan.identity)},
+                    {"volumeMounts", MountsOf(plan)},
+                    {"resources", ResourcesOf(plan)},
+                    {"securityContext", plan.security_context},
+                    {"terminationMessagePolicy", "FallbackToLogsOnError"}};
+  if (!plan.host_network) {
+    container["ports"] = Json::array(
+        {{{"name", "optcache-pages"}, {"containerPort", kPagesPort}, {"protocol", "TCP"}}});
+  }
+  if (plan.native) {
+    container["restartPolicy"] = "Always";
+    // The socket listens, no more: neither node nor manifest nor operator holds the pod.
+    container["startupProbe"] = {{"exec", {{"command", {"optcache-sidecar", "--probe", kSocket}}}},
+                                 {"periodSeconds", 1},
+                                 {"timeoutSeconds", 5},
+                                 {"failureThreshold", 120}};
+  }
+  return container;
+}
+
+std::vector<Json> BuildVolumes(const SidecarPlan& plan) {
+  std::vector<Json> volumes = {
+      {{"name", kRunVolume}, {"emptyDir", Json::object()}},
+      {{"name", kTokenVolume},
+       {"projected",
+        {{"sources", Json::array({{{"serviceAccountToken",
+                                    {{"audience", "optcache"},
+                                     {"expirationSeconds", kTokenSeconds},
+                                     {"path", "token"}}}}})}}}},
+      // Optional: a namespace whose ConfigMap is still to come holds no pod.
+      {{"name", kCaVolume}, {"configMap", {{"name", "optcache-ca"}, {"optional", true}}}}};
+  for (std::size_t i = 0; i < plan.datasets.size(); ++i) {
+    const ChosenDataset& dataset = plan.datasets[i];
+    if (!dataset.secret.empty()) {
+      volumes.push_back({{"name", SecretVolume(i)},
+                         {"secret", {{"secretName", dataset.secret}, {"optional", true}}}});
+    }
+    if (dataset.adds_claim_volume) {
+      volumes.push_back({{"name", dataset.claim_volume},
+                         {"persistentVolumeClaim", {{"claimName", dataset.claim}}}});
+    }
+  }
+  return volumes;
+}
+
+}  // namespace optcache::webhook
