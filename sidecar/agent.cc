@@ -1,13 +1,34 @@
 #include "sidecar/agent.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "base/log.h"
+#include "sidecar/stream_name.h"
 
 namespace optcache::sidecar {
 namespace {
 
 constexpr auto kFarewell = std::chrono::milliseconds(100);  // for the last word to the node
+
+std::uint64_t SeedOf(std::string_view name) {
+  return StreamIdOf(name, 0);
+}
+
+Status CheckManifestPlaces(const AgentOptions& options) {
+  for (const DatasetSource& source : options.datasets) {
+    if (!source.manifest_file.empty()) continue;
+    if (options.manifests.empty()) {
+      return {Code::kInvalidArgument, "dataset '" + source.name +
+                                          "': where is its manifest? Give --manifests URL of a "
+                                          "node, or NAME=MANIFEST_FILE=STORE_URI"};
+    }
+    if (std::ranges::count(source.name, '/') != 1) {
+      return {Code::kInvalidArgument,
+              "dataset '" + source.name + "' is not NAMESPACE/NAME, as nodes know it"};
+    }
+  }
+  return OkStatus();
+}
 
 }  // namespace
 
@@ -17,28 +38,21 @@ Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& c
   const storage::OpenOptions store{
       .concurrent_reads_max = static_cast<unsigned>(options.feeder.fetch.store_concurrency),
       .ca_file = options.ca_file};
-  std::vector<std::unique_ptr<ServedDataset>> datasets;
-  for (const DatasetSource& source : options.datasets) {
-    ASSIGN_OR_RETURN(std::unique_ptr<ServedDataset> dataset, ServedDataset::Open(source, store));
-    Log(LogLevel::kInfo, "serving a dataset",
-        {{"dataset", dataset->name()},
-         {"samples", dataset->samples()},
-         {"bytes", FormatBytes(dataset->manifest().total_bytes())},
-         {"manifest", dataset::ToHex(dataset->manifest().digest())},
-         {"store", dataset->store().name()}});
-    datasets.push_back(std::move(dataset));
-  }
+  RETURN_IF_ERROR(CheckManifestPlaces(options));
+  ASSIGN_OR_RETURN(std::unique_ptr<DatasetShelf> datasets,
+                   DatasetShelf::Open(options.datasets, store, options.manifest_dir));
   ASSIGN_OR_RETURN(handoff::Arena arena, handoff::Arena::Create(options.arena_bytes));
   std::unique_ptr<Agent> agent(
       new Agent(loop, clock, std::move(options), std::move(arena), std::move(datasets)));
   RETURN_IF_ERROR(agent->clients_.Open(loop, clock, agent->options_.socket, agent->arena_.arena(),
                                        agent->feeder_));
   agent->node_.Open(agent->feeder_);
+  agent->FetchManifests();
   return agent;
 }
 
 Agent::Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, handoff::Arena arena,
-             std::vector<std::unique_ptr<ServedDataset>> datasets)
+             std::unique_ptr<DatasetShelf> datasets)
     : loop_(loop),
       options_(std::move(options)),
       datasets_(std::move(datasets)),
@@ -47,31 +61,33 @@ Agent::Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, han
       node_(loop, options_.node, options_.name),
       store_(loop, clock),
       orders_(loop, clock),
-      clients_(Served()),
+      clients_(*datasets_),
       feeder_(
           {.arena = arena_, .node = node_, .store = store_, .orders = orders_, .clients = clients_},
           alarms_, options_.feeder) {
-  for (const auto& dataset : datasets_)
-    store_.Add(*dataset);
+  for (const DatasetShelf::Place& place : datasets_->places()) {
+    if (place.dataset != nullptr) store_.Add(*place.dataset);
+  }
 }
 
 Agent::~Agent() {
   clients_.Close();
   node_.Close();
   feeder_.GiveUp();  // else each read that is cancelled would make room for the next
-  for (const auto& dataset : datasets_)
-    dataset->store().Shutdown();
+  datasets_->Shutdown();
   // Buffers live in what those posted: they belong to the feeder and go before it.
   loop_.Post([this] { loop_.Stop(); });
   loop_.Run();
 }
 
-std::vector<const ServedDataset*> Agent::Served() const {
-  std::vector<const ServedDataset*> served;
-  served.reserve(datasets_.size());
-  for (const auto& dataset : datasets_)
-    served.push_back(dataset.get());
-  return served;
+void Agent::FetchManifests() {
+  if (options_.manifests.empty()) return;
+  http_ = net::MakeHttpClient(loop_, {.max_body_bytes = kManifestBytesMax});
+  datasets_->FetchMissing(loop_, *http_,
+                          {.urls = options_.manifests,
+                           .token_file = options_.token_file,
+                           .seed = SeedOf(options_.name)},
+                          [this](const ServedDataset& dataset) { store_.Add(dataset); });
 }
 
 void Agent::RunAlarms() {
@@ -95,8 +111,7 @@ void Agent::VisitCounters(const CounterVisitor& visitor) const {
   feeder_.VisitCounters(visitor);
   node_.VisitCounters(visitor);
   clients_.VisitCounters(visitor);
-  for (const auto& dataset : datasets_)
-    dataset->store().VisitCounters(visitor);
+  datasets_->VisitCounters(visitor);
 }
 
 }  // namespace optcache::sidecar

@@ -13,10 +13,10 @@
 #include "net/event_loop.h"
 #include "sidecar/alarms.h"
 #include "sidecar/client_desk.h"
+#include "sidecar/dataset_shelf.h"
 #include "sidecar/feeder.h"
 #include "sidecar/node_link.h"
 #include "sidecar/order_replayer.h"
-#include "sidecar/served_dataset.h"
 #include "sidecar/store_reader.h"
 
 namespace optcache::sidecar {
@@ -27,6 +27,9 @@ struct AgentOptions {
   std::string node;  // "host:port"
   ByteCount arena_bytes = 0;
   std::vector<DatasetSource> datasets;
+  std::vector<std::string> manifests;  // where nodes serve manifests, the nearest first
+  std::string manifest_dir;            // keeps those for the next start; empty: nowhere
+  std::string token_file;              // tells nodes who this is; empty: nothing does
   std::string ca_file;  // certificates to trust instead of the system's, for stores by https
   FeederOptions feeder;
 };
@@ -49,14 +52,15 @@ class Agent {
 
  private:
   Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, handoff::Arena arena,
-        std::vector<std::unique_ptr<ServedDataset>> datasets);
+        std::unique_ptr<DatasetShelf> datasets);
+  void FetchManifests();
   void RunAlarms();
   void ArmAlarms();
-  std::vector<const ServedDataset*> Served() const;
 
   net::EventLoop& loop_;
   AgentOptions options_;
-  std::vector<std::unique_ptr<ServedDataset>> datasets_;
+  std::unique_ptr<net::HttpClient> http_;  // outlives the shelf
+  std::unique_ptr<DatasetShelf> datasets_;
   SharedArena arena_;
   net::Timer alarm_timer_;
   net::Timer stop_timer_;

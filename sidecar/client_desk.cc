@@ -103,29 +103,41 @@ void ClientDesk::Refuse(ClientId client, std::uint64_t request, const Status& wh
 // --- From the channel -------------------------------------------------------------------------
 
 Result<const ServedDataset*> ClientDesk::Dataset(handoff::DatasetHandle handle) const {
-  if (handle == 0 || handle > datasets_.size()) {
+  const auto& places = datasets_.places();
+  if (handle == 0 || handle > places.size() || places[handle - 1].dataset == nullptr) {
     return Error(Code::kInvalidArgument,
                  fmt::format("{} is not a dataset's handle; open the dataset first", handle));
   }
-  return datasets_[handle - 1];
+  return places[handle - 1].dataset.get();
+}
+
+// The client asks again while it is kUnavailable.
+Result<handoff::OpenReply> ClientDesk::Open(const DatasetShelf::Place& place,
+                                            handoff::DatasetHandle handle) {
+  if (place.dataset == nullptr) {
+    return Error(Code::kUnavailable,
+                 fmt::format("dataset '{}' is not there yet: {}", place.name, place.waits_for));
+  }
+  const dataset::Manifest& manifest = place.dataset->manifest();
+  return handoff::OpenReply{.dataset = handle,
+                            .samples = manifest.samples(),
+                            .digest = manifest.digest(),
+                            .manifest_bytes = manifest.bytes().size(),
+                            .name = place.name,
+                            .manifest_fd = place.dataset->manifest_fd()};
 }
 
 Result<handoff::OpenReply> ClientDesk::OnOpen(handoff::ClientId /*client*/,
                                               const handoff::OpenRequest& request) {
   std::string known;
-  for (std::size_t i = 0; i < datasets_.size(); ++i) {
-    const ServedDataset& dataset = *datasets_[i];
-    const bool only_one = request.name.empty() && datasets_.size() == 1;
-    if (only_one || QualifiedDataset(request.name) == QualifiedDataset(dataset.name())) {
-      const dataset::Manifest& manifest = dataset.manifest();
-      return handoff::OpenReply{.dataset = static_cast<handoff::DatasetHandle>(i + 1),
-                                .samples = manifest.samples(),
-                                .digest = manifest.digest(),
-                                .manifest_bytes = manifest.bytes().size(),
-                                .name = dataset.name(),
-                                .manifest_fd = dataset.manifest_fd()};
+  const auto& places = datasets_.places();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const DatasetShelf::Place& place = places[i];
+    const bool only_one = request.name.empty() && places.size() == 1;
+    if (only_one || QualifiedDataset(request.name) == QualifiedDataset(place.name)) {
+      return Open(place, static_cast<handoff::DatasetHandle>(i + 1));
     }
-    known.append(known.empty() ? "" : ", ").append(dataset.name());
+    known.append(known.empty() ? "" : ", ").append(place.name);
   }
   if (request.name.empty()) {
     return Error(Code::kInvalidArgument,

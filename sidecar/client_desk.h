@@ -12,9 +12,9 @@
 #include "handoff/arena.h"
 #include "handoff/channel.h"
 #include "net/event_loop.h"
+#include "sidecar/dataset_shelf.h"
 #include "sidecar/feeder.h"
 #include "sidecar/ports.h"
-#include "sidecar/served_dataset.h"
 
 namespace optcache::sidecar {
 
@@ -37,8 +37,8 @@ class SharedArena final : public ArenaPort {
 // Used on the loop's thread only.
 class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
  public:
-  explicit ClientDesk(std::vector<const ServedDataset*> datasets)
-      : datasets_(std::move(datasets)) {}
+  // A handle is a place on the shelf, counted from 1.
+  explicit ClientDesk(const DatasetShelf& datasets) : datasets_(datasets) {}
 
   // Listens at `socket` and serves until Close. Errors as ChannelServer::Listen.
   Status Open(net::EventLoop& loop, const Clock& clock, const std::string& socket,
@@ -67,10 +67,12 @@ class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
   std::string WhyWaiting(handoff::ClientId client, handoff::RequestId request) override;
 
  private:
+  static Result<handoff::OpenReply> Open(const DatasetShelf::Place& place,
+                                         handoff::DatasetHandle handle);
   Result<const ServedDataset*> Dataset(handoff::DatasetHandle handle) const;
   void TickLater(net::EventLoop& loop);
 
-  std::vector<const ServedDataset*> datasets_;  // a handle is an index here, counted from 1
+  const DatasetShelf& datasets_;
   Feeder* feeder_ = nullptr;
   std::unique_ptr<handoff::ChannelServer> channel_;
   net::Watch watch_;

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "handoff/socket.h"
 #include "metrics/metrics_page.h"
 #include "net/service_pages.h"
 #include "net/stop_signals.h"
@@ -18,6 +19,7 @@ namespace {
 
 struct Flags {
   AgentOptions agent;
+  std::string probe;
   std::string http = "127.0.0.1:0";
   std::string arena = "1Gi";
   std::string overflow = "256Mi";
@@ -26,14 +28,30 @@ struct Flags {
   bool debug = false;
 };
 
-void AddFlags(CLI::App& app, Flags& flags) {
+// Whether the command line is that of a sidecar, and not of one of the other things.
+enum class Serves { kNo, kYes };
+
+void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   AgentOptions& agent = flags.agent;
-  app.add_option("--name", agent.name, "This sidecar's name, for logs")->required();
-  app.add_option("--socket", agent.socket, "Path of the socket for training processes")->required();
-  app.add_option("--node", agent.node, "HOST:PORT of this machine's optcache-node")->required();
-  app.add_option("--dataset", flags.datasets,
-                 "NAME=MANIFEST_FILE=STORE_URI of a dataset to serve; may be given several times")
-      ->required();
+  const bool required = serves == Serves::kYes;
+  app.add_option("--name", agent.name, "This sidecar's name, for logs")->required(required);
+  app.add_option("--socket", agent.socket, "Path of the socket for training processes")
+      ->required(required);
+  app.add_option("--node", agent.node, "HOST:PORT of this machine's optcache-node")
+      ->required(required);
+  app.add_option(
+         "--dataset", flags.datasets,
+         "NAME=MANIFEST_FILE=STORE_URI of a dataset to serve, or NAME==STORE_URI if the nodes "
+         "have its manifest; may be given several times")
+      ->required(required);
+  app.add_option("--manifests", agent.manifests,
+                 "URL of a node that serves manifests; may be given several times, nearest first");
+  app.add_option("--manifest-dir", agent.manifest_dir,
+                 "Keep the manifests that nodes gave here, for the next start")
+      ->type_name("DIR");
+  app.add_option("--token-file", agent.token_file,
+                 "Token that tells nodes who this is; read again for each connection")
+      ->type_name("FILE");
   app.add_option("--arena", flags.arena,
                  "Bytes of shared memory: what the trainers hold, and as much again ahead of them")
       ->capture_default_str();
@@ -57,6 +75,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz")
       ->capture_default_str();
+  app.add_option("--probe", flags.probe, "Only says by its exit status whether somebody listens")
+      ->type_name("SOCKET");
   app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
   app.add_flag("--debug", flags.debug, "Log more");
   app.footer(
@@ -103,18 +123,19 @@ Status Run(Flags flags) {
 }  // namespace optcache::sidecar
 
 int main(int argc, char** argv) {
+  using namespace optcache;  // NOLINT(google-build-using-namespace)
   CLI::App app("Hands training processes their samples before they ask", "optcache-sidecar");
-  optcache::sidecar::Flags flags;
-  optcache::sidecar::AddFlags(app, flags);
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  sidecar::Flags flags;
+  sidecar::AddFlags(app, flags, first == "--probe" ? sidecar::Serves::kNo : sidecar::Serves::kYes);
   CLI11_PARSE(app, argc, argv);
-  optcache::SetUpLog("optcache-sidecar",
-                     flags.debug ? optcache::LogLevel::kDebug : optcache::LogLevel::kInfo,
-                     flags.json_log ? optcache::LogFormat::kJson : optcache::LogFormat::kText);
-  optcache::RaiseOpenFilesLimit();
-  optcache::net::BlockStopSignals();
-  if (const optcache::Status status = optcache::sidecar::Run(std::move(flags)); !status.ok()) {
-    std::cerr << "optcache-sidecar: " << status.message() << "\n";
-    return 1;
-  }
-  return 0;
+  SetUpLog("optcache-sidecar", flags.debug ? LogLevel::kDebug : LogLevel::kInfo,
+           flags.json_log ? LogFormat::kJson : LogFormat::kText);
+  RaiseOpenFilesLimit();
+  net::BlockStopSignals();
+  const Status status = flags.probe.empty() ? sidecar::Run(std::move(flags))
+                                            : internal::StatusOf(handoff::ConnectTo(flags.probe));
+  if (status.ok()) return 0;
+  std::cerr << "optcache-sidecar: " << status.message() << "\n";
+  return 1;
 }

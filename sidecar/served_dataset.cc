@@ -8,8 +8,6 @@
 namespace optcache::sidecar {
 namespace {
 
-constexpr ByteCount kManifestFileMax = 4_GiB;
-
 // The first eight bytes of the digest, little endian, as wire::DatasetKey says.
 wire::DatasetKey KeyOf(const dataset::Digest& digest) {
   wire::DatasetKey key = 0;
@@ -24,12 +22,12 @@ wire::DatasetKey KeyOf(const dataset::Digest& digest) {
 Result<DatasetSource> ParseDatasetSource(std::string_view text) {
   const std::size_t first = text.find('=');
   const std::size_t second = first == std::string_view::npos ? first : text.find('=', first + 1);
-  if (second == std::string_view::npos || first == 0 || second == first + 1 ||
-      second + 1 == text.size()) {
+  if (second == std::string_view::npos || first == 0 || second + 1 == text.size()) {
     return Error(Code::kInvalidArgument,
                  "--dataset '" + std::string(text) +
                      "' is not NAME=MANIFEST_FILE=STORE_URI, for example "
-                     "images=/var/lib/optcache/images.manifest=file:///data/images");
+                     "images=/var/lib/optcache/images.manifest=file:///data/images, nor "
+                     "NAME==STORE_URI for one whose manifest the nodes have");
   }
   return DatasetSource{.name = std::string(text.substr(0, first)),
                        .manifest_file = std::string(text.substr(first + 1, second - first - 1)),
@@ -46,21 +44,25 @@ ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, Uniqu
 
 Result<std::unique_ptr<ServedDataset>> ServedDataset::Open(const DatasetSource& source,
                                                            const storage::OpenOptions& options) {
-  auto bytes = ReadFile(source.manifest_file, kManifestFileMax);
+  auto bytes = ReadFile(source.manifest_file, kManifestBytesMax);
   if (!bytes) {
     return Error(
         std::move(bytes).error().WithContext("dataset '" + source.name + "': read its manifest"));
   }
-  auto manifest = dataset::Manifest::Parse(std::move(*bytes));
-  if (!manifest) {
-    return Error(std::move(manifest).error().WithContext("dataset '" + source.name +
-                                                         "': " + source.manifest_file));
-  }
-  ASSIGN_OR_RETURN(UniqueFd fd,
-                   handoff::MakeSealedCopy("optcache-manifest", AsBytes(manifest->bytes())));
   ASSIGN_OR_RETURN(auto store, storage::OpenStore(source.store_uri, options));
+  auto served = Make(source.name, *std::move(bytes), store);
+  if (!served) return Error(std::move(served).error().WithContext(source.manifest_file));
+  return served;
+}
+
+Result<std::unique_ptr<ServedDataset>> ServedDataset::Make(
+    std::string name, std::string manifest, std::unique_ptr<storage::ObjectStore>& store) {
+  auto parsed = dataset::Manifest::Parse(std::move(manifest));
+  if (!parsed) return Error(std::move(parsed).error().WithContext("dataset '" + name + "'"));
+  ASSIGN_OR_RETURN(UniqueFd fd,
+                   handoff::MakeSealedCopy("optcache-manifest", AsBytes(parsed->bytes())));
   return std::unique_ptr<ServedDataset>(
-      new ServedDataset(source.name, std::move(*manifest), std::move(fd), std::move(store)));
+      new ServedDataset(std::move(name), *std::move(parsed), std::move(fd), std::move(store)));
 }
 
 }  // namespace optcache::sidecar

@@ -16,21 +16,28 @@
 
 namespace optcache::sidecar {
 
+inline constexpr ByteCount kManifestBytesMax = 4_GiB;
+
 // Where a dataset is to be found, as given on the command line.
 struct DatasetSource {
   std::string name;
-  std::string manifest_file;
+  std::string manifest_file;  // empty: the nodes have it
   std::string store_uri;
 };
 
-// "NAME=MANIFEST_FILE=STORE_URI". kInvalidArgument repeats the form.
+// "NAME=MANIFEST_FILE=STORE_URI", or "NAME==STORE_URI". kInvalidArgument repeats the form.
 Result<DatasetSource> ParseDatasetSource(std::string_view text);
 
 // Thread-safe but for moves: nothing changes it.
 class ServedDataset final : public DatasetPort {
  public:
+  // Reads the manifest's file and opens the store.
   static Result<std::unique_ptr<ServedDataset>> Open(const DatasetSource& source,
                                                      const storage::OpenOptions& options = {});
+  // Takes over the bytes of a manifest, which may come from anywhere, and, if they are one, the
+  // store.
+  static Result<std::unique_ptr<ServedDataset>> Make(std::string name, std::string manifest,
+                                                     std::unique_ptr<storage::ObjectStore>& store);
 
   const std::string& name() const override { return name_; }
   wire::DatasetKey key() const override { return key_; }

@@ -17,6 +17,7 @@ namespace optcache {
 namespace {
 
 constexpr size_t kReadStep = 1 << 20;
+constexpr ByteCount kTokenMax = 4_KiB;  // as long as a Hello can carry
 
 Status WriteAll(int fd, std::string_view content, const std::string& path) {
   while (!content.empty()) {
@@ -81,6 +82,19 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   const UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.valid()) ::fsync(directory.get());
   return OkStatus();
+}
+
+Result<std::string> ReadToken(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string token, ReadFile(path, kTokenMax));
+  while (token.ends_with('\n') || token.ends_with('\r'))
+    token.pop_back();
+  const bool printable =
+      std::ranges::all_of(token, [](unsigned char c) { return c > ' ' && c <= '~'; });
+  if (token.empty() || !printable) {
+    return Error(Code::kInvalidArgument,
+                 path + ": not a token: one line of printable characters without blanks");
+  }
+  return token;
 }
 
 void RaiseOpenFilesLimit() {

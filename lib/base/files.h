@@ -20,6 +20,10 @@ Result<std::string> ReadFileEnd(const std::string& path, ByteCount limit);
 // Replaces `path` atomically: a temporary file beside it, fsync, rename, fsync of the folder.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
 
+// The one line of a file that holds a bearer token, for example of a Kubernetes ServiceAccount.
+// kInvalidArgument, without its content: it is empty, too long, or has characters no token has.
+Result<std::string> ReadToken(const std::string& path);
+
 // Lifts this process's limit on open files, sockets included, as far as it may by itself: the usual
 // 1024 is less than the connections that a service takes.
 void RaiseOpenFilesLimit();

@@ -103,6 +103,7 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_unknown_orders_total", kCounter, "Passes whose order was not the one foretold"},
     {"optcache_unforetold_reads_total", kCounter, "Reads that are in no pass's order"},
     {"optcache_loaders_attached", kGauge, "Ranks attached"},
+    {"optcache_manifests_awaited", kGauge, "Datasets whose manifest no node has given yet"},
     {"optcache_node_connected", kGauge, "1 while the machine's node answers"},
     {"optcache_puts_sent_total", kCounter, "Samples sent to the node to be kept"},
     {"optcache_store_reads_total", kCounter, "Reads of the store that succeeded"},

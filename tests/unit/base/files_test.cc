@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/temp_dir.h"
+
 namespace optcache {
 namespace {
 
@@ -32,6 +34,32 @@ TEST(Files, ReadsTheEndAlone) {
   EXPECT_EQ(ReadFileEnd(path, 100).value(), "beginning and end");
   std::filesystem::remove(path);
   EXPECT_EQ(ReadFileEnd(path, 3).error().code(), Code::kNotFound);
+}
+
+class ReadTokenTest : public testing::Test {
+ protected:
+  Result<std::string> ReadBack(std::string_view content) {
+    dir_.Write("token", content);
+    return ReadToken(dir_.Join("token"));
+  }
+  TempDir dir_;
+};
+
+TEST_F(ReadTokenTest, IsTheLineWithoutItsEnd) {
+  EXPECT_EQ(ReadBack("abc.def-_\n").value(), "abc.def-_");
+}
+
+TEST_F(ReadTokenTest, WhatWouldForgeAHeaderIsNoToken) {
+  for (const char* content : {"", "\n", "a b", "a\r\nX-Admin: 1", "t\xc3\xa4"}) {
+    const auto token = ReadBack(content);
+    ASSERT_FALSE(token.has_value()) << content;
+    EXPECT_EQ(token.error().code(), Code::kInvalidArgument);
+  }
+}
+
+TEST_F(ReadTokenTest, HasALimit) {
+  EXPECT_EQ(ReadBack(std::string(4096, 'a')).value().size(), 4096U);
+  EXPECT_EQ(ReadBack(std::string(4097, 'a')).error().code(), Code::kResourceExhausted);
 }
 
 TEST(Files, AsManyMayBeOpenAsTheSystemAllows) {

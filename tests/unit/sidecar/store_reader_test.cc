@@ -17,8 +17,16 @@ TEST(ParseDatasetSource, TakesNameManifestAndAddress) {
   EXPECT_EQ(source->store_uri, "http://store/a?b=c");
 }
 
+TEST(ParseDatasetSource, WithoutAFileTheManifestIsTheNodes) {
+  const auto source = ParseDatasetSource("vision/imagenet==http://store/a?b==c");
+  ASSERT_TRUE(source.has_value());
+  EXPECT_EQ(source->name, "vision/imagenet");
+  EXPECT_EQ(source->manifest_file, "");
+  EXPECT_EQ(source->store_uri, "http://store/a?b==c");
+}
+
 TEST(ParseDatasetSource, RepeatsTheFormToWhoeverMissesIt) {
-  for (const char* text : {"images", "images=file", "=m=s", "a==s", "a=m="}) {
+  for (const char* text : {"images", "images=file", "=m=s", "a==", "a=m="}) {
     const auto source = ParseDatasetSource(text);
     ASSERT_FALSE(source.has_value()) << text;
     EXPECT_NE(source.error().message().find("NAME=MANIFEST_FILE=STORE_URI"), std::string::npos);

@@ -1,0 +1,103 @@
+#include "sidecar/dataset_shelf.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "dataset/manifest_builder.h"
+#include "net/http_server.h"
+#include "support/temp_dir.h"
+
+namespace optcache::sidecar {
+namespace {
+
+std::string ManifestOf(std::string_view path) {
+  dataset::ManifestBuilder builder(dataset::Order::kPath, {});
+  EXPECT_TRUE(builder.Add({.path = path, .size = 10}).ok());
+  return std::move(builder).Finish().value().bytes();
+}
+
+class DatasetShelfTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    node_ = net::ListenHttp(loop_, "127.0.0.1:0", {},
+                            [this](const net::HttpRequest&, const net::HttpResponder& respond) {
+                              ++requests_;
+                              respond({.status = 200, .body = served_});
+                            })
+                .value();
+    Open();
+  }
+  void Open() {
+    shelf_ = DatasetShelf::Open({{.name = "vision/birds", .store_uri = dir_.path()}}, {},
+                                dir_.Join("kept/manifests"))
+                 .value();
+  }
+  // Until the dataset is served; returns what it was told it was.
+  const ServedDataset* Fetch() {
+    const ServedDataset* told = nullptr;
+    shelf_->FetchMissing(loop_, *http_,
+                         {.urls = {"http://127.0.0.1:" + std::to_string(node_->port())}},
+                         [&](const ServedDataset& dataset) {
+                           told = &dataset;
+                           loop_.Stop();
+                         });
+    const net::Timer limit = loop_.After(std::chrono::seconds(30), [this] { loop_.Stop(); });
+    loop_.Run();
+    return told;
+  }
+  const ServedDataset* dataset() const { return shelf_->places().at(0).dataset.get(); }
+
+  TempDir dir_;
+  net::EventLoop loop_;
+  std::string served_ = ManifestOf("a.jpg");
+  int requests_ = 0;
+  std::unique_ptr<net::HttpServer> node_;
+  std::unique_ptr<net::HttpClient> http_ = net::MakeHttpClient(loop_);
+  std::unique_ptr<DatasetShelf> shelf_;
+};
+
+TEST_F(DatasetShelfTest, APlaceStandsEmptyUntilANodeGivesTheManifest) {
+  EXPECT_EQ(dataset(), nullptr);
+  const ServedDataset* told = Fetch();
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told, dataset());
+  EXPECT_EQ(told->manifest().bytes(), served_);
+}
+
+TEST_F(DatasetShelfTest, ASidecarThatIsStartedAgainGoesOnWithTheManifestItHad) {
+  Fetch();
+  served_ = ManifestOf("b.jpg");
+  const int requests = requests_;
+  Open();
+  ASSERT_NE(dataset(), nullptr);
+  EXPECT_EQ(dataset()->manifest().Path(0), "a.jpg");
+  EXPECT_EQ(requests_, requests);
+}
+
+TEST_F(DatasetShelfTest, ADamagedCopyIsReplacedByWhatANodeHas) {
+  Fetch();
+  dir_.Write("kept/manifests/vision_birds.manifest", "OPTCMANI but cut");
+  Open();
+  EXPECT_EQ(dataset(), nullptr);
+  ASSERT_NE(Fetch(), nullptr);
+  Open();
+  ASSERT_NE(dataset(), nullptr);
+  EXPECT_EQ(dataset()->manifest().bytes(), served_);
+}
+
+TEST_F(DatasetShelfTest, CountsWhatIsAwaited) {
+  const auto awaited = [this] {
+    double value = -1;
+    shelf_->VisitCounters(
+        [&](MetricKind, std::string_view name, const MetricLabels&, double number) {
+          if (name == "optcache_manifests_awaited") value = number;
+        });
+    return value;
+  };
+  EXPECT_EQ(awaited(), 1);
+  Fetch();
+  EXPECT_EQ(awaited(), 0);
+}
+
+}  // namespace
+}  // namespace optcache::sidecar
