@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <charconv>
 
 #include "config/internal/resources.h"
 
@@ -6,6 +6,7 @@ namespace optcache::config::internal {
 namespace {
 
 constexpr std::int64_t kMaxWorldSize = 65536;
+constexpr std::uint32_t kMaxNodes = 100000;
 constexpr std::int64_t kMaxEpochs = 1000000000;
 
 void ReadJobs(YamlMap& spec, std::vector<Job>& jobs) {
@@ -31,11 +32,15 @@ void ReadJobs(YamlMap& spec, std::vector<Job>& jobs) {
 // A count or a percentage, as Kubernetes' maxUnavailable.
 void ReadMaxUnavailable(YamlMap& rollout, std::string& out) {
   rollout.Read("maxUnavailable", out);
-  const std::string_view digits =
-      std::string_view(out).substr(0, out.ends_with('%') ? out.size() - 1 : out.size());
-  const bool good = !digits.empty() && digits.size() <= 6 &&
-                    digits.find_first_not_of("0123456789") == std::string_view::npos;
-  if (!good) rollout.Fail("maxUnavailable", "'" + out + "', allowed: a count (1) or a share (25%)");
+  const bool share = out.ends_with('%');
+  const std::string_view digits = std::string_view(out).substr(0, out.size() - (share ? 1 : 0));
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  if (!whole || value < 1 || value > (share ? 100 : kMaxNodes)) {
+    rollout.Fail("maxUnavailable", "'" + out + "', allowed: a count from 1 to " +
+                                       std::to_string(kMaxNodes) + ", or a share from 1% to 100%");
+  }
 }
 
 void ReadRollout(YamlMap& spec, Rollout& out) {
@@ -43,7 +48,7 @@ void ReadRollout(YamlMap& spec, Rollout& out) {
     rollout.Read("strategy",
                  {{"Staged", RolloutStrategy::kStaged}, {"AllAtOnce", RolloutStrategy::kAllAtOnce}},
                  out.strategy);
-    rollout.Read("partition", out.partition, 0, 100000);
+    rollout.Read("partition", out.partition, 0, kMaxNodes);
     ReadMaxUnavailable(rollout, out.max_unavailable);
     rollout.Read("activateAt",
                  {{"EpochBoundary", ActivateAt::kEpochBoundary}, {"Now", ActivateAt::kNow}},

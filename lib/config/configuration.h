@@ -55,10 +55,11 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// A namespace that may use the dataset, with a Secret of its own to read the source by.
+// A namespace that may use the dataset, with a Secret or claim of its own to read the source by.
 struct Access {
   std::string name_space;
   std::string secret;
+  std::string claim;
   friend bool operator==(const Access&, const Access&) = default;
 };
 

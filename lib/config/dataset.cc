@@ -44,6 +44,7 @@ void ReadAccess(YamlMap& spec, std::vector<Access>& out) {
     Access& access = out.emplace_back();
     item.ReadLabel("namespace", access.name_space);
     item.In("secretRef", [&](YamlMap& secret) { secret.NeedSubdomain("name", access.secret); });
+    if (item.Has("claimName")) item.NeedSubdomain("claimName", access.claim);
   });
 }
 

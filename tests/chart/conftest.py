@@ -1,4 +1,4 @@
-"""The programs of a cluster, and a real API server with our CRDs."""
+"""The programs of a cluster, and a real API server for each file of tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def helm() -> Path:
     return need("helm") / "helm"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def bare_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     programs = need("etcd", "kube-apiserver", "kubectl", "helm")
     server = ApiServer(programs, tmp_path_factory.mktemp("api-server"))
@@ -36,7 +36,7 @@ def bare_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         server.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def api(bare_api: ApiServer) -> ApiServer:
     """With the CRDs."""
     for crd in sorted((ROOT / "manifests" / "crds").glob("*.yaml")):

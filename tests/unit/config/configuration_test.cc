@@ -61,6 +61,18 @@ TEST(Configuration, NamespaceIsDefaultUnlessWritten) {
   EXPECT_EQ(configuration->datasets[0].QualifiedName(), "default/images");
 }
 
+TEST(Configuration, ReadsWhoElseMayUseADataset) {
+  const auto configuration = ParseConfiguration(
+      Replaced(kImages, "  cache:",
+               "  access: [{namespace: a, secretRef: {name: keys}}, {namespace: b, claimName: c}]\n"
+               "  cache:"),
+      "f.yaml");
+  ASSERT_TRUE(configuration) << configuration.error().ToString();
+  const std::vector<Access> expected = {{.name_space = "a", .secret = "keys", .claim = ""},
+                                        {.name_space = "b", .secret = "", .claim = "c"}};
+  EXPECT_EQ(configuration->datasets[0].access, expected);
+}
+
 TEST(Configuration, ReadsEveryFieldOfAPlan) {
   const auto configuration = ParseConfiguration(std::string(kPlan) + R"(
   retention: LRU
@@ -183,7 +195,16 @@ TEST(Configuration, ChecksAPlansNumbers) {
       WithPlan("  rollout: {abort: {whenBelowPredictedBy: \"2\"}}\n"),
       "f.yaml:6: spec.rollout.abort.whenBelowPredictedBy: '2', allowed: a number from 0 to 1");
   EXPECT_EQ(WithPlan("  rollout: {maxUnavailable: some}\n"),
-            "f.yaml:6: spec.rollout.maxUnavailable: 'some', allowed: a count (1) or a share (25%)");
+            "f.yaml:6: spec.rollout.maxUnavailable: 'some', allowed: a count from 1 to 100000, or "
+            "a share from 1% to 100%");
+  for (const char* number : {"0", "0%", "101%", "100001", "-1", "2.5", "%", "99999999999"}) {
+    EXPECT_NE(WithPlan("  rollout: {maxUnavailable: " + std::string(number) + "}\n"), "none")
+        << number;
+  }
+  for (const char* number : {"1", "100000", "1%", "100%"}) {
+    EXPECT_EQ(WithPlan("  rollout: {maxUnavailable: " + std::string(number) + "}\n"), "none")
+        << number;
+  }
   EXPECT_EQ(WithPlan("  jobs: [{name: a, sampler: {kind: Weighted}}]\n"),
             "f.yaml:6: spec.jobs[0].sampler.kind: 'Weighted' is not known, allowed: "
             "TorchDistributed, TorchRandom");

@@ -1,0 +1,239 @@
+"""The chart in a real API server, where no pod ever runs: what helm and others write there."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from api_server import ApiServer, Object
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = str(ROOT / "charts" / "optcache")
+SYSTEM = "optcache"
+INJECTOR = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/optcache-injector"
+SECRET = f"/api/v1/namespaces/{SYSTEM}/secrets/optcache-pki"
+# Nobody answers there, so a pod that a webhook selects is refused.
+VALUES = ("--set=webhook.failurePolicy=Fail", "--set=webhook.excludedNamespaces={excluded}")
+
+
+def helm(api: ApiServer, *arguments: str) -> str:
+    done = api.helm(*arguments, f"--namespace={SYSTEM}")
+    assert done.code == 0, done.err
+    return done.out
+
+
+@pytest.fixture(scope="module")
+def installed(bare_api: ApiServer) -> Iterator[ApiServer]:
+    restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+    for name, labels in ((SYSTEM, restricted), ("vision", {}), ("excluded", {})):
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+        assert bare_api.request("POST", "/api/v1/namespaces", body).code == 201
+    helm(bare_api, "install", "optcache", CHART, *VALUES)
+    yield bare_api
+
+
+def test_notes_name_what_there_is(installed: ApiServer) -> None:
+    notes = helm(installed, "get", "notes", "optcache")
+    assert "deployment/optcache-operator" in notes
+    assert "daemonset/optcache-node" in notes
+
+
+def test_install_yaml_is_taken(installed: ApiServer) -> None:
+    file = f"--filename={ROOT / 'manifests' / 'install.yaml'}"
+    options = ("--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict")
+    done = installed.kubectl("apply", file, *options)
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize(
+    ("namespace", "labels", "annotations", "asked"),
+    [
+        ("vision", {"optcache.io/inject": "true"}, {}, "label.optcache.io"),
+        (
+            "vision",
+            {"optcache.io/inject": "true"},
+            {"optcache.io/dataset": "images"},
+            "label.optcache.io",
+        ),
+        ("vision", {}, {"optcache.io/dataset": "images"}, "annotation.optcache.io"),
+        ("vision", {"optcache.io/inject": "false"}, {"optcache.io/dataset": "images"}, ""),
+        ("vision", {}, {}, ""),
+        ("vision", {"app": "web"}, {"example.com/a": "b"}, ""),
+        ("excluded", {"optcache.io/inject": "true"}, {}, ""),
+        ("kube-system", {"optcache.io/inject": "true"}, {"optcache.io/dataset": "images"}, ""),
+        (SYSTEM, {"optcache.io/inject": "true"}, {"optcache.io/dataset": "images"}, ""),
+    ],
+)
+def test_which_pods_are_asked_about(
+    installed: ApiServer, namespace: str, labels: Object, annotations: Object, asked: str
+) -> None:
+    body = pod("p", namespace, {"metadata": {"labels": labels, "annotations": annotations}})
+    answer = installed.kubectl("create", "--filename=-", "--dry-run=server", stdin=body)
+    if asked:
+        assert f'failed calling webhook "{asked}"' in answer.err
+    else:
+        assert answer.code == 0, answer.err
+
+
+def pod(name: str, namespace: str, template: Object) -> Object:
+    """A pod of the template; by default one that PodSecurity `restricted` takes."""
+    container = {
+        "name": "c",
+        "image": "i",
+        "securityContext": {
+            "runAsNonRoot": True,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**template["metadata"], "name": name, "namespace": namespace},
+        "spec": template.get("spec", {"containers": [container]}),
+    }
+
+
+@pytest.mark.parametrize("kind", ["deployments/optcache-operator", "daemonsets/optcache-node"])
+def test_pods_pass_pod_security(installed: ApiServer, kind: str) -> None:
+    path = f"/apis/apps/v1/namespaces/{SYSTEM}/{kind}"
+    template = installed.request("GET", path).json()["spec"]["template"]
+    body = pod("from-template", SYSTEM, template)
+    done = installed.kubectl("create", "--filename=-", "--dry-run=server", stdin=body)
+    assert done.code == 0, done.err
+
+
+def test_the_namespace_refuses_other_pods(installed: ApiServer) -> None:
+    template: Object = {"metadata": {}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    body = pod("root", SYSTEM, template)
+    done = installed.kubectl("create", "--filename=-", "--dry-run=server", stdin=body)
+    assert 'violates PodSecurity "restricted' in done.err
+
+
+OPERATOR = f"system:serviceaccount:{SYSTEM}:optcache-operator"
+NODE = f"system:serviceaccount:{SYSTEM}:optcache-node"
+
+
+@pytest.mark.parametrize(
+    ("who", "verb", "what", "namespace", "may"),
+    [
+        (OPERATOR, "patch", "secrets/optcache-pki", SYSTEM, True),
+        (OPERATOR, "get", "secrets/another", SYSTEM, False),
+        (OPERATOR, "list", "secrets", SYSTEM, False),
+        (OPERATOR, "get", "secrets/optcache-pki", "vision", False),
+        (OPERATOR, "create", "secrets", SYSTEM, False),
+        (OPERATOR, "update", "leases.coordination.k8s.io/optcache-operator", SYSTEM, True),
+        (OPERATOR, "update", "leases.coordination.k8s.io/another", SYSTEM, False),
+        (OPERATOR, "create", "leases.coordination.k8s.io", "vision", False),
+        (OPERATOR, "patch", "configmaps/optcache-ca", "vision", True),
+        (OPERATOR, "patch", "configmaps/another", "vision", False),
+        (OPERATOR, "get", "configmaps/another", SYSTEM, False),
+        (OPERATOR, "create", "configmaps", "vision", True),
+        (OPERATOR, "create", "jobs.batch", "vision", True),
+        (OPERATOR, "create", "pods", "vision", False),
+        (OPERATOR, "list", "pods", "vision", True),
+        (OPERATOR, "patch", "datasets.optcache.io/images", "vision", False),
+        (OPERATOR, "patch", "datasets.optcache.io/images --subresource=status", "vision", True),
+        (OPERATOR, "patch", "mutatingwebhookconfigurations/optcache-injector", "", True),
+        (OPERATOR, "patch", "mutatingwebhookconfigurations/another", "", False),
+        (NODE, "create", "tokenreviews", "", True),
+        (NODE, "get", "secrets", SYSTEM, False),
+        (NODE, "list", "pods", SYSTEM, False),
+        (NODE, "list", "datasets.optcache.io", "vision", False),
+    ],
+)
+def test_rights(
+    installed: ApiServer, who: str, verb: str, what: str, namespace: str, may: bool
+) -> None:
+    scope = f"--namespace={namespace}" if namespace else "--all-namespaces"
+    done = installed.kubectl("auth", "can-i", verb, *what.split(), f"--as={who}", scope, "--quiet")
+    assert (done.code == 0) == may, done.err
+
+
+def certificate(folder: Path) -> str:
+    key, cert = folder / "key", folder / "cert"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+        + ["-nodes", "-subj", "/CN=ca", "-keyout", key, "-out", cert],
+        check=True,
+        capture_output=True,
+    )
+    return base64.b64encode(cert.read_bytes()).decode()
+
+
+def apply_as(api: ApiServer, manager: str, body: Object) -> None:
+    options = ("--server-side", f"--field-manager={manager}", "--filename=-")
+    done = api.kubectl("apply", *options, stdin=body)
+    assert done.code == 0, done.err
+
+
+def bundles(api: ApiServer) -> list[Any]:
+    found = api.request("GET", INJECTOR).json()["webhooks"]
+    return [webhook["clientConfig"].get("caBundle") for webhook in found]
+
+
+def test_an_upgrade_leaves_alone_what_the_operator_wrote(
+    installed: ApiServer, tmp_path: Path
+) -> None:
+    ca = certificate(tmp_path)
+    assert bundles(installed) == [None, None]
+    names = ("label.optcache.io", "annotation.optcache.io")
+    apply_as(
+        installed,
+        "optcache-pki",
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": "optcache-injector"},
+            "webhooks": [{"name": name, "clientConfig": {"caBundle": ca}} for name in names],
+        },
+    )
+    apply_as(
+        installed,
+        "optcache-operator",
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "optcache-pki", "namespace": SYSTEM},
+            "data": {"ca.crt": ca},
+        },
+    )
+    helm(installed, "upgrade", "optcache", CHART, *VALUES, "--set=webhook.timeoutSeconds=7")
+    found = installed.request("GET", INJECTOR).json()["webhooks"]
+    assert [webhook["timeoutSeconds"] for webhook in found] == [7, 7]
+    assert bundles(installed) == [ca, ca]
+    assert installed.request("GET", SECRET).json()["data"] == {"ca.crt": ca}
+
+
+def test_a_second_release_beside_the_first(installed: ApiServer) -> None:
+    done = installed.helm("install", "other", CHART, "--namespace=vision", "--dry-run=server")
+    assert "optcache.io" in done.err and "annotation validation error" in done.err, done.err
+    options = ("--namespace=vision", "--set=crds.install=false")
+    done = installed.helm("install", "other", CHART, *options)
+    assert done.code == 0, done.err
+    done = installed.helm("uninstall", "other", "--namespace=vision")
+    assert done.code == 0, done.err
+    assert installed.request("GET", INJECTOR).code == 200
+
+
+def test_an_uninstall_keeps_crds_and_a_new_install_takes_them_over(installed: ApiServer) -> None:
+    spec = {"source": {"http": {"baseURL": "http://a"}}, "cache": {"capacity": "30%"}}
+    path = "/apis/optcache.io/v1alpha1/namespaces/vision/datasets"
+    body = {
+        "apiVersion": "optcache.io/v1alpha1",
+        "kind": "Dataset",
+        "metadata": {"name": "kept"},
+        "spec": spec,
+    }
+    assert installed.request("POST", path, body).code == 201
+    helm(installed, "uninstall", "optcache")
+    assert installed.request("GET", INJECTOR).code == 404
+    assert installed.request("GET", SECRET).code == 404
+    assert installed.request("GET", f"{path}/kept").code == 200
+    helm(installed, "install", "optcache", CHART, *VALUES)
+    assert installed.request("GET", f"{path}/kept").code == 200
