@@ -30,7 +30,8 @@ def helm(api: ApiServer, *arguments: str) -> str:
 def installed(bare_api: ApiServer) -> Iterator[ApiServer]:
     restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
     for name, labels in ((SYSTEM, restricted), ("vision", {}), ("excluded", {})):
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+        metadata = {"name": name, "labels": labels}
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         assert bare_api.request("POST", "/api/v1/namespaces", body).code == 201
     helm(bare_api, "install", "optcache", CHART, *VALUES)
     yield bare_api
