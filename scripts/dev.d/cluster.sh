@@ -4,6 +4,13 @@
 # cluster VERB...: its programs and images are made where they are missing.
 cluster() {
   need "${cluster_packages[@]}"
+  case ${1:-} in
+    images | test | demo)
+      need "${build_packages[@]}" "${python_packages[@]}"
+      step "build (dev)" compile_programs dev
+      use_programs dev
+      ;;
+  esac
   export PYTHONPATH=$PWD/tests:$PWD/sidecar/python/src
   exec "$python" -m cluster "${@:---help}"
 }

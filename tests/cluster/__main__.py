@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 import time
+from pathlib import Path
 
-from cluster import settings
+from cluster import recipes, settings
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
 
@@ -30,6 +31,30 @@ def status(cluster: Cluster, arguments: argparse.Namespace) -> int:
     return 0 if cluster.is_up() else 1
 
 
+def images(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    recipes_by_name = recipes.all_images(cluster.images, cluster.paths)
+    for name in arguments.names or recipes_by_name:
+        if name not in recipes_by_name:
+            raise ClusterError(f"there is no image {name!r}, allowed: {', '.join(recipes_by_name)}")
+        image = recipes_by_name[name]()
+        cluster.load(image)
+        print(image.reference)
+    return 0
+
+
+def load(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    for worker in cluster.workers:
+        worker.import_image(arguments.archive.resolve())
+    return 0
+
+
+def test(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    """pytest takes this process's place."""
+    folder = str(settings.HERE / "cases")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=0", folder]
+    os.execv(sys.executable, [*words, *arguments.words])
+
+
 def tool(cluster: Cluster, arguments: argparse.Namespace) -> int:
     """kubectl and helm take this process's place."""
     if not cluster.is_up():
@@ -46,6 +71,15 @@ def parse() -> argparse.Namespace:
     verb.set_defaults(act=up)
     verbs.add_parser("down", help="end it and all that was left of one").set_defaults(act=down)
     verbs.add_parser("status", help="what runs, and where the logs are").set_defaults(act=status)
+    verb = verbs.add_parser("images", help="make our images anew if they changed, and load them")
+    verb.add_argument("names", nargs="*", metavar="NAME", help="operator cache-node sidecar …")
+    verb.set_defaults(act=images)
+    verb = verbs.add_parser("load", help="give an image to all workers")
+    verb.add_argument("archive", type=Path, help="of `docker save` or of an OCI archive")
+    verb.set_defaults(act=load)
+    verb = verbs.add_parser("test", help="the cases: -k CASE and other words of pytest", add_help=False)
+    verb.add_argument("words", nargs=argparse.REMAINDER)
+    verb.set_defaults(act=test)
     for name in ("kubectl", "helm"):
         verb = verbs.add_parser(name, help=f"{name} as administrator", add_help=False)
         verb.add_argument("words", nargs=argparse.REMAINDER)

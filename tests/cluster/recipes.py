@@ -66,7 +66,7 @@ def object_store(paths: Paths) -> Image:
             target = fresh / "images" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(dataset.root / name, target)
-        dataset.write_listing(fresh / "listing.txt")
+        dataset.write_listing(fresh / "index.txt")
         fresh.rename(context)
     shutil.copy2(CONTAINERS / "store" / "nginx.conf", context)
     return Image(STORE, context, CONTAINERS / "store" / "Dockerfile")

@@ -207,6 +207,10 @@ state = "/run/containerd"
             "failCgroupV1": False,
             "failSwapOn": False,
             "maxOpenFiles": 20000,
+            # Each worker offers all CPUs of the machine; limits would throttle, and say nothing.
+            "cpuCFSQuota": False,
+            # Tests read whole logs.
+            "containerLogMaxSize": "500Mi",
             "healthzBindAddress": "127.0.0.1",
             "clusterDomain": "cluster.local",
             "clusterDNS": [settings.DNS_ADDRESS],

@@ -14,6 +14,7 @@ import hashlib
 import io
 import json
 import os
+import socket
 import time
 import urllib.request
 import warnings
@@ -52,7 +53,7 @@ class PlainImages(Dataset):  # type: ignore[type-arg]
 
     def __init__(self, url: str) -> None:
         self._url = url
-        with urllib.request.urlopen(url + "listing.txt", timeout=60) as answer:
+        with urllib.request.urlopen(url + "index.txt", timeout=60) as answer:
             self._paths = answer.read().decode().splitlines()
         classes = sorted({path.split("/")[0] for path in self._paths})
         self._targets = [classes.index(path.split("/")[0]) for path in self._paths]
@@ -100,12 +101,26 @@ def make_loader(rank: int, world: int, epochs: int) -> DataLoader:  # type: igno
     return attach(loader, dataset=images.data, passes=epochs) if cached else loader
 
 
+def wait_for_name(name: str, seconds: float = 120) -> None:
+    """The name of the pod of rank 0 is known a moment after that pod has an address."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            socket.getaddrinfo(name, None)
+            return
+        except socket.gaierror:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
 def main() -> None:
     warnings.filterwarnings("ignore", module="PIL")  # some images have odd palettes
     torch.set_num_threads(1)
     rank = int(number("JOB_COMPLETION_INDEX", 0))
     world, epochs, pause = int(number("WORLD_SIZE", 1)), int(number("EPOCHS", 1)), number("PAUSE", 0)
     say("imported", rank=rank, cached="OPTCACHE_SOCKET" in os.environ)
+    wait_for_name(os.environ["MASTER_ADDR"])
     torch.distributed.init_process_group("gloo", world_size=world, rank=rank)
     loader = make_loader(rank, world, epochs)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3 * SIDE * SIDE, 16))

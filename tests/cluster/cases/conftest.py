@@ -1,0 +1,135 @@
+"""What cases start: the cluster with the chart in it, a store, a namespace of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from cluster import host, recipes
+from cluster.cluster import Cluster
+from cluster.errors import ClusterError
+from cluster.release import Release
+from cluster.workspace import Samples, Store, Workspace
+
+DEADLINE_SECONDS = 900
+LONG_DEADLINE_SECONDS = 3600
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """On a machine that cannot carry a cluster, one clear line instead of failures."""
+    if lacks := host.missing():
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=f"no cluster on this machine: {'; '.join(lacks)}"))
+
+
+@pytest.fixture(scope="session")
+def long() -> bool:
+    """Whether cases may take many minutes."""
+    return os.environ.get("OPTCACHE_LONG") == "1"
+
+
+@pytest.fixture(autouse=True)
+def deadline(long: bool) -> Iterator[None]:
+    """A case that hangs fails."""
+    seconds = LONG_DEADLINE_SECONDS if long else DEADLINE_SECONDS
+
+    def fail(number: int, frame: FrameType | None) -> None:
+        raise ClusterError(f"the case is not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A cluster that was up before stays up; one that was started here ends with the session."""
+    running = Cluster()
+    was_up = running.is_up()
+    try:
+        running.up()
+        yield running
+    finally:
+        if not was_up:
+            running.down()
+
+
+@pytest.fixture(scope="session")
+def release(cluster: Cluster) -> Release:
+    """The chart, with the programs that are built now, installed and ready."""
+    for name in recipes.COMPONENTS:
+        cluster.load(recipes.component(name, cluster.images, cluster.paths))
+    installed = Release(cluster)
+    installed.install()
+    return installed
+
+
+@pytest.fixture
+def installed(release: Release) -> Release:
+    """As `release`, also after a case that has taken it away or changed its values."""
+    if not release.is_installed():
+        release.install()
+    release.wait_ready()
+    return release
+
+
+@pytest.fixture(scope="session")
+def samples() -> Samples:
+    return Samples()
+
+
+@pytest.fixture(scope="session")
+def store(cluster: Cluster) -> Store:
+    cluster.load(recipes.object_store(cluster.paths))
+    cluster.load(recipes.training())
+    running = Store(cluster)
+    running.start()
+    return running
+
+
+@pytest.fixture
+def workspace(
+    request: pytest.FixtureRequest, cluster: Cluster, store: Store, samples: Samples
+) -> Iterator[Workspace]:
+    """A namespace that enforces PodSecurity `restricted`; it goes with the case."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")[:40]
+    space = Workspace(cluster, name, store, samples)
+    space.create()
+    yield space
+    space.delete()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Of a case that failed: what was in the cluster then, as files that the report names."""
+    outcome: Any = yield
+    report = outcome.get_result()
+    running = getattr(item, "funcargs", {}).get("cluster")
+    if call.when == "call" and report.failed and isinstance(running, Cluster):
+        folder = running.paths.log / "cases" / item.name
+        report.sections.append(("cluster", f"what was there: {folder}"))
+        _keep_story(running, folder)
+
+
+def _keep_story(cluster: Cluster, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    questions = {
+        "objects.txt": ("get", "all,datasets,cacheplans,events", "--all-namespaces", "--output=wide"),
+        "pods.txt": ("describe", "pods", "--all-namespaces"),
+        "datasets.yaml": ("get", "datasets,cacheplans", "--all-namespaces", "--output=yaml"),
+    }
+    for name, words in questions.items():
+        (folder / name).write_text(cluster.kubectl(*words, check=False).stdout)
+    release = Release(cluster)
+    for component in ("operator", "node"):
+        (folder / f"{component}.log").write_text(release.logs(component))
+    (folder / "time.txt").write_text(time.strftime("%Y-%m-%dT%H:%M:%SZ\n", time.gmtime()))

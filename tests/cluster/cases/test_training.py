@@ -1,0 +1,125 @@
+"""The case that must run: install, index, train, upgrade in the middle, and take it all away."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from cluster import objects, training
+from cluster.cluster import Cluster
+from cluster.release import Release
+from cluster.workspace import Workspace
+
+PODS = 4
+EPOCHS = 3
+SHARE = 0.30
+TRAINING_SECONDS = 600
+# Of store bytes, above the least that any cache of that size reads.
+TOLERANCE = 1.005
+
+
+def bound(total: int, kept: float, epochs: int) -> float:
+    return total + (epochs - 1) * max(total - kept, 0)
+
+
+def check_samples(workspace: Workspace, job: str, epochs: int) -> None:
+    ranks = workspace.ranks(job)
+    samples = workspace.samples
+    assert list(training.wrong_bytes(ranks, samples.digests)) == []
+    assert list(training.wrong_orders(ranks, len(samples), PODS, epochs)) == []
+
+
+def test_a_job_reads_through_the_cache(installed: Release, workspace: Workspace) -> None:
+    """Every sample right, and the store read as little as it can be."""
+    workspace.make_dataset(capacity=f"{SHARE:.0%}")
+    before = len(workspace.store.log())
+    workspace.start_training("train", environment={"EPOCHS": str(EPOCHS)}, pods=PODS)
+    workspace.wait_for_job("train", TRAINING_SECONDS)
+    assert all(rank.cached for rank in workspace.ranks("train"))
+    check_samples(workspace, "train", EPOCHS)
+
+    samples = workspace.samples
+    read = training.store_bytes(workspace.store.log()[before:], samples.sizes)
+    total = samples.dataset.total_bytes
+    assert read <= TOLERANCE * bound(total, SHARE * total, EPOCHS)
+
+    columns = workspace.kubectl("get", "datasets").splitlines()
+    shown = dict(zip(re.split(r"\s{2,}", columns[0]), columns[1].split(), strict=True))
+    assert (shown["NAME"], shown["READY"], shown["SAMPLES"]) == ("images", "True", str(len(samples)))
+    expected = 1 - read / (total * EPOCHS)
+    assert abs(float(shown["HIT RATIO"].rstrip("%")) / 100 - expected) < 0.05
+
+
+def test_an_unlabelled_pod_is_left_alone(installed: Release, workspace: Workspace) -> None:
+    """What is stored is what was sent, but for what the API server itself adds to any pod."""
+    workspace.make_dataset()
+    labels, annotations = objects.injected("images")
+    specs: dict[str, Any] = {}
+    for name, label in (("plain", {}), ("twin", {}), ("injected", labels)):
+        pod = _pod(workspace.name, name, label, annotations if label else {})
+        done = workspace.kubectl("create", "--dry-run=server", "--output=json", "--filename=-",
+                                 stdin=json.dumps(pod))
+        specs[name] = json.loads(done)
+    assert json.dumps(specs["plain"]["spec"]) == json.dumps(specs["twin"]["spec"])
+    assert "initContainers" not in specs["plain"]["spec"]
+    assert "annotations" not in specs["plain"]["metadata"]
+    first = specs["injected"]["spec"]["initContainers"][0]
+    assert (first["name"], first["restartPolicy"]) == ("optcache-sidecar", "Always")
+
+
+def _pod(space: str, name: str, labels: objects.Object, annotations: objects.Object) -> objects.Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": space, "labels": labels, "annotations": annotations},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "securityContext": objects.POD_SECURITY,
+            "containers": [objects.training_container({})],
+        },
+    }
+
+
+def test_an_upgrade_restarts_no_training_pod(installed: Release, workspace: Workspace) -> None:
+    """Operator and nodes are all replaced in the middle of an epoch; no sample is lost."""
+    workspace.make_dataset()
+    environment = {"EPOCHS": "2", "PAUSE": "0.05"}
+    workspace.start_training("train", environment=environment, pods=PODS)
+    workspace.wait_for_batches("train", 20)
+    before = _identities(workspace, "train")
+    nodes = set(objects.names(installed.pods("node")))
+    annotation = {"podAnnotations": {"optcache.test/upgrade": workspace.name}}
+    installed.install({"operator": annotation, "node": annotation})
+    assert nodes.isdisjoint(objects.names(installed.pods("node")))
+    workspace.wait_for_job("train", TRAINING_SECONDS)
+    assert _identities(workspace, "train") == before
+    check_samples(workspace, "train", 2)
+
+
+def test_an_uninstall_leaves_training_alone(
+    installed: Release, workspace: Workspace, cluster: Cluster
+) -> None:
+    """Running pods go on from the store, and nothing is left that cannot be deleted."""
+    workspace.make_dataset()
+    workspace.start_training("train", environment={"EPOCHS": "2", "PAUSE": "0.05"}, pods=PODS)
+    workspace.wait_for_batches("train", 20)
+    before = _identities(workspace, "train")
+    installed.uninstall()
+    workspace.wait_for_job("train", TRAINING_SECONDS)
+    assert _identities(workspace, "train") == before
+    check_samples(workspace, "train", 2)
+    workspace.kubectl("delete", "datasets,cacheplans", "--all", "--timeout=60s")
+    left = cluster.kubectl("get", "all", f"--namespace={installed.SPACE}", "--output=name").stdout
+    assert left == ""
+
+
+def _identities(workspace: Workspace, job: str) -> dict[str, tuple[str, list[int]]]:
+    """Each pod's UID and how often its containers have been restarted."""
+    found = {}
+    for pod in workspace.pods(job):
+        status = pod["status"]
+        states = status.get("initContainerStatuses", []) + status["containerStatuses"]
+        restarts = [state["restartCount"] for state in states]
+        found[pod["metadata"]["name"]] = (pod["metadata"]["uid"], restarts)
+    return found

@@ -1,0 +1,89 @@
+"""The chart, installed as users do, with values for three workers on one small machine."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from cluster import recipes
+from cluster.cluster import Cluster
+from cluster.host import wait_until
+from cluster.objects import Object
+from cluster.settings import REPOSITORY
+
+CHART = REPOSITORY / "charts" / "optcache"
+NAME = "optcache"
+SPACE = "optcache-system"
+READY_SECONDS = 180.0
+
+VALUES: Object = {
+    "image": {"tag": recipes.TAG, "pullPolicy": "Never"},
+    "operator": {"resources": {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}}},
+    "node": {"memory": "256Mi", "samples": 100000, "cpu": "100m", "drainSeconds": 10},
+}
+
+
+class Release:
+    SPACE = SPACE
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def install(self, values: Optional[Mapping[str, Any]] = None) -> float:
+        """Installs or upgrades; seconds until operator and nodes are ready."""
+        began = time.monotonic()
+        path = self.cluster.paths.run / "values.json"
+        path.write_text(json.dumps(_merged(VALUES, values or {})))
+        words = ("upgrade", NAME, CHART, "--install", f"--namespace={SPACE}", "--create-namespace")
+        self.cluster.helm(*words, f"--values={path}")
+        self._label_namespace()
+        self.wait_ready()
+        return time.monotonic() - began
+
+    def uninstall(self) -> None:
+        words = ("uninstall", NAME, f"--namespace={SPACE}", "--wait", "--ignore-not-found")
+        self.cluster.helm(*words)
+
+    def is_installed(self) -> bool:
+        words = ("status", NAME, f"--namespace={SPACE}")
+        return self.cluster.helm(*words, check=False).returncode == 0
+
+    def wait_ready(self, seconds: float = READY_SECONDS) -> None:
+        for name in ("deployment/optcache-operator", "daemonset/optcache-node"):
+            words = ("rollout", "status", f"--namespace={SPACE}", name, f"--timeout={seconds:.0f}s")
+            self.cluster.kubectl(*words, seconds=seconds + 30)
+        wait_until(self._trusted, "the injector has its caBundle", seconds)
+
+    def _trusted(self) -> bool:
+        hooks = self.cluster.get("mutatingwebhookconfiguration", f"{NAME}-injector")["webhooks"]
+        return all(hook["clientConfig"].get("caBundle") for hook in hooks)
+
+    def pods(self, component: str) -> list[Object]:
+        selector = f"--selector=app.kubernetes.io/component={component}"
+        items: list[Object] = self.cluster.get("pods", f"--namespace={SPACE}", selector)["items"]
+        return items
+
+    def leader(self) -> str:
+        """The pod that leads, or ""."""
+        lease = self.cluster.get("lease", f"--namespace={SPACE}", f"{NAME}-operator")
+        return str(lease["spec"].get("holderIdentity") or "").rpartition("_")[0]
+
+    def logs(self, component: str) -> str:
+        selector = f"--selector=app.kubernetes.io/component={component}"
+        words = (f"--namespace={SPACE}", selector, "--tail=-1", "--prefix", "--ignore-errors")
+        return self.cluster.kubectl("logs", *words, check=False).stdout
+
+    def _label_namespace(self) -> None:
+        label = "pod-security.kubernetes.io/enforce=restricted"
+        self.cluster.kubectl("label", "namespace", SPACE, label, "--overwrite")
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        inner = merged.get(key)
+        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merged(inner, value) if both and inner is not None else value
+    return merged

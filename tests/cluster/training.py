@@ -1,0 +1,107 @@
+"""What ranks of train.py wrote down, against what PyTorch and the files say. Nothing here does I/O.
+
+A line of a rank's log is JSON, or something that another program said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from torch.utils.data.distributed import DistributedSampler
+
+
+@dataclass
+class Rank:
+    rank: int = -1
+    cached: bool = False
+    done: bool = False
+    imported_at: float = 0.0  # seconds since the process began, as all times here
+    batch_times: list[float] = field(default_factory=list)
+    epoch_times: list[float] = field(default_factory=list)
+    # By epoch, in order of delivery.
+    samples: list[list[int]] = field(default_factory=list)
+    digests: list[list[str]] = field(default_factory=list)
+
+    @property
+    def first_batch_seconds(self) -> float:
+        """From the beginning of the first epoch to its first batch."""
+        return self.batch_times[0] - self.epoch_times[0]
+
+
+def read_rank(log: str) -> Rank:
+    rank = Rank()
+    for line in log.splitlines():
+        record = _parse(line)
+        if record is None:
+            continue
+        event, at = record["event"], record["at"]
+        if event == "imported":
+            rank.rank, rank.cached, rank.imported_at = record["rank"], record["cached"], at
+        elif event == "epoch":
+            rank.samples.append([])
+            rank.digests.append([])
+            rank.epoch_times.append(at)
+        elif event == "batch":
+            rank.samples[-1] += record["ids"]
+            rank.digests[-1] += record["sha256"]
+            rank.batch_times.append(at)
+        elif event == "done":
+            rank.done = True
+    return rank
+
+
+def _parse(line: str) -> Optional[dict[str, Any]]:
+    if not line.startswith('{"event"'):
+        return None
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError:
+        return None  # the rank was killed in the middle of it
+    return record if isinstance(record, dict) else None
+
+
+def wrong_bytes(ranks: Sequence[Rank], digests: Sequence[str]) -> Iterator[str]:
+    for rank in ranks:
+        for epoch, (samples, got) in enumerate(zip(rank.samples, rank.digests, strict=True)):
+            bad = [sample for sample, digest in zip(samples, got, strict=True) if digest != digests[sample]]
+            if bad:
+                yield f"rank {rank.rank}, epoch {epoch}: {len(bad)} samples have wrong bytes: {bad[:5]}"
+
+
+def wrong_orders(
+    ranks: Sequence[Rank], samples: int, world: int, epochs: int, seed: int = 0
+) -> Iterator[str]:
+    """None lost, none doubled, none out of order: by PyTorch's own word."""
+    if sorted(rank.rank for rank in ranks) != list(range(world)):
+        yield f"the ranks are {sorted(rank.rank for rank in ranks)}, and should be {world}"
+    for rank in ranks:
+        if not rank.done or len(rank.samples) != epochs:
+            yield f"rank {rank.rank} read {len(rank.samples)} of {epochs} epochs to the end"
+            continue
+        sampler: DistributedSampler[Any] = DistributedSampler(
+            range(samples), num_replicas=world, rank=rank.rank, seed=seed
+        )
+        for epoch, got in enumerate(rank.samples):
+            sampler.set_epoch(epoch)
+            if got != list(sampler):
+                yield f"rank {rank.rank}, epoch {epoch}: not the order of DistributedSampler"
+
+
+def digests_of(contents: Iterator[bytes]) -> list[str]:
+    return [hashlib.sha256(content).hexdigest() for content in contents]
+
+
+def store_bytes(log: str, sizes: Mapping[str, int]) -> int:
+    """Bytes of bodies that were read of samples: lines of nginx as containers/store sets them."""
+    total = 0
+    for line in log.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 6 or fields[1] != "GET" or fields[2] not in ("200", "206"):
+            continue
+        if " ".join(fields[4:-1]) in sizes:
+            total += int(fields[3])
+    return total
