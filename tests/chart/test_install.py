@@ -60,6 +60,7 @@ def test_install_yaml_is_taken(installed: ApiServer) -> None:
             {"optcache.io/dataset": "images"},
             "label.optcache.io",
         ),
+        ("vision", {"optcache.io/inject": "yes"}, {}, "label.optcache.io"),
         ("vision", {}, {"optcache.io/dataset": "images"}, "annotation.optcache.io"),
         ("vision", {"optcache.io/inject": "false"}, {"optcache.io/dataset": "images"}, ""),
         ("vision", {}, {}, ""),

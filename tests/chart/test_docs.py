@@ -1,0 +1,35 @@
+"""What the programs say, and what docs/user says about it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TROUBLESHOOTING = (ROOT / "docs/user/troubleshooting.md").read_text()
+
+
+def explained() -> set[str]:
+    """The words in code in the first two columns of the tables."""
+    words: set[str] = set()
+    for line in TROUBLESHOOTING.splitlines():
+        if line.startswith("|"):
+            words |= set(re.findall(r"`([A-Za-z_]+)`", " ".join(line.split("|")[1:3])))
+    return words
+
+
+def test_every_reason_of_the_injector_is_explained() -> None:
+    source = (ROOT / "operator/webhook/inject.cc").read_text()
+    table = re.search(r"kReasons = .*?\(\s*\{(.*?)\}\)", source, re.DOTALL)
+    assert table
+    reasons = set(re.findall(r'"([a-z_]+)"', table.group(1)))
+    assert len(reasons) > 10
+    assert reasons - explained() == set()
+
+
+def test_every_annotation_is_explained() -> None:
+    page = (ROOT / "docs/user/annotations.md").read_text()
+    contract = (ROOT / "docs/kubernetes.md").read_text()
+    names = set(re.findall(r"`(optcache\.io/[a-z]+)", contract.split("## Annotations of a pod")[1]))
+    assert len(names) > 8
+    assert {name for name in names if f"`{name}" not in page} == set()
