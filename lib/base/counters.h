@@ -11,7 +11,8 @@
 
 namespace optcache {
 
-enum class MetricKind { kCounter, kGauge };
+// What a kHistogram reports is NAME_bucket, NAME_sum and NAME_count (base/histogram.h).
+enum class MetricKind { kCounter, kGauge, kHistogram };
 
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr MetricKind kCounter = MetricKind::kCounter;
 constexpr MetricKind kGauge = MetricKind::kGauge;
+constexpr MetricKind kHistogram = MetricKind::kHistogram;
 
 constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_metrics_unknown", kGauge,
@@ -122,6 +123,36 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_channel_connections_total", kCounter, "Connections that training processes made"},
     {"optcache_channel_refused_total", kCounter,
      "Connections given up: too_many of them, breach of protocol, too_slow"},
+    {"workqueue_depth", kGauge, "Keys that wait to be worked on"},
+    {"workqueue_adds_total", kCounter, "Keys that were put into the queue"},
+    {"workqueue_retries_total", kCounter, "Keys that were put back after a failure"},
+    {"workqueue_queue_duration_seconds", kHistogram, "How long keys waited in the queue"},
+    {"workqueue_work_duration_seconds", kHistogram, "How long the work on a key took"},
+    {"workqueue_unfinished_work_seconds", kGauge,
+     "Seconds that the work under way has taken so far, all keys together"},
+    {"workqueue_longest_running_processor_seconds", kGauge,
+     "Seconds that the longest work under way has taken so far"},
+    {"optcache_reconcile_total", kCounter,
+     "Reconciliations that ended: success, requeue_after, error"},
+    {"optcache_reconcile_seconds", kHistogram, "How long reconciliations took"},
+    {"optcache_reconcile_active", kGauge, "Reconciliations under way"},
+    {"optcache_informer_objects", kGauge, "Objects of a kind in memory"},
+    {"optcache_informer_synced", kGauge, "1 once the first list of a kind is complete"},
+    {"optcache_informer_lists_total", kCounter,
+     "Lists that were begun: the first, and one each time that the watch lost its place"},
+    {"optcache_informer_watches_total", kCounter, "Watches that were begun"},
+    {"optcache_informer_failures_total", kCounter, "Lists and watches that failed"},
+    {"optcache_informer_events_total", kCounter, "Events of watches, bookmarks included"},
+    {"rest_client_requests_total", kCounter,
+     "Requests to the API server that ended; code <error> without an answer"},
+    {"rest_client_request_duration_seconds", kHistogram,
+     "How long requests to the API server took, waiting for a place included"},
+    {"rest_client_request_retries_total", kCounter,
+     "Requests sent again because the API server asked for it"},
+    {"rest_client_requests_waiting", kGauge, "Requests that wait for a place"},
+    {"leader_election_master_status", kGauge, "1 while this process leads"},
+    {"optcache_events_total", kCounter,
+     "Kubernetes Events: written, failed, suppressed because an object had too many"},
 });
 
 }  // namespace
@@ -132,8 +163,12 @@ std::span<const Metric> Catalog() {
 
 const Metric* FindMetric(std::string_view name) {
   const auto* const found =
-      std::find_if(kCatalog.begin(), kCatalog.end(),
-                   [name](const Metric& metric) { return metric.name == name; });
+      std::find_if(kCatalog.begin(), kCatalog.end(), [name](const Metric& metric) {
+        if (metric.kind != MetricKind::kHistogram) return metric.name == name;
+        if (!name.starts_with(metric.name)) return false;
+        const std::string_view part = name.substr(metric.name.size());
+        return part == "_bucket" || part == "_sum" || part == "_count";
+      });
   return found == kCatalog.end() ? nullptr : found;
 }
 

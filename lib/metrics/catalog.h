@@ -18,7 +18,7 @@ struct Metric {
 
 std::span<const Metric> Catalog();
 
-// Null if there is no such metric.
+// Null if there is no such metric. A histogram is found by NAME_bucket, NAME_sum and NAME_count.
 const Metric* FindMetric(std::string_view name);
 
 }  // namespace optcache::metrics

@@ -1,5 +1,7 @@
 #include "metrics/metrics_page.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,6 +15,18 @@
 namespace optcache::metrics {
 namespace {
 
+prometheus::MetricType TypeOf(MetricKind kind) {
+  switch (kind) {
+    case MetricKind::kCounter:
+      return prometheus::MetricType::Counter;
+    case MetricKind::kGauge:
+      return prometheus::MetricType::Gauge;
+    case MetricKind::kHistogram:
+      return prometheus::MetricType::Histogram;
+  }
+  return prometheus::MetricType::Untyped;
+}
+
 prometheus::ClientMetric ToClientMetric(MetricKind kind, const MetricLabels& labels, double value) {
   prometheus::ClientMetric metric;
   for (const auto& [name, text] : labels) {
@@ -24,6 +38,32 @@ prometheus::ClientMetric ToClientMetric(MetricKind kind, const MetricLabels& lab
     metric.gauge.value = value;
   }
   return metric;
+}
+
+// A histogram comes number by number (base/histogram.h): the one of these labels gets it.
+void AddToHistogram(prometheus::MetricFamily& family, std::string_view part,
+                    const MetricLabels& labels, double value) {
+  prometheus::ClientMetric wanted;
+  double bound = 0;
+  for (const auto& [name, text] : labels) {
+    if (name == "le") {
+      bound = std::strtod(text.c_str(), nullptr);  // "+Inf" is one of the numbers that it reads.
+    } else {
+      wanted.label.push_back({.name = name, .value = text});
+    }
+  }
+  auto found = std::find_if(family.metric.begin(), family.metric.end(),
+                            [&](const auto& metric) { return metric.label == wanted.label; });
+  if (found == family.metric.end()) found = family.metric.insert(found, std::move(wanted));
+  auto& histogram = found->histogram;
+  if (part == "_bucket") {
+    histogram.bucket.push_back(
+        {.cumulative_count = static_cast<std::uint64_t>(value), .upper_bound = bound});
+  } else if (part == "_sum") {
+    histogram.sample_sum = value;
+  } else {
+    histogram.sample_count = static_cast<std::uint64_t>(value);
+  }
 }
 
 }  // namespace
@@ -42,8 +82,10 @@ std::string MetricsPage::Render() const {
     if (family.name.empty()) {
       family.name = metric->name;
       family.help = metric->help;
-      family.type = metric->kind == MetricKind::kCounter ? prometheus::MetricType::Counter
-                                                         : prometheus::MetricType::Gauge;
+      family.type = TypeOf(metric->kind);
+    }
+    if (metric->kind == MetricKind::kHistogram) {
+      return AddToHistogram(family, name.substr(metric->name.size()), labels, value);
     }
     family.metric.push_back(ToClientMetric(metric->kind, labels, value));
   };

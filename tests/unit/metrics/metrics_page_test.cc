@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/histogram.h"
+
 namespace optcache::metrics {
 namespace {
 
@@ -31,6 +33,27 @@ TEST(MetricsPage, CountsWhatItDoesNotKnow) {
   const std::string text = page.Render();
   EXPECT_THAT(text, HasSubstr("optcache_metrics_unknown 1\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("no_such_thing")));
+}
+
+TEST(MetricsPage, WritesHistogramsByTheirLabels) {
+  Histogram quick(std::vector<double>{0.5, 2});
+  quick.Observe(1);
+  MetricsPage page;
+  page.Add([&](const CounterVisitor& visit) {
+    quick.Visit(visit, "workqueue_work_duration_seconds", {{"name", "a"}});
+    Histogram(std::vector<double>{0.5})
+        .Visit(visit, "workqueue_work_duration_seconds", {{"name", "b"}});
+  });
+  const std::string text = page.Render();
+  EXPECT_THAT(text, HasSubstr("# TYPE workqueue_work_duration_seconds histogram\n"));
+  EXPECT_THAT(text,
+              HasSubstr("workqueue_work_duration_seconds_count{name=\"a\"} 1\n"
+                        "workqueue_work_duration_seconds_sum{name=\"a\"} 1\n"
+                        "workqueue_work_duration_seconds_bucket{name=\"a\",le=\"0.5\"} 0\n"
+                        "workqueue_work_duration_seconds_bucket{name=\"a\",le=\"2\"} 1\n"
+                        "workqueue_work_duration_seconds_bucket{name=\"a\",le=\"+Inf\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("workqueue_work_duration_seconds_count{name=\"b\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("optcache_metrics_unknown 0\n"));
 }
 
 TEST(MetricsPage, ReportsTheProcess) {
