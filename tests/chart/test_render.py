@@ -181,11 +181,15 @@ def test_refused_values(helm: Path, argument: str, says: str) -> None:
     assert says in done.stderr, done.stderr
 
 
+# Values that are maps for Kubernetes.
+WHOLE = ("resources", "nodeSelector", "dashboardLabels")
+
+
 def leaves(values: Object, path: str = "") -> dict[str, Any]:
     found = {}
     for name, value in values.items():
         here = f"{path}.{name}" if path else name
-        whole = not isinstance(value, dict) or not value or name in ("resources", "nodeSelector")
+        whole = not isinstance(value, dict) or not value or name in WHOLE
         if whole:
             found[here] = value
         else:
@@ -212,14 +216,27 @@ def test_every_value_is_in_the_schema() -> None:
         assert has(schema, name.split(".")), name
 
 
-def test_alerts_use_metrics_that_exist(helm: Path) -> None:
+def unknown_metrics(expression: str) -> set[str]:
     page = (ROOT / "docs/metrics.md").read_text()
-    names = set(re.findall(r"`(optcache_[a-z0-9_]+|process_[a-z_]+)`", page))
+    documented = set(re.findall(r"`(optcache_[a-z0-9_]+|process_[a-z_]+)`", page))
+    without_texts = re.sub(r'"[^"]*"', "", expression)
+    return set(re.findall(r"\b(?:optcache|process)_[a-z0-9_]+", without_texts)) - documented
+
+
+def test_alerts_use_metrics_that_exist(helm: Path) -> None:
     rule = find(objects(render(helm, "--set=monitoring.rules=true")), "PrometheusRule")
     for alert in rule["spec"]["groups"][0]["rules"]:
-        expression = re.sub(r'"[^"]*"', "", alert["expr"])
-        used = set(re.findall(r"\b(?:optcache|process)_[a-z0-9_]+", expression))
-        assert used <= names, alert["alert"]
+        assert not unknown_metrics(alert["expr"]), alert["alert"]
+
+
+def test_the_dashboard_shows_metrics_that_exist(helm: Path) -> None:
+    config_map = find(objects(render(helm, "--set=monitoring.dashboard=true")), "ConfigMap")
+    dashboard = json.loads(config_map["data"]["optcache.json"])
+    assert dashboard == json.loads((CHART / "dashboards" / "optcache.json").read_text())
+    targets = [t for panel in dashboard["panels"] for t in panel.get("targets", [])]
+    assert len(targets) > 20
+    for target in targets:
+        assert not unknown_metrics(target["expr"]), target["expr"]
 
 
 def test_alerts_are_explained(helm: Path) -> None:
