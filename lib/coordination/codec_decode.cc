@@ -100,6 +100,9 @@ void Read(JsonObject object, DatasetState& dataset) {
   object.ForEach("streams", kMaxStreams,
                  [&](JsonObject item) { Read(std::move(item), dataset.streams.emplace_back()); });
   object.Read("inventory_wanted", dataset.inventory_wanted);
+  object.Read("namespaces", kMaxNamespaces, dataset.namespaces);
+  object.Read("manifest_members", kMaxMembers, dataset.manifest_members);
+  object.Read("manifest_holders", kMaxMembers, dataset.manifest_holders);
 }
 
 void Read(JsonObject object, Member& member) {
@@ -107,6 +110,7 @@ void Read(JsonObject object, Member& member) {
   object.Need("name", member.name, kMaxNameBytes);
   object.Need("address", member.address, kMaxNameBytes);
   object.Read("capacity", member.capacity);
+  object.Read("manifest_url", member.manifest_url, kMaxNameBytes);
   if (member.id == 0) object.errors().Add(object.PathOf("id"), "missing or 0");
 }
 
@@ -124,6 +128,8 @@ Result<Report> ParseReport(std::string_view json) {
   object.Read("capacity", report.capacity);
   object.Read("member", report.member);
   Read(object, "applied", report.applied);
+  object.Read("manifest_url", report.manifest_url, kMaxNameBytes);
+  object.Read("manifests", kMaxManifests, report.manifests);
   object.ForEach("datasets", kMaxDatasets,
                  [&](JsonObject item) { Read(std::move(item), report.datasets.emplace_back()); });
   object.ForEach("streams", kMaxStreams,

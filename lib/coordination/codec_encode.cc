@@ -76,14 +76,18 @@ Json Encode(const DatasetState& dataset) {
                                  return {{"member", capacity.member}, {"bytes", capacity.bytes}};
                                })},
           {"streams", Array(dataset.streams, [](const StreamState& s) { return Encode(s); })},
-          {"inventory_wanted", dataset.inventory_wanted}};
+          {"inventory_wanted", dataset.inventory_wanted},
+          {"namespaces", dataset.namespaces},
+          {"manifest_members", dataset.manifest_members},
+          {"manifest_holders", dataset.manifest_holders}};
 }
 
 Json Encode(const Member& member) {
   return {{"id", member.id},
           {"name", member.name},
           {"address", member.address},
-          {"capacity", member.capacity}};
+          {"capacity", member.capacity},
+          {"manifest_url", member.manifest_url}};
 }
 
 }  // namespace
@@ -97,6 +101,8 @@ std::string ToJson(const Report& report) {
        {"capacity", report.capacity},
        {"member", report.member},
        {"applied", FormatVersion(report.applied)},
+       {"manifest_url", report.manifest_url},
+       {"manifests", report.manifests},
        {"datasets", Array(report.datasets, [](const DatasetReport& d) { return Encode(d); })},
        {"streams", Array(report.streams, [](const StreamReport& s) { return Encode(s); })}});
 }

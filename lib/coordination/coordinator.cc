@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "coordination/capacity_split.h"
 #include "coordination/codec.h"
+#include "coordination/manifest_placement.h"
 
 namespace optcache::coordination {
 namespace {
@@ -54,8 +55,9 @@ void AddCounters(const DatasetReport& from, DatasetReport& to) {
 
 }  // namespace
 
-Coordinator::Coordinator(const CoordinatorOptions& options) : options_(options) {
-  state_.version.term = options.term;
+Coordinator::Coordinator(const CoordinatorOptions& options)
+    : options_(options), learning_(options.successor) {
+  if (!learning_) state_.version.term = options.term;
 }
 
 void Coordinator::SetDatasets(std::vector<DatasetSpec> specs) {
@@ -71,26 +73,29 @@ void Coordinator::SetDatasets(std::vector<DatasetSpec> specs) {
     datasets.insert_or_assign(name, std::move(entry));
   }
   datasets_ = std::move(datasets);
+  placement_is_due_ = true;
 }
 
 Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime now) {
-  if (report.applied.term > options_.term) {
+  if (learning_) {
+    if (!first_report_) first_report_ = now;
+    learned_ = std::max(learned_, report.applied);
+  } else if (report.applied.term > options_.term) {
     return Error(Code::kConflict, "node " + report.node + " knows version " +
                                       FormatVersion(report.applied) +
                                       ", this coordinator has term " +
                                       std::to_string(options_.term) + ": it has been replaced");
   }
   ASSIGN_OR_RETURN(MemberEntry* const entry, FindOrAdmit(report));
-  entry->member.address = report.address;
-  entry->metrics = report.metrics;
-  entry->member.capacity = report.capacity;
+  TakeOffer(report, *entry);
   entry->heard = now;
   entry->applied = report.applied;
   entry->datasets.clear();
   for (const DatasetReport& dataset : report.datasets) {
     if (datasets_.contains(dataset.name)) entry->datasets.insert_or_assign(dataset.name, dataset);
   }
-  if (report.applied > state_.version) {  // a coordinator that was started again goes on above
+  if (!learning_ &&
+      report.applied > state_.version) {  // a coordinator that was started again goes on above
     state_.version = report.applied;
     nodes_are_ahead_ = true;
   }
@@ -99,28 +104,68 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
   return ReportAnswer{.member = entry->member.id, .version = state_.version};
 }
 
+// What the node is and offers, which decides what is placed there.
+void Coordinator::TakeOffer(const Report& report, MemberEntry& entry) {
+  entry.metrics = report.metrics;
+  const Member member{.id = entry.member.id,
+                      .name = report.node,
+                      .address = report.address,
+                      .capacity = report.capacity,
+                      .manifest_url = report.manifest_url};
+  std::vector<std::string> manifests = report.manifests;
+  std::ranges::sort(manifests);
+  if (member == entry.member && manifests == entry.manifests) return;
+  entry.member = member;
+  entry.manifests = std::move(manifests);
+  placement_is_due_ = true;
+}
+
+// A successor's version begins above all that nodes know, also if their term is higher: then the
+// Lease, which counts the terms, has been made anew.
+void Coordinator::Learn(MonotonicTime now) {
+  if (!first_report_ || now - *first_report_ < 2 * options_.report_interval) return;
+  learning_ = false;
+  state_.version = std::max(learned_, Version{.term = options_.term, .counter = 0});
+  options_.term = state_.version.term;
+  nodes_are_ahead_ = true;
+}
+
 // A node that was started again is another member: it holds nothing of what the old one held.
 Result<Coordinator::MemberEntry*> Coordinator::FindOrAdmit(const Report& report) {
   next_member_ = std::max(next_member_, report.member + 1);
   const auto known = std::ranges::find_if(
       members_, [&](const auto& item) { return item.second.member.name == report.node; });
   if (known != members_.end()) {
-    MemberEntry& entry = known->second;
-    if (report.incarnation == entry.incarnation) return &entry;
-    if (report.incarnation < entry.incarnation) {
+    if (report.incarnation == known->second.incarnation) return &known->second;
+    if (report.incarnation < known->second.incarnation) {
       return Error(Code::kConflict, "node " + report.node + " has been started again since");
     }
-    RemoveMember(entry.member.id);
   }
-  if (members_.size() >= kMaxMembers) {
+  if (known == members_.end() && members_.size() >= kMaxMembers) {
     return Error(Code::kResourceExhausted,
                  "there are " + std::to_string(kMaxMembers) + " members already");
   }
-  const MemberId id = next_member_++;
+  ASSIGN_OR_RETURN(const MemberId id, IdFor(report));
+  if (known != members_.end()) RemoveMember(known->first);
   MemberEntry& entry = members_[id];
   entry.member = {.id = id, .name = report.node, .address = {}, .capacity = 0};
   entry.incarnation = report.incarnation;
   return &entry;
+}
+
+// What a successor's predecessor has given is kept; anything else is new, and above all ids that
+// may still be reported.
+Result<MemberId> Coordinator::IdFor(const Report& report) {
+  if (!learning_) return next_member_++;
+  if (report.member == 0) {
+    return Error(Code::kUnavailable,
+                 "this coordinator has just begun and learns which members there are");
+  }
+  if (members_.contains(report.member)) {
+    return Error(Code::kUnavailable,
+                 "member " + std::to_string(report.member) + " is another node already");
+  }
+  return report.member;
 }
 
 void Coordinator::RemoveMember(MemberId id) {
@@ -135,6 +180,7 @@ void Coordinator::RemoveMember(MemberId id) {
       stream.ForgetMember(id);
   }
   members_.erase(found);
+  placement_is_due_ = true;
 }
 
 void Coordinator::TakeStream(const StreamReport& report, MemberId member, MonotonicTime now) {
@@ -197,8 +243,10 @@ Status Coordinator::OnInventory(const Inventory& inventory) {
 }
 
 void Coordinator::OnTick(MonotonicTime now) {
+  if (learning_) Learn(now);
+  if (learning_) return;
   RemoveSilentMembers(now);
-  SplitCapacities();
+  PlaceDatasets(now);
   for (auto& [name, dataset] : datasets_) {
     EndStreams(dataset, now);
     Step(dataset, now);
@@ -215,19 +263,55 @@ void Coordinator::RemoveSilentMembers(MonotonicTime now) {
     RemoveMember(id);
 }
 
+void Coordinator::PlaceDatasets(MonotonicTime now) {
+  if (!placement_is_due_) return;
+  placement_is_due_ = false;
+  SplitCapacities();
+  for (auto& [name, dataset] : datasets_)
+    PlaceManifest(dataset, now);
+}
+
 void Coordinator::SplitCapacities() {
   std::vector<Member> members;
   members.reserve(members_.size());
   for (const auto& [id, entry] : members_)
     members.push_back(entry.member);
-  std::vector<ByteCount> wishes;
+  std::vector<CapacityWish> wishes;
   wishes.reserve(datasets_.size());
-  for (const auto& [name, dataset] : datasets_)
-    wishes.push_back(dataset.spec.capacity);
+  for (const auto& [name, dataset] : datasets_) {
+    wishes.push_back({.bytes = dataset.spec.capacity, .members = PlacedMembers(dataset.spec)});
+  }
   auto shares = SplitCapacity(members, wishes);
   auto share = shares.begin();
   for (auto& [name, dataset] : datasets_)
     dataset.capacities = std::move(*share++);
+}
+
+std::optional<std::vector<MemberId>> Coordinator::PlacedMembers(const DatasetSpec& spec) const {
+  if (!spec.placed) return std::nullopt;
+  std::vector<MemberId> placed;
+  for (const auto& [id, entry] : members_) {
+    if (std::ranges::binary_search(*spec.placed, entry.member.name)) placed.push_back(id);
+  }
+  return placed;
+}
+
+void Coordinator::PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const {
+  std::vector<ManifestCandidate> candidates;
+  for (const auto& [id, entry] : members_) {
+    if (entry.member.manifest_url.empty()) continue;
+    candidates.push_back(
+        {.member = id,
+         .placed = std::ranges::binary_search(dataset.capacities, id, {}, &MemberCapacity::member),
+         .holds = std::ranges::binary_search(entry.manifests, dataset.spec.manifest_digest)});
+  }
+  dataset.manifest_holders_total = static_cast<std::size_t>(
+      std::ranges::count_if(candidates, [](const auto& candidate) { return candidate.holds; }));
+  dataset.manifest_members = WhoShallHold(candidates, dataset.manifest_members);
+  dataset.manifest_holders = WhomToAsk(candidates, dataset.manifest_holders);
+  const bool missed = !candidates.empty() && dataset.manifest_holders_total == 0;
+  if (!missed) dataset.manifest_missed.reset();
+  if (missed && !dataset.manifest_missed) dataset.manifest_missed = now;
 }
 
 void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) {
@@ -282,24 +366,24 @@ bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& input
 
 void Coordinator::Step(DatasetEntry& dataset, MonotonicTime now) {
   PlanInputs inputs = InputsNow(dataset);
-  if (inputs.streams.empty() && dataset.planned_streams.empty()) {
-    dataset.planned_capacities = std::move(inputs.capacities);  // there is no plan to disturb
-    return;
+  if (dataset.planned_streams.empty()) {
+    dataset.planned_capacities = inputs.capacities;  // there is no plan to disturb
+    if (inputs.streams.empty()) return;
   }
   if (!dataset.collection) {
     if (!PlanIsDue(dataset, inputs, now)) return;
     dataset.collection = {.request = next_request_++, .deadline = now + options_.inventory_wait};
   }
   const bool nothing_to_plan = inputs.streams.empty();
-  if (nothing_to_plan || now >= dataset.collection->deadline ||
-      AllHaveAnswered(*dataset.collection)) {
+  if (nothing_to_plan || now >= dataset.collection->deadline || AllHaveAnswered(dataset)) {
     FixPlan(dataset, std::move(inputs), now);
   }
 }
 
-bool Coordinator::AllHaveAnswered(const Collection& collection) const {
-  return std::ranges::all_of(
-      members_, [&](const auto& item) { return collection.answers.contains(item.first); });
+bool Coordinator::AllHaveAnswered(const DatasetEntry& dataset) {
+  return std::ranges::all_of(dataset.capacities, [&](const MemberCapacity& capacity) {
+    return dataset.collection->answers.contains(capacity.member);
+  });
 }
 
 void Coordinator::FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTime now) {
@@ -353,7 +437,10 @@ DatasetState Coordinator::Describe(const DatasetEntry& dataset) const {
                      .planned = dataset.planned,
                      .base_digest = dataset.base_digest,
                      .capacities = dataset.planned_capacities,
-                     .streams = dataset.planned_streams};
+                     .streams = dataset.planned_streams,
+                     .namespaces = dataset.spec.namespaces,
+                     .manifest_members = dataset.manifest_members,
+                     .manifest_holders = dataset.manifest_holders};
   if (dataset.collection) state.inventory_wanted = dataset.collection->request;
   for (const auto& [id, stream] : dataset.streams) {
     if (IsPlanned(dataset, id)) continue;

@@ -39,11 +39,17 @@ struct DatasetSpec {
   ByteCount capacity = 0;  // wanted of all members together
   Retention retention = Retention::kOptimal;
   Objective objective = Objective::kBytes;
+  std::vector<std::string> namespaces;             // whose pods may use it
+  std::optional<std::vector<std::string>> placed;  // nodes that hold it, ascending; nullopt: all
   friend bool operator==(const DatasetSpec&, const DatasetSpec&) = default;
 };
 
 struct CoordinatorOptions {
   std::uint32_t term = 0;
+  // It takes the place of another, of which only the nodes know: until two report intervals after
+  // the first report it publishes nothing and admits only nodes that say which member they are.
+  bool successor = false;
+  Duration report_interval = std::chrono::seconds(1);
   Duration member_silence = std::chrono::seconds(30);  // then it has gone
   Duration rank_silence = std::chrono::seconds(30);    // then it is lost
   Duration stream_silence = std::chrono::minutes(10);  // then it has ended
@@ -68,7 +74,8 @@ class Coordinator {
   void SetDatasets(std::vector<DatasetSpec> specs);
 
   // kConflict: the node has been started again since, or knows a later term: this coordinator has
-  // been replaced. kResourceExhausted: too many members. A report that is refused changes nothing.
+  // been replaced. kResourceExhausted: too many members. kUnavailable: a successor that still
+  // learns, report again. A report that is refused changes nothing.
   Result<ReportAnswer> OnReport(const Report& report, MonotonicTime now);
 
   // kNotFound: from no member. kConflict: not the request that is open. kInvalidArgument: names
@@ -77,7 +84,9 @@ class Coordinator {
 
   void OnTick(MonotonicTime now);
 
+  // Of version 0.0 while a successor learns.
   const DesiredState& state() const { return state_; }
+  bool learning() const { return learning_; }
 
   // The bytes named by a base digest of this or the previous plan of a dataset, nullptr: not known.
   std::shared_ptr<const std::string> BaseBytes(std::string_view digest) const;
@@ -92,6 +101,7 @@ class Coordinator {
     MonotonicTime heard;
     Version applied;
     std::map<std::string, DatasetReport, std::less<>> datasets;
+    std::vector<std::string> manifests;  // ascending
   };
   struct Collection {
     RequestNumber request = 0;
@@ -117,6 +127,11 @@ class Coordinator {
     std::vector<NamedBytes> bases;  // this one's and the one's before
     std::optional<Collection> collection;
     DatasetReport departed;  // counters of members that have gone
+
+    std::vector<MemberId> manifest_members;
+    std::vector<MemberId> manifest_holders;
+    std::size_t manifest_holders_total = 0;
+    std::optional<MonotonicTime> manifest_missed;  // since when members are there and none has it
   };
   // What a plan made now would be made of; cuts are not set.
   struct PlanInputs {
@@ -125,6 +140,9 @@ class Coordinator {
   };
 
   Result<MemberEntry*> FindOrAdmit(const Report& report);
+  Result<MemberId> IdFor(const Report& report);
+  void Learn(MonotonicTime now);
+  void TakeOffer(const Report& report, MemberEntry& entry);
   void RemoveMember(MemberId id);
   void TakeStream(const StreamReport& report, MemberId member, MonotonicTime now);
   bool Supersede(DatasetEntry& dataset, const StreamReport& report);
@@ -137,19 +155,26 @@ class Coordinator {
   void Step(DatasetEntry& dataset, MonotonicTime now);
   void FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTime now);
   static void SetBase(DatasetEntry& dataset, const PlanBase& base);
-  bool AllHaveAnswered(const Collection& collection) const;
+  static bool AllHaveAnswered(const DatasetEntry& dataset);
   void RemoveSilentMembers(MonotonicTime now);
+  void PlaceDatasets(MonotonicTime now);
   void SplitCapacities();
+  std::optional<std::vector<MemberId>> PlacedMembers(const DatasetSpec& spec) const;
+  void PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const;
   void Publish();
   DatasetState Describe(const DatasetEntry& dataset) const;
-  DatasetStatus StatusOf(const DatasetEntry& dataset) const;
+  DatasetStatus StatusOf(const DatasetEntry& dataset, MonotonicTime now) const;
   void AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const;
 
   CoordinatorOptions options_;
   DesiredState state_;
   bool nodes_are_ahead_ = false;  // some node knows a higher version than state_
+  bool learning_ = false;
+  std::optional<MonotonicTime> first_report_;
+  Version learned_;  // the highest that a node has reported meanwhile
   MemberId next_member_ = 1;
   RequestNumber next_request_ = 1;
+  bool placement_is_due_ = true;  // members, what they offer or what is wanted has changed
   std::map<MemberId, MemberEntry> members_;
   std::map<std::string, DatasetEntry, std::less<>> datasets_;
 };

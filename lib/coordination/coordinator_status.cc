@@ -89,11 +89,11 @@ ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
       member.used += dataset.used_bytes;
   }
   for (const auto& [name, dataset] : datasets_)
-    status.datasets.push_back(StatusOf(dataset));
+    status.datasets.push_back(StatusOf(dataset, now));
   return status;
 }
 
-DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset) const {
+DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime now) const {
   const DatasetSpec& spec = dataset.spec;
   DatasetStatus status{.name = spec.name,
                        .manifest_digest = spec.manifest_digest,
@@ -101,7 +101,12 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset) const {
                        .total_samples = spec.samples,
                        .total_bytes = spec.bytes,
                        .planned = dataset.planned,
-                       .replanning = dataset.collection.has_value()};
+                       .replanning = dataset.collection.has_value(),
+                       .manifest_holders = dataset.manifest_holders_total};
+  if (dataset.manifest_missed) {
+    status.manifest_missed_seconds =
+        std::chrono::duration<double>(now - *dataset.manifest_missed).count();
+  }
   for (const MemberCapacity& share : dataset.capacities)
     status.capacity += share.bytes;
   Sum sum(dataset.departed);
@@ -110,6 +115,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset) const {
     const auto report = entry.datasets.find(spec.name);
     if (report == entry.datasets.end()) continue;
     sum.Add(report->second);
+    status.nodes.push_back({.name = entry.member.name, .used = report->second.used_bytes});
     const DatasetReport& counted = report->second;
     if (entry.applied < dataset.planned || counted.plan.empty()) continue;
     status.plan_digest = counted.plan_digest;

@@ -21,6 +21,8 @@ using RequestNumber = std::uint64_t;  // of a request for inventories; 0: none
 inline constexpr std::size_t kMaxMembers = 4096;
 inline constexpr std::size_t kMaxDatasets = 256;
 inline constexpr std::size_t kMaxStreams = 1024;
+inline constexpr std::size_t kMaxManifests = 1024;  // that one node holds
+inline constexpr std::size_t kMaxNamespaces = 256;  // that may use one dataset
 inline constexpr std::uint32_t kMaxWorld = 1U << 16;
 inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::size_t kMaxReportBytes = 8U << 20;      // JSON text
@@ -107,12 +109,14 @@ struct DatasetReport {
 
 struct Report {
   std::string node;
-  std::uint64_t incarnation = 0;  // rises with each start of the node's process
-  std::string address;            // host:port where other nodes reach it
-  std::string metrics;            // URL of its /metrics; empty: none
-  ByteCount capacity = 0;         // payload bytes it offers
-  MemberId member = 0;            // the id it has been given; 0: none yet
-  Version applied;                // the desired state in force there
+  std::uint64_t incarnation = 0;       // rises with each start of the node's process
+  std::string address;                 // host:port where other nodes reach it
+  std::string metrics;                 // URL of its /metrics; empty: none
+  ByteCount capacity = 0;              // payload bytes it offers
+  MemberId member = 0;                 // the id it has been given; 0: none yet
+  Version applied;                     // the desired state in force there
+  std::string manifest_url;            // where others fetch its manifests; empty: nowhere
+  std::vector<std::string> manifests;  // digests (hex) that it keeps on its state volume
   std::vector<DatasetReport> datasets;
   std::vector<StreamReport> streams;
   friend bool operator==(const Report&, const Report&) = default;
@@ -146,6 +150,7 @@ struct Member {
   std::string name;
   std::string address;
   ByteCount capacity = 0;
+  std::string manifest_url;  // empty: it gives no manifests to others
   friend bool operator==(const Member&, const Member&) = default;
 };
 
@@ -190,6 +195,9 @@ struct DatasetState {
   std::vector<MemberCapacity> capacities;  // ascending by member
   std::vector<StreamState> streams;        // ascending by id
   RequestNumber inventory_wanted = 0;
+  std::vector<std::string> namespaces;     // whose pods may use it; empty: on one machine, all
+  std::vector<MemberId> manifest_members;  // who shall hold the manifest, ascending
+  std::vector<MemberId> manifest_holders;  // some who do and can be asked for it, ascending
   friend bool operator==(const DatasetState&, const DatasetState&) = default;
 };
 

@@ -49,6 +49,12 @@ struct StreamStatus {
   friend bool operator==(const StreamStatus&, const StreamStatus&) = default;
 };
 
+struct NodeShare {
+  std::string name;
+  ByteCount used = 0;
+  friend bool operator==(const NodeShare&, const NodeShare&) = default;
+};
+
 // Sums over the members; those that have gone are counted in what only grows.
 struct DatasetStatus {
   std::string name;
@@ -63,7 +69,11 @@ struct DatasetStatus {
   bool replanning = false;  // inventories are being collected
   DatasetReport sum;        // predicted_hit_ratio is the mean, weighted by requests
   std::vector<StreamStatus> streams;
-  std::vector<std::string> notes;  // what the user should know
+  std::vector<std::string> notes;      // what the user should know
+  std::vector<NodeShare> nodes;        // members that report the dataset
+  std::uint64_t manifest_holders = 0;  // members that keep its manifest for others
+  // Since when there are members who could and none of them does; 0: some do.
+  double manifest_missed_seconds = 0;
   friend bool operator==(const DatasetStatus&, const DatasetStatus&) = default;
 };
 

@@ -54,7 +54,13 @@ Json Encode(const DatasetStatus& dataset) {
           {"observed_hit_ratio", observed ? Json(*observed) : Json(nullptr)},
           {"sum", Encode(dataset.sum)},
           {"streams", Array(dataset.streams, [](const StreamStatus& s) { return Encode(s); })},
-          {"notes", dataset.notes}};
+          {"notes", dataset.notes},
+          {"nodes", Array(dataset.nodes,
+                          [](const NodeShare& node) -> Json {
+                            return {{"name", node.name}, {"used", node.used}};
+                          })},
+          {"manifest_holders", dataset.manifest_holders},
+          {"manifest_missed_seconds", dataset.manifest_missed_seconds}};
 }
 
 void Read(JsonObject object, MemberStatus& member) {
@@ -105,6 +111,13 @@ void Read(JsonObject object, DatasetStatus& dataset) {
   object.ForEach("streams", kMaxStreams,
                  [&](JsonObject item) { Read(std::move(item), dataset.streams.emplace_back()); });
   object.Read("notes", kMaxNotes, dataset.notes);
+  object.ForEach("nodes", kMaxMembers, [&](JsonObject item) {
+    NodeShare& node = dataset.nodes.emplace_back();
+    item.Need("name", node.name, kMaxNameBytes);
+    item.Read("used", node.used);
+  });
+  object.Read("manifest_holders", dataset.manifest_holders);
+  object.Read("manifest_missed_seconds", dataset.manifest_missed_seconds);
 }
 
 }  // namespace

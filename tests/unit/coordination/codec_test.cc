@@ -25,7 +25,9 @@ Report SomeReport() {
                 .metrics = "http://10.0.0.1:7071/metrics",
                 .capacity = 1_GiB,
                 .member = 4,
-                .applied = {.term = 2, .counter = 9}};
+                .applied = {.term = 2, .counter = 9},
+                .manifest_url = "https://10.0.0.1:4102",
+                .manifests = {"00ff", "abcd"}};
   report.datasets.push_back({.name = "vision/imagenet",
                              .plan = "0.7 00000000000000a1 3",
                              .plan_digest = "abc",
@@ -61,7 +63,8 @@ Report SomeReport() {
 
 DesiredState SomeState() {
   DesiredState state{.version = {.term = 1, .counter = 17}};
-  state.members.push_back({.id = 3, .name = "a", .address = "h:1", .capacity = 100});
+  state.members.push_back(
+      {.id = 3, .name = "a", .address = "h:1", .capacity = 100, .manifest_url = "https://h:2"});
   DatasetState dataset{.name = "vision/imagenet",
                        .manifest_digest = "00ff",
                        .key = 0x0123456789abcdefU,
@@ -70,7 +73,10 @@ DesiredState SomeState() {
                        .planned = {.term = 1, .counter = 16},
                        .base_digest = "beef",
                        .capacities = {{.member = 3, .bytes = 50}},
-                       .inventory_wanted = 8};
+                       .inventory_wanted = 8,
+                       .namespaces = {"vision", "speech"},
+                       .manifest_members = {3, 4},
+                       .manifest_holders = {3}};
   dataset.streams.push_back({.id = 5,
                              .name = "s",
                              .incarnation = 1,

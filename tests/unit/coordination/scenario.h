@@ -2,6 +2,7 @@
 
 // A coordinator with nodes that report once a second, for tests.
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -18,7 +19,9 @@ inline constexpr Duration kGathering = CoordinatorOptions{}.stream_gathering;
 
 class Scenario {
  public:
-  explicit Scenario(std::vector<DatasetSpec> specs = {Imagenet()}) {
+  explicit Scenario(std::vector<DatasetSpec> specs = {Imagenet()},
+                    const CoordinatorOptions& options = {})
+      : coordinator_(options) {
     coordinator_.SetDatasets(std::move(specs));
     Tick();
   }
@@ -94,7 +97,7 @@ class Scenario {
   void Tick() {
     coordinator_.OnTick(now_);
     for (auto& [name, report] : reports_)
-      report.applied = coordinator_.state().version;
+      report.applied = std::max(report.applied, coordinator_.state().version);
   }
   // Every node answers the open inventory request of the first dataset.
   void Answer() {
