@@ -256,3 +256,9 @@ def test_a_new_chart_with_old_images_restarts_no_pod(helm: Path, tmp_path: Path)
         old, new = (find(objects(render(helm, tag, chart=c)), kind) for c in (CHART, newer))
         assert old["metadata"]["labels"] != new["metadata"]["labels"]
         assert old["spec"]["template"] == new["spec"]["template"]
+
+
+def test_lint(helm: Path) -> None:
+    command = [helm, "lint", "--strict", CHART]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
