@@ -33,6 +33,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_http_refused_connections_total", kCounter,
      "HTTP connections closed because there were too many"},
     {"optcache_http_responses_total", kCounter, "HTTP responses"},
+    {"optcache_tls_handshake_failures_total", kCounter,
+     "TLS connections that did not come about, by reason"},
     {"optcache_requests_total", kCounter,
      "Reads answered to sidecars: hits from this node (local) or another (peer), misses that the "
      "sidecar reads from the store"},

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "net/peer.h"
+
 namespace optcache::net {
 
 // In the order in which they stand; names compare without case.
@@ -21,6 +23,7 @@ struct HttpRequest {
   std::string url;  // client: "http://host:port/path?query"; server: "/path?query"
   HttpHeaders headers;
   std::string body;
+  PeerInfo peer;  // server: who asks
 
   // The path without the query, as sent.
   std::string_view path() const;

@@ -136,6 +136,8 @@ class CpprestClient final : public HttpClient {
   CpprestClient& operator=(const CpprestClient&) = delete;
 
   void Send(HttpRequest request, Duration timeout, HttpCallback callback) override;
+  std::unique_ptr<HttpStream> Stream(HttpRequest request, HttpStreamLimits limits,
+                                     HttpStreamEvents events) override;
 
  private:
   struct Call {
@@ -173,6 +175,14 @@ void CpprestClient::Send(HttpRequest request, Duration timeout, HttpCallback cal
   loop_.Post([this, id, alive = std::weak_ptr(alive_), status = std::move(status)] {
     if (!alive.expired()) Finish(id, Error(status));
   });
+}
+
+std::unique_ptr<HttpStream> CpprestClient::Stream(HttpRequest request, HttpStreamLimits /*limits*/,
+                                                  HttpStreamEvents events) {
+  loop_.Post([url = std::move(request.url), on_end = std::move(events.on_end)] {
+    on_end(Status(Code::kInternal, url + ": streams come with the next commit"));
+  });
+  return nullptr;
 }
 
 Status CpprestClient::Start(const HttpRequest& request, std::uint64_t id, Call& call) {

@@ -27,12 +27,21 @@ class BeastServer final : public HttpServer {
 
   ~BeastServer() override {
     listener_->Stop();
-    for (const auto& [key, session] : state_->sessions)
-      session->Close();
+    state_->on_stopped = nullptr;
+    CloseAll();
     state_->sessions.clear();  // Each lives on until its last operation has ended.
   }
 
   std::uint16_t port() const override { return listener_->address().port; }
+
+  void Stop(Duration grace, std::function<void()> done) override {
+    listener_->Stop();
+    if (state_->sessions.empty()) return state_->loop.Post(std::move(done));
+    state_->on_stopped = std::move(done);
+    grace_timer_ = state_->loop.After(grace, [this] { CloseAll(); });
+    for (const auto& [key, session] : state_->sessions)
+      session->CloseIfIdle();
+  }
 
   void VisitCounters(const CounterVisitor& visitor) const override {
     const MetricLabels labels = {{"server", state_->options.label}};
@@ -46,13 +55,25 @@ class BeastServer final : public HttpServer {
       visitor(MetricKind::kCounter, "optcache_http_responses_total", with_code,
               static_cast<double>(count));
     }
+    if (state_->options.tls != nullptr) state_->handshake_failures.Visit(visitor, labels);
   }
 
  private:
+  void CloseAll() {
+    for (const auto& [key, session] : state_->sessions)
+      session->Close();
+  }
+
   void OnAccepted(Accepted peer) {
+    const TlsContext* const tls = state_->options.tls.get();
+    if (tls != nullptr && !tls->ready()) {
+      state_->handshake_failures.Count(HandshakeFailure::kNotReady);
+      return;
+    }
     if (state_->sessions.size() >= state_->options.max_connections) {
       ++state_->refused_connections;
       if (state_->waiting.empty()) {
+        if (tls != nullptr) return;
         ::send(peer.fd.get(), kTooMany.data(), kTooMany.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         return;
       }
@@ -60,11 +81,12 @@ class BeastServer final : public HttpServer {
     }
     StreamSocket socket(ContextOf(state_->loop));
     socket.assign(asio::generic::stream_protocol(AF_UNSPEC, 0), peer.fd.Release());
-    std::make_shared<HttpSession>(state_, std::move(socket))->Start();
+    std::make_shared<HttpSession>(state_, std::move(socket), std::move(peer.address))->Start();
   }
 
   std::shared_ptr<HttpServerState> state_;  // shared with sessions, which may outlive the server
   std::unique_ptr<Listener> listener_;
+  Timer grace_timer_;
 };
 
 }  // namespace

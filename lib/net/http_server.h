@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "net/event_loop.h"
 #include "net/http.h"
+#include "net/tls.h"
 
 namespace optcache::net {
 
@@ -27,6 +28,10 @@ struct HttpServerOptions {
   Duration idle_deadline = std::chrono::seconds(60);
   // For the handler to respond (long polls included); then the client gets 503.
   Duration response_deadline = std::chrono::minutes(5);
+  // HTTPS with this; null: HTTP. Who has not shaken hands by the deadline, or cannot, is closed and
+  // counted by reason.
+  std::shared_ptr<const TlsContext> tls;
+  Duration handshake_deadline = std::chrono::seconds(5);
 };
 
 // The way back to one request's client. Call it once, now or later, on the loop's thread; further
@@ -56,6 +61,11 @@ class HttpServer {
 
   // The TCP port, also when 0 was asked for.
   virtual std::uint16_t port() const = 0;
+
+  // Accepts no more, closes the connections on which nothing is asked and each other one when its
+  // answer is sent, at latest after `grace`; then calls `done`, never from within Stop.
+  virtual void Stop(Duration grace, std::function<void()> done) = 0;
+
   virtual void VisitCounters(const CounterVisitor& visitor) const = 0;
 
  protected:

@@ -92,6 +92,8 @@ UNTESTED: dict[str, str] = {
     "lib/metrics/process.cc": "metrics_page_test.cc finds its numbers on the page",
     "lib/net/internal/http_session.cc": "http_server_test.cc tests it over real sockets",
     "lib/net/internal/listener.cc": "server_test.cc tests it over real sockets",
+    "lib/net/internal/stream.cc": "http_server_test.cc tests it over real sockets",
+    "lib/net/internal/tls_socket.cc": "http_server_test.cc tests it over real sockets",
     "lib/net/internal/socket_connection.cc": "connection_test.cc and server_test.cc do",
 }
 

@@ -7,6 +7,8 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include "base/log.h"
+
 namespace optcache::net {
 namespace {
 
@@ -15,6 +17,9 @@ namespace http = boost::beast::http;
 // How long a client that was answered an error may go on sending before it is cut.
 constexpr Duration kLingerDeadline = std::chrono::seconds(2);
 constexpr std::size_t kDiscardStep = 64U << 10U;
+constexpr std::string_view kUseHttps =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+    "this port speaks HTTPS\n";
 
 // The status for what the parser did not like; 0: the client has gone, nobody to tell.
 int StatusOf(const error_code& error) {
@@ -22,6 +27,10 @@ int StatusOf(const error_code& error) {
   if (error == http::error::body_limit) return 413;
   if (error == http::error::end_of_stream || error == http::error::partial_message) return 0;
   return error.category() == http::make_error_code(http::error::bad_version).category() ? 400 : 0;
+}
+
+Stream MakeStream(StreamSocket socket, const TlsContext* tls) {
+  return tls == nullptr ? Stream(std::move(socket)) : Stream(std::move(socket), *tls);
 }
 
 HttpRequest ToRequest(http::request<http::string_body> message) {
@@ -66,21 +75,53 @@ bool HttpResponder::abandoned() const {
   return exchange_->abandoned();
 }
 
-HttpSession::HttpSession(std::shared_ptr<HttpServerState> state, StreamSocket socket)
-    : state_(std::move(state)), socket_(std::move(socket)) {}
+HttpSession::HttpSession(std::shared_ptr<HttpServerState> state, StreamSocket socket,
+                         std::string address)
+    : state_(std::move(state)),
+      stream_(MakeStream(std::move(socket), state_->options.tls.get())),
+      peer_({.address = std::move(address)}) {}
 
 void HttpSession::Start() {
   state_->sessions.emplace(this, shared_from_this());
-  AwaitRequest();
+  if (!stream_.is_tls()) return AwaitRequest();
+  Enter(Phase::kHandshaking, state_->options.handshake_deadline);
+  stream_.AsyncHandshake([self = shared_from_this()](const HandshakeError* error) {
+    if (self->phase_ == Phase::kHandshaking) self->OnHandshake(error);
+  });
+}
+
+void HttpSession::OnHandshake(const HandshakeError* error) {
+  if (error == nullptr) {
+    peer_.dns_names = stream_.PeerDnsNames();
+    return AwaitRequest();
+  }
+  state_->handshake_failures.Count(error->failure);
+  Log(LogLevel::kDebug, "TLS handshake failed",
+      {{"server", state_->options.label},
+       {"peer", peer_.address},
+       {"reason", HandshakeFailureName(error->failure)},
+       {"error", error->message}});
+  if (error->failure != HandshakeFailure::kNotTls) return Close();
+  ::send(stream_.socket().native_handle(), kUseHttps.data(), kUseHttps.size(),
+         MSG_DONTWAIT | MSG_NOSIGNAL);
+  Linger();
 }
 
 void HttpSession::Close() {
+  if (phase_ == Phase::kClosed) return;
   SetPhase(Phase::kClosed);
   deadline_.Cancel();
-  error_code ignored;
-  (void)socket_.close(ignored);
+  stream_.Close();
   // Posted: the caller may be a method of this session, and the handler's responder may still die.
-  state_->loop.Post([self = shared_from_this()] { self->state_->sessions.erase(self.get()); });
+  state_->loop.Post([self = shared_from_this()] {
+    HttpServerState& state = *self->state_;
+    state.sessions.erase(self.get());
+    if (state.sessions.empty() && state.on_stopped) std::exchange(state.on_stopped, nullptr)();
+  });
+}
+
+void HttpSession::CloseIfIdle() {
+  if (phase_ == Phase::kIdle || phase_ == Phase::kHandshaking) Close();
 }
 
 // A request that has begun keeps the place of the wait for it.
@@ -88,7 +129,7 @@ void HttpSession::SetPhase(Phase phase) {
   phase_ = phase;
   if (phase == Phase::kReading && wait_ != 0) return;
   state_->waiting.erase(std::exchange(wait_, 0));
-  if (phase != Phase::kIdle && phase != Phase::kReading) return;
+  if (phase != Phase::kIdle && phase != Phase::kReading && phase != Phase::kHandshaking) return;
   wait_ = ++state_->waits;
   state_->waiting.emplace(wait_, this);
 }
@@ -99,9 +140,12 @@ void HttpSession::Enter(Phase phase, Duration deadline) {
 }
 
 void HttpSession::OnDeadline() {
+  if (phase_ == Phase::kHandshaking) {
+    state_->handshake_failures.Count(HandshakeFailure::kTimeout);
+  }
   if (phase_ == Phase::kReading) {
     error_code ignored;
-    (void)socket_.cancel(ignored);
+    (void)stream_.socket().cancel(ignored);
     return Fail(408, "the request did not arrive in time");
   }
   if (phase_ == Phase::kHandling) {
@@ -113,7 +157,7 @@ void HttpSession::OnDeadline() {
 void HttpSession::AwaitRequest() {
   if (buffer_.size() > 0) return ReadRequest();
   Enter(Phase::kIdle, state_->options.idle_deadline);
-  socket_.async_wait(StreamSocket::wait_read, [self = shared_from_this()](const error_code& error) {
+  stream_.AsyncWaitReadable([self = shared_from_this()](const error_code& error) {
     if (!error && self->phase_ == Phase::kIdle) self->ReadRequest();
   });
 }
@@ -123,7 +167,7 @@ void HttpSession::ReadRequest() {
   parser_.emplace();
   parser_->header_limit(state_->options.max_header_bytes);
   parser_->body_limit(state_->options.max_body_bytes);
-  http::async_read(socket_, buffer_, *parser_,
+  http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](const error_code& error, std::size_t) {
                      if (self->phase_ == Phase::kReading) self->OnRead(error);
                    });
@@ -141,7 +185,8 @@ void HttpSession::Handle() {
   ++turn_;
   keep_alive_ = parser_->get().keep_alive();
   head_ = parser_->get().method() == http::verb::head;
-  const HttpRequest request = ToRequest(parser_->release());
+  HttpRequest request = ToRequest(parser_->release());
+  request.peer = peer_;
   const HttpResponder responder(std::make_shared<HttpResponder::Exchange>(weak_from_this(), turn_));
   const std::uint64_t turn = turn_;
   state_->handler(request, responder);
@@ -150,19 +195,23 @@ void HttpSession::Handle() {
 
 // While the handler thinks (a long poll), notices that the client has gone.
 void HttpSession::WatchClient() {
-  socket_.async_wait(
-      StreamSocket::wait_read, [self = shared_from_this(), turn = turn_](const error_code& error) {
-        if (error || !self->Awaits(turn)) return;
-        char byte = 0;
-        const auto n = ::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-        if (n <= 0) self->Close();  // More than 0: its next request, which waits its turn.
-      });
+  stream_.AsyncWaitReadable([self = shared_from_this(), turn = turn_](const error_code& error) {
+    if (error || !self->Awaits(turn)) return;
+    switch (self->stream_.Peek()) {
+      case Stream::Arrival::kNothing:
+        return self->WatchClient();
+      case Stream::Arrival::kBytes:  // Its next request, which waits its turn.
+        return;
+      case Stream::Arrival::kEnd:
+        return self->Close();
+    }
+  });
 }
 
 void HttpSession::Respond(std::uint64_t turn, HttpResponse response) {
   if (!Awaits(turn)) return;
   error_code ignored;
-  (void)socket_.cancel(ignored);  // WatchClient
+  (void)stream_.socket().cancel(ignored);  // WatchClient
   Write(std::move(response));
 }
 
@@ -175,6 +224,7 @@ void HttpSession::Fail(int status, std::string why) {
 void HttpSession::Write(HttpResponse response) {
   ++state_->responses[response.status];
   Enter(Phase::kWriting, state_->options.write_deadline);
+  if (state_->on_stopped) keep_alive_ = false;
   response_.emplace();
   response_->result(static_cast<unsigned>(response.status));
   response_->version(11);
@@ -183,7 +233,7 @@ void HttpSession::Write(HttpResponse response) {
   response_->keep_alive(keep_alive_);
   response_->content_length(response.body.size());
   if (!head_) response_->body() = std::move(response.body);
-  http::async_write(socket_, *response_,
+  http::async_write(stream_, *response_,
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       if (self->phase_ != Phase::kWriting) return;
                       if (error) return self->Close();
@@ -197,19 +247,19 @@ void HttpSession::Write(HttpResponse response) {
 // way.
 void HttpSession::Linger() {
   Enter(Phase::kLingering, kLingerDeadline);
-  error_code ignored;
-  (void)socket_.shutdown(StreamSocket::shutdown_send, ignored);
+  stream_.ShutdownSend();
   Discard();
 }
 
 void HttpSession::Discard() {
   buffer_.clear();
-  socket_.async_read_some(buffer_.prepare(kDiscardStep),
-                          [self = shared_from_this()](const error_code& error, std::size_t) {
-                            if (self->phase_ != Phase::kLingering) return;
-                            if (error) return self->Close();
-                            self->Discard();
-                          });
+  stream_.socket().async_read_some(
+      buffer_.prepare(kDiscardStep),
+      [self = shared_from_this()](const error_code& error, std::size_t) {
+        if (self->phase_ != Phase::kLingering) return;
+        if (error) return self->Close();
+        self->Discard();
+      });
 }
 
 }  // namespace optcache::net

@@ -14,6 +14,7 @@
 
 #include "net/asio.h"
 #include "net/http_server.h"
+#include "net/internal/stream.h"
 
 namespace optcache::net {
 
@@ -26,38 +27,52 @@ struct HttpServerState {
   HttpHandler handler;
   // Kept here until they close.
   std::unordered_map<HttpSession*, std::shared_ptr<HttpSession>> sessions;
-  // Those that wait for their client's next request, whoever waits longest first.
+  // Those that wait for their client's handshake or next request, whoever waits longest first.
   std::map<std::uint64_t, HttpSession*> waiting;
   std::uint64_t waits = 0;
   std::uint64_t refused_connections = 0;
   std::map<int, std::uint64_t> responses;  // by status
+  HandshakeFailures handshake_failures;
+  std::function<void()> on_stopped;  // set: the server stops, each response is the last
 };
 
 // One client's connection:
 //
-//   idle -> reading -> handling -> writing -> idle ...      (keep-alive)
-//                  \-> error response -> lingering -> closed
+//   (handshaking ->) idle -> reading -> handling -> writing -> idle ...      (keep-alive)
+//                                   \-> error response -> lingering -> closed
 //
 // Used on the loop's thread only.
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
-  HttpSession(std::shared_ptr<HttpServerState> state, StreamSocket socket);
+  HttpSession(std::shared_ptr<HttpServerState> state, StreamSocket socket, std::string address);
 
   void Start();
   void Close();
+  // Ends the connection if nothing is asked on it.
+  void CloseIfIdle();
 
   // The handler's answer to request number `turn`; ignored if that is answered already.
   void Respond(std::uint64_t turn, HttpResponse response);
   bool Awaits(std::uint64_t turn) const { return phase_ == Phase::kHandling && turn == turn_; }
 
  private:
-  enum class Phase { kNew, kIdle, kReading, kHandling, kWriting, kLingering, kClosed };
+  enum class Phase {
+    kNew,
+    kHandshaking,
+    kIdle,
+    kReading,
+    kHandling,
+    kWriting,
+    kLingering,
+    kClosed
+  };
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
   using Response = boost::beast::http::response<boost::beast::http::string_body>;
 
   void SetPhase(Phase phase);
   void Enter(Phase phase, Duration deadline);
   void OnDeadline();
+  void OnHandshake(const HandshakeError* error);
   void AwaitRequest();
   void ReadRequest();
   void OnRead(const error_code& error);
@@ -69,7 +84,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void Discard();
 
   std::shared_ptr<HttpServerState> state_;
-  StreamSocket socket_;
+  Stream stream_;
+  PeerInfo peer_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::optional<Response> response_;

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "net/asio.h"
+#include "net/tls.h"
+
+struct ssl_st;  // SSL
+
+namespace optcache::net {
+
+// Why a handshake came to nothing.
+struct HandshakeError {
+  HandshakeFailure failure = HandshakeFailure::kGone;
+  std::string message;
+};
+
+// TLS over a non-blocking socket that somebody else owns and keeps open as long as this is used.
+// Each call does what can be done now. Not thread-safe: a value with one owner.
+class TlsSocket {
+ public:
+  // What an operation waits for before it can go on.
+  enum class Want { kNothing, kReadable, kWritable };
+
+  // `tls` is ready(). `server_name`: whom a client wants to speak to.
+  TlsSocket(int fd, const TlsContext& tls, const std::string& server_name);
+  TlsSocket(TlsSocket&&) noexcept;
+  TlsSocket& operator=(TlsSocket&&) noexcept;
+  ~TlsSocket();
+
+  struct Progress {
+    Want want = Want::kNothing;
+    std::size_t bytes = 0;  // read or written
+    error_code error;       // eof: the peer has ended its side
+  };
+
+  // Until it wants nothing: `error` is null if the peer has proven itself.
+  struct Handshaken {
+    Want want = Want::kNothing;
+    std::unique_ptr<HandshakeError> error;
+  };
+  Handshaken Handshake();
+
+  // Fills as much of `space` as has arrived; wants only if that is nothing.
+  Progress Read(std::span<const asio::mutable_buffer> space);
+  // Takes bytes from the front of `data`; wants only if it took none. Offer the same bytes again
+  // then, and nothing else before.
+  Progress Write(std::span<const asio::const_buffer> data);
+  // Says that this side has ended.
+  Want Shutdown();
+
+  // Bytes have arrived that Read has not given yet: the socket need not become readable for them.
+  bool has_pending() const;
+  // Is something to be read, or has the peer gone? Takes nothing.
+  Progress Peek();
+
+  std::vector<std::string> PeerDnsNames() const;
+
+ private:
+  Progress Fail(int result) const;
+  ByteSpan NextPiece(std::span<const asio::const_buffer> data);
+
+  struct Free {
+    void operator()(ssl_st* ssl) const;
+  };
+  std::unique_ptr<ssl_st, Free> ssl_;
+  std::vector<std::byte> staging_;  // small pieces of a Write, together
+  std::size_t staged_ = 0;          // of them, bytes that OpenSSL has half taken
+  bool client_ = false;
+};
+
+}  // namespace optcache::net
