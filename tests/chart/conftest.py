@@ -10,7 +10,7 @@ import pytest
 from api_server import ApiServer
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = Path(os.environ.get("OPTCACHE_CLUSTER_BIN") or ROOT / "build" / "cluster" / "bin")
+PROGRAMS = ROOT / (os.environ.get("OPTCACHE_CLUSTER_BIN") or "build/cluster/bin")
 
 
 def need(*names: str) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +219,26 @@ def test_every_field_is_explained(kind: str) -> None:
         return found
 
     assert unexplained(schema, kind) == []
+
+
+def examples() -> list[Any]:
+    """What users are told to apply, in docs/user, README.md and the chart's notes."""
+    pages = sorted((ROOT / "docs/user").glob("*.md"))
+    pages.append(ROOT / "charts/optcache/templates/NOTES.txt")
+    found = []
+    for page in pages:
+        blocks = re.findall(r"(?ms)<<'?YAML'?[^\n]*\n(.*?)^ *YAML$", page.read_text())
+        blocks += re.findall(r"(?ms)^```yaml\n(.*?)^```$", page.read_text())
+        for block in blocks:
+            for document in yaml.safe_load_all(textwrap.dedent(block)):
+                if isinstance(document, dict) and "apiVersion" in document:
+                    found.append(pytest.param(document, id=f"{page.stem}: {document['kind']}"))
+    return found
+
+
+@pytest.mark.parametrize("document", examples())
+def test_examples_are_taken(api: ApiServer, document: Object) -> None:
+    document["metadata"]["namespace"] = "default"
+    options = ("--filename=-", "--dry-run=server", "--validate=strict")
+    done = api.kubectl("create", *options, stdin=document)
+    assert done.code == 0, done.err
