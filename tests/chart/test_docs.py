@@ -33,3 +33,18 @@ def test_every_annotation_is_explained() -> None:
     names = set(re.findall(r"`(optcache\.io/[a-z]+)", contract.split("## Annotations of a pod")[1]))
     assert len(names) > 8
     assert {name for name in names if f"`{name}" not in page} == set()
+
+
+def flags_of(template: str) -> set[str]:
+    text = (ROOT / "charts/optcache/templates" / template).read_text()
+    return set(re.findall(r"^ +- (--[a-z-]+)", text, re.MULTILINE))
+
+
+def test_every_flag_that_the_chart_gives_is_one() -> None:
+    """Of the programs' READMEs, which are what their --help says at length."""
+    for template, folder in (("operator-deployment", "operator"), ("node-daemonset", "cache-node")):
+        page = (ROOT / folder / "README.md").read_text()
+        flags = flags_of(f"{template}.yaml")
+        assert len(flags) >= 4
+        unknown = {flag for flag in flags if not re.search(rf"{flag}\b", page)}
+        assert unknown <= {"--json-log"}  # of all programs
