@@ -27,6 +27,30 @@ def test_every_reason_of_the_injector_is_explained() -> None:
     assert reasons - explained() == set()
 
 
+# What is written like a reason and is none: kinds and words of Kubernetes, values of our fields.
+NO_REASONS = {
+    "CachePlan",
+    "ConfigMap",
+    "ImageFolder",
+    "MutatingWebhookConfiguration",
+    "NamespaceTerminating",
+    "TokenReview",
+}
+# Where reasons of conditions, Events and the index Job are made.
+REASONS_OF = ("operator/pki", "operator/reconcile", "operator/manager", "sidecar/termination.cc")
+
+
+def test_every_reason_of_a_condition_or_event_is_explained() -> None:
+    found: dict[str, str] = {}
+    for where in REASONS_OF:
+        path = ROOT / where
+        for source in [path] if path.is_file() else sorted(path.rglob("*.cc")):
+            for reason in re.findall(r'"((?:[A-Z][a-z]+){2,})"', source.read_text()):
+                found[reason] = str(source.relative_to(ROOT))
+    words = explained() | NO_REASONS
+    assert {reason: where for reason, where in found.items() if reason not in words} == {}
+
+
 def test_every_annotation_is_explained() -> None:
     page = (ROOT / "docs/user/annotations.md").read_text()
     contract = (ROOT / "docs/kubernetes.md").read_text()
