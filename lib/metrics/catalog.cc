@@ -18,7 +18,7 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"process_open_fds", kGauge, "Open file descriptors"},
     {"optcache_net_accepted_connections_total", kCounter, "Connections accepted, handshake done"},
     {"optcache_net_refused_connections_total", kCounter,
-     "Connections refused before their handshake was done"},
+     "Connections refused before their handshake was done, by reason"},
     {"optcache_net_closed_connections_total", kCounter, "Connections that ended"},
     {"optcache_net_open_connections", kGauge, "Connections that are open"},
     {"optcache_net_failed_dials_total", kCounter, "Attempts to connect that failed"},

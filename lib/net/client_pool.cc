@@ -13,6 +13,7 @@ struct ClientPool::Shared {
   ClientPoolOptions options;
   std::shared_ptr<ConnectionHandler> handler;
   std::shared_ptr<TrafficCounters> traffic;
+  std::shared_ptr<HandshakeFailures> tls_failures;
   std::uint64_t failed_attempts = 0;
   std::size_t open = 0;
 };
@@ -94,6 +95,7 @@ class ClientPool::Slot {
         [this](const Status& status) { OnClosed(status); });
     DialOptions options = shared_->options.dial;
     options.counters = shared_->traffic;
+    options.tls_failures = shared_->tls_failures;
     connection_ = Dial(shared_->loop, address_, std::move(options), relay_);
   }
 
@@ -155,10 +157,13 @@ class ClientPool::Peer {
 
 ClientPool::ClientPool(EventLoop& loop, ClientPoolOptions options,
                        std::shared_ptr<ConnectionHandler> handler)
-    : shared_(std::make_shared<Shared>(Shared{.loop = loop,
-                                              .options = std::move(options),
-                                              .handler = std::move(handler),
-                                              .traffic = std::make_shared<TrafficCounters>()})) {}
+    : shared_(
+          std::make_shared<Shared>(Shared{.loop = loop,
+                                          .options = std::move(options),
+                                          .handler = std::move(handler),
+                                          .traffic = std::make_shared<TrafficCounters>(),
+                                          .tls_failures = std::make_shared<HandshakeFailures>()})) {
+}
 
 ClientPool::~ClientPool() = default;
 
@@ -183,6 +188,9 @@ void ClientPool::VisitCounters(const CounterVisitor& visitor) const {
   visitor(MetricKind::kCounter, "optcache_net_failed_dials_total", labels,
           static_cast<double>(shared_->failed_attempts));
   shared_->traffic->Visit(visitor, labels);
+  if (shared_->options.dial.tls != nullptr) {
+    shared_->tls_failures->Visit(visitor, {{"server", shared_->options.label}});
+  }
 }
 
 }  // namespace optcache::net

@@ -1,27 +1,33 @@
 #pragma once
 
-// One conversation in wire messages (docs/formats/wire.md) over TCP or a Unix socket, on one event
-// loop. Connections are made by net/server.h and net/dialer.h, which also do the handshake: a
-// handler sees a connection only after Hello and Welcome.
+// One conversation in wire messages (docs/formats/wire.md) over TCP, TLS or a Unix socket, on one
+// event loop. Connections are made by net/server.h and net/dialer.h, which also do the handshakes:
+// a handler sees a connection only after Hello and Welcome.
 //
-// A payload goes from the sender's memory to the receiver's by the kernel's copies alone: Send
-// takes it by reference and pins it, and ConnectionHandler::OnPayloadStart says where it is to lie.
+// A payload goes from the sender's memory to the receiver's by the kernel's copies alone, and TLS's
+// where it is used: Send takes it by reference and pins it, and ConnectionHandler::OnPayloadStart
+// says where it is to lie.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/status.h"
+#include "net/peer.h"
 #include "wire/messages.h"
 
 namespace optcache::net {
 
 class Connection;
+
+// The DNS name in every node's certificate: what others check when they connect to one.
+inline constexpr std::string_view kNodeServerName = "optcache-node";
 
 struct ConnectionLimits {
   // What may wait to be sent. Beyond it the receiver is too slow: the connection is closed with
@@ -97,8 +103,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Queues a message; the frames queued in one turn of the loop leave in one system call. Nothing
-  // happens on a closed connection: OnClosed has come or is about to.
+  // From OnOpen on. Queues a message; the frames queued in one turn of the loop leave in one system
+  // call. Nothing happens on a closed connection: OnClosed has come or is about to.
   virtual void Send(std::uint32_t request_id, const wire::Message& message) = 0;
 
   // The same with a payload, which is written from where it lies. `pin` keeps those bytes alive and
@@ -124,6 +130,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual wire::MemberId peer_member() const = 0;
   // Where the peer is: "10.0.0.7:4123" or "unix:/run/node.sock"; the address given to Dial.
   virtual const std::string& address() const = 0;
+  // The same, with what its certificate proved.
+  virtual const PeerInfo& peer() const = 0;
 
  protected:
   Connection() = default;

@@ -9,6 +9,7 @@
 #include "net/internal/event_loop_impl.h"
 #include "net/internal/listener.h"
 #include "net/internal/socket_connection.h"
+#include "wire/frame.h"
 
 namespace optcache::net {
 namespace {
@@ -19,8 +20,11 @@ using Endpoint = asio::generic::stream_protocol::endpoint;
 // lives in the handlers of its operations and ends with the connection or the deadline.
 class Attempt : public std::enable_shared_from_this<Attempt> {
  public:
-  Attempt(EventLoop& loop, std::shared_ptr<SocketConnection> connection)
+  Attempt(EventLoop& loop, std::shared_ptr<SocketConnection> connection,
+          std::shared_ptr<const TlsContext> tls, std::string server_name)
       : connection_(std::move(connection)),
+        tls_(std::move(tls)),
+        server_name_(std::move(server_name)),
         socket_(ContextOf(loop)),
         resolver_(ContextOf(loop)),
         loop_(loop) {}
@@ -68,7 +72,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     if (error) return Fail(error, "connect to");
     timer_.Cancel();
     ConfigureStream(socket_.native_handle());
-    connection_->Start(std::move(socket_));
+    connection_->Start(std::move(socket_), tls_.get(), server_name_);
   }
 
   void Fail(const error_code& error, const char* doing) {
@@ -87,6 +91,8 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   }
 
   std::shared_ptr<SocketConnection> connection_;
+  std::shared_ptr<const TlsContext> tls_;
+  std::string server_name_;
   StreamSocket socket_;
   asio::ip::tcp::resolver resolver_;
   EventLoop& loop_;
@@ -95,20 +101,42 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   std::size_t next_ = 0;
 };
 
+// The token for Hello, or why there is none.
+Status AddToken(const DialOptions& options, const Address& address, wire::Hello& hello) {
+  if (!options.token) return OkStatus();
+  if (options.tls == nullptr && !address.is_unix()) {
+    return {Code::kInvalidArgument, "a token is not sent in plaintext; dial with TLS"};
+  }
+  ASSIGN_OR_RETURN(hello.token, options.token());
+  if (hello.token.size() > wire::kMaxStringBytes) {
+    return {Code::kInvalidArgument, "the token has " + std::to_string(hello.token.size()) +
+                                        " bytes; the limit is " +
+                                        std::to_string(wire::kMaxStringBytes)};
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 std::shared_ptr<Connection> Dial(EventLoop& loop, const std::string& address, DialOptions options,
                                  std::shared_ptr<ConnectionHandler> handler) {
+  auto parsed = ParseAddress(address);
+  wire::Hello hello = options.hello;
+  hello.bulk = options.bulk && options.tls != nullptr && hello.role == wire::Role::kSidecar;
+  Status status = parsed ? AddToken(options, *parsed, hello) : parsed.error();
   auto connection = SocketConnection::Dialing(loop,
                                               {.limits = options.limits,
                                                .handshake_deadline = options.welcome_deadline,
-                                               .counters = std::move(options.counters)},
-                                              address, options.hello, std::move(handler));
-  const auto parsed = ParseAddress(address);
-  if (!parsed) {
-    connection->Close(parsed.error());
+                                               .bulk = hello.bulk,
+                                               .counters = std::move(options.counters),
+                                               .tls_failures = std::move(options.tls_failures)},
+                                              address, hello, std::move(handler));
+  if (!status.ok()) {
+    connection->Close(std::move(status));
   } else {
-    std::make_shared<Attempt>(loop, connection)->Begin(*parsed, options.connect_deadline);
+    std::make_shared<Attempt>(loop, connection, std::move(options.tls),
+                              std::move(options.server_name))
+        ->Begin(*parsed, options.connect_deadline);
   }
   return connection;
 }

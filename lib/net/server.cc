@@ -2,10 +2,12 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "net/internal/event_loop_impl.h"
 #include "net/internal/listener.h"
 #include "net/internal/socket_connection.h"
@@ -13,6 +15,11 @@
 
 namespace optcache::net {
 namespace {
+
+// Why a connection was turned away; the metric's label "reason".
+enum class Reason { kLimit, kCertificate, kBusy, kLate, kDenied, kUnchecked, kUnserved };
+constexpr std::array<const char*, 7> kReasons = {"limit",  "certificate", "busy",    "late",
+                                                 "denied", "unchecked",   "unserved"};
 
 class SocketServer final : public Server {
  public:
@@ -44,8 +51,12 @@ class SocketServer final : public Server {
             static_cast<double>(state_->connections.size()));
     visitor(MetricKind::kCounter, "optcache_net_accepted_connections_total", labels,
             static_cast<double>(state_->accepted));
-    visitor(MetricKind::kCounter, "optcache_net_refused_connections_total", labels,
-            static_cast<double>(state_->refused));
+    for (std::size_t i = 0; i < kReasons.size(); ++i) {
+      visitor(MetricKind::kCounter, "optcache_net_refused_connections_total",
+              {{"side", "server"}, {"reason", kReasons.at(i)}},
+              static_cast<double>(state_->refused.at(i)));
+    }
+    if (state_->options.tls != nullptr) state_->tls_failures->Visit(visitor, {{"server", "wire"}});
     state_->traffic->Visit(visitor, labels);
   }
 
@@ -56,8 +67,10 @@ class SocketServer final : public Server {
         : loop(event_loop), options(std::move(server_options)), handlers(std::move(factory)) {}
 
     void OnAccepted(Accepted peer);
-    Result<std::shared_ptr<ConnectionHandler>> OnHello(SocketConnection& connection,
-                                                       const wire::Hello& hello);
+    void OnHello(SocketConnection& connection, const wire::Hello& hello);
+    void Decide(std::uint64_t id, Reason reason, Status status);
+    void Admit(SocketConnection& connection);
+    void Refuse(SocketConnection& connection, Reason reason, Status status);
     void StopSending(Duration grace, std::function<void()> done);
     void OnClosed(const SocketConnection& connection);
     void CloseAll(const Status& status);
@@ -66,9 +79,12 @@ class SocketServer final : public Server {
     ServerOptions options;
     HandlerFactory handlers;
     std::unordered_map<std::uint64_t, std::shared_ptr<SocketConnection>> connections;
+    // Those whose authorize has not decided yet, and until when it may.
+    std::unordered_map<std::uint64_t, Timer> undecided;
     std::shared_ptr<TrafficCounters> traffic = std::make_shared<TrafficCounters>();
+    std::shared_ptr<HandshakeFailures> tls_failures = std::make_shared<HandshakeFailures>();
     std::uint64_t accepted = 0;
-    std::uint64_t refused = 0;
+    std::array<std::uint64_t, kReasons.size()> refused{};
     std::function<void()> on_stopped;
     Timer grace_timer;
   };
@@ -84,24 +100,38 @@ void TurnAway(int fd, const std::string& why) {
   ::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names)
+    text += (text.empty() ? "'" : ", '") + name + "'";
+  return text;
+}
+
 void SocketServer::State::OnAccepted(Accepted peer) {
   if (connections.size() >= options.max_connections) {
-    ++refused;
-    TurnAway(peer.fd.get(), "this server has its " + std::to_string(options.max_connections) +
-                                " connections; try again later");
+    ++refused.at(static_cast<std::size_t>(Reason::kLimit));
+    if (options.tls == nullptr) {  // Else it would have to come by TLS: not worth the handshake.
+      TurnAway(peer.fd.get(), "this server has its " + std::to_string(options.max_connections) +
+                                  " connections; try again later");
+    }
     return;
   }
   ++accepted;
   const auto self = weak_from_this();
   auto connection = SocketConnection::Accepting(
       loop,
-      {.limits = options.limits, .handshake_deadline = options.hello_deadline, .counters = traffic},
+      {.limits = options.limits,
+       .handshake_deadline = options.hello_deadline,
+       .bulk = options.bulk,
+       .counters = traffic,
+       .tls_failures = tls_failures},
       peer.address, options.name,
-      [self](SocketConnection& opened,
-             const wire::Hello& hello) -> Result<std::shared_ptr<ConnectionHandler>> {
-        const auto state = self.lock();
-        if (state == nullptr) return Error(Code::kUnavailable, "the server stops");
-        return state->OnHello(opened, hello);
+      [self](SocketConnection& opened, const wire::Hello& hello) {
+        if (const auto state = self.lock()) {
+          state->OnHello(opened, hello);
+        } else {
+          opened.Close(Status(Code::kUnavailable, "the server stops"));
+        }
       },
       [self](SocketConnection& closed) {
         if (const auto state = self.lock()) state->OnClosed(closed);
@@ -110,22 +140,71 @@ void SocketServer::State::OnAccepted(Accepted peer) {
   StreamSocket socket(ContextOf(loop));
   // The family matters only to Asio's own opening of sockets.
   socket.assign(asio::generic::stream_protocol(AF_UNSPEC, 0), peer.fd.Release());
-  connection->Start(std::move(socket));
+  connection->Start(std::move(socket), options.tls.get(), "");
 }
 
-Result<std::shared_ptr<ConnectionHandler>> SocketServer::State::OnHello(
-    SocketConnection& connection, const wire::Hello& hello) {
-  if (options.authorize) {
-    Status allowed = options.authorize(hello);
-    if (!allowed.ok()) {
-      ++refused;
-      return Error(std::move(allowed));
-    }
+void SocketServer::State::OnHello(SocketConnection& connection, const wire::Hello& hello) {
+  const PeerInfo& peer = connection.peer();
+  if (options.tls != nullptr && hello.role == wire::Role::kNode && !peer.Is(options.node_name)) {
+    return Refuse(
+        connection, Reason::kCertificate,
+        Status(Code::kPermissionDenied,
+               "a node shows a certificate for '" + options.node_name + "'; this peer's " +
+                   (peer.dns_names.empty() ? "is missing" : "is for " + Joined(peer.dns_names))));
   }
-  return handlers(connection);
+  if (!options.authorize) return Admit(connection);
+  if (undecided.size() >= options.max_undecided) {
+    return Refuse(connection, Reason::kBusy,
+                  Status(Code::kResourceExhausted, std::to_string(undecided.size()) +
+                                                       " peers wait to be checked already; try "
+                                                       "again later"));
+  }
+  const std::uint64_t id = connection.id();
+  undecided[id] = loop.After(options.authorize_deadline, [this, id] {
+    Decide(id, Reason::kLate,
+           Status(Code::kDeadlineExceeded, "this peer could not be checked in time; try again"));
+  });
+  options.authorize(hello, peer, [self = weak_from_this(), id](Status status) {
+    const auto state = self.lock();
+    if (state == nullptr) return;
+    const bool denied = status.code() == Code::kPermissionDenied;
+    state->Decide(id, denied ? Reason::kDenied : Reason::kUnchecked, std::move(status));
+  });
+}
+
+void SocketServer::State::Decide(std::uint64_t id, Reason reason, Status status) {
+  if (undecided.erase(id) == 0) return;  // Decided before, or the peer has gone.
+  const auto connection = connections.at(id);
+  if (connection->closed()) return;
+  if (status.ok()) {
+    Admit(*connection);
+  } else {
+    Refuse(*connection, reason, std::move(status));
+  }
+}
+
+void SocketServer::State::Admit(SocketConnection& connection) {
+  auto handler = handlers(connection);
+  if (handler == nullptr) {
+    return Refuse(connection, Reason::kUnserved,
+                  Status(Code::kPermissionDenied, "nobody here serves this peer"));
+  }
+  connection.Admit(std::move(handler));
+}
+
+void SocketServer::State::Refuse(SocketConnection& connection, Reason reason, Status status) {
+  ++refused.at(static_cast<std::size_t>(reason));
+  Log(LogLevel::kWarning, "peer refused",
+      {{"address", connection.address()},
+       {"peer", connection.peer_name()},
+       {"role", connection.peer_role() == wire::Role::kNode ? "node" : "sidecar"},
+       {"reason", kReasons.at(static_cast<std::size_t>(reason))},
+       {"error", status.ToString()}});
+  connection.Close(std::move(status));
 }
 
 void SocketServer::State::OnClosed(const SocketConnection& connection) {
+  undecided.erase(connection.id());
   connections.erase(connection.id());
   if (connections.empty() && on_stopped) {
     grace_timer.Cancel();
@@ -148,6 +227,13 @@ void SocketServer::State::CloseAll(const Status& status) {
 }
 
 }  // namespace
+
+Authorize Immediately(std::function<Status(const wire::Hello&, const PeerInfo&)> check) {
+  return [check = std::move(check)](const wire::Hello& hello, const PeerInfo& peer,
+                                    const std::function<void(Status)>& decide) {
+    decide(check(hello, peer));
+  };
+}
 
 Result<std::unique_ptr<Server>> Listen(EventLoop& loop, const std::string& address,
                                        ServerOptions options, HandlerFactory handlers) {

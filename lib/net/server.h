@@ -1,6 +1,6 @@
 #pragma once
 
-// Accepts connections, takes their Hello, and gives each to a handler.
+// Accepts connections, finds out who they are, and gives each to a handler.
 
 #include <cstdint>
 #include <functional>
@@ -11,21 +11,46 @@
 #include "base/result.h"
 #include "net/connection.h"
 #include "net/event_loop.h"
+#include "net/peer.h"
+#include "net/tls.h"
 
 namespace optcache::net {
+
+// May the peer connect? Calls `decide` once, now or later, on the loop's thread; an error is told
+// to the peer in a Refusal, so its message names no token. Further calls, and those that come after
+// authorize_deadline or after the peer has gone, do nothing.
+using Authorize = std::function<void(const wire::Hello& hello, const PeerInfo& peer,
+                                     std::function<void(Status)> decide)>;
+
+// For checks that need not wait.
+Authorize Immediately(std::function<Status(const wire::Hello&, const PeerInfo&)> check);
 
 struct ServerOptions {
   std::string name;  // of this server, told in Welcome
   ConnectionLimits limits;
-  // A peer that has not sent its whole Hello by then is closed.
+  // A peer that has not done its TLS handshake and sent its whole Hello by then is closed.
   Duration hello_deadline = std::chrono::seconds(5);
   std::size_t max_connections = 4096;
-  // May the peer connect? An error is told to it in a Refusal. Empty: everybody may.
-  std::function<Status(const wire::Hello&)> authorize;
+
+  // Null: plaintext. Else nothing but TLS is taken; until the context is ready nobody is. Choose
+  // ClientCertificate::kRequested where nodes connect.
+  std::shared_ptr<const TlsContext> tls;
+  // With TLS, who says that it is a node must have shown a certificate with this DNS name.
+  std::string node_name = std::string(kNodeServerName);
+  // With TLS, takes the offer of sidecars to go on in plaintext with sealed frames
+  // (docs/formats/wire.md, Bulk).
+  bool bulk = false;
+
+  // Empty: whoever gets so far may connect.
+  Authorize authorize;
+  // Who has no decision by then is refused with kDeadlineExceeded.
+  Duration authorize_deadline = std::chrono::seconds(10);
+  // How many may wait for theirs; the next is refused with kResourceExhausted.
+  std::size_t max_undecided = 256;
 };
 
-// Chooses the handler of a connection whose Hello has been accepted (peer_role() and the like are
-// known). Null closes it.
+// Chooses the handler of a connection that may connect (peer_role() and the like are known). Null
+// closes it.
 using HandlerFactory = std::function<std::shared_ptr<ConnectionHandler>(Connection&)>;
 
 // Used on the loop's thread only. The destructor closes what is still open; OnClosed of those comes

@@ -14,6 +14,11 @@ Tag FrameSeal::Next(ByteSpan head) {
   return mac_->Compute(next_++, head);
 }
 
+void FrameSeal::Withdraw(std::uint64_t frames) {
+  CHECK(frames <= next_);
+  next_ -= frames;
+}
+
 bool FrameSeal::Accept(ByteSpan head, ByteSpan tag) {
   CHECK(tag.size() == kTagBytes);
   const Tag expected = mac_->Compute(next_++, head);

@@ -32,6 +32,8 @@ class FrameSeal {
 
   // Of the next frame to send.
   Tag Next(ByteSpan head);
+  // The last `frames` were not sent after all: what comes instead has their numbers.
+  void Withdraw(std::uint64_t frames);
   // Is `tag` that of the next frame to come? Takes as long whatever differs.
   bool Accept(ByteSpan head, ByteSpan tag);
 

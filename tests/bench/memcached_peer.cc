@@ -16,6 +16,8 @@
 #include <cstring>
 #include <utility>
 
+#include <openssl/ssl.h>
+
 namespace optcache::bench {
 namespace {
 
@@ -38,14 +40,23 @@ int FreePort() {
 
 }  // namespace
 
-Result<MemcachedServer> MemcachedServer::Start() {
+Result<MemcachedServer> MemcachedServer::Start(const MemcachedTls* tls) {
   const int port = FreePort();
-  const std::string port_text = std::to_string(port);
+  std::vector<std::string> arguments = {"memcached", "-t", "2",         "-m", "1024",
+                                        "-I",        "1m", "-U",        "0",  "-u",
+                                        "root",      "-l", "127.0.0.1", "-p", std::to_string(port)};
+  if (tls != nullptr) {
+    arguments.insert(arguments.end(), {"-Z", "-o", "ssl_chain_cert=" + tls->chain_file, "-o",
+                                       "ssl_key=" + tls->key_file});
+  }
+  std::vector<char*> raw;
+  for (std::string& argument : arguments)
+    raw.push_back(argument.data());
+  raw.push_back(nullptr);
   const pid_t pid = ::fork();
   if (pid < 0) return Error(ErrnoStatus(errno, "start memcached"));
   if (pid == 0) {
-    ::execlp("memcached", "memcached", "-t", "2", "-m", "1024", "-I", "1m", "-U", "0", "-u", "root",
-             "-l", "127.0.0.1", "-p", port_text.c_str(), nullptr);
+    ::execvp("memcached", raw.data());
     ::_exit(127);
   }
   MemcachedServer server(pid, port);
@@ -54,7 +65,7 @@ Result<MemcachedServer> MemcachedServer::Start() {
       server.pid_ = -1;
       return Error(Code::kNotFound, "memcached did not start; is it installed?");
     }
-    if (MemcachedClient::Connect(port)) return server;
+    if (MemcachedClient::Connect(port, tls)) return server;
     ::poll(nullptr, 0, 10);
   }
   return Error(Code::kDeadlineExceeded, "memcached did not listen within 5 s");
@@ -69,7 +80,11 @@ MemcachedServer::~MemcachedServer() {
   ::waitpid(pid_, nullptr, 0);
 }
 
-Result<MemcachedClient> MemcachedClient::Connect(int port) {
+void MemcachedClient::FreeSsl::operator()(ssl_st* ssl) const {
+  SSL_free(ssl);
+}
+
+Result<MemcachedClient> MemcachedClient::Connect(int port, const MemcachedTls* tls) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM, 0));
   const sockaddr_in address = Loopback(port);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
@@ -77,11 +92,37 @@ Result<MemcachedClient> MemcachedClient::Connect(int port) {
   }
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  return MemcachedClient(std::move(fd));
+  MemcachedClient client(std::move(fd));
+  if (tls != nullptr) RETURN_IF_ERROR(client.StartTls(*tls));
+  return client;
+}
+
+// With the read buffer that our own side has.
+Status MemcachedClient::StartTls(const MemcachedTls& tls) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  &SSL_CTX_free);
+  if (SSL_CTX_load_verify_file(context.get(), tls.ca_file.c_str()) != 1) {
+    return {Code::kInvalidArgument, "no certificate in " + tls.ca_file};
+  }
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_read_ahead(context.get(), 1);
+  SSL_CTX_set_default_read_buffer_len(context.get(), 128U << 10U);
+  ssl_.reset(SSL_new(context.get()));
+  SSL_set_fd(ssl_.get(), fd_.get());
+  if (SSL_connect(ssl_.get()) == 1) return OkStatus();
+  return {Code::kUnavailable, "memcached did not speak TLS"};
 }
 
 Status MemcachedClient::Write(ByteSpan bytes) {
   while (!bytes.empty()) {
+    if (ssl_ != nullptr) {
+      std::size_t written = 0;
+      if (SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &written) != 1) {
+        return {Code::kUnavailable, "send to memcached by TLS"};
+      }
+      bytes = bytes.subspan(written);
+      continue;
+    }
     const ssize_t n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (n < 0) return ErrnoStatus(errno, "send to memcached");
     bytes = bytes.subspan(static_cast<std::size_t>(n));
@@ -89,11 +130,23 @@ Status MemcachedClient::Write(ByteSpan bytes) {
   return OkStatus();
 }
 
+Result<std::size_t> MemcachedClient::Receive(MutableByteSpan first, MutableByteSpan second) {
+  if (ssl_ != nullptr) {
+    std::size_t received = 0;
+    if (SSL_read_ex(ssl_.get(), first.data(), first.size(), &received) == 1) return received;
+    return Error(Code::kUnavailable, "receive from memcached by TLS");
+  }
+  const std::array<iovec, 2> pieces = {iovec{first.data(), first.size()},
+                                       iovec{second.data(), second.size()}};
+  const ssize_t n = ::readv(fd_.get(), pieces.data(), second.empty() ? 1 : 2);
+  if (n <= 0) return Error(ErrnoStatus(n < 0 ? errno : ECONNRESET, "receive from memcached"));
+  return static_cast<std::size_t>(n);
+}
+
 Status MemcachedClient::Fill() {
   if (begin_ == end_) begin_ = end_ = 0;
-  const ssize_t n = ::recv(fd_.get(), buffer_.data() + end_, buffer_.size() - end_, 0);
-  if (n <= 0) return ErrnoStatus(n < 0 ? errno : ECONNRESET, "receive from memcached");
-  end_ += static_cast<std::size_t>(n);
+  ASSIGN_OR_RETURN(const std::size_t n, Receive(MutableByteSpan(buffer_).subspan(end_), {}));
+  end_ += n;
   return OkStatus();
 }
 
@@ -123,13 +176,10 @@ Status MemcachedClient::ReadInto(MutableByteSpan sink) {
   sink = sink.subspan(ready);
   while (!sink.empty()) {
     begin_ = end_ = 0;
-    std::array<iovec, 2> pieces = {iovec{sink.data(), sink.size()},
-                                   iovec{buffer_.data(), buffer_.size()}};
-    const ssize_t n = ::readv(fd_.get(), pieces.data(), 2);
-    if (n <= 0) return ErrnoStatus(n < 0 ? errno : ECONNRESET, "receive from memcached");
-    const std::size_t filled = std::min(sink.size(), static_cast<std::size_t>(n));
+    ASSIGN_OR_RETURN(const std::size_t n, Receive(sink, buffer_));
+    const std::size_t filled = std::min(sink.size(), n);
     sink = sink.subspan(filled);
-    end_ = static_cast<std::size_t>(n) - filled;
+    end_ = n - filled;
   }
   return OkStatus();
 }

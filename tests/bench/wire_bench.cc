@@ -1,6 +1,7 @@
 // CPU seconds a gigabyte, both sides together, for samples from a server's memory to a client's
-// over loopback TCP: our connection (every payload summed by CRC-32C) beside memcached (no sums),
-// in one run, in alternation, with the same samples and batches. Prints JSON, a line a round.
+// over loopback TCP: our connection (every payload summed by CRC-32C), plain, sealed after TLS and
+// in TLS throughout, beside memcached (no sums), plain and in TLS; in one run, in alternation, with
+// the same samples and batches. Prints JSON, a line a round.
 //
 //   bench_wire --gigabytes 1 --rounds 3
 
@@ -14,6 +15,7 @@
 #include <array>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,8 @@
 #include "net/dialer.h"
 #include "net/event_loop.h"
 #include "net/server.h"
+#include "support/temp_dir.h"
+#include "support/test_ca.h"
 
 namespace optcache::bench {
 namespace {
@@ -170,17 +174,67 @@ class FetchHandler final : public net::ConnectionHandler {
   std::uint32_t next_ = 0;
 };
 
-// In a process of its own; writes its port to `port_fd` and serves until it is killed.
-[[noreturn]] void ServeForever(const Samples& samples, int port_fd) {
+// The ways in which we and memcached carry samples.
+enum class Way { kPlain, kBulk, kTls };
+constexpr std::array<Way, 3> kWays = {Way::kPlain, Way::kBulk, Way::kTls};
+using Ports = std::array<int, kWays.size()>;
+
+// In a process of its own; writes its ports to `port_fd` and serves until it is killed.
+[[noreturn]] void ServeForever(const Samples& samples, const net::TestCa& ca, int port_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   net::EventLoop loop;
-  auto server = net::Listen(loop, "127.0.0.1:0", {}, std::make_shared<MemoryHandler>(samples));
-  CHECK(server.has_value());
-  const int port = (*server)->port();
-  CHECK(::write(port_fd, &port, sizeof(port)) == sizeof(port));
+  const auto tls = ca.Server({"optcache-node"});
+  std::vector<std::unique_ptr<net::Server>> servers;
+  Ports ports = {};
+  for (const Way way : kWays) {
+    net::ServerOptions options;
+    if (way != Way::kPlain) options.tls = tls;
+    options.bulk = way == Way::kBulk;
+    auto server = net::Listen(loop, "127.0.0.1:0", std::move(options),
+                              std::make_shared<MemoryHandler>(samples));
+    CHECK(server.has_value());
+    ports.at(static_cast<std::size_t>(way)) = (*server)->port();
+    servers.push_back(std::move(*server));
+  }
+  CHECK(::write(port_fd, ports.data(), sizeof(ports)) == sizeof(ports));
   loop.Run();
   ::_exit(0);
 }
+
+// Our side of a comparison: connections to that process.
+class Clients {
+ public:
+  Clients(const Samples& samples, const net::TestCa& ca, const Ports& ports) : samples_(samples) {
+    for (const Way way : kWays) {
+      net::DialOptions options{.connect_deadline = std::chrono::seconds(5)};
+      if (way != Way::kPlain) options.tls = ca.Client();
+      options.bulk = way == Way::kBulk;
+      const auto port = ports.at(static_cast<std::size_t>(way));
+      fetchers_.push_back(std::make_shared<FetchHandler>(loop_, samples.size()));
+      connections_.push_back(net::Dial(loop_, "127.0.0.1:" + std::to_string(port),
+                                       std::move(options), fetchers_.back()));
+      loop_.Run();
+    }
+  }
+  ~Clients() {
+    for (const auto& connection : connections_)
+      connection->Close(OkStatus());
+    loop_.Post([this] { loop_.Stop(); });
+    loop_.Run();
+  }
+  Clients(const Clients&) = delete;
+  Clients& operator=(const Clients&) = delete;
+
+  void Fetch(Way way, std::uint64_t count, std::uint32_t batch) {
+    fetchers_.at(static_cast<std::size_t>(way))->Fetch(count, batch, samples_.count());
+  }
+
+ private:
+  const Samples& samples_;
+  net::EventLoop loop_;
+  std::vector<std::shared_ptr<FetchHandler>> fetchers_;
+  std::vector<std::shared_ptr<net::Connection>> connections_;
+};
 
 // --- The comparison ---------------------------------------------------------------------------
 
@@ -220,26 +274,46 @@ Status FetchFromMemcached(MemcachedClient& client, const Samples& samples, std::
   return OkStatus();
 }
 
+// memcached with all samples, and a client.
+struct Memcached {
+  MemcachedServer server;
+  MemcachedClient client;
+
+  static Result<Memcached> Start(const Samples& samples, const MemcachedTls* tls) {
+    ASSIGN_OR_RETURN(MemcachedServer server, MemcachedServer::Start(tls));
+    ASSIGN_OR_RETURN(MemcachedClient client, MemcachedClient::Connect(server.port(), tls));
+    for (std::uint32_t id = 0; id < samples.count(); ++id) {
+      RETURN_IF_ERROR(client.Set(id, samples[id]));
+    }
+    return Memcached{.server = std::move(server), .client = std::move(client)};
+  }
+};
+
+MemcachedTls WriteFiles(const TempDir& directory, const net::TestCa& ca) {
+  const net::TlsMaterial material = ca.Leaf({"memcached"});
+  directory.Write("chain.pem", material.chain);
+  directory.Write("key.pem", material.key);
+  directory.Write("ca.pem", material.trust);
+  return {.chain_file = directory.Join("chain.pem"),
+          .key_file = directory.Join("key.pem"),
+          .ca_file = directory.Join("ca.pem")};
+}
+
 Status Run(const Options& options) {
   const Samples samples(options.samples, options.sample_bytes);
+  const net::TestCa ca;
   std::array<int, 2> ends = {};
   CHECK(::pipe(ends.data()) == 0);
   const pid_t node = ::fork();
-  if (node == 0) ServeForever(samples, ends[1]);
-  int port = 0;
-  CHECK(::read(ends[0], &port, sizeof(port)) == sizeof(port));
+  if (node == 0) ServeForever(samples, ca, ends[1]);
+  Ports ports = {};
+  CHECK(::read(ends[0], ports.data(), sizeof(ports)) == sizeof(ports));
+  Clients clients(samples, ca, ports);
 
-  net::EventLoop loop;
-  auto fetch = std::make_shared<FetchHandler>(loop, samples.size());
-  const auto connection = net::Dial(loop, "127.0.0.1:" + std::to_string(port),
-                                    {.connect_deadline = std::chrono::seconds(5)}, fetch);
-  loop.Run();
-
-  ASSIGN_OR_RETURN(const MemcachedServer memcached, MemcachedServer::Start());
-  ASSIGN_OR_RETURN(MemcachedClient client, MemcachedClient::Connect(memcached.port()));
-  for (std::uint32_t id = 0; id < samples.count(); ++id) {
-    RETURN_IF_ERROR(client.Set(id, samples[id]));
-  }
+  const TempDir directory;
+  const MemcachedTls files = WriteFiles(directory, ca);
+  ASSIGN_OR_RETURN(Memcached plain, Memcached::Start(samples, nullptr));
+  ASSIGN_OR_RETURN(Memcached tls, Memcached::Start(samples, &files));
   std::vector<std::byte> slots(kSlots * samples.size());
 
   const auto count =
@@ -247,23 +321,34 @@ Status Run(const Options& options) {
           16 * 16 +
       16;
   const double bytes = static_cast<double>(count * samples.size());
-  std::vector<Case> cases = {
-      {"optcache", 1, {}}, {"memcached", 1, {}}, {"optcache", 16, {}}, {"memcached", 16, {}}};
   Status status;
-  for (int round = 0; round < options.rounds; ++round) {
-    for (std::size_t i = 0; i < cases.size(); i += 2) {
-      const std::uint32_t batch = cases[i].batch;
-      cases[i].costs.push_back(
-          Measure(node, bytes, [&] { fetch->Fetch(count, batch, samples.count()); }));
-      cases[i + 1].costs.push_back(Measure(memcached.pid(), bytes, [&] {
-        status = FetchFromMemcached(client, samples, count, batch, slots);
-      }));
-      RETURN_IF_ERROR(status);
+  const auto ours = [&](Way way, std::uint32_t batch) {
+    return Measure(node, bytes, [&] { clients.Fetch(way, count, batch); });
+  };
+  const auto theirs = [&](Memcached& memcached, std::uint32_t batch) {
+    return Measure(memcached.server.pid(), bytes, [&] {
+      if (!status.ok()) return;
+      status = FetchFromMemcached(memcached.client, samples, count, batch, slots);
+    });
+  };
+  std::vector<Case> cases;
+  for (const std::uint32_t batch : {1U, 16U}) {
+    for (const char* name :
+         {"optcache", "optcache_bulk", "memcached", "optcache_tls", "memcached_tls"}) {
+      cases.push_back({.name = name, .batch = batch, .costs = {}});
     }
   }
-  connection->Close(OkStatus());
-  loop.Post([&loop] { loop.Stop(); });
-  loop.Run();
+  for (int round = 0; round < options.rounds; ++round) {
+    for (std::size_t i = 0; i < cases.size(); i += 5) {
+      const std::uint32_t batch = cases[i].batch;
+      cases[i].costs.push_back(ours(Way::kPlain, batch));
+      cases[i + 1].costs.push_back(ours(Way::kBulk, batch));
+      cases[i + 2].costs.push_back(theirs(plain, batch));
+      cases[i + 3].costs.push_back(ours(Way::kTls, batch));
+      cases[i + 4].costs.push_back(theirs(tls, batch));
+    }
+    RETURN_IF_ERROR(status);
+  }
   ::kill(node, SIGTERM);
   ::waitpid(node, nullptr, 0);
   Print(cases);

@@ -15,7 +15,7 @@ void SendQueue::Push(std::uint32_t request_id, const wire::Message& message, Byt
   if (!joins) entries_.emplace_back();
   Entry& entry = entries_.back();
   const std::size_t before = entry.head.size();
-  wire::AppendFrame(request_id, message, payload.size(), entry.head);
+  wire::AppendFrame(request_id, message, payload.size(), entry.head, seal_ ? &*seal_ : nullptr);
   entry.payload = payload;
   if (!payload.empty()) entry.pin = std::move(pin);
   ++entry.frames;
@@ -55,7 +55,13 @@ void SendQueue::Consume(std::size_t written) {
   peeked_ = 0;
 }
 
+void SendQueue::Seal(wire::FrameSeal seal) {
+  CHECK(empty());
+  seal_ = std::move(seal);
+}
+
 void SendQueue::Clear() {
+  if (seal_ && at_boundary()) seal_->Withdraw(frames_);
   const auto gone = std::exchange(entries_, {});
   peeked_ = 0;
   written_ = 0;

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/bytes.h"
 #include "wire/messages.h"
+#include "wire/seal.h"
 
 namespace optcache::net {
 
@@ -25,6 +27,10 @@ class SendQueue {
   // The first `written` bytes are done; drops the pins of the payloads among them.
   void Consume(std::size_t written);
 
+  // From the next frame on they are sealed. Only while it is empty.
+  void Seal(wire::FrameSeal seal);
+
+  // At a boundary, what is pushed then follows what has been written.
   void Clear();
 
   bool empty() const { return entries_.empty(); }
@@ -44,6 +50,7 @@ class SendQueue {
     std::size_t frames = 0;
   };
 
+  std::optional<wire::FrameSeal> seal_;
   std::deque<Entry> entries_;
   std::size_t peeked_ = 0;   // entries whose heads the writer may be reading
   std::size_t written_ = 0;  // bytes of the first entry

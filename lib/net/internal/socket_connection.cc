@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+#include "net/internal/bulk.h"
 #include "net/internal/event_loop_impl.h"
 #include "wire/codec.h"
 
@@ -26,12 +28,15 @@ SocketConnection::SocketConnection(EventLoop& loop, Options options, std::string
     : loop_(loop),
       id_(NextId()),
       options_(std::move(options)),
-      address_(std::move(address)),
-      socket_(ContextOf(loop)),
+      peer_{.address = std::move(address), .dns_names = {}},
+      stream_(StreamSocket(ContextOf(loop))),
       reader_(options_.limits.max_payload_bytes),
       session_(session),
       stall_watch_(options_.limits) {
   if (options_.counters == nullptr) options_.counters = std::make_shared<TrafficCounters>();
+  if (options_.tls_failures == nullptr) {
+    options_.tls_failures = std::make_shared<HandshakeFailures>();
+  }
 }
 
 std::shared_ptr<SocketConnection> SocketConnection::Accepting(EventLoop& loop, Options options,
@@ -62,16 +67,51 @@ std::shared_ptr<SocketConnection> SocketConnection::Self() {
   return std::static_pointer_cast<SocketConnection>(shared_from_this());
 }
 
-void SocketConnection::Start(StreamSocket socket) {
+void SocketConnection::Start(StreamSocket socket, const TlsContext* tls,
+                             const std::string& server_name) {
   if (closed_) return;
-  socket_ = std::move(socket);
   error_code ignored;
-  socket_.non_blocking(true, ignored);
+  socket.non_blocking(true, ignored);
+  if (tls == nullptr) {
+    stream_ = Stream(std::move(socket));
+  } else if (tls->ready()) {
+    stream_ = Stream(std::move(socket), *tls, server_name);
+  } else {
+    options_.tls_failures->Count(HandshakeFailure::kNotReady);
+    return Close(Status(Code::kUnavailable, "this side has no certificate yet; try again later"));
+  }
   handshake_timer_ = loop_.After(options_.handshake_deadline, [this] {
+    if (!ready_) options_.tls_failures->Count(HandshakeFailure::kTimeout);
     Close(Status(Code::kDeadlineExceeded,
-                 on_hello_ ? "no Hello came in time" : "Hello was not answered in time"));
+                 !ready_     ? "TLS with " + peer_.address + ": the handshake took too long"
+                 : on_hello_ ? "no Hello came in time"
+                             : "Hello was not answered in time"));
   });
   WatchForStalls();
+  if (tls == nullptr) return BeginHello();
+  // What follows the last record may have to stay in the socket.
+  if (options_.bulk) stream_.tls()->ReadAhead(false);
+  stream_.AsyncHandshake(
+      [self = Self()](const HandshakeError* failed) { self->OnTlsHandshake(failed); });
+}
+
+void SocketConnection::OnTlsHandshake(const HandshakeError* failed) {
+  if (closed_) return;
+  if (failed == nullptr) {
+    peer_.dns_names = stream_.PeerDnsNames();
+    return BeginHello();
+  }
+  options_.tls_failures->Count(failed->failure);
+  const bool untrusted = failed->failure == HandshakeFailure::kUntrusted ||
+                         failed->failure == HandshakeFailure::kWrongName ||
+                         failed->failure == HandshakeFailure::kNoCertificate;
+  CloseSocket(Status(untrusted ? Code::kPermissionDenied : Code::kUnavailable,
+                     "TLS with " + peer_.address + ": " + failed->message),
+              Tell::kNobody);
+}
+
+void SocketConnection::BeginHello() {
+  ready_ = true;
   if (!queue_.empty()) ScheduleFlush();
   Receive();
 }
@@ -101,7 +141,7 @@ std::array<asio::mutable_buffer, 2> SocketConnection::Space() {
 }
 
 void SocketConnection::Receive() {
-  socket_.async_read_some(Space(), [self = Self()](const error_code& error, std::size_t received) {
+  stream_.async_read_some(Space(), [self = Self()](const error_code& error, std::size_t received) {
     if (self->closed_) return;
     if (error) return self->OnTransportError(error, "receive");
     self->OnReceived(received);
@@ -115,7 +155,7 @@ void SocketConnection::OnReceived(std::size_t received) {
   HandleReceived(received);
   for (int i = 1; i < kReadsATurn && received == asked_ && takes_more(); ++i) {
     error_code error;
-    received = socket_.read_some(Space(), error);
+    received = stream_.read_some(Space(), error);
     if (error == asio::error::would_block) break;
     if (error) {
       OnTransportError(error, "receive");
@@ -132,7 +172,11 @@ void SocketConnection::HandleReceived(std::size_t received) {
   bytes_in_ += received;
   options_.counters->bytes_in += received;
   reader_.Commit(received);
-  while (!closed_) {
+  HandleFrames();
+}
+
+void SocketConnection::HandleFrames() {
+  while (!closed_ && !undecided_) {
     auto event = reader_.Next();
     if (!event) return Close(std::move(event).error());
     if (std::holds_alternative<wire::NeedMore>(*event)) break;
@@ -150,10 +194,10 @@ Status SocketConnection::HandleFrame(wire::Frame frame) {
   ASSIGN_OR_RETURN(const wire::Session::Event event, session_.OnMessage(frame.message));
   switch (event) {
     case wire::Session::Event::kHello:
-      return HandleHello(std::get<wire::Hello>(frame.message));
-    case wire::Session::Event::kWelcome:
-      HandleWelcome(std::get<wire::Welcome>(frame.message));
+      HandleHello(std::get<wire::Hello>(frame.message));
       return OkStatus();
+    case wire::Session::Event::kWelcome:
+      return HandleWelcome(std::get<wire::Welcome>(frame.message));
     case wire::Session::Event::kRefusal: {
       auto& refusal = std::get<wire::Refusal>(frame.message);
       CloseSocket(Status(refusal.code, "the peer refused: " + std::move(refusal.message)),
@@ -171,22 +215,62 @@ Status SocketConnection::HandleFrame(wire::Frame frame) {
   return OkStatus();
 }
 
-Status SocketConnection::HandleHello(const wire::Hello& hello) {
+void SocketConnection::HandleHello(const wire::Hello& hello) {
   handshake_timer_.Cancel();
   peer_name_ = hello.name;
   peer_member_ = hello.role == wire::Role::kNode ? hello.member : 0;
-  ASSIGN_OR_RETURN(auto handler, on_hello_(*this, hello));
-  if (handler == nullptr) return {Code::kPermissionDenied, "nobody here serves this peer"};
+  bulk_ = options_.bulk && hello.bulk && hello.role == wire::Role::kSidecar && CanLeaveTls(stream_);
+  undecided_ = true;
+  on_hello_(*this, hello);
+}
+
+void SocketConnection::Admit(std::shared_ptr<ConnectionHandler> handler) {
+  if (closed_) return;
   handler_ = std::move(handler);
-  Send(0, wire::Welcome{.version = session_.version(), .name = own_name_});
-  handler_->OnOpen(*this);
+  if (bulk_ && (reader_.mid_frame() || stream_.tls()->has_pending())) {
+    return Close(Status(Code::kInvalidArgument, "bytes followed a Hello that offers bulk"));
+  }
+  Queue(0, wire::Welcome{.version = session_.version(), .name = own_name_, .bulk = bulk_}, {},
+        nullptr);
+  if (bulk_) return Flush();  // Goes on when Welcome is on its way.
+  if (stream_.is_tls()) stream_.tls()->ReadAhead(true);
+  Open();
+}
+
+Status SocketConnection::HandleWelcome(const wire::Welcome& welcome) {
+  handshake_timer_.Cancel();
+  peer_name_ = welcome.name;
+  bulk_ = welcome.bulk;
+  if (bulk_) {
+    if (!options_.bulk || !CanLeaveTls(stream_)) {
+      return {Code::kInvalidArgument, "Welcome takes an offer of bulk that was not made"};
+    }
+    if (!queue_.empty() || reader_.mid_frame() || stream_.tls()->has_pending()) {
+      return {Code::kInvalidArgument,
+              "a Welcome that takes bulk came too early, or bytes after it"};
+    }
+    RETURN_IF_ERROR(LeaveForBulk());
+  } else if (stream_.is_tls()) {
+    stream_.tls()->ReadAhead(true);
+  }
+  Open();
   return OkStatus();
 }
 
-void SocketConnection::HandleWelcome(const wire::Welcome& welcome) {
-  handshake_timer_.Cancel();
-  peer_name_ = welcome.name;
+// From the next byte on: plaintext, sealed with keys that only the two ends of this TLS have.
+Status SocketConnection::LeaveForBulk() {
+  ASSIGN_OR_RETURN(BulkSeals seals, LeaveTls(stream_));
+  const bool dialed = !on_hello_;
+  queue_.Seal(std::move(dialed ? seals.of_dialer : seals.of_acceptor));
+  reader_.ExpectSealed(std::move(dialed ? seals.of_acceptor : seals.of_dialer));
+  return OkStatus();
+}
+
+void SocketConnection::Open() {
+  open_ = true;
+  const bool resume = std::exchange(undecided_, false) && !dispatching_;
   handler_->OnOpen(*this);
+  if (resume && !closed_) OnReceived(0);
 }
 
 void SocketConnection::StartPayload(wire::Frame frame) {
@@ -209,7 +293,7 @@ void SocketConnection::EndPayload(bool intact) {
     status = Status(Code::kCancelled, "the payload was refused");
   } else if (!intact) {
     ++options_.counters->corrupt_payloads;
-    status = Status(Code::kDataLoss, "the payload from " + address_ + " has a wrong checksum");
+    status = Status(Code::kDataLoss, "the payload from " + address() + " has a wrong checksum");
   }
   handler_->OnPayload(*this, payload.request_id, std::move(payload.message), std::move(status));
 }
@@ -223,6 +307,12 @@ void SocketConnection::Send(std::uint32_t request_id, const wire::Message& messa
 void SocketConnection::Send(std::uint32_t request_id, const wire::Message& message,
                             ByteSpan payload, std::shared_ptr<const void> pin) {
   if (closed_ || closing_when_sent_) return;
+  CHECK(open_);
+  Queue(request_id, message, payload, std::move(pin));
+}
+
+void SocketConnection::Queue(std::uint32_t request_id, const wire::Message& message,
+                             ByteSpan payload, std::shared_ptr<const void> pin) {
   queue_.Push(request_id, message, payload, std::move(pin));
   ++options_.counters->frames_out;
   const ConnectionLimits& limits = options_.limits;
@@ -236,7 +326,7 @@ void SocketConnection::Send(std::uint32_t request_id, const wire::Message& messa
 
 // After the callback that is running, so that all it sends leaves together.
 void SocketConnection::ScheduleFlush() {
-  if (dispatching_ || writing_ || flush_scheduled_ || !socket_.is_open()) return;
+  if (dispatching_ || writing_ || flush_scheduled_ || !ready_) return;
   flush_scheduled_ = true;
   asio::post(ContextOf(loop_), [self = Self()] {
     self->flush_scheduled_ = false;
@@ -261,7 +351,7 @@ void SocketConnection::Flush() {
   std::size_t written = 0;
   do {
     error_code error;
-    written = socket_.write_some(Gather(), error);
+    written = stream_.write_some(Gather(), error);
     if (error == asio::error::would_block) {
       written = 0;
     } else if (error) {
@@ -275,7 +365,7 @@ void SocketConnection::Flush() {
 
 void SocketConnection::WriteWhenPossible() {
   writing_ = true;
-  socket_.async_write_some(Gather(), [self = Self()](const error_code& error, std::size_t written) {
+  stream_.async_write_some(Gather(), [self = Self()](const error_code& error, std::size_t written) {
     if (self->closed_) return;
     if (error) return self->OnTransportError(error, "send");
     self->writing_ = false;
@@ -292,6 +382,11 @@ void SocketConnection::OnWritten(std::size_t written) {
 }
 
 void SocketConnection::OnAllWritten() {
+  if (bulk_ && undecided_) {  // Welcome was the last of TLS.
+    Status status = LeaveForBulk();
+    if (!status.ok()) return Close(std::move(status));
+    Open();
+  }
   if (closing_when_sent_) Close(OkStatus());
 }
 
@@ -299,7 +394,7 @@ void SocketConnection::OnAllWritten() {
 
 void SocketConnection::CloseWhenSent() {
   closing_when_sent_ = true;
-  if (queue_.empty() || !socket_.is_open()) Close(OkStatus());
+  if (queue_.empty() || !ready_) Close(OkStatus());
 }
 
 void SocketConnection::Close(Status status) {
@@ -308,14 +403,17 @@ void SocketConnection::Close(Status status) {
 
 void SocketConnection::OnTransportError(const error_code& error, const char* doing) {
   if (error != asio::error::eof) {
-    return CloseSocket(ErrnoStatus(error.value(), std::string(doing) + ", peer " + address_),
-                       Tell::kNobody);
+    Status status = error.category() == boost::system::system_category()
+                        ? ErrnoStatus(error.value(), std::string(doing) + ", peer " + address())
+                        : Status(Code::kUnavailable, std::string(doing) + ", peer " + address() +
+                                                         ": TLS: " + error.message());
+    return CloseSocket(std::move(status), Tell::kNobody);
   }
   Status status;
   if (!session_.open()) {
-    status = Status(Code::kUnavailable, address_ + " closed during the handshake");
+    status = Status(Code::kUnavailable, address() + " closed during the handshake");
   } else if (reader_.mid_frame()) {
-    status = Status(Code::kUnavailable, address_ + " closed in the middle of a frame");
+    status = Status(Code::kUnavailable, address() + " closed in the middle of a frame");
   }
   CloseSocket(std::move(status), Tell::kNobody);
 }
@@ -325,12 +423,10 @@ void SocketConnection::CloseSocket(Status status, Tell tell) {
   closed_ = true;
   handshake_timer_.Cancel();
   stall_timer_.Cancel();
-  if (socket_.is_open()) {
-    if (tell == Tell::kPeer && !status.ok()) SayRefusal(status);
-    error_code ignored;
-    socket_.shutdown(StreamSocket::shutdown_both, ignored);
-    socket_.close(ignored);
-  }
+  if (tell == Tell::kPeer && !status.ok()) SayRefusal(status);
+  error_code ignored;
+  stream_.socket().shutdown(StreamSocket::shutdown_both, ignored);
+  stream_.Close();
   // Posted, so that no handler is called from within its own call to Send or Close.
   asio::post(ContextOf(loop_),
              [self = Self(), status = std::move(status)] { self->Finish(status); });
@@ -338,10 +434,11 @@ void SocketConnection::CloseSocket(Status status, Tell tell) {
 
 // Frames are written whole or in order, so a Refusal may come only between two of them.
 void SocketConnection::SayRefusal(const Status& status) {
-  if (writing_ || !queue_.at_boundary()) return;
-  std::vector<std::byte> frame;
-  wire::AppendFrame(0, wire::Refusal{.code = status.code(), .message = status.message()}, 0, frame);
-  ::send(socket_.native_handle(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (!ready_ || writing_ || !queue_.at_boundary()) return;
+  queue_.Clear();
+  queue_.Push(0, wire::Refusal{.code = status.code(), .message = status.message()}, {}, nullptr);
+  error_code ignored;
+  stream_.write_some(Gather(), ignored);
 }
 
 void SocketConnection::Finish(const Status& status) {

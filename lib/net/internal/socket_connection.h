@@ -11,27 +11,32 @@
 #include "net/event_loop.h"
 #include "net/internal/send_queue.h"
 #include "net/internal/stall_watch.h"
+#include "net/internal/stream.h"
 #include "wire/frame_reader.h"
 #include "wire/session.h"
 
 namespace optcache::net {
 
 // The connection over a socket. It keeps itself alive while an operation is under way: from Start
-// or Connect until OnClosed has returned.
+// until OnClosed has returned.
 //
-// Lifetime of the socket: [connecting] -> handshake -> open -> closed. Close() ends each of them;
-// the asynchronous operations that it cancels find closed_ set and do nothing.
+//   [connecting] -> [TLS handshake] -> Hello, Welcome -> [leaving TLS for bulk] -> open -> closed
+//
+// Close() ends each of them; the asynchronous operations that it cancels find closed_ set and do
+// nothing.
 class SocketConnection final : public Connection {
  public:
-  // What an accepting side decides about a Hello: who handles the connection, or why not.
-  using HelloHook = std::function<Result<std::shared_ptr<ConnectionHandler>>(SocketConnection&,
-                                                                             const wire::Hello&)>;
+  // An accepting side's Hello has come: call Admit or Close, now or later. Nothing is read before.
+  using HelloHook = std::function<void(SocketConnection&, const wire::Hello&)>;
   using ClosedHook = std::function<void(SocketConnection&)>;
 
   struct Options {
     ConnectionLimits limits;
-    Duration handshake_deadline = std::chrono::seconds(5);  // for the peer's Hello or Welcome
-    std::shared_ptr<TrafficCounters> counters;              // null: nowhere
+    // For the TLS handshake and the peer's Hello or Welcome.
+    Duration handshake_deadline = std::chrono::seconds(5);
+    bool bulk = false;                                          // offer it, or take the offer
+    std::shared_ptr<TrafficCounters> counters;                  // null: nowhere
+    std::shared_ptr<HandshakeFailures> tls_failures = nullptr;  // null: nowhere
   };
 
   // An accepted socket: call Start.
@@ -43,8 +48,11 @@ class SocketConnection final : public Connection {
                                                    std::string address, const wire::Hello& hello,
                                                    std::shared_ptr<ConnectionHandler> handler);
 
-  // Takes over a connected socket and begins the handshake.
-  void Start(StreamSocket socket);
+  // Takes over a connected socket and begins the handshake; with TLS unless `tls` is null.
+  // `server_name`: whom a dialing side wants to speak to.
+  void Start(StreamSocket socket, const TlsContext* tls, const std::string& server_name);
+  // Answers Hello with Welcome; `handler` has the connection from then on.
+  void Admit(std::shared_ptr<ConnectionHandler> handler);
   // Sends what is queued, takes nothing more, and then closes.
   void CloseWhenSent();
 
@@ -58,7 +66,8 @@ class SocketConnection final : public Connection {
   const std::string& peer_name() const override { return peer_name_; }
   wire::Role peer_role() const override { return session_.peer_role(); }
   wire::MemberId peer_member() const override { return peer_member_; }
-  const std::string& address() const override { return address_; }
+  const std::string& address() const override { return peer_.address; }
+  const PeerInfo& peer() const override { return peer_; }
 
  private:
   // How often one connection reads before the others have their turn.
@@ -83,14 +92,21 @@ class SocketConnection final : public Connection {
   SocketConnection(EventLoop& loop, Options options, std::string address, wire::Session session);
 
   std::shared_ptr<SocketConnection> Self();
-  bool takes_more() const { return !closed_ && !closing_when_sent_; }
+  bool takes_more() const { return !closed_ && !closing_when_sent_ && !undecided_; }
+  void OnTlsHandshake(const HandshakeError* failed);
+  void BeginHello();
   std::array<asio::mutable_buffer, 2> Space();
   void Receive();
   void OnReceived(std::size_t received);
   void HandleReceived(std::size_t received);
+  void HandleFrames();
   Status HandleFrame(wire::Frame frame);
-  Status HandleHello(const wire::Hello& hello);
-  void HandleWelcome(const wire::Welcome& welcome);
+  void HandleHello(const wire::Hello& hello);
+  Status HandleWelcome(const wire::Welcome& welcome);
+  Status LeaveForBulk();
+  void Open();
+  void Queue(std::uint32_t request_id, const wire::Message& message, ByteSpan payload,
+             std::shared_ptr<const void> pin);
   void StartPayload(wire::Frame frame);
   void EndPayload(bool intact);
   void ScheduleFlush();
@@ -110,13 +126,13 @@ class SocketConnection final : public Connection {
   EventLoop& loop_;
   const std::uint64_t id_;
   Options options_;
-  std::string address_;
+  PeerInfo peer_;
   std::string own_name_;  // of an accepting side
   HelloHook on_hello_;
   ClosedHook on_closed_;
   std::shared_ptr<ConnectionHandler> handler_;
 
-  StreamSocket socket_;
+  Stream stream_;
   wire::FrameReader reader_;
   wire::Session session_;
   std::optional<PendingPayload> pending_;
@@ -127,6 +143,10 @@ class SocketConnection final : public Connection {
   std::array<asio::const_buffer, 64> gathered_;  // of the write under way
   std::size_t offered_ = 0;                      // bytes in it
   std::size_t asked_ = 0;                        // bytes of space in the read under way
+  bool ready_ = false;                           // connected, and TLS's handshake is done
+  bool undecided_ = false;                       // Hello has come and waits for Admit or Close
+  bool bulk_ = false;                            // leaves TLS, or has left it
+  bool open_ = false;                            // the handler has heard of it
   bool dispatching_ = false;                     // handlers are being called for what was read
   bool writing_ = false;
   bool flush_scheduled_ = false;

@@ -38,6 +38,12 @@ class Stream {
   StreamSocket& socket() { return socket_; }
   const StreamSocket& socket() const { return socket_; }
   bool is_tls() const { return tls_.has_value(); }
+  // Null: plain.
+  TlsSocket* tls() { return tls_ ? &*tls_ : nullptr; }
+  const TlsSocket* tls() const { return tls_ ? &*tls_ : nullptr; }
+  // Goes on in plaintext, without a word to the peer. Between two operations only, and when nothing
+  // is pending.
+  void LeaveTls() { tls_.reset(); }
   executor_type get_executor() { return socket_.get_executor(); }
 
   // First of all. `done` gets null when the peer has proven what it has to; a socket that is closed

@@ -176,6 +176,20 @@ TlsSocket::Progress TlsSocket::Peek() {
   return n > 0 ? Progress{.bytes = 1} : Fail(n);
 }
 
+void TlsSocket::ReadAhead(bool allowed) {
+  SSL_set_read_ahead(ssl_.get(), allowed ? 1 : 0);
+}
+
+bool TlsSocket::is_tls13() const {
+  return SSL_version(ssl_.get()) == TLS1_3_VERSION;
+}
+
+bool TlsSocket::ExportKey(std::string_view label, MutableByteSpan key) const {
+  ERR_clear_error();
+  return SSL_export_keying_material(ssl_.get(), reinterpret_cast<unsigned char*>(key.data()),
+                                    key.size(), label.data(), label.size(), nullptr, 0, 0) == 1;
+}
+
 std::vector<std::string> TlsSocket::PeerDnsNames() const {
   const X509* const peer = SSL_get0_peer_certificate(ssl_.get());
   if (peer == nullptr || SSL_get_verify_result(ssl_.get()) != X509_V_OK) return {};

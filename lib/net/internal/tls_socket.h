@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -60,6 +61,12 @@ class TlsSocket {
   Progress Peek();
 
   std::vector<std::string> PeerDnsNames() const;
+
+  // Whether a Read may take more from the socket than the record that it needs; it may at first.
+  void ReadAhead(bool allowed);
+  bool is_tls13() const;
+  // Fills `key` with bytes that only the two ends know and that hang on `label` (RFC 8446, 7.5).
+  bool ExportKey(std::string_view label, MutableByteSpan key) const;
 
  private:
   Progress Fail(int result) const;

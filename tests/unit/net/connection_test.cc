@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "unit/net/loop_fixture.h"
+#include "unit/net/transports.h"
 
 namespace optcache::net {
 namespace {
@@ -12,16 +13,19 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // A node and a sidecar on one loop.
-class ConnectionTest : public testing::Test {
+class ConnectionTest : public testing::TestWithParam<Transport> {
  protected:
   void Connect(ConnectionLimits node_limits = {}, wire::Role role = wire::Role::kSidecar) {
-    auto listening = Listen(loop, "127.0.0.1:0", {.name = "node-1", .limits = node_limits}, node);
+    auto listening =
+        Listen(loop, "127.0.0.1:0", On(transport, {.name = "node-1", .limits = node_limits}), node);
     ASSERT_TRUE(listening.has_value());
     server = std::move(*listening);
-    dialed =
-        Dial(loop, server->address(), Patient({.role = role, .name = "peer", .member = 9}), peer);
+    dialed = Dial(loop, server->address(),
+                  On(transport, Patient({.role = role, .name = "peer", .member = 9})), peer);
     RunUntil(loop, [&] { return peer->opened == 1; });
   }
+
+  const Transport transport = GetParam();
 
   EventLoop loop;
   std::shared_ptr<Recorder> node = std::make_shared<Recorder>();
@@ -30,7 +34,7 @@ class ConnectionTest : public testing::Test {
   std::shared_ptr<Connection> dialed;
 };
 
-TEST_F(ConnectionTest, SamplesOfAllSizesArriveWhole) {
+TEST_P(ConnectionTest, SamplesOfAllSizesArriveWhole) {
   const std::vector<std::size_t> sizes = {0,       1,       1000,      1024,      4096,
                                           65'535,  65'536,  110'000,   262'143,   262'144,
                                           262'145, 900'000, 5'000'000, 50'000'000};
@@ -50,7 +54,7 @@ TEST_F(ConnectionTest, SamplesOfAllSizesArriveWhole) {
   }
 }
 
-TEST_F(ConnectionTest, ManyFramesInBothDirections) {
+TEST_P(ConnectionTest, ManyFramesInBothDirections) {
   constexpr std::uint32_t kFrames = 20'000;
   node->on_message = [&](Connection& connection, std::uint32_t id, const wire::Message&) {
     connection.Send(id, wire::StoreReply{.id = id});
@@ -66,7 +70,7 @@ TEST_F(ConnectionTest, ManyFramesInBothDirections) {
   }
 }
 
-TEST_F(ConnectionTest, PayloadsAndMessagesMayMix) {
+TEST_P(ConnectionTest, PayloadsAndMessagesMayMix) {
   Random random(11);
   std::vector<std::size_t> sizes(300);
   for (auto& size : sizes)
@@ -85,7 +89,7 @@ TEST_F(ConnectionTest, PayloadsAndMessagesMayMix) {
   }
 }
 
-TEST_F(ConnectionTest, ARefusedPayloadIsThrownAwayAndTheConnectionGoesOn) {
+TEST_P(ConnectionTest, ARefusedPayloadIsThrownAwayAndTheConnectionGoesOn) {
   node->refuse_payloads = true;
   Connect();
   const auto sample = Sample(3'000'000);
@@ -96,7 +100,7 @@ TEST_F(ConnectionTest, ARefusedPayloadIsThrownAwayAndTheConnectionGoesOn) {
   EXPECT_EQ(node->payloads[0].status.code(), Code::kCancelled);
 }
 
-TEST_F(ConnectionTest, ADamagedPayloadIsDataLossAndTheConnectionGoesOn) {
+TEST_P(ConnectionTest, ADamagedPayloadIsDataLossAndTheConnectionGoesOn) {
   Connect();
   const auto sample = Sample(300'000);
   dialed->Send(1, wire::Put{.crc = Crc32c(*sample) + 1}, *sample, sample);
@@ -106,7 +110,7 @@ TEST_F(ConnectionTest, ADamagedPayloadIsDataLossAndTheConnectionGoesOn) {
   EXPECT_EQ(node->payloads[0].status.code(), Code::kDataLoss);
 }
 
-TEST_F(ConnectionTest, ThePinLastsUntilTheBytesAreWrittenAndNoLonger) {
+TEST_P(ConnectionTest, ThePinLastsUntilTheBytesAreWrittenAndNoLonger) {
   Connect();
   auto sample = Sample(20'000'000);
   const std::weak_ptr<std::vector<std::byte>> alive = sample;
@@ -119,7 +123,7 @@ TEST_F(ConnectionTest, ThePinLastsUntilTheBytesAreWrittenAndNoLonger) {
   EXPECT_EQ(dialed->queued_bytes(), 0U);
 }
 
-TEST_F(ConnectionTest, AReceiverThatIsTooSlowIsCut) {
+TEST_P(ConnectionTest, AReceiverThatIsTooSlowIsCut) {
   Connect({.max_queued_bytes = 10'000'000});
   auto sample = Sample(1'000'000);
   const std::weak_ptr<std::vector<std::byte>> alive = sample;
@@ -137,7 +141,7 @@ TEST_F(ConnectionTest, AReceiverThatIsTooSlowIsCut) {
   EXPECT_TRUE(alive.expired());
 }
 
-TEST_F(ConnectionTest, TheNumberOfWaitingFramesIsBoundedToo) {
+TEST_P(ConnectionTest, TheNumberOfWaitingFramesIsBoundedToo) {
   Connect({.max_queued_frames = 100});
   Connection& to_peer = *node->open.begin()->second;
   for (int i = 0; i < 100; ++i)
@@ -151,7 +155,9 @@ TEST_F(ConnectionTest, TheNumberOfWaitingFramesIsBoundedToo) {
   EXPECT_EQ(peer->closed[0].code(), Code::kResourceExhausted);  // Told by the Refusal.
 }
 
-TEST_F(ConnectionTest, APeerThatDoesNotReadIsCutAfterTheStallDeadline) {
+TEST(Connection, APeerThatDoesNotReadIsCutAfterTheStallDeadline) {
+  EventLoop loop;
+  const auto node = std::make_shared<Recorder>();
   auto listening =
       Listen(loop, "127.0.0.1:0", {.limits = {.stall_deadline = milliseconds(20)}}, node);
   ASSERT_TRUE(listening.has_value());
@@ -162,7 +168,7 @@ TEST_F(ConnectionTest, APeerThatDoesNotReadIsCutAfterTheStallDeadline) {
   EXPECT_EQ(node->closed[0].code(), Code::kDeadlineExceeded);
 }
 
-TEST_F(ConnectionTest, CloseTellsThePeerWhy) {
+TEST_P(ConnectionTest, CloseTellsThePeerWhy) {
   Connect();
   dialed->Close(Status(Code::kConflict, "the incarnation is old"));
   EXPECT_TRUE(dialed->closed());
@@ -173,7 +179,7 @@ TEST_F(ConnectionTest, CloseTellsThePeerWhy) {
   EXPECT_EQ(node->closed[0].message(), "the peer refused: the incarnation is old");
 }
 
-TEST_F(ConnectionTest, AHandlerMayCloseInEveryCall) {
+TEST_P(ConnectionTest, AHandlerMayCloseInEveryCall) {
   const auto give_up = [](Connection& connection) { connection.Close(OkStatus()); };
   for (int place = 0; place < 4; ++place) {
     node = std::make_shared<Recorder>();
@@ -190,14 +196,14 @@ TEST_F(ConnectionTest, AHandlerMayCloseInEveryCall) {
       connection.Send(2, wire::Put{.crc = Crc32c(*sample)}, *sample, sample);
       if (place == 3) connection.Close(OkStatus());
     };
-    server = *Listen(loop, "127.0.0.1:0", {}, node);
-    dialed = Dial(loop, server->address(), Patient(), peer);
+    server = *Listen(loop, "127.0.0.1:0", On(transport, ServerOptions()), node);
+    dialed = Dial(loop, server->address(), On(transport, Patient()), peer);
     RunUntil(loop, [&] { return node->closed.size() == 1 && peer->closed.size() == 1; });
     EXPECT_EQ(server->open_connections(), 0U);
   }
 }
 
-TEST_F(ConnectionTest, ANodeThatSpeaksOutOfTurnIsCut) {
+TEST_P(ConnectionTest, ANodeThatSpeaksOutOfTurnIsCut) {
   Connect();
   node->open.begin()->second->Send(0, wire::Lookup{});
   RunUntil(loop, [&] { return peer->closed.size() == 1 && node->closed.size() == 1; });
@@ -206,11 +212,11 @@ TEST_F(ConnectionTest, ANodeThatSpeaksOutOfTurnIsCut) {
             "the peer refused: Lookup came, but a node may not send that here");
 }
 
-TEST_F(ConnectionTest, CountsWhatPasses) {
+TEST_P(ConnectionTest, CountsWhatPasses) {
   auto counters = std::make_shared<TrafficCounters>();
-  DialOptions options = Patient();
+  DialOptions options = On(transport, Patient());
   options.counters = counters;
-  auto listening = Listen(loop, "127.0.0.1:0", {}, node);
+  auto listening = Listen(loop, "127.0.0.1:0", On(transport, ServerOptions()), node);
   const auto connection = Dial(loop, (*listening)->address(), options, peer);
   RunUntil(loop, [&] { return peer->opened == 1; });
   connection->Send(1, wire::LeaseUpdate{});
@@ -230,6 +236,10 @@ TEST_F(ConnectionTest, CountsWhatPasses) {
       {{"side", "test"}});
   EXPECT_EQ(names, 17);
 }
+
+INSTANTIATE_TEST_SUITE_P(On, ConnectionTest,
+                         testing::Values(Transport::kPlain, Transport::kTls, Transport::kBulk),
+                         [](const auto& one) { return TransportName(one.param); });
 
 }  // namespace
 }  // namespace optcache::net

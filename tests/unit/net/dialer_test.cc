@@ -102,11 +102,11 @@ TEST_F(DialerTest, AServerThatDoesNotAnswerMeetsTheDeadline) {
 }
 
 TEST_F(DialerTest, ARefusalIsTheReason) {
-  auto server = Listen(
-      loop, "127.0.0.1:0",
-      {.authorize =
-           [](const wire::Hello&) { return Status(Code::kPermissionDenied, "unknown token"); }},
-      std::make_shared<Recorder>());
+  auto server = Listen(loop, "127.0.0.1:0",
+                       {.authorize = Immediately([](const wire::Hello&, const PeerInfo&) {
+                          return Status(Code::kPermissionDenied, "unknown token");
+                        })},
+                       std::make_shared<Recorder>());
   ASSERT_TRUE(server.has_value());
   const Status status = DialAndFail((*server)->address());
   EXPECT_EQ(status.code(), Code::kPermissionDenied);

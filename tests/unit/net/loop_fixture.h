@@ -110,6 +110,7 @@ class RawClient {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   }
+  explicit RawClient(UniqueFd connected) : fd_(std::move(connected)) {}
   void Send(ByteSpan bytes) const {
     EXPECT_EQ(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));

@@ -151,9 +151,10 @@ TEST_F(ServerTest, RefusesOtherVersions) {
 }
 
 TEST_F(ServerTest, RefusesWhoIsNotAuthorized) {
-  Start({.authorize = [](const wire::Hello& hello) {
-    return hello.token == "good" ? OkStatus() : Status(Code::kPermissionDenied, "unknown token");
-  }});
+  Start({.authorize = Immediately([](const wire::Hello& hello, const PeerInfo&) {
+           return hello.token == "good" ? OkStatus()
+                                        : Status(Code::kPermissionDenied, "unknown token");
+         })});
   const RawClient bad(server->port());
   bad.Send(wire::Hello{.token = "bad"});
   const RawClient good(server->port());
@@ -171,8 +172,10 @@ TEST_F(ServerTest, TurnsAwayWhoIsTooMany) {
   double refused = 0;
   RunUntil(loop, [&] {
     server->VisitCounters(
-        [&](MetricKind, std::string_view name, const MetricLabels&, double value) {
-          if (name == "optcache_net_refused_connections_total") refused = value;
+        [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
+          if (name == "optcache_net_refused_connections_total" && labels.back().second == "limit") {
+            refused = value;
+          }
         });
     return refused == 1;
   });

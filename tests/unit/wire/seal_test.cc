@@ -70,6 +70,15 @@ TEST(Seal, FramesThatChangedPlacesEndTheStream) {
   EXPECT_EQ(Read(1, {second, first}), (Outcome{.taken = {}, .code = Code::kPermissionDenied}));
 }
 
+TEST(Seal, AFrameMayTakeThePlaceOfOneThatWasNotSent) {
+  FrameSeal seal = SumSeal(1);
+  const auto first = Sealed(seal, 1);
+  Sealed(seal, 2);
+  Sealed(seal, 3);
+  seal.Withdraw(2);
+  EXPECT_EQ(Read(1, {first, Sealed(seal, 4)}), (Outcome{.taken = {1, 4}}));
+}
+
 TEST(Seal, AFrameThatIsLeftOutEndsTheStream) {
   FrameSeal seal = SumSeal(1);
   const auto first = Sealed(seal, 1);
