@@ -68,8 +68,7 @@ class Daemon:
 
     def send(self, number: Signals) -> None:
         if (pid := self.pid) is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
+            send(pid, number)
 
     def stop(self, number: Signals = SIGTERM, seconds: float = GONE_SECONDS) -> None:
         """Returns when it is gone; SIGKILL after `seconds`."""
@@ -103,11 +102,16 @@ def in_namespace(kind: str, inodes: Iterable[int]) -> list[int]:
     return found
 
 
+def send(pid: int, number: Signals) -> None:
+    """Nothing where it has ended already."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
 def kill(pids: Iterable[int]) -> None:
     for pid in pids:
         if pid != os.getpid():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, SIGKILL)
+            send(pid, SIGKILL)
 
 
 def wait_gone(pids: Sequence[int]) -> None:
@@ -117,3 +121,15 @@ def wait_gone(pids: Sequence[int]) -> None:
         return not any(_began(pid) for pid in pids)
 
     wait_until(gone, f"the end of the processes {pids}", GONE_SECONDS)
+
+
+def of_pod(uid: str, program: str) -> list[int]:
+    """The processes of that name in a pod's control groups."""
+    found = []
+    for pid in all_pids():
+        with contextlib.suppress(OSError):
+            groups = Path(f"/proc/{pid}/cgroup").read_text()
+            executable = Path(os.readlink(f"/proc/{pid}/exe")).name
+            if f"pod{uid}" in groups and executable == program:
+                found.append(pid)
+    return found

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from cluster import settings
@@ -30,15 +31,17 @@ PROGRAMS = {
     "kwok": ("kwok", "kwokctl"),
     "s3": ("versitygw",),
 }
+ALWAYS = ("kubernetes", "helm", "coredns")
 # A program whose package has another name than it.
 RENAMED = {"server": "etcd"}
 BUILD_SECONDS = 3600.0
 
 
-def ensure(paths: Paths) -> None:
+def ensure(paths: Paths, modules: Sequence[str] = ALWAYS) -> None:
     """Builds what is missing or of another version: minutes the first time, then nothing."""
     paths.programs.mkdir(parents=True, exist_ok=True)
-    for module, names in PROGRAMS.items():
+    for module in modules:
+        names = PROGRAMS[module]
         stamp = paths.programs / f".{module}"
         digest = _digest(module)
         have = all((paths.programs / name).exists() for name in names)

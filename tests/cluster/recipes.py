@@ -59,15 +59,15 @@ def object_store(paths: Paths) -> Image:
 
     dataset = open_dataset(unpack_default(REPOSITORY / "build" / "demo-data"))
     context = paths.images / "store-files"
-    if not context.is_dir():
-        fresh = paths.images / "store-files.new"
+    if not (context / "images").is_dir():
+        fresh = context / "images.new"
         shutil.rmtree(fresh, ignore_errors=True)
         for name in dataset.paths:
-            target = fresh / "images" / name
+            target = fresh / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(dataset.root / name, target)
-        dataset.write_listing(fresh / "index.txt")
-        fresh.rename(context)
+        fresh.rename(context / "images")
+    dataset.write_listing(context / "images" / "index.txt")
     shutil.copy2(CONTAINERS / "store" / "nginx.conf", context)
     return Image(STORE, context, CONTAINERS / "store" / "Dockerfile")
 

@@ -118,9 +118,10 @@ class Workspace:
         environment: Optional[Mapping[str, str]] = None,
         pod: Optional[Object] = None,
         retries: int = 0,
+        inject: bool = True,
     ) -> None:
-        """An Indexed Job whose pods are injected."""
-        labels, annotations = objects.injected(dataset)
+        """An Indexed Job; its pods are injected unless `inject` says no."""
+        labels, annotations = objects.injected(dataset) if inject else ({}, {})
         variables = dict(environment or {})
         self.apply(
             *objects.training_job(

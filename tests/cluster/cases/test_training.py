@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from cluster import objects, training
+from cluster.checks import check_samples
 from cluster.cluster import Cluster
 from cluster.release import Release
 from cluster.workspace import Workspace
@@ -23,13 +24,6 @@ def bound(total: int, kept: float, epochs: int) -> float:
     return total + (epochs - 1) * max(total - kept, 0)
 
 
-def check_samples(workspace: Workspace, job: str, epochs: int) -> None:
-    ranks = workspace.ranks(job)
-    samples = workspace.samples
-    assert list(training.wrong_bytes(ranks, samples.digests)) == []
-    assert list(training.wrong_orders(ranks, len(samples), PODS, epochs)) == []
-
-
 def test_a_job_reads_through_the_cache(installed: Release, workspace: Workspace) -> None:
     """Every sample right, and the store read as little as it can be."""
     workspace.make_dataset(capacity=f"{SHARE:.0%}")
@@ -37,7 +31,7 @@ def test_a_job_reads_through_the_cache(installed: Release, workspace: Workspace)
     workspace.start_training("train", environment={"EPOCHS": str(EPOCHS)}, pods=PODS)
     workspace.wait_for_job("train", TRAINING_SECONDS)
     assert all(rank.cached for rank in workspace.ranks("train"))
-    check_samples(workspace, "train", EPOCHS)
+    check_samples(workspace, "train", PODS, EPOCHS)
 
     samples = workspace.samples
     read = training.store_bytes(workspace.store.log()[before:], samples.sizes)
@@ -94,7 +88,7 @@ def test_an_upgrade_restarts_no_training_pod(installed: Release, workspace: Work
     assert nodes.isdisjoint(objects.names(installed.pods("node")))
     workspace.wait_for_job("train", TRAINING_SECONDS)
     assert _identities(workspace, "train") == before
-    check_samples(workspace, "train", 2)
+    check_samples(workspace, "train", PODS, 2)
 
 
 def test_an_uninstall_leaves_training_alone(
@@ -108,7 +102,7 @@ def test_an_uninstall_leaves_training_alone(
     installed.uninstall()
     workspace.wait_for_job("train", TRAINING_SECONDS)
     assert _identities(workspace, "train") == before
-    check_samples(workspace, "train", 2)
+    check_samples(workspace, "train", PODS, 2)
     workspace.kubectl("delete", "datasets,cacheplans", "--all", "--timeout=60s")
     left = cluster.kubectl("get", "all", f"--namespace={installed.SPACE}", "--output=name").stdout
     assert left == ""
