@@ -94,8 +94,7 @@ Status Build(const BuildFlags& flags) {
                    storage::OpenStore(flags.source.address, flags.source.options));
   std::optional<ProgressLine> line(std::in_place);
   const auto progress = [&](storage::IndexProgress p) {
-    const bool lists = p.step == storage::IndexProgress::Step::kListing;
-    line->Show(lists ? "listing" : "asking for sizes", p.done, p.all);
+    line->Show(storage::StepName(p.step), p.done, p.all);
   };
   ASSIGN_OR_RETURN(const storage::IndexReport report,
                    storage::BuildManifest(

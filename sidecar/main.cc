@@ -1,5 +1,6 @@
 // optcache-sidecar: hands training processes their samples before they ask.
 
+#include <csignal>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -13,12 +14,17 @@
 #include "net/service_pages.h"
 #include "net/stop_signals.h"
 #include "sidecar/agent.h"
+#include "sidecar/index_verb.h"
+#include "sidecar/python_copy.h"
 
 namespace optcache::sidecar {
 namespace {
 
 struct Flags {
   AgentOptions agent;
+  IndexFlags index;
+  std::string python;
+  std::string python_package = "/usr/share/optcache/python/optcache";
   std::string probe;
   std::string http = "127.0.0.1:0";
   std::string arena = "1Gi";
@@ -73,8 +79,17 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
                  "Counts the job's restarts, the same in all its pods")
       ->envname("OPTCACHE_INCARNATION")
       ->capture_default_str();
+  app.add_option("--namespace", agent.feeder.readers.name_space,
+                 "Kubernetes namespace of the job; default: that of each dataset")
+      ->envname("POD_NAMESPACE");
   app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz")
       ->capture_default_str();
+  app.add_option("--python", flags.python,
+                 "Put the Python package here, for the PYTHONPATH of training processes")
+      ->type_name("DIR");
+  app.add_option("--python-package", flags.python_package, "Where that package is")
+      ->capture_default_str()
+      ->type_name("DIR");
   app.add_option("--probe", flags.probe, "Only says by its exit status whether somebody listens")
       ->type_name("SOCKET");
   app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
@@ -84,6 +99,33 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
       "      --node 127.0.0.1:4100 --arena 1Gi \\\n"
       "      --dataset images=/var/lib/optcache/images.manifest=https://store/images/\n"
       "Manifests are made by `optcache manifest`. What its numbers mean: docs/metrics.md");
+}
+
+void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
+  CLI::App* verb = app.add_subcommand(
+      "index", "Makes a dataset's manifest and gives it to the nodes; for the operator's Jobs");
+  verb->add_option("--dataset", flags.dataset, "NAMESPACE/NAME")->required();
+  verb->add_option("--source", flags.source, "Folder or URL where the objects are")->required();
+  verb->add_option("--listing", flags.store.listing, "The file by which a web server lists them")
+      ->capture_default_str();
+  verb->add_option("--ca-file", flags.store.ca_file,
+                   "Certificates to trust instead of the system's, for sources by https");
+  verb->add_option("--include", flags.include, "GLOB of what is a sample; may be given again");
+  verb->add_option("--order", flags.order, "Path, List or ImageFolder");
+  verb->add_option("--verify", flags.verify, "Checksum, or Digest: read everything once")
+      ->capture_default_str();
+  verb->add_option("--manifests", flags.manifests, "URL of a node; may be given again")->required();
+  verb->add_option("--token-file", flags.token_file, "Token that tells nodes who this is");
+  verb->add_option("--node-ca", flags.node_ca, "Certificates that sign nodes'");
+  verb->add_option("--parallel", flags.store.concurrent_reads_max, "Requests at a time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--timeout", flags.timeout_s, "Seconds for all of it")
+      ->check(CLI::Range(1, 7 * 24 * 3600))
+      ->capture_default_str();
+  verb->add_option("--termination-file", flags.termination_file,
+                   "Gets a line of JSON: what came out, or why nothing did")
+      ->capture_default_str();
 }
 
 // Ready with or without a node: samples are served.
@@ -97,6 +139,9 @@ Status Run(Flags flags) {
   for (const std::string& text : flags.datasets) {
     ASSIGN_OR_RETURN(DatasetSource source, ParseDatasetSource(text));
     flags.agent.datasets.push_back(std::move(source));
+  }
+  if (!flags.python.empty()) {
+    RETURN_IF_ERROR(CopyPythonPackage(flags.python_package, flags.python));
   }
   const std::string name = flags.agent.name;
   const std::string socket = flags.agent.socket;
@@ -119,6 +164,16 @@ Status Run(Flags flags) {
   return OkStatus();
 }
 
+Status RunWhatIsAsked(const CLI::App& app, Flags flags) {
+  if (app.got_subcommand("index")) {
+    std::signal(SIGPIPE, SIG_IGN);  // a peer that has gone is an error of the write
+    return RunIndex(flags.index);
+  }
+  if (!flags.probe.empty()) return internal::StatusOf(handoff::ConnectTo(flags.probe));
+  net::BlockStopSignals();
+  return Run(std::move(flags));
+}
+
 }  // namespace
 }  // namespace optcache::sidecar
 
@@ -127,14 +182,14 @@ int main(int argc, char** argv) {
   CLI::App app("Hands training processes their samples before they ask", "optcache-sidecar");
   const std::string_view first = argc > 1 ? argv[1] : "";
   sidecar::Flags flags;
-  sidecar::AddFlags(app, flags, first == "--probe" ? sidecar::Serves::kNo : sidecar::Serves::kYes);
+  const bool serves = first != "--probe" && first != "index";
+  sidecar::AddFlags(app, flags, serves ? sidecar::Serves::kYes : sidecar::Serves::kNo);
+  sidecar::AddIndexFlags(app, flags.index);
   CLI11_PARSE(app, argc, argv);
   SetUpLog("optcache-sidecar", flags.debug ? LogLevel::kDebug : LogLevel::kInfo,
            flags.json_log ? LogFormat::kJson : LogFormat::kText);
   RaiseOpenFilesLimit();
-  net::BlockStopSignals();
-  const Status status = flags.probe.empty() ? sidecar::Run(std::move(flags))
-                                            : internal::StatusOf(handoff::ConnectTo(flags.probe));
+  const Status status = sidecar::RunWhatIsAsked(app, std::move(flags));
   if (status.ok()) return 0;
   std::cerr << "optcache-sidecar: " << status.message() << "\n";
   return 1;

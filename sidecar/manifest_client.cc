@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,7 +19,8 @@ constexpr BackoffOptions kBackoff = {.first = std::chrono::milliseconds(200),
 constexpr auto kRetryAfterMax = std::chrono::seconds(10);
 constexpr std::size_t kSentenceMax = 512;
 
-// What the server wants, within reason.
+}  // namespace
+
 Duration RetryAfter(const net::HttpResponse& response) {
   const auto text = net::FindHeader(response.headers, "Retry-After");
   if (!text) return Duration::zero();
@@ -29,16 +29,14 @@ Duration RetryAfter(const net::HttpResponse& response) {
   return std::min<Duration>(std::chrono::seconds(seconds), kRetryAfterMax);
 }
 
-// A node's sentence; it stands in a log and in a trainer's exception.
-std::string Sentence(const net::HttpResponse& response) {
+// It stands in a log and in a trainer's exception.
+std::string SentenceOf(const net::HttpResponse& response) {
   std::string text = response.body.substr(0, kSentenceMax);
   std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c > '~'; }, ' ');
   while (text.ends_with(' '))
     text.pop_back();
   return text.empty() ? fmt::format("HTTP status {}", response.status) : text;
 }
-
-}  // namespace
 
 Result<net::HttpRequest> MakeManifestRequest(const ManifestPlaces& places, std::string url) {
   net::HttpRequest request{.url = std::move(url)};
@@ -51,57 +49,39 @@ Result<net::HttpRequest> MakeManifestRequest(const ManifestPlaces& places, std::
 
 ManifestFetch::ManifestFetch(net::EventLoop& loop, net::HttpClient& http, ManifestPlaces places,
                              std::string dataset, Hooks hooks)
-    : loop_(loop),
-      http_(http),
-      places_(std::move(places)),
+    : places_(std::move(places)),
       dataset_(std::move(dataset)),
-      hooks_(std::move(hooks)) {
-  for (const std::string& url : places_.urls) {
-    askers_.push_back(
-        std::make_unique<Asker>(Asker{.url = url,
-                                      .backoff = Backoff(kBackoff, places_.seed + askers_.size()),
-                                      .timer = net::Timer()}));
-    Asker& asker = *askers_.back();
-    asker.timer = loop_.After(kHeadStart * (askers_.size() - 1), [this, &asker] { Ask(asker); });
-  }
-}
+      hooks_(std::move(hooks)),
+      race_(loop, http,
+            {.urls = places_.urls,
+             .head_start = kHeadStart,
+             .request_timeout = kRequestTimeout,
+             .backoff = kBackoff,
+             .seed = places_.seed},
+            {.request =
+                 [this](const std::string& url) {
+                   return MakeManifestRequest(
+                       places_, fmt::format("{}/v1/datasets/{}/manifest", url, dataset_));
+                 },
+             .answer =
+                 [this](const std::string& url, Result<net::HttpResponse> response) {
+                   return OnAnswer(url, std::move(response));
+                 }}) {}
 
-void ManifestFetch::Ask(Asker& asker) {
-  if (done_) return;
-  auto request =
-      MakeManifestRequest(places_, fmt::format("{}/v1/datasets/{}/manifest", asker.url, dataset_));
-  if (!request) {
-    Explain(request.error().message(), false);
-    return AskAgain(asker, Duration::zero());
-  }
-  http_.Send(*std::move(request), kRequestTimeout,
-             [this, &asker, alive = alive_](Result<net::HttpResponse> response) {
-               if (*alive) OnAnswer(asker, std::move(response));
-             });
-}
-
-void ManifestFetch::OnAnswer(Asker& asker, Result<net::HttpResponse> response) {
-  if (done_) return;
+std::optional<Duration> ManifestFetch::OnAnswer(const std::string& url,
+                                                Result<net::HttpResponse> response) {
   if (!response) {
     Explain(response.error().message(), false);
-    return AskAgain(asker, Duration::zero());
+    return Duration::zero();
   }
   if (response->status != 200) {
-    Explain(Sentence(*response), true);
-    return AskAgain(asker, RetryAfter(*response));
+    Explain(SentenceOf(*response), true);
+    return RetryAfter(*response);
   }
-  if (const Status taken = hooks_.take(std::move(response->body)); !taken.ok()) {
-    Explain(fmt::format("what {} sent is no manifest: {}", asker.url, taken.message()), true);
-    return AskAgain(asker, Duration::zero());
-  }
-  done_ = true;
-  for (const auto& other : askers_)
-    other->timer.Cancel();
-}
-
-void ManifestFetch::AskAgain(Asker& asker, Duration at_least) {
-  asker.timer =
-      loop_.After(std::max(at_least, asker.backoff.Next()), [this, &asker] { Ask(asker); });
+  const Status taken = hooks_.take(std::move(response->body));
+  if (taken.ok()) return std::nullopt;
+  Explain(fmt::format("what {} sent is no manifest: {}", url, taken.message()), true);
+  return Duration::zero();
 }
 
 // What a node says tells more than that another one cannot be reached.

@@ -3,14 +3,14 @@
 // A dataset's manifest, as nodes serve it (docs/kubernetes.md, "A node's manifest server").
 
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/backoff.h"
 #include "base/result.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
+#include "sidecar/place_race.h"
 
 namespace optcache::sidecar {
 
@@ -23,9 +23,13 @@ struct ManifestPlaces {
 // A request to one of the places. kInvalidArgument: the file holds no token.
 Result<net::HttpRequest> MakeManifestRequest(const ManifestPlaces& places, std::string url);
 
-// Asks for one dataset's manifest until it comes. Each place is asked on its own, later ones a
-// moment after the first: a place that swallows packets holds up nothing. Used on the loop's
-// thread only; the destructor ends the asking.
+// A server's wish, within reason; zero if it has none.
+Duration RetryAfter(const net::HttpResponse& response);
+// What an answer that is no success says, as one line.
+std::string SentenceOf(const net::HttpResponse& response);
+
+// Asks for one dataset's manifest until it comes. Used on the loop's thread only; the destructor
+// ends the asking.
 class ManifestFetch {
  public:
   struct Hooks {
@@ -38,33 +42,19 @@ class ManifestFetch {
   // `dataset`: "namespace/name". `http` outlives this.
   ManifestFetch(net::EventLoop& loop, net::HttpClient& http, ManifestPlaces places,
                 std::string dataset, Hooks hooks);
-  ~ManifestFetch() { *alive_ = false; }
-  ManifestFetch(const ManifestFetch&) = delete;
-  ManifestFetch& operator=(const ManifestFetch&) = delete;
 
-  bool done() const { return done_; }
+  bool done() const { return race_.over(); }
 
  private:
-  struct Asker {
-    std::string url;
-    Backoff backoff;
-    net::Timer timer;
-  };
-  void Ask(Asker& asker);
-  void OnAnswer(Asker& asker, Result<net::HttpResponse> response);
-  void AskAgain(Asker& asker, Duration at_least);
+  std::optional<Duration> OnAnswer(const std::string& url, Result<net::HttpResponse> response);
   void Explain(const std::string& why, bool from_a_node);
 
-  net::EventLoop& loop_;
-  net::HttpClient& http_;
   ManifestPlaces places_;
   std::string dataset_;
   Hooks hooks_;
-  std::vector<std::unique_ptr<Asker>> askers_;  // their addresses are held by timers
   std::string why_;
   bool a_node_answered_ = false;
-  bool done_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for answers that come too late
+  PlaceRace race_;
 };
 
 }  // namespace optcache::sidecar

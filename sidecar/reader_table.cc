@@ -43,7 +43,8 @@ Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
       .known = request.known,
       .behind = request.behind};
   const std::string& owner = request.owner.empty() ? options_.owner : request.owner;
-  attachment.stream_name = StreamName(attachment.dataset_name, owner, request.loader);
+  attachment.stream_name =
+      StreamName(options_.name_space, attachment.dataset_name, owner, request.loader);
   attachment.stream = StreamIdOf(attachment.stream_name, attachment.incarnation);
   return attachment;
 }

@@ -35,6 +35,7 @@ struct AttachRequest {
 };
 
 struct ReaderOptions {
+  std::string name_space;       // of the job; empty: that of each dataset
   std::string owner = "local";  // of the job: the same in all its pods
   std::uint32_t incarnation = 1;
   Duration report_every = std::chrono::seconds(1);

@@ -6,6 +6,7 @@
 
 #include "dataset/manifest_builder.h"
 #include "dataset/numbering.h"
+#include "storage/internal/digest_many.h"
 #include "storage/internal/stat_many.h"
 
 namespace optcache::storage {
@@ -49,7 +50,29 @@ Status AskForTheRest(ObjectStore& store, ObjectListing& listing, const Numbering
                             path_of, take, report);
 }
 
-Result<Manifest> Assemble(const ObjectListing& listing, Numbering numbering) {
+// By sample; empty if they are not wanted.
+Result<std::vector<dataset::Digest>> ReadDigests(ObjectStore& store, const ObjectListing& listing,
+                                                 const Numbering& numbering,
+                                                 const IndexOptions& options) {
+  std::vector<dataset::Digest> digests;
+  if (!options.digests) return digests;
+  digests.resize(numbering.objects.size());
+  const auto object_of = [&](size_t i) { return listing.objects[numbering.objects[i]]; };
+  const auto take = [&](size_t i, const dataset::Digest& digest) { digests[i] = digest; };
+  const auto report = [&](size_t done) {
+    if (!options.progress) return;
+    options.progress({.step = IndexProgress::Step::kReading, .done = done, .all = digests.size()});
+  };
+  RETURN_IF_ERROR(internal::DigestMany(store,
+                                       {.count = digests.size(),
+                                        .concurrent_max = options.concurrent_reads_max,
+                                        .deadline = options.deadline},
+                                       object_of, take, report));
+  return digests;
+}
+
+Result<Manifest> Assemble(const ObjectListing& listing, Numbering numbering,
+                          const std::vector<dataset::Digest>& digests) {
   const bool has_classes = !numbering.classes.empty();
   ManifestBuilder builder(numbering.order, std::move(numbering.classes));
   for (size_t sample = 0; sample < numbering.objects.size(); ++sample) {
@@ -60,12 +83,24 @@ Result<Manifest> Assemble(const ObjectListing& listing, Numbering numbering) {
                      .size = info.size,
                      .class_index = has_classes ? numbering.class_of[sample] : dataset::kNoClass,
                      .validator = info.validator,
-                     .digest = std::nullopt}));
+                     .digest = digests.empty() ? std::nullopt : std::optional(digests[sample])}));
   }
   return std::move(builder).Finish();
 }
 
 }  // namespace
+
+std::string_view StepName(IndexProgress::Step step) {
+  switch (step) {
+    case IndexProgress::Step::kListing:
+      return "listing";
+    case IndexProgress::Step::kAsking:
+      return "asking for sizes";
+    case IndexProgress::Step::kReading:
+      return "reading";
+  }
+  return "";
+}
 
 Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& options) {
   const auto listed = [&](std::uint64_t objects) {
@@ -92,7 +127,9 @@ Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& option
                              "listing belong to this address?",
                              store.name(), missing_count, missing.front()));
   }
-  ASSIGN_OR_RETURN(Manifest manifest, Assemble(listing, *std::move(numbering)));
+  ASSIGN_OR_RETURN(const std::vector<dataset::Digest> digests,
+                   ReadDigests(store, listing, *numbering, options));
+  ASSIGN_OR_RETURN(Manifest manifest, Assemble(listing, *std::move(numbering), digests));
   return IndexReport{.manifest = std::move(manifest),
                      .objects = listing.objects.size(),
                      .missing_count = missing_count,

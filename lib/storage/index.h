@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -15,16 +16,22 @@ namespace optcache::storage {
 
 // How far indexing has come.
 struct IndexProgress {
-  enum class Step { kListing, kAsking };  // asking: for what the listing does not tell
+  // Asking: for what the listing does not tell. Reading: for the digests.
+  enum class Step { kListing, kAsking, kReading };
   Step step = Step::kListing;
   std::uint64_t done = 0;
   std::uint64_t all = 0;  // 0 while not known
 };
 
+// "listing", "asking for sizes", "reading".
+std::string_view StepName(IndexProgress::Step step);
+
 struct IndexOptions {
   std::optional<dataset::Order> order;  // unset: chosen by what is there, see numbering.h
   std::vector<std::string> include;     // patterns, see glob.h
+  bool digests = false;                 // reads all samples once and notes their SHA-256
   unsigned concurrent_stats_max = 32;
+  unsigned concurrent_reads_max = 16;
   Deadline deadline;
   std::function<void(IndexProgress)> progress;  // from any thread, perhaps several at once
 };

@@ -6,32 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/mutex.h"
+#include "storage/internal/first_error.h"
 
 namespace optcache::storage::internal {
 namespace {
 
 constexpr size_t kReportStep = 256;
-
-// The first error of several threads. Thread-safe.
-class FirstError {
- public:
-  bool any() const { return any_; }
-  void Set(Status status) {
-    const MutexLock lock(mutex_);
-    if (!any_) status_ = std::move(status);
-    any_ = true;
-  }
-  Status Take() {
-    const MutexLock lock(mutex_);
-    return std::move(status_);
-  }
-
- private:
-  std::atomic<bool> any_ = false;
-  Mutex mutex_;
-  Status status_ GUARDED_BY(mutex_);
-};
 
 }  // namespace
 

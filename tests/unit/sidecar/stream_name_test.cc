@@ -11,7 +11,14 @@ TEST(StreamName, PutsADatasetWithoutNamespaceIntoLocal) {
 }
 
 TEST(StreamName, NamesNamespaceOwnerDatasetAndLoader) {
-  EXPECT_EQ(StreamName("vision/images", "job-7", "train"), "vision/job-7/images/train");
+  EXPECT_EQ(StreamName("", "vision/images", "job-7", "train"), "vision/job-7/images/train");
+}
+
+// A job of another namespace may have an owner and a loader of the same names.
+TEST(StreamName, IsOfTheJobsNamespace) {
+  EXPECT_EQ(StreamName("vision", "vision/images", "job-7", "train"), "vision/job-7/images/train");
+  EXPECT_EQ(StreamName("speech", "vision/images", "job-7", "train"),
+            "speech/job-7/vision:images/train");
 }
 
 // The same in every process and every release: nodes and coordinators remember it.

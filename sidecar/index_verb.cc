@@ -1,0 +1,133 @@
+#include "sidecar/index_verb.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "net/event_loop.h"
+#include "net/http_client.h"
+#include "sidecar/manifest_upload.h"
+#include "sidecar/stream_name.h"
+#include "sidecar/termination.h"
+#include "storage/index.h"
+
+namespace optcache::sidecar {
+namespace {
+
+constexpr auto kTellEvery = std::chrono::seconds(10);
+
+Result<std::optional<dataset::Order>> ParseOrder(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  if (name == "ImageFolder") return dataset::Order::kImageFolder;
+  if (name == "Path") return dataset::Order::kPath;
+  if (name == "List") return dataset::Order::kList;
+  return Error(Code::kInvalidArgument,
+               "--order " + name + ": there are ImageFolder, Path and List");
+}
+
+Result<bool> ParseVerify(const std::string& name) {
+  if (name == "Checksum") return false;
+  if (name == "Digest") return true;
+  return Error(Code::kInvalidArgument, "--verify " + name + ": there are Checksum and Digest");
+}
+
+// One line now and then, from whatever thread comes by. Thread-safe.
+class ProgressLog {
+ public:
+  void Tell(const storage::IndexProgress& progress) {
+    {
+      const MutexLock lock(mutex_);
+      const MonotonicTime now = SystemClock().Now();
+      if (now < next_) return;
+      next_ = now + kTellEvery;
+    }
+    Log(LogLevel::kInfo, storage::StepName(progress.step),
+        {{"done", progress.done}, {"all", progress.all}});
+  }
+
+ private:
+  Mutex mutex_;
+  MonotonicTime next_ GUARDED_BY(mutex_) = SystemClock().Now() + kTellEvery;
+};
+
+Result<dataset::Manifest> MakeManifest(const IndexFlags& flags, Deadline deadline) {
+  ASSIGN_OR_RETURN(const std::optional<dataset::Order> order, ParseOrder(flags.order));
+  ASSIGN_OR_RETURN(const bool digests, ParseVerify(flags.verify));
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
+                   storage::OpenStore(flags.source, flags.store));
+  ProgressLog progress;
+  ASSIGN_OR_RETURN(
+      storage::IndexReport report,
+      storage::BuildManifest(
+          *store, {.order = order,
+                   .include = flags.include,
+                   .digests = digests,
+                   .concurrent_stats_max = flags.store.concurrent_reads_max,
+                   .deadline = deadline,
+                   .progress = [&](storage::IndexProgress step) { progress.Tell(step); }}));
+  if (report.missing_count > 0) {
+    Log(LogLevel::kWarning, "samples are listed but not there, reading them will fail",
+        {{"samples", report.missing_count}, {"first", report.missing.front()}});
+  }
+  return std::move(report.manifest);
+}
+
+Indexed Summary(const dataset::Manifest& manifest) {
+  ByteCount largest = 0;
+  for (SampleId id = 0; id < manifest.samples(); ++id)
+    largest = std::max(largest, manifest.Size(id));
+  return {.digest = dataset::ToHex(manifest.digest()),
+          .samples = manifest.samples(),
+          .bytes = manifest.total_bytes(),
+          .largest = largest};
+}
+
+Status Upload(const IndexFlags& flags, const dataset::Manifest& manifest, Deadline deadline) {
+  net::EventLoop loop;
+  const auto http = net::MakeHttpClient(loop);
+  return UploadManifest(loop, *http,
+                        {.urls = flags.manifests,
+                         .token_file = flags.token_file,
+                         .seed = StreamIdOf(flags.dataset, 0)},
+                        {.dataset = flags.dataset,
+                         .digest = dataset::ToHex(manifest.digest()),
+                         .bytes = manifest.bytes(),
+                         .timeout = deadline.Remaining(SystemClock().Now())});
+}
+
+// Not atomically: the kubelet has mounted this very file.
+void WriteTermination(const std::string& file, const std::string& message) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << message;
+  out.close();
+  if (!out) Log(LogLevel::kWarning, "the termination message is lost", {{"file", file}});
+}
+
+}  // namespace
+
+Status RunIndex(const IndexFlags& flags) {
+  const Deadline deadline = Deadline::After(SystemClock(), std::chrono::seconds(flags.timeout_s));
+  const auto fail = [&](IndexStep step, const Status& why) {
+    WriteTermination(flags.termination_file, TerminationMessage(step, why));
+    return why;
+  };
+  const Result<dataset::Manifest> manifest = MakeManifest(flags, deadline);
+  if (!manifest) return fail(IndexStep::kSource, manifest.error());
+  const Indexed indexed = Summary(*manifest);
+  Log(LogLevel::kInfo, "indexed",
+      {{"dataset", flags.dataset},
+       {"manifest", indexed.digest},
+       {"samples", indexed.samples},
+       {"bytes", FormatBytes(indexed.bytes)}});
+  const Status uploaded = Upload(flags, *manifest, deadline);
+  if (!uploaded.ok()) return fail(IndexStep::kUpload, uploaded);
+  WriteTermination(flags.termination_file, TerminationMessage(indexed));
+  return OkStatus();
+}
+
+}  // namespace optcache::sidecar

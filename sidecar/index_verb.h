@@ -1,0 +1,32 @@
+#pragma once
+
+// `optcache-sidecar index`: lists a source, makes its manifest, gives it to the nodes, and says in
+// its termination message what came out (docs/kubernetes.md, "The index Job").
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/open_store.h"
+
+namespace optcache::sidecar {
+
+struct IndexFlags {
+  std::string dataset;  // "namespace/name"
+  std::string source;
+  storage::OpenOptions store;
+  std::vector<std::string> include;
+  std::string order;  // "Path", "List", "ImageFolder"; empty: chosen by what is there
+  std::string verify = "Checksum";
+  std::vector<std::string> manifests;  // URLs of nodes
+  std::string token_file;
+  std::string node_ca;
+  std::uint64_t timeout_s = 4ULL * 3600;
+  std::string termination_file = "/dev/termination-log";
+};
+
+// Blocks. The error is a sentence, and stands in the termination message, too.
+Status RunIndex(const IndexFlags& flags);
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,72 @@
+#include "sidecar/manifest_upload.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "sidecar/place_race.h"
+
+namespace optcache::sidecar {
+namespace {
+
+constexpr auto kHeadStart = std::chrono::seconds(3);
+constexpr BackoffOptions kBackoff = {.first = std::chrono::milliseconds(500),
+                                     .limit = std::chrono::seconds(15)};
+
+// Refusals that stay the same however often one asks.
+Code FinalRefusal(int status) {
+  switch (status) {
+    case 400:
+      return Code::kInvalidArgument;
+    case 403:
+      return Code::kPermissionDenied;
+    case 413:
+      return Code::kResourceExhausted;
+    default:
+      return Code::kOk;
+  }
+}
+
+}  // namespace
+
+Status UploadManifest(net::EventLoop& loop, net::HttpClient& http, const ManifestPlaces& places,
+                      const ManifestToUpload& manifest) {
+  Status outcome(Code::kUnavailable, "no node answered");
+  const auto request = [&](const std::string& url) -> Result<net::HttpRequest> {
+    ASSIGN_OR_RETURN(net::HttpRequest put,
+                     MakeManifestRequest(places, fmt::format("{}/v1/datasets/{}/manifests/{}", url,
+                                                             manifest.dataset, manifest.digest)));
+    put.method = "PUT";
+    put.body = manifest.bytes;
+    return put;
+  };
+  const auto answer = [&](const std::string& url,
+                          Result<net::HttpResponse> response) -> std::optional<Duration> {
+    if (response && (response->status == 200 || response->status == 201)) {
+      outcome = OkStatus();
+    } else if (response && FinalRefusal(response->status) != Code::kOk) {
+      outcome = {FinalRefusal(response->status), SentenceOf(*response)};
+    } else {
+      const std::string why = response ? SentenceOf(*response) : response.error().message();
+      outcome = {Code::kUnavailable, why};
+      Log(LogLevel::kWarning, "a node did not take the manifest, trying on",
+          {{"url", url}, {"why", why}});
+      return response ? RetryAfter(*response) : Duration::zero();
+    }
+    loop.Stop();
+    return std::nullopt;
+  };
+  const PlaceRace race(loop, http,
+                       {.urls = places.urls,
+                        .head_start = kHeadStart,
+                        .request_timeout = manifest.timeout,
+                        .backoff = kBackoff,
+                        .seed = places.seed},
+                       {.request = request, .answer = answer});
+  const net::Timer deadline = loop.After(manifest.timeout, [&loop] { loop.Stop(); });
+  loop.Run();
+  return outcome;
+}
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,65 @@
+#pragma once
+
+// One question to several servers that can all answer it, until one has: each is asked on its own
+// and again, with backoff, and later ones a moment after the first. So a server that swallows
+// packets holds up nothing.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/result.h"
+#include "net/event_loop.h"
+#include "net/http_client.h"
+
+namespace optcache::sidecar {
+
+struct PlaceRaceOptions {
+  std::vector<std::string> urls;  // the nearest first
+  Duration head_start = {};       // of each place before the next
+  Duration request_timeout = {};
+  BackoffOptions backoff;
+  std::uint64_t seed = 0;  // of the retries' jitter, another one in each pod
+};
+
+// Used on the loop's thread only; the destructor ends the asking.
+class PlaceRace {
+ public:
+  struct Hooks {
+    // An error counts as the place's answer.
+    std::function<Result<net::HttpRequest>(const std::string& url)> request;
+    // Nothing: the race is over. Else this place is asked again, not before so long. May not
+    // destroy the race.
+    std::function<std::optional<Duration>(const std::string& url, Result<net::HttpResponse>)>
+        answer;
+  };
+  // `http` outlives this. The first question is asked when the loop turns.
+  PlaceRace(net::EventLoop& loop, net::HttpClient& http, PlaceRaceOptions options, Hooks hooks);
+  ~PlaceRace() { *alive_ = false; }
+  PlaceRace(const PlaceRace&) = delete;
+  PlaceRace& operator=(const PlaceRace&) = delete;
+
+  bool over() const { return over_; }
+
+ private:
+  struct Asker {
+    std::string url;
+    Backoff backoff;
+    net::Timer timer;
+  };
+  void Ask(Asker& asker);
+  void OnAnswer(Asker& asker, Result<net::HttpResponse> response);
+
+  net::EventLoop& loop_;
+  net::HttpClient& http_;
+  PlaceRaceOptions options_;
+  Hooks hooks_;
+  std::vector<std::unique_ptr<Asker>> askers_;  // timers hold their addresses
+  bool over_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for answers that come too late
+};
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,48 @@
+#include "sidecar/termination.h"
+
+#include <nlohmann/json.hpp>
+
+namespace optcache::sidecar {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A byte takes up to six in JSON, and Kubernetes keeps 4096 of the whole.
+constexpr std::size_t kSentenceMax = 600;
+
+// Bytes that are no UTF-8, for example of an object's path, become U+FFFD.
+std::string Write(const Json& message) {
+  return message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string TerminationMessage(const Indexed& indexed) {
+  return Write({{"digest", indexed.digest},
+                {"samples", indexed.samples},
+                {"bytes", indexed.bytes},
+                {"largest", indexed.largest}});
+}
+
+std::string_view ReasonOf(IndexStep step, Code code) {
+  const bool upload = step == IndexStep::kUpload;
+  switch (code) {
+    case Code::kUnavailable:
+    case Code::kDeadlineExceeded:
+    case Code::kDataLoss:
+      return upload ? "NodesUnreachable" : "SourceUnreachable";
+    case Code::kPermissionDenied:
+      return upload ? "ManifestRefused" : "SourceForbidden";
+    case Code::kConflict:
+      return upload ? "ManifestRefused" : "SourceChanged";
+    default:
+      return upload ? "ManifestRefused" : "SourceInvalid";
+  }
+}
+
+std::string TerminationMessage(IndexStep step, const Status& why) {
+  return Write(
+      {{"reason", ReasonOf(step, why.code())}, {"message", why.message().substr(0, kSentenceMax)}});
+}
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,31 @@
+#pragma once
+
+// What a container says at its end, in its termination message: how an index Job tells the operator
+// what came out (docs/kubernetes.md, "A Dataset's life"). Pure.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace optcache::sidecar {
+
+struct Indexed {
+  std::string digest;  // 64 hexadecimal digits
+  std::uint64_t samples = 0;
+  ByteCount bytes = 0;
+  ByteCount largest = 0;  // sample
+};
+std::string TerminationMessage(const Indexed& indexed);
+
+// The part of the work that failed.
+enum class IndexStep { kSource, kUpload };
+
+// Why, as a condition's reason has it: "SourceUnreachable".
+std::string_view ReasonOf(IndexStep step, Code code);
+// Cut to what Kubernetes keeps of it.
+std::string TerminationMessage(IndexStep step, const Status& why);
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,111 @@
+#include "sidecar/index_verb.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "dataset/manifest.h"
+#include "support/temp_dir.h"
+#include "unit/sidecar/scripted_node.h"
+
+namespace optcache::sidecar {
+namespace {
+
+using Json = nlohmann::json;
+using net::HttpResponse;
+
+// The verb blocks its thread, so the node has another.
+class IndexVerbTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_.Write("data/a.jpg", "one");
+    dir_.Write("data/b.jpg", "three");
+    dir_.Write("data/notes.txt", "not a sample");
+    dir_.Write("token", "abc.def");
+    flags_ = {.dataset = "vision/birds",
+              .source = dir_.Join("data"),
+              .store = {.retry = {.attempts_max = 1}},
+              .include = {"*.jpg"},
+              .order = "Path",
+              .token_file = dir_.Join("token"),
+              .timeout_s = 30,
+              .termination_file = dir_.Join("termination")};
+  }
+  Status Run(HttpResponse answer) {
+    ScriptedNode node(loop_, {std::move(answer)});
+    flags_.manifests = {node.url()};
+    Status status;
+    {
+      const std::jthread serving([this] { loop_.Run(); });
+      status = RunIndex(flags_);
+      loop_.Stop();
+    }
+    requests_ = node.requests;
+    return status;
+  }
+  Json Message() const {
+    return Json::parse(ReadFile(dir_.Join("termination"), 4096).value_or("null"));
+  }
+
+  TempDir dir_;
+  net::EventLoop loop_;
+  IndexFlags flags_;
+  std::vector<net::HttpRequest> requests_;
+};
+
+TEST_F(IndexVerbTest, TheNodeGetsTheManifestAndTheOperatorItsDigest) {
+  const Status status = Run(HttpResponse::Text(201, ""));
+  ASSERT_TRUE(status.ok()) << status.message();
+  const auto manifest = dataset::Manifest::Parse(requests_.at(0).body);
+  ASSERT_TRUE(manifest.has_value());
+  EXPECT_EQ(manifest->samples(), 2U);
+  EXPECT_FALSE(manifest->SampleDigest(0).has_value());
+  EXPECT_EQ(Message(), Json({{"digest", dataset::ToHex(manifest->digest())},
+                             {"samples", 2},
+                             {"bytes", 8},
+                             {"largest", 5}}));
+}
+
+TEST_F(IndexVerbTest, VerifyDigestReadsAllBytesOnce) {
+  flags_.verify = "Digest";
+  ASSERT_TRUE(Run(HttpResponse::Text(201, "")).ok());
+  const auto manifest = dataset::Manifest::Parse(requests_.at(0).body);
+  ASSERT_TRUE(manifest.has_value());
+  EXPECT_EQ(manifest->SampleDigest(1), dataset::Sha256Of(AsBytes("three")));
+}
+
+TEST_F(IndexVerbTest, ASourceThatIsNotThereIsTold) {
+  flags_.source = "http://127.0.0.1:1/images";
+  const Status status = Run(HttpResponse::Text(201, ""));
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(Message()["reason"], "SourceUnreachable");
+  EXPECT_EQ(Message()["message"], status.message());
+  EXPECT_TRUE(requests_.empty());
+}
+
+TEST_F(IndexVerbTest, ASourceWithoutSamplesIsTold) {
+  flags_.include = {"*.flac"};
+  EXPECT_FALSE(Run(HttpResponse::Text(201, "")).ok());
+  EXPECT_EQ(Message()["reason"], "SourceInvalid");
+}
+
+TEST_F(IndexVerbTest, ANodesRefusalIsTold) {
+  EXPECT_FALSE(Run(HttpResponse::Text(403, "this token is of namespace speech")).ok());
+  EXPECT_EQ(Message(), Json({{"reason", "ManifestRefused"},
+                             {"message", "this token is of namespace speech"}}));
+}
+
+TEST_F(IndexVerbTest, WordsThatItDoesNotKnowAreAnError) {
+  flags_.order = "Random";
+  EXPECT_FALSE(Run(HttpResponse::Text(201, "")).ok());
+  EXPECT_EQ(Message()["message"], "--order Random: there are ImageFolder, Path and List");
+  flags_.order = "Path";
+  flags_.verify = "MD5";
+  EXPECT_FALSE(Run(HttpResponse::Text(201, "")).ok());
+  EXPECT_EQ(Message()["message"], "--verify MD5: there are Checksum and Digest");
+}
+
+}  // namespace
+}  // namespace optcache::sidecar

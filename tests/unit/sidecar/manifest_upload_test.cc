@@ -1,0 +1,66 @@
+#include "sidecar/manifest_upload.h"
+
+#include "support/temp_dir.h"
+#include "unit/sidecar/scripted_node.h"
+
+namespace optcache::sidecar {
+namespace {
+
+using net::HttpResponse;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ManifestUploadTest : public LoopTest {
+ protected:
+  Status Upload(std::vector<std::string> urls, Duration timeout = seconds(30)) {
+    dir_.Write("token", "abc.def\n");
+    return UploadManifest(
+        loop_, *http_, {.urls = std::move(urls), .token_file = dir_.Join("token")},
+        {.dataset = "vision/birds", .digest = "00ff", .bytes = "the manifest", .timeout = timeout});
+  }
+  TempDir dir_;
+};
+
+TEST_F(ManifestUploadTest, PutsTheBytesUnderTheirDigestWithTheToken) {
+  ScriptedNode node(loop_, {HttpResponse::Text(201, "")});
+  EXPECT_TRUE(Upload({node.url()}).ok());
+  const net::HttpRequest& request = node.requests.at(0);
+  EXPECT_EQ(request.method, "PUT");
+  EXPECT_EQ(request.url, "/v1/datasets/vision/birds/manifests/00ff");
+  EXPECT_EQ(request.body, "the manifest");
+  EXPECT_EQ(net::FindHeader(request.headers, "authorization"), "Bearer abc.def");
+}
+
+TEST_F(ManifestUploadTest, TriesOnWhileNodesAreBusyOrAway) {
+  ScriptedNode node(loop_, {HttpResponse::Text(503, "busy"), HttpResponse::Text(201, "")});
+  EXPECT_TRUE(Upload({"http://127.0.0.1:1", node.url()}).ok());
+  EXPECT_EQ(node.requests.size(), 2U);
+}
+
+TEST_F(ManifestUploadTest, ARefusalThatStaysIsTheEnd) {
+  for (const auto& [status, code] : {std::pair{400, Code::kInvalidArgument},
+                                     {403, Code::kPermissionDenied},
+                                     {413, Code::kResourceExhausted}}) {
+    ScriptedNode node(loop_, {HttpResponse::Text(status, "a sentence\n")});
+    const Status refused = Upload({node.url()});
+    EXPECT_EQ(refused.code(), code);
+    EXPECT_EQ(refused.message(), "a sentence");
+    EXPECT_EQ(node.requests.size(), 1U);
+  }
+}
+
+// The token may be a moment older than the API server likes; a rotated one is read next time.
+TEST_F(ManifestUploadTest, ATokenThatIsNotTakenIsShownAgain) {
+  ScriptedNode node(loop_, {HttpResponse::Text(401, "expired"), HttpResponse::Text(201, "")});
+  EXPECT_TRUE(Upload({node.url()}).ok());
+}
+
+TEST_F(ManifestUploadTest, GivesUpWithTheLastReason) {
+  ScriptedNode node(loop_, {HttpResponse::Text(503, "no room on the state volume")});
+  const Status status = Upload({node.url()}, milliseconds(300));
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(status.message(), "no room on the state volume");
+}
+
+}  // namespace
+}  // namespace optcache::sidecar

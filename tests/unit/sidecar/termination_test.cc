@@ -1,0 +1,52 @@
+#include "sidecar/termination.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace optcache::sidecar {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(Termination, SaysWhatWasIndexed) {
+  const std::string message = TerminationMessage(
+      {.digest = "00ff", .samples = 14059, .bytes = 133333333, .largest = 1234567});
+  EXPECT_EQ(message,
+            "{\"digest\":\"00ff\",\"samples\":14059,\"bytes\":133333333,\"largest\":1234567}\n");
+}
+
+TEST(Termination, NamesTheReasonBesideTheSentence) {
+  const Json message =
+      Json::parse(TerminationMessage(IndexStep::kSource, {Code::kUnavailable, "502 from store"}));
+  EXPECT_EQ(message["reason"], "SourceUnreachable");
+  EXPECT_EQ(message["message"], "502 from store");
+}
+
+TEST(Termination, ReasonsTellApartWhoHasToDoSomething) {
+  EXPECT_EQ(ReasonOf(IndexStep::kSource, Code::kDeadlineExceeded), "SourceUnreachable");
+  EXPECT_EQ(ReasonOf(IndexStep::kSource, Code::kPermissionDenied), "SourceForbidden");
+  EXPECT_EQ(ReasonOf(IndexStep::kSource, Code::kConflict), "SourceChanged");
+  EXPECT_EQ(ReasonOf(IndexStep::kSource, Code::kInvalidArgument), "SourceInvalid");
+  EXPECT_EQ(ReasonOf(IndexStep::kSource, Code::kNotFound), "SourceInvalid");
+  EXPECT_EQ(ReasonOf(IndexStep::kUpload, Code::kUnavailable), "NodesUnreachable");
+  EXPECT_EQ(ReasonOf(IndexStep::kUpload, Code::kPermissionDenied), "ManifestRefused");
+  EXPECT_EQ(ReasonOf(IndexStep::kUpload, Code::kResourceExhausted), "ManifestRefused");
+}
+
+// Kubernetes cuts at 4096 bytes, in the middle of the JSON.
+TEST(Termination, StaysBelowWhatKubernetesKeeps) {
+  const std::string worst(100'000, '\x01');
+  const std::string message =
+      TerminationMessage(IndexStep::kSource, {Code::kInvalidArgument, worst});
+  EXPECT_LE(message.size(), 4096U);
+  EXPECT_TRUE(Json::accept(message));
+}
+
+TEST(Termination, APathThatIsNoTextIsNoHindrance) {
+  const std::string message =
+      TerminationMessage(IndexStep::kSource, {Code::kInvalidArgument, "\xff\xfe.jpg"});
+  EXPECT_TRUE(Json::accept(message));
+}
+
+}  // namespace
+}  // namespace optcache::sidecar
