@@ -53,7 +53,8 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (re.compile(r"<isa-l"), ("lib/base/",)),
     (
         re.compile(r"<nlohmann/"),
-        ("lib/coordination/", "lib/control/", "lib/kube/", "cache-node/", "sidecar/", "operator/", "cli/"),
+        ("lib/coordination/", "lib/control/", "lib/kube/", "cache-node/", "sidecar/", "operator/", "cli/",
+         "tests/"),
     ),
     (
         re.compile(r"<CLI/"),
