@@ -131,6 +131,7 @@ NODE = f"system:serviceaccount:{SYSTEM}:optcache-node"
         (OPERATOR, "create", "secrets", SYSTEM, False),
         (OPERATOR, "update", "leases.coordination.k8s.io/optcache-operator", SYSTEM, True),
         (OPERATOR, "update", "leases.coordination.k8s.io/another", SYSTEM, False),
+        (OPERATOR, "create", "leases.coordination.k8s.io", SYSTEM, True),
         (OPERATOR, "create", "leases.coordination.k8s.io", "vision", False),
         (OPERATOR, "patch", "configmaps/optcache-ca", "vision", True),
         (OPERATOR, "patch", "configmaps/another", "vision", False),
