@@ -1,5 +1,5 @@
+#include "base/base64.h"
 #include "coordination/codec.h"
-#include "coordination/internal/base64.h"
 #include "coordination/internal/json_values.h"
 #include "coordination/sample_set.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "coordination/internal/base64.h"
+#include "base/base64.h"
 
 namespace optcache::coordination::internal {
 

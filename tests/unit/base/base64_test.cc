@@ -1,8 +1,8 @@
-#include "coordination/internal/base64.h"
+#include "base/base64.h"
 
 #include <gtest/gtest.h>
 
-namespace optcache::coordination::internal {
+namespace optcache {
 namespace {
 
 TEST(Base64, WritesTheVectorsOfRfc4648) {
@@ -30,4 +30,4 @@ TEST(Base64, RefusesWhatItWouldNotWrite) {
 }
 
 }  // namespace
-}  // namespace optcache::coordination::internal
+}  // namespace optcache

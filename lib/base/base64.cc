@@ -1,9 +1,9 @@
-#include "coordination/internal/base64.h"
+#include "base/base64.h"
 
 #include <array>
 #include <cstdint>
 
-namespace optcache::coordination::internal {
+namespace optcache {
 namespace {
 
 constexpr std::string_view kDigits =
@@ -62,4 +62,4 @@ Result<std::string> DecodeBase64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace optcache::coordination::internal
+}  // namespace optcache
