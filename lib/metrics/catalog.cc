@@ -155,6 +155,11 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"leader_election_master_status", kGauge, "1 while this process leads"},
     {"optcache_events_total", kCounter,
      "Kubernetes Events: written, failed, suppressed because an object had too many"},
+    {"optcache_injection_total", kCounter, "Pods that the injector was asked about"},
+    {"optcache_webhook_request_duration_seconds", kHistogram,
+     "How long the injector's answers took, without the network"},
+    {"optcache_certificate_expiry_timestamp_seconds", kGauge,
+     "When a certificate expires, in seconds since 1970"},
 });
 
 }  // namespace

@@ -69,6 +69,12 @@ bool IsForWindows(const Json& spec) {
          TextIn(Member(spec, "nodeSelector"), "kubernetes.io/os") == "windows";
 }
 
+// Of a static pod: its machine has begun it already.
+bool IsMirror(const Json& pod) {
+  const Json& annotations = Member(Member(pod, "metadata"), "annotations");
+  return annotations.is_object() && annotations.contains("kubernetes.io/config.mirror");
+}
+
 const Json* FindSidecar(const Json& spec) {
   const Json* const native = FindNamed(Items(spec, "initContainers"), kSidecarName);
   return native != nullptr ? native : FindNamed(Items(spec, "containers"), kSidecarName);
@@ -267,6 +273,7 @@ Injection DecideInjection(const Json& pod, std::string_view name_space, const Da
   if (!optional) return invalid(optional.error());
   if (!IsPod(pod))
     return Answer({.reason = Reason::kUnsupportedPod, .message = "this is no pod"}, false);
+  if (IsMirror(pod)) return Skip(Reason::kUnsupportedPod);
   const bool present = FindSidecar(pod["spec"]) != nullptr;
   if (present && !IsOurWork(pod)) return Skip(Reason::kBroughtItsOwn);
   auto injection =

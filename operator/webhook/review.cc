@@ -1,9 +1,8 @@
 #include "operator/webhook/review.h"
 
-#include <cstdint>
-
 #include <fmt/format.h>
 
+#include "base/base64.h"
 #include "operator/webhook/json_access.h"
 
 namespace optcache::webhook {
@@ -13,22 +12,6 @@ constexpr const char* kApiVersion = "admission.k8s.io/v1";
 constexpr std::size_t kMaxUidBytes = 128;
 constexpr std::size_t kMaxWarnings = 16;
 constexpr int kForbidden = 403;
-
-std::string Base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view part = bytes.substr(at, 3);
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      group = group << 8U | (i < part.size() ? static_cast<unsigned char>(part[i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      text += i <= part.size() ? kDigits[group >> (18 - 6 * i) & 63U] : '=';
-  }
-  return text;
-}
 
 std::string NameOf(const Json& pod) {
   const Json& metadata = Member(pod, "metadata");
@@ -88,7 +71,7 @@ std::string WriteReview(const Review& review, const Injection& injection) {
   }
   if (allowed && !injection.patch.empty()) {
     response["patchType"] = "JSONPatch";
-    response["patch"] = Base64(injection.patch.dump());
+    response["patch"] = EncodeBase64(injection.patch.dump());
   }
   for (const std::string& warning : injection.warnings) {
     if (response["warnings"].size() < kMaxWarnings)

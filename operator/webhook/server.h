@@ -8,13 +8,14 @@
 //   options.tls = ...;
 //   net::ListenHttp(loop, "0.0.0.0:9443", options, webhook.Handler());
 
-#include <array>
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/histogram.h"
 #include "base/status.h"
 #include "net/http_server.h"
 #include "operator/webhook/inject.h"
@@ -45,7 +46,8 @@ class Webhook {
   InjectionSettings settings_;
   const DatasetView& datasets_;
   std::map<std::pair<Outcome, Reason>, std::uint64_t> injections_;
-  std::uint64_t refused_ = 0;
+  std::map<std::string_view, std::uint64_t> refused_;  // by reason; the keys are literals
+  Histogram seconds_;
 };
 
 }  // namespace optcache::webhook

@@ -1,0 +1,185 @@
+// What the corpus of pods cannot show: the parts with arguments that no pod gives them.
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/webhook/affinity.h"
+#include "operator/webhook/identity.h"
+#include "operator/webhook/pod_patch.h"
+#include "operator/webhook/sidecar_spec.h"
+
+namespace optcache::webhook {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(Settings, NativeSidecarsBeginWith1_29) {
+  EXPECT_FALSE(HasNativeSidecars("1", "20"));
+  EXPECT_FALSE(HasNativeSidecars("1", "28+"));
+  EXPECT_TRUE(HasNativeSidecars("1", "29"));
+  EXPECT_TRUE(HasNativeSidecars("1", "36+"));
+  EXPECT_TRUE(HasNativeSidecars("2", "0"));
+  EXPECT_TRUE(HasNativeSidecars("", ""));
+}
+
+TEST(Json, HasALimitOfDepth) {
+  EXPECT_TRUE(ParseJson(std::string(kMaxDepth, '[') + std::string(kMaxDepth, ']')));
+  EXPECT_FALSE(ParseJson(std::string(kMaxDepth + 1, '[') + std::string(kMaxDepth + 1, ']')));
+  EXPECT_TRUE(ParseJson("\"" + std::string(1000, '[') + "\\\"[\""));
+  EXPECT_FALSE(ParseJson("[1"));
+}
+
+TEST(Json, HasALimitOfSize) {
+  EXPECT_TRUE(ParseJson(std::string(kMaxReviewBytes - 1, ' ') + "1"));
+  EXPECT_FALSE(ParseJson(std::string(kMaxReviewBytes, ' ') + "1"));
+}
+
+TEST(PodPatch, MakesMissingParents) {
+  PodPatch patch(Json{{"metadata", Json::object()}});
+  patch.Set(Json::json_pointer("/metadata/annotations"), "a/b~c", "1");
+  patch.Set(Json::json_pointer("/metadata/annotations"), "d", "2");
+  EXPECT_EQ(patch.operations().dump(),
+            R"([{"op":"add","path":"/metadata/annotations","value":{"a/b~c":"1"}},)"
+            R"({"op":"add","path":"/metadata/annotations/d","value":"2"}])");
+}
+
+TEST(PodPatch, EscapesKeys) {
+  PodPatch patch(Json{{"a", {{"x", 1}}}});
+  patch.Set(Json::json_pointer("/a"), "b/c~d", 2);
+  EXPECT_EQ(patch.operations()[0]["path"], "/a/b~1c~0d");
+}
+
+TEST(PodPatch, GivesWhatItsOperationsGive) {
+  const Json before = {{"spec", {{"a", {1, 2}}, {"b", nullptr}}}};
+  const Json::json_pointer spec("/spec");
+  PodPatch patch(before);
+  patch.Prepend(spec, "a", 0);
+  patch.Append(spec, "a", 3);
+  patch.Prepend(spec, "b", 1);
+  patch.Append(spec, "c", 1);
+  patch.Append(spec, "c", 2);
+  EXPECT_EQ(patch.object(), before.patch(patch.operations()));
+  EXPECT_EQ(patch.object()["spec"]["a"].dump(), "[0,1,2,3]");
+  EXPECT_EQ(patch.object()["spec"]["c"].dump(), "[1,2]");
+}
+
+TEST(Identity, CountsRestartsFromOne) {
+  const auto incarnation = [](const char* attempt) {
+    const Json labels = {{"jobset.sigs.k8s.io/jobset-name", "a"},
+                         {"jobset.sigs.k8s.io/restart-attempt", attempt}};
+    return IdentityOf({{"metadata", {{"labels", labels}}}}, {}).incarnation;
+  };
+  EXPECT_EQ(incarnation("0"), 1U);
+  EXPECT_EQ(incarnation("41"), 42U);
+  EXPECT_EQ(incarnation("x"), 1U);
+  EXPECT_EQ(incarnation("4294967295"), 1U);
+}
+
+TEST(Identity, TakesTheControllerAmongOwners) {
+  const Json owners = {
+      {{"kind", "Queue"}, {"name", "q"}, {"uid", "1"}},
+      {{"kind", "Job"}, {"name", "j"}, {"uid", "22222222-3"}, {"controller", true}}};
+  EXPECT_EQ(IdentityOf({{"metadata", {{"ownerReferences", owners}}}}, {}).owner, "j.22222222");
+}
+
+// The formula of docs/memory.md and its example.
+TEST(Memory, IsArenaOverflowSamplesAndProgram) {
+  const DatasetFacts facts{.indexed = true, .samples = 1'281'167, .largest_sample = 1_MiB};
+  EXPECT_EQ(MemoryFor(1_GiB, {{.facts = &facts}}), 1_GiB + 256_MiB + 128'116'700 + 32_MiB);
+}
+
+TEST(Memory, OfOverflowIsTwoOfTheLargestSample) {
+  EXPECT_EQ(OverflowFor(0), 256_MiB);
+  EXPECT_EQ(OverflowFor(128_MiB), 256_MiB);
+  EXPECT_EQ(OverflowFor(200_MiB), 400_MiB);
+}
+
+std::vector<std::string> Machines(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i)
+    names.push_back("m" + std::to_string(i));
+  return names;
+}
+
+TEST(Affinity, PrefersNoCrowd) {
+  DatasetFacts facts{.hostnames = Machines(kMaxPreferredMachines)};
+  EXPECT_FALSE(AddAffinity(Json::object(), {{.facts = &facts}})->value.is_null());
+  facts.hostnames.emplace_back("one-more");
+  EXPECT_TRUE(AddAffinity(Json::object(), {{.facts = &facts}})->value.is_null());
+}
+
+TEST(Affinity, RequiresNoMoreThanFitsAPod) {
+  const DatasetFacts facts{.scheduling = SchedulingPreference::kRequired,
+                           .hostnames = Machines(kMaxRequiredMachines + 5)};
+  const Json affinity = AddAffinity(Json::object(), {{.facts = &facts}})->value;
+  const Json& values = affinity.at(Json::json_pointer(
+      "/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0"
+      "/matchExpressions/0/values"));
+  EXPECT_EQ(values.size(), kMaxRequiredMachines);
+}
+
+TEST(Affinity, NamesAMachineOnce) {
+  const DatasetFacts facts{.hostnames = {"b", "a", "b"}};
+  const Json affinity = AddAffinity(Json::object(), {{.facts = &facts}})->value;
+  EXPECT_EQ(affinity.at(Json::json_pointer(
+                "/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/preference"
+                "/matchExpressions/0/values")),
+            (Json{"a", "b"}));
+}
+
+// The command line of docs/kubernetes.md, "The injected sidecar", word by word.
+std::vector<std::string> DocumentedCommand() {
+  std::ifstream file(OPTCACHE_SOURCE_DIR "/docs/kubernetes.md");
+  std::string line;
+  while (std::getline(file, line) && line != "## The injected sidecar") {
+  }
+  std::string block;
+  while (std::getline(file, line) && line != "```") {
+  }
+  while (std::getline(file, line) && line != "```")
+    block += line.ends_with('\\') ? line.substr(0, line.size() - 1) : line;
+  std::istringstream text(block);
+  std::vector<std::string> words;
+  for (std::string word; text >> word;) {
+    for (const auto& [from, to] :
+         {std::pair("NAMESPACE/POD", "$(POD_NAMESPACE)/$(POD_NAME)"), std::pair("NAME-", "oc-"),
+          std::pair("SYSTEM", "cache-system")}) {
+      const std::size_t at = word.find(from);
+      if (at != std::string::npos) word.replace(at, std::string(from).size(), to);
+    }
+    words.push_back(word);
+  }
+  return words;
+}
+
+TEST(Container, RunsTheDocumentedCommand) {
+  const DatasetFacts facts{
+      .name_space = "vision", .name = "imagenet", .url = "http://store/images/", .indexed = true};
+  SidecarPlan plan;
+  plan.datasets = {{.facts = &facts}};
+  const Json container = BuildContainer(plan, {.name = "oc", .system_namespace = "cache-system"});
+  auto command = container["command"].get<std::vector<std::string>>();
+  for (const Json& argument : container["args"])
+    command.push_back(argument);
+  EXPECT_EQ(command, DocumentedCommand());
+}
+
+TEST(Container, AlwaysRequestsItsLimits) {
+  SidecarPlan plan;
+  for (const char* memory : {"", "3Gi"}) {
+    plan.request.memory = memory;
+    const Json resources = BuildContainer(plan, {})["resources"];
+    EXPECT_EQ(resources["requests"], resources["limits"]);
+    EXPECT_TRUE(resources["limits"].contains("cpu"));
+    EXPECT_TRUE(resources["limits"].contains("memory"));
+  }
+}
+
+}  // namespace
+}  // namespace optcache::webhook

@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/webhook/request.h"
+
+namespace optcache::webhook {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Json PodWith(const Json& annotations) {
+  return {{"metadata", {{"annotations", annotations}}}};
+}
+
+Json Asking(const std::string& annotation, const Json& value) {
+  return PodWith({{"optcache.io/dataset", "a"}, {"optcache.io/" + annotation, value}});
+}
+
+std::string Complaint(const Json& pod) {
+  const auto request = ParseRequest(pod, "vision");
+  return request ? "" : request.error().message();
+}
+
+TEST(Request, HasDefaults) {
+  const auto request = ParseRequest(PodWith({{"optcache.io/dataset", "a"}}), "vision");
+  ASSERT_TRUE(request) << request.error().message();
+  EXPECT_THAT(request->datasets, ElementsAre(DatasetName{"vision", "a"}));
+  EXPECT_EQ(request->arena_bytes(), 1_GiB);
+  EXPECT_EQ(request->cpu, "500m");
+  EXPECT_EQ(request->memory, "");
+  EXPECT_FALSE(request->optional);
+  EXPECT_TRUE(request->python);
+}
+
+TEST(Request, ReadsSeveralDatasets) {
+  const auto request =
+      ParseRequest(PodWith({{"optcache.io/dataset", "a , speech/b.c,d"}}), "vision");
+  ASSERT_TRUE(request) << request.error().message();
+  EXPECT_THAT(request->datasets,
+              ElementsAre(DatasetName{"vision", "a"}, DatasetName{"speech", "b.c"},
+                          DatasetName{"vision", "d"}));
+}
+
+TEST(Request, RefusesWhatIsNoListOfDatasets) {
+  for (const char* text : {"", ",", "a,", "a,a", "a,vision/a", "A", "-a", "a/b/c", "/a", "a/",
+                           "a b", "a\n", "a_b", "x.y/a"}) {
+    EXPECT_NE(Complaint(PodWith({{"optcache.io/dataset", text}})), "") << text;
+  }
+}
+
+TEST(Request, RefusesMoreDatasetsThanItServes) {
+  std::string list = "d0";
+  for (std::size_t i = 1; i < kMaxDatasetsPerPod; ++i)
+    list += ",d" + std::to_string(i);
+  EXPECT_EQ(Complaint(PodWith({{"optcache.io/dataset", list}})), "");
+  EXPECT_THAT(Complaint(PodWith({{"optcache.io/dataset", list + ",d16"}})),
+              HasSubstr("at most 16"));
+}
+
+TEST(Request, SaysWhatIsWrongAndWhatIsAllowed) {
+  EXPECT_EQ(Complaint(Asking("arena", "plenty")),
+            "annotation optcache.io/arena is \"plenty\": write a quantity of bytes from 16Mi to "
+            "4Ti, for example 1Gi");
+}
+
+TEST(Request, ChecksEachAnnotation) {
+  struct Row {
+    const char* annotation;
+    const char* text;
+    bool right;
+  };
+  const Row rows[] = {
+      {"arena", "16Mi", true},
+      {"arena", "15Mi", false},
+      {"arena", "4Ti", true},
+      {"arena", "5Ti", false},
+      {"arena", "-1Gi", false},
+      {"arena", "", false},
+      {"resources", "cpu=1", true},
+      {"resources", "memory=2Gi,cpu=100m", true},
+      {"resources", "cpu=1,cpu=2", false},
+      {"resources", "cpu=0", false},
+      {"resources", "cpu=1e3", false},
+      {"resources", "cpu=nan", false},
+      {"resources", "cpu=1025", false},
+      {"resources", "gpu=1", false},
+      {"resources", "", false},
+      {"resources", "memory=0", false},
+      {"containers", "a,b-1", true},
+      {"containers", "", false},
+      {"containers", "a.b", false},
+      {"python", "false", true},
+      {"python", "False", false},
+      {"optional", "true", true},
+      {"optional", "1", false},
+      {"owner", "sweep_7.A-b", true},
+      {"owner", "a/b", false},
+      {"owner", "$(HOME)", false},
+      {"owner", "", false},
+      {"incarnation", "1", true},
+      {"incarnation", "4294967295", true},
+      {"incarnation", "0", false},
+      {"incarnation", "4294967296", false},
+      {"incarnation", "1x", false},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(Complaint(Asking(row.annotation, row.text)).empty(), row.right)
+        << row.annotation << " " << row.text;
+  }
+}
+
+TEST(Request, QuotesNoMoreThanIsReadable) {
+  const std::string complaint = Complaint(Asking("owner", std::string(5000, '\n')));
+  EXPECT_LT(complaint.size(), 200U);
+  EXPECT_THAT(complaint, HasSubstr("????"));
+}
+
+TEST(Request, TakesWhatIsNoTextForEmpty) {
+  EXPECT_NE(Complaint(Asking("arena", 5)), "");
+  EXPECT_NE(Complaint(PodWith({{"optcache.io/dataset", nullptr}})), "");
+}
+
+}  // namespace
+}  // namespace optcache::webhook
