@@ -77,14 +77,14 @@ def parse() -> argparse.Namespace:
     verb = verbs.add_parser("load", help="give an image to all workers")
     verb.add_argument("archive", type=Path, help="of `docker save` or of an OCI archive")
     verb.set_defaults(act=load)
-    verb = verbs.add_parser("test", help="the cases: -k CASE and other words of pytest", add_help=False)
-    verb.add_argument("words", nargs=argparse.REMAINDER)
-    verb.set_defaults(act=test)
+    verbs.add_parser("test", help="the cases: -k CASE and other words of pytest").set_defaults(act=test)
     for name in ("kubectl", "helm"):
-        verb = verbs.add_parser(name, help=f"{name} as administrator", add_help=False)
-        verb.add_argument("words", nargs=argparse.REMAINDER)
-        verb.set_defaults(act=tool)
-    arguments = parser.parse_args()
+        verbs.add_parser(name, help=f"{name} as administrator").set_defaults(act=tool)
+    # What follows these verbs is for other programs, options too.
+    words = sys.argv[1:]
+    own = words[:1] if words[:1] and words[0] in ("test", "kubectl", "helm") else words
+    arguments = parser.parse_args(own)
+    arguments.words = words[len(own) :]
     if arguments.verb == "up" and not 1 <= arguments.workers <= settings.WORKERS_MAX:
         parser.error(f"--workers is {arguments.workers}, allowed: 1 to {settings.WORKERS_MAX}")
     return arguments
