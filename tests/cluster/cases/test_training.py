@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from cluster import objects, training
-from cluster.checks import check_samples
+from cluster.checks import bound, check_samples
 from cluster.cluster import Cluster
 from cluster.release import Release
 from cluster.workspace import Workspace
@@ -18,10 +18,6 @@ SHARE = 0.30
 TRAINING_SECONDS = 600
 # Of store bytes, above the least that any cache of that size reads.
 TOLERANCE = 1.005
-
-
-def bound(total: int, kept: float, epochs: int) -> float:
-    return total + (epochs - 1) * max(total - kept, 0)
 
 
 def test_a_job_reads_through_the_cache(installed: Release, workspace: Workspace) -> None:
