@@ -77,13 +77,16 @@ class Release:
         words = (f"--namespace={SPACE}", selector, "--tail=-1", "--prefix", "--ignore-errors")
         return self.cluster.kubectl("logs", *words, check=False).stdout
 
-    def metric(self, component: str, name: str) -> float:
-        """The sum of a metric over all pods of a component and all labels."""
+    def metric(self, component: str, name: str, check: bool = True) -> float:
+        """The sum of a metric over all pods of a component and all labels.
+
+        Without `check` a pod that does not answer counts nothing.
+        """
         total = 0.0
         for pod in self.pods(component):
             page = PAGES_PORTS[component]
             path = f"/api/v1/namespaces/{SPACE}/pods/{pod['metadata']['name']}:{page}/proxy/metrics"
-            text = self.cluster.kubectl("get", "--raw", path).stdout
+            text = self.cluster.kubectl("get", "--raw", path, check=check).stdout
             pattern = rf"^{name}(?:\{{[^}}]*\}})? (\S+)$"
             total += sum(float(value) for value in re.findall(pattern, text, re.MULTILINE))
         return total
