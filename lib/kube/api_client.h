@@ -51,10 +51,12 @@ class ApiClient : public Client {
   virtual void VisitCounters(const CounterVisitor& visitor) const = 0;
 };
 
-// HTTP towards `access`: its CA, its name, its client certificate.
-std::unique_ptr<net::HttpClient> MakeApiHttpClient(net::EventLoop& loop, const ApiAccess& access);
+// With connections of its own: TLS with the CA and the name of `access`. `loop` and `clock` outlive
+// it.
+std::unique_ptr<ApiClient> MakeApiClient(net::EventLoop& loop, const Clock& clock,
+                                         const ApiAccess& access, ApiClientOptions options = {});
 
-// `loop`, `clock` and `http` outlive it.
+// Over `http`, which outlives it, too.
 std::unique_ptr<ApiClient> MakeApiClient(net::EventLoop& loop, const Clock& clock,
                                          net::HttpClient& http, const ApiAccess& access,
                                          ApiClientOptions options = {});

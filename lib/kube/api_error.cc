@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "kube/object.h"
-
 namespace optcache::kube {
 namespace {
 
@@ -56,6 +54,20 @@ std::string MessageOf(const Json& status, std::string_view body) {
   return std::string(body.substr(0, kMaxQuotedBytes)) + "…";
 }
 
+ApiError FromStatus(int http_status, const Json& status, std::string_view body,
+                    std::string_view what) {
+  ApiError error{
+      .status = Status(CodeOf(http_status),
+                       fmt::format("{}: {} ({})", what, MessageOf(status, body), http_status)),
+      .http_status = http_status,
+      .reason = TextAt(status, "/reason")};
+  if (const auto seconds = NumberAt(status, "/details/retryAfterSeconds")) {
+    error.retry_after = ParseSeconds(std::to_string(*seconds));
+  }
+  error.namespace_terminating = http_status == 403 && SaysNamespaceTerminating(status);
+  return error;
+}
+
 }  // namespace
 
 bool ApiError::transient() const {
@@ -69,23 +81,19 @@ ApiError MakeApiError(Status transport) {
 
 ApiError MakeApiError(int http_status, const net::HttpHeaders& headers, std::string_view body,
                       std::string_view what) {
-  const Json status = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (http_status == 0) {
-    constexpr int kServerError = 500;
-    http_status = static_cast<int>(NumberAt(status, "/code").value_or(kServerError));
-  }
-  ApiError error{
-      .status = Status(CodeOf(http_status),
-                       fmt::format("{}: {} ({})", what, MessageOf(status, body), http_status)),
-      .http_status = http_status,
-      .reason = TextAt(status, "/reason")};
+  ApiError error =
+      FromStatus(http_status, Json::parse(body, nullptr, /*allow_exceptions=*/false), body, what);
   if (const auto header = net::FindHeader(headers, "Retry-After")) {
     error.retry_after = ParseSeconds(*header);
-  } else if (const auto seconds = NumberAt(status, "/details/retryAfterSeconds")) {
-    error.retry_after = ParseSeconds(std::to_string(*seconds));
   }
-  error.namespace_terminating = http_status == 403 && SaysNamespaceTerminating(status);
   return error;
+}
+
+ApiError MakeApiError(const Json& api_status, std::string_view what) {
+  constexpr int kServerError = 500;
+  const std::int64_t code = NumberAt(api_status, "/code").value_or(kServerError);
+  const bool known = code >= 400 && code < 600;
+  return FromStatus(known ? static_cast<int>(code) : kServerError, api_status, {}, what);
 }
 
 }  // namespace optcache::kube

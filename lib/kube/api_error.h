@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "kube/object.h"
 #include "net/http.h"
 
 namespace optcache::kube {
@@ -45,11 +46,12 @@ using ApiResult = std::expected<T, ApiError>;
 
 // Of a failed exchange.
 ApiError MakeApiError(Status transport);
-// Of a response with an error status, or of a Status object in a watch (`http_status` 0: its code
-// counts). `what` goes in front of the message: "get datasets vision/imagenet". Bodies that are no
-// Status object are quoted, shortened.
+// Of a response with an error status. `what` goes in front of the message: "get datasets
+// vision/imagenet". Bodies that are no Status object are quoted, shortened.
 ApiError MakeApiError(int http_status, const net::HttpHeaders& headers, std::string_view body,
                       std::string_view what);
+// Of a Status object, as it stands in a watch; what it leaves out counts as 500.
+ApiError MakeApiError(const Json& api_status, std::string_view what);
 
 inline bool IsSuccess(int http_status) {
   return http_status >= 200 && http_status < 300;

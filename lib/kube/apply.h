@@ -42,7 +42,7 @@ struct ApplierOptions {
   std::size_t max_remembered = 65'536;
 };
 
-// Used on the loop's thread only. `client` outlives it; callbacks as Client's.
+// Used on the loop's thread only. `client` outlives it. Nothing is called after it has died.
 //
 // An apply is left out when the same was applied before by this process, and the fields are still
 // as the server then made them in `present`, or `present` is older than that answer. So a new
@@ -57,7 +57,7 @@ class Applier {
   Applier& operator=(const Applier&) = delete;
 
   // Applies one after the other, then deletes; what is gone already is deleted. Stops at the first
-  // error.
+  // error. Calls back from within Run if there is nothing to write.
   void Run(std::vector<ApplyItem> applies, std::vector<DeleteItem> deletes, Callback callback);
 
  private:

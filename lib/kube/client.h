@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,9 @@ inline bool IsWrite(Verb verb) {
   return verb != Verb::kGet && verb != Verb::kList;
 }
 
+// Until when a process may write; nothing: not (any more).
+using WritePermit = std::function<std::optional<MonotonicTime>()>;
+
 struct ApiRequest {
   Verb verb = Verb::kGet;
   Resource resource;
@@ -34,6 +38,9 @@ struct ApiRequest {
   std::vector<std::pair<std::string, std::string>> query;  // not yet encoded
   std::string body;                                        // JSON
   Duration timeout{};                                      // zero: the client's own
+  // If set: asked when the request is sent, each time. It gets no more time than the permit has
+  // left; without one it ends with kCancelled, unsent.
+  WritePermit permit;
 };
 
 // What a list or watch is about. Empty: everything.

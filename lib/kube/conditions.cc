@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kube/internal/text.h"
 #include "kube/time_text.h"
 
 namespace optcache::kube {
@@ -9,15 +10,6 @@ namespace {
 
 constexpr std::size_t kMaxReasonBytes = 1024;
 constexpr std::size_t kMaxMessageBytes = 32'768;
-
-// Never in the middle of a UTF-8 character: the API server would refuse the text.
-std::string Cut(std::string text, std::size_t limit) {
-  if (text.size() <= limit) return text;
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xc0U) == 0x80U)
-    --limit;
-  text.resize(limit);
-  return text;
-}
 
 ConditionStatus StatusFrom(std::string_view text) {
   if (text == "True") return ConditionStatus::kTrue;
@@ -52,8 +44,8 @@ void SetCondition(Json& conditions, const Condition& condition, double unix_seco
   const bool flipped = since.empty() || TextAt(*found, "/status") != ToText(condition.status);
   *found = {{"type", condition.type},
             {"status", ToText(condition.status)},
-            {"reason", Cut(condition.reason, kMaxReasonBytes)},
-            {"message", Cut(condition.message, kMaxMessageBytes)},
+            {"reason", CutText(condition.reason, kMaxReasonBytes)},
+            {"message", CutText(condition.message, kMaxMessageBytes)},
             {"observedGeneration", condition.observed_generation},
             {"lastTransitionTime", flipped ? FormatTime(unix_seconds) : since}};
 }

@@ -4,7 +4,6 @@
 // that has too much to say is cut short. Pure: time is an argument.
 
 #include <cstdint>
-#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -51,7 +50,6 @@ struct EventWrite {
   std::uint64_t series = 0;  // which; stays the same over its updates
   ObjectReference regarding;
   EventText text;
-  std::string name;         // of the Event object, from the caller's first time on
   std::uint32_t count = 1;  // 1: create it
   double first_seconds = 0;
   double last_seconds = 0;

@@ -54,7 +54,7 @@ class Informer {
 
   // Called for each change after the cache has it, and at once for what the cache holds already.
   // What happened while the watch was broken comes as the difference. Callbacks live as long as the
-  // informer.
+  // informer; they may stop it, but not destroy it or add others.
   void OnChange(ChangeCallback callback);
   // Called once the first list is complete; at once if it is.
   void OnSynced(std::function<void()> callback);

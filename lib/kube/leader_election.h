@@ -29,15 +29,18 @@ struct LeaderElectionOptions {
 };
 
 struct LeaderCallbacks {
-  // We lead. The term is the Lease's leaseTransitions: higher than that of any leader before.
+  // We lead. The term is the Lease's leaseTransitions, which rises with each leadership, also of
+  // one process after another in the same pod.
   std::function<void(std::uint64_t term)> on_started;
-  // We lead no more; writes have been refused since before this call. Not after Stop.
+  // We lead no more; writes have been refused since before this call. Not after Stop. The election
+  // is over for this process: it is expected to end.
   std::function<void(const std::string& why)> on_stopped;
   // Somebody else leads, as far as the Lease says; "" if nobody does.
   std::function<void(const std::string& identity)> on_leader;
 };
 
-// Used on the loop's thread only. `loop`, `clock` and `client` (not a fenced one) outlive it.
+// Used on the loop's thread only. `loop`, `clock` and `client` outlive it. The client is one of its
+// own, not fenced, so that a renewal never waits behind other requests.
 class LeaderElector {
  public:
   LeaderElector(net::EventLoop& loop, const Clock& clock, Client& client,
@@ -58,8 +61,8 @@ class LeaderElector {
   std::optional<MonotonicTime> WritesUntil() const;
   // Of the present leadership; 0 before the first.
   std::uint64_t term() const;
-  // The holder as last seen, ourselves included; "" if nobody.
-  const std::string& leader() const;
+  // The holder as last seen, ourselves included; "" if nobody, or if its time has run out.
+  std::string leader() const;
 
   // leader_election_master_status in docs/metrics.md.
   void VisitCounters(const CounterVisitor& visitor) const;

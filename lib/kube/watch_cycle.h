@@ -27,6 +27,10 @@ struct WatchCycleOptions {
   Duration backoff_first = std::chrono::milliseconds(800);
   Duration backoff_limit = std::chrono::seconds(30);
   Duration backoff_reset = std::chrono::minutes(2);  // after so long without a failure
+  // A watch that ends in order, but sooner and without a word, has failed.
+  Duration shortest_watch = std::chrono::seconds(1);
+  // So many watches broke in a row before they told anything: list anew.
+  std::uint32_t max_barren_watches = 3;
 };
 
 struct ListStep {
@@ -71,30 +75,36 @@ class WatchCycle {
 
   CycleStep Start();
   // A page has come; `continue_token` empty: it was the last, and the list is of that version.
-  CycleStep OnPage(const std::string& resource_version, const std::string& continue_token);
+  CycleStep OnPage(const std::string& resource_version, const std::string& continue_token,
+                   MonotonicTime now);
   CycleStep OnListFailed(const ApiError& error, MonotonicTime now);
   // An event or bookmark: the watch goes on from here if it breaks.
-  void OnWatchProgress(const std::string& resource_version);
+  void OnProgress(const std::string& resource_version);
   // The watch's end; nothing: in order.
   CycleStep OnWatchEnded(const std::optional<ApiError>& error, MonotonicTime now);
-  CycleStep Resume();
+  // The wait is over.
+  CycleStep Resume(MonotonicTime now);
 
   std::uint64_t lists() const { return lists_; }
   std::uint64_t watches() const { return watches_; }
   std::uint64_t failures() const { return failures_; }
 
  private:
-  CycleStep ListAnew(std::uint32_t limit);
-  CycleStep WatchOn();
-  CycleStep WaitFor(Duration wait, CycleStep then);
-  Duration FailureDelay(const ApiError& error, MonotonicTime now);
+  enum class Next { kPages, kWholeList, kWatch };
+
+  CycleStep Take(Next next, MonotonicTime now);
+  CycleStep Fail(Next next, const std::optional<Duration>& at_least, MonotonicTime now);
 
   const WatchCycleOptions options_;
   Random random_;
   RetryDelay delay_;
   std::string resource_version_;
-  bool whole_list_ = false;  // a continue token has expired: no pages this time
-  std::optional<CycleStep> then_;
+  Next next_ = Next::kPages;  // after a wait
+  bool continuing_ = false;   // the last ListStep had a continue token
+  bool whole_list_ = false;   // pages have failed: this list comes at once
+  MonotonicTime watch_began_;
+  bool progressed_ = false;   // the present watch has told something
+  std::uint32_t barren_ = 0;  // watches in a row that broke without that
   std::uint64_t lists_ = 0;
   std::uint64_t watches_ = 0;
   std::uint64_t failures_ = 0;

@@ -36,7 +36,6 @@ BENCHMARKS = {
     "restart": "ranks that come back on other machines: store reads",
     "drift": "ranks that drift apart: hit ratio",
     "memory": "what the programs take, beside their budgets",
-    "kubernetes": "on a real Kubernetes: times until ready, the operator among a thousand machines",
     "demo": "the demo: store bytes and hit ratios, beside bound and plan",
 }
 MORE = """\

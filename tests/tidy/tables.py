@@ -93,6 +93,7 @@ UNTESTED: dict[str, str] = {
     "lib/coordination/internal/json_fields.cc": "codec_test.cc reads every message through it",
     "lib/coordination/internal/json_values.cc": "codec_test.cc writes every message through it",
     "lib/coordination/version.cc": "codec_test.cc formats and parses versions",
+    "lib/kube/internal/rest_requests.cc": "api_client_test.cc tests it over real sockets",
     "lib/metrics/process.cc": "metrics_page_test.cc finds its numbers on the page",
     "lib/net/internal/http_session.cc": "http_server_test.cc tests it over real sockets",
     "lib/net/internal/listener.cc": "server_test.cc tests it over real sockets",

@@ -55,8 +55,12 @@ TEST(ApiError, TellsAlreadyExistsFromConflict) {
 TEST(ApiError, ExpiredComesByStatusAndWithinAStream) {
   EXPECT_TRUE(ErrorOf(410, {{"reason", "Expired"}}).expired());
   const Json in_stream = {{"kind", "Status"}, {"code", 410}, {"reason", "Expired"}};
-  EXPECT_TRUE(MakeApiError(0, {}, in_stream.dump(), "watch pods").expired());
-  EXPECT_EQ(MakeApiError(0, {}, "{}", "watch pods").http_status, 500);
+  EXPECT_TRUE(MakeApiError(in_stream, "watch pods").expired());
+}
+
+TEST(ApiError, AStatusWithoutASensibleCodeIsTheServersFault) {
+  for (const Json& odd : {Json::object(), Json{{"code", 200}}, Json{{"code", "410"}}, Json()})
+    EXPECT_EQ(MakeApiError(odd, "watch pods").http_status, 500);
 }
 
 TEST(ApiError, RetryAfterComesFromTheHeaderOrTheStatus) {

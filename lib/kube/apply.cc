@@ -1,0 +1,180 @@
+#include "kube/apply.h"
+
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <tuple>
+#include <utility>
+
+namespace optcache::kube {
+namespace {
+
+// By what entries of associative lists are told apart, in the API's own types.
+constexpr const char* kListKeys[] = {"name", "type", "key", "uid", "ip", "mountPath"};
+
+const char* ListKeyOf(const Json& entries) {
+  for (const char* key : kListKeys) {
+    const bool all = !entries.empty() && std::all_of(entries.begin(), entries.end(), [&](auto& e) {
+      return e.is_object() && e.contains(key);
+    });
+    if (all) return key;
+  }
+  return nullptr;
+}
+
+// Resource versions are opaque, but those of one server are numbers that rise; what is none is
+// taken for new.
+bool IsOlder(const std::string& a, const std::string& b) {
+  const auto parse = [](const std::string& text) -> std::optional<std::uint64_t> {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return number;
+  };
+  const auto x = parse(a);
+  const auto y = parse(b);
+  return x && y && *x < *y;
+}
+
+}  // namespace
+
+Json Project(const Json& wanted, const Json& object) {
+  if (wanted.is_object() && object.is_object()) {
+    Json part = Json::object();
+    for (const auto& [key, value] : wanted.items()) {
+      const auto found = object.find(key);
+      if (found != object.end()) part[key] = Project(value, *found);
+    }
+    return part;
+  }
+  const char* key = wanted.is_array() && object.is_array() ? ListKeyOf(wanted) : nullptr;
+  if (key == nullptr) return object;
+  Json part = Json::array();
+  for (const Json& entry : wanted) {
+    const auto found = std::find_if(object.begin(), object.end(), [&](const Json& candidate) {
+      return candidate.is_object() && candidate.value(key, Json()) == entry[key];
+    });
+    if (found != object.end()) part.push_back(Project(entry, *found));
+  }
+  return part;
+}
+
+class Applier::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(Client& client, ApplierOptions options) : client_(client), options_(std::move(options)) {}
+
+  struct Run {
+    std::deque<ApplyItem> applies;
+    std::deque<DeleteItem> deletes;
+    Callback callback;
+    ApplyOutcome outcome;
+  };
+
+  void Step(const std::shared_ptr<Run>& run);
+
+ private:
+  // Kind, object and subresource.
+  using Target = std::tuple<std::string, ObjectKey, std::string>;
+  struct Applied {
+    Json wanted;
+    Json made;  // what the server made of it
+    std::string uid;
+    std::string resource_version;
+  };
+
+  void Apply(const std::shared_ptr<Run>& run);
+  void Delete(const std::shared_ptr<Run>& run);
+  bool IsAsApplied(const Target& target, const ApplyItem& item) const;
+  void Remember(const Target& target, Json wanted, const Json& answer);
+
+  Client& client_;
+  const ApplierOptions options_;
+  std::map<Target, Applied> applied_;
+  std::deque<Target> order_;  // of applied_, oldest first
+};
+
+void Applier::Impl::Step(const std::shared_ptr<Run>& run) {
+  while (!run->applies.empty()) {
+    const ApplyItem& item = run->applies.front();
+    const Target target(item.resource.Path(""), KeyOf(item.object), item.subresource);
+    if (!IsAsApplied(target, item)) return Apply(run);
+    ++run->outcome.skipped;
+    run->applies.pop_front();
+  }
+  if (!run->deletes.empty()) return Delete(run);
+  run->callback(run->outcome);
+}
+
+void Applier::Impl::Apply(const std::shared_ptr<Run>& run) {
+  const ApplyItem item = std::move(run->applies.front());
+  run->applies.pop_front();
+  client_.Apply(item.resource, item.object,
+                {.field_manager = options_.field_manager, .subresource = item.subresource},
+                [weak = weak_from_this(), run, item](const ApiResult<Json>& answer) {
+                  const auto self = weak.lock();
+                  if (!self) return;
+                  const Target target(item.resource.Path(""), KeyOf(item.object), item.subresource);
+                  if (!answer) {
+                    self->applied_.erase(target);
+                    return run->callback(std::unexpected(answer.error()));
+                  }
+                  ++run->outcome.written;
+                  self->Remember(target, item.object, *answer);
+                  self->Step(run);
+                });
+}
+
+void Applier::Impl::Delete(const std::shared_ptr<Run>& run) {
+  const DeleteItem item = std::move(run->deletes.front());
+  run->deletes.pop_front();
+  client_.Delete(item.resource, item.key, item.options,
+                 [weak = weak_from_this(), run](const ApiResult<void>& answer) {
+                   const auto self = weak.lock();
+                   if (!self) return;
+                   if (!answer && !answer.error().not_found()) {
+                     return run->callback(std::unexpected(answer.error()));
+                   }
+                   ++run->outcome.written;
+                   self->Step(run);
+                 });
+}
+
+bool Applier::Impl::IsAsApplied(const Target& target, const ApplyItem& item) const {
+  const auto found = applied_.find(target);
+  if (found == applied_.end() || found->second.wanted != item.object) return false;
+  const Applied& applied = found->second;
+  // Not shown: gone, or not yet seen. Applying tells.
+  if (!item.present) return false;
+  if (IsOlder(ResourceVersionOf(*item.present), applied.resource_version)) return true;
+  return UidOf(*item.present) == applied.uid && Project(item.object, *item.present) == applied.made;
+}
+
+void Applier::Impl::Remember(const Target& target, Json wanted, const Json& answer) {
+  Applied applied{.wanted = std::move(wanted),
+                  .made = Json(),
+                  .uid = UidOf(answer),
+                  .resource_version = ResourceVersionOf(answer)};
+  applied.made = Project(applied.wanted, answer);
+  if (applied_.insert_or_assign(target, std::move(applied)).second) order_.push_back(target);
+  while (order_.size() > options_.max_remembered) {
+    applied_.erase(order_.front());
+    order_.pop_front();
+  }
+}
+
+Applier::Applier(Client& client, ApplierOptions options)
+    : impl_(std::make_shared<Impl>(client, std::move(options))) {}
+Applier::~Applier() = default;
+
+void Applier::Run(std::vector<ApplyItem> applies, std::vector<DeleteItem> deletes,
+                  Callback callback) {
+  auto run = std::make_shared<Impl::Run>();
+  run->applies.assign(std::make_move_iterator(applies.begin()),
+                      std::make_move_iterator(applies.end()));
+  run->deletes.assign(std::make_move_iterator(deletes.begin()),
+                      std::make_move_iterator(deletes.end()));
+  run->callback = std::move(callback);
+  impl_->Step(run);
+}
+
+}  // namespace optcache::kube

@@ -1,0 +1,150 @@
+#include "kube/events.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "kube/internal/text.h"
+#include "kube/time_text.h"
+
+namespace optcache::kube {
+namespace {
+
+constexpr std::size_t kMaxNoteBytes = 1024;
+constexpr std::size_t kMaxReasonBytes = 128;
+constexpr std::size_t kMaxNameBytes = 253;
+constexpr std::size_t kMaxOutstanding = 256;  // requests that have not ended
+
+Json ToJson(const ObjectReference& reference) {
+  Json json = {{"apiVersion", reference.api_version},
+               {"kind", reference.kind},
+               {"name", reference.name},
+               {"uid", reference.uid}};
+  if (!reference.ns.empty()) json["namespace"] = reference.ns;
+  return json;
+}
+
+}  // namespace
+
+class EventRecorder::Impl {
+ public:
+  Impl(net::EventLoop& loop, const Clock& clock, Client& client, EventRecorderOptions options)
+      : loop_(loop),
+        clock_(clock),
+        client_(client),
+        options_(std::move(options)),
+        series_(options_.series) {}
+
+  void Record(const ObjectReference& regarding, const EventText& text);
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  void Write(const EventWrite& write);
+  void Schedule();
+  Json ToEvent(const EventWrite& write) const;
+
+  net::EventLoop& loop_;
+  const Clock& clock_;
+  Client& client_;
+  const EventRecorderOptions options_;
+  EventSeries series_;
+  net::Timer timer_;
+  std::size_t outstanding_ = 0;
+  std::uint64_t written_ = 0;
+  std::uint64_t failed_ = 0;
+  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+void EventRecorder::Impl::Record(const ObjectReference& regarding, const EventText& text) {
+  EventText cut = text;
+  cut.note = CutText(std::move(cut.note), kMaxNoteBytes);
+  cut.reason = CutText(std::move(cut.reason), kMaxReasonBytes);
+  cut.action = CutText(std::move(cut.action), kMaxReasonBytes);
+  const auto write = series_.Record(regarding, cut, clock_.Now(), clock_.UnixSeconds());
+  if (write) Write(*write);
+  Schedule();
+}
+
+void EventRecorder::Impl::Schedule() {
+  const auto due = series_.NextDue();
+  if (!due) return timer_.Cancel();
+  const Duration wait = std::max<Duration>(*due - clock_.Now(), Duration::zero());
+  timer_ = loop_.After(wait, [this] {
+    for (const EventWrite& write : series_.TakeDue(clock_.Now()))
+      Write(write);
+    Schedule();
+  });
+}
+
+// Server-side apply makes the Event if it is not there (any more) and counts it if it is.
+void EventRecorder::Impl::Write(const EventWrite& write) {
+  if (outstanding_ >= kMaxOutstanding) {
+    ++failed_;
+    return series_.Forget(write.series);
+  }
+  ++outstanding_;
+  client_.Apply(kEvents, ToEvent(write), {.field_manager = options_.controller},
+                [this, alive = std::weak_ptr(alive_), series = write.series,
+                 about = write.regarding.name](const ApiResult<Json>& result) {
+                  if (alive.expired()) return;
+                  --outstanding_;
+                  if (result) {
+                    ++written_;
+                    return;
+                  }
+                  ++failed_;
+                  series_.Forget(series);
+                  Log(LogLevel::kDebug, "cannot write an event",
+                      {{"about", about}, {"error", result.error().status.ToString()}});
+                });
+}
+
+Json EventRecorder::Impl::ToEvent(const EventWrite& write) const {
+  // Which replica, which start of it, and which of its series: no two Events have one name.
+  const std::string suffix =
+      fmt::format(".{:016x}", Random::Mix(std::hash<std::string>()(options_.instance) ^
+                                          static_cast<std::uint64_t>(write.first_seconds * 1e6) ^
+                                          Random::Mix(write.series)));
+  const std::string name = CutText(write.regarding.name, kMaxNameBytes - suffix.size()) + suffix;
+  const std::string ns = write.regarding.ns.empty() ? "default" : write.regarding.ns;
+  Json event = MakeObject(kEvents, {.ns = ns, .name = name});
+  event["eventTime"] = FormatMicroTime(write.first_seconds);
+  event["type"] = write.text.type == EventType::kWarning ? "Warning" : "Normal";
+  event["reason"] = write.text.reason;
+  event["action"] = write.text.action;
+  event["note"] = write.text.note;
+  event["regarding"] = ToJson(write.regarding);
+  event["reportingController"] = options_.controller;
+  event["reportingInstance"] = options_.instance;
+  if (write.count > 1) {
+    event["series"] = {{"count", write.count},
+                       {"lastObservedTime", FormatMicroTime(write.last_seconds)}};
+  }
+  return event;
+}
+
+void EventRecorder::Impl::VisitCounters(const CounterVisitor& visitor) const {
+  const auto count = [&](const char* result, std::uint64_t value) {
+    visitor(MetricKind::kCounter, "optcache_events_total", {{"result", result}},
+            static_cast<double>(value));
+  };
+  count("written", written_);
+  count("failed", failed_);
+  count("suppressed", series_.suppressed());
+}
+
+EventRecorder::EventRecorder(net::EventLoop& loop, const Clock& clock, Client& client,
+                             EventRecorderOptions options)
+    : impl_(std::make_unique<Impl>(loop, clock, client, std::move(options))) {}
+EventRecorder::~EventRecorder() = default;
+
+void EventRecorder::Record(const ObjectReference& regarding, const EventText& text) {
+  impl_->Record(regarding, text);
+}
+void EventRecorder::VisitCounters(const CounterVisitor& visitor) const {
+  impl_->VisitCounters(visitor);
+}
+
+}  // namespace optcache::kube
