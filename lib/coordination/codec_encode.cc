@@ -112,7 +112,7 @@ std::string ToJson(const Inventory& inventory) {
                {"incarnation", inventory.incarnation},
                {"dataset", inventory.dataset},
                {"request", inventory.request},
-               {"held", internal::EncodeBase64(EncodeSampleSet(inventory.ids))},
+               {"held", EncodeBase64(EncodeSampleSet(inventory.ids))},
                {"positions", Array(inventory.positions, [](const RankPosition& position) -> Json {
                   return {{"stream", Hex(position.stream)},
                           {"rank", position.rank},

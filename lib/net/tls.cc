@@ -168,7 +168,9 @@ Status ConfigureTls(SSL_CTX* context, const TlsMaterial& material, TlsRole role,
   SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |
                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // A node has a connection from and to each other one, most of them idle: those keep no buffers.
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                SSL_MODE_RELEASE_BUFFERS);
   if (server || !material.chain.empty()) RETURN_IF_ERROR(UseOwnCertificate(context, material));
   if (!server || client_certificate != ClientCertificate::kNone) {
     RETURN_IF_ERROR(UseTrust(context, material.trust));

@@ -13,8 +13,8 @@ python_packages=(python3-numpy python3-pytest python3-torch python3-torchvision)
 test_packages=("${python_packages[@]}" nginx-light openssl python3-yaml)
 demo_packages=(nginx-light python3-matplotlib python3-numpy python3-torch python3-torchvision)
 cluster_packages=(
-  buildah conntrack containerd containernetworking-plugins curl debootstrap gcc iproute2 iptables libc6-dev
-  openssl procps python3 runc
+  buildah conntrack containerd containernetworking-plugins curl debootstrap gcc gettext-base iproute2 iptables libc6-dev
+  openssl procps python3 runc util-linux
 )
 bench_packages=(memcached "${demo_packages[@]}")
 

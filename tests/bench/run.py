@@ -36,6 +36,7 @@ BENCHMARKS = {
     "restart": "ranks that come back on other machines: store reads",
     "drift": "ranks that drift apart: hit ratio",
     "memory": "what the programs take, beside their budgets",
+    "kubernetes": "on a real Kubernetes: times until ready, the operator among a thousand machines",
     "demo": "the demo: store bytes and hit ratios, beside bound and plan",
 }
 MORE = """\

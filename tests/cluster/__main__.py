@@ -12,6 +12,8 @@ from cluster import recipes, settings
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
 
+EPOCHS_MAX = 1000
+
 
 def up(cluster: Cluster, arguments: argparse.Namespace) -> int:
     began = time.monotonic()
@@ -55,6 +57,12 @@ def test(cluster: Cluster, arguments: argparse.Namespace) -> int:
     os.execv(sys.executable, [*words, *arguments.words])
 
 
+def demonstrate(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    from cluster import demo  # torch takes seconds to load
+
+    return demo.run(cluster, arguments.epochs)
+
+
 def tool(cluster: Cluster, arguments: argparse.Namespace) -> int:
     """kubectl and helm take this process's place."""
     if not cluster.is_up():
@@ -77,16 +85,21 @@ def parse() -> argparse.Namespace:
     verb = verbs.add_parser("load", help="give an image to all workers")
     verb.add_argument("archive", type=Path, help="of `docker save` or of an OCI archive")
     verb.set_defaults(act=load)
-    verb = verbs.add_parser("test", help="the cases: -k CASE and other words of pytest", add_help=False)
-    verb.add_argument("words", nargs=argparse.REMAINDER)
-    verb.set_defaults(act=test)
+    verb = verbs.add_parser("demo", help="a training job from nothing to figures; the cluster stays up")
+    verb.add_argument("--epochs", type=int, default=3, help="default: %(default)s")
+    verb.set_defaults(act=demonstrate)
+    verbs.add_parser("test", help="the cases: -k CASE and other words of pytest").set_defaults(act=test)
     for name in ("kubectl", "helm"):
-        verb = verbs.add_parser(name, help=f"{name} as administrator", add_help=False)
-        verb.add_argument("words", nargs=argparse.REMAINDER)
-        verb.set_defaults(act=tool)
-    arguments = parser.parse_args()
+        verbs.add_parser(name, help=f"{name} as administrator").set_defaults(act=tool)
+    # What follows these verbs is for other programs, options too.
+    words = sys.argv[1:]
+    own = words[:1] if words[:1] and words[0] in ("test", "kubectl", "helm") else words
+    arguments = parser.parse_args(own)
+    arguments.words = words[len(own) :]
     if arguments.verb == "up" and not 1 <= arguments.workers <= settings.WORKERS_MAX:
         parser.error(f"--workers is {arguments.workers}, allowed: 1 to {settings.WORKERS_MAX}")
+    if arguments.verb == "demo" and not 1 <= arguments.epochs <= EPOCHS_MAX:
+        parser.error(f"--epochs is {arguments.epochs}, allowed: 1 to {EPOCHS_MAX}")
     return arguments
 
 

@@ -12,3 +12,8 @@ def check_samples(workspace: Workspace, job: str, pods: int, epochs: int) -> Non
     samples = workspace.samples
     assert list(training.wrong_bytes(ranks, samples.digests)) == []
     assert list(training.wrong_orders(ranks, len(samples), pods, epochs)) == []
+
+
+def bound(total: float, kept: float, epochs: int) -> float:
+    """The least that any cache of size `kept` reads of `total` in so many shuffled epochs."""
+    return total + (epochs - 1) * max(total - kept, 0)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from cluster import cgroups, network, programs, settings, worker
+from cluster.containerd import Seed
 from cluster.control_plane import ControlPlane
 from cluster.errors import ClusterError
 from cluster.host import Word, missing, run, wait_until
@@ -39,14 +40,19 @@ class Cluster:
         numbers = sorted(int(path.name[1:]) for path in self.paths.run.glob("n[0-9]*"))
         return [Worker(self.paths, number) for number in numbers]
 
-    def up(self, workers: int = settings.WORKERS) -> None:
-        """Starts what does not run of it yet; returns when all workers are Ready."""
+    def up(self, workers: int = settings.WORKERS, images: Sequence[Image] = ()) -> None:
+        """Starts what does not run of it yet; returns when all workers are Ready.
+
+        They have these images, which do not change often: kept unpacked between clusters.
+        """
         if lacks := missing():
             raise ClusterError("\n".join(lacks))
         with _locked(self.paths):
             self._claim()
             programs.ensure(self.paths)
-            archives = [self.images.pause(), self.images.build(self._dns_image())]
+            archives = [self.images.pause()]
+            archives += [self.images.build(image) for image in (self._dns_image(), *images)]
+            Seed(self.paths).ensure(archives)
             self._start_control()
             for number in range(1, workers + 1):
                 self._start_worker(Worker(self.paths, number), archives)
@@ -71,7 +77,7 @@ class Cluster:
         """Makes the image, if it must, and gives it to all workers."""
         archive = self.images.build(image)
         for each in self.workers:
-            _import_once(each, self.paths, archive)
+            each.import_image(archive)
 
     def status(self) -> str:
         if not self.is_up():
@@ -139,7 +145,7 @@ class Cluster:
     def _start_worker(self, each: Worker, archives: Sequence[Path]) -> None:
         each.start()
         for archive in archives:
-            _import_once(each, self.paths, archive)
+            each.import_image(archive)
         each.join()
 
     def _wait_ready(self, workers: int) -> None:
@@ -168,15 +174,6 @@ class Cluster:
         dockerfile = folder / "Dockerfile"
         dockerfile.write_text('FROM scratch\nCOPY coredns /coredns\nENTRYPOINT ["/coredns"]\n')
         return Image(DNS_IMAGE, folder, dockerfile)
-
-
-def _import_once(each: Worker, paths: Paths, archive: Path) -> None:
-    """The names of imported archives are kept with the worker: they tell their content."""
-    mark = paths.worker(each.number) / "imported" / archive.name
-    if not mark.exists():
-        each.import_image(archive)
-        mark.parent.mkdir(exist_ok=True)
-        mark.touch()
 
 
 @contextlib.contextmanager

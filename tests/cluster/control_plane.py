@@ -119,6 +119,8 @@ class ControlPlane:
             f"--proxy-client-cert-file={pki / 'front-proxy.crt'}",
             f"--proxy-client-key-file={pki / 'front-proxy.key'}",
             "--allow-privileged=true",
+            # Webhooks are reached at their pods: no kube-proxy runs beside the control plane.
+            "--enable-aggregator-routing=true",
             f"--default-not-ready-toleration-seconds={tolerated}",
             f"--default-unreachable-toleration-seconds={tolerated}",
             f"--audit-policy-file={settings.HERE / 'addons' / 'audit-policy.yaml'}",

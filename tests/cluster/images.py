@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
-from cluster import settings
+from cluster.containerd import PAUSE_IMAGE
 from cluster.errors import ClusterError
 from cluster.host import Word, run
 from cluster.settings import Paths
-from cluster.worker import PAUSE_IMAGE
 
 BASE_IMAGE = "docker.io/library/debian:12-slim"
 RELEASE = "bookworm"

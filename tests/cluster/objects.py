@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Optional
 
-from cluster import recipes
+from cluster import recipes, settings
 
 Object = dict[str, Any]
 STORE_PORT = 8080
 MASTER_PORT = 29500
+SCRIPTS = settings.HERE / "scripts"
+SCRIPTS_VOLUME: Object = {"name": "scripts", "configMap": {"name": "scripts"}}
 
 POD_SECURITY: Object = {
     "runAsNonRoot": True,
@@ -89,11 +91,20 @@ def injected(dataset_name: str, arena: str = "32Mi") -> tuple[Object, Object]:
     }
 
 
+def scripts(space: str) -> Object:
+    """The ConfigMap with train.py."""
+    data = {path.name: path.read_text() for path in SCRIPTS.glob("*.py")}
+    metadata = {"name": "scripts", "namespace": space}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
 def training_container(environment: dict[str, str]) -> Object:
     return {
         "name": "train",
         "image": recipes.TRAINING,
         "imagePullPolicy": "Never",
+        "args": ["/scripts/train.py"],
+        "volumeMounts": [{"name": "scripts", "mountPath": "/scripts"}],
         "env": [{"name": name, "value": value} for name, value in environment.items()],
         "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}},
         "securityContext": CONTAINER_SECURITY,
@@ -131,6 +142,7 @@ def training_job(
         "securityContext": POD_SECURITY,
         "topologySpreadConstraints": [spread],
         "containers": [training_container(variables)],
+        "volumes": [SCRIPTS_VOLUME],
         **(pod or {}),
     }
     job = {
@@ -159,6 +171,19 @@ def training_job(
         },
     }
     return [headless, job]
+
+
+def sleeping_pod(space: str, name: str, labels: Object, annotations: Object) -> Object:
+    """A pod that does nothing, for what happens to pods when they are made."""
+    container = {**training_container({}), "command": ["sleep", "infinity"]}
+    metadata = {"name": name, "namespace": space, "labels": labels, "annotations": annotations}
+    spec = {
+        "terminationGracePeriodSeconds": 1,
+        "securityContext": POD_SECURITY,
+        "containers": [container],
+        "volumes": [SCRIPTS_VOLUME],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def names(items: Sequence[Object]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from typing import Any, Optional
@@ -17,6 +18,7 @@ CHART = REPOSITORY / "charts" / "optcache"
 NAME = "optcache"
 SPACE = "optcache-system"
 READY_SECONDS = 180.0
+PAGES_PORTS = {"operator": 8080, "node": 4101}
 
 VALUES: Object = {
     "image": {"tag": recipes.TAG, "pullPolicy": "Never"},
@@ -74,6 +76,20 @@ class Release:
         selector = f"--selector=app.kubernetes.io/component={component}"
         words = (f"--namespace={SPACE}", selector, "--tail=-1", "--prefix", "--ignore-errors")
         return self.cluster.kubectl("logs", *words, check=False).stdout
+
+    def metric(self, component: str, name: str, check: bool = True) -> float:
+        """The sum of a metric over all pods of a component and all labels.
+
+        Without `check` a pod that does not answer counts nothing.
+        """
+        total = 0.0
+        for pod in self.pods(component):
+            page = PAGES_PORTS[component]
+            path = f"/api/v1/namespaces/{SPACE}/pods/{pod['metadata']['name']}:{page}/proxy/metrics"
+            text = self.cluster.kubectl("get", "--raw", path, check=check).stdout
+            pattern = rf"^{name}(?:\{{[^}}]*\}})? (\S+)$"
+            total += sum(float(value) for value in re.findall(pattern, text, re.MULTILINE))
+        return total
 
     def _label_namespace(self) -> None:
         label = "pod-security.kubernetes.io/enforce=restricted"

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from cluster import cgroups, network, pki, settings
+from cluster.containerd import Seed, configuration, import_command
 from cluster.host import Word, run, wait_until
 from cluster.processes import Daemon, in_namespace, kill, wait_gone
 from cluster.settings import Paths
 
 START_SECONDS = 60.0
+COMMAND_SECONDS = 900.0
 DAEMONS = ("containerd", "kubelet", "kube-proxy")
 # Of the kubelet's Lease, renewed every fourth of it.
 LEASE_SECONDS = 8
-PAUSE_IMAGE = "optcache.test/pause:1"
 # What the kubelet would set for the whole machine: its namespace shows it as set already.
 KERNEL_SETTINGS = {
     "/proc/sys/vm/overcommit_memory": "1",
@@ -37,6 +38,7 @@ class Worker:
         self.name = settings.worker_name(number)
         self._paths = paths
         self._folder = paths.worker(number)
+        self._seed = Seed(paths)
         log = paths.log
         self._holder = Daemon("holder", self._folder, log / f"{self.name}.log")
         self._daemons = {
@@ -73,11 +75,16 @@ class Worker:
         self._ensure("kube-proxy", proxy)
 
     def import_image(self, archive: Path) -> None:
-        self.run("ctr", "--namespace=k8s.io", "images", "import", archive)
+        """Once: names of archives tell their content."""
+        imported = self._folder / "imported"
+        names = imported.read_text().split() if imported.exists() else []
+        if archive.name not in names:
+            self.run(*import_command(archive))
+            imported.write_text("\n".join([*names, archive.name]) + "\n")
 
     def run(self, *command: Word, check: bool = True) -> int:
         """The exit code of a command that runs as a daemon of this worker would."""
-        return run(self.inside(*command), check=check, seconds=300).returncode
+        return run(self.inside(*command), check=check, seconds=COMMAND_SECONDS).returncode
 
     def inside(self, *command: Word) -> list[Word]:
         namespaces = f"/proc/{self._holder.pid}/ns"
@@ -101,13 +108,15 @@ class Worker:
             daemon.start(self.inside(*command))
 
     def _make(self) -> None:
-        for name in ("containerd", "etc/cni", "ipam", "kernel", "kubelet", "log", "opt"):
+        for name in ("etc/cni", "ipam", "kernel", "kubelet", "log", "opt"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         cgroups.make(self.number)
         if settings.worker_namespace(self.number) not in network.ours():
             pki.make_worker(self._paths, self.number)
             network.make_worker(self.number)
             self._write_configuration()
+            self._seed.plant(self._folder / "containerd")
+            (self._folder / "imported").write_text("\n".join(self._seed.names()) + "\n")
         script = self._folder / "etc" / "mounts.sh"
         script.write_text(self._mounts())
         enter = network.inside(settings.worker_namespace(self.number))
@@ -142,33 +151,12 @@ class Worker:
             "proxy.json": self._proxy(),
             "cni/10-pods.conflist": self._pod_network(),
         }
+        etc = self._folder / "etc"
         for name, document in documents.items():
-            (self._folder / "etc" / name).write_text(json.dumps(document, indent=1) + "\n")
-        (self._folder / "etc" / "containerd.toml").write_text(self._containerd())
-        (self._folder / "etc" / "resolv.conf").write_text("")
-
-    def _containerd(self) -> str:
-        return f"""\
-version = 2
-root = "{self._folder / "containerd"}"
-state = "/run/containerd"
-[grpc]
-  address = "/run/containerd/containerd.sock"
-[plugins."io.containerd.internal.v1.opt"]
-  path = "{self._folder / "opt"}"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{PAUSE_IMAGE}"
-  restrict_oom_score_adj = true
-[plugins."io.containerd.grpc.v1.cri".containerd]
-  snapshotter = "overlayfs"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-  runtime_type = "io.containerd.runc.v2"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-  SystemdCgroup = false
-[plugins."io.containerd.grpc.v1.cri".cni]
-  bin_dir = "/usr/lib/cni"
-  conf_dir = "{self._folder / "etc" / "cni"}"
-"""
+            (etc / name).write_text(json.dumps(document, indent=1) + "\n")
+        text = configuration(self._folder / "containerd", etc / "cni", self._folder / "opt")
+        (etc / "containerd.toml").write_text(text)
+        (etc / "resolv.conf").write_text("")
 
     def _pod_network(self) -> dict[str, Any]:
         bridge = {

@@ -76,7 +76,7 @@ class Workspace:
         self.samples = samples
 
     def create(self) -> None:
-        self.cluster.apply(objects.namespace(self.name))
+        self.cluster.apply(objects.namespace(self.name), objects.scripts(self.name))
 
     def delete(self, seconds: float = 120) -> None:
         """All that is in it, without waiting for grace periods of pods."""

@@ -17,12 +17,16 @@
 namespace optcache::net {
 namespace {
 
+// Set while more is to be written at once: the kernel fills its segments.
+constexpr int kMoreComes = 1 << 16;
+
 // OpenSSL's own writes to sockets raise SIGPIPE.
 int WriteSocket(BIO* bio, const char* data, std::size_t size, std::size_t* written) {
   BIO_clear_retry_flags(bio);
   int fd = -1;
   BIO_get_fd(bio, &fd);
-  const ssize_t n = ::send(fd, data, size, MSG_NOSIGNAL);
+  const int more = BIO_test_flags(bio, kMoreComes) != 0 ? MSG_MORE : 0;
+  const ssize_t n = ::send(fd, data, size, MSG_NOSIGNAL | more);
   if (n >= 0) {
     *written = static_cast<std::size_t>(n);
     return 1;
@@ -134,27 +138,45 @@ TlsSocket::Progress TlsSocket::Read(std::span<const asio::mutable_buffer> space)
   return done;
 }
 
-// A record holds up to 16 KiB: small pieces go together into one, large ones from where they lie.
-ByteSpan TlsSocket::NextPiece(std::span<const asio::const_buffer> data) {
+// What goes into the next record, which holds up to 16 KiB: small pieces together, a large one from
+// where it lies. `taken` bytes of the first piece are done.
+ByteSpan TlsSocket::NextPiece(std::span<const asio::const_buffer> data, std::size_t taken) {
   if (staged_ > 0) return ByteSpan(staging_).first(staged_);
-  const asio::const_buffer& first = data.front();
+  const asio::const_buffer first = data.front() + taken;
   if (first.size() >= SSL3_RT_MAX_PLAIN_LENGTH || data.size() == 1) {
     return {static_cast<const std::byte*>(first.data()), first.size()};
   }
   staging_.resize(SSL3_RT_MAX_PLAIN_LENGTH);
-  staged_ = asio::buffer_copy(asio::buffer(staging_), data);
+  staged_ = asio::buffer_copy(asio::buffer(staging_), first);
+  staged_ += asio::buffer_copy(asio::buffer(staging_) + staged_, data.subspan(1));
   return ByteSpan(staging_).first(staged_);
 }
 
 TlsSocket::Progress TlsSocket::Write(std::span<const asio::const_buffer> data) {
-  if (data.empty()) return {};
-  const ByteSpan piece = NextPiece(data);
-  ERR_clear_error();
-  errno = 0;
-  const int n = SSL_write(ssl_.get(), piece.data(), Length(piece.size()));
-  if (n <= 0) return Fail(n);
-  staged_ = 0;
-  return {.bytes = static_cast<std::size_t>(n)};
+  Progress done;
+  std::size_t taken = 0;  // of the first piece
+  std::size_t left = asio::buffer_size(data);
+  BIO* const bio = SSL_get_wbio(ssl_.get());
+  while (!data.empty()) {
+    const ByteSpan piece = NextPiece(data, taken);
+    const bool more = left > std::min<std::size_t>(piece.size(), SSL3_RT_MAX_PLAIN_LENGTH);
+    BIO_clear_flags(bio, kMoreComes);
+    if (more) BIO_set_flags(bio, kMoreComes);
+    ERR_clear_error();
+    errno = 0;
+    const int n = SSL_write(ssl_.get(), piece.data(), Length(piece.size()));
+    // What stopped it shows again at the next call.
+    if (n <= 0) return done.bytes > 0 ? done : Fail(n);
+    staged_ = 0;
+    left -= static_cast<std::size_t>(n);
+    done.bytes += static_cast<std::size_t>(n);
+    taken += static_cast<std::size_t>(n);
+    while (!data.empty() && taken >= data.front().size()) {
+      taken -= data.front().size();
+      data = data.subspan(1);
+    }
+  }
+  return done;
 }
 
 TlsSocket::Want TlsSocket::Shutdown() {

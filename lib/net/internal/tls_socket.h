@@ -49,8 +49,8 @@ class TlsSocket {
 
   // Fills as much of `space` as has arrived; wants only if that is nothing.
   Progress Read(std::span<const asio::mutable_buffer> space);
-  // Takes bytes from the front of `data`; wants only if it took none. Offer the same bytes again
-  // then, and nothing else before.
+  // Takes as many bytes from the front of `data` as the socket does; wants only if that is none.
+  // Offer what is left again, and nothing else before.
   Progress Write(std::span<const asio::const_buffer> data);
   // Says that this side has ended.
   Want Shutdown();
@@ -70,7 +70,7 @@ class TlsSocket {
 
  private:
   Progress Fail(int result) const;
-  ByteSpan NextPiece(std::span<const asio::const_buffer> data);
+  ByteSpan NextPiece(std::span<const asio::const_buffer> data, std::size_t taken);
 
   struct Free {
     void operator()(ssl_st* ssl) const;

@@ -56,7 +56,7 @@ def cluster() -> Iterator[Cluster]:
     running = Cluster()
     was_up = running.is_up()
     try:
-        running.up()
+        running.up(images=[recipes.object_store(running.paths), recipes.training()])
         yield running
     finally:
         if not was_up:
@@ -89,8 +89,6 @@ def samples() -> Samples:
 
 @pytest.fixture(scope="session")
 def store(cluster: Cluster) -> Store:
-    cluster.load(recipes.object_store(cluster.paths))
-    cluster.load(recipes.training())
     running = Store(cluster)
     running.start()
     return running

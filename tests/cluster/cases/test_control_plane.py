@@ -135,13 +135,7 @@ def no_operator(installed: Release) -> Iterator[Release]:
 
 def pod(space: str, name: str, inject: bool = True) -> objects.Object:
     labels, annotations = objects.injected("images") if inject else ({}, {})
-    container = {**objects.training_container({}), "command": ["sleep", "infinity"]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": space, "labels": labels, "annotations": annotations},
-        "spec": {"securityContext": objects.POD_SECURITY, "containers": [container]},
-    }
+    return objects.sleeping_pod(space, name, labels, annotations)
 
 
 def test_without_an_injector_pods_start_and_are_told_of(

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from cluster import objects, training
-from cluster.checks import check_samples
+from cluster.checks import bound, check_samples
 from cluster.cluster import Cluster
 from cluster.release import Release
 from cluster.workspace import Workspace
@@ -18,10 +18,6 @@ SHARE = 0.30
 TRAINING_SECONDS = 600
 # Of store bytes, above the least that any cache of that size reads.
 TOLERANCE = 1.005
-
-
-def bound(total: int, kept: float, epochs: int) -> float:
-    return total + (epochs - 1) * max(total - kept, 0)
 
 
 def test_a_job_reads_through_the_cache(installed: Release, workspace: Workspace) -> None:
@@ -51,7 +47,7 @@ def test_an_unlabelled_pod_is_left_alone(installed: Release, workspace: Workspac
     labels, annotations = objects.injected("images")
     specs: dict[str, Any] = {}
     for name, label in (("plain", {}), ("twin", {}), ("injected", labels)):
-        pod = _pod(workspace.name, name, label, annotations if label else {})
+        pod = objects.sleeping_pod(workspace.name, name, label, annotations if label else {})
         done = workspace.kubectl("create", "--dry-run=server", "--output=json", "--filename=-",
                                  stdin=json.dumps(pod))
         specs[name] = json.loads(done)
@@ -60,19 +56,6 @@ def test_an_unlabelled_pod_is_left_alone(installed: Release, workspace: Workspac
     assert "annotations" not in specs["plain"]["metadata"]
     first = specs["injected"]["spec"]["initContainers"][0]
     assert (first["name"], first["restartPolicy"]) == ("optcache-sidecar", "Always")
-
-
-def _pod(space: str, name: str, labels: objects.Object, annotations: objects.Object) -> objects.Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": space, "labels": labels, "annotations": annotations},
-        "spec": {
-            "automountServiceAccountToken": False,
-            "securityContext": objects.POD_SECURITY,
-            "containers": [objects.training_container({})],
-        },
-    }
 
 
 def test_an_upgrade_restarts_no_training_pod(installed: Release, workspace: Workspace) -> None:

@@ -131,6 +131,7 @@ class RawClient {
     }
   }
   void Close() { fd_.Reset(); }
+  UniqueFd Release() { return std::move(fd_); }
   int fd() const { return fd_.get(); }
 
  private:

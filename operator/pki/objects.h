@@ -1,0 +1,31 @@
+#pragma once
+
+// The objects in which certificates lie: read as they come, and built for server-side apply.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "operator/pki/authority.h"
+
+namespace optcache::authority {
+
+inline constexpr const char* kBundleName = "optcache-ca";     // the ConfigMap
+inline constexpr const char* kFieldManager = "optcache-pki";  // of the caBundle
+
+// The `data` of a Secret; what is not base64 is left out.
+SecretData ReadSecret(const nlohmann::json& secret);
+
+// SYSTEM/NAME-pki.
+nlohmann::json BuildSecret(const AuthoritySettings& settings, const SecretData& data);
+
+// The ConfigMap optcache-ca of a namespace that uses a Dataset.
+nlohmann::json BuildBundle(std::string_view name_space, const std::string& bundle);
+
+// The caBundle of each entry in NAME-injector, and nothing else of it.
+nlohmann::json BuildCaBundle(const AuthoritySettings& settings, const std::string& bundle,
+                             const std::vector<std::string>& webhooks);
+
+}  // namespace optcache::authority

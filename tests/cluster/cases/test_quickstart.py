@@ -1,0 +1,45 @@
+"""docs/user/quickstart.md, word for word, but for the name of the training image."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cluster import recipes
+from cluster.cluster import Cluster
+from cluster.host import run
+from cluster.release import Release
+from cluster.settings import REPOSITORY
+from cluster.workspace import Store
+
+PAGE = REPOSITORY / "docs" / "user" / "quickstart.md"
+SPACE = "quickstart"
+READS = 2000
+SECONDS = 800
+
+
+@pytest.fixture
+def shell(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An environment in which `kubectl` is the cluster's."""
+    kubectl = tmp_path / "kubectl"
+    words = " ".join(shlex.quote(str(word)) for word in cluster.tool("kubectl", []))
+    kubectl.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    kubectl.chmod(0o755)
+    yield {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    cluster.kubectl("config", "set-context", "--current", "--namespace=default")
+    cluster.kubectl("delete", "namespace", SPACE, "--ignore-not-found")
+
+
+def test_the_page_does_what_it_says(installed: Release, store: Store, shell: dict[str, str]) -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 5
+    script, count = re.subn(r"TRAINING_IMAGE=\S+", f"TRAINING_IMAGE={recipes.TRAINING}", "\n".join(blocks))
+    assert count == 1
+    done = run(["bash", "-euo", "pipefail", "-c", script], environment=shell, seconds=SECONDS)
+    counted = [int(line) for line in done.stdout.splitlines() if line.isdigit()]
+    # Half of it fits: the first epoch reads all, the others the other half each.
+    assert len(counted) == 1 and counted[0] <= 1.02 * (READS + 2 * READS / 2), done.stdout

@@ -1,0 +1,145 @@
+"""Who may not come in stays out, is told why in one sentence, counted, and logged without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from cluster import doors, objects
+from cluster.doors import Attempt
+from cluster.release import Release
+from cluster.workspace import Workspace
+from harness import lies
+
+AUDIENCE = "optcache"
+NODE_NAME = "optcache-node"
+OPERATOR_NAME = "optcache-operator"
+WIRE, PAGES, MANIFESTS = 4100, 4101, 4102
+WEBHOOK, CONTROL = 9443, 8443
+
+
+@dataclass
+class Scene:
+    """A Dataset, a node, and the tokens of several people."""
+
+    workspace: Workspace
+    release: Release
+    authority: str
+    node: str
+    operator: str
+    tokens: dict[str, str]
+
+    @property
+    def manifest(self) -> str:
+        return f"/v1/datasets/{self.workspace.name}/images/manifest"
+
+    def manifests(self, token: str, path: str = "", method: str = "GET", body: str = "") -> Attempt:
+        path = path or self.manifest
+        where = (self.node, MANIFESTS, self.authority, NODE_NAME)
+        return doors.https(*where, path, token=self.tokens.get(token, ""), method=method, body=body)
+
+    def wire(self, token: str, role: int = lies.SIDECAR) -> Attempt:
+        where = (self.node, WIRE, self.authority, NODE_NAME)
+        return doors.wire(*where, token=self.tokens.get(token, ""), role=role)
+
+    def refused(self) -> float:
+        return self.release.metric("node", "optcache_refused_total")
+
+
+@pytest.fixture
+def scene(installed: Release, workspace: Workspace) -> Iterator[Scene]:
+    workspace.make_dataset()
+    cluster, space = workspace.cluster, workspace.name
+    stranger = f"{space}-stranger"
+    cluster.apply(objects.namespace(stranger))
+    key = cluster.paths.pki / "sa.key"
+    uid = workspace.get("serviceaccount/default")["metadata"]["uid"]
+
+    def token(namespace: str, audience: str) -> str:
+        words = ("create", "token", "default", f"--namespace={namespace}", f"--audience={audience}")
+        return cluster.kubectl(*words).stdout.strip()
+
+    def claims(lifetime: float) -> dict[str, object]:
+        return doors.service_account_claims(space, uid, AUDIENCE, lifetime)
+
+    good = token(space, AUDIENCE)
+    head, body, signature = good.split(".")
+    tokens = {
+        "good": good,
+        "stranger's": token(stranger, AUDIENCE),
+        "for another audience": token(space, "https://kubernetes.default.svc"),
+        "expired": doors.signed_token(key, claims(-60)),
+        "with another signature": f"{head}.{body}.{signature[::-1]}",
+        "not a token": "x" * 200,
+    }
+    bundle = cluster.get("configmap/optcache-ca", f"--namespace={space}")["data"]["ca.crt"]
+    node = installed.pods("node")[0]["status"]["podIP"]
+    operator = installed.pods("operator")[0]["status"]["podIP"]
+    yield Scene(workspace, installed, bundle, node, operator, tokens)
+    cluster.kubectl("delete", "namespace", stranger, "--wait=false")
+
+
+BAD = ("", "for another audience", "expired", "with another signature", "not a token")
+
+
+def test_manifests_are_for_those_who_may_use_the_dataset(scene: Scene) -> None:
+    before = scene.refused()
+    attempts = [scene.manifests("good"), scene.manifests("stranger's")]
+    attempts += [scene.manifests(token) for token in BAD]
+    good, stranger, *bad = doors.knock(attempts)
+    assert good["status"] == 200
+    assert stranger["status"] == 403 and scene.workspace.name in stranger["body"]
+    assert [answer["status"] for answer in bad] == [401] * len(BAD)
+    assert all(answer["body"].count("\n") <= 1 and answer["body"] for answer in bad)
+    assert scene.refused() >= before + len(attempts) - 1
+
+
+def test_manifests_are_put_by_their_own_namespace_alone(scene: Scene) -> None:
+    path = f"/v1/datasets/{scene.workspace.name}/images/manifests/sha256:{'0' * 64}"
+    attempts = [scene.manifests(token, path, "PUT", "no manifest") for token in ("stranger's", *BAD, "good")]
+    *bad, good = doors.knock(attempts)
+    assert [answer["status"] for answer in bad] == [403] + [401] * len(BAD)
+    assert good["status"] == 400
+
+
+def test_the_wire_asks_for_a_token_or_a_certificate(scene: Scene) -> None:
+    attempts = [scene.wire("good")] + [scene.wire(token) for token in BAD]
+    attempts.append(scene.wire("good", role=lies.NODE))
+    good, *bad = doors.knock(attempts)
+    assert good["type"] == doors.WELCOME
+    assert [answer["type"] for answer in bad] == [doors.REFUSAL] * len(bad)
+    assert all(answer["text"] for answer in bad)
+
+
+def test_control_is_for_nodes(scene: Scene) -> None:
+    where = (scene.operator, CONTROL, scene.authority, OPERATOR_NAME)
+    paths = ("/v1/state", "/v1/status", "/metrics")
+    attempts = [doors.https(*where, path, token=scene.tokens["good"]) for path in paths]
+    attempts.append(
+        doors.https(*where, "/v1/certificates", token=scene.tokens["good"], method="POST", body="no request")
+    )
+    for answer in doors.knock(attempts):
+        assert "error" in answer or answer["status"] in (400, 401, 403, 404), answer
+
+
+def test_no_port_speaks_plain_but_the_pages(scene: Scene) -> None:
+    request = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    closed = [(scene.node, WIRE), (scene.node, MANIFESTS), (scene.operator, WEBHOOK), (scene.operator, CONTROL)]
+    answers = doors.knock([doors.plain(*door, request) for door in closed])
+    for door, answer in zip(closed, answers, strict=True):
+        assert "HTTP/1.1 200" not in answer.get("answer", ""), door
+        assert "optcache" not in answer.get("answer", ""), door
+    (pages,) = doors.knock([doors.plain(scene.node, PAGES, request)])
+    assert pages["answer"].startswith("HTTP/1.1 200")
+
+
+def test_no_log_has_a_token_or_a_key(scene: Scene) -> None:
+    doors.knock([scene.manifests(token) for token in scene.tokens])
+    doors.knock([scene.wire(token) for token in scene.tokens])
+    for component in ("node", "operator"):
+        text = scene.release.logs(component)
+        assert text
+        assert "PRIVATE KEY" not in text
+        for name, token in scene.tokens.items():
+            assert token not in text and token.rpartition(".")[2] not in text, name

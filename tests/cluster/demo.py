@@ -1,0 +1,121 @@
+"""A training job on a real cluster, for people: from nothing to figures, and the cluster stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from demo.progress import ProgressLine
+
+from cluster import recipes, training
+from cluster.checks import bound
+from cluster.cluster import Cluster
+from cluster.errors import ClusterError
+from cluster.release import Release
+from cluster.workspace import Samples, Store, Workspace
+
+SPACE = "demo"
+JOB = "train"
+PODS = 4
+SHARE = 0.30
+STUCK_SECONDS = 600.0
+POLL_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    samples: int
+    total_bytes: int
+    epochs: int
+    store_bytes: int
+    shown_hit_ratio: str  # by `kubectl get datasets`
+    epoch_seconds: list[float]
+    wrong: list[str]
+
+
+def run(cluster: Cluster, epochs: int) -> int:
+    line = ProgressLine()
+    try:
+        outcome = _train(cluster, epochs, line.say)
+    finally:
+        line.end()
+    print(report(outcome))
+    return 1 if outcome.wrong else 0
+
+
+def _train(cluster: Cluster, epochs: int, say: Callable[[str, str], None]) -> Outcome:
+    say("cluster", "images, then control plane and three workers")
+    cluster.up(images=[recipes.object_store(cluster.paths), recipes.training()])
+    for name in recipes.COMPONENTS:
+        cluster.load(recipes.component(name, cluster.images, cluster.paths))
+    say("helm install", "operator and nodes")
+    Release(cluster).install()
+    store, samples = Store(cluster), Samples()
+    store.start()
+    workspace = Workspace(cluster, SPACE, store, samples)
+    workspace.kubectl("delete", "job,dataset", "--all", check=False)
+    workspace.create()
+    say("Dataset", "the index Job lists the store")
+    workspace.make_dataset(capacity=f"{SHARE:.0%}")
+    before = len(store.log())
+    workspace.start_training(JOB, pods=PODS, environment={"EPOCHS": str(epochs)})
+    _follow(workspace, epochs, say)
+    say("results", "every sample is checked")
+    ranks = workspace.ranks(JOB)
+    wrong = list(training.wrong_bytes(ranks, samples.digests))
+    wrong += training.wrong_orders(ranks, len(samples), PODS, epochs)
+    first = next(rank for rank in ranks if rank.rank == 0)
+    ends = [*first.epoch_times[1:], first.batch_times[-1]]
+    return Outcome(
+        samples=len(samples),
+        total_bytes=samples.dataset.total_bytes,
+        epochs=epochs,
+        store_bytes=training.store_bytes(store.log()[before:], samples.sizes),
+        shown_hit_ratio=str(workspace.get("dataset/images")["status"].get("hitRatio", "-")),
+        epoch_seconds=[end - began for began, end in zip(first.epoch_times, ends, strict=True)],
+        wrong=wrong,
+    )
+
+
+def _follow(workspace: Workspace, epochs: int, say: Callable[[str, str], None]) -> None:
+    last_sign, last_count = time.monotonic(), -1
+    while True:
+        status = workspace.get(f"job/{JOB}")["status"]
+        if status.get("succeeded", 0) == PODS:
+            return
+        batches = [len(rank.batch_times) for rank in workspace.ranks(JOB) if rank.rank == 0]
+        count = sum(batches)
+        if count != last_count:
+            last_sign, last_count = time.monotonic(), count
+        if status.get("failed", 0) or time.monotonic() - last_sign > STUCK_SECONDS:
+            raise ClusterError(f"the job does not go on: ./dev cluster kubectl describe -n {SPACE} job/{JOB}")
+        steps = -(-len(workspace.samples) // (PODS * 16)) * epochs
+        ratio = workspace.get("dataset/images")["status"].get("hitRatio", "-")
+        say(f"{PODS} pods train", f"{min(count / steps, 1):.0%} read, hit ratio {ratio}")
+        time.sleep(POLL_SECONDS)
+
+
+def report(outcome: Outcome) -> str:
+    """A table, whether all was right, and what to look at next."""
+    without = outcome.total_bytes * outcome.epochs
+    least = bound(outcome.total_bytes, SHARE * outcome.total_bytes, outcome.epochs)
+    rows = [
+        ("samples", f"{outcome.samples:,}, {outcome.total_bytes / 1e6:,.1f} MB, {SHARE:.0%} fit"),
+        ("read by the job", f"{without / 1e6:,.1f} MB in {outcome.epochs} epochs, {PODS} pods"),
+        ("read from the store", f"{outcome.store_bytes / 1e6:,.1f} MB, as nginx counted"),
+        ("no cache reads less than", f"{least / 1e6:,.1f} MB; here {outcome.store_bytes / least:.4f} of it"),
+        ("hit ratio", f"{1 - outcome.store_bytes / without:.4f}; kubectl says {outcome.shown_hit_ratio}"),
+        ("seconds an epoch", " ".join(f"{seconds:.1f}" for seconds in outcome.epoch_seconds)),
+        ("bytes and orders", "all right" if not outcome.wrong else "; ".join(outcome.wrong)),
+    ]
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{name:{width}}  {text}" for name, text in rows]
+    lines += [
+        "",
+        "The cluster is up:",
+        f"  ./dev cluster kubectl get datasets,cacheplans,pods -n {SPACE}",
+        "  ./dev cluster kubectl logs -n optcache-system deployment/optcache-operator",
+        "  ./dev cluster down",
+    ]
+    return "\n".join(lines)
