@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
-from cluster import cgroups, network, programs, settings, worker
+from cluster import cgroups, network, pki, programs, settings, worker
 from cluster.containerd import Seed
 from cluster.control_plane import ControlPlane
 from cluster.errors import ClusterError
@@ -34,6 +34,11 @@ class Cluster:
         self.paths = paths or Paths.default()
         self.control = ControlPlane(self.paths)
         self.images = ImageStore(self.paths)
+
+    @property
+    def _made(self) -> Path:
+        """Is there once keys and network of the control plane are complete."""
+        return self.paths.run / "made"
 
     @property
     def workers(self) -> list[Worker]:
@@ -127,18 +132,17 @@ class Cluster:
                 f"the cluster of {owner} runs on this machine, which can carry one: end it there, "
                 "or here, by ./dev cluster down"
             )
-        if network.ours() and not (self.paths.pki / "ca.crt").exists():
+        if not (self.is_up() and self._made.exists()):
             self.down()
         OWNER.write_text(f"{self.paths.root}\n")
 
     def _start_control(self) -> None:
-        from cluster import pki
-
-        if settings.CONTROL_NAMESPACE not in network.ours():
+        if not self._made.exists():
             shutil.rmtree(self.paths.log, ignore_errors=True)
             self.paths.log.mkdir(parents=True)
             pki.make_all(self.paths)
             network.make_control()
+            self._made.touch()
         self.control.start()
         self.kubectl("apply", "--server-side", f"--filename={settings.HERE / 'addons' / 'coredns.yaml'}")
 

@@ -108,15 +108,14 @@ class Worker:
             daemon.start(self.inside(*command))
 
     def _make(self) -> None:
+        """Namespaces, and what is in them; after a loss of power, what that has left."""
         for name in ("etc/cni", "ipam", "kernel", "kubelet", "log", "opt"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         cgroups.make(self.number)
-        if settings.worker_namespace(self.number) not in network.ours():
-            pki.make_worker(self._paths, self.number)
-            network.make_worker(self.number)
-            self._write_configuration()
-            self._seed.plant(self._folder / "containerd")
-            (self._folder / "imported").write_text("\n".join(self._seed.names()) + "\n")
+        made = self._folder / "made"
+        if not made.exists():
+            self._make_anew()
+            made.touch()
         script = self._folder / "etc" / "mounts.sh"
         script.write_text(self._mounts())
         enter = network.inside(settings.worker_namespace(self.number))
@@ -124,6 +123,16 @@ class Worker:
         ready = self._folder / "ready"
         wait_until(ready.exists, f"namespaces of {self.name}, see {self._holder.log}", START_SECONDS)
         ready.unlink()
+
+    def _make_anew(self) -> None:
+        namespace = settings.worker_namespace(self.number)
+        if namespace in network.ours():
+            network.remove(namespace)  # of an earlier attempt that was cut off
+        pki.make_worker(self._paths, self.number)
+        network.make_worker(self.number)
+        self._write_configuration()
+        self._seed.plant(self._folder / "containerd")
+        (self._folder / "imported").write_text("\n".join(self._seed.names()) + "\n")
 
     def _mounts(self) -> str:
         """What a worker sees instead of the machine's own, and then a long sleep."""
