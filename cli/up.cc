@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
-#include "cli/control_server.h"
+#include "control/control_server.h"
 #include "cli/dataset_setup.h"
 #include "cli/leftovers.h"
 #include "cli/live_screen.h"
@@ -132,7 +132,7 @@ class Cluster {
   net::EventLoop loop_;
   LiveScreen screen_;
   Supervisor supervisor_;
-  std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<control::ControlServer> server_;
   net::Timer child_timer_;
   net::Timer screen_timer_;
   bool stopping_ = false;
@@ -144,9 +144,16 @@ Status Cluster::Start(const UpRequest& request) {
 }
 
 Status Cluster::StartCoordinator(std::uint16_t port) {
-  ASSIGN_OR_RETURN(server_, ControlServer::Start(loop_, clock_, port));
+  auto server = control::ControlServer::Start(loop_, clock_, port);
+  if (!server && server.error().code() == Code::kConflict) {
+    return {Code::kConflict, fmt::format("port {} is in use: stop what listens there (another "
+                                         "`optcache up`?) or choose another with --port",
+                                         port)};
+  }
+  if (!server) return std::move(server).error();
+  server_ = *std::move(server);
   std::vector<coordination::DatasetSpec> specs;
-  std::map<std::string, ManifestBytes> manifests;
+  std::map<std::string, control::ManifestBytes> manifests;
   for (const ReadyDataset& dataset : datasets_) {
     specs.push_back(dataset.spec);
     manifests.emplace(dataset.spec.manifest_digest, dataset.manifest);

@@ -1,4 +1,4 @@
-#include "cli/control_service.h"
+#include "control/control_service.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include "coordination/plan_base.h"
 #include "support/manual_clock.h"
 
-namespace optcache::cli {
+namespace optcache::control {
 namespace {
 
 class ControlServiceTest : public testing::Test {
@@ -155,4 +155,4 @@ TEST_F(ControlServiceTest, AnInventoryThatNobodyAskedForIsAConflict) {
 }
 
 }  // namespace
-}  // namespace optcache::cli
+}  // namespace optcache::control

@@ -13,7 +13,13 @@
 #include "coordination/coordinator.h"
 #include "net/http.h"
 
-namespace optcache::cli {
+namespace optcache::control {
+
+struct ControlOptions {
+  coordination::CoordinatorOptions coordinator;
+  // A node reports only under a name of its certificate.
+  bool nodes_prove_names = false;
+};
 
 using ManifestBytes = std::shared_ptr<const std::string>;
 
@@ -26,8 +32,8 @@ class ControlService {
 
   using Respond = std::function<void(net::HttpResponse)>;
 
-  ControlService(const Clock& clock, coordination::CoordinatorOptions options)
-      : clock_(clock), coordinator_(options) {}
+  ControlService(const Clock& clock, ControlOptions options)
+      : clock_(clock), options_(options), coordinator_(options.coordinator) {}
 
   // What the coordinator is to serve, and the manifests by digest (hex).
   void SetDatasets(std::vector<coordination::DatasetSpec> specs,
@@ -42,6 +48,7 @@ class ControlService {
   // About twenty times a second: lets the coordinator weigh what came in and answers polls.
   void Tick();
 
+  const coordination::Coordinator& coordinator() const { return coordinator_; }
   coordination::ClusterStatus Status() const;
   std::size_t polls() const { return polls_.size(); }
 
@@ -52,17 +59,21 @@ class ControlService {
     Respond respond;
   };
 
+  optcache::Status CheckSender(const net::HttpRequest& request, const std::string& node) const;
+  void AnswerPolls(MonotonicTime now);
   void OnReport(const net::HttpRequest& request, const Respond& respond);
   void OnInventory(const net::HttpRequest& request, const Respond& respond);
   void OnState(const net::HttpRequest& request, Respond respond);
   void OnGet(const net::HttpRequest& request, const Respond& respond);
 
   const Clock& clock_;
+  const ControlOptions options_;
   coordination::Coordinator coordinator_;
   std::map<std::string, ManifestBytes, std::less<>> manifests_;
   std::vector<coordination::SidecarStatus> sidecars_;
   std::vector<Poll> polls_;
+  MonotonicTime next_broadcast_;
   std::string state_json_;  // of coordinator_.state(), written once for all polls
 };
 
-}  // namespace optcache::cli
+}  // namespace optcache::control

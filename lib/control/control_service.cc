@@ -1,4 +1,4 @@
-#include "cli/control_service.h"
+#include "control/control_service.h"
 
 #include <utility>
 
@@ -6,38 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "control/error_response.h"
 #include "coordination/codec.h"
 
-namespace optcache::cli {
+namespace optcache::control {
 namespace {
 
 constexpr std::string_view kBasePath = "/v1/base/";
 constexpr std::string_view kManifestPath = "/v1/manifests/";
-
-int HttpStatusOf(Code code) {
-  switch (code) {
-    case Code::kInvalidArgument:
-      return 400;
-    case Code::kPermissionDenied:
-      return 403;
-    case Code::kNotFound:
-      return 404;
-    case Code::kConflict:
-      return 409;
-    case Code::kResourceExhausted:
-    case Code::kUnavailable:
-      return 503;
-    default:
-      return 500;
-  }
-}
-
-net::HttpResponse ErrorResponse(const Status& status) {
-  const nlohmann::json body = {{"error", status.ToString()}};
-  return net::HttpResponse::Json(
-      HttpStatusOf(status.code()),
-      body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-}
+constexpr double kBroadcastBytesPerSecond = 100e6;
 
 net::HttpResponse Bytes(const ManifestBytes& bytes, std::string_view what) {
   if (bytes == nullptr) {
@@ -78,9 +55,19 @@ void ControlService::Handle(const net::HttpRequest& request, Respond respond) {
   OnGet(request, respond);
 }
 
+// Who has a certificate speaks for its own pod alone.
+optcache::Status ControlService::CheckSender(const net::HttpRequest& request,
+                                             const std::string& node) const {
+  if (!options_.nodes_prove_names || request.peer.Is(node)) return OkStatus();
+  return {Code::kPermissionDenied, "the certificate is not that of node " + node};
+}
+
 void ControlService::OnReport(const net::HttpRequest& request, const Respond& respond) {
   const Result<coordination::Report> report = coordination::ParseReport(request.body);
   if (!report) return respond(ErrorResponse(report.error()));
+  if (const auto status = CheckSender(request, report->node); !status.ok()) {
+    return respond(ErrorResponse(status));
+  }
   const auto answer = coordinator_.OnReport(*report, clock_.Now());
   if (!answer) return respond(ErrorResponse(answer.error()));
   const nlohmann::ordered_json body = {{"member", answer->member},
@@ -91,6 +78,9 @@ void ControlService::OnReport(const net::HttpRequest& request, const Respond& re
 void ControlService::OnInventory(const net::HttpRequest& request, const Respond& respond) {
   const Result<coordination::Inventory> inventory = coordination::ParseInventory(request.body);
   if (!inventory) return respond(ErrorResponse(inventory.error()));
+  if (const auto status = CheckSender(request, inventory->node); !status.ok()) {
+    return respond(ErrorResponse(status));
+  }
   if (const optcache::Status status = coordinator_.OnInventory(*inventory); !status.ok()) {
     return respond(ErrorResponse(status));
   }
@@ -134,17 +124,27 @@ void ControlService::Tick() {
   coordinator_.OnTick(now);
   const coordination::DesiredState& state = coordinator_.state();
   if (state.version != before || state_json_.empty()) state_json_ = coordination::ToJson(state);
+  if (now >= next_broadcast_) AnswerPolls(now);
+}
+
+// All polls get the same text. How often it may change is bounded by what that sends: a state of
+// 100 KB to 1,000 nodes goes out once a second while nodes come one after the other.
+void ControlService::AnswerPolls(MonotonicTime now) {
   std::vector<Poll> waiting;
   waiting.swap(polls_);
+  std::size_t sent = 0;
   for (Poll& poll : waiting) {
-    if (state.version > poll.after) {
+    if (coordinator_.state().version > poll.after) {
       poll.respond(net::HttpResponse::Json(200, state_json_));
+      sent += state_json_.size();
     } else if (now >= poll.until) {
       poll.respond(net::HttpResponse{.status = 204});
     } else {
       polls_.push_back(std::move(poll));
     }
   }
+  const std::chrono::duration<double> wait(static_cast<double>(sent) / kBroadcastBytesPerSecond);
+  next_broadcast_ = now + std::chrono::duration_cast<Duration>(wait);
 }
 
-}  // namespace optcache::cli
+}  // namespace optcache::control

@@ -1,10 +1,10 @@
-#include "cli/control_server.h"
+#include "control/control_server.h"
 
 #include <utility>
 
 #include <fmt/format.h>
 
-namespace optcache::cli {
+namespace optcache::control {
 namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(50);
@@ -24,11 +24,6 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Start(net::EventLoop& loop
       [raw = self.get()](const net::HttpRequest& request, const net::HttpResponder& responder) {
         raw->Handle(request, responder);
       });
-  if (!server && server.error().code() == Code::kConflict) {
-    return Error(Code::kConflict, fmt::format("port {} is in use: stop what listens there (another "
-                                              "`optcache up`?) or choose another with --port",
-                                              port));
-  }
   if (!server) return Error(std::move(server).error());
   self->server_ = *std::move(server);
   self->page_.Add(
@@ -59,4 +54,4 @@ void ControlServer::ArmTick() {
   });
 }
 
-}  // namespace optcache::cli
+}  // namespace optcache::control

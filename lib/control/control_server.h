@@ -7,12 +7,12 @@
 #include <string>
 
 #include "base/result.h"
-#include "cli/control_service.h"
+#include "control/control_service.h"
 #include "metrics/metrics_page.h"
 #include "net/event_loop.h"
 #include "net/http_server.h"
 
-namespace optcache::cli {
+namespace optcache::control {
 
 // Used on the loop's thread only.
 class ControlServer {
@@ -36,4 +36,4 @@ class ControlServer {
   net::Timer tick_;
 };
 
-}  // namespace optcache::cli
+}  // namespace optcache::control
