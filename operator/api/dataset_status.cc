@@ -1,0 +1,74 @@
+#include "operator/api/dataset_status.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace optcache::api {
+namespace {
+
+std::uint64_t CountAt(const kube::Json& status, std::string_view pointer) {
+  const auto number = kube::NumberAt(status, pointer);
+  return number && *number > 0 ? static_cast<std::uint64_t>(*number) : 0;
+}
+
+std::optional<double> RatioAt(const kube::Json& status, std::string_view pointer) {
+  const std::string text = kube::TextAt(status, pointer);
+  double ratio = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, ratio);
+  if (text.empty() || error != std::errc() || stop != end || ratio < 0 || ratio > 1)
+    return std::nullopt;
+  return ratio;
+}
+
+}  // namespace
+
+DatasetStatus ParseDatasetStatus(const kube::Json& object) {
+  const kube::Json& json = kube::Find(object, "/status");
+  DatasetStatus status{
+      .observed_generation = kube::NumberAt(json, "/observedGeneration").value_or(0),
+      .index_hash = kube::TextAt(json, "/indexHash"),
+      .manifest_digest = kube::TextAt(json, "/manifestDigest"),
+      .samples = CountAt(json, "/samples"),
+      .bytes = CountAt(json, "/bytes"),
+      .largest_sample = CountAt(json, "/largestSample"),
+      .manifest_holders = CountAt(json, "/manifestHolders"),
+      .cached_bytes = CountAt(json, "/cachedBytes"),
+      .hit_ratio = RatioAt(json, "/hitRatio"),
+      .predicted_hit_ratio = RatioAt(json, "/predictedHitRatio")};
+  for (const kube::Json& node : kube::Items(json, "/nodes"))
+    status.nodes.push_back({.name = kube::TextAt(node, "/name"), .bytes = CountAt(node, "/bytes")});
+  std::ranges::sort(status.nodes, {}, &NodeBytes::name);
+  status.conditions = kube::Items(json, "/conditions");
+  return status;
+}
+
+kube::Json ToJson(const DatasetStatus& status) {
+  kube::Json json = {{"observedGeneration", status.observed_generation},
+                     {"conditions", status.conditions}};
+  if (!status.manifest_digest.empty()) {
+    json["indexHash"] = status.index_hash;
+    json["manifestDigest"] = status.manifest_digest;
+    json["samples"] = status.samples;
+    json["bytes"] = status.bytes;
+    json["largestSample"] = status.largest_sample;
+    json["size"] = FormatBytes(status.bytes);
+    json["manifestHolders"] = status.manifest_holders;
+    json["cachedBytes"] = status.cached_bytes;
+    json["cached"] = FormatBytes(status.cached_bytes);
+  }
+  if (status.hit_ratio) json["hitRatio"] = fmt::format("{:.3f}", *status.hit_ratio);
+  if (status.predicted_hit_ratio)
+    json["predictedHitRatio"] = fmt::format("{:.3f}", *status.predicted_hit_ratio);
+  if (!status.nodes.empty()) {
+    kube::Json nodes = kube::Json::array();
+    for (const NodeBytes& node : status.nodes)
+      nodes.push_back({{"name", node.name}, {"bytes", node.bytes}});
+    json["nodes"] = std::move(nodes);
+  }
+  return json;
+}
+
+}  // namespace optcache::api

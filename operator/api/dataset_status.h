@@ -1,0 +1,47 @@
+#pragma once
+
+// status of a Dataset: what the operator writes, and later reads again as its own memory.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "kube/object.h"
+
+namespace optcache::api {
+
+// status.nodes names so many at most: those that hold most.
+inline constexpr std::size_t kMaxStatusNodes = 1000;
+
+struct NodeBytes {
+  std::string name;  // of the Kubernetes node
+  ByteCount bytes = 0;
+  friend bool operator==(const NodeBytes&, const NodeBytes&) = default;
+};
+
+struct DatasetStatus {
+  std::int64_t observed_generation = 0;
+  // What the index Job has said. Empty: not indexed yet.
+  std::string index_hash;
+  std::string manifest_digest;
+  std::uint64_t samples = 0;
+  ByteCount bytes = 0;
+  ByteCount largest_sample = 0;
+  // What the nodes say.
+  std::uint64_t manifest_holders = 0;
+  ByteCount cached_bytes = 0;
+  std::optional<double> hit_ratio;            // nothing was read yet
+  std::optional<double> predicted_hit_ratio;  // there is no plan
+  std::vector<NodeBytes> nodes;               // ascending by name
+  kube::Json conditions = kube::Json::array();
+};
+
+// What cannot be read has its default value: the operator makes it anew.
+DatasetStatus ParseDatasetStatus(const kube::Json& object);
+
+// The value of "status"; ratios with three digits.
+kube::Json ToJson(const DatasetStatus& status);
+
+}  // namespace optcache::api

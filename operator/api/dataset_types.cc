@@ -1,0 +1,200 @@
+#include "operator/api/dataset_types.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "operator/api/fields.h"
+
+namespace optcache::api {
+namespace {
+
+// Those of the CRD.
+constexpr std::size_t kMaxName = 253;
+constexpr std::size_t kMaxUrl = 2048;
+constexpr std::size_t kMaxPath = 1024;
+constexpr std::size_t kMaxQuantity = 32;
+constexpr std::size_t kMaxIncludes = 64;
+constexpr std::size_t kMaxSelector = 32;
+constexpr std::size_t kMaxLabel = 63;
+constexpr std::size_t kMaxAccess = 64;
+constexpr std::int64_t kMaxNodes = 100'000;
+constexpr double kMaxPercent = 1000;
+
+constexpr std::array<std::pair<std::string_view, Format>, 2> kFormats{
+    {{"Files", Format::kFiles}, {"Tar", Format::kTar}}};
+constexpr std::array<std::pair<std::string_view, Order>, 3> kOrders{
+    {{"ImageFolder", Order::kImageFolder}, {"Path", Order::kPath}, {"List", Order::kList}}};
+constexpr std::array<std::pair<std::string_view, Verify>, 2> kVerifies{
+    {{"Checksum", Verify::kChecksum}, {"Digest", Verify::kDigest}}};
+constexpr std::array<std::pair<std::string_view, SchedulingPreference>, 3> kPreferences{
+    {{"Preferred", SchedulingPreference::kPreferred},
+     {"Required", SchedulingPreference::kRequired},
+     {"None", SchedulingPreference::kNone}}};
+
+template <typename Enum, std::size_t n>
+std::span<const std::pair<std::string_view, Enum>> AllOf(
+    const std::array<std::pair<std::string_view, Enum>, n>& values) {
+  return values;
+}
+
+bool IsUrl(const std::string& text) {
+  return text.starts_with("http://") || text.starts_with("https://");
+}
+
+bool StaysInside(const std::string& path) {
+  if (path.starts_with('/')) return false;
+  const std::string framed = "/" + path + "/";
+  return framed.find("/../") == std::string::npos;
+}
+
+std::string SecretOf(Fields fields) {
+  std::string name;
+  if (fields.Has("secretRef")) fields.In("secretRef").Need("name", kMaxName, name);
+  return name;
+}
+
+S3Source ReadS3(Fields fields) {
+  S3Source source;
+  fields.Need("bucket", kMaxLabel, source.bucket);
+  fields.Read("prefix", kMaxPath, source.prefix);
+  fields.Read("endpoint", kMaxUrl, source.endpoint);
+  fields.Read("region", kMaxLabel, source.region);
+  source.secret = SecretOf(fields);
+  if (!source.endpoint.empty() && !IsUrl(source.endpoint))
+    fields.Fault("endpoint", "allowed: https://… or http://…");
+  return source;
+}
+
+HttpSource ReadHttp(Fields fields) {
+  HttpSource source;
+  fields.Need("baseURL", kMaxUrl, source.base_url);
+  fields.Read("listing", kMaxPath, source.listing);
+  if (!source.base_url.empty() && !IsUrl(source.base_url))
+    fields.Fault("baseURL", "allowed: https://… or http://…");
+  return source;
+}
+
+ClaimSource ReadClaim(Fields fields) {
+  ClaimSource source;
+  fields.Need("claimName", kMaxName, source.claim);
+  fields.Read("path", kMaxPath, source.path);
+  if (!StaysInside(source.path))
+    fields.Fault("path", "a path inside the volume, without / at its begin and without ..");
+  return source;
+}
+
+Source ReadSource(Fields fields, Fields& spec) {
+  if (fields.Has("file")) {
+    spec.Fault("source",
+               "file is a folder of one machine, for `optcache up` alone: in a cluster use s3, "
+               "http or pvc");
+    return HttpSource{};
+  }
+  const int count = int{fields.Has("s3")} + int{fields.Has("http")} + int{fields.Has("pvc")};
+  if (count != 1) {
+    spec.Fault("source", "needs exactly one of s3, http and pvc");
+    return HttpSource{};
+  }
+  if (fields.Has("s3")) return ReadS3(fields.In("s3"));
+  if (fields.Has("http")) return ReadHttp(fields.In("http"));
+  return ReadClaim(fields.In("pvc"));
+}
+
+Capacity ReadCapacity(Fields fields) {
+  std::string text;
+  fields.ReadIntOrText("capacity", kMaxQuantity, text);
+  if (text.empty()) {
+    fields.Fault("capacity", "missing");
+    return {};
+  }
+  const Result<Capacity> capacity = ParseCapacity(text);
+  if (!capacity) fields.Fault("capacity", capacity.error().message());
+  return capacity.value_or(Capacity{});
+}
+
+Placement ReadPlacement(Fields fields) {
+  Placement placement;
+  fields.Read("nodeSelector", kMaxSelector, kMaxLabel, placement.node_selector);
+  std::int64_t max_nodes = 0;
+  fields.Read("maxNodes", 1, kMaxNodes, max_nodes);
+  if (max_nodes > 0) placement.max_nodes = static_cast<std::uint32_t>(max_nodes);
+  fields.Read("schedulingPreference", AllOf(kPreferences), placement.scheduling);
+  return placement;
+}
+
+std::vector<Access> ReadAccess(Fields& spec, const Source& source) {
+  std::vector<Access> all;
+  std::set<std::string> seen;
+  const bool of_claim = std::holds_alternative<ClaimSource>(source);
+  const bool of_s3 = std::holds_alternative<S3Source>(source);
+  spec.ForEach("access", kMaxAccess, [&](Fields fields) {
+    Access access;
+    fields.Need("namespace", kMaxLabel, access.ns);
+    access.secret = SecretOf(fields);
+    fields.Read("claimName", kMaxName, access.claim);
+    if (of_claim && access.claim.empty())
+      fields.Fault("claimName", "missing: source.pvc is a claim of the Dataset's own namespace");
+    if (!of_claim && !access.claim.empty()) fields.Fault("claimName", "for source.pvc alone");
+    if (!of_s3 && !access.secret.empty()) fields.Fault("secretRef", "for source.s3 alone");
+    if (!seen.insert(access.ns).second) fields.Fault("namespace", "named twice");
+    all.push_back(std::move(access));
+  });
+  return all;
+}
+
+}  // namespace
+
+ByteCount Capacity::Of(ByteCount dataset_bytes) const {
+  if (share <= 0) return bytes;
+  return static_cast<ByteCount>(std::floor(share * static_cast<double>(dataset_bytes)));
+}
+
+Result<Capacity> ParseCapacity(const std::string& text) {
+  if (!text.ends_with('%')) {
+    ASSIGN_OR_RETURN(const ByteCount bytes, ParseQuantity(text));
+    if (bytes == 0) return Error(Code::kInvalidArgument, "must be above 0");
+    return Capacity{.bytes = bytes};
+  }
+  double percent = 0;
+  const char* const end = text.data() + text.size() - 1;
+  const auto [stop, error] = std::from_chars(text.data(), end, percent, std::chars_format::fixed);
+  if (error != std::errc() || stop != end || !(percent > 0) || percent > kMaxPercent) {
+    return Error(Code::kInvalidArgument,
+                 "\"" + text + "\": allowed: above 0% and at most 1000% of the Dataset");
+  }
+  return Capacity{.share = percent / 100};
+}
+
+std::string_view OrderName(Order order) {
+  for (const auto& [name, value] : kOrders) {
+    if (value == order) return name;
+  }
+  return "";
+}
+
+std::string_view VerifyName(Verify verify) {
+  return verify == Verify::kChecksum ? "Checksum" : "Digest";
+}
+
+Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
+  Faults faults;
+  Fields spec(kube::Find(object, "/spec"), "spec", faults);
+  DatasetSpec dataset;
+  dataset.source = ReadSource(spec.In("source"), spec);
+  spec.Read("format", AllOf(kFormats), dataset.format);
+  spec.Read("include", kMaxIncludes, kMaxPath, dataset.include);
+  spec.Read("order", AllOf(kOrders), dataset.order);
+  spec.Read("verify", AllOf(kVerifies), dataset.verify);
+  dataset.capacity = ReadCapacity(spec.In("cache"));
+  dataset.placement = ReadPlacement(spec.In("placement"));
+  dataset.access = ReadAccess(spec, dataset.source);
+  if (dataset.format == Format::kTar && dataset.order == Order::kImageFolder) {
+    spec.Fault("order", "ImageFolder numbers files in class folders, format Tar has none");
+  }
+  RETURN_IF_ERROR(faults.status());
+  return dataset;
+}
+
+}  // namespace optcache::api
