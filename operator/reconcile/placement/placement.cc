@@ -1,0 +1,118 @@
+#include "operator/reconcile/placement/placement.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "operator/reconcile/placement/fair_share.h"
+#include "operator/reconcile/placement/policies.h"
+
+namespace optcache::reconcile {
+namespace {
+
+// What the policies have left of the machines for one demand, and what they said.
+struct Choice {
+  Candidates candidates;
+  std::string trace;
+  PlacedReason reason = PlacedReason::kPlaced;
+};
+
+void Trace(std::string_view policy, const std::string& what, std::string& trace) {
+  trace += fmt::format("; {}: {}", policy, what);
+}
+
+Choice Consider(std::span<const Machine> machines, const Demand& demand,
+                const std::map<std::string, ByteCount>& promised) {
+  Choice choice{.candidates = {.machines = {}, .promised = &promised}};
+  for (const Machine& machine : machines)
+    choice.candidates.machines.push_back(&machine);
+  std::ranges::sort(choice.candidates.machines, {}, &Machine::member);
+  if (machines.empty()) choice.reason = PlacedReason::kNoNodes;
+  for (const Policy& filter : Filters()) {
+    Trace(filter.name, filter.apply(demand, choice.candidates), choice.trace);
+    if (!choice.candidates.machines.empty() || choice.reason != PlacedReason::kPlaced) continue;
+    choice.reason =
+        filter.name == "memory" ? PlacedReason::kNoMemory : PlacedReason::kNoMatchingNode;
+  }
+  for (const Policy& ranking : Rankings())
+    Trace(ranking.name, ranking.apply(demand, choice.candidates), choice.trace);
+  return choice;
+}
+
+// Readers and holders; if nobody reads, enough for the capacity as well.
+std::size_t HowMany(const Demand& demand, const Candidates& candidates) {
+  const std::size_t limit =
+      std::min<std::size_t>(candidates.machines.size(), demand.max_nodes.value_or(UINT32_MAX));
+  std::size_t count = 0;
+  ByteCount memory = 0;
+  bool read = false;
+  for (const Machine* machine : candidates.machines) {
+    const bool reads = demand.readers.contains(machine->member);
+    if (!reads && !demand.holders.contains(machine->member)) break;
+    read = read || reads;
+    ++count;
+    memory += machine->memory;
+  }
+  if (read) return std::min(count, limit);
+  // Where bytes are already, more nodes would only take memory from those that hold them.
+  const std::size_t least = count > 0 ? count : demand.max_nodes ? limit : kIdleNodes;
+  while (count < limit && (memory < demand.wanted || count < least)) {
+    memory += candidates.machines[count]->memory;
+    ++count;
+  }
+  return std::min(count, limit);
+}
+
+}  // namespace
+
+std::string_view ToText(PlacedReason reason) {
+  switch (reason) {
+    case PlacedReason::kPlaced:
+      return "Placed";
+    case PlacedReason::kNoNodes:
+      return "NoNodes";
+    case PlacedReason::kNoMatchingNode:
+      return "NoMatchingNode";
+    case PlacedReason::kNoMemory:
+      return "NoMemory";
+  }
+  return "";
+}
+
+std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Demand> demands) {
+  std::vector<Placed> all;
+  std::vector<Claim> claims;
+  std::map<std::string, std::size_t> index;
+  std::vector<ByteCount> offers;
+  for (const Machine& machine : machines) {
+    index.emplace(machine.member, offers.size());
+    offers.push_back(machine.memory);
+  }
+  std::map<std::string, ByteCount> promised;
+  for (const Demand& demand : demands) {
+    const Choice choice = Consider(machines, demand, promised);
+    Placed placed{.dataset = demand.dataset, .reason = choice.reason};
+    const std::size_t count = HowMany(demand, choice.candidates);
+    Claim claim{.wanted = demand.wanted};
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string& member = choice.candidates.machines[i]->member;
+      placed.members.push_back(member);
+      claim.members.push_back(index.at(member));
+      promised[member] += demand.wanted / count;
+    }
+    std::ranges::sort(placed.members);
+    std::ranges::sort(claim.members);
+    placed.message = fmt::format("{} of {} nodes{}", count, machines.size(), choice.trace);
+    claims.push_back(std::move(claim));
+    all.push_back(std::move(placed));
+  }
+  const std::vector<ByteCount> shares = FairShares(offers, claims);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].granted = shares[i];
+    all[i].message += fmt::format("; fair share: {} of {}", FormatBytes(shares[i]),
+                                  FormatBytes(demands[i].wanted));
+  }
+  return all;
+}
+
+}  // namespace optcache::reconcile

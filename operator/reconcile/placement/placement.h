@@ -1,0 +1,66 @@
+#pragma once
+
+// Which nodes hold which Dataset. Named policies in order, each of which filters, ranks or shares;
+// the decision says for people what each of them has done. Pure: same machines and wishes, same
+// placement.
+//
+//   node selector ─ memory ─┬─ readers, bytes already there, zone, GPU ─┬─ fair share
+//          who can hold it  │            who shall                      │  how much
+//
+// A plan keeps samples where they are read next. So a Dataset that is read lies on its readers'
+// nodes and, until they have moved, where its bytes are; one that nobody reads yet lies on as many
+// nodes as its capacity asks for.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace optcache::reconcile {
+
+// A node of the cache, and the machine that it runs on.
+struct Machine {
+  std::string member;  // the coordinator's name of it: its pod's
+  std::string node;    // the Kubernetes node
+  std::map<std::string, std::string> labels;
+  ByteCount memory = 0;  // payload bytes that it offers
+  std::uint64_t gpus = 0;
+  bool cordoned = false;  // gets nothing new
+  bool leaving = false;   // its pod or machine is going: it gives up what it has
+};
+
+// What one Dataset asks for.
+struct Demand {
+  std::string dataset;  // "namespace/name"
+  ByteCount wanted = 0;
+  std::map<std::string, std::string> node_selector;
+  std::optional<std::uint32_t> max_nodes;
+  bool wants_gpus = false;        // its jobs ask for GPUs
+  std::set<std::string> readers;  // members through which ranks read it
+  std::set<std::string> holders;  // members that hold bytes of it
+};
+
+enum class PlacedReason { kPlaced, kNoNodes, kNoMatchingNode, kNoMemory };
+std::string_view ToText(PlacedReason reason);  // "NoMatchingNode"
+
+struct Placed {
+  std::string dataset;
+  std::vector<std::string> members;  // ascending; empty: nowhere
+  ByteCount granted = 0;             // of all members together
+  PlacedReason reason = PlacedReason::kNoNodes;
+  std::string message;  // what each policy did
+  friend bool operator==(const Placed&, const Placed&) = default;
+};
+
+// Nodes that a Dataset gets at least while nobody reads it.
+inline constexpr std::size_t kIdleNodes = 3;
+
+// One for each demand, in their order.
+std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Demand> demands);
+
+}  // namespace optcache::reconcile

@@ -1,0 +1,36 @@
+#pragma once
+
+// The policies of a placement, one function each, in the order in which they are asked. A filter
+// leaves candidates out, a ranking puts some in front; both say what they did.
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/reconcile/placement/placement.h"
+
+namespace optcache::reconcile {
+
+// Of one Dataset, while it is being placed.
+struct Candidates {
+  std::vector<const Machine*> machines;  // the best first
+  // Bytes of each member that Datasets placed before are to get.
+  const std::map<std::string, ByteCount>* promised = nullptr;
+};
+
+using PolicyFunction = std::string (*)(const Demand& demand, Candidates& candidates);
+
+struct Policy {
+  std::string_view name;  // "node selector"
+  PolicyFunction apply;   // what it did, for people: "4 of 7 nodes"
+};
+
+// node selector, memory.
+std::span<const Policy> Filters();
+// free memory, GPU, zone, bytes already there, readers: each puts in front of what those before it
+// did, so the last one weighs most.
+std::span<const Policy> Rankings();
+
+}  // namespace optcache::reconcile

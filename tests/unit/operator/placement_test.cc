@@ -1,0 +1,153 @@
+#include "operator/reconcile/placement/placement.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::reconcile {
+namespace {
+
+using Members = std::vector<std::string>;
+
+Machine Node(const std::string& name, ByteCount memory = 100,
+             std::map<std::string, std::string> labels = {}) {
+  return {.member = name, .node = "node-" + name, .labels = std::move(labels), .memory = memory};
+}
+
+Demand Wanting(ByteCount bytes) {
+  return {.dataset = "vision/imagenet", .wanted = bytes};
+}
+
+Placed PlaceOne(const std::vector<Machine>& machines, const Demand& demand) {
+  return Place(machines, std::vector<Demand>{demand}).front();
+}
+
+bool Says(const Placed& placed, const std::string& text) {
+  return placed.message.find(text) != std::string::npos;
+}
+
+TEST(Place, ADatasetThatNobodyReadsGetsEnoughNodesForItsCapacity) {
+  std::vector<Machine> machines;
+  for (const char* name : {"a", "b", "c", "d", "e"})
+    machines.push_back(Node(name));
+  EXPECT_EQ(PlaceOne(machines, Wanting(400)).members, (Members{"a", "b", "c", "d"}));
+  EXPECT_EQ(PlaceOne(machines, Wanting(10)).members, (Members{"a", "b", "c"}));
+  EXPECT_EQ(PlaceOne(machines, Wanting(10)).granted, 10U);
+}
+
+TEST(Place, TheNodeSelectorLeavesNodesOut) {
+  const std::vector<Machine> machines = {Node("a", 100, {{"pool", "cpu"}}),
+                                         Node("b", 100, {{"pool", "gpu"}}), Node("c")};
+  Demand demand = Wanting(10);
+  demand.node_selector = {{"pool", "gpu"}};
+  const Placed placed = PlaceOne(machines, demand);
+  EXPECT_EQ(placed.members, (Members{"b"}));
+  EXPECT_TRUE(Says(placed, "node selector: 1 of 3 nodes")) << placed.message;
+  demand.node_selector = {{"pool", "tpu"}};
+  EXPECT_EQ(PlaceOne(machines, demand).reason, PlacedReason::kNoMatchingNode);
+}
+
+TEST(Place, SaysWhenThereIsNoNodeOrNoMemory) {
+  EXPECT_EQ(PlaceOne({}, Wanting(10)).reason, PlacedReason::kNoNodes);
+  const Placed placed = PlaceOne({Node("a", 0)}, Wanting(10));
+  EXPECT_EQ(placed.reason, PlacedReason::kNoMemory);
+  EXPECT_TRUE(placed.members.empty());
+  EXPECT_EQ(placed.granted, 0U);
+}
+
+TEST(Place, FollowsItsReaders) {
+  Demand demand = Wanting(1000);
+  demand.readers = {"c"};
+  const Placed placed = PlaceOne({Node("a"), Node("b"), Node("c")}, demand);
+  EXPECT_EQ(placed.members, (Members{"c"}));
+  EXPECT_EQ(placed.granted, 100U);
+}
+
+TEST(Place, KeepsNodesThatStillHoldBytesWhileOthersRead) {
+  Demand demand = Wanting(50);
+  demand.readers = {"c"};
+  demand.holders = {"a", "c"};
+  EXPECT_EQ(PlaceOne({Node("a"), Node("b"), Node("c")}, demand).members, (Members{"a", "c"}));
+}
+
+TEST(Place, StaysWhereTheBytesAreWhenNobodyReads) {
+  Demand demand = Wanting(50);
+  demand.holders = {"b"};
+  EXPECT_EQ(PlaceOne({Node("a"), Node("b"), Node("c")}, demand).members, (Members{"b"}));
+  demand.wanted = 150;
+  EXPECT_EQ(PlaceOne({Node("a"), Node("b"), Node("c")}, demand).members, (Members{"a", "b"}));
+}
+
+TEST(Place, NeverTakesMoreNodesThanAllowedAndReadersFirst) {
+  Demand demand = Wanting(50);
+  demand.readers = {"c", "d"};
+  demand.holders = {"a"};
+  demand.max_nodes = 2;
+  const std::vector<Machine> machines = {Node("a"), Node("b"), Node("c"), Node("d")};
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"c", "d"}));
+  demand.readers.clear();
+  demand.holders.clear();
+  EXPECT_EQ(PlaceOne(machines, demand).members.size(), 2U);
+}
+
+TEST(Place, GivesNothingNewToACordonedNode) {
+  std::vector<Machine> machines = {Node("a"), Node("b")};
+  machines[0].cordoned = true;
+  Demand demand = Wanting(50);
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"b"}));
+  demand.readers = {"a"};
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"a"}));
+  machines[0].leaving = true;
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"b"}));
+}
+
+TEST(Place, PrefersGpuNodesOnlyWhenJobsAskForGpus) {
+  std::vector<Machine> machines = {Node("a", 200), Node("b", 100)};
+  machines[1].gpus = 8;
+  Demand demand = Wanting(50);
+  demand.max_nodes = 1;
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"a"}));
+  demand.wants_gpus = true;
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"b"}));
+}
+
+TEST(Place, StaysInOneZone) {
+  const std::map<std::string, std::string> east = {{"topology.kubernetes.io/zone", "east"}};
+  const std::map<std::string, std::string> west = {{"topology.kubernetes.io/zone", "west"}};
+  const std::vector<Machine> machines = {Node("a", 100, east), Node("b", 100, west),
+                                         Node("c", 100, west)};
+  Demand demand = Wanting(50);
+  demand.max_nodes = 2;
+  const Placed placed = PlaceOne(machines, demand);
+  EXPECT_EQ(placed.members, (Members{"b", "c"}));
+  EXPECT_TRUE(Says(placed, "zone: west first")) << placed.message;
+  demand.max_nodes.reset();
+  demand.wanted = 150;
+  demand.holders = {"a"};
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"a", "b"}));
+}
+
+TEST(Place, PutsDatasetsSideBySideOnFreeMemory) {
+  const std::vector<Machine> machines = {Node("a"), Node("b")};
+  std::vector<Demand> demands = {Wanting(80), Wanting(80)};
+  for (Demand& demand : demands)
+    demand.max_nodes = 1;
+  const auto placed = Place(machines, demands);
+  EXPECT_EQ(placed[0].members, (Members{"a"}));
+  EXPECT_EQ(placed[1].members, (Members{"b"}));
+}
+
+TEST(Place, SharesOneNodeFairlyAndSaysSo) {
+  std::vector<Demand> demands = {Wanting(1000), Wanting(20)};
+  const auto placed = Place(std::vector<Machine>{Node("a")}, demands);
+  EXPECT_EQ(placed[0].granted, 80U);
+  EXPECT_EQ(placed[1].granted, 20U);
+  EXPECT_TRUE(Says(placed[0], "fair share: 80 B of 1000 B")) << placed[0].message;
+}
+
+TEST(Place, TheOrderOfMachinesDoesNotMatter) {
+  const std::vector<Machine> machines = {Node("c"), Node("a", 50), Node("b")};
+  const std::vector<Machine> sorted = {Node("a", 50), Node("b"), Node("c")};
+  EXPECT_EQ(PlaceOne(machines, Wanting(120)), PlaceOne(sorted, Wanting(120)));
+}
+
+}  // namespace
+}  // namespace optcache::reconcile
