@@ -1,0 +1,235 @@
+#include "operator/reconcile/dataset/decide.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kube/conditions.h"
+#include "operator/api/dataset_types.h"
+#include "operator/reconcile/dataset/indexing.h"
+#include "operator/reconcile/dataset/plan_choice.h"
+#include "operator/reconcile/dataset/status_numbers.h"
+
+namespace optcache::reconcile {
+namespace {
+
+using kube::ConditionStatus;
+
+// While nodes tell something, the numbers of the status are looked at so often.
+constexpr Duration kNumbersEvery = std::chrono::seconds(15);
+constexpr std::size_t kMaxConflictsShown = 3;
+
+// The conditions of one Dataset, and the events that their changes are worth.
+class Conditions {
+ public:
+  Conditions(const kube::Json& dataset, kube::Json before, double now)
+      : dataset_(dataset), conditions_(std::move(before)), now_(now) {}
+
+  // `bad`: the status of which people are warned; none: nobody is told of this one.
+  void Set(const std::string& type, ConditionStatus status, std::string reason, std::string message,
+           std::optional<ConditionStatus> bad = std::nullopt) {
+    const kube::Condition before = kube::ConditionOf(dataset_, type);
+    const kube::Condition condition{.type = type,
+                                    .status = status,
+                                    .reason = std::move(reason),
+                                    .message = std::move(message),
+                                    .observed_generation = kube::GenerationOf(dataset_)};
+    if (bad && (before.status != status || before.reason != condition.reason))
+      Tell(before, condition, *bad);
+    kube::SetCondition(conditions_, condition, now_);
+  }
+  void Drop(std::string_view type) {
+    if (!conditions_.is_array()) return;
+    std::erase_if(conditions_.get_ref<kube::Json::array_t&>(), [&](const kube::Json& condition) {
+      return kube::TextAt(condition, "/type") == type;
+    });
+  }
+
+  bool Has(std::string_view type) const {
+    return !kube::ConditionOf(dataset_, type).reason.empty();
+  }
+  const kube::Json& all() const { return conditions_; }
+  std::vector<kube::EventText>& events() { return events_; }
+
+ private:
+  void Tell(const kube::Condition& before, const kube::Condition& now, ConditionStatus bad) {
+    const bool is_bad = now.status == bad;
+    const bool was_bad = before.status == bad && !before.reason.empty();
+    if (is_bad ? UnderWay(now.reason) : !was_bad) return;
+    events_.push_back({.type = is_bad ? kube::EventType::kWarning : kube::EventType::kNormal,
+                       .reason = now.reason,
+                       .action = "Reconcile",
+                       .note = now.message});
+  }
+  static bool UnderWay(std::string_view reason) {
+    return reason == "Indexing" || reason == "NotIndexed";
+  }
+
+  const kube::Json& dataset_;
+  kube::Json conditions_;
+  double now_;
+  std::vector<kube::EventText> events_;
+};
+
+void SetIndexed(const Indexing& indexing, Conditions& conditions) {
+  conditions.Set("Indexed", indexing.done ? ConditionStatus::kTrue : ConditionStatus::kFalse,
+                 indexing.reason, indexing.message, ConditionStatus::kFalse);
+  switch (indexing.source) {
+    case SourceState::kReachable:
+      conditions.Set("SourceReachable", ConditionStatus::kTrue, "Listed", "the source was listed");
+      break;
+    case SourceState::kUnreachable:
+      conditions.Set("SourceReachable", ConditionStatus::kFalse, indexing.reason, indexing.message);
+      break;
+    case SourceState::kUnknown:
+      if (conditions.Has("SourceReachable")) break;
+      conditions.Set("SourceReachable", ConditionStatus::kUnknown, "NotTried",
+                     "the source has not been listed yet");
+      break;
+  }
+}
+
+void SetManifestLost(bool lost, Conditions& conditions) {
+  if (lost) {
+    conditions.Set("ManifestLost", ConditionStatus::kTrue, "NoHolder",
+                   "no node has the list of samples any more: it is made again",
+                   ConditionStatus::kTrue);
+  } else {
+    conditions.Set("ManifestLost", ConditionStatus::kFalse, "Held", "nodes hold the manifest",
+                   ConditionStatus::kTrue);
+  }
+}
+
+// True if the Dataset is placed, as far as is known.
+bool SetPlaced(const Observed& observed, bool indexed, Conditions& conditions) {
+  if (!indexed) {
+    conditions.Set("Placed", ConditionStatus::kFalse, "NotIndexed",
+                   "nodes are chosen once its samples are known", ConditionStatus::kFalse);
+    return false;
+  }
+  if (observed.too_many) {
+    conditions.Set("Placed", ConditionStatus::kFalse, "TooManyDatasets",
+                   "nodes serve at most 256 Datasets: the oldest of them", ConditionStatus::kFalse);
+    return false;
+  }
+  if (!observed.placed) {  // what was known stays, until nodes have been heard
+    return kube::ConditionOf(observed.dataset, "Placed").status == ConditionStatus::kTrue;
+  }
+  const Placed& placed = *observed.placed;
+  const bool ok = !placed.members.empty();
+  conditions.Set("Placed", ok ? ConditionStatus::kTrue : ConditionStatus::kFalse,
+                 std::string(ToText(placed.reason)), placed.message, ConditionStatus::kFalse);
+  return ok;
+}
+
+void SetDegraded(const Observed& observed, const PlanChoice& plan, ByteCount wanted,
+                 Conditions& conditions) {
+  std::string reason = "AsWanted";
+  std::string message = "it is cached as its Dataset and CachePlan say";
+  if (observed.cache && !observed.cache->conflicts.empty()) {
+    reason = "OrderUnknown";
+    message = "jobs whose ranks disagree are cached without a plan: ";
+    for (std::size_t i = 0; i < std::min(observed.cache->conflicts.size(), kMaxConflictsShown); ++i)
+      message += (i > 0 ? "; " : "") + observed.cache->conflicts[i];
+  }
+  if (observed.placed && !observed.placed->members.empty() && observed.placed->granted < wanted) {
+    reason = "CapacityNotGranted";
+    message = fmt::format("nodes have room for {} of the {} that it asks for",
+                          FormatBytes(observed.placed->granted), FormatBytes(wanted));
+  }
+  if (observed.cache && !observed.cache->plans_agree) {
+    reason = "PlansDiffer";
+    message = "nodes have derived different plans from the same inputs: please report this";
+  }
+  if (!plan.fault.empty()) {
+    reason = "PlanInvalid";
+    message = fmt::format("CachePlan {} is not followed, the defaults are: {}", plan.chosen->name,
+                          plan.fault);
+  }
+  conditions.Set("Degraded",
+                 reason == "AsWanted" ? ConditionStatus::kFalse : ConditionStatus::kTrue, reason,
+                 message, ConditionStatus::kTrue);
+}
+
+void SetReady(const kube::Json& conditions_now, bool indexed, bool placed, bool lost,
+              Conditions& conditions) {
+  const auto because = [&](std::string_view type) {
+    for (const kube::Json& condition : conditions_now) {
+      if (kube::TextAt(condition, "/type") == type)
+        return std::pair(kube::TextAt(condition, "/reason"), kube::TextAt(condition, "/message"));
+    }
+    return std::pair(std::string(type), std::string());
+  };
+  const auto set = [&](ConditionStatus status, std::pair<std::string, std::string> why) {
+    conditions.Set("Ready", status, std::move(why.first), std::move(why.second));
+  };
+  if (!indexed) return set(ConditionStatus::kFalse, because("Indexed"));
+  if (lost) return set(ConditionStatus::kFalse, because("ManifestLost"));
+  if (!placed) return set(ConditionStatus::kFalse, because("Placed"));
+  set(ConditionStatus::kTrue, {"Serving", "training pods are served from the cache"});
+}
+
+Change StatusChange(const kube::Json& dataset, const api::DatasetStatus& status) {
+  kube::Json object = kube::MakeObject(api::kDatasets, kube::KeyOf(dataset));
+  object["status"] = ToJson(status);
+  return {.resource = api::kDatasets, .object = std::move(object), .subresource = "status"};
+}
+
+Decision DecideInvalid(const Observed& observed, api::DatasetStatus status,
+                       const std::string& fault) {
+  Conditions conditions(observed.dataset, status.conditions, observed.now);
+  conditions.Set("Invalid", ConditionStatus::kTrue, "Invalid", fault, ConditionStatus::kTrue);
+  conditions.Set("Ready", ConditionStatus::kFalse, "Invalid", fault);
+  status.conditions = conditions.all();
+  Decision decision;
+  decision.applies.push_back(StatusChange(observed.dataset, status));
+  decision.events = std::move(conditions.events());
+  return decision;
+}
+
+void TakeResult(const IndexResult& result, std::string hash, api::DatasetStatus& status) {
+  status.index_hash = std::move(hash);
+  status.manifest_digest = result.digest;
+  status.samples = result.samples;
+  status.bytes = result.bytes;
+  status.largest_sample = result.largest;
+}
+
+}  // namespace
+
+Decision DecideDataset(const Observed& observed, const ReconcileSettings& settings) {
+  if (kube::IsBeingDeleted(observed.dataset)) return {};
+  api::DatasetStatus status = api::ParseDatasetStatus(observed.dataset);
+  status.observed_generation = kube::GenerationOf(observed.dataset);
+  const Result<api::DatasetSpec> spec = api::ParseDatasetSpec(observed.dataset);
+  if (!spec) return DecideInvalid(observed, std::move(status), spec.error().message());
+
+  Decision decision;
+  Indexing indexing = DecideIndexing(observed, *spec, status, settings);
+  const bool lost = IsManifestLost(observed, status);
+  if (indexing.result) TakeResult(*indexing.result, IndexHash(observed.dataset, *spec), status);
+  if (observed.cache && observed.cache->manifest_digest == status.manifest_digest)
+    TakeNumbers(*observed.cache, status);
+
+  Conditions conditions(observed.dataset, status.conditions, observed.now);
+  conditions.Drop("Invalid");
+  const bool indexed = !status.manifest_digest.empty();
+  SetIndexed(indexing, conditions);
+  const bool placed = SetPlaced(observed, indexed, conditions);
+  SetManifestLost(lost, conditions);
+  SetDegraded(observed, ChoosePlan(observed.plans), spec->capacity.Of(status.bytes), conditions);
+  SetReady(conditions.all(), indexed, placed, lost, conditions);
+  status.conditions = conditions.all();
+
+  decision.applies.push_back(StatusChange(observed.dataset, status));
+  std::ranges::move(indexing.applies, std::back_inserter(decision.applies));
+  decision.deletes = std::move(indexing.deletes);
+  DecidePlans(observed, decision);
+  decision.events = std::move(conditions.events());
+  decision.requeue_after = indexing.requeue_after;
+  if (observed.cache && !decision.requeue_after) decision.requeue_after = kNumbersEvery;
+  return decision;
+}
+
+}  // namespace optcache::reconcile

@@ -1,0 +1,224 @@
+#include "operator/reconcile/dataset/index_job.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "dataset/digest.h"
+
+namespace optcache::reconcile {
+namespace {
+
+using kube::Json;
+
+constexpr std::size_t kHashDigits = 10;
+constexpr std::size_t kMaxJobName = 63;  // it becomes a label of the pods
+constexpr std::size_t kMaxMessage = 4096;
+constexpr std::size_t kMaxShownMessage = 1024;
+constexpr std::size_t kDigestDigits = 64;
+constexpr int kUser = 65532;  // the image's own
+constexpr int kRetries = 3;
+constexpr int kDeadlineSeconds = 4 * 3600;
+constexpr int kTokenSeconds = 3600;
+constexpr const char* kClaimFolder = "/mnt/optcache";
+
+// Kubernetes replaces $(NAME) in arguments, and makes $$ a $.
+std::string Literal(std::string_view text) {
+  std::string escaped;
+  for (const char c : text)
+    escaped += c == '$' ? std::string("$$") : std::string(1, c);
+  return escaped;
+}
+
+std::string FolderOf(const api::ClaimSource& source) {
+  return source.path.empty() ? kClaimFolder : fmt::format("{}/{}", kClaimFolder, source.path);
+}
+
+Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec,
+               const ReconcileSettings& settings) {
+  Json args = {"index"};
+  const auto add = [&args](std::string_view flag, std::string value) {
+    args.push_back(flag);
+    args.push_back(Literal(value));
+  };
+  add("--dataset", key.ToString());
+  if (const auto* http = std::get_if<api::HttpSource>(&spec.source)) {
+    add("--source", http->base_url);
+    add("--listing", http->listing);
+  } else {
+    add("--source", FolderOf(std::get<api::ClaimSource>(spec.source)));
+  }
+  for (const std::string& pattern : spec.include)
+    add("--include", pattern);
+  if (spec.order != api::Order::kAutomatic) add("--order", std::string(OrderName(spec.order)));
+  add("--verify", std::string(VerifyName(spec.verify)));
+  for (const char* service : {"node", "nodes"}) {
+    add("--manifests", fmt::format("https://{}-{}.{}.svc:4102", settings.name, service,
+                                   settings.system_namespace));
+  }
+  add("--node-ca", "/etc/optcache/ca/ca.crt");
+  add("--token-file", "/var/run/secrets/optcache/token");
+  return args;
+}
+
+Json Mount(const char* volume, const char* folder) {
+  return {{"name", volume}, {"mountPath", folder}, {"readOnly", true}};
+}
+
+Json Container(const kube::ObjectKey& key, const api::DatasetSpec& spec,
+               const ReconcileSettings& settings) {
+  const Json amounts = {{"cpu", "1"}, {"memory", "1Gi"}};
+  Json mounts = {Mount("token", "/var/run/secrets/optcache"), Mount("ca", "/etc/optcache/ca")};
+  if (std::holds_alternative<api::ClaimSource>(spec.source))
+    mounts.push_back(Mount("data", kClaimFolder));
+  return {{"name", "index"},
+          {"image", settings.sidecar_image},
+          {"imagePullPolicy", settings.image_pull_policy},
+          {"command", {"optcache-sidecar"}},
+          {"args", Arguments(key, spec, settings)},
+          {"resources", {{"requests", amounts}, {"limits", amounts}}},
+          {"securityContext",
+           {{"allowPrivilegeEscalation", false},
+            {"capabilities", {{"drop", {"ALL"}}}},
+            {"readOnlyRootFilesystem", true}}},
+          {"terminationMessagePolicy", "FallbackToLogsOnError"},
+          {"volumeMounts", mounts}};
+}
+
+Json Volumes(const api::DatasetSpec& spec) {
+  Json volumes = Json::array();
+  volumes.push_back({{"name", "token"},
+                     {"projected",
+                      {{"sources", Json::array({{{"serviceAccountToken",
+                                                  {{"audience", "optcache"},
+                                                   {"expirationSeconds", kTokenSeconds},
+                                                   {"path", "token"}}}}})}}}});
+  volumes.push_back({{"name", "ca"}, {"configMap", {{"name", "optcache-ca"}}}});
+  if (const auto* claim = std::get_if<api::ClaimSource>(&spec.source)) {
+    volumes.push_back(
+        {{"name", "data"},
+         {"persistentVolumeClaim", {{"claimName", claim->claim}, {"readOnly", true}}}});
+  }
+  return volumes;
+}
+
+Json PodSpec(const kube::ObjectKey& key, const api::DatasetSpec& spec,
+             const ReconcileSettings& settings) {
+  Json pod = {{"restartPolicy", "Never"},
+              {"automountServiceAccountToken", false},
+              {"nodeSelector", {{"kubernetes.io/os", "linux"}}},
+              {"securityContext",
+               {{"runAsNonRoot", true},
+                {"runAsUser", kUser},
+                {"runAsGroup", kUser},
+                {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+              {"containers", Json::array({Container(key, spec, settings)})},
+              {"volumes", Volumes(spec)}};
+  for (const std::string& secret : settings.image_pull_secrets)
+    pod["imagePullSecrets"].push_back({{"name", secret}});
+  return pod;
+}
+
+// The parts of a source that say what is listed, and how.
+Json SourceOf(const api::DatasetSpec& spec) {
+  if (const auto* s3 = std::get_if<api::S3Source>(&spec.source))
+    return {"s3", s3->bucket, s3->prefix, s3->endpoint, s3->region, s3->secret};
+  if (const auto* http = std::get_if<api::HttpSource>(&spec.source))
+    return {"http", http->base_url, http->listing};
+  const auto& claim = std::get<api::ClaimSource>(spec.source);
+  return {"pvc", claim.claim, claim.path};
+}
+
+bool IsReason(const std::string& text) {
+  return !text.empty() && text.size() <= 64 && std::isupper(text.front()) != 0 &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
+bool IsDigest(const std::string& text) {
+  return text.size() == kDigestDigits && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+}  // namespace
+
+std::string IndexHash(const kube::Json& dataset, const api::DatasetSpec& spec) {
+  const Json all = {SourceOf(spec),
+                    spec.format == api::Format::kTar ? "Tar" : "Files",
+                    spec.include,
+                    OrderName(spec.order),
+                    VerifyName(spec.verify),
+                    kube::AnnotationOf(dataset, api::kReindexAnnotation).value_or("")};
+  const std::string text = all.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return dataset::ToHex(dataset::Sha256Of(AsBytes(text))).substr(0, kHashDigits);
+}
+
+std::string IndexJobName(std::string_view dataset, std::string_view hash) {
+  const std::string ending = fmt::format("-index-{}", hash);
+  const std::size_t room = kMaxJobName - ending.size();
+  if (dataset.size() <= room) return std::string(dataset) + ending;
+  // Two names that begin alike must not share a Job.
+  constexpr std::size_t kNameDigits = 6;
+  const std::string mark =
+      dataset::ToHex(dataset::Sha256Of(AsBytes(dataset))).substr(0, kNameDigits);
+  return fmt::format("{}-{}{}", dataset.substr(0, room - kNameDigits - 1), mark, ending);
+}
+
+Result<Json> BuildIndexJob(const Json& dataset, const api::DatasetSpec& spec,
+                           const ReconcileSettings& settings) {
+  if (std::holds_alternative<api::S3Source>(spec.source)) {
+    return Error(Code::kInvalidArgument,
+                 "source.s3 cannot be read by this version: use http or pvc");
+  }
+  if (spec.format == api::Format::kTar) {
+    return Error(Code::kInvalidArgument, "format Tar cannot be indexed by this version");
+  }
+  const kube::ObjectKey key = kube::KeyOf(dataset);
+  const std::string name = IndexJobName(key.name, IndexHash(dataset, spec));
+  const Json labels = {{kManagedByLabel, kManagedBy},
+                       {"app.kubernetes.io/name", "optcache"},
+                       {kComponentLabel, kIndexComponent},
+                       {kDatasetLabel, key.name}};
+  Json pod_labels = labels;
+  pod_labels["optcache.io/inject"] = "false";
+  pod_labels["sidecar.istio.io/inject"] = "false";
+  Json job = kube::MakeObject(kube::kJobs, {.ns = key.ns, .name = name});
+  job["metadata"]["labels"] = labels;
+  job["metadata"]["ownerReferences"] = Json::array({kube::OwnerReference(api::kDatasets, dataset)});
+  job["spec"] = {
+      {"backoffLimit", kRetries},
+      {"activeDeadlineSeconds", kDeadlineSeconds},
+      {"ttlSecondsAfterFinished", kJobKeptSeconds},
+      {"template",
+       {{"metadata", {{"labels", pod_labels}}}, {"spec", PodSpec(key, spec, settings)}}}};
+  return job;
+}
+
+Result<IndexResult> ParseIndexResult(std::string_view termination_message) {
+  if (termination_message.size() > kMaxMessage) {
+    return Error(Code::kInvalidArgument, "longer than a termination message can be");
+  }
+  const Json json = Json::parse(termination_message, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Error(Code::kInvalidArgument, "not a JSON object");
+  IndexResult result{.digest = kube::TextAt(json, "/digest"),
+                     .reason = kube::TextAt(json, "/reason"),
+                     .message = kube::TextAt(json, "/message").substr(0, kMaxShownMessage)};
+  if (!result.reason.empty()) {
+    if (!IsReason(result.reason)) return Error(Code::kInvalidArgument, "reason is no word");
+    return result;
+  }
+  const auto count = [&json](std::string_view pointer) {
+    return static_cast<std::uint64_t>(
+        std::max<std::int64_t>(kube::NumberAt(json, pointer).value_or(0), 0));
+  };
+  result.samples = count("/samples");
+  result.bytes = count("/bytes");
+  result.largest = count("/largest");
+  if (!IsDigest(result.digest) || result.samples == 0) {
+    return Error(Code::kInvalidArgument, "neither a digest with samples nor a reason");
+  }
+  return result;
+}
+
+}  // namespace optcache::reconcile

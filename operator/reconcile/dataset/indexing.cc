@@ -1,0 +1,148 @@
+#include "operator/reconcile/dataset/indexing.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace optcache::reconcile {
+namespace {
+
+constexpr Duration kLookAgain = std::chrono::seconds(2);
+// Nodes report every second; a manifest that was put just now may not be in a report yet.
+constexpr double kReportedAfterSeconds = 30;
+
+SourceState SourceAfter(const IndexResult& result) {
+  const bool of_source = result.reason.starts_with("Source");
+  return result.ok() || !of_source ? SourceState::kReachable : SourceState::kUnreachable;
+}
+
+void Remove(const Observed& observed, const IndexJob& job, Indexing& indexing) {
+  const kube::ObjectKey dataset = kube::KeyOf(observed.dataset);
+  indexing.deletes.push_back(
+      {.resource = kube::kJobs, .key = {.ns = dataset.ns, .name = job.name}, .uid = job.uid});
+  indexing.requeue_after = kLookAgain;
+}
+
+// Jobs of an earlier spec that still run make a manifest that nobody wants.
+void RemoveOutdated(const Observed& observed, const std::string& wanted, Indexing& indexing) {
+  const std::string uid = kube::UidOf(observed.dataset);
+  for (const IndexJob& job : observed.jobs) {
+    const bool outdated = job.name != wanted && job.owner_uid == uid;
+    if (outdated && !job.deleting && job.state == JobState::kRunning)
+      Remove(observed, job, indexing);
+  }
+}
+
+void SayUnderWay(const IndexJob& job, Indexing& indexing) {
+  indexing.reason = "Indexing";
+  indexing.message = "Job " + job.name + " lists the source";
+  if (!job.trouble.empty()) {
+    indexing.reason = "JobPending";
+    indexing.message = "Job " + job.name + " does not run: " + job.trouble;
+  }
+  const Result<IndexResult> attempt = ParseIndexResult(job.result);
+  if (!attempt || attempt->ok()) return;
+  indexing.failed = true;
+  indexing.reason = attempt->reason;
+  indexing.message = attempt->message + " (Job " + job.name + " tries again)";
+  indexing.source = SourceAfter(*attempt);
+}
+
+void SayFailed(const IndexJob& job, Indexing& indexing) {
+  indexing.failed = true;
+  const std::string again = fmt::format(" (it is tried again {} minutes after Job {} has ended)",
+                                        kJobKeptSeconds / 60, job.name);
+  const Result<IndexResult> result = ParseIndexResult(job.result);
+  if (result && !result->ok()) {
+    indexing.reason = result->reason;
+    indexing.message = result->message + again;
+    indexing.source = SourceAfter(*result);
+    return;
+  }
+  indexing.reason = "IndexFailed";
+  indexing.message = (job.trouble.empty() ? "it has failed without a word" : job.trouble) + again;
+}
+
+void TakeResult(const Observed& observed, const IndexJob& job, Indexing& indexing) {
+  const Result<IndexResult> result = ParseIndexResult(job.result);
+  if (result && result->ok()) {
+    indexing.done = true;
+    indexing.result = *result;
+    indexing.source = SourceState::kReachable;
+    return;
+  }
+  indexing.reason = "Indexing";
+  indexing.message = "what Job " + job.name + " said at its end is gone: it runs again";
+  Remove(observed, job, indexing);
+}
+
+void Create(const Observed& observed, const api::DatasetSpec& spec,
+            const ReconcileSettings& settings, const std::string& name, Indexing& indexing) {
+  Result<kube::Json> job = BuildIndexJob(observed.dataset, spec, settings);
+  if (!job) {
+    indexing.failed = true;
+    indexing.reason = "SourceUnsupported";
+    indexing.message = job.error().message();
+    return;
+  }
+  indexing.reason = "Indexing";
+  indexing.message = "Job " + name + " is to list the source";
+  indexing.applies.push_back({.resource = kube::kJobs, .object = *std::move(job)});
+}
+
+// The Job of the present spec, as it is.
+void Follow(const Observed& observed, const IndexJob& job, bool lost, Indexing& indexing) {
+  const bool foreign = job.owner_uid != kube::UidOf(observed.dataset);
+  if (foreign || job.deleting) {
+    indexing.reason = "Indexing";
+    indexing.message = "Job " + job.name + " of before is being removed";
+    if (foreign && !job.deleting) indexing.message = "waits for Job " + job.name + " of another";
+    indexing.requeue_after = kLookAgain;
+    return;
+  }
+  if (job.state == JobState::kRunning) return SayUnderWay(job, indexing);
+  if (job.state == JobState::kFailed) return SayFailed(job, indexing);
+  if (lost && observed.now - job.finished_at > kReportedAfterSeconds) {
+    indexing.reason = "Indexing";
+    indexing.message = "Job " + job.name + " runs again, as the manifest is lost";
+    return Remove(observed, job, indexing);
+  }
+  TakeResult(observed, job, indexing);
+}
+
+}  // namespace
+
+bool IsManifestLost(const Observed& observed, const api::DatasetStatus& status) {
+  return observed.cache && !status.manifest_digest.empty() &&
+         observed.cache->manifest_digest == status.manifest_digest &&
+         observed.cache->manifest_missed_seconds > kManifestLostSeconds;
+}
+
+Indexing DecideIndexing(const Observed& observed, const api::DatasetSpec& spec,
+                        const api::DatasetStatus& status, const ReconcileSettings& settings) {
+  Indexing indexing;
+  const std::string hash = IndexHash(observed.dataset, spec);
+  const std::string name = IndexJobName(kube::KeyOf(observed.dataset).name, hash);
+  RemoveOutdated(observed, name, indexing);
+  const bool lost = IsManifestLost(observed, status);
+  if (!status.manifest_digest.empty() && status.index_hash == hash && !lost) {
+    indexing.done = true;
+    indexing.source = SourceState::kReachable;
+  } else {
+    const auto job = std::ranges::find(observed.jobs, name, &IndexJob::name);
+    if (job == observed.jobs.end()) {
+      Create(observed, spec, settings, name, indexing);
+    } else {
+      Follow(observed, *job, lost, indexing);
+    }
+  }
+  if (indexing.done) {
+    const std::uint64_t samples = indexing.result ? indexing.result->samples : status.samples;
+    const ByteCount bytes = indexing.result ? indexing.result->bytes : status.bytes;
+    indexing.reason = "Indexed";
+    indexing.message = fmt::format("{} samples, {}", samples, FormatBytes(bytes));
+  }
+  return indexing;
+}
+
+}  // namespace optcache::reconcile

@@ -1,0 +1,64 @@
+#pragma once
+
+// What a decision about one Dataset is made of; observe.h gathers it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "kube/object.h"
+#include "operator/api/cache_plan_types.h"
+#include "operator/api/dataset_status.h"
+#include "operator/reconcile/placement/placement.h"
+
+namespace optcache::reconcile {
+
+enum class JobState { kRunning, kSucceeded, kFailed };
+
+struct IndexJob {
+  std::string name;
+  std::string uid;
+  std::string owner_uid;  // of the Dataset that controls it
+  bool deleting = false;
+  JobState state = JobState::kRunning;
+  double finished_at = 0;  // Unix seconds; 0: not yet
+  std::string result;      // what its newest pod that has ended said
+  std::string trouble;     // why its pod does not run, or how the Job failed
+};
+
+struct PlanObject {
+  std::string name;
+  std::string uid;
+  std::string created;      // as the API server writes times, which sort as text
+  bool made_by_us = false;  // and changed by nobody since
+  Result<api::CachePlanSpec> spec;
+};
+
+// What the coordinator knows of it.
+struct CacheView {
+  std::string manifest_digest;
+  std::uint64_t manifest_holders = 0;
+  double manifest_missed_seconds = 0;
+  ByteCount cached_bytes = 0;
+  std::vector<api::NodeBytes> nodes;  // where it is placed or held, ascending by Kubernetes node
+  std::optional<double> hit_ratio;
+  std::optional<double> predicted_hit_ratio;
+  bool plans_agree = true;
+  std::vector<std::string> conflicts;  // "vision/job/train: seed: 0 (rank 0), 1 (rank 3)"
+};
+
+struct Observed {
+  kube::Json dataset;
+  std::vector<IndexJob> jobs;     // index Jobs under its name, also of an earlier Dataset
+  std::vector<PlanObject> plans;  // CachePlans of its namespace that name it
+  bool plan_name_taken = false;   // a CachePlan has its name and is for another
+  bool too_many = false;          // there are more Datasets than nodes can be told of
+  std::optional<Placed> placed;   // not known before all nodes have been heard
+  std::optional<CacheView> cache;
+  double now = 0;  // Unix seconds
+};
+
+}  // namespace optcache::reconcile

@@ -1,0 +1,48 @@
+#include "operator/reconcile/dataset/status_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace optcache::reconcile {
+namespace {
+
+constexpr ByteCount kByteSteps = 100;
+constexpr double kRatioStep = 0.001;
+
+ByteCount Settle(ByteCount before, ByteCount now, ByteCount step) {
+  const ByteCount moved = before > now ? before - now : now - before;
+  // To and from nothing counts whatever the step.
+  return moved < step && (before == 0) == (now == 0) ? before : now;
+}
+
+std::optional<double> Settle(std::optional<double> before, std::optional<double> now) {
+  if (!before || !now) return now;
+  return std::abs(*before - *now) < kRatioStep ? before : now;
+}
+
+}  // namespace
+
+void TakeNumbers(const CacheView& cache, api::DatasetStatus& status) {
+  const ByteCount step = std::max<ByteCount>(status.bytes / kByteSteps, 1);
+  status.manifest_holders = cache.manifest_holders;
+  status.cached_bytes = Settle(status.cached_bytes, cache.cached_bytes, step);
+  status.hit_ratio = Settle(status.hit_ratio, cache.hit_ratio);
+  status.predicted_hit_ratio = Settle(status.predicted_hit_ratio, cache.predicted_hit_ratio);
+  std::map<std::string, ByteCount> before;
+  for (const api::NodeBytes& node : status.nodes)
+    before.emplace(node.name, node.bytes);
+  std::vector<api::NodeBytes> nodes = cache.nodes;
+  if (nodes.size() > api::kMaxStatusNodes) {
+    std::ranges::stable_sort(nodes, std::greater<>(), &api::NodeBytes::bytes);
+    nodes.resize(api::kMaxStatusNodes);
+    std::ranges::sort(nodes, {}, &api::NodeBytes::name);
+  }
+  for (api::NodeBytes& node : nodes) {
+    const auto known = before.find(node.name);
+    if (known != before.end()) node.bytes = Settle(known->second, node.bytes, step);
+  }
+  status.nodes = std::move(nodes);
+}
+
+}  // namespace optcache::reconcile

@@ -1,0 +1,15 @@
+#pragma once
+
+// The numbers of a status. They move all the time while jobs read; what is written moves only when
+// somebody could see the difference, so that objects at rest are not written at all.
+
+#include "operator/api/dataset_status.h"
+#include "operator/reconcile/dataset/observed.h"
+
+namespace optcache::reconcile {
+
+// Puts what `cache` says into `status`, which has what was written before: bytes that moved by less
+// than a hundredth of the Dataset, and ratios that moved by less than a thousandth, stay.
+void TakeNumbers(const CacheView& cache, api::DatasetStatus& status);
+
+}  // namespace optcache::reconcile

@@ -1,0 +1,48 @@
+#pragma once
+
+// What a reconciliation wants done; reconcile/apply.h does it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "kube/event_series.h"
+#include "kube/object.h"
+#include "kube/resources.h"
+
+namespace optcache::reconcile {
+
+// By server-side apply: `object` holds all fields that we want, and no other.
+struct Change {
+  kube::Resource resource;
+  kube::Json object;
+  std::string subresource;  // "status"
+};
+
+struct Removal {
+  kube::Resource resource;
+  kube::ObjectKey key;
+  std::string uid;  // of this very object, none that has its name later
+};
+
+struct Decision {
+  std::vector<Change> applies;  // in this order
+  std::vector<Removal> deletes;
+  std::vector<kube::EventText> events;  // about the object itself
+  std::optional<Duration> requeue_after;
+};
+
+// The chart's names, and what index Jobs are made of.
+struct ReconcileSettings {
+  std::string name = "optcache";
+  std::string system_namespace = "optcache";
+  std::string sidecar_image;
+  std::string image_pull_policy = "IfNotPresent";
+  std::vector<std::string> image_pull_secrets;
+};
+
+inline constexpr const char* kManagedByLabel = "app.kubernetes.io/managed-by";
+inline constexpr const char* kManagedBy = "optcache";
+
+}  // namespace optcache::reconcile
