@@ -144,7 +144,7 @@ void ControlService::AnswerPolls(MonotonicTime now) {
     }
   }
   const std::chrono::duration<double> wait(static_cast<double>(sent) / kBroadcastBytesPerSecond);
-  next_broadcast_ = now + std::chrono::duration_cast<Duration>(wait);
+  next_broadcast_ = now + std::chrono::duration_cast<std::chrono::milliseconds>(wait);
 }
 
 }  // namespace optcache::control

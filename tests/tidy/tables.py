@@ -47,7 +47,7 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (re.compile(r"<curl/"), ("lib/storage/internal/",)),
     (re.compile(r"<pugixml"), ("lib/storage/",)),
     (re.compile(r"<archive(_entry)?\.h>"), ("lib/storage/",)),
-    (re.compile(r"<yaml-cpp/"), ("lib/config/", "cli/yaml_text.cc")),
+    (re.compile(r"<yaml-cpp/"), ("lib/config/", "cli/yaml_text.cc", "tests/unit/operator/")),
     (re.compile(r"<prometheus/"), ("lib/metrics/",)),
     (re.compile(r"<spdlog/"), ("lib/base/log.cc",)),
     (re.compile(r"<isa-l"), ("lib/base/",)),

@@ -30,11 +30,13 @@ std::string RevisionOf(const api::CachePlanSpec& spec) {
   return dataset::ToHex(dataset::Sha256Of(AsBytes(text))).substr(0, kRevisionDigits);
 }
 
+const Json kNothing;
+
 const Json& JobBefore(const Json& plan, const std::string& name) {
   for (const Json& job : kube::Items(plan, "/status/jobs")) {
     if (kube::TextAt(job, "/name") == name) return job;
   }
-  return kube::Find(plan, "/no such field");
+  return kNothing;
 }
 
 // Positions and rates move all the time; small steps keep what was written.
@@ -123,6 +125,15 @@ void DescribeView(const PlanObserved& observed, const PlanView& view, const std:
   }
 }
 
+void SetDegraded(const PlanObserved& observed, bool valid, PlanStatus& status) {
+  if (!valid) return status.Set("Degraded", true, "Invalid", "the defaults are followed instead");
+  const bool orders_known =
+      !observed.view || std::ranges::all_of(observed.view->jobs, &PlanJob::order_known);
+  if (orders_known) return status.Set("Degraded", false, "AsWanted", "what is read is planned");
+  status.Set("Degraded", true, "OrderUnknown",
+             "some jobs read in an order that is not known: see jobs");
+}
+
 // Keeps what was written while nothing new is known.
 void KeepView(const Json& plan, PlanStatus& status) {
   for (const char* field :
@@ -156,15 +167,7 @@ Decision DecideCachePlan(const PlanObserved& observed) {
     if (kube::ConditionOf(observed.plan, "Available").reason.empty())
       status.Set("Available", false, "Waiting", "the Dataset is not indexed yet");
   }
-  const bool orders_known =
-      !observed.view || std::ranges::all_of(observed.view->jobs, &PlanJob::order_known);
-  status.Set("Degraded", !spec || !orders_known,
-             !spec          ? "Invalid"
-             : orders_known ? "AsWanted"
-                            : "OrderUnknown",
-             !spec          ? "the defaults are followed instead"
-             : orders_known ? "what is read is planned"
-                            : "some jobs read in an order that is not known: see jobs");
+  SetDegraded(observed, spec.has_value(), status);
   decision.applies.push_back(status.Finish());
   return decision;
 }

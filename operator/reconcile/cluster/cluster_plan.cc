@@ -1,0 +1,231 @@
+#include "operator/reconcile/cluster/cluster_plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+namespace optcache::reconcile {
+namespace {
+
+// A node that holds less than this share of what its equals hold is not worth memory any more.
+constexpr ByteCount kHolderShare = 20;
+
+std::map<coordination::MemberId, std::string> NamesOf(const coordination::DesiredState& state) {
+  std::map<coordination::MemberId, std::string> names;
+  for (const coordination::Member& member : state.members)
+    names.emplace(member.id, member.name);
+  return names;
+}
+
+std::set<std::string> ReadersOf(const coordination::DatasetState& dataset,
+                                const std::map<coordination::MemberId, std::string>& names) {
+  std::set<std::string> readers;
+  for (const coordination::StreamState& stream : dataset.streams) {
+    for (const coordination::MemberId id : stream.node_of_rank) {
+      const auto name = names.find(id);
+      if (name != names.end()) readers.insert(name->second);
+    }
+  }
+  return readers;
+}
+
+std::set<std::string> HoldersOf(const coordination::DatasetStatus& dataset) {
+  ByteCount most = 0;
+  for (const coordination::NodeShare& node : dataset.nodes)
+    most = std::max(most, node.used);
+  std::set<std::string> holders;
+  for (const coordination::NodeShare& node : dataset.nodes) {
+    if (node.used > most / kHolderShare) holders.insert(node.name);
+  }
+  return holders;
+}
+
+const coordination::DatasetStatus* StatusOf(const ClusterObserved& observed,
+                                            const std::string& dataset) {
+  const auto found =
+      std::ranges::find(observed.status->datasets, dataset, &coordination::DatasetStatus::name);
+  return found == observed.status->datasets.end() ? nullptr : &*found;
+}
+
+// The members on which it is placed.
+std::set<std::string> PlacedOn(const ClusterObserved& observed, const std::string& dataset) {
+  std::set<std::string> members;
+  const auto state =
+      std::ranges::find(observed.state->datasets, dataset, &coordination::DatasetState::name);
+  if (state == observed.state->datasets.end()) return members;
+  const auto names = NamesOf(*observed.state);
+  for (const coordination::MemberCapacity& capacity : state->capacities) {
+    if (const auto name = names.find(capacity.member); name != names.end())
+      members.insert(name->second);
+  }
+  return members;
+}
+
+std::vector<api::NodeBytes> NodesOf(const ClusterObserved& observed,
+                                    const coordination::DatasetStatus& dataset) {
+  std::map<std::string, ByteCount> members;
+  for (const std::string& member : PlacedOn(observed, dataset.name))
+    members.emplace(member, 0);
+  for (const coordination::NodeShare& share : dataset.nodes) {
+    if (share.used > 0) members[share.name] = share.used;
+  }
+  std::map<std::string, ByteCount> nodes;  // during an update a machine may have two members
+  for (const auto& [member, bytes] : members) {
+    const auto machine = observed.machines.find(member);
+    if (machine != observed.machines.end() && !machine->second.node.empty())
+      nodes[machine->second.node] += bytes;
+  }
+  std::vector<api::NodeBytes> list;
+  for (const auto& [node, bytes] : nodes)
+    list.push_back({.name = node, .bytes = bytes});
+  return list;
+}
+
+std::vector<Machine> MachinesOf(const ClusterObserved& observed) {
+  std::vector<Machine> machines;
+  for (const coordination::MemberStatus& member : observed.status->members) {
+    Machine machine{.member = member.name, .memory = member.capacity};
+    const auto known = observed.machines.find(member.name);
+    if (known != observed.machines.end()) {
+      machine.node = known->second.node;
+      machine.labels = known->second.labels;
+      machine.gpus = known->second.gpus;
+      machine.cordoned = known->second.cordoned;
+      machine.leaving = known->second.leaving;
+    }
+    machines.push_back(std::move(machine));
+  }
+  return machines;
+}
+
+Demand DemandOf(const ClusterDataset& dataset, const ClusterSigns& signs) {
+  const std::string name = dataset.QualifiedName();
+  Demand demand{
+      .dataset = name,
+      .wanted = std::min(dataset.spec.capacity.Of(dataset.status.bytes), dataset.status.bytes),
+      .node_selector = dataset.spec.placement.node_selector,
+      .max_nodes = dataset.spec.placement.max_nodes,
+      .wants_gpus = dataset.wants_gpus};
+  if (const auto readers = signs.readers.find(name); readers != signs.readers.end())
+    demand.readers = readers->second;
+  if (const auto holders = signs.holders.find(name); holders != signs.holders.end())
+    demand.holders = holders->second;
+  return demand;
+}
+
+coordination::DatasetSpec SpecOf(const ClusterDataset& dataset, const Placed& placed) {
+  coordination::DatasetSpec spec{.name = dataset.QualifiedName(),
+                                 .manifest_digest = dataset.status.manifest_digest,
+                                 .key = KeyOfDigest(dataset.status.manifest_digest),
+                                 .samples = dataset.status.samples,
+                                 .bytes = dataset.status.bytes,
+                                 .capacity = placed.granted,
+                                 .retention = dataset.plan.retention,
+                                 .objective = dataset.plan.objective,
+                                 .namespaces = {dataset.ns},
+                                 .placed = placed.members};
+  for (const api::Access& access : dataset.spec.access) {
+    if (access.ns != dataset.ns) spec.namespaces.push_back(access.ns);
+  }
+  return spec;
+}
+
+}  // namespace
+
+ClusterPlan PlanCluster(const ClusterObserved& observed) {
+  std::vector<const ClusterDataset*> indexed;
+  for (const ClusterDataset& dataset : observed.datasets) {
+    if (!dataset.status.manifest_digest.empty()) indexed.push_back(&dataset);
+  }
+  std::ranges::sort(indexed, {}, [](const ClusterDataset* dataset) {
+    return std::tuple(dataset->created, dataset->QualifiedName());
+  });
+  ClusterPlan plan;
+  while (indexed.size() > coordination::kMaxDatasets) {
+    plan.too_many.insert(indexed.back()->QualifiedName());
+    indexed.pop_back();
+  }
+  const ClusterSigns signs = SignsOf(*observed.state, *observed.status);
+  std::vector<Demand> demands;
+  for (const ClusterDataset* dataset : indexed)
+    demands.push_back(DemandOf(*dataset, signs));
+  const std::vector<Placed> placed = Place(MachinesOf(observed), demands);
+  for (std::size_t i = 0; i < indexed.size(); ++i) {
+    plan.specs.push_back(SpecOf(*indexed[i], placed[i]));
+    plan.placed.emplace(placed[i].dataset, placed[i]);
+  }
+  return plan;
+}
+
+ClusterSigns SignsOf(const coordination::DesiredState& state,
+                     const coordination::ClusterStatus& status) {
+  ClusterSigns signs;
+  for (const coordination::MemberStatus& member : status.members)
+    signs.members.emplace(member.name, member.capacity);
+  const auto names = NamesOf(state);
+  for (const coordination::DatasetState& dataset : state.datasets) {
+    if (auto readers = ReadersOf(dataset, names); !readers.empty())
+      signs.readers.emplace(dataset.name, std::move(readers));
+  }
+  for (const coordination::DatasetStatus& dataset : status.datasets) {
+    if (auto holders = HoldersOf(dataset); !holders.empty())
+      signs.holders.emplace(dataset.name, std::move(holders));
+  }
+  return signs;
+}
+
+std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::string& dataset) {
+  const coordination::DatasetStatus* const known = StatusOf(observed, dataset);
+  if (known == nullptr) return std::nullopt;
+  CacheView view{.manifest_digest = known->manifest_digest,
+                 .manifest_holders = known->manifest_holders,
+                 .manifest_missed_seconds = known->manifest_missed_seconds,
+                 .cached_bytes = known->sum.used_bytes,
+                 .hit_ratio = coordination::ObservedHitRatio(known->sum),
+                 .plans_agree = known->digests_agree};
+  if (known->planned != coordination::Version{} && !known->plan_digest.empty())
+    view.predicted_hit_ratio = known->sum.predicted_hit_ratio;
+  view.nodes = NodesOf(observed, *known);
+  for (const coordination::StreamStatus& stream : known->streams) {
+    if (!stream.conflict.empty()) view.conflicts.push_back(stream.name + ": " + stream.conflict);
+  }
+  return view;
+}
+
+std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::string& dataset) {
+  const coordination::DatasetStatus* const known = StatusOf(observed, dataset);
+  if (known == nullptr) return std::nullopt;
+  PlanView view{.digest = known->plan_digest};
+  if (!known->plan_digest.empty()) view.predicted_hit_ratio = known->sum.predicted_hit_ratio;
+  const std::set<std::string> placed = PlacedOn(observed, dataset);
+  for (const coordination::MemberStatus& member : observed.status->members) {
+    if (!placed.contains(member.name)) continue;
+    ++view.nodes_desired;
+    if (member.applied >= known->planned) ++view.nodes_active;
+  }
+  for (const coordination::StreamStatus& stream : known->streams) {
+    view.jobs.push_back({.name = stream.name,
+                         .pass = stream.pass,
+                         .position = stream.position,
+                         .length = stream.length,
+                         .ranks = stream.ranks,
+                         .rate = stream.rate,
+                         .order_known = stream.order_known && stream.conflict.empty()});
+  }
+  return view;
+}
+
+coordination::DatasetKey KeyOfDigest(const std::string& hex) {
+  constexpr std::size_t kKeyBytes = 8;
+  coordination::DatasetKey key = 0;
+  if (hex.size() < 2 * kKeyBytes) return 0;
+  for (std::size_t i = 0; i < kKeyBytes; ++i) {
+    std::uint8_t byte = 0;
+    const char* const digits = hex.data() + 2 * i;
+    if (std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) return 0;
+    key |= coordination::DatasetKey{byte} << (8 * i);
+  }
+  return key;
+}
+
+}  // namespace optcache::reconcile

@@ -1,0 +1,77 @@
+#pragma once
+
+// All Datasets together: what the coordinator is to serve, and where. Pure.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordination/coordinator.h"
+#include "coordination/status.h"
+#include "operator/api/cache_plan_types.h"
+#include "operator/api/dataset_status.h"
+#include "operator/api/dataset_types.h"
+#include "operator/reconcile/cacheplan/decide.h"
+#include "operator/reconcile/dataset/observed.h"
+#include "operator/reconcile/placement/placement.h"
+
+namespace optcache::reconcile {
+
+// A Dataset that can be understood.
+struct ClusterDataset {
+  std::string ns;
+  std::string name;
+  std::string created;  // as the API server writes times
+  api::DatasetSpec spec;
+  api::DatasetStatus status;
+  api::CachePlanSpec plan;
+  bool wants_gpus = false;
+
+  std::string QualifiedName() const { return ns + "/" + name; }
+};
+
+// What Kubernetes says of the machine of a member.
+struct MemberMachine {
+  std::string node;  // of Kubernetes; empty: not known
+  std::map<std::string, std::string> labels;
+  std::uint64_t gpus = 0;
+  bool cordoned = false;
+  bool leaving = false;
+};
+
+struct ClusterObserved {
+  std::vector<ClusterDataset> datasets;
+  std::map<std::string, MemberMachine> machines;  // by member
+  const coordination::DesiredState* state = nullptr;
+  const coordination::ClusterStatus* status = nullptr;  // of the same moment
+};
+
+struct ClusterPlan {
+  std::vector<coordination::DatasetSpec> specs;
+  std::map<std::string, Placed> placed;  // by qualified name, of those that are indexed
+  std::set<std::string> too_many;        // indexed and beyond coordination::kMaxDatasets
+};
+
+ClusterPlan PlanCluster(const ClusterObserved& observed);
+
+// What PlanCluster depends on of the coordinator's state: it is asked anew when this changes.
+struct ClusterSigns {
+  std::map<std::string, ByteCount> members;              // with the memory that they offer
+  std::map<std::string, std::set<std::string>> readers;  // by Dataset
+  std::map<std::string, std::set<std::string>> holders;
+  friend bool operator==(const ClusterSigns&, const ClusterSigns&) = default;
+};
+ClusterSigns SignsOf(const coordination::DesiredState& state,
+                     const coordination::ClusterStatus& status);
+
+// What the coordinator knows of one Dataset, for its status; nullopt if it does not know it.
+std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::string& dataset);
+std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::string& dataset);
+
+// First eight bytes of a digest, little endian; 0 of a text that is none.
+coordination::DatasetKey KeyOfDigest(const std::string& hex);
+
+}  // namespace optcache::reconcile
