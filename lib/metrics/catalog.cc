@@ -160,6 +160,9 @@ constexpr auto kCatalog = std::to_array<Metric>({
      "How long the injector's answers took, without the network"},
     {"optcache_certificate_expiry_timestamp_seconds", kGauge,
      "When a certificate expires, in seconds since 1970"},
+    {"optcache_node_certificates_total", kCounter, "Certificates signed for nodes"},
+    {"optcache_control_refusals_total", kCounter,
+     "Requests to the control API that were refused for what the asker is"},
 });
 
 }  // namespace

@@ -1,0 +1,139 @@
+#include "operator/reconcile/cluster/cluster_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::reconcile {
+namespace {
+
+constexpr const char* kDigest = "0100000000000080ff";
+constexpr const char* kName = "vision/imagenet";
+
+ClusterDataset Indexed(const std::string& name) {
+  ClusterDataset dataset{.ns = "vision", .name = name, .created = "2026-01-01T00:00:00Z"};
+  dataset.spec.capacity = {.share = 0.5};
+  dataset.spec.access = {{.ns = "speech"}, {.ns = "vision"}};
+  dataset.status.manifest_digest = kDigest;
+  dataset.status.samples = 10;
+  dataset.status.bytes = 1000;
+  return dataset;
+}
+
+class ClusterPlanTest : public testing::Test {
+ protected:
+  void AddMember(const std::string& name, const std::string& node) {
+    const auto id = static_cast<coordination::MemberId>(status_.members.size() + 1);
+    state_.members.push_back({.id = id, .name = name, .address = "h:1", .capacity = 1000});
+    status_.members.push_back(
+        {.id = id, .name = name, .capacity = 1000, .applied = {.term = 0, .counter = 7}});
+    machines_[name] = {.node = node};
+  }
+  ClusterObserved Observe() {
+    return {.datasets = datasets_, .machines = machines_, .state = &state_, .status = &status_};
+  }
+
+  std::vector<ClusterDataset> datasets_ = {Indexed("imagenet")};
+  std::map<std::string, MemberMachine> machines_;
+  coordination::DesiredState state_;
+  coordination::ClusterStatus status_;
+};
+
+TEST_F(ClusterPlanTest, TellsTheCoordinatorWhatToServe) {
+  AddMember("pod-a", "a");
+  const ClusterPlan plan = PlanCluster(Observe());
+  ASSERT_EQ(plan.specs.size(), 1U);
+  EXPECT_EQ(plan.specs[0], (coordination::DatasetSpec{.name = kName,
+                                                      .manifest_digest = kDigest,
+                                                      .key = 0x8000000000000001U,
+                                                      .samples = 10,
+                                                      .bytes = 1000,
+                                                      .capacity = 500,
+                                                      .namespaces = {"vision", "speech"},
+                                                      .placed = {{"pod-a"}}}));
+  EXPECT_EQ(plan.placed.at(kName).members, std::vector<std::string>{"pod-a"});
+}
+
+TEST_F(ClusterPlanTest, LeavesOutWhatIsNotIndexed) {
+  datasets_[0].status.manifest_digest.clear();
+  EXPECT_TRUE(PlanCluster(Observe()).specs.empty());
+}
+
+TEST_F(ClusterPlanTest, NeverAsksForMoreThanTheDatasetHas) {
+  AddMember("pod-a", "a");
+  datasets_[0].spec.capacity = {.bytes = 5000};
+  EXPECT_EQ(PlanCluster(Observe()).specs[0].capacity, 1000U);
+}
+
+TEST_F(ClusterPlanTest, TakesTheOldestWhereThereAreTooMany) {
+  datasets_.clear();
+  for (std::size_t i = 0; i <= coordination::kMaxDatasets; ++i) {
+    datasets_.push_back(Indexed("d" + std::to_string(1000 + i)));
+  }
+  datasets_.front().created = "2026-02-01T00:00:00Z";
+  const ClusterPlan plan = PlanCluster(Observe());
+  EXPECT_EQ(plan.specs.size(), coordination::kMaxDatasets);
+  EXPECT_EQ(plan.too_many, std::set<std::string>{"vision/d1000"});
+}
+
+TEST_F(ClusterPlanTest, FollowsReadersAndHolders) {
+  for (const char* name : {"pod-a", "pod-b", "pod-c", "pod-d"})
+    AddMember(name, "n");
+  state_.datasets.push_back({.name = kName});
+  state_.datasets[0].streams.push_back({.id = 1, .node_of_rank = {3, 0, 3}});
+  status_.datasets.push_back({.name = kName});
+  status_.datasets[0].nodes = {{"pod-a", 100}, {"pod-b", 5}, {"pod-d", 0}};
+  const ClusterSigns signs = SignsOf(state_, status_);
+  EXPECT_EQ(signs.readers.at(kName), std::set<std::string>{"pod-c"});
+  EXPECT_EQ(signs.holders.at(kName), std::set<std::string>{"pod-a"});  // 5 is next to nothing
+  EXPECT_EQ(PlanCluster(Observe()).placed.at(kName).members,
+            (std::vector<std::string>{"pod-a", "pod-c"}));
+}
+
+TEST_F(ClusterPlanTest, SignsChangeWithMembersAndTheirMemory) {
+  AddMember("pod-a", "a");
+  const ClusterSigns before = SignsOf(state_, status_);
+  EXPECT_EQ(SignsOf(state_, status_), before);
+  status_.members[0].capacity = 5;
+  EXPECT_NE(SignsOf(state_, status_), before);
+}
+
+TEST_F(ClusterPlanTest, ShowsWhatNodesHoldByMachine) {
+  AddMember("pod-a", "a");
+  AddMember("pod-b", "b");
+  AddMember("pod-b2", "b");
+  state_.datasets.push_back({.name = kName, .capacities = {{1, 10}}});
+  coordination::DatasetStatus dataset{.name = kName, .manifest_digest = kDigest};
+  dataset.nodes = {{"pod-b", 5}, {"pod-b2", 6}};
+  dataset.sum = {.used_bytes = 11, .hits = 1, .misses = 3};
+  dataset.streams = {{.name = "s", .conflict = "seed: 0 (rank 0), 1 (rank 3)"}};
+  status_.datasets.push_back(dataset);
+  const auto view = ViewOf(Observe(), kName);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->nodes, (std::vector<api::NodeBytes>{{"a", 0}, {"b", 11}}));
+  EXPECT_EQ(view->cached_bytes, 11U);
+  EXPECT_EQ(view->hit_ratio, 0.25);
+  EXPECT_FALSE(view->predicted_hit_ratio);
+  EXPECT_EQ(view->conflicts, std::vector<std::string>{"s: seed: 0 (rank 0), 1 (rank 3)"});
+  EXPECT_FALSE(ViewOf(Observe(), "vision/other"));
+}
+
+TEST_F(ClusterPlanTest, CountsNodesThatFollowThePlan) {
+  AddMember("pod-a", "a");
+  AddMember("pod-b", "b");
+  AddMember("pod-c", "c");
+  state_.datasets.push_back({.name = kName, .capacities = {{1, 10}, {2, 10}}});
+  status_.datasets.push_back({.name = kName, .planned = {.term = 0, .counter = 7}});
+  status_.members[1].applied = {.term = 0, .counter = 6};
+  const auto view = PlanViewOf(Observe(), kName);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->nodes_desired, 2U);
+  EXPECT_EQ(view->nodes_active, 1U);
+}
+
+TEST(KeyOfDigest, IsItsFirstEightBytesLittleEndian) {
+  EXPECT_EQ(KeyOfDigest(kDigest), 0x8000000000000001U);
+  EXPECT_EQ(KeyOfDigest("abc"), 0U);
+  EXPECT_EQ(KeyOfDigest("xxxxxxxxxxxxxxxx"), 0U);
+}
+
+}  // namespace
+}  // namespace optcache::reconcile

@@ -1,0 +1,173 @@
+#include "operator/api/dataset_types.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/api/cache_plan_types.h"
+#include "operator/api/dataset_status.h"
+
+namespace optcache::api {
+namespace {
+
+using kube::Json;
+
+Json Dataset(const std::string& spec) {
+  return {{"spec", Json::parse(spec)}};
+}
+
+std::string FaultOf(const std::string& spec) {
+  const auto parsed = ParseDatasetSpec(Dataset(spec));
+  return parsed ? "" : std::string(parsed.error().message());
+}
+
+constexpr const char* kHttp =
+    R"("source": {"http": {"baseURL": "http://s/"}}, "cache": {"capacity": "1Gi"})";
+
+std::string WithHttp(const std::string& more) {
+  return std::string("{") + kHttp + ", " + more + "}";
+}
+
+TEST(ParseDatasetSpec, ReadsEveryField) {
+  const auto spec = ParseDatasetSpec(Dataset(R"({
+    "source": {"pvc": {"claimName": "data", "path": "train"}}, "format": "Files",
+    "include": ["**/*.jpg"], "order": "Path", "verify": "Digest",
+    "cache": {"capacity": "30%"},
+    "placement": {"nodeSelector": {"pool": "gpu"}, "maxNodes": 4, "schedulingPreference": "None"},
+    "access": [{"namespace": "speech", "claimName": "theirs"}]})"));
+  ASSERT_TRUE(spec) << spec.error().message();
+  EXPECT_EQ(std::get<ClaimSource>(spec->source).claim, "data");
+  EXPECT_EQ(std::get<ClaimSource>(spec->source).path, "train");
+  EXPECT_EQ(spec->include, std::vector<std::string>{"**/*.jpg"});
+  EXPECT_EQ(spec->order, Order::kPath);
+  EXPECT_EQ(spec->verify, Verify::kDigest);
+  EXPECT_EQ(spec->capacity.Of(1000), 300U);
+  EXPECT_EQ(spec->placement.node_selector.at("pool"), "gpu");
+  EXPECT_EQ(spec->placement.max_nodes, 4U);
+  EXPECT_EQ(spec->placement.scheduling, SchedulingPreference::kNone);
+  ASSERT_EQ(spec->access.size(), 1U);
+  EXPECT_EQ(spec->access[0].claim, "theirs");
+}
+
+TEST(ParseDatasetSpec, HasTheDefaultsOfTheCrd) {
+  const auto spec = ParseDatasetSpec(Dataset(std::string("{") + kHttp + "}"));
+  ASSERT_TRUE(spec) << spec.error().message();
+  EXPECT_EQ(std::get<HttpSource>(spec->source).listing, "index.txt");
+  EXPECT_EQ(spec->order, Order::kAutomatic);
+  EXPECT_EQ(spec->verify, Verify::kChecksum);
+  EXPECT_EQ(spec->placement.scheduling, SchedulingPreference::kPreferred);
+  EXPECT_EQ(spec->capacity.bytes, 1_GiB);
+}
+
+TEST(ParseDatasetSpec, ReadsABucket) {
+  const auto spec = ParseDatasetSpec(Dataset(
+      R"({"source": {"s3": {"bucket": "b", "prefix": "p/", "secretRef": {"name": "keys"}}},
+          "cache": {"capacity": 1024}, "access": [{"namespace": "n", "secretRef": {"name": "k"}}]})"));
+  ASSERT_TRUE(spec) << spec.error().message();
+  EXPECT_EQ(std::get<S3Source>(spec->source).secret, "keys");
+  EXPECT_EQ(std::get<S3Source>(spec->source).region, "us-east-1");
+  EXPECT_EQ(spec->capacity.bytes, 1024U);
+  EXPECT_EQ(spec->access[0].secret, "k");
+}
+
+TEST(ParseDatasetSpec, NeedsExactlyOneSource) {
+  const std::string fault = "spec.source: needs exactly one of s3, http and pvc";
+  EXPECT_EQ(FaultOf(R"({"cache": {"capacity": 1}})"), fault);
+  EXPECT_EQ(FaultOf(R"({"source": {"http": {}, "pvc": {}}, "cache": {"capacity": 1}})"), fault);
+  EXPECT_NE(FaultOf(R"({"source": {"file": {"path": "/x"}}, "cache": {"capacity": 1}})")
+                .find("for `optcache up` alone"),
+            std::string::npos);
+}
+
+TEST(ParseDatasetSpec, NamesTheFieldOfEachFault) {
+  EXPECT_EQ(FaultOf(R"({"source": {"http": {"baseURL": "ftp://s"}}})"),
+            "spec.source.http.baseURL: allowed: https://… or http://…; "
+            "spec.cache.capacity: missing");
+  EXPECT_EQ(FaultOf(WithHttp(R"("order": "Random")")),
+            "spec.order: \"Random\" is not known, allowed: ImageFolder, Path, List");
+  EXPECT_EQ(FaultOf(WithHttp(R"("placement": {"maxNodes": 0})")),
+            "spec.placement.maxNodes: not a whole number from 1 to 100000");
+  EXPECT_EQ(FaultOf(WithHttp(R"("include": ["a", 5])")), "spec.include[1]: not a string");
+  EXPECT_EQ(FaultOf(WithHttp(R"("format": "Tar", "order": "ImageFolder")")),
+            "spec.order: ImageFolder numbers files in class folders, format Tar has none");
+}
+
+TEST(ParseDatasetSpec, ChecksWhoElseMayUseItAndByWhat) {
+  EXPECT_EQ(FaultOf(WithHttp(R"("access": [{"namespace": "a"}, {"namespace": "a"}])")),
+            "spec.access[1].namespace: named twice");
+  EXPECT_EQ(FaultOf(WithHttp(R"("access": [{"namespace": "a", "claimName": "c"}])")),
+            "spec.access[0].claimName: for source.pvc alone");
+  EXPECT_EQ(FaultOf(WithHttp(R"("access": [{"namespace": "a", "secretRef": {"name": "k"}}])")),
+            "spec.access[0].secretRef: for source.s3 alone");
+}
+
+TEST(ParseDatasetSpec, StaysInsideTheVolume) {
+  const auto with_path = [](const std::string& path) {
+    return FaultOf(R"({"source": {"pvc": {"claimName": "c", "path": ")" + path +
+                   R"("}}, "cache": {"capacity": 1}})");
+  };
+  EXPECT_EQ(with_path("a/..b"), "");
+  for (const char* path : {"/a", "..", "a/../b", "a/.."})
+    EXPECT_NE(with_path(path), "") << path;
+}
+
+TEST(ParseDatasetSpec, SurvivesWhateverItIsGiven) {
+  for (const char* json : {"null", "5", "[]", "{}", R"({"source": []})", R"({"source": {"s3": 5}})",
+                           R"({"cache": {"capacity": {}}})", R"({"access": {"a": 1}})"}) {
+    EXPECT_FALSE(ParseDatasetSpec(Dataset(json))) << json;
+  }
+  EXPECT_FALSE(ParseDatasetSpec(Json()));
+}
+
+TEST(ParseDatasetSpec, KeepsOnlySoManyFaults) {
+  std::string includes;
+  for (int i = 0; i < 60; ++i)
+    includes += std::string(i > 0 ? "," : "") + "1";
+  const std::string fault = FaultOf(WithHttp("\"include\": [" + includes + "]"));
+  EXPECT_EQ(std::ranges::count(fault, ';'), 7);
+}
+
+TEST(ParseCapacity, ReadsSharesAndQuantities) {
+  EXPECT_EQ(ParseCapacity("12.5%")->Of(1000), 125U);
+  EXPECT_EQ(ParseCapacity("1000%")->Of(10), 100U);
+  EXPECT_EQ(ParseCapacity("500Gi")->bytes, 500_GiB);
+  for (const char* text : {"", "%", "0%", "-1%", "1001%", "1e2%", "nan%", "0", "5x", "1 %"})
+    EXPECT_FALSE(ParseCapacity(text)) << text;
+}
+
+TEST(DatasetStatus, ReadsWhatItWrites) {
+  const DatasetStatus status{.observed_generation = 3,
+                             .index_hash = "h",
+                             .manifest_digest = "d",
+                             .samples = 5,
+                             .bytes = 2048,
+                             .largest_sample = 7,
+                             .manifest_holders = 2,
+                             .cached_bytes = 1024,
+                             .hit_ratio = 0.25,
+                             .predicted_hit_ratio = 0.5,
+                             .nodes = {{"a", 1}, {"b", 2}}};
+  const Json json = ToJson(status);
+  EXPECT_EQ(json["size"], "2.00 KiB");
+  EXPECT_EQ(json["hitRatio"], "0.250");
+  EXPECT_EQ(ToJson(ParseDatasetStatus({{"status", json}})), json);
+}
+
+TEST(DatasetStatus, WhatCannotBeReadIsMadeAnew) {
+  const DatasetStatus status = ParseDatasetStatus(Json::parse(
+      R"({"status": {"samples": -5, "hitRatio": "high", "nodes": [{}], "bytes": "x"}})"));
+  EXPECT_EQ(status.samples, 0U);
+  EXPECT_EQ(status.bytes, 0U);
+  EXPECT_FALSE(status.hit_ratio);
+}
+
+TEST(ParseCachePlanSpec, ReadsWhatIsActedOn) {
+  const auto plan = ParseCachePlanSpec(
+      Json::parse(R"({"spec": {"dataset": "d", "retention": "LRU", "objective": "Requests"}})"));
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(*plan, (CachePlanSpec{.dataset = "d",
+                                  .retention = coordination::Retention::kLru,
+                                  .objective = coordination::Objective::kRequests}));
+  EXPECT_EQ(ParseCachePlanSpec(Json::object()).error().message(), "spec.dataset: missing");
+}
+
+}  // namespace
+}  // namespace optcache::api

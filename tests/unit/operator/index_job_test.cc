@@ -1,0 +1,146 @@
+#include "operator/reconcile/dataset/index_job.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::reconcile {
+namespace {
+
+using kube::Json;
+
+constexpr const char* kDigest = "8b1f000000000001000000000000000000000000000000000000000000000000";
+
+Json Dataset(Json spec) {
+  return {{"metadata", {{"name", "imagenet"}, {"namespace", "vision"}, {"uid", "u"}}},
+          {"spec", std::move(spec)}};
+}
+
+Json HttpDataset() {
+  return Dataset(Json::parse(
+      R"({"source": {"http": {"baseURL": "http://s/$x"}}, "include": ["*.jpg", "*.png"],
+          "order": "Path", "verify": "Digest", "cache": {"capacity": "1Gi"}})"));
+}
+
+const ReconcileSettings kSettings{.name = "oc",
+                                  .system_namespace = "sys",
+                                  .sidecar_image = "i:1",
+                                  .image_pull_secrets = {"pull"}};
+
+Json JobOf(const Json& dataset) {
+  return BuildIndexJob(dataset, api::ParseDatasetSpec(dataset).value(), kSettings).value();
+}
+
+TEST(IndexJob, HasTheCommandLineOfTheSidecar) {
+  const Json job = JobOf(HttpDataset());
+  EXPECT_EQ(kube::Find(job, "/spec/template/spec/containers/0/args"),
+            Json::parse(R"(["index", "--dataset", "vision/imagenet", "--source", "http://s/$$x",
+                            "--listing", "index.txt", "--include", "*.jpg", "--include", "*.png",
+                            "--order", "Path", "--verify", "Digest",
+                            "--manifests", "https://oc-node.sys.svc:4102",
+                            "--manifests", "https://oc-nodes.sys.svc:4102",
+                            "--node-ca", "/etc/optcache/ca/ca.crt",
+                            "--token-file", "/var/run/secrets/optcache/token"])"));
+}
+
+TEST(IndexJob, BelongsToItsDataset) {
+  const Json job = JobOf(HttpDataset());
+  EXPECT_EQ(kube::ControllerOf(job)->uid, "u");
+  EXPECT_EQ(kube::LabelOf(job, kDatasetLabel), "imagenet");
+  EXPECT_EQ(kube::Find(job, "/spec/template/metadata/labels/optcache.io~1inject"), "false");
+}
+
+TEST(IndexJob, PassesPodSecurityRestricted) {
+  const Json job = JobOf(HttpDataset());
+  const Json& pod = kube::Find(job, "/spec/template/spec");
+  EXPECT_EQ(kube::Find(pod, "/securityContext/runAsNonRoot"), true);
+  EXPECT_EQ(kube::Find(pod, "/securityContext/seccompProfile/type"), "RuntimeDefault");
+  const Json& container = kube::Find(pod, "/containers/0");
+  EXPECT_EQ(kube::Find(container, "/securityContext/allowPrivilegeEscalation"), false);
+  EXPECT_EQ(kube::Find(container, "/securityContext/capabilities/drop"), Json::array({"ALL"}));
+  EXPECT_EQ(kube::Find(container, "/resources/requests"),
+            kube::Find(container, "/resources/limits"));
+  EXPECT_EQ(kube::Find(pod, "/automountServiceAccountToken"), false);
+  EXPECT_EQ(kube::Find(pod, "/imagePullSecrets"), Json::parse(R"([{"name": "pull"}])"));
+}
+
+TEST(IndexJob, AsksForATokenThatIsForUs) {
+  const Json job = JobOf(HttpDataset());
+  EXPECT_EQ(kube::Find(job,
+                       "/spec/template/spec/volumes/0/projected/sources/0/"
+                       "serviceAccountToken/audience"),
+            "optcache");
+  EXPECT_EQ(kube::Find(job, "/spec/template/spec/volumes/1/configMap/name"), "optcache-ca");
+}
+
+TEST(IndexJob, MountsAClaimReadOnly) {
+  const Json job = JobOf(Dataset(Json::parse(
+      R"({"source": {"pvc": {"claimName": "data", "path": "train"}}, "cache": {"capacity": 1}})")));
+  const Json& pod = kube::Find(job, "/spec/template/spec");
+  EXPECT_EQ(kube::Find(pod, "/volumes/2/persistentVolumeClaim"),
+            Json::parse(R"({"claimName": "data", "readOnly": true})"));
+  EXPECT_EQ(kube::Find(pod, "/containers/0/volumeMounts/2/mountPath"), "/mnt/optcache");
+  EXPECT_EQ(kube::Find(pod, "/containers/0/args/4"), "/mnt/optcache/train");
+}
+
+TEST(IndexJob, SaysWhatCannotBeIndexed) {
+  for (const char* text : {R"({"source": {"s3": {"bucket": "b"}}, "cache": {"capacity": 1}})",
+                           R"({"source": {"http": {"baseURL": "http://s"}}, "format": "Tar",
+                               "cache": {"capacity": 1}})"}) {
+    const Json dataset = Dataset(Json::parse(text));
+    EXPECT_EQ(
+        BuildIndexJob(dataset, api::ParseDatasetSpec(dataset).value(), kSettings).error().code(),
+        Code::kInvalidArgument);
+  }
+}
+
+TEST(IndexHash, ChangesWithAllThatTheManifestDependsOn) {
+  const auto hash = [](const Json& dataset) {
+    return IndexHash(dataset, api::ParseDatasetSpec(dataset).value());
+  };
+  const std::string first = hash(HttpDataset());
+  EXPECT_EQ(first.size(), 10U);
+  for (const char* patch : {R"({"spec": {"source": {"http": {"listing": "l"}}}})",
+                            R"({"spec": {"include": []}})", R"({"spec": {"order": "List"}})",
+                            R"({"spec": {"verify": "Checksum"}})", R"({"spec": {"format": "Tar"}})",
+                            R"({"metadata": {"annotations": {"optcache.io/reindex": "1"}}})"}) {
+    Json changed = HttpDataset();
+    changed.merge_patch(Json::parse(patch));
+    EXPECT_NE(hash(changed), first) << patch;
+  }
+  Json same = HttpDataset();
+  same.merge_patch(Json::parse(R"({"spec": {"cache": {"capacity": "2Gi"}}})"));
+  EXPECT_EQ(hash(same), first);
+}
+
+TEST(IndexJobName, FitsIntoALabelAndStaysApart) {
+  EXPECT_EQ(IndexJobName("imagenet", "0123456789"), "imagenet-index-0123456789");
+  const std::string longest(63, 'a');
+  const std::string name = IndexJobName(longest, "0123456789");
+  EXPECT_EQ(name.size(), 63U);
+  EXPECT_TRUE(name.ends_with("-index-0123456789"));
+  EXPECT_NE(name, IndexJobName(longest.substr(1) + "b", "0123456789"));
+}
+
+TEST(IndexResult, IsAManifestOrAReason) {
+  const auto made = ParseIndexResult(std::string(R"({"digest": ")") + kDigest +
+                                     R"(", "samples": 5, "bytes": 50, "largest": 20})");
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_TRUE(made->ok());
+  EXPECT_EQ(made->digest, kDigest);
+  EXPECT_EQ(made->largest, 20U);
+  const auto failed = ParseIndexResult(R"({"reason": "SourceUnreachable", "message": "no route"})");
+  ASSERT_TRUE(failed);
+  EXPECT_FALSE(failed->ok());
+  EXPECT_EQ(failed->message, "no route");
+}
+
+TEST(IndexResult, TakesNothingElse) {
+  for (const char* text : {"", "killed", "[]", "{}", R"({"digest": "xyz", "samples": 5})",
+                           R"({"reason": "not a word"})", R"({"reason": 5})"}) {
+    EXPECT_FALSE(ParseIndexResult(text)) << text;
+  }
+  EXPECT_FALSE(ParseIndexResult(std::string(R"({"digest": ")") + kDigest + R"(", "samples": 0})"));
+  EXPECT_FALSE(ParseIndexResult(std::string(5000, ' ')));
+}
+
+}  // namespace
+}  // namespace optcache::reconcile
