@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
-#include "control/control_server.h"
 #include "cli/dataset_setup.h"
 #include "cli/leftovers.h"
 #include "cli/live_screen.h"
@@ -21,6 +20,7 @@
 #include "cli/state_dir.h"
 #include "cli/status_view.h"
 #include "cli/supervisor.h"
+#include "control/control_server.h"
 #include "net/stop_signals.h"
 
 namespace optcache::cli {
