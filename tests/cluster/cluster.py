@@ -75,6 +75,7 @@ class Cluster:
         for namespace in network.ours():
             network.remove(namespace)
         cgroups.remove_all()
+        self.images.release()
         shutil.rmtree(self.paths.run, ignore_errors=True)
         OWNER.unlink(missing_ok=True)
 

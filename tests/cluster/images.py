@@ -95,10 +95,12 @@ class ImageStore:
             finally:
                 self._buildah("rm", container)
 
-    def remove_unused(self) -> None:
-        """Layers that no image names any more."""
-        with self._locked():
-            self._buildah("prune", "--force")
+    def release(self) -> None:
+        """Unmounts what buildah, or one that was cut off, has left mounted."""
+        lines = Path("/proc/mounts").read_text().splitlines()
+        mounted = [line.split(" ")[1] for line in lines if f" {self._folder}/" in line]
+        for path in reversed(mounted):
+            run(["umount", path], check=False)
 
     def _archive(self, image: Image) -> Path:
         name = re.sub(r"[^a-z0-9.-]+", "-", image.reference)
@@ -127,6 +129,7 @@ class ImageStore:
         (self._folder / "storage.conf").write_text(
             f'[storage]\ndriver = "overlay"\nrunroot = "{store}/run"\ngraphroot = "{store}/graph"\n'
         )
+        self._buildah("rm", "--all")  # of builds that were cut off
         have = run(["buildah", "inspect", BASE_IMAGE], check=False, environment=self._environment)
         if have.returncode != 0:
             print(f"cluster: making {BASE_IMAGE} by debootstrap", file=sys.stderr, flush=True)
