@@ -100,7 +100,9 @@ class ApiServer:
         self, method: str, path: str, body: Object | None = None, **headers: str
     ) -> Answer:
         """What the API server itself says, without kubectl. `body` is strictly validated."""
-        query = "?fieldValidation=Strict&fieldManager=test" if body is not None else ""
+        query = ""
+        if body is not None:
+            query = f"{'&' if '?' in path else '?'}fieldValidation=Strict&fieldManager=test"
         request = urllib.request.Request(
             f"https://127.0.0.1:{self.port}{path}{query}",
             method=method,
