@@ -95,7 +95,8 @@ Result<Affinity> AddAffinity(const Json& pod, const std::vector<ChosenDataset>& 
       Prefer(node_affinity, hostnames);
   }
   if (node_affinity == before) return affinity;
-  affinity.value = Member(spec, "affinity");
+  const Json& present = Member(spec, "affinity");
+  affinity.value = present.is_object() ? present : Json::object();
   affinity.value["nodeAffinity"] = std::move(node_affinity);
   return affinity;
 }

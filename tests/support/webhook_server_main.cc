@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -21,6 +22,8 @@
 namespace optcache::webhook {
 namespace {
 
+constexpr ByteCount kMaxPemBytes = 64_KiB;
+
 struct Flags {
   std::string chain;
   std::string key;
@@ -29,8 +32,8 @@ struct Flags {
 
 Status Run(const Flags& flags) {
   net::TlsMaterial material;
-  ASSIGN_OR_RETURN(material.chain, ReadFile(flags.chain));
-  ASSIGN_OR_RETURN(material.key, ReadFile(flags.key));
+  ASSIGN_OR_RETURN(material.chain, ReadFile(flags.chain, kMaxPemBytes));
+  ASSIGN_OR_RETURN(material.key, ReadFile(flags.key, kMaxPemBytes));
   const auto tls = std::make_shared<net::TlsContext>(net::TlsRole::kServer);
   RETURN_IF_ERROR(tls->Replace(std::move(material)));
 
