@@ -6,6 +6,9 @@
 
 namespace optcache::net {
 
+// Not in the header: g++ 12 takes the moved socket for uninitialized where it sees all of it.
+Stream::Stream(StreamSocket socket) : socket_(std::move(socket)) {}
+
 Stream::Stream(StreamSocket socket, const TlsContext& tls, const std::string& server_name)
     : socket_(std::move(socket)) {
   error_code ignored;

@@ -29,7 +29,7 @@ class Stream {
   using executor_type = StreamSocket::executor_type;
 
   // Plain.
-  explicit Stream(StreamSocket socket) : socket_(std::move(socket)) {}
+  explicit Stream(StreamSocket socket);
   // TLS in the role of `tls`, which is ready(). A client checks the server's certificate against
   // `server_name`; a server passes nothing.
   Stream(StreamSocket socket, const TlsContext& tls, const std::string& server_name = "");
