@@ -71,7 +71,7 @@ void SocketConnection::Start(StreamSocket socket, const TlsContext* tls,
                              const std::string& server_name) {
   if (closed_) return;
   error_code ignored;
-  socket.non_blocking(true, ignored);
+  (void)socket.non_blocking(true, ignored);
   if (tls == nullptr) {
     stream_ = Stream(std::move(socket));
   } else if (tls->ready()) {
@@ -425,7 +425,7 @@ void SocketConnection::CloseSocket(Status status, Tell tell) {
   stall_timer_.Cancel();
   if (tell == Tell::kPeer && !status.ok()) SayRefusal(status);
   error_code ignored;
-  stream_.socket().shutdown(StreamSocket::shutdown_both, ignored);
+  (void)stream_.socket().shutdown(StreamSocket::shutdown_both, ignored);
   stream_.Close();
   // Posted, so that no handler is called from within its own call to Send or Close.
   asio::post(ContextOf(loop_),
