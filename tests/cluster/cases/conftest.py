@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import time
 from collections.abc import Iterator
@@ -104,6 +105,16 @@ def workspace(
     space.create()
     yield space
     space.delete()
+
+
+@pytest.fixture
+def shell(cluster: Cluster, tmp_path: Path) -> dict[str, str]:
+    """An environment in which `kubectl` is the cluster's."""
+    kubectl = tmp_path / "kubectl"
+    words = " ".join(shlex.quote(str(word)) for word in cluster.tool("kubectl", []))
+    kubectl.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    kubectl.chmod(0o755)
+    return {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
 
 
 @pytest.hookimpl(hookwrapper=True)
