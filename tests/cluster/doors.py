@@ -82,6 +82,11 @@ def service_account_claims(space: str, uid: str, audience: str, lifetime: float)
     }
 
 
+def decoded(part: str) -> bytes:
+    """A part of a JWT."""
+    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+
+
 def _base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 

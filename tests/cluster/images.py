@@ -104,7 +104,7 @@ class ImageStore:
 
     def _archive(self, image: Image) -> Path:
         name = re.sub(r"[^a-z0-9.-]+", "-", image.reference)
-        return self._folder / f"{name}.{_digest(image)[:16]}.tar"
+        return self._folder / f"{name}.{digest(image)[:16]}.tar"
 
     def _build(self, image: Image, archive: Path) -> None:
         words: list[Word] = ["build", "--isolation=chroot", "--pull-never", "--layers", "--quiet"]
@@ -171,7 +171,8 @@ def _mirror() -> str:
     return lines[0]
 
 
-def _digest(image: Image) -> str:
+def digest(image: Image) -> str:
+    """Of all that it is made of: names, modes and contents."""
     state = hashlib.sha256()
     for word in (image.reference, image.target, *sorted(image.arguments.items())):
         state.update(repr(word).encode())

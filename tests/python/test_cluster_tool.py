@@ -1,0 +1,98 @@
+"""The parts of the cluster tool that need neither root nor a cluster."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cluster import doors, processes
+from cluster.errors import ClusterError
+from cluster.host import run, wait_until
+from cluster.images import Image, digest
+from cluster.processes import Daemon
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Daemon:
+    return Daemon("sleeper", tmp_path / "run", tmp_path / "log" / "sleeper.log")
+
+
+def test_a_daemon_is_found_again_and_ends(daemon: Daemon) -> None:
+    pid = daemon.start(["sleep", "100"])
+    again = Daemon(daemon.name, daemon.folder, daemon.log)
+    assert again.pid == pid
+    again.stop()
+    assert daemon.pid is None
+    daemon.stop()  # once more does nothing
+
+
+def test_a_daemon_that_ends_by_itself_is_not_running(daemon: Daemon) -> None:
+    daemon.start(["sh", "-c", "echo said; exit 3"])
+    wait_until(lambda: daemon.pid is None, "its end", 10)
+    assert daemon.log.read_text() == "said\n"
+
+
+def test_a_stubborn_daemon_is_killed(daemon: Daemon) -> None:
+    code = "import signal,time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(100)"
+    daemon.start([sys.executable, "-c", code])
+    wait_until(lambda: daemon.log.read_text() == "1\n", "it listens to nobody", 10)
+    daemon.stop(seconds=0.2)
+    assert daemon.pid is None
+
+
+def test_an_id_that_somebody_else_has_now_is_not_the_daemon(daemon: Daemon) -> None:
+    pid = daemon.start(["sleep", "100"])
+    file = daemon.folder / "sleeper.pid"
+    mine = file.read_text()
+    file.write_text(f"{pid} 1\n")  # it began at another time
+    assert daemon.pid is None
+    file.write_text(mine)
+    daemon.stop()
+
+
+def test_a_command_that_fails_says_its_last_words() -> None:
+    with pytest.raises(ClusterError, match="exit code 3\nno such thing"):
+        run(["sh", "-c", "echo no such thing >&2; exit 3"])
+    with pytest.raises(ClusterError, match="not done after 0 s"):
+        run(["sleep", "10"], seconds=0.1)
+    with pytest.raises(ClusterError, match="there is no program"):
+        run(["no-program-of-this-name"])
+
+
+def image(context: Path, **changes: object) -> Image:
+    fields = {"reference": "a:1", "context": context, "dockerfile": context / "Dockerfile"}
+    return Image(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def test_an_image_changes_with_its_inputs_alone(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    (tmp_path / "program").write_text("1")
+    before = digest(image(tmp_path))
+    assert digest(image(tmp_path)) == before
+    assert digest(image(tmp_path, reference="a:2")) != before
+    assert digest(image(tmp_path, target="prebuilt")) != before
+    (tmp_path / "program").chmod(0o755)
+    executable = digest(image(tmp_path))
+    assert executable != before
+    (tmp_path / "program").write_text("2")
+    assert digest(image(tmp_path)) != executable
+
+
+def test_a_token_is_signed_by_the_key(tmp_path: Path) -> None:
+    key, public = tmp_path / "key", tmp_path / "public"
+    run(["openssl", "genrsa", "-out", key, "2048"])
+    run(["openssl", "rsa", "-in", key, "-pubout", "-out", public])
+    token = doors.signed_token(key, doors.service_account_claims("space", "uid", "optcache", -5))
+    text, _, signature = token.rpartition(".")
+    (tmp_path / "signature").write_bytes(doors.decoded(signature))
+    verify = ["openssl", "dgst", "-sha256", "-verify", public, "-signature", tmp_path / "signature"]
+    done = subprocess.run(verify, input=text.encode(), capture_output=True, check=False)
+    assert done.stdout == b"Verified OK\n"
+
+
+def test_processes_of_a_namespace_are_found() -> None:
+    inode = Path("/proc/self/ns/net").stat().st_ino
+    assert processes.in_namespace("net", [inode])
+    assert processes.in_namespace("net", [1]) == []
