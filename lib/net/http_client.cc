@@ -1,60 +1,15 @@
 #include "net/http_client.h"
 
 #include <map>
-#include <memory>
-#include <string>
 #include <utility>
 
-#if defined(__clang__)
-// cpprestsdk holds a unique_ptr to a type that it defines later. clang 19 instantiates the deleter
-// at once, as unique_ptr is constexpr in C++23; so it is told here what that will be.
-namespace web::json::details {
-class _Value;  // NOLINT(bugprone-reserved-identifier): cpprestsdk's name
-}
-template <>
-struct std::default_delete<web::json::details::_Value> {
-  default_delete() = default;
-  template <typename Derived>
-  explicit(false) default_delete(const default_delete<Derived>& /*other*/) noexcept {}
-  void operator()(web::json::details::_Value* value) const;
-};
-#endif
-
-#include <cpprest/containerstream.h>
-#include <cpprest/http_client.h>
-#include <pplx/threadpool.h>
-
-#include "base/check.h"
 #include "base/mutex.h"
-
-#if defined(__clang__)
-void std::default_delete<web::json::details::_Value>::operator()(
-    web::json::details::_Value* value) const {
-  delete value;
-}
-#endif
+#include "net/internal/rest_client.h"
 
 namespace optcache::net {
 namespace {
 
-namespace rest = web::http;
-using rest::client::http_client;
-
-constexpr std::size_t kThreads = 2;      // of the process, for all clients
-constexpr std::size_t kMaxServers = 64;  // whose connections are kept
-constexpr std::size_t kReadStep = 64U << 10U;
-// Of cpprestsdk itself; the request's own timeout comes first.
-constexpr auto kLongestRequest = std::chrono::hours(1);
-
-void SetUpThreadsOnce() {
-  static const bool done = [] {
-    crossplat::threadpool::initialize_with_threads(kThreads);
-    return true;
-  }();
-  (void)done;
-}
-
-// The way from cpprestsdk's threads back to the loop; closed when the client dies. Thread-safe.
+// The way from cpprestsdk's thread back to the loop; closed when the client dies. Thread-safe.
 class ReturnPath {
  public:
   explicit ReturnPath(EventLoop& loop) : loop_(&loop) {}
@@ -73,64 +28,78 @@ class ReturnPath {
   EventLoop* loop_ GUARDED_BY(mutex_);
 };
 
-// A body that is being read, piece by piece, so that its limit holds while it comes.
-struct BodyReader {
-  concurrency::streams::istream stream;
-  ByteCount limit = 0;
-  std::string body;
-  bool over_limit = false;
+// Collects a response on cpprestsdk's thread and hands it over whole.
+class WholeResponse final : public RestListener {
+ public:
+  WholeResponse(ByteCount limit, std::string url, HttpCallback done)
+      : limit_(limit), url_(std::move(url)), done_(std::move(done)) {}
+
+  void OnHead(int status, HttpHeaders headers) override {
+    response_.status = status;
+    response_.headers = std::move(headers);
+  }
+  Next OnBytes(std::string_view bytes) override {
+    if (bytes.size() > limit_ - response_.body.size()) {
+      over_limit_ = true;
+      return Next::kStop;
+    }
+    response_.body += bytes;
+    return Next::kGoOn;
+  }
+  void OnEnd(Status status) override {
+    if (over_limit_) {
+      status =
+          Status(Code::kResourceExhausted, "the response is longer than " + FormatBytes(limit_));
+    }
+    if (status.ok()) return done_(std::move(response_));
+    done_(Error(std::move(status).WithContext(url_)));
+  }
+
+ private:
+  const ByteCount limit_;
+  const std::string url_;
+  const HttpCallback done_;
+  HttpResponse response_;
+  bool over_limit_ = false;
 };
 
-pplx::task<void> ReadBody(std::shared_ptr<BodyReader> reader) {
-  concurrency::streams::container_buffer<std::string> piece;
-  return reader->stream.read(piece, kReadStep).then([reader, piece](std::size_t n) mutable {
-    if (n == 0) return pplx::task_from_result();
-    reader->body.append(piece.collection(), 0, n);
-    reader->over_limit = reader->body.size() > reader->limit;
-    return reader->over_limit ? pplx::task_from_result() : ReadBody(reader);
-  });
-}
+// Hands a response over piece by piece.
+class ResponsePieces final : public RestListener {
+ public:
+  // Called on cpprestsdk's thread.
+  struct Events {
+    std::function<void(int, HttpHeaders)> on_head;
+    std::function<void(std::string)> on_bytes;
+    std::function<void(Status)> on_end;
+  };
+  explicit ResponsePieces(Events events) : events_(std::move(events)) {}
 
-HttpResponse ToResponse(const rest::http_response& from) {
-  HttpResponse response{.status = from.status_code()};
-  for (const auto& [name, value] : from.headers())
-    response.headers.emplace_back(name, value);
-  return response;
-}
-
-rest::http_request ToRequest(const HttpRequest& from, const web::uri& uri) {
-  rest::http_request request(from.method);
-  request.set_request_uri(uri.resource());
-  for (const auto& [name, value] : from.headers)
-    request.headers().add(name, value);
-  if (!from.body.empty()) {
-    const auto type = FindHeader(from.headers, "Content-Type");
-    request.set_body(from.body, std::string(type.value_or("application/octet-stream")));
+  void OnHead(int status, HttpHeaders headers) override {
+    events_.on_head(status, std::move(headers));
   }
-  return request;
-}
-
-// What the end of a task says. cpprestsdk reports by exceptions; they end here.
-Result<HttpResponse> Outcome(const pplx::task<Result<HttpResponse>>& task) {
-  try {
-    return task.get();
-  } catch (const pplx::task_canceled&) {
-    return Error(Code::kCancelled, "the request was cancelled");
-  } catch (const std::exception& error) {
-    return Error(Code::kUnavailable, error.what());
+  Next OnBytes(std::string_view bytes) override {
+    events_.on_bytes(std::string(bytes));
+    return Next::kWait;
   }
-}
+  void OnEnd(Status status) override { events_.on_end(std::move(status)); }
+
+ private:
+  const Events events_;
+};
 
 class CpprestClient final : public HttpClient {
  public:
   CpprestClient(EventLoop& loop, HttpClientOptions options)
-      : loop_(loop), options_(options), way_back_(std::make_shared<ReturnPath>(loop)) {
-    SetUpThreadsOnce();
-  }
+      : loop_(loop),
+        options_(std::move(options)),
+        way_back_(std::make_shared<ReturnPath>(loop)),
+        alive_(std::make_shared<CpprestClient*>(this)) {}
   ~CpprestClient() override {
     way_back_->Close();
     for (auto& [id, call] : calls_)
-      call.cancellation.cancel();
+      if (call.exchange != nullptr) call.exchange->Cancel();
+    for (auto& [id, stream] : streams_)
+      if (stream.exchange != nullptr) stream.exchange->Cancel();
   }
   CpprestClient(const CpprestClient&) = delete;
   CpprestClient& operator=(const CpprestClient&) = delete;
@@ -142,99 +111,104 @@ class CpprestClient final : public HttpClient {
  private:
   struct Call {
     HttpCallback callback;
-    pplx::cancellation_token_source cancellation;
+    std::shared_ptr<RestExchange> exchange;
     Timer timer;
   };
+  struct StreamCall {
+    std::string url;
+    HttpStreamLimits limits;
+    std::shared_ptr<const HttpStreamEvents> events;  // shared with the event that is being told
+    std::shared_ptr<RestExchange> exchange;
+    Timer timer;
+  };
+  class StreamHandle;
 
-  Status Start(const HttpRequest& request, std::uint64_t id, Call& call);
-  http_client& ClientOf(const web::uri& uri);
+  // May it go out? `under_way` of `limit` do.
+  Status Admit(const HttpRequest& request, std::size_t under_way, std::size_t limit,
+               std::string_view what) const;
+  RestCall Describe(HttpRequest request) const;
+  // Runs `work` on the loop, unless the client dies before. Thread-safe.
+  void Later(std::function<void(CpprestClient&)> work) const {
+    way_back_->Post([alive = std::weak_ptr(alive_), work = std::move(work)] {
+      if (const auto client = alive.lock()) work(**client);
+    });
+  }
+
   void Finish(std::uint64_t id, Result<HttpResponse> result);
+  std::shared_ptr<RestExchange> StartStream(std::uint64_t id, HttpRequest request);
+  void OnHead(std::uint64_t id, int status, const HttpHeaders& headers);
+  void OnBytes(std::uint64_t id, const std::string& bytes);
+  void AwaitBytes(std::uint64_t id, StreamCall& stream);
+  void EndStream(std::uint64_t id, const Status& status);
+  void DropStream(std::uint64_t id);
 
   EventLoop& loop_;
   const HttpClientOptions options_;
-  std::shared_ptr<ReturnPath> way_back_;  // shared with tasks that outlive the client
+  const std::shared_ptr<ReturnPath> way_back_;  // shared with calls that outlive the client
   // Held by the client alone: what was posted before it died sees that it has.
-  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
-  std::map<std::string, http_client> servers_;
+  const std::shared_ptr<CpprestClient*> alive_;
+  RestClient rest_;
   std::map<std::uint64_t, Call> calls_;
+  std::map<std::uint64_t, StreamCall> streams_;
   std::uint64_t last_id_ = 0;
 };
 
+class CpprestClient::StreamHandle final : public HttpStream {
+ public:
+  StreamHandle(std::weak_ptr<CpprestClient*> client, std::uint64_t id)
+      : client_(std::move(client)), id_(id) {}
+  ~StreamHandle() override {
+    if (const auto client = client_.lock()) (*client)->DropStream(id_);
+  }
+  StreamHandle(const StreamHandle&) = delete;
+  StreamHandle& operator=(const StreamHandle&) = delete;
+
+ private:
+  const std::weak_ptr<CpprestClient*> client_;
+  const std::uint64_t id_;
+};
+
+Status CpprestClient::Admit(const HttpRequest& request, std::size_t under_way, std::size_t limit,
+                            std::string_view what) const {
+  if (under_way >= limit) {
+    return {Code::kResourceExhausted,
+            "too many HTTP " + std::string(what) + " are under way; wait for some to end"};
+  }
+  if (options_.tls != nullptr && !options_.tls->ready() && request.url.starts_with("https:")) {
+    return {Code::kUnavailable, request.url + ": the CA bundle has not been read yet"};
+  }
+  return OkStatus();
+}
+
+RestCall CpprestClient::Describe(HttpRequest request) const {
+  return {.request = std::move(request),
+          .material = options_.tls == nullptr ? nullptr : options_.tls->material(),
+          .server_name = options_.server_name};
+}
+
+// --- Requests -----------------------------------------------------------------------------------
+
 void CpprestClient::Send(HttpRequest request, Duration timeout, HttpCallback callback) {
   const std::uint64_t id = ++last_id_;
-  const bool full = calls_.size() >= options_.max_in_flight;
+  Status status = Admit(request, calls_.size(), options_.max_in_flight, "requests");
   Call& call = calls_[id];
   call.callback = std::move(callback);
+  if (!status.ok()) {
+    return Later([id, status = std::move(status)](CpprestClient& client) {
+      client.Finish(id, Error(status));
+    });
+  }
   call.timer = loop_.After(timeout, [this, id, url = request.url] {
     Finish(id, Error(Code::kDeadlineExceeded, url + ": no response in time"));
   });
-  Status status = full ? Status(Code::kResourceExhausted,
-                                "too many HTTP requests are under way; wait for some to end")
-                       : Start(request, id, call);
-  if (status.ok()) return;
-  loop_.Post([this, id, alive = std::weak_ptr(alive_), status = std::move(status)] {
-    if (!alive.expired()) Finish(id, Error(status));
-  });
-}
-
-std::unique_ptr<HttpStream> CpprestClient::Stream(HttpRequest request, HttpStreamLimits /*limits*/,
-                                                  HttpStreamEvents events) {
-  loop_.Post([url = std::move(request.url), on_end = std::move(events.on_end)] {
-    on_end(Status(Code::kInternal, url + ": streams come with the next commit"));
-  });
-  return nullptr;
-}
-
-Status CpprestClient::Start(const HttpRequest& request, std::uint64_t id, Call& call) {
-  try {
-    const web::uri uri(request.url);
-    if (uri.host().empty() || (uri.scheme() != "http" && uri.scheme() != "https")) {
-      return {Code::kInvalidArgument, "'" + request.url + "' is not an http:// or https:// URL"};
-    }
-    const auto token = call.cancellation.get_token();
-    ClientOf(uri)
-        .request(ToRequest(request, uri), token)
-        .then([limit = options_.max_body_bytes](const rest::http_response& response) {
-          auto reader = std::make_shared<BodyReader>();
-          reader->stream = response.body();
-          reader->limit = limit;
-          return ReadBody(reader).then([reader, response]() -> Result<HttpResponse> {
-            if (reader->over_limit) {
-              return Error(Code::kResourceExhausted,
-                           "the response is longer than " + FormatBytes(reader->limit));
-            }
-            HttpResponse result = ToResponse(response);
-            result.body = std::move(reader->body);
-            return result;
-          });
-        })
-        // The last continuation takes the task, so that no exception stays unobserved.
-        .then([this, id, way_back = way_back_, alive = std::weak_ptr(alive_),
-               url = request.url](const pplx::task<Result<HttpResponse>>& task) {
-          auto result = Outcome(task);
-          if (!result) result = Error(std::move(result).error().WithContext(url));
-          way_back->Post([this, id, alive, result = std::move(result)]() mutable {
-            if (!alive.expired()) Finish(id, std::move(result));
-          });
+  auto listener = std::make_shared<WholeResponse>(
+      options_.max_body_bytes, request.url,
+      [id, way_back = way_back_, alive = std::weak_ptr(alive_)](Result<HttpResponse> result) {
+        way_back->Post([id, alive, result = std::move(result)]() mutable {
+          if (const auto client = alive.lock()) (*client)->Finish(id, std::move(result));
         });
-    return OkStatus();
-  } catch (const web::uri_exception&) {
-    return {Code::kInvalidArgument, "'" + request.url + "' is not a URL"};
-  } catch (const std::exception& error) {
-    return {Code::kInvalidArgument, request.url + ": " + error.what()};
-  }
-}
-
-http_client& CpprestClient::ClientOf(const web::uri& uri) {
-  const std::string server = uri.authority().to_string();
-  const auto found = servers_.find(server);
-  if (found != servers_.end()) return found->second;
-  // A client that is destroyed lets its requests end.
-  if (servers_.size() >= kMaxServers) servers_.erase(servers_.begin());
-  rest::client::http_client_config config;
-  config.set_timeout(kLongestRequest);
-  config.set_max_redirects(0);
-  return servers_.emplace(server, http_client(uri.authority(), config)).first->second;
+      });
+  call.exchange = rest_.Start(Describe(std::move(request)), std::move(listener));
 }
 
 void CpprestClient::Finish(std::uint64_t id, Result<HttpResponse> result) {
@@ -242,15 +216,103 @@ void CpprestClient::Finish(std::uint64_t id, Result<HttpResponse> result) {
   if (found == calls_.end()) return;  // Its deadline came first.
   const auto node = calls_.extract(found);
   Call& call = node.mapped();
-  call.cancellation.cancel();  // Stops what is still coming; nothing if it has ended.
+  if (call.exchange != nullptr) call.exchange->Cancel();  // Nothing if it has ended.
   call.timer.Cancel();
   call.callback(std::move(result));
+}
+
+// --- Streams ------------------------------------------------------------------------------------
+
+std::unique_ptr<HttpStream> CpprestClient::Stream(HttpRequest request, HttpStreamLimits limits,
+                                                  HttpStreamEvents events) {
+  const std::uint64_t id = ++last_id_;
+  Status status = Admit(request, streams_.size(), options_.max_streams, "streams");
+  StreamCall& stream = streams_[id];
+  stream.url = request.url;
+  stream.limits = limits;
+  stream.events = std::make_shared<const HttpStreamEvents>(std::move(events));
+  if (status.ok()) {
+    stream.timer = loop_.After(limits.response_deadline, [this, id] {
+      EndStream(id, Status(Code::kDeadlineExceeded, "no response in time"));
+    });
+    stream.exchange = StartStream(id, std::move(request));
+  } else {
+    Later(
+        [id, status = std::move(status)](CpprestClient& client) { client.EndStream(id, status); });
+  }
+  return std::make_unique<StreamHandle>(alive_, id);
+}
+
+std::shared_ptr<RestExchange> CpprestClient::StartStream(std::uint64_t id, HttpRequest request) {
+  const auto later = [way_back = way_back_,
+                      alive = std::weak_ptr(alive_)](std::function<void(CpprestClient&)> work) {
+    way_back->Post([alive, work = std::move(work)] {
+      if (const auto client = alive.lock()) work(**client);
+    });
+  };
+  return rest_.Start(
+      Describe(std::move(request)),
+      std::make_shared<ResponsePieces>(ResponsePieces::Events{
+          .on_head =
+              [later, id](int status, const HttpHeaders& headers) {
+                later([id, status, headers](CpprestClient& client) {
+                  client.OnHead(id, status, headers);
+                });
+              },
+          .on_bytes =
+              [later, id](std::string bytes) {
+                later([id, bytes = std::move(bytes)](CpprestClient& client) {
+                  client.OnBytes(id, bytes);
+                });
+              },
+          .on_end =
+              [later, id](const Status& status) {
+                later([id, status](CpprestClient& client) { client.EndStream(id, status); });
+              }}));
+}
+
+void CpprestClient::OnHead(std::uint64_t id, int status, const HttpHeaders& headers) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  AwaitBytes(id, found->second);
+  const auto events = found->second.events;
+  events->on_response(status, headers);
+}
+
+void CpprestClient::OnBytes(std::uint64_t id, const std::string& bytes) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  const auto events = found->second.events;
+  const auto exchange = found->second.exchange;
+  AwaitBytes(id, found->second);
+  events->on_bytes(AsBytes(bytes));
+  exchange->Resume();
+}
+
+void CpprestClient::AwaitBytes(std::uint64_t id, StreamCall& stream) {
+  stream.timer = loop_.After(stream.limits.idle_deadline, [this, id] {
+    EndStream(id, Status(Code::kDeadlineExceeded, "nothing came in time"));
+  });
+}
+
+void CpprestClient::EndStream(std::uint64_t id, const Status& status) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  const auto events = found->second.events;
+  const std::string url = found->second.url;
+  DropStream(id);
+  events->on_end(status.ok() ? status : Status(status).WithContext(url));
+}
+
+void CpprestClient::DropStream(std::uint64_t id) {
+  const auto node = streams_.extract(id);
+  if (!node.empty() && node.mapped().exchange != nullptr) node.mapped().exchange->Cancel();
 }
 
 }  // namespace
 
 std::unique_ptr<HttpClient> MakeHttpClient(EventLoop& loop, HttpClientOptions options) {
-  return std::make_unique<CpprestClient>(loop, options);
+  return std::make_unique<CpprestClient>(loop, std::move(options));
 }
 
 }  // namespace optcache::net

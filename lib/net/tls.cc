@@ -18,8 +18,8 @@ namespace {
 
 constexpr ByteCount kMaxPemBytes = 1_MiB;
 constexpr std::size_t kMaxCertificates = 1024;
-// What one system call may bring: several records.
-constexpr std::size_t kReadBufferBytes = 128U << 10U;
+// What one system call may bring: several records. Given back while a connection is idle.
+constexpr std::size_t kReadBufferBytes = 64U << 10U;
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";  // of TLS 1.2
 
 template <auto Free>

@@ -39,7 +39,7 @@ IMPURE_WORDS = re.compile(r"::now\(|\bSystemClock\(|\brandom_device\b|\bgetenv\(
 # owner may as well.
 OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (re.compile(r"<boost/(asio|beast)"), ("lib/net/",)),
-    (re.compile(r"<(cpprest|pplx)/"), ("lib/net/http_client.cc",)),
+    (re.compile(r"<(cpprest|pplx)/"), ("lib/net/internal/rest_client.cc",)),
     (
         re.compile(r"<openssl/"),
         ("lib/net/", "lib/pki/", "lib/storage/", "tests/support/test_ca.h", "tests/bench/"),
@@ -96,6 +96,7 @@ UNTESTED: dict[str, str] = {
     "lib/kube/internal/rest_requests.cc": "api_client_test.cc tests it over real sockets",
     "lib/metrics/process.cc": "metrics_page_test.cc finds its numbers on the page",
     "lib/net/internal/http_session.cc": "http_server_test.cc tests it over real sockets",
+    "lib/net/internal/rest_client.cc": "http_client_test.cc tests it over real sockets",
     "lib/net/internal/listener.cc": "server_test.cc tests it over real sockets",
     "lib/net/internal/stream.cc": "http_server_test.cc tests it over real sockets",
     "lib/net/internal/tls_socket.cc": "http_server_test.cc tests it over real sockets",

@@ -1,5 +1,6 @@
 #include "net/internal/stream.h"
 
+#include <errno.h>
 #include <sys/socket.h>
 
 #include <memory>
@@ -30,8 +31,9 @@ void Stream::ContinueHandshake(std::function<void(const HandshakeError*)> done, 
                                                    std::move(step.error))] { done(error.get()); });
   }
   socket_.async_wait(WaitFor(step.want), [this, done = std::move(done)](const error_code& error) {
-    if (!error) return ContinueHandshake(done, Call::kAgain);
-    const HandshakeError gone = {.failure = HandshakeFailure::kGone, .message = error.message()};
+    if (!error && socket_.is_open()) return ContinueHandshake(done, Call::kAgain);
+    const HandshakeError gone = {.failure = HandshakeFailure::kGone,
+                                 .message = Ended(error).message()};
     done(&gone);
   });
 }

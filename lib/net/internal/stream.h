@@ -144,13 +144,17 @@ class Stream {
     }
     socket_.async_wait(WaitFor(progress.want), [this, buffers, handler = std::move(handler),
                                                 again](const error_code& error) mutable {
-      if (error) return handler(error, 0);
+      if (error || !socket_.is_open()) return handler(Ended(error), 0);
       again(*this, buffers, std::move(handler));
     });
   }
 
   static StreamSocket::wait_type WaitFor(TlsSocket::Want want) {
     return want == TlsSocket::Want::kReadable ? StreamSocket::wait_read : StreamSocket::wait_write;
+  }
+  // A socket that was closed after it had become ready says so.
+  static error_code Ended(const error_code& error) {
+    return error ? error : error_code(asio::error::operation_aborted);
   }
   void ContinueHandshake(std::function<void(const HandshakeError*)> done, Call call);
 

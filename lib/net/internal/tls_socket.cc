@@ -121,6 +121,7 @@ TlsSocket::Progress TlsSocket::Fail(int result) const {
 }
 
 TlsSocket::Progress TlsSocket::Read(std::span<const asio::mutable_buffer> space) {
+  if (failed_) return {.error = *failed_};
   Progress done;
   for (const asio::mutable_buffer& piece : space) {
     std::size_t filled = 0;
@@ -129,8 +130,11 @@ TlsSocket::Progress TlsSocket::Read(std::span<const asio::mutable_buffer> space)
       errno = 0;
       const int n = SSL_read(ssl_.get(), static_cast<std::byte*>(piece.data()) + filled,
                              Length(piece.size() - filled));
-      // What stopped it shows again at the next call.
-      if (n <= 0) return done.bytes > 0 ? done : Fail(n);
+      if (n <= 0) {
+        Progress stopped = Fail(n);
+        if (stopped.error) failed_ = stopped.error;
+        return done.bytes > 0 ? done : stopped;
+      }
       filled += static_cast<std::size_t>(n);
       done.bytes += static_cast<std::size_t>(n);
     }
@@ -187,10 +191,11 @@ TlsSocket::Want TlsSocket::Shutdown() {
 }
 
 bool TlsSocket::has_pending() const {
-  return SSL_has_pending(ssl_.get()) == 1;
+  return failed_.has_value() || SSL_has_pending(ssl_.get()) == 1;
 }
 
 TlsSocket::Progress TlsSocket::Peek() {
+  if (failed_) return {.error = *failed_};
   char byte = 0;
   ERR_clear_error();
   errno = 0;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,6 +79,8 @@ class TlsSocket {
   std::unique_ptr<ssl_st, Free> ssl_;
   std::vector<std::byte> staging_;  // small pieces of a Write, together
   std::size_t staged_ = 0;          // of them, bytes that OpenSSL has half taken
+  // What ended the reading, which OpenSSL tells only once.
+  std::optional<error_code> failed_;
   bool client_ = false;
 };
 

@@ -140,6 +140,14 @@ TEST_F(HttpClientTest, NotAUrl) {
   }
 }
 
+TEST_F(HttpClientTest, AHostMayBeAnIpv6Address) {
+  auto six = ListenHttp(loop, "[::1]:0", {}, handler);
+  if (!six) GTEST_SKIP() << "this machine has no IPv6: " << six.error().message();
+  const auto response = Fetch({.url = "http://[::1]:" + std::to_string((*six)->port()) + "/"});
+  ASSERT_TRUE(response.has_value()) << response.error().message();
+  EXPECT_EQ(response->body, "hello");
+}
+
 TEST_F(HttpClientTest, OnlySoManyAtATime) {
   std::vector<HttpResponder> waiting;
   handler = [&](const HttpRequest&, const HttpResponder& respond) { waiting.push_back(respond); };
