@@ -19,24 +19,26 @@ constexpr BackoffOptions kBackoff = {.first = std::chrono::milliseconds(100),
 
 }  // namespace
 
-ControlClient::ControlClient(net::EventLoop& loop, Options options, Hooks hooks)
+ControlClient::ControlClient(net::EventLoop& loop, ControlHttp& http, Options options, Hooks hooks)
     : loop_(loop),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
-      http_(net::MakeHttpClient(loop, {.max_body_bytes = 1_GiB})),
-      backoff_(kBackoff, options_.seed) {}
+      http_(http),
+      backoff_(kBackoff, options_.seed),
+      version_(options_.version) {}
 
 void ControlClient::Start() {
+  started_ = true;
   Report();
   Poll();
 }
 
 void ControlClient::Poll() {
   net::HttpRequest request{.url =
-                               fmt::format("{}/v1/state?after={}&member={}", options_.url,
+                               fmt::format("/v1/state?after={}&member={}",
                                            coordination::FormatVersion(version_), options_.node)};
-  http_->Send(std::move(request), kPollTimeout,
-              [this](Result<net::HttpResponse> response) { OnState(std::move(response)); });
+  http_.Send(std::move(request), kPollTimeout,
+             [this](Result<net::HttpResponse> response) { OnState(std::move(response)); });
 }
 
 void ControlClient::OnState(Result<net::HttpResponse> response) {
@@ -56,7 +58,7 @@ void ControlClient::OnState(Result<net::HttpResponse> response) {
   }
   if (problem.ok()) {
     if (!std::exchange(connected_, true)) {
-      Log(LogLevel::kInfo, "coordinator reached", {{"url", options_.url}});
+      Log(LogLevel::kInfo, "coordinator reached", {{"url", http_.server()}});
       ReportSoon();
     }
     backoff_.Reset();
@@ -66,15 +68,16 @@ void ControlClient::OnState(Result<net::HttpResponse> response) {
   }
   if (std::exchange(connected_, false)) {
     Log(LogLevel::kWarning, "coordinator lost, going on with the last state",
-        {{"url", options_.url}, {"why", problem.ToString()}});
+        {{"url", http_.server()}, {"why", problem.ToString()}});
   } else if (!std::exchange(told_of_failure_, true)) {
     Log(LogLevel::kWarning, "coordinator not reached yet, trying again",
-        {{"url", options_.url}, {"why", problem.ToString()}});
+        {{"url", http_.server()}, {"why", problem.ToString()}});
   }
   poll_timer_ = loop_.After(backoff_.Next(), [this] { Poll(); });
 }
 
 void ControlClient::ReportSoon() {
+  if (!started_) return;
   if (reporting_) {
     report_again_ = true;
   } else if (!std::exchange(report_soon_, true)) {
@@ -86,10 +89,10 @@ void ControlClient::Report() {
   reporting_ = true;
   report_soon_ = false;
   net::HttpRequest request{.method = "POST",
-                           .url = options_.url + "/v1/report",
+                           .url = "/v1/report",
                            .headers = {{"Content-Type", "application/json"}},
                            .body = coordination::ToJson(hooks_.report())};
-  http_->Send(std::move(request), kReportTimeout, [this](Result<net::HttpResponse> response) {
+  http_.Send(std::move(request), kReportTimeout, [this](Result<net::HttpResponse> response) {
     reporting_ = false;
     if (response && response->status >= 400 && response->status < 500) {
       Log(LogLevel::kError, "the coordinator refused a report",
@@ -102,11 +105,11 @@ void ControlClient::Report() {
 
 void ControlClient::SendInventory(const coordination::Inventory& inventory) {
   net::HttpRequest request{.method = "POST",
-                           .url = options_.url + "/v1/inventory",
+                           .url = "/v1/inventory",
                            .headers = {{"Content-Type", "application/json"}},
                            .body = coordination::ToJson(inventory)};
   // Lost ones are not sent again: the coordinator stops waiting and treats us as empty.
-  http_->Send(std::move(request), kReportTimeout, [](const Result<net::HttpResponse>& response) {
+  http_.Send(std::move(request), kReportTimeout, [](const Result<net::HttpResponse>& response) {
     if (!response) {
       Log(LogLevel::kWarning, "inventory not delivered", {{"why", response.error().ToString()}});
     }
@@ -114,24 +117,24 @@ void ControlClient::SendInventory(const coordination::Inventory& inventory) {
 }
 
 void ControlClient::Fetch(const std::string& path, Fetched done) {
-  http_->Send({.url = options_.url + path}, kFetchTimeout,
-              [this, path, done = std::move(done)](Result<net::HttpResponse> response) mutable {
-                if (response && response->status == 200) return done(std::move(response->body));
-                if (response && response->status == 404) {
-                  return done(Error(Code::kNotFound, path + ": the coordinator has no such thing"));
-                }
-                Log(LogLevel::kWarning, "the coordinator did not give what was asked, trying again",
-                    {{"path", path},
-                     {"why", response ? fmt::format("HTTP status {}", response->status)
-                                      : response.error().ToString()}});
-                const std::uint64_t number = fetches_++;
-                fetch_timers_[number] =
-                    loop_.After(backoff_.Next(), [this, number, path, done = std::move(done)] {
-                      const net::Timer keep = std::move(fetch_timers_[number]);
-                      fetch_timers_.erase(number);
-                      Fetch(path, done);
-                    });
-              });
+  http_.Send({.url = path}, kFetchTimeout,
+             [this, path, done = std::move(done)](Result<net::HttpResponse> response) mutable {
+               if (response && response->status == 200) return done(std::move(response->body));
+               if (response && response->status == 404) {
+                 return done(Error(Code::kNotFound, path + ": the coordinator has no such thing"));
+               }
+               Log(LogLevel::kWarning, "the coordinator did not give what was asked, trying again",
+                   {{"path", path},
+                    {"why", response ? fmt::format("HTTP status {}", response->status)
+                                     : response.error().ToString()}});
+               const std::uint64_t number = fetches_++;
+               fetch_timers_[number] =
+                   loop_.After(backoff_.Next(), [this, number, path, done = std::move(done)] {
+                     const net::Timer keep = std::move(fetch_timers_[number]);
+                     fetch_timers_.erase(number);
+                     Fetch(path, done);
+                   });
+             });
 }
 
 }  // namespace optcache::node

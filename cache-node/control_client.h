@@ -13,6 +13,7 @@
 
 #include "base/backoff.h"
 #include "base/result.h"
+#include "cache-node/control_http.h"
 #include "coordination/state.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
@@ -23,8 +24,8 @@ namespace optcache::node {
 class ControlClient {
  public:
   struct Options {
-    std::string url;   // "http://host:port"
-    std::string node;  // this node's name
+    std::string node;               // this node's name
+    coordination::Version version;  // of the state in force already
     Duration report_every = std::chrono::seconds(1);
     std::uint64_t seed = 0;  // of the retries' jitter
   };
@@ -33,7 +34,8 @@ class ControlClient {
     // A state newer than the one before.
     std::function<void(const coordination::DesiredState&)> apply;
   };
-  ControlClient(net::EventLoop& loop, Options options, Hooks hooks);
+  // `http` outlives this.
+  ControlClient(net::EventLoop& loop, ControlHttp& http, Options options, Hooks hooks);
 
   // Begins to wait for states and to report.
   void Start();
@@ -61,9 +63,10 @@ class ControlClient {
   net::EventLoop& loop_;
   Options options_;
   Hooks hooks_;
-  std::unique_ptr<net::HttpClient> http_;
+  ControlHttp& http_;
   Backoff backoff_;
   coordination::Version version_;
+  bool started_ = false;
   bool connected_ = false;
   bool reporting_ = false;
   bool report_soon_ = false;

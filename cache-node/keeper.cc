@@ -204,6 +204,22 @@ void Keeper::OnStreamEnded(StreamId stream) {
   std::erase_if(absences_, [&](const auto& absence) { return absence.second.stream == stream; });
 }
 
+std::size_t Keeper::GiveAway(MonotonicTime deadline, MonotonicTime now) {
+  std::vector<cache::MemberId> others = parts_.holdings.homes().members();
+  std::erase(others, self_);
+  if (others.empty()) return 0;
+  const cache::HomeMap homes(parts_.holdings.homes().dataset(), std::move(others));
+  std::size_t samples = 0;
+  for (const auto& [id, _] : parts_.tier.entries()) {
+    cache::Entry& entry = *parts_.tier.Find(id);
+    if (entry.residence == cache::Residence::kOutgoing) continue;
+    entry.residence = cache::Residence::kOutgoing;
+    parts_.mover.Add(id, homes.Home(id), entry, now, deadline);
+    ++samples;
+  }
+  return samples;
+}
+
 void Keeper::OnMoved(SampleId id) {
   const cache::Entry* entry = parts_.tier.Find(id);
   if (entry == nullptr || entry->residence != cache::Residence::kOutgoing) return;

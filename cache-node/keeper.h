@@ -82,6 +82,10 @@ class Keeper {
   // `stream` is over.
   void OnStreamEnded(StreamId stream);
 
+  // This node goes: sends all that it holds to the nodes that are the samples' homes without it,
+  // until `deadline`. Returns how many samples that are.
+  std::size_t GiveAway(MonotonicTime deadline, MonotonicTime now);
+
   void OnMoved(SampleId id);
   void OnMoveLost(SampleId id);
   // The receiver had no room; it is asked again unless it will never have any.

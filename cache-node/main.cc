@@ -19,9 +19,34 @@ struct Flags {
   NodeOptions node;
   std::string http = "127.0.0.1:0";
   std::string memory = "1Gi";
+  std::string namespace_bytes;
+  int drain_seconds = 0;
   bool json_log = false;
   bool debug = false;
 };
+
+// The meaning of each in a cluster: cache-node/README.md.
+void AddClusterFlags(CLI::App& app, ClusterOptions& cluster, std::string& namespace_bytes) {
+  const auto file = [&app](const char* name, std::string& value, const char* text) {
+    app.add_option(name, value, text)->type_name("FILE")->group("In a cluster");
+  };
+  const auto option = [&app](const char* name, auto& value, const char* text) {
+    app.add_option(name, value, text)->group("In a cluster")->capture_default_str();
+  };
+  file("--ca", cluster.ca_file, "CA bundle: TLS on all ports but --http, both ways");
+  file("--token-file", cluster.token_file, "This pod's token, for its certificate");
+  file("--api-ca", cluster.api_ca_file, "Certificates that sign the API server's");
+  file("--api-token-file", cluster.api_token_file, "Token for the API server");
+  option("--api-server", cluster.api_server, "URL of the API server, if Kubernetes does not tell");
+  option("--state-dir", cluster.state_dir, "Folder for key, state and manifests");
+  option("--manifests", cluster.manifests, "HOST:PORT for manifests");
+  option("--machine", cluster.machine, "Name of this machine; others' pods are refused");
+  option("--namespace-streams", cluster.limits.streams, "Streams that a namespace may have here");
+  option("--namespace-bytes", namespace_bytes, "Bytes on their way to one namespace");
+  app.add_flag("--tls-throughout", cluster.tls_throughout,
+               "Samples by TLS, too, and not in plaintext to pods of this machine")
+      ->group("In a cluster");
+}
 
 void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--name", flags.node.name, "This node's name, unlike that of any other")
@@ -33,6 +58,11 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz");
   app.add_option("--coordinator", flags.node.coordinator, "URL of the coordinator")->required();
   app.add_option("--memory", flags.memory, "Bytes of samples to hold, for example 64Gi");
+  app.add_option("--drain-seconds", flags.drain_seconds,
+                 "At the end, so long moves what it keeps to other nodes")
+      ->check(CLI::Range(0, 3600))
+      ->capture_default_str();
+  AddClusterFlags(app, flags.node.cluster, flags.namespace_bytes);
   app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
   app.add_flag("--debug", flags.debug, "Log more");
   app.footer(
@@ -48,6 +78,11 @@ net::HttpHandler Pages(const std::unique_ptr<Node>& node, const metrics::Metrics
 
 Status Run(Flags flags) {
   ASSIGN_OR_RETURN(flags.node.memory, ParseQuantity(flags.memory));
+  flags.node.drain = std::chrono::seconds(flags.drain_seconds);
+  flags.node.cluster.limits.queued_bytes = flags.node.memory / 4;
+  if (!flags.namespace_bytes.empty()) {
+    ASSIGN_OR_RETURN(flags.node.cluster.limits.queued_bytes, ParseQuantity(flags.namespace_bytes));
+  }
   flags.node.incarnation = static_cast<std::uint64_t>(SystemClock().UnixSeconds() * 1e3);
   net::EventLoop loop;
   std::unique_ptr<Node> node;  // starts when its pages have their port; they are asked later

@@ -11,14 +11,14 @@ constexpr Duration kUnansweredAfter = std::chrono::seconds(2);
 
 }  // namespace
 
-void Mover::Add(SampleId id, wire::MemberId receiver, const cache::Entry& entry,
-                MonotonicTime now) {
+void Mover::Add(SampleId id, wire::MemberId receiver, const cache::Entry& entry, MonotonicTime now,
+                std::optional<MonotonicTime> deadline) {
   moves_[id] = Move{.receiver = receiver,
                     .bytes = entry.bytes,
                     .crc = entry.crc,
                     .kept_after = entry.kept_after,
                     .due = now,
-                    .deadline = now + limits_.deadline,
+                    .deadline = deadline.value_or(now + limits_.deadline),
                     .retry = limits_.first_retry};
 }
 

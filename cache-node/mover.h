@@ -6,6 +6,7 @@
 // room is asked again until the deadline, then the sample is lost and its next read is a miss.
 
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -30,7 +31,9 @@ class Mover {
       : dataset_(dataset), effects_(effects), counters_(counters), limits_(limits) {}
 
   // Sends `id` to `receiver` when there is a place in flight; replaces an earlier order for it.
-  void Add(SampleId id, wire::MemberId receiver, const cache::Entry& entry, MonotonicTime now);
+  // Gives up at `deadline`, by default after that of the limits.
+  void Add(SampleId id, wire::MemberId receiver, const cache::Entry& entry, MonotonicTime now,
+           std::optional<MonotonicTime> deadline = std::nullopt);
   void Cancel(SampleId id) { moves_.erase(id); }
 
   // True when the receiver has it and it may go here.

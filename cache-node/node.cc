@@ -1,16 +1,12 @@
 #include "cache-node/node.h"
 
 #include <algorithm>
-#include <limits>
-#include <set>
 #include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "coordination/plan_base.h"
-#include "dataset/manifest.h"
 #include "net/address.h"
 
 namespace optcache::node {
@@ -19,10 +15,7 @@ namespace {
 constexpr Duration kTick = std::chrono::milliseconds(5);
 constexpr std::uint64_t kTicksPerFollow = 20;  // streams are followed ten times a second
 constexpr Duration kStopGrace = std::chrono::seconds(5);
-
-ClientId IdOf(const net::Connection& connection) {
-  return connection.id() + 1;
-}
+constexpr Duration kDrainLook = std::chrono::milliseconds(50);
 
 // The dataset that a message speaks of; 0 if it names none.
 wire::DatasetKey DatasetOf(const wire::Message& message) {
@@ -37,26 +30,6 @@ wire::DatasetKey DatasetOf(const wire::Message& message) {
       message);
 }
 
-Result<plan::Sizes> SizesOf(std::string manifest_bytes, const std::string& digest) {
-  ASSIGN_OR_RETURN(const dataset::Manifest manifest,
-                   dataset::Manifest::Parse(std::move(manifest_bytes)));
-  if (dataset::ToHex(manifest.digest()) != digest) {
-    return Error(Code::kDataLoss, "the manifest's digest is not the one asked for");
-  }
-  std::vector<std::uint32_t> sizes;
-  sizes.reserve(manifest.samples());
-  for (SampleId id = 0; id < manifest.samples(); ++id) {
-    const ByteCount size = manifest.Size(id);
-    if (size > std::numeric_limits<std::uint32_t>::max()) {
-      return Error(Code::kInvalidArgument,
-                   fmt::format("{} has {}: samples of 4 GiB and more cannot be cached",
-                               manifest.Path(id), FormatBytes(size)));
-    }
-    sizes.push_back(static_cast<std::uint32_t>(size));
-  }
-  return plan::Sizes(std::move(sizes));
-}
-
 }  // namespace
 
 class Node::Wiring final : public net::ConnectionHandler {
@@ -65,7 +38,11 @@ class Node::Wiring final : public net::ConnectionHandler {
   void Detach() { node_ = nullptr; }
 
   void OnOpen(net::Connection& connection) override {
-    if (node_ != nullptr) node_->connections_[IdOf(connection)] = &connection;
+    if (node_ == nullptr) return;
+    node_->connections_[IdOf(connection)] = &connection;
+    if (!node_->cluster_) return;
+    const Status status = node_->cluster_->doorkeeper().OnOpen(IdOf(connection), connection);
+    if (!status.ok()) connection.Close(status);
   }
   void OnMessage(net::Connection& connection, std::uint32_t request_id,
                  wire::Message message) override {
@@ -106,8 +83,15 @@ Node::~Node() {
 Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clock,
                                           NodeOptions options) {
   std::unique_ptr<Node> node(new Node(loop, clock, std::move(options)));
+  RETURN_IF_ERROR(CheckClusterOptions(node->options_.cluster, node->options_.coordinator));
+  if (node->options_.cluster.enabled()) {
+    RETURN_IF_ERROR(node->JoinCluster());
+  }
+  const std::string& name = node->options_.name;
   ASSIGN_OR_RETURN(node->server_, net::Listen(loop, node->options_.listen,
-                                              {.name = node->options_.name}, node->wiring_));
+                                              node->cluster_ ? node->cluster_->WireServer(name)
+                                                             : net::ServerOptions{.name = name},
+                                              node->wiring_));
   if (node->options_.advertise.empty()) node->options_.advertise = node->server_->address();
   RETURN_IF_ERROR(CheckAdvertised(node->options_.advertise));
   if (node->options_.http_port != 0) {
@@ -115,7 +99,7 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
     pages.port = node->options_.http_port;
     node->metrics_url_ = fmt::format("http://{}/metrics", net::FormatAddress(pages));
   }
-  node->ConnectTo(node->options_.coordinator);
+  node->ConnectToCoordinator();
   node->Tick();
   return node;
 }
@@ -128,27 +112,50 @@ Status Node::CheckAdvertised(const std::string& address) {
                                       ": give --advertise HOST:PORT, with this machine's address"};
 }
 
-void Node::ConnectTo(const std::string& coordinator) {
-  control_ = std::make_unique<ControlClient>(
-      loop_,
-      ControlClient::Options{
-          .url = coordinator, .node = options_.name, .seed = options_.incarnation},
-      ControlClient::Hooks{
-          .report = [this] { return MakeReport(); },
-          .apply = [this](const coordination::DesiredState& state) { Apply(state); }});
-  control_->Start();
-}
-
 Status Node::Ready() const {
+  if (draining_) return {Code::kUnavailable, "draining"};
+  if (cluster_) RETURN_IF_ERROR(cluster_->Ready());
   if (self_ == 0) return {Code::kUnavailable, "waiting for the coordinator"};
-  if (datasets_.size() != state_.datasets.size())
-    return {Code::kUnavailable, "waiting for the datasets' manifests"};
+  const bool complete = std::ranges::all_of(state_.datasets, [this](const auto& dataset) {
+    return !Serves(dataset) || datasets_.contains(dataset.name);
+  });
+  if (!complete) return {Code::kUnavailable, "waiting for the datasets' manifests"};
   return OkStatus();
 }
 
 void Node::Stop(std::function<void()> done) {
-  tick_.Cancel();
-  server_->Stop(kStopGrace, std::move(done));
+  Drain(Deadline::After(clock_, options_.drain), [this, done = std::move(done)]() mutable {
+    tick_.Cancel();
+    server_->Stop(kStopGrace, std::move(done));
+  });
+}
+
+// Goes on serving meanwhile.
+void Node::Drain(Deadline deadline, std::function<void()> done) {
+  const MonotonicTime now = clock_.Now();
+  if (!std::exchange(draining_, true) && !deadline.Expired(now)) {
+    for (auto& [name, dataset] : datasets_) {
+      const std::size_t samples = dataset->cache().keeper().GiveAway(deadline.at(), now);
+      Log(LogLevel::kInfo, "giving samples to other nodes",
+          {{"dataset", name}, {"samples", samples}});
+    }
+  }
+  const bool moved = std::ranges::all_of(datasets_, [](const auto& dataset) {
+    return dataset.second->cache().mover().outbox_samples() == 0;
+  });
+  if (moved || deadline.Expired(now)) return done();
+  drain_ = loop_.After(kDrainLook, [this, deadline, done] { Drain(deadline, done); });
+}
+
+void Node::DialPeersAs(wire::MemberId self) {
+  net::DialOptions dial{
+      .hello = {.role = wire::Role::kNode, .name = options_.name, .member = self}};
+  if (cluster_) dial.tls = cluster_->client_tls();
+  peers_ = std::make_unique<net::ClientPool>(
+      loop_,
+      net::ClientPoolOptions{
+          .dial = std::move(dial), .seed = options_.incarnation, .label = "peers"},
+      wiring_);
 }
 
 // --- Effects ------------------------------------------------------------------------------------
@@ -209,6 +216,7 @@ void Node::AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Me
 }
 
 void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message message) {
+  if (!Admits(from, message)) return;
   const ClientId client = IdOf(from);
   const MonotonicTime now = clock_.Now();
   if (const auto* progress = std::get_if<wire::StreamProgress>(&message)) {
@@ -225,6 +233,11 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   }
   const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
   if (!dataset) return AnswerUnknown(client, request_id, message);
+  const bool over_limit = cluster_ && cluster_->doorkeeper().IsOverLimit(client);
+  if (over_limit && std::holds_alternative<wire::Get>(message)) {
+    cluster_->refusals().Note(Refused::kLimit, from.peer_name(), "too many answers wait for it");
+    return AnswerUnknown(client, request_id, message);
+  }
   DatasetCache& cache = dataset->cache();
   if (const auto* get = std::get_if<wire::Get>(&message)) {
     if (get->stream != 0 && !get->items.empty()) {
@@ -258,6 +271,7 @@ net::PayloadSink Node::PlacePayload(net::Connection& from, std::uint32_t request
   } else if (const auto dataset = Find(DatasetOf(message))) {
     const auto* put = std::get_if<wire::Put>(&message);
     const auto* push = std::get_if<wire::Push>(&message);
+    if (put != nullptr && !BelievesPut(IdOf(from), *dataset)) return {};
     if (put != nullptr || push != nullptr) {
       const SampleId id = put != nullptr ? put->item.id : push->item.id;
       incoming.buffer = dataset->cache().Receive(id, length);
@@ -284,8 +298,16 @@ void Node::TakePayload(net::Connection& from, std::uint32_t request_id, wire::Me
   }
   const auto dataset = incoming.buffer ? incoming.reserved_by.lock() : Find(DatasetOf(message));
   if (!dataset) return;  // gone meanwhile, and its budget with it
+  if (!Admits(from, message)) {
+    if (incoming.buffer) dataset->cache().Abandon(incoming.buffer);
+    return;
+  }
   if (const auto* put = std::get_if<wire::Put>(&message)) {
-    dataset->cache().OnPut(client, request_id, *put, incoming.buffer, status, now);
+    Status received = status;
+    if (incoming.buffer && received.ok()) {
+      received = CheckPut(client, *dataset, *put, *incoming.buffer);
+    }
+    dataset->cache().OnPut(client, request_id, *put, incoming.buffer, received, now);
   } else if (const auto* push = std::get_if<wire::Push>(&message)) {
     dataset->cache().OnPush(client, request_id, *push, incoming.buffer, status);
   }
@@ -301,162 +323,8 @@ void Node::Forget(net::Connection& gone) {
   for (auto& [_, dataset] : datasets_)
     dataset->cache().OnClientGone(client, clock_.Now());
   streams_.OnClosed(client);
+  if (cluster_) cluster_->doorkeeper().OnClosed(client);
   connections_.erase(client);
-}
-
-// --- The coordinator ----------------------------------------------------------------------------
-
-// Once for each stream, when its ranks begin to disagree.
-void Node::WarnOfConflicts(const coordination::DesiredState& next) const {
-  std::set<StreamId> known;
-  for (const auto& dataset : state_.datasets) {
-    for (const auto& stream : dataset.streams) {
-      if (!stream.conflict.empty()) known.insert(stream.id);
-    }
-  }
-  for (const auto& dataset : next.datasets) {
-    for (const auto& stream : dataset.streams) {
-      if (stream.conflict.empty() || known.contains(stream.id)) continue;
-      Log(LogLevel::kWarning, "ranks disagree, their order is not known: give all the same sampler",
-          {{"stream", stream.name}, {"conflict", stream.conflict}});
-    }
-  }
-}
-
-void Node::Apply(const coordination::DesiredState& state) {
-  WarnOfConflicts(state);
-  state_ = state;
-  if (!ApplyMembers(state)) return;
-  std::set<std::string> present;
-  for (const auto& dataset : state.datasets) {
-    present.insert(dataset.name);
-    ApplyDataset(dataset);
-  }
-  std::erase_if(datasets_, [&](const auto& dataset) { return !present.contains(dataset.first); });
-}
-
-// False while the state does not list this node: not yet, or not any more. What it holds stays for
-// when it is listed again.
-bool Node::ApplyMembers(const coordination::DesiredState& state) {
-  std::map<wire::MemberId, Peer> peers;
-  wire::MemberId self = 0;
-  for (const auto& member : state.members) {
-    if (member.name == options_.name) {
-      self = member.id;
-    } else {
-      peers[member.id] = {.name = member.name, .address = member.address};
-    }
-  }
-  if (self == 0) peers.clear();
-  if (self != 0 && self != self_) {
-    // A new life as a member: what was known under the old id is not ours any more.
-    datasets_.clear();
-    peers_by_id_.clear();
-    self_ = self;
-    peers_ = std::make_unique<net::ClientPool>(
-        loop_,
-        net::ClientPoolOptions{
-            .dial = {.hello = {.role = wire::Role::kNode, .name = options_.name, .member = self_}},
-            .seed = options_.incarnation,
-            .label = "peers"},
-        wiring_);
-  }
-  for (const auto& [member, peer] : peers_by_id_) {
-    if (!peers.contains(member)) peers_->Drop(peer.address);
-  }
-  peers_by_id_ = std::move(peers);
-  for (const auto& [_, peer] : peers_by_id_)
-    peers_->Keep(peer.address);
-  return self != 0;
-}
-
-void Node::ApplyDataset(const coordination::DatasetState& state) {
-  auto found = datasets_.find(state.name);
-  if (found != datasets_.end() && found->second->state().key != state.key) {
-    datasets_.erase(found);
-    found = datasets_.end();
-  }
-  if (found == datasets_.end()) return LoadManifest(state);
-  std::vector<wire::MemberId> members;
-  members.reserve(state_.members.size());
-  for (const auto& member : state_.members)
-    members.push_back(member.id);
-  if (found->second->Apply(state, members)) FetchBase(state.name, state);
-  if (const auto number = found->second->TakeInventoryRequest(); number != 0) {
-    control_->SendInventory({.node = options_.name,
-                             .incarnation = options_.incarnation,
-                             .dataset = state.name,
-                             .request = number,
-                             .ids = found->second->cache().keeper().Inventory(),
-                             .positions = streams_.Positions(state.key)});
-  }
-}
-
-void Node::LoadManifest(const coordination::DatasetState& state) {
-  std::string& awaited = loading_[state.name];
-  if (awaited == state.manifest_digest) return;
-  awaited = state.manifest_digest;
-  control_->FetchManifest(state.manifest_digest, [this, name = state.name,
-                                                  digest = state.manifest_digest](
-                                                     Result<std::string> bytes) {
-    loading_.erase(name);
-    const auto wanted = std::find_if(state_.datasets.begin(), state_.datasets.end(),
-                                     [&](const auto& dataset) { return dataset.name == name; });
-    if (wanted == state_.datasets.end() || wanted->manifest_digest != digest) return;
-    auto sizes = bytes ? SizesOf(*std::move(bytes), digest) : Error(bytes.error());
-    if (!sizes) {
-      Log(LogLevel::kError, "no manifest", {{"dataset", name}, {"why", sizes.error().ToString()}});
-      return;
-    }
-    Log(LogLevel::kInfo, "dataset served", {{"dataset", name}, {"samples", sizes->count()}});
-    datasets_[name] =
-        std::make_shared<NodeDataset>(*wanted, self_, *std::move(sizes), *this,
-                                      [this, name, alive = alive_](DerivedWindow window) {
-                                        loop_.Post([=, this, window = std::move(window)]() mutable {
-                                          if (*alive) TakeWindow(name, std::move(window));
-                                        });
-                                      });
-    ApplyDataset(*wanted);
-  });
-}
-
-void Node::TakeWindow(const std::string& dataset, DerivedWindow window) {
-  const auto found = datasets_.find(dataset);
-  if (found != datasets_.end()) found->second->OnDerived(std::move(window), clock_.Now());
-}
-
-void Node::FetchBase(const std::string& dataset, const coordination::DatasetState& state) {
-  if (state.base_digest.empty()) return datasets_[dataset]->StartPlan({});
-  control_->FetchBase(
-      state.base_digest, [this, dataset, planned = state.planned](Result<std::string> bytes) {
-        const auto found = datasets_.find(dataset);
-        if (found == datasets_.end() || found->second->state().planned != planned) return;
-        auto base = bytes ? coordination::DecodePlanBase(*bytes) : Error(bytes.error());
-        if (!base) {
-          Log(LogLevel::kError, "no base for the plan",
-              {{"dataset", dataset}, {"why", base.error().ToString()}});
-          return;
-        }
-        std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> holdings;
-        for (auto& member : base->members) {
-          holdings.emplace_back(member.member, std::move(member.ids));
-        }
-        found->second->StartPlan(std::move(holdings));
-      });
-}
-
-coordination::Report Node::MakeReport() const {
-  coordination::Report report{.node = options_.name,
-                              .incarnation = options_.incarnation,
-                              .address = options_.advertise,
-                              .metrics = metrics_url_,
-                              .capacity = options_.memory,
-                              .member = self_,
-                              .applied = state_.version,
-                              .streams = streams_.Report()};
-  for (const auto& [_, dataset] : datasets_)
-    report.datasets.push_back(dataset->Report());
-  return report;
 }
 
 void Node::Tick() {

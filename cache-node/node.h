@@ -7,11 +7,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/result.h"
+#include "cache-node/cluster_side.h"
 #include "cache-node/control_client.h"
 #include "cache-node/effects.h"
 #include "cache-node/node_dataset.h"
@@ -26,13 +29,20 @@ namespace optcache::node {
 
 struct NodeOptions {
   std::string name;
-  std::string listen;             // "host:port"; port 0: any
-  std::string advertise;          // how other nodes reach it; empty: as it listens
-  std::uint16_t http_port = 0;    // of its pages, on the host that it advertises; 0: none
-  std::string coordinator;        // "http://host:port"
-  ByteCount memory = 0;           // payload bytes offered
-  std::uint64_t incarnation = 0;  // rises with each start of the process
+  std::string listen;                 // "host:port"; port 0: any
+  std::string advertise;              // how other nodes reach it; empty: as it listens
+  std::uint16_t http_port = 0;        // of its pages, on the host that it advertises; 0: none
+  std::string coordinator;            // "http://host:port"
+  ByteCount memory = 0;               // payload bytes offered
+  std::uint64_t incarnation = 0;      // rises with each start of the process
+  Duration drain = Duration::zero();  // at its end, time to move what it keeps to other nodes
+  ClusterOptions cluster;
 };
+
+// Of a connection, never 0.
+inline ClientId IdOf(const net::Connection& connection) {
+  return connection.id() + 1;
+}
 
 // Used on the loop's thread only.
 class Node final : public Effects {
@@ -45,7 +55,8 @@ class Node final : public Effects {
   std::string address() const { return server_->address(); }
   // It has a desired state and serves all its datasets; else kUnavailable, what it waits for.
   Status Ready() const;
-  // Takes no new work, finishes what is queued, then calls `done`.
+  // Moves what it keeps to other nodes as far as the time for that goes, takes no new work,
+  // finishes what is queued, then calls `done`.
   void Stop(std::function<void()> done);
   void VisitCounters(const CounterVisitor& visitor) const;
 
@@ -61,7 +72,10 @@ class Node final : public Effects {
 
   Node(net::EventLoop& loop, const Clock& clock, NodeOptions options);
   static Status CheckAdvertised(const std::string& address);
-  void ConnectTo(const std::string& coordinator);
+  Status JoinCluster();
+  void ConnectToCoordinator();
+  void GoOnFromState();
+  void DialPeersAs(wire::MemberId self);
 
   // From connections.
   void Handle(net::Connection& from, std::uint32_t request_id, wire::Message message);
@@ -70,6 +84,12 @@ class Node final : public Effects {
   void TakePayload(net::Connection& from, std::uint32_t request_id, wire::Message message,
                    const Status& status);
   void Forget(net::Connection& gone);
+  // Whether `client` may say that; else its connection is closed.
+  bool Admits(net::Connection& from, wire::Message& message);
+  // Are these bytes to be had for a namespace that does not own the dataset?
+  bool BelievesPut(ClientId from, const NodeDataset& dataset);
+  Status CheckPut(ClientId from, const NodeDataset& dataset, const wire::Put& put,
+                  const cache::SampleBytes& bytes);
   std::shared_ptr<NodeDataset> Find(wire::DatasetKey key);
   void AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message);
 
@@ -78,12 +98,19 @@ class Node final : public Effects {
   void WarnOfConflicts(const coordination::DesiredState& next) const;
   bool ApplyMembers(const coordination::DesiredState& state);
   void ApplyDataset(const coordination::DatasetState& state);
+  bool Serves(const coordination::DatasetState& state) const;
+  std::vector<wire::MemberId> HomesOf(const coordination::DatasetState& state) const;
+  void OnUsed(const std::string& dataset);
   void LoadManifest(const coordination::DatasetState& state);
+  void OnManifest(const std::string& name, const std::string& digest, Result<std::string> bytes);
+  void OnBase(const std::string& dataset, const coordination::DatasetState& state,
+              const Result<std::string>& bytes);
   void TakeWindow(const std::string& dataset, DerivedWindow window);
   void FetchBase(const std::string& dataset, const coordination::DatasetState& state);
   coordination::Report MakeReport() const;
 
   void Tick();
+  void Drain(Deadline deadline, std::function<void()> done);
 
   net::EventLoop& loop_;
   const Clock& clock_;
@@ -92,6 +119,10 @@ class Node final : public Effects {
   std::shared_ptr<Wiring> wiring_;
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::ClientPool> peers_;
+  // On a laptop; in a cluster it has its own.
+  std::unique_ptr<net::HttpClient> plain_http_;
+  std::unique_ptr<ControlHttp> plain_control_;
+  std::unique_ptr<ClusterSide> cluster_;  // null on a laptop
   std::unique_ptr<ControlClient> control_;
   StreamTable streams_;
 
@@ -104,6 +135,7 @@ class Node final : public Effects {
   std::map<wire::MemberId, Peer> peers_by_id_;
   std::map<std::string, std::shared_ptr<NodeDataset>> datasets_;  // by name
   std::map<std::string, std::string> loading_;                    // manifests awaited, by name
+  std::set<std::string> used_;                                    // by pods of this machine
 
   // A payload that is being received: where it goes, and whose budget it was taken from.
   struct Incoming {
@@ -116,6 +148,8 @@ class Node final : public Effects {
   std::uint64_t reported_changes_ = 0;
   std::uint64_t ticks_ = 0;
   net::Timer tick_;
+  net::Timer drain_;
+  bool draining_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for work posted by other threads
 };
 

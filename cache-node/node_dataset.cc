@@ -34,10 +34,12 @@ DatasetConfig ToConfig(const coordination::DatasetState& state, wire::MemberId s
 }  // namespace
 
 NodeDataset::NodeDataset(const coordination::DatasetState& state, wire::MemberId self,
-                         plan::Sizes sizes, Effects& effects, PlanDeriver::Deliver deliver)
+                         plan::Sizes sizes, std::vector<dataset::Digest> digests, Effects& effects,
+                         PlanDeriver::Deliver deliver)
     : state_({.name = state.name, .manifest_digest = state.manifest_digest, .key = state.key}),
       self_(self),
       sizes_(sizes),
+      digests_(std::move(digests)),
       cache_(ToConfig(state, self, std::move(sizes)), {}, book_, effects),
       deriver_(std::move(deliver)) {}
 

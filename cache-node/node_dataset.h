@@ -14,6 +14,7 @@
 #include "cache-node/plan_deriver.h"
 #include "cache-node/stream_table.h"
 #include "coordination/state.h"
+#include "dataset/digest.h"
 
 namespace optcache::node {
 
@@ -21,8 +22,9 @@ namespace optcache::node {
 class NodeDataset {
  public:
   // `deliver` is called on another thread and must hand the window to OnDerived on the loop's.
+  // `digests`: SHA-256 by sample, if the manifest has them.
   NodeDataset(const coordination::DatasetState& state, wire::MemberId self, plan::Sizes sizes,
-              Effects& effects, PlanDeriver::Deliver deliver);
+              std::vector<dataset::Digest> digests, Effects& effects, PlanDeriver::Deliver deliver);
 
   // Takes over members, budget and retention at once. True when a plan is due: then StartPlan
   // follows as soon as the base is there.
@@ -40,6 +42,7 @@ class NodeDataset {
   const PlanBook& book() const { return book_; }
   const coordination::DatasetState& state() const { return state_; }
   const std::string& name() const { return state_.name; }
+  const std::vector<dataset::Digest>& digests() const { return digests_; }
   // When an inventory is asked for that has not been given yet: its number, once.
   coordination::RequestNumber TakeInventoryRequest();
   coordination::DatasetReport Report() const;
@@ -56,6 +59,7 @@ class NodeDataset {
   coordination::DatasetState state_;
   wire::MemberId self_;
   plan::Sizes sizes_;
+  std::vector<dataset::Digest> digests_;
   PlanBook book_;
   std::string newest_;         // the pass planned last: version, stream, pass
   std::string newest_digest_;  // of that pass

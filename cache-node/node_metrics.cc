@@ -85,6 +85,7 @@ void Node::VisitCounters(const CounterVisitor& visit) const {
         control_->connected() ? 1.0 : 0.0);
   visit(MetricKind::kGauge, "optcache_live_sample_bytes", {},
         static_cast<double>(cache::SampleBytes::LiveBytes()));
+  if (cluster_) cluster_->VisitCounters(visit);
   server_->VisitCounters(visit);
   if (peers_) peers_->VisitCounters(visit);
 }

@@ -29,6 +29,10 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
     return {Code::kInvalidArgument, "a stream needs an id, and names of 1 to " +
                                         std::to_string(coordination::kMaxNameBytes) + " bytes"};
   }
+  const auto known = streams_.find(attach.stream);
+  if (known != streams_.end() && known->second.attach.stream_name != attach.stream_name) {
+    return {Code::kInvalidArgument, "the id of this stream is that of another"};
+  }
   Stream& stream = streams_[attach.stream];
   if (AllEnded(stream)) stream.ranks.clear();  // of its life before
   stream.attach = attach;
@@ -77,6 +81,13 @@ void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress
   report.order_known = progress.order_known;
   report.ended = progress.ended;
   if (progress.ended && !rank.ended) rank.ended = now;
+}
+
+bool StreamTable::Reads(ClientId from, StreamId stream) const {
+  const auto found = streams_.find(stream);
+  return found != streams_.end() &&
+         std::ranges::any_of(found->second.ranks,
+                             [from](const auto& rank) { return rank.second.from == from; });
 }
 
 void StreamTable::OnServed(const wire::Get& get) {

@@ -22,6 +22,8 @@ class StreamTable {
   Status OnAttach(ClientId from, const wire::StreamAttach& attach);
   // Ignored for ranks that have not attached.
   void OnProgress(ClientId from, const wire::StreamProgress& progress, MonotonicTime now);
+  // Has `from` announced that a rank of `stream` reads there?
+  bool Reads(ClientId from, StreamId stream) const;
   // The reads of `get` are decided: answered, or on their way. Ignored for ranks that have not
   // attached.
   void OnServed(const wire::Get& get);

@@ -14,7 +14,14 @@ std::uint64_t SeedOf(std::string_view name) {
   return StreamIdOf(name, 0);
 }
 
+std::shared_ptr<net::TlsContext> ContextFor(const AgentOptions& options) {
+  if (options.node_ca.empty()) return nullptr;
+  return std::make_shared<net::TlsContext>(net::TlsRole::kClient);
+}
+
 Status CheckManifestPlaces(const AgentOptions& options) {
+  RETURN_IF_ERROR(
+      CheckPlaces({.urls = options.manifests, .token_file = options.token_file}, options.node_ca));
   for (const DatasetSource& source : options.datasets) {
     if (!source.manifest_file.empty()) continue;
     if (options.manifests.empty()) {
@@ -55,16 +62,25 @@ Agent::Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, han
              std::unique_ptr<DatasetShelf> datasets)
     : loop_(loop),
       options_(std::move(options)),
+      tls_(ContextFor(options_)),
       datasets_(std::move(datasets)),
       arena_(std::move(arena)),
       alarms_(clock, [this] { ArmAlarms(); }),
-      node_(loop, options_.node, options_.name),
+      node_(loop, {.address = options_.node,
+                   .name = options_.name,
+                   .tls = tls_,
+                   .token_file = options_.token_file,
+                   .bulk = !options_.tls_throughout}),
       store_(loop, clock),
       orders_(loop, clock),
       clients_(*datasets_),
       feeder_(
           {.arena = arena_, .node = node_, .store = store_, .orders = orders_, .clients = clients_},
           alarms_, options_.feeder) {
+  if (tls_) {
+    tls_files_ =
+        std::make_unique<net::TlsFiles>(loop_, net::TlsPaths{.trust = options_.node_ca}, tls_);
+  }
   for (const DatasetShelf::Place& place : datasets_->places()) {
     if (place.dataset != nullptr) store_.Add(*place.dataset);
   }
@@ -82,7 +98,10 @@ Agent::~Agent() {
 
 void Agent::FetchManifests() {
   if (options_.manifests.empty()) return;
-  http_ = net::MakeHttpClient(loop_, {.max_body_bytes = kManifestBytesMax});
+  http_ =
+      net::MakeHttpClient(loop_, {.max_body_bytes = kManifestBytesMax,
+                                  .tls = tls_,
+                                  .server_name = tls_ ? std::string(net::kNodeServerName) : ""});
   datasets_->FetchMissing(loop_, *http_,
                           {.urls = options_.manifests,
                            .token_file = options_.token_file,

@@ -11,6 +11,7 @@
 #include "base/counters.h"
 #include "base/result.h"
 #include "net/event_loop.h"
+#include "net/tls_files.h"
 #include "sidecar/alarms.h"
 #include "sidecar/client_desk.h"
 #include "sidecar/dataset_shelf.h"
@@ -30,6 +31,8 @@ struct AgentOptions {
   std::vector<std::string> manifests;  // where nodes serve manifests, the nearest first
   std::string manifest_dir;            // keeps those for the next start; empty: nowhere
   std::string token_file;              // tells nodes who this is; empty: nothing does
+  std::string node_ca;                 // who signs nodes' certificates; empty: no TLS
+  bool tls_throughout = false;         // no plaintext after the handshake
   std::string ca_file;  // certificates to trust instead of the system's, for stores by https
   FeederOptions feeder;
 };
@@ -59,6 +62,8 @@ class Agent {
 
   net::EventLoop& loop_;
   AgentOptions options_;
+  std::shared_ptr<net::TlsContext> tls_;  // towards nodes; null: plaintext. Shared with connections
+  std::unique_ptr<net::TlsFiles> tls_files_;
   std::unique_ptr<net::HttpClient> http_;  // outlives the shelf
   std::unique_ptr<DatasetShelf> datasets_;
   SharedArena arena_;

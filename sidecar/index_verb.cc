@@ -9,8 +9,10 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
+#include "net/connection.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
+#include "net/tls_files.h"
 #include "sidecar/manifest_upload.h"
 #include "sidecar/stream_name.h"
 #include "sidecar/termination.h"
@@ -89,7 +91,15 @@ Indexed Summary(const dataset::Manifest& manifest) {
 
 Status Upload(const IndexFlags& flags, const dataset::Manifest& manifest, Deadline deadline) {
   net::EventLoop loop;
-  const auto http = net::MakeHttpClient(loop);
+  net::HttpClientOptions options;
+  std::unique_ptr<net::TlsFiles> files;
+  if (!flags.node_ca.empty()) {
+    const auto tls = std::make_shared<net::TlsContext>(net::TlsRole::kClient);
+    files = std::make_unique<net::TlsFiles>(loop, net::TlsPaths{.trust = flags.node_ca}, tls);
+    options.tls = tls;
+    options.server_name = net::kNodeServerName;
+  }
+  const auto http = net::MakeHttpClient(loop, std::move(options));
   return UploadManifest(loop, *http,
                         {.urls = flags.manifests,
                          .token_file = flags.token_file,
@@ -116,6 +126,9 @@ Status RunIndex(const IndexFlags& flags) {
     WriteTermination(flags.termination_file, TerminationMessage(step, why));
     return why;
   };
+  const Status places =
+      CheckPlaces({.urls = flags.manifests, .token_file = flags.token_file}, flags.node_ca);
+  if (!places.ok()) return fail(IndexStep::kUpload, places);
   const Result<dataset::Manifest> manifest = MakeManifest(flags, deadline);
   if (!manifest) return fail(IndexStep::kSource, manifest.error());
   const Indexed indexed = Summary(*manifest);

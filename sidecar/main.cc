@@ -58,6 +58,11 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   app.add_option("--token-file", agent.token_file,
                  "Token that tells nodes who this is; read again for each connection")
       ->type_name("FILE");
+  app.add_option("--node-ca", agent.node_ca,
+                 "Certificates that sign nodes'; read again when they change. Without: no TLS")
+      ->type_name("FILE");
+  app.add_flag("--tls-throughout", agent.tls_throughout,
+               "Samples by TLS, too, and not in plaintext to the node of the same machine");
   app.add_option("--arena", flags.arena,
                  "Bytes of shared memory: what the trainers hold, and as much again ahead of them")
       ->capture_default_str();

@@ -38,6 +38,22 @@ std::string SentenceOf(const net::HttpResponse& response) {
   return text.empty() ? fmt::format("HTTP status {}", response.status) : text;
 }
 
+Status CheckPlaces(const ManifestPlaces& places, const std::string& node_ca) {
+  if (!places.token_file.empty() && node_ca.empty()) {
+    return {Code::kInvalidArgument,
+            "--token-file needs --node-ca: a token is not sent to just anybody"};
+  }
+  for (const std::string& url : places.urls) {
+    if (!url.starts_with("http://") && !url.starts_with("https://")) {
+      return {Code::kInvalidArgument, "--manifests " + url + " is not a URL"};
+    }
+    if (!node_ca.empty() && !url.starts_with("https://")) {
+      return {Code::kInvalidArgument, "--manifests " + url + ": with --node-ca only by https://"};
+    }
+  }
+  return OkStatus();
+}
+
 Result<net::HttpRequest> MakeManifestRequest(const ManifestPlaces& places, std::string url) {
   net::HttpRequest request{.url = std::move(url)};
   if (!places.token_file.empty()) {

@@ -20,6 +20,9 @@ struct ManifestPlaces {
   std::uint64_t seed = 0;         // of the retries' jitter, another one in each pod
 };
 
+// kInvalidArgument: a token would go in plaintext. `node_ca` is what its receivers are known by.
+Status CheckPlaces(const ManifestPlaces& places, const std::string& node_ca);
+
 // A request to one of the places. kInvalidArgument: the file holds no token.
 Result<net::HttpRequest> MakeManifestRequest(const ManifestPlaces& places, std::string url);
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "net/connection.h"
 
@@ -70,9 +71,6 @@ class NodeLink::Handler final : public net::ConnectionHandler {
   net::Connection* connection_ = nullptr;  // null while there is none
 };
 
-NodeLink::NodeLink(net::EventLoop& loop, std::string address, std::string name)
-    : loop_(loop), address_(std::move(address)), name_(std::move(name)) {}
-
 NodeLink::~NodeLink() {
   Close();
 }
@@ -80,11 +78,16 @@ NodeLink::~NodeLink() {
 void NodeLink::Open(Feeder& feeder) {
   handler_ = std::make_shared<Handler>(feeder);
   net::ClientPoolOptions options;
-  options.dial.hello = {.role = wire::Role::kSidecar, .name = name_};
+  options.dial.hello = {.role = wire::Role::kSidecar, .name = options_.name};
+  options.dial.tls = options_.tls;
+  options.dial.bulk = options_.bulk;
+  if (!options_.token_file.empty()) {
+    options.dial.token = [file = options_.token_file] { return ReadToken(file); };
+  }
   options.dial.limits.stall_deadline = kStallDeadline;
   options.label = "node";
   pool_ = std::make_unique<net::ClientPool>(loop_, std::move(options), handler_);
-  pool_->Keep(address_);
+  pool_->Keep(options_.address);
 }
 
 void NodeLink::Close() {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/counters.h"
 #include "net/client_pool.h"
@@ -13,11 +14,19 @@
 
 namespace optcache::sidecar {
 
+struct NodeLinkOptions {
+  std::string address;  // "host:port"
+  std::string name;     // this sidecar's: that of the pod whose token it has, if it has one
+  std::shared_ptr<const net::TlsContext> tls;  // null: plaintext
+  std::string token_file;                      // read for each connection; empty: no token
+  bool bulk = true;  // with TLS: offers to go on in plaintext with sealed frames
+};
+
 // Used on the loop's thread only.
 class NodeLink final : public NodePort {
  public:
-  // `name` is this sidecar's, for the node's logs.
-  NodeLink(net::EventLoop& loop, std::string address, std::string name);
+  NodeLink(net::EventLoop& loop, NodeLinkOptions options)
+      : loop_(loop), options_(std::move(options)) {}
   ~NodeLink() override;
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
@@ -37,8 +46,7 @@ class NodeLink final : public NodePort {
   class Handler;
 
   net::EventLoop& loop_;
-  std::string address_;
-  std::string name_;
+  NodeLinkOptions options_;
   std::shared_ptr<Handler> handler_;  // shared with the connections, which may outlive this
   std::unique_ptr<net::ClientPool> pool_;
 };

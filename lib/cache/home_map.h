@@ -20,6 +20,7 @@ class HomeMap {
 
   bool empty() const { return members_.empty(); }
   const std::vector<MemberId>& members() const { return members_; }
+  std::uint64_t dataset() const { return dataset_; }
 
   // The home of `id`. At least one member must be there.
   MemberId Home(SampleId id) const;

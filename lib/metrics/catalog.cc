@@ -79,6 +79,18 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_state_version", kGauge, "Counter of the desired state in force"},
     {"optcache_members", kGauge, "Nodes in the desired state in force"},
     {"optcache_coordinator_connected", kGauge, "1 while the coordinator answers"},
+    {"optcache_refusals_total", kCounter,
+     "What pods and nodes asked for and were refused, by reason: token, review (nobody could say "
+     "whose it is), pod, namespace, stream, put, manifest, certificate, limit"},
+    {"optcache_token_checks_total", kCounter,
+     "Tokens that were shown: good, bad, failed (the API server could not say), remembered from a "
+     "check before"},
+    {"optcache_certificate_requests_total", kCounter,
+     "Certificates that the node asked the operator for: issued, failed"},
+    {"optcache_manifests_held", kGauge, "Manifests on the node's state volume"},
+    {"optcache_manifests_held_bytes", kGauge, "Bytes of those"},
+    {"optcache_manifest_fetches_total", kCounter,
+     "Attempts to fetch a manifest from another node: stored, failed"},
     {"optcache_client_samples_total", kCounter,
      "Samples handed to training processes, by where their bytes came from (node, peer, store)"},
     {"optcache_client_sample_bytes_total", kCounter, "Bytes of those"},

@@ -1,4 +1,6 @@
 project_test(cache-node
-  SOURCES dataset_cache_test.cc planned_run_test.cc stream_table_test.cc
-  DEPS node_core)
+  SOURCES access_test.cc control_http_test.cc dataset_cache_test.cc doorkeeper_test.cc identity_test.cc
+          manifest_store_test.cc planned_run_test.cc state_dir_test.cc stream_table_test.cc
+          token_check_test.cc
+  DEPS node_io)
 target_include_directories(cache_node_test PRIVATE ${PROJECT_SOURCE_DIR}/tests/unit)

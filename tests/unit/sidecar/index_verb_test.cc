@@ -23,13 +23,11 @@ class IndexVerbTest : public testing::Test {
     dir_.Write("data/a.jpg", "one");
     dir_.Write("data/b.jpg", "three");
     dir_.Write("data/notes.txt", "not a sample");
-    dir_.Write("token", "abc.def");
     flags_ = {.dataset = "vision/birds",
               .source = dir_.Join("data"),
               .store = {.retry = {.attempts_max = 1}},
               .include = {"*.jpg"},
               .order = "Path",
-              .token_file = dir_.Join("token"),
               .timeout_s = 30,
               .termination_file = dir_.Join("termination")};
   }

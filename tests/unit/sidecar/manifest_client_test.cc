@@ -78,5 +78,15 @@ TEST_F(ManifestFetchTest, ATokenThatIsWrittenLaterIsUsed) {
   EXPECT_EQ(net::FindHeader(node.requests.at(0).headers, "authorization"), "Bearer late");
 }
 
+TEST(CheckPlaces, NoTokenGoesInPlaintext) {
+  const ManifestPlaces plain{.urls = {"http://a:1"}};
+  const ManifestPlaces with_token{.urls = {"https://a:1"}, .token_file = "/token"};
+  EXPECT_TRUE(CheckPlaces(plain, "").ok());
+  EXPECT_TRUE(CheckPlaces(with_token, "/ca.crt").ok());
+  EXPECT_EQ(CheckPlaces(with_token, "").code(), Code::kInvalidArgument);
+  EXPECT_EQ(CheckPlaces(plain, "/ca.crt").code(), Code::kInvalidArgument);
+  EXPECT_EQ(CheckPlaces({.urls = {"a:1"}}, "").code(), Code::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace optcache::sidecar

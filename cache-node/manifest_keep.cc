@@ -1,0 +1,138 @@
+#include "cache-node/manifest_keep.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "net/address.h"
+
+namespace optcache::node {
+namespace {
+
+constexpr auto kSweepEvery = std::chrono::minutes(1);
+constexpr auto kUploadDeadline = std::chrono::minutes(1);
+
+}  // namespace
+
+Result<std::unique_ptr<ManifestKeep>> ManifestKeep::Start(net::EventLoop& loop, const Clock& clock,
+                                                          ManifestKeepOptions options, Parts parts,
+                                                          Hooks hooks) {
+  ASSIGN_OR_RETURN(ManifestStore store, ManifestStore::Open(options.folder, clock));
+  const net::HttpServerOptions server{.label = "manifests",
+                                      .max_body_bytes = store.limits().manifest_bytes,
+                                      .request_deadline = kUploadDeadline,
+                                      .tls = parts.tls};
+  std::unique_ptr<ManifestKeep> keep(
+      new ManifestKeep(loop, clock, options, std::move(store), parts, std::move(hooks)));
+  ASSIGN_OR_RETURN(keep->http_,
+                   net::ListenHttp(loop, options.listen, server,
+                                   [keep = keep.get()](const net::HttpRequest& request,
+                                                       const net::HttpResponder& respond) {
+                                     keep->server_.Handle(request, respond);
+                                   }));
+  keep->url_ = "https://" + net::FormatAddress({.host = options.host, .port = keep->http_->port()});
+  keep->Sweep();
+  return keep;
+}
+
+ManifestKeep::ManifestKeep(net::EventLoop& loop, const Clock& clock,
+                           const ManifestKeepOptions& options, ManifestStore store, Parts parts,
+                           Hooks hooks)
+    : loop_(loop),
+      node_(options.node),
+      hooks_(std::move(hooks)),
+      store_(std::move(store)),
+      fetcher_(loop,
+               {.store = store_,
+                .worker = worker_,
+                .http = parts.http,
+                .holders = [this](const std::string& digest) { return HoldersOf(digest); },
+                .on_stored = [this](const std::string& digest) { OnStored(digest); }},
+               options.seed),
+      server_({.store = store_,
+               .worker = worker_,
+               .tokens = parts.tokens,
+               .refusals = parts.refusals,
+               .state = [this] { return has_state_ ? &state_ : nullptr; },
+               .fetch = [this](const std::string& digest) { fetcher_.Want(digest); },
+               .on_used = [this](const std::string& dataset) { hooks_.on_used(dataset); },
+               .on_stored = [this](const std::string& digest) { OnStored(digest); }}),
+      worker_(loop, clock) {}
+
+void ManifestKeep::OnState(const coordination::DesiredState& state, coordination::MemberId self) {
+  state_ = state;
+  has_state_ = true;
+  named_.clear();
+  for (const auto& dataset : state_.datasets)
+    named_.insert(dataset.manifest_digest);
+  store_.KeepNamed(named_);
+  fetcher_.WantOnly(named_);
+  std::erase_if(waiting_, [this](const auto& one) { return !named_.contains(one.first); });
+  for (const auto& dataset : state_.datasets) {
+    if (std::ranges::find(dataset.manifest_members, self) != dataset.manifest_members.end()) {
+      fetcher_.Want(dataset.manifest_digest);
+    }
+  }
+}
+
+std::vector<std::string> ManifestKeep::HoldersOf(const std::string& digest) const {
+  std::vector<std::string> urls;
+  for (const auto& dataset : state_.datasets) {
+    if (dataset.manifest_digest != digest) continue;
+    for (const coordination::MemberId holder : dataset.manifest_holders) {
+      const auto member = std::ranges::find(state_.members, holder, &coordination::Member::id);
+      if (member == state_.members.end() || member->manifest_url.empty()) continue;
+      if (member->name != node_) urls.push_back(member->manifest_url);
+    }
+  }
+  return urls;
+}
+
+void ManifestKeep::Get(const std::string& digest, Done done) {
+  if (store_.Has(digest)) return Read(digest, std::move(done));
+  waiting_[digest].push_back(std::move(done));
+  fetcher_.Want(digest);
+}
+
+void ManifestKeep::OnStored(const std::string& digest) {
+  if (const auto waiting = waiting_.extract(digest)) {
+    for (Done& done : waiting.mapped())
+      Read(digest, std::move(done));
+  }
+  store_.KeepNamed(named_);
+  hooks_.on_change();
+}
+
+void ManifestKeep::Read(const std::string& digest, Done done) {
+  const auto bytes = std::make_shared<Result<std::string>>(Error(Code::kInternal, "not read"));
+  const auto shared_done = std::make_shared<Done>(std::move(done));
+  const Status begun = worker_.Run(
+      [bytes, digest, file = store_.FileOf(digest), limit = store_.limits().manifest_bytes] {
+        *bytes = ReadManifest(file, digest, limit);
+      },
+      [this, bytes, digest, shared_done] {
+        if (*bytes) return (*shared_done)(std::move(*bytes));
+        Log(LogLevel::kError, "a manifest on the state volume is damaged, fetching it again",
+            {{"digest", digest}, {"why", bytes->error().message()}});
+        store_.Drop(digest);
+        Get(digest, std::move(*shared_done));
+      });
+  if (!begun.ok()) (*shared_done)(Error(begun));
+}
+
+void ManifestKeep::Sweep() {
+  store_.KeepNamed(named_);
+  sweep_ = loop_.After(kSweepEvery, [this] { Sweep(); });
+}
+
+void ManifestKeep::Stop(Duration grace, std::function<void()> done) {
+  http_->Stop(grace, std::move(done));
+}
+
+void ManifestKeep::VisitCounters(const CounterVisitor& visitor) const {
+  store_.VisitCounters(visitor);
+  fetcher_.VisitCounters(visitor);
+  http_->VisitCounters(visitor);
+}
+
+}  // namespace optcache::node

@@ -1,0 +1,97 @@
+#pragma once
+
+// All about manifests on a node of a cluster: which it holds, gives, takes and fetches.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/result.h"
+#include "cache-node/manifest_fetcher.h"
+#include "cache-node/manifest_server.h"
+#include "cache-node/manifest_store.h"
+#include "cache-node/refusals.h"
+#include "cache-node/token_check.h"
+#include "cache-node/worker.h"
+#include "coordination/state.h"
+#include "net/event_loop.h"
+#include "net/http_client.h"
+#include "net/http_server.h"
+#include "net/tls.h"
+
+namespace optcache::node {
+
+struct ManifestKeepOptions {
+  std::string folder;
+  std::string listen;  // "host:port"
+  std::string host;    // under which others reach it
+  std::string node;    // this one's name, not to ask itself
+  std::uint64_t seed = 0;
+};
+
+// Used on the loop's thread only.
+class ManifestKeep {
+ public:
+  struct Parts {
+    TokenCheck& tokens;
+    Refusals& refusals;
+    net::HttpClient& http;  // to other nodes
+    std::shared_ptr<const net::TlsContext> tls;
+  };
+  struct Hooks {
+    // Something that a report says of manifests has changed.
+    std::function<void()> on_change;
+    // A pod of this machine reads that dataset.
+    std::function<void(const std::string& dataset)> on_used;
+  };
+  // `parts` outlive this. Errors as ListenHttp.
+  static Result<std::unique_ptr<ManifestKeep>> Start(net::EventLoop& loop, const Clock& clock,
+                                                     ManifestKeepOptions options, Parts parts,
+                                                     Hooks hooks);
+
+  // A desired state is in force: fetches what this node, `self`, shall hold.
+  void OnState(const coordination::DesiredState& state, coordination::MemberId self);
+
+  // The bytes of a manifest that the state names, as soon as this node has them. Calls `done` once,
+  // unless the state ceases to name it.
+  using Done = std::function<void(Result<std::string>)>;
+  void Get(const std::string& digest, Done done);
+
+  // For reports.
+  const std::string& url() const { return url_; }
+  std::vector<std::string> Digests() const { return store_.Digests(); }
+
+  void Stop(Duration grace, std::function<void()> done);
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  ManifestKeep(net::EventLoop& loop, const Clock& clock, const ManifestKeepOptions& options,
+               ManifestStore store, Parts parts, Hooks hooks);
+  std::vector<std::string> HoldersOf(const std::string& digest) const;
+  void OnStored(const std::string& digest);
+  void Read(const std::string& digest, Done done);
+  void Sweep();
+
+  net::EventLoop& loop_;
+  std::string node_;
+  Hooks hooks_;
+  std::string url_;
+  bool has_state_ = false;
+  coordination::DesiredState state_;
+  std::set<std::string> named_;
+  std::map<std::string, std::vector<Done>> waiting_;
+  ManifestStore store_;
+  ManifestFetcher fetcher_;
+  ManifestServer server_;
+  std::unique_ptr<net::HttpServer> http_;
+  net::Timer sweep_;
+  Worker worker_;  // last: its thread ends first
+};
+
+}  // namespace optcache::node

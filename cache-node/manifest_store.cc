@@ -1,0 +1,157 @@
+#include "cache-node/manifest_store.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "dataset/manifest.h"
+
+namespace optcache::node {
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
+
+bool IsDigest(std::string_view text) {
+  return text.size() == 64 && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+Result<ManifestStore> ManifestStore::Open(std::string folder, const Clock& clock,
+                                          ManifestStoreLimits limits) {
+  ManifestStore store(std::move(folder), clock, limits);
+  std::error_code error;
+  fs::create_directories(store.folder_, error);
+  if (error) return Error(ErrnoStatus(error.value(), "make " + store.folder_));
+  for (const auto& entry : fs::directory_iterator(store.folder_, error)) {
+    const std::string name = entry.path().filename().string();
+    std::error_code ignored;
+    if (!IsDigest(name) || !entry.is_regular_file(ignored)) {
+      fs::remove_all(entry.path(), ignored);
+      continue;
+    }
+    const Held held{
+        .bytes = entry.file_size(ignored), .unnamed_since = clock.Now(), .written = true};
+    store.held_[name] = held;
+    store.bytes_ += held.bytes;
+  }
+  if (error) return Error(ErrnoStatus(error.value(), "read " + store.folder_));
+  return store;
+}
+
+bool ManifestStore::Has(const std::string& digest) const {
+  const auto found = held_.find(digest);
+  return found != held_.end() && found->second.written;
+}
+
+Status ManifestStore::Reserve(const std::string& digest, ByteCount bytes,
+                              const std::string& owner) {
+  if (held_.contains(digest)) return {Code::kConflict, "this manifest is being written already"};
+  if (bytes > limits_.manifest_bytes) {
+    return {Code::kResourceExhausted,
+            fmt::format("the manifest has {}, a node takes {}", FormatBytes(bytes),
+                        FormatBytes(limits_.manifest_bytes))};
+  }
+  const auto is_owners = [&](const auto& one) {
+    return !one.second.named && one.second.owner == owner;
+  };
+  if (!owner.empty() &&
+      std::cmp_greater_equal(std::ranges::count_if(held_, is_owners), limits_.unnamed_per_owner)) {
+    const auto oldest = OldestUnnamed(owner);
+    if (oldest != held_.end()) Remove(oldest);
+  }
+  while (held_.size() >= limits_.manifests || bytes_ + bytes > limits_.bytes) {
+    const auto oldest = OldestUnnamed("");
+    if (oldest == held_.end()) {
+      return {Code::kResourceExhausted,
+              fmt::format("no room for a manifest of {} beside {} others with {}",
+                          FormatBytes(bytes), held_.size(), FormatBytes(bytes_))};
+    }
+    Remove(oldest);
+  }
+  held_[digest] = {.bytes = bytes, .unnamed_since = clock_->Now(), .owner = owner};
+  bytes_ += bytes;
+  return OkStatus();
+}
+
+// One that is being written stays.
+ManifestStore::Table::iterator ManifestStore::OldestUnnamed(const std::string& owner) {
+  auto oldest = held_.end();
+  for (auto one = held_.begin(); one != held_.end(); ++one) {
+    const Held& held = one->second;
+    if (held.named || !held.written || (!owner.empty() && held.owner != owner)) continue;
+    if (oldest == held_.end() || held.unnamed_since < oldest->second.unnamed_since) oldest = one;
+  }
+  return oldest;
+}
+
+void ManifestStore::Settle(const std::string& digest, bool written) {
+  const auto found = held_.find(digest);
+  if (found == held_.end()) return;
+  if (written) {
+    found->second.written = true;
+  } else {
+    Remove(found);
+  }
+}
+
+void ManifestStore::Drop(const std::string& digest) {
+  const auto found = held_.find(digest);
+  if (found != held_.end()) Remove(found);
+}
+
+std::vector<std::string> ManifestStore::Digests() const {
+  std::vector<std::string> digests;
+  for (const auto& [digest, held] : held_) {
+    if (held.written) digests.push_back(digest);
+  }
+  return digests;
+}
+
+void ManifestStore::KeepNamed(const std::set<std::string>& named) {
+  const MonotonicTime now = clock_->Now();
+  for (auto one = held_.begin(); one != held_.end();) {
+    Held& held = one->second;
+    const auto here = one++;
+    if (!named.contains(here->first) && held.named) held.unnamed_since = now;
+    held.named = named.contains(here->first);
+    const bool old = now - held.unnamed_since >= limits_.keep_unnamed;
+    if (!held.named && held.written && old) Remove(here);
+  }
+}
+
+void ManifestStore::Remove(Table::iterator manifest) {
+  std::error_code ignored;
+  fs::remove(FileOf(manifest->first), ignored);
+  bytes_ -= manifest->second.bytes;
+  held_.erase(manifest);
+}
+
+Status WriteManifest(const std::string& file, const std::string& digest, std::string bytes) {
+  const auto manifest = dataset::Manifest::Parse(std::move(bytes));
+  if (!manifest) return {Code::kInvalidArgument, manifest.error().message()};
+  if (const std::string found = dataset::ToHex(manifest->digest()); found != digest) {
+    return {Code::kInvalidArgument,
+            fmt::format("the manifest's digest is {}, not {}", found, digest)};
+  }
+  return WriteFileAtomically(file, manifest->bytes());
+}
+
+Result<std::string> ReadManifest(const std::string& file, const std::string& digest,
+                                 ByteCount limit) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadFile(file, limit));
+  if (dataset::ToHex(dataset::Sha256Of(AsBytes(bytes))) == digest) return bytes;
+  return Error(Code::kDataLoss, file + ": these are not the bytes of that digest");
+}
+
+void ManifestStore::VisitCounters(const CounterVisitor& visitor) const {
+  visitor(MetricKind::kGauge, "optcache_manifests_held", {}, static_cast<double>(held_.size()));
+  visitor(MetricKind::kGauge, "optcache_manifests_held_bytes", {}, static_cast<double>(bytes_));
+}
+
+}  // namespace optcache::node

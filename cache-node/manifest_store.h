@@ -1,0 +1,89 @@
+#pragma once
+
+// The manifests that this node keeps on its state volume, each a file named by its digest. What
+// reads, checks and writes their bytes may take seconds and runs on any thread; the rest is a
+// table.
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/result.h"
+
+namespace optcache::node {
+
+struct ManifestStoreLimits {
+  std::size_t manifests = 1024;        // as many as a report may list
+  ByteCount bytes = 16_GiB;            // of all together
+  ByteCount manifest_bytes = 256_MiB;  // of one
+  std::size_t unnamed_per_owner = 4;   // that a namespace brought and no state names
+  Duration keep_unnamed = std::chrono::hours(1);
+};
+
+// Not thread-safe: the event loop owns it.
+class ManifestStore {
+ public:
+  // Opens the folder, making it if it is not there, and finds what an earlier life kept. Files that
+  // are no manifest's are removed.
+  static Result<ManifestStore> Open(std::string folder, const Clock& clock,
+                                    ManifestStoreLimits limits = {});
+
+  // Before a manifest of so many bytes is written: takes room for it, from what no state names if
+  // need be. `owner` is the namespace that brings it; empty: another node did.
+  // kResourceExhausted: there is none. kConflict: it is being written already.
+  Status Reserve(const std::string& digest, ByteCount bytes, const std::string& owner);
+  // After that: whether it was written.
+  void Settle(const std::string& digest, bool written);
+  // The file turned out to be damaged or gone.
+  void Drop(const std::string& digest);
+
+  bool Has(const std::string& digest) const;
+  std::string FileOf(const std::string& digest) const { return folder_ + "/" + digest; }
+  const ManifestStoreLimits& limits() const { return limits_; }
+  // Ascending.
+  std::vector<std::string> Digests() const;
+
+  // What a desired state names stays; what none has named for an hour goes.
+  void KeepNamed(const std::set<std::string>& named);
+
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  struct Held {
+    ByteCount bytes = 0;
+    MonotonicTime unnamed_since;
+    std::string owner;
+    bool written = false;
+    bool named = false;
+  };
+  using Table = std::map<std::string, Held>;
+  ManifestStore(std::string folder, const Clock& clock, ManifestStoreLimits limits)
+      : folder_(std::move(folder)), clock_(&clock), limits_(limits) {}
+  // The longest unnamed of `owner`, or of all if it is empty; end if there is none.
+  Table::iterator OldestUnnamed(const std::string& owner);
+  void Remove(Table::iterator manifest);
+
+  std::string folder_;
+  const Clock* clock_;
+  ManifestStoreLimits limits_;
+  Table held_;
+  ByteCount bytes_ = 0;
+};
+
+// 64 lower-case hexadecimal digits.
+bool IsDigest(std::string_view text);
+
+// These two know no table, and may run on any thread.
+// Writes the file once the bytes are what they should be. kInvalidArgument: another digest, or no
+// manifest; kResourceExhausted: the volume is full.
+Status WriteManifest(const std::string& file, const std::string& digest, std::string bytes);
+// kDataLoss: the bytes are not those of that digest.
+Result<std::string> ReadManifest(const std::string& file, const std::string& digest,
+                                 ByteCount limit);
+
+}  // namespace optcache::node

@@ -1,0 +1,305 @@
+// The node's end of the control API: what the coordinator wants, and what it is told.
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "cache-node/node.h"
+#include "coordination/codec.h"
+#include "coordination/plan_base.h"
+#include "dataset/manifest.h"
+#include "net/address.h"
+
+namespace optcache::node {
+namespace {
+
+constexpr ByteCount kPlainBodyMax = 1_GiB;  // a manifest
+
+struct Listing {
+  plan::Sizes sizes;
+  std::vector<dataset::Digest> digests;  // by sample; empty if the manifest has none
+};
+
+Result<Listing> ReadListing(std::string manifest_bytes, const std::string& digest) {
+  ASSIGN_OR_RETURN(const dataset::Manifest manifest,
+                   dataset::Manifest::Parse(std::move(manifest_bytes)));
+  if (dataset::ToHex(manifest.digest()) != digest) {
+    return Error(Code::kDataLoss, "the manifest's digest is not the one asked for");
+  }
+  Listing listing;
+  std::vector<std::uint32_t> sizes;
+  sizes.reserve(manifest.samples());
+  for (SampleId id = 0; id < manifest.samples(); ++id) {
+    const ByteCount size = manifest.Size(id);
+    if (size > std::numeric_limits<std::uint32_t>::max()) {
+      return Error(Code::kInvalidArgument,
+                   fmt::format("{} has {}: samples of 4 GiB and more cannot be cached",
+                               manifest.Path(id), FormatBytes(size)));
+    }
+    sizes.push_back(static_cast<std::uint32_t>(size));
+    if (const auto sample = manifest.SampleDigest(id)) listing.digests.push_back(*sample);
+  }
+  listing.sizes = plan::Sizes(std::move(sizes));
+  return listing;
+}
+
+}  // namespace
+
+// --- Joining ------------------------------------------------------------------------------------
+
+Status Node::JoinCluster() {
+  ASSIGN_OR_RETURN(const net::Address advertised, net::ParseAddress(options_.advertise));
+  ASSIGN_OR_RETURN(
+      cluster_,
+      ClusterSide::Start(loop_, clock_, options_.cluster,
+                         {.name = options_.name,
+                          .host = advertised.host,
+                          .coordinator = options_.coordinator,
+                          .seed = options_.incarnation},
+                         {.state = [this]() -> const coordination::DesiredState& { return state_; },
+                          .on_ready =
+                              [this] {
+                                loop_.Post([this, alive = alive_] {
+                                  if (*alive) control_->Start();
+                                });
+                              },
+                          .on_change =
+                              [this] {
+                                if (control_) control_->ReportSoon();
+                              },
+                          .on_used = [this](const std::string& dataset) { OnUsed(dataset); }}));
+  return OkStatus();
+}
+
+void Node::ConnectToCoordinator() {
+  if (cluster_) {
+    GoOnFromState();
+  } else {
+    plain_http_ = net::MakeHttpClient(loop_, {.max_body_bytes = kPlainBodyMax});
+    plain_control_ = std::make_unique<ControlHttp>(*plain_http_, options_.coordinator);
+  }
+  control_ = std::make_unique<ControlClient>(
+      loop_, cluster_ ? cluster_->control() : *plain_control_,
+      ControlClient::Options{
+          .node = options_.name, .version = state_.version, .seed = options_.incarnation},
+      ControlClient::Hooks{
+          .report = [this] { return MakeReport(); },
+          .apply = [this](const coordination::DesiredState& state) { Apply(state); }});
+  if (!cluster_) control_->Start();
+}
+
+// The coordinator may be away when this node comes back.
+void Node::GoOnFromState() {
+  const auto state = cluster_->state_dir().LoadState();
+  if (!state) return;
+  Log(LogLevel::kInfo, "going on with the state of the life before",
+      {{"version", coordination::FormatVersion(state->version)}});
+  Apply(*state);
+}
+
+// --- Desired states -----------------------------------------------------------------------------
+
+// Once for each stream, when its ranks begin to disagree.
+void Node::WarnOfConflicts(const coordination::DesiredState& next) const {
+  std::set<StreamId> known;
+  for (const auto& dataset : state_.datasets) {
+    for (const auto& stream : dataset.streams) {
+      if (!stream.conflict.empty()) known.insert(stream.id);
+    }
+  }
+  for (const auto& dataset : next.datasets) {
+    for (const auto& stream : dataset.streams) {
+      if (stream.conflict.empty() || known.contains(stream.id)) continue;
+      Log(LogLevel::kWarning, "ranks disagree, their order is not known: give all the same sampler",
+          {{"stream", stream.name}, {"conflict", stream.conflict}});
+    }
+  }
+}
+
+void Node::Apply(const coordination::DesiredState& state) {
+  WarnOfConflicts(state);
+  state_ = state;
+  const bool listed = ApplyMembers(state);
+  if (cluster_) {
+    cluster_->manifests().OnState(state_, listed ? self_ : 0);
+    if (const Status kept = cluster_->state_dir().SaveState(state_); !kept.ok()) {
+      Log(LogLevel::kWarning, "the state is not kept", {{"why", kept.ToString()}});
+    }
+  }
+  if (!listed) return;
+  std::set<std::string> present;
+  for (const auto& dataset : state.datasets) {
+    present.insert(dataset.name);
+    ApplyDataset(dataset);
+  }
+  std::erase_if(datasets_, [&](const auto& dataset) { return !present.contains(dataset.first); });
+}
+
+// False while the state does not list this node: not yet, or not any more. What it holds stays for
+// when it is listed again.
+bool Node::ApplyMembers(const coordination::DesiredState& state) {
+  std::map<wire::MemberId, Peer> peers;
+  wire::MemberId self = 0;
+  for (const auto& member : state.members) {
+    if (member.name == options_.name) {
+      self = member.id;
+    } else {
+      peers[member.id] = {.name = member.name, .address = member.address};
+    }
+  }
+  if (self == 0) peers.clear();
+  if (self != 0 && self != self_) {
+    // A new life as a member: what was known under the old id is not ours any more.
+    datasets_.clear();
+    peers_by_id_.clear();
+    self_ = self;
+    DialPeersAs(self);
+  }
+  for (const auto& [member, peer] : peers_by_id_) {
+    if (!peers.contains(member)) peers_->Drop(peer.address);
+  }
+  peers_by_id_ = std::move(peers);
+  for (const auto& [_, peer] : peers_by_id_)
+    peers_->Keep(peer.address);
+  return self != 0;
+}
+
+void Node::ApplyDataset(const coordination::DatasetState& state) {
+  auto found = datasets_.find(state.name);
+  if (found != datasets_.end() && found->second->state().key != state.key) {
+    datasets_.erase(found);
+    found = datasets_.end();
+  }
+  if (found == datasets_.end()) {
+    if (Serves(state)) LoadManifest(state);
+    return;
+  }
+  if (found->second->Apply(state, HomesOf(state))) FetchBase(state.name, state);
+  if (const auto number = found->second->TakeInventoryRequest(); number != 0) {
+    control_->SendInventory({.node = options_.name,
+                             .incarnation = options_.incarnation,
+                             .dataset = state.name,
+                             .request = number,
+                             .ids = found->second->cache().keeper().Inventory(),
+                             .positions = streams_.Positions(state.key)});
+  }
+}
+
+// It is placed here, or pods of this machine read it. On a laptop everything is everywhere.
+bool Node::Serves(const coordination::DatasetState& state) const {
+  return !cluster_ || used_.contains(state.name) ||
+         std::ranges::find(state.capacities, self_, &coordination::MemberCapacity::member) !=
+             state.capacities.end();
+}
+
+// Whom to ask for a sample: those on which the dataset is placed.
+std::vector<wire::MemberId> Node::HomesOf(const coordination::DatasetState& state) const {
+  std::vector<wire::MemberId> homes;
+  for (const auto& capacity : state.capacities)
+    homes.push_back(capacity.member);
+  if (!homes.empty()) return homes;
+  for (const auto& member : state_.members)
+    homes.push_back(member.id);
+  return homes;
+}
+
+void Node::OnUsed(const std::string& dataset) {
+  if (!used_.insert(dataset).second) return;
+  const auto found = std::ranges::find(state_.datasets, dataset, &coordination::DatasetState::name);
+  if (self_ != 0 && found != state_.datasets.end()) ApplyDataset(*found);
+}
+
+void Node::LoadManifest(const coordination::DatasetState& state) {
+  std::string& awaited = loading_[state.name];
+  if (awaited == state.manifest_digest) return;
+  awaited = state.manifest_digest;
+  const auto done = [this, name = state.name, digest = state.manifest_digest](
+                        Result<std::string> bytes) { OnManifest(name, digest, std::move(bytes)); };
+  if (cluster_) {
+    cluster_->manifests().Get(state.manifest_digest, done);
+  } else {
+    control_->FetchManifest(state.manifest_digest, done);
+  }
+}
+
+void Node::OnManifest(const std::string& name, const std::string& digest,
+                      Result<std::string> bytes) {
+  loading_.erase(name);
+  const auto wanted = std::ranges::find(state_.datasets, name, &coordination::DatasetState::name);
+  if (wanted == state_.datasets.end() || wanted->manifest_digest != digest) return;
+  auto listing = bytes ? ReadListing(*std::move(bytes), digest) : Error(bytes.error());
+  if (!listing) {
+    Log(LogLevel::kError, "no manifest", {{"dataset", name}, {"why", listing.error().ToString()}});
+    return;
+  }
+  Log(LogLevel::kInfo, "dataset served", {{"dataset", name}, {"samples", listing->sizes.count()}});
+  datasets_[name] = std::make_shared<NodeDataset>(
+      *wanted, self_, std::move(listing->sizes), std::move(listing->digests), *this,
+      [this, name, alive = alive_](DerivedWindow window) {
+        loop_.Post([=, this, window = std::move(window)]() mutable {
+          if (*alive) TakeWindow(name, std::move(window));
+        });
+      });
+  ApplyDataset(*wanted);
+}
+
+void Node::TakeWindow(const std::string& dataset, DerivedWindow window) {
+  const auto found = datasets_.find(dataset);
+  if (found != datasets_.end()) found->second->OnDerived(std::move(window), clock_.Now());
+}
+
+void Node::FetchBase(const std::string& dataset, const coordination::DatasetState& state) {
+  if (state.base_digest.empty()) return datasets_[dataset]->StartPlan({});
+  if (cluster_) {
+    if (const auto kept = cluster_->state_dir().LoadBase(state.base_digest)) {
+      return OnBase(dataset, state, *kept);
+    }
+  }
+  control_->FetchBase(state.base_digest, [this, dataset, state](const Result<std::string>& bytes) {
+    if (cluster_ && bytes) {
+      const Status kept = cluster_->state_dir().SaveBase(state.base_digest, *bytes, state_);
+      if (!kept.ok()) Log(LogLevel::kWarning, "a base is not kept", {{"why", kept.ToString()}});
+    }
+    OnBase(dataset, state, bytes);
+  });
+}
+
+void Node::OnBase(const std::string& dataset, const coordination::DatasetState& state,
+                  const Result<std::string>& bytes) {
+  const auto found = datasets_.find(dataset);
+  if (found == datasets_.end() || found->second->state().planned != state.planned) return;
+  auto base = bytes ? coordination::DecodePlanBase(*bytes) : Error(bytes.error());
+  if (!base) {
+    Log(LogLevel::kError, "no base for the plan",
+        {{"dataset", dataset}, {"why", base.error().ToString()}});
+    return;
+  }
+  std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> holdings;
+  for (auto& member : base->members)
+    holdings.emplace_back(member.member, std::move(member.ids));
+  found->second->StartPlan(std::move(holdings));
+}
+
+coordination::Report Node::MakeReport() const {
+  coordination::Report report{.node = options_.name,
+                              .incarnation = options_.incarnation,
+                              .address = options_.advertise,
+                              .metrics = metrics_url_,
+                              .capacity = options_.memory,
+                              .member = self_,
+                              .applied = state_.version,
+                              .streams = streams_.Report()};
+  for (const auto& [_, dataset] : datasets_)
+    report.datasets.push_back(dataset->Report());
+  if (cluster_) {
+    report.manifest_url = cluster_->manifests().url();
+    report.manifests = cluster_->manifests().Digests();
+  }
+  return report;
+}
+
+}  // namespace optcache::node

@@ -1,0 +1,56 @@
+#include "cache-node/refusals.h"
+
+#include "base/log.h"
+
+namespace optcache::node {
+namespace {
+
+constexpr auto kQuiet = std::chrono::seconds(1);  // between two lines of one reason
+
+}  // namespace
+
+std::string_view RefusedName(Refused reason) {
+  switch (reason) {
+    case Refused::kToken:
+      return "token";
+    case Refused::kReview:
+      return "review";
+    case Refused::kPod:
+      return "pod";
+    case Refused::kNamespace:
+      return "namespace";
+    case Refused::kStream:
+      return "stream";
+    case Refused::kPut:
+      return "put";
+    case Refused::kManifest:
+      return "manifest";
+    case Refused::kCertificate:
+      return "certificate";
+    case Refused::kLimit:
+      return "limit";
+  }
+  return "";
+}
+
+void Refusals::Note(Refused reason, std::string_view who, std::string_view why) {
+  Kind& kind = kinds_.at(Index(reason));
+  ++kind.count;
+  const MonotonicTime now = clock_.Now();
+  if (now < kind.quiet_until) return;
+  kind.quiet_until = now + kQuiet;
+  const std::uint64_t unlogged = kind.count - kind.logged - 1;
+  kind.logged = kind.count;
+  Log(LogLevel::kWarning, "refused",
+      {{"reason", RefusedName(reason)}, {"who", who}, {"why", why}, {"not_logged", unlogged}});
+}
+
+void Refusals::VisitCounters(const CounterVisitor& visitor) const {
+  for (std::size_t i = 0; i < kReasons; ++i) {
+    visitor(MetricKind::kCounter, "optcache_refusals_total",
+            {{"reason", std::string(RefusedName(static_cast<Refused>(i)))}},
+            static_cast<double>(kinds_.at(i).count));
+  }
+}
+
+}  // namespace optcache::node

@@ -1,0 +1,50 @@
+#include "cache-node/worker.h"
+
+#include <utility>
+
+namespace optcache::node {
+namespace {
+
+constexpr auto kLongestNap = std::chrono::seconds(1);
+
+}  // namespace
+
+Worker::Worker(net::EventLoop& loop, const Clock& clock)
+    : loop_(loop), clock_(clock), thread_([this](const std::stop_token& stop) { Work(stop); }) {}
+
+Worker::~Worker() {
+  *alive_ = false;
+  thread_.request_stop();
+  changed_.NotifyAll();
+}
+
+Status Worker::Run(std::function<void()> job, std::function<void()> end) {
+  const MutexLock lock(mutex_);
+  if (jobs_.size() >= kMaxWaiting) {
+    return {Code::kResourceExhausted, "this node is busy with other manifests"};
+  }
+  jobs_.push_back({.job = std::move(job), .end = std::move(end)});
+  changed_.NotifyOne();
+  return OkStatus();
+}
+
+void Worker::Work(const std::stop_token& stop) {
+  while (true) {
+    Job job;
+    {
+      MutexLock lock(mutex_);
+      while (jobs_.empty() && !stop.stop_requested()) {
+        changed_.WaitUntil(mutex_, clock_.Now() + kLongestNap);
+      }
+      if (stop.stop_requested()) return;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+    }
+    job.job();
+    loop_.Post([alive = alive_, end = std::move(job.end)] {
+      if (*alive) end();
+    });
+  }
+}
+
+}  // namespace optcache::node

@@ -1,0 +1,46 @@
+#pragma once
+
+// A thread for what would hold up the event loop: reading and checking files of many megabytes.
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "net/event_loop.h"
+
+namespace optcache::node {
+
+// Used on the loop's thread only. Its destructor waits for the job under way; jobs that have not
+// begun, and the ends of those that have, are dropped.
+class Worker {
+ public:
+  Worker(net::EventLoop& loop, const Clock& clock);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Calls `job` on the thread and then `end` on the loop's. kResourceExhausted: too many wait.
+  Status Run(std::function<void()> job, std::function<void()> end);
+
+ private:
+  static constexpr std::size_t kMaxWaiting = 64;
+  struct Job {
+    std::function<void()> job;
+    std::function<void()> end;
+  };
+  void Work(const std::stop_token& stop);
+
+  net::EventLoop& loop_;
+  const Clock& clock_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for ends that come too late
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Job> jobs_ GUARDED_BY(mutex_);
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace optcache::node

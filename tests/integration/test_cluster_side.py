@@ -1,0 +1,199 @@
+"""Node and sidecars as they run in a cluster: by TLS, with tokens; the operator and the API server
+are played."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness.cluster_side import ClusterSide, Process
+from harness.control_plane import Pod
+from harness.dataset import Dataset
+from harness.processes import wait_until
+from harness.store import LISTING, Store
+
+import optcache
+
+BIRDS = "vision/birds"
+POD = Pod("vision", "train-0")
+
+
+@pytest.fixture
+def side(programs: Path, tmp_path: Path) -> Iterator[ClusterSide]:
+    running = ClusterSide(programs, tmp_path / "cluster")
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+@pytest.fixture
+def served(side: ClusterSide, store: Store) -> ClusterSide:
+    """One node that serves the dataset, indexed by a Job."""
+    side.start_node()
+    side.wait_served()
+    indexed = side.index(BIRDS, store.base_url, LISTING)
+    assert "digest" in indexed, indexed
+    wait_until(
+        lambda: indexed["digest"] in side.operator.reports["node-a"]["manifests"],
+        "the node reports the manifest",
+    )
+    side.publish({BIRDS: (indexed["digest"], ["vision"])})
+    side.wait_ready()
+    return side
+
+
+def read_all(socket_path: Path, dataset: Dataset) -> None:
+    """Every sample once, each with the right bytes."""
+    samples = optcache.Dataset(socket=str(socket_path), copy=True)
+    assert len(samples) == len(dataset.paths)
+    for first in range(0, len(samples), 64):
+        ids = list(range(first, min(first + 64, len(samples))))
+        for index, sample in zip(ids, samples.__getitems__(ids)):
+            assert hashlib.sha256(sample).digest() == hashlib.sha256(dataset.read(index)).digest()
+
+
+def test_what_a_pod_reads_comes_from_the_node_the_second_time(
+    served: ClusterSide, store: Store, dataset: Dataset
+) -> None:
+    sidecar, where = served.start_sidecar(POD, BIRDS, store.base_url)
+    read_all(where, dataset)
+    begin = store.log_size()
+    other, there = served.start_sidecar(Pod("vision", "train-1"), BIRDS, store.base_url)
+    wait_until(lambda: other.count("optcache_node_connected") == 1, "the sidecar has its node")
+    read_all(there, dataset)
+    assert store.read_bytes(begin) == 0
+    assert served.nodes["node-a"].count("optcache_token_checks_total", result="good") >= 2
+    assert sidecar.count("optcache_node_connected") == 1
+
+
+def test_a_pod_waits_for_its_manifest_with_a_message(
+    side: ClusterSide, store: Store, dataset: Dataset
+) -> None:
+    side.start_node()
+    side.wait_served()
+    sidecar, where = side.start_sidecar(POD, BIRDS, store.base_url)
+    wait_until(lambda: sidecar.count("optcache_manifests_awaited") == 1, "it awaits the manifest")
+    wait_until(lambda: "no manifest yet" in sidecar.text(), "it says what it waits for")
+    indexed = side.index(BIRDS, store.base_url, LISTING)
+    side.publish({BIRDS: (indexed["digest"], ["vision"])})
+    read_all(where, dataset)
+
+
+def test_a_node_that_restarts_while_the_operator_is_away_goes_on(
+    served: ClusterSide, store: Store, dataset: Dataset
+) -> None:
+    sidecar, where = served.start_sidecar(POD, BIRDS, store.base_url)
+    read_all(where, dataset)
+    served.operator.stop()
+    served.nodes["node-a"].kill()
+    node = served.start_node()
+    served.wait_ready()
+    wait_until(lambda: sidecar.count("optcache_node_connected") == 1, "the sidecar is back")
+    read_all(where, dataset)
+    begin = store.log_size()
+    read_all(where, dataset)
+    assert store.read_bytes(begin) == 0
+    assert node.count("optcache_coordinator_connected") == 0
+    assert served.operator.certificates == 1, "it went on with the certificate that it had"
+
+
+def test_a_sidecar_that_restarts_without_a_node_goes_on_with_its_manifest(
+    served: ClusterSide, store: Store, dataset: Dataset
+) -> None:
+    sidecar, where = served.start_sidecar(POD, BIRDS, store.base_url)
+    read_all(where, dataset)
+    served.nodes["node-a"].kill()
+    sidecar.kill()
+    _, again = served.start_sidecar(POD, BIRDS, store.base_url)
+    read_all(again, dataset)
+
+
+def test_a_forged_token_reads_the_store(
+    served: ClusterSide, store: Store, dataset: Dataset
+) -> None:
+    forged = served.folder / "forged"
+    forged.write_text("forged-token")
+    # The manifest is there from before: what remains is the node.
+    _, where = served.start_sidecar(POD, BIRDS, store.base_url)
+    read_all(where, dataset)
+    for process in served.others:
+        process.stop()
+    sidecar, where = served.start_sidecar(POD, BIRDS, store.base_url, forged)
+    read_all(where, dataset)
+    node = served.nodes["node-a"]
+    wait_until(lambda: node.count("optcache_refusals_total", reason="token") > 0, "it is refused")
+    assert sidecar.count("optcache_node_connected") == 0
+    for log in (node.text(), sidecar.text()):
+        assert "forged-token" not in log, "no token in a log"
+
+
+def test_another_namespace_gets_neither_manifest_nor_samples(
+    served: ClusterSide, store: Store
+) -> None:
+    sidecar, where = served.start_sidecar(Pod("speech", "train-0"), BIRDS, store.base_url)
+    wait_until(lambda: "namespace speech may not use" in sidecar.text(), "it is told why")
+    node = served.nodes["node-a"]
+    assert node.count("optcache_refusals_total", reason="namespace") > 0
+    assert node.count("optcache_requests_total") == 0
+
+
+def test_an_index_job_of_another_namespace_is_refused(
+    side: ClusterSide, store: Store
+) -> None:
+    side.start_node()
+    side.wait_served()
+    refused = side.index(BIRDS, store.base_url, LISTING, namespace="speech")
+    assert refused["reason"] == "ManifestRefused", refused
+    assert "namespace speech" in refused["message"]
+    assert "token-of-speech-index" not in refused["message"]
+    assert side.nodes["node-a"].count("optcache_refusals_total", reason="manifest") > 0
+
+
+def test_plaintext_gets_nothing_at_any_port(served: ClusterSide) -> None:
+    for address in (served.wire_address(), served.manifest_url().removeprefix("https://")):
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as plain:
+            plain.sendall(b"GET /v1/manifests/" + b"0" * 64 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = plain.recv(4096)
+        assert b"200" not in answer and b"OPTC" not in answer
+    wait_until(
+        lambda: served.nodes["node-a"].count("optcache_tls_handshake_failures_total") >= 2,
+        "it is counted",
+    )
+
+
+def test_a_second_node_fetches_the_manifest_from_the_first(
+    served: ClusterSide, store: Store
+) -> None:
+    digest = served.operator.reports["node-a"]["manifests"][0]
+    second: Process = served.start_node("node-b")
+    served.wait_served("node-b")
+    served.publish({BIRDS: (digest, ["vision"])})
+    wait_until(
+        lambda: digest in served.operator.reports["node-b"]["manifests"], "the other has it, too"
+    )
+    assert second.count("optcache_manifest_fetches_total", result="stored") == 1
+    served.wait_ready("node-b")
+
+
+def test_a_node_that_is_asked_to_end_gives_its_samples_away(
+    served: ClusterSide, store: Store, dataset: Dataset
+) -> None:
+    digest = served.operator.reports["node-a"]["manifests"][0]
+    second = served.start_node("node-b")
+    served.wait_served("node-b")
+    served.nodes["node-a"].stop()
+    first = served.start_node("node-a", drain_seconds=20)
+    served.publish({BIRDS: (digest, ["vision"])})
+    served.wait_ready("node-a")
+    served.wait_ready("node-b")
+    _, where = served.start_sidecar(POD, BIRDS, store.base_url)
+    read_all(where, dataset)
+    held = first.count("optcache_cache_samples")
+    assert held > 0
+    assert first.stop() == 0
+    assert second.count("optcache_cache_samples") >= held

@@ -1,0 +1,192 @@
+#include "cache-node/doorkeeper.h"
+
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "support/manual_clock.h"
+
+namespace optcache::node {
+namespace {
+
+class InstantReviewer final : public TokenReviewer {
+ public:
+  // The token is "NAMESPACE POD MACHINE"; anything else is bad.
+  void Review(const std::string& token, Done done) override {
+    const std::size_t first = token.find(' ');
+    const std::size_t second = token.find(' ', first + 1);
+    if (second == std::string::npos) return done(Error(Code::kPermissionDenied, "unknown token"));
+    done(ReviewedToken{
+        .username = "system:serviceaccount:" + token.substr(0, first) + ":default",
+        .extra = {{"authentication.kubernetes.io/pod-name",
+                   {token.substr(first + 1, second - first - 1)}},
+                  {"authentication.kubernetes.io/node-name", {token.substr(second + 1)}}}});
+  }
+};
+
+class FakeConnection final : public net::Connection {
+ public:
+  FakeConnection(wire::Role role, std::string address) : role_(role) {
+    peer_.address = std::move(address);
+  }
+  void Send(std::uint32_t, const wire::Message&) override {}
+  void Send(std::uint32_t, const wire::Message&, ByteSpan, std::shared_ptr<const void>) override {}
+  void Close(Status) override {}
+  bool closed() const override { return false; }
+  ByteCount queued_bytes() const override { return queued; }
+  std::uint64_t id() const override { return 1; }
+  const std::string& peer_name() const override { return name_; }
+  wire::Role peer_role() const override { return role_; }
+  wire::MemberId peer_member() const override { return 0; }
+  const std::string& address() const override { return peer_.address; }
+  const net::PeerInfo& peer() const override { return peer_; }
+
+  ByteCount queued = 0;
+
+ private:
+  wire::Role role_;
+  net::PeerInfo peer_;
+  std::string name_ = "test";
+};
+
+class DoorkeeperTest : public testing::Test {
+ protected:
+  Status Authorize(const wire::Hello& hello, const std::string& address = "10.0.0.1:5000") {
+    std::optional<Status> decision;
+    door_.Authorize(hello, {.address = address},
+                    [&](Status status) { decision = std::move(status); });
+    return decision.value_or(Status(Code::kInternal, "no decision"));
+  }
+  // A pod that was let in.
+  void Enter(ClientId client, FakeConnection& connection, const std::string& ns) {
+    const Status status = Authorize({.name = ns + "/train-0", .token = ns + " train-0 machine-7"},
+                                    connection.address());
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_TRUE(door_.OnOpen(client, connection).ok());
+  }
+  wire::StreamAttach Attach(const std::string& ns, StreamId stream = 5) const {
+    return {.dataset = 1,
+            .dataset_name = "vision/birds",
+            .stream = stream,
+            .stream_name = ns + "/job-2/birds/train" + std::to_string(stream)};
+  }
+
+  ManualClock clock_;
+  InstantReviewer reviewer_;
+  TokenCheck tokens_{reviewer_, clock_};
+  Refusals refusals_{clock_};
+  coordination::DesiredState state_{
+      .datasets = {{.name = "vision/birds", .key = 1, .namespaces = {"vision", "speech"}},
+                   {.name = "vision/secret", .key = 2, .namespaces = {"vision"}}}};
+  Doorkeeper door_{
+      tokens_,
+      refusals_,
+      clock_,
+      [this]() -> const coordination::DesiredState& { return state_; },
+      {.limits = {.connections = 2, .streams = 2, .queued_bytes = 100}, .machine = "machine-7"}};
+  FakeConnection a_{wire::Role::kSidecar, "10.0.0.1:1"};
+  FakeConnection b_{wire::Role::kSidecar, "10.0.0.2:1"};
+};
+
+TEST_F(DoorkeeperTest, APodEntersUnderItsOwnName) {
+  Enter(1, a_, "vision");
+  ASSERT_NE(door_.Find(1), nullptr);
+  EXPECT_EQ(NameOf(*door_.Find(1)), "vision/train-0");
+}
+
+TEST_F(DoorkeeperTest, ABadTokenDoesNot) {
+  EXPECT_EQ(Authorize({.name = "vision/train-0", .token = "forged"}).code(),
+            Code::kPermissionDenied);
+  EXPECT_EQ(Authorize({.name = "vision/train-0"}).code(), Code::kPermissionDenied);
+  EXPECT_EQ(refusals_.count(Refused::kToken), 2U);
+}
+
+TEST_F(DoorkeeperTest, NorAPodUnderAnothersName) {
+  EXPECT_EQ(Authorize({.name = "vision/train-1", .token = "vision train-0 machine-7"}).code(),
+            Code::kPermissionDenied);
+  EXPECT_EQ(refusals_.count(Refused::kPod), 1U);
+}
+
+TEST_F(DoorkeeperTest, NorATokenThatWasCarriedToAnotherMachine) {
+  EXPECT_EQ(Authorize({.name = "vision/train-0", .token = "vision train-0 machine-8"}).code(),
+            Code::kPermissionDenied);
+  EXPECT_EQ(refusals_.count(Refused::kPod), 1U);
+}
+
+TEST_F(DoorkeeperTest, AnInvitationIsForTheAddressThatItWasMadeFor) {
+  ASSERT_TRUE(
+      Authorize({.name = "vision/train-0", .token = "vision train-0 machine-7"}, "10.0.0.1:1")
+          .ok());
+  EXPECT_FALSE(door_.OnOpen(2, b_).ok());
+  EXPECT_TRUE(door_.OnOpen(1, a_).ok());
+  EXPECT_FALSE(door_.OnOpen(3, a_).ok()) << "and for one connection";
+}
+
+TEST_F(DoorkeeperTest, ANodeIsKnownByItsCertificate) {
+  FakeConnection node(wire::Role::kNode, "10.0.0.9:1");
+  EXPECT_TRUE(Authorize({.role = wire::Role::kNode, .name = "node-b"}).ok());
+  EXPECT_TRUE(door_.OnOpen(1, node).ok());
+  EXPECT_EQ(door_.Find(1), nullptr);
+  EXPECT_TRUE(door_.MaySay(1, wire::Get{.dataset = 2, .mode = wire::GetMode::kPeer}).ok());
+}
+
+TEST_F(DoorkeeperTest, ReadsAndPutsOnlyOfDatasetsThatAreShared) {
+  Enter(1, a_, "speech");
+  EXPECT_TRUE(door_.MaySay(1, wire::Get{.dataset = 1}).ok());
+  EXPECT_TRUE(door_.MaySay(1, wire::Put{.dataset = 1}).ok());
+  const std::vector<wire::Message> forbidden = {wire::Get{.dataset = 2}, wire::Put{.dataset = 2},
+                                                wire::LeaseUpdate{.dataset = 2}};
+  for (const wire::Message& message : forbidden)
+    EXPECT_EQ(door_.MaySay(1, message).code(), Code::kPermissionDenied);
+  EXPECT_EQ(refusals_.count(Refused::kNamespace), 3U);
+}
+
+TEST_F(DoorkeeperTest, AnAccessThatIsTakenBackEndsAtOnce) {
+  Enter(1, a_, "speech");
+  state_.datasets[0].namespaces = {"vision"};
+  EXPECT_EQ(door_.MaySay(1, wire::Get{.dataset = 1}).code(), Code::kPermissionDenied);
+}
+
+TEST_F(DoorkeeperTest, OnlyNodesReadAsNodesDo) {
+  Enter(1, a_, "vision");
+  EXPECT_EQ(door_.MaySay(1, wire::Get{.dataset = 1, .mode = wire::GetMode::kPeer}).code(),
+            Code::kPermissionDenied);
+}
+
+TEST_F(DoorkeeperTest, StreamsOfOtherNamespacesAreNotAnnounced) {
+  Enter(1, a_, "speech");
+  EXPECT_EQ(door_.MaySay(1, Attach("vision")).code(), Code::kPermissionDenied);
+  EXPECT_TRUE(door_.MaySay(1, Attach("speech")).ok());
+  EXPECT_EQ(refusals_.count(Refused::kStream), 1U);
+}
+
+TEST_F(DoorkeeperTest, StreamsHaveALimitForTheNamespaceOverAllItsPods) {
+  Enter(1, a_, "vision");
+  Enter(2, b_, "vision");
+  EXPECT_TRUE(door_.MaySay(1, Attach("vision", 1)).ok());
+  EXPECT_TRUE(door_.MaySay(2, Attach("vision", 2)).ok());
+  EXPECT_EQ(door_.MaySay(1, Attach("vision", 3)).code(), Code::kResourceExhausted);
+  door_.OnClosed(2);
+  EXPECT_TRUE(door_.MaySay(1, Attach("vision", 3)).ok());
+}
+
+TEST_F(DoorkeeperTest, ConnectionsHaveALimitForTheNamespace) {
+  Enter(1, a_, "vision");
+  Enter(2, b_, "vision");
+  EXPECT_EQ(Authorize({.name = "vision/train-0", .token = "vision train-0 machine-7"}).code(),
+            Code::kResourceExhausted);
+  EXPECT_TRUE(Authorize({.name = "speech/train-0", .token = "speech train-0 machine-7"}).ok())
+      << "others do not suffer";
+}
+
+TEST_F(DoorkeeperTest, WhoDoesNotTakeHisAnswersGetsNoMore) {
+  Enter(1, a_, "vision");
+  FakeConnection other(wire::Role::kSidecar, "10.0.0.3:1");
+  Enter(2, other, "speech");
+  a_.queued = 100;
+  EXPECT_TRUE(door_.IsOverLimit(1));
+  EXPECT_FALSE(door_.IsOverLimit(2));
+}
+
+}  // namespace
+}  // namespace optcache::node
