@@ -42,7 +42,7 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (re.compile(r"<(cpprest|pplx)/"), ("lib/net/internal/rest_client.cc",)),
     (
         re.compile(r"<openssl/"),
-        ("lib/net/", "lib/pki/", "lib/storage/", "tests/support/test_ca.h", "tests/bench/"),
+        ("lib/net/", "lib/pki/", "lib/storage/", "tests/bench/"),
     ),
     (re.compile(r"<curl/"), ("lib/storage/internal/",)),
     (re.compile(r"<pugixml"), ("lib/storage/",)),

@@ -10,6 +10,7 @@ using std::chrono::seconds;
 
 constexpr pki::Usages kServerOnly = {.server = true};
 constexpr pki::Usages kClientOnly = {.client = true};
+constexpr TestValidity kOver = {.begin = -7200, .end = -60};
 
 class Https : public TlsFixture {};
 
@@ -45,7 +46,7 @@ TEST_F(Https, LargeBodiesGoBothWays) {
 
 TEST_F(Https, TheServerLearnsTheNamesOfTheClient) {
   Listen(ClientCertificate::kRequired);
-  const auto client = Client(authority.Issue({"optcache-node", "optcache-node-7x2k"}));
+  const auto client = Client(ca.Leaf({"optcache-node", "optcache-node-7x2k"}));
   const auto response = Fetch(*client);
   ASSERT_TRUE(response.has_value()) << response.error().message();
   ASSERT_EQ(peers.size(), 1U);
@@ -57,7 +58,7 @@ TEST_F(Https, ACertificateThatIsRequestedMayBeMissing) {
   const auto without = Client();
   ASSERT_TRUE(Fetch(*without).has_value());
   EXPECT_TRUE(peers.at(0).dns_names.empty());
-  const auto with = Client(authority.Issue({"optcache-node"}));
+  const auto with = Client(ca.Leaf({"optcache-node"}));
   ASSERT_TRUE(Fetch(*with).has_value());
   EXPECT_TRUE(peers.at(1).Is("optcache-node"));
 }
@@ -76,7 +77,7 @@ TEST_F(Https, ACertificateThatIsRequiredMayNotBeMissing) {
 
 TEST_F(Https, AClientOfAnotherAuthorityIsRefused) {
   Listen(ClientCertificate::kRequested);
-  const auto client = Client(TestAuthority().Issue({"optcache-node"}));
+  const auto client = Client(TestCa().Leaf({"optcache-node"}));
   EXPECT_FALSE(Fetch(*client).has_value());
   EXPECT_EQ(Failures("untrusted"), 1);
   EXPECT_TRUE(peers.empty());
@@ -84,14 +85,14 @@ TEST_F(Https, AClientOfAnotherAuthorityIsRefused) {
 
 TEST_F(Https, AClientWhoseTimeIsOverIsRefused) {
   Listen(ClientCertificate::kRequired);
-  const auto client = Client(authority.Issue({"optcache-node"}, kClientOnly, -2000));
+  const auto client = Client(ca.Leaf({"optcache-node"}, kOver, kClientOnly));
   EXPECT_FALSE(Fetch(*client).has_value());
   EXPECT_EQ(Failures("untrusted"), 1);
 }
 
 TEST_F(Https, AServersCertificateDoesNotMakeAClient) {
   Listen(ClientCertificate::kRequired);
-  const auto client = Client(authority.Issue({"optcache-operator"}, kServerOnly));
+  const auto client = Client(ca.Leaf({"optcache-operator"}, {}, kServerOnly));
   EXPECT_FALSE(Fetch(*client).has_value());
   EXPECT_EQ(Failures("untrusted"), 1);
 }
@@ -147,7 +148,7 @@ TEST_F(Https, WithoutACertificateNobodyIsServed) {
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().code(), Code::kUnavailable);
   EXPECT_EQ(Failures("not_ready"), 1);
-  ASSERT_TRUE(server_tls->Replace(authority.Issue({"optcache-node"})).ok());
+  ASSERT_TRUE(server_tls->Replace(ca.Leaf({"optcache-node"})).ok());
   EXPECT_TRUE(Fetch(*client).has_value());
 }
 
@@ -155,7 +156,7 @@ TEST_F(Https, WithoutACertificateNobodyIsServed) {
 
 TEST_F(Https, AServerOfAnotherAuthorityIsNotTrusted) {
   server_tls = std::make_shared<TlsContext>(TlsRole::kServer);
-  ASSERT_TRUE(server_tls->Replace(TestAuthority("other CA").Issue({"optcache-node"})).ok());
+  ASSERT_TRUE(server_tls->Replace(TestCa("other").Leaf({"optcache-node"})).ok());
   Serve();
   const auto client = Client();
   const auto response = Fetch(*client);
@@ -169,7 +170,7 @@ TEST_F(Https, AServerOfAnotherAuthorityIsNotTrusted) {
 
 TEST_F(Https, AServerWhoseTimeIsOverIsNotTrusted) {
   server_tls = std::make_shared<TlsContext>(TlsRole::kServer);
-  ASSERT_TRUE(server_tls->Replace(authority.Issue({"optcache-node"}, kServerOnly, -2000)).ok());
+  ASSERT_TRUE(server_tls->Replace(ca.Leaf({"optcache-node"}, kOver, kServerOnly)).ok());
   Serve();
   const auto client = Client();
   const auto response = Fetch(*client);
@@ -199,7 +200,7 @@ TEST_F(Https, WithoutAServerNameTheAddressMustBeCertified) {
 
 TEST_F(Https, AClientsCertificateDoesNotMakeAServer) {
   server_tls = std::make_shared<TlsContext>(TlsRole::kServer);
-  ASSERT_TRUE(server_tls->Replace(authority.Issue({"optcache-node"}, kClientOnly)).ok());
+  ASSERT_TRUE(server_tls->Replace(ca.Leaf({"optcache-node"}, {}, kClientOnly)).ok());
   Serve();
   const auto client = Client();
   EXPECT_FALSE(Fetch(*client).has_value());
@@ -249,12 +250,12 @@ TEST_F(Https, NewConnectionsSeeTheNewCertificateAndOldOnesGoOn) {
                    [&](Result<HttpResponse> response) { old_answer = std::move(response); });
   RunUntil(loop, [&] { return waiting.size() == 1; });
 
-  const TestAuthority next("next CA");
-  ASSERT_TRUE(server_tls->Replace(next.Issue({"optcache-node"})).ok());
+  const TestCa next("next");
+  ASSERT_TRUE(server_tls->Replace(next.Leaf({"optcache-node"})).ok());
   const auto new_client = Client();
   EXPECT_FALSE(Fetch(*new_client).has_value());
   // The client's own material changes, too: the same client makes new connections with it.
-  ASSERT_TRUE(client_tls->Replace({.trust = authority.certificate() + next.certificate()}).ok());
+  ASSERT_TRUE(client_tls->Replace({.trust = ca.pem() + next.pem()}).ok());
   EXPECT_TRUE(Fetch(*new_client).has_value());
 
   waiting[0](HttpResponse::Text(200, "late"));
@@ -265,7 +266,7 @@ TEST_F(Https, NewConnectionsSeeTheNewCertificateAndOldOnesGoOn) {
 
 TEST_F(Https, RotationUnderLoadLosesNothing) {
   Listen(ClientCertificate::kRequired);
-  const auto client = Client(authority.Issue({"optcache-node"}));
+  const auto client = Client(ca.Leaf({"optcache-node"}));
   int sent = 0;
   int good = 0;
   std::vector<std::string> bad;
@@ -275,7 +276,7 @@ TEST_F(Https, RotationUnderLoadLosesNothing) {
     // Both sides get new certificates again and again, the CA stays.
     TlsContext& renewed = sent % 20 == 0 ? *server_tls : *client_tls;
     const bool renew = sent % 10 == 0;
-    EXPECT_TRUE(!renew || renewed.Replace(authority.Issue({"optcache-node"})).ok());
+    EXPECT_TRUE(!renew || renewed.Replace(ca.Leaf({"optcache-node"})).ok());
     client->Send({.url = base + "/"}, seconds(20), [&](const Result<HttpResponse>& response) {
       if (response && response->status == 200) {
         ++good;
@@ -293,8 +294,8 @@ TEST_F(Https, RotationUnderLoadLosesNothing) {
 
 TEST_F(Https, BadMaterialLeavesTheOldInUse) {
   Listen();
-  TlsMaterial mixed = authority.Issue({"optcache-node"});
-  mixed.key = authority.Issue({"optcache-node"}).key;
+  TlsMaterial mixed = ca.Leaf({"optcache-node"});
+  mixed.key = ca.Leaf({"optcache-node"}).key;
   const auto before = server_tls->material();
   const Status status = server_tls->Replace(mixed);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
@@ -320,7 +321,7 @@ TEST_F(Https, TheExpiryIsThatOfTheOwnCertificate) {
 TEST_F(Https, ManyFailuresAtOnceAreAllTold) {
   Listen(ClientCertificate::kRequired);
   handler = [&](const HttpRequest&, const HttpResponder&) {};
-  const auto good = Client(authority.Issue({"optcache-node"}));
+  const auto good = Client(ca.Leaf({"optcache-node"}));
   const auto refused = Client();
   const auto mistrustful = Client({}, "other-name");
   int told = 0;

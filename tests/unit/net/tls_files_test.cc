@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "support/temp_dir.h"
-#include "support/test_authority.h"
+#include "support/test_ca.h"
 #include "unit/net/loop_fixture.h"
 
 namespace optcache::net {
@@ -29,7 +29,7 @@ class TlsFilesTest : public testing::Test {
 
   EventLoop loop;
   TempDir dir;
-  TestAuthority authority;
+  TestCa ca;
   TlsPaths paths = {
       .chain = dir.Join("tls.crt"), .key = dir.Join("tls.key"), .trust = dir.Join("ca.crt")};
   std::shared_ptr<TlsContext> context =
@@ -37,7 +37,7 @@ class TlsFilesTest : public testing::Test {
 };
 
 TEST_F(TlsFilesTest, AreReadAtOnce) {
-  const TlsMaterial material = authority.Issue({"a"});
+  const TlsMaterial material = ca.Leaf({"a"});
   Mount("..v1", material);
   const TlsFiles files(loop, paths, context, hours(1));
   EXPECT_TRUE(files.status().ok());
@@ -46,9 +46,9 @@ TEST_F(TlsFilesTest, AreReadAtOnce) {
 }
 
 TEST_F(TlsFilesTest, AreReadAgainWhenTheyChange) {
-  Mount("..v1", authority.Issue({"a"}));
+  Mount("..v1", ca.Leaf({"a"}));
   const TlsFiles files(loop, paths, context, milliseconds(5));
-  const TlsMaterial next = authority.Issue({"b"});
+  const TlsMaterial next = ca.Leaf({"b"});
   Mount("..v2", next);
   RunUntil(loop, [&] { return *context->material() == next; });
 }
@@ -58,17 +58,17 @@ TEST_F(TlsFilesTest, MayComeLater) {
   EXPECT_EQ(files.status().code(), Code::kNotFound) << files.status().message();
   EXPECT_NE(files.status().message().find("tls.crt"), std::string::npos);
   EXPECT_FALSE(context->ready());
-  Mount("..v1", authority.Issue({"a"}));
+  Mount("..v1", ca.Leaf({"a"}));
   files.Check();
   EXPECT_TRUE(files.status().ok());
   EXPECT_TRUE(context->ready());
 }
 
 TEST_F(TlsFilesTest, BadOnesLeaveTheOldInUse) {
-  const TlsMaterial good = authority.Issue({"a"});
+  const TlsMaterial good = ca.Leaf({"a"});
   Mount("..v1", good);
   TlsFiles files(loop, paths, context, hours(1));
-  TlsMaterial bad = authority.Issue({"b"});
+  TlsMaterial bad = ca.Leaf({"b"});
   bad.key = good.key;
   Mount("..v2", bad);
   files.Check();
@@ -77,13 +77,13 @@ TEST_F(TlsFilesTest, BadOnesLeaveTheOldInUse) {
   const Status told = files.status();
   files.Check();
   EXPECT_EQ(files.status().message(), told.message());  // still bad
-  Mount("..v3", authority.Issue({"c"}));
+  Mount("..v3", ca.Leaf({"c"}));
   files.Check();
   EXPECT_TRUE(files.status().ok());
 }
 
 TEST_F(TlsFilesTest, ThatDoNotChangeAreNotPutInUseAgain) {
-  Mount("..v1", authority.Issue({"a"}));
+  Mount("..v1", ca.Leaf({"a"}));
   TlsFiles files(loop, paths, context, hours(1));
   const auto before = context->material();
   files.Check();
@@ -91,11 +91,11 @@ TEST_F(TlsFilesTest, ThatDoNotChangeAreNotPutInUseAgain) {
 }
 
 TEST_F(TlsFilesTest, AClientMayNameItsBundleAlone) {
-  Mount("..v1", authority.Issue({"a"}));
+  Mount("..v1", ca.Leaf({"a"}));
   const auto client = std::make_shared<TlsContext>(TlsRole::kClient);
   const TlsFiles files(loop, {.trust = paths.trust}, client, hours(1));
   EXPECT_TRUE(files.status().ok());
-  EXPECT_EQ(client->material()->trust, authority.certificate());
+  EXPECT_EQ(client->material()->trust, ca.pem());
   EXPECT_EQ(client->material()->chain, "");
 }
 

@@ -11,7 +11,7 @@
 
 #include "net/http_client.h"
 #include "net/http_server.h"
-#include "support/test_authority.h"
+#include "support/test_ca.h"
 #include "unit/net/loop_fixture.h"
 
 namespace optcache::net {
@@ -26,7 +26,7 @@ class TlsFixture : public testing::Test {
   void Listen(ClientCertificate client_certificate = ClientCertificate::kNone,
               HttpServerOptions options = {}) {
     server_tls = std::make_shared<TlsContext>(TlsRole::kServer, client_certificate);
-    ASSERT_TRUE(server_tls->Replace(authority.Issue({"optcache-node"})).ok());
+    ASSERT_TRUE(server_tls->Replace(ca.Leaf({"optcache-node"})).ok());
     Serve(std::move(options));
   }
   // With server_tls as it is.
@@ -41,12 +41,12 @@ class TlsFixture : public testing::Test {
     server = std::move(*listening);
     base = "https://127.0.0.1:" + std::to_string(server->port());
   }
-  // Of a client that trusts the authority and shows `own`, if anything.
+  // Of a client that trusts the CA and shows `own`, if anything.
   std::unique_ptr<HttpClient> Client(const TlsMaterial& own = {},
                                      std::string server_name = "optcache-node") {
     client_tls = std::make_shared<TlsContext>(TlsRole::kClient);
     const Status status =
-        client_tls->Replace({.chain = own.chain, .key = own.key, .trust = authority.certificate()});
+        client_tls->Replace({.chain = own.chain, .key = own.key, .trust = ca.pem()});
     EXPECT_TRUE(status.ok()) << status.message();
     return MakeHttpClient(loop, {.tls = client_tls, .server_name = std::move(server_name)});
   }
@@ -80,7 +80,7 @@ class TlsFixture : public testing::Test {
   }
 
   EventLoop loop;
-  TestAuthority authority;
+  TestCa ca;
   std::shared_ptr<TlsContext> server_tls;
   std::shared_ptr<TlsContext> client_tls;
   std::unique_ptr<HttpServer> server;
