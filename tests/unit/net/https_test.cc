@@ -216,6 +216,14 @@ TEST_F(Https, AClientWithoutABundleTrustsNobody) {
   EXPECT_EQ(response.error().message(), base + "/: the CA bundle has not been read yet");
 }
 
+TEST_F(Https, WithoutABundleTheSystemsCasAreTrusted) {
+  Listen();
+  const auto client = MakeHttpClient(loop, {.server_name = "optcache-node"});
+  const auto response = Fetch(*client);
+  ASSERT_FALSE(response.has_value());  // Ours is none of them.
+  EXPECT_EQ(response.error().code(), Code::kPermissionDenied) << response.error().message();
+}
+
 TEST_F(Https, ThePlainClientOfAnHttpsPortGetsAnAnswer) {
   Listen();
   const auto client = MakeHttpClient(loop);
@@ -233,6 +241,20 @@ TEST_F(Https, AServerWithoutTlsIsUnavailableByHttps) {
       Fetch(*client, {.url = "https://127.0.0.1:" + std::to_string((*plain)->port()) + "/"});
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().code(), Code::kUnavailable) << response.error().message();
+}
+
+// --- Waiting ------------------------------------------------------------------------------------
+
+TEST_F(Https, AClientThatGoesWhileItWaitsIsNoticed) {
+  Listen();
+  std::optional<HttpResponder> waiting;
+  handler = [&](const HttpRequest&, const HttpResponder& respond) { waiting = respond; };
+  const auto client = Client();
+  auto stream = client->Stream({.url = base + "/"}, {}, {});
+  RunUntil(loop, [&] { return waiting.has_value(); });
+  EXPECT_FALSE(waiting->abandoned());
+  stream.reset();
+  RunUntil(loop, [&] { return waiting->abandoned(); });
 }
 
 // --- Rotation -----------------------------------------------------------------------------------
