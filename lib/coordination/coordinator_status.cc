@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -124,9 +125,15 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   }
   status.sum = sum.Finish();
   status.sum.name = spec.name;
+  std::set<std::string> readers;
   for (const auto& [id, stream] : dataset.streams) {
     status.streams.push_back(optcache::coordination::StatusOf(stream, IsPlanned(dataset, id)));
+    for (const MemberId member : stream.State().node_of_rank) {
+      if (const auto found = members_.find(member); found != members_.end())
+        readers.insert(found->second.member.name);
+    }
   }
+  status.readers.assign(readers.begin(), readers.end());
   AddNotes(dataset, status);
   return status;
 }

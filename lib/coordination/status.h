@@ -71,6 +71,7 @@ struct DatasetStatus {
   std::vector<StreamStatus> streams;
   std::vector<std::string> notes;      // what the user should know
   std::vector<NodeShare> nodes;        // members that report the dataset
+  std::vector<std::string> readers;    // members through which ranks read it, ascending
   std::uint64_t manifest_holders = 0;  // members that keep its manifest for others
   // Since when there are members who could and none of them does; 0: some do.
   double manifest_missed_seconds = 0;

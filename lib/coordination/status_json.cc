@@ -59,6 +59,7 @@ Json Encode(const DatasetStatus& dataset) {
                           [](const NodeShare& node) -> Json {
                             return {{"name", node.name}, {"used", node.used}};
                           })},
+          {"readers", dataset.readers},
           {"manifest_holders", dataset.manifest_holders},
           {"manifest_missed_seconds", dataset.manifest_missed_seconds}};
 }
@@ -116,6 +117,7 @@ void Read(JsonObject object, DatasetStatus& dataset) {
     item.Need("name", node.name, kMaxNameBytes);
     item.Read("used", node.used);
   });
+  object.Read("readers", kMaxMembers, dataset.readers);
   object.Read("manifest_holders", dataset.manifest_holders);
   object.Read("manifest_missed_seconds", dataset.manifest_missed_seconds);
 }

@@ -17,18 +17,6 @@ std::map<coordination::MemberId, std::string> NamesOf(const coordination::Desire
   return names;
 }
 
-std::set<std::string> ReadersOf(const coordination::DatasetState& dataset,
-                                const std::map<coordination::MemberId, std::string>& names) {
-  std::set<std::string> readers;
-  for (const coordination::StreamState& stream : dataset.streams) {
-    for (const coordination::MemberId id : stream.node_of_rank) {
-      const auto name = names.find(id);
-      if (name != names.end()) readers.insert(name->second);
-    }
-  }
-  return readers;
-}
-
 std::set<std::string> HoldersOf(const coordination::DatasetStatus& dataset) {
   ByteCount most = 0;
   for (const coordination::NodeShare& node : dataset.nodes)
@@ -145,7 +133,7 @@ ClusterPlan PlanCluster(const ClusterObserved& observed) {
     plan.too_many.insert(indexed.back()->QualifiedName());
     indexed.pop_back();
   }
-  const ClusterSigns signs = SignsOf(*observed.state, *observed.status);
+  const ClusterSigns signs = SignsOf(*observed.status);
   std::vector<Demand> demands;
   for (const ClusterDataset* dataset : indexed)
     demands.push_back(DemandOf(*dataset, signs));
@@ -157,15 +145,15 @@ ClusterPlan PlanCluster(const ClusterObserved& observed) {
   return plan;
 }
 
-ClusterSigns SignsOf(const coordination::DesiredState& state,
-                     const coordination::ClusterStatus& status) {
+ClusterSigns SignsOf(const coordination::ClusterStatus& status) {
   ClusterSigns signs;
   for (const coordination::MemberStatus& member : status.members)
     signs.members.emplace(member.name, member.capacity);
-  const auto names = NamesOf(state);
-  for (const coordination::DatasetState& dataset : state.datasets) {
-    if (auto readers = ReadersOf(dataset, names); !readers.empty())
-      signs.readers.emplace(dataset.name, std::move(readers));
+  for (const coordination::DatasetStatus& dataset : status.datasets) {
+    if (!dataset.readers.empty()) {
+      signs.readers.emplace(dataset.name,
+                            std::set<std::string>(dataset.readers.begin(), dataset.readers.end()));
+    }
   }
   for (const coordination::DatasetStatus& dataset : status.datasets) {
     if (auto holders = HoldersOf(dataset); !holders.empty())

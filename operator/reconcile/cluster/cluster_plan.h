@@ -64,8 +64,7 @@ struct ClusterSigns {
   std::map<std::string, std::set<std::string>> holders;
   friend bool operator==(const ClusterSigns&, const ClusterSigns&) = default;
 };
-ClusterSigns SignsOf(const coordination::DesiredState& state,
-                     const coordination::ClusterStatus& status);
+ClusterSigns SignsOf(const coordination::ClusterStatus& status);
 
 // What the coordinator knows of one Dataset, for its status; nullopt if it does not know it.
 std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::string& dataset);

@@ -166,6 +166,15 @@ TEST(PlacedDataset, NoManifestIsMissedWhileNoMemberIsThere) {
   EXPECT_EQ(scenario.coordinator().Snapshot(scenario.now()).datasets[0].manifest_missed_seconds, 0);
 }
 
+TEST(PlacedDataset, StatusNamesItsReaders) {
+  Scenario scenario = PlacedOn({"a"});
+  scenario.At("c", 0, 2);
+  scenario.At("b", 1, 2);
+  scenario.Second();
+  EXPECT_EQ(scenario.coordinator().Snapshot(scenario.now()).datasets[0].readers,
+            (std::vector<std::string>{"b", "c"}));
+}
+
 TEST(PlacedDataset, StatusNamesWhatEachNodeHolds) {
   Scenario scenario = PlacedOn({"a", "b"});
   scenario.Node("a").datasets = {{.name = "vision/imagenet", .used_bytes = 70}};

@@ -77,11 +77,9 @@ TEST_F(ClusterPlanTest, TakesTheOldestWhereThereAreTooMany) {
 TEST_F(ClusterPlanTest, FollowsReadersAndHolders) {
   for (const char* name : {"pod-a", "pod-b", "pod-c", "pod-d"})
     AddMember(name, "n");
-  state_.datasets.push_back({.name = kName});
-  state_.datasets[0].streams.push_back({.id = 1, .node_of_rank = {3, 0, 3}});
-  status_.datasets.push_back({.name = kName});
+  status_.datasets.push_back({.name = kName, .readers = {"pod-c"}});
   status_.datasets[0].nodes = {{"pod-a", 100}, {"pod-b", 5}, {"pod-d", 0}};
-  const ClusterSigns signs = SignsOf(state_, status_);
+  const ClusterSigns signs = SignsOf(status_);
   EXPECT_EQ(signs.readers.at(kName), std::set<std::string>{"pod-c"});
   EXPECT_EQ(signs.holders.at(kName), std::set<std::string>{"pod-a"});  // 5 is next to nothing
   EXPECT_EQ(PlanCluster(Observe()).placed.at(kName).members,
@@ -90,10 +88,10 @@ TEST_F(ClusterPlanTest, FollowsReadersAndHolders) {
 
 TEST_F(ClusterPlanTest, SignsChangeWithMembersAndTheirMemory) {
   AddMember("pod-a", "a");
-  const ClusterSigns before = SignsOf(state_, status_);
-  EXPECT_EQ(SignsOf(state_, status_), before);
+  const ClusterSigns before = SignsOf(status_);
+  EXPECT_EQ(SignsOf(status_), before);
   status_.members[0].capacity = 5;
-  EXPECT_NE(SignsOf(state_, status_), before);
+  EXPECT_NE(SignsOf(status_), before);
 }
 
 TEST_F(ClusterPlanTest, ShowsWhatNodesHoldByMachine) {
