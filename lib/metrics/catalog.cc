@@ -175,6 +175,10 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_node_certificates_total", kCounter, "Certificates signed for nodes"},
     {"optcache_control_refusals_total", kCounter,
      "Requests to the control API that were refused for what the asker is"},
+    {"optcache_coordinator_members", kGauge, "Nodes that report to this coordinator"},
+    {"optcache_coordinator_datasets", kGauge, "Datasets that are indexed and placed"},
+    {"optcache_coordinator_polls", kGauge, "Nodes that wait for another desired state"},
+    {"optcache_uninjected_pods", kGauge, "Pods that run without the sidecar that they ask for"},
 });
 
 }  // namespace

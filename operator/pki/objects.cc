@@ -29,13 +29,12 @@ Json BuildSecret(const AuthoritySettings& settings, const SecretData& data) {
   Json encoded = Json::object();
   for (const auto& [key, bytes] : data)
     encoded[key] = EncodeBase64(bytes);
-  return {{"apiVersion", "v1"},
-          {"kind", "Secret"},
-          {"metadata",
-           {{"name", settings.name + "-pki"},
-            {"namespace", settings.system_namespace},
-            {"labels", Labels()}}},
-          {"data", std::move(encoded)}};
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "Secret"},
+      // Its labels are the chart's, which makes it.
+      {"metadata", {{"name", settings.name + "-pki"}, {"namespace", settings.system_namespace}}},
+      {"data", std::move(encoded)}};
 }
 
 Json BuildBundle(std::string_view name_space, const std::string& bundle) {

@@ -1,0 +1,179 @@
+#include "operator/manager/cluster_sync.h"
+
+#include <set>
+#include <utility>
+
+#include "operator/reconcile/dataset/observe.h"
+#include "operator/reconcile/dataset/plan_choice.h"
+
+namespace optcache::manager {
+namespace {
+
+constexpr Duration kTick = std::chrono::milliseconds(50);
+constexpr Duration kLookEvery = std::chrono::seconds(1);
+constexpr std::size_t kMaxDatasetsOfPod = 16;
+
+kube::ObjectKey ToKey(const std::string& qualified) {
+  const std::size_t slash = qualified.find('/');
+  return {.ns = qualified.substr(0, slash), .name = qualified.substr(slash + 1)};
+}
+
+// The Datasets that a pod's annotation names: "imagenet, vision/coco".
+std::vector<kube::ObjectKey> DatasetsOf(const kube::Json& pod) {
+  std::vector<kube::ObjectKey> keys;
+  const std::string list = kube::AnnotationOf(pod, kDatasetAnnotation).value_or("");
+  for (std::size_t begin = 0; begin < list.size() && keys.size() < kMaxDatasetsOfPod;) {
+    const std::size_t comma = std::min(list.find(',', begin), list.size());
+    std::string name = list.substr(begin, comma - begin);
+    std::erase(name, ' ');
+    begin = comma + 1;
+    if (name.empty()) continue;
+    if (name.find('/') == std::string::npos) name = kube::KeyOf(pod).ns + "/" + name;
+    keys.push_back(ToKey(name));
+  }
+  return keys;
+}
+
+std::uint64_t GpusOf(const kube::Json& node) {
+  std::uint64_t gpus = 0;
+  const kube::Json& allocatable = kube::Find(node, "/status/allocatable");
+  if (!allocatable.is_object()) return 0;
+  for (const auto& [resource, amount] : allocatable.items()) {
+    if (!resource.ends_with("/gpu") || !amount.is_string()) continue;
+    gpus += ParseQuantity(amount.get_ref<const std::string&>()).value_or(0);
+  }
+  return gpus;
+}
+
+void TakeNode(const kube::Json& node, reconcile::MemberMachine& machine) {
+  const kube::Json& labels = kube::Find(node, "/metadata/labels");
+  if (labels.is_object()) {
+    for (const auto& [label, value] : labels.items()) {
+      if (value.is_string()) machine.labels.emplace(label, value.get<std::string>());
+    }
+  }
+  machine.gpus = GpusOf(node);
+  machine.cordoned = kube::BoolAt(node, "/spec/unschedulable");
+  machine.leaving = machine.leaving || kube::IsBeingDeleted(node);
+}
+
+}  // namespace
+
+ClusterSync::ClusterSync(Parts parts, std::function<void(const kube::ObjectKey&)> on_placed,
+                         std::function<void()> on_begun)
+    : parts_(parts), on_placed_(std::move(on_placed)), on_begun_(std::move(on_begun)) {
+  Arm();
+}
+
+void ClusterSync::Arm() {
+  tick_ = parts_.loop.After(kTick, [this] {
+    Tick();
+    Arm();
+  });
+}
+
+// Placement goes before the coordinator's tick: a successor that has learned who is there publishes
+// its first state in that tick, and must not place Datasets nowhere.
+void ClusterSync::Tick() {
+  if (!parts_.watches.Missing().empty()) return;
+  const coordination::Coordinator& coordinator = parts_.service.coordinator();
+  const MonotonicTime now = parts_.clock.Now();
+  const bool changed = touched_ || coordinator.state().version != seen_ || coordinator.learning();
+  if (changed || now - looked_at_ >= kLookEvery) {
+    looked_at_ = now;
+    seen_ = coordinator.state().version;
+    status_ = parts_.service.Status();
+    reconcile::ClusterSigns signs = reconcile::SignsOf(status_);
+    if (touched_ || signs != signs_) Replan(signs);
+  }
+  parts_.service.Tick();
+  if (std::exchange(begun_, true)) return;
+  on_begun_();
+}
+
+void ClusterSync::Replan(const reconcile::ClusterSigns& signs) {
+  touched_ = false;
+  signs_ = signs;
+  reconcile::ClusterPlan plan = reconcile::PlanCluster(Observe());
+  if (plan.specs != plan_.specs) parts_.service.SetDatasets(plan.specs, {});
+  std::set<std::string> moved;
+  for (const auto& [dataset, placed] : plan.placed) {
+    const auto before = plan_.placed.find(dataset);
+    if (before == plan_.placed.end() || before->second != placed) moved.insert(dataset);
+  }
+  for (const std::string& dataset : plan.too_many) {
+    if (!plan_.too_many.contains(dataset)) moved.insert(dataset);
+  }
+  plan_ = std::move(plan);
+  for (const std::string& dataset : moved)
+    on_placed_(ToKey(dataset));
+}
+
+reconcile::ClusterObserved ClusterSync::Observe() const {
+  reconcile::ClusterObserved observed{
+      .machines = Machines(), .state = &parts_.service.coordinator().state(), .status = &status_};
+  const std::set<kube::ObjectKey> with_gpus = DatasetsOfGpuPods();
+  for (const auto& [key, known] : parts_.datasets.all()) {
+    const auto plans = reconcile::PlansOf(key, known.uid, parts_.watches.plans.cache());
+    observed.datasets.push_back({.ns = key.ns,
+                                 .name = key.name,
+                                 .created = known.created,
+                                 .spec = known.spec,
+                                 .status = known.status,
+                                 .plan = reconcile::ChoosePlan(plans).spec,
+                                 .wants_gpus = with_gpus.contains(key)});
+  }
+  return observed;
+}
+
+std::map<std::string, reconcile::MemberMachine> ClusterSync::Machines() const {
+  std::map<std::string, reconcile::MemberMachine> machines;
+  for (const auto& pod : parts_.watches.node_pods.cache().List()) {
+    reconcile::MemberMachine machine{.node = kube::TextAt(*pod, "/spec/nodeName"),
+                                     .leaving = kube::IsBeingDeleted(*pod)};
+    const auto node = parts_.watches.nodes.cache().Find({.ns = "", .name = machine.node});
+    if (node != nullptr) TakeNode(*node, machine);
+    machines.emplace(kube::KeyOf(*pod).name, std::move(machine));
+  }
+  return machines;
+}
+
+std::set<kube::ObjectKey> ClusterSync::DatasetsOfGpuPods() const {
+  std::set<kube::ObjectKey> datasets;
+  for (const auto& pod : parts_.watches.training_pods.cache().List()) {
+    if (!kube::BoolAt(*pod, kWantsGpus)) continue;
+    for (kube::ObjectKey& key : DatasetsOf(*pod))
+      datasets.insert(std::move(key));
+  }
+  return datasets;
+}
+
+std::optional<reconcile::Placed> ClusterSync::PlacedOf(const std::string& dataset) const {
+  if (!begun_ || parts_.service.coordinator().learning()) return std::nullopt;
+  const auto found = plan_.placed.find(dataset);
+  return found == plan_.placed.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<reconcile::CacheView> ClusterSync::ViewOf(const std::string& dataset) const {
+  if (!begun_ || parts_.service.coordinator().learning()) return std::nullopt;
+  return reconcile::ViewOf(
+      {.machines = Machines(), .state = &parts_.service.coordinator().state(), .status = &status_},
+      dataset);
+}
+
+std::optional<reconcile::PlanView> ClusterSync::PlanViewOf(const std::string& dataset) const {
+  if (!begun_ || parts_.service.coordinator().learning()) return std::nullopt;
+  return reconcile::PlanViewOf({.state = &parts_.service.coordinator().state(), .status = &status_},
+                               dataset);
+}
+
+void ClusterSync::VisitCounters(const CounterVisitor& visitor) const {
+  visitor(MetricKind::kGauge, "optcache_coordinator_members", {},
+          static_cast<double>(status_.members.size()));
+  visitor(MetricKind::kGauge, "optcache_coordinator_datasets", {},
+          static_cast<double>(plan_.specs.size()));
+  visitor(MetricKind::kGauge, "optcache_coordinator_polls", {},
+          static_cast<double>(parts_.service.polls()));
+}
+
+}  // namespace optcache::manager

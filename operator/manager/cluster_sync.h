@@ -1,0 +1,70 @@
+#pragma once
+
+// Keeps the coordinator's Datasets as the cluster wants them: where they are placed follows from
+// Kubernetes' objects and from what nodes report, and may change with each of them.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "control/control_service.h"
+#include "net/event_loop.h"
+#include "operator/manager/dataset_directory.h"
+#include "operator/manager/watches.h"
+#include "operator/reconcile/cluster/cluster_plan.h"
+
+namespace optcache::manager {
+
+// Used on the loop's thread only. Ticks the service while it lives; what it borrows outlives it.
+class ClusterSync {
+ public:
+  struct Parts {
+    net::EventLoop& loop;
+    const Clock& clock;
+    Watches& watches;
+    const DatasetDirectory& datasets;
+    control::ControlService& service;
+  };
+  // `on_placed` is called with each Dataset whose placement has changed. Begins when all watches
+  // are synced; `on_begun` then, once.
+  ClusterSync(Parts parts, std::function<void(const kube::ObjectKey&)> on_placed,
+              std::function<void()> on_begun);
+  ClusterSync(const ClusterSync&) = delete;
+  ClusterSync& operator=(const ClusterSync&) = delete;
+
+  // Something that placement depends on has changed.
+  void Touch() { touched_ = true; }
+
+  // For a Dataset's status: nothing is known before nodes have been heard.
+  std::optional<reconcile::Placed> PlacedOf(const std::string& dataset) const;
+  bool IsTooMany(const std::string& dataset) const { return plan_.too_many.contains(dataset); }
+  std::optional<reconcile::CacheView> ViewOf(const std::string& dataset) const;
+  std::optional<reconcile::PlanView> PlanViewOf(const std::string& dataset) const;
+
+  void VisitCounters(const CounterVisitor& visitor) const;
+
+ private:
+  void Arm();
+  void Tick();
+  void Replan(const reconcile::ClusterSigns& signs);
+  reconcile::ClusterObserved Observe() const;
+  std::map<std::string, reconcile::MemberMachine> Machines() const;
+  std::set<kube::ObjectKey> DatasetsOfGpuPods() const;
+
+  Parts parts_;
+  std::function<void(const kube::ObjectKey&)> on_placed_;
+  std::function<void()> on_begun_;
+  bool begun_ = false;
+  bool touched_ = true;
+  coordination::Version seen_;  // of the coordinator's state, at the last look
+  MonotonicTime looked_at_;
+  coordination::ClusterStatus status_;  // at the last look
+  reconcile::ClusterSigns signs_;
+  reconcile::ClusterPlan plan_;
+  net::Timer tick_;
+};
+
+}  // namespace optcache::manager

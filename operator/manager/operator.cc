@@ -1,0 +1,220 @@
+#include "operator/manager/operator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "coordination/state.h"
+#include "net/service_pages.h"
+#include "operator/manager/node_tokens.h"
+#include "operator/webhook/settings.h"
+
+namespace optcache::manager {
+namespace {
+
+constexpr std::size_t kMaxControlConnections = 16384;  // two a node: its poll and its report
+constexpr Duration kReleaseTimeout = std::chrono::seconds(3);
+
+kube::LeaderElectionOptions ElectionOptions(const OperatorOptions& options) {
+  return {.lease = {.ns = options.system_namespace, .name = options.name + "-operator"},
+          .identity = options.pod_name + "_" + options.pod_ip,
+          .lease_duration = options.lease_duration,
+          .renew_deadline = options.renew_deadline,
+          .retry_period = options.retry_period};
+}
+
+kube::ApiClientOptions ClientOptions(const OperatorOptions& options) {
+  return {.user_agent = "optcache-operator/" + options.version};
+}
+
+// Whether every machine runs init containers that go on; "v1.36.3" is a kubelet's version.
+bool AllHaveNativeSidecars(const kube::ObjectCache& nodes) {
+  return std::ranges::all_of(nodes.List(), [](const kube::ObjectCache::Entry& node) {
+    std::string version = kube::TextAt(*node, "/status/nodeInfo/kubeletVersion");
+    if (version.starts_with('v')) version.erase(0, 1);
+    const std::size_t dot = std::min(version.find('.'), version.size());
+    return webhook::HasNativeSidecars(version.substr(0, dot),
+                                      version.substr(std::min(dot + 1, version.size())));
+  });
+}
+
+net::HttpServerOptions ControlHttpOptions(std::shared_ptr<net::TlsContext> tls) {
+  return {.label = "control",
+          .max_body_bytes = coordination::kMaxInventoryBytes,
+          .max_connections = kMaxControlConnections,
+          .tls = std::move(tls)};
+}
+
+}  // namespace
+
+std::string UrlOfLeader(const std::string& identity, std::uint16_t control_port) {
+  const std::size_t underscore = identity.rfind('_');
+  if (underscore == std::string::npos || underscore + 1 == identity.size()) return "";
+  std::string ip = identity.substr(underscore + 1);
+  if (ip.find(':') != std::string::npos) ip = "[" + ip + "]";  // IPv6
+  return fmt::format("https://{}:{}", ip, control_port);
+}
+
+Result<std::unique_ptr<Operator>> Operator::Start(net::EventLoop& loop, const Clock& clock,
+                                                  const kube::ApiAccess& access,
+                                                  OperatorOptions options,
+                                                  std::function<void(std::string)> on_end) {
+  options.authority.name = options.name;
+  options.authority.system_namespace = options.system_namespace;
+  RETURN_IF_ERROR(authority::CheckSettings(options.authority));
+  std::unique_ptr<Operator> self(
+      new Operator(loop, clock, access, std::move(options), std::move(on_end)));
+  RETURN_IF_ERROR(self->Listen());
+  self->AddPages();
+  self->watches_.nodes.OnSynced([raw = self.get()] { raw->StartWebhook(); });
+  self->watches_.Start();
+  self->elector_.Start();
+  return self;
+}
+
+Operator::Operator(net::EventLoop& loop, const Clock& clock, const kube::ApiAccess& access,
+                   OperatorOptions options, std::function<void(std::string)> on_end)
+    : loop_(loop),
+      clock_(clock),
+      options_(std::move(options)),
+      on_end_(std::move(on_end)),
+      client_(kube::MakeApiClient(loop, clock, access, ClientOptions(options_))),
+      election_client_(kube::MakeApiClient(loop, clock, access, ClientOptions(options_))),
+      webhook_tls_(std::make_shared<net::TlsContext>(net::TlsRole::kServer)),
+      control_tls_(std::make_shared<net::TlsContext>(net::TlsRole::kServer,
+                                                     net::ClientCertificate::kRequested)),
+      watches_(loop, clock, *client_, options_.name, options_.system_namespace),
+      datasets_(watches_.datasets, watches_.nodes),
+      certificates_({.loop = loop,
+                     .clock = clock,
+                     .secret = watches_.secret,
+                     .injectors = watches_.injectors,
+                     .webhook_tls = *webhook_tls_,
+                     .control_tls = *control_tls_},
+                    options_.authority),
+      injection_(clock, watches_.training_pods),
+      gate_({.review_token =
+                 [this](const std::string& token, std::function<void(Result<std::string>)> answer) {
+                   ReviewNodeToken(*client_, options_, token, std::move(answer));
+                 },
+             .sign =
+                 [this](const std::string& request, const std::string& pod_name) {
+                   return certificates_.Sign(request, pod_name);
+                 }}),
+      elector_(loop, clock, *election_client_, ElectionOptions(options_),
+               {.on_started = [this](std::uint64_t term) { OnStarted(term); },
+                .on_stopped = [this](const std::string& why) { OnStopped(why); },
+                .on_leader =
+                    [this](const std::string& identity) {
+                      if (!leads()) gate_.Follow(UrlOfLeader(identity, options_.control_port));
+                    }}) {}
+
+Operator::~Operator() = default;
+
+Status Operator::Listen() {
+  net::HttpServerOptions webhook_options = webhook::WebhookHttpOptions();
+  webhook_options.tls = webhook_tls_;
+  ASSIGN_OR_RETURN(
+      webhook_server_,
+      net::ListenHttp(loop_, options_.webhook_address, webhook_options,
+                      [this](const net::HttpRequest& request, const net::HttpResponder& respond) {
+                        if (webhook_handler_) return webhook_handler_(request, respond);
+                        respond(net::HttpResponse::Text(503, "still starting\n"));
+                      }));
+  ASSIGN_OR_RETURN(
+      control_server_,
+      net::ListenHttp(loop_, options_.control_address, ControlHttpOptions(control_tls_),
+                      [this](const net::HttpRequest& request, const net::HttpResponder& responder) {
+                        // A frozen process that wakes up is no leader, whatever it was told last.
+                        if (leads() && !elector_.IsLeader()) gate_.Follow("");
+                        gate_.Handle(request, [responder](net::HttpResponse response) {
+                          responder(std::move(response));
+                        });
+                      }));
+  ASSIGN_OR_RETURN(pages_server_,
+                   net::ListenHttp(loop_, options_.pages_address, {.label = "pages"},
+                                   net::Serve({.metrics = [this] { return page_.Render(); },
+                                               .ready = [this] { return Ready(); }})));
+  return OkStatus();
+}
+
+void Operator::StartWebhook() {
+  webhook_ = std::make_unique<webhook::Webhook>(
+      clock_,
+      webhook::InjectionSettings{.name = options_.name,
+                                 .system_namespace = options_.system_namespace,
+                                 .version = options_.version,
+                                 .sidecar_image = options_.sidecar_image,
+                                 .image_pull_policy = options_.image_pull_policy,
+                                 .native_sidecars = AllHaveNativeSidecars(watches_.nodes.cache())},
+      datasets_);
+  webhook_handler_ = webhook_->Handler();
+}
+
+void Operator::AddPages() {
+  page_.Add([this](const CounterVisitor& visit) {
+    client_->VisitCounters(visit);
+    watches_.VisitCounters(visit);
+    certificates_.VisitCounters(visit);
+    injection_.VisitCounters(visit);
+    gate_.VisitCounters(visit);
+    elector_.VisitCounters(visit);
+    for (const auto* server : {webhook_server_.get(), control_server_.get(), pages_server_.get()})
+      server->VisitCounters(visit);
+    if (webhook_) webhook_->VisitCounters(visit);
+    if (leadership_) leadership_->VisitCounters(visit);
+  });
+}
+
+Status Operator::Ready() {
+  if (stopping_) return {Code::kUnavailable, "stopping"};
+  if (const std::string missing = watches_.Missing(); !missing.empty())
+    return {Code::kUnavailable, "not listed yet: " + missing};
+  RETURN_IF_ERROR(certificates_.ready());
+  if (!webhook_) return {Code::kUnavailable, "the machines are not known yet"};
+  return webhook_->ready();
+}
+
+void Operator::OnStarted(std::uint64_t term) {
+  if (stopping_) return;
+  leadership_ = std::make_unique<Leadership>(
+      Leadership::Parts{.loop = loop_,
+                        .clock = clock_,
+                        .client = *client_,
+                        .permit = [this] { return elector_.WritesUntil(); },
+                        .watches = watches_,
+                        .datasets = datasets_,
+                        .certificates = certificates_,
+                        .injection = injection_,
+                        .gate = gate_},
+      options_, term);
+}
+
+void Operator::OnStopped(const std::string& why) {
+  leadership_.reset();
+  if (!stopping_) on_end_("leads no more: " + why);
+}
+
+void Operator::Stop(std::function<void()> stopped) {
+  if (stopping_) return;
+  stopping_ = true;
+  stopped_ = std::move(stopped);
+  leadership_.reset();
+  elector_.Stop(kReleaseTimeout, [] {});
+  shutdown_ = loop_.After(options_.shutdown_delay, [this] { StopServers(); });
+}
+
+void Operator::StopServers() {
+  const std::initializer_list<net::HttpServer*> servers = {
+      webhook_server_.get(), control_server_.get(), pages_server_.get()};
+  open_servers_ = static_cast<int>(servers.size());
+  for (net::HttpServer* server : servers) {
+    server->Stop(options_.drain_timeout, [this] {
+      if (--open_servers_ == 0) stopped_();
+    });
+  }
+}
+
+}  // namespace optcache::manager

@@ -1,0 +1,108 @@
+#include "operator/manager/reconcilers.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "operator/api/cache_plan_types.h"
+#include "operator/pki/objects.h"
+#include "operator/reconcile/bundle.h"
+#include "operator/reconcile/cacheplan/decide.h"
+#include "operator/reconcile/dataset/decide.h"
+#include "operator/reconcile/dataset/observe.h"
+#include "operator/reconcile/dataset/plan_choice.h"
+
+namespace optcache::manager {
+
+void DatasetReconciler::Reconcile(const kube::ObjectKey& key, kube::ReconcileDone done) {
+  const auto dataset = parts_.watches.datasets.cache().Find(key);
+  if (dataset == nullptr) return done({.status = OkStatus()});
+  reconcile::Observed observed =
+      reconcile::ObserveDataset(*dataset,
+                                {.plans = parts_.watches.plans.cache(),
+                                 .jobs = parts_.watches.jobs.cache(),
+                                 .pods = parts_.watches.job_pods.cache()},
+                                parts_.clock.UnixSeconds());
+  const std::string name = key.ToString();
+  observed.placed = parts_.cluster.PlacedOf(name);
+  observed.cache = parts_.cluster.ViewOf(name);
+  observed.too_many = parts_.cluster.IsTooMany(name);
+  parts_.runner.Run(reconcile::DecideDataset(observed, settings_),
+                    kube::ReferenceTo(api::kDatasets, *dataset), std::move(done));
+}
+
+void CachePlanReconciler::Reconcile(const kube::ObjectKey& key, kube::ReconcileDone done) {
+  const auto plan = parts_.watches.plans.cache().Find(key);
+  if (plan == nullptr) return done({.status = OkStatus()});
+  const kube::ObjectKey dataset{.ns = key.ns, .name = kube::TextAt(*plan, "/spec/dataset")};
+  const auto known = parts_.watches.datasets.cache().Find(dataset);
+  reconcile::PlanObserved observed{.plan = *plan,
+                                   .dataset_exists = known != nullptr,
+                                   .view = parts_.cluster.PlanViewOf(dataset.ToString()),
+                                   .now = parts_.clock.UnixSeconds()};
+  if (known != nullptr) {
+    const auto plans =
+        reconcile::PlansOf(dataset, kube::UidOf(*known), parts_.watches.plans.cache());
+    const reconcile::PlanChoice choice = reconcile::ChoosePlan(plans);
+    if (choice.chosen != nullptr) observed.followed = choice.chosen->name;
+  }
+  parts_.runner.Run(reconcile::DecideCachePlan(observed),
+                    kube::ReferenceTo(api::kCachePlans, *plan), std::move(done));
+}
+
+void BundleReconciler::Reconcile(const kube::ObjectKey& key, kube::ReconcileDone done) {
+  const std::string& ns = key.name;
+  reconcile::BundleObserved observed{
+      .ns = ns, .bundle = certificates_.bundle(), .needed = ns == system_};
+  for (const auto& [dataset, known] : parts_.datasets.all()) {
+    const bool access = std::ranges::any_of(
+        known.spec.access, [&](const api::Access& entry) { return entry.ns == ns; });
+    observed.needed = observed.needed || access || dataset.ns == ns;
+    if (dataset.ns != ns) continue;
+    observed.owners.push_back({{"apiVersion", api::kDatasets.ApiVersion()},
+                               {"kind", api::kDatasets.kind},
+                               {"name", dataset.name},
+                               {"uid", known.uid}});
+  }
+  if (ns == system_) {
+    for (const auto& secret : parts_.watches.secret.cache().List()) {
+      observed.owners.push_back({{"apiVersion", "v1"},
+                                 {"kind", "Secret"},
+                                 {"name", kube::KeyOf(*secret).name},
+                                 {"uid", kube::UidOf(*secret)}});
+    }
+  }
+  const auto present =
+      parts_.watches.bundles.cache().Find({.ns = ns, .name = authority::kBundleName});
+  if (present != nullptr) observed.present = *present;
+  const kube::ObjectReference regarding{.api_version = "v1",
+                                        .kind = "ConfigMap",
+                                        .ns = ns,
+                                        .name = authority::kBundleName,
+                                        .uid = kube::UidOf(observed.present)};
+  parts_.runner.Run(reconcile::DecideBundle(observed), regarding, std::move(done));
+}
+
+std::vector<kube::ObjectKey> BundleReconciler::Needed() const {
+  std::set<std::string> namespaces = {system_};
+  for (const auto& [dataset, known] : parts_.datasets.all()) {
+    namespaces.insert(dataset.ns);
+    for (const api::Access& access : known.spec.access)
+      namespaces.insert(access.ns);
+  }
+  std::vector<kube::ObjectKey> keys;
+  for (const std::string& ns : namespaces)
+    keys.push_back({.ns = "", .name = ns});
+  return keys;
+}
+
+std::vector<kube::ObjectKey> NamespacesOf(const kube::Json& dataset) {
+  std::vector<kube::ObjectKey> keys = {{.ns = "", .name = kube::KeyOf(dataset).ns}};
+  for (const kube::Json& access : kube::Items(dataset, "/spec/access")) {
+    if (std::string ns = kube::TextAt(access, "/namespace"); !ns.empty())
+      keys.push_back({.ns = "", .name = std::move(ns)});
+  }
+  return keys;
+}
+
+}  // namespace optcache::manager

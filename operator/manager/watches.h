@@ -1,0 +1,51 @@
+#pragma once
+
+// Everything that the operator watches, on every replica: one that becomes the leader knows the
+// cluster already. Only the fields that are read are kept.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "kube/client.h"
+#include "kube/informer.h"
+#include "net/event_loop.h"
+
+namespace optcache::manager {
+
+// Label and annotations of training pods, docs/kubernetes.md.
+inline constexpr const char* kInjectLabel = "optcache.io/inject";
+inline constexpr const char* kDatasetAnnotation = "optcache.io/dataset";
+inline constexpr const char* kInjectedAnnotation = "optcache.io/injected";
+inline constexpr const char* kOptionalAnnotation = "optcache.io/optional";
+
+// In the place of a training pod's containers: whether one of them asks for GPUs.
+inline constexpr const char* kWantsGpus = "/optcacheWantsGpus";
+
+// Used on the loop's thread only. `loop`, `clock` and `client` outlive it.
+struct Watches {
+  Watches(net::EventLoop& loop, const Clock& clock, kube::Client& client, const std::string& name,
+          const std::string& system_namespace);
+
+  kube::Informer datasets;
+  kube::Informer plans;          // index by Dataset
+  kube::Informer jobs;           // index Jobs, by Dataset
+  kube::Informer job_pods;       // of index Jobs, by Job
+  kube::Informer training_pods;  // those with the label, metadata and kWantsGpus
+  kube::Informer node_pods;      // of the DaemonSet
+  kube::Informer nodes;          // labels, cordoned, allocatable, version
+  kube::Informer bundles;        // the ConfigMaps optcache-ca of all namespaces
+  kube::Informer secret;         // SYSTEM/NAME-pki
+  kube::Informer injectors;      // NAME-injector
+
+  std::vector<kube::Informer*> All();
+  void Start();
+  void Stop();
+  // Names the kinds that are not listed yet; empty: all are.
+  std::string Missing();
+  void VisitCounters(const CounterVisitor& visitor);
+};
+
+}  // namespace optcache::manager

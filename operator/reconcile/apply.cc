@@ -1,0 +1,51 @@
+#include "operator/reconcile/apply.h"
+
+#include <utility>
+
+namespace optcache::reconcile {
+namespace {
+
+// Errors that their user can do something about; others pass by themselves.
+bool IsForPeople(const kube::ApiError& error) {
+  return !error.transient() && !error.not_found() && !error.conflict() &&
+         !error.namespace_terminating && error.status.code() != Code::kCancelled;
+}
+
+}  // namespace
+
+void DecisionRunner::Run(Decision decision, const kube::ObjectReference& regarding,
+                         kube::ReconcileDone done) {
+  for (const kube::EventText& event : decision.events)
+    events_.Record(regarding, event);
+  std::vector<kube::ApplyItem> applies;
+  for (Change& change : decision.applies) {
+    auto present = present_(change.resource, kube::KeyOf(change.object));
+    applies.push_back({.resource = change.resource,
+                       .object = std::move(change.object),
+                       .subresource = std::move(change.subresource),
+                       .present = std::move(present)});
+  }
+  std::vector<kube::DeleteItem> deletes;
+  for (Removal& removal : decision.deletes) {
+    deletes.push_back({.resource = removal.resource,
+                       .key = std::move(removal.key),
+                       .options = {.uid = std::move(removal.uid)}});
+  }
+  applier_.Run(std::move(applies), std::move(deletes),
+               [&events = events_, regarding, done, requeue = decision.requeue_after](
+                   const kube::ApiResult<kube::ApplyOutcome>& outcome) {
+                 if (outcome) return done({.status = OkStatus(), .requeue_after = requeue});
+                 const kube::ApiError& error = outcome.error();
+                 // The namespace takes everything along that we could have wanted there.
+                 if (error.namespace_terminating) return done({.status = OkStatus()});
+                 if (IsForPeople(error)) {
+                   events.Record(regarding, {.type = kube::EventType::kWarning,
+                                             .reason = "ApplyFailed",
+                                             .action = "Apply",
+                                             .note = std::string(error.status.message())});
+                 }
+                 done({.status = error.status});
+               });
+}
+
+}  // namespace optcache::reconcile

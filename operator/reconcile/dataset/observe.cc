@@ -1,0 +1,158 @@
+#include "operator/reconcile/dataset/observe.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kube/conditions.h"
+#include "kube/time_text.h"
+#include "operator/api/dataset_types.h"
+#include "operator/reconcile/dataset/index_job.h"
+
+namespace optcache::reconcile {
+namespace {
+
+using kube::Json;
+
+std::vector<std::string> InNamespaceOf(const Json& object, const std::string& name) {
+  if (name.empty()) return {};
+  return {kube::ObjectKey{.ns = kube::KeyOf(object).ns, .name = name}.ToString()};
+}
+
+std::string JobNameOf(const Json& pod) {
+  const auto label = kube::LabelOf(pod, "batch.kubernetes.io/job-name");
+  return label ? *label : kube::LabelOf(pod, "job-name").value_or("");
+}
+
+// Why a container is not running, unless it is on its way.
+std::string WaitingOf(const Json& container) {
+  const std::string reason = kube::TextAt(container, "/state/waiting/reason");
+  if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") return "";
+  const std::string message = kube::TextAt(container, "/state/waiting/message");
+  return message.empty() ? reason : reason + ": " + message;
+}
+
+// How a container has ended, if not well.
+std::string EndOf(const Json& container) {
+  const Json& ended = kube::Find(container, "/state/terminated");
+  const auto code = kube::NumberAt(ended, "/exitCode");
+  if (!code || *code == 0) return "";
+  return fmt::format("it ended with {} ({})", *code, kube::TextAt(ended, "/reason"));
+}
+
+std::string TroubleOf(const Json& pod) {
+  for (const Json& condition : kube::Items(pod, "/status/conditions")) {
+    if (kube::TextAt(condition, "/type") == "PodScheduled" &&
+        kube::TextAt(condition, "/status") == "False")
+      return "its pod is not scheduled: " + kube::TextAt(condition, "/message");
+  }
+  for (const Json& container : kube::Items(pod, "/status/containerStatuses")) {
+    std::string trouble = WaitingOf(container);
+    if (trouble.empty()) trouble = EndOf(container);
+    if (!trouble.empty()) return trouble;
+  }
+  return "";
+}
+
+std::string MessageOf(const Json& pod) {
+  for (const Json& container : kube::Items(pod, "/status/containerStatuses")) {
+    std::string message = kube::TextAt(container, "/state/terminated/message");
+    if (!message.empty()) return message;
+  }
+  return "";
+}
+
+void TakeEnd(const Json& job, IndexJob& index) {
+  const kube::Condition failed = kube::ConditionOf(job, "Failed");
+  if (failed.status == kube::ConditionStatus::kTrue) {
+    index.state = JobState::kFailed;
+    index.trouble = failed.message.empty() ? failed.reason : failed.message;
+    for (const Json& condition : kube::Items(job, "/status/conditions")) {
+      if (kube::TextAt(condition, "/type") != "Failed") continue;
+      index.finished_at =
+          kube::ParseTime(kube::TextAt(condition, "/lastTransitionTime")).value_or(0);
+    }
+  } else if (kube::ConditionOf(job, "Complete").status == kube::ConditionStatus::kTrue) {
+    index.state = JobState::kSucceeded;
+    index.finished_at = kube::ParseTime(kube::TextAt(job, "/status/completionTime")).value_or(0);
+  }
+}
+
+// Pods come oldest first: the newest word counts.
+void TakePods(std::vector<kube::ObjectCache::Entry> pods, IndexJob& index) {
+  std::ranges::stable_sort(pods, {}, [](const kube::ObjectCache::Entry& pod) {
+    return kube::TextAt(*pod, "/metadata/creationTimestamp");
+  });
+  std::string trouble;
+  for (const auto& pod : pods) {
+    if (std::string message = MessageOf(*pod); !message.empty()) index.result = std::move(message);
+    trouble = TroubleOf(*pod);
+  }
+  if (!trouble.empty()) index.trouble = std::move(trouble);
+}
+
+}  // namespace
+
+kube::IndexFunction PlansByDataset() {
+  return [](const Json& plan) { return InNamespaceOf(plan, kube::TextAt(plan, "/spec/dataset")); };
+}
+
+kube::IndexFunction JobsByDataset() {
+  return [](const Json& job) {
+    return InNamespaceOf(job, kube::LabelOf(job, kDatasetLabel).value_or(""));
+  };
+}
+
+kube::IndexFunction PodsByJob() {
+  return [](const Json& pod) { return InNamespaceOf(pod, JobNameOf(pod)); };
+}
+
+const std::vector<std::string>& JobFields() {
+  static const std::vector<std::string> kFields = {"/status/conditions", "/status/completionTime"};
+  return kFields;
+}
+
+const std::vector<std::string>& IndexPodFields() {
+  static const std::vector<std::string> kFields = {"/status/conditions",
+                                                   "/status/containerStatuses"};
+  return kFields;
+}
+
+std::vector<PlanObject> PlansOf(const kube::ObjectKey& dataset, const std::string& uid,
+                                const kube::ObjectCache& plans) {
+  std::vector<PlanObject> found;
+  for (const auto& entry : plans.Lookup(kByDataset, dataset.ToString())) {
+    if (kube::IsBeingDeleted(*entry)) continue;
+    const auto owner = kube::ControllerOf(*entry);
+    found.push_back({.name = kube::KeyOf(*entry).name,
+                     .uid = kube::UidOf(*entry),
+                     .created = kube::TextAt(*entry, "/metadata/creationTimestamp"),
+                     .made_by_us = kube::LabelOf(*entry, kManagedByLabel) == kManagedBy && owner &&
+                                   owner->uid == uid && kube::GenerationOf(*entry) == 1,
+                     .spec = api::ParseCachePlanSpec(*entry)});
+  }
+  return found;
+}
+
+Observed ObserveDataset(const Json& dataset, const DatasetSources& sources, double now) {
+  Observed observed{.dataset = dataset, .now = now};
+  const kube::ObjectKey key = kube::KeyOf(dataset);
+  for (const auto& job : sources.jobs.Lookup(kByDataset, key.ToString())) {
+    const auto owner = kube::ControllerOf(*job);
+    IndexJob index{.name = kube::KeyOf(*job).name,
+                   .uid = kube::UidOf(*job),
+                   .owner_uid = owner ? owner->uid : "",
+                   .deleting = kube::IsBeingDeleted(*job)};
+    TakeEnd(*job, index);
+    TakePods(sources.pods.Lookup(kByJob, kube::KeyOf(*job).ToString()), index);
+    observed.jobs.push_back(std::move(index));
+  }
+  observed.plans = PlansOf(key, kube::UidOf(dataset), sources.plans);
+  const auto namesake = sources.plans.Find(key);
+  observed.plan_name_taken =
+      namesake != nullptr &&
+      (kube::TextAt(*namesake, "/spec/dataset") != key.name || kube::IsBeingDeleted(*namesake));
+  return observed;
+}
+
+}  // namespace optcache::reconcile
