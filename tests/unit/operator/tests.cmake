@@ -3,8 +3,10 @@ find_package(yaml-cpp REQUIRED)
 
 project_test(operator
   SOURCES cache_plan_decide_test.cc cluster_plan_test.cc dataset_types_test.cc fair_share_test.cc
-          index_job_test.cc pki_authority_test.cc pki_property_test.cc placement_test.cc
-          reconcile_cases_test.cc webhook_corpus_test.cc webhook_parts_test.cc
-          webhook_request_test.cc webhook_review_test.cc webhook_server_test.cc
-  DEPS metrics operator_pki operator_reconcile operator_webhook_server
-       nlohmann_json::nlohmann_json yaml-cpp)
+          index_job_test.cc manager_parts_test.cc operator_test.cc pki_authority_test.cc
+          pki_property_test.cc placement_test.cc reconcile_cases_test.cc webhook_corpus_test.cc
+          webhook_parts_test.cc webhook_request_test.cc webhook_review_test.cc
+          webhook_server_test.cc
+  DEPS operator_manager nlohmann_json::nlohmann_json yaml-cpp)
+target_sources(operator_test PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/fake_api_server.cc
+                                     ${PROJECT_SOURCE_DIR}/tests/support/fake_api_store.cc)
