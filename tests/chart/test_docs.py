@@ -31,9 +31,14 @@ def test_every_reason_of_the_injector_is_explained() -> None:
 NO_REASONS = {
     "CachePlan",
     "ConfigMap",
+    "ContainerCreating",
+    "IfNotPresent",
     "ImageFolder",
     "MutatingWebhookConfiguration",
     "NamespaceTerminating",
+    "PodInitializing",
+    "PodScheduled",
+    "RuntimeDefault",
     "TokenReview",
 }
 # Where reasons of conditions, Events and the index Job are made.
