@@ -148,6 +148,7 @@ void Operator::StartWebhook() {
                                  .version = options_.version,
                                  .sidecar_image = options_.sidecar_image,
                                  .image_pull_policy = options_.image_pull_policy,
+                                 .image_pull_secrets = options_.image_pull_secrets,
                                  .native_sidecars = AllHaveNativeSidecars(watches_.nodes.cache())},
       datasets_);
   webhook_handler_ = webhook_->Handler();

@@ -32,6 +32,7 @@ NO_REASONS = {
     "CachePlan",
     "ConfigMap",
     "ContainerCreating",
+    "FallbackToLogsOnError",
     "IfNotPresent",
     "ImageFolder",
     "MutatingWebhookConfiguration",
