@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -21,6 +22,8 @@ struct HttpServerOptions {
   std::string label = "http";  // value of the metrics' label "server"
   std::uint32_t max_header_bytes = 16U << 10U;
   ByteCount max_body_bytes = 8_MiB;
+  // The same for clients that have shown no certificate. Nothing: no difference.
+  std::optional<ByteCount> max_body_bytes_unproven;
   std::size_t max_connections = 256;
   // For one whole request from its first byte, for one whole response, and between two requests.
   Duration request_deadline = std::chrono::seconds(10);

@@ -43,6 +43,7 @@ bool AllHaveNativeSidecars(const kube::ObjectCache& nodes) {
 net::HttpServerOptions ControlHttpOptions(std::shared_ptr<net::TlsContext> tls) {
   return {.label = "control",
           .max_body_bytes = coordination::kMaxInventoryBytes,
+          .max_body_bytes_unproven = control::kMaxCertificateRequestBytes,
           .max_connections = kMaxControlConnections,
           .tls = std::move(tls)};
 }

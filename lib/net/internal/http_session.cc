@@ -166,7 +166,10 @@ void HttpSession::ReadRequest() {
   Enter(Phase::kReading, state_->options.request_deadline);
   parser_.emplace();
   parser_->header_limit(state_->options.max_header_bytes);
-  parser_->body_limit(state_->options.max_body_bytes);
+  const HttpServerOptions& options = state_->options;
+  parser_->body_limit(peer_.dns_names.empty()
+                          ? options.max_body_bytes_unproven.value_or(options.max_body_bytes)
+                          : options.max_body_bytes);
   http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](const error_code& error, std::size_t) {
                      if (self->phase_ == Phase::kReading) self->OnRead(error);

@@ -63,6 +63,20 @@ TEST_F(Https, ACertificateThatIsRequestedMayBeMissing) {
   EXPECT_TRUE(peers.at(1).Is("optcache-node"));
 }
 
+TEST_F(Https, WhoShowsNoCertificateMaySendLess) {
+  Listen(ClientCertificate::kRequested,
+         {.max_body_bytes = 1_MiB, .max_body_bytes_unproven = 1_KiB});
+  const HttpRequest request{.method = "POST", .url = base + "/", .body = std::string(2048, 'x')};
+  const auto without = Client();
+  const auto refused = Fetch(*without, request);
+  EXPECT_TRUE(!refused.has_value() || refused->status == 413);
+  EXPECT_TRUE(peers.empty());
+  const auto with = Client(authority.Issue({"optcache-node"}));
+  const auto taken = Fetch(*with, request);
+  ASSERT_TRUE(taken.has_value()) << taken.error().message();
+  EXPECT_EQ(peers.size(), 1U);
+}
+
 // --- What the server refuses --------------------------------------------------------------------
 
 TEST_F(Https, ACertificateThatIsRequiredMayNotBeMissing) {
