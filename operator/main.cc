@@ -19,6 +19,7 @@ namespace {
 
 struct Flags {
   OperatorOptions options;
+  std::string service_account = "/var/run/secrets/kubernetes.io/serviceaccount";
   std::string check_namespace;
   std::chrono::milliseconds check_timeout = std::chrono::seconds(60);
   bool json_log = false;
@@ -88,6 +89,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--pages-address", options.pages_address,
                  "HOST:PORT for /metrics, /healthz and /readyz")
       ->capture_default_str();
+  app.add_option("--service-account", flags.service_account,
+                 "Folder with token, ca.crt and namespace for the API server")
+      ->capture_default_str();
   AddLifetime(app, "--ca-lifetime", "Of the CA", options.authority.ca_lifetime_seconds);
   AddLifetime(app, "--leaf-lifetime", "Of the operator's certificate",
               options.authority.leaf_lifetime_seconds);
@@ -120,9 +124,10 @@ Status CheckOptions(const OperatorOptions& options) {
   return OkStatus();
 }
 
-Status Run(OperatorOptions options) {
+Status Run(const Flags& flags) {
+  OperatorOptions options = flags.options;
   RETURN_IF_ERROR(CheckOptions(options));
-  ASSIGN_OR_RETURN(const kube::ApiAccess access, kube::InClusterAccess());
+  ASSIGN_OR_RETURN(const kube::ApiAccess access, kube::InClusterAccess(flags.service_account));
   ASSIGN_OR_RETURN(const net::Address control, net::ParseAddress(options.control_address));
   options.control_port = control.port;
   net::EventLoop loop;
@@ -146,7 +151,7 @@ Status Run(OperatorOptions options) {
 }
 
 Status Check(const Flags& flags) {
-  ASSIGN_OR_RETURN(const kube::ApiAccess access, kube::InClusterAccess());
+  ASSIGN_OR_RETURN(const kube::ApiAccess access, kube::InClusterAccess(flags.service_account));
   net::EventLoop loop;
   const auto client = kube::MakeApiClient(loop, SystemClock(), access);
   Status result;
@@ -184,7 +189,7 @@ int main(int argc, char** argv) {
            flags.json_log ? LogFormat::kJson : LogFormat::kText);
   RaiseOpenFilesLimit();
   net::BlockStopSignals();
-  const Status status = *check ? manager::Check(flags) : manager::Run(std::move(flags.options));
+  const Status status = *check ? manager::Check(flags) : manager::Run(flags);
   if (!status.ok()) {
     std::cerr << "optcache-operator: " << status.message() << "\n";
     return 1;
