@@ -4,9 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "cli/kube_json.h"
+#include "kube/object.h"
 
 namespace optcache::cli {
 namespace {
@@ -64,13 +63,12 @@ Result<PodAnswers> AskAboutPod(const Kubectl& kubectl, const std::string& name_s
                    "", unused);
   answers.injectors = AskIfAllowed(
       kubectl, {"get", "mutatingwebhookconfigurations", kOurs, "--output=json"}, "", unused);
-  const nlohmann::json parsed = nlohmann::json::parse(answers.pod, nullptr, false);
-  answers.metrics = AskIfAllowed(
-      kubectl,
-      {"get", "--raw",
-       fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics",
-                   TextIn(Member(parsed, "metadata"), "namespace"), pod, kSidecarPort)},
-      "", unused);
+  const kube::Json parsed = kube::Json::parse(answers.pod, nullptr, /*allow_exceptions=*/false);
+  answers.metrics = AskIfAllowed(kubectl,
+                                 {"get", "--raw",
+                                  fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics",
+                                              kube::KeyOf(parsed).ns, pod, kSidecarPort)},
+                                 "", unused);
   return answers;
 }
 

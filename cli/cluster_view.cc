@@ -4,16 +4,30 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "cli/kube_json.h"
 #include "cli/text_table.h"
+#include "kube/conditions.h"
+#include "kube/object.h"
 
 namespace optcache::cli {
 namespace {
 
-using Json = nlohmann::json;
+using kube::ConditionOf;
+using kube::ConditionStatus;
+using kube::Find;
+using kube::Items;
+using kube::Json;
+using kube::KeyOf;
+using kube::LabelOf;
+using kube::NumberAt;
+using kube::ParseList;
+using kube::TextAt;
 using Rows = std::vector<std::vector<std::string>>;
+
+std::uint64_t CountAt(const Json& object, std::string_view pointer) {
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(0, NumberAt(object, pointer).value_or(0)));
+}
 
 // "0.302" as "30.2 %"; what is no number stays.
 std::string Percent(const std::string& ratio) {
@@ -24,57 +38,57 @@ std::string Percent(const std::string& ratio) {
 }
 
 DatasetRow ReadDataset(const Json& object, std::map<std::string, ByteCount>& cached_by_machine) {
-  const Json& status = Member(object, "status");
-  DatasetRow row{.name = QualifiedName(object),
-                 .ready = ConditionOf(object, "Ready").status,
+  const Json& status = Find(object, "/status");
+  DatasetRow row{.name = KeyOf(object).ToString(),
+                 .ready = std::string(ToText(ConditionOf(object, "Ready").status)),
                  .reason = ConditionOf(object, "Ready").reason,
-                 .samples = NumberIn(status, "samples"),
-                 .bytes = NumberIn(status, "bytes"),
-                 .cached_bytes = NumberIn(status, "cachedBytes"),
-                 .hit_ratio = TextIn(status, "hitRatio"),
-                 .predicted_hit_ratio = TextIn(status, "predictedHitRatio")};
-  for (const Json& node : Items(status, "nodes")) {
+                 .samples = CountAt(status, "/samples"),
+                 .bytes = CountAt(status, "/bytes"),
+                 .cached_bytes = CountAt(status, "/cachedBytes"),
+                 .hit_ratio = TextAt(status, "/hitRatio"),
+                 .predicted_hit_ratio = TextAt(status, "/predictedHitRatio")};
+  for (const Json& node : Items(status, "/nodes")) {
     ++row.nodes;
-    cached_by_machine[TextIn(node, "name")] += NumberIn(node, "bytes");
+    cached_by_machine[TextAt(node, "/name")] += CountAt(node, "/bytes");
   }
   return row;
 }
 
 PlanRow ReadPlan(const Json& object) {
-  const Json& spec = Member(object, "spec");
-  const Json& status = Member(object, "status");
-  const Json& nodes = Member(status, "nodes");
-  return {.name = QualifiedName(object),
-          .dataset = TextIn(spec, "dataset"),
-          .retention = TextIn(spec, "retention"),
-          .revision = TextIn(status, "currentRevision"),
-          .available = ConditionOf(object, "Available").status,
-          .prepared = NumberIn(nodes, "prepared"),
-          .active = NumberIn(nodes, "active"),
-          .desired = NumberIn(nodes, "desired")};
+  const Json& spec = Find(object, "/spec");
+  const Json& status = Find(object, "/status");
+  const Json& nodes = Find(status, "/nodes");
+  return {.name = KeyOf(object).ToString(),
+          .dataset = TextAt(spec, "/dataset"),
+          .retention = TextAt(spec, "/retention"),
+          .revision = TextAt(status, "/currentRevision"),
+          .available = std::string(ToText(ConditionOf(object, "Available").status)),
+          .prepared = CountAt(nodes, "/prepared"),
+          .active = CountAt(nodes, "/active"),
+          .desired = CountAt(nodes, "/desired")};
 }
 
 void ReadJobs(const Json& plan, std::vector<JobRow>& rows) {
-  for (const Json& job : Items(Member(plan, "status"), "jobs")) {
-    rows.push_back({.dataset = TextIn(Member(plan, "metadata"), "namespace") + "/" +
-                               TextIn(Member(plan, "spec"), "dataset"),
-                    .name = TextIn(job, "name"),
-                    .ranks = NumberIn(job, "ranks"),
-                    .pass = NumberIn(job, "pass"),
-                    .position = NumberIn(job, "position"),
-                    .rate = TextIn(job, "rate"),
-                    .order = TextIn(job, "order")});
+  for (const Json& job : Items(plan, "/status/jobs")) {
+    rows.push_back(
+        {.dataset = TextAt(plan, "/metadata/namespace") + "/" + TextAt(plan, "/spec/dataset"),
+         .name = TextAt(job, "/name"),
+         .ranks = CountAt(job, "/ranks"),
+         .pass = CountAt(job, "/pass"),
+         .position = CountAt(job, "/position"),
+         .rate = TextAt(job, "/rate"),
+         .order = TextAt(job, "/order")});
   }
 }
 
 PodRow ReadPod(const Json& object, const std::map<std::string, ByteCount>& cached_by_machine) {
-  const Json& metadata = Member(object, "metadata");
-  PodRow row{.name = TextIn(metadata, "name"),
-             .machine = TextIn(Member(object, "spec"), "nodeName"),
-             .component = TextIn(Member(metadata, "labels"), "app.kubernetes.io/component"),
-             .ready = ConditionOf(object, "Ready").status == "True"};
-  for (const Json& container : Items(Member(object, "status"), "containerStatuses"))
-    row.restarts += NumberIn(container, "restartCount");
+  const Json& metadata = Find(object, "/metadata");
+  PodRow row{.name = TextAt(metadata, "/name"),
+             .machine = TextAt(object, "/spec/nodeName"),
+             .component = LabelOf(object, "app.kubernetes.io/component").value_or(""),
+             .ready = ConditionOf(object, "Ready").status == ConditionStatus::kTrue};
+  for (const Json& container : Items(object, "/status/containerStatuses"))
+    row.restarts += CountAt(container, "/restartCount");
   const auto cached = cached_by_machine.find(row.machine);
   if (row.component == "node" && cached != cached_by_machine.end())
     row.cached_bytes = cached->second;
@@ -83,14 +97,14 @@ PodRow ReadPod(const Json& object, const std::map<std::string, ByteCount>& cache
 
 // Conditions that are as nobody wants them: "vision/imagenet: Indexed is False (Denied): ...".
 void AddNotes(const Json& object, std::vector<std::string>& notes) {
-  for (const Json& condition : Items(Member(object, "status"), "conditions")) {
-    const std::string type = TextIn(condition, "type");
+  for (const Json& condition : Items(object, "/status/conditions")) {
+    const std::string type = TextAt(condition, "/type");
     const bool inverted = type == "Degraded" || type == "ManifestLost";  // good when False
-    if (TextIn(condition, "status") != (inverted ? "True" : "False")) continue;
+    if (TextAt(condition, "/status") != (inverted ? "True" : "False")) continue;
     if (type == "Progressing") continue;  // False: nothing is going on
-    notes.push_back(fmt::format("{} {}: {} is {} ({}): {}", TextIn(object, "kind"),
-                                QualifiedName(object), type, TextIn(condition, "status"),
-                                TextIn(condition, "reason"), TextIn(condition, "message")));
+    notes.push_back(fmt::format("{} {}: {} is {} ({}): {}", TextAt(object, "/kind"),
+                                KeyOf(object).ToString(), type, TextAt(condition, "/status"),
+                                TextAt(condition, "/reason"), TextAt(condition, "/message")));
   }
 }
 
@@ -147,8 +161,8 @@ Result<ClusterView> ReadClusterView(const ClusterAnswers& answers) {
   ASSIGN_OR_RETURN(const Json pods, ParseList(answers.pods, "pods"));
   ASSIGN_OR_RETURN(const Json leases, ParseList(answers.leases, "Leases"));
   std::map<std::string, ByteCount> cached_by_machine;
-  for (const Json& object : Items(resources, "items")) {
-    if (TextIn(object, "kind") == "Dataset") {
+  for (const Json& object : Items(resources, "/items")) {
+    if (TextAt(object, "/kind") == "Dataset") {
       view.datasets.push_back(ReadDataset(object, cached_by_machine));
     } else {
       view.plans.push_back(ReadPlan(object));
@@ -156,10 +170,10 @@ Result<ClusterView> ReadClusterView(const ClusterAnswers& answers) {
     }
     AddNotes(object, view.notes);
   }
-  for (const Json& object : Items(pods, "items"))
+  for (const Json& object : Items(pods, "/items"))
     view.pods.push_back(ReadPod(object, cached_by_machine));
-  for (const Json& lease : Items(leases, "items")) {
-    const std::string holder = TextIn(Member(lease, "spec"), "holderIdentity");
+  for (const Json& lease : Items(leases, "/items")) {
+    const std::string holder = TextAt(lease, "/spec/holderIdentity");
     for (PodRow& pod : view.pods)
       pod.leads = pod.leads || holder == pod.name || holder.starts_with(pod.name + "_");
   }

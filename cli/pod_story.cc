@@ -4,14 +4,24 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "cli/kube_json.h"
+#include "kube/conditions.h"
+#include "kube/object.h"
 
 namespace optcache::cli {
 namespace {
 
-using Json = nlohmann::json;
+using kube::AnnotationOf;
+using kube::ConditionOf;
+using kube::ConditionStatus;
+using kube::Find;
+using kube::Items;
+using kube::Json;
+using kube::KeyOf;
+using kube::LabelOf;
+using kube::NumberAt;
+using kube::ParseList;
+using kube::TextAt;
 
 constexpr const char* kLabel = "optcache.io/inject";
 constexpr const char* kDatasets = "optcache.io/dataset";
@@ -20,28 +30,28 @@ constexpr std::string_view kSidecar = "optcache-sidecar";
 
 const Json* FindNamed(const Json& items, std::string_view name) {
   for (const Json& item : items) {
-    if (TextIn(item, "name") == name) return &item;
+    if (TextAt(item, "/name") == name) return &item;
   }
   return nullptr;
 }
 
 // Native or, on old clusters, ordinary.
 const Json* SidecarIn(const Json& pod) {
-  const Json& spec = Member(pod, "spec");
-  const Json* const found = FindNamed(Items(spec, "initContainers"), kSidecar);
-  return found != nullptr ? found : FindNamed(Items(spec, "containers"), kSidecar);
+  const Json& spec = Find(pod, "/spec");
+  const Json* const found = FindNamed(Items(spec, "/initContainers"), kSidecar);
+  return found != nullptr ? found : FindNamed(Items(spec, "/containers"), kSidecar);
 }
 
 std::vector<std::string> DatasetNames(const Json& pod) {
-  const Json& metadata = Member(pod, "metadata");
-  const std::string list = TextIn(Member(metadata, "annotations"), kDatasets);
+  const Json& metadata = Find(pod, "/metadata");
+  const std::string list = AnnotationOf(pod, kDatasets).value_or("");
   std::vector<std::string> names;
   for (std::size_t at = 0; at < list.size();) {
     const std::size_t comma = std::min(list.find(',', at), list.size());
     std::string name = list.substr(at, comma - at);
     name.erase(0, name.find_first_not_of(' '));
     name.erase(name.find_last_not_of(' ') + 1);
-    if (!name.contains('/')) name = TextIn(metadata, "namespace") + "/" + name;
+    if (!name.contains('/')) name = TextAt(metadata, "/namespace") + "/" + name;
     names.push_back(std::move(name));
     at = comma + 1;
   }
@@ -49,10 +59,10 @@ std::vector<std::string> DatasetNames(const Json& pod) {
 }
 
 DatasetStory TellDataset(const std::string& name, const Json& datasets) {
-  for (const Json& dataset : Items(datasets, "items")) {
-    if (QualifiedName(dataset) != name) continue;
-    const Condition ready = ConditionOf(dataset, "Ready");
-    if (ready.status == "True") return {.name = name, .verdict = "Ready"};
+  for (const Json& dataset : Items(datasets, "/items")) {
+    if (KeyOf(dataset).ToString() != name) continue;
+    const kube::Condition ready = ConditionOf(dataset, "Ready");
+    if (ready.status == ConditionStatus::kTrue) return {.name = name, .verdict = "Ready"};
     return {.name = name,
             .verdict = fmt::format("not Ready ({}): {}", ready.reason, ready.message)};
   }
@@ -61,22 +71,21 @@ DatasetStory TellDataset(const std::string& name, const Json& datasets) {
 
 // Why a pod that could have been injected was not: the first reason that fits.
 std::string WhyNot(const Json& pod, const PodStory& story, const Json& injectors) {
-  const Json& metadata = Member(pod, "metadata");
-  const std::string label = TextIn(Member(metadata, "labels"), kLabel);
+  const std::string label = LabelOf(pod, kLabel).value_or("");
   if (label == "false") return "its label optcache.io/inject is \"false\"";
   if (label != "true" && story.datasets.empty()) {
     return "it has no label optcache.io/inject: \"true\" and no annotation optcache.io/dataset";
   }
   if (story.datasets.empty()) return "it has no annotation optcache.io/dataset";
-  if (Items(injectors, "items").empty()) return "no injector of optcache is in this cluster";
+  if (Items(injectors, "/items").empty()) return "no injector of optcache is in this cluster";
   for (const DatasetStory& dataset : story.datasets) {
     if (dataset.verdict == "does not exist") {
       return fmt::format("Dataset {} does not exist, and the pod says that it is optional",
                          dataset.name);
     }
   }
-  for (const Json& webhook : Items(*Items(injectors, "items").begin(), "webhooks")) {
-    if (TextIn(Member(webhook, "clientConfig"), "caBundle").empty()) {
+  for (const Json& webhook : Items(injectors, "/items/0/webhooks")) {
+    if (TextAt(webhook, "/clientConfig/caBundle").empty()) {
       return "the injector has no certificate yet: the operator has not written it";
     }
   }
@@ -85,29 +94,28 @@ std::string WhyNot(const Json& pod, const PodStory& story, const Json& injectors
 }
 
 std::string TellSidecar(const Json& pod) {
-  const Json& status = Member(pod, "status");
-  const Json* found = FindNamed(Items(status, "initContainerStatuses"), kSidecar);
-  if (found == nullptr) found = FindNamed(Items(status, "containerStatuses"), kSidecar);
+  const Json& status = Find(pod, "/status");
+  const Json* found = FindNamed(Items(status, "/initContainerStatuses"), kSidecar);
+  if (found == nullptr) found = FindNamed(Items(status, "/containerStatuses"), kSidecar);
   if (found == nullptr) return "not started yet";
-  const Json& state = Member(*found, "state");
+  const Json& state = Find(*found, "/state");
   std::string text;
   if (state.contains("running")) text = "running";
-  if (const Json& waiting = Member(state, "waiting"); !waiting.is_null())
-    text = fmt::format("waiting ({}): {}", TextIn(waiting, "reason"), TextIn(waiting, "message"));
-  if (const Json& ended = Member(state, "terminated"); !ended.is_null())
-    text = fmt::format("ended with status {} ({})", TextIn(ended, "exitCode"),
-                       TextIn(ended, "reason"));
-  const std::uint64_t restarts = NumberIn(*found, "restartCount");
+  if (const Json& waiting = Find(state, "/waiting"); !waiting.is_null())
+    text = fmt::format("waiting ({}): {}", TextAt(waiting, "/reason"), TextAt(waiting, "/message"));
+  if (const Json& ended = Find(state, "/terminated"); !ended.is_null())
+    text = fmt::format("ended with status {} ({})", TextAt(ended, "/exitCode"),
+                       TextAt(ended, "/reason"));
+  const std::int64_t restarts = NumberAt(*found, "/restartCount").value_or(0);
   return restarts == 0 ? text : fmt::format("{}, {} restarts", text, restarts);
 }
 
 std::string TellNode(const std::string& machine, const Json& node_pods) {
   if (machine.empty()) return "the pod has no machine yet";
-  for (const Json& pod : Items(node_pods, "items")) {
-    if (TextIn(Member(pod, "spec"), "nodeName") != machine) continue;
-    const bool ready = ConditionOf(pod, "Ready").status == "True";
-    return fmt::format("{} is {}ready there", TextIn(Member(pod, "metadata"), "name"),
-                       ready ? "" : "not ");
+  for (const Json& pod : Items(node_pods, "/items")) {
+    if (TextAt(pod, "/spec/nodeName") != machine) continue;
+    const bool ready = ConditionOf(pod, "Ready").status == ConditionStatus::kTrue;
+    return fmt::format("{} is {}ready there", TextAt(pod, "/metadata/name"), ready ? "" : "not ");
   }
   return "no optcache node is there: the sidecar reads from the store";
 }
@@ -146,10 +154,11 @@ void Advise(const Json& pod, PodStory& story) {
                                        dataset.name.substr(0, slash),
                                        dataset.name.substr(slash + 1)));
   }
-  const Json& metadata = Member(pod, "metadata");
+  const Json& metadata = Find(pod, "/metadata");
   if (story.injected && !story.reads) {
-    story.advice.push_back(fmt::format("kubectl logs -n {} {} -c {}", TextIn(metadata, "namespace"),
-                                       TextIn(metadata, "name"), kSidecar));
+    story.advice.push_back(fmt::format("kubectl logs -n {} {} -c {}",
+                                       TextAt(metadata, "/namespace"), TextAt(metadata, "/name"),
+                                       kSidecar));
   }
 }
 
@@ -163,18 +172,18 @@ std::optional<double> Reads::HitRatio() const {
 
 Result<PodStory> TellPodStory(const PodAnswers& answers) {
   const Json pod = Json::parse(answers.pod, nullptr, /*allow_exceptions=*/false);
-  if (!Member(pod, "metadata").is_object()) {
+  if (!Find(pod, "/metadata").is_object()) {
     return Error(Code::kInvalidArgument, "what kubectl printed is not a pod");
   }
   ASSIGN_OR_RETURN(const Json datasets, ParseList(answers.datasets, "Datasets"));
   ASSIGN_OR_RETURN(const Json node_pods, ParseList(answers.node_pods, "pods"));
   ASSIGN_OR_RETURN(const Json injectors, ParseList(answers.injectors, "webhook configurations"));
-  PodStory story{.name = QualifiedName(pod),
-                 .machine = TextIn(Member(pod, "spec"), "nodeName"),
+  PodStory story{.name = KeyOf(pod).ToString(),
+                 .machine = TextAt(pod, "/spec/nodeName"),
                  .reads = ReadReads(answers.metrics)};
   for (const std::string& name : DatasetNames(pod))
     story.datasets.push_back(TellDataset(name, datasets));
-  const std::string version = TextIn(Member(Member(pod, "metadata"), "annotations"), kInjected);
+  const std::string version = AnnotationOf(pod, kInjected).value_or("");
   story.injected = SidecarIn(pod) != nullptr;
   story.node = TellNode(story.machine, node_pods);
   if (story.injected) {

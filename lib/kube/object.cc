@@ -159,6 +159,7 @@ std::optional<Owner> ControllerOf(const Json& object) {
 }
 
 Result<Json> ParseList(std::string_view text, std::string_view what) {
+  if (text.empty()) return Json{{"items", Json::array()}};
   Json list = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!Find(list, "/items").is_array()) {
     return Error(Code::kInvalidArgument, fmt::format("{} is not a list of objects", what));

@@ -66,7 +66,8 @@ struct Owner {
 // The one owner that is the controller.
 std::optional<Owner> ControllerOf(const Json& object);
 
-// A List of any kind, as text. kInvalidArgument: it is none. `what` is for the message.
+// A List of any kind, as text; no text is an empty one, as kubectl prints for a kind that it does
+// not know. kInvalidArgument: it is none. `what` is for the message.
 Result<Json> ParseList(std::string_view text, std::string_view what);
 
 }  // namespace optcache::kube
