@@ -61,11 +61,13 @@ class Scale:
                 settings.CONTROL_NAMESPACE,
                 self._cluster.paths.program("kwok"),
                 f"--kubeconfig={self._cluster.paths.kubeconfig()}",
+                f"--config={settings.HERE / 'addons' / 'kwok-stages.yaml'}",
                 "--manage-all-nodes=false",
                 f"--manage-nodes-with-annotation-selector={FAKE}=fake",
+                "--node-lease-duration-seconds=40",
             )
         )
-        self._cluster.apply(objects.namespace(SPACE))
+        self._cluster.apply(objects.namespace(SPACE), objects.scripts(SPACE))
         self._apply(_machine(number) for number in range(size.machines))
         self._apply(_dataset(number, self._url) for number in range(size.datasets))
         wait_until(lambda: self._count_ready() >= size.datasets, "every Dataset is Ready", READY_SECONDS)
