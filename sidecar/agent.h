@@ -51,6 +51,8 @@ class Agent {
   // Ends the clients' connections, tells the node that all ranks have ended, then calls `done`.
   void Stop(std::function<void()> done);
 
+  // Connections of training processes.
+  std::size_t clients() const { return clients_.clients(); }
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:

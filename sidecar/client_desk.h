@@ -46,6 +46,8 @@ class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
   // Answers that come after it go nowhere.
   void Close();
 
+  // Connections of training processes.
+  std::size_t clients() const { return channel_ ? channel_->clients() : 0; }
   void VisitCounters(const CounterVisitor& visitor) const;
 
   // From the core.

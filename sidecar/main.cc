@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "net/service_pages.h"
 #include "net/stop_signals.h"
 #include "sidecar/agent.h"
+#include "sidecar/exit_watch.h"
 #include "sidecar/index_verb.h"
 #include "sidecar/python_copy.h"
 
@@ -25,6 +27,7 @@ struct Flags {
   IndexFlags index;
   std::string python;
   std::string python_package = "/usr/share/optcache/python/optcache";
+  std::string exit_file;
   std::string probe;
   std::string http = "127.0.0.1:0";
   std::string arena = "1Gi";
@@ -95,6 +98,9 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   app.add_option("--python-package", flags.python_package, "Where that package is")
       ->capture_default_str()
       ->type_name("DIR");
+  app.add_option("--exit-file", flags.exit_file,
+                 "End by itself when this appears, or when all training processes have ended")
+      ->type_name("FILE");
   app.add_option("--probe", flags.probe, "Only says by its exit status whether somebody listens")
       ->type_name("SOCKET");
   app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
@@ -159,10 +165,17 @@ Status Run(Flags flags) {
                    net::ListenHttp(loop, flags.http, {}, Pages(page)));
   page.Add([&http](const CounterVisitor& visitor) { http->VisitCounters(visitor); });
 
-  const net::StopSignals signals(loop, [&] {
+  const auto stop = [&] {
     Log(LogLevel::kInfo, "stopping");
     agent->Stop([&loop] { loop.Stop(); });
-  });
+  };
+  const net::StopSignals signals(loop, stop);
+  std::optional<ExitWatch> exit_watch;
+  if (!flags.exit_file.empty()) {
+    exit_watch.emplace(
+        loop, SystemClock(), ExitWatch::Options{.file = flags.exit_file},
+        [&agent] { return agent->clients(); }, stop);
+  }
   Log(LogLevel::kInfo, "sidecar started",
       {{"name", name}, {"socket", socket}, {"http", http->port()}});
   loop.Run();
