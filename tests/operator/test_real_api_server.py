@@ -184,10 +184,15 @@ def test_a_node_gets_its_certificate_and_the_dataset_its_place(
         return answer.code == 200
 
     cluster.wait(reported, "the node is a member")
-    state = ask(leader, "GET", "/v1/state?after=0.0", trust, tmp_path, chain=chain, key=key)
-    served = json.loads(state.out)["datasets"]
-    assert [each["manifest"] for each in served] == [DIGEST]
-    assert served[0]["capacities"][0]["bytes"] == 30000
+
+    def served() -> list[Object]:
+        state = ask(leader, "GET", "/v1/state?after=0.0", trust, tmp_path, chain=chain, key=key)
+        datasets: list[Object] = json.loads(state.out)["datasets"]
+        return datasets
+
+    assert [each["manifest"] for each in served()] == [DIGEST]
+    cluster.wait(lambda: bool(served()[0]["capacities"]), "the Dataset has a place")
+    assert served()[0]["capacities"][0]["bytes"] == 30000
 
     def ready() -> bool:
         reported()

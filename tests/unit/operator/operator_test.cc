@@ -179,15 +179,22 @@ TEST_F(OperatorTest, ADatasetIsIndexedAndPlaced) {
                                {"app.kubernetes.io/component", "node"}};
   pod["spec"]["nodeName"] = "machine-x";
   server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
-  net::HttpResponse answer;
-  for (int tries = 0; tries < 100 && answer.body.find("member") == std::string::npos; ++tries) {
+  // A leader that has just begun learns first, and refuses who has no id yet.
+  net::HttpResponse answer{.status = 503};
+  for (int tries = 0; tries < 100 && answer.status == 503; ++tries) {
     answer = Ask(*op, {.method = "POST", .url = "/v1/report", .body = coordination::ToJson(report)},
                  node);
+    RunFor(milliseconds(100));
   }
   EXPECT_EQ(answer.status, 200) << answer.body;
-  const auto state = coordination::ParseDesiredState(
-      Ask(*op, {.url = "/v1/state?after=0.0&member=optcache-node-x"}, node).body);
-  ASSERT_TRUE(state) << state.error().message();
+  Result<coordination::DesiredState> state = coordination::DesiredState{};
+  for (int tries = 0; tries < 100; ++tries) {
+    state = coordination::ParseDesiredState(
+        Ask(*op, {.url = "/v1/state?after=0.0&member=optcache-node-x"}, node).body);
+    ASSERT_TRUE(state) << state.error().message();
+    if (!state->datasets.empty() && !state->datasets[0].capacities.empty()) break;
+    RunFor(milliseconds(50));  // until the node is given its share
+  }
   ASSERT_EQ(state->datasets.size(), 1U);
   EXPECT_EQ(state->datasets[0].manifest_digest, kDigest);
   EXPECT_EQ(state->datasets[0].namespaces, (std::vector<std::string>{"vision", "speech"}));
