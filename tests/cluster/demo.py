@@ -71,7 +71,7 @@ def _train(cluster: Cluster, epochs: int, say: Callable[[str, str], None]) -> Ou
         samples=len(samples),
         total_bytes=samples.dataset.total_bytes,
         epochs=epochs,
-        store_bytes=training.store_bytes(store.log()[before:], samples.sizes),
+        store_bytes=training.store_reads(store.log()[before:], samples.sizes).body_bytes,
         shown_hit_ratio=str(workspace.get("dataset/images")["status"].get("hitRatio", "-")),
         epoch_seconds=[end - began for began, end in zip(first.epoch_times, ends, strict=True)],
         wrong=wrong,

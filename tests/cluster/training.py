@@ -95,13 +95,19 @@ def digests_of(contents: Iterator[bytes]) -> list[str]:
     return [hashlib.sha256(content).hexdigest() for content in contents]
 
 
-def store_bytes(log: str, sizes: Mapping[str, int]) -> int:
-    """Bytes of bodies that were read of samples: lines of nginx as containers/store sets them."""
-    total = 0
+@dataclass(frozen=True)
+class StoreReads:
+    requests: int
+    body_bytes: int
+
+
+def store_reads(log: str, sizes: Mapping[str, int]) -> StoreReads:
+    """What was read of samples: lines of nginx as containers/store sets them."""
+    bodies = []
     for line in log.splitlines():
         fields = line.split(" ")
         if len(fields) < 6 or fields[1] != "GET" or fields[2] not in ("200", "206"):
             continue
         if " ".join(fields[4:-1]) in sizes:
-            total += int(fields[3])
-    return total
+            bodies.append(int(fields[3]))
+    return StoreReads(len(bodies), sum(bodies))

@@ -77,4 +77,4 @@ def test_only_reads_of_samples_count() -> None:
 1.0 GET 200 99 /images/index.txt 10.78.1.2
 nginx: a line of its own
 """
-    assert training.store_bytes(log, sizes) == 17
+    assert training.store_reads(log, sizes) == training.StoreReads(2, 17)

@@ -30,14 +30,14 @@ def test_a_job_reads_through_the_cache(installed: Release, workspace: Workspace)
     check_samples(workspace, "train", PODS, EPOCHS)
 
     samples = workspace.samples
-    read = training.store_bytes(workspace.store.log()[before:], samples.sizes)
+    read = training.store_reads(workspace.store.log()[before:], samples.sizes)
     total = samples.dataset.total_bytes
-    assert read <= TOLERANCE * bound(total, SHARE * total, EPOCHS)
+    assert read.body_bytes <= TOLERANCE * bound(total, SHARE * total, EPOCHS)
 
-    columns = workspace.kubectl("get", "datasets").splitlines()
-    shown = dict(zip(re.split(r"\s{2,}", columns[0]), columns[1].split(), strict=True))
+    rows = [re.split(r"\s{2,}", row) for row in workspace.kubectl("get", "datasets").splitlines()]
+    shown = dict(zip(*rows, strict=True))
     assert (shown["NAME"], shown["READY"], shown["SAMPLES"]) == ("images", "True", str(len(samples)))
-    expected = 1 - read / (total * EPOCHS)
+    expected = 1 - read.requests / (len(samples) * EPOCHS)
     assert abs(float(shown["HIT RATIO"]) - expected) < 0.05
 
 
