@@ -120,7 +120,9 @@ void RealApiServer::MakeCertificates() const {
   Write(dir_.Join("ca.crt"), ca);
   Write(dir_.Join("server.crt"), *certificate);
   Write(dir_.Join("server.key"), key);
-  Write(dir_.Join("sa.key"), *pki::MakeKey());
+  const std::string tokens_key = *pki::MakeKey();
+  Write(dir_.Join("sa.key"), tokens_key);
+  Write(dir_.Join("sa.pub"), *pki::PublicKeyOf(tokens_key));
   // Of a CA that has signed nothing here.
   Write(dir_.Join("other-ca.crt"), *pki::MakeCa(*pki::MakeKey(), "other", validity));
 }
@@ -131,7 +133,7 @@ Process RealApiServer::StartApiServerAt(std::uint16_t port) const {
        "--secure-port=" + std::to_string(port), "--etcd-servers=" + Loopback(etcd_port_),
        "--etcd-compaction-interval=5s", "--tls-cert-file=" + dir_.Join("server.crt"),
        "--tls-private-key-file=" + dir_.Join("server.key"),
-       "--service-account-key-file=" + dir_.Join("sa.key"),
+       "--service-account-key-file=" + dir_.Join("sa.pub"),
        "--service-account-signing-key-file=" + dir_.Join("sa.key"),
        "--service-account-issuer=https://kubernetes.default.svc",
        "--token-auth-file=" + dir_.Join("tokens.csv"), "--authorization-mode=RBAC",

@@ -40,7 +40,7 @@ class RealApiServerTest : public testing::Test {
     std::transform(name.begin(), name.end(), name.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
     ns = name.substr(0, 60);
-    WaitUntilReady();
+    ASSERT_NO_FATAL_FAILURE(WaitUntilReady());
     ASSERT_TRUE(Create(kNamespaces, MakeObject(kNamespaces, {.ns = "", .name = ns})).has_value());
   }
   void TearDown() override {
