@@ -28,11 +28,11 @@ struct AuthoritySettings {
   std::string name = "optcache";              // the chart's full name
   std::string system_namespace = "optcache";  // where the chart is installed
   std::int64_t ca_lifetime_seconds = 365LL * 24 * 3600;
-  std::int64_t leaf_lifetime_seconds = 14LL * 24 * 3600;
+  std::int64_t leaf_lifetime_seconds = 7LL * 24 * 3600;
   std::int64_t node_leaf_lifetime_seconds = 24LL * 3600;
   // After this long everybody has a published bundle; at most an eighth of the CA's lifetime
   // counts.
-  std::int64_t propagation_seconds = 3600;
+  std::int64_t propagation_seconds = 600;
 };
 
 // kInvalidArgument says which lifetime is too short or too long.

@@ -161,6 +161,11 @@ void AddSidecar(const SidecarPlan& plan, const InjectionSettings& settings,
                 const std::vector<Json>& volumes, PodPatch& patch) {
   for (const Json& volume : volumes)
     patch.Append(kSpec, "volumes", volume);
+  for (const std::string& name : settings.image_pull_secrets) {
+    const Json& secrets = Items(Member(patch.object(), "spec"), "imagePullSecrets");
+    if (FindNamed(secrets, name) == nullptr)
+      patch.Append(kSpec, "imagePullSecrets", {{"name", name}});
+  }
   const Json& containers = Items(Member(patch.object(), "spec"), "containers");
   const std::string first = TextIn(containers.front(), "name");
   patch.Prepend(kSpec, plan.native ? "initContainers" : "containers",

@@ -3,6 +3,7 @@
 // What the injector is told at its start. docs/kubernetes.md says what the names are.
 
 #include <string>
+#include <vector>
 
 namespace optcache::webhook {
 
@@ -12,6 +13,7 @@ struct InjectionSettings {
   std::string version;                        // written into the annotation optcache.io/injected
   std::string sidecar_image;                  // with the tag
   std::string image_pull_policy = "IfNotPresent";
+  std::vector<std::string> image_pull_secrets;  // names, of Secrets in the pods' namespaces
   // Kubernetes 1.29 and later: an init container that runs as long as the pod. Before that an
   // ordinary container is injected, which ends by itself.
   bool native_sidecars = true;

@@ -10,7 +10,7 @@ build_packages=(
 clang_packages=(clang-19 libclang-rt-19-dev)
 check_packages=("${clang_packages[@]}" clang-format-19 clang-tidy-19 mypy shellcheck yamllint)
 python_packages=(python3-numpy python3-pytest python3-torch python3-torchvision)
-test_packages=("${python_packages[@]}" nginx-light openssl python3-yaml)
+test_packages=("${python_packages[@]}" nginx-light openssl python3-jsonpatch python3-yaml)
 demo_packages=(nginx-light python3-matplotlib python3-numpy python3-torch python3-torchvision)
 cluster_packages=(
   buildah conntrack containerd containernetworking-plugins curl debootstrap gcc gettext-base iproute2 iptables libc6-dev

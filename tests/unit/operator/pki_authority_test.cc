@@ -70,7 +70,7 @@ TEST(Authority, DoesNothingWhileAllIsGood) {
 TEST(Authority, RenewsTheLeafAfterTwoThirds) {
   const SecretData secret = Fresh();
   const UnixSeconds due = Decided(kNow, secret).next_check;
-  EXPECT_NEAR(static_cast<double>(due - kNow), 14.0 * kDay * 2 / 3, 5);
+  EXPECT_NEAR(static_cast<double>(due - kNow), 7.0 * kDay * 2 / 3, 5);
   EXPECT_FALSE(Decided(due - 1, secret).write);
   const Decision decision = Decided(due, secret);
   ASSERT_TRUE(decision.write);
@@ -158,7 +158,7 @@ TEST(Authority, LetsAReplicaServeWhatIsThere) {
   ASSERT_TRUE(leaf);
   EXPECT_EQ(leaf->chain, secret.at("tls.crt"));
   EXPECT_EQ(ServingLeaf(kNow, {}).error().code(), Code::kUnavailable);
-  EXPECT_EQ(ServingLeaf(kNow + 15 * kDay, secret).error().code(), Code::kUnavailable);
+  EXPECT_EQ(ServingLeaf(kNow + 8 * kDay, secret).error().code(), Code::kUnavailable);
 }
 
 TEST(Authority, SignsNodes) {
@@ -194,7 +194,7 @@ TEST(Authority, ReportsWhenWhatExpires) {
     seen.push_back(labels[0].second + " " + std::to_string(static_cast<UnixSeconds>(value) - kNow));
   });
   EXPECT_THAT(seen, ElementsAre("ca " + std::to_string(365 * kDay),
-                                "operator " + std::to_string(14 * kDay)));
+                                "operator " + std::to_string(7 * kDay)));
 }
 
 TEST(Authority, ChecksItsSettings) {

@@ -10,8 +10,10 @@
 
 #include "operator/webhook/affinity.h"
 #include "operator/webhook/identity.h"
+#include "operator/webhook/inject.h"
 #include "operator/webhook/pod_patch.h"
 #include "operator/webhook/sidecar_spec.h"
+#include "support/fake_datasets.h"
 
 namespace optcache::webhook {
 namespace {
@@ -131,6 +133,18 @@ TEST(Affinity, NamesAMachineOnce) {
                 "/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/preference"
                 "/matchExpressions/0/values")),
             (Json{"a", "b"}));
+}
+
+TEST(Inject, AddsSecretsForOurImageToThoseOfThePod) {
+  Json pod = {{"metadata", {{"annotations", {{"optcache.io/dataset", "imagenet"}}}}},
+              {"spec",
+               {{"containers", Json::array({{{"name", "c"}}})},
+                {"imagePullSecrets", Json::array({{{"name", "mine"}}})}}}};
+  const FakeDatasets datasets = FakeDatasets::OfCorpus();
+  const Injection injection = DecideInjection(
+      pod, "vision", datasets, {.version = "1", .image_pull_secrets = {"mine", "ours"}});
+  EXPECT_EQ(pod.patch(injection.patch)["spec"]["imagePullSecrets"].dump(),
+            R"([{"name":"mine"},{"name":"ours"}])");
 }
 
 // The command line of docs/kubernetes.md, "The injected sidecar", word by word.
