@@ -21,6 +21,7 @@ from cluster.workspace import Samples, Store, Workspace
 
 DEADLINE_SECONDS = 900
 LONG_DEADLINE_SECONDS = 3600
+NAME_LENGTH = 40  # of a namespace; 63 are allowed, and others' names begin with it
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -100,7 +101,8 @@ def workspace(
     request: pytest.FixtureRequest, cluster: Cluster, store: Store, samples: Samples
 ) -> Iterator[Workspace]:
     """A namespace that enforces PodSecurity `restricted`; it goes with the case."""
-    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")[:40]
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+    name = words[:NAME_LENGTH].strip("-")
     space = Workspace(cluster, name, store, samples)
     space.create()
     yield space
