@@ -44,7 +44,7 @@ class Scene:
         return doors.wire(*where, token=self.tokens.get(token, ""), role=role)
 
     def refused(self) -> float:
-        return self.release.metric("node", "optcache_refused_total")
+        return self.release.metric("node", "optcache_refusals_total")
 
 
 @pytest.fixture
@@ -53,11 +53,15 @@ def scene(installed: Release, workspace: Workspace) -> Iterator[Scene]:
     cluster, space = workspace.cluster, workspace.name
     stranger = f"{space}-stranger"
     cluster.apply(objects.namespace(stranger))
+    for name in (space, stranger):
+        cluster.apply(objects.scripts(name), objects.sleeping_pod(name, "holder", {}, {}))
     key = cluster.paths.pki / "sa.key"
     uid = workspace.get("serviceaccount/default")["metadata"]["uid"]
 
     def token(namespace: str, audience: str) -> str:
-        words = ("create", "token", "default", f"--namespace={namespace}", f"--audience={audience}")
+        """Of a pod there, as kubelets ask for it."""
+        words = ["create", "token", "default", f"--namespace={namespace}", f"--audience={audience}"]
+        words += ["--bound-object-kind=Pod", "--bound-object-name=holder"]
         return cluster.kubectl(*words).stdout.strip()
 
     def claims(lifetime: float) -> dict[str, object]:
@@ -96,7 +100,7 @@ def test_manifests_are_for_those_who_may_use_the_dataset(scene: Scene) -> None:
 
 
 def test_manifests_are_put_by_their_own_namespace_alone(scene: Scene) -> None:
-    path = f"/v1/datasets/{scene.workspace.name}/images/manifests/sha256:{'0' * 64}"
+    path = f"/v1/datasets/{scene.workspace.name}/images/manifests/{'0' * 64}"
     attempts = [scene.manifests(token, path, "PUT", "no manifest") for token in ("stranger's", *BAD, "good")]
     *bad, good = doors.knock(attempts)
     assert [answer["status"] for answer in bad] == [403] + [401] * len(BAD)
@@ -104,7 +108,7 @@ def test_manifests_are_put_by_their_own_namespace_alone(scene: Scene) -> None:
 
 
 def test_the_wire_asks_for_a_token_or_a_certificate(scene: Scene) -> None:
-    attempts = [scene.wire("good")] + [scene.wire(token) for token in BAD]
+    attempts = [scene.wire("good"), *(scene.wire(token) for token in BAD)]
     attempts.append(scene.wire("good", role=lies.NODE))
     good, *bad = doors.knock(attempts)
     assert good["type"] == doors.WELCOME
