@@ -129,7 +129,7 @@ void RealApiServer::MakeCertificates() const {
 
 Process RealApiServer::StartApiServerAt(std::uint16_t port) const {
   return Process::Start(
-      {bin_ + "/kube-apiserver", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+      {bin_ + "/kube-apiserver", "--bind-address=127.0.0.1", "--endpoint-reconciler-type=none",
        "--secure-port=" + std::to_string(port), "--etcd-servers=" + Loopback(etcd_port_),
        "--etcd-compaction-interval=5s", "--tls-cert-file=" + dir_.Join("server.crt"),
        "--tls-private-key-file=" + dir_.Join("server.key"),

@@ -89,7 +89,7 @@ class RealApiServerTest : public testing::Test {
     std::function<void()> ask;
     net::Timer again;
     ask = [&] {
-      client->Get(kConfigMaps, {.ns = "kube-system", .name = "extension-apiserver-authentication"},
+      client->Get(kNamespaces, {.ns = "", .name = "kube-system"},
                   [&](const ApiResult<Json>& answer) {
                     ready = answer.has_value();
                     if (!ready) again = loop.After(milliseconds(100), ask);
