@@ -179,6 +179,7 @@ def sleeping_pod(space: str, name: str, labels: Object, annotations: Object) -> 
     metadata = {"name": name, "namespace": space, "labels": labels, "annotations": annotations}
     spec = {
         "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": False,
         "securityContext": POD_SECURITY,
         "containers": [container],
         "volumes": [SCRIPTS_VOLUME],

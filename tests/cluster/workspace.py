@@ -16,7 +16,7 @@ from cluster.objects import Object
 from cluster.settings import REPOSITORY
 from cluster.training import Rank
 
-POD_SECONDS = 120.0
+POD_SECONDS = 300.0
 DATASET_SECONDS = 180.0
 SLOW_POLL_SECONDS = 1.0
 
