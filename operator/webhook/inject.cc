@@ -137,9 +137,9 @@ void WarnOfPod(const Json& spec, const SidecarPlan& plan, std::vector<std::strin
         plan.host_network ? "ClusterFirstWithHostNet" : "ClusterFirst"));
   }
   if (plan.host_network)
-    warnings.push_back("with hostNetwork the sidecar's metrics are not reachable from outside");
+    warnings.emplace_back("with hostNetwork the sidecar's metrics are not reachable from outside");
   if (Member(spec, "resources").is_object()) {
-    warnings.push_back("the pod's own spec.resources must have room for the sidecar's, too");
+    warnings.emplace_back("the pod's own spec.resources must have room for the sidecar's, too");
   }
 }
 
