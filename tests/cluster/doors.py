@@ -53,9 +53,13 @@ def https(
     return {"kind": "https", **where, "path": path, "token": token, "method": method, "body": body}
 
 
-def wire(address: str, port: int, authority: str, name: str, *, token: str = "", role: int = lies.SIDECAR) -> Attempt:
+def wire(
+    address: str, port: int, authority: str, name: str, *, who: str, token: str = "",
+    role: int = lies.SIDECAR,
+) -> Attempt:
+    """`who`: what the sidecar calls itself, NAMESPACE/POD."""
     where = {"address": address, "port": port, "authority": authority, "name": name}
-    return {"kind": "wire", **where, "token": token, "role": role}
+    return {"kind": "wire", **where, "who": who, "token": token, "role": role}
 
 
 def signed_token(key: Path, claims: dict[str, Any]) -> str:
@@ -111,7 +115,7 @@ def _https(attempt: Attempt) -> Attempt:
 def _wire(attempt: Attempt) -> Attempt:
     """-> {type of the answer to Hello, text of a Refusal}"""
     with _by_tls(attempt) as client:
-        client.sendall(lies.hello(attempt["role"], attempt["token"]))
+        client.sendall(lies.hello(attempt["role"], attempt["token"], attempt["who"]))
         answer = _read(client, HEADER_BYTES)
         if len(answer) < HEADER_BYTES:
             return {"type": 0, "text": ""}

@@ -11,9 +11,9 @@ SIDECAR, NODE = 1, 2
 FRAMES = 400
 
 
-def hello(role: int, token: str = "") -> bytes:
+def hello(role: int, token: str = "", name: str = "liar") -> bytes:
     versions = struct.pack("<HHB", 1, 1, role)
-    return _frame(1, versions + _text("liar") + struct.pack("<I", 77) + _text(token))
+    return _frame(1, versions + _text(name) + struct.pack("<I", 77) + _text(token))
 
 
 def told_by(role: int, dataset: int, samples: int, chance: random.Random) -> Iterator[bytes]:

@@ -39,9 +39,10 @@ class Scene:
         where = (self.node, MANIFESTS, self.authority, NODE_NAME)
         return doors.https(*where, path, token=self.tokens.get(token, ""), method=method, body=body)
 
-    def wire(self, token: str, role: int = lies.SIDECAR) -> Attempt:
+    def wire(self, token: str, role: int = lies.SIDECAR, who: str = "holder") -> Attempt:
         where = (self.node, WIRE, self.authority, NODE_NAME)
-        return doors.wire(*where, token=self.tokens.get(token, ""), role=role)
+        who = f"{self.workspace.name}/{who}"
+        return doors.wire(*where, who=who, token=self.tokens.get(token, ""), role=role)
 
     def refused(self) -> float:
         return self.release.metric("node", "optcache_refusals_total")
@@ -109,6 +110,7 @@ def test_manifests_are_put_by_their_own_namespace_alone(scene: Scene) -> None:
 
 def test_the_wire_asks_for_a_token_or_a_certificate(scene: Scene) -> None:
     attempts = [scene.wire("good"), *(scene.wire(token) for token in BAD)]
+    attempts.append(scene.wire("good", who="another"))
     attempts.append(scene.wire("good", role=lies.NODE))
     good, *bad = doors.knock(attempts)
     assert good["type"] == doors.WELCOME
