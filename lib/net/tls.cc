@@ -35,7 +35,7 @@ using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using Store = std::unique_ptr<X509_STORE, Freer<X509_STORE_free>>;
 
 std::string LastError() {
-  const unsigned long code = ERR_peek_last_error();
+  const auto code = ERR_peek_last_error();
   ERR_clear_error();
   const char* const reason = ERR_reason_error_string(code);
   return reason == nullptr ? "unknown error of OpenSSL" : reason;
@@ -198,7 +198,7 @@ bool ExpectServerName(SSL_CTX* context, const std::string& name) {
   return Expect(SSL_CTX_get0_param(context), name);
 }
 
-HandshakeFailure ClassifyHandshake(unsigned long code, long verify_result) {
+HandshakeFailure ClassifyHandshake(std::uint64_t code, std::int64_t verify_result) {
   if (code == 0) return HandshakeFailure::kGone;
   const int reason = ERR_GET_REASON(code);
   switch (reason) {
@@ -223,7 +223,7 @@ HandshakeFailure ClassifyHandshake(unsigned long code, long verify_result) {
   }
 }
 
-std::string ExplainHandshake(unsigned long code, long verify_result) {
+std::string ExplainHandshake(std::uint64_t code, std::int64_t verify_result) {
   if (code == 0) return "the peer closed the connection during the TLS handshake";
   const char* const reason = ERR_reason_error_string(code);
   std::string text = reason == nullptr ? "TLS handshake failed" : reason;

@@ -1,8 +1,8 @@
 #include "net/internal/stream.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <memory>
 
 namespace optcache::net {

@@ -2,6 +2,7 @@
 
 // TLS as OpenSSL knows it. For the .cc files of net.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,9 +39,9 @@ bool IsIpAddress(const std::string& name);
 
 // What OpenSSL's error `code` (ERR_get_error) says about a handshake; `verify_result` as in
 // SSL_get_verify_result.
-HandshakeFailure ClassifyHandshake(unsigned long code, long verify_result);
+HandshakeFailure ClassifyHandshake(std::uint64_t code, std::int64_t verify_result);
 
 // "certificate verify failed: certificate has expired": the same for people.
-std::string ExplainHandshake(unsigned long code, long verify_result);
+std::string ExplainHandshake(std::uint64_t code, std::int64_t verify_result);
 
 }  // namespace optcache::net

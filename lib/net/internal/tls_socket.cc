@@ -1,9 +1,9 @@
 #include "net/internal/tls_socket.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include <boost/asio/ssl/error.hpp>
@@ -89,8 +89,8 @@ TlsSocket::Handshaken TlsSocket::Handshake() {
   const int why = SSL_get_error(ssl_.get(), result);
   if (why == SSL_ERROR_WANT_READ) return {.want = Want::kReadable};
   if (why == SSL_ERROR_WANT_WRITE) return {.want = Want::kWritable};
-  const unsigned long code = ERR_get_error();
-  const long verified = SSL_get_verify_result(ssl_.get());
+  const auto code = ERR_get_error();
+  const auto verified = SSL_get_verify_result(ssl_.get());
   ERR_clear_error();
   return {.error = std::make_unique<HandshakeError>(
               HandshakeError{.failure = ClassifyHandshake(code, verified),
