@@ -145,14 +145,13 @@ Result<ClientMessage> Finished(BodyReader& body, std::string_view name, M messag
 class FrameWriter {
  public:
   FrameWriter(FrameType type, RequestId request) {
+    frame_.reserve(kUsualFrameBytes);
     Put(FrameHeader{.body_bytes = 0, .type = type, .zero = {}, .request = request});
   }
 
   template <Plain T>
   FrameWriter& Put(const T& value) {
-    const ByteSpan bytes = std::as_bytes(std::span(&value, 1));
-    frame_.insert(frame_.end(), bytes.begin(), bytes.end());
-    return *this;
+    return PutBytes(std::as_bytes(std::span(&value, 1)));
   }
   FrameWriter& PutBool(bool value) { return Put<std::uint8_t>(value ? 1 : 0); }
   FrameWriter& PutBytes(ByteSpan bytes) {
@@ -178,6 +177,8 @@ class FrameWriter {
   }
 
  private:
+  static constexpr std::size_t kUsualFrameBytes = 128;  // one allocation for most
+
   FrameBytes frame_;
 };
 
