@@ -127,6 +127,7 @@ NODE = f"system:serviceaccount:{SYSTEM}:optcache-node"
         (OPERATOR, "patch", "secrets/optcache-pki", SYSTEM, True),
         (OPERATOR, "get", "secrets/another", SYSTEM, False),
         (OPERATOR, "list", "secrets", SYSTEM, False),
+        (OPERATOR, "get", "secrets/optcache-pki", SYSTEM, False),
         (OPERATOR, "get", "secrets/optcache-pki", "vision", False),
         (OPERATOR, "create", "secrets", SYSTEM, False),
         (OPERATOR, "update", "leases.coordination.k8s.io/optcache-operator", SYSTEM, True),
@@ -136,8 +137,9 @@ NODE = f"system:serviceaccount:{SYSTEM}:optcache-node"
         (OPERATOR, "patch", "configmaps/optcache-ca", "vision", True),
         (OPERATOR, "patch", "configmaps/another", "vision", False),
         (OPERATOR, "get", "configmaps/another", SYSTEM, False),
-        (OPERATOR, "create", "configmaps", "vision", True),
+        (OPERATOR, "create", "configmaps", "vision", False),
         (OPERATOR, "create", "jobs.batch", "vision", True),
+        (OPERATOR, "get", "jobs.batch", "vision", False),
         (OPERATOR, "create", "pods", "vision", False),
         (OPERATOR, "list", "pods", "vision", True),
         (OPERATOR, "patch", "datasets.optcache.io/images", "vision", False),
@@ -156,6 +158,19 @@ def test_rights(
     scope = f"--namespace={namespace}" if namespace else "--all-namespaces"
     done = installed.kubectl("auth", "can-i", verb, *what.split(), f"--as={who}", scope, "--quiet")
     assert (done.code == 0) == may, done.err
+
+
+@pytest.mark.parametrize(("name", "code"), [("optcache-ca", 201), ("another", 403)])
+def test_the_operator_makes_config_maps_of_one_name(
+    installed: ApiServer, name: str, code: int
+) -> None:
+    """By server-side apply, as it does; by a POST it can make none at all."""
+    path = "/api/v1/namespaces/vision/configmaps"
+    body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    headers = {"Impersonate-User": OPERATOR, "Content-Type": "application/apply-patch+yaml"}
+    assert installed.request("PATCH", f"{path}/{name}?dryRun=All", body, **headers).code == code
+    del headers["Content-Type"]
+    assert installed.request("POST", f"{path}?dryRun=All", body, **headers).code == 403
 
 
 def certificate(folder: Path) -> str:

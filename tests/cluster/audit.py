@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Optional
 
 
@@ -85,9 +86,15 @@ def rights_of(role: Mapping[str, Any]) -> Iterator[Right]:
                     yield Right(role["metadata"]["name"], verb, group, resource, names)
 
 
+def _verbs(request: Request) -> tuple[str, ...]:
+    """Whoever applies what was not there needs the right to create it, too."""
+    made = request.verb == "patch" and request.code == HTTPStatus.CREATED
+    return ("patch", "create") if made else (request.verb,)
+
+
 def unused(rights: Iterable[Right], requests: Iterable[Request]) -> list[Right]:
     """Rights that no request needed. Names are not compared where a request has none (list, watch)."""
-    used = list({(r.verb, r.group, r.resource, r.name) for r in requests if r.code < 400})
+    used = {(use, r.group, r.resource, r.name) for r in requests if r.code < 400 for use in _verbs(r)}
 
     def needed(right: Right) -> bool:
         return any(

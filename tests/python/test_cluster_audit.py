@@ -62,3 +62,9 @@ def test_a_subresource_is_a_resource_of_its_own() -> None:
     rights = list(audit.rights_of(role("datasets", ["patch"])))
     assert audit.unused(rights, requests) == rights
     assert audit.unused(audit.rights_of(role("datasets/status", ["patch"])), requests) == []
+
+
+def test_an_apply_that_makes_something_needs_the_right_to_create_it() -> None:
+    rights = list(audit.rights_of(role("jobs", ["patch", "create"])))
+    assert audit.unused(rights, read(event("patch", "jobs", 201))) == []
+    assert [right.verb for right in audit.unused(rights, read(event("patch", "jobs")))] == ["create"]

@@ -11,7 +11,7 @@ ACCOUNTS = f"system:serviceaccount:{releases.SPACE}:optcache-"
 # What no run of the cases needs, and why the role has it all the same.
 RESERVED = {
     ("update", "datasets/finalizers"): "only where the API server runs OwnerReferencesPermissionEnforcement",
-    ("create", "leases"): "the chart makes the Lease; only if somebody deletes it",
+    ("create", "leases"): "the first leader makes the Lease; one that an installation before left is taken over",
 }
 
 
