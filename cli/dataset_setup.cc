@@ -105,14 +105,6 @@ Result<std::string> FindOrIndex(const config::Dataset& dataset, const std::strin
   return bytes;
 }
 
-coordination::DatasetKey KeyOf(const dataset::Digest& digest) {
-  coordination::DatasetKey key = 0;
-  for (std::size_t i = 0; i < sizeof key; ++i) {
-    key |= std::to_integer<coordination::DatasetKey>(digest.at(i)) << (8 * i);
-  }
-  return key;
-}
-
 std::vector<std::string> NotesOn(const config::Dataset& dataset, const config::CachePlan& plan) {
   std::vector<std::string> notes;
   if (std::ranges::find(dataset.tiers, config::Tier::kDisk) != dataset.tiers.end()) {
@@ -161,7 +153,7 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
   if (!manifest) return Error(std::move(manifest).error().WithContext(ready.manifest_file));
   ready.spec = {.name = name,
                 .manifest_digest = dataset::ToHex(manifest->digest()),
-                .key = KeyOf(manifest->digest()),
+                .key = dataset::KeyOf(name, dataset::ToHex(manifest->digest())),
                 .samples = manifest->samples(),
                 .bytes = manifest->total_bytes(),
                 .capacity = dataset.capacity.Of(manifest->total_bytes()),

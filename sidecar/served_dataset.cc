@@ -6,18 +6,6 @@
 #include "handoff/memory_file.h"
 
 namespace optcache::sidecar {
-namespace {
-
-// The first eight bytes of the digest, little endian, as wire::DatasetKey says.
-wire::DatasetKey KeyOf(const dataset::Digest& digest) {
-  wire::DatasetKey key = 0;
-  for (std::size_t i = 0; i < sizeof key; ++i) {
-    key |= std::to_integer<wire::DatasetKey>(digest[i]) << (8 * i);
-  }
-  return key;
-}
-
-}  // namespace
 
 Result<DatasetSource> ParseDatasetSource(std::string_view text) {
   const std::size_t first = text.find('=');
@@ -37,7 +25,7 @@ Result<DatasetSource> ParseDatasetSource(std::string_view text) {
 ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, UniqueFd manifest_fd,
                              std::unique_ptr<storage::ObjectStore> store)
     : name_(std::move(name)),
-      key_(KeyOf(manifest.digest())),
+      key_(dataset::KeyOf(name_, dataset::ToHex(manifest.digest()))),
       manifest_(std::move(manifest)),
       manifest_fd_(std::move(manifest_fd)),
       store_(std::move(store)) {}

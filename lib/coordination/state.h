@@ -14,7 +14,7 @@
 namespace optcache::coordination {
 
 using MemberId = std::uint32_t;       // of one life of one node; never given twice; 0: none
-using DatasetKey = std::uint64_t;     // first eight bytes of the manifest digest, little endian
+using DatasetKey = std::uint64_t;     // dataset::KeyOf
 using RequestNumber = std::uint64_t;  // of a request for inventories; 0: none
 
 // Limits of what is parsed. What is larger is refused with kInvalidArgument.

@@ -108,4 +108,13 @@ std::string ToHex(const Digest& digest) {
   return text;
 }
 
+std::uint64_t KeyOf(std::string_view name, std::string_view manifest_digest) {
+  std::string text(name);
+  text.append("\n").append(manifest_digest);
+  const Digest digest = Sha256Of(AsBytes(text));
+  std::uint64_t key = 0;
+  std::memcpy(&key, digest.data(), sizeof(key));
+  return key;
+}
+
 }  // namespace optcache::dataset

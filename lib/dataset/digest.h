@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 
@@ -32,5 +33,10 @@ Digest Sha256Of(ByteSpan bytes);
 
 // 64 lower-case hexadecimal digits.
 std::string ToHex(const Digest& digest);
+
+// What the wire calls a dataset: the first eight bytes, little endian, of the SHA-256 of
+// "NAME\nDIGEST", its name ("namespace/name") and its manifest's digest in hexadecimal. Datasets of
+// other names have other keys, also with the same content.
+std::uint64_t KeyOf(std::string_view name, std::string_view manifest_digest);
 
 }  // namespace optcache::dataset

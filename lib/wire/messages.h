@@ -16,7 +16,7 @@
 
 namespace optcache::wire {
 
-using DatasetKey = std::uint64_t;  // first eight bytes of the manifest digest, little endian
+using DatasetKey = std::uint64_t;  // of its name and manifest: dataset::KeyOf (dataset/digest.h)
 using MemberId = std::uint32_t;    // given by the coordinator, never reused
 using LeaseId = std::uint64_t;     // 0: none
 

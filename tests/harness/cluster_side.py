@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.control_plane import ApiServer, Authority, Operator, Pod
+from harness.dataset import dataset_key
 from harness.errors import HarnessError
 from harness.processes import last_lines, stop, wait_until
 
@@ -181,7 +182,7 @@ class ClusterSide:
             {
                 "name": name,
                 "manifest": digest,
-                "key": bytes.fromhex(digest[:16])[::-1].hex(),
+                "key": f"{dataset_key(name, digest):016x}",
                 "retention": "optimal",
                 "objective": "bytes",
                 "planned": "0.0",

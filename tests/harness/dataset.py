@@ -40,6 +40,11 @@ LARGE_SIZE = 1_500_000  # bytes: one sample in MANY has this
 MANY = 500
 
 
+def dataset_key(name: str, digest: str) -> int:
+    """What the wire calls a dataset of that name and manifest (docs/formats/wire.md)."""
+    return int.from_bytes(hashlib.sha256(f"{name}\n{digest}".encode()).digest()[:8], "little")
+
+
 def generate(root: Path, count: int, seed: int) -> Dataset:
     """`count` files of random bytes: most have a few KB, some 100 B or 200 KB, few are large.
 

@@ -16,7 +16,7 @@ import optcache
 import pytest
 from harness import garbage, lies
 from harness.cluster import Cluster
-from harness.dataset import Dataset
+from harness.dataset import Dataset, dataset_key
 from harness.garbage import Door, Page
 from harness.processes import wait_until
 
@@ -239,7 +239,8 @@ def test_what_is_well_formed_and_untrue_does_no_harm(
     cluster: Cluster, dataset: Dataset, chance: random.Random, role: int, long: bool
 ) -> None:
     status = cluster.status()
-    key = int.from_bytes(bytes.fromhex(status["datasets"][0]["manifest"])[:8], "little")
+    known = status["datasets"][0]
+    key = dataset_key(known["name"], known["manifest"])
     place = wire(cluster)
     refused = place.count(place.broken)
     with Reader(dataset, cluster.socket(0), chance) as reader:

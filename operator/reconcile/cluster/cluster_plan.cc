@@ -1,8 +1,9 @@
 #include "operator/reconcile/cluster/cluster_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <tuple>
+
+#include "dataset/digest.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -102,16 +103,17 @@ Demand DemandOf(const ClusterDataset& dataset, const ClusterSigns& signs) {
 }
 
 coordination::DatasetSpec SpecOf(const ClusterDataset& dataset, const Placed& placed) {
-  coordination::DatasetSpec spec{.name = dataset.QualifiedName(),
-                                 .manifest_digest = dataset.status.manifest_digest,
-                                 .key = KeyOfDigest(dataset.status.manifest_digest),
-                                 .samples = dataset.status.samples,
-                                 .bytes = dataset.status.bytes,
-                                 .capacity = placed.granted,
-                                 .retention = dataset.plan.retention,
-                                 .objective = dataset.plan.objective,
-                                 .namespaces = {dataset.ns},
-                                 .placed = placed.members};
+  coordination::DatasetSpec spec{
+      .name = dataset.QualifiedName(),
+      .manifest_digest = dataset.status.manifest_digest,
+      .key = dataset::KeyOf(dataset.QualifiedName(), dataset.status.manifest_digest),
+      .samples = dataset.status.samples,
+      .bytes = dataset.status.bytes,
+      .capacity = placed.granted,
+      .retention = dataset.plan.retention,
+      .objective = dataset.plan.objective,
+      .namespaces = {dataset.ns},
+      .placed = placed.members};
   for (const api::Access& access : dataset.spec.access) {
     if (access.ns != dataset.ns) spec.namespaces.push_back(access.ns);
   }
@@ -201,19 +203,6 @@ std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::s
                          .order_known = stream.order_known && stream.conflict.empty()});
   }
   return view;
-}
-
-coordination::DatasetKey KeyOfDigest(const std::string& hex) {
-  constexpr std::size_t kKeyBytes = 8;
-  coordination::DatasetKey key = 0;
-  if (hex.size() < 2 * kKeyBytes) return 0;
-  for (std::size_t i = 0; i < kKeyBytes; ++i) {
-    std::uint8_t byte = 0;
-    const char* const digits = hex.data() + 2 * i;
-    if (std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) return 0;
-    key |= coordination::DatasetKey{byte} << (8 * i);
-  }
-  return key;
 }
 
 }  // namespace optcache::reconcile

@@ -70,7 +70,4 @@ ClusterSigns SignsOf(const coordination::ClusterStatus& status);
 std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::string& dataset);
 std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::string& dataset);
 
-// First eight bytes of a digest, little endian; 0 of a text that is none.
-coordination::DatasetKey KeyOfDigest(const std::string& hex);
-
 }  // namespace optcache::reconcile

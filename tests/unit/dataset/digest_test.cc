@@ -34,5 +34,13 @@ TEST(Digest, DoesNotDependOnHowTheBytesAreCut) {
   }
 }
 
+TEST(KeyOf, HangsOnNameAndManifest) {
+  const std::string manifest(64, 'a');
+  // printf 'vision/imagenet\naaa…' | sha256sum: its first eight bytes, backwards.
+  EXPECT_EQ(KeyOf("vision/imagenet", manifest), 0x15bc91d3241d9bf0ULL);
+  EXPECT_NE(KeyOf("speech/imagenet", manifest), KeyOf("vision/imagenet", manifest));
+  EXPECT_NE(KeyOf("vision/imagenet", std::string(64, 'b')), KeyOf("vision/imagenet", manifest));
+}
+
 }  // namespace
 }  // namespace optcache::dataset

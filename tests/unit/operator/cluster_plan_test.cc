@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "dataset/digest.h"
+
 namespace optcache::reconcile {
 namespace {
 
@@ -43,7 +45,7 @@ TEST_F(ClusterPlanTest, TellsTheCoordinatorWhatToServe) {
   ASSERT_EQ(plan.specs.size(), 1U);
   EXPECT_EQ(plan.specs[0], (coordination::DatasetSpec{.name = kName,
                                                       .manifest_digest = kDigest,
-                                                      .key = 0x8000000000000001U,
+                                                      .key = dataset::KeyOf(kName, kDigest),
                                                       .samples = 10,
                                                       .bytes = 1000,
                                                       .capacity = 500,
@@ -125,12 +127,6 @@ TEST_F(ClusterPlanTest, CountsNodesThatFollowThePlan) {
   ASSERT_TRUE(view);
   EXPECT_EQ(view->nodes_desired, 2U);
   EXPECT_EQ(view->nodes_active, 1U);
-}
-
-TEST(KeyOfDigest, IsItsFirstEightBytesLittleEndian) {
-  EXPECT_EQ(KeyOfDigest(kDigest), 0x8000000000000001U);
-  EXPECT_EQ(KeyOfDigest("abc"), 0U);
-  EXPECT_EQ(KeyOfDigest("xxxxxxxxxxxxxxxx"), 0U);
 }
 
 }  // namespace
