@@ -49,6 +49,8 @@ ElectionStep Election::OnRead(const std::optional<LeaseRecord>& record, const Mo
 ElectionStep Election::OnWritten(const Moment& now) {
   seen_ = sent_;
   seen_at_ = now.at;
+  // The answer to a renewal of a leadership that has ended meanwhile begins no other of its term.
+  if (!leading_ && sent_.transitions <= term_) return Retry();
   // An answer that comes too late (this process was frozen) renews nothing.
   if (Lost(now) || Elapsed(sent_at_, now) >= options_.renew_deadline) return Retry();
   leading_ = true;
@@ -67,6 +69,10 @@ std::optional<Duration> Election::LeadsFor(const Moment& now) const {
   const Duration elapsed = Elapsed(renewed_at_, now);
   if (elapsed >= options_.renew_deadline) return std::nullopt;
   return options_.renew_deadline - elapsed;
+}
+
+Duration Election::LostSince(const Moment& now) const {
+  return Elapsed(renewed_at_, now) - options_.renew_deadline;
 }
 
 std::string Election::Holder(const Moment& now) const {

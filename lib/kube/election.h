@@ -73,13 +73,15 @@ class Election {
   ElectionStep OnReadFailed() { return Retry(); }
   ElectionStep OnWritten(const Moment& now);
   ElectionStep OnWriteFailed(WriteFailure failure);
-  // Leads no more, of its own will.
+  // Leads no more, of its own will or because it has lost. It may lead again, with another term.
   void Resign() { leading_ = false; }
 
   // How long writes are safe from `now` on; nothing if it does not lead, whatever led to that.
   std::optional<Duration> LeadsFor(const Moment& now) const;
-  // It has led, does so no more and did not resign: then there are no more steps to take.
+  // It has led, does so no more and did not resign: then Resign is the next thing to do.
   bool Lost(const Moment& now) const { return leading_ && !LeadsFor(now); }
+  // How long ago a lost leadership has ended.
+  Duration LostSince(const Moment& now) const;
   // Of the newest leadership; 0 before.
   std::uint64_t term() const { return term_; }
   // Who holds the Lease, as last seen; "" if it has run out.

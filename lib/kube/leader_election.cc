@@ -11,10 +11,13 @@ namespace {
 
 // So that a renewal that hangs can be tried once more before it is too late.
 constexpr int kTriesWithinDeadline = 2;
+// Of a Lease that somebody has edited.
+constexpr std::int64_t kMaxDurationSeconds = 3600;
 
 LeaseRecord ToRecord(const Json& lease) {
   return {.holder = TextAt(lease, "/spec/holderIdentity"),
-          .duration_seconds = NumberAt(lease, "/spec/leaseDurationSeconds").value_or(0),
+          .duration_seconds = std::clamp<std::int64_t>(
+              NumberAt(lease, "/spec/leaseDurationSeconds").value_or(0), 0, kMaxDurationSeconds),
           .acquire_time = TextAt(lease, "/spec/acquireTime"),
           .renew_time = TextAt(lease, "/spec/renewTime"),
           .transitions = static_cast<std::uint64_t>(
@@ -74,7 +77,7 @@ class LeaderElector::Impl {
   void Read();
   void Write(const WriteLease& step);
   void OnStep(const ElectionStep& step);
-  bool LookAtTheTime();
+  bool GoesOn();
   void TellLeader();
   void Release();
   void Released();
@@ -101,7 +104,7 @@ void LeaderElector::Impl::Take(const ElectionStep& step) {
   if (std::holds_alternative<ReadLease>(step)) return Read();
   if (const auto* write = std::get_if<WriteLease>(&step)) return Write(*write);
   next_ = loop_.After(std::get<WaitForLease>(step).wait, [this] {
-    if (LookAtTheTime()) Take(election_.Next(Now()));
+    if (GoesOn()) Take(election_.Next(Now()));
   });
 }
 
@@ -154,11 +157,11 @@ void LeaderElector::Impl::Write(const WriteLease& step) {
 }
 
 void LeaderElector::Impl::OnStep(const ElectionStep& step) {
+  if (!GoesOn()) return;
   const std::weak_ptr<const bool> alive = alive_;
-  if (!LookAtTheTime() || alive.expired()) return;
   const bool leads = LeadsFor().has_value();
   if (leads) {
-    end_of_time_ = loop_.After(*LeadsFor(), [this] { LookAtTheTime(); });
+    end_of_time_ = loop_.After(*LeadsFor(), [this] { GoesOn(); });
   }
   TellLeader();
   if (leads && !std::exchange(leads_, true)) {
@@ -168,17 +171,26 @@ void LeaderElector::Impl::OnStep(const ElectionStep& step) {
   if (!alive.expired() && state_ == State::kRunning) Take(step);
 }
 
-// False: the leadership is over, and so is the election.
-bool LeaderElector::Impl::LookAtTheTime() {
+// Ends a leadership whose time is over. False: so is the election, or this has died.
+bool LeaderElector::Impl::GoesOn() {
   if (state_ != State::kRunning) return false;
   if (!election_.Lost(Now())) return true;
-  state_ = State::kOver;
-  next_.Cancel();
+  // An awake process notices at once; until lease_duration nobody else could lead.
+  const bool frozen =
+      election_.LostSince(Now()) > options_.lease_duration - options_.renew_deadline;
+  election_.Resign();
+  if (frozen) {
+    state_ = State::kOver;
+    next_.Cancel();
+  }
   const std::string why =
-      "the lease " + options_.lease.ToString() + " could not be renewed in time";
+      frozen ? "this process stood still for longer than its lease lasts"
+             : "the lease " + options_.lease.ToString() + " could not be renewed in time";
   Log(LogLevel::kError, "leading no more", {{"why", why}, {"term", term()}});
-  if (std::exchange(leads_, false) && callbacks_.on_stopped) callbacks_.on_stopped(why);
-  return false;
+  const std::weak_ptr<const bool> alive = alive_;
+  if (std::exchange(leads_, false) && callbacks_.on_stopped)
+    callbacks_.on_stopped(frozen ? LeadershipEnd::kFrozen : LeadershipEnd::kNotRenewed, why);
+  return !alive.expired() && state_ == State::kRunning;
 }
 
 void LeaderElector::Impl::TellLeader() {

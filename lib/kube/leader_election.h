@@ -28,13 +28,21 @@ struct LeaderElectionOptions {
   std::uint64_t seed = 0;  // of the jitter
 };
 
+// How a leadership ended.
+enum class LeadershipEnd {
+  // No renewal came through in time, or the Lease was taken away: it is a candidate again.
+  kNotRenewed,
+  // This process stood still until after others could lead. What it knows and what it has under way
+  // are of then: the election is over for it, and it is expected to end.
+  kFrozen,
+};
+
 struct LeaderCallbacks {
   // We lead. The term is the Lease's leaseTransitions, which rises with each leadership, also of
   // one process after another in the same pod.
   std::function<void(std::uint64_t term)> on_started;
-  // We lead no more; writes have been refused since before this call. Not after Stop. The election
-  // is over for this process: it is expected to end.
-  std::function<void(const std::string& why)> on_stopped;
+  // We lead no more; writes have been refused since before this call. Not after Stop.
+  std::function<void(LeadershipEnd end, const std::string& why)> on_stopped;
   // Somebody else leads, as far as the Lease says; "" if nobody does.
   std::function<void(const std::string& identity)> on_leader;
 };

@@ -106,11 +106,9 @@ Operator::Operator(net::EventLoop& loop, const Clock& clock, const kube::ApiAcce
                  }}),
       elector_(loop, clock, *election_client_, ElectionOptions(options_),
                {.on_started = [this](std::uint64_t term) { OnStarted(term); },
-                .on_stopped = [this](const std::string& why) { OnStopped(why); },
-                .on_leader =
-                    [this](const std::string& identity) {
-                      if (!leads()) gate_.Follow(UrlOfLeader(identity, options_.control_port));
-                    }}) {}
+                .on_stopped = [this](kube::LeadershipEnd end,
+                                     const std::string& why) { OnStopped(end, why); },
+                .on_leader = [this](const std::string& identity) { OnLeader(identity); }}) {}
 
 Operator::~Operator() = default;
 
@@ -185,7 +183,11 @@ void Operator::OnStarted(std::uint64_t term) {
       Leadership::Parts{.loop = loop_,
                         .clock = clock_,
                         .client = *client_,
-                        .permit = [this] { return elector_.WritesUntil(); },
+                        // What an earlier leadership of this process still has to send is void.
+                        .permit = [this, term]() -> std::optional<MonotonicTime> {
+                          if (elector_.term() != term) return std::nullopt;
+                          return elector_.WritesUntil();
+                        },
                         .watches = watches_,
                         .datasets = datasets_,
                         .certificates = certificates_,
@@ -194,9 +196,18 @@ void Operator::OnStarted(std::uint64_t term) {
       options_, term);
 }
 
-void Operator::OnStopped(const std::string& why) {
+// An API server that is away for a while is no reason to begin anew: watches and certificates go
+// on.
+void Operator::OnStopped(kube::LeadershipEnd end, const std::string& why) {
   leadership_.reset();
-  if (!stopping_) on_end_("leads no more: " + why);
+  if (end == kube::LeadershipEnd::kFrozen && !stopping_) on_end_("leads no more: " + why);
+}
+
+// Nodes wait with a 503 while this one, which leads, still learns what there is.
+void Operator::OnLeader(const std::string& identity) {
+  if (leads()) return;
+  const bool ourselves = identity == ElectionOptions(options_).identity;
+  gate_.Follow(ourselves ? "" : UrlOfLeader(identity, options_.control_port));
 }
 
 void Operator::Stop(std::function<void()> stopped) {

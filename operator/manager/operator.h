@@ -32,8 +32,8 @@ std::string UrlOfLeader(const std::string& identity, std::uint16_t control_port)
 // Used on the loop's thread only.
 class Operator {
  public:
-  // `on_end` is called once, with why, when this process must end by itself: it has led and may no
-  // more. kConflict: a port is in use. `loop` and `clock` outlive it.
+  // `on_end` is called once, with why, when this process must end by itself: it led, and was frozen
+  // until another could. kConflict: a port is in use. `loop` and `clock` outlive it.
   static Result<std::unique_ptr<Operator>> Start(net::EventLoop& loop, const Clock& clock,
                                                  const kube::ApiAccess& access,
                                                  OperatorOptions options,
@@ -59,7 +59,8 @@ class Operator {
   Status Listen();
   void StartWebhook();
   void OnStarted(std::uint64_t term);
-  void OnStopped(const std::string& why);
+  void OnStopped(kube::LeadershipEnd end, const std::string& why);
+  void OnLeader(const std::string& identity);
   void AddPages();
   void StopServers();
 

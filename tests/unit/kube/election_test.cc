@@ -220,6 +220,19 @@ TEST_F(ElectionTest, WhoResignsLeadsNoMoreAndHasLostNothing) {
   EXPECT_FALSE(a.Lost(Now()));
 }
 
+TEST_F(ElectionTest, AnAnswerThatComesAfterTheEndBeginsNoLeadershipOfTheSameTerm) {
+  Lead(a);
+  clock.Advance(seconds(9));
+  ASSERT_TRUE(std::holds_alternative<WriteLease>(a.Next(Now())));  // its answer takes two seconds
+  clock.Advance(seconds(2));
+  ASSERT_TRUE(a.Lost(Now()));
+  EXPECT_EQ(a.LostSince(Now()), seconds(1));
+  a.Resign();
+  a.OnWritten(Now());
+  EXPECT_FALSE(a.LeadsFor(Now()).has_value());
+  EXPECT_TRUE(std::holds_alternative<ReadLease>(a.Next(Now())));
+}
+
 // A world of candidates, one Lease with versions, delays, failures and freezes: two never lead at
 // one moment, and terms only rise.
 class ElectionWorld {
@@ -262,7 +275,13 @@ class ElectionWorld {
 
   // Half of all answers take until the candidate's next turn, so that it may freeze in between.
   void Step(Candidate& candidate) {
-    if (candidate.election->Lost(Now())) Restart(candidate);
+    if (candidate.election->Lost(Now())) {
+      if (candidate.election->LostSince(Now()) > seconds(5)) {
+        Restart(candidate);  // it was frozen
+      } else {
+        candidate.election->Resign();
+      }
+    }
     if (candidate.writing) {
       const WriteLease write = *std::exchange(candidate.writing, std::nullopt);
       const bool reached = random_.Below(10) != 0;

@@ -24,10 +24,15 @@ struct Candidate {
                  .renew_deadline = milliseconds(1200),
                  .retry_period = milliseconds(50)},
                 {.on_started = [this](std::uint64_t term) { terms.push_back(term); },
-                 .on_stopped = [this](const std::string& why) { stopped.push_back(why); },
+                 .on_stopped =
+                     [this](LeadershipEnd end, const std::string& why) {
+                       ends.push_back(end);
+                       stopped.push_back(why);
+                     },
                  .on_leader = [this](const std::string& leader) { leaders.push_back(leader); }}) {}
 
   std::vector<std::uint64_t> terms;
+  std::vector<LeadershipEnd> ends;
   std::vector<std::string> stopped;
   std::vector<std::string> leaders;
   LeaderElector elector;
@@ -110,10 +115,34 @@ TEST_F(LeaderElectionTest, ALeaderThatCannotRenewStopsBeforeAnyoneElseCanLead) {
   EXPECT_EQ(a.stopped, std::vector<std::string>{
                            "the lease optcache-system/optcache-operator could not be renewed in "
                            "time"});
-  // It is over for this process.
+}
+
+TEST_F(LeaderElectionTest, AfterAnOutageItLeadsAgainWithAnotherTerm) {
+  Candidate& a = Add("a");
+  RunUntil([&] { return a.elector.IsLeader(); });
+  server.Stop();
+  RunUntil([&] { return !a.stopped.empty(); });
+  EXPECT_EQ(a.ends, std::vector<LeadershipEnd>{LeadershipEnd::kNotRenewed});
+  RunFor(seconds(2));
+  EXPECT_FALSE(a.elector.IsLeader());
   server.Start();
-  RunFor(seconds(1));
-  EXPECT_EQ(a.terms.size(), 1U);
+  RunUntil([&] { return a.elector.IsLeader(); });
+  EXPECT_EQ(a.terms, (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_EQ(Spec()["leaseTransitions"], 2);
+}
+
+TEST_F(LeaderElectionTest, WhoseLeaseIsTakenFollows) {
+  Candidate& a = Add("a");
+  RunUntil([&] { return a.elector.IsLeader(); });
+  server.store([](FakeApiStore& store) {
+    Json lease = store.Find(kLeases, kLease);
+    lease["spec"]["holderIdentity"] = "b";
+    store.Put(kLeases, lease);
+  });
+  RunUntil([&] { return a.elector.leader() == "b"; });
+  EXPECT_EQ(a.ends, std::vector<LeadershipEnd>{LeadershipEnd::kNotRenewed});
+  RunUntil([&] { return a.elector.IsLeader(); });  // "b" never renews.
+  EXPECT_EQ(a.terms, (std::vector<std::uint64_t>{1, 2}));
 }
 
 TEST_F(LeaderElectionTest, ARenewalThatHangsIsTriedOnceMore) {
@@ -158,6 +187,9 @@ TEST_F(LeaderElectionTest, AFrozenLeaderWritesNothingAfterItWakes) {
   EXPECT_EQ(server.Count("create"), 0U);
   RunUntil([&] { return !a.stopped.empty(); });
   EXPECT_EQ(server.Count("update", "leases"), 0U);  // Not even a renewal.
+  EXPECT_EQ(a.ends, std::vector<LeadershipEnd>{LeadershipEnd::kFrozen});
+  RunFor(seconds(1));  // The election is over for this process.
+  EXPECT_EQ(server.Count("", "leases"), 0U);
 }
 
 TEST_F(LeaderElectionTest, KeepsWhatOthersHaveWrittenToTheLease) {

@@ -12,6 +12,7 @@
 #include "operator/api/cache_plan_types.h"
 #include "operator/pki/objects.h"
 #include "pki/pki.h"
+#include "support/manual_clock.h"
 #include "unit/kube/api_fixture.h"
 
 namespace optcache::manager {
@@ -242,14 +243,49 @@ TEST_F(OperatorTest, OneThatDoesNotLeadServesAndNamesTheLeader) {
   EXPECT_EQ(net::FindHeader(answer.headers, "Location"), "https://10.0.0.1:8443/v1/status");
 }
 
-TEST_F(OperatorTest, EndsWhenTheLeaseIsLost) {
+TEST_F(OperatorTest, ALeaderThatStillLearnsWhatThereIsSendsNobodyToItself) {
+  server.FailNext("list", "nodes",
+                  {.kind = kube::FakeFault::Kind::kRespond, .response = {.status = 500}}, 1000);
+  const auto op = Start("a");
+  RunUntil([&] { return op->leads() && !Bundle(kSystem).is_null(); });
+  const auto answer = Ask(*op, {.method = "POST", .url = "/v1/certificates"},
+                          {.trust = kube::TextAt(Bundle(kSystem), "/data/ca.crt")});
+  EXPECT_EQ(answer.status, 503);
+}
+
+TEST_F(OperatorTest, AnOutageOfTheApiServerEndsTheLeadershipAndNotTheProcess) {
+  const auto op = Start("a");
+  RunUntil([&] { return op->leads() && op->Ready().ok(); });
+  server.Stop();
+  RunUntil([&] { return !op->leads(); });
+  EXPECT_TRUE(op->Ready().ok());
+  server.Start();
+  RunUntil([&] { return op->leads(); });
+  EXPECT_TRUE(ends.empty());
+  PutDataset();  // It works as before.
+  RunUntil([&] { return !FirstJob().is_null() && !Bundle("speech").is_null(); });
+}
+
+TEST_F(OperatorTest, EndsWhenItWasFrozenPastItsLease) {
+  ManualClock frozen;
+  frozen.Advance(seconds(1));
+  const auto started = Operator::Start(loop, frozen, {.server = server.url()}, Options("a"),
+                                       [this](std::string why) { ends.push_back(std::move(why)); });
+  ASSERT_TRUE(started) << started.error().message();
+  RunUntil([&] { return (*started)->leads(); });
+  frozen.Advance(seconds(60));
+  RunUntil([&] { return !ends.empty(); });
+  EXPECT_FALSE((*started)->leads());
+}
+
+TEST_F(OperatorTest, FollowsWhenTheLeaseIsTaken) {
   const auto op = Start("a");
   RunUntil([&] { return op->leads(); });
   Json lease = server.Find(kube::kLeases, kLease);
   lease["spec"]["holderIdentity"] = "b_10.0.0.2";
   server.store([&](kube::FakeApiStore& store) { store.Put(kube::kLeases, lease); });
-  RunUntil([&] { return !ends.empty(); });
-  EXPECT_FALSE(op->leads());
+  RunUntil([&] { return !op->leads(); });
+  EXPECT_TRUE(ends.empty());
 }
 
 TEST_F(OperatorTest, GivesTheLeaseBackAtItsEndAndAnotherTakesItAtOnce) {
