@@ -8,12 +8,12 @@ namespace optcache::node {
 namespace {
 
 constexpr std::string_view kAudience = "optcache";
-constexpr std::string_view kHttps = "https://";
+constexpr std::string_view kSecureScheme = "https://";
 constexpr ByteCount kControlBodyMax = 64_MiB;  // a state, a base
 
 // "host" of "https://host:port/...".
 std::string HostOf(std::string_view url) {
-  url.remove_prefix(kHttps.size());
+  url.remove_prefix(kSecureScheme.size());
   return std::string(url.substr(0, url.find_first_of(":/")));
 }
 
@@ -30,7 +30,7 @@ Status CheckClusterOptions(const ClusterOptions& options, const std::string& coo
   if (options.token_file.empty() || options.state_dir.empty() || options.manifests.empty()) {
     return {Code::kInvalidArgument, "--ca needs --token-file, --state-dir and --manifests"};
   }
-  if (!coordinator.starts_with(kHttps)) {
+  if (!coordinator.starts_with(kSecureScheme)) {
     return {Code::kInvalidArgument, "--ca needs a --coordinator by https://"};
   }
   if (options.api_server.empty() != options.api_ca_file.empty() ||

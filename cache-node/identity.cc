@@ -15,8 +15,8 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::seconds(5);  // at the CA bundle, and at the clock
 constexpr auto kAskTimeout = std::chrono::seconds(20);
-constexpr BackoffOptions kBackoff = {.first = std::chrono::seconds(1),
-                                     .limit = std::chrono::seconds(30)};
+constexpr BackoffOptions kRequestBackoff = {.first = std::chrono::seconds(1),
+                                            .limit = std::chrono::seconds(30)};
 constexpr std::string_view kBeginCertificate = "-----BEGIN CERTIFICATE-----";
 constexpr pki::Usages kBothSides = {.server = true, .client = true};
 constexpr std::size_t kAnswerMax = 300;  // of what is repeated in a log
@@ -36,7 +36,7 @@ Identity::Identity(net::EventLoop& loop, const Clock& clock, IdentityOptions opt
       control_(control),
       server_(std::move(server)),
       client_(std::move(client)),
-      backoff_(kBackoff, options_.seed) {}
+      backoff_(kRequestBackoff, options_.seed) {}
 
 void Identity::Start(std::function<void()> on_ready) {
   on_ready_ = std::move(on_ready);

@@ -10,12 +10,12 @@ namespace optcache::node {
 namespace {
 
 constexpr auto kTimeout = std::chrono::minutes(2);  // for a whole manifest
-constexpr BackoffOptions kBackoff = {.first = std::chrono::milliseconds(200),
-                                     .limit = std::chrono::seconds(10)};
+constexpr BackoffOptions kFetchBackoff = {.first = std::chrono::milliseconds(200),
+                                          .limit = std::chrono::seconds(10)};
 
 }  // namespace
 
-ManifestFetcher::Wanted::Wanted(std::uint64_t seed) : backoff(kBackoff, seed), turn(seed) {}
+ManifestFetcher::Wanted::Wanted(std::uint64_t seed) : backoff(kFetchBackoff, seed), turn(seed) {}
 
 void ManifestFetcher::Want(const std::string& digest) {
   if (parts_.store.Has(digest) || wanted_.contains(digest)) return;

@@ -8,6 +8,7 @@ target_compile_options(project_warnings INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # std::stable_sort of libstdc++ 12 uses what it has itself deprecated; g++ still says ours.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
+  $<$<BOOL:${CMAKE_UNITY_BUILD}>:-Wno-subobject-linkage>  # g++ takes the sources for headers
   $<$<BOOL:${OPTCACHE_WERROR}>:-Werror>)
 
 add_compile_definitions(_TURN_OFF_PLATFORM_STRING)  # cpprestsdk's U macro breaks gtest

@@ -10,9 +10,9 @@
 namespace optcache::sidecar {
 namespace {
 
-constexpr auto kHeadStart = std::chrono::seconds(3);
-constexpr BackoffOptions kBackoff = {.first = std::chrono::milliseconds(500),
-                                     .limit = std::chrono::seconds(15)};
+constexpr auto kUploadHeadStart = std::chrono::seconds(3);
+constexpr BackoffOptions kUploadBackoff = {.first = std::chrono::milliseconds(500),
+                                           .limit = std::chrono::seconds(15)};
 
 // Refusals that stay the same however often one asks.
 Code FinalRefusal(int status) {
@@ -59,9 +59,9 @@ Status UploadManifest(net::EventLoop& loop, net::HttpClient& http, const Manifes
   };
   const PlaceRace race(loop, http,
                        {.urls = places.urls,
-                        .head_start = kHeadStart,
+                        .head_start = kUploadHeadStart,
                         .request_timeout = manifest.timeout,
-                        .backoff = kBackoff,
+                        .backoff = kUploadBackoff,
                         .seed = places.seed},
                        {.request = request, .answer = answer});
   const net::Timer deadline = loop.After(manifest.timeout, [&loop] { loop.Stop(); });

@@ -8,7 +8,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A byte takes up to six in JSON, and Kubernetes keeps 4096 of the whole.
-constexpr std::size_t kSentenceMax = 600;
+constexpr std::size_t kTerminationSentenceMax = 600;
 
 // Bytes that are no UTF-8, for example of an object's path, become U+FFFD.
 std::string Write(const Json& message) {
@@ -41,8 +41,8 @@ std::string_view ReasonOf(IndexStep step, Code code) {
 }
 
 std::string TerminationMessage(IndexStep step, const Status& why) {
-  return Write(
-      {{"reason", ReasonOf(step, why.code())}, {"message", why.message().substr(0, kSentenceMax)}});
+  return Write({{"reason", ReasonOf(step, why.code())},
+                {"message", why.message().substr(0, kTerminationSentenceMax)}});
 }
 
 }  // namespace optcache::sidecar

@@ -8,7 +8,7 @@
 namespace optcache::kube {
 namespace {
 
-constexpr std::size_t kMaxReasonBytes = 1024;
+constexpr std::size_t kMaxConditionReasonBytes = 1024;
 constexpr std::size_t kMaxMessageBytes = 32'768;
 
 ConditionStatus StatusFrom(std::string_view text) {
@@ -44,7 +44,7 @@ void SetCondition(Json& conditions, const Condition& condition, double unix_seco
   const bool flipped = since.empty() || TextAt(*found, "/status") != ToText(condition.status);
   *found = {{"type", condition.type},
             {"status", ToText(condition.status)},
-            {"reason", CutText(condition.reason, kMaxReasonBytes)},
+            {"reason", CutText(condition.reason, kMaxConditionReasonBytes)},
             {"message", CutText(condition.message, kMaxMessageBytes)},
             {"observedGeneration", condition.observed_generation},
             {"lastTransitionTime", flipped ? FormatTime(unix_seconds) : since}};

@@ -9,7 +9,7 @@
 namespace optcache::plan {
 namespace {
 
-constexpr std::uint64_t kDigestSeed = 0x6f70742d62617365ULL;  // "opt-base"
+constexpr std::uint64_t kHoldersDigestSeed = 0x6f70742d62617365ULL;  // "opt-base"
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void Renumber(std::span<const NodeIndex> new_index, Holders& holders) {
 }
 
 std::uint64_t DigestOf(const Holders& holders) {
-  std::uint64_t digest = Random::Mix(kDigestSeed ^ holders.size());
+  std::uint64_t digest = Random::Mix(kHoldersDigestSeed ^ holders.size());
   for (std::size_t i = 0; i < holders.size(); i += 4) {
     std::uint64_t word = 0;
     const std::size_t end = std::min(i + 4, holders.size());

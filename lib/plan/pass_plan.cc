@@ -7,7 +7,7 @@
 namespace optcache::plan {
 namespace {
 
-constexpr std::uint64_t kDigestSeed = 0x6f70742d706c616eULL;  // "opt-plan"
+constexpr std::uint64_t kPassDigestSeed = 0x6f70742d706c616eULL;  // "opt-plan"
 constexpr std::size_t kFirstWideCount = 255;
 
 }  // namespace
@@ -114,7 +114,7 @@ void PassPlanBuilder::EndTenth(std::size_t end) {
 }
 
 std::uint64_t PassPlanBuilder::Digest(const PassPlan& plan) {
-  std::uint64_t digest = kDigestSeed;
+  std::uint64_t digest = kPassDigestSeed;
   for (const std::uint64_t word :
        {std::uint64_t{plan.key_.stream}, std::uint64_t{plan.key_.pass}, plan.begin_, plan.end_}) {
     digest = Random::Mix(digest ^ word);

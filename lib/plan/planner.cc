@@ -25,10 +25,10 @@ constexpr std::uint64_t kRegularShare = 64;
 constexpr std::uint64_t kPassesAhead = 1;
 constexpr std::uint64_t kPassesAheadWhenIrregular = 2;
 
-constexpr std::uint64_t kDigestSeed = 0x6f70742d77696e64ULL;  // "opt-wind"
+constexpr std::uint64_t kWindowDigestSeed = 0x6f70742d77696e64ULL;  // "opt-wind"
 
 std::uint64_t DigestOf(const PlanWindow& window) {
-  std::uint64_t digest = Random::Mix(kDigestSeed ^ window.evictions.size());
+  std::uint64_t digest = Random::Mix(kWindowDigestSeed ^ window.evictions.size());
   for (const SampleId sample : window.evictions)
     digest = Random::Mix(digest ^ sample);
   for (const auto& plan : window.plans)

@@ -9,7 +9,7 @@
 namespace optcache::storage {
 namespace {
 
-constexpr Duration kIdleWait = std::chrono::seconds(10);  // the thread looks around this often
+constexpr Duration kIdleRetryWait = std::chrono::seconds(10);  // the thread looks around this often
 
 bool MayGetBetter(Code code) {
   return code == Code::kUnavailable || code == Code::kDeadlineExceeded || code == Code::kDataLoss ||
@@ -144,7 +144,7 @@ void RetryingStore::RunRetries() {
       const MutexLock lock(mutex_);
       if (stopping_) return;
       const MonotonicTime now = clock_.Now();
-      const MonotonicTime next = waiting_.empty() ? now + kIdleWait : waiting_.begin()->first;
+      const MonotonicTime next = waiting_.empty() ? now + kIdleRetryWait : waiting_.begin()->first;
       if (next > now) {
         changed_.WaitUntil(mutex_, next);
         continue;

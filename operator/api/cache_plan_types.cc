@@ -10,7 +10,7 @@ namespace {
 using coordination::Objective;
 using coordination::Retention;
 
-constexpr std::size_t kMaxName = 63;
+constexpr std::size_t kMaxPlanName = 63;
 constexpr std::array<std::pair<std::string_view, Retention>, 4> kRetentions{
     {{"Optimal", Retention::kOptimal},
      {"Pin", Retention::kPin},
@@ -25,7 +25,7 @@ Result<CachePlanSpec> ParseCachePlanSpec(const kube::Json& object) {
   Faults faults;
   Fields spec(kube::Find(object, "/spec"), "spec", faults);
   CachePlanSpec plan;
-  spec.Need("dataset", kMaxName, plan.dataset);
+  spec.Need("dataset", kMaxPlanName, plan.dataset);
   spec.Read("retention", std::span<const std::pair<std::string_view, Retention>>(kRetentions),
             plan.retention);
   spec.Read("objective", std::span<const std::pair<std::string_view, Objective>>(kObjectives),

@@ -12,7 +12,7 @@ namespace optcache::manager {
 namespace {
 
 // A follower serves with what the leader wrote; also a clock that moves past an expiry is noticed.
-constexpr Duration kLookEvery = std::chrono::seconds(30);
+constexpr Duration kLookAtCertificatesEvery = std::chrono::seconds(30);
 constexpr Duration kRetry = std::chrono::seconds(5);
 
 kube::ObjectCache::Entry OnlyOne(const kube::Informer& informer) {
@@ -56,7 +56,7 @@ void CertificateKeeper::LookAgainIn(Duration wait) {
 }
 
 void CertificateKeeper::Look() {
-  LookAgainIn(kLookEvery);
+  LookAgainIn(kLookAtCertificatesEvery);
   if (!parts_.secret.synced() || writing_) return;
   const auto secret = OnlyOne(parts_.secret);
   const std::string version = secret ? kube::ResourceVersionOf(*secret) : "";
@@ -82,7 +82,7 @@ void CertificateKeeper::LookAsLeader() {
   for (const authority::Notice& notice : decision->notices)
     Tell(notice);
   const std::int64_t wait = std::max<std::int64_t>(decision->next_check - Now(), 1);
-  LookAgainIn(std::min<Duration>(std::chrono::seconds(wait), kLookEvery));
+  LookAgainIn(std::min<Duration>(std::chrono::seconds(wait), kLookAtCertificatesEvery));
   // What is served must have been written: another leader could make other keys.
   if (decision->write) return Write(*std::move(decision->write));
   leaf_status_ = OkStatus();

@@ -7,7 +7,7 @@
 namespace optcache::webhook {
 namespace {
 
-std::unexpected<Refusal> Refuse(Reason reason, std::string message) {
+std::unexpected<Refusal> RefuseChoice(Reason reason, std::string message) {
   return std::unexpected(Refusal{.reason = reason, .message = std::move(message)});
 }
 
@@ -30,26 +30,28 @@ std::expected<ChosenDataset, Refusal> Choose(const DatasetFacts& facts,
   if (facts.name_space != name_space) {
     const auto grant = std::ranges::find(facts.access, name_space, &Grant::name_space);
     if (grant == facts.access.end()) {
-      return Refuse(Reason::kNotPermitted,
-                    fmt::format("namespace {} may not use Dataset {}: its spec.access has no entry "
-                                "for {}",
-                                name_space, facts.QualifiedName(), name_space));
+      return RefuseChoice(
+          Reason::kNotPermitted,
+          fmt::format("namespace {} may not use Dataset {}: its spec.access has no entry "
+                      "for {}",
+                      name_space, facts.QualifiedName(), name_space));
     }
     chosen.secret = grant->secret;
     if (!facts.claim.empty()) {
       if (grant->claim.empty()) {
-        return Refuse(Reason::kUnreadableSource,
-                      fmt::format("Dataset {} is a claim of namespace {}: its spec.access needs a "
-                                  "claimName for {}",
-                                  facts.QualifiedName(), facts.name_space, name_space));
+        return RefuseChoice(
+            Reason::kUnreadableSource,
+            fmt::format("Dataset {} is a claim of namespace {}: its spec.access needs a "
+                        "claimName for {}",
+                        facts.QualifiedName(), facts.name_space, name_space));
       }
       chosen.claim = grant->claim;
     }
   }
   if (facts.url.empty() && chosen.claim.empty()) {
-    return Refuse(Reason::kUnreadableSource,
-                  fmt::format("this version of optcache cannot read the source of Dataset {}",
-                              facts.QualifiedName()));
+    return RefuseChoice(Reason::kUnreadableSource,
+                        fmt::format("this version of optcache cannot read the source of Dataset {}",
+                                    facts.QualifiedName()));
   }
   return chosen;
 }
@@ -64,10 +66,11 @@ std::expected<std::vector<ChosenDataset>, Refusal> ChooseDatasets(const Json& po
   for (const DatasetName& name : request.datasets) {
     const DatasetFacts* const facts = datasets.Find(name.name_space, name.name);
     if (facts == nullptr) {
-      return Refuse(Reason::kUnknownDataset,
-                    fmt::format("Dataset {} does not exist: create it, or let the pod run without "
-                                "by the annotation optcache.io/optional: \"true\"",
-                                name.QualifiedName()));
+      return RefuseChoice(
+          Reason::kUnknownDataset,
+          fmt::format("Dataset {} does not exist: create it, or let the pod run without "
+                      "by the annotation optcache.io/optional: \"true\"",
+                      name.QualifiedName()));
     }
     auto dataset = Choose(*facts, name_space);
     if (!dataset) return std::unexpected(std::move(dataset).error());

@@ -19,14 +19,14 @@ namespace {
 constexpr auto kWaitMax = std::chrono::minutes(1);
 constexpr size_t kHeadBytesMax = 64 << 10;
 
-std::string Lower(std::string text) {
+std::string Lowercase(std::string text) {
   std::ranges::transform(text, text.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   return text;
 }
 
-std::string Decode(std::string_view target) {
+std::string DecodeTarget(std::string_view target) {
   std::string path;
   for (size_t i = 0; i < target.size(); ++i) {
     unsigned value = 0;
@@ -67,13 +67,13 @@ std::optional<RecordedRequest> ReadRequest(int fd, std::string& buffer) {
     const std::string_view line = TakeLine(head);
     const size_t colon = line.find(": ");
     if (colon == std::string_view::npos) continue;
-    request.headers[Lower(std::string(line.substr(0, colon)))] = line.substr(colon + 2);
+    request.headers[Lowercase(std::string(line.substr(0, colon)))] = line.substr(colon + 2);
   }
   buffer.erase(0, end + 4);
   return request;
 }
 
-void SendAll(int fd, std::string_view bytes) {
+void WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (n <= 0) return;  // the client has gone, which tests ask for
@@ -198,7 +198,7 @@ bool ScriptedHttpServer::AnswerOne(int fd, const RecordedRequest& request) {
     }
     head += "\r\n";
     if (request.method != "HEAD") head += answer.body;
-    SendAll(fd, head);
+    WriteAll(fd, head);
   }
   switch (answer.end) {
     case ScriptedAnswer::End::kKeepAlive:
@@ -225,7 +225,7 @@ void ScriptedHttpServer::Stall() {
 }
 
 ScriptedAnswer ScriptedHttpServer::Choose(const RecordedRequest& request) {
-  const std::string path = Decode(request.target);
+  const std::string path = DecodeTarget(request.target);
   const MutexLock lock(mutex_);
   requests_.push_back(request);
   changed_.NotifyAll();

@@ -13,7 +13,7 @@
 namespace optcache::storage::internal {
 namespace {
 
-constexpr size_t kReportStep = 256;
+constexpr size_t kDigestReportStep = 256;
 constexpr ByteCount kPieceBytes = 4_MiB;  // so much memory each thread takes at most
 
 // Blocks; the store ends the read at about its deadline.
@@ -63,7 +63,7 @@ Status DigestMany(ObjectStore& store, const DigestManyOptions& options,
           DigestOf(store, object_of(index), buffer, options.deadline);
       if (!digest) return error.Set(digest.error());
       take(index, *digest);
-      if ((index + 1) % kReportStep == 0 || index + 1 == options.count) report(index + 1);
+      if ((index + 1) % kDigestReportStep == 0 || index + 1 == options.count) report(index + 1);
     }
   };
   {

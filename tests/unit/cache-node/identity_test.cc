@@ -13,13 +13,14 @@ namespace {
 
 using net::HttpResponse;
 
-constexpr std::int64_t kNow = 1'800'000'001;  // of ManualClock
+constexpr std::int64_t kIdentityNow = 1'800'000'001;  // of ManualClock
 constexpr std::int64_t kHour = 3600;
 
 struct Authority {
   std::string key = pki::MakeKey().value();
   std::string certificate =
-      pki::MakeCa(key, "test", {.not_before = kNow - kHour, .not_after = kNow + 1000 * kHour})
+      pki::MakeCa(key, "test",
+                  {.not_before = kIdentityNow - kHour, .not_after = kIdentityNow + 1000 * kHour})
           .value();
 
   // What the operator would answer to a request.
@@ -83,7 +84,8 @@ TEST_F(IdentityTest, AsksWithItsTokenForBothOfItsNames) {
 }
 
 TEST_F(IdentityTest, BothSidesOfItsConnectionsShowWhatItGot) {
-  AnswerWith(authority_.Sign(Csr(), {.not_before = kNow, .not_after = kNow + kHour}));
+  AnswerWith(
+      authority_.Sign(Csr(), {.not_before = kIdentityNow, .not_after = kIdentityNow + kHour}));
   EXPECT_TRUE(identity_->Ready().ok()) << identity_->Ready().message();
   EXPECT_EQ(ready_, 1);
   EXPECT_TRUE(server_->ready());
@@ -92,7 +94,8 @@ TEST_F(IdentityTest, BothSidesOfItsConnectionsShowWhatItGot) {
 }
 
 TEST_F(IdentityTest, GoesOnWithWhatItHadWhenItIsStartedAgain) {
-  AnswerWith(authority_.Sign(Csr(), {.not_before = kNow, .not_after = kNow + kHour}));
+  AnswerWith(
+      authority_.Sign(Csr(), {.not_before = kIdentityNow, .not_after = kIdentityNow + kHour}));
   const std::string key = server_->material()->key;
   Start();
   EXPECT_TRUE(identity_->Ready().ok());
@@ -101,19 +104,22 @@ TEST_F(IdentityTest, GoesOnWithWhatItHadWhenItIsStartedAgain) {
 }
 
 TEST_F(IdentityTest, RenewsAtTwoThirdsAndServesOnMeanwhile) {
-  AnswerWith(authority_.Sign(Csr(), {.not_before = kNow, .not_after = kNow + kHour}));
+  AnswerWith(
+      authority_.Sign(Csr(), {.not_before = kIdentityNow, .not_after = kIdentityNow + kHour}));
   const std::string old = server_->material()->key;
   clock_.Advance(std::chrono::seconds(kHour * 2 / 3));
   Start();
   EXPECT_TRUE(identity_->Ready().ok());
   EXPECT_EQ(server_->material()->key, old);
   ASSERT_EQ(http_.requests.size(), 2U);
-  AnswerWith(authority_.Sign(Csr(), {.not_before = kNow, .not_after = kNow + 2 * kHour}));
+  AnswerWith(
+      authority_.Sign(Csr(), {.not_before = kIdentityNow, .not_after = kIdentityNow + 2 * kHour}));
   EXPECT_NE(server_->material()->key, old) << "a new certificate has a new key";
 }
 
 TEST_F(IdentityTest, AnExpiredOneIsOfNoUse) {
-  AnswerWith(authority_.Sign(Csr(), {.not_before = kNow, .not_after = kNow + kHour}));
+  AnswerWith(
+      authority_.Sign(Csr(), {.not_before = kIdentityNow, .not_after = kIdentityNow + kHour}));
   clock_.Advance(std::chrono::seconds(kHour + 1));
   EXPECT_EQ(identity_->Ready().code(), Code::kUnavailable);
   Start();
@@ -123,19 +129,21 @@ TEST_F(IdentityTest, AnExpiredOneIsOfNoUse) {
 
 TEST_F(IdentityTest, TakesNoCertificateOfAnotherKey) {
   const std::string other = pki::MakeRequest(pki::MakeKey().value(), {"optcache-node"}).value();
-  AnswerWith(authority_.Sign(other, {.not_before = kNow, .not_after = kNow + kHour}));
+  AnswerWith(
+      authority_.Sign(other, {.not_before = kIdentityNow, .not_after = kIdentityNow + kHour}));
   EXPECT_FALSE(identity_->Ready().ok());
   EXPECT_FALSE(server_->ready());
 }
 
 TEST_F(IdentityTest, TakesNoCertificateOfAnotherAuthority) {
   const Authority other;
-  AnswerWith(other.Sign(Csr(), {.not_before = kNow, .not_after = kNow + kHour}));
+  AnswerWith(other.Sign(Csr(), {.not_before = kIdentityNow, .not_after = kIdentityNow + kHour}));
   EXPECT_FALSE(identity_->Ready().ok());
 }
 
 TEST_F(IdentityTest, TakesNoCertificateThatIsNotANodes) {
-  AnswerWith(authority_.Sign(Csr(), {.not_before = kNow, .not_after = kNow + kHour}, {"node-a"}));
+  AnswerWith(authority_.Sign(Csr(), {.not_before = kIdentityNow, .not_after = kIdentityNow + kHour},
+                             {"node-a"}));
   EXPECT_FALSE(identity_->Ready().ok());
 }
 

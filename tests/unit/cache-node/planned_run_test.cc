@@ -16,7 +16,7 @@
 namespace optcache::node {
 namespace {
 
-constexpr StreamId kStream = 42;
+constexpr StreamId kRunStream = 42;
 constexpr std::uint64_t kSeed = 20261121;
 
 std::vector<std::uint32_t> HeavyTailedSizes(std::size_t count) {
@@ -59,7 +59,7 @@ Outcome Train(const Run& run) {
                       .capacities = std::vector<ByteCount>(run.nodes, capacity)};
   inputs.max_moved_bytes_per_sample =
       MaxMovedBytes({{.member = 1, .bytes = capacity}}, inputs.sizes);
-  plan::StreamInput stream{.id = kStream};
+  plan::StreamInput stream{.id = kRunStream};
   auto members = std::make_shared<std::vector<wire::MemberId>>();
   for (std::size_t node = 0; node < run.nodes; ++node) {
     stream.node_of_rank.push_back(static_cast<NodeIndex>(node));
@@ -83,13 +83,13 @@ Outcome Train(const Run& run) {
     for (std::size_t node = 0; node < run.nodes; ++node) {
       for (const SampleId id : window.evictions)
         cluster.cache(node).keeper().Evict(id, pass);
-      cluster.cache(node).keeper().OnPassReached(kStream, pass);
+      cluster.cache(node).keeper().OnPassReached(kRunStream, pass);
     }
-    book.OnPassBegun(kStream, pass);
+    book.OnPassBegun(kRunStream, pass);
     const auto order = source->PassOrder(pass).value();
     for (Position position = 0; position < order.size(); ++position) {
       const SampleId id = order[position];
-      if (cluster.Read(position % run.nodes, kStream, {pass, position, id})) {
+      if (cluster.Read(position % run.nodes, kRunStream, {pass, position, id})) {
         ++outcome.store_reads;
         outcome.store_bytes += run.sizes[id];
       }

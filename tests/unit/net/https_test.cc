@@ -71,7 +71,7 @@ TEST_F(Https, WhoShowsNoCertificateMaySendLess) {
   const auto refused = Fetch(*without, request);
   EXPECT_TRUE(!refused.has_value() || refused->status == 413);
   EXPECT_TRUE(peers.empty());
-  const auto with = Client(authority.Issue({"optcache-node"}));
+  const auto with = Client(ca.Leaf({"optcache-node"}));
   const auto taken = Fetch(*with, request);
   ASSERT_TRUE(taken.has_value()) << taken.error().message();
   EXPECT_EQ(peers.size(), 1U);

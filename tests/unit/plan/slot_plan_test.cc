@@ -194,7 +194,7 @@ Inputs OneStream(std::uint32_t samples, std::vector<ByteCount> capacities) {
   return inputs;
 }
 
-Passes ShuffledPasses(std::uint32_t samples, std::size_t passes, std::uint64_t seed) {
+Passes SeededPasses(std::uint32_t samples, std::size_t passes, std::uint64_t seed) {
   Random random(seed);
   Passes orders;
   for (std::size_t i = 0; i < passes; ++i)
@@ -203,14 +203,14 @@ Passes ShuffledPasses(std::uint32_t samples, std::size_t passes, std::uint64_t s
 }
 
 TEST(SlotPlan, MeetsTheLowerBoundOnOneNode) {
-  const CheckedRun run = RunChecked(OneStream(1000, {300}), {ShuffledPasses(1000, 6, 1)});
+  const CheckedRun run = RunChecked(OneStream(1000, {300}), {SeededPasses(1000, 6, 1)});
   EXPECT_EQ(run.replayed.store_reads, 1000U + 5 * 700);
   EXPECT_EQ(run.replayed.moves, 0U);
 }
 
 TEST(SlotPlan, HitsEvenlyOverTheEpoch) {
   const CheckedRun run =
-      RunChecked(OneStream(20'000, {1500, 1500, 1500, 1500}), {ShuffledPasses(20'000, 12, 2)});
+      RunChecked(OneStream(20'000, {1500, 1500, 1500, 1500}), {SeededPasses(20'000, 12, 2)});
   for (std::size_t tenth = 0; tenth < 10; ++tenth) {
     const double hits = static_cast<double>(run.replayed.hits_by_tenth[tenth]) / (2000.0 * 11);
     EXPECT_NEAR(hits, 0.3, 0.01) << "tenth " << tenth;
@@ -218,12 +218,12 @@ TEST(SlotPlan, HitsEvenlyOverTheEpoch) {
 }
 
 TEST(SlotPlan, WithoutCapacityKeepsNothing) {
-  const CheckedRun run = RunChecked(OneStream(100, {0, 0}), {ShuffledPasses(100, 3, 3)});
+  const CheckedRun run = RunChecked(OneStream(100, {0, 0}), {SeededPasses(100, 3, 3)});
   EXPECT_EQ(run.replayed.store_reads, 300U);
 }
 
 TEST(SlotPlan, ReadsEachSampleOnceWhenEveryNodeHoldsTheDataset) {
-  const CheckedRun run = RunChecked(OneStream(100, {100, 100}), {ShuffledPasses(100, 4, 4)});
+  const CheckedRun run = RunChecked(OneStream(100, {100, 100}), {SeededPasses(100, 4, 4)});
   EXPECT_EQ(run.replayed.store_reads, 100U);
 }
 
@@ -243,7 +243,7 @@ TEST(SlotPlan, UsesRoomForTheRepeatsOfTinyDatasets) {
 TEST(SlotPlan, LeavesLargeSamplesWithTheirReader) {
   Inputs inputs = OneStream(1000, {200, 200});
   inputs.max_moved_bytes_per_sample = 0;
-  const CheckedRun run = RunChecked(inputs, {ShuffledPasses(1000, 5, 6)});
+  const CheckedRun run = RunChecked(inputs, {SeededPasses(1000, 5, 6)});
   EXPECT_EQ(run.replayed.moves, 0U);
   EXPECT_GT(run.replayed.local_hits, 0U);
 }
@@ -254,7 +254,7 @@ TEST(SlotPlan, ReadsSamplesThatLieElsewhereFromThere) {
   for (SampleId sample = 0; sample < 600; ++sample) {
     inputs.base[sample] = static_cast<NodeIndex>(sample % 2);
   }
-  const CheckedRun run = RunChecked(inputs, {ShuffledPasses(1000, 3, 7)});
+  const CheckedRun run = RunChecked(inputs, {SeededPasses(1000, 3, 7)});
   EXPECT_GT(run.replayed.peer_hits, 250U);
   // The first pass finds all 600; the others miss what does not fit.
   EXPECT_NEAR(static_cast<double>(run.replayed.store_reads), 3 * 400, 5);
@@ -263,7 +263,7 @@ TEST(SlotPlan, ReadsSamplesThatLieElsewhereFromThere) {
 TEST(SlotPlan, RanksWithoutANodeReadTheStore) {
   Inputs inputs = OneStream(1000, {500});
   inputs.streams[0].node_of_rank = {0, kNoNode};
-  const CheckedRun run = RunChecked(inputs, {ShuffledPasses(1000, 4, 8)});
+  const CheckedRun run = RunChecked(inputs, {SeededPasses(1000, 4, 8)});
   EXPECT_EQ(run.replayed.local_hits, run.foretold.local_hits);
   EXPECT_GT(run.replayed.local_hits, 3 * 450U);
   EXPECT_LE(run.replayed.local_hits, 3 * 500U);

@@ -38,9 +38,9 @@ double HitRatio(const CheckedRun& run) {
 // The whole future at once, one node, MIN by a priority queue.
 std::uint64_t StoreReadsOfMin(const std::vector<SampleId>& trace, std::uint32_t samples,
                               std::size_t capacity) {
-  constexpr std::size_t kNever = ~std::size_t{0};
+  constexpr std::size_t kNeverAgain = ~std::size_t{0};
   std::vector<std::size_t> next(trace.size());
-  std::vector<std::size_t> upcoming(samples, kNever);
+  std::vector<std::size_t> upcoming(samples, kNeverAgain);
   for (std::size_t t = trace.size(); t-- > 0;) {
     next[t] = std::exchange(upcoming[trace[t]], t);
   }
@@ -55,7 +55,7 @@ std::uint64_t StoreReadsOfMin(const std::vector<SampleId>& trace, std::uint32_t 
     } else {
       ++reads;
     }
-    if (next[t] == kNever) continue;
+    if (next[t] == kNeverAgain) continue;
     kept[next[t]] = true;
     farthest.push(next[t]);
     for (++count; count > capacity; --count) {
