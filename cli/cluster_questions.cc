@@ -1,5 +1,6 @@
 #include "cli/cluster_questions.h"
 
+#include <optional>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -13,13 +14,20 @@ namespace {
 constexpr const char* kOurs = "--selector=app.kubernetes.io/name=optcache";
 constexpr int kSidecarPort = 4103;
 
-// Needed: what is forbidden or missing is an error. Otherwise empty, and `notes` say so.
-std::string AskIfAllowed(const Kubectl& kubectl, const std::vector<std::string>& arguments,
-                         std::string_view what, std::vector<std::string>& notes) {
+// Empty if it could not be had, and `notes` say so.
+std::string AskOrNote(const Kubectl& kubectl, const std::vector<std::string>& arguments,
+                      std::string_view what, std::vector<std::string>& notes) {
   Result<std::string> answer = kubectl.Run(arguments);
   if (answer) return *std::move(answer);
   notes.push_back(fmt::format("{} cannot be shown: {}", what, answer.error().message()));
   return "";
+}
+
+std::optional<std::string> AskIfAllowed(const Kubectl& kubectl,
+                                        const std::vector<std::string>& arguments) {
+  Result<std::string> answer = kubectl.Run(arguments);
+  if (!answer) return std::nullopt;
+  return *std::move(answer);
 }
 
 }  // namespace
@@ -39,11 +47,13 @@ Result<ClusterAnswers> AskCluster(const Kubectl& kubectl) {
   }
   if (!resources) return std::unexpected(std::move(resources).error());
   ClusterAnswers answers{.resources = *std::move(resources)};
-  answers.pods = AskIfAllowed(kubectl, {"get", "pods", "--all-namespaces", kOurs, "--output=json"},
-                              "pods", answers.notes);
-  answers.leases = AskIfAllowed(
-      kubectl, {"get", "leases.coordination.k8s.io", "--all-namespaces", kOurs, "--output=json"},
-      "the leader", answers.notes);
+  answers.pods = AskOrNote(kubectl, {"get", "pods", "--all-namespaces", kOurs, "--output=json"},
+                           "pods", answers.notes);
+  for (const std::string& ns : OperatorNamespaces(answers.pods)) {
+    answers.leases.push_back(AskOrNote(
+        kubectl, {"get", "leases.coordination.k8s.io", "--namespace=" + ns, "--output=json"},
+        "the leader", answers.notes));
+  }
   return answers;
 }
 
@@ -53,22 +63,24 @@ Result<PodAnswers> AskAboutPod(const Kubectl& kubectl, const std::string& name_s
   if (!name_space.empty()) get_pod.push_back("--namespace=" + name_space);
   PodAnswers answers;
   ASSIGN_OR_RETURN(answers.pod, kubectl.Run(get_pod));
-  std::vector<std::string> unused;
-  answers.datasets = AskIfAllowed(
-      kubectl, {"get", "datasets.optcache.io", "--all-namespaces", "--output=json"}, "", unused);
-  answers.node_pods =
-      AskIfAllowed(kubectl,
-                   {"get", "pods", "--all-namespaces",
-                    std::string(kOurs) + ",app.kubernetes.io/component=node", "--output=json"},
-                   "", unused);
-  answers.injectors = AskIfAllowed(
-      kubectl, {"get", "mutatingwebhookconfigurations", kOurs, "--output=json"}, "", unused);
+  for (const kube::ObjectKey& dataset : DatasetsOfPod(answers.pod)) {
+    answers.datasets.push_back(
+        {.name = dataset.ToString(),
+         // One word, so that no annotation can be an option of kubectl.
+         .json = AskIfAllowed(
+             kubectl, {"get", "datasets.optcache.io/" + dataset.name, "--namespace=" + dataset.ns,
+                       "--ignore-not-found", "--output=json"})});
+  }
+  answers.node_pods = AskIfAllowed(
+      kubectl, {"get", "pods", "--all-namespaces",
+                std::string(kOurs) + ",app.kubernetes.io/component=node", "--output=json"});
+  answers.injectors =
+      AskIfAllowed(kubectl, {"get", "mutatingwebhookconfigurations", kOurs, "--output=json"});
   const kube::Json parsed = kube::Json::parse(answers.pod, nullptr, /*allow_exceptions=*/false);
-  answers.metrics = AskIfAllowed(kubectl,
-                                 {"get", "--raw",
-                                  fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics",
-                                              kube::KeyOf(parsed).ns, pod, kSidecarPort)},
-                                 "", unused);
+  answers.metrics =
+      AskIfAllowed(kubectl, {"get", "--raw",
+                             fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics",
+                                         kube::KeyOf(parsed).ns, pod, kSidecarPort)});
   return answers;
 }
 

@@ -24,6 +24,9 @@ using kube::ParseList;
 using kube::TextAt;
 using Rows = std::vector<std::vector<std::string>>;
 
+constexpr const char* kComponentLabel = "app.kubernetes.io/component";
+constexpr const char* kOperator = "operator";
+
 std::uint64_t CountAt(const Json& object, std::string_view pointer) {
   return static_cast<std::uint64_t>(
       std::max<std::int64_t>(0, NumberAt(object, pointer).value_or(0)));
@@ -85,7 +88,7 @@ PodRow ReadPod(const Json& object, const std::map<std::string, ByteCount>& cache
   const Json& metadata = Find(object, "/metadata");
   PodRow row{.name = TextAt(metadata, "/name"),
              .machine = TextAt(object, "/spec/nodeName"),
-             .component = LabelOf(object, "app.kubernetes.io/component").value_or(""),
+             .component = LabelOf(object, kComponentLabel).value_or(""),
              .ready = ConditionOf(object, "Ready").status == ConditionStatus::kTrue};
   for (const Json& container : Items(object, "/status/containerStatuses"))
     row.restarts += CountAt(container, "/restartCount");
@@ -153,13 +156,34 @@ Rows PodRows(const ClusterView& view) {
   return rows;
 }
 
+// Other Leases of those namespaces are held by others.
+Status MarkLeaders(std::string_view leases, std::vector<PodRow>& pods) {
+  ASSIGN_OR_RETURN(const Json list, ParseList(leases, "Leases"));
+  for (const Json& lease : Items(list, "/items")) {
+    const std::string holder = TextAt(lease, "/spec/holderIdentity");
+    for (PodRow& pod : pods) {
+      const bool leads = holder == pod.name || holder.starts_with(pod.name + "_");
+      pod.leads = pod.leads || (leads && pod.component == kOperator);
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
+
+std::set<std::string> OperatorNamespaces(std::string_view pods) {
+  std::set<std::string> namespaces;
+  const Json list = Json::parse(pods, nullptr, /*allow_exceptions=*/false);
+  for (const Json& pod : Items(list, "/items")) {
+    if (LabelOf(pod, kComponentLabel) == kOperator) namespaces.insert(KeyOf(pod).ns);
+  }
+  return namespaces;
+}
 
 Result<ClusterView> ReadClusterView(const ClusterAnswers& answers) {
   ClusterView view{.notes = answers.notes};
   ASSIGN_OR_RETURN(const Json resources, ParseList(answers.resources, "Datasets and CachePlans"));
   ASSIGN_OR_RETURN(const Json pods, ParseList(answers.pods, "pods"));
-  ASSIGN_OR_RETURN(const Json leases, ParseList(answers.leases, "Leases"));
   std::map<std::string, ByteCount> cached_by_machine;
   for (const Json& object : Items(resources, "/items")) {
     if (TextAt(object, "/kind") == "Dataset") {
@@ -172,11 +196,8 @@ Result<ClusterView> ReadClusterView(const ClusterAnswers& answers) {
   }
   for (const Json& object : Items(pods, "/items"))
     view.pods.push_back(ReadPod(object, cached_by_machine));
-  for (const Json& lease : Items(leases, "/items")) {
-    const std::string holder = TextAt(lease, "/spec/holderIdentity");
-    for (PodRow& pod : view.pods)
-      pod.leads = pod.leads || holder == pod.name || holder.starts_with(pod.name + "_");
-  }
+  for (const std::string& leases : answers.leases)
+    RETURN_IF_ERROR(MarkLeaders(leases, view.pods));
   std::ranges::sort(view.pods, {}, [](const PodRow& pod) {
     return std::tie(pod.component, pod.machine, pod.name);
   });

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,11 +74,14 @@ struct ClusterView {
 
 // What the API server answered, as JSON. Empty: could not be had (`notes` say why).
 struct ClusterAnswers {
-  std::string resources;  // a List of Datasets and CachePlans
-  std::string pods;       // a List of our pods
-  std::string leases;     // a List of our Leases
+  std::string resources;            // a List of Datasets and CachePlans
+  std::string pods;                 // a List of our pods
+  std::vector<std::string> leases;  // a List for each namespace of an operator
   std::vector<std::string> notes;
 };
+
+// Where operators run, of a List of our pods; none: there is none, or it is no List.
+std::set<std::string> OperatorNamespaces(std::string_view pods);
 
 // kInvalidArgument: not what an API server answers.
 Result<ClusterView> ReadClusterView(const ClusterAnswers& answers);

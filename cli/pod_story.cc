@@ -26,6 +26,10 @@ using kube::TextAt;
 constexpr const char* kLabel = "optcache.io/inject";
 constexpr const char* kDatasets = "optcache.io/dataset";
 constexpr const char* kInjected = "optcache.io/injected";
+constexpr const char* kOptional = "optcache.io/optional";
+constexpr const char* kMissing = "does not exist";
+constexpr const char* kUnseen = "cannot be seen with your rights";
+constexpr std::size_t kMaxDatasets = 16;  // the injector refuses pods with more
 constexpr std::string_view kSidecar = "optcache-sidecar";
 
 const Json* FindNamed(const Json& items, std::string_view name) {
@@ -42,55 +46,86 @@ const Json* SidecarIn(const Json& pod) {
   return found != nullptr ? found : FindNamed(Items(spec, "/containers"), kSidecar);
 }
 
-std::vector<std::string> DatasetNames(const Json& pod) {
-  const Json& metadata = Find(pod, "/metadata");
+std::vector<kube::ObjectKey> DatasetKeys(const Json& pod) {
   const std::string list = AnnotationOf(pod, kDatasets).value_or("");
-  std::vector<std::string> names;
-  for (std::size_t at = 0; at < list.size();) {
+  std::vector<kube::ObjectKey> keys;
+  for (std::size_t at = 0; at < list.size() && keys.size() < kMaxDatasets;) {
     const std::size_t comma = std::min(list.find(',', at), list.size());
     std::string name = list.substr(at, comma - at);
     name.erase(0, name.find_first_not_of(' '));
     name.erase(name.find_last_not_of(' ') + 1);
-    if (!name.contains('/')) name = TextAt(metadata, "/namespace") + "/" + name;
-    names.push_back(std::move(name));
+    const std::size_t slash = name.find('/');
+    if (slash == std::string::npos) {
+      keys.push_back({.ns = KeyOf(pod).ns, .name = std::move(name)});
+    } else {
+      keys.push_back({.ns = name.substr(0, slash), .name = name.substr(slash + 1)});
+    }
     at = comma + 1;
   }
-  return names;
+  return keys;
 }
 
-DatasetStory TellDataset(const std::string& name, const Json& datasets) {
-  for (const Json& dataset : Items(datasets, "/items")) {
-    if (KeyOf(dataset).ToString() != name) continue;
-    const kube::Condition ready = ConditionOf(dataset, "Ready");
-    if (ready.status == ConditionStatus::kTrue) return {.name = name, .verdict = "Ready"};
-    return {.name = name,
-            .verdict = fmt::format("not Ready ({}): {}", ready.reason, ready.message)};
+DatasetStory TellDataset(const DatasetAnswer& answer) {
+  if (!answer.json) return {.name = answer.name, .verdict = kUnseen};
+  if (answer.json->empty()) return {.name = answer.name, .verdict = kMissing};
+  const Json dataset = Json::parse(*answer.json, nullptr, /*allow_exceptions=*/false);
+  const kube::Condition ready = ConditionOf(dataset, "Ready");
+  if (ready.status == ConditionStatus::kTrue) return {.name = answer.name, .verdict = "Ready"};
+  const std::string why = ready.reason.empty() ? "no operator has looked at it" : ready.message;
+  const std::string reason = ready.reason.empty() ? "" : fmt::format(" ({})", ready.reason);
+  return {.name = answer.name, .verdict = fmt::format("not Ready{}: {}", reason, why)};
+}
+
+// Whether its namespaceSelector leaves pods of `ns` alone.
+bool Excludes(const Json& webhook, std::string_view ns) {
+  for (const Json& rule : Items(webhook, "/namespaceSelector/matchExpressions")) {
+    if (TextAt(rule, "/operator") != "NotIn") continue;
+    for (const Json& value : Items(rule, "/values")) {
+      if (value == ns) return true;
+    }
   }
-  return {.name = name, .verdict = "does not exist"};
+  return false;
+}
+
+// What is to be said of the injectors themselves; empty: nothing stands in the way now.
+std::string WhyNotAsked(const Json& injectors, std::string_view ns, bool labelled) {
+  const Json& webhooks = Items(injectors, "/items/0/webhooks");
+  if (webhooks.empty()) return "no injector of optcache is in this cluster";
+  bool by_annotation = false;
+  for (const Json& webhook : webhooks) {
+    if (Excludes(webhook, ns))
+      return fmt::format("the injector leaves pods of namespace {} alone", ns);
+    if (TextAt(webhook, "/clientConfig/caBundle").empty())
+      return "the injector has no certificate yet: the operator has not written it";
+    by_annotation = by_annotation || TextAt(webhook, "/name").starts_with("annotation.");
+  }
+  if (labelled || by_annotation) return "";
+  return R"(it has no label optcache.io/inject: "true", and here the annotation is not enough)";
 }
 
 // Why a pod that could have been injected was not: the first reason that fits.
-std::string WhyNot(const Json& pod, const PodStory& story, const Json& injectors) {
+std::string WhyNot(const Json& pod, const PodStory& story, const std::optional<Json>& injectors) {
   const std::string label = LabelOf(pod, kLabel).value_or("");
   if (label == "false") return "its label optcache.io/inject is \"false\"";
   if (label != "true" && story.datasets.empty()) {
     return "it has no label optcache.io/inject: \"true\" and no annotation optcache.io/dataset";
   }
   if (story.datasets.empty()) return "it has no annotation optcache.io/dataset";
-  if (Items(injectors, "/items").empty()) return "no injector of optcache is in this cluster";
+  if (injectors) {
+    std::string why = WhyNotAsked(*injectors, KeyOf(pod).ns, label == "true");
+    if (!why.empty()) return why;
+  }
+  const bool optional = AnnotationOf(pod, kOptional).value_or("") == "true";
   for (const DatasetStory& dataset : story.datasets) {
-    if (dataset.verdict == "does not exist") {
+    if (optional && dataset.verdict == kMissing) {
       return fmt::format("Dataset {} does not exist, and the pod says that it is optional",
                          dataset.name);
     }
   }
-  for (const Json& webhook : Items(injectors, "/items/0/webhooks")) {
-    if (TextAt(webhook, "/clientConfig/caBundle").empty()) {
-      return "the injector has no certificate yet: the operator has not written it";
-    }
-  }
-  return "the injector did not answer when it was created, or came later; pods are injected only "
-         "when they are created";
+  return fmt::format(
+      "the injector did not answer when it was created{}, or came later; pods are "
+      "injected only when they are created",
+      optional ? ", or refused it, which optcache.io/optional lets pass" : "");
 }
 
 std::string TellSidecar(const Json& pod) {
@@ -110,9 +145,10 @@ std::string TellSidecar(const Json& pod) {
   return restarts == 0 ? text : fmt::format("{}, {} restarts", text, restarts);
 }
 
-std::string TellNode(const std::string& machine, const Json& node_pods) {
+std::string TellNode(const std::string& machine, const std::optional<Json>& node_pods) {
   if (machine.empty()) return "the pod has no machine yet";
-  for (const Json& pod : Items(node_pods, "/items")) {
+  if (!node_pods) return "whether an optcache node is there cannot be seen with your rights";
+  for (const Json& pod : Items(*node_pods, "/items")) {
     if (TextAt(pod, "/spec/nodeName") != machine) continue;
     const bool ready = ConditionOf(pod, "Ready").status == ConditionStatus::kTrue;
     return fmt::format("{} is {}ready there", TextAt(pod, "/metadata/name"), ready ? "" : "not ");
@@ -135,20 +171,20 @@ double Sum(std::string_view metrics, std::string_view name, std::string_view lab
   return sum;
 }
 
-std::optional<Reads> ReadReads(const std::string& metrics) {
-  if (metrics.empty()) return std::nullopt;
+std::optional<Reads> ReadReads(const std::optional<std::string>& metrics) {
+  if (!metrics) return std::nullopt;
   const auto samples = [&](std::string_view source) {
-    return static_cast<std::uint64_t>(Sum(metrics, "optcache_client_samples_total", source));
+    return static_cast<std::uint64_t>(Sum(*metrics, "optcache_client_samples_total", source));
   };
   return Reads{.node = samples("source=\"node\""),
                .peer = samples("source=\"peer\""),
                .store = samples("source=\"store\""),
-               .wait_seconds = Sum(metrics, "optcache_client_wait_seconds_total", "")};
+               .wait_seconds = Sum(*metrics, "optcache_client_wait_seconds_total", "")};
 }
 
 void Advise(const Json& pod, PodStory& story) {
   for (const DatasetStory& dataset : story.datasets) {
-    if (dataset.verdict == "Ready") continue;
+    if (dataset.verdict == "Ready" || dataset.verdict == kUnseen) continue;
     const std::size_t slash = dataset.name.find('/');
     story.advice.push_back(fmt::format("kubectl describe dataset.optcache.io -n {} {}",
                                        dataset.name.substr(0, slash),
@@ -162,7 +198,18 @@ void Advise(const Json& pod, PodStory& story) {
   }
 }
 
+// nullopt: could not be had.
+Result<std::optional<Json>> ReadList(const std::optional<std::string>& text, const char* what) {
+  if (!text) return std::nullopt;
+  ASSIGN_OR_RETURN(Json list, ParseList(*text, what));
+  return list;
+}
+
 }  // namespace
+
+std::vector<kube::ObjectKey> DatasetsOfPod(std::string_view pod) {
+  return DatasetKeys(Json::parse(pod, nullptr, /*allow_exceptions=*/false));
+}
 
 std::optional<double> Reads::HitRatio() const {
   const std::uint64_t all = node + peer + store;
@@ -175,14 +222,14 @@ Result<PodStory> TellPodStory(const PodAnswers& answers) {
   if (!Find(pod, "/metadata").is_object()) {
     return Error(Code::kInvalidArgument, "what kubectl printed is not a pod");
   }
-  ASSIGN_OR_RETURN(const Json datasets, ParseList(answers.datasets, "Datasets"));
-  ASSIGN_OR_RETURN(const Json node_pods, ParseList(answers.node_pods, "pods"));
-  ASSIGN_OR_RETURN(const Json injectors, ParseList(answers.injectors, "webhook configurations"));
+  ASSIGN_OR_RETURN(const std::optional<Json> node_pods, ReadList(answers.node_pods, "pods"));
+  ASSIGN_OR_RETURN(const std::optional<Json> injectors,
+                   ReadList(answers.injectors, "webhook configurations"));
   PodStory story{.name = KeyOf(pod).ToString(),
                  .machine = TextAt(pod, "/spec/nodeName"),
                  .reads = ReadReads(answers.metrics)};
-  for (const std::string& name : DatasetNames(pod))
-    story.datasets.push_back(TellDataset(name, datasets));
+  for (const DatasetAnswer& dataset : answers.datasets)
+    story.datasets.push_back(TellDataset(dataset));
   const std::string version = AnnotationOf(pod, kInjected).value_or("");
   story.injected = SidecarIn(pod) != nullptr;
   story.node = TellNode(story.machine, node_pods);

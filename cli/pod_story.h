@@ -6,19 +6,27 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "kube/object.h"
 
 namespace optcache::cli {
 
-// What the cluster answered, as JSON or Prometheus text. Empty: could not be had.
+struct DatasetAnswer {
+  std::string name;                 // "namespace/name", as the pod's annotation means it
+  std::optional<std::string> json;  // empty: it does not exist; nullopt: could not be had
+};
+
+// What the cluster answered, as JSON or Prometheus text. nullopt: could not be had, often because
+// the user may not: nothing is concluded from that.
 struct PodAnswers {
   std::string pod;
-  std::string datasets;   // a List of the Datasets of all namespaces
-  std::string node_pods;  // a List of our node pods
-  std::string injectors;  // a List of our MutatingWebhookConfigurations
-  std::string metrics;    // of the sidecar's page
+  std::vector<DatasetAnswer> datasets;   // those that the pod names
+  std::optional<std::string> node_pods;  // a List of our node pods
+  std::optional<std::string> injectors;  // a List of our MutatingWebhookConfigurations
+  std::optional<std::string> metrics;    // of the sidecar's page
 };
 
 struct Reads {
@@ -33,7 +41,7 @@ struct Reads {
 
 struct DatasetStory {
   std::string name;     // "namespace/name"
-  std::string verdict;  // "Ready", "not Ready (Indexing): ...", "does not exist"
+  std::string verdict;  // "Ready", "not Ready (Indexing): ...", "does not exist", "cannot be seen"
   friend bool operator==(const DatasetStory&, const DatasetStory&) = default;
 };
 
@@ -49,6 +57,10 @@ struct PodStory {
   std::vector<std::string> advice;  // what to do next
   friend bool operator==(const PodStory&, const PodStory&) = default;
 };
+
+// Namespace and name of the Datasets in a pod's annotation, at most 16, as somebody wrote them;
+// empty: it has none, or is no pod.
+std::vector<kube::ObjectKey> DatasetsOfPod(std::string_view pod);
 
 // kInvalidArgument: `answers.pod` is no pod.
 Result<PodStory> TellPodStory(const PodAnswers& answers);

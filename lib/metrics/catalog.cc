@@ -170,6 +170,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_injection_total", kCounter, "Pods that the injector was asked about"},
     {"optcache_webhook_request_duration_seconds", kHistogram,
      "How long the injector's answers took, without the network"},
+    {"optcache_certificate_not_before_timestamp_seconds", kGauge,
+     "From when a certificate is valid, in seconds since 1970"},
     {"optcache_certificate_expiry_timestamp_seconds", kGauge,
      "When a certificate expires, in seconds since 1970"},
     {"optcache_node_certificates_total", kCounter, "Certificates signed for nodes"},

@@ -252,6 +252,8 @@ void VisitExpiries(const SecretData& secret, const CounterVisitor& visitor) {
     if (found == secret.end()) continue;
     const auto certificate = pki::Inspect(found->second);
     if (!certificate) continue;
+    visitor(MetricKind::kGauge, "optcache_certificate_not_before_timestamp_seconds",
+            {{"certificate", name}}, static_cast<double>(certificate->validity.not_before));
     visitor(MetricKind::kGauge, "optcache_certificate_expiry_timestamp_seconds",
             {{"certificate", name}}, static_cast<double>(certificate->validity.not_after));
   }

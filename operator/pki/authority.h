@@ -78,7 +78,7 @@ Result<std::string> SignNode(UnixSeconds now, const SecretData& secret,
                              const AuthoritySettings& settings, const std::string& request,
                              const std::string& pod_name);
 
-// optcache_certificate_expiry_timestamp_seconds{certificate="ca"|"next_ca"|"operator"}.
+// optcache_certificate_{not_before,expiry}_timestamp_seconds{certificate="ca"|"next_ca"|"operator"}.
 void VisitExpiries(const SecretData& secret, const CounterVisitor& visitor);
 
 }  // namespace optcache::authority

@@ -64,3 +64,9 @@ capabilities: {drop: [ALL]}
 {{- divf $bytes 1048576 | ceil | int64 -}}Mi
 {{- end -}}
 {{- end -}}
+
+{{- /* The page of an alert, at its heading: (list $ "OptcacheNodeDown") */ -}}
+{{- define "optcache.runbook" -}}
+{{- $root := index . 0 -}}
+runbook_url: {{ printf "%s#%s" $root.Values.monitoring.runbook (index . 1 | lower) | quote }}
+{{- end -}}

@@ -26,9 +26,10 @@ def test_status_and_explain(
     workspace.apply(objects.sleeping_pod(workspace.name, "reader", labels, annotations))
     workspace.apply(objects.sleeping_pod(workspace.name, "stranger", {}, {}))
     workspace.wait_for("pod/reader", "condition=Ready", 120)
-    status = run([optcache, "status"], environment=shell).stdout
+    status = run([optcache, "status", "--cluster"], environment=shell).stdout
     assert f"{workspace.name}/images" in status
+    assert "operator, leads" in status
     told = run([optcache, "explain", "pod", "reader", "-n", workspace.name], environment=shell).stdout
-    assert "images" in told and "optcache-sidecar" in told
+    assert "Injected  yes: by injector" in told and f"Dataset   {workspace.name}/images, Ready" in told
     told = run([optcache, "explain", "pod", "stranger", "-n", workspace.name], environment=shell).stdout
     assert "optcache.io/inject" in told

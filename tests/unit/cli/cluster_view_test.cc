@@ -34,7 +34,7 @@ constexpr const char* kLeases =
     R"({"items": [{"spec": {"holderIdentity": "optcache-operator-a_10.0.0.7"}}]})";
 
 TEST(ClusterView, FitsDatasetsPlansJobsAndPodsOnOneScreen) {
-  const auto view = ReadClusterView({.resources = kResources, .pods = kPods, .leases = kLeases});
+  const auto view = ReadClusterView({.resources = kResources, .pods = kPods, .leases = {kLeases}});
   ASSERT_TRUE(view) << view.error().message();
   EXPECT_EQ(
       FormatClusterView(*view),
@@ -76,7 +76,7 @@ TEST(ClusterView, RefusesWhatIsNoList) {
 }
 
 TEST(ClusterView, PrintsTheSameAsJsonAndAsYaml) {
-  const auto view = ReadClusterView({.pods = kPods, .leases = kLeases});
+  const auto view = ReadClusterView({.pods = kPods, .leases = {kLeases}});
   ASSERT_TRUE(view) << view.error().message();
   const std::string yaml = ToYaml(ToJson(*view));
   EXPECT_EQ(yaml.substr(0, yaml.find("  - name: \"optcache-operator-a\"")),

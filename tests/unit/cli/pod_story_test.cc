@@ -11,17 +11,18 @@ constexpr const char* kInjectedPod = R"({
   "spec": {"nodeName": "m2", "initContainers": [{"name": "optcache-sidecar"}]},
   "status": {"initContainerStatuses": [{"name": "optcache-sidecar", "restartCount": 1,
                                         "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}})";
-constexpr const char* kDatasets = R"({"items": [
-  {"metadata": {"namespace": "vision", "name": "imagenet"},
-   "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
-  {"metadata": {"namespace": "shared", "name": "words"},
-   "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Indexing",
-                              "message": "the index Job runs"}]}}]})";
+constexpr const char* kReady =
+    R"({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})";
+constexpr const char* kIndexing =
+    R"({"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Indexing",
+                                   "message": "the index Job runs"}]}})";
 constexpr const char* kNodePods = R"({"items": [
   {"metadata": {"name": "optcache-node-x"}, "spec": {"nodeName": "m2"},
    "status": {"conditions": [{"type": "Ready", "status": "True"}]}}]})";
-constexpr const char* kInjectors =
-    R"({"items": [{"webhooks": [{"clientConfig": {"caBundle": "LS0t"}}]}]})";
+constexpr const char* kInjectors = R"({"items": [{"webhooks": [
+  {"name": "label.optcache.io", "clientConfig": {"caBundle": "LS0t"},
+   "namespaceSelector": {"matchExpressions": [
+       {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}}]}]})";
 constexpr const char* kMetrics =
     "# TYPE optcache_client_samples_total counter\n"
     "optcache_client_samples_total{source=\"node\"} 280\n"
@@ -32,7 +33,8 @@ constexpr const char* kMetrics =
 
 TEST(PodStory, TellsWhereAnInjectedPodsSamplesCameFrom) {
   const auto story = TellPodStory({.pod = kInjectedPod,
-                                   .datasets = kDatasets,
+                                   .datasets = {{.name = "vision/imagenet", .json = kReady},
+                                                {.name = "shared/words", .json = kIndexing}},
                                    .node_pods = kNodePods,
                                    .injectors = kInjectors,
                                    .metrics = kMetrics});
@@ -52,48 +54,99 @@ TEST(PodStory, TellsWhereAnInjectedPodsSamplesCameFrom) {
             "  kubectl describe dataset.optcache.io -n shared words\n");
 }
 
-std::string PodWith(const std::string& labels, const std::string& annotations) {
-  return R"({"metadata": {"namespace": "vision", "name": "p", "labels": {)" + labels +
+std::string PodWith(const std::string& labels, const std::string& annotations,
+                    const std::string& ns = "vision") {
+  return R"({"metadata": {"namespace": ")" + ns + R"(", "name": "p", "labels": {)" + labels +
          R"(}, "annotations": {)" + annotations + R"(}}, "spec": {"containers": []}})";
 }
 
-TEST(PodStory, SaysWhyAPodWasNotInjected) {
-  constexpr const char* kLabel = R"("optcache.io/inject": "true")";
-  constexpr const char* kDataset = R"("optcache.io/dataset": "imagenet")";
+// The pod names the Dataset vision/imagenet, if any, which is `dataset`.
+std::string WhyNot(const std::string& pod, std::optional<std::string> injectors,
+                   std::optional<std::string> dataset) {
+  PodAnswers answers{.pod = pod, .injectors = std::move(injectors)};
+  for (const kube::ObjectKey& key : DatasetsOfPod(pod))
+    answers.datasets.push_back({.name = key.ToString(), .json = dataset});
+  const auto story = TellPodStory(answers);
+  EXPECT_TRUE(story) << story.error().message();
+  EXPECT_FALSE(story->injected);
+  return story->why;
+}
+
+constexpr const char* kLabel = R"("optcache.io/inject": "true")";
+constexpr const char* kDataset = R"("optcache.io/dataset": "imagenet")";
+constexpr const char* kOptional =
+    R"("optcache.io/dataset": "imagenet", "optcache.io/optional": "true")";
+constexpr const char* kNotAnswered =
+    "the injector did not answer when it was created, or came later; pods are injected only when "
+    "they are created";
+
+TEST(PodStory, SaysWhatAPodLacks) {
+  EXPECT_EQ(WhyNot(PodWith("", ""), kInjectors, kReady),
+            R"(it has no label optcache.io/inject: "true" and no annotation optcache.io/dataset)");
+  EXPECT_EQ(WhyNot(PodWith(R"("optcache.io/inject": "false")", kDataset), kInjectors, kReady),
+            R"(its label optcache.io/inject is "false")");
+  EXPECT_EQ(WhyNot(PodWith(kLabel, ""), kInjectors, kReady),
+            "it has no annotation optcache.io/dataset");
+  EXPECT_EQ(WhyNot(PodWith("", kDataset), kInjectors, kReady),
+            R"(it has no label optcache.io/inject: "true", and here the annotation is not enough)");
+}
+
+TEST(PodStory, SaysWhatTheInjectorLacks) {
   constexpr const char* kNoBundle = R"({"items": [{"webhooks": [{"clientConfig": {}}]}]})";
-  const struct {
-    std::string pod;
-    std::string injectors;
-    std::string datasets;
-    std::string why;
-  } cases[] = {
-      {PodWith("", ""), kInjectors, kDatasets,
-       R"(it has no label optcache.io/inject: "true" and no annotation optcache.io/dataset)"},
-      {PodWith(R"("optcache.io/inject": "false")", kDataset), kInjectors, kDatasets,
-       R"(its label optcache.io/inject is "false")"},
-      {PodWith(kLabel, ""), kInjectors, kDatasets, "it has no annotation optcache.io/dataset"},
-      {PodWith(kLabel, kDataset), "", kDatasets, "no injector of optcache is in this cluster"},
-      {PodWith(kLabel, kDataset), kInjectors, "",
-       "Dataset vision/imagenet does not exist, and the pod says that it is optional"},
-      {PodWith(kLabel, kDataset), kNoBundle, kDatasets,
-       "the injector has no certificate yet: the operator has not written it"},
-      {PodWith(kLabel, kDataset), kInjectors, kDatasets,
-       "the injector did not answer when it was created, or came later; pods are injected only "
-       "when they are created"},
-  };
-  for (const auto& [pod, injectors, datasets, why] : cases) {
-    const auto story = TellPodStory({.pod = pod, .datasets = datasets, .injectors = injectors});
-    ASSERT_TRUE(story) << story.error().message();
-    EXPECT_FALSE(story->injected);
-    EXPECT_EQ(story->why, why);
-  }
+  EXPECT_EQ(WhyNot(PodWith(kLabel, kDataset), R"({"items": []})", kReady),
+            "no injector of optcache is in this cluster");
+  EXPECT_EQ(WhyNot(PodWith(kLabel, kDataset), kNoBundle, kReady),
+            "the injector has no certificate yet: the operator has not written it");
+  EXPECT_EQ(WhyNot(PodWith(kLabel, kDataset, "kube-system"), kInjectors, kReady),
+            "the injector leaves pods of namespace kube-system alone");
+  EXPECT_EQ(WhyNot(PodWith(kLabel, kDataset), kInjectors, kReady), kNotAnswered);
+}
+
+TEST(PodStory, SaysWhatAnOptionalPodWasSpared) {
+  EXPECT_EQ(WhyNot(PodWith(kLabel, kOptional), kInjectors, ""),
+            "Dataset vision/imagenet does not exist, and the pod says that it is optional");
+  EXPECT_EQ(WhyNot(PodWith(kLabel, kOptional), kInjectors, kReady),
+            "the injector did not answer when it was created, or refused it, which "
+            "optcache.io/optional lets pass, or came later; pods are injected only when they are "
+            "created");
+  EXPECT_EQ(WhyNot(PodWith(kLabel, kDataset), kInjectors, ""), kNotAnswered)
+      << "a missing Dataset refuses pods that are not optional";
+}
+
+TEST(PodStory, ConcludesNothingFromWhatItMayNotSee) {
+  EXPECT_EQ(WhyNot(PodWith(kLabel, kOptional), std::nullopt, std::nullopt)
+                .find("the injector did not answer"),
+            0U);
+  const auto story = TellPodStory({.pod = kInjectedPod, .datasets = {{.name = "vision/imagenet"}}});
+  ASSERT_TRUE(story) << story.error().message();
+  EXPECT_EQ(story->node, "whether an optcache node is there cannot be seen with your rights");
+  EXPECT_EQ(story->datasets.at(0).verdict, "cannot be seen with your rights");
+  EXPECT_EQ(story->advice,
+            std::vector<std::string>{"kubectl logs -n vision train-0 -c optcache-sidecar"});
 }
 
 TEST(PodStory, SaysThatAMachineHasNoNode) {
-  const auto story = TellPodStory({.pod = kInjectedPod, .datasets = kDatasets});
+  const auto story = TellPodStory({.pod = kInjectedPod, .node_pods = R"({"items": []})"});
   ASSERT_TRUE(story) << story.error().message();
   EXPECT_EQ(story->node, "no optcache node is there: the sidecar reads from the store");
-  EXPECT_EQ(story->advice.back(), "kubectl logs -n vision train-0 -c optcache-sidecar");
+}
+
+TEST(PodStory, SaysThatNobodyHasLookedAtADataset) {
+  const auto story =
+      TellPodStory({.pod = kInjectedPod, .datasets = {{.name = "vision/imagenet", .json = "{}"}}});
+  ASSERT_TRUE(story) << story.error().message();
+  EXPECT_EQ(story->datasets.at(0).verdict, "not Ready: no operator has looked at it");
+}
+
+TEST(DatasetsOfPod, AreOfItsNamespaceUnlessTheyNameAnother) {
+  const std::vector<kube::ObjectKey> keys = {{.ns = "vision", .name = "imagenet"},
+                                             {.ns = "shared", .name = "words"}};
+  EXPECT_EQ(DatasetsOfPod(kInjectedPod), keys);
+  EXPECT_TRUE(DatasetsOfPod("no pod").empty());
+  std::string many = "d";
+  for (int i = 0; i < 100; ++i)
+    many += ",d";
+  EXPECT_EQ(DatasetsOfPod(PodWith("", R"("optcache.io/dataset": ")" + many + "\"")).size(), 16U);
 }
 
 TEST(PodStory, RefusesWhatIsNoPod) {

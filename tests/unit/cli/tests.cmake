@@ -1,7 +1,8 @@
 find_package(fmt REQUIRED)
 
 project_test(cli
-  SOURCES cluster_view_test.cc dataset_setup_test.cc kubectl_test.cc leftovers_test.cc live_screen_test.cc
+  SOURCES cluster_questions_test.cc cluster_view_test.cc dataset_setup_test.cc kubectl_test.cc leftovers_test.cc
+          live_screen_test.cc
           machines_test.cc manifest_report_test.cc npy_test.cc order_test.cc pod_story_test.cc
           simulate_report_test.cc state_dir_test.cc status_view_test.cc supervisor_test.cc
           text_table_test.cc

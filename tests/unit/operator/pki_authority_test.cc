@@ -1,3 +1,4 @@
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 constexpr UnixSeconds kNow = 1'800'000'000;
 constexpr std::int64_t kDay = 24 * 3600;
@@ -187,14 +189,17 @@ TEST(Authority, NoLeafOutlivesItsCa) {
             kNow + 365 * kDay);
 }
 
-TEST(Authority, ReportsWhenWhatExpires) {
-  std::vector<std::string> seen;
-  VisitExpiries(Fresh(), [&](MetricKind, std::string_view, const MetricLabels& labels,
-                             double value) {
-    seen.push_back(labels[0].second + " " + std::to_string(static_cast<UnixSeconds>(value) - kNow));
-  });
-  EXPECT_THAT(seen, ElementsAre("ca " + std::to_string(365 * kDay),
-                                "operator " + std::to_string(7 * kDay)));
+TEST(Authority, ReportsFromWhenAndUntilWhenWhatIsValid) {
+  std::map<std::string, UnixSeconds> begins;
+  std::map<std::string, UnixSeconds> ends;
+  VisitExpiries(
+      Fresh(), [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
+        auto& times = name == "optcache_certificate_expiry_timestamp_seconds" ? ends : begins;
+        times[labels[0].second] = static_cast<UnixSeconds>(value) - kNow;
+      });
+  EXPECT_THAT(ends, ElementsAre(Pair("ca", 365 * kDay), Pair("operator", 7 * kDay)));
+  constexpr UnixSeconds kSkew = 300;  // clocks that are behind take it, too
+  EXPECT_THAT(begins, ElementsAre(Pair("ca", -kSkew), Pair("operator", -kSkew)));
 }
 
 TEST(Authority, ChecksItsSettings) {
