@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,9 +18,9 @@ namespace optcache::net {
 namespace {
 
 // Why a connection was turned away; the metric's label "reason".
-enum class Reason { kLimit, kCertificate, kBusy, kLate, kDenied, kUnchecked, kUnserved };
-constexpr std::array<const char*, 7> kReasons = {"limit",  "certificate", "busy",    "late",
-                                                 "denied", "unchecked",   "unserved"};
+enum class Reason { kLimit, kVersion, kCertificate, kBusy, kLate, kDenied, kUnchecked, kUnserved };
+constexpr std::array<const char*, 8> kReasons = {"limit", "version", "certificate", "busy",
+                                                 "late",  "denied",  "unchecked",   "unserved"};
 
 class SocketServer final : public Server {
  public:
@@ -67,7 +68,8 @@ class SocketServer final : public Server {
         : loop(event_loop), options(std::move(server_options)), handlers(std::move(factory)) {}
 
     void OnAccepted(Accepted peer);
-    void OnHello(SocketConnection& connection, const wire::Hello& hello);
+    bool MakeRoom();
+    void OnHello(SocketConnection& connection, const wire::Hello& hello, const Status& versions);
     void Decide(std::uint64_t id, Reason reason, Status status);
     void Admit(SocketConnection& connection);
     void Refuse(SocketConnection& connection, Reason reason, Status status);
@@ -79,6 +81,8 @@ class SocketServer final : public Server {
     ServerOptions options;
     HandlerFactory handlers;
     std::unordered_map<std::uint64_t, std::shared_ptr<SocketConnection>> connections;
+    // Those whose Hello has not come: their ids, which rise with time.
+    std::set<std::uint64_t> silent;
     // Those whose authorize has not decided yet, and until when it may.
     std::unordered_map<std::uint64_t, Timer> undecided;
     std::shared_ptr<TrafficCounters> traffic = std::make_shared<TrafficCounters>();
@@ -107,8 +111,19 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
+// For one more connection, at the cost of the one that has been silent longest.
+bool SocketServer::State::MakeRoom() {
+  const bool full = connections.size() >= options.max_connections;
+  if (!full && silent.size() < options.max_silent) return true;
+  if (silent.empty()) return false;
+  const auto longest = connections.at(silent.extract(silent.begin()).value());
+  ++refused.at(static_cast<std::size_t>(Reason::kLimit));
+  longest->Close(Status(Code::kResourceExhausted, "others came before this peer's Hello"));
+  return true;
+}
+
 void SocketServer::State::OnAccepted(Accepted peer) {
-  if (connections.size() >= options.max_connections) {
+  if (!MakeRoom()) {
     ++refused.at(static_cast<std::size_t>(Reason::kLimit));
     if (options.tls == nullptr) {  // Else it would have to come by TLS: not worth the handshake.
       TurnAway(peer.fd.get(), "this server has its " + std::to_string(options.max_connections) +
@@ -122,13 +137,14 @@ void SocketServer::State::OnAccepted(Accepted peer) {
       loop,
       {.limits = options.limits,
        .handshake_deadline = options.hello_deadline,
+       .versions = options.versions,
        .bulk = options.bulk,
        .counters = traffic,
        .tls_failures = tls_failures},
       peer.address, options.name,
-      [self](SocketConnection& opened, const wire::Hello& hello) {
+      [self](SocketConnection& opened, const wire::Hello& hello, const Status& versions) {
         if (const auto state = self.lock()) {
-          state->OnHello(opened, hello);
+          state->OnHello(opened, hello, versions);
         } else {
           opened.Close(Status(Code::kUnavailable, "the server stops"));
         }
@@ -137,13 +153,17 @@ void SocketServer::State::OnAccepted(Accepted peer) {
         if (const auto state = self.lock()) state->OnClosed(closed);
       });
   connections.emplace(connection->id(), connection);
+  silent.insert(connection->id());
   StreamSocket socket(ContextOf(loop));
   // The family matters only to Asio's own opening of sockets.
   socket.assign(asio::generic::stream_protocol(AF_UNSPEC, 0), peer.fd.Release());
   connection->Start(std::move(socket), options.tls.get(), "");
 }
 
-void SocketServer::State::OnHello(SocketConnection& connection, const wire::Hello& hello) {
+void SocketServer::State::OnHello(SocketConnection& connection, const wire::Hello& hello,
+                                  const Status& versions) {
+  silent.erase(connection.id());
+  if (!versions.ok()) return Refuse(connection, Reason::kVersion, versions);
   const PeerInfo& peer = connection.peer();
   if (options.tls != nullptr && hello.role == wire::Role::kNode && !peer.Is(options.node_name)) {
     return Refuse(
@@ -204,6 +224,7 @@ void SocketServer::State::Refuse(SocketConnection& connection, Reason reason, St
 }
 
 void SocketServer::State::OnClosed(const SocketConnection& connection) {
+  silent.erase(connection.id());
   undecided.erase(connection.id());
   connections.erase(connection.id());
   if (connections.empty() && on_stopped) {

@@ -31,6 +31,10 @@ struct ServerOptions {
   // A peer that has not done its TLS handshake and sent its whole Hello by then is closed.
   Duration hello_deadline = std::chrono::seconds(5);
   std::size_t max_connections = 4096;
+  // How many of them may not have sent their Hello yet. Beyond it, or where max_connections is
+  // reached, whoever has been silent longest goes: who only connects keeps nobody out.
+  std::size_t max_silent = 1024;
+  wire::VersionRange versions;
 
   // Null: plaintext. Else nothing but TLS is taken; until the context is ready nobody is. Choose
   // ClientCertificate::kRequested where nodes connect.

@@ -97,9 +97,9 @@ void AppendFrame(std::uint32_t request_id, const Message& message, ByteCount pay
   }
 }
 
-Result<Decoded> DecodeFrame(ByteSpan bytes, ByteCount max_payload_bytes, FrameSeal* seal) {
+Result<Decoded> DecodeFrame(ByteSpan bytes, const FrameLimits& limits, FrameSeal* seal) {
   if (bytes.size() < kHeaderBytes) return NeedMore{kHeaderBytes};
-  ASSIGN_OR_RETURN(const FrameHeader header, ParseHeader(bytes, max_payload_bytes));
+  ASSIGN_OR_RETURN(const FrameHeader header, ParseHeader(bytes, limits));
   if (const bool sealed = (header.flags & kSealedFlag) != 0; sealed != (seal != nullptr)) {
     return Error(Code::kInvalidArgument,
                  std::string(TypeName(header.type)) +

@@ -45,7 +45,7 @@ using Decoded = std::variant<NeedMore, Frame>;
 // the bytes at hand can fill. kInvalidArgument: this is not a frame of this protocol. kDataLoss:
 // its CRC is wrong. kPermissionDenied: its tag is. After each the stream cannot be read on.
 // With a seal frames must be sealed, without one they may not; only a whole frame counts there.
-Result<Decoded> DecodeFrame(ByteSpan bytes, ByteCount max_payload_bytes = kMaxPayloadBytes,
+Result<Decoded> DecodeFrame(ByteSpan bytes, const FrameLimits& limits = {},
                             FrameSeal* seal = nullptr);
 
 }  // namespace optcache::wire

@@ -59,7 +59,7 @@ std::string_view TypeName(MessageType type) {
   return kNames.at(static_cast<std::size_t>(type));
 }
 
-Result<FrameHeader> ParseHeader(ByteSpan bytes, ByteCount max_payload_bytes) {
+Result<FrameHeader> ParseHeader(ByteSpan bytes, const FrameLimits& limits) {
   if (bytes[0] != std::byte{'O'} || bytes[1] != std::byte{'C'}) {
     return Error(Code::kInvalidArgument, "these bytes are not the optcache protocol");
   }
@@ -82,15 +82,15 @@ Result<FrameHeader> ParseHeader(ByteSpan bytes, ByteCount max_payload_bytes) {
     return Error(Code::kInvalidArgument,
                  "frame flags " + std::to_string(header.flags) + " are not known here");
   }
-  if (header.body_length > kMaxBodyBytes) {
+  if (header.body_length > limits.body_bytes) {
     return Error(Code::kInvalidArgument, "a body of " + std::to_string(header.body_length) +
                                              " bytes is over the limit of " +
-                                             std::to_string(kMaxBodyBytes));
+                                             std::to_string(limits.body_bytes));
   }
-  if (header.payload_length > max_payload_bytes) {
+  if (header.payload_length > limits.payload_bytes) {
     return Error(Code::kInvalidArgument, "a payload of " + std::to_string(header.payload_length) +
                                              " bytes is over the limit of " +
-                                             std::to_string(max_payload_bytes));
+                                             std::to_string(limits.payload_bytes));
   }
   return header;
 }

@@ -22,6 +22,8 @@ inline constexpr std::uint32_t kRequiredFlags = 0xffffU;  // unknown ones of the
                                                           // connection, the others are hints
 inline constexpr std::uint32_t kSealedFlag = 1U;          // a tag follows the body (wire/seal.h)
 inline constexpr std::size_t kMaxStringBytes = 4096;
+// Of a frame's body before it is known who asks: Hello, Welcome and Refusal, with room to grow.
+inline constexpr std::uint32_t kMaxHelloBodyBytes = 16U << 10U;
 
 // The number of a message on the wire: never used again for another.
 enum class MessageType : std::uint8_t {
@@ -55,9 +57,14 @@ struct FrameHeader {
   std::uint32_t crc = 0;  // CRC-32C of the header before it and of the body
 };
 
+struct FrameLimits {
+  ByteCount payload_bytes = kMaxPayloadBytes;
+  std::uint32_t body_bytes = kMaxBodyBytes;
+};
+
 // Reads and checks a header except for its CRC, which needs the body; `bytes` has kHeaderBytes or
 // more. kInvalidArgument: not ours, another layout, an unknown type or required flag, or over a
 // limit.
-Result<FrameHeader> ParseHeader(ByteSpan bytes, ByteCount max_payload_bytes);
+Result<FrameHeader> ParseHeader(ByteSpan bytes, const FrameLimits& limits = {});
 
 }  // namespace optcache::wire

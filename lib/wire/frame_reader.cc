@@ -9,7 +9,7 @@
 
 namespace optcache::wire {
 
-FrameReader::FrameReader(ByteCount max_payload_bytes) : max_payload_bytes_(max_payload_bytes) {}
+FrameReader::FrameReader(FrameLimits limits) : limits_(limits) {}
 
 std::array<MutableByteSpan, 2> FrameReader::Space() {
   if (!in_payload_) {
@@ -54,7 +54,7 @@ Result<FrameReader::Event> FrameReader::Next() {
     return PayloadEnd{.intact = discard_ || crc_ == expected_crc_};
   }
   ASSIGN_OR_RETURN(Decoded decoded, DecodeFrame(ByteSpan(buffer_).subspan(begin_, end_ - begin_),
-                                                max_payload_bytes_, seal_ ? &*seal_ : nullptr));
+                                                limits_, seal_ ? &*seal_ : nullptr));
   if (const auto* more = std::get_if<NeedMore>(&decoded)) {
     needed_ = more->bytes;
     return *more;

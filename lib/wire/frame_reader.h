@@ -36,7 +36,10 @@ class FrameReader {
  public:
   using Event = std::variant<NeedMore, Frame, PayloadEnd>;
 
-  explicit FrameReader(ByteCount max_payload_bytes = kMaxPayloadBytes);
+  explicit FrameReader(FrameLimits limits = {});
+
+  // For the frames that have not been decoded yet.
+  void SetMaxBody(std::uint32_t bytes) { limits_.body_bytes = bytes; }
 
   // Where received bytes go: first the first span, then the second (either may be empty, not both).
   // Good until the next call.
@@ -69,7 +72,7 @@ class FrameReader {
   void TakePayload(ByteSpan bytes);
   void MakeRoom(std::size_t wanted);
 
-  const ByteCount max_payload_bytes_;
+  FrameLimits limits_;
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0;  // what has not been decoded yet: [begin_, end_)
   std::size_t end_ = 0;

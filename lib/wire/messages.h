@@ -22,6 +22,11 @@ using LeaseId = std::uint64_t;     // 0: none
 
 inline constexpr std::uint16_t kMinVersion = 1;
 inline constexpr std::uint16_t kMaxVersion = 1;
+// What one side speaks.
+struct VersionRange {
+  std::uint16_t min = kMinVersion;
+  std::uint16_t max = kMaxVersion;
+};
 inline constexpr std::size_t kMaxItems = 4096;            // in one Get, Lookup, Holding, ...
 inline constexpr std::uint32_t kMaxBodyBytes = 1U << 20;  // of a frame, payload not counted
 inline constexpr ByteCount kMaxPayloadBytes = 1ULL << 32;

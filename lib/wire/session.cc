@@ -41,30 +41,30 @@ std::string Range(std::uint16_t first, std::uint16_t last) {
 
 }  // namespace
 
-Result<std::uint16_t> NegotiateVersion(const Hello& hello) {
-  const std::uint16_t version = std::min(hello.max_version, kMaxVersion);
-  if (version < std::max(hello.min_version, kMinVersion)) {
+Result<std::uint16_t> NegotiateVersion(const Hello& hello, VersionRange own) {
+  const std::uint16_t version = std::min(hello.max_version, own.max);
+  if (version < std::max(hello.min_version, own.min)) {
     return Error(Code::kInvalidArgument, "'" + hello.name + "' speaks versions " +
                                              Range(hello.min_version, hello.max_version) +
-                                             ", this node " + Range(kMinVersion, kMaxVersion) +
+                                             ", this node " + Range(own.min, own.max) +
                                              "; update the older of the two");
   }
   return version;
 }
 
-Session Session::Accepting() {
-  return {State::kAwaitHello, Role::kNode, Role::kSidecar};
+Session Session::Accepting(VersionRange own) {
+  return {State::kAwaitHello, Role::kNode, Role::kSidecar, own};
 }
 
-Session Session::Dialing(Role own_role) {
-  return {State::kAwaitWelcome, own_role, Role::kNode};
+Session Session::Dialing(Role own_role, VersionRange offered) {
+  return {State::kAwaitWelcome, own_role, Role::kNode, offered};
 }
 
 Result<Session::Event> Session::OnHello(const Message& message) {
   const auto* hello = std::get_if<Hello>(&message);
   if (hello == nullptr) return Unexpected(message, "a connection begins with Hello");
-  ASSIGN_OR_RETURN(version_, NegotiateVersion(*hello));
   peer_role_ = hello->role;
+  ASSIGN_OR_RETURN(version_, NegotiateVersion(*hello, own_));
   state_ = State::kOpen;
   return Event::kHello;
 }
@@ -73,7 +73,7 @@ Result<Session::Event> Session::OnWelcome(const Message& message) {
   if (std::holds_alternative<Refusal>(message)) return Event::kRefusal;
   const auto* welcome = std::get_if<Welcome>(&message);
   if (welcome == nullptr) return Unexpected(message, "Hello is answered by Welcome or Refusal");
-  if (welcome->version < kMinVersion || welcome->version > kMaxVersion) {
+  if (welcome->version < own_.min || welcome->version > own_.max) {
     return Error(Code::kInvalidArgument, "'" + welcome->name + "' chose version " +
                                              std::to_string(welcome->version) +
                                              ", which was not offered");

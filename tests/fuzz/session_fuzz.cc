@@ -53,7 +53,7 @@ class Connection {
     }
   }
 
-  wire::FrameReader reader_{kMaxPayload};
+  wire::FrameReader reader_{{.payload_bytes = kMaxPayload}};
   wire::Session session_;
   std::vector<std::byte> sink_;
 };

@@ -205,7 +205,7 @@ def test_a_good_client_may_send_byte_by_byte(cluster: Cluster, name: str) -> Non
 @pytest.mark.parametrize(
     ("name", "clients", "refused", "at_once"),
     [
-        ("node", 4200, "optcache_net_refused_connections_total", False),
+        ("node", 4200, "optcache_net_refused_connections_total", True),
         ("node-http", 400, "optcache_http_refused_connections_total", True),
         ("coordinator", 3000, "", True),
         ("sidecar", 4200, "optcache_channel_refused_total", False),

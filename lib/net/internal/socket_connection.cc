@@ -30,7 +30,8 @@ SocketConnection::SocketConnection(EventLoop& loop, Options options, std::string
       options_(std::move(options)),
       peer_{.address = std::move(address), .dns_names = {}},
       stream_(StreamSocket(ContextOf(loop))),
-      reader_(options_.limits.max_payload_bytes),
+      reader_({.payload_bytes = options_.limits.max_payload_bytes,
+               .body_bytes = wire::kMaxHelloBodyBytes}),
       session_(session),
       stall_watch_(options_.limits) {
   if (options_.counters == nullptr) options_.counters = std::make_shared<TrafficCounters>();
@@ -44,8 +45,9 @@ std::shared_ptr<SocketConnection> SocketConnection::Accepting(EventLoop& loop, O
                                                               std::string own_name,
                                                               HelloHook on_hello,
                                                               ClosedHook on_closed) {
+  const wire::VersionRange versions = options.versions;
   auto connection = std::shared_ptr<SocketConnection>(new SocketConnection(
-      loop, std::move(options), std::move(address), wire::Session::Accepting()));
+      loop, std::move(options), std::move(address), wire::Session::Accepting(versions)));
   connection->own_name_ = std::move(own_name);
   connection->on_hello_ = std::move(on_hello);
   connection->on_closed_ = std::move(on_closed);
@@ -56,7 +58,8 @@ std::shared_ptr<SocketConnection> SocketConnection::Dialing(
     EventLoop& loop, Options options, std::string address, const wire::Hello& hello,
     std::shared_ptr<ConnectionHandler> handler) {
   auto connection = std::shared_ptr<SocketConnection>(new SocketConnection(
-      loop, std::move(options), std::move(address), wire::Session::Dialing(hello.role)));
+      loop, std::move(options), std::move(address),
+      wire::Session::Dialing(hello.role, {.min = hello.min_version, .max = hello.max_version})));
   connection->handler_ = std::move(handler);
   connection->queue_.Push(0, hello, {}, nullptr);
   ++connection->options_.counters->frames_out;
@@ -191,10 +194,16 @@ void SocketConnection::HandleFrames() {
 
 Status SocketConnection::HandleFrame(wire::Frame frame) {
   ++options_.counters->frames_in;
-  ASSIGN_OR_RETURN(const wire::Session::Event event, session_.OnMessage(frame.message));
-  switch (event) {
+  const auto event = session_.OnMessage(frame.message);
+  if (!event) {
+    const auto* hello = std::get_if<wire::Hello>(&frame.message);
+    if (hello == nullptr || session_.open() || !on_hello_) return event.error();
+    HandleHello(*hello, event.error());
+    return OkStatus();
+  }
+  switch (*event) {
     case wire::Session::Event::kHello:
-      HandleHello(std::get<wire::Hello>(frame.message));
+      HandleHello(std::get<wire::Hello>(frame.message), OkStatus());
       return OkStatus();
     case wire::Session::Event::kWelcome:
       return HandleWelcome(std::get<wire::Welcome>(frame.message));
@@ -215,13 +224,13 @@ Status SocketConnection::HandleFrame(wire::Frame frame) {
   return OkStatus();
 }
 
-void SocketConnection::HandleHello(const wire::Hello& hello) {
+void SocketConnection::HandleHello(const wire::Hello& hello, const Status& versions) {
   handshake_timer_.Cancel();
   peer_name_ = hello.name;
   peer_member_ = hello.role == wire::Role::kNode ? hello.member : 0;
   bulk_ = options_.bulk && hello.bulk && hello.role == wire::Role::kSidecar && CanLeaveTls(stream_);
   undecided_ = true;
-  on_hello_(*this, hello);
+  on_hello_(*this, hello, versions);
 }
 
 void SocketConnection::Admit(std::shared_ptr<ConnectionHandler> handler) {
@@ -268,6 +277,7 @@ Status SocketConnection::LeaveForBulk() {
 
 void SocketConnection::Open() {
   open_ = true;
+  reader_.SetMaxBody(wire::kMaxBodyBytes);
   const bool resume = std::exchange(undecided_, false) && !dispatching_;
   handler_->OnOpen(*this);
   if (resume && !closed_) OnReceived(0);

@@ -27,13 +27,16 @@ namespace optcache::net {
 class SocketConnection final : public Connection {
  public:
   // An accepting side's Hello has come: call Admit or Close, now or later. Nothing is read before.
-  using HelloHook = std::function<void(SocketConnection&, const wire::Hello&)>;
+  // `versions` is an error if none is common: Close is left.
+  using HelloHook =
+      std::function<void(SocketConnection&, const wire::Hello&, const Status& versions)>;
   using ClosedHook = std::function<void(SocketConnection&)>;
 
   struct Options {
     ConnectionLimits limits;
     // For the TLS handshake and the peer's Hello or Welcome.
     Duration handshake_deadline = std::chrono::seconds(5);
+    wire::VersionRange versions;                                // of an accepting side
     bool bulk = false;                                          // offer it, or take the offer
     std::shared_ptr<TrafficCounters> counters;                  // null: nowhere
     std::shared_ptr<HandshakeFailures> tls_failures = nullptr;  // null: nowhere
@@ -101,7 +104,7 @@ class SocketConnection final : public Connection {
   void HandleReceived(std::size_t received);
   void HandleFrames();
   Status HandleFrame(wire::Frame frame);
-  void HandleHello(const wire::Hello& hello);
+  void HandleHello(const wire::Hello& hello, const Status& versions);
   Status HandleWelcome(const wire::Welcome& welcome);
   Status LeaveForBulk();
   void Open();

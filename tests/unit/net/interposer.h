@@ -106,7 +106,7 @@ class Interposer {
     if (bytes.empty()) return 0;
     if (bytes[0] != std::byte{'O'}) return bytes.size() < 5 ? 0 : 5 + at(3) * 256 + at(4);
     if (bytes.size() < wire::kHeaderBytes) return 0;
-    const auto header = wire::ParseHeader(bytes, wire::kMaxPayloadBytes);
+    const auto header = wire::ParseHeader(bytes);
     if (!header) return bytes.size();
     return wire::kHeaderBytes + header->body_length + header->payload_length +
            ((header->flags & wire::kSealedFlag) != 0 ? wire::kTagBytes : 0);

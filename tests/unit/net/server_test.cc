@@ -1,5 +1,7 @@
 #include "net/server.h"
 
+#include <cstring>
+
 #include <gtest/gtest.h>
 
 #include "unit/net/loop_fixture.h"
@@ -132,6 +134,39 @@ TEST_F(ServerTest, ClosesAtLengthsOverTheLimit) {
   client.Send(frame);
   RunUntil(loop, [&] { return ClosedWith(Code::kInvalidArgument) == 1; });
   EXPECT_EQ(LastWords(client).message, "a payload of 1001 bytes is over the limit of 1000");
+}
+
+// Before it is known who asks, a length must cost next to nothing.
+TEST_F(ServerTest, ClosesAtAHelloThatIsNone) {
+  Start();
+  const RawClient client(server->port());
+  std::vector<std::byte> frame;
+  wire::AppendFrame(0, wire::Hello{}, 0, frame);
+  const std::uint32_t length = wire::kMaxHelloBodyBytes + 1;
+  std::memcpy(frame.data() + 12, &length, sizeof(length));
+  client.Send(ByteSpan(frame).first(wire::kHeaderBytes));
+  RunUntil(loop, [&] { return ClosedWith(Code::kInvalidArgument) == 1; });
+  EXPECT_EQ(LastWords(client).message, "a body of 16385 bytes is over the limit of 16384");
+}
+
+TEST_F(ServerTest, AfterHelloBodiesMayBeLong) {
+  Start();
+  const RawClient client(server->port());
+  client.Send(wire::Hello{.role = wire::Role::kNode});
+  client.Send(wire::Announce{.ids = std::vector<SampleId>(wire::kMaxItems)});
+  RunUntil(loop, [&] { return handler->messages.size() == 1; });
+}
+
+TEST_F(ServerTest, WhoOnlyConnectsKeepsNobodyOut) {
+  Start({.max_connections = 3, .max_silent = 2});
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 4; ++i)
+    silent.emplace_back(server->port());
+  const RawClient good(server->port());
+  good.Send(wire::Hello{.name = "good"});
+  RunUntil(loop, [&] { return handler->opened == 1; });
+  RunUntil(loop, [&] { return server->open_connections() <= 3; });
+  EXPECT_EQ(LastWords(silent.front()).code, Code::kResourceExhausted);
 }
 
 TEST_F(ServerTest, ClosesAtAMessageBeforeHello) {

@@ -114,7 +114,7 @@ TEST(Codec, RefusesLengthsOverTheLimitsBeforeTheBytesCome) {
   auto bytes = Encode(Put{}, kMaxPayloadBytes);
   bytes.resize(kHeaderBytes);
   EXPECT_TRUE(ErrorOf(bytes).ok());
-  EXPECT_FALSE(DecodeFrame(bytes, 1024).has_value());
+  EXPECT_FALSE(DecodeFrame(bytes, {.payload_bytes = 1024}).has_value());
   auto long_payload = bytes;
   long_payload[23] = std::byte{0xff};
   EXPECT_EQ(ErrorOf(long_payload).code(), Code::kInvalidArgument);

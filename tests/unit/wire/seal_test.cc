@@ -37,7 +37,7 @@ Outcome Read(std::uint32_t key, const std::vector<Bytes>& frames) {
   Outcome outcome;
   ByteSpan rest = stream;
   while (!rest.empty()) {
-    const auto decoded = DecodeFrame(rest, kMaxPayloadBytes, &seal);
+    const auto decoded = DecodeFrame(rest, {}, &seal);
     if (!decoded) {
       outcome.code = decoded.error().code();
       return outcome;

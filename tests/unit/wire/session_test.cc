@@ -90,5 +90,20 @@ TEST(Session, AWelcomeToAnUnofferedVersionIsRefused) {
   EXPECT_FALSE(session.OnMessage(Welcome{.version = kMaxVersion + 1}).has_value());
 }
 
+TEST(Session, WhatWasOfferedDecidesWhichWelcomeIsTaken) {
+  Session newer = Session::Dialing(Role::kSidecar, {.min = 1, .max = 2});
+  EXPECT_EQ(newer.OnMessage(Welcome{.version = 2}), Session::Event::kWelcome);
+  EXPECT_EQ(newer.version(), 2);
+  Session older = Session::Dialing(Role::kSidecar, {.min = 1, .max = 1});
+  EXPECT_FALSE(older.OnMessage(Welcome{.version = 2}).has_value());
+}
+
+TEST(Session, AnAcceptingSideChoosesWithinItsOwnRange) {
+  Session session = Session::Accepting({.min = 2, .max = 4});
+  EXPECT_EQ(session.OnMessage(Hello{.min_version = 1, .max_version = 3}), Session::Event::kHello);
+  EXPECT_EQ(session.version(), 3);
+  EXPECT_FALSE(Session::Accepting({.min = 2, .max = 4}).OnMessage(Hello{.max_version = 1}));
+}
+
 }  // namespace
 }  // namespace optcache::wire
