@@ -37,8 +37,9 @@ struct ControlGateOptions {
       review_token;
   // The certificate chain (PEM) for the key of a request (PEM) and that pod.
   std::function<Result<std::string>(const std::string& request, const std::string& pod_name)> sign;
-  // Tokens that are being reviewed; who comes then is asked to come again.
-  std::size_t max_reviews = 64;
+  // Tokens that are being reviewed; who comes then is asked to come again. Fewer than the requests
+  // that a client of the API server has under way: strangers' tokens hold nothing else up.
+  std::size_t max_reviews = 16;
 };
 
 // Used on one thread.

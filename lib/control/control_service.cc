@@ -1,5 +1,6 @@
 #include "control/control_service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,7 +15,6 @@ namespace {
 
 constexpr std::string_view kBasePath = "/v1/base/";
 constexpr std::string_view kManifestPath = "/v1/manifests/";
-constexpr double kBroadcastBytesPerSecond = 100e6;
 
 net::HttpResponse Bytes(const ManifestBytes& bytes, std::string_view what) {
   if (bytes == nullptr) {
@@ -96,8 +96,18 @@ void ControlService::OnState(const net::HttpRequest& request, Respond respond) {
   if (polls_.size() >= kMaxPolls) {
     return respond(ErrorResponse({Code::kResourceExhausted, "too many polls are open"}));
   }
-  polls_.push_back(
-      {.after = *version, .until = clock_.Now() + kPollWait, .respond = std::move(respond)});
+  // A node has one poll: what it left behind, when its connection broke, is over.
+  std::string who = request.peer.dns_names.empty() ? "" : request.peer.dns_names.back();
+  const auto old = std::ranges::find(polls_, who, &Poll::who);
+  if (!who.empty() && old != polls_.end()) {
+    const Respond end = std::move(old->respond);
+    polls_.erase(old);
+    end(net::HttpResponse{.status = 204});
+  }
+  polls_.push_back({.after = *version,
+                    .until = clock_.Now() + kPollWait,
+                    .who = std::move(who),
+                    .respond = std::move(respond)});
 }
 
 void ControlService::OnGet(const net::HttpRequest& request, const Respond& respond) {
@@ -121,30 +131,31 @@ void ControlService::OnGet(const net::HttpRequest& request, const Respond& respo
 void ControlService::Tick() {
   const coordination::Version before = coordinator_.state().version;
   const MonotonicTime now = clock_.Now();
+  if (ticked_ && now - *ticked_ > kPause) coordinator_.OnPause(now - *ticked_);
+  ticked_ = now;
   coordinator_.OnTick(now);
   const coordination::DesiredState& state = coordinator_.state();
   if (state.version != before || state_json_.empty()) state_json_ = coordination::ToJson(state);
-  if (now >= next_broadcast_) AnswerPolls(now);
+  AnswerPolls(now);
 }
 
-// All polls get the same text. How often it may change is bounded by what that sends: a state of
-// 100 KB to 1,000 nodes goes out once a second while nodes come one after the other.
+// Who has waited longest comes first. A state of 100 KB goes out to 1,000 nodes within a second,
+// and one of 1 MB takes ten: neither is in memory a thousand times.
 void ControlService::AnswerPolls(MonotonicTime now) {
   std::vector<Poll> waiting;
   waiting.swap(polls_);
   std::size_t sent = 0;
   for (Poll& poll : waiting) {
-    if (coordinator_.state().version > poll.after) {
+    const bool has_news = coordinator_.state().version > poll.after;
+    if (has_news && sent < kBytesPerTick) {
       poll.respond(net::HttpResponse::Json(200, state_json_));
       sent += state_json_.size();
-    } else if (now >= poll.until) {
+    } else if (!has_news && now >= poll.until) {
       poll.respond(net::HttpResponse{.status = 204});
     } else {
       polls_.push_back(std::move(poll));
     }
   }
-  const std::chrono::duration<double> wait(static_cast<double>(sent) / kBroadcastBytesPerSecond);
-  next_broadcast_ = now + std::chrono::duration_cast<std::chrono::milliseconds>(wait);
 }
 
 }  // namespace optcache::control

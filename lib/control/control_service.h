@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ class ControlService {
   // A poll that nothing happens to is answered after this long; more than kMaxPolls are refused.
   static constexpr Duration kPollWait = std::chrono::seconds(20);
   static constexpr std::size_t kMaxPolls = 8192;
+  // A tick that comes so late ends a pause of this host.
+  static constexpr Duration kPause = std::chrono::seconds(5);
+  // Of states, a tick: what is sent waits in memory for its receivers.
+  static constexpr std::size_t kBytesPerTick = 5'000'000;
 
   using Respond = std::function<void(net::HttpResponse)>;
 
@@ -56,6 +61,7 @@ class ControlService {
   struct Poll {
     coordination::Version after;
     MonotonicTime until;
+    std::string who;  // by its certificate; empty: has none
     Respond respond;
   };
 
@@ -72,7 +78,7 @@ class ControlService {
   std::map<std::string, ManifestBytes, std::less<>> manifests_;
   std::vector<coordination::SidecarStatus> sidecars_;
   std::vector<Poll> polls_;
-  MonotonicTime next_broadcast_;
+  std::optional<MonotonicTime> ticked_;
   std::string state_json_;  // of coordinator_.state(), written once for all polls
 };
 

@@ -12,7 +12,10 @@
 namespace optcache::coordination {
 namespace {
 
-constexpr std::size_t kMaxRefusedNames = 8;
+// What a node may make this coordinator go on from. Ids and counters never get there by themselves,
+// and there is as much room again above.
+constexpr MemberId kMaxLearnedMember = MemberId{1} << 30U;
+constexpr std::uint64_t kMaxLearnedCounter = std::uint64_t{1} << 62U;
 constexpr std::size_t kBasesKept = 2;  // a node may still be fetching the one before
 constexpr std::uint32_t kFullRate = 1000;
 constexpr std::uint32_t kRateStepsIgnored = 20;  // a change below one part in 20 asks for no plan
@@ -41,6 +44,12 @@ StreamState WithoutCutAndRate(StreamState stream) {
   stream.cut = {};
   stream.rate_permille = kFullRate;
   return stream;
+}
+
+// The version that a node knows, as far as it can be.
+Version Known(const Report& report) {
+  return {.term = report.applied.term,
+          .counter = std::min(report.applied.counter, kMaxLearnedCounter)};
 }
 
 void AddCounters(const DatasetReport& from, DatasetReport& to) {
@@ -79,7 +88,7 @@ void Coordinator::SetDatasets(std::vector<DatasetSpec> specs) {
 Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime now) {
   if (learning_) {
     if (!first_report_) first_report_ = now;
-    learned_ = std::max(learned_, report.applied);
+    learned_ = std::max(learned_, Known(report));
   } else if (report.applied.term > options_.term) {
     return Error(Code::kConflict, "node " + report.node + " knows version " +
                                       FormatVersion(report.applied) +
@@ -95,8 +104,8 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
     if (datasets_.contains(dataset.name)) entry->datasets.insert_or_assign(dataset.name, dataset);
   }
   if (!learning_ &&
-      report.applied > state_.version) {  // a coordinator that was started again goes on above
-    state_.version = report.applied;
+      Known(report) > state_.version) {  // a coordinator that was started again goes on above
+    state_.version = Known(report);
     nodes_are_ahead_ = true;
   }
   for (const StreamReport& stream : report.streams)
@@ -132,7 +141,7 @@ void Coordinator::Learn(MonotonicTime now) {
 
 // A node that was started again is another member: it holds nothing of what the old one held.
 Result<Coordinator::MemberEntry*> Coordinator::FindOrAdmit(const Report& report) {
-  next_member_ = std::max(next_member_, report.member + 1);
+  if (report.member <= kMaxLearnedMember) next_member_ = std::max(next_member_, report.member + 1);
   const auto known = std::ranges::find_if(
       members_, [&](const auto& item) { return item.second.member.name == report.node; });
   if (known != members_.end()) {
@@ -156,8 +165,8 @@ Result<Coordinator::MemberEntry*> Coordinator::FindOrAdmit(const Report& report)
 // What a successor's predecessor has given is kept; anything else is new, and above all ids that
 // may still be reported.
 Result<MemberId> Coordinator::IdFor(const Report& report) {
-  if (!learning_) return next_member_++;
-  if (report.member == 0) {
+  if (!learning_) return NewId();
+  if (report.member == 0 || report.member > kMaxLearnedMember) {
     return Error(Code::kUnavailable,
                  "this coordinator has just begun and learns which members there are");
   }
@@ -166,6 +175,12 @@ Result<MemberId> Coordinator::IdFor(const Report& report) {
                  "member " + std::to_string(report.member) + " is another node already");
   }
   return report.member;
+}
+
+MemberId Coordinator::NewId() {
+  while (next_member_ == 0 || members_.contains(next_member_))
+    ++next_member_;
+  return next_member_++;
 }
 
 void Coordinator::RemoveMember(MemberId id) {
@@ -181,38 +196,6 @@ void Coordinator::RemoveMember(MemberId id) {
   }
   members_.erase(found);
   placement_is_due_ = true;
-}
-
-void Coordinator::TakeStream(const StreamReport& report, MemberId member, MonotonicTime now) {
-  const auto found = datasets_.find(report.dataset);
-  if (found == datasets_.end()) return;
-  DatasetEntry& dataset = found->second;
-  auto stream = dataset.streams.find(report.id);
-  if (stream == dataset.streams.end()) {
-    const bool reads =
-        std::ranges::any_of(report.ranks, [](const RankReport& r) { return !r.ended; });
-    if (!reads || !Supersede(dataset, report)) return;
-    stream = dataset.streams.emplace(report.id, TrackedStream(report, now)).first;
-  }
-  for (const RankReport& rank : report.ranks)
-    stream->second.Observe(rank, member, now);
-}
-
-// Whether a stream that is new may begin: it has the right manifest, there is room, and no later
-// incarnation of it is known. An earlier one ends.
-bool Coordinator::Supersede(DatasetEntry& dataset, const StreamReport& report) {
-  if (report.dataset_key != dataset.spec.key || dataset.streams.size() >= kMaxStreams) {
-    const bool noted = std::ranges::find(dataset.refused, report.name) != dataset.refused.end();
-    if (!noted && dataset.refused.size() < kMaxRefusedNames) dataset.refused.push_back(report.name);
-    return false;
-  }
-  const bool outdated = std::ranges::any_of(dataset.streams, [&](const auto& item) {
-    return item.second.name() == report.name && item.second.incarnation() > report.incarnation;
-  });
-  if (outdated) return false;
-  std::erase_if(dataset.streams,
-                [&](const auto& item) { return item.second.name() == report.name; });
-  return true;
 }
 
 Status Coordinator::OnInventory(const Inventory& inventory) {
@@ -252,6 +235,15 @@ void Coordinator::OnTick(MonotonicTime now) {
     Step(dataset, now);
   }
   Publish();
+}
+
+void Coordinator::OnPause(Duration pause) {
+  for (auto& [id, entry] : members_)
+    entry.heard += pause;
+  for (auto& [name, dataset] : datasets_) {
+    for (auto& [id, stream] : dataset.streams)
+      stream.Forgive(pause);
+  }
 }
 
 void Coordinator::RemoveSilentMembers(MonotonicTime now) {
@@ -312,15 +304,6 @@ void Coordinator::PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const 
   const bool missed = !candidates.empty() && dataset.manifest_holders_total == 0;
   if (!missed) dataset.manifest_missed.reset();
   if (missed && !dataset.manifest_missed) dataset.manifest_missed = now;
-}
-
-void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) {
-  std::erase_if(dataset.streams, [&](const auto& item) {
-    const TrackedStream& stream = item.second;
-    return stream.AllRanksEnded() || now - stream.heard() > options_.stream_silence;
-  });
-  for (auto& [id, stream] : dataset.streams)
-    stream.LoseRanks(now - options_.rank_silence);
 }
 
 bool Coordinator::IsPlanned(const DatasetEntry& dataset, StreamId id) {

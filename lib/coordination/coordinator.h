@@ -75,7 +75,8 @@ class Coordinator {
 
   // kConflict: the node has been started again since, or knows a later term: this coordinator has
   // been replaced. kResourceExhausted: too many members. kUnavailable: a successor that still
-  // learns, report again. A report that is refused changes nothing.
+  // learns, report again. A report that is refused changes nothing. Streams that do not fit what is
+  // known are left out and named in the status.
   Result<ReportAnswer> OnReport(const Report& report, MonotonicTime now);
 
   // kNotFound: from no member. kConflict: not the request that is open. kInvalidArgument: names
@@ -83,6 +84,9 @@ class Coordinator {
   Status OnInventory(const Inventory& inventory);
 
   void OnTick(MonotonicTime now);
+  // Before the tick that ends a time in which nobody ticked or reported, as the host stood still:
+  // it counts as nobody's silence.
+  void OnPause(Duration pause);
 
   // Of version 0.0 while a successor learns.
   const DesiredState& state() const { return state_; }
@@ -141,11 +145,14 @@ class Coordinator {
 
   Result<MemberEntry*> FindOrAdmit(const Report& report);
   Result<MemberId> IdFor(const Report& report);
+  MemberId NewId();
   void Learn(MonotonicTime now);
   void TakeOffer(const Report& report, MemberEntry& entry);
   void RemoveMember(MemberId id);
   void TakeStream(const StreamReport& report, MemberId member, MonotonicTime now);
   bool Supersede(DatasetEntry& dataset, const StreamReport& report);
+  static void Refuse(DatasetEntry& dataset, const StreamReport& report);
+  bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
   void EndStreams(DatasetEntry& dataset, MonotonicTime now);
 
   static bool IsPlanned(const DatasetEntry& dataset, StreamId id);

@@ -150,8 +150,8 @@ void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) c
     status.notes.emplace_back("nodes have derived different plans from the same inputs");
   }
   for (const std::string& name : dataset.refused) {
-    status.notes.push_back("stream " + name + " was refused: it has another manifest, or there " +
-                           "are too many streams");
+    status.notes.push_back("stream " + name + " was refused: it has another manifest or the id " +
+                           "of another stream, or there are too many streams or ranks");
   }
 }
 

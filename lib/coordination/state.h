@@ -24,6 +24,9 @@ inline constexpr std::size_t kMaxStreams = 1024;
 inline constexpr std::size_t kMaxManifests = 1024;  // that one node holds
 inline constexpr std::size_t kMaxNamespaces = 256;  // that may use one dataset
 inline constexpr std::uint32_t kMaxWorld = 1U << 16;
+// Of all streams together: a state names the node of each rank.
+inline constexpr std::size_t kMaxRanksOfDataset = 1U << 17;
+inline constexpr std::size_t kMaxRanks = 1U << 20;
 inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::size_t kMaxReportBytes = 8U << 20;      // JSON text
 inline constexpr std::size_t kMaxStateBytes = 64U << 20;      // JSON text

@@ -143,6 +143,12 @@ void TrackedStream::ForgetMember(MemberId member) {
   }
 }
 
+void TrackedStream::Forgive(Duration pause) {
+  heard_ += pause;
+  for (auto& [number, rank] : ranks_)
+    rank.heard += pause;
+}
+
 bool TrackedStream::AllRanksEnded() const {
   return !ranks_.empty() &&
          std::ranges::all_of(ranks_, [](const auto& item) { return item.second.report.ended; });

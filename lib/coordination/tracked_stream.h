@@ -24,6 +24,7 @@ class TrackedStream {
   StreamId id() const { return id_; }
   const std::string& name() const { return name_; }
   std::uint32_t incarnation() const { return incarnation_; }
+  std::uint32_t world() const { return recipe_.world; }
   // When a rank was last heard of.
   MonotonicTime heard() const { return heard_; }
 
@@ -34,6 +35,8 @@ class TrackedStream {
   // Ranks heard before `lost_before` read through no node, nor do those of members that have gone.
   void LoseRanks(MonotonicTime lost_before);
   void ForgetMember(MemberId member);
+  // Nobody listened for so long: that was not the ranks' silence.
+  void Forgive(Duration pause);
 
   // When the first rank began to read; only of a stream that has been read.
   MonotonicTime started_at() const { return started_at_; }

@@ -11,6 +11,8 @@ namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(50);
 constexpr Duration kLookEvery = std::chrono::seconds(1);
+// Nodes report every second. A leader that has heard of none for so long says so.
+constexpr Duration kNobodyAfter = std::chrono::minutes(1);
 constexpr std::size_t kMaxDatasetsOfPod = 16;
 
 kube::ObjectKey ToKey(const std::string& qualified) {
@@ -75,7 +77,8 @@ void ClusterSync::Arm() {
 // Placement goes before the coordinator's tick: a successor that has learned who is there publishes
 // its first state in that tick, and must not place Datasets nowhere.
 void ClusterSync::Tick() {
-  if (!parts_.watches.Missing().empty()) return;
+  // One that was frozen would take everybody for silent, and say so to those who still listen.
+  if (!parts_.leads() || !parts_.watches.Missing().empty()) return;
   const coordination::Coordinator& coordinator = parts_.service.coordinator();
   const MonotonicTime now = parts_.clock.Now();
   const bool changed = touched_ || coordinator.state().version != seen_ || coordinator.learning();
@@ -87,8 +90,18 @@ void ClusterSync::Tick() {
     if (touched_ || signs != signs_) Replan(signs);
   }
   parts_.service.Tick();
+  LookWhetherAnybodyIsThere(now);
   if (std::exchange(begun_, true)) return;
+  begun_at_ = now;
   on_begun_();
+}
+
+void ClusterSync::LookWhetherAnybodyIsThere(MonotonicTime now) {
+  const bool nobody = begun_ && parts_.service.coordinator().learning() &&
+                      status_.members.empty() && now - begun_at_ > kNobodyAfter;
+  if (std::exchange(nobody_, nobody) == nobody) return;
+  for (const auto& [dataset, placed] : plan_.placed)
+    on_placed_(ToKey(dataset));
 }
 
 void ClusterSync::Replan(const reconcile::ClusterSigns& signs) {
@@ -149,6 +162,11 @@ std::set<kube::ObjectKey> ClusterSync::DatasetsOfGpuPods() const {
 }
 
 std::optional<reconcile::Placed> ClusterSync::PlacedOf(const std::string& dataset) const {
+  if (nobody_) {
+    return reconcile::Placed{.dataset = dataset,
+                             .reason = reconcile::PlacedReason::kNoNodes,
+                             .message = "no node has reported to the operator"};
+  }
   if (!begun_ || parts_.service.coordinator().learning()) return std::nullopt;
   const auto found = plan_.placed.find(dataset);
   return found == plan_.placed.end() ? std::nullopt : std::optional(found->second);

@@ -27,6 +27,7 @@ class ClusterSync {
     Watches& watches;
     const DatasetDirectory& datasets;
     control::ControlService& service;
+    std::function<bool()> leads;  // by the clock, at this moment
   };
   // `on_placed` is called with each Dataset whose placement has changed. Begins when all watches
   // are synced; `on_begun` then, once.
@@ -49,6 +50,7 @@ class ClusterSync {
  private:
   void Arm();
   void Tick();
+  void LookWhetherAnybodyIsThere(MonotonicTime now);
   void Replan(const reconcile::ClusterSigns& signs);
   reconcile::ClusterObserved Observe() const;
   std::map<std::string, reconcile::MemberMachine> Machines() const;
@@ -58,6 +60,8 @@ class ClusterSync {
   std::function<void(const kube::ObjectKey&)> on_placed_;
   std::function<void()> on_begun_;
   bool begun_ = false;
+  MonotonicTime begun_at_;
+  bool nobody_ = false;  // no node has reported to this leader for long
   bool touched_ = true;
   coordination::Version seen_;  // of the coordinator's state, at the last look
   MonotonicTime looked_at_;

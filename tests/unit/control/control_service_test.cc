@@ -1,5 +1,7 @@
 #include "control/control_service.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "coordination/codec.h"
@@ -89,6 +91,59 @@ TEST_F(ControlServiceTest, APollThatNothingHappensToEndsAfterTwentySeconds) {
   clock_.Advance(std::chrono::milliseconds(1));
   service_.Tick();
   EXPECT_EQ(response->status, 204);
+}
+
+TEST_F(ControlServiceTest, ABigStateGoesOutBitByBitAndToWhoHasWaitedLongestFirst) {
+  std::vector<coordination::DatasetSpec> specs;
+  for (int i = 0; i < 200; ++i) {
+    specs.push_back({.name = "a/" + std::to_string(i),
+                     .manifest_digest = std::string(1000, 'a'),
+                     .namespaces = std::vector<std::string>(64, std::string(63, 'n'))});
+  }
+  service_.SetDatasets(specs, {});
+  std::vector<std::shared_ptr<net::HttpResponse>> polls;
+  for (int i = 0; i < 20; ++i)
+    polls.push_back(Get("/v1/state"));
+  const auto answered = [&] {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(polls, [](const auto& response) { return response->status == 200; }));
+  };
+  service_.Tick();
+  const std::size_t size = polls.front()->body.size();
+  ASSERT_GT(size, 1'000'000U);
+  EXPECT_EQ(answered(), (ControlService::kBytesPerTick + size - 1) / size);
+  EXPECT_EQ(polls.front()->status, 200);
+  EXPECT_EQ(polls.back()->status, 0);
+  clock_.Advance(ControlService::kPollWait);  // Late, but there is news for them.
+  for (int i = 0; i < 20; ++i)
+    service_.Tick();
+  EXPECT_EQ(answered(), polls.size());
+}
+
+TEST_F(ControlServiceTest, ANodeHasOnePoll) {
+  const auto poll = [this](const std::string& node) {
+    return Send({.url = "/v1/state?after=0.9", .peer = {.dns_names = {"optcache-node", node}}});
+  };
+  const auto first = poll("node-x");
+  const auto other = poll("node-y");
+  const auto second = poll("node-x");
+  EXPECT_EQ(first->status, 204);
+  EXPECT_EQ(other->status, 0);
+  EXPECT_EQ(second->status, 0);
+  EXPECT_EQ(service_.polls(), 2U);
+}
+
+TEST_F(ControlServiceTest, AHostThatStoodStillTakesNobodyForSilent) {
+  Post("/v1/report", coordination::ToJson(NodeReport()));
+  service_.Tick();
+  clock_.Advance(std::chrono::minutes(5));
+  service_.Tick();
+  EXPECT_EQ(service_.coordinator().state().members.size(), 1U);
+  for (int i = 0; i < 31; ++i) {  // While it listens, silence counts.
+    clock_.Advance(std::chrono::seconds(1));
+    service_.Tick();
+  }
+  EXPECT_TRUE(service_.coordinator().state().members.empty());
 }
 
 TEST_F(ControlServiceTest, RefusesMorePollsThanItsLimit) {
