@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
+import yaml
+
+MISSING: Any = object()
 ROOT = Path(__file__).resolve().parents[2]
 TROUBLESHOOTING = (ROOT / "docs/user/troubleshooting.md").read_text()
 
@@ -57,12 +61,53 @@ def test_every_reason_of_a_condition_or_event_is_explained() -> None:
     assert {reason: where for reason, where in found.items() if reason not in words} == {}
 
 
-def test_every_annotation_is_explained() -> None:
-    page = (ROOT / "docs/user/annotations.md").read_text()
-    contract = (ROOT / "docs/kubernetes.md").read_text()
-    names = set(re.findall(r"`(optcache\.io/[a-z]+)", contract.split("## Annotations of a pod")[1]))
-    assert len(names) > 8
-    assert {name for name in names if f"`{name}" not in page} == set()
+ANNOTATIONS = (ROOT / "docs/user/annotations.md").read_text()
+CONTRACT = (ROOT / "docs/kubernetes.md").read_text().split("## Annotations of a pod")[1]
+
+
+def documented_annotations(page: str) -> set[str]:
+    """In the first column of its table."""
+    columns = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    return set(re.findall(r"`optcache\.io/([a-z]+)`", " ".join(columns)))
+
+
+def test_the_annotations_are_those_that_the_injector_reads() -> None:
+    source = (ROOT / "operator/webhook/request.cc").read_text()
+    # Each is read by Read(pod, "name", ...), or the shorter read("name", ...).
+    read = set(re.findall(r'\b(?:Read\(pod, |read\(\s*)"([a-z]+)"', source))
+    assert len(read) >= 8
+    contract = documented_annotations(CONTRACT) - {"injected"}  # which the injector writes
+    table = ANNOTATIONS.split("| annotation | value | default |")[1].split("\n## ")[0]
+    assert read == contract == documented_annotations(table)
+
+
+def test_defaults_of_annotations_are_those_of_the_injector() -> None:
+    header = (ROOT / "operator/webhook/request.h").read_text()
+    fields = {"arena": "arena", "resources": "cpu"}
+    for annotation, field in fields.items():
+        found = re.search(rf'std::string {field} = "([^"]+)"', header)
+        assert found, field
+        row = next(line for line in ANNOTATIONS.splitlines() if f"`optcache.io/{annotation}`" in line)
+        assert f"`{found.group(1)}`" in row or f"={found.group(1)}`" in row, row
+
+
+def values_of(page: str) -> list[str]:
+    """`--set a.b=c` and `a.b` in code, as docs name values of the chart."""
+    tops = "image|operator|node|sidecar|webhook|crds|podDisruptionBudget|networkPolicy|monitoring|tests"
+    return re.findall(rf"(?<![\w/.-])((?:{tops})\.[a-z][A-Za-z.]+[A-Za-z])(?=[`=: ])", page)
+
+
+def test_values_that_pages_name_are_values() -> None:
+    values = yaml.safe_load((ROOT / "charts/optcache/values.yaml").read_text())
+    unknown = set()
+    for path in sorted((ROOT / "docs/user").glob("*.md")):
+        for name in values_of(path.read_text()):
+            node = values
+            for part in name.split("."):
+                node = node.get(part, MISSING) if isinstance(node, dict) else MISSING
+            if node is MISSING:
+                unknown.add(f"{path.name}: {name}")
+    assert unknown == set()
 
 
 def flags_of(template: str) -> set[str]:

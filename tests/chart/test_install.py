@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -226,6 +227,29 @@ def test_an_upgrade_leaves_alone_what_the_operator_wrote(
     assert [webhook["timeoutSeconds"] for webhook in found] == [7, 7]
     assert bundles(installed) == [ca, ca]
     assert installed.request("GET", SECRET).json()["data"] == {"ca.crt": ca}
+
+
+def test_what_an_uninstall_leaves_goes_by_the_command_of_the_page(installed: ApiServer) -> None:
+    page = (ROOT / "docs/user/install.md").read_text()
+    commands = re.findall(r"`kubectl (delete configmap --all-namespaces [^`]+)`", page)
+    assert len(commands) == 1
+    ours, foreign = {"app.kubernetes.io/managed-by": "optcache"}, {"app": "x"}
+    made = [("vision", "optcache-ca", ours), ("excluded", "optcache-ca", ours)]
+    others = [(SYSTEM, "optcache-ca", foreign), ("vision", "settings", ours)]
+    for namespace, name, labels in made + others:
+        body: Object = {"apiVersion": "v1", "kind": "ConfigMap"}
+        body["metadata"] = {"name": name, "labels": labels}
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        assert installed.request("POST", path, body).code == 201
+    done = installed.kubectl(*commands[0].split())
+    assert done.code == 0, done.err
+
+    def is_there(namespace: str, name: str) -> bool:
+        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+        return installed.request("GET", path).code == 200
+
+    assert [is_there(namespace, name) for namespace, name, _ in made] == [False, False]
+    assert [is_there(namespace, name) for namespace, name, _ in others] == [True, True]
 
 
 def test_a_second_release_beside_the_first(installed: ApiServer) -> None:

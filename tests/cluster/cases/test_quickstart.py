@@ -20,15 +20,13 @@ SECONDS = 800
 
 
 @pytest.fixture
-def default_namespace(cluster: Cluster) -> Iterator[None]:
-    """As it was, afterwards: the page sets its own."""
+def gone_afterwards(cluster: Cluster) -> Iterator[None]:
     yield
-    cluster.kubectl("config", "set-context", "--current", "--namespace=default")
     cluster.kubectl("delete", "namespace", SPACE, "--ignore-not-found")
 
 
 def test_the_page_does_what_it_says(
-    installed: Release, store: Store, shell: dict[str, str], default_namespace: None
+    installed: Release, store: Store, shell: dict[str, str], gone_afterwards: None
 ) -> None:
     blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 5
