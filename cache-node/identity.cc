@@ -184,9 +184,11 @@ void Identity::Show() {
 }
 
 void Identity::VisitCounters(const CounterVisitor& visitor) const {
-  const double expires = pair_ ? static_cast<double>(pair_->not_after) : 0;
-  visitor(MetricKind::kGauge, "optcache_certificate_expiry_timestamp_seconds",
-          {{"certificate", "node"}}, expires);
+  const auto time = [&visitor](const char* name, std::int64_t seconds) {
+    visitor(MetricKind::kGauge, name, {{"certificate", "node"}}, static_cast<double>(seconds));
+  };
+  time("optcache_certificate_not_before_timestamp_seconds", pair_ ? pair_->not_before : 0);
+  time("optcache_certificate_expiry_timestamp_seconds", pair_ ? pair_->not_after : 0);
   visitor(MetricKind::kCounter, "optcache_certificate_requests_total", {{"result", "issued"}},
           static_cast<double>(renewals_));
   visitor(MetricKind::kCounter, "optcache_certificate_requests_total", {{"result", "failed"}},

@@ -170,7 +170,7 @@ Status CertificateKeeper::ready() const {
 }
 
 void CertificateKeeper::VisitCounters(const CounterVisitor& visitor) const {
-  authority::VisitExpiries(content_, visitor);
+  authority::VisitValidities(content_, visitor);
 }
 
 }  // namespace optcache::manager

@@ -244,7 +244,7 @@ Result<std::string> SignNode(UnixSeconds now, const SecretData& secret,
   return pki::Sign(content.signer->certificate, content.signer->key, wanted);
 }
 
-void VisitExpiries(const SecretData& secret, const CounterVisitor& visitor) {
+void VisitValidities(const SecretData& secret, const CounterVisitor& visitor) {
   constexpr std::pair<const char*, const char*> kCertificates[] = {
       {"ca", "ca.crt"}, {"next_ca", "next-ca.crt"}, {"operator", "tls.crt"}};
   for (const auto& [name, key] : kCertificates) {

@@ -79,6 +79,6 @@ Result<std::string> SignNode(UnixSeconds now, const SecretData& secret,
                              const std::string& pod_name);
 
 // optcache_certificate_{not_before,expiry}_timestamp_seconds{certificate="ca"|"next_ca"|"operator"}.
-void VisitExpiries(const SecretData& secret, const CounterVisitor& visitor);
+void VisitValidities(const SecretData& secret, const CounterVisitor& visitor);
 
 }  // namespace optcache::authority

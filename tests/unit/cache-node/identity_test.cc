@@ -93,6 +93,21 @@ TEST_F(IdentityTest, BothSidesOfItsConnectionsShowWhatItGot) {
   EXPECT_EQ(server_->material()->trust, authority_.certificate);
 }
 
+TEST_F(IdentityTest, ReportsFromWhenAndUntilWhenItsCertificateIsValid) {
+  const auto validity = [this] {
+    std::vector<double> times;
+    identity_->VisitCounters(
+        [&](MetricKind, std::string_view name, const MetricLabels&, double value) {
+          if (name.ends_with("_timestamp_seconds")) times.push_back(value);
+        });
+    return times;
+  };
+  EXPECT_EQ(validity(), (std::vector<double>{0, 0})) << "it has none yet";
+  AnswerWith(
+      authority_.Sign(Csr(), {.not_before = kIdentityNow, .not_after = kIdentityNow + kHour}));
+  EXPECT_EQ(validity(), (std::vector<double>{kIdentityNow, kIdentityNow + kHour}));
+}
+
 TEST_F(IdentityTest, GoesOnWithWhatItHadWhenItIsStartedAgain) {
   AnswerWith(
       authority_.Sign(Csr(), {.not_before = kIdentityNow, .not_after = kIdentityNow + kHour}));

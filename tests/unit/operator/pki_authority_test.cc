@@ -192,7 +192,7 @@ TEST(Authority, NoLeafOutlivesItsCa) {
 TEST(Authority, ReportsFromWhenAndUntilWhenWhatIsValid) {
   std::map<std::string, UnixSeconds> begins;
   std::map<std::string, UnixSeconds> ends;
-  VisitExpiries(
+  VisitValidities(
       Fresh(), [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
         auto& times = name == "optcache_certificate_expiry_timestamp_seconds" ? ends : begins;
         times[labels[0].second] = static_cast<UnixSeconds>(value) - kNow;
