@@ -2,6 +2,7 @@
 
 // A request and a response, for net/http_server.h and net/http_client.h.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,8 @@ struct HttpResponse {
   int status = 200;
   HttpHeaders headers;
   std::string body;
+  // Server: instead of `body`, for what many clients get at once.
+  std::shared_ptr<const std::string> shared_body = nullptr;
 
   static HttpResponse Text(int status, std::string body);
   static HttpResponse Json(int status, std::string body);

@@ -18,12 +18,23 @@
 
 namespace optcache::net {
 
+// What is to become of a request that has a body, now that its head has come.
+struct HttpHeadRuling {
+  std::optional<HttpResponse> refusal;  // the answer; the body is not read
+  std::shared_ptr<void> hold;           // kept until the answer is sent or the client has gone
+};
+// Calls `decide` once, now or later, on the loop's thread; `head` has no body yet.
+using HttpHeadCheck =
+    std::function<void(const HttpRequest& head, std::function<void(HttpHeadRuling)> decide)>;
+
 struct HttpServerOptions {
   std::string label = "http";  // value of the metrics' label "server"
   std::uint32_t max_header_bytes = 16U << 10U;
   ByteCount max_body_bytes = 8_MiB;
   // The same for clients that have shown no certificate. Nothing: no difference.
   std::optional<ByteCount> max_body_bytes_unproven;
+  // Asked before a body is read, within response_deadline. Empty: all are.
+  HttpHeadCheck check_head;
   std::size_t max_connections = 256;
   // For one whole request from its first byte, for one whole response, and between two requests.
   Duration request_deadline = std::chrono::seconds(10);
@@ -53,7 +64,7 @@ class HttpResponder {
   std::shared_ptr<Exchange> exchange_;
 };
 
-using HttpHandler = std::function<void(const HttpRequest&, HttpResponder)>;
+using HttpHandler = std::function<void(HttpRequest, HttpResponder)>;
 
 // Used on the loop's thread only. The destructor closes all connections.
 class HttpServer {

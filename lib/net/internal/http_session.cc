@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 
@@ -20,6 +22,7 @@ constexpr std::size_t kDiscardStep = 64U << 10U;
 constexpr std::string_view kUseHttps =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     "this port speaks HTTPS\n";
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // The status for what the parser did not like; 0: the client has gone, nobody to tell.
 int StatusOf(const error_code& error) {
@@ -33,13 +36,12 @@ Stream MakeStream(StreamSocket socket, const TlsContext* tls) {
   return tls == nullptr ? Stream(std::move(socket)) : Stream(std::move(socket), *tls);
 }
 
-HttpRequest ToRequest(http::request<http::string_body> message) {
+HttpRequest HeadOf(const http::request_header<>& message) {
   HttpRequest request{.method = std::string(message.method_string()),
                       .url = std::string(message.target())};
   for (const auto& field : message) {
     request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
   }
-  request.body = std::move(message.body());
   return request;
 }
 
@@ -127,6 +129,7 @@ void HttpSession::CloseIfIdle() {
 // A request that has begun keeps the place of the wait for it.
 void HttpSession::SetPhase(Phase phase) {
   phase_ = phase;
+  if (phase == Phase::kIdle || phase == Phase::kLingering || phase == Phase::kClosed) hold_.reset();
   if (phase == Phase::kReading && wait_ != 0) return;
   state_->waiting.erase(std::exchange(wait_, 0));
   if (phase != Phase::kIdle && phase != Phase::kReading && phase != Phase::kHandshaking) return;
@@ -143,11 +146,12 @@ void HttpSession::OnDeadline() {
   if (phase_ == Phase::kHandshaking) {
     state_->handshake_failures.Count(HandshakeFailure::kTimeout);
   }
-  if (phase_ == Phase::kReading) {
+  if (phase_ == Phase::kReading || phase_ == Phase::kReadingBody) {
     error_code ignored;
     (void)stream_.socket().cancel(ignored);
     return Fail(408, "the request did not arrive in time");
   }
+  if (phase_ == Phase::kChecking) return Fail(503, "no decision in time");
   if (phase_ == Phase::kHandling) {
     return Respond(turn_, HttpResponse::Text(503, "no answer in time\n"));
   }
@@ -170,9 +174,60 @@ void HttpSession::ReadRequest() {
   parser_->body_limit(peer_.dns_names.empty()
                           ? options.max_body_bytes_unproven.value_or(options.max_body_bytes)
                           : options.max_body_bytes);
+  if (options.check_head) {
+    return http::async_read_header(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](const error_code& error, std::size_t) {
+          if (self->phase_ == Phase::kReading) self->OnHead(error);
+        });
+  }
   http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](const error_code& error, std::size_t) {
                      if (self->phase_ == Phase::kReading) self->OnRead(error);
+                   });
+}
+
+// Who has a body to send is asked about before it is read.
+void HttpSession::OnHead(const error_code& error) {
+  if (error || parser_->is_done()) return OnRead(error);
+  Enter(Phase::kChecking, state_->options.response_deadline);
+  HttpRequest head = HeadOf(parser_->get());
+  head.peer = peer_;
+  state_->options.check_head(head, [self = weak_from_this(), turn = turn_](HttpHeadRuling ruling) {
+    const auto session = self.lock();
+    if (session == nullptr) return;
+    if (session->phase_ == Phase::kChecking && session->turn_ == turn) {
+      session->OnRuling(std::move(ruling));
+    }
+  });
+}
+
+void HttpSession::OnRuling(HttpHeadRuling ruling) {
+  if (ruling.refusal) {
+    keep_alive_ = false;
+    head_ = false;
+    return Write(*std::move(ruling.refusal));
+  }
+  hold_ = std::move(ruling.hold);
+  Enter(Phase::kReadingBody, state_->options.request_deadline);
+  const auto expects = parser_->get()[http::field::expect];
+  if (boost::beast::iequals(expects, "100-continue")) return Continue();
+  ReadBody();
+}
+
+void HttpSession::Continue() {
+  asio::async_write(stream_, asio::buffer(kContinue),
+                    [self = shared_from_this()](const error_code& error, std::size_t) {
+                      if (self->phase_ != Phase::kReadingBody) return;
+                      if (error) return self->Close();
+                      self->ReadBody();
+                    });
+}
+
+void HttpSession::ReadBody() {
+  http::async_read(stream_, buffer_, *parser_,
+                   [self = shared_from_this()](const error_code& error, std::size_t) {
+                     if (self->phase_ == Phase::kReadingBody) self->OnRead(error);
                    });
 }
 
@@ -188,11 +243,12 @@ void HttpSession::Handle() {
   ++turn_;
   keep_alive_ = parser_->get().keep_alive();
   head_ = parser_->get().method() == http::verb::head;
-  HttpRequest request = ToRequest(parser_->release());
+  HttpRequest request = HeadOf(parser_->get());
+  request.body = std::move(parser_->get().body());
   request.peer = peer_;
   const HttpResponder responder(std::make_shared<HttpResponder::Exchange>(weak_from_this(), turn_));
   const std::uint64_t turn = turn_;
-  state_->handler(request, responder);
+  state_->handler(std::move(request), responder);
   if (Awaits(turn)) WatchClient();
 }
 
@@ -234,13 +290,17 @@ void HttpSession::Write(HttpResponse response) {
   for (const auto& [name, value] : response.headers)
     response_->insert(name, value);
   response_->keep_alive(keep_alive_);
-  response_->content_length(response.body.size());
-  if (!head_) response_->body() = std::move(response.body);
+  body_ = response.shared_body != nullptr
+              ? std::move(response.shared_body)
+              : std::make_shared<const std::string>(std::move(response.body));
+  response_->content_length(body_->size());
+  if (!head_) response_->body() = {body_->data(), body_->size()};
   http::async_write(stream_, *response_,
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       if (self->phase_ != Phase::kWriting) return;
                       if (error) return self->Close();
                       self->response_.reset();
+                      self->body_.reset();
                       if (self->keep_alive_) return self->AwaitRequest();
                       self->Linger();
                     });

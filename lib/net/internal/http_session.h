@@ -10,6 +10,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/span_body.hpp>
 #include <boost/beast/http/string_body.hpp>
 
 #include "net/asio.h"
@@ -39,7 +40,9 @@ struct HttpServerState {
 // One client's connection:
 //
 //   (handshaking ->) idle -> reading -> handling -> writing -> idle ...      (keep-alive)
-//                                   \-> error response -> lingering -> closed
+//                              |  ^\-> error response -> lingering -> closed
+//                              v  |
+//                   checking -> reading body                   (a body that is asked about first)
 //
 // Used on the loop's thread only.
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
@@ -61,13 +64,15 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     kHandshaking,
     kIdle,
     kReading,
+    kChecking,
+    kReadingBody,
     kHandling,
     kWriting,
     kLingering,
     kClosed
   };
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
-  using Response = boost::beast::http::response<boost::beast::http::string_body>;
+  using Response = boost::beast::http::response<boost::beast::http::span_body<const char>>;
 
   void SetPhase(Phase phase);
   void Enter(Phase phase, Duration deadline);
@@ -75,6 +80,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void OnHandshake(const HandshakeError* error);
   void AwaitRequest();
   void ReadRequest();
+  void OnHead(const error_code& error);
+  void OnRuling(HttpHeadRuling ruling);
+  void Continue();
+  void ReadBody();
   void OnRead(const error_code& error);
   void Handle();
   void WatchClient();
@@ -89,6 +98,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::optional<Response> response_;
+  std::shared_ptr<const std::string> body_;  // of the response
+  std::shared_ptr<void> hold_;               // as the head's check wants it
   Phase phase_ = Phase::kNew;
   std::uint64_t wait_ = 0;  // its place in state_->waiting
   std::uint64_t turn_ = 0;
