@@ -229,6 +229,13 @@ def test_an_upgrade_leaves_alone_what_the_operator_wrote(
     assert installed.request("GET", SECRET).json()["data"] == {"ca.crt": ca}
 
 
+def test_an_upgrade_makes_a_secret_that_was_deleted(installed: ApiServer) -> None:
+    """The operator may not; it fills what is there."""
+    assert installed.request("DELETE", SECRET).code == 200
+    helm(installed, "upgrade", "optcache", CHART, *VALUES)
+    assert "data" not in installed.request("GET", SECRET).json()
+
+
 def test_what_an_uninstall_leaves_goes_by_the_command_of_the_page(installed: ApiServer) -> None:
     page = (ROOT / "docs/user/install.md").read_text()
     commands = re.findall(r"`kubectl (delete configmap --all-namespaces [^`]+)`", page)
