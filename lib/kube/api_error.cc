@@ -64,6 +64,7 @@ ApiError FromStatus(int http_status, const Json& status, std::string_view body,
   if (const auto seconds = NumberAt(status, "/details/retryAfterSeconds")) {
     error.retry_after = ParseSeconds(std::to_string(*seconds));
   }
+  error.namespace_missing = http_status == 404 && TextAt(status, "/details/kind") == "namespaces";
   error.namespace_terminating = http_status == 403 && SaysNamespaceTerminating(status);
   return error;
 }

@@ -29,6 +29,7 @@ struct ApiError {
   std::string reason;   // of the API's Status object: "AlreadyExists", "Expired"
   std::optional<Duration> retry_after;
   bool namespace_terminating = false;  // 403: what is created there is on its way out anyway
+  bool namespace_missing = false;      // 404: that of the object is not there (yet)
 
   bool not_found() const { return status.code() == Code::kNotFound; }
   bool already_exists() const { return reason == "AlreadyExists"; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <deque>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +21,11 @@ const char* ListKeyOf(const Json& entries) {
     if (all) return key;
   }
   return nullptr;
+}
+
+std::size_t HashOf(const Json& object) {
+  return std::hash<std::string>()(
+      object.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
 }
 
 // Resource versions are opaque, but those of one server are numbers that rise; what is none is
@@ -75,17 +81,19 @@ class Applier::Impl : public std::enable_shared_from_this<Impl> {
  private:
   // Kind, object and subresource.
   using Target = std::tuple<std::string, ObjectKey, std::string>;
+  // Texts by their hashes: there are many objects, and each is only compared with itself.
   struct Applied {
-    Json wanted;
-    Json made;  // what the server made of it
+    std::size_t wanted = 0;
+    std::size_t made = 0;  // what the server made of it
     std::string uid;
     std::string resource_version;
   };
 
   void Apply(const std::shared_ptr<Run>& run);
+  void Create(const std::shared_ptr<Run>& run);
   void Delete(const std::shared_ptr<Run>& run);
   bool IsAsApplied(const Target& target, const ApplyItem& item) const;
-  void Remember(const Target& target, Json wanted, const Json& answer);
+  void Remember(const Target& target, const Json& wanted, const Json& answer);
 
   Client& client_;
   const ApplierOptions options_;
@@ -97,7 +105,8 @@ void Applier::Impl::Step(const std::shared_ptr<Run>& run) {
   while (!run->applies.empty()) {
     const ApplyItem& item = run->applies.front();
     const Target target(item.resource.Path(""), KeyOf(item.object), item.subresource);
-    if (!IsAsApplied(target, item)) return Apply(run);
+    const bool done = item.create_only ? item.present != nullptr : IsAsApplied(target, item);
+    if (!done) return item.create_only ? Create(run) : Apply(run);
     ++run->outcome.skipped;
     run->applies.pop_front();
   }
@@ -124,13 +133,31 @@ void Applier::Impl::Apply(const std::shared_ptr<Run>& run) {
                 });
 }
 
+void Applier::Impl::Create(const std::shared_ptr<Run>& run) {
+  const ApplyItem item = std::move(run->applies.front());
+  run->applies.pop_front();
+  client_.Create(item.resource, item.object,
+                 [weak = weak_from_this(), run](const ApiResult<Json>& answer) {
+                   const auto self = weak.lock();
+                   if (!self) return;
+                   if (!answer && !answer.error().already_exists())
+                     return run->callback(std::unexpected(answer.error()));
+                   ++(answer ? run->outcome.written : run->outcome.skipped);
+                   self->Step(run);
+                 });
+}
+
 void Applier::Impl::Delete(const std::shared_ptr<Run>& run) {
   const DeleteItem item = std::move(run->deletes.front());
   run->deletes.pop_front();
   client_.Delete(item.resource, item.key, item.options,
-                 [weak = weak_from_this(), run](const ApiResult<void>& answer) {
+                 [weak = weak_from_this(), run, item](const ApiResult<void>& answer) {
                    const auto self = weak.lock();
                    if (!self) return;
+                   std::erase_if(self->applied_, [&](const auto& entry) {
+                     return std::get<0>(entry.first) == item.resource.Path("") &&
+                            std::get<1>(entry.first) == item.key;
+                   });
                    if (!answer && !answer.error().not_found()) {
                      return run->callback(std::unexpected(answer.error()));
                    }
@@ -141,20 +168,20 @@ void Applier::Impl::Delete(const std::shared_ptr<Run>& run) {
 
 bool Applier::Impl::IsAsApplied(const Target& target, const ApplyItem& item) const {
   const auto found = applied_.find(target);
-  if (found == applied_.end() || found->second.wanted != item.object) return false;
+  if (found == applied_.end() || found->second.wanted != HashOf(item.object)) return false;
   const Applied& applied = found->second;
   // Not shown: gone, or not yet seen. Applying tells.
   if (!item.present) return false;
   if (IsOlder(ResourceVersionOf(*item.present), applied.resource_version)) return true;
-  return UidOf(*item.present) == applied.uid && Project(item.object, *item.present) == applied.made;
+  return UidOf(*item.present) == applied.uid &&
+         HashOf(Project(item.object, *item.present)) == applied.made;
 }
 
-void Applier::Impl::Remember(const Target& target, Json wanted, const Json& answer) {
-  Applied applied{.wanted = std::move(wanted),
-                  .made = Json(),
+void Applier::Impl::Remember(const Target& target, const Json& wanted, const Json& answer) {
+  Applied applied{.wanted = HashOf(wanted),
+                  .made = HashOf(Project(wanted, answer)),
                   .uid = UidOf(answer),
                   .resource_version = ResourceVersionOf(answer)};
-  applied.made = Project(applied.wanted, answer);
   if (applied_.insert_or_assign(target, std::move(applied)).second) order_.push_back(target);
   while (order_.size() > options_.max_remembered) {
     applied_.erase(order_.front());

@@ -23,6 +23,9 @@ struct ApplyItem {
   // The object as an informer shows it, null if it shows none. Somebody else's change to what we
   // want is seen here.
   ObjectCache::Entry present;
+  // Only if there is none of that name, also none that the informer does not show yet: nothing of
+  // somebody else's is taken over.
+  bool create_only = false;
 };
 
 struct DeleteItem {

@@ -6,6 +6,19 @@
 #include "base/log.h"
 
 namespace optcache::kube {
+namespace {
+
+// `after` is left as it was.
+bool DiffersInVersionAlone(const Json& before, Json& after) {
+  Json& version = after["metadata"]["resourceVersion"];
+  const Json own = std::exchange(version, Find(before, "/metadata/resourceVersion"));
+  const bool same = before == after;
+  version = own;
+  return same;
+}
+
+}  // namespace
+
 void StripManagedFields(Json& object) {
   const auto metadata = object.find("metadata");
   if (metadata != object.end() && metadata->is_object()) metadata->erase("managedFields");
@@ -191,8 +204,9 @@ void Informer::Impl::Put(Json object) {
   if (options_.transform) options_.transform(object);
   // One object that was deleted and made again unseen is two.
   if (known && UidOf(*known) != UidOf(object)) Remove(key);
+  const bool hidden = known && DiffersInVersionAlone(*known, object);
   const ObjectCache::Entry before = cache_.Put(key, std::move(object));
-  Tell({.key = key, .before = before, .after = cache_.Find(key)});
+  if (!hidden) Tell({.key = key, .before = before, .after = cache_.Find(key)});
 }
 
 void Informer::Impl::Remove(const ObjectKey& key) {

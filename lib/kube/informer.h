@@ -53,7 +53,8 @@ class Informer {
   Informer& operator=(const Informer&) = delete;
 
   // Called for each change after the cache has it, and at once for what the cache holds already.
-  // What happened while the watch was broken comes as the difference. Callbacks live as long as the
+  // What happened while the watch was broken comes as the difference; what the transform hides is
+  // no change: a new resourceVersion alone is not told. Callbacks live as long as the
   // informer; they may stop it, but not destroy it or add others.
   void OnChange(ChangeCallback callback);
   // Called once the first list is complete; at once if it is.

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "operator/manager/options.h"
 #include "operator/pki/objects.h"
+#include "operator/reconcile/reasons.h"
 
 namespace optcache::manager {
 namespace {
@@ -93,13 +95,16 @@ void CertificateKeeper::LookAsLeader() {
 
 void CertificateKeeper::Write(authority::SecretData content) {
   writing_ = true;
-  kube::Json object = authority::BuildSecret(settings_, content);
+  kube::Json object = authority::BuildSecret(settings_, content, seen_version_);
   secret_applier_->Run(
       {{.resource = kube::kSecrets, .object = std::move(object)}}, {},
       [this, content = std::move(content)](const kube::ApiResult<kube::ApplyOutcome>& outcome) {
         writing_ = false;
         if (!outcome) {
-          Log(LogLevel::kError, "the certificates' Secret could not be written",
+          // A leader before this one, or a person, was there since: that is read first.
+          const bool conflict = outcome.error().status.code() == Code::kConflict;
+          Log(conflict ? LogLevel::kInfo : LogLevel::kError,
+              "the certificates' Secret could not be written",
               {{"why", outcome.error().status.message()}});
           return LookAgainIn(kRetry);
         }
@@ -113,6 +118,7 @@ void CertificateKeeper::Write(authority::SecretData content) {
 void CertificateKeeper::Tell(const authority::Notice& notice) {
   Log(notice.warning ? LogLevel::kWarning : LogLevel::kInfo, "certificates",
       {{"reason", notice.reason}, {"what", notice.message}});
+  DCHECK(reconcile::IsKnownReason(notice.reason));
   const auto secret = OnlyOne(parts_.secret);
   if (events_ == nullptr || secret == nullptr) return;
   events_->Record(kube::ReferenceTo(kube::kSecrets, *secret),

@@ -105,7 +105,7 @@ void ClusterSync::LookWhetherAnybodyIsThere(MonotonicTime now) {
 }
 
 void ClusterSync::Replan(const reconcile::ClusterSigns& signs) {
-  touched_ = false;
+  if (std::exchange(touched_, false)) machines_ = Machines();
   signs_ = signs;
   reconcile::ClusterPlan plan = reconcile::PlanCluster(Observe());
   if (plan.specs != plan_.specs) parts_.service.SetDatasets(plan.specs, {});
@@ -124,7 +124,7 @@ void ClusterSync::Replan(const reconcile::ClusterSigns& signs) {
 
 reconcile::ClusterObserved ClusterSync::Observe() const {
   reconcile::ClusterObserved observed{
-      .machines = Machines(), .state = &parts_.service.coordinator().state(), .status = &status_};
+      .machines = &machines_, .state = &parts_.service.coordinator().state(), .status = &status_};
   const std::set<kube::ObjectKey> with_gpus = DatasetsOfGpuPods();
   for (const auto& [key, known] : parts_.datasets.all()) {
     const auto plans = reconcile::PlansOf(key, known.uid, parts_.watches.plans.cache());
@@ -175,7 +175,7 @@ std::optional<reconcile::Placed> ClusterSync::PlacedOf(const std::string& datase
 std::optional<reconcile::CacheView> ClusterSync::ViewOf(const std::string& dataset) const {
   if (!begun_ || parts_.service.coordinator().learning()) return std::nullopt;
   return reconcile::ViewOf(
-      {.machines = Machines(), .state = &parts_.service.coordinator().state(), .status = &status_},
+      {.machines = &machines_, .state = &parts_.service.coordinator().state(), .status = &status_},
       dataset);
 }
 

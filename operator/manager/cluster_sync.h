@@ -4,6 +4,7 @@
 // Kubernetes' objects and from what nodes report, and may change with each of them.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,7 @@ class ClusterSync {
   coordination::ClusterStatus status_;  // at the last look
   reconcile::ClusterSigns signs_;
   reconcile::ClusterPlan plan_;
+  std::map<std::string, reconcile::MemberMachine> machines_;  // since something was touched
   net::Timer tick_;
 };
 

@@ -36,6 +36,15 @@ std::vector<kube::ObjectKey> OfBoth(const kube::ObjectChange& change, F&& keys_o
   return keys;
 }
 
+// Of training pods it only counts which Datasets are read by pods with GPUs; phases do not.
+bool MattersToPlacement(const kube::ObjectChange& pod) {
+  const auto wants_gpus = [](const kube::ObjectCache::Entry& object) {
+    return object != nullptr && kube::BoolAt(*object, kWantsGpus);
+  };
+  return (pod.before == nullptr || pod.after == nullptr) &&
+         (wants_gpus(pod.before) || wants_gpus(pod.after));
+}
+
 std::vector<kube::ObjectKey> DatasetOfPlan(const kube::Json& plan) {
   return {{.ns = kube::KeyOf(plan).ns, .name = kube::TextAt(plan, "/spec/dataset")}};
 }
@@ -80,10 +89,10 @@ Leadership::Leadership(Parts parts, const OperatorOptions& options, std::uint64_
   WatchDatasets();
   WatchPlans();
   WatchBundles();
-  for (kube::Informer* informer :
-       {&parts_.watches.datasets, &parts_.watches.plans, &parts_.watches.node_pods,
-        &parts_.watches.nodes, &parts_.watches.training_pods})
-    TouchOnChange(*informer);
+  for (kube::Informer* informer : {&parts_.watches.datasets, &parts_.watches.plans,
+                                   &parts_.watches.node_pods, &parts_.watches.nodes})
+    TouchOnChange(*informer, [](const kube::ObjectChange&) { return true; });
+  TouchOnChange(parts_.watches.training_pods, MattersToPlacement);
   parts_.certificates.Lead(client_, events_);
   parts_.injection.Lead(events_);
   Log(LogLevel::kInfo, "leading", {{"term", term}});
@@ -136,6 +145,12 @@ void Leadership::WatchBundles() {
   bundle_controller_.Watch(parts_.watches.bundles, [](const kube::ObjectChange& change) {
     return std::vector<kube::ObjectKey>{{.ns = "", .name = change.key.ns}};
   });
+  // A namespace with `access` may come after the Dataset that gives it.
+  bundle_controller_.Watch(parts_.watches.training_pods, [](const kube::ObjectChange& change) {
+    std::vector<kube::ObjectKey> keys;
+    if (change.before == nullptr) keys.push_back({.ns = "", .name = change.key.ns});
+    return keys;
+  });
   // Owns that of our own namespace.
   bundle_controller_.Watch(parts_.watches.secret, [](const kube::ObjectChange& change) {
     return std::vector<kube::ObjectKey>{{.ns = "", .name = change.key.ns}};
@@ -149,9 +164,10 @@ void Leadership::WatchBundles() {
   bundle_controller_.Start();
 }
 
-void Leadership::TouchOnChange(kube::Informer& informer) {
-  informer.OnChange([self = self_](const kube::ObjectChange&) {
-    if (*self != nullptr) (*self)->cluster_.Touch();
+void Leadership::TouchOnChange(kube::Informer& informer,
+                               std::function<bool(const kube::ObjectChange&)> matters) {
+  informer.OnChange([self = self_, matters = std::move(matters)](const kube::ObjectChange& change) {
+    if (*self != nullptr && matters(change)) (*self)->cluster_.Touch();
   });
 }
 

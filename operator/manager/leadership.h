@@ -3,6 +3,7 @@
 // All that only the leader does, from the moment that it leads to its end.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "base/clock.h"
@@ -52,7 +53,8 @@ class Leadership {
   void WatchPlans();
   void WatchBundles();
   // What placement depends on; callbacks of informers outlive this object.
-  void TouchOnChange(kube::Informer& informer);
+  void TouchOnChange(kube::Informer& informer,
+                     std::function<bool(const kube::ObjectChange&)> matters);
   void OnPlaced(const kube::ObjectKey& dataset);
   kube::ObjectCache::Entry Present(const kube::Resource& resource, const kube::ObjectKey& key);
 

@@ -1,6 +1,7 @@
 #include "operator/manager/operator.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,16 +18,22 @@ namespace {
 constexpr std::size_t kMaxControlConnections = 16384;  // two a node: its poll and its report
 constexpr Duration kReleaseTimeout = std::chrono::seconds(3);
 
+// Of the jitter: each replica's is its own.
+std::uint64_t SeedOf(const OperatorOptions& options) {
+  return std::hash<std::string>()(options.pod_name + "_" + options.pod_ip);
+}
+
 kube::LeaderElectionOptions ElectionOptions(const OperatorOptions& options) {
   return {.lease = {.ns = options.system_namespace, .name = options.name + "-operator"},
           .identity = options.pod_name + "_" + options.pod_ip,
           .lease_duration = options.lease_duration,
           .renew_deadline = options.renew_deadline,
-          .retry_period = options.retry_period};
+          .retry_period = options.retry_period,
+          .seed = SeedOf(options)};
 }
 
 kube::ApiClientOptions ClientOptions(const OperatorOptions& options) {
-  return {.user_agent = "optcache-operator/" + options.version};
+  return {.user_agent = "optcache-operator/" + options.version, .seed = SeedOf(options)};
 }
 
 // Whether every machine runs init containers that go on; "v1.36.3" is a kubelet's version.
@@ -86,7 +93,7 @@ Operator::Operator(net::EventLoop& loop, const Clock& clock, const kube::ApiAcce
       webhook_tls_(std::make_shared<net::TlsContext>(net::TlsRole::kServer)),
       control_tls_(std::make_shared<net::TlsContext>(net::TlsRole::kServer,
                                                      net::ClientCertificate::kRequested)),
-      watches_(loop, clock, *client_, options_.name, options_.system_namespace),
+      watches_(loop, clock, *client_, options_.name, options_.system_namespace, SeedOf(options_)),
       datasets_(watches_.datasets, watches_.nodes),
       certificates_({.loop = loop,
                      .clock = clock,
@@ -151,6 +158,10 @@ void Operator::StartWebhook() {
                                  .native_sidecars = AllHaveNativeSidecars(watches_.nodes.cache())},
       datasets_);
   webhook_handler_ = webhook_->Handler();
+  // A machine of before 1.29 may join at any time, and the last one go.
+  watches_.nodes.OnChange([this](const kube::ObjectChange&) {
+    webhook_->set_native_sidecars(AllHaveNativeSidecars(watches_.nodes.cache()));
+  });
 }
 
 void Operator::AddPages() {

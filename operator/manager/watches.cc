@@ -1,7 +1,12 @@
 #include "operator/manager/watches.h"
 
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
+
 #include <fmt/format.h>
 
+#include "base/random.h"
 #include "operator/api/cache_plan_types.h"
 #include "operator/api/dataset_types.h"
 #include "operator/pki/objects.h"
@@ -35,53 +40,105 @@ bool AsksForGpus(const Json& pod) {
   return false;
 }
 
-void ReduceTrainingPod(Json& pod) {
-  const bool wants_gpus = AsksForGpus(pod);
-  kube::KeepOnly({"/status/phase"})(pod);
-  pod[Json::json_pointer(kWantsGpus)] = wants_gpus;
-}
+// Pages of machines and pods are big as text and ten times that when parsed.
+constexpr std::uint32_t kPageOfBigObjects = 100;
 
 InformerOptions NamedOne(const kube::Resource& resource, std::string ns, const std::string& name) {
   return {.resource = resource,
           .selection = {.ns = std::move(ns), .fields = "metadata.name=" + name}};
 }
 
+// With a seed of its own.
+InformerOptions Seeded(std::uint64_t seed, InformerOptions options) {
+  const std::string what =
+      options.resource.Path("") + options.selection.fields + options.selection.labels;
+  options.seed = Random::Mix(seed ^ std::hash<std::string>()(what));
+  return options;
+}
+
+// Members of `object[list]` that are not among `kept` go.
+void KeepMembers(Json& object, const char* list, std::initializer_list<std::string_view> kept) {
+  const auto found = object.find(list);
+  if (found == object.end() || !found->is_object()) return;
+  for (auto member = found->begin(); member != found->end();) {
+    const bool keeps = std::ranges::find(kept, member.key()) != kept.end();
+    member = keeps ? std::next(member) : found->erase(member);
+  }
+}
+
+// Labels and annotations stay.
+void ReduceMetadata(Json& object) {
+  KeepMembers(object, "metadata",
+              {"name", "namespace", "uid", "resourceVersion", "creationTimestamp",
+               "deletionTimestamp", "labels", "annotations", "ownerReferences"});
+}
+
 }  // namespace
 
+void ReduceNode(Json& node) {
+  Json gpus = Json::object();
+  const Json& allocatable = kube::Find(node, "/status/allocatable");
+  if (allocatable.is_object()) {
+    for (const auto& [resource, amount] : allocatable.items()) {
+      if (resource.ends_with("/gpu")) gpus[resource] = amount;
+    }
+  }
+  kube::KeepOnly({"/spec/unschedulable", "/status/nodeInfo/kubeletVersion"})(node);
+  ReduceMetadata(node);
+  if (kube::Find(node, "/metadata").is_object()) node["metadata"].erase("annotations");
+  if (!gpus.empty()) node["status"]["allocatable"] = std::move(gpus);
+}
+
+void ReduceTrainingPod(Json& pod) {
+  const bool wants_gpus = AsksForGpus(pod);
+  kube::KeepOnly({"/status/phase"})(pod);
+  ReduceMetadata(pod);
+  KeepMembers(pod["metadata"], "labels", {kInjectLabel});
+  KeepMembers(pod["metadata"], "annotations",
+              {kDatasetAnnotation, kInjectedAnnotation, kOptionalAnnotation});
+  pod[Json::json_pointer(kWantsGpus)] = wants_gpus;
+}
+
 Watches::Watches(net::EventLoop& loop, const Clock& clock, kube::Client& client,
-                 const std::string& name, const std::string& system_namespace)
-    : datasets(loop, clock, client, {.resource = api::kDatasets}),
+                 const std::string& name, const std::string& system_namespace, std::uint64_t seed)
+    : datasets(loop, clock, client, Seeded(seed, {.resource = api::kDatasets})),
       plans(loop, clock, client,
-            {.resource = api::kCachePlans,
-             .indexes = {{reconcile::kByDataset, reconcile::PlansByDataset()}}}),
+            Seeded(seed, {.resource = api::kCachePlans,
+                          .indexes = {{reconcile::kByDataset, reconcile::PlansByDataset()}}})),
       jobs(loop, clock, client,
-           {.resource = kube::kJobs,
-            .selection = {.labels = IndexLabels()},
-            .transform = kube::KeepOnly(reconcile::JobFields()),
-            .indexes = {{reconcile::kByDataset, reconcile::JobsByDataset()}}}),
+           Seeded(seed, {.resource = kube::kJobs,
+                         .selection = {.labels = IndexLabels()},
+                         .transform = kube::KeepOnly(reconcile::JobFields()),
+                         .indexes = {{reconcile::kByDataset, reconcile::JobsByDataset()}}})),
       job_pods(loop, clock, client,
-               {.resource = kube::kPods,
-                .selection = {.labels = IndexLabels()},
-                .transform = kube::KeepOnly(reconcile::IndexPodFields()),
-                .indexes = {{reconcile::kByJob, reconcile::PodsByJob()}}}),
-      training_pods(loop, clock, client,
-                    {.resource = kube::kPods,
-                     .selection = {.labels = fmt::format("{0},{0}!=false", kInjectLabel)},
-                     .transform = ReduceTrainingPod}),
+               Seeded(seed, {.resource = kube::kPods,
+                             .selection = {.labels = IndexLabels()},
+                             .transform = kube::KeepOnly(reconcile::IndexPodFields()),
+                             .indexes = {{reconcile::kByJob, reconcile::PodsByJob()}}})),
+      training_pods(
+          loop, clock, client,
+          Seeded(seed, {.resource = kube::kPods,
+                        .selection = {.labels = fmt::format("{0},{0}!=false", kInjectLabel)},
+                        .transform = ReduceTrainingPod,
+                        .cycle = {.page_limit = kPageOfBigObjects}})),
       node_pods(loop, clock, client,
-                {.resource = kube::kPods,
-                 .selection = {.ns = system_namespace,
-                               .labels = "app.kubernetes.io/name=optcache,"
-                                         "app.kubernetes.io/component=node"},
-                 .transform = kube::KeepOnly({"/spec/nodeName"})}),
+                Seeded(seed, {.resource = kube::kPods,
+                              .selection = {.ns = system_namespace,
+                                            .labels = "app.kubernetes.io/name=optcache,"
+                                                      "app.kubernetes.io/component=node"},
+                              .transform = kube::KeepOnly({"/spec/nodeName"}),
+                              .cycle = {.page_limit = kPageOfBigObjects}})),
       nodes(loop, clock, client,
-            {.resource = kube::kNodes,
-             .transform = kube::KeepOnly({"/spec/unschedulable", "/status/allocatable",
-                                          "/status/nodeInfo/kubeletVersion"})}),
-      bundles(loop, clock, client, NamedOne(kube::kConfigMaps, "", authority::kBundleName)),
-      secret(loop, clock, client, NamedOne(kube::kSecrets, system_namespace, name + "-pki")),
-      injectors(loop, clock, client,
-                NamedOne(kube::kMutatingWebhookConfigurations, "", name + "-injector")) {}
+            Seeded(seed, {.resource = kube::kNodes,
+                          .transform = ReduceNode,
+                          .cycle = {.page_limit = kPageOfBigObjects}})),
+      bundles(loop, clock, client,
+              Seeded(seed, NamedOne(kube::kConfigMaps, "", authority::kBundleName))),
+      secret(loop, clock, client,
+             Seeded(seed, NamedOne(kube::kSecrets, system_namespace, name + "-pki"))),
+      injectors(
+          loop, clock, client,
+          Seeded(seed, NamedOne(kube::kMutatingWebhookConfigurations, "", name + "-injector"))) {}
 
 std::vector<kube::Informer*> Watches::All() {
   return {&datasets,  &plans, &jobs,    &job_pods, &training_pods,

@@ -3,6 +3,7 @@
 // Everything that the operator watches, on every replica: one that becomes the leader knows the
 // cluster already. Only the fields that are read are kept.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,10 +25,17 @@ inline constexpr const char* kOptionalAnnotation = "optcache.io/optional";
 // In the place of a training pod's containers: whether one of them asks for GPUs.
 inline constexpr const char* kWantsGpus = "/optcacheWantsGpus";
 
-// Used on the loop's thread only. `loop`, `clock` and `client` outlive it.
+// What is left of an object in a cache of thousands. Machines: labels, whether they are cordoned,
+// GPUs and the kubelet's version; training pods: namespace, owner, our annotations, phase and
+// kWantsGpus.
+void ReduceNode(kube::Json& node);
+void ReduceTrainingPod(kube::Json& pod);
+
+// Used on the loop's thread only. `loop`, `clock` and `client` outlive it. `seed`: of the jitter,
+// of each replica another, so that they do not come back to the API server together.
 struct Watches {
   Watches(net::EventLoop& loop, const Clock& clock, kube::Client& client, const std::string& name,
-          const std::string& system_namespace);
+          const std::string& system_namespace, std::uint64_t seed);
 
   kube::Informer datasets;
   kube::Informer plans;          // index by Dataset
@@ -35,7 +43,7 @@ struct Watches {
   kube::Informer job_pods;       // of index Jobs, by Job
   kube::Informer training_pods;  // those with the label, metadata and kWantsGpus
   kube::Informer node_pods;      // of the DaemonSet
-  kube::Informer nodes;          // labels, cordoned, allocatable, version
+  kube::Informer nodes;          // all machines of the cluster
   kube::Informer bundles;        // the ConfigMaps optcache-ca of all namespaces
   kube::Informer secret;         // SYSTEM/NAME-pki
   kube::Informer injectors;      // NAME-injector

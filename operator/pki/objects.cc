@@ -25,16 +25,19 @@ SecretData ReadSecret(const Json& secret) {
   return content;
 }
 
-Json BuildSecret(const AuthoritySettings& settings, const SecretData& data) {
+Json BuildSecret(const AuthoritySettings& settings, const SecretData& data,
+                 const std::string& version) {
   Json encoded = Json::object();
   for (const auto& [key, bytes] : data)
     encoded[key] = EncodeBase64(bytes);
-  return {
+  Json secret = {
       {"apiVersion", "v1"},
       {"kind", "Secret"},
       // Its labels are the chart's, which makes it.
       {"metadata", {{"name", settings.name + "-pki"}, {"namespace", settings.system_namespace}}},
       {"data", std::move(encoded)}};
+  if (!version.empty()) secret["metadata"]["resourceVersion"] = version;
+  return secret;
 }
 
 Json BuildBundle(std::string_view name_space, const std::string& bundle) {

@@ -18,8 +18,10 @@ inline constexpr const char* kFieldManager = "optcache-pki";  // of the caBundle
 // The `data` of a Secret; what is not base64 is left out.
 SecretData ReadSecret(const nlohmann::json& secret);
 
-// SYSTEM/NAME-pki.
-nlohmann::json BuildSecret(const AuthoritySettings& settings, const SecretData& data);
+// SYSTEM/NAME-pki. `version`: the resourceVersion of the Secret that was decided about, so that
+// nothing is written over a newer one; empty: whatever is there.
+nlohmann::json BuildSecret(const AuthoritySettings& settings, const SecretData& data,
+                           const std::string& version = "");
 
 // The ConfigMap optcache-ca of a namespace that uses a Dataset.
 nlohmann::json BuildBundle(std::string_view name_space, const std::string& bundle);

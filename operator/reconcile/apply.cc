@@ -5,6 +5,8 @@
 namespace optcache::reconcile {
 namespace {
 
+constexpr Duration kNamespaceLookAgain = std::chrono::minutes(1);
+
 // Errors that their user can do something about; others pass by themselves.
 bool IsForPeople(const kube::ApiError& error) {
   return !error.transient() && !error.not_found() && !error.conflict() &&
@@ -23,7 +25,8 @@ void DecisionRunner::Run(Decision decision, const kube::ObjectReference& regardi
     applies.push_back({.resource = change.resource,
                        .object = std::move(change.object),
                        .subresource = std::move(change.subresource),
-                       .present = std::move(present)});
+                       .present = std::move(present),
+                       .create_only = change.create_only});
   }
   std::vector<kube::DeleteItem> deletes;
   for (Removal& removal : decision.deletes) {
@@ -36,8 +39,10 @@ void DecisionRunner::Run(Decision decision, const kube::ObjectReference& regardi
                    const kube::ApiResult<kube::ApplyOutcome>& outcome) {
                  if (outcome) return done({.status = OkStatus(), .requeue_after = requeue});
                  const kube::ApiError& error = outcome.error();
-                 // The namespace takes everything along that we could have wanted there.
-                 if (error.namespace_terminating) return done({.status = OkStatus()});
+                 // The namespace takes everything along that we could have wanted there, and nobody
+                 // tells when there is one of that name (again).
+                 if (error.namespace_terminating || error.namespace_missing)
+                   return done({.status = OkStatus(), .requeue_after = kNamespaceLookAgain});
                  if (IsForPeople(error)) {
                    events.Record(regarding, {.type = kube::EventType::kWarning,
                                              .reason = "ApplyFailed",

@@ -17,7 +17,8 @@ namespace optcache::reconcile {
 struct Change {
   kube::Resource resource;
   kube::Json object;
-  std::string subresource;  // "status"
+  std::string subresource;   // "status"
+  bool create_only = false;  // one of that name stays as it is, whosever it is
 };
 
 struct Removal {

@@ -33,6 +33,8 @@ class Webhook {
 
   // The webhook outlives the server that has the handler.
   net::HttpHandler Handler();
+  // Of pods from now on: InjectionSettings::native_sidecars.
+  void set_native_sidecars(bool native) { settings_.native_sidecars = native; }
 
   // For readiness: kUnavailable until the Datasets are known.
   Status ready() const;

@@ -34,7 +34,8 @@ def test_every_reason_of_the_injector_is_explained() -> None:
     assert reasons - explained() == set()
 
 
-# What is written like a reason and is none: kinds and words of Kubernetes, values of our fields.
+# What is written like a reason and is none: kinds and words of Kubernetes, values of our fields,
+# types of conditions.
 NO_REASONS = {
     "CachePlan",
     "ConfigMap",
@@ -42,26 +43,89 @@ NO_REASONS = {
     "FallbackToLogsOnError",
     "IfNotPresent",
     "ImageFolder",
+    "ManifestLost",
     "MutatingWebhookConfiguration",
     "NamespaceTerminating",
     "PodInitializing",
     "PodScheduled",
     "RuntimeDefault",
+    "SourceReachable",
     "TokenReview",
 }
 # Where reasons of conditions, Events and the index Job are made.
 REASONS_OF = ("operator/pki", "operator/reconcile", "operator/manager", "sidecar/termination.cc")
 
 
-def test_every_reason_of_a_condition_or_event_is_explained() -> None:
+def sources() -> dict[str, str]:
     found: dict[str, str] = {}
     for where in REASONS_OF:
         path = ROOT / where
         for source in [path] if path.is_file() else sorted(path.rglob("*.cc")):
-            for reason in re.findall(r'"((?:[A-Z][a-z]+){2,})"', source.read_text()):
-                found[reason] = str(source.relative_to(ROOT))
-    words = explained() | NO_REASONS
-    assert {reason: where for reason, where in found.items() if reason not in words} == {}
+            found[str(source.relative_to(ROOT))] = source.read_text()
+    return found
+
+
+def table(name: str) -> set[str]:
+    """Of operator/reconcile/reasons.h, against which conditions and Events are checked when made."""
+    text = (ROOT / "operator/reconcile/reasons.h").read_text()
+    array = r"\s*=\s*std::to_array<std::string_view>\(\s*\{(.*?)\}\)"
+    found = re.search(name + array, text, re.DOTALL)
+    assert found
+    return set(re.findall(r'"(\w+)"', found.group(1)))
+
+
+def told() -> set[str]:
+    """The words in the columns `reason` and `Event` of all tables, but for the injector's."""
+    words: set[str] = set()
+    column = 0
+    for line in TROUBLESHOOTING.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if not line.startswith("|"):
+            column = 0
+        elif column == 0:
+            named = [cells.index(name) for name in ("reason", "Event") if name in cells]
+            column = max(named, default=-1)
+        elif column > 0:
+            words |= set(re.findall(r"`([A-Z][A-Za-z]+)`", cells[column]))
+    return words
+
+
+def test_every_reason_of_a_condition_or_event_is_explained_and_no_other() -> None:
+    assert told() == table("kReasons") | table("kIndexReasons")
+
+
+def test_every_reason_of_the_table_is_given_somewhere() -> None:
+    text = "".join(sources().values())
+    reasons = table("kReasons") | table("kIndexReasons")
+    assert {reason for reason in reasons if f'"{reason}"' not in text} == set()
+
+
+def test_what_looks_like_a_reason_is_in_the_table() -> None:
+    known = table("kReasons") | table("kIndexReasons") | NO_REASONS
+    unknown = {
+        word: where
+        for where, text in sources().items()
+        for word in re.findall(r'"((?:[A-Z][a-z]+){2,})"', text)
+        if word not in known
+    }
+    assert unknown == {}
+
+
+def test_every_test_that_the_list_of_lib_kube_names_is_one() -> None:
+    folders = ("tests/unit/kube", "tests/unit/operator", "tests/kube", "tests/operator")
+    text = "".join(
+        source.read_text()
+        for folder in folders
+        for source in (ROOT / folder).iterdir()
+        if source.suffix in (".cc", ".py")
+    )
+    made = re.findall(r"^TEST(?:_F)?\((\w+), (\w+)\)", text, re.MULTILINE)
+    known = {".".join(each) for each in made}
+    known |= set(re.findall(r"^def (test_\w+)", text, re.MULTILINE))
+    page = (ROOT / "tests/unit/kube/README.md").read_text()
+    named = set(re.findall(r"`(\w+\.\w+|test_\w+)`", page))
+    assert len(named) > 60
+    assert named - known == set()
 
 
 ANNOTATIONS = (ROOT / "docs/user/annotations.md").read_text()

@@ -269,6 +269,10 @@ FakeResponse FakeApiStore::Apply(const FakeTarget& target, const FakeRequest& re
       }
     }
   }
+  if (const std::string version = ResourceVersionOf(wanted);
+      found != objects.end() && !version.empty() && version != ResourceVersionOf(found->second)) {
+    return FakeError(409, "Conflict", "the object has been modified");
+  }
   if (found == objects.end()) {
     FakeResponse made = Create(target, wanted);
     if (made.status == 201) applied_[slot] = wanted;

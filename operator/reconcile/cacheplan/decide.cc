@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "coordination/codec.h"
 #include "dataset/digest.h"
 #include "kube/conditions.h"
 #include "operator/api/cache_plan_types.h"
+#include "operator/reconcile/reasons.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -75,6 +77,7 @@ class PlanStatus {
   }
 
   void Set(const char* type, bool value, std::string reason, std::string message) {
+    DCHECK(IsKnownReason(reason));
     kube::SetCondition(conditions_,
                        {.type = type,
                         .status = value ? ConditionStatus::kTrue : ConditionStatus::kFalse,

@@ -60,8 +60,8 @@ std::vector<api::NodeBytes> NodesOf(const ClusterObserved& observed,
   }
   std::map<std::string, ByteCount> nodes;  // during an update a machine may have two members
   for (const auto& [member, bytes] : members) {
-    const auto machine = observed.machines.find(member);
-    if (machine != observed.machines.end() && !machine->second.node.empty())
+    const auto machine = observed.machines->find(member);
+    if (machine != observed.machines->end() && !machine->second.node.empty())
       nodes[machine->second.node] += bytes;
   }
   std::vector<api::NodeBytes> list;
@@ -74,8 +74,8 @@ std::vector<Machine> MachinesOf(const ClusterObserved& observed) {
   std::vector<Machine> machines;
   for (const coordination::MemberStatus& member : observed.status->members) {
     Machine machine{.member = member.name, .memory = member.capacity};
-    const auto known = observed.machines.find(member.name);
-    if (known != observed.machines.end()) {
+    const auto known = observed.machines->find(member.name);
+    if (known != observed.machines->end()) {
       machine.node = known->second.node;
       machine.labels = known->second.labels;
       machine.gpus = known->second.gpus;

@@ -44,7 +44,7 @@ struct MemberMachine {
 
 struct ClusterObserved {
   std::vector<ClusterDataset> datasets;
-  std::map<std::string, MemberMachine> machines;  // by member
+  const std::map<std::string, MemberMachine>* machines = nullptr;  // by member
   const coordination::DesiredState* state = nullptr;
   const coordination::ClusterStatus* status = nullptr;  // of the same moment
 };

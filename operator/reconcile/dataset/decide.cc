@@ -5,11 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "kube/conditions.h"
 #include "operator/api/dataset_types.h"
 #include "operator/reconcile/dataset/indexing.h"
 #include "operator/reconcile/dataset/plan_choice.h"
 #include "operator/reconcile/dataset/status_numbers.h"
+#include "operator/reconcile/reasons.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -29,6 +31,7 @@ class Conditions {
   // `bad`: the status of which people are warned; none: nobody is told of this one.
   void Set(const std::string& type, ConditionStatus status, std::string reason, std::string message,
            std::optional<ConditionStatus> bad = std::nullopt) {
+    DCHECK(IsKnownReason(reason));
     const kube::Condition before = kube::ConditionOf(dataset_, type);
     const kube::Condition condition{.type = type,
                                     .status = status,

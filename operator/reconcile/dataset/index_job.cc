@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "dataset/digest.h"
+#include "operator/reconcile/reasons.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -206,6 +207,10 @@ Result<IndexResult> ParseIndexResult(std::string_view termination_message) {
                      .message = kube::TextAt(json, "/message").substr(0, kMaxShownMessage)};
   if (!result.reason.empty()) {
     if (!IsReason(result.reason)) return Error(Code::kInvalidArgument, "reason is no word");
+    if (!IsIndexReason(result.reason)) {  // of another version
+      result.message = result.reason + ": " + result.message;
+      result.reason = "IndexFailed";
+    }
     return result;
   }
   const auto count = [&json](std::string_view pointer) {

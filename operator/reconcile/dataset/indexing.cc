@@ -10,6 +10,8 @@ namespace {
 constexpr Duration kLookAgain = std::chrono::seconds(2);
 // Nodes report every second; a manifest that was put just now may not be in a report yet.
 constexpr double kReportedAfterSeconds = 30;
+// Kubernetes makes a Job's pod at once, unless something forbids it.
+constexpr Duration kPodIsMadeWithin = std::chrono::seconds(30);
 
 SourceState SourceAfter(const IndexResult& result) {
   const bool of_source = result.reason.starts_with("Source");
@@ -33,9 +35,17 @@ void RemoveOutdated(const Observed& observed, const std::string& wanted, Indexin
   }
 }
 
-void SayUnderWay(const IndexJob& job, Indexing& indexing) {
+void SayUnderWay(const IndexJob& job, double now, Indexing& indexing) {
   indexing.reason = "Indexing";
   indexing.message = "Job " + job.name + " lists the source";
+  if (!job.has_pod && job.trouble.empty()) {
+    const std::chrono::duration<double> age(now - job.created_at);
+    indexing.requeue_after = kPodIsMadeWithin;
+    if (age < kPodIsMadeWithin || job.created_at == 0) return;
+    indexing.reason = "JobPending";
+    indexing.message = "Job " + job.name + " gets no pod, as a quota or a policy may forbid it: " +
+                       "kubectl describe job " + job.name + " says why";
+  }
   if (!job.trouble.empty()) {
     indexing.reason = "JobPending";
     indexing.message = "Job " + job.name + " does not run: " + job.trouble;
@@ -100,7 +110,7 @@ void Follow(const Observed& observed, const IndexJob& job, bool lost, Indexing& 
     indexing.requeue_after = kLookAgain;
     return;
   }
-  if (job.state == JobState::kRunning) return SayUnderWay(job, indexing);
+  if (job.state == JobState::kRunning) return SayUnderWay(job, observed.now, indexing);
   if (job.state == JobState::kFailed) return SayFailed(job, indexing);
   if (lost && observed.now - job.finished_at > kReportedAfterSeconds) {
     indexing.reason = "Indexing";

@@ -89,6 +89,7 @@ void TakePods(std::vector<kube::ObjectCache::Entry> pods, IndexJob& index) {
     trouble = TroubleOf(*pod);
   }
   if (!trouble.empty()) index.trouble = std::move(trouble);
+  index.has_pod = !pods.empty();
 }
 
 }  // namespace
@@ -139,10 +140,13 @@ Observed ObserveDataset(const Json& dataset, const DatasetSources& sources, doub
   const kube::ObjectKey key = kube::KeyOf(dataset);
   for (const auto& job : sources.jobs.Lookup(kByDataset, key.ToString())) {
     const auto owner = kube::ControllerOf(*job);
-    IndexJob index{.name = kube::KeyOf(*job).name,
-                   .uid = kube::UidOf(*job),
-                   .owner_uid = owner ? owner->uid : "",
-                   .deleting = kube::IsBeingDeleted(*job)};
+    IndexJob index{
+        .name = kube::KeyOf(*job).name,
+        .uid = kube::UidOf(*job),
+        .owner_uid = owner ? owner->uid : "",
+        .deleting = kube::IsBeingDeleted(*job),
+        .created_at =
+            kube::ParseTime(kube::TextAt(*job, "/metadata/creationTimestamp")).value_or(0)};
     TakeEnd(*job, index);
     TakePods(sources.pods.Lookup(kByJob, kube::KeyOf(*job).ToString()), index);
     observed.jobs.push_back(std::move(index));

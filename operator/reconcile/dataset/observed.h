@@ -24,6 +24,8 @@ struct IndexJob {
   std::string owner_uid;  // of the Dataset that controls it
   bool deleting = false;
   JobState state = JobState::kRunning;
+  double created_at = 0;   // Unix seconds
+  bool has_pod = false;    // one has been made, also if it is gone
   double finished_at = 0;  // Unix seconds; 0: not yet
   std::string result;      // what its newest pod that has ended said
   std::string trouble;     // why its pod does not run, or how the Job failed

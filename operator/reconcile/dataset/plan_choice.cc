@@ -39,8 +39,10 @@ void DecidePlans(const Observed& observed, Decision& decision) {
   const bool users =
       std::ranges::any_of(observed.plans, [](const PlanObject& plan) { return !plan.made_by_us; });
   if (observed.plans.empty() && !observed.plan_name_taken) {
-    decision.applies.push_back(
-        {.resource = api::kCachePlans, .object = BuildDefaultPlan(observed.dataset)});
+    // Its user's may be on its way: that one stays the user's.
+    decision.applies.push_back({.resource = api::kCachePlans,
+                                .object = BuildDefaultPlan(observed.dataset),
+                                .create_only = true});
   }
   if (!users) return;
   for (const PlanObject& plan : observed.plans) {

@@ -21,12 +21,9 @@ void Trace(std::string_view policy, const std::string& what, std::string& trace)
   trace += fmt::format("; {}: {}", policy, what);
 }
 
-Choice Consider(std::span<const Machine> machines, const Demand& demand,
+Choice Consider(const std::vector<const Machine*>& machines, const Demand& demand,
                 const std::map<std::string, ByteCount>& promised) {
-  Choice choice{.candidates = {.machines = {}, .promised = &promised}};
-  for (const Machine& machine : machines)
-    choice.candidates.machines.push_back(&machine);
-  std::ranges::sort(choice.candidates.machines, {}, &Machine::member);
+  Choice choice{.candidates = {.machines = machines, .promised = &promised}};
   if (machines.empty()) choice.reason = PlacedReason::kNoNodes;
   for (const Policy& filter : Filters()) {
     Trace(filter.name, filter.apply(demand, choice.candidates), choice.trace);
@@ -37,6 +34,22 @@ Choice Consider(std::span<const Machine> machines, const Demand& demand,
   for (const Policy& ranking : Rankings())
     Trace(ranking.name, ranking.apply(demand, choice.candidates), choice.trace);
   return choice;
+}
+
+// Those that would do, but others come before them.
+std::string NotNeeded(const Candidates& candidates, std::size_t count) {
+  std::vector<const Machine*> rest(candidates.machines.begin() + static_cast<std::ptrdiff_t>(count),
+                                   candidates.machines.end());
+  if (rest.empty()) return "";
+  const std::size_t named = std::min(rest.size(), kMaxNamed);
+  const auto by_name = [](const Machine* machine) -> const std::string& {
+    return NameOf(*machine);
+  };
+  std::ranges::partial_sort(rest, rest.begin() + static_cast<std::ptrdiff_t>(named), {}, by_name);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < named; ++i)
+    names.push_back(NameOf(*rest[i]));
+  return "; not needed: " + Listed(names, rest.size());
 }
 
 // Readers and holders; if nobody reads, enough for the capacity as well.
@@ -88,9 +101,13 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
     index.emplace(machine.member, offers.size());
     offers.push_back(machine.memory);
   }
+  std::vector<const Machine*> by_name;
+  for (const Machine& machine : machines)
+    by_name.push_back(&machine);
+  std::ranges::sort(by_name, {}, &Machine::member);
   std::map<std::string, ByteCount> promised;
   for (const Demand& demand : demands) {
-    const Choice choice = Consider(machines, demand, promised);
+    const Choice choice = Consider(by_name, demand, promised);
     Placed placed{.dataset = demand.dataset, .reason = choice.reason};
     const std::size_t count = HowMany(demand, choice.candidates);
     Claim claim{.wanted = demand.wanted};
@@ -102,7 +119,8 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
     }
     std::ranges::sort(placed.members);
     std::ranges::sort(claim.members);
-    placed.message = fmt::format("{} of {} nodes{}", count, machines.size(), choice.trace);
+    placed.message = fmt::format("{} of {} nodes{}{}", count, machines.size(), choice.trace,
+                                 NotNeeded(choice.candidates, count));
     claims.push_back(std::move(claim));
     all.push_back(std::move(placed));
   }

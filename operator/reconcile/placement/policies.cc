@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,11 +16,21 @@ bool Concerns(const Demand& demand, const Machine& machine) {
   return demand.readers.contains(machine.member) || demand.holders.contains(machine.member);
 }
 
+// `fault` says what is wrong with a machine; "" if nothing is.
 template <typename F>
-std::string Keep(Candidates& candidates, F&& wanted) {
+std::string Keep(Candidates& candidates, F&& fault) {
   const std::size_t before = candidates.machines.size();
-  std::erase_if(candidates.machines, [&](const Machine* machine) { return !wanted(*machine); });
-  return fmt::format("{} of {} nodes", candidates.machines.size(), before);
+  std::vector<std::string> left_out;
+  std::erase_if(candidates.machines, [&](const Machine* machine) {
+    const std::string why = fault(*machine);
+    if (!why.empty() && left_out.size() < kMaxNamed)
+      left_out.push_back(NameOf(*machine) + ": " + why);
+    return !why.empty();
+  });
+  const std::size_t now = candidates.machines.size();
+  std::string text = fmt::format("{} of {} nodes", now, before);
+  if (now < before) text += " (" + Listed(left_out, before - now) + ")";
+  return text;
 }
 
 // Those that `wanted` picks come first; otherwise the order stays.
@@ -31,28 +43,35 @@ std::size_t PutFirst(Candidates& candidates, F&& wanted) {
 
 std::string NodeSelector(const Demand& demand, Candidates& candidates) {
   return Keep(candidates, [&](const Machine& machine) {
-    return std::ranges::all_of(demand.node_selector, [&](const auto& wanted) {
-      const auto label = machine.labels.find(wanted.first);
-      return label != machine.labels.end() && label->second == wanted.second;
-    });
+    for (const auto& [name, value] : demand.node_selector) {
+      const auto label = machine.labels.find(name);
+      if (label == machine.labels.end()) return "no label " + name;
+      if (label->second != value) return name + " is " + label->second;
+    }
+    return std::string();
   });
 }
 
 // Nodes that offer memory and may be given more; a cordoned one keeps what it has.
 std::string Memory(const Demand& demand, Candidates& candidates) {
   return Keep(candidates, [&](const Machine& machine) {
-    return machine.memory > 0 && !machine.leaving &&
-           (!machine.cordoned || Concerns(demand, machine));
+    if (machine.memory == 0) return std::string("offers none");
+    if (machine.leaving) return std::string("leaving");
+    return std::string(machine.cordoned && !Concerns(demand, machine) ? "cordoned" : "");
   });
 }
 
 std::string FreeMemory(const Demand&, Candidates& candidates) {
-  const auto free = [&](const Machine* machine) {
+  std::vector<std::pair<ByteCount, const Machine*>> free;  // once a machine, not once a comparison
+  free.reserve(candidates.machines.size());
+  for (const Machine* machine : candidates.machines) {
     const auto promised = candidates.promised->find(machine->member);
     const ByteCount taken = promised == candidates.promised->end() ? 0 : promised->second;
-    return machine->memory - std::min(taken, machine->memory);
-  };
-  std::ranges::stable_sort(candidates.machines, std::greater<>(), free);
+    free.emplace_back(machine->memory - std::min(taken, machine->memory), machine);
+  }
+  std::ranges::stable_sort(free, std::greater<>(), [](const auto& entry) { return entry.first; });
+  std::ranges::transform(free, candidates.machines.begin(),
+                         [](const auto& entry) { return entry.second; });
   return "most first";
 }
 
@@ -113,6 +132,16 @@ constexpr auto kRankings =
                            {.name = "readers", .apply = Readers}});
 
 }  // namespace
+
+std::string Listed(const std::vector<std::string>& first, std::size_t total) {
+  std::string text = fmt::format("{}", fmt::join(first, ", "));
+  if (total > first.size()) text += fmt::format(", and {} more", total - first.size());
+  return text;
+}
+
+const std::string& NameOf(const Machine& machine) {
+  return machine.node.empty() ? machine.member : machine.node;
+}
 
 std::span<const Policy> Filters() {
   return kFilters;

@@ -24,7 +24,7 @@ using PolicyFunction = std::string (*)(const Demand& demand, Candidates& candida
 
 struct Policy {
   std::string_view name;  // "node selector"
-  PolicyFunction apply;   // what it did, for people: "4 of 7 nodes"
+  PolicyFunction apply;   // what it did, for people: "4 of 7 nodes (node7: cordoned)"
 };
 
 // node selector, memory.
@@ -32,5 +32,14 @@ std::span<const Policy> Filters();
 // free memory, GPU, zone, bytes already there, readers: each puts in front of what those before it
 // did, so the last one weighs most.
 std::span<const Policy> Rankings();
+
+// Machines that a sentence names; of others it says how many they are.
+inline constexpr std::size_t kMaxNamed = 5;
+
+// "node7: cordoned, node9: no label pool, and 3 more": the first kMaxNamed of `total`.
+std::string Listed(const std::vector<std::string>& first, std::size_t total);
+
+// As people know it: the Kubernetes node, else the member.
+const std::string& NameOf(const Machine& machine);
 
 }  // namespace optcache::reconcile

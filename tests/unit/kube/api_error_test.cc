@@ -80,6 +80,13 @@ TEST(ApiError, ANamespaceThatGoesIsToldFromMissingRights) {
   EXPECT_FALSE(ErrorOf(403, {{"reason", "Forbidden"}}).namespace_terminating);
 }
 
+TEST(ApiError, AMissingNamespaceIsToldFromAMissingObject) {
+  EXPECT_TRUE(ErrorOf(404, {{"reason", "NotFound"}, {"details", {{"kind", "namespaces"}}}})
+                  .namespace_missing);
+  EXPECT_FALSE(ErrorOf(404, {{"reason", "NotFound"}, {"details", {{"kind", "configmaps"}}}})
+                   .namespace_missing);
+}
+
 TEST(ApiError, TransientIsWhatTimeHeals) {
   EXPECT_TRUE(ErrorOf(503).transient());
   EXPECT_TRUE(ErrorOf(504).transient());

@@ -144,6 +144,38 @@ TEST_F(ApplierTest, StatusIsAnApplyOfItsOwn) {
   EXPECT_EQ(client.Next().subresource, "status");
 }
 
+TEST_F(ApplierTest, WhatIsOnlyToBeCreatedTakesNothingOver) {
+  const auto run = [this](ObjectCache::Entry present) {
+    result.reset();
+    applier.Run({{.resource = kConfigMaps,
+                  .object = ConfigMap("ca"),
+                  .present = std::move(present),
+                  .create_only = true}},
+                {}, [this](ApiResult<ApplyOutcome> outcome) { result = std::move(outcome); });
+  };
+  run(nullptr);
+  EXPECT_EQ(client.Next().verb, Verb::kCreate);
+  client.Answer(Stored(ConfigMap("ca"), "5"));
+  EXPECT_EQ((*result)->written, 1U);
+  run(nullptr);  // There is one that the cache does not show.
+  client.Fail(409, "AlreadyExists");
+  EXPECT_EQ((*result)->skipped, 1U);
+  run(std::make_shared<const Json>(Stored(ConfigMap("theirs"), "6")));
+  EXPECT_TRUE(client.waiting.empty());
+  EXPECT_EQ((*result)->skipped, 1U);
+  run(nullptr);
+  client.Fail(500);
+  EXPECT_FALSE(result->has_value());
+}
+
+TEST_F(ApplierTest, AnObjectThatWeDeletedIsAppliedWhenItIsWantedAgain) {
+  ApplyOnce(ConfigMap("ca"), Stored(ConfigMap("ca"), "5"));
+  applier.Run({}, {{.resource = kConfigMaps, .key = KeyOf(ConfigMap("ca"))}},
+              [](const ApiResult<ApplyOutcome>&) {});
+  client.Answer(Json::object());
+  EXPECT_TRUE(WritesFor(ConfigMap("ca"), Stored(ConfigMap("ca"), "5")));
+}
+
 TEST_F(ApplierTest, AppliesInOrderThenDeletesAndStopsAtTheFirstError) {
   std::optional<ApiResult<ApplyOutcome>> outcome;
   Json second = ConfigMap("2");

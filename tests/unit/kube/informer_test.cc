@@ -279,6 +279,24 @@ TEST_F(InformerTest, KeepsOnlyWhatTheTransformLeaves) {
   EXPECT_EQ(TextAt(kept, "/kind"), "Pod");
 }
 
+TEST_F(InformerTest, WhatTheTransformHidesIsNoChange) {
+  Json pod = Pod("a");
+  pod["status"] = {{"phase", "Running"}, {"heartbeat", 1}};
+  Put(pod);
+  StartAndSync({.resource = kPods, .transform = KeepOnly({"/status/phase"}), .cycle = kQuick});
+  std::size_t told = 0;
+  informer->OnChange([&](const ObjectChange&) { ++told; });
+  ASSERT_EQ(told, 1U);  // what is there
+  const std::string version = ResourceVersionOf(*informer->cache().Find(Key("a")));
+  pod["status"]["heartbeat"] = 2;
+  Put(pod);
+  RunUntil([&] { return ResourceVersionOf(*informer->cache().Find(Key("a"))) != version; });
+  EXPECT_EQ(told, 1U);
+  pod["status"]["phase"] = "Failed";
+  Put(pod);
+  RunUntil([&] { return told == 2; });
+}
+
 TEST_F(InformerTest, HasIndexes) {
   StartAndSync({.resource = kPods, .indexes = {{"namespace", ByNamespace()}}, .cycle = kQuick});
   Put(Pod("a"));

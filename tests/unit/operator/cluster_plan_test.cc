@@ -30,7 +30,7 @@ class ClusterPlanTest : public testing::Test {
     machines_[name] = {.node = node};
   }
   ClusterObserved Observe() {
-    return {.datasets = datasets_, .machines = machines_, .state = &state_, .status = &status_};
+    return {.datasets = datasets_, .machines = &machines_, .state = &state_, .status = &status_};
   }
 
   std::vector<ClusterDataset> datasets_ = {Indexed("imagenet")};

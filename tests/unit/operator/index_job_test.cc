@@ -133,6 +133,13 @@ TEST(IndexResult, IsAManifestOrAReason) {
   EXPECT_EQ(failed->message, "no route");
 }
 
+TEST(IndexResult, AReasonOfAnotherVersionIsAFailureThatNamesIt) {
+  const auto failed = ParseIndexResult(R"({"reason": "SourceIsBlue", "message": "paint it"})");
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->reason, "IndexFailed");
+  EXPECT_EQ(failed->message, "SourceIsBlue: paint it");
+}
+
 TEST(IndexResult, TakesNothingElse) {
   for (const char* text : {"", "killed", "[]", "{}", R"({"digest": "xyz", "samples": 5})",
                            R"({"reason": "not a word"})", R"({"reason": 5})"}) {

@@ -6,6 +6,7 @@
 #include "operator/manager/injection_watch.h"
 #include "operator/manager/node_tokens.h"
 #include "operator/manager/reconcilers.h"
+#include "operator/manager/watches.h"
 
 namespace optcache::manager {
 namespace {
@@ -50,6 +51,56 @@ TEST_F(NodePodOfTest, TakesNoTokenThatIsInvalidOrBoundToNoPod) {
   review_ = {.authenticated = false, .error = "token has expired"};
   EXPECT_EQ(NodePodOf(review_, options_).error().message(),
             "the token is not valid: token has expired");
+}
+
+// --- What is kept of objects --------------------------------------------------------------------
+
+TEST(Reduce, AMachineIsItsLabelsGpusAndVersion) {
+  Json node = Json::parse(R"({
+    "kind": "Node",
+    "metadata": {"name": "n", "uid": "u", "resourceVersion": "7", "labels": {"pool": "gpu"},
+                 "annotations": {"csi": "long"}, "managedFields": []},
+    "spec": {"unschedulable": true, "podCIDR": "10.0.0.0/24"},
+    "status": {"allocatable": {"cpu": "64", "nvidia.com/gpu": "8"}, "images": [{"names": ["x"]}],
+               "nodeInfo": {"kubeletVersion": "v1.36.3", "bootID": "b"}}})");
+  ReduceNode(node);
+  EXPECT_EQ(node, Json::parse(R"({
+    "kind": "Node",
+    "metadata": {"name": "n", "uid": "u", "resourceVersion": "7", "labels": {"pool": "gpu"}},
+    "spec": {"unschedulable": true},
+    "status": {"allocatable": {"nvidia.com/gpu": "8"},
+               "nodeInfo": {"kubeletVersion": "v1.36.3"}}})"));
+}
+
+TEST(Reduce, ATrainingPodIsWhatPlacementAndWarningsAskFor) {
+  Json pod = Json::parse(R"({
+    "metadata": {"name": "p", "namespace": "vision", "uid": "u", "generateName": "p-",
+                 "labels": {"optcache.io/inject": "true", "pod-template-hash": "x"},
+                 "annotations": {"optcache.io/dataset": "d", "optcache.io/injected": "0.1",
+                                 "optcache.io/optional": "true", "cni": "long"},
+                 "ownerReferences": [{"kind": "Job", "name": "j", "controller": true}]},
+    "spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]},
+    "status": {"phase": "Running", "podIP": "10.0.0.7"}})");
+  ReduceTrainingPod(pod);
+  EXPECT_EQ(pod, Json::parse(R"({
+    "metadata": {"name": "p", "namespace": "vision", "uid": "u",
+                 "labels": {"optcache.io/inject": "true"},
+                 "annotations": {"optcache.io/dataset": "d", "optcache.io/injected": "0.1",
+                                 "optcache.io/optional": "true"},
+                 "ownerReferences": [{"kind": "Job", "name": "j", "controller": true}]},
+    "status": {"phase": "Running"},
+    "optcacheWantsGpus": true})"));
+}
+
+TEST(Reduce, WhatIsNoObjectDoesNoHarm) {
+  for (const char* text :
+       {"{}", R"({"metadata": {"labels": 3, "annotations": []}, "status": 1})"}) {
+    Json node = Json::parse(text);
+    ReduceNode(node);
+    Json pod = Json::parse(text);
+    ReduceTrainingPod(pod);
+    EXPECT_FALSE(kube::BoolAt(pod, kWantsGpus));
+  }
 }
 
 // --- Pods without their sidecar -----------------------------------------------------------------

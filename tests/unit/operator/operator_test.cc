@@ -2,6 +2,8 @@
 
 #include "operator/manager/operator.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "base/base64.h"
@@ -221,6 +223,90 @@ TEST_F(OperatorTest, WritesNothingWhileNothingChanges) {
   RunFor(seconds(2));
   EXPECT_GT(server.Count("update", "leases"), 0U);
   EXPECT_EQ(server.Writes(), server.Count("update", "leases"));
+}
+
+TEST_F(OperatorTest, ANamespaceThatIsNotThereYetIsNoErrorAndIsLookedAtAgain) {
+  PutDataset();
+  const kube::FakeFault missing{
+      .response = {.status = 404,
+                   .body = {{"reason", "NotFound"}, {"details", {{"kind", "namespaces"}}}}}};
+  server.FailNext("apply", "configmaps", missing, 1000);
+  const auto op = Start("a");
+  RunUntil([&] { return server.Count("apply", "configmaps") >= 3; });
+  const auto reader = net::MakeHttpClient(loop, {});
+  std::string page;
+  reader->Send({.url = "http://127.0.0.1:" + std::to_string(op->pages_port()) + "/metrics"},
+               seconds(10), [&](Result<net::HttpResponse> answer) { page = answer.value().body; });
+  RunUntil([&] { return !page.empty(); });
+  EXPECT_NE(page.find(R"(optcache_reconcile_total{controller="ca-bundle",result="requeue_after"})"),
+            std::string::npos);
+  EXPECT_EQ(page.find(R"(optcache_reconcile_total{controller="ca-bundle",result="error"})"),
+            std::string::npos);
+}
+
+TEST_F(OperatorTest, APodInANamespaceWithAccessBringsTheBundleThere) {
+  PutDataset();
+  const auto op = Start("a");
+  RunUntil([&] {
+    return !Bundle("speech").is_null() && !Bundle("vision").is_null() && !Bundle(kSystem).is_null();
+  });
+  RunFor(milliseconds(300));
+  const kube::FakeFault going{
+      .response = {.status = 403,
+                   .body = {{"reason", "Forbidden"},
+                            {"details", {{"causes", {{{"reason", "NamespaceTerminating"}}}}}}}}};
+  server.FailNext("apply", "configmaps", going);
+  server.store([](kube::FakeApiStore& store) {  // The namespace goes with all that is in it.
+    store.Remove(kube::kConfigMaps, {.ns = "speech", .name = authority::kBundleName});
+  });
+  RunFor(milliseconds(300));
+  EXPECT_TRUE(Bundle("speech").is_null());
+  Json pod = kube::MakeObject(kube::kPods, {.ns = "speech", .name = "train-0"});
+  pod["metadata"]["labels"] = {{"optcache.io/inject", "true"}};
+  server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
+  RunUntil([&] { return !Bundle("speech").is_null(); });
+}
+
+TEST_F(OperatorTest, APlanThatItsUserIsMakingStaysTheUsers) {
+  Json plan = kube::MakeObject(api::kCachePlans, kDataset);
+  plan["spec"] = {{"dataset", "imagenet"}, {"retention", "Pin"}};
+  // The operator does not see it: its watch stands still.
+  const auto op = Start("a");
+  RunUntil([&] { return op->Ready().ok() && op->leads(); });
+  server.FailNext("list", "cacheplans", {.response = {.status = 500}}, 1000);
+  server.set_mute(true);
+  server.store([&](kube::FakeApiStore& store) { store.Put(api::kCachePlans, plan); });
+  server.set_mute(false);
+  PutDataset();
+  RunUntil([&] { return !FirstJob().is_null(); });
+  RunFor(milliseconds(300));
+  const Json stored = server.Find(api::kCachePlans, kDataset);
+  EXPECT_EQ(kube::TextAt(stored, "/spec/retention"), "Pin");
+  EXPECT_TRUE(kube::Find(stored, "/metadata/ownerReferences").is_null());
+}
+
+TEST_F(OperatorTest, NeverWritesItsSecretOverOneThatItHasNotSeen) {
+  const auto op = Start("a");
+  RunUntil([&] { return op->Ready().ok() && op->leads(); });
+  std::size_t without = 0;
+  for (const kube::FakeRequest& request : server.requests()) {
+    if (request.method != "PATCH" || request.path.find("/secrets/") == std::string::npos) continue;
+    const Json body = Json::parse(request.body);
+    if (kube::ResourceVersionOf(body).empty()) ++without;
+  }
+  EXPECT_EQ(without, 0U);
+}
+
+TEST_F(OperatorTest, ItsWatchesDoNotEndAllAtOnce) {
+  const auto op = Start("a");
+  RunUntil([&] { return op->Ready().ok(); });
+  RunUntil([&] { return server.open_watches() >= 10; });
+  std::set<std::string> ends_at;
+  for (const kube::FakeRequest& request : server.requests()) {
+    const auto timeout = request.query.find("timeoutSeconds");
+    if (timeout != request.query.end()) ends_at.insert(timeout->second);
+  }
+  EXPECT_GE(ends_at.size(), 8U);
 }
 
 TEST_F(OperatorTest, ADatasetThatIsGoneTakesItsBundlesAlong) {

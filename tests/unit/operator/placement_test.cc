@@ -45,6 +45,37 @@ TEST(Place, TheNodeSelectorLeavesNodesOut) {
   EXPECT_EQ(PlaceOne(machines, demand).reason, PlacedReason::kNoMatchingNode);
 }
 
+TEST(Place, SaysOfEachMachineThatWasNotChosenWhy) {
+  std::vector<Machine> machines = {Node("a", 100, {{"pool", "gpu"}}),
+                                   Node("b", 100, {{"pool", "cpu"}}), Node("c")};
+  for (const char* name : {"d", "e", "f", "g", "h"})
+    machines.push_back(Node(name, 100, {{"pool", "gpu"}}));
+  machines[3].cordoned = true;
+  machines[4].leaving = true;
+  machines[5].memory = 0;
+  Demand demand = Wanting(10);
+  demand.node_selector = {{"pool", "gpu"}};
+  demand.max_nodes = 1;
+  const Placed placed = PlaceOne(machines, demand);
+  EXPECT_EQ(placed.members, Members{"a"});
+  EXPECT_TRUE(Says(placed, "(node-b: pool is cpu, node-c: no label pool)")) << placed.message;
+  EXPECT_TRUE(Says(placed, "(node-d: cordoned, node-e: leaving, node-f: offers none)"))
+      << placed.message;
+  EXPECT_TRUE(Says(placed, "; not needed: node-g, node-h;")) << placed.message;
+}
+
+TEST(Place, NamesOnlySomeOfManyMachines) {
+  std::vector<Machine> machines;
+  for (char name = 'a'; name <= 'z'; ++name)
+    machines.push_back(Node(std::string(1, name)));
+  const Placed placed = PlaceOne(machines, Wanting(10));
+  EXPECT_TRUE(Says(placed, "not needed: node-d, node-e, node-f, node-g, node-h, and 18 more;"))
+      << placed.message;
+  Demand demand = Wanting(10);
+  demand.node_selector = {{"pool", "gpu"}};
+  EXPECT_TRUE(Says(PlaceOne(machines, demand), "no label pool, and 21 more)"));
+}
+
 TEST(Place, SaysWhenThereIsNoNodeOrNoMemory) {
   EXPECT_EQ(PlaceOne({}, Wanting(10)).reason, PlacedReason::kNoNodes);
   const Placed placed = PlaceOne({Node("a", 0)}, Wanting(10));

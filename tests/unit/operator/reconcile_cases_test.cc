@@ -52,6 +52,8 @@ IndexJob JobFrom(const Json& json) {
           .state = state == "Succeeded" ? JobState::kSucceeded
                    : state == "Failed"  ? JobState::kFailed
                                         : JobState::kRunning,
+          .created_at = RealAt(json, "createdAt"),
+          .has_pod = json.value("hasPod", true),
           .finished_at = RealAt(json, "finishedAt"),
           .result = json.contains("result") ? json["result"].dump() : "",
           .trouble = json.value("trouble", "")};
