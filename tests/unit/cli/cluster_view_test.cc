@@ -7,7 +7,7 @@
 namespace optcache::cli {
 namespace {
 
-constexpr const char* kResources = R"({"kind": "List", "items": [
+constexpr const char* kClusterResources = R"({"kind": "List", "items": [
   {"kind": "Dataset", "metadata": {"namespace": "vision", "name": "imagenet"},
    "status": {"samples": 14059, "bytes": 133333333, "cachedBytes": 40000000, "hitRatio": "0.302",
               "predictedHitRatio": "0.300",
@@ -24,7 +24,7 @@ constexpr const char* kResources = R"({"kind": "List", "items": [
                         "rate": "812", "order": "Known"}],
               "conditions": [{"type": "Available", "status": "True"},
                              {"type": "Progressing", "status": "False"}]}}]})";
-constexpr const char* kPods = R"({"items": [
+constexpr const char* kClusterPods = R"({"items": [
   {"metadata": {"name": "optcache-operator-a", "labels": {"app.kubernetes.io/component": "operator"}},
    "spec": {"nodeName": "m1"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
   {"metadata": {"name": "optcache-node-x", "labels": {"app.kubernetes.io/component": "node"}},
@@ -34,7 +34,7 @@ constexpr const char* kLeases =
     R"({"items": [{"spec": {"holderIdentity": "optcache-operator-a_10.0.0.7"}}]})";
 
 TEST(ClusterView, FitsDatasetsPlansJobsAndPodsOnOneScreen) {
-  const auto view = ReadClusterView({.resources = kResources, .pods = kPods, .leases = {kLeases}});
+  const auto view = ReadClusterView({.resources = kClusterResources, .pods = kClusterPods, .leases = {kLeases}});
   ASSERT_TRUE(view) << view.error().message();
   EXPECT_EQ(
       FormatClusterView(*view),
@@ -76,7 +76,7 @@ TEST(ClusterView, RefusesWhatIsNoList) {
 }
 
 TEST(ClusterView, PrintsTheSameAsJsonAndAsYaml) {
-  const auto view = ReadClusterView({.pods = kPods, .leases = {kLeases}});
+  const auto view = ReadClusterView({.pods = kClusterPods, .leases = {kLeases}});
   ASSERT_TRUE(view) << view.error().message();
   const std::string yaml = ToYaml(ToJson(*view));
   EXPECT_EQ(yaml.substr(0, yaml.find("  - name: \"optcache-operator-a\"")),

@@ -7,14 +7,14 @@
 namespace optcache::reconcile {
 namespace {
 
-constexpr const char* kDigest = "0100000000000080ff";
+constexpr const char* kManifestDigest = "0100000000000080ff";
 constexpr const char* kName = "vision/imagenet";
 
 ClusterDataset Indexed(const std::string& name) {
   ClusterDataset dataset{.ns = "vision", .name = name, .created = "2026-01-01T00:00:00Z"};
   dataset.spec.capacity = {.share = 0.5};
   dataset.spec.access = {{.ns = "speech"}, {.ns = "vision"}};
-  dataset.status.manifest_digest = kDigest;
+  dataset.status.manifest_digest = kManifestDigest;
   dataset.status.samples = 10;
   dataset.status.bytes = 1000;
   return dataset;
@@ -44,8 +44,8 @@ TEST_F(ClusterPlanTest, TellsTheCoordinatorWhatToServe) {
   const ClusterPlan plan = PlanCluster(Observe());
   ASSERT_EQ(plan.specs.size(), 1U);
   EXPECT_EQ(plan.specs[0], (coordination::DatasetSpec{.name = kName,
-                                                      .manifest_digest = kDigest,
-                                                      .key = dataset::KeyOf(kName, kDigest),
+                                                      .manifest_digest = kManifestDigest,
+                                                      .key = dataset::KeyOf(kName, kManifestDigest),
                                                       .samples = 10,
                                                       .bytes = 1000,
                                                       .capacity = 500,
@@ -101,7 +101,7 @@ TEST_F(ClusterPlanTest, ShowsWhatNodesHoldByMachine) {
   AddMember("pod-b", "b");
   AddMember("pod-b2", "b");
   state_.datasets.push_back({.name = kName, .capacities = {{1, 10}}});
-  coordination::DatasetStatus dataset{.name = kName, .manifest_digest = kDigest};
+  coordination::DatasetStatus dataset{.name = kName, .manifest_digest = kManifestDigest};
   dataset.nodes = {{"pod-b", 5}, {"pod-b2", 6}};
   dataset.sum = {.used_bytes = 11, .hits = 1, .misses = 3};
   dataset.streams = {{.name = "s", .conflict = "seed: 0 (rank 0), 1 (rank 3)"}};
