@@ -81,7 +81,7 @@ class Workspace:
     def delete(self, seconds: float = 120) -> None:
         """All that is in it, without waiting for grace periods of pods."""
         self.kubectl("delete", "pods,jobs", "--all", "--grace-period=1", "--wait=false", check=False)
-        words = ("delete", "namespace", self.name, f"--timeout={seconds:.0f}s")
+        words = ("delete", "namespace", self.name, "--ignore-not-found", f"--timeout={seconds:.0f}s")
         self.cluster.kubectl(*words, seconds=seconds + 30)
 
     def kubectl(self, *words: str, check: bool = True, stdin: Optional[str] = None) -> str:

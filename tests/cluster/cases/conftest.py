@@ -71,6 +71,7 @@ def release(cluster: Cluster) -> Release:
     for name in recipes.COMPONENTS:
         cluster.load(recipes.component(name, cluster.images, cluster.paths))
     installed = Release(cluster)
+    installed.uninstall()  # of a session before: its pods run the programs of then
     installed.install()
     return installed
 
@@ -104,6 +105,7 @@ def workspace(
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
     name = words[:NAME_LENGTH].strip("-")
     space = Workspace(cluster, name, store, samples)
+    space.delete()  # what a session that was cut off has left
     space.create()
     yield space
     space.delete()

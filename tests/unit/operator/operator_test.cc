@@ -161,7 +161,9 @@ TEST_F(OperatorTest, TheLeaderMakesCertificatesAndTellsEverybodyWhomToTrust) {
 TEST_F(OperatorTest, ADatasetIsIndexedAndPlaced) {
   PutDataset();
   const auto op = Start("a");
-  RunUntil([&] { return !FirstJob().is_null() && !Bundle("speech").is_null(); });
+  RunUntil([&] {
+    return !FirstJob().is_null() && !Bundle("vision").is_null() && !Bundle("speech").is_null();
+  });
   EXPECT_EQ(kube::ControllerOf(FirstJob())->name, "imagenet");
   EXPECT_EQ(kube::TextAt(Bundle("vision"), "/metadata/ownerReferences/0/name"), "imagenet");
   EXPECT_TRUE(kube::Find(Bundle("speech"), "/metadata/ownerReferences").is_null());
