@@ -180,6 +180,14 @@ def test_a_second_node_fetches_the_manifest_from_the_first(
     served.wait_ready("node-b")
 
 
+def test_a_node_does_not_wait_for_a_manifest_that_nobody_has(side: ClusterSide) -> None:
+    """It is brought by an index Job, which finds nodes that are ready alone."""
+    side.start_node()
+    side.wait_served()
+    side.publish({BIRDS: ("0" * 64, ["vision"])})
+    side.wait_ready()
+
+
 def test_a_node_that_is_asked_to_end_gives_its_samples_away(
     served: ClusterSide, store: Store, dataset: Dataset
 ) -> None:
