@@ -67,11 +67,24 @@ void ManifestKeep::OnState(const coordination::DesiredState& state, coordination
     named_.insert(dataset.manifest_digest);
   store_.KeepNamed(named_);
   fetcher_.WantOnly(named_);
-  std::erase_if(waiting_, [this](const auto& one) { return !named_.contains(one.first); });
+  EndWaiting();
   for (const auto& dataset : state_.datasets) {
     if (std::ranges::find(dataset.manifest_members, self) != dataset.manifest_members.end()) {
       fetcher_.Want(dataset.manifest_digest);
     }
+  }
+}
+
+// For what no dataset names any more.
+void ManifestKeep::EndWaiting() {
+  for (auto one = waiting_.begin(); one != waiting_.end();) {
+    const auto next = std::next(one);
+    if (!named_.contains(one->first)) {
+      const auto ended = waiting_.extract(one);
+      for (const Done& done : ended.mapped())
+        done(Error(Code::kNotFound, "no dataset has this manifest any more"));
+    }
+    one = next;
   }
 }
 

@@ -73,6 +73,7 @@ class ManifestKeep {
  private:
   ManifestKeep(net::EventLoop& loop, const Clock& clock, const ManifestKeepOptions& options,
                ManifestStore store, Parts parts, Hooks hooks);
+  void EndWaiting();
   std::vector<std::string> HoldersOf(const std::string& digest) const;
   void OnStored(const std::string& digest);
   void Read(const std::string& digest, Done done);

@@ -156,8 +156,12 @@ class ClusterSide:
         outcome: dict[str, Any] = json.loads(message.read_text())
         return outcome
 
-    def publish(self, datasets: dict[str, tuple[str, list[str]]]) -> None:
-        """A state with these datasets (digest and namespaces by name) on all nodes."""
+    def publish(
+        self, datasets: dict[str, tuple[str, list[str]]], holders: list[int] | None = None
+    ) -> None:
+        """A state with these datasets (digest and namespaces by name) on all nodes.
+
+        Their manifests are with `holders`, or with who reports them."""
         names = sorted(self._addresses)
         ids = {name: number for number, name in enumerate(names, 1)}
         members = [
@@ -170,7 +174,7 @@ class ClusterSide:
             }
             for name in names
         ]
-        holders = {
+        reported = {
             digest: [
                 ids[name]
                 for name, report in self.operator.reports.items()
@@ -192,7 +196,7 @@ class ClusterSide:
                 "inventory_wanted": 0,
                 "namespaces": namespaces,
                 "manifest_members": sorted(ids.values()),
-                "manifest_holders": sorted(holders[digest]),
+                "manifest_holders": sorted(reported[digest] if holders is None else holders),
             }
             for name, (digest, namespaces) in sorted(datasets.items())
         ]

@@ -188,6 +188,23 @@ def test_a_node_does_not_wait_for_a_manifest_that_nobody_has(side: ClusterSide) 
     side.wait_ready()
 
 
+def test_a_dataset_that_is_made_again_is_served_again(side: ClusterSide, store: Store) -> None:
+    """Its manifest was awaited when it was deleted."""
+    side.start_node()
+    side.wait_served()
+    indexed = side.index(BIRDS, store.base_url, LISTING)
+    digest = indexed["digest"]
+    wait_until(lambda: digest in side.operator.reports["node-a"]["manifests"], "it has the manifest")
+    second = side.start_node("node-b")
+    side.wait_served("node-b")
+    side.publish({BIRDS: (digest, ["vision"])}, holders=[])
+    wait_until(lambda: second.count("optcache_manifests_awaited") == 1, "the second awaits it")
+    side.publish({})
+    wait_until(lambda: second.count("optcache_manifests_awaited") == 0, "nobody wants it")
+    side.publish({BIRDS: (digest, ["vision"])})
+    wait_until(lambda: "dataset served" in second.text(), "the second serves it")
+
+
 def test_a_node_that_is_asked_to_end_gives_its_samples_away(
     served: ClusterSide, store: Store, dataset: Dataset
 ) -> None:
