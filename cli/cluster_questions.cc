@@ -37,15 +37,21 @@ void AddKubectlOptions(CLI::App& command, KubectlOptions& options) {
   command.add_option("--kubeconfig", options.kubeconfig, "kubectl's configuration");
 }
 
-Result<ClusterAnswers> AskCluster(const Kubectl& kubectl) {
+Result<ClusterAnswers> AskCluster(const Kubectl& kubectl, const std::string& name_space) {
   Result<std::string> resources = kubectl.Run(
-      {"get", "datasets.optcache.io,cacheplans.optcache.io", "--all-namespaces", "--output=json"});
+      {"get", "datasets.optcache.io,cacheplans.optcache.io",
+       name_space.empty() ? "--all-namespaces" : "--namespace=" + name_space, "--output=json"});
   if (!resources && resources.error().message().contains("the server doesn't have a resource")) {
     return Error(
         Code::kNotFound,
         "optcache is not installed in this cluster: helm install optcache charts/optcache");
   }
-  if (!resources) return std::unexpected(std::move(resources).error());
+  if (!resources) {
+    Status error = std::move(resources).error();
+    if (error.code() != Code::kPermissionDenied || !name_space.empty())
+      return std::unexpected(error);
+    return Error(error.code(), error.message() + "\nTry --namespace NAMESPACE: one that is yours");
+  }
   ClusterAnswers answers{.resources = *std::move(resources)};
   answers.pods = AskOrNote(kubectl, {"get", "pods", "--all-namespaces", kOurs, "--output=json"},
                            "pods", answers.notes);

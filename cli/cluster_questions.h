@@ -18,9 +18,10 @@ namespace optcache::cli {
 // --context and --kubeconfig.
 void AddKubectlOptions(CLI::App& command, KubectlOptions& options);
 
-// Asks for what ClusterView shows. Only the Datasets are needed; what else is forbidden becomes a
-// note. kNotFound says that optcache is not installed there.
-Result<ClusterAnswers> AskCluster(const Kubectl& kubectl);
+// Asks for what ClusterView shows, with the Datasets of one namespace (empty: of all). Only these
+// are needed; what else is forbidden becomes a note. kNotFound says that optcache is not installed
+// there.
+Result<ClusterAnswers> AskCluster(const Kubectl& kubectl, const std::string& name_space);
 
 // `pod` in `name_space` (empty: kubectl's own).
 Result<PodAnswers> AskAboutPod(const Kubectl& kubectl, const std::string& name_space,

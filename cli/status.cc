@@ -25,6 +25,7 @@ struct StatusRequest {
   std::string state_dir = DefaultStateDir();
   std::string output = "table";
   bool cluster = false;
+  std::string name_space;
   KubectlOptions kubectl;
 };
 
@@ -56,7 +57,8 @@ Status Print(const std::string& output, const std::string& table, const std::str
 }
 
 Status PrintClusterStatus(const StatusRequest& request) {
-  ASSIGN_OR_RETURN(const ClusterAnswers answers, AskCluster(Kubectl(request.kubectl)));
+  ASSIGN_OR_RETURN(const ClusterAnswers answers,
+                   AskCluster(Kubectl(request.kubectl), request.name_space));
   ASSIGN_OR_RETURN(const ClusterView view, ReadClusterView(answers));
   return Print(request.output, FormatClusterView(view), ToJson(view));
 }
@@ -89,6 +91,8 @@ void AddStatusCommand(CLI::App& app, Verb& chosen) {
   command->add_flag(
       "--cluster,!--local", request->cluster,
       "Of a Kubernetes cluster (the default of `kubectl optcache`), or of this machine");
+  command->add_option("--namespace,-n", request->name_space,
+                      "Of a cluster: Datasets of this namespace; default: of all");
   AddKubectlOptions(*command, request->kubectl);
   command->callback([request, &chosen] { chosen = [request] { return PrintStatus(*request); }; });
 }

@@ -42,7 +42,8 @@ TEST_F(ClusterQuestionsTest, LooksForTheLeaderWhereOperatorsRun) {
       AskCluster(That({{"get datasets.optcache.io,", kResources},
                        {"get pods --all-namespaces", kPods},
                        {"get leases.coordination.k8s.io --namespace=cache",
-                        R"({"items": [{"spec": {"holderIdentity": "o-1_10.0.0.1"}}]})"}}));
+                        R"({"items": [{"spec": {"holderIdentity": "o-1_10.0.0.1"}}]})"}}),
+                 "");
   ASSERT_TRUE(answers) << answers.error().message();
   EXPECT_TRUE(answers->notes.empty());
   const auto view = ReadClusterView(*answers);
@@ -53,16 +54,21 @@ TEST_F(ClusterQuestionsTest, LooksForTheLeaderWhereOperatorsRun) {
 }
 
 TEST_F(ClusterQuestionsTest, NotesWhatIsForbidden) {
-  const auto answers = AskCluster(That({{"get datasets.optcache.io,", kResources}}));
+  const auto answers = AskCluster(That({{"get datasets.optcache.io,", kResources}}), "");
   ASSERT_TRUE(answers) << answers.error().message();
   EXPECT_EQ(answers->notes,
             std::vector<std::string>{"pods cannot be shown: Error from server (Forbidden): no"});
 }
 
-TEST_F(ClusterQuestionsTest, NeedsTheDatasets) {
-  const auto answers = AskCluster(That({}));
-  ASSERT_FALSE(answers);
-  EXPECT_EQ(answers.error().code(), Code::kPermissionDenied);
+TEST_F(ClusterQuestionsTest, NeedsTheDatasetsOfOneNamespaceAtLeast) {
+  const Kubectl kubectl = That({{"--namespace=vision", kResources}});
+  const auto all = AskCluster(kubectl, "");
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().code(), Code::kPermissionDenied);
+  EXPECT_TRUE(all.error().message().contains("--namespace")) << all.error().message();
+  const auto one = AskCluster(kubectl, "vision");
+  ASSERT_TRUE(one) << one.error().message();
+  EXPECT_EQ(one->resources, kResources);
 }
 
 TEST_F(ClusterQuestionsTest, AsksForThePodsOwnDatasetsOneByOne) {
