@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from cluster import recipes, settings
+from cluster import programs, recipes, settings
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
 
@@ -31,6 +31,11 @@ def down(cluster: Cluster, arguments: argparse.Namespace) -> int:
 def status(cluster: Cluster, arguments: argparse.Namespace) -> int:
     print(cluster.status())
     return 0 if cluster.is_up() else 1
+
+
+def make_programs(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    programs.ensure(cluster.paths)
+    return 0
 
 
 def images(cluster: Cluster, arguments: argparse.Namespace) -> int:
@@ -79,6 +84,8 @@ def parse() -> argparse.Namespace:
     verb.set_defaults(act=up)
     verbs.add_parser("down", help="end it and all that was left of one").set_defaults(act=down)
     verbs.add_parser("status", help="what runs, and where the logs are").set_defaults(act=status)
+    verb = verbs.add_parser("programs", help="build Kubernetes from Go modules, if it is not built")
+    verb.set_defaults(act=make_programs)
     verb = verbs.add_parser("images", help="make our images anew if they changed, and load them")
     verb.add_argument("names", nargs="*", metavar="NAME", help="operator cache-node sidecar …")
     verb.set_defaults(act=images)

@@ -54,6 +54,14 @@ def ensure(paths: Paths, modules: Sequence[str] = ALWAYS) -> None:
         stamp.write_text(digest)
 
 
+def missing(paths: Paths) -> list[str]:
+    """What this machine lacks to have them, a sentence each."""
+    names = [name for module in ALWAYS for name in PROGRAMS[module]]
+    if all((paths.programs / name).exists() for name in names) or shutil.which("go"):
+        return []
+    return ["the cluster's programs are built from Go modules, and there is no Go toolchain (go)"]
+
+
 def _build(module: str, target: Path) -> None:
     version = settings.KUBERNETES_VERSION
     minor = version.split(".")[1]

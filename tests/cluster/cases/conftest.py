@@ -13,10 +13,11 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from cluster import host, recipes
+from cluster import host, programs, recipes
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
 from cluster.release import Release
+from cluster.settings import Paths
 from cluster.workspace import Samples, Store, Workspace
 
 DEADLINE_SECONDS = 900
@@ -26,7 +27,7 @@ NAME_LENGTH = 40  # of a namespace; 63 are allowed, and others' names begin with
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """On a machine that cannot carry a cluster, one clear line instead of failures."""
-    if lacks := host.missing():
+    if lacks := host.missing() + programs.missing(Paths.default()):
         for item in items:
             item.add_marker(pytest.mark.skip(reason=f"no cluster on this machine: {'; '.join(lacks)}"))
 
