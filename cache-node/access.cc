@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "wire/stream_id.h"
+
 namespace optcache::node {
 
 const coordination::DatasetState* FindDataset(const coordination::DesiredState& state,
@@ -67,14 +69,9 @@ Status MayAnnounce(const Caller& caller, const wire::StreamAttach& attach,
             fmt::format("pod {} says {} and means the manifest of another dataset", NameOf(caller),
                         attach.dataset_name)};
   }
-  for (const auto& one : state.datasets) {
-    for (const auto& stream : one.streams) {
-      if (stream.id != attach.stream || stream.name == attach.stream_name) continue;
-      return {Code::kPermissionDenied,
-              fmt::format("pod {} announces a stream under the id of another", NameOf(caller))};
-    }
-  }
-  return OkStatus();
+  if (attach.stream == wire::StreamIdOf(attach.stream_name, attach.incarnation)) return OkStatus();
+  return {Code::kPermissionDenied,
+          fmt::format("pod {} announces a stream under the id of another", NameOf(caller))};
 }
 
 }  // namespace optcache::node

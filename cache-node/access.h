@@ -31,7 +31,7 @@ Status MayUse(const Caller& caller, const coordination::DatasetState& dataset);
 Status MayConnect(const Caller& caller, const wire::Hello& hello);
 
 // May this pod announce that it reads this stream? It must be a stream of its namespace, of a
-// dataset that it may use, and not one that the cluster knows by another name.
+// dataset that it may use, under the id that its name and incarnation make.
 Status MayAnnounce(const Caller& caller, const wire::StreamAttach& attach,
                    const coordination::DesiredState& state);
 

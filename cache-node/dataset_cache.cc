@@ -12,7 +12,7 @@ using wire::GetMode;
 
 constexpr std::uint32_t kAskAgainMs = 10;
 constexpr std::size_t kMaxWaiting = 65'536;  // beyond it a read is a miss at once
-constexpr std::size_t kMaxGrants = 65'536;   // beyond it a lease ends by itself
+constexpr std::size_t kMaxGrants = 262'144;  // beyond it a miss comes without a lease
 
 // The first `most` of `items`, which keeps the others.
 template <typename T>
@@ -96,13 +96,30 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
   AnsweredFromElsewhere(read);
   ++counters_.misses;
   counters_.miss_bytes += size;
-  if (lease != 0 && granted_.size() < kMaxGrants) granted_[lease] = {read.from, read.item.id};
+  lease = Grant(read, lease);
   const bool keep = keeper_.WouldKeep(read.key(), read.item.id, size, home_keeps);
   effects_.Reply(read.from, read.request_id,
                  wire::SampleReply{.index = read.index,
                                    .answer = keep ? Answer::kMissKeep : Answer::kMissDrop,
                                    .lease = lease},
                  nullptr);
+}
+
+// What the reader is told: the lease, or none where there are too many.
+wire::LeaseId DatasetCache::Grant(const Read& read, wire::LeaseId lease) {
+  if (lease == 0) return 0;
+  if (granted_.size() >= kMaxGrants) {
+    unused_.leases.emplace_back(read.item.id, lease);
+    return 0;
+  }
+  granted_[lease] = {.client = read.from, .id = read.item.id};
+  ++leases_[read.from];
+  return lease;
+}
+
+std::size_t DatasetCache::leases(ClientId client) const {
+  const auto found = leases_.find(client);
+  return found == leases_.end() ? 0 : found->second;
 }
 
 void DatasetCache::AnsweredFromElsewhere(const Read& read) {
@@ -211,7 +228,7 @@ void DatasetCache::OnClientGone(ClientId client, MonotonicTime now) {
   for (const auto& [lease, grant] : granted_) {
     if (grant.client == client) ended.leases.emplace_back(grant.id, lease);
   }
-  OnLeaseUpdate(ended, now);
+  OnLeaseUpdate(client, ended, now);
 }
 
 void DatasetCache::OnPut(ClientId from, std::uint32_t request_id, const wire::Put& put,
@@ -227,7 +244,8 @@ void DatasetCache::OnPut(ClientId from, std::uint32_t request_id, const wire::Pu
   }
   ++(kept.ok() ? counters_.puts_kept : counters_.puts_refused);
   if (put.lease != 0 && ValidItem(put.item)) {
-    OnLeaseUpdate({.dataset = config_.key,
+    OnLeaseUpdate(from,
+                  {.dataset = config_.key,
                    .event = wire::LeaseEvent::kDone,
                    .leases = {{put.item.id, put.lease}}},
                   now);
@@ -239,11 +257,23 @@ void DatasetCache::OnPut(ClientId from, std::uint32_t request_id, const wire::Pu
       nullptr);
 }
 
-void DatasetCache::OnLeaseUpdate(const wire::LeaseUpdate& update, MonotonicTime now) {
-  if (update.event != wire::LeaseEvent::kRenew) {
-    for (const auto& [id, lease] : update.leases)
-      granted_.erase(lease);
+void DatasetCache::OnLeaseUpdate(ClientId from, const wire::LeaseUpdate& update,
+                                 MonotonicTime now) {
+  wire::LeaseUpdate own{.dataset = config_.key, .event = update.event};
+  for (const auto& [id, lease] : update.leases) {
+    const auto granted = granted_.find(lease);
+    if (granted == granted_.end() || granted->second.client != from || granted->second.id != id) {
+      continue;
+    }
+    own.leases.emplace_back(id, lease);
+    if (update.event == wire::LeaseEvent::kRenew) continue;
+    granted_.erase(granted);
+    if (const auto count = leases_.find(from); --count->second == 0) leases_.erase(count);
   }
+  OnPeerLeaseUpdate(own, now);
+}
+
+void DatasetCache::OnPeerLeaseUpdate(const wire::LeaseUpdate& update, MonotonicTime now) {
   if (holdings_.homes().empty()) return;
   holdings_.Flush();  // who learns that a lease is done must know the holder first
   std::map<wire::MemberId, wire::LeaseUpdate> by_home;
@@ -297,7 +327,7 @@ void DatasetCache::GiveBackLeases(const wire::LookupReply& reply, MonotonicTime 
       update.leases.emplace_back(item.id, item.lease);
     }
   }
-  if (!update.leases.empty()) OnLeaseUpdate(update, now);
+  if (!update.leases.empty()) OnPeerLeaseUpdate(update, now);
 }
 
 void DatasetCache::OnHolding(wire::MemberId member, const wire::Holding& holding) {
@@ -388,6 +418,9 @@ void DatasetCache::Tick(MonotonicTime now) {
   for (Read& read : again)
     Serve(std::move(read), lookups, now);
   AskHomes(std::move(lookups), now);
+  if (!unused_.leases.empty()) {
+    OnPeerLeaseUpdate(std::exchange(unused_, {.event = wire::LeaseEvent::kFailed}), now);
+  }
   for (const SampleId id : mover_.Tick(now))
     keeper_.OnMoveLost(id);
   holdings_.Flush();

@@ -73,12 +73,15 @@ class DatasetCache {
   // `bytes` null: they were not wanted. `received` not ok: they are wrong, and not kept.
   void OnPut(ClientId from, std::uint32_t request_id, const wire::Put& put, cache::SampleRef bytes,
              const Status& received, MonotonicTime now);
-  // Forwards to the homes what the leases' holder says.
-  void OnLeaseUpdate(const wire::LeaseUpdate& update, MonotonicTime now);
+  // Forwards to the homes what a sidecar says of its leases; what it says of others' is ignored.
+  void OnLeaseUpdate(ClientId from, const wire::LeaseUpdate& update, MonotonicTime now);
+  // That it was given and has not ended.
+  std::size_t leases(ClientId client) const;
 
   // --- from other nodes ---
   void OnLookup(ClientId from, wire::MemberId member, std::uint32_t request_id,
                 const wire::Lookup& lookup, MonotonicTime now);
+  void OnPeerLeaseUpdate(const wire::LeaseUpdate& update, MonotonicTime now);
   void OnLookupReply(std::uint32_t request_id, const wire::LookupReply& reply, MonotonicTime now);
   // A buffer for what a peer answers; null: it was not asked for, or has another length.
   std::shared_ptr<cache::SampleBytes> ReceiveFromPeer(std::uint32_t request_id, std::uint32_t index,
@@ -122,7 +125,7 @@ class DatasetCache {
     RelayShare relay;          // while a peer is asked for it
     ReadKey key() const { return {stream, item.pass, item.position}; }
   };
-  struct Grant {  // a lease that a sidecar was given and has not ended yet
+  struct Granted {  // a lease that a sidecar was given and has not ended yet
     ClientId client = 0;
     SampleId id = 0;
   };
@@ -143,6 +146,7 @@ class DatasetCache {
   RelayShare TakeRelayShare(ByteCount size);
   void AnswerHere(const Read& read, MonotonicTime now);
   void AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps);
+  wire::LeaseId Grant(const Read& read, wire::LeaseId lease);
   void AnsweredFromElsewhere(const Read& read);
   void GiveBackLeases(const wire::LookupReply& reply, MonotonicTime now);
   void AnswerLater(Read read, MonotonicTime now);
@@ -165,7 +169,9 @@ class DatasetCache {
   std::map<wire::MemberId, std::vector<Read>> to_fetch_;   // collected while replies are handled
   std::vector<Read> waiting_;                              // asked again at the next tick
   std::unordered_map<SampleId, MonotonicTime> announced_;  // pushes that are coming, until when
-  std::unordered_map<wire::LeaseId, Grant> granted_;
+  std::unordered_map<wire::LeaseId, Granted> granted_;
+  std::unordered_map<ClientId, std::size_t> leases_;              // how many of them each has
+  wire::LeaseUpdate unused_{.event = wire::LeaseEvent::kFailed};  // leases to be given back
   // Bytes that peers were asked for and that are not sent on yet; shared with those who count them
   // down, which may outlive this.
   std::shared_ptr<ByteCount> relay_bytes_ = std::make_shared<ByteCount>(0);

@@ -17,7 +17,7 @@ constexpr auto kInvitedFor = std::chrono::seconds(30);
 
 void Doorkeeper::Authorize(const wire::Hello& hello, const net::PeerInfo& peer,
                            std::function<void(Status)> decide) {
-  if (hello.role == wire::Role::kNode) return decide(OkStatus());
+  if (hello.role == wire::Role::kNode) return decide(IsNode(hello, peer));
   tokens_.Check(hello.token, [this, hello, peer, decide](const Result<Caller>& caller) {
     if (!caller) {
       const bool bad = caller.error().code() == Code::kPermissionDenied;
@@ -27,6 +27,15 @@ void Doorkeeper::Authorize(const wire::Hello& hello, const net::PeerInfo& peer,
     }
     decide(Invite(hello, peer, *caller));
   });
+}
+
+// By a certificate that is also for its name: no node speaks for another.
+Status Doorkeeper::IsNode(const wire::Hello& hello, const net::PeerInfo& peer) {
+  if (peer.Is(hello.name)) return OkStatus();
+  const std::string why =
+      fmt::format("this peer says that it is node {}; its certificate is for another", hello.name);
+  refusals_.Note(Refused::kCertificate, peer.address, why);
+  return {Code::kPermissionDenied, why};
 }
 
 Status Doorkeeper::Invite(const wire::Hello& hello, const net::PeerInfo& peer,
@@ -40,17 +49,19 @@ Status Doorkeeper::Invite(const wire::Hello& hello, const net::PeerInfo& peer,
         {Code::kPermissionDenied, fmt::format("the token is of a pod on {}, this node serves {}",
                                               caller.machine, options_.machine)});
   }
-  const auto same = std::ranges::count_if(visitors_, [&](const auto& visitor) {
-    return visitor.second.caller.name_space == caller.name_space;
-  });
+  const MonotonicTime now = clock_.Now();
+  std::erase_if(invited_, [now](const auto& one) { return now - one.second.since >= kInvitedFor; });
+  const auto is_of_namespace = [&](const auto& one) {
+    return one.second.caller.name_space == caller.name_space;
+  };
+  const auto same = std::ranges::count_if(visitors_, is_of_namespace) +
+                    std::ranges::count_if(invited_, is_of_namespace);
   if (std::cmp_greater_equal(same, options_.limits.connections)) {
     return Refuse(Refused::kLimit, caller,
                   {Code::kResourceExhausted,
                    fmt::format("namespace {} has {} connections to this node already",
                                caller.name_space, same)});
   }
-  const MonotonicTime now = clock_.Now();
-  std::erase_if(invited_, [now](const auto& one) { return now - one.second.since >= kInvitedFor; });
   invited_[peer.address] = {.caller = caller, .since = now};
   return OkStatus();
 }
@@ -101,35 +112,57 @@ Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
   if (const auto* lease = std::get_if<wire::LeaseUpdate>(&message)) {
     return MayUseDataset(visitor.caller, lease->dataset);
   }
+  if (const auto* progress = std::get_if<wire::StreamProgress>(&message)) {
+    if (progress->ended) visitor.streams.erase({progress->stream, progress->rank});
+    return OkStatus();
+  }
   const auto* attach = std::get_if<wire::StreamAttach>(&message);
-  if (attach == nullptr) return OkStatus();
-  if (Status status = MayAnnounce(visitor.caller, *attach, state_()); !status.ok()) {
+  return attach == nullptr ? OkStatus() : AnnounceStream(visitor, *attach);
+}
+
+Status Doorkeeper::AnnounceStream(Visitor& visitor, const wire::StreamAttach& attach) {
+  if (Status status = MayAnnounce(visitor.caller, attach, state_()); !status.ok()) {
     return Refuse(Refused::kStream, visitor.caller, std::move(status));
   }
-  std::size_t streams = 1;
+  const std::pair<StreamId, Rank> reader(attach.stream, attach.rank);
+  if (visitor.streams.contains(reader)) return OkStatus();
+  std::size_t streams = 0;
   for (const auto& [_, other] : visitors_) {
-    if (other.caller.name_space == visitor.caller.name_space) streams += other.streams;
+    if (other.caller.name_space == visitor.caller.name_space) streams += other.streams.size();
   }
-  if (streams > options_.limits.streams) {
+  if (streams >= options_.limits.streams) {
     return Refuse(Refused::kLimit, visitor.caller,
                   {Code::kResourceExhausted,
                    fmt::format("namespace {} reads {} streams through this node already",
-                               visitor.caller.name_space, streams - 1)});
+                               visitor.caller.name_space, streams)});
   }
-  ++visitor.streams;
+  visitor.streams.insert(reader);
   return OkStatus();
 }
 
-bool Doorkeeper::IsOverLimit(ClientId client) const {
+bool Doorkeeper::MayStore(ClientId client, wire::DatasetKey key) const {
   const Caller* caller = Find(client);
-  if (caller == nullptr) return false;
+  const coordination::DatasetState* dataset = FindDataset(state_(), key);
+  return caller == nullptr || dataset == nullptr || MayUse(*caller, *dataset).ok();
+}
+
+Status Doorkeeper::WithinLimits(ClientId client,
+                                const std::function<std::size_t(ClientId)>& leases) {
+  const Caller* caller = Find(client);
+  if (caller == nullptr) return OkStatus();
   ByteCount queued = 0;
-  for (const auto& [_, visitor] : visitors_) {
-    if (visitor.caller.name_space == caller->name_space) {
-      queued += visitor.connection->queued_bytes();
-    }
+  std::size_t taken = 0;
+  for (const auto& [id, visitor] : visitors_) {
+    if (visitor.caller.name_space != caller->name_space) continue;
+    queued += visitor.connection->queued_bytes();
+    taken += leases(id);
   }
-  return queued >= options_.limits.queued_bytes;
+  const NamespaceLimits& limits = options_.limits;
+  if (queued < limits.queued_bytes && taken < limits.leases) return OkStatus();
+  return Refuse(
+      Refused::kLimit, *caller,
+      {Code::kResourceExhausted, fmt::format("namespace {} leaves {} of answers and {} leases open",
+                                             caller->name_space, FormatBytes(queued), taken)});
 }
 
 }  // namespace optcache::node

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "cache-node/effects.h"
@@ -23,6 +25,7 @@ namespace optcache::node {
 struct NamespaceLimits {
   std::size_t connections = 512;
   std::size_t streams = 256;
+  std::size_t leases = 65'536;     // of one dataset
   ByteCount queued_bytes = 1_GiB;  // answers that its sidecars have not taken yet
 };
 
@@ -52,8 +55,11 @@ class Doorkeeper {
 
   // May this client say that? An error: it is to be closed with that.
   Status MaySay(ClientId client, const wire::Message& message);
-  // Takes its namespace as much as it may have already? Then it reads the store.
-  bool IsOverLimit(ClientId client) const;
+  // kResourceExhausted: its namespace has as much as it may, and is to read the store.
+  // `leases` says how many leases a client has of the dataset that it asks for.
+  Status WithinLimits(ClientId client, const std::function<std::size_t(ClientId)>& leases);
+  // May it put samples of that dataset, as MaySay will say?
+  bool MayStore(ClientId client, wire::DatasetKey dataset) const;
   // Null for nodes.
   const Caller* Find(ClientId client) const;
 
@@ -61,13 +67,15 @@ class Doorkeeper {
   struct Visitor {
     Caller caller;
     const net::Connection* connection = nullptr;
-    std::size_t streams = 0;  // announced on this connection
+    std::set<std::pair<StreamId, Rank>> streams;  // announced here and not ended
   };
   struct Invited {  // let in, but not open yet
     Caller caller;
     MonotonicTime since;
   };
+  Status IsNode(const wire::Hello& hello, const net::PeerInfo& peer);
   Status Invite(const wire::Hello& hello, const net::PeerInfo& peer, const Caller& caller);
+  Status AnnounceStream(Visitor& visitor, const wire::StreamAttach& attach);
   Status MayUseDataset(const Caller& caller, wire::DatasetKey key);
   Status Refuse(Refused reason, const Caller& caller, Status why);
 

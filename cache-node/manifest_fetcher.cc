@@ -1,5 +1,6 @@
 #include "cache-node/manifest_fetcher.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,6 +37,9 @@ void ManifestFetcher::Ask(std::string digest) {  // NOLINT(performance-unnecessa
     wanted_.erase(digest);
     return;
   }
+  const auto busy = std::ranges::count_if(wanted_, [](const auto& one) { return one.second.busy; });
+  wanted.waiting = std::cmp_greater_equal(busy, kAtOnce);
+  if (wanted.waiting) return;
   const std::vector<std::string> holders = parts_.holders(digest);
   if (holders.empty()) return AskAgain(digest, "no node reports that it holds it");
   const std::string& url = holders[wanted.turn++ % holders.size()];
@@ -76,6 +80,7 @@ void ManifestFetcher::OnStored(const std::string& digest, const std::string& url
   ++fetched_;
   wanted_.erase(digest);
   Log(LogLevel::kInfo, "manifest fetched", {{"digest", digest}, {"from", url}});
+  AskNext();
   parts_.on_stored(digest);
 }
 
@@ -85,6 +90,13 @@ void ManifestFetcher::AskAgain(const std::string& digest, const std::string& why
   wanted.busy = false;
   Log(LogLevel::kDebug, "manifest not fetched, trying again", {{"digest", digest}, {"why", why}});
   wanted.timer = loop_.After(wanted.backoff.Next(), [this, digest] { Ask(digest); });
+  AskNext();
+}
+
+void ManifestFetcher::AskNext() {
+  const auto next =
+      std::ranges::find_if(wanted_, [](const auto& one) { return one.second.waiting; });
+  if (next != wanted_.end()) Ask(next->first);
 }
 
 void ManifestFetcher::VisitCounters(const CounterVisitor& visitor) const {

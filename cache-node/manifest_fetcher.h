@@ -22,6 +22,9 @@ namespace optcache::node {
 // Used on the loop's thread only.
 class ManifestFetcher {
  public:
+  // So many at a time, since each is in memory until it is written; the others wait.
+  static constexpr std::size_t kAtOnce = 2;
+
   struct Parts {
     ManifestStore& store;
     Worker& worker;
@@ -50,7 +53,8 @@ class ManifestFetcher {
     explicit Wanted(std::uint64_t seed);
     Backoff backoff;
     std::size_t turn = 0;  // whom to ask next
-    bool busy = false;
+    bool busy = false;     // asked for, or being written
+    bool waiting = false;  // for others to be done
     net::Timer timer;
   };
   void Ask(std::string digest);
@@ -59,6 +63,7 @@ class ManifestFetcher {
   void Store(const std::string& digest, const std::string& url, std::string bytes);
   void OnStored(const std::string& digest, const std::string& url, const Status& status);
   void AskAgain(const std::string& digest, const std::string& why);
+  void AskNext();
 
   net::EventLoop& loop_;
   Parts parts_;

@@ -18,18 +18,24 @@ Result<std::unique_ptr<ManifestKeep>> ManifestKeep::Start(net::EventLoop& loop, 
                                                           ManifestKeepOptions options, Parts parts,
                                                           Hooks hooks) {
   ASSIGN_OR_RETURN(ManifestStore store, ManifestStore::Open(options.folder, clock));
-  const net::HttpServerOptions server{.label = "manifests",
-                                      .max_body_bytes = store.limits().manifest_bytes,
-                                      .request_deadline = kUploadDeadline,
-                                      .tls = parts.tls};
+  const ByteCount manifest_bytes = store.limits().manifest_bytes;
   std::unique_ptr<ManifestKeep> keep(
       new ManifestKeep(loop, clock, options, std::move(store), parts, std::move(hooks)));
-  ASSIGN_OR_RETURN(keep->http_,
-                   net::ListenHttp(loop, options.listen, server,
-                                   [keep = keep.get()](const net::HttpRequest& request,
-                                                       const net::HttpResponder& respond) {
-                                     keep->server_.Handle(request, respond);
-                                   }));
+  ManifestServer& manifests = keep->server_;
+  net::HttpServerOptions server{.label = "manifests",
+                                .max_body_bytes = manifest_bytes,
+                                .check_head =
+                                    [&manifests](const net::HttpRequest& head,
+                                                 std::function<void(net::HttpHeadRuling)> decide) {
+                                      manifests.CheckHead(head, std::move(decide));
+                                    },
+                                .request_deadline = kUploadDeadline,
+                                .tls = parts.tls};
+  ASSIGN_OR_RETURN(keep->http_, net::ListenHttp(loop, options.listen, std::move(server),
+                                                [&manifests](net::HttpRequest request,
+                                                             const net::HttpResponder& respond) {
+                                                  manifests.Handle(std::move(request), respond);
+                                                }));
   keep->url_ = "https://" + net::FormatAddress({.host = options.host, .port = keep->http_->port()});
   keep->Sweep();
   return keep;

@@ -1,6 +1,7 @@
 #include "cache-node/manifest_server.h"
 
-#include <algorithm>
+#include <charconv>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,7 +17,6 @@ using net::HttpRequest;
 using net::HttpResponder;
 using net::HttpResponse;
 
-constexpr std::size_t kNameMax = 253;  // of a Kubernetes object
 constexpr std::string_view kBearer = "Bearer ";
 
 HttpResponse Sentence(int status, std::string_view text) {
@@ -29,10 +29,20 @@ HttpResponse Later(std::string_view text) {
   return response;
 }
 
-HttpResponse Found(const std::string& digest, std::string bytes) {
+HttpResponse Found(const std::string& digest, std::shared_ptr<const std::string> bytes) {
   return {.status = 200,
           .headers = {{"Content-Type", "application/octet-stream"}, {"ETag", '"' + digest + '"'}},
-          .body = std::move(bytes)};
+          .body = "",
+          .shared_body = std::move(bytes)};
+}
+
+// Of a request's Content-Length; nothing if it has none.
+std::optional<ByteCount> LengthOf(const HttpRequest& request) {
+  const std::string_view text = net::FindHeader(request.headers, "Content-Length").value_or("");
+  ByteCount length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return length;
 }
 
 // What a failure of ours looks like to a client.
@@ -47,22 +57,6 @@ HttpResponse Failure(const Status& status) {
   }
 }
 
-bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kNameMax && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  });
-}
-
-std::vector<std::string_view> Split(std::string_view path) {
-  std::vector<std::string_view> parts;
-  while (path.starts_with('/') && parts.size() < 8) {
-    path.remove_prefix(1);
-    parts.push_back(path.substr(0, path.find('/')));
-    path.remove_prefix(parts.back().size());
-  }
-  return parts;
-}
-
 std::string TokenOf(const HttpRequest& request) {
   const std::string_view header = net::FindHeader(request.headers, "Authorization").value_or("");
   if (!header.starts_with(kBearer)) return "";
@@ -71,42 +65,63 @@ std::string TokenOf(const HttpRequest& request) {
 
 }  // namespace
 
-std::optional<ManifestServer::Path> ManifestServer::ParsePath(const HttpRequest& request) {
-  const std::vector<std::string_view> parts = Split(request.path());
-  const bool get = request.method == "GET";
-  if (get && parts.size() == 3 && parts[0] == "v1" && parts[1] == "manifests") {
-    if (!IsDigest(parts[2])) return std::nullopt;
-    return Path{.kind = Path::Kind::kByDigest, .digest = std::string(parts[2])};
-  }
-  const bool of_dataset = parts.size() >= 5 && parts[0] == "v1" && parts[1] == "datasets" &&
-                          IsName(parts[2]) && IsName(parts[3]);
-  if (!of_dataset) return std::nullopt;
-  Path path{.kind = Path::Kind::kByDataset,
-            .name_space = std::string(parts[2]),
-            .dataset = fmt::format("{}/{}", parts[2], parts[3])};
-  if (get && parts.size() == 5 && parts[4] == "manifest") return path;
-  const bool put = request.method == "PUT" && parts.size() == 6 && parts[4] == "manifests";
-  if (!put || !IsDigest(parts[5])) return std::nullopt;
-  path.kind = Path::Kind::kPut;
-  path.digest = parts[5];
-  return path;
+void ManifestServer::CheckHead(const HttpRequest& head,
+                               std::function<void(net::HttpHeadRuling)> decide) {
+  const std::optional<Path> path = ParseManifestPath(head.method, head.path());
+  const auto refuse = [decide](HttpResponse response) {
+    decide({.refusal = std::move(response), .hold = nullptr});
+  };
+  if (!path) return refuse(Sentence(404, "there is no such page"));
+  if (path->kind != Path::Kind::kPut) return refuse(Sentence(400, "a question needs no body"));
+  Authenticate(head, refuse, [this, head, path = *path, decide](const Caller& caller) {
+    decide(RuleOnUpload(caller, path, head));
+  });
 }
 
-void ManifestServer::Handle(const HttpRequest& request, const HttpResponder& respond) {
-  const std::optional<Path> path = ParsePath(request);
+net::HttpHeadRuling ManifestServer::RuleOnUpload(const Caller& caller, const Path& path,
+                                                 const HttpRequest& head) {
+  const auto refuse = [](HttpResponse response) {
+    return net::HttpHeadRuling{.refusal = std::move(response), .hold = nullptr};
+  };
+  if (const Status allowed = MayPut(caller, path); !allowed.ok()) {
+    parts_.refusals.Note(Refused::kManifest, NameOf(caller), allowed.message());
+    return refuse(Failure(allowed));
+  }
+  if (parts_.store.Has(path.digest)) return refuse({.status = 201});
+  const std::optional<ByteCount> length = LengthOf(head);
+  if (!length) return refuse(Sentence(411, "a manifest comes with its Content-Length"));
+  ByteCount bytes = *length;
+  for (const Upload& other : *uploads_) {
+    if (other.name_space == caller.name_space) {
+      return refuse(Later(fmt::format("this node is receiving another manifest of namespace {}",
+                                      caller.name_space)));
+    }
+    bytes += other.bytes;
+  }
+  if (bytes > limits_.upload_bytes) return refuse(Later("this node is receiving other manifests"));
+  const auto upload =
+      uploads_->insert(uploads_->end(), {.name_space = caller.name_space, .bytes = *length});
+  return {.refusal = std::nullopt,
+          .hold = std::shared_ptr<void>(
+              &*upload, [uploads = uploads_, upload](void*) { uploads->erase(upload); })};
+}
+
+void ManifestServer::Handle(HttpRequest request, const HttpResponder& respond) {
+  const std::optional<Path> path = ParseManifestPath(request.method, request.path());
   if (!path) return respond(Sentence(404, "there is no such page"));
   if (path->kind == Path::Kind::kByDigest) return GiveByDigest(request, *path, respond);
-  Authenticate(request, respond,
-               [this, path = *path, respond, body = request.body](const Caller& caller) mutable {
-                 if (path.kind == Path::Kind::kPut) {
-                   Take(caller, path, std::move(body), respond);
-                 } else {
-                   GiveByDataset(caller, path, respond);
-                 }
-               });
+  // Shared, so that a callback that is copied copies no manifest.
+  const auto body = std::make_shared<std::string>(std::move(request.body));
+  Authenticate(request, respond, [this, path = *path, respond, body](const Caller& caller) {
+    if (path.kind == Path::Kind::kPut) {
+      Take(caller, path, std::move(*body), respond);
+    } else {
+      GiveByDataset(caller, path, respond);
+    }
+  });
 }
 
-void ManifestServer::Authenticate(const HttpRequest& request, const HttpResponder& respond,
+void ManifestServer::Authenticate(const HttpRequest& request, const Answer& respond,
                                   std::function<void(const Caller&)> then) {
   parts_.tokens.Check(TokenOf(request), [this, respond, address = request.peer.address,
                                          then = std::move(then)](const Result<Caller>& caller) {
@@ -156,8 +171,26 @@ void ManifestServer::GiveByDataset(const Caller& caller, const Path& path,
   Give(dataset->manifest_digest, respond);
 }
 
-// Read once for all who ask at the same time.
+// Of the manifests that are being read and sent.
+ByteCount ManifestServer::GivenBytes() {
+  std::erase_if(given_, [](const auto& one) { return one.second.expired(); });
+  ByteCount bytes = 0;
+  for (const auto& [digest, _] : given_)
+    bytes += parts_.store.BytesOf(digest);
+  for (const auto& [digest, _] : reading_)
+    bytes += parts_.store.BytesOf(digest);
+  return bytes;
+}
+
+// Read once for all who ask before it has been sent, and kept in memory once.
 void ManifestServer::Give(const std::string& digest, const HttpResponder& respond) {
+  if (const auto given = given_.find(digest); given != given_.end()) {
+    if (auto bytes = given->second.lock()) return respond(Found(digest, std::move(bytes)));
+  }
+  const ByteCount others = reading_.contains(digest) ? 0 : GivenBytes();
+  if (others > 0 && others + parts_.store.BytesOf(digest) > limits_.given_bytes) {
+    return respond(Later("this node is busy with other manifests"));
+  }
   std::vector<HttpResponder>& waiting = reading_[digest];
   waiting.push_back(respond);
   if (waiting.size() > 1) return;
@@ -179,9 +212,13 @@ void ManifestServer::OnRead(const std::string& digest, Result<std::string> bytes
     parts_.store.Drop(digest);
     parts_.fetch(digest);
   }
-  for (const HttpResponder& respond : waiting.mapped()) {
-    respond(bytes ? Found(digest, *bytes) : Later("this node has to fetch the manifest again"));
+  std::shared_ptr<const std::string> shared;
+  if (bytes) {
+    shared = std::make_shared<const std::string>(*std::move(bytes));
+    given_[digest] = shared;
   }
+  for (const HttpResponder& respond : waiting.mapped())
+    respond(shared ? Found(digest, shared) : Later("this node has to fetch the manifest again"));
 }
 
 Status ManifestServer::MayPut(const Caller& caller, const Path& path) {

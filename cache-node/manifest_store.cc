@@ -35,8 +35,9 @@ Result<ManifestStore> ManifestStore::Open(std::string folder, const Clock& clock
       fs::remove_all(entry.path(), ignored);
       continue;
     }
-    const Held held{
-        .bytes = entry.file_size(ignored), .unnamed_since = clock.Now(), .written = true};
+    const ByteCount bytes = entry.file_size(ignored);
+    if (ignored) continue;  // gone meanwhile
+    const Held held{.bytes = bytes, .unnamed_since = clock.Now(), .written = true};
     store.held_[name] = held;
     store.bytes_ += held.bytes;
   }
@@ -47,6 +48,11 @@ Result<ManifestStore> ManifestStore::Open(std::string folder, const Clock& clock
 bool ManifestStore::Has(const std::string& digest) const {
   const auto found = held_.find(digest);
   return found != held_.end() && found->second.written;
+}
+
+ByteCount ManifestStore::BytesOf(const std::string& digest) const {
+  const auto found = held_.find(digest);
+  return found == held_.end() ? 0 : found->second.bytes;
 }
 
 Status ManifestStore::Reserve(const std::string& digest, ByteCount bytes,

@@ -43,6 +43,8 @@ class ManifestStore {
   void Drop(const std::string& digest);
 
   bool Has(const std::string& digest) const;
+  // Of one that it has; else 0.
+  ByteCount BytesOf(const std::string& digest) const;
   std::string FileOf(const std::string& digest) const { return folder_ + "/" + digest; }
   const ManifestStoreLimits& limits() const { return limits_; }
   // Ascending.

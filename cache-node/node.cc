@@ -73,7 +73,8 @@ Node::Node(net::EventLoop& loop, const Clock& clock, NodeOptions options)
     : loop_(loop),
       clock_(clock),
       options_(std::move(options)),
-      wiring_(std::make_shared<Wiring>(*this)) {}
+      wiring_(std::make_shared<Wiring>(*this)),
+      worker_(loop, clock) {}
 
 Node::~Node() {
   *alive_ = false;
@@ -179,7 +180,9 @@ bool Node::Send(wire::MemberId to, std::uint32_t request_id, const wire::Message
   if (peer == peers_by_id_.end()) return false;
   net::Connection* connection = peers_->Get(peer->second.address);
   if (connection == nullptr) return false;
-  if (connection->peer_name() != peer->second.name) {
+  const bool is_it = connection->peer_name() == peer->second.name &&
+                     (!cluster_ || connection->peer().Is(peer->second.name));
+  if (!is_it) {
     connection->Close({Code::kConflict, "at " + peer->second.address + " is node " +
                                             connection->peer_name() + ", not " +
                                             peer->second.name});
@@ -235,12 +238,12 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   }
   const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
   if (!dataset) return AnswerUnknown(client, request_id, message);
-  const bool over_limit = cluster_ && cluster_->doorkeeper().IsOverLimit(client);
-  if (over_limit && std::holds_alternative<wire::Get>(message)) {
-    cluster_->refusals().Note(Refused::kLimit, from.peer_name(), "too many answers wait for it");
-    return AnswerUnknown(client, request_id, message);
-  }
   DatasetCache& cache = dataset->cache();
+  if (cluster_ && std::holds_alternative<wire::Get>(message)) {
+    const Status within = cluster_->doorkeeper().WithinLimits(
+        client, [&cache](ClientId one) { return cache.leases(one); });
+    if (!within.ok()) return AnswerUnknown(client, request_id, message);
+  }
   if (const auto* get = std::get_if<wire::Get>(&message)) {
     if (get->stream != 0 && !get->items.empty()) {
       dataset->OnPassSeen(get->stream, get->items.back().pass);
@@ -248,7 +251,11 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
     }
     cache.OnGet(client, from.peer_member(), request_id, *get, now);
   } else if (const auto* lease = std::get_if<wire::LeaseUpdate>(&message)) {
-    cache.OnLeaseUpdate(*lease, now);
+    if (from.peer_role() == wire::Role::kNode) {
+      cache.OnPeerLeaseUpdate(*lease, now);
+    } else {
+      cache.OnLeaseUpdate(client, *lease, now);
+    }
   } else if (const auto* lookup = std::get_if<wire::Lookup>(&message)) {
     cache.OnLookup(client, from.peer_member(), request_id, *lookup, now);
   } else if (const auto* found = std::get_if<wire::LookupReply>(&message)) {
@@ -274,6 +281,9 @@ net::PayloadSink Node::PlacePayload(net::Connection& from, std::uint32_t request
     const auto* put = std::get_if<wire::Put>(&message);
     const auto* push = std::get_if<wire::Push>(&message);
     if (put != nullptr && !BelievesPut(IdOf(from), *dataset)) return {};
+    if (cluster_ && put != nullptr && !cluster_->doorkeeper().MayStore(IdOf(from), put->dataset)) {
+      return {};  // refused when the message has come
+    }
     if (put != nullptr || push != nullptr) {
       const SampleId id = put != nullptr ? put->item.id : push->item.id;
       incoming.buffer = dataset->cache().Receive(id, length);

@@ -17,8 +17,10 @@
 #include "cache-node/cluster_side.h"
 #include "cache-node/control_client.h"
 #include "cache-node/effects.h"
+#include "cache-node/listing.h"
 #include "cache-node/node_dataset.h"
 #include "cache-node/stream_table.h"
+#include "cache-node/worker.h"
 #include "coordination/state.h"
 #include "net/client_pool.h"
 #include "net/connection.h"
@@ -103,6 +105,8 @@ class Node final : public Effects {
   void OnUsed(const std::string& dataset);
   void LoadManifest(const coordination::DatasetState& state);
   void OnManifest(const std::string& name, const std::string& digest, Result<std::string> bytes);
+  void OnListing(const std::string& name, const std::string& digest, Result<Listing> listing);
+  void KeepState();
   void OnBase(const std::string& dataset, const coordination::DatasetState& state,
               const Result<std::string>& bytes);
   void TakeWindow(const std::string& dataset, DerivedWindow window);
@@ -151,6 +155,7 @@ class Node final : public Effects {
   net::Timer drain_;
   bool draining_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for work posted by other threads
+  Worker worker_;                                               // last: its thread ends first
 };
 
 }  // namespace optcache::node

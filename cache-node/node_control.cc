@@ -1,7 +1,6 @@
 // The node's end of the control API: what the coordinator wants, and what it is told.
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -11,41 +10,12 @@
 #include "cache-node/node.h"
 #include "coordination/codec.h"
 #include "coordination/plan_base.h"
-#include "dataset/manifest.h"
 #include "net/address.h"
 
 namespace optcache::node {
 namespace {
 
 constexpr ByteCount kPlainBodyMax = 1_GiB;  // a manifest
-
-struct Listing {
-  plan::Sizes sizes;
-  std::vector<dataset::Digest> digests;  // by sample; empty if the manifest has none
-};
-
-Result<Listing> ReadListing(std::string manifest_bytes, const std::string& digest) {
-  ASSIGN_OR_RETURN(const dataset::Manifest manifest,
-                   dataset::Manifest::Parse(std::move(manifest_bytes)));
-  if (dataset::ToHex(manifest.digest()) != digest) {
-    return Error(Code::kDataLoss, "the manifest's digest is not the one asked for");
-  }
-  Listing listing;
-  std::vector<std::uint32_t> sizes;
-  sizes.reserve(manifest.samples());
-  for (SampleId id = 0; id < manifest.samples(); ++id) {
-    const ByteCount size = manifest.Size(id);
-    if (size > std::numeric_limits<std::uint32_t>::max()) {
-      return Error(Code::kInvalidArgument,
-                   fmt::format("{} has {}: samples of 4 GiB and more cannot be cached",
-                               manifest.Path(id), FormatBytes(size)));
-    }
-    sizes.push_back(static_cast<std::uint32_t>(size));
-    if (const auto sample = manifest.SampleDigest(id)) listing.digests.push_back(*sample);
-  }
-  listing.sizes = plan::Sizes(std::move(sizes));
-  return listing;
-}
 
 }  // namespace
 
@@ -126,9 +96,7 @@ void Node::Apply(const coordination::DesiredState& state) {
   const bool listed = ApplyMembers(state);
   if (cluster_) {
     cluster_->manifests().OnState(state_, listed ? self_ : 0);
-    if (const Status kept = cluster_->state_dir().SaveState(state_); !kept.ok()) {
-      Log(LogLevel::kWarning, "the state is not kept", {{"why", kept.ToString()}});
-    }
+    KeepState();
   }
   if (!listed) return;
   std::set<std::string> present;
@@ -226,12 +194,23 @@ void Node::LoadManifest(const coordination::DatasetState& state) {
   }
 }
 
+// Taking a manifest apart takes seconds where it is large, in which others are served.
 void Node::OnManifest(const std::string& name, const std::string& digest,
                       Result<std::string> bytes) {
-  loading_.erase(name);
+  if (!bytes) return OnListing(name, digest, Error(bytes.error()));
+  const auto listing = std::make_shared<Result<Listing>>(Error(Code::kInternal, "not read"));
+  const Status begun = worker_.Run(
+      [listing, digest, bytes = *std::move(bytes)]() mutable {
+        *listing = ReadListing(std::move(bytes), digest);
+      },
+      [this, name, digest, listing] { OnListing(name, digest, std::move(*listing)); });
+  if (!begun.ok()) OnListing(name, digest, Error(begun));
+}
+
+void Node::OnListing(const std::string& name, const std::string& digest, Result<Listing> listing) {
+  if (loading_[name] == digest) loading_.erase(name);
   const auto wanted = std::ranges::find(state_.datasets, name, &coordination::DatasetState::name);
   if (wanted == state_.datasets.end() || wanted->manifest_digest != digest) return;
-  auto listing = bytes ? ReadListing(*std::move(bytes), digest) : Error(bytes.error());
   if (!listing) {
     Log(LogLevel::kError, "no manifest", {{"dataset", name}, {"why", listing.error().ToString()}});
     return;
@@ -245,6 +224,18 @@ void Node::OnManifest(const std::string& name, const std::string& digest,
         });
       });
   ApplyDataset(*wanted);
+}
+
+// On the volume before long; the next one follows this one.
+void Node::KeepState() {
+  const auto kept = std::make_shared<Status>();
+  const Status begun = worker_.Run(
+      [kept, dir = cluster_->state_dir(), state = state_] { *kept = dir.SaveState(state); },
+      [kept] {
+        if (kept->ok()) return;
+        Log(LogLevel::kWarning, "the state is not kept", {{"why", kept->ToString()}});
+      });
+  if (!begun.ok()) Log(LogLevel::kWarning, "the state is not kept", {{"why", begun.ToString()}});
 }
 
 void Node::TakeWindow(const std::string& dataset, DerivedWindow window) {

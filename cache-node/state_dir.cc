@@ -44,7 +44,7 @@ std::optional<coordination::DesiredState> StateDir::LoadState() const {
   return std::nullopt;
 }
 
-Status StateDir::SaveState(const coordination::DesiredState& state) {
+Status StateDir::SaveState(const coordination::DesiredState& state) const {
   return WriteFileAtomically(StateFile(), coordination::ToJson(state));
 }
 

@@ -20,7 +20,7 @@ class StateDir {
 
   // Nothing if there is none, or none that can be read; that is logged.
   std::optional<coordination::DesiredState> LoadState() const;
-  Status SaveState(const coordination::DesiredState& state);
+  Status SaveState(const coordination::DesiredState& state) const;  // thread-safe
 
   // The bytes of the base of that digest; nothing if they are not there or damaged.
   std::optional<std::string> LoadBase(const std::string& digest) const;

@@ -21,7 +21,7 @@ Worker::~Worker() {
 Status Worker::Run(std::function<void()> job, std::function<void()> end) {
   const MutexLock lock(mutex_);
   if (jobs_.size() >= kMaxWaiting) {
-    return {Code::kResourceExhausted, "this node is busy with other manifests"};
+    return {Code::kResourceExhausted, "this node is busy with other files"};
   }
   jobs_.push_back({.job = std::move(job), .end = std::move(end)});
   changed_.NotifyOne();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sidecar/stream_name.h"
+#include "wire/stream_id.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr auto kFarewell = std::chrono::milliseconds(100);  // for the last word to the node
 
 std::uint64_t SeedOf(std::string_view name) {
-  return StreamIdOf(name, 0);
+  return wire::StreamIdOf(name, 0);
 }
 
 std::shared_ptr<net::TlsContext> ContextFor(const AgentOptions& options) {

@@ -17,6 +17,7 @@
 #include "sidecar/stream_name.h"
 #include "sidecar/termination.h"
 #include "storage/index.h"
+#include "wire/stream_id.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -103,7 +104,7 @@ Status Upload(const IndexFlags& flags, const dataset::Manifest& manifest, Deadli
   return UploadManifest(loop, *http,
                         {.urls = flags.manifests,
                          .token_file = flags.token_file,
-                         .seed = StreamIdOf(flags.dataset, 0)},
+                         .seed = wire::StreamIdOf(flags.dataset, 0)},
                         {.dataset = flags.dataset,
                          .digest = dataset::ToHex(manifest.digest()),
                          .bytes = manifest.bytes(),

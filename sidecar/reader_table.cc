@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "sidecar/stream_name.h"
+#include "wire/stream_id.h"
 
 namespace optcache::sidecar {
 
@@ -45,7 +46,7 @@ Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
   const std::string& owner = request.owner.empty() ? options_.owner : request.owner;
   attachment.stream_name =
       StreamName(options_.name_space, attachment.dataset_name, owner, request.loader);
-  attachment.stream = StreamIdOf(attachment.stream_name, attachment.incarnation);
+  attachment.stream = wire::StreamIdOf(attachment.stream_name, attachment.incarnation);
   return attachment;
 }
 

@@ -2,11 +2,8 @@
 
 // What a stream is called, by all sidecars of a job alike.
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "base/ids.h"
 
 namespace optcache::sidecar {
 
@@ -17,8 +14,5 @@ std::string QualifiedDataset(std::string_view dataset);
 // is the dataset's, else the third part is "namespace:dataset".
 std::string StreamName(std::string_view job_namespace, std::string_view dataset,
                        std::string_view owner, std::string_view loader);
-
-// The same in every process that gives the same name and incarnation; never 0.
-StreamId StreamIdOf(std::string_view stream_name, std::uint32_t incarnation);
 
 }  // namespace optcache::sidecar

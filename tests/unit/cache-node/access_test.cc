@@ -2,14 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "wire/stream_id.h"
+
 namespace optcache::node {
 namespace {
 
 coordination::DesiredState TwoDatasets() {
-  return {.datasets = {{.name = "vision/birds",
-                        .key = 1,
-                        .streams = {{.id = 77, .name = "vision/job-1/birds/train"}},
-                        .namespaces = {"vision", "speech"}},
+  return {.datasets = {{.name = "vision/birds", .key = 1, .namespaces = {"vision", "speech"}},
                        {.name = "vision/secret", .key = 2, .namespaces = {"vision"}}}};
 }
 
@@ -17,11 +16,15 @@ Caller PodOf(std::string name_space) {
   return {.name_space = std::move(name_space), .service_account = "default", .pod = "train-0"};
 }
 
-wire::StreamAttach Attach() {
+wire::StreamAttach AttachAs(const std::string& stream) {
   return {.dataset = 1,
           .dataset_name = "vision/birds",
-          .stream = 5,
-          .stream_name = "vision/job-2/birds/train"};
+          .stream = wire::StreamIdOf(stream, 0),
+          .stream_name = stream};
+}
+
+wire::StreamAttach Attach() {
+  return AttachAs("vision/job-2/birds/train");
 }
 
 void ExpectDenied(const Status& status, std::string_view part) {
@@ -65,8 +68,7 @@ TEST(MayAnnounce, StreamsOfTheOwnNamespace) {
 
 TEST(MayAnnounce, NoStreamOfAnotherNamespaceEvenOfASharedDataset) {
   ExpectDenied(MayAnnounce(PodOf("speech"), Attach(), TwoDatasets()), "another namespace");
-  wire::StreamAttach own = Attach();
-  own.stream_name = "speech/job-2/vision:birds/train";
+  const wire::StreamAttach own = AttachAs("speech/job-2/vision:birds/train");
   EXPECT_TRUE(MayAnnounce(PodOf("speech"), own, TwoDatasets()).ok());
 }
 
@@ -95,11 +97,14 @@ TEST(MayAnnounce, NoOtherDatasetsManifestUnderAnAllowedName) {
   ExpectDenied(MayAnnounce(PodOf("vision"), attach, TwoDatasets()), "another dataset");
 }
 
+// Also before the other has come: ids can be computed by anybody.
 TEST(MayAnnounce, NoIdOfAnotherStream) {
   wire::StreamAttach attach = Attach();
-  attach.stream = 77;
+  attach.stream = wire::StreamIdOf("speech/job-2/vision:birds/train", 0);
   ExpectDenied(MayAnnounce(PodOf("vision"), attach, TwoDatasets()), "the id of another");
-  attach.stream_name = "vision/job-1/birds/train";
+  attach.stream = wire::StreamIdOf(attach.stream_name, 3);
+  ExpectDenied(MayAnnounce(PodOf("vision"), attach, TwoDatasets()), "the id of another");
+  attach.incarnation = 3;
   EXPECT_TRUE(MayAnnounce(PodOf("vision"), attach, TwoDatasets()).ok());
 }
 

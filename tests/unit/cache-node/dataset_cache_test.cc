@@ -29,6 +29,52 @@ TEST(DatasetCache, AMissThatThePlanKeepsIsHereAtItsNextRead) {
   EXPECT_EQ(cluster.cache(0).tier().used(), 0U);  // read, and the plan drops it
 }
 
+TEST(DatasetCache, NobodyEndsTheLeaseOfAnother) {
+  LoopbackCluster cluster(Equal(2, 10));
+  for (SampleId id = 0; id < 10; ++id) {  // Some have their home here, some there.
+    const auto lease = cluster.Get(0, kStream, {0, id, id}, GetMode::kUrgent).lease;
+    ASSERT_NE(lease, 0U);
+    cluster.UpdateLease(0, LoopbackCluster::kSidecar + 1, wire::LeaseEvent::kFailed, id, lease);
+    EXPECT_EQ(cluster.Get(1, kStream, {0, id, id}).answer, Answer::kOnItsWay) << id;
+    cluster.UpdateLease(0, LoopbackCluster::kSidecar, wire::LeaseEvent::kFailed, id, lease);
+    EXPECT_NE(cluster.Get(1, kStream, {0, id, id}).lease, 0U) << id;
+  }
+}
+
+TEST(DatasetCache, KnowsHowManyLeasesAClientHas) {
+  LoopbackCluster cluster(Equal(1, 10));
+  const auto first = cluster.Get(0, kStream, {0, 1, 1}, GetMode::kUrgent);
+  const auto second = cluster.Get(0, kStream, {0, 2, 2}, GetMode::kUrgent);
+  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), 2U);
+  cluster.UpdateLease(0, LoopbackCluster::kSidecar, wire::LeaseEvent::kRenew, 1, first.lease);
+  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), 2U);
+  cluster.UpdateLease(0, LoopbackCluster::kSidecar, wire::LeaseEvent::kDone, 1, first.lease);
+  cluster.Put(0, kStream, {0, 2, 2}, second.lease);
+  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), 0U);
+}
+
+TEST(DatasetCache, ANodeThatGoesGivesAwayWhatItHolds) {
+  LoopbackCluster cluster(Equal(3, 10));
+  for (SampleId id = 0; id < 5; ++id)
+    cluster.Plan(kStream, 0, id, {.keep = true, .keep_at = 1});
+  for (SampleId id = 0; id < 5; ++id)
+    EXPECT_TRUE(cluster.Read(0, kStream, {0, id, id}));
+  EXPECT_EQ(cluster.GiveAway(0), 5U);
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
+  EXPECT_EQ(cluster.cache(0).mover().outbox_samples(), 0U);
+  EXPECT_EQ(cluster.cache(1).tier().samples() + cluster.cache(2).tier().samples(), 5U);
+  for (SampleId id = 0; id < 5; ++id)
+    EXPECT_NE(cluster.Get(1, 0, {0, id, id}, GetMode::kUrgent).answer, Answer::kMissKeep) << id;
+}
+
+TEST(DatasetCache, TheOnlyNodeGivesNothingAway) {
+  LoopbackCluster cluster(Equal(1, 10));
+  cluster.Plan(kStream, 0, 1, {.keep = true, .keep_at = 1});
+  EXPECT_TRUE(cluster.Read(0, kStream, {0, 1, 1}));
+  EXPECT_EQ(cluster.GiveAway(0), 0U);
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 1U);
+}
+
 TEST(DatasetCache, AMissThatThePlanDropsIsNotKept) {
   LoopbackCluster cluster(Equal(1, 10));
   cluster.Plan(kStream, 0, 3, {});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/manual_clock.h"
+#include "wire/stream_id.h"
 
 namespace optcache::node {
 namespace {
@@ -57,6 +58,13 @@ class DoorkeeperTest : public testing::Test {
                     [&](Status status) { decision = std::move(status); });
     return decision.value_or(Status(Code::kInternal, "no decision"));
   }
+  Status AuthorizeNode(const std::string& name, std::vector<std::string> certificate) {
+    std::optional<Status> decision;
+    door_.Authorize({.role = wire::Role::kNode, .name = name},
+                    {.address = "10.0.0.9:1", .dns_names = std::move(certificate)},
+                    [&](Status status) { decision = std::move(status); });
+    return decision.value_or(Status(Code::kInternal, "no decision"));
+  }
   // A pod that was let in.
   void Enter(ClientId client, FakeConnection& connection, const std::string& ns) {
     const Status status = Authorize({.name = ns + "/train-0", .token = ns + " train-0 machine-7"},
@@ -64,11 +72,12 @@ class DoorkeeperTest : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_TRUE(door_.OnOpen(client, connection).ok());
   }
-  wire::StreamAttach Attach(const std::string& ns, StreamId stream = 5) const {
+  static wire::StreamAttach Attach(const std::string& ns, int number = 5) {
+    const std::string name = ns + "/job-2/birds/train" + std::to_string(number);
     return {.dataset = 1,
             .dataset_name = "vision/birds",
-            .stream = stream,
-            .stream_name = ns + "/job-2/birds/train" + std::to_string(stream)};
+            .stream = wire::StreamIdOf(name, 0),
+            .stream_name = name};
   }
 
   ManualClock clock_;
@@ -78,12 +87,12 @@ class DoorkeeperTest : public testing::Test {
   coordination::DesiredState state_{
       .datasets = {{.name = "vision/birds", .key = 1, .namespaces = {"vision", "speech"}},
                    {.name = "vision/secret", .key = 2, .namespaces = {"vision"}}}};
-  Doorkeeper door_{
-      tokens_,
-      refusals_,
-      clock_,
-      [this]() -> const coordination::DesiredState& { return state_; },
-      {.limits = {.connections = 2, .streams = 2, .queued_bytes = 100}, .machine = "machine-7"}};
+  Doorkeeper door_{tokens_,
+                   refusals_,
+                   clock_,
+                   [this]() -> const coordination::DesiredState& { return state_; },
+                   {.limits = {.connections = 2, .streams = 2, .leases = 10, .queued_bytes = 100},
+                    .machine = "machine-7"}};
   FakeConnection a_{wire::Role::kSidecar, "10.0.0.1:1"};
   FakeConnection b_{wire::Role::kSidecar, "10.0.0.2:1"};
 };
@@ -124,10 +133,15 @@ TEST_F(DoorkeeperTest, AnInvitationIsForTheAddressThatItWasMadeFor) {
 
 TEST_F(DoorkeeperTest, ANodeIsKnownByItsCertificate) {
   FakeConnection node(wire::Role::kNode, "10.0.0.9:1");
-  EXPECT_TRUE(Authorize({.role = wire::Role::kNode, .name = "node-b"}).ok());
+  EXPECT_TRUE(AuthorizeNode("node-b", {"optcache-node", "node-b"}).ok());
   EXPECT_TRUE(door_.OnOpen(1, node).ok());
   EXPECT_EQ(door_.Find(1), nullptr);
   EXPECT_TRUE(door_.MaySay(1, wire::Get{.dataset = 2, .mode = wire::GetMode::kPeer}).ok());
+}
+
+TEST_F(DoorkeeperTest, ANodeDoesNotSpeakForAnother) {
+  EXPECT_EQ(AuthorizeNode("node-a", {"optcache-node", "node-b"}).code(), Code::kPermissionDenied);
+  EXPECT_EQ(refusals_.count(Refused::kCertificate), 1U);
 }
 
 TEST_F(DoorkeeperTest, ReadsAndPutsOnlyOfDatasetsThatAreShared) {
@@ -179,13 +193,53 @@ TEST_F(DoorkeeperTest, ConnectionsHaveALimitForTheNamespace) {
       << "others do not suffer";
 }
 
+TEST_F(DoorkeeperTest, ThoseWhoAreOnTheirWayInCountToo) {
+  for (const char* address : {"10.0.0.1:1", "10.0.0.1:2"})
+    EXPECT_TRUE(
+        Authorize({.name = "vision/train-0", .token = "vision train-0 machine-7"}, address).ok());
+  EXPECT_EQ(Authorize({.name = "vision/train-0", .token = "vision train-0 machine-7"}).code(),
+            Code::kResourceExhausted);
+  clock_.Advance(std::chrono::seconds(30));  // They did not come.
+  EXPECT_TRUE(Authorize({.name = "vision/train-0", .token = "vision train-0 machine-7"}).ok());
+}
+
+// A pod that trains for weeks attaches many times.
+TEST_F(DoorkeeperTest, AStreamThatIsAnnouncedAgainOrHasEndedCountsOnce) {
+  Enter(1, a_, "vision");
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE(door_.MaySay(1, Attach("vision", 1)).ok());
+  for (int i = 2; i < 10; ++i) {
+    const wire::StreamAttach attach = Attach("vision", i);
+    EXPECT_TRUE(door_.MaySay(1, attach).ok()) << i;
+    EXPECT_TRUE(door_.MaySay(1, wire::StreamProgress{.stream = attach.stream, .ended = true}).ok());
+  }
+}
+
 TEST_F(DoorkeeperTest, WhoDoesNotTakeHisAnswersGetsNoMore) {
   Enter(1, a_, "vision");
   FakeConnection other(wire::Role::kSidecar, "10.0.0.3:1");
   Enter(2, other, "speech");
   a_.queued = 100;
-  EXPECT_TRUE(door_.IsOverLimit(1));
-  EXPECT_FALSE(door_.IsOverLimit(2));
+  const auto none = [](ClientId) { return std::size_t{0}; };
+  EXPECT_EQ(door_.WithinLimits(1, none).code(), Code::kResourceExhausted);
+  EXPECT_TRUE(door_.WithinLimits(2, none).ok());
+}
+
+TEST_F(DoorkeeperTest, LeasesHaveALimitForTheNamespaceOverAllItsPods) {
+  Enter(1, a_, "vision");
+  Enter(2, b_, "vision");
+  FakeConnection other(wire::Role::kSidecar, "10.0.0.3:1");
+  Enter(3, other, "speech");
+  const auto half = [](ClientId client) { return client == 3 ? std::size_t{0} : std::size_t{5}; };
+  EXPECT_EQ(door_.WithinLimits(1, half).code(), Code::kResourceExhausted);
+  EXPECT_TRUE(door_.WithinLimits(3, half).ok());
+  EXPECT_EQ(refusals_.count(Refused::kLimit), 1U);
+}
+
+TEST_F(DoorkeeperTest, RoomIsMadeOnlyForDatasetsThatAreShared) {
+  Enter(1, a_, "speech");
+  EXPECT_TRUE(door_.MayStore(1, 1));
+  EXPECT_FALSE(door_.MayStore(1, 2));
 }
 
 }  // namespace

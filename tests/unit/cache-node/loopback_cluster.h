@@ -79,6 +79,19 @@ class LoopbackCluster {
     Settle();
   }
 
+  // The node goes. How many samples it sends to others.
+  std::size_t GiveAway(std::size_t node) {
+    const std::size_t samples =
+        cache(node).keeper().GiveAway(clock_.Now() + std::chrono::seconds(10), clock_.Now());
+    Settle();
+    return samples;
+  }
+  void UpdateLease(std::size_t node, ClientId client, wire::LeaseEvent event, SampleId id,
+                   wire::LeaseId lease) {
+    cache(node).OnLeaseUpdate(client, {.event = event, .leases = {{id, lease}}}, clock_.Now());
+    Settle();
+  }
+
   // Asks node `node` as its sidecar; the answers come with Settle.
   std::uint32_t Ask(std::size_t node, StreamId stream, std::vector<wire::ReadItem> items,
                     wire::GetMode mode = wire::GetMode::kStage) {
@@ -129,7 +142,8 @@ class LoopbackCluster {
       Put(node, stream, item, reply.lease);
     } else if (reply.lease != 0) {
       cache(node).OnLeaseUpdate(
-          {.event = wire::LeaseEvent::kDone, .leases = {{item.id, reply.lease}}}, clock_.Now());
+          kSidecar, {.event = wire::LeaseEvent::kDone, .leases = {{item.id, reply.lease}}},
+          clock_.Now());
       Settle();
     }
     return true;
@@ -220,7 +234,7 @@ class LoopbackCluster {
     } else if (const auto* announce = std::get_if<wire::Announce>(&e.message)) {
       to.OnAnnounce(*announce, now);
     } else if (const auto* update = std::get_if<wire::LeaseUpdate>(&e.message)) {
-      to.OnLeaseUpdate(*update, now);
+      to.OnPeerLeaseUpdate(*update, now);
     } else if (const auto* stored = std::get_if<wire::StoreReply>(&e.message)) {
       to.OnStoreReply(*stored, now);
     } else if (const auto* push = std::get_if<wire::Push>(&e.message)) {

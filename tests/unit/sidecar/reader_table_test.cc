@@ -2,6 +2,7 @@
 
 #include "sidecar/stream_name.h"
 #include "unit/sidecar/fakes.h"
+#include "wire/stream_id.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -37,7 +38,7 @@ TEST_F(ReaderTableTest, TellsTheNodeWhoReads) {
   const auto attached = node_.All<wire::StreamAttach>();
   ASSERT_EQ(attached.size(), 1U);
   EXPECT_EQ(attached[0].stream_name, "local/local/images/train");
-  EXPECT_EQ(attached[0].stream, StreamIdOf("local/local/images/train", 1));
+  EXPECT_EQ(attached[0].stream, wire::StreamIdOf("local/local/images/train", 1));
   EXPECT_EQ(attached[0].dataset_name, "local/images");
   EXPECT_EQ(attached[0].rank, 1U);
   EXPECT_EQ(attached[0].world, 2U);
@@ -53,7 +54,7 @@ TEST_F(ReaderTableTest, AJobMaySayWhoItIs) {
   const auto attached = node_.All<wire::StreamAttach>();
   ASSERT_EQ(attached.size(), 1U);
   EXPECT_EQ(attached[0].stream_name, "local/job-7/images/train");
-  EXPECT_EQ(attached[0].stream, StreamIdOf("local/job-7/images/train", 3));
+  EXPECT_EQ(attached[0].stream, wire::StreamIdOf("local/job-7/images/train", 3));
 }
 
 TEST_F(ReaderTableTest, RanksThatDisagreeAreToldSo) {

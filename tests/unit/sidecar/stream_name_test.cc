@@ -21,18 +21,5 @@ TEST(StreamName, IsOfTheJobsNamespace) {
             "speech/job-7/vision:images/train");
 }
 
-// The same in every process and every release: nodes and coordinators remember it.
-TEST(StreamName, TheIdIsFixedByNameAndIncarnation) {
-  EXPECT_EQ(StreamIdOf("vision/job-7/images/train", 1), StreamIdOf("vision/job-7/images/train", 1));
-  EXPECT_EQ(StreamIdOf("local/local/images/train", 1), 0x60865da8c3391c9cULL);
-}
-
-TEST(StreamName, AnyDifferenceIsAnotherStream) {
-  const StreamId id = StreamIdOf("vision/job-7/images/train", 1);
-  EXPECT_NE(id, StreamIdOf("vision/job-7/images/train", 2));
-  EXPECT_NE(id, StreamIdOf("vision/job-7/images/val", 1));
-  EXPECT_NE(id, StreamIdOf("vision/job-8/images/train", 1));
-}
-
 }  // namespace
 }  // namespace optcache::sidecar

@@ -1,0 +1,341 @@
+// Nodes' manifests by HTTPS: taken, kept, given, fetched.
+
+#include "cache-node/manifest_keep.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "dataset/manifest_builder.h"
+#include "support/manual_clock.h"
+#include "support/temp_dir.h"
+#include "unit/cache-node/fake_http.h"
+#include "unit/net/tls_fixture.h"
+
+namespace optcache::node {
+namespace {
+
+// A token is "NAMESPACE", anything with a blank is bad.
+class NamespaceReviewer final : public TokenReviewer {
+ public:
+  void Review(const std::string& token, Done done) override {
+    if (token.contains(' ')) return done(Error(Code::kPermissionDenied, "unknown token"));
+    done(ReviewedToken{.username = "system:serviceaccount:" + token + ":default", .extra = {}});
+  }
+};
+
+dataset::Manifest ManifestNamed(const std::string& path) {
+  dataset::ManifestBuilder builder(dataset::Order::kPath, {});
+  EXPECT_TRUE(builder.Add({.path = path, .size = 10}).ok());
+  return std::move(builder).Finish().value();
+}
+
+class ManifestKeepTest : public testing::Test {
+ protected:
+  struct Place {
+    std::unique_ptr<net::HttpClient> http;
+    std::unique_ptr<ManifestKeep> keep;
+    int changes = 0;
+    std::vector<std::string> used;
+  };
+  // A node of that name, with its certificate.
+  std::unique_ptr<Place> Start(const std::string& name) {
+    auto place = std::make_unique<Place>();
+    place->http = Client({"optcache-node", name});
+    auto keep = ManifestKeep::Start(
+        loop_, SystemClock(),
+        {.folder = dir_.Join(name), .listen = "127.0.0.1:0", .host = "127.0.0.1", .node = name},
+        {.tokens = tokens_,
+         .refusals = refusals_,
+         .http = *place->http,
+         .tls = ca_.Server({"optcache-node", name})},
+        {.on_change = [place = place.get()] { ++place->changes; },
+         .on_used = [place = place.get()](
+                        const std::string& dataset) { place->used.push_back(dataset); }});
+    EXPECT_TRUE(keep.has_value()) << keep.error().message();
+    place->keep = *std::move(keep);
+    return place;
+  }
+  // Without names: without a certificate.
+  std::unique_ptr<net::HttpClient> Client(const std::vector<std::string>& names = {}) {
+    return net::MakeHttpClient(loop_, {.tls = names.empty() ? ca_.Client() : ca_.Client(names),
+                                       .server_name = "optcache-node"});
+  }
+  net::HttpResponse Ask(net::HttpClient& client, net::HttpRequest request) {
+    std::optional<Result<net::HttpResponse>> answer;
+    client.Send(std::move(request), std::chrono::seconds(20),
+                [&](Result<net::HttpResponse> response) { answer = std::move(response); });
+    net::RunUntil(loop_, [&] { return answer.has_value(); });
+    EXPECT_TRUE(answer->has_value()) << answer->error().message();
+    return answer->value_or(net::HttpResponse{.status = 0});
+  }
+  net::HttpResponse Put(Place& place, const std::string& token, std::string digest = "") {
+    if (digest.empty()) digest = digest_;
+    return Ask(*pod_, {.method = "PUT",
+                       .url = place.keep->url() + "/v1/datasets/vision/birds/manifests/" + digest,
+                       .headers = {{"Authorization", "Bearer " + token}},
+                       .body = manifest_.bytes()});
+  }
+  net::HttpResponse Get(Place& place, const std::string& token,
+                        const std::string& dataset = "vision/birds") {
+    return Ask(*pod_, {.url = place.keep->url() + "/v1/datasets/" + dataset + "/manifest",
+                       .headers = {{"Authorization", "Bearer " + token}}});
+  }
+  net::HttpResponse GetByDigest(Place& place, net::HttpClient& client) {
+    return Ask(client, {.url = place.keep->url() + "/v1/manifests/" + digest_});
+  }
+  coordination::DesiredState State() const {
+    return {.members = {{.id = 1, .name = "a"}, {.id = 2, .name = "b"}},
+            .datasets = {{.name = "vision/birds",
+                          .manifest_digest = digest_,
+                          .namespaces = {"vision", "speech"}},
+                         {.name = "vision/new"}}};
+  }
+
+  net::EventLoop loop_;
+  TempDir dir_;
+  net::TestCa ca_;
+  NamespaceReviewer reviewer_;
+  TokenCheck tokens_{reviewer_, SystemClock()};
+  Refusals refusals_{SystemClock()};
+  dataset::Manifest manifest_ = ManifestNamed("bird.jpg");
+  std::string digest_ = dataset::ToHex(manifest_.digest());
+  std::unique_ptr<net::HttpClient> pod_ = Client();
+};
+
+TEST_F(ManifestKeepTest, WhatTheOwnNamespacePutsIsKeptAndGiven) {
+  const auto node = Start("a");
+  EXPECT_EQ(Put(*node, "vision").status, 201);
+  EXPECT_EQ(node->keep->Digests(), std::vector{digest_});
+  EXPECT_GE(node->changes, 1);
+  node->keep->OnState(State(), 1);
+  const auto given = Get(*node, "speech");
+  EXPECT_EQ(given.status, 200);
+  EXPECT_EQ(given.body, manifest_.bytes());
+  EXPECT_EQ(net::FindHeader(given.headers, "ETag"), '"' + digest_ + '"');
+  EXPECT_EQ(node->used, std::vector<std::string>{"vision/birds"});
+}
+
+TEST_F(ManifestKeepTest, OthersPutNothing) {
+  const auto node = Start("a");
+  EXPECT_EQ(Put(*node, "speech").status, 403);
+  EXPECT_EQ(Put(*node, "no token").status, 401);
+  EXPECT_EQ(refusals_.count(Refused::kManifest), 1U);
+  EXPECT_EQ(refusals_.count(Refused::kToken), 1U);
+  EXPECT_TRUE(node->keep->Digests().empty());
+}
+
+TEST_F(ManifestKeepTest, OtherBytesThanTheDigestsAreRefused) {
+  const auto node = Start("a");
+  EXPECT_EQ(Put(*node, "vision", std::string(64, 'b')).status, 400);
+  EXPECT_TRUE(node->keep->Digests().empty());
+}
+
+TEST_F(ManifestKeepTest, IsGivenOnlyToThoseWhoMayUseTheDataset) {
+  const auto node = Start("a");
+  EXPECT_EQ(Get(*node, "vision").status, 503) << "there is no state yet";
+  ASSERT_EQ(Put(*node, "vision").status, 201);
+  node->keep->OnState(State(), 1);
+  EXPECT_EQ(Get(*node, "audio").status, 403);
+  EXPECT_EQ(Get(*node, "no token").status, 401);
+  EXPECT_EQ(Get(*node, "vision", "vision/unknown").status, 404);
+  const auto later = Get(*node, "vision", "vision/new");
+  EXPECT_EQ(later.status, 503);
+  EXPECT_TRUE(net::FindHeader(later.headers, "Retry-After"));
+  EXPECT_EQ(refusals_.count(Refused::kNamespace), 1U);
+}
+
+TEST_F(ManifestKeepTest, OnlyNodesAskByDigest) {
+  const auto node = Start("a");
+  ASSERT_EQ(Put(*node, "vision").status, 201);
+  EXPECT_EQ(GetByDigest(*node, *pod_).status, 403);
+  EXPECT_EQ(refusals_.count(Refused::kCertificate), 1U);
+  const auto other = Client({"optcache-node", "b"});
+  EXPECT_EQ(GetByDigest(*node, *other).body, manifest_.bytes());
+}
+
+TEST_F(ManifestKeepTest, ANodeFetchesWhatItShallHold) {
+  const auto a = Start("a");
+  const auto b = Start("b");
+  ASSERT_EQ(Put(*a, "vision").status, 201);
+  coordination::DesiredState state = State();
+  state.members[0].manifest_url = a->keep->url();
+  state.members[1].manifest_url = b->keep->url();
+  state.datasets[0].manifest_members = {1, 2};
+  state.datasets[0].manifest_holders = {1};
+  b->keep->OnState(state, 2);
+  net::RunUntil(loop_, [&] { return !b->keep->Digests().empty(); });
+  EXPECT_EQ(Get(*b, "vision").body, manifest_.bytes());
+}
+
+TEST_F(ManifestKeepTest, WhoWaitsForAManifestGetsItWhenItComes) {
+  const auto node = Start("a");
+  node->keep->OnState(State(), 1);
+  std::optional<Result<std::string>> got;
+  node->keep->Get(digest_, [&](Result<std::string> bytes) { got = std::move(bytes); });
+  ASSERT_EQ(Put(*node, "vision").status, 201);
+  net::RunUntil(loop_, [&] { return got.has_value(); });
+  EXPECT_EQ(got->value(), manifest_.bytes());
+}
+
+TEST_F(ManifestKeepTest, ADamagedOneIsNotGiven) {
+  const auto node = Start("a");
+  ASSERT_EQ(Put(*node, "vision").status, 201);
+  node->keep->OnState(State(), 1);
+  ASSERT_TRUE(WriteFileAtomically(dir_.Join("a") + "/" + digest_, "damaged").ok());
+  EXPECT_EQ(Get(*node, "vision").status, 503);
+  EXPECT_TRUE(node->keep->Digests().empty());
+  EXPECT_EQ(Put(*node, "vision").status, 201) << "the next one is taken";
+  EXPECT_EQ(Get(*node, "vision").body, manifest_.bytes());
+}
+
+TEST_F(ManifestKeepTest, WhatWasKeptIsThereAfterARestart) {
+  auto node = Start("a");
+  ASSERT_EQ(Put(*node, "vision").status, 201);
+  node = Start("a");
+  EXPECT_EQ(node->keep->Digests(), std::vector{digest_});
+}
+
+// --- Before the body
+// ------------------------------------------------------------------------------
+
+class ManifestUploadTest : public ManifestKeepTest {
+ protected:
+  ManifestUploadTest() {
+    auto opened = ManifestStore::Open(dir_.Join("store"), SystemClock());
+    EXPECT_TRUE(opened.has_value());
+    store_.emplace(*std::move(opened));
+    worker_.emplace(loop_, SystemClock());
+    server_.emplace(ManifestServer::Parts{.store = *store_,
+                                          .worker = *worker_,
+                                          .tokens = tokens_,
+                                          .refusals = refusals_,
+                                          .state = [] { return nullptr; },
+                                          .fetch = [](const std::string&) {},
+                                          .on_used = [](const std::string&) {},
+                                          .on_stored = [](const std::string&) {}},
+                    ManifestServerLimits{.upload_bytes = 1000});
+  }
+  net::HttpHeadRuling Rule(const std::string& token, const std::string& length,
+                           const std::string& dataset = "vision/birds") {
+    std::optional<net::HttpHeadRuling> ruling;
+    net::HttpRequest head{.method = "PUT",
+                          .url = "/v1/datasets/" + dataset + "/manifests/" + digest_,
+                          .headers = {{"Authorization", "Bearer " + token}}};
+    if (!length.empty()) head.headers.emplace_back("Content-Length", length);
+    server_->CheckHead(head, [&](net::HttpHeadRuling made) { ruling = std::move(made); });
+    return ruling.value_or(net::HttpHeadRuling{});
+  }
+  static int StatusOf(const net::HttpHeadRuling& ruling) {
+    return ruling.refusal ? ruling.refusal->status : 0;
+  }
+
+  std::optional<ManifestStore> store_;
+  std::optional<Worker> worker_;
+  std::optional<ManifestServer> server_;
+};
+
+TEST_F(ManifestUploadTest, TheTokenIsCheckedBeforeTheBodyIsRead) {
+  EXPECT_EQ(StatusOf(Rule("no token", "100")), 401);
+  EXPECT_EQ(StatusOf(Rule("speech", "100")), 403);
+  EXPECT_EQ(StatusOf(Rule("vision", "")), 411);
+  EXPECT_EQ(StatusOf(Rule("vision", "a lot")), 411);
+  const auto taken = Rule("vision", "100");
+  EXPECT_FALSE(taken.refusal);
+  EXPECT_NE(taken.hold, nullptr);
+}
+
+TEST_F(ManifestUploadTest, ANamespaceSendsOneAtATime) {
+  auto first = Rule("vision", "100");
+  EXPECT_FALSE(first.refusal);
+  const auto second = Rule("vision", "100");
+  EXPECT_EQ(StatusOf(second), 503);
+  EXPECT_TRUE(net::FindHeader(second.refusal->headers, "Retry-After"));
+  const auto other = Rule("speech", "100", "speech/words");
+  EXPECT_FALSE(other.refusal);
+  first.hold.reset();  // answered, or its client has gone
+  EXPECT_FALSE(Rule("vision", "100").refusal);
+}
+
+TEST_F(ManifestUploadTest, AllTogetherHaveALimit) {
+  const auto first = Rule("vision", "600");
+  EXPECT_EQ(StatusOf(Rule("speech", "600", "speech/words")), 503);
+  EXPECT_FALSE(Rule("speech", "400", "speech/words").refusal);
+}
+
+TEST_F(ManifestUploadTest, WhatTheNodeHasNeedNotBeSent) {
+  ASSERT_TRUE(store_->Reserve(digest_, manifest_.bytes().size(), "vision").ok());
+  ASSERT_TRUE(WriteManifest(store_->FileOf(digest_), digest_, manifest_.bytes()).ok());
+  store_->Settle(digest_, true);
+  EXPECT_EQ(StatusOf(Rule("vision", "100")), 201);
+}
+
+// --- Fetching
+// -------------------------------------------------------------------------------------
+
+class ManifestFetcherTest : public ManifestKeepTest {
+ protected:
+  ManifestFetcherTest() {
+    auto opened = ManifestStore::Open(dir_.Join("store"), SystemClock());
+    EXPECT_TRUE(opened.has_value());
+    store_.emplace(*std::move(opened));
+    worker_.emplace(loop_, SystemClock());
+    fetcher_.emplace(
+        loop_,
+        ManifestFetcher::Parts{
+            .store = *store_,
+            .worker = *worker_,
+            .http = http_,
+            .holders = [this](const std::string&) { return holders_; },
+            .on_stored = [this](const std::string& digest) { stored_.push_back(digest); }},
+        0);
+  }
+
+  std::optional<ManifestStore> store_;
+  FakeHttp http_;
+  std::vector<std::string> holders_ = {"https://a:1", "https://b:1"};
+  std::vector<std::string> stored_;
+  std::optional<Worker> worker_;
+  std::optional<ManifestFetcher> fetcher_;
+};
+
+TEST_F(ManifestFetcherTest, StoresWhatAHolderGives) {
+  fetcher_->Want(digest_);
+  ASSERT_EQ(http_.requests.size(), 1U);
+  EXPECT_EQ(http_.requests[0].url, "https://a:1/v1/manifests/" + digest_);
+  http_.Answer(net::HttpResponse{.body = manifest_.bytes()});
+  net::RunUntil(loop_, [&] { return stored_.size() == 1; });
+  EXPECT_TRUE(store_->Has(digest_));
+  fetcher_->Want(digest_);
+  EXPECT_EQ(http_.requests.size(), 1U) << "it has it";
+}
+
+TEST_F(ManifestFetcherTest, AsksTheNextHolderAfterWrongBytesAndFailures) {
+  fetcher_->Want(digest_);
+  http_.Answer(net::HttpResponse{.body = "something else"});
+  net::RunUntil(loop_, [&] { return http_.requests.size() == 2; });
+  EXPECT_TRUE(http_.requests[1].url.starts_with("https://b:1/"));
+  http_.Answer(net::HttpResponse{.status = 404});
+  net::RunUntil(loop_, [&] { return http_.requests.size() == 3; });
+  EXPECT_TRUE(http_.requests[2].url.starts_with("https://a:1/"));
+  EXPECT_FALSE(store_->Has(digest_));
+}
+
+TEST_F(ManifestFetcherTest, OnlySoManyAtATime) {
+  for (const char c : {'1', '2', '3', '4'})
+    fetcher_->Want(std::string(64, c));
+  EXPECT_EQ(http_.requests.size(), ManifestFetcher::kAtOnce);
+  http_.Answer(net::HttpResponse{.status = 404});
+  EXPECT_EQ(http_.requests.size(), ManifestFetcher::kAtOnce + 1) << "the next has its turn";
+}
+
+TEST_F(ManifestFetcherTest, GivesUpWhatIsNoLongerWanted) {
+  holders_.clear();
+  fetcher_->Want(digest_);
+  fetcher_->WantOnly({});
+  holders_ = {"https://a:1"};
+  fetcher_->Want(digest_);
+  EXPECT_EQ(http_.requests.size(), 1U) << "wanted anew, it is asked for at once";
+}
+
+}  // namespace
+}  // namespace optcache::node
