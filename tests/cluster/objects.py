@@ -81,6 +81,15 @@ def dataset(space: str, name: str, url: str, capacity: str = "30%", **spec: Any)
     }
 
 
+def cache_plan(space: str, name: str, dataset_name: str) -> Object:
+    return {
+        "apiVersion": "optcache.io/v1alpha1",
+        "kind": "CachePlan",
+        "metadata": {"name": name, "namespace": space},
+        "spec": {"dataset": dataset_name},
+    }
+
+
 def injected(dataset_name: str, arena: str = "32Mi") -> tuple[Object, Object]:
     """Labels and annotations by which a pod is injected."""
     return {"optcache.io/inject": "true"}, {

@@ -32,10 +32,14 @@ class Release:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        # When it was taken away, from and until: its rights go before its pods do.
+        self.removals: list[tuple[str, str]] = []
+        self._has_own_values = False
 
     def install(self, values: Optional[Mapping[str, Any]] = None) -> float:
         """Installs or upgrades; seconds until operator and nodes are ready."""
         began = time.monotonic()
+        self._has_own_values = bool(values)
         path = self.cluster.paths.run / "values.json"
         path.write_text(json.dumps(_merged(VALUES, values or {})))
         words = ("upgrade", NAME, CHART, "--install", f"--namespace={SPACE}", "--create-namespace")
@@ -45,8 +49,17 @@ class Release:
         return time.monotonic() - began
 
     def uninstall(self) -> None:
+        began = utc()
         words = ("uninstall", NAME, f"--namespace={SPACE}", "--wait", "--ignore-not-found")
         self.cluster.helm(*words)
+        wait_until(lambda: self.pods("operator") + self.pods("node") == [], "no pod of ours", READY_SECONDS)
+        self.removals.append((began, utc()))
+
+    def restore(self) -> None:
+        """As installed, whatever a case has left."""
+        if self._has_own_values or not self.is_installed():
+            self.install()
+        self.wait_ready()
 
     def is_installed(self) -> bool:
         words = ("status", NAME, f"--namespace={SPACE}")
@@ -72,6 +85,11 @@ class Release:
         lease = self.cluster.get("lease", f"--namespace={SPACE}", f"{NAME}-operator")
         return str(lease["spec"].get("holderIdentity") or "").rpartition("_")[0]
 
+    def term(self) -> int:
+        """How often the lease has been taken."""
+        lease = self.cluster.get("lease", f"--namespace={SPACE}", f"{NAME}-operator")
+        return int(lease["spec"].get("leaseTransitions") or 0)
+
     def logs(self, component: str) -> str:
         selector = f"--selector=app.kubernetes.io/component={component}"
         words = (f"--namespace={SPACE}", selector, "--tail=-1", "--prefix", "--ignore-errors")
@@ -94,6 +112,10 @@ class Release:
     def _label_namespace(self) -> None:
         label = "pod-security.kubernetes.io/enforce=restricted"
         self.cluster.kubectl("label", "namespace", SPACE, label, "--overwrite")
+
+
+def utc() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -80,9 +80,7 @@ def release(cluster: Cluster) -> Release:
 @pytest.fixture
 def installed(release: Release) -> Release:
     """As `release`, also after a case that has taken it away or changed its values."""
-    if not release.is_installed():
-        release.install()
-    release.wait_ready()
+    release.restore()
     return release
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from cluster import objects, training
 from cluster.checks import bound, check_samples
 from cluster.cluster import Cluster
+from cluster.host import wait_until
 from cluster.release import Release
 from cluster.workspace import Workspace
 
@@ -56,6 +57,19 @@ def test_an_unlabelled_pod_is_left_alone(installed: Release, workspace: Workspac
     assert "annotations" not in specs["plain"]["metadata"]
     first = specs["injected"]["spec"]["initContainers"][0]
     assert (first["name"], first["restartPolicy"]) == ("optcache-sidecar", "Always")
+
+
+def test_a_plan_of_the_user_takes_the_place_of_the_default(
+    installed: Release, workspace: Workspace
+) -> None:
+    workspace.make_dataset()
+    assert workspace.kubectl("get", "cacheplans", "--output=name").split() == ["cacheplan.optcache.io/images"]
+    workspace.apply(objects.cache_plan(workspace.name, "mine", "images"))
+    wait_until(
+        lambda: workspace.kubectl("get", "cacheplans", "--output=name").split() == ["cacheplan.optcache.io/mine"],
+        "the user's plan alone",
+        30,
+    )
 
 
 def test_an_upgrade_restarts_no_training_pod(installed: Release, workspace: Workspace) -> None:

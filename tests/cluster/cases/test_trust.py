@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 from cluster import doors, objects
+from cluster.cluster import Cluster
 from cluster.doors import Attempt
 from cluster.release import Release
-from cluster.workspace import Workspace
+from cluster.workspace import Samples, Store, Workspace
 from harness import lies
 
 AUDIENCE = "optcache"
@@ -26,7 +27,8 @@ class Scene:
     workspace: Workspace
     release: Release
     authority: str
-    node: str
+    node: str  # on the machine of the pod whose token is the good one
+    elsewhere: str  # a node on another
     operator: str
     tokens: dict[str, str]
 
@@ -39,8 +41,10 @@ class Scene:
         where = (self.node, MANIFESTS, self.authority, NODE_NAME)
         return doors.https(*where, path, token=self.tokens.get(token, ""), method=method, body=body)
 
-    def wire(self, token: str, role: int = lies.SIDECAR, who: str = "holder") -> Attempt:
-        where = (self.node, WIRE, self.authority, NODE_NAME)
+    def wire(
+        self, token: str, role: int = lies.SIDECAR, who: str = "holder", node: str = ""
+    ) -> Attempt:
+        where = (node or self.node, WIRE, self.authority, NODE_NAME)
         who = f"{self.workspace.name}/{who}"
         return doors.wire(*where, who=who, token=self.tokens.get(token, ""), role=role)
 
@@ -48,14 +52,17 @@ class Scene:
         return self.release.metric("node", "optcache_refusals_total")
 
 
-@pytest.fixture
-def scene(installed: Release, workspace: Workspace) -> Iterator[Scene]:
+@pytest.fixture(scope="module")
+def scene(release: Release, cluster: Cluster, store: Store, samples: Samples) -> Iterator[Scene]:
+    release.restore()
+    workspace, other = (Workspace(cluster, name, store, samples) for name in ("owner", "stranger"))
+    for each in (workspace, other):
+        each.delete()
+        each.create()
+        each.apply(objects.sleeping_pod(each.name, "holder", {}, {}))
+        each.wait_for("pod/holder", "condition=Ready", 120)
     workspace.make_dataset()
-    cluster, space = workspace.cluster, workspace.name
-    stranger = f"{space}-stranger"
-    cluster.apply(objects.namespace(stranger))
-    for name in (space, stranger):
-        cluster.apply(objects.scripts(name), objects.sleeping_pod(name, "holder", {}, {}))
+    space, stranger = workspace.name, other.name
     key = cluster.paths.pki / "sa.key"
     uid = workspace.get("serviceaccount/default")["metadata"]["uid"]
 
@@ -79,10 +86,13 @@ def scene(installed: Release, workspace: Workspace) -> Iterator[Scene]:
         "not a token": "x" * 200,
     }
     bundle = cluster.get("configmap/optcache-ca", f"--namespace={space}")["data"]["ca.crt"]
-    node = installed.pods("node")[0]["status"]["podIP"]
-    operator = installed.pods("operator")[0]["status"]["podIP"]
-    yield Scene(workspace, installed, bundle, node, operator, tokens)
-    cluster.kubectl("delete", "namespace", stranger, "--wait=false")
+    machine = workspace.get("pod/holder")["spec"]["nodeName"]
+    nodes = {pod["spec"]["nodeName"]: pod["status"]["podIP"] for pod in release.pods("node")}
+    elsewhere = next(address for name, address in nodes.items() if name != machine)
+    operator = release.pods("operator")[0]["status"]["podIP"]
+    yield Scene(workspace, release, bundle, nodes[machine], elsewhere, operator, tokens)
+    workspace.delete()
+    other.delete()
 
 
 BAD = ("", "for another audience", "expired", "with another signature", "not a token")
@@ -112,8 +122,9 @@ def test_the_wire_asks_for_a_token_or_a_certificate(scene: Scene) -> None:
     attempts = [scene.wire("good"), *(scene.wire(token) for token in BAD)]
     attempts.append(scene.wire("good", who="another"))
     attempts.append(scene.wire("good", role=lies.NODE))
+    attempts.append(scene.wire("good", node=scene.elsewhere))
     good, *bad = doors.knock(attempts)
-    assert good["type"] == doors.WELCOME
+    assert good["type"] == doors.WELCOME, good
     assert [answer["type"] for answer in bad] == [doors.REFUSAL] * len(bad)
     assert all(answer["text"] for answer in bad)
 

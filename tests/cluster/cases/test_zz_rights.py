@@ -17,13 +17,19 @@ RESERVED = {
 
 @pytest.fixture(scope="module")
 def requests(release: Release, cluster: Cluster) -> list[audit.Request]:
+    """Of this session, while the chart was installed."""
+    away = release.removals
     with open(cluster.paths.audit_log, encoding="utf-8") as log:
-        return list(audit.read_requests(log, ACCOUNTS))
+        return [
+            request
+            for request in audit.read_requests(log, ACCOUNTS)
+            if request.time >= away[0][1] and not any(a <= request.time <= b for a, b in away)
+        ]
 
 
 def test_nothing_was_refused(requests: list[audit.Request]) -> None:
     assert requests
-    assert {(r.user, r.verb, r.resource, r.name) for r in audit.refused(requests)} == set()
+    assert {(r.user, r.verb, r.resource, r.namespace, r.message) for r in audit.refused(requests)} == set()
 
 
 def test_every_right_was_used(request: pytest.FixtureRequest, requests: list[audit.Request], cluster: Cluster) -> None:
