@@ -82,7 +82,7 @@ def test_a_machine_is_lost(installed: Release, workspace: Workspace, cluster: Cl
     installed.wait_ready()
 
 
-def test_a_sidecar_is_killed(installed: Release, workspace: Workspace) -> None:
+def test_a_sidecar_is_killed(at_length: None, installed: Release, workspace: Workspace) -> None:
     """It is restarted in its pod; the training process goes on and loses no sample."""
     workspace.make_dataset()
     workspace.start_training("train", environment=SLOW, pods=PODS)
@@ -103,7 +103,9 @@ def test_a_namespace_goes_with_all_that_is_in_it(installed: Release, workspace: 
     assert left == ""
 
 
-def test_a_frozen_node_holds_nobody_up(installed: Release, workspace: Workspace) -> None:
+def test_a_frozen_node_holds_nobody_up(
+    at_length: None, installed: Release, workspace: Workspace
+) -> None:
     """A process that is there but does not answer."""
     workspace.make_dataset()
     workspace.start_training("train", environment=SLOW, pods=PODS)
