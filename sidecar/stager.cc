@@ -1,11 +1,16 @@
 #include "sidecar/stager.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace optcache::sidecar {
 namespace {
 
-constexpr std::size_t kStagedPerRankMax = 4096;
+// A rank is staged at most so far ahead: a part of a pass, for who has read the next pass before
+// others have read this one cannot be given what they will have read; within these limits.
+constexpr std::size_t kAheadPart = 4;
+constexpr std::size_t kAheadMin = 256;
+constexpr std::size_t kAheadMax = 4096;
 
 // A sample that takes more than this part of the window would empty it of all others: it is staged
 // in the overflow instead.
@@ -13,6 +18,11 @@ constexpr ByteCount kLargePart = 4;
 
 std::size_t Staged(const RankReader& reader) {
   return reader.current()->staged() + (reader.next() != nullptr ? reader.next()->staged() : 0);
+}
+
+std::size_t MayStage(const RankReader& reader) {
+  const std::size_t reads = reader.current()->order()->ids.size();
+  return std::clamp(reads / kAheadPart, kAheadMin, kAheadMax);
 }
 
 ByteCount StagedArenaBytes(const RankReader& reader) {
@@ -55,7 +65,7 @@ Stager::Step Stager::StageNext(RankReader& reader, ByteCount window) {
   const Attachment& attachment = reader.attachment();
   const SampleId id = pass->order()->ids[*index];
   const ByteCount size = attachment.dataset->SizeOf(id);
-  if (Staged(reader) >= kStagedPerRankMax) return Step::kNoRoom;
+  if (Staged(reader) >= MayStage(reader)) return Step::kNoRoom;
   BufferRef buffer = Allocate(size, window, StagedArenaBytes(reader));
   if (buffer == nullptr) {
     if (size <= window) return Step::kNoRoom;

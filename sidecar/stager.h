@@ -13,10 +13,11 @@
 namespace optcache::sidecar {
 
 // Each rank has an equal share of the arena as its window; positions are staged in their order, and
-// the window runs on into the next pass. What is pinned by clients narrows it by itself, since the
-// arena has no room then. A staged sample is never given up for one that is asked for: the node has
-// handed it over, so that it would be read from the store a second time, where an answer by copy
-// costs only the copy. Not thread-safe: belongs to the event loop's thread.
+// the window runs on into the next pass, a quarter of a pass at most. What is pinned by clients
+// narrows it by itself, since the arena has no room then. A staged sample is never given up for one
+// that is asked for: the node has handed it over, so that it would be read from the store a second
+// time, where an answer by copy costs only the copy. Not thread-safe: belongs to the event loop's
+// thread.
 class Stager {
  public:
   // `ended` is called when a staged sample has arrived or failed.

@@ -27,9 +27,13 @@ std::int64_t Propagation(const AuthoritySettings& settings) {
   return std::min(settings.propagation_seconds, settings.ca_lifetime_seconds / 8);
 }
 
+UnixSeconds MadeAt(const pki::Validity& validity) {
+  return validity.not_before + kClockSkew;
+}
+
 // When two thirds of a certificate's life are over.
 UnixSeconds RenewalOf(const pki::Validity& validity) {
-  const UnixSeconds made = validity.not_before + kClockSkew;
+  const UnixSeconds made = MadeAt(validity);
   return made + (validity.not_after - made) / 3 * 2;
 }
 
@@ -173,14 +177,21 @@ class Deciding {
     ASSIGN_OR_RETURN(const pki::Certificate certificate, pki::Inspect(content_.leaf->chain));
     if (certificate.dns_names != OperatorNames(settings_))
       return {Code::kInvalidArgument, "the old one is for other names"};
-    if (now_ >= RenewalOf(certificate.validity))
+    if (now_ >= LeafRenewal(certificate.validity))
       return {Code::kDeadlineExceeded, "two thirds of the old one's life are over"};
     return OkStatus();
   }
 
+  // One that was made for longer than is asked now is renewed as if it had been made today.
+  UnixSeconds LeafRenewal(pki::Validity validity) const {
+    validity.not_after =
+        std::min(validity.not_after, MadeAt(validity) + settings_.leaf_lifetime_seconds);
+    return RenewalOf(validity);
+  }
+
   UnixSeconds NextCheck() const {
     const auto leaf = pki::Inspect(content_.leaf->chain);
-    UnixSeconds next = leaf ? RenewalOf(leaf->validity) : now_;
+    UnixSeconds next = leaf ? LeafRenewal(leaf->validity) : now_;
     next = std::min(next, content_.next ? PromotionTime() : RenewalOf(content_.signer->validity));
     return std::max(next, now_ + 1);
   }

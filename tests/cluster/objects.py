@@ -90,11 +90,7 @@ def cache_plan(space: str, name: str, dataset_name: str) -> Object:
     }
 
 
-# An eighth of the store's images: a rank's share of a pass is twice that, and is not staged as a whole.
-ARENA = "16Mi"
-
-
-def injected(dataset_name: str, arena: str = ARENA) -> tuple[Object, Object]:
+def injected(dataset_name: str, arena: str = "32Mi") -> tuple[Object, Object]:
     """Labels and annotations by which a pod is injected."""
     return {"optcache.io/inject": "true"}, {
         "optcache.io/dataset": dataset_name,

@@ -81,6 +81,15 @@ TEST(Authority, RenewsTheLeafAfterTwoThirds) {
   EXPECT_FALSE(decision.notices.front().warning);
 }
 
+TEST(Authority, RenewsALeafThatWasMadeForLongerThanIsAskedNow) {
+  const SecretData secret = Fresh();
+  const AuthoritySettings shorter{.leaf_lifetime_seconds = 600};
+  const UnixSeconds due = Decided(kNow, secret, shorter).next_check;
+  EXPECT_EQ(due - kNow, 400);
+  EXPECT_FALSE(Decided(due - 1, secret, shorter).write);
+  EXPECT_TRUE(Decided(due, secret, shorter).write);
+}
+
 TEST(Authority, AnnouncesTheNextCaBeforeItSigns) {
   const AuthoritySettings settings;
   SecretData secret = Fresh();

@@ -47,6 +47,16 @@ TEST_F(FeederTest, StagesInOrderAsFarAsTheArenaReaches) {
   EXPECT_EQ(Reading(), Part(world_.Order(0), 0, 10));
 }
 
+TEST(Feeder, StagesAQuarterOfAPassAheadWhereTheArenaCouldTakeAll) {
+  World world{1'000'000, std::vector<ByteCount>(4000, 100), {.overflow_bytes = 2000}};
+  world.node.up = false;
+  const ReaderId reader = world.Attach(1);
+  world.Begin(reader, 0);
+  for (int i = 0; i < 40; ++i)
+    world.RunStore();
+  EXPECT_EQ(world.store.reads.size(), 1000U);
+}
+
 TEST_F(FeederTest, AnswersWhatIsStagedAtOnceAndInTheArena) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);
