@@ -34,7 +34,8 @@ constexpr const char* kLeases =
     R"({"items": [{"spec": {"holderIdentity": "optcache-operator-a_10.0.0.7"}}]})";
 
 TEST(ClusterView, FitsDatasetsPlansJobsAndPodsOnOneScreen) {
-  const auto view = ReadClusterView({.resources = kClusterResources, .pods = kClusterPods, .leases = {kLeases}});
+  const auto view =
+      ReadClusterView({.resources = kClusterResources, .pods = kClusterPods, .leases = {kLeases}});
   ASSERT_TRUE(view) << view.error().message();
   EXPECT_EQ(
       FormatClusterView(*view),
