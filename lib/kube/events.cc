@@ -1,5 +1,7 @@
 #include "kube/events.h"
 
+#include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,6 +44,7 @@ class EventRecorder::Impl {
 
  private:
   void Write(const EventWrite& write);
+  void OnWritten(const EventWrite& write, const ApiResult<Json>& result);
   void Schedule();
   Json ToEvent(const EventWrite& write) const;
 
@@ -51,7 +54,8 @@ class EventRecorder::Impl {
   const EventRecorderOptions options_;
   EventSeries series_;
   net::Timer timer_;
-  std::size_t outstanding_ = 0;
+  // Series that are being written, with what is to be said of them after that.
+  std::map<std::uint64_t, std::optional<EventWrite>> writing_;
   std::uint64_t written_ = 0;
   std::uint64_t failed_ = 0;
   const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
@@ -78,27 +82,35 @@ void EventRecorder::Impl::Schedule() {
   });
 }
 
-// Server-side apply makes the Event if it is not there (any more) and counts it if it is.
+// Server-side apply makes the Event if it is not there (any more) and counts it if it is. One write
+// of a series at a time: the first that overtook the second would take its count away.
 void EventRecorder::Impl::Write(const EventWrite& write) {
-  if (outstanding_ >= kMaxOutstanding) {
+  if (const auto busy = writing_.find(write.series); busy != writing_.end()) {
+    busy->second = write;
+    return;
+  }
+  if (writing_.size() >= kMaxOutstanding) {
     ++failed_;
     return series_.Forget(write.series);
   }
-  ++outstanding_;
+  writing_.emplace(write.series, std::nullopt);
   client_.Apply(kEvents, ToEvent(write), {.field_manager = options_.controller},
-                [this, alive = std::weak_ptr(alive_), series = write.series,
-                 about = write.regarding.name](const ApiResult<Json>& result) {
-                  if (alive.expired()) return;
-                  --outstanding_;
-                  if (result) {
-                    ++written_;
-                    return;
-                  }
-                  ++failed_;
-                  series_.Forget(series);
-                  Log(LogLevel::kDebug, "cannot write an event",
-                      {{"about", about}, {"error", result.error().status.ToString()}});
+                [this, alive = std::weak_ptr(alive_), write](const ApiResult<Json>& result) {
+                  if (!alive.expired()) OnWritten(write, result);
                 });
+}
+
+void EventRecorder::Impl::OnWritten(const EventWrite& write, const ApiResult<Json>& result) {
+  const std::optional<EventWrite> next = writing_.extract(write.series).mapped();
+  if (result) {
+    ++written_;
+    if (next) Write(*next);
+    return;
+  }
+  ++failed_;
+  series_.Forget(write.series);
+  Log(LogLevel::kDebug, "cannot write an event",
+      {{"about", write.regarding.name}, {"error", result.error().status.ToString()}});
 }
 
 Json EventRecorder::Impl::ToEvent(const EventWrite& write) const {

@@ -1,6 +1,7 @@
 #include "kube/events.h"
 
 #include "unit/kube/api_fixture.h"
+#include "unit/kube/scripted_client.h"
 
 namespace optcache::kube {
 namespace {
@@ -43,6 +44,21 @@ class EventsTest : public ApiFixture {
   EventRecorderOptions options;
   std::unique_ptr<EventRecorder> recorder;
 };
+
+TEST_F(EventsTest, NoWriteOvertakesTheOneBefore) {
+  ScriptedClient slow;
+  recorder = std::make_unique<EventRecorder>(loop, SystemClock(), slow, options);
+  for (int i = 0; i < 3; ++i)
+    Record();
+  RunFor(milliseconds(200));
+  ASSERT_EQ(slow.waiting.size(), 1U) << "the count waits for the event itself";
+  EXPECT_FALSE(Json::parse(slow.Next().body).contains("series"));
+  slow.Answer(Json::object());
+  ASSERT_EQ(slow.waiting.size(), 1U);
+  EXPECT_EQ(NumberAt(Json::parse(slow.Next().body), "/series/count"), 3);
+  slow.Answer(Json::object());
+  EXPECT_TRUE(slow.waiting.empty());
+}
 
 TEST_F(EventsTest, StandAtTheObjectOfTheUser) {
   Record();
