@@ -54,6 +54,14 @@ class Process:
             if re.split("[{ ]", line, maxsplit=1)[0] == name and all(w in line for w in wanted)
         )
 
+    def answers(self) -> bool:
+        """Whether its pages are there."""
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.http}/healthz", timeout=5).close()
+        except OSError:
+            return False
+        return True
+
     def is_ready(self) -> bool:
         try:
             page = urllib.request.urlopen(f"http://127.0.0.1:{self.http}/readyz", timeout=5)
@@ -225,6 +233,7 @@ class ClusterSide:
         )
         self.others.append(sidecar)
         wait_until((where / "sock").exists, f"sidecar listens:\n{last_lines(sidecar.log)}")
+        wait_until(sidecar.answers, f"sidecar has its pages:\n{last_lines(sidecar.log)}")
         return sidecar, where / "sock"
 
     def wait_ready(self, name: str = "node-a") -> None:

@@ -290,7 +290,7 @@ void Exchange::Guard(const std::function<void()>& step) {
   } catch (const pplx::task_canceled&) {
     End({Code::kCancelled, "the request was cancelled"});
   } catch (const web::uri_exception&) {
-    End({Code::kInvalidArgument, "'" + call_.request.url + "' is not a URL"});
+    End({Code::kInvalidArgument, "not a URL"});
   } catch (const rest::http_exception& error) {
     const bool again = !head_seen_ && !sent_again_ && !stopped_ && IsStaleConnection(error) &&
                        IsIdempotent(call_.request.method);
@@ -307,8 +307,7 @@ void Exchange::Begin() {
   Guard([this] {
     const web::uri uri(call_.request.url);
     if (uri.host().empty() || (uri.scheme() != "http" && uri.scheme() != "https")) {
-      return End({Code::kInvalidArgument,
-                  "'" + call_.request.url + "' is not an http:// or https:// URL"});
+      return End({Code::kInvalidArgument, "not an http:// or https:// URL"});
     }
     KeptServer server = find_server_(uri, call_);
     verdict_ = server.verdict;
