@@ -7,7 +7,7 @@ import signal
 from typing import Any
 
 from cluster import network, settings
-from cluster.host import Word, run, wait_until
+from cluster.host import Word, run, utc, wait_until
 from cluster.processes import Daemon
 from cluster.settings import Paths
 
@@ -24,6 +24,8 @@ class ControlPlane:
         self._paths = paths
         folder = paths.run / "control"
         names = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+        # From and until: it may answer before it knows who has which rights.
+        self.starts: list[tuple[str, str]] = []
         self._daemons = {
             name: Daemon(name, folder, paths.log / f"{name}.log") for name in names
         }
@@ -39,9 +41,11 @@ class ControlPlane:
         self._ensure("etcd", self._etcd())
 
     def start_api_server(self) -> None:
+        began = utc()
         self._ensure("kube-apiserver", self._api_server())
         log = self._daemons["kube-apiserver"].log
         wait_until(self.is_ready, f"kube-apiserver is ready, see {log}", READY_SECONDS)
+        self.starts.append((began, utc()))
 
     def stop_api_server(self) -> None:
         """At once, as if its machine had lost power."""

@@ -64,6 +64,11 @@ def wait_until(
         time.sleep(POLL_SECONDS)
 
 
+def utc() -> str:
+    """Now, as the API server writes it in its audit log."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 COMMANDS = (
     "buildah conntrack containerd ctr debootstrap ip iptables nsenter openssl runc unshare".split()
 )

@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 from cluster import recipes
 from cluster.cluster import Cluster
-from cluster.host import wait_until
+from cluster.host import utc, wait_until
 from cluster.objects import Object
 from cluster.settings import REPOSITORY
 
@@ -112,10 +112,6 @@ class Release:
     def _label_namespace(self) -> None:
         label = "pod-security.kubernetes.io/enforce=restricted"
         self.cluster.kubectl("label", "namespace", SPACE, label, "--overwrite")
-
-
-def utc() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

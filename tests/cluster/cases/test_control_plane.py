@@ -11,7 +11,7 @@ from cluster import audit, objects, processes, release as releases
 from cluster.checks import check_samples
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
-from cluster.host import wait_until
+from cluster.host import utc, wait_until
 from cluster.release import Release
 from cluster.workspace import Workspace
 
@@ -64,7 +64,7 @@ def test_a_frozen_leader_writes_nothing_when_it_thaws(
         wait_until(lambda: installed.leader() not in ("", leader), "another leader", TAKEOVER_SECONDS)
         workspace.make_dataset("second")
     finally:
-        thawed = releases.utc()
+        thawed = utc()
         processes.send(pid, signal.SIGCONT)
     wait_until(lambda: pid not in processes.all_pids(), "the frozen leader has ended", RECOVERY_SECONDS)
     with open(cluster.paths.audit_log, encoding="utf-8") as log:

@@ -34,5 +34,6 @@ def test_the_page_does_what_it_says(
     assert count == 1
     done = run(["bash", "-euo", "pipefail", "-c", script], environment=shell, seconds=SECONDS)
     counted = [int(line) for line in done.stdout.splitlines() if line.isdigit()]
-    # Half of it fits: the first epoch reads all, the others the other half each.
-    assert len(counted) == 1 and counted[0] <= 1.02 * (READS + 2 * READS / 2), done.stdout
+    # Half of it fits: the first epoch reads all, the others the other half each, and a little more: an
+    # epoch takes ten seconds, and the plan comes in the second or third of them.
+    assert len(counted) == 1 and counted[0] <= 1.1 * (READS + 2 * READS / 2), done.stdout

@@ -89,7 +89,10 @@ def scene(release: Release, cluster: Cluster, store: Store, samples: Samples) ->
     machine = workspace.get("pod/holder")["spec"]["nodeName"]
     nodes = {pod["spec"]["nodeName"]: pod["status"]["podIP"] for pod in release.pods("node")}
     elsewhere = next(address for name, address in nodes.items() if name != machine)
-    operator = release.pods("operator")[0]["status"]["podIP"]
+    leader = release.leader()
+    operator = next(
+        pod["status"]["podIP"] for pod in release.pods("operator") if pod["metadata"]["name"] == leader
+    )
     yield Scene(workspace, release, bundle, nodes[machine], elsewhere, operator, tokens)
     workspace.delete()
     other.delete()
