@@ -144,10 +144,6 @@ void ManifestKeep::Sweep() {
   sweep_ = loop_.After(kSweepEvery, [this] { Sweep(); });
 }
 
-void ManifestKeep::Stop(Duration grace, std::function<void()> done) {
-  http_->Stop(grace, std::move(done));
-}
-
 void ManifestKeep::VisitCounters(const CounterVisitor& visitor) const {
   store_.VisitCounters(visitor);
   fetcher_.VisitCounters(visitor);

@@ -67,7 +67,6 @@ class ManifestKeep {
   const std::string& url() const { return url_; }
   std::vector<std::string> Digests() const { return store_.Digests(); }
 
-  void Stop(Duration grace, std::function<void()> done);
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:

@@ -56,19 +56,18 @@ class Process:
 
     def answers(self) -> bool:
         """Whether its pages are there."""
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{self.http}/healthz", timeout=5).close()
-        except OSError:
-            return False
-        return True
+        return self._is_ok("healthz")
 
     def is_ready(self) -> bool:
+        return self._is_ok("readyz")
+
+    def _is_ok(self, page: str) -> bool:
         try:
-            page = urllib.request.urlopen(f"http://127.0.0.1:{self.http}/readyz", timeout=5)
+            answer = urllib.request.urlopen(f"http://127.0.0.1:{self.http}/{page}", timeout=5)
         except OSError:
             return False
-        with page:
-            return bool(page.status == 200)
+        with answer:
+            return bool(answer.status == 200)
 
     def ended(self) -> bool:
         return self._process.poll() is not None

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -195,17 +194,6 @@ class Operator:
     @property
     def url(self) -> str:
         return f"https://{OPERATOR}:{self._port}"
-
-    def __enter__(self) -> Operator:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         handler = type("Control", (_Handler,), {})

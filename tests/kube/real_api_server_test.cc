@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -13,6 +12,7 @@
 #include "kube/informer.h"
 #include "kube/leader_election.h"
 #include "support/seeds.h"
+#include "unit/kube/loop_fixture.h"
 
 namespace optcache::kube {
 namespace {
@@ -21,8 +21,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // One server for all tests: each has a namespace of its own.
-class RealApiServerTest : public testing::Test {
+class RealApiServerTest : public LoopFixture {
  protected:
+  RealApiServerTest() : LoopFixture(seconds(60)) {}
   static void SetUpTestSuite() {
     const std::string bin = RealApiServer::FindBinaries();
     if (!bin.empty()) server = new RealApiServer(bin);
@@ -47,22 +48,6 @@ class RealApiServerTest : public testing::Test {
     if (HasFailure() && server != nullptr) std::fprintf(stderr, "%s\n", server->Log().c_str());
   }
 
-  void RunUntil(const std::function<bool()>& done, Duration limit = seconds(60)) {
-    bool late = false;
-    const net::Timer end = loop.After(limit, [&] {
-      late = true;
-      loop.Stop();
-    });
-    net::Timer next;
-    std::function<void()> look;
-    look = [&] {
-      if (done()) return loop.Stop();
-      next = loop.After(milliseconds(2), look);
-    };
-    look();
-    loop.Run();
-    ASSERT_FALSE(late) << "it did not happen in time";
-  }
   // Asks again and again, for a minute; the question may run the loop.
   bool Eventually(const std::function<bool()>& holds) {
     for (int i = 0; i < 600; ++i) {
@@ -70,18 +55,6 @@ class RealApiServerTest : public testing::Test {
       RunFor(milliseconds(100));
     }
     return false;
-  }
-  void RunFor(Duration time) {
-    const net::Timer end = loop.After(time, [this] { loop.Stop(); });
-    loop.Run();
-  }
-  template <typename T = Json, typename Call>
-  ApiResult<T> Wait(const Call& call) {
-    std::optional<ApiResult<T>> result;
-    call([&](ApiResult<T> answer) { result = std::move(answer); });
-    RunUntil([&] { return result.has_value(); });
-    if (!result) return std::unexpected(MakeApiError(Status(Code::kInternal, "no callback")));
-    return *std::move(result);
   }
   // Its namespaces are there and it lets us in.
   void WaitUntilReady() {
@@ -125,7 +98,6 @@ class RealApiServerTest : public testing::Test {
   }
 
   static RealApiServer* server;
-  net::EventLoop loop;
   std::unique_ptr<ApiClient> client;
   std::string ns;
 };

@@ -13,39 +13,21 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "support/raw_http.h"
 
 namespace optcache::kube {
 namespace {
 
-std::string Decode(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      decoded += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
-      i += 2;
-    } else {
-      decoded += text[i];
-    }
-  }
-  return decoded;
-}
-
 void ParseTarget(const std::string& target, FakeRequest& request) {
   const std::size_t mark = target.find('?');
-  request.path = Decode(target.substr(0, mark));
+  request.path = PercentDecoded(target.substr(0, mark));
   if (mark == std::string::npos) return;
   std::istringstream query(target.substr(mark + 1));
   for (std::string pair; std::getline(query, pair, '&');) {
     const std::size_t equals = pair.find('=');
-    request.query[Decode(pair.substr(0, equals))] =
-        equals == std::string::npos ? "" : Decode(pair.substr(equals + 1));
+    request.query[PercentDecoded(pair.substr(0, equals))] =
+        equals == std::string::npos ? "" : PercentDecoded(pair.substr(equals + 1));
   }
-}
-
-std::string Lower(std::string text) {
-  for (char& c : text)
-    c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-  return text;
 }
 
 // One request from the connection, whose bytes so far are in `buffer`; nothing at its end.
@@ -72,7 +54,7 @@ std::optional<FakeRequest> Read(int fd, std::string& buffer) {
     std::string value = line.substr(colon + 1);
     value.erase(0, value.find_first_not_of(' '));
     value.pop_back();  // \r
-    request.headers[Lower(line.substr(0, colon))] = value;
+    request.headers[Lowercase(line.substr(0, colon))] = value;
   }
   const auto length = request.headers.find("content-length");
   const std::size_t size = length == request.headers.end() ? 0 : std::stoul(length->second);
@@ -82,15 +64,6 @@ std::optional<FakeRequest> Read(int fd, std::string& buffer) {
   request.body = buffer.substr(end + 4, size);
   buffer.erase(0, end + 4 + size);
   return request;
-}
-
-bool SendAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 std::string VerbOf(const FakeRequest& request) {

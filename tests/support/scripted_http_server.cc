@@ -12,34 +12,13 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "support/raw_http.h"
 
 namespace optcache {
 namespace {
 
 constexpr auto kWaitMax = std::chrono::minutes(1);
 constexpr size_t kHeadBytesMax = 64 << 10;
-
-std::string Lowercase(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
-
-std::string DecodeTarget(std::string_view target) {
-  std::string path;
-  for (size_t i = 0; i < target.size(); ++i) {
-    unsigned value = 0;
-    if (target[i] == '%' && i + 2 < target.size()) {
-      std::from_chars(target.data() + i + 1, target.data() + i + 3, value, 16);
-      path += static_cast<char>(value);
-      i += 2;
-    } else {
-      path += target[i];
-    }
-  }
-  return path;
-}
 
 std::string_view TakeLine(std::string_view& text) {
   const size_t end = text.find("\r\n");
@@ -71,14 +50,6 @@ std::optional<RecordedRequest> ReadRequest(int fd, std::string& buffer) {
   }
   buffer.erase(0, end + 4);
   return request;
-}
-
-void WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n <= 0) return;  // the client has gone, which tests ask for
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
 }
 
 // "bytes=A-B" as the first byte and the length.
@@ -198,7 +169,7 @@ bool ScriptedHttpServer::AnswerOne(int fd, const RecordedRequest& request) {
     }
     head += "\r\n";
     if (request.method != "HEAD") head += answer.body;
-    WriteAll(fd, head);
+    SendAll(fd, head);  // tests ask for clients that have gone
   }
   switch (answer.end) {
     case ScriptedAnswer::End::kKeepAlive:
@@ -225,7 +196,7 @@ void ScriptedHttpServer::Stall() {
 }
 
 ScriptedAnswer ScriptedHttpServer::Choose(const RecordedRequest& request) {
-  const std::string path = DecodeTarget(request.target);
+  const std::string path = PercentDecoded(request.target);
   const MutexLock lock(mutex_);
   requests_.push_back(request);
   changed_.NotifyAll();
