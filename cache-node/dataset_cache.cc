@@ -47,12 +47,13 @@ DatasetCache::DatasetCache(DatasetConfig config, ReadDeadlines deadlines, const 
                .counters = counters_,
                .verdicts = verdicts}) {}
 
-void DatasetCache::OnGet(ClientId from, wire::MemberId from_member, std::uint32_t request_id,
-                         const wire::Get& get, MonotonicTime now) {
-  if (get.mode == GetMode::kPeer) return ServePeer(from, from_member, request_id, get, now);
+void DatasetCache::OnGet(const Asker& from, std::uint32_t request_id, const wire::Get& get,
+                         MonotonicTime now) {
+  if (get.mode == GetMode::kPeer) return ServePeer(from, request_id, get, now);
   std::map<wire::MemberId, std::vector<Read>> lookups;
   for (std::uint32_t i = 0; i < get.items.size(); ++i) {
-    Read read{.from = from,
+    Read read{.from = from.client,
+              .guest = from.guest,
               .request_id = request_id,
               .index = i,
               .stream = get.stream,
@@ -62,8 +63,8 @@ void DatasetCache::OnGet(ClientId from, wire::MemberId from_member, std::uint32_
     if (ValidItem(read.item)) {
       Serve(std::move(read), lookups, now);
     } else {
-      effects_.Reply(from, request_id, wire::SampleReply{.index = i, .answer = Answer::kMissDrop},
-                     nullptr);
+      effects_.Reply(from.client, request_id,
+                     wire::SampleReply{.index = i, .answer = Answer::kMissDrop}, nullptr);
     }
   }
   AskHomes(std::move(lookups), now);
@@ -72,7 +73,7 @@ void DatasetCache::OnGet(ClientId from, wire::MemberId from_member, std::uint32_
 void DatasetCache::Serve(Read read, std::map<wire::MemberId, std::vector<Read>>& lookups,
                          MonotonicTime now) {
   const SampleId id = read.item.id;
-  if (tier_.Find(id) != nullptr) return AnswerHere(read, now);
+  if (keeper_.Readable(id, read.guest) != nullptr) return AnswerHere(read, now);
   const auto announced = announced_.find(id);
   if (announced != announced_.end() && now < announced->second) {
     return AnswerLater(std::move(read), now);
@@ -82,13 +83,13 @@ void DatasetCache::Serve(Read read, std::map<wire::MemberId, std::vector<Read>>&
 }
 
 void DatasetCache::AnswerHere(const Read& read, MonotonicTime now) {
-  const cache::Entry& entry = *tier_.Find(read.item.id);
+  const cache::Entry& entry = *keeper_.Readable(read.item.id, read.guest);
   ++counters_.hits_local;
   counters_.hit_bytes_local += entry.bytes->size();
   effects_.Reply(read.from, read.request_id,
                  wire::SampleReply{.index = read.index, .answer = Answer::kHere, .crc = entry.crc},
                  entry.bytes);
-  keeper_.AfterRead(read.key(), read.item.id, {}, now);
+  keeper_.AfterRead(read.key(), read.item.id, {.guest = read.guest}, now);
 }
 
 void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps) {
@@ -97,7 +98,8 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
   ++counters_.misses;
   counters_.miss_bytes += size;
   lease = Grant(read, lease);
-  const bool keep = keeper_.WouldKeep(read.key(), read.item.id, size, home_keeps);
+  const Copy copy{.id = read.item.id, .guest = read.guest};
+  const bool keep = keeper_.WouldKeep(read.key(), copy, size, home_keeps);
   effects_.Reply(read.from, read.request_id,
                  wire::SampleReply{.index = read.index,
                                    .answer = keep ? Answer::kMissKeep : Answer::kMissDrop,
@@ -190,7 +192,9 @@ wire::LookupItem DatasetCache::LookUpHere(SampleId id, bool want_lease, Monotoni
 }
 
 void DatasetCache::OnFound(Read read, const wire::LookupItem& found, MonotonicTime now) {
-  if (tier_.Find(read.item.id) != nullptr) return AnswerHere(read, now);  // came meanwhile
+  if (keeper_.Readable(read.item.id, read.guest) != nullptr) {
+    return AnswerHere(read, now);  // came meanwhile
+  }
   switch (found.found) {
     case Found::kHeld:
       if (found.holder == config_.self) return OnStaleEntry(std::move(read), now);
@@ -213,9 +217,9 @@ void DatasetCache::OnStaleEntry(Read read, MonotonicTime now) {
   AnswerLater(std::move(read), now);
 }
 
-std::shared_ptr<cache::SampleBytes> DatasetCache::Receive(SampleId id, ByteCount size) {
-  if (id >= config_.sizes.count() || size != SizeOf(id)) return nullptr;
-  if (!keeper_.MakeRoom(id, size)) return nullptr;
+std::shared_ptr<cache::SampleBytes> DatasetCache::Receive(const Copy& copy, ByteCount size) {
+  if (copy.id >= config_.sizes.count() || size != SizeOf(copy.id)) return nullptr;
+  if (!keeper_.MakeRoom(copy, size)) return nullptr;
   return std::make_shared<cache::SampleBytes>(size);
 }
 
@@ -231,27 +235,27 @@ void DatasetCache::OnClientGone(ClientId client, MonotonicTime now) {
   OnLeaseUpdate(client, ended, now);
 }
 
-void DatasetCache::OnPut(ClientId from, std::uint32_t request_id, const wire::Put& put,
+void DatasetCache::OnPut(const Asker& from, std::uint32_t request_id, const wire::Put& put,
                          cache::SampleRef bytes, const Status& received, MonotonicTime now) {
   Status kept(Code::kResourceExhausted, "no room");
   if (bytes && received.ok()) {
-    kept = keeper_.Keep({put.stream, put.item.pass, put.item.position}, put.item.id,
-                        std::move(bytes), put.crc, now);
+    kept = keeper_.Keep({put.stream, put.item.pass, put.item.position},
+                        {.id = put.item.id, .guest = from.guest}, std::move(bytes), put.crc, now);
   } else if (bytes) {
     tier_.Unreserve(bytes->size());
-    ++counters_.bad_bytes;
+    if (received.code() == Code::kDataLoss) ++counters_.bad_bytes;
     kept = received;
   }
   ++(kept.ok() ? counters_.puts_kept : counters_.puts_refused);
   if (put.lease != 0 && ValidItem(put.item)) {
-    OnLeaseUpdate(from,
+    OnLeaseUpdate(from.client,
                   {.dataset = config_.key,
                    .event = wire::LeaseEvent::kDone,
                    .leases = {{put.item.id, put.lease}}},
                   now);
   }
   effects_.Reply(
-      from, request_id,
+      from.client, request_id,
       wire::StoreReply{
           .dataset = config_.key, .id = put.item.id, .accepted = kept.ok(), .reason = kept.code()},
       nullptr);

@@ -55,6 +55,13 @@ struct ReadDeadlines {
   Duration retry = std::chrono::milliseconds(10);
 };
 
+// Who asks, or puts.
+struct Asker {
+  ClientId client = 0;
+  wire::MemberId member = 0;  // if it is a node
+  GuestId guest = kNoGuest;   // whose private copies it may have, and makes
+};
+
 // Not thread-safe: the node's event loop owns it.
 class DatasetCache {
  public:
@@ -62,17 +69,17 @@ class DatasetCache {
                Effects& effects);
 
   // --- from sidecars; `from` is a node for GetMode::kPeer ---
-  void OnGet(ClientId from, wire::MemberId from_member, std::uint32_t request_id,
-             const wire::Get& get, MonotonicTime now);
+  void OnGet(const Asker& from, std::uint32_t request_id, const wire::Get& get, MonotonicTime now);
   // A buffer for a Put's or Push's payload, its bytes taken from the budget; null: not wanted.
   // Every buffer comes back through OnPut, OnPush or Abandon.
-  std::shared_ptr<cache::SampleBytes> Receive(SampleId id, ByteCount size);
+  std::shared_ptr<cache::SampleBytes> Receive(const Copy& copy, ByteCount size);
   void Abandon(const std::shared_ptr<cache::SampleBytes>& buffer);
   // A sidecar has gone, and will not read what it has leases for: others need not wait for it.
   void OnClientGone(ClientId client, MonotonicTime now);
-  // `bytes` null: they were not wanted. `received` not ok: they are wrong, and not kept.
-  void OnPut(ClientId from, std::uint32_t request_id, const wire::Put& put, cache::SampleRef bytes,
-             const Status& received, MonotonicTime now);
+  // `bytes` null: they were not wanted. `received` not ok: they are not kept; kDataLoss: they are
+  // wrong.
+  void OnPut(const Asker& from, std::uint32_t request_id, const wire::Put& put,
+             cache::SampleRef bytes, const Status& received, MonotonicTime now);
   // Forwards to the homes what a sidecar says of its leases; what it says of others' is ignored.
   void OnLeaseUpdate(ClientId from, const wire::LeaseUpdate& update, MonotonicTime now);
   // That it was given and has not ended.
@@ -98,6 +105,7 @@ class DatasetCache {
   void SetMembers(const std::vector<wire::MemberId>& members);
   void SetBudget(Retention retention, ByteCount capacity, ByteCount reserve);
   Keeper& keeper() { return keeper_; }
+  const Keeper& keeper() const { return keeper_; }
 
   // Deadlines, retries, pushes and batches; call every few milliseconds.
   void Tick(MonotonicTime now);
@@ -115,6 +123,7 @@ class DatasetCache {
   // One item of a Get that has no answer yet.
   struct Read {
     ClientId from = 0;
+    GuestId guest = kNoGuest;
     std::uint32_t request_id = 0;
     std::uint32_t index = 0;
     StreamId stream = 0;
@@ -135,8 +144,8 @@ class DatasetCache {
   };
 
   void Serve(Read read, std::map<wire::MemberId, std::vector<Read>>& lookups, MonotonicTime now);
-  void ServePeer(ClientId from, wire::MemberId member, std::uint32_t request_id,
-                 const wire::Get& get, MonotonicTime now);
+  void ServePeer(const Asker& from, std::uint32_t request_id, const wire::Get& get,
+                 MonotonicTime now);
   void AskHome(wire::MemberId home, std::vector<Read> reads, MonotonicTime now);
   void AskHomes(std::map<wire::MemberId, std::vector<Read>> lookups, MonotonicTime now);
   void OnFound(Read read, const wire::LookupItem& found, MonotonicTime now);

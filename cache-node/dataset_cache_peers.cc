@@ -45,22 +45,22 @@ void DatasetCache::FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_hold
   }
 }
 
-void DatasetCache::ServePeer(ClientId from, wire::MemberId member, std::uint32_t request_id,
-                             const wire::Get& get, MonotonicTime now) {
+void DatasetCache::ServePeer(const Asker& from, std::uint32_t request_id, const wire::Get& get,
+                             MonotonicTime now) {
   for (std::uint32_t i = 0; i < get.items.size(); ++i) {
     const wire::ReadItem& item = get.items[i];
     const cache::Entry* entry = tier_.Find(item.id);
     if (entry == nullptr) {
       holdings_.Lost(item.id);  // its home knows better than it did: nobody asks here again
-      effects_.Reply(from, request_id, wire::SampleReply{.index = i, .answer = Answer::kAbsent},
-                     nullptr);
+      effects_.Reply(from.client, request_id,
+                     wire::SampleReply{.index = i, .answer = Answer::kAbsent}, nullptr);
       continue;
     }
-    effects_.Reply(from, request_id,
+    effects_.Reply(from.client, request_id,
                    wire::SampleReply{.index = i, .answer = Answer::kHere, .crc = entry->crc},
                    entry->bytes);
     keeper_.AfterRead({get.stream, item.pass, item.position}, item.id,
-                      {.is_peer = true, .member = member}, now);
+                      {.is_peer = true, .member = from.member}, now);
   }
 }
 
@@ -99,8 +99,8 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
       wire::SampleReply{.index = answered.index, .answer = Answer::kPeer, .crc = reply.crc},
       relayed);
   if (keeper_.PlanKeepsHere(answered.key()) && tier_.Find(answered.item.id) == nullptr &&
-      keeper_.MakeRoom(answered.item.id, bytes->size())) {
-    (void)keeper_.Keep(answered.key(), answered.item.id, std::move(bytes), reply.crc, now);
+      keeper_.MakeRoom({.id = answered.item.id}, bytes->size())) {
+    (void)keeper_.Keep(answered.key(), {.id = answered.item.id}, std::move(bytes), reply.crc, now);
   }
 }
 

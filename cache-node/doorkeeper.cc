@@ -18,7 +18,7 @@ constexpr auto kInvitedFor = std::chrono::seconds(30);
 void Doorkeeper::Authorize(const wire::Hello& hello, const net::PeerInfo& peer,
                            std::function<void(Status)> decide) {
   if (hello.role == wire::Role::kNode) return decide(IsNode(hello, peer));
-  tokens_.Check(hello.token, [this, hello, peer, decide](const Result<Caller>& caller) {
+  tokens_.Check(hello.token, peer, [this, hello, peer, decide](const Result<Caller>& caller) {
     if (!caller) {
       const bool bad = caller.error().code() == Code::kPermissionDenied;
       refusals_.Note(bad ? Refused::kToken : Refused::kReview, hello.name + " at " + peer.address,

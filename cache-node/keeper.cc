@@ -22,33 +22,43 @@ bool ReadsAhead(const ReadKey& key, const cache::Entry& entry) {
 
 }  // namespace
 
+cache::Entry* Keeper::Find(const Copy& copy) {
+  return copy.guest == kNoGuest ? parts_.tier.Find(copy.id) : private_.Find(copy);
+}
+
+const cache::Entry* Keeper::Readable(SampleId id, GuestId reader) {
+  const cache::Entry* for_all = parts_.tier.Find(id);
+  return for_all != nullptr ? for_all : private_.Find({.id = id, .guest = reader});
+}
+
 void Keeper::AfterRead(const ReadKey& key, SampleId id, Reader reader, MonotonicTime now) {
-  cache::Entry* entry = parts_.tier.Find(id);
+  const Copy copy{.id = id, .guest = parts_.tier.Find(id) != nullptr ? kNoGuest : reader.guest};
+  cache::Entry* entry = Find(copy);
   if (entry == nullptr) return;
-  Touch(id, *entry);
+  Touch(copy, *entry);
   if (retention_ == Retention::kNone) {
-    Drop(id, parts_.counters.dropped_by_plan);
+    Drop(copy, parts_.counters.dropped_by_plan);
     return;
   }
   if (!Planned() || key.stream == 0 || ReadsAhead(key, *entry)) return;
   const std::optional<Verdict> verdict = parts_.verdicts.Find(key);
   if (!verdict) {
-    if (!reader.is_peer) Remember(key, id);
+    if (!reader.is_peer) Remember(key, copy);
     return;
   }
   if (reader.is_peer && verdict->keep && verdict->keep_at == reader.member) {
     // The reader has the bytes now and keeps them itself.
-    Drop(id, parts_.counters.dropped_by_plan);
+    Drop(copy, parts_.counters.dropped_by_plan);
     return;
   }
-  Obey(*verdict, key, id, *entry, now);
+  Obey(*verdict, key, copy, *entry, now);
 }
 
-void Keeper::Obey(const Verdict& verdict, const ReadKey& key, SampleId id, cache::Entry& entry,
+void Keeper::Obey(const Verdict& verdict, const ReadKey& key, const Copy& copy, cache::Entry& entry,
                   MonotonicTime now) {
-  parts_.mover.Cancel(id);
-  if (!verdict.keep) {
-    Drop(id, parts_.counters.dropped_by_plan);
+  if (copy.guest == kNoGuest) parts_.mover.Cancel(copy.id);
+  if (!Keeps(verdict, copy.guest)) {
+    Drop(copy, parts_.counters.dropped_by_plan);
     return;
   }
   entry.kept_after = ToKeptAfter(key);
@@ -56,20 +66,29 @@ void Keeper::Obey(const Verdict& verdict, const ReadKey& key, SampleId id, cache
     entry.residence = cache::Residence::kKept;
   } else {
     entry.residence = cache::Residence::kOutgoing;
-    parts_.mover.Add(id, verdict.keep_at, entry, now);
+    parts_.mover.Add(copy.id, verdict.keep_at, entry, now);
   }
 }
 
-bool Keeper::WouldKeep(const ReadKey& key, SampleId id, ByteCount size, bool home_keeps) const {
-  if (parts_.tier.Find(id) != nullptr) return false;
-  if (!Planned()) return OwnedByHome() && home_keeps;
-  if (const auto verdict = parts_.verdicts.Find(key)) return verdict->keep;
-  return parts_.tier.FitsCapacity(size);
+bool Keeper::WouldKeep(const ReadKey& key, const Copy& copy, ByteCount size,
+                       bool home_keeps) const {
+  if (parts_.tier.Find(copy.id) != nullptr) return false;
+  if (!Planned()) {
+    if (copy.guest == kNoGuest) return OwnedByHome() && home_keeps;
+    return IsHome(copy.id) && WouldKeepAsHome(size, copy.guest);
+  }
+  if (const auto verdict = parts_.verdicts.Find(key)) return Keeps(*verdict, copy.guest);
+  return FitsCapacity(size, copy.guest);
 }
 
-bool Keeper::WouldKeepAsHome(ByteCount size) const {
+bool Keeper::WouldKeepAsHome(ByteCount size, GuestId guest) const {
   if (!OwnedByHome() || size > parts_.tier.capacity()) return false;
-  return retention_ == Retention::kLru || parts_.tier.FitsCapacity(size);
+  return retention_ == Retention::kLru || FitsCapacity(size, guest);
+}
+
+// In the capacity proper, once those have gone that give way to it.
+bool Keeper::FitsCapacity(ByteCount size, GuestId guest) const {
+  return parts_.tier.used() + size <= parts_.tier.capacity() + private_.GivesWay(guest, size);
 }
 
 bool Keeper::PlanKeepsHere(const ReadKey& key) const {
@@ -78,47 +97,60 @@ bool Keeper::PlanKeepsHere(const ReadKey& key) const {
   return verdict && verdict->keep && verdict->keep_at == self_;
 }
 
-bool Keeper::MakeRoom(SampleId id, ByteCount size) {
+bool Keeper::MakeRoom(const Copy& copy, ByteCount size) {
   if (size > parts_.tier.capacity()) return false;
   // Only what moves on may use the transit reserve: by the plan, or to its home.
-  const bool moves_on = Planned() || !IsHome(id);
+  const bool moves_on = Planned() || (copy.guest == kNoGuest && !IsHome(copy.id));
   const auto take = [&] {
     return (moves_on || parts_.tier.FitsCapacity(size)) && parts_.tier.Reserve(size);
   };
   bool taken = take();
-  while (!taken && retention_ == Retention::kLru && EvictLeastRecentlyUsed())
+  while (!taken && MakeWay(copy.guest, size))
     taken = take();
   return taken;
 }
 
-Status Keeper::Keep(const ReadKey& key, SampleId id, cache::SampleRef bytes, std::uint32_t crc,
+bool Keeper::MakeWay(GuestId guest, ByteCount size) {
+  if (private_.MakeWay(guest, size)) {
+    ++parts_.counters.dropped_for_room;
+    return true;
+  }
+  return retention_ == Retention::kLru && EvictLeastRecentlyUsed(guest);
+}
+
+Status Keeper::Keep(const ReadKey& key, const Copy& copy, cache::SampleRef bytes, std::uint32_t crc,
                     MonotonicTime now) {
   const ByteCount size = bytes->size();
-  if (parts_.tier.Find(id) != nullptr) {
+  if (Readable(copy.id, copy.guest) != nullptr) {
     parts_.tier.Unreserve(size);
     return OkStatus();
   }
-  if (OwnedByHome()) return KeepByHome(id, std::move(bytes), crc, now);
+  if (OwnedByHome()) return KeepByHome(copy, std::move(bytes), crc, now);
   const auto verdict = parts_.verdicts.Find(key);
-  if (retention_ == Retention::kNone || (verdict && !verdict->keep)) {
+  if (retention_ == Retention::kNone || (verdict && !Keeps(*verdict, copy.guest))) {
     parts_.tier.Unreserve(size);
     return {Code::kCancelled, "the plan does not keep this sample"};
   }
-  cache::Entry& entry = Insert(id, {.bytes = std::move(bytes), .crc = crc});
+  cache::Entry& entry = Insert(copy, {.bytes = std::move(bytes), .crc = crc});
   if (verdict) {
-    Obey(*verdict, key, id, entry, now);
+    Obey(*verdict, key, copy, entry, now);
   } else {
-    Remember(key, id);
+    Remember(key, copy);
   }
   return OkStatus();
 }
 
-Status Keeper::KeepByHome(SampleId id, cache::SampleRef bytes, std::uint32_t crc,
+Status Keeper::KeepByHome(const Copy& copy, cache::SampleRef bytes, std::uint32_t crc,
                           MonotonicTime now) {
-  cache::Entry& entry = Insert(id, {.bytes = std::move(bytes), .crc = crc});
-  if (!IsHome(id)) {
+  const bool moves = !IsHome(copy.id);
+  if (moves && copy.guest != kNoGuest) {
+    parts_.tier.Unreserve(bytes->size());
+    return {Code::kCancelled, "this sample is kept at another node"};
+  }
+  cache::Entry& entry = Insert(copy, {.bytes = std::move(bytes), .crc = crc});
+  if (moves) {
     entry.residence = cache::Residence::kOutgoing;
-    parts_.mover.Add(id, parts_.holdings.homes().Home(id), entry, now);
+    parts_.mover.Add(copy.id, parts_.holdings.homes().Home(copy.id), entry, now);
   }
   return OkStatus();
 }
@@ -138,7 +170,8 @@ Status Keeper::KeepPushed(const ReadKey& kept_after, SampleId id, cache::SampleR
     parts_.tier.Unreserve(bytes->size());
     return OkStatus();
   }
-  Insert(id, {.bytes = std::move(bytes), .crc = crc, .kept_after = ToKeptAfter(kept_after)});
+  Insert({.id = id},
+         {.bytes = std::move(bytes), .crc = crc, .kept_after = ToKeptAfter(kept_after)});
   return OkStatus();
 }
 
@@ -146,24 +179,24 @@ void Keeper::NoteAbsent(const ReadKey& key, SampleId id) {
   if (absences_.size() < kMaxAbsences) absences_[id] = key;
 }
 
-void Keeper::Remember(const ReadKey& key, SampleId id) {
-  cache::Entry* entry = parts_.tier.Find(id);
+void Keeper::Remember(const ReadKey& key, const Copy& copy) {
+  cache::Entry* entry = Find(copy);
   if (key.stream == 0) return;
   // A sample that was here before keeps its place in the inventory: it lay here at the cut.
   if (entry->kept_after.stream == 0 || entry->residence == cache::Residence::kUnplanned) {
     entry->residence = cache::Residence::kUnplanned;
   }
   entry->kept_after = ToKeptAfter(key);
-  if (past_reads_.size() < kMaxPastReads) past_reads_.push_back({.key = key, .id = id});
+  if (past_reads_.size() < kMaxPastReads) past_reads_.push_back({.key = key, .copy = copy});
 }
 
 void Keeper::OnNewPlan(MonotonicTime now) {
   std::vector<PastRead> still_unknown;
   for (const PastRead& read : past_reads_) {
-    cache::Entry* entry = parts_.tier.Find(read.id);
+    cache::Entry* entry = Find(read.copy);
     if (entry == nullptr || entry->kept_after != ToKeptAfter(read.key)) continue;
     if (const auto verdict = parts_.verdicts.Find(read.key)) {
-      Obey(*verdict, read.key, read.id, *entry, now);
+      Obey(*verdict, read.key, read.copy, *entry, now);
     } else {
       still_unknown.push_back(read);
     }
@@ -172,36 +205,46 @@ void Keeper::OnNewPlan(MonotonicTime now) {
 }
 
 void Keeper::OnPassReached(StreamId stream, PassNumber pass) {
+  const auto is_stale = [&](const cache::Entry& entry) {
+    return entry.residence == cache::Residence::kKept && entry.kept_after.stream == stream &&
+           entry.kept_after.pass + 1 < pass;
+  };
   std::vector<SampleId> stale;
   for (const auto& [id, entry] : parts_.tier.entries()) {
-    if (entry.residence == cache::Residence::kKept && entry.kept_after.stream == stream &&
-        entry.kept_after.pass + 1 < pass) {
-      stale.push_back(id);
-    }
+    if (is_stale(entry)) stale.push_back(id);
   }
   for (const SampleId id : stale)
-    Drop(id, parts_.counters.dropped_stale);
+    Drop({.id = id}, parts_.counters.dropped_stale);
+  parts_.counters.dropped_stale += private_.EraseIf(is_stale);
   std::erase_if(absences_, [&](const auto& absence) {
     return absence.second.stream == stream && absence.second.pass + 1 < pass;
   });
 }
 
 void Keeper::Evict(SampleId id, PassNumber before) {
+  const auto goes = [before](const cache::Entry& entry) {
+    return entry.residence == cache::Residence::kKept && entry.kept_after.pass < before;
+  };
   const cache::Entry* entry = parts_.tier.Find(id);
-  if (entry == nullptr || entry->residence != cache::Residence::kKept) return;
-  if (entry->kept_after.pass < before) Drop(id, parts_.counters.dropped_by_plan);
+  if (entry != nullptr && goes(*entry)) Drop({.id = id}, parts_.counters.dropped_by_plan);
+  parts_.counters.dropped_by_plan += private_.EraseIf(id, goes);
 }
 
 void Keeper::OnStreamEnded(StreamId stream) {
   // What waited for its plan waits no more: it lies here for whoever reads it next.
   for (const PastRead& read : past_reads_) {
-    cache::Entry* entry = read.key.stream == stream ? parts_.tier.Find(read.id) : nullptr;
+    cache::Entry* entry = read.key.stream == stream ? Find(read.copy) : nullptr;
     if (entry != nullptr && entry->residence == cache::Residence::kUnplanned) {
       entry->residence = cache::Residence::kKept;
     }
   }
   std::erase_if(past_reads_, [&](const PastRead& read) { return read.key.stream == stream; });
   std::erase_if(absences_, [&](const auto& absence) { return absence.second.stream == stream; });
+  // Its passes are no measure of those that any stream reads from now on, be it in its next life.
+  for (const auto& [id, _] : parts_.tier.entries()) {
+    cache::Entry& entry = *parts_.tier.Find(id);
+    if (entry.kept_after.stream == stream) entry.kept_after = {.stream = stream};
+  }
 }
 
 std::size_t Keeper::GiveAway(MonotonicTime deadline, MonotonicTime now) {
@@ -231,7 +274,7 @@ void Keeper::OnMoved(SampleId id) {
 void Keeper::OnMoveLost(SampleId id) {
   const cache::Entry* entry = parts_.tier.Find(id);
   if (entry == nullptr || entry->residence != cache::Residence::kOutgoing) return;
-  Drop(id, parts_.counters.dropped_in_transit);
+  Drop({.id = id}, parts_.counters.dropped_in_transit);
 }
 
 void Keeper::OnMoveRefused(SampleId id) {
@@ -248,30 +291,39 @@ std::vector<SampleId> Keeper::Inventory() const {
   return ids;
 }
 
-bool Keeper::EvictLeastRecentlyUsed() {
+bool Keeper::EvictLeastRecentlyUsed(GuestId guest) {
+  if (guest != kNoGuest) {
+    if (!private_.EraseOldest(guest)) return false;
+    ++parts_.counters.dropped_for_room;
+    return true;
+  }
   if (by_use_.empty()) return false;
-  Drop(by_use_.begin()->second, parts_.counters.dropped_for_room);
+  Drop({.id = by_use_.begin()->second}, parts_.counters.dropped_for_room);
   return true;
 }
 
-void Keeper::Touch(SampleId id, cache::Entry& entry) {
+void Keeper::Touch(const Copy& copy, cache::Entry& entry) {
+  if (copy.guest != kNoGuest) return private_.Touch(copy);
   by_use_.erase(entry.last_use);
   entry.last_use = ++uses_;
-  by_use_[entry.last_use] = id;
+  by_use_[entry.last_use] = copy.id;
 }
 
-void Keeper::Drop(SampleId id, std::uint64_t& reason) {
-  parts_.mover.Cancel(id);
-  if (const cache::Entry* entry = parts_.tier.Find(id)) by_use_.erase(entry->last_use);
-  parts_.tier.Erase(id);
-  parts_.holdings.Lost(id);
+void Keeper::Drop(const Copy& copy, std::uint64_t& reason) {
   ++reason;
+  if (copy.guest != kNoGuest) return private_.Erase(copy);
+  parts_.mover.Cancel(copy.id);
+  if (const cache::Entry* entry = parts_.tier.Find(copy.id)) by_use_.erase(entry->last_use);
+  parts_.tier.Erase(copy.id);
+  parts_.holdings.Lost(copy.id);
 }
 
-cache::Entry& Keeper::Insert(SampleId id, cache::Entry entry) {
-  parts_.holdings.Gained(id);
-  cache::Entry& inserted = parts_.tier.Insert(id, std::move(entry));
-  Touch(id, inserted);
+cache::Entry& Keeper::Insert(const Copy& copy, cache::Entry entry) {
+  if (copy.guest != kNoGuest) return private_.Insert(copy, std::move(entry));
+  private_.EraseIf(copy.id, [](const cache::Entry&) { return true; });  // this one is for all
+  parts_.holdings.Gained(copy.id);
+  cache::Entry& inserted = parts_.tier.Insert(copy.id, std::move(entry));
+  Touch(copy, inserted);
   return inserted;
 }
 

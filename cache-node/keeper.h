@@ -4,7 +4,8 @@
 //
 // Under retention Optimal the plan says so, by the read's key. While a stream's plan is not known
 // yet, its samples stay with their reader, and the plan's verdicts are carried out when it comes.
-// Pin and LRU keep a sample at its home node; None keeps nothing.
+// Pin and LRU keep a sample at its home node; None keeps nothing. A guest's private copy obeys the
+// same rules, but is not moved: where the sample would have to, the copy goes.
 
 #include <cstdint>
 #include <map>
@@ -17,6 +18,7 @@
 #include "cache-node/counters.h"
 #include "cache-node/holding_log.h"
 #include "cache-node/mover.h"
+#include "cache-node/private_copies.h"
 #include "cache-node/verdict.h"
 #include "cache/memory_tier.h"
 #include "coordination/state.h"
@@ -29,6 +31,7 @@ using coordination::Retention;
 struct Reader {
   bool is_peer = false;
   wire::MemberId member = 0;  // if it is a peer: its node
+  GuestId guest = kNoGuest;
 };
 
 // Not thread-safe: the event loop owns it.
@@ -42,28 +45,31 @@ class Keeper {
     const Verdicts& verdicts;
   };
   Keeper(wire::MemberId self, Retention retention, Parts parts)
-      : self_(self), retention_(retention), parts_(parts) {}
+      : self_(self), retention_(retention), parts_(parts), private_(parts.tier) {}
 
   void SetRetention(Retention retention) { retention_ = retention; }
 
-  // Carries out what the plan says after `reader` was handed the sample `id`, which is here.
+  // The copy that a reader may have: that for all, else its own. Null: there is none here.
+  const cache::Entry* Readable(SampleId id, GuestId reader);
+
+  // Carries out what the plan says after `reader` was handed the copy that is Readable to it.
   void AfterRead(const ReadKey& key, SampleId id, Reader reader, MonotonicTime now);
 
-  // After a read whose bytes are not here: would some node keep it?
-  bool WouldKeep(const ReadKey& key, SampleId id, ByteCount size, bool home_keeps) const;
+  // After a read whose bytes are not here: would some node keep the copy that the reader puts?
+  bool WouldKeep(const ReadKey& key, const Copy& copy, ByteCount size, bool home_keeps) const;
 
   // As its home: would a sample of `size` that somebody reads from the store be kept here?
-  bool WouldKeepAsHome(ByteCount size) const;
+  bool WouldKeepAsHome(ByteCount size, GuestId guest = kNoGuest) const;
   // Does the plan keep the sample of this read on this node?
   bool PlanKeepsHere(const ReadKey& key) const;
 
-  // Makes room for `id`, which is about to arrive, as far as the retention rule allows, and takes
+  // Makes room for a copy that is about to arrive, as far as the retention rule allows, and takes
   // it from the budget. No room: false.
-  bool MakeRoom(SampleId id, ByteCount size);
+  bool MakeRoom(const Copy& copy, ByteCount size);
 
   // A sample read from the store or from a peer, its bytes reserved: keeps it here, sends it on, or
   // lets it go. kResourceExhausted etc. say why it was not kept.
-  Status Keep(const ReadKey& key, SampleId id, cache::SampleRef bytes, std::uint32_t crc,
+  Status Keep(const ReadKey& key, const Copy& copy, cache::SampleRef bytes, std::uint32_t crc,
               MonotonicTime now);
   // A sample pushed by another node, its bytes reserved.
   Status KeepPushed(const ReadKey& kept_after, SampleId id, cache::SampleRef bytes,
@@ -81,6 +87,8 @@ class Keeper {
   void Evict(SampleId id, PassNumber before);
   // `stream` is over.
   void OnStreamEnded(StreamId stream);
+  // `guest` may not use the dataset any more: its private copies go.
+  void OnGuestGone(GuestId guest) { private_.EraseGuest(guest); }
 
   // This node goes: sends all that it holds to the nodes that are the samples' homes without it,
   // until `deadline`. Returns how many samples that are.
@@ -93,31 +101,40 @@ class Keeper {
 
   // What lies here for the next base: all but samples that only wait for a first plan.
   std::vector<SampleId> Inventory() const;
+  const PrivateCopies& private_copies() const { return private_; }
 
  private:
   struct PastRead {
     ReadKey key;
-    SampleId id = 0;
+    Copy copy;
   };
 
-  void Obey(const Verdict& verdict, const ReadKey& key, SampleId id, cache::Entry& entry,
+  cache::Entry* Find(const Copy& copy);
+  void Obey(const Verdict& verdict, const ReadKey& key, const Copy& copy, cache::Entry& entry,
             MonotonicTime now);
-  Status KeepByHome(SampleId id, cache::SampleRef bytes, std::uint32_t crc, MonotonicTime now);
+  Status KeepByHome(const Copy& copy, cache::SampleRef bytes, std::uint32_t crc, MonotonicTime now);
   // The plan decides, else the home of a sample or nobody.
   bool Planned() const { return retention_ == Retention::kOptimal; }
   bool OwnedByHome() const {
     return retention_ == Retention::kPin || retention_ == Retention::kLru;
   }
   bool IsHome(SampleId id) const;
-  bool EvictLeastRecentlyUsed();
-  void Touch(SampleId id, cache::Entry& entry);
-  void Drop(SampleId id, std::uint64_t& reason);
-  cache::Entry& Insert(SampleId id, cache::Entry entry);
-  void Remember(const ReadKey& key, SampleId id);
+  // Does this verdict keep the copy? A private one is not moved.
+  bool Keeps(const Verdict& verdict, GuestId guest) const {
+    return verdict.keep && (guest == kNoGuest || verdict.keep_at == self_);
+  }
+  bool FitsCapacity(ByteCount size, GuestId guest) const;
+  bool MakeWay(GuestId guest, ByteCount size);
+  bool EvictLeastRecentlyUsed(GuestId guest);
+  void Touch(const Copy& copy, cache::Entry& entry);
+  void Drop(const Copy& copy, std::uint64_t& reason);
+  cache::Entry& Insert(const Copy& copy, cache::Entry entry);
+  void Remember(const ReadKey& key, const Copy& copy);
 
   wire::MemberId self_;
   Retention retention_;
   Parts parts_;
+  PrivateCopies private_;
   std::uint64_t uses_ = 0;
   std::map<std::uint64_t, SampleId> by_use_;        // what is here, the longest unused first
   std::vector<PastRead> past_reads_;                // made while no plan covered them

@@ -54,7 +54,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--listen", flags.node.listen, "HOST:PORT for sidecars and other nodes")
       ->required();
   app.add_option("--advertise", flags.node.advertise,
-                 "HOST:PORT where other nodes reach this one; default: as it listens");
+                 "HOST:PORT, or IP, where other nodes reach this one; default: as it listens");
   app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz");
   app.add_option("--coordinator", flags.node.coordinator, "URL of the coordinator")->required();
   app.add_option("--memory", flags.memory, "Bytes of samples to hold, for example 64Gi");

@@ -123,14 +123,15 @@ void ManifestServer::Handle(HttpRequest request, const HttpResponder& respond) {
 
 void ManifestServer::Authenticate(const HttpRequest& request, const Answer& respond,
                                   std::function<void(const Caller&)> then) {
-  parts_.tokens.Check(TokenOf(request), [this, respond, address = request.peer.address,
-                                         then = std::move(then)](const Result<Caller>& caller) {
+  auto answer = [this, respond, address = request.peer.address,
+                 then = std::move(then)](const Result<Caller>& caller) {
     if (caller) return then(*caller);
     const Status& why = caller.error();
     const bool bad = why.code() == Code::kPermissionDenied;
     parts_.refusals.Note(bad ? Refused::kToken : Refused::kReview, address, why.message());
     respond(bad ? Sentence(401, why.message()) : Later(why.message()));
-  });
+  };
+  parts_.tokens.Check(TokenOf(request), request.peer, std::move(answer));
 }
 
 void ManifestServer::GiveByDigest(const HttpRequest& request, const Path& path,

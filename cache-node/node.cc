@@ -85,6 +85,8 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
                                           NodeOptions options) {
   std::unique_ptr<Node> node(new Node(loop, clock, std::move(options)));
   RETURN_IF_ERROR(CheckClusterOptions(node->options_.cluster, node->options_.coordinator));
+  ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(node->options_.listen));
+  node->options_.advertise = net::WithPort(node->options_.advertise, listen.port);
   if (node->options_.cluster.enabled()) {
     RETURN_IF_ERROR(node->JoinCluster());
   }
@@ -108,7 +110,9 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
 // Others dial it: an address of "everywhere" would lead them to themselves.
 Status Node::CheckAdvertised(const std::string& address) {
   ASSIGN_OR_RETURN(const net::Address parsed, net::ParseAddress(address));
-  if (parsed.host != "0.0.0.0" && parsed.host != "::") return OkStatus();
+  const bool is_everywhere =
+      parsed.host == net::kEverywhere || parsed.host == "0.0.0.0" || parsed.host == "::";
+  if (!is_everywhere && parsed.port != 0) return OkStatus();
   return {Code::kInvalidArgument, "other nodes cannot reach this one at " + address +
                                       ": give --advertise HOST:PORT, with this machine's address"};
 }
@@ -220,6 +224,22 @@ void Node::AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Me
   }
 }
 
+bool Node::Admits(net::Connection& from, wire::Message& message) {
+  if (!visitors_) return true;
+  Status status = visitors_->Admit(IdOf(from), message);
+  if (!status.ok()) {
+    from.Close(std::move(status));
+    return false;
+  }
+  if (const auto* attach = std::get_if<wire::StreamAttach>(&message)) OnUsed(attach->dataset_name);
+  return true;
+}
+
+PutTerms Node::TermsOf(ClientId client, const NodeDataset& dataset) {
+  if (!visitors_) return {};
+  return visitors_->TermsOf(client, dataset.name(), !dataset.digests().empty());
+}
+
 void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message message) {
   if (!Admits(from, message)) return;
   const ClientId client = IdOf(from);
@@ -249,7 +269,9 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
       dataset->OnPassSeen(get->stream, get->items.back().pass);
       streams_.OnServed(*get);
     }
-    cache.OnGet(client, from.peer_member(), request_id, *get, now);
+    cache.OnGet(
+        {.client = client, .member = from.peer_member(), .guest = TermsOf(client, *dataset).guest},
+        request_id, *get, now);
   } else if (const auto* lease = std::get_if<wire::LeaseUpdate>(&message)) {
     if (from.peer_role() == wire::Role::kNode) {
       cache.OnPeerLeaseUpdate(*lease, now);
@@ -280,15 +302,16 @@ net::PayloadSink Node::PlacePayload(net::Connection& from, std::uint32_t request
   } else if (const auto dataset = Find(DatasetOf(message))) {
     const auto* put = std::get_if<wire::Put>(&message);
     const auto* push = std::get_if<wire::Push>(&message);
-    if (put != nullptr && !BelievesPut(IdOf(from), *dataset)) return {};
     if (cluster_ && put != nullptr && !cluster_->doorkeeper().MayStore(IdOf(from), put->dataset)) {
       return {};  // refused when the message has come
     }
-    if (put != nullptr || push != nullptr) {
-      const SampleId id = put != nullptr ? put->item.id : push->item.id;
-      incoming.buffer = dataset->cache().Receive(id, length);
-      incoming.reserved_by = dataset;
+    if (put != nullptr) {
+      const GuestId guest = TermsOf(IdOf(from), *dataset).guest;
+      incoming.buffer = dataset->cache().Receive({.id = put->item.id, .guest = guest}, length);
+    } else if (push != nullptr) {
+      incoming.buffer = dataset->cache().Receive({.id = push->item.id}, length);
     }
+    incoming.reserved_by = dataset;
   }
   if (!incoming.buffer) return {};
   net::PayloadSink sink{.destination = incoming.buffer->writable(), .owner = incoming.buffer};
@@ -315,14 +338,25 @@ void Node::TakePayload(net::Connection& from, std::uint32_t request_id, wire::Me
     return;
   }
   if (const auto* put = std::get_if<wire::Put>(&message)) {
-    Status received = status;
-    if (incoming.buffer && received.ok()) {
-      received = CheckPut(client, *dataset, *put, *incoming.buffer);
-    }
-    dataset->cache().OnPut(client, request_id, *put, incoming.buffer, received, now);
+    TakePut(client, request_id, *put, dataset, incoming.buffer, status);
   } else if (const auto* push = std::get_if<wire::Push>(&message)) {
     dataset->cache().OnPush(client, request_id, *push, incoming.buffer, status);
   }
+}
+
+void Node::TakePut(ClientId client, std::uint32_t request_id, const wire::Put& put,
+                   const std::shared_ptr<NodeDataset>& dataset, const cache::SampleRef& bytes,
+                   const Status& received) {
+  const PutTerms terms = TermsOf(client, *dataset);
+  const auto take = [=, this, asker = Asker{.client = client, .guest = terms.guest},
+                     within = std::weak_ptr(dataset)](const Status& status) {
+    // Gone meanwhile, and its budget with it?
+    if (const auto alive = within.lock()) {
+      alive->cache().OnPut(asker, request_id, put, bytes, status, clock_.Now());
+    }
+  };
+  if (!terms.to_prove || !bytes || !received.ok()) return take(received);
+  visitors_->Prove(client, bytes, dataset->digests()[put.item.id], take);
 }
 
 void Node::Forget(net::Connection& gone) {

@@ -19,6 +19,7 @@
 #include "cache-node/effects.h"
 #include "cache-node/listing.h"
 #include "cache-node/node_dataset.h"
+#include "cache-node/node_visitors.h"
 #include "cache-node/stream_table.h"
 #include "cache-node/worker.h"
 #include "coordination/state.h"
@@ -32,7 +33,7 @@ namespace optcache::node {
 struct NodeOptions {
   std::string name;
   std::string listen;                 // "host:port"; port 0: any
-  std::string advertise;              // how other nodes reach it; empty: as it listens
+  std::string advertise;              // how others reach it (net::WithPort); empty: as it listens
   std::uint16_t http_port = 0;        // of its pages, on the host that it advertises; 0: none
   std::string coordinator;            // "http://host:port"
   ByteCount memory = 0;               // payload bytes offered
@@ -86,12 +87,12 @@ class Node final : public Effects {
   void TakePayload(net::Connection& from, std::uint32_t request_id, wire::Message message,
                    const Status& status);
   void Forget(net::Connection& gone);
-  // Whether `client` may say that; else its connection is closed.
+  // Whether `from` may say that; else it is closed.
   bool Admits(net::Connection& from, wire::Message& message);
-  // Are these bytes to be had for a namespace that does not own the dataset?
-  bool BelievesPut(ClientId from, const NodeDataset& dataset);
-  Status CheckPut(ClientId from, const NodeDataset& dataset, const wire::Put& put,
-                  const cache::SampleBytes& bytes);
+  PutTerms TermsOf(ClientId client, const NodeDataset& dataset);
+  void TakePut(ClientId client, std::uint32_t request_id, const wire::Put& put,
+               const std::shared_ptr<NodeDataset>& dataset, const cache::SampleRef& bytes,
+               const Status& received);
   std::shared_ptr<NodeDataset> Find(wire::DatasetKey key);
   void AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message);
 
@@ -129,6 +130,7 @@ class Node final : public Effects {
   std::unique_ptr<ClusterSide> cluster_;  // null on a laptop
   std::unique_ptr<ControlClient> control_;
   StreamTable streams_;
+  std::unique_ptr<NodeVisitors> visitors_;  // null on a laptop
 
   coordination::DesiredState state_;
   wire::MemberId self_ = 0;

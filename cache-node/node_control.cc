@@ -42,6 +42,8 @@ Status Node::JoinCluster() {
                                 if (control_) control_->ReportSoon();
                               },
                           .on_used = [this](const std::string& dataset) { OnUsed(dataset); }}));
+  visitors_ = std::make_unique<NodeVisitors>(loop_, clock_, cluster_->doorkeeper(),
+                                             cluster_->refusals(), streams_);
   return OkStatus();
 }
 
@@ -147,6 +149,10 @@ void Node::ApplyDataset(const coordination::DatasetState& state) {
     return;
   }
   if (found->second->Apply(state, HomesOf(state))) FetchBase(state.name, state);
+  if (visitors_) {
+    for (const GuestId guest : visitors_->Uninvited(state))
+      found->second->cache().keeper().OnGuestGone(guest);
+  }
   if (const auto number = found->second->TakeInventoryRequest(); number != 0) {
     control_->SendInventory({.node = options_.name,
                              .incarnation = options_.incarnation,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +17,14 @@ ByteCount CapacityOf(const coordination::DatasetState& state, wire::MemberId sel
     if (capacity.member == self) return capacity.bytes;
   }
   return 0;
+}
+
+// A cut that goes back is that of the stream's next life.
+bool GoesOn(const coordination::StreamState& stream,
+            const std::vector<coordination::StreamState>& streams) {
+  return std::ranges::any_of(streams, [&](const coordination::StreamState& now) {
+    return now.id == stream.id && now.cut >= stream.cut;
+  });
 }
 
 DatasetConfig ToConfig(const coordination::DatasetState& state, wire::MemberId self,
@@ -45,11 +52,8 @@ NodeDataset::NodeDataset(const coordination::DatasetState& state, wire::MemberId
 
 bool NodeDataset::Apply(const coordination::DatasetState& state,
                         const std::vector<wire::MemberId>& members) {
-  std::set<StreamId> present;
-  for (const auto& stream : state.streams)
-    present.insert(stream.id);
   for (const auto& stream : state_.streams) {
-    if (present.contains(stream.id)) continue;
+    if (GoesOn(stream, state.streams)) continue;
     book_.ForgetStream(stream.id);
     cache_.keeper().OnStreamEnded(stream.id);
     seen_.erase(stream.id);

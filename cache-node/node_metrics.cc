@@ -51,7 +51,10 @@ void VisitMemory(const CounterVisitor& visit, const std::string& dataset,
         static_cast<double>(tier.samples()));
   gauge("optcache_cache_peak_bytes", static_cast<double>(tier.peak()));
   gauge("optcache_cache_reserve_bytes", static_cast<double>(tier.reserve()));
-  gauge("optcache_cache_overhead_bytes", static_cast<double>(tier.overhead_bytes()));
+  const PrivateCopies& copies = cache.keeper().private_copies();
+  gauge("optcache_cache_private_bytes", static_cast<double>(copies.bytes()));
+  gauge("optcache_cache_overhead_bytes",
+        static_cast<double>(cache::MemoryTier::OverheadOf(tier.samples() + copies.samples())));
   gauge("optcache_outbox_bytes", static_cast<double>(cache.mover().outbox_bytes()));
   gauge("optcache_relay_bytes", static_cast<double>(cache.relay_bytes()));
   gauge("optcache_directory_samples", static_cast<double>(cache.directory().samples()));

@@ -1,57 +1,61 @@
-// What a node of a cluster lets the pods of its machine do, message by message.
+#include "cache-node/node_visitors.h"
 
+#include <utility>
 #include <variant>
 
-#include "base/log.h"
 #include "cache-node/access.h"
-#include "cache-node/node.h"
-#include "dataset/digest.h"
 
 namespace optcache::node {
 
-bool Node::Admits(net::Connection& from, wire::Message& message) {
-  if (!cluster_) return true;
-  const ClientId client = IdOf(from);
-  Status status = cluster_->doorkeeper().MaySay(client, message);
-  if (!status.ok()) {
-    from.Close(std::move(status));
-    return false;
-  }
-  if (cluster_->doorkeeper().Find(client) == nullptr) return true;
-  if (const auto* attach = std::get_if<wire::StreamAttach>(&message)) OnUsed(attach->dataset_name);
-  // Reads of a stream that this pod has not announced count as reads without an order: they change
-  // nobody's plan.
+Status NodeVisitors::Admit(ClientId client, wire::Message& message) {
+  RETURN_IF_ERROR(door_.MaySay(client, message));
+  if (door_.Find(client) == nullptr) return OkStatus();
   if (auto* get = std::get_if<wire::Get>(&message)) {
     if (!streams_.Reads(client, get->stream)) get->stream = 0;
   } else if (auto* put = std::get_if<wire::Put>(&message)) {
     if (!streams_.Reads(client, put->stream)) put->stream = 0;
   }
-  return true;
+  return OkStatus();
 }
 
-// What the dataset's own namespace puts is believed; what others put only if the manifest, which
-// they did not make, proves it.
-bool Node::BelievesPut(ClientId from, const NodeDataset& dataset) {
-  const Caller* caller = cluster_ ? cluster_->doorkeeper().Find(from) : nullptr;
-  if (caller == nullptr || Owns(caller->name_space, dataset.name())) return true;
-  if (!dataset.digests().empty()) return true;
-  cluster_->refusals().Note(Refused::kPut, NameOf(*caller),
-                            "the manifest has no digests by which others could be believed: "
-                            "verify: Digest makes one that has");
-  return false;
+PutTerms NodeVisitors::TermsOf(ClientId client, const std::string& dataset, bool has_digests) {
+  const Caller* caller = door_.Find(client);
+  if (caller == nullptr || Owns(caller->name_space, dataset)) return {};
+  if (has_digests) return {.to_prove = true};
+  const auto next = static_cast<GuestId>(guests_.size() + 1);
+  return {.guest = guests_.try_emplace(caller->name_space, next).first->second};
 }
 
-Status Node::CheckPut(ClientId from, const NodeDataset& dataset, const wire::Put& put,
-                      const cache::SampleBytes& bytes) {
-  const Caller* caller = cluster_ ? cluster_->doorkeeper().Find(from) : nullptr;
-  if (caller == nullptr || Owns(caller->name_space, dataset.name())) return OkStatus();
-  const auto& digests = dataset.digests();
-  const bool proven =
-      put.item.id < digests.size() && dataset::Sha256Of(bytes.bytes()) == digests[put.item.id];
-  if (proven) return OkStatus();
-  cluster_->refusals().Note(Refused::kPut, NameOf(*caller),
-                            "the bytes are not those of the manifest's digest");
-  return {Code::kDataLoss, "the bytes are not those of the manifest's digest"};
+std::vector<GuestId> NodeVisitors::Uninvited(const coordination::DatasetState& dataset) const {
+  std::vector<GuestId> guests;
+  for (const auto& [name_space, guest] : guests_) {
+    if (!MayUse({.name_space = name_space}, dataset).ok()) guests.push_back(guest);
+  }
+  return guests;
+}
+
+void NodeVisitors::Prove(ClientId client, std::shared_ptr<const cache::SampleBytes> bytes,
+                         const dataset::Digest& digest, std::function<void(Status)> done) {
+  const ByteCount charge = bytes->size() + kMaxProofBytes / kMaxProofs;
+  if (unproven_bytes_ > 0 && unproven_bytes_ + charge > kMaxProofBytes) {
+    return done({Code::kResourceExhausted, "too many samples wait for their proof"});
+  }
+  const Caller* caller = door_.Find(client);
+  const std::string who = caller == nullptr ? std::string() : NameOf(*caller);
+  const auto proven = std::make_shared<bool>(false);
+  const Status begun = prover_.Run(
+      [proven, bytes = std::move(bytes), digest] {
+        *proven = dataset::Sha256Of(bytes->bytes()) == digest;
+      },
+      [this, proven, who, charge, done] {
+        unproven_bytes_ -= charge;
+        if (*proven) return done(OkStatus());
+        Status refuted(Code::kDataLoss, "the bytes are not those of the manifest's digest");
+        refusals_.Note(Refused::kPut, who, refuted.message());
+        done(std::move(refuted));
+      });
+  if (!begun.ok()) return done(begun);
+  unproven_bytes_ += charge;
 }
 
 }  // namespace optcache::node

@@ -3,11 +3,6 @@
 #include "base/log.h"
 
 namespace optcache::node {
-namespace {
-
-constexpr auto kQuiet = std::chrono::seconds(1);  // between two lines of one reason
-
-}  // namespace
 
 std::string_view RefusedName(Refused reason) {
   switch (reason) {
@@ -36,13 +31,10 @@ std::string_view RefusedName(Refused reason) {
 void Refusals::Note(Refused reason, std::string_view who, std::string_view why) {
   Kind& kind = kinds_.at(Index(reason));
   ++kind.count;
-  const MonotonicTime now = clock_.Now();
-  if (now < kind.quiet_until) return;
-  kind.quiet_until = now + kQuiet;
-  const std::uint64_t unlogged = kind.count - kind.logged - 1;
-  kind.logged = kind.count;
+  const auto not_logged = kind.log.Pass(clock_.Now());
+  if (!not_logged) return;
   Log(LogLevel::kWarning, "refused",
-      {{"reason", RefusedName(reason)}, {"who", who}, {"why", why}, {"not_logged", unlogged}});
+      {{"reason", RefusedName(reason)}, {"who", who}, {"why", why}, {"not_logged", *not_logged}});
 }
 
 void Refusals::VisitCounters(const CounterVisitor& visitor) const {

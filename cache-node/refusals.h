@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/log_limit.h"
 
 namespace optcache::node {
 
@@ -17,7 +18,7 @@ enum class Refused {
   kPod,          // the token is of another pod than the sidecar says
   kNamespace,    // the dataset is not shared with that namespace
   kStream,       // the stream is not that pod's
-  kPut,          // bytes for other namespaces that no digest proves
+  kPut,          // bytes that the manifest's digest refutes
   kManifest,     // a manifest that is none, or of another namespace's dataset
   kCertificate,  // a node's certificate is needed
   kLimit,        // the namespace has as much as it may
@@ -41,8 +42,7 @@ class Refusals {
   static std::size_t Index(Refused reason) { return static_cast<std::size_t>(reason); }
   struct Kind {
     std::uint64_t count = 0;
-    std::uint64_t logged = 0;  // of these
-    MonotonicTime quiet_until{};
+    LogLimit log;
   };
 
   const Clock& clock_;

@@ -37,10 +37,9 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
   if (AllEnded(stream)) stream.ranks.clear();  // of its life before
   stream.attach = attach;
   RankState& rank = stream.ranks[attach.rank];
+  if (rank.ended) rank = {};
   const bool again = rank.from != 0;  // a sidecar that reconnected: its progress still holds
   rank.from = from;
-  rank.ended.reset();
-  rank.report.ended = false;
   rank.report.rank = attach.rank;
   rank.report.recipe = {.sampler_kind = attach.sampler_kind,
                         .size = attach.size,
@@ -69,6 +68,10 @@ void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress
   const bool new_pass =
       !report.started || progress.pass != report.pass || progress.epoch != report.epoch;
   if (new_pass) report.last_pass_end = report.position;
+  if (progress.pass < report.pass) {  // its process has been started again
+    report.last_pass_end = 0;
+    rank.decided = {};
+  }
   if (new_pass || progress.ended != report.ended || progress.order_known != report.order_known) {
     ++changes_;
   }
@@ -154,8 +157,9 @@ std::optional<StreamTable::PassRange> StreamTable::Passes(StreamId stream) const
 std::vector<coordination::RankPosition> StreamTable::Positions(wire::DatasetKey dataset) const {
   std::vector<coordination::RankPosition> positions;
   for (const auto& [id, stream] : streams_) {
-    if (stream.attach.dataset != dataset || AllEnded(stream)) continue;
+    if (stream.attach.dataset != dataset) continue;
     for (const auto& [number, rank] : stream.ranks) {
+      if (rank.ended) continue;  // others may be in the stream's next life
       const coordination::Cut read{.pass = rank.report.pass, .position = rank.report.position};
       positions.push_back({.stream = id, .rank = number, .next = std::max(read, rank.decided)});
     }

@@ -41,8 +41,8 @@ class StreamTable {
   // Over the ranks of `stream` that have begun to read here; nothing if there are none.
   std::optional<PassRange> Passes(StreamId stream) const;
 
-  // Up to where this node has decided for each rank, for an inventory; without the streams that
-  // have ended here.
+  // Up to where this node has decided for each rank, for an inventory; without those that have
+  // ended here.
   std::vector<coordination::RankPosition> Positions(wire::DatasetKey dataset) const;
 
   // Rises with everything the coordinator should hear of at once: attach, pass, end.

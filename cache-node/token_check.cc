@@ -39,6 +39,11 @@ std::optional<std::string> DecodeBase64Url(std::string_view text) {
   return bytes;
 }
 
+// "10.0.0.7" of "10.0.0.7:4123": all connections of a pod.
+std::string PeerHost(const net::PeerInfo& peer) {
+  return peer.address.substr(0, peer.address.rfind(':'));
+}
+
 std::string First(const ReviewedToken& token, const std::string& key) {
   const auto found = token.extra.find("authentication.kubernetes.io/" + key);
   return found == token.extra.end() || found->second.empty() ? "" : found->second.front();
@@ -80,7 +85,15 @@ std::optional<double> ExpiryOf(std::string_view token) {
   return expiry->get<double>();
 }
 
-void TokenCheck::Check(const std::string& token, Done done) {
+bool TokenCheck::HasRoom(const dataset::Digest& key, const std::string& host) const {
+  const auto of_peer = waiting_of_.find(host);
+  if (of_peer != waiting_of_.end() && of_peer->second >= limits_.waiting_per_peer) return false;
+  const auto review = waiting_.find(key);
+  if (review == waiting_.end()) return waiting_.size() < limits_.reviews;
+  return review->second.size() < limits_.waiting_per_review;
+}
+
+void TokenCheck::Check(const std::string& token, const net::PeerInfo& peer, Done done) {
   if (token.empty()) {
     ++bad_;
     return done(Error(Code::kPermissionDenied, "a token is needed here, and there is none"));
@@ -93,16 +106,15 @@ void TokenCheck::Check(const std::string& token, Done done) {
     }
     known_.erase(known);
   }
-  const auto waiting = waiting_.find(key);
-  if (waiting != waiting_.end() && waiting->second.size() < limits_.waiting_per_review) {
-    waiting->second.push_back(std::move(done));
-    return;
-  }
-  if (waiting != waiting_.end() || waiting_.size() >= limits_.reviews) {
+  std::string host = PeerHost(peer);
+  if (!HasRoom(key, host)) {
     ++failed_;
     return done(Error(Code::kResourceExhausted, "too many tokens wait to be reviewed"));
   }
-  waiting_[key].push_back(std::move(done));
+  ++waiting_of_[host];
+  std::vector<Waiting>& waiting = waiting_[key];
+  waiting.push_back({.host = std::move(host), .done = std::move(done)});
+  if (waiting.size() > 1) return;  // that review is under way
   reviewer_.Review(token,
                    [this, key, expiry = ExpiryOf(token)](const Result<ReviewedToken>& reviewed) {
                      OnReviewed(key, expiry, reviewed);
@@ -120,8 +132,12 @@ void TokenCheck::OnReviewed(const dataset::Digest& key, std::optional<double> ex
     ++(caller.error().code() == Code::kPermissionDenied ? bad_ : failed_);
   }
   Remember(key, caller, expiry);
-  for (const Done& done : waiting.mapped())
-    done(caller);
+  for (const Waiting& one : waiting.mapped()) {
+    const auto of_peer = waiting_of_.find(one.host);
+    if (--of_peer->second == 0) waiting_of_.erase(of_peer);
+  }
+  for (const Waiting& one : waiting.mapped())
+    one.done(caller);
 }
 
 // What could not be found out is asked again at once.

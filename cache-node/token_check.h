@@ -15,6 +15,7 @@
 #include "base/counters.h"
 #include "base/result.h"
 #include "dataset/digest.h"
+#include "net/peer.h"
 
 namespace optcache::node {
 
@@ -60,6 +61,8 @@ struct TokenCheckLimits {
   std::size_t remembered = 8192;                     // tokens
   std::size_t reviews = 64;                          // at a time
   std::size_t waiting_per_review = 64;
+  // Of one address: who shows one bad token after another takes the places of few others.
+  std::size_t waiting_per_peer = 8;
 };
 
 // Not thread-safe: the event loop owns it. Tokens are remembered by their SHA-256 alone.
@@ -72,8 +75,8 @@ class TokenCheck {
       : reviewer_(reviewer), clock_(clock), limits_(limits) {}
 
   // Calls `done` once, perhaps from within. kPermissionDenied: the token is not good;
-  // kUnavailable: nobody could say; kResourceExhausted: too many wait.
-  void Check(const std::string& token, Done done);
+  // kUnavailable: nobody could say; kResourceExhausted: too many wait, of all or of this peer.
+  void Check(const std::string& token, const net::PeerInfo& peer, Done done);
 
   void VisitCounters(const CounterVisitor& visitor) const;
 
@@ -82,6 +85,11 @@ class TokenCheck {
     Result<Caller> caller;
     MonotonicTime until;
   };
+  struct Waiting {
+    std::string host;
+    Done done;
+  };
+  bool HasRoom(const dataset::Digest& key, const std::string& host) const;
   void OnReviewed(const dataset::Digest& key, std::optional<double> expiry,
                   const Result<ReviewedToken>& reviewed);
   void Remember(const dataset::Digest& key, const Result<Caller>& caller,
@@ -91,7 +99,8 @@ class TokenCheck {
   const Clock& clock_;
   TokenCheckLimits limits_;
   std::map<dataset::Digest, Known> known_;
-  std::map<dataset::Digest, std::vector<Done>> waiting_;  // one review each
+  std::map<dataset::Digest, std::vector<Waiting>> waiting_;  // one review each
+  std::map<std::string, std::size_t> waiting_of_;            // by host; none is 0
   std::uint64_t from_memory_ = 0;
   std::uint64_t good_ = 0;
   std::uint64_t bad_ = 0;

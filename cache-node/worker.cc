@@ -9,8 +9,11 @@ constexpr auto kLongestNap = std::chrono::seconds(1);
 
 }  // namespace
 
-Worker::Worker(net::EventLoop& loop, const Clock& clock)
-    : loop_(loop), clock_(clock), thread_([this](const std::stop_token& stop) { Work(stop); }) {}
+Worker::Worker(net::EventLoop& loop, const Clock& clock, std::size_t max_waiting)
+    : loop_(loop),
+      clock_(clock),
+      max_waiting_(max_waiting),
+      thread_([this](const std::stop_token& stop) { Work(stop); }) {}
 
 Worker::~Worker() {
   *alive_ = false;
@@ -20,8 +23,8 @@ Worker::~Worker() {
 
 Status Worker::Run(std::function<void()> job, std::function<void()> end) {
   const MutexLock lock(mutex_);
-  if (jobs_.size() >= kMaxWaiting) {
-    return {Code::kResourceExhausted, "this node is busy with other files"};
+  if (jobs_.size() >= max_waiting_) {
+    return {Code::kResourceExhausted, "this node is busy with others"};
   }
   jobs_.push_back({.job = std::move(job), .end = std::move(end)});
   changed_.NotifyOne();

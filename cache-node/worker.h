@@ -18,7 +18,8 @@ namespace optcache::node {
 // begun, and the ends of those that have, are dropped.
 class Worker {
  public:
-  Worker(net::EventLoop& loop, const Clock& clock);
+  // `max_waiting` jobs may wait for the one under way.
+  Worker(net::EventLoop& loop, const Clock& clock, std::size_t max_waiting = 64);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -27,7 +28,6 @@ class Worker {
   Status Run(std::function<void()> job, std::function<void()> end);
 
  private:
-  static constexpr std::size_t kMaxWaiting = 64;
   struct Job {
     std::function<void()> job;
     std::function<void()> end;
@@ -36,6 +36,7 @@ class Worker {
 
   net::EventLoop& loop_;
   const Clock& clock_;
+  const std::size_t max_waiting_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for ends that come too late
   Mutex mutex_;
   CondVar changed_;

@@ -66,7 +66,6 @@ PlanRow ReadPlan(const Json& object) {
           .retention = TextAt(spec, "/retention"),
           .revision = TextAt(status, "/currentRevision"),
           .available = std::string(ToText(ConditionOf(object, "Available").status)),
-          .prepared = CountAt(nodes, "/prepared"),
           .active = CountAt(nodes, "/active"),
           .desired = CountAt(nodes, "/desired")};
 }
@@ -126,11 +125,10 @@ Rows DatasetRows(const ClusterView& view) {
 }
 
 Rows PlanRows(const ClusterView& view) {
-  Rows rows = {{"PLAN", "DATASET", "RETENTION", "REVISION", "AVAILABLE", "PREPARED", "ACTIVE"}};
+  Rows rows = {{"PLAN", "DATASET", "RETENTION", "REVISION", "AVAILABLE", "ACTIVE"}};
   for (const PlanRow& row : view.plans) {
     rows.push_back({row.name, row.dataset, row.retention, row.revision.empty() ? "-" : row.revision,
-                    row.available, fmt::format("{}/{}", row.prepared, row.desired),
-                    fmt::format("{}/{}", row.active, row.desired)});
+                    row.available, fmt::format("{}/{}", row.active, row.desired)});
   }
   return rows;
 }
@@ -240,7 +238,6 @@ std::string ToJson(const ClusterView& view) {
                              {"retention", row.retention},
                              {"revision", row.revision},
                              {"available", row.available},
-                             {"prepared", row.prepared},
                              {"active", row.active},
                              {"desired", row.desired}});
   }

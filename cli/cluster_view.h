@@ -33,9 +33,8 @@ struct PlanRow {
   std::string dataset;  // of that namespace
   std::string retention;
   std::string revision;
-  std::string available;       // "True", "False", "Unknown"
-  std::uint64_t prepared = 0;  // nodes
-  std::uint64_t active = 0;
+  std::string available;     // "True", "False", "Unknown"
+  std::uint64_t active = 0;  // nodes
   std::uint64_t desired = 0;
   friend bool operator==(const PlanRow&, const PlanRow&) = default;
 };

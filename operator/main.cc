@@ -13,6 +13,7 @@
 #include "net/stop_signals.h"
 #include "operator/manager/check_injection.h"
 #include "operator/manager/operator.h"
+#include "operator/reconcile/dataset/index_job.h"
 
 namespace optcache::manager {
 namespace {
@@ -82,6 +83,19 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--image-pull-secret", options.image_pull_secrets,
                  "Secret that index Jobs refer to; may be given again");
+  app.add_flag("--ordinary-sidecars", options.ordinary_sidecars,
+               "Inject as on machines of before Kubernetes 1.29, whatever their version");
+  app.add_option_function<std::string>(
+         "--index-pod",
+         [&options](const std::string& text) {
+           options.index_pod = reconcile::ParseIndexPod(text).value();
+         },
+         "Resources, nodeSelector and tolerations of index Jobs")
+      ->check([](const std::string& text) {
+        const auto pod = reconcile::ParseIndexPod(text);
+        return pod ? std::string() : std::string(pod.error().message());
+      })
+      ->type_name("JSON");
   app.add_option("--webhook-address", options.webhook_address, "HOST:PORT for admission, HTTPS")
       ->capture_default_str();
   app.add_option("--control-address", options.control_address, "HOST:PORT for nodes, HTTPS")
@@ -161,7 +175,7 @@ Status Check(const Flags& flags) {
                                loop.Stop();
                              });
   loop.Run();
-  if (result.ok()) std::cout << "the injector was asked about a pod, and answered\n";
+  if (result.ok()) std::cout << "a pod was injected, and the API server admitted it\n";
   return result;
 }
 
@@ -179,7 +193,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", OPTCACHE_VERSION);
   manager::AddFlags(app, flags);
   CLI::App* const check = app.add_subcommand(
-      "check-injection", "Whether the API server asks the injector, for `helm test`");
+      "check-injection", "Whether pods are injected and admitted, for `helm test`");
   check->add_option("--namespace", flags.check_namespace, "Where a pod is tried, as a dry run")
       ->required();
   manager::AddDuration(*check, "--timeout", "Tries again until then",

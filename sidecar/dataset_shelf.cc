@@ -42,7 +42,7 @@ Status DatasetShelf::OpenPlace(const DatasetSource& source, const storage::OpenO
     ASSIGN_OR_RETURN(place.dataset, ServedDataset::Open(source, store));
     LogServed(*place.dataset);
   } else {
-    ASSIGN_OR_RETURN(place.store, storage::OpenStore(source.store_uri, store));
+    ASSIGN_OR_RETURN(place.store, OpenStoreOf(source, store));
     place.waits_for = "no node was asked for its manifest yet";
     auto kept = manifest_dir_.empty() ? Error(Code::kNotFound, "")
                                       : ReadFile(KeptFile(source.name), kManifestBytesMax);

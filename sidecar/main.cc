@@ -22,17 +22,22 @@
 namespace optcache::sidecar {
 namespace {
 
+// A sidecar that does not come so far has ended or will not: its pod trains without it.
+constexpr Duration kAwaitWatchAtMost = std::chrono::seconds(30);
+
 struct Flags {
   AgentOptions agent;
   IndexFlags index;
   std::string python;
   std::string python_package = "/usr/share/optcache/python/optcache";
-  std::string exit_file;
+  ExitWatch::Options exit;
   std::string probe;
+  std::string await_watch;
   std::string http = "127.0.0.1:0";
   std::string arena = "1Gi";
   std::string overflow = "256Mi";
   std::vector<std::string> datasets;
+  std::vector<std::string> keys;
   bool json_log = false;
   bool debug = false;
 };
@@ -53,6 +58,11 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
          "NAME=MANIFEST_FILE=STORE_URI of a dataset to serve, or NAME==STORE_URI if the nodes "
          "have its manifest; may be given several times")
       ->required(required);
+  app.add_option(
+         "--keys", flags.keys,
+         "NAME=DIR: token, or username and password, and perhaps ca.crt, each a file in DIR, "
+         "for the web server of that dataset; read again when they change")
+      ->type_name("NAME=DIR");
   app.add_option("--manifests", agent.manifests,
                  "URL of a node that serves manifests; may be given several times, nearest first");
   app.add_option("--manifest-dir", agent.manifest_dir,
@@ -98,11 +108,22 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   app.add_option("--python-package", flags.python_package, "Where that package is")
       ->capture_default_str()
       ->type_name("DIR");
-  app.add_option("--exit-file", flags.exit_file,
+  app.add_option("--exit-file", flags.exit.file,
                  "End by itself when this appears, or when all training processes have ended")
       ->type_name("FILE");
+  app.add_flag("--shared-processes", flags.exit.shared_processes,
+               "The pod's containers share theirs: these tell when that is; else clients do");
+  app.add_option_function<int>(
+         "--exit-after",
+         [&flags](int seconds) { flags.exit.linger = std::chrono::seconds(seconds); },
+         "Seconds without training processes after which they have ended; default: 180")
+      ->check(CLI::Range(0, 24 * 3600))
+      ->type_name("SECONDS");
   app.add_option("--probe", flags.probe, "Only says by its exit status whether somebody listens")
       ->type_name("SOCKET");
+  app.add_option("--await-watch", flags.await_watch,
+                 "Only waits until the sidecar with this --exit-file watches, 30 seconds at most")
+      ->type_name("FILE");
   app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
   app.add_flag("--debug", flags.debug, "Log more");
   app.footer(
@@ -121,6 +142,10 @@ void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
       ->capture_default_str();
   verb->add_option("--ca-file", flags.store.ca_file,
                    "Certificates to trust instead of the system's, for sources by https");
+  verb->add_option("--keys", flags.store.keys_folder,
+                   "Token, or username and password, and perhaps ca.crt, each a file in DIR, for a "
+                   "web server")
+      ->type_name("DIR");
   verb->add_option("--include", flags.include, "GLOB of what is a sample; may be given again");
   verb->add_option("--order", flags.order, "Path, List or ImageFolder");
   verb->add_option("--verify", flags.verify, "Checksum, or Digest: read everything once")
@@ -151,6 +176,8 @@ Status Run(Flags flags) {
     ASSIGN_OR_RETURN(DatasetSource source, ParseDatasetSource(text));
     flags.agent.datasets.push_back(std::move(source));
   }
+  for (const std::string& text : flags.keys)
+    RETURN_IF_ERROR(AddKeys(text, flags.agent.datasets));
   if (!flags.python.empty()) {
     RETURN_IF_ERROR(CopyPythonPackage(flags.python_package, flags.python));
   }
@@ -171,10 +198,9 @@ Status Run(Flags flags) {
   };
   const net::StopSignals signals(loop, stop);
   std::optional<ExitWatch> exit_watch;
-  if (!flags.exit_file.empty()) {
+  if (!flags.exit.file.empty()) {
     exit_watch.emplace(
-        loop, SystemClock(), ExitWatch::Options{.file = flags.exit_file},
-        [&agent] { return agent->clients(); }, stop);
+        loop, SystemClock(), flags.exit, [&agent] { return agent->clients(); }, stop);
   }
   Log(LogLevel::kInfo, "sidecar started",
       {{"name", name}, {"socket", socket}, {"http", http->port()}});
@@ -188,6 +214,10 @@ Status RunWhatIsAsked(const CLI::App& app, Flags flags) {
     return RunIndex(flags.index);
   }
   if (!flags.probe.empty()) return internal::StatusOf(handoff::ConnectTo(flags.probe));
+  if (!flags.await_watch.empty()) {
+    AwaitWatch(flags.await_watch, kAwaitWatchAtMost);
+    return OkStatus();
+  }
   net::BlockStopSignals();
   return Run(std::move(flags));
 }
@@ -200,7 +230,7 @@ int main(int argc, char** argv) {
   CLI::App app("Hands training processes their samples before they ask", "optcache-sidecar");
   const std::string_view first = argc > 1 ? argv[1] : "";
   sidecar::Flags flags;
-  const bool serves = first != "--probe" && first != "index";
+  const bool serves = first != "--probe" && first != "--await-watch" && first != "index";
   sidecar::AddFlags(app, flags, serves ? sidecar::Serves::kYes : sidecar::Serves::kNo);
   sidecar::AddIndexFlags(app, flags.index);
   CLI11_PARSE(app, argc, argv);

@@ -1,5 +1,6 @@
 #include "sidecar/served_dataset.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/files.h"
@@ -22,6 +23,24 @@ Result<DatasetSource> ParseDatasetSource(std::string_view text) {
                        .store_uri = std::string(text.substr(second + 1))};
 }
 
+Status AddKeys(std::string_view text, std::vector<DatasetSource>& datasets) {
+  const std::size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  const auto dataset = std::ranges::find(datasets, name, &DatasetSource::name);
+  if (equals == std::string_view::npos || equals + 1 == text.size() || dataset == datasets.end()) {
+    return {Code::kInvalidArgument,
+            "--keys '" + std::string(text) + "' is not NAME=FOLDER, with the NAME of a --dataset"};
+  }
+  dataset->keys_folder = text.substr(equals + 1);
+  return OkStatus();
+}
+
+Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
+                                                          storage::OpenOptions options) {
+  options.keys_folder = source.keys_folder;
+  return storage::OpenStore(source.store_uri, options);
+}
+
 ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, UniqueFd manifest_fd,
                              std::unique_ptr<storage::ObjectStore> store)
     : name_(std::move(name)),
@@ -37,7 +56,7 @@ Result<std::unique_ptr<ServedDataset>> ServedDataset::Open(const DatasetSource& 
     return Error(
         std::move(bytes).error().WithContext("dataset '" + source.name + "': read its manifest"));
   }
-  ASSIGN_OR_RETURN(auto store, storage::OpenStore(source.store_uri, options));
+  ASSIGN_OR_RETURN(auto store, OpenStoreOf(source, options));
   auto served = Make(source.name, *std::move(bytes), store);
   if (!served) return Error(std::move(served).error().WithContext(source.manifest_file));
   return served;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -23,10 +24,19 @@ struct DatasetSource {
   std::string name;
   std::string manifest_file;  // empty: the nodes have it
   std::string store_uri;
+  std::string keys_folder;  // of the store, see storage/http_keys.h; empty: read without
 };
 
 // "NAME=MANIFEST_FILE=STORE_URI", or "NAME==STORE_URI". kInvalidArgument repeats the form.
 Result<DatasetSource> ParseDatasetSource(std::string_view text);
+
+// "NAME=FOLDER": the keys of one of `datasets`. kInvalidArgument: not that form, or no such
+// dataset.
+Status AddKeys(std::string_view text, std::vector<DatasetSource>& datasets);
+
+// The store of a dataset, with its keys.
+Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
+                                                          storage::OpenOptions options);
 
 // Thread-safe but for moves: nothing changes it.
 class ServedDataset final : public DatasetPort {

@@ -75,8 +75,8 @@ void MemoryTier::Erase(SampleId id) {
   entries_.erase(it);
 }
 
-ByteCount MemoryTier::overhead_bytes() const {
-  return entries_.size() * (kObjectOverhead + kIndexOverhead);
+ByteCount MemoryTier::OverheadOf(std::size_t samples) {
+  return samples * (kObjectOverhead + kIndexOverhead);
 }
 
 }  // namespace optcache::cache

@@ -91,8 +91,9 @@ class MemoryTier {
   std::size_t samples() const { return entries_.size(); }
   const std::unordered_map<SampleId, Entry>& entries() const { return entries_; }
 
-  // What the index and the allocator take beside the payload, estimated: bucket, node and headers.
-  ByteCount overhead_bytes() const;
+  // What the index and the allocator take beside the payload of so many, estimated: bucket, node
+  // and headers.
+  static ByteCount OverheadOf(std::size_t samples);
 
  private:
   ByteCount capacity_;

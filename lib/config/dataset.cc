@@ -17,6 +17,9 @@ void ReadSource(YamlMap& spec, Dataset& dataset) {
       HttpSource& out = dataset.http.emplace();
       http.Need("baseURL", out.base_url, "http://… or https://…");
       http.Read("listing", out.listing);
+      if (http.Has("secretRef"))
+        http.Fail("secretRef",
+                  "names a Secret of a cluster; on one machine servers are read without");
       if (!out.base_url.starts_with("http://") && !out.base_url.starts_with("https://")) {
         http.Fail("baseURL", "'" + out.base_url + "', allowed: http://… or https://…");
       }

@@ -21,8 +21,8 @@ std::string BearerToken(const net::HttpRequest& request) {
 
 }  // namespace
 
-ControlGate::ControlGate(ControlGateOptions options)
-    : options_(std::move(options)), self_(std::make_shared<ControlGate*>(this)) {}
+ControlGate::ControlGate(const Clock& clock, ControlGateOptions options)
+    : clock_(clock), options_(std::move(options)), self_(std::make_shared<ControlGate*>(this)) {}
 
 ControlGate::~ControlGate() {
   *self_ = nullptr;
@@ -57,9 +57,15 @@ std::string_view ControlGate::NameOf(Refusal refusal) {
 }
 
 net::HttpResponse ControlGate::Refuse(Refusal refusal, const std::string& who, const Status& why) {
-  ++refusals_.at(static_cast<std::size_t>(refusal));
-  Log(LogLevel::kWarning, "control request refused",
-      {{"peer", who}, {"reason", NameOf(refusal)}, {"why", why.message()}});
+  const auto kind = static_cast<std::size_t>(refusal);
+  ++refusals_.at(kind);
+  if (const auto not_logged = refusal_logs_.at(kind).Pass(clock_.Now())) {
+    Log(LogLevel::kWarning, "control request refused",
+        {{"peer", who},
+         {"reason", NameOf(refusal)},
+         {"why", why.message()},
+         {"not_logged", *not_logged}});
+  }
   return ErrorResponse(why);
 }
 

@@ -7,7 +7,8 @@
 //   anything else ─ node certificate ─► the service        (leads)
 //                                    └► 307 to the leader, or 503
 //
-// Who is refused is told why, counted by reason and logged without what it proved itself by.
+// Who is refused is told why, counted by reason and logged, once a second at most, without what it
+// proved itself by.
 
 #include <array>
 #include <cstdint>
@@ -18,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/log_limit.h"
 #include "base/result.h"
 #include "control/control_service.h"
 #include "net/http.h"
@@ -45,7 +47,8 @@ struct ControlGateOptions {
 // Used on one thread.
 class ControlGate {
  public:
-  explicit ControlGate(ControlGateOptions options);
+  // `clock` outlives it.
+  ControlGate(const Clock& clock, ControlGateOptions options);
   ~ControlGate();
   ControlGate(const ControlGate&) = delete;
   ControlGate& operator=(const ControlGate&) = delete;
@@ -78,12 +81,14 @@ class ControlGate {
   net::HttpResponse Sign(const std::string& request, const std::string& who,
                          const Result<std::string>& pod_name);
 
+  const Clock& clock_;
   ControlGateOptions options_;
   ControlService* service_ = nullptr;
   std::string leader_;
   std::size_t reviews_ = 0;
   std::uint64_t certificates_ = 0;
   std::array<std::uint64_t, kRefusals> refusals_{};
+  std::array<LogLimit, kRefusals> refusal_logs_;
   std::shared_ptr<ControlGate*>
       self_;  // shared with the reviews under way; null in it when it died
 };

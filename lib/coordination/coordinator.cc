@@ -191,8 +191,10 @@ void Coordinator::RemoveMember(MemberId id) {
     if (dataset != datasets_.end()) AddCounters(counters, dataset->second.departed);
   }
   for (auto& [name, dataset] : datasets_) {
-    for (auto& [stream_id, stream] : dataset.streams)
-      stream.ForgetMember(id);
+    for (auto* lives : {&dataset.streams, &dataset.next_lives}) {
+      for (auto& [stream_id, stream] : *lives)
+        stream.ForgetMember(id);
+    }
   }
   members_.erase(found);
   placement_is_due_ = true;
@@ -219,7 +221,8 @@ Status Coordinator::OnInventory(const Inventory& inventory) {
   }
   for (const RankPosition& position : inventory.positions) {
     const auto stream = dataset.streams.find(position.stream);
-    if (stream != dataset.streams.end()) stream->second.Reached(position.next);
+    if (stream == dataset.streams.end()) continue;
+    if (stream->second.Has(position.rank, member->first)) stream->second.Reached(position.next);
   }
   dataset.collection->answers.insert_or_assign(member->first, inventory.ids);
   return OkStatus();
@@ -241,8 +244,10 @@ void Coordinator::OnPause(Duration pause) {
   for (auto& [id, entry] : members_)
     entry.heard += pause;
   for (auto& [name, dataset] : datasets_) {
-    for (auto& [id, stream] : dataset.streams)
-      stream.Forgive(pause);
+    for (auto* lives : {&dataset.streams, &dataset.next_lives}) {
+      for (auto& [id, stream] : *lives)
+        stream.Forgive(pause);
+    }
   }
 }
 

@@ -120,6 +120,9 @@ class Coordinator {
     DatasetSpec spec;
     std::vector<MemberCapacity> capacities;  // due now, by the present members
     std::map<StreamId, TrackedStream> streams;
+    // Of jobs that are being started again: they take their stream's place when all of their ranks
+    // read, or none of those before.
+    std::map<StreamId, TrackedStream> next_lives;
     std::vector<std::string> refused;  // streams that do not fit, for status; bounded
 
     // The plan in force: its inputs as they were fixed.
@@ -150,10 +153,13 @@ class Coordinator {
   void TakeOffer(const Report& report, MemberEntry& entry);
   void RemoveMember(MemberId id);
   void TakeStream(const StreamReport& report, MemberId member, MonotonicTime now);
+  TrackedStream* LifeOf(DatasetEntry& dataset, const StreamReport& report, const RankReport& rank,
+                        MemberId member, MonotonicTime now) const;
   bool Supersede(DatasetEntry& dataset, const StreamReport& report);
   static void Refuse(DatasetEntry& dataset, const StreamReport& report);
   bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
-  void EndStreams(DatasetEntry& dataset, MonotonicTime now);
+  void EndStreams(DatasetEntry& dataset, MonotonicTime now) const;
+  static void BeginNextLives(DatasetEntry& dataset);
 
   static bool IsPlanned(const DatasetEntry& dataset, StreamId id);
   PlanInputs InputsNow(const DatasetEntry& dataset) const;

@@ -36,8 +36,31 @@ void Coordinator::TakeStream(const StreamReport& report, MemberId member, Monoto
     if (!reads || !Supersede(dataset, report)) return;
     stream = dataset.streams.emplace(report.id, TrackedStream(report, now)).first;
   }
-  for (const RankReport& rank : report.ranks)
-    stream->second.Observe(rank, member, now);
+  for (const RankReport& rank : report.ranks) {
+    TrackedStream* const life = LifeOf(dataset, report, rank, member, now);
+    if (life != nullptr) life->Observe(rank, member, now);
+  }
+}
+
+// In which life of the stream a rank reads that is known: one that is started again goes into the
+// next, whoever else still reads in this one. nullptr: there is no room for that.
+TrackedStream* Coordinator::LifeOf(DatasetEntry& dataset, const StreamReport& report,
+                                   const RankReport& rank, MemberId member,
+                                   MonotonicTime now) const {
+  TrackedStream& present = dataset.streams.at(report.id);
+  const auto next = dataset.next_lives.find(report.id);
+  if (next != dataset.next_lives.end()) {
+    const bool of_its_world =
+        rank.recipe.world == next->second.world() && rank.recipe.world != present.world();
+    const bool is_there = next->second.Has(rank.rank, member);
+    if (is_there || of_its_world || present.BeginsAnew(rank)) return &next->second;
+  }
+  if (!present.BeginsAnew(rank)) return &present;
+  if (!HasRoomFor(dataset, report)) {
+    Refuse(dataset, report);
+    return nullptr;
+  }
+  return &dataset.next_lives.emplace(report.id, TrackedStream(report, now)).first->second;
 }
 
 void Coordinator::Refuse(DatasetEntry& dataset, const StreamReport& report) {
@@ -70,18 +93,32 @@ bool Coordinator::Supersede(DatasetEntry& dataset, const StreamReport& report) {
     return item.second.name() == report.name && item.second.incarnation() > report.incarnation;
   });
   if (outdated) return false;
-  std::erase_if(dataset.streams,
-                [&](const auto& item) { return item.second.name() == report.name; });
+  for (auto* lives : {&dataset.streams, &dataset.next_lives})
+    std::erase_if(*lives, [&](const auto& item) { return item.second.name() == report.name; });
   return true;
 }
 
-void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) {
-  std::erase_if(dataset.streams, [&](const auto& item) {
-    const TrackedStream& stream = item.second;
-    return stream.AllRanksEnded() || now - stream.heard() > options_.stream_silence;
+void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) const {
+  for (auto* lives : {&dataset.streams, &dataset.next_lives}) {
+    std::erase_if(*lives, [&](const auto& item) {
+      const TrackedStream& stream = item.second;
+      return stream.AllRanksEnded() || now - stream.heard() > options_.stream_silence;
+    });
+    for (auto& [id, stream] : *lives)
+      stream.LoseRanks(now - options_.rank_silence);
+  }
+  BeginNextLives(dataset);
+}
+
+void Coordinator::BeginNextLives(DatasetEntry& dataset) {
+  std::erase_if(dataset.next_lives, [&](auto& item) {
+    auto& [id, life] = item;
+    const auto present = dataset.streams.find(id);
+    const bool begins =
+        present == dataset.streams.end() || present->second.NobodyReads() || life.AllRanksKnown();
+    if (begins) dataset.streams.insert_or_assign(id, std::move(life));
+    return begins;
   });
-  for (auto& [id, stream] : dataset.streams)
-    stream.LoseRanks(now - options_.rank_silence);
 }
 
 }  // namespace optcache::coordination

@@ -35,11 +35,27 @@ Position PassLength(const Recipe& recipe) {
 TrackedStream::TrackedStream(const StreamReport& first, MonotonicTime now)
     : id_(first.id), name_(first.name), incarnation_(first.incarnation), heard_(now) {}
 
+bool TrackedStream::BeginsAnew(const RankReport& report) const {
+  const auto known = ranks_.find(report.rank);
+  if (known == ranks_.end() || report.ended || !report.started) return false;
+  const RankReport& before = known->second.report;
+  if (!before.started) return false;
+  return report.pass < before.pass || report.recipe.world != before.recipe.world ||
+         (report.pass == before.pass && report.epoch != before.epoch);
+}
+
+bool TrackedStream::Has(Rank rank, MemberId member) const {
+  const auto known = ranks_.find(rank);
+  return known != ranks_.end() && known->second.member == member;
+}
+
 void TrackedStream::Observe(const RankReport& report, MemberId member, MonotonicTime now) {
   // Nodes list for a while what has ended with them. That a rank has ended is known from the node
   // with which it read; another one speaks of the job before, or of a place that the rank has left.
   const auto known = ranks_.find(report.rank);
   if (report.ended && (known == ranks_.end() || known->second.member != member)) return;
+  // Who had begun to read has been started again, or its node has and will soon be told.
+  if (known != ranks_.end() && known->second.report.started && !report.started) return;
   if (ranks_.empty()) {
     recipe_ = report.recipe;
     recipe_rank_ = report.rank;
@@ -152,6 +168,11 @@ void TrackedStream::Forgive(Duration pause) {
 bool TrackedStream::AllRanksEnded() const {
   return !ranks_.empty() &&
          std::ranges::all_of(ranks_, [](const auto& item) { return item.second.report.ended; });
+}
+
+bool TrackedStream::NobodyReads() const {
+  return std::ranges::all_of(
+      ranks_, [](const auto& item) { return item.second.member == 0 || item.second.report.ended; });
 }
 
 std::size_t TrackedStream::ranks_lost() const {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the coordinator knows of one stream from its ranks' reports, and what it makes of it:
-// whether all ranks are there, which epoch each pass is, how far and how fast the stream is.
+// What the coordinator knows of one life of a stream from its ranks' reports, and what it makes of
+// it: whether all ranks are there, which epoch each pass is, how far and how fast the stream is.
 
 #include <map>
 #include <optional>
@@ -28,6 +28,12 @@ class TrackedStream {
   // When a rank was last heard of.
   MonotonicTime heard() const { return heard_; }
 
+  // Is this a rank that was farther before, or of another world? Then its process has been started
+  // again, and reads in the stream's next life.
+  bool BeginsAnew(const RankReport& report) const;
+  // Is the rank known from that member?
+  bool Has(Rank rank, MemberId member) const;
+
   // Takes in what `member` says of one of the ranks.
   void Observe(const RankReport& report, MemberId member, MonotonicTime now);
   // A node has decided for a rank up to `next`.
@@ -42,6 +48,7 @@ class TrackedStream {
   MonotonicTime started_at() const { return started_at_; }
   bool AllRanksKnown() const { return ranks_.size() == recipe_.world && started_; }
   bool AllRanksEnded() const;
+  bool NobodyReads() const;  // all ranks known so far have ended or are lost
 
   // The plan's view. The order is unknown when ranks disagree or read something else than foretold.
   StreamState State() const;

@@ -47,6 +47,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_cache_reserve_bytes", kGauge,
      "Payload bytes that transit may use on top of the capacity"},
     {"optcache_cache_samples", kGauge, "Samples held"},
+    {"optcache_cache_private_bytes", kGauge,
+     "Payload bytes of private copies, held for one namespace each, within optcache_cache_bytes"},
     {"optcache_cache_overhead_bytes", kGauge,
      "Estimated bytes of index and allocator beside the payload"},
     {"optcache_live_sample_bytes", kGauge,
@@ -168,6 +170,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_events_total", kCounter,
      "Kubernetes Events: written, failed, suppressed because an object had too many"},
     {"optcache_injection_total", kCounter, "Pods that the injector was asked about"},
+    {"optcache_machines_without_native_sidecars", kGauge,
+     "Machines of before Kubernetes 1.29; pods that may run there get ordinary containers"},
     {"optcache_webhook_request_duration_seconds", kHistogram,
      "How long the injector's answers took, without the network"},
     {"optcache_certificate_not_before_timestamp_seconds", kGauge,
@@ -177,10 +181,13 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_node_certificates_total", kCounter, "Certificates signed for nodes"},
     {"optcache_control_refusals_total", kCounter,
      "Requests to the control API that were refused for what the asker is"},
+    {"optcache_dataset_condition", kGauge,
+     "1 for each condition of a Dataset and the status that it has: true, false, unknown"},
     {"optcache_coordinator_members", kGauge, "Nodes that report to this coordinator"},
     {"optcache_coordinator_datasets", kGauge, "Datasets that are indexed and placed"},
     {"optcache_coordinator_polls", kGauge, "Nodes that wait for another desired state"},
-    {"optcache_uninjected_pods", kGauge, "Pods that run without the sidecar that they ask for"},
+    {"optcache_uninjected_pods", kGauge,
+     "Pods that run without the sidecar that they ask for by label"},
 });
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "net/address.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <charconv>
@@ -50,6 +53,13 @@ std::string FormatAddress(const Address& address) {
   if (address.is_unix()) return std::string(kUnixPrefix) + address.path;
   const bool v6 = address.host.find(':') != std::string::npos;
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+std::string WithPort(std::string text, std::uint16_t port) {
+  in6_addr number = {};  // has room for both
+  const bool is_number = ::inet_pton(AF_INET, text.c_str(), &number) == 1 ||
+                         ::inet_pton(AF_INET6, text.c_str(), &number) == 1;
+  return is_number ? FormatAddress({.host = std::move(text), .port = port}) : text;
 }
 
 }  // namespace optcache::net

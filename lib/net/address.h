@@ -1,6 +1,6 @@
 #pragma once
 
-// Where somebody listens: "host:port", "[::1]:port" or "unix:/path".
+// Where somebody listens: "host:port", "[::1]:port", "*:port" or "unix:/path".
 
 #include <cstdint>
 #include <string>
@@ -10,8 +10,11 @@
 
 namespace optcache::net {
 
+// All addresses of this machine, of IPv6 and of IPv4; only to listen on.
+inline constexpr std::string_view kEverywhere = "*";
+
 struct Address {
-  std::string host;  // name or number; empty for a Unix socket
+  std::string host;  // name, number or kEverywhere; empty for a Unix socket
   std::uint16_t port = 0;
   std::string path;  // of a Unix socket
   friend bool operator==(const Address&, const Address&) = default;
@@ -23,5 +26,8 @@ struct Address {
 Result<Address> ParseAddress(std::string_view text);
 
 std::string FormatAddress(const Address& address);
+
+// A number alone, as Kubernetes tells it ("10.0.0.7", "fd00::7"), gets `port`; all else stays.
+std::string WithPort(std::string text, std::uint16_t port);
 
 }  // namespace optcache::net

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "net/internal/event_loop_impl.h"
 #include "net/internal/listener.h"
 #include "net/internal/socket_connection.h"
@@ -89,6 +90,7 @@ class SocketServer final : public Server {
     std::shared_ptr<HandshakeFailures> tls_failures = std::make_shared<HandshakeFailures>();
     std::uint64_t accepted = 0;
     std::array<std::uint64_t, kReasons.size()> refused{};
+    std::array<LogLimit, kReasons.size()> refusal_logs;
     std::function<void()> on_stopped;
     Timer grace_timer;
   };
@@ -213,13 +215,17 @@ void SocketServer::State::Admit(SocketConnection& connection) {
 }
 
 void SocketServer::State::Refuse(SocketConnection& connection, Reason reason, Status status) {
-  ++refused.at(static_cast<std::size_t>(reason));
-  Log(LogLevel::kWarning, "peer refused",
-      {{"address", connection.address()},
-       {"peer", connection.peer_name()},
-       {"role", connection.peer_role() == wire::Role::kNode ? "node" : "sidecar"},
-       {"reason", kReasons.at(static_cast<std::size_t>(reason))},
-       {"error", status.ToString()}});
+  const auto kind = static_cast<std::size_t>(reason);
+  ++refused.at(kind);
+  if (const auto not_logged = refusal_logs.at(kind).Pass(SystemClock().Now())) {
+    Log(LogLevel::kWarning, "peer refused",
+        {{"address", connection.address()},
+         {"peer", connection.peer_name()},
+         {"role", connection.peer_role() == wire::Role::kNode ? "node" : "sidecar"},
+         {"reason", kReasons.at(kind)},
+         {"error", status.ToString()},
+         {"not_logged", *not_logged}});
+  }
   connection.Close(std::move(status));
 }
 

@@ -81,7 +81,7 @@ class Server {
   Server() = default;
 };
 
-// `address`: "host:port" ("0.0.0.0:0", "[::1]:4123", "localhost:4123") or "unix:/path"; a socket
+// `address`: "host:port" ("*:0", "[::1]:4123", "localhost:4123") or "unix:/path"; a socket
 // file that nobody listens on is replaced. kInvalidArgument: not an address. kConflict: somebody
 // listens there. Other errors are the system's.
 Result<std::unique_ptr<Server>> Listen(EventLoop& loop, const std::string& address,

@@ -18,8 +18,6 @@ namespace {
 
 constexpr ByteCount kMaxPemBytes = 1_MiB;
 constexpr std::size_t kMaxCertificates = 1024;
-// What one system call may bring: several records. Given back while a connection is idle.
-constexpr std::size_t kReadBufferBytes = 64U << 10U;
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";  // of TLS 1.2
 
 template <auto Free>
@@ -169,8 +167,7 @@ Status ConfigureTls(SSL_CTX* context, const TlsMaterial& material, TlsRole role,
                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   // A node has a connection from and to each other one, most of them idle: those keep no buffers.
-  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   if (server || !material.chain.empty()) RETURN_IF_ERROR(UseOwnCertificate(context, material));
   if (!server || client_certificate != ClientCertificate::kNone) {
     RETURN_IF_ERROR(UseTrust(context, material.trust));
@@ -245,8 +242,6 @@ Status TlsContext::Replace(TlsMaterial material) {
       SSL_CTX_new(role_ == TlsRole::kServer ? TLS_server_method() : TLS_client_method()));
   CHECK(fresh != nullptr);
   RETURN_IF_ERROR(ConfigureTls(fresh.get(), material, role_, impl_->client_certificate));
-  SSL_CTX_set_read_ahead(fresh.get(), 1);
-  SSL_CTX_set_default_read_buffer_len(fresh.get(), kReadBufferBytes);
   expires_at_ = ExpiryOf(fresh.get());
   impl_->ssl = std::move(fresh);
   material_ = std::make_shared<const TlsMaterial>(std::move(material));

@@ -32,6 +32,7 @@ Status HttpError(int http_status, std::string_view what) {
   };
   switch (http_status) {
     case 401:
+      return error(Code::kPermissionDenied, "the server wants a key, or another one");
     case 403:
       return error(Code::kPermissionDenied, "the server does not allow it");
     case 404:
@@ -135,8 +136,7 @@ Status ReadStatus(const ReadRequest& request, const HttpResponse& response, Byte
   return OkStatus();
 }
 
-std::vector<std::string> HeadersOf(const ReadRequest& request) {
-  std::vector<std::string> headers;
+void AddHeaders(const ReadRequest& request, std::vector<std::string>& headers) {
   const std::string& etag = request.validator.etag;
   // If-Match compares strongly, so a weak ETag would never match; the answer's is compared instead.
   if (!etag.empty() && !etag.starts_with("W/")) headers.push_back("If-Match: " + etag);
@@ -144,7 +144,6 @@ std::vector<std::string> HeadersOf(const ReadRequest& request) {
     headers.push_back(fmt::format("Range: bytes={}-{}", request.offset,
                                   request.offset + request.destination.size() - 1));
   }
-  return headers;
 }
 
 Status CheckAddress(std::string_view url) {
@@ -193,11 +192,11 @@ Result<std::unique_ptr<HttpStore>> HttpStore::Open(HttpStoreOptions options, con
 
 HttpStore::HttpStore(HttpStoreOptions options, const Clock& clock)
     : options_(std::move(options)),
+      keys_(options_.keys_folder, clock),
       client_(std::make_unique<internal::HttpClient>(
           internal::HttpClientOptions{.concurrent_max = options_.concurrent_reads_max,
                                       .waiting_max = options_.waiting_reads_max,
-                                      .connect_timeout = options_.connect_timeout,
-                                      .ca_file = options_.ca_file},
+                                      .connect_timeout = options_.connect_timeout},
           clock)) {}
 
 HttpStore::~HttpStore() {
@@ -208,13 +207,21 @@ std::string HttpStore::UrlOf(std::string_view object) const {
   return options_.base_url + "/" + PercentEncodePath(object);
 }
 
+// A GET with the keys of now.
+Result<HttpRequest> HttpStore::RequestFor(std::string_view object, Deadline deadline) {
+  ASSIGN_OR_RETURN(const HttpKeys keys, keys_.keys());
+  HttpRequest request = {.url = UrlOf(object),
+                         .ca_file = keys.ca_file.empty() ? options_.ca_file : keys.ca_file,
+                         .deadline = deadline};
+  if (!keys.authorization.empty())
+    request.headers.push_back("Authorization: " + keys.authorization);
+  return request;
+}
+
 Status HttpStore::Read(ReadRequest request, ReadCallback done) {
   RETURN_IF_ERROR(CheckReadRequest(request));
-  HttpRequest http = {.method = HttpRequest::Method::kGet,
-                      .url = UrlOf(request.object),
-                      .headers = HeadersOf(request),
-                      .take_body = {},
-                      .deadline = request.deadline};
+  ASSIGN_OR_RETURN(HttpRequest http, RequestFor(request.object, request.deadline));
+  AddHeaders(request, http.headers);
   const int expected_status = IsWhole(request) ? 200 : 206;
   // How far the destination is filled; used by the client's thread, and last by the callback.
   auto taken = std::make_shared<ByteCount>(0);
@@ -243,11 +250,9 @@ Result<HttpResponse> HttpStore::SendAndWait(HttpRequest request) {
 
 Result<ObjectInfo> HttpStore::Stat(const std::string& object, Deadline deadline) {
   RETURN_IF_ERROR(dataset::CheckObjectPath(object));
-  ASSIGN_OR_RETURN(const HttpResponse response, SendAndWait({.method = HttpRequest::Method::kHead,
-                                                             .url = UrlOf(object),
-                                                             .headers = {},
-                                                             .take_body = {},
-                                                             .deadline = deadline}));
+  ASSIGN_OR_RETURN(HttpRequest request, RequestFor(object, deadline));
+  request.method = HttpRequest::Method::kHead;
+  ASSIGN_OR_RETURN(const HttpResponse response, SendAndWait(std::move(request)));
   RETURN_IF_ERROR(CheckAnswer(response, object));
   if (!response.content_length) {
     return Error(Code::kInvalidArgument,
@@ -258,16 +263,12 @@ Result<ObjectInfo> HttpStore::Stat(const std::string& object, Deadline deadline)
 
 Result<ObjectListing> HttpStore::List(Deadline deadline, const ListProgress& progress) {
   std::string text;
-  ASSIGN_OR_RETURN(const HttpResponse response,
-                   SendAndWait({.method = HttpRequest::Method::kGet,
-                                .url = UrlOf(options_.listing),
-                                .headers = {},
-                                .take_body =
-                                    [&](int /*http_status*/, ByteSpan piece) {
-                                      text += AsText(piece);
-                                      return text.size() <= options_.listing_bytes_max;
-                                    },
-                                .deadline = deadline}));
+  ASSIGN_OR_RETURN(HttpRequest request, RequestFor(options_.listing, deadline));
+  request.take_body = [&](int /*http_status*/, ByteSpan piece) {
+    text += AsText(piece);
+    return text.size() <= options_.listing_bytes_max;
+  };
+  ASSIGN_OR_RETURN(const HttpResponse response, SendAndWait(std::move(request)));
   const std::string what = fmt::format("listing {}/{}", options_.base_url, options_.listing);
   if (text.size() > options_.listing_bytes_max) {
     return Error(Code::kInvalidArgument,

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "storage/http_keys.h"
 #include "storage/object_store.h"
 
 namespace optcache::storage {
@@ -22,13 +23,14 @@ struct HttpStoreOptions {
   size_t waiting_reads_max = 1024;
   ByteCount listing_bytes_max = 4_GiB;
   Duration connect_timeout = std::chrono::seconds(5);
-  std::string ca_file;  // certificates to trust instead of the system's
+  std::string ca_file;      // certificates to trust instead of the system's
+  std::string keys_folder;  // see http_keys.h, whose ca.crt counts before ca_file; empty: no keys
 };
 
 // Objects of a web server, read by HTTP/1.1 over connections that are kept. A read names the ETag
 // of the manifest in If-Match and compares what the answer says of size and version, so that bytes
 // of another version are never taken for the listed one. The proxy variables of the environment
-// apply.
+// apply. Keys go to base_url's scheme, host and port alone, in clear if that is http.
 class HttpStore final : public ObjectStore {
  public:
   // kInvalidArgument if the address is none, or has credentials, a query or a fragment in it.
@@ -46,9 +48,11 @@ class HttpStore final : public ObjectStore {
  private:
   HttpStore(HttpStoreOptions options, const Clock& clock);
   std::string UrlOf(std::string_view object) const;
+  Result<internal::HttpRequest> RequestFor(std::string_view object, Deadline deadline);
   Result<internal::HttpResponse> SendAndWait(internal::HttpRequest request);
 
   const HttpStoreOptions options_;
+  HttpKeyFolder keys_;
   std::unique_ptr<internal::HttpClient> client_;
 };
 

@@ -16,7 +16,8 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
     return HttpStore::Open({.base_url = std::string(address),
                             .listing = options.listing,
                             .concurrent_reads_max = options.concurrent_reads_max,
-                            .ca_file = options.ca_file},
+                            .ca_file = options.ca_file,
+                            .keys_folder = options.keys_folder},
                            clock);
   }
   if (address.starts_with(kFileScheme)) address.remove_prefix(kFileScheme.size());

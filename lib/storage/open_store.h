@@ -13,6 +13,7 @@ struct OpenOptions {
   std::string listing = "index.txt";  // of a web server, see listing_file.h
   unsigned concurrent_reads_max = 64;
   std::string ca_file;
+  std::string keys_folder;  // of a web server, see http_keys.h
   RetryOptions retry;
 };
 

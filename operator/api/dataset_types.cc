@@ -71,6 +71,7 @@ HttpSource ReadHttp(Fields fields) {
   HttpSource source;
   fields.Need("baseURL", kMaxUrl, source.base_url);
   fields.Read("listing", kMaxPath, source.listing);
+  source.secret = SecretOf(fields);
   if (!source.base_url.empty() && !IsUrl(source.base_url))
     fields.Fault("baseURL", "allowed: https://… or http://…");
   return source;
@@ -128,7 +129,6 @@ std::vector<Access> ReadAccess(Fields& spec, const Source& source) {
   std::vector<Access> all;
   std::set<std::string> seen;
   const bool of_claim = std::holds_alternative<ClaimSource>(source);
-  const bool of_s3 = std::holds_alternative<S3Source>(source);
   spec.ForEach("access", kMaxAccess, [&](Fields fields) {
     Access access;
     fields.Need("namespace", kMaxLabel, access.ns);
@@ -137,7 +137,8 @@ std::vector<Access> ReadAccess(Fields& spec, const Source& source) {
     if (of_claim && access.claim.empty())
       fields.Fault("claimName", "missing: source.pvc is a claim of the Dataset's own namespace");
     if (!of_claim && !access.claim.empty()) fields.Fault("claimName", "for source.pvc alone");
-    if (!of_s3 && !access.secret.empty()) fields.Fault("secretRef", "for source.s3 alone");
+    if (of_claim && !access.secret.empty())
+      fields.Fault("secretRef", "for source.s3 and source.http alone");
     if (!seen.insert(access.ns).second) fields.Fault("namespace", "named twice");
     all.push_back(std::move(access));
   });
@@ -147,8 +148,9 @@ std::vector<Access> ReadAccess(Fields& spec, const Source& source) {
 }  // namespace
 
 ByteCount Capacity::Of(ByteCount dataset_bytes) const {
-  if (share <= 0) return bytes;
-  return static_cast<ByteCount>(std::floor(share * static_cast<double>(dataset_bytes)));
+  if (share <= 0) return std::min(bytes, dataset_bytes);
+  const double wanted = std::floor(std::min(share, 1.0) * static_cast<double>(dataset_bytes));
+  return static_cast<ByteCount>(wanted);
 }
 
 Result<Capacity> ParseCapacity(const std::string& text) {

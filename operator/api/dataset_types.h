@@ -33,6 +33,7 @@ struct S3Source {
 struct HttpSource {
   std::string base_url;
   std::string listing = "index.txt";
+  std::string secret;  // empty: read without keys
 };
 
 struct ClaimSource {
@@ -52,6 +53,7 @@ struct Capacity {
   ByteCount bytes = 0;
   double share = 0;  // above 0: counts instead of `bytes`
 
+  // What it asks for of a Dataset of so many bytes: never more than those.
   ByteCount Of(ByteCount dataset_bytes) const;
 };
 

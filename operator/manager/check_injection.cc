@@ -3,19 +3,23 @@
 #include <utility>
 
 #include "operator/manager/watches.h"
+#include "operator/webhook/review.h"
+#include "operator/webhook/sidecar_spec.h"
 
 namespace optcache::manager {
 namespace {
 
-constexpr const char* kNoDataset = "optcache-check-injection";
 constexpr Duration kTryEvery = std::chrono::seconds(2);
 
 }  // namespace
 
 kube::Json BuildCheckPod(const std::string& ns) {
-  kube::Json pod = kube::MakeObject(kube::kPods, {.ns = ns, .name = kNoDataset});
+  kube::Json pod = kube::MakeObject(kube::kPods, {.ns = ns, .name = webhook::kCheckDataset});
   pod["metadata"]["labels"] = {{kInjectLabel, "true"}};
-  pod["metadata"]["annotations"] = {{kDatasetAnnotation, kNoDataset}};
+  pod["metadata"]["annotations"] = {{kDatasetAnnotation, webhook::kCheckDataset},
+                                    {"optcache.io/arena", "16Mi"},
+                                    {"optcache.io/python", "true"},
+                                    {"optcache.io/resources", "cpu=1m"}};
   pod["spec"] = {
       {"restartPolicy", "Never"},
       {"securityContext",
@@ -36,15 +40,12 @@ kube::Json BuildCheckPod(const std::string& ns) {
 
 Status ReadCheck(const kube::ApiResult<kube::Json>& answer) {
   if (answer) {
+    if (webhook::FindSidecar(kube::Find(*answer, "/spec")) != nullptr) return OkStatus();
     return {Code::kUnavailable,
-            "the pod was admitted without being looked at: the API server does not reach the "
-            "injector, or the namespace is excluded"};
+            "the pod was admitted without a sidecar: the API server does not reach the injector, "
+            "or the namespace is excluded"};
   }
   const std::string message(answer.error().status.message());
-  // Only the injector knows what the pod asks for.
-  if (message.find(kNoDataset) != std::string::npos &&
-      message.find("optcache.io\" denied the request") != std::string::npos)
-    return OkStatus();
   const bool again =
       answer.error().transient() || message.find("failed calling webhook") != std::string::npos;
   return {again ? Code::kUnavailable : answer.error().status.code(), message};

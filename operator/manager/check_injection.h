@@ -1,6 +1,6 @@
 #pragma once
 
-// For `helm test`: whether the API server asks the injector about pods of a namespace.
+// For `helm test`: whether pods of a namespace are injected, and admitted as they are then.
 
 #include <functional>
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace optcache::manager {
 
-// A pod whose Dataset cannot exist: the injector refuses it.
+// A pod that uses webhook::kCheckDataset.
 kube::Json BuildCheckPod(const std::string& ns);
 
-// What the API server's answer to that pod says of the injector. Ok: it was asked. kUnavailable:
-// the API server did not reach it, or was not reached: try again. Others: an answer of somebody
-// else, with their words.
+// What the API server's answer to that pod says. Ok: it was admitted with a sidecar. kUnavailable:
+// the API server did not reach the injector, or was not reached: try again. Others: the pod was
+// refused, with the words of who did.
 Status ReadCheck(const kube::ApiResult<kube::Json>& answer);
 
 // Creates the pod as a dry run, again and again until the injector was asked or `timeout` is over;

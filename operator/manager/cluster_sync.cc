@@ -1,6 +1,5 @@
 #include "operator/manager/cluster_sync.h"
 
-#include <set>
 #include <utility>
 
 #include "operator/reconcile/dataset/observe.h"
@@ -86,26 +85,30 @@ void ClusterSync::Tick() {
     looked_at_ = now;
     seen_ = coordinator.state().version;
     status_ = parts_.service.Status();
+    touched_ = touched_ || cordons_.Meant(now) != draining_;
     reconcile::ClusterSigns signs = reconcile::SignsOf(status_);
     if (touched_ || signs != signs_) Replan(signs);
   }
   parts_.service.Tick();
-  LookWhetherAnybodyIsThere(now);
+  LookWhatIsKnown(now);
   if (std::exchange(begun_, true)) return;
   begun_at_ = now;
   on_begun_();
 }
 
-void ClusterSync::LookWhetherAnybodyIsThere(MonotonicTime now) {
-  const bool nobody = begun_ && parts_.service.coordinator().learning() &&
-                      status_.members.empty() && now - begun_at_ > kNobodyAfter;
-  if (std::exchange(nobody_, nobody) == nobody) return;
+// Nothing is known of any Dataset before nodes have been heard; all that is placed by then is news.
+void ClusterSync::LookWhatIsKnown(MonotonicTime now) {
+  const bool learning = parts_.service.coordinator().learning();
+  const bool nobody =
+      begun_ && learning && status_.members.empty() && now - begun_at_ > kNobodyAfter;
+  const bool learned = std::exchange(learning_, learning) && !learning;
+  if (std::exchange(nobody_, nobody) == nobody && !learned) return;
   for (const auto& [dataset, placed] : plan_.placed)
     on_placed_(ToKey(dataset));
 }
 
 void ClusterSync::Replan(const reconcile::ClusterSigns& signs) {
-  if (std::exchange(touched_, false)) machines_ = Machines();
+  if (std::exchange(touched_, false)) LookAtMachines();
   signs_ = signs;
   reconcile::ClusterPlan plan = reconcile::PlanCluster(Observe());
   if (plan.specs != plan_.specs) parts_.service.SetDatasets(plan.specs, {});
@@ -139,16 +142,22 @@ reconcile::ClusterObserved ClusterSync::Observe() const {
   return observed;
 }
 
-std::map<std::string, reconcile::MemberMachine> ClusterSync::Machines() const {
-  std::map<std::string, reconcile::MemberMachine> machines;
+void ClusterSync::LookAtMachines() {
+  machines_.clear();
+  std::set<std::string> cordoned;
   for (const auto& pod : parts_.watches.node_pods.cache().List()) {
     reconcile::MemberMachine machine{.node = kube::TextAt(*pod, "/spec/nodeName"),
                                      .leaving = kube::IsBeingDeleted(*pod)};
     const auto node = parts_.watches.nodes.cache().Find({.ns = "", .name = machine.node});
     if (node != nullptr) TakeNode(*node, machine);
-    machines.emplace(kube::KeyOf(*pod).name, std::move(machine));
+    if (machine.cordoned) cordoned.insert(machine.node);
+    machines_.emplace(kube::KeyOf(*pod).name, std::move(machine));
   }
-  return machines;
+  const MonotonicTime now = parts_.clock.Now();
+  cordons_.Observe(cordoned, now);
+  draining_ = cordons_.Meant(now);
+  for (auto& [member, machine] : machines_)
+    machine.draining = draining_.contains(machine.node);
 }
 
 std::set<kube::ObjectKey> ClusterSync::DatasetsOfGpuPods() const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "operator/manager/dataset_directory.h"
 #include "operator/manager/watches.h"
 #include "operator/reconcile/cluster/cluster_plan.h"
+#include "operator/reconcile/cluster/cordons.h"
 
 namespace optcache::manager {
 
@@ -30,8 +32,8 @@ class ClusterSync {
     control::ControlService& service;
     std::function<bool()> leads;  // by the clock, at this moment
   };
-  // `on_placed` is called with each Dataset whose placement has changed. Begins when all watches
-  // are synced; `on_begun` then, once.
+  // `on_placed` is called with each Dataset whose placement is known or has changed. Begins when
+  // all watches are synced; `on_begun` then, once.
   ClusterSync(Parts parts, std::function<void(const kube::ObjectKey&)> on_placed,
               std::function<void()> on_begun);
   ClusterSync(const ClusterSync&) = delete;
@@ -51,10 +53,10 @@ class ClusterSync {
  private:
   void Arm();
   void Tick();
-  void LookWhetherAnybodyIsThere(MonotonicTime now);
+  void LookWhatIsKnown(MonotonicTime now);
   void Replan(const reconcile::ClusterSigns& signs);
   reconcile::ClusterObserved Observe() const;
-  std::map<std::string, reconcile::MemberMachine> Machines() const;
+  void LookAtMachines();
   std::set<kube::ObjectKey> DatasetsOfGpuPods() const;
 
   Parts parts_;
@@ -62,7 +64,8 @@ class ClusterSync {
   std::function<void()> on_begun_;
   bool begun_ = false;
   MonotonicTime begun_at_;
-  bool nobody_ = false;  // no node has reported to this leader for long
+  bool learning_ = true;  // at the last look
+  bool nobody_ = false;   // no node has reported to this leader for long
   bool touched_ = true;
   coordination::Version seen_;  // of the coordinator's state, at the last look
   MonotonicTime looked_at_;
@@ -70,6 +73,8 @@ class ClusterSync {
   reconcile::ClusterSigns signs_;
   reconcile::ClusterPlan plan_;
   std::map<std::string, reconcile::MemberMachine> machines_;  // since something was touched
+  reconcile::Cordons cordons_;
+  std::set<std::string> draining_;  // Kubernetes nodes, in machines_
   net::Timer tick_;
 };
 

@@ -26,11 +26,10 @@ webhook::DatasetFacts ToFacts(const kube::ObjectKey& key, const KnownDataset& kn
                               .largest_sample = known.status.largest_sample};
   if (const auto* http = std::get_if<api::HttpSource>(&known.spec.source)) {
     facts.url = http->base_url;
+    facts.secret = http->secret;
   } else if (const auto* claim = std::get_if<api::ClaimSource>(&known.spec.source)) {
     facts.claim = claim->claim;
     facts.claim_folder = claim->path;
-  } else {
-    facts.secret = std::get<api::S3Source>(known.spec.source).secret;
   }
   for (const api::Access& access : known.spec.access) {
     facts.access.push_back(
@@ -49,9 +48,13 @@ DatasetDirectory::DatasetDirectory(kube::Informer& datasets, kube::Informer& nod
 void DatasetDirectory::OnChange(const kube::ObjectChange& change) {
   all_.erase(change.key);
   facts_.erase(change.key);
+  not_understood_.erase(change.key);
   if (change.after == nullptr || kube::IsBeingDeleted(*change.after)) return;
   Result<api::DatasetSpec> spec = api::ParseDatasetSpec(*change.after);
-  if (!spec) return;  // its reconciliation says so
+  if (!spec) {  // its reconciliation says so
+    not_understood_.insert(change.key);
+    return;
+  }
   all_.emplace(change.key,
                KnownDataset{.created = kube::TextAt(*change.after, "/metadata/creationTimestamp"),
                             .uid = kube::UidOf(*change.after),
@@ -62,6 +65,10 @@ void DatasetDirectory::OnChange(const kube::ObjectChange& change) {
 const webhook::DatasetFacts* DatasetDirectory::Find(std::string_view name_space,
                                                     std::string_view name) const {
   const kube::ObjectKey key{.ns = std::string(name_space), .name = std::string(name)};
+  if (not_understood_.contains(key)) {
+    facts_[key] = {.name_space = key.ns, .name = key.name, .understood = false};
+    return &facts_[key];
+  }
   const auto known = all_.find(key);
   if (known == all_.end()) return nullptr;
   webhook::DatasetFacts& facts = facts_[key];

@@ -4,6 +4,7 @@
 // replica, since the webhook asks it.
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "kube/informer.h"
@@ -41,6 +42,7 @@ class DatasetDirectory final : public webhook::DatasetView {
   kube::Informer& datasets_;
   kube::Informer& nodes_;
   std::map<kube::ObjectKey, KnownDataset> all_;
+  std::set<kube::ObjectKey> not_understood_;
   mutable std::map<kube::ObjectKey, webhook::DatasetFacts> facts_;  // those that were asked for
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "operator/manager/condition_metrics.h"
 #include "operator/reconcile/dataset/index_job.h"
 #include "operator/reconcile/dataset/observe.h"
 
@@ -20,7 +21,8 @@ reconcile::ReconcileSettings SettingsOf(const OperatorOptions& options) {
           .system_namespace = options.system_namespace,
           .sidecar_image = options.sidecar_image,
           .image_pull_policy = options.image_pull_policy,
-          .image_pull_secrets = options.image_pull_secrets};
+          .image_pull_secrets = options.image_pull_secrets,
+          .index_pod = options.index_pod};
 }
 
 // Before and after a change, each key once.
@@ -189,6 +191,7 @@ kube::ObjectCache::Entry Leadership::Present(const kube::Resource& resource,
 
 void Leadership::VisitCounters(const CounterVisitor& visitor) const {
   cluster_.VisitCounters(visitor);
+  VisitConditions(parts_.watches.datasets.cache(), visitor);
   events_.VisitCounters(visitor);
   dataset_controller_.VisitCounters(visitor);
   plan_controller_.VisitCounters(visitor);

@@ -36,15 +36,12 @@ kube::ApiClientOptions ClientOptions(const OperatorOptions& options) {
   return {.user_agent = "optcache-operator/" + options.version, .seed = SeedOf(options)};
 }
 
-// Whether every machine runs init containers that go on; "v1.36.3" is a kubelet's version.
-bool AllHaveNativeSidecars(const kube::ObjectCache& nodes) {
-  return std::ranges::all_of(nodes.List(), [](const kube::ObjectCache::Entry& node) {
-    std::string version = kube::TextAt(*node, "/status/nodeInfo/kubeletVersion");
-    if (version.starts_with('v')) version.erase(0, 1);
-    const std::size_t dot = std::min(version.find('.'), version.size());
-    return webhook::HasNativeSidecars(version.substr(0, dot),
-                                      version.substr(std::min(dot + 1, version.size())));
-  });
+std::vector<webhook::OldMachine> OldMachines(const kube::ObjectCache& nodes) {
+  std::vector<webhook::OldMachine> machines;
+  for (const kube::ObjectCache::Entry& node : nodes.List()) {
+    if (auto machine = webhook::OldMachineOf(*node)) machines.push_back(*std::move(machine));
+  }
+  return machines;
 }
 
 net::HttpServerOptions ControlHttpOptions(std::shared_ptr<net::TlsContext> tls) {
@@ -102,8 +99,9 @@ Operator::Operator(net::EventLoop& loop, const Clock& clock, const kube::ApiAcce
                      .webhook_tls = *webhook_tls_,
                      .control_tls = *control_tls_},
                     options_.authority),
-      injection_(clock, watches_.training_pods),
-      gate_({.review_token =
+      injection_(clock, watches_.training_pods, watches_.injectors),
+      gate_(clock,
+            {.review_token =
                  [this](const std::string& token, std::function<void(Result<std::string>)> answer) {
                    ReviewNodeToken(*client_, options_, token, std::move(answer));
                  },
@@ -155,13 +153,13 @@ void Operator::StartWebhook() {
                                  .sidecar_image = options_.sidecar_image,
                                  .image_pull_policy = options_.image_pull_policy,
                                  .image_pull_secrets = options_.image_pull_secrets,
-                                 .native_sidecars = AllHaveNativeSidecars(watches_.nodes.cache())},
+                                 .ordinary_sidecars = options_.ordinary_sidecars},
       datasets_);
   webhook_handler_ = webhook_->Handler();
-  // A machine of before 1.29 may join at any time, and the last one go.
-  watches_.nodes.OnChange([this](const kube::ObjectChange&) {
-    webhook_->set_native_sidecars(AllHaveNativeSidecars(watches_.nodes.cache()));
-  });
+  const auto look = [this] { webhook_->SetOldMachines(OldMachines(watches_.nodes.cache())); };
+  look();
+  // An old machine may join at any time, and the last one go.
+  watches_.nodes.OnChange([look](const kube::ObjectChange&) { look(); });
 }
 
 void Operator::AddPages() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "kube/object.h"
 #include "operator/pki/authority.h"
 
 namespace optcache::manager {
@@ -20,9 +21,11 @@ struct OperatorOptions {
   std::string sidecar_image;
   std::string image_pull_policy = "IfNotPresent";
   std::vector<std::string> image_pull_secrets;
-  std::string webhook_address = "0.0.0.0:9443";
-  std::string control_address = "0.0.0.0:8443";
-  std::string pages_address = "0.0.0.0:8080";
+  bool ordinary_sidecars = false;               // whatever the machines' versions
+  kube::Json index_pod = kube::Json::object();  // see reconcile::ParseIndexPod
+  std::string webhook_address = "*:9443";
+  std::string control_address = "*:8443";
+  std::string pages_address = "*:8080";
   // On which other replicas are reached for control; that of control_address.
   std::uint16_t control_port = 8443;
   authority::AuthoritySettings authority;  // its names are those above

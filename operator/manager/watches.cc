@@ -13,6 +13,7 @@
 #include "operator/reconcile/dataset/index_job.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/decision.h"
+#include "operator/webhook/sidecar_spec.h"
 
 namespace optcache::manager {
 namespace {
@@ -91,12 +92,14 @@ void ReduceNode(Json& node) {
 
 void ReduceTrainingPod(Json& pod) {
   const bool wants_gpus = AsksForGpus(pod);
+  const bool has_sidecar = webhook::FindSidecar(kube::Find(pod, "/spec")) != nullptr;
   kube::KeepOnly({"/status/phase"})(pod);
   ReduceMetadata(pod);
   KeepMembers(pod["metadata"], "labels", {kInjectLabel});
   KeepMembers(pod["metadata"], "annotations",
               {kDatasetAnnotation, kInjectedAnnotation, kOptionalAnnotation});
   pod[Json::json_pointer(kWantsGpus)] = wants_gpus;
+  pod[Json::json_pointer(kHasSidecar)] = has_sidecar;
 }
 
 Watches::Watches(net::EventLoop& loop, const Clock& clock, kube::Client& client,

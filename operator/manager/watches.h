@@ -22,12 +22,14 @@ inline constexpr const char* kDatasetAnnotation = "optcache.io/dataset";
 inline constexpr const char* kInjectedAnnotation = "optcache.io/injected";
 inline constexpr const char* kOptionalAnnotation = "optcache.io/optional";
 
-// In the place of a training pod's containers: whether one of them asks for GPUs.
+// In the place of a training pod's containers: whether one of them asks for GPUs, and whether one
+// has the sidecar's name.
 inline constexpr const char* kWantsGpus = "/optcacheWantsGpus";
+inline constexpr const char* kHasSidecar = "/optcacheHasSidecar";
 
 // What is left of an object in a cache of thousands. Machines: labels, whether they are cordoned,
-// GPUs and the kubelet's version; training pods: namespace, owner, our annotations, phase and
-// kWantsGpus.
+// GPUs and the kubelet's version; training pods: namespace, owner, our annotations, phase,
+// kWantsGpus and kHasSidecar.
 void ReduceNode(kube::Json& node);
 void ReduceTrainingPod(kube::Json& pod);
 
@@ -41,7 +43,7 @@ struct Watches {
   kube::Informer plans;          // index by Dataset
   kube::Informer jobs;           // index Jobs, by Dataset
   kube::Informer job_pods;       // of index Jobs, by Job
-  kube::Informer training_pods;  // those with the label, metadata and kWantsGpus
+  kube::Informer training_pods;  // those with the label, as ReduceTrainingPod leaves them
   kube::Informer node_pods;      // of the DaemonSet
   kube::Informer nodes;          // all machines of the cluster
   kube::Informer bundles;        // the ConfigMaps optcache-ca of all namespaces

@@ -41,6 +41,8 @@ struct ReconcileSettings {
   std::string sidecar_image;
   std::string image_pull_policy = "IfNotPresent";
   std::vector<std::string> image_pull_secrets;
+  // Resources, nodeSelector and tolerations of an index Job's pod; see ParseIndexPod.
+  kube::Json index_pod = kube::Json::object();
 };
 
 inline constexpr const char* kManagedByLabel = "app.kubernetes.io/managed-by";

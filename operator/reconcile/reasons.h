@@ -32,6 +32,7 @@ inline constexpr auto kReasons = std::to_array<std::string_view>({
     "NoHolder",
     "Held",
     "AsWanted",
+    "NotSupported",
     "CapacityNotGranted",
     "OrderUnknown",
     "PlanInvalid",

@@ -26,6 +26,13 @@ std::string VolumeOf(const Json& pod, const std::string& claim,
 
 std::expected<ChosenDataset, Refusal> Choose(const DatasetFacts& facts,
                                              std::string_view name_space) {
+  if (!facts.understood) {
+    return RefuseChoice(
+        Reason::kUnreadableSource,
+        fmt::format("Dataset {} cannot be understood by this version of optcache: its condition "
+                    "Ready says why",
+                    facts.QualifiedName()));
+  }
   ChosenDataset chosen{.facts = &facts, .secret = facts.secret, .claim = facts.claim};
   if (facts.name_space != name_space) {
     const auto grant = std::ranges::find(facts.access, name_space, &Grant::name_space);

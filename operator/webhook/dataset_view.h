@@ -24,6 +24,7 @@ struct Grant {
 struct DatasetFacts {
   std::string name_space;
   std::string name;
+  bool understood = true;  // else the rest is unknown: its condition Ready says why
 
   // Where the samples are: a URL, or a folder of a PersistentVolumeClaim. Both empty: a source that
   // this version cannot read.

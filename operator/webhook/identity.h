@@ -1,7 +1,7 @@
 #pragma once
 
-// Which job a pod belongs to: all pods of a job get the same owner, and a higher incarnation after
-// each restart of the job, so that their loaders are ranks of one stream.
+// Which job a pod belongs to: all pods of a job get the same owner, so that their loaders are ranks
+// of one stream, and after each restart that its controller counts a higher incarnation.
 
 #include <cstdint>
 #include <string>

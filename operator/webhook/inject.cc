@@ -75,11 +75,6 @@ bool IsMirror(const Json& pod) {
   return annotations.is_object() && annotations.contains("kubernetes.io/config.mirror");
 }
 
-const Json* FindSidecar(const Json& spec) {
-  const Json* const native = FindNamed(Items(spec, "initContainers"), kSidecarName);
-  return native != nullptr ? native : FindNamed(Items(spec, "containers"), kSidecarName);
-}
-
 bool IsOurWork(const Json& pod) {
   const Json& annotations = Member(Member(pod, "metadata"), "annotations");
   return !TextIn(annotations, kInjectedAnnotation).empty() &&
@@ -88,6 +83,17 @@ bool IsOurWork(const Json& pod) {
 
 bool IsTrue(const Json& value) {
   return value.is_boolean() && value.get<bool>();
+}
+
+// Unless it says otherwise itself; with the machine's processes it cannot have its own.
+bool MayShareProcesses(const Json& spec) {
+  return !IsTrue(Member(spec, "hostPID")) && Member(spec, "shareProcessNamespace") != false;
+}
+
+bool LimitsStorage(const Json& spec) {
+  return std::ranges::all_of(Items(spec, "containers"), [](const Json& container) {
+    return Member(Member(container, "resources"), "limits").contains("ephemeral-storage");
+  });
 }
 
 // Whose port the sidecar's pages would take.
@@ -141,6 +147,20 @@ void WarnOfPod(const Json& spec, const SidecarPlan& plan, std::vector<std::strin
   if (Member(spec, "resources").is_object()) {
     warnings.emplace_back("the pod's own spec.resources must have room for the sidecar's, too");
   }
+}
+
+// What an image sets cannot be seen, so not be added to either.
+void WarnOfPythonPath(const std::vector<ClientContainer>& clients, const InjectionRequest& request,
+                      std::vector<std::string>& warnings) {
+  const bool replaces = std::ranges::any_of(clients, [](const ClientContainer& client) {
+    return FindNamed(Items(*client.container, "env"), "PYTHONPATH") == nullptr;
+  });
+  if (!replaces || !request.python || request.python_is_said) return;
+  warnings.emplace_back(
+      "containers get a PYTHONPATH, which replaces that of their image or envFrom: if there is "
+      "one, "
+      "write it into the pod's env; annotation optcache.io/python: \"true\" says that there is "
+      "none, \"false\" leaves PYTHONPATH alone");
 }
 
 // Requires what ParseRequest and ClientsOf say about containers before the sidecar.
@@ -206,10 +226,14 @@ std::expected<SidecarPlan, Refusal> MakePlan(const Json& pod, std::string_view n
   const Json& spec = pod["spec"];
   SidecarPlan plan{.request = *std::move(request), .datasets = *std::move(chosen)};
   plan.identity = IdentityOf(pod, plan.request);
-  plan.native = settings.native_sidecars;
+  plan.native = MayBeNative(spec, settings);
   const std::string restart = TextIn(spec, "restartPolicy");
   plan.ends_by_itself = !plan.native && (restart == "Never" || restart == "OnFailure");
+  plan.shares_processes = plan.ends_by_itself && MayShareProcesses(spec);
+  plan.ends_at_once =
+      plan.shares_processes && restart == "Never" && Items(spec, "containers").size() == 1;
   plan.host_network = IsTrue(Member(spec, "hostNetwork"));
+  plan.limits_storage = LimitsStorage(spec);
   const ByteCount memory = ParseQuantity(plan.request.memory).value_or(0);
   const ByteCount least = MemoryFor(plan.request.arena_bytes(), {});
   if (!plan.request.memory.empty() && memory < least) {
@@ -245,11 +269,14 @@ std::expected<Injection, Refusal> Inject(const Json& pod, std::string_view name_
   injection.warnings = std::move(affinity->warnings);
   WarnOfDatasets(*plan, injection.warnings);
   WarnOfPod(spec, *plan, injection.warnings);
+  WarnOfPythonPath(*clients, plan->request, injection.warnings);
   plan->security_context = SecurityContextFor(pod, *clients->front().container);
   PodPatch patch(pod);
   for (const ClientContainer& client : *clients)
     Wire(client, {.request = &plan->request, .writable = !plan->native}, patch, injection.warnings);
   if (!affinity->value.is_null()) patch.Set(kSpec, "affinity", std::move(affinity->value));
+  if (plan->shares_processes && !IsTrue(Member(spec, "shareProcessNamespace")))
+    patch.Set(kSpec, "shareProcessNamespace", true);
   AddSidecar(*plan, settings, volumes, patch);
   injection.patch = patch.operations();
   return injection;

@@ -29,7 +29,7 @@ enum class Reason {
   kInvalidAnnotation,  // an annotation or the label cannot be understood
   kUnknownDataset,     // there is none of that name
   kNotPermitted,       // the Dataset does not allow this namespace
-  kUnreadableSource,   // a source that this version cannot read, or a claim that is missing
+  kUnreadableSource,   // a Dataset or source that this version cannot read, or a claim missing
   kConflict,           // a volume, mount or port of the pod stands where ours would
   kUnsupportedPod,     // Windows
   kNoCommonMachine,    // two Datasets are required and no machine holds both

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -105,20 +106,21 @@ bool IsCpuQuantity(const std::string& text) {
 
 Status ReadResources(const char* annotation, const std::string& text, InjectionRequest& request) {
   constexpr std::string_view kAllowed =
-      "write cpu=CORES, memory=BYTES or both by comma, for example cpu=1,memory=2Gi";
-  bool cpu = false;
-  bool memory = false;
+      "write cpu=CORES, memory=BYTES, ephemeral-storage=BYTES, or some of them by comma, for "
+      "example cpu=1,memory=2Gi";
+  std::set<std::string> seen;
   for (const std::string& item : SplitByComma(text)) {
-    const std::size_t equals = item.find('=');
-    if (equals == std::string::npos) return Wrong(annotation, text, kAllowed).error();
+    const std::size_t equals = std::min(item.find('='), item.size());
     const std::string key = item.substr(0, equals);
-    const std::string value = item.substr(equals + 1);
-    if (key == "cpu" && !cpu && IsCpuQuantity(value)) {
+    const std::string value = item.substr(std::min(equals + 1, item.size()));
+    const bool is_bytes = ParseQuantity(value).value_or(0) > 0;
+    if (!seen.insert(key).second) return Wrong(annotation, text, kAllowed).error();
+    if (key == "cpu" && IsCpuQuantity(value)) {
       request.cpu = value;
-      cpu = true;
-    } else if (key == "memory" && !memory && ParseQuantity(value).value_or(0) > 0) {
+    } else if (key == "memory" && is_bytes) {
       request.memory = value;
-      memory = true;
+    } else if (key == "ephemeral-storage" && is_bytes) {
+      request.storage = value;
     } else {
       return Wrong(annotation, text, kAllowed).error();
     }
@@ -212,8 +214,10 @@ Result<InjectionRequest> ParseRequest(const Json& pod, std::string_view name_spa
   RETURN_IF_ERROR(read("containers", [&](const char* name, Text text) {
     return ReadContainers(name, text, request.containers);
   }));
-  RETURN_IF_ERROR(read(
-      "python", [&](const char* name, Text text) { return ReadBool(name, text, request.python); }));
+  RETURN_IF_ERROR(read("python", [&](const char* name, Text text) {
+    request.python_is_said = true;
+    return ReadBool(name, text, request.python);
+  }));
   RETURN_IF_ERROR(read(
       "owner", [&](const char* name, Text text) { return ReadOwner(name, text, request.owner); }));
   RETURN_IF_ERROR(read("incarnation", [&](const char* name, Text text) {

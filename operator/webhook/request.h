@@ -37,9 +37,11 @@ struct InjectionRequest {
   std::string arena = "1Gi";            // a quantity
   std::string cpu = "500m";             // a quantity
   std::string memory;                   // a quantity; empty: computed
+  std::string storage;                  // a quantity; empty: computed
   std::vector<std::string> containers;  // empty: all
   bool optional = false;
   bool python = true;
+  bool python_is_said = false;    // by the annotation
   std::string owner;              // empty: from the pod's owner
   std::uint32_t incarnation = 0;  // 0: from the pod's owner
 

@@ -1,5 +1,7 @@
 #include "operator/webhook/review.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/base64.h"
@@ -18,6 +20,27 @@ std::string NameOf(const Json& pod) {
   const std::string name = TextIn(metadata, "name");
   return name.empty() ? TextIn(metadata, "generateName") + "*" : name;
 }
+
+// `datasets`, and kCheckDataset in one namespace.
+class DryRunDatasets final : public DatasetView {
+ public:
+  DryRunDatasets(const DatasetView& datasets, std::string name_space) : datasets_(datasets) {
+    check_.name_space = std::move(name_space);
+    check_.name = kCheckDataset;
+    check_.url = "http://optcache.invalid/";
+    check_.indexed = true;
+  }
+
+  bool synced() const override { return datasets_.synced(); }
+  const DatasetFacts* Find(std::string_view name_space, std::string_view name) const override {
+    const bool is_check = name == check_.name && name_space == check_.name_space;
+    return is_check ? &check_ : datasets_.Find(name_space, name);
+  }
+
+ private:
+  const DatasetView& datasets_;
+  DatasetFacts check_;
+};
 
 }  // namespace
 
@@ -40,6 +63,7 @@ Result<Review> ParseReview(std::string_view body) {
                        TextIn(request, "subResource").empty() && TextIn(kind, "kind") == "Pod" &&
                        TextIn(kind, "group").empty();
   if (!review.creates_pod) return review;
+  review.dry_run = Member(request, "dryRun") == true;
   const std::string own = TextIn(Member(Member(request, "object"), "metadata"), "namespace");
   if (review.name_space.empty() || (!own.empty() && own != review.name_space)) {
     return Error(Code::kInvalidArgument, fmt::format("request.namespace is {}, the pod's is {}",
@@ -53,7 +77,9 @@ Result<Review> ParseReview(std::string_view body) {
 Injection DecideReview(const Review& review, const DatasetView& datasets,
                        const InjectionSettings& settings) {
   if (!review.creates_pod) return {.outcome = Outcome::kSkipped, .reason = Reason::kNotCreate};
-  return DecideInjection(review.pod, review.name_space, datasets, settings);
+  if (!review.dry_run) return DecideInjection(review.pod, review.name_space, datasets, settings);
+  const DryRunDatasets with_check(datasets, review.name_space);
+  return DecideInjection(review.pod, review.name_space, with_check, settings);
 }
 
 std::string WriteReview(const Review& review, const Injection& injection) {

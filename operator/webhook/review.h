@@ -15,11 +15,16 @@ struct Review {
   std::string name_space;
   std::string name;  // of the pod; with generateName that and a star
   bool creates_pod = false;
+  bool dry_run = false;  // nothing is stored
   nlohmann::json pod;
 };
 
 // kInvalidArgument: no AdmissionReview of that version, or one that contradicts itself.
 Result<Review> ParseReview(std::string_view body);
+
+// A Dataset that is in every namespace for dry runs, and for them alone: by it `helm test` learns
+// whether an injected pod is admitted.
+inline constexpr const char* kCheckDataset = "optcache-check-injection";
 
 // What the injector says about it.
 Injection DecideReview(const Review& review, const DatasetView& datasets,

@@ -62,13 +62,27 @@ net::HttpResponse Webhook::Answer(const net::HttpRequest& request) {
   const Result<Review> review = ParseReview(request.body);
   if (!review) {
     ++refused_["bad_request"];
-    Log(LogLevel::kWarning, "admission review refused", {{"why", review.error().message()}});
+    if (const auto not_logged = bad_request_log_.Pass(clock_.Now())) {
+      Log(LogLevel::kWarning, "admission review refused",
+          {{"why", review.error().message()}, {"not_logged", *not_logged}});
+    }
     return net::HttpResponse::Text(400, review.error().message() + "\n");
   }
   const Injection injection = DecideReview(*review, datasets_, settings_);
   ++injections_[{injection.outcome, injection.reason}];
   LogAdmission(*review, injection);
   return net::HttpResponse::Json(200, WriteReview(*review, injection));
+}
+
+void Webhook::SetOldMachines(std::vector<OldMachine> machines) {
+  if (machines.empty() != settings_.old_machines.empty()) {
+    Log(LogLevel::kInfo,
+        machines.empty() ? "sidecars are init containers: no machine is too old"
+                         : "sidecars are ordinary containers where pods may run on old machines",
+        {{"old_machines", machines.size()},
+         {"first", machines.empty() ? std::string_view("-") : machines.front().name}});
+  }
+  settings_.old_machines = std::move(machines);
 }
 
 Status Webhook::ready() const {
@@ -87,6 +101,8 @@ void Webhook::VisitCounters(const CounterVisitor& visitor) const {
     count(OutcomeName(what.first), ReasonName(what.second), value);
   for (const auto& [reason, value] : refused_)
     count("failed", reason, value);
+  visitor(MetricKind::kGauge, "optcache_machines_without_native_sidecars", {},
+          static_cast<double>(settings_.old_machines.size()));
   seconds_.Visit(visitor, "optcache_webhook_request_duration_seconds", {});
 }
 

@@ -6,16 +6,18 @@
 //   Webhook webhook(SystemClock(), settings, datasets);
 //   net::HttpServerOptions options = WebhookHttpOptions();
 //   options.tls = ...;
-//   net::ListenHttp(loop, "0.0.0.0:9443", options, webhook.Handler());
+//   net::ListenHttp(loop, "*:9443", options, webhook.Handler());
 
 #include <cstdint>
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/histogram.h"
+#include "base/log_limit.h"
 #include "base/status.h"
 #include "net/http_server.h"
 #include "operator/webhook/inject.h"
@@ -33,8 +35,8 @@ class Webhook {
 
   // The webhook outlives the server that has the handler.
   net::HttpHandler Handler();
-  // Of pods from now on: InjectionSettings::native_sidecars.
-  void set_native_sidecars(bool native) { settings_.native_sidecars = native; }
+  // For pods from now on: InjectionSettings::old_machines.
+  void SetOldMachines(std::vector<OldMachine> machines);
 
   // For readiness: kUnavailable until the Datasets are known.
   Status ready() const;
@@ -49,6 +51,7 @@ class Webhook {
   const DatasetView& datasets_;
   std::map<std::pair<Outcome, Reason>, std::uint64_t> injections_;
   std::map<std::string_view, std::uint64_t> refused_;  // by reason; the keys are literals
+  LogLimit bad_request_log_;
   Histogram seconds_;
 };
 

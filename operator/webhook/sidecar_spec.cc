@@ -10,6 +10,9 @@ namespace {
 constexpr ByteCount kDefaultOverflow = 256_MiB;  // of optcache-sidecar --overflow
 constexpr ByteCount kProgramBytes = 32_MiB;
 constexpr ByteCount kBytesPerSample = 100;
+constexpr ByteCount kFilesBytes = 64_MiB;          // Python package and log
+constexpr ByteCount kManifestBytesMax = 4096_MiB;  // that the sidecar takes
+constexpr ByteCount kCopiesOfManifest = 2;         // while one is written anew
 constexpr const char* kTokenVolume = "optcache-token";
 constexpr const char* kTokenFolder = "/var/run/secrets/optcache";
 constexpr const char* kCaVolume = "optcache-ca";
@@ -35,6 +38,13 @@ ByteCount LargestOf(const std::vector<ChosenDataset>& datasets) {
   return largest;
 }
 
+std::uint64_t SamplesOf(const std::vector<ChosenDataset>& datasets) {
+  std::uint64_t samples = 0;
+  for (const ChosenDataset& dataset : datasets)
+    samples += dataset.facts->indexed ? dataset.facts->samples : kUnindexedSamples;
+  return samples;
+}
+
 std::string ClaimFolder(const DatasetFacts& facts) {
   return "/mnt/optcache/" + facts.QualifiedName();
 }
@@ -58,7 +68,7 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
   };
   add("--name", "$(POD_NAMESPACE)/$(POD_NAME)");
   add("--socket", kSocket);
-  add("--http", plan.host_network ? "127.0.0.1:0" : fmt::format("0.0.0.0:{}", kPagesPort));
+  add("--http", plan.host_network ? "127.0.0.1:0" : fmt::format("*:{}", kPagesPort));
   add("--arena", plan.request.arena);
   if (const ByteCount overflow = OverflowFor(LargestOf(plan.datasets)); overflow > kDefaultOverflow)
     add("--overflow", MebibytesOf(overflow));
@@ -67,11 +77,18 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
   add("--token-file", fmt::format("{}/token", kTokenFolder));
   add("--manifests", fmt::format("https://{}-node.{}:4102", settings.name, suffix));
   add("--manifests", fmt::format("https://{}-nodes.{}:4102", settings.name, suffix));
-  for (const ChosenDataset& dataset : plan.datasets)
-    add("--dataset", Literal(dataset.facts->QualifiedName() + "==" + AddressOf(dataset)));
+  for (const ChosenDataset& dataset : plan.datasets) {
+    const std::string name = dataset.facts->QualifiedName();
+    add("--dataset", Literal(name + "==" + AddressOf(dataset)));
+    if (!dataset.secret.empty()) add("--keys", name + "=" + SecretFolder(*dataset.facts));
+  }
   add("--manifest-dir", fmt::format("{}/manifests", kRunFolder));
   if (plan.request.python) add("--python", kPythonFolder);
-  if (plan.ends_by_itself) add("--exit-file", fmt::format("{}/exit", kRunFolder));
+  if (plan.ends_by_itself) {
+    add("--exit-file", kExitFile);
+    if (plan.shares_processes) args.push_back("--shared-processes");
+    if (plan.ends_at_once) add("--exit-after", "0");
+  }
   return args;
 }
 
@@ -118,8 +135,13 @@ Json ResourcesOf(const SidecarPlan& plan) {
   const std::string memory = plan.request.memory.empty()
                                  ? MebibytesOf(MemoryFor(plan.request.arena_bytes(), plan.datasets))
                                  : plan.request.memory;
-  const Json amounts = {{"cpu", plan.request.cpu}, {"memory", memory}};
-  return {{"requests", amounts}, {"limits", amounts}};
+  const std::string storage =
+      plan.request.storage.empty() ? MebibytesOf(StorageFor(plan.datasets)) : plan.request.storage;
+  Json limits = {{"cpu", plan.request.cpu}, {"memory", memory}};
+  Json requests = limits;
+  requests["ephemeral-storage"] = storage;
+  if (plan.limits_storage) limits["ephemeral-storage"] = storage;
+  return {{"requests", requests}, {"limits", limits}};
 }
 
 }  // namespace
@@ -129,10 +151,12 @@ ByteCount OverflowFor(ByteCount largest_sample) {
 }
 
 ByteCount MemoryFor(ByteCount arena, const std::vector<ChosenDataset>& datasets) {
-  std::uint64_t samples = 0;
-  for (const ChosenDataset& dataset : datasets)
-    samples += dataset.facts->indexed ? dataset.facts->samples : kUnindexedSamples;
-  return arena + OverflowFor(LargestOf(datasets)) + samples * kBytesPerSample + kProgramBytes;
+  return arena + OverflowFor(LargestOf(datasets)) + SamplesOf(datasets) * kBytesPerSample +
+         kProgramBytes;
+}
+
+ByteCount StorageFor(const std::vector<ChosenDataset>& datasets) {
+  return kCopiesOfManifest * SamplesOf(datasets) * kBytesPerSample + kFilesBytes;
 }
 
 Json SecurityContextFor(const Json& pod, const Json& client_container) {
@@ -178,12 +202,19 @@ Json BuildContainer(const SidecarPlan& plan, const InjectionSettings& settings) 
                                  {"timeoutSeconds", 5},
                                  {"failureThreshold", 120}};
   }
+  if (plan.shares_processes) {
+    // The containers after it start when it would see one that fails at once.
+    container["lifecycle"] = {
+        {"postStart", {{"exec", {{"command", {"optcache-sidecar", "--await-watch", kExitFile}}}}}}};
+  }
   return container;
 }
 
 std::vector<Json> BuildVolumes(const SidecarPlan& plan) {
+  // As much as it can come to: Kubernetes ends a pod that has more.
+  const ByteCount most = plan.datasets.size() * kCopiesOfManifest * kManifestBytesMax + kFilesBytes;
   std::vector<Json> volumes = {
-      {{"name", kRunVolume}, {"emptyDir", Json::object()}},
+      {{"name", kRunVolume}, {"emptyDir", {{"sizeLimit", MebibytesOf(most)}}}},
       {{"name", kTokenVolume},
        {"projected",
         {{"sources", Json::array({{{"serviceAccountToken",
@@ -204,6 +235,11 @@ std::vector<Json> BuildVolumes(const SidecarPlan& plan) {
     }
   }
   return volumes;
+}
+
+const Json* FindSidecar(const Json& spec) {
+  const Json* const native = FindNamed(Items(spec, "initContainers"), kSidecarName);
+  return native != nullptr ? native : FindNamed(Items(spec, "containers"), kSidecarName);
 }
 
 }  // namespace optcache::webhook

@@ -19,6 +19,7 @@ inline constexpr const char* kSidecarName = "optcache-sidecar";
 inline constexpr const char* kRunVolume = "optcache-run";
 inline constexpr const char* kRunFolder = "/run/optcache";
 inline constexpr const char* kSocket = "/run/optcache/sock";
+inline constexpr const char* kExitFile = "/run/optcache/exit";
 inline constexpr const char* kPythonFolder = "/run/optcache/python";
 inline constexpr int kPagesPort = 4103;
 // The image's user, named where a pod's own user is root.
@@ -38,10 +39,15 @@ struct SidecarPlan {
   Identity identity;
   std::vector<ChosenDataset> datasets;
   // Set where pod and settings are known.
-  bool native = true;           // an init container that runs as long as the pod
-  bool ends_by_itself = false;  // an ordinary container of a pod that is to end
-  bool host_network = false;    // the port is the machine's: the pages stay on the loopback
-  Json security_context;        // who it runs as; see SecurityContextFor
+  bool native = true;             // an init container that runs as long as the pod
+  bool ends_by_itself = false;    // an ordinary container of a pod that is to end
+  bool shares_processes = false;  // so that it sees when the others have ended
+  bool ends_at_once = false;      // then no container comes after that
+  bool host_network = false;      // the port is the machine's: the pages stay on the loopback
+  // Kubernetes holds the whole pod to the limits of disk that its containers have: one of ours is
+  // for the others, too, unless they have one each.
+  bool limits_storage = false;
+  Json security_context;  // who it runs as; see SecurityContextFor
 };
 
 // Bytes beside the arena for samples that do not fit it (docs/memory.md).
@@ -50,6 +56,8 @@ ByteCount OverflowFor(ByteCount largest_sample);
 // Datasets that are not indexed count as kUnindexedSamples.
 inline constexpr std::uint64_t kUnindexedSamples = 2'500'000;
 ByteCount MemoryFor(ByteCount arena, const std::vector<ChosenDataset>& datasets);
+// The request of disk: manifests, Python package and log.
+ByteCount StorageFor(const std::vector<ChosenDataset>& datasets);
 
 // PodSecurity `restricted`, as the pod's own user where it is none of root's: what the socket needs
 // is given to everybody, but files of a claim are read as the training container reads them.
@@ -58,5 +66,9 @@ Json SecurityContextFor(const Json& pod, const Json& client_container);
 Json BuildContainer(const SidecarPlan& plan, const InjectionSettings& settings);
 
 std::vector<Json> BuildVolumes(const SidecarPlan& plan);
+
+// Of a pod with this spec: an init container, or an ordinary one before Kubernetes 1.29. Null: it
+// has none.
+const Json* FindSidecar(const Json& spec);
 
 }  // namespace optcache::webhook

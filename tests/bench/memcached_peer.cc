@@ -97,7 +97,7 @@ Result<MemcachedClient> MemcachedClient::Connect(int port, const MemcachedTls* t
   return client;
 }
 
-// With the read buffer that our own side has.
+// With a read buffer of several records, as our own side has.
 Status MemcachedClient::StartTls(const MemcachedTls& tls) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                   &SSL_CTX_free);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from pathlib import Path
@@ -137,6 +138,11 @@ STATUS: dict[str, Object] = {
         "conditions": [condition("Available")],
     },
 }
+# As the operator writes it; tests/unit/operator/cache_plan_decide_test.cc makes the file.
+WRITTEN = {
+    **STATUS,
+    "CachePlan": json.loads((ROOT / "tests/golden/operator/cacheplan-status.json").read_text()),
+}
 SPEC: dict[str, Object] = {
     "Dataset": {"source": {"http": {"baseURL": "http://a"}}, "cache": {"capacity": "30%"}},
     "CachePlan": {"dataset": "images"},
@@ -166,6 +172,8 @@ def test_spec_and_status_are_written_apart(api: ApiServer, with_status: Object) 
 
 def test_every_column_has_a_value(api: ApiServer, with_status: Object) -> None:
     kind = with_status["kind"]
+    status = {**with_status, "status": WRITTEN[kind]}
+    assert api.request("PUT", path_of(kind, "whole", "status"), status).code == 200
     table = api.request("GET", path_of(kind, "whole"), Accept=TABLE).json()
     columns = [column["name"] for column in table["columnDefinitions"]]
     cells = dict(zip(columns, table["rows"][0]["cells"], strict=True))

@@ -46,6 +46,7 @@ NO_REASONS = {
     "ManifestLost",
     "MutatingWebhookConfiguration",
     "NamespaceTerminating",
+    "NotIn",
     "PodInitializing",
     "PodScheduled",
     "RuntimeDefault",

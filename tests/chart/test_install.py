@@ -222,11 +222,25 @@ def test_an_upgrade_leaves_alone_what_the_operator_wrote(
             "data": {"ca.crt": ca},
         },
     )
-    helm(installed, "upgrade", "optcache", CHART, *VALUES, "--set=webhook.timeoutSeconds=7")
+    helm(installed, "upgrade", "optcache", CHART, *VALUES, "--set=webhook.timeoutSeconds=4")
     found = installed.request("GET", INJECTOR).json()["webhooks"]
-    assert [webhook["timeoutSeconds"] for webhook in found] == [7, 7]
+    assert [webhook["timeoutSeconds"] for webhook in found] == [4, 4]
     assert bundles(installed) == [ca, ca]
     assert installed.request("GET", SECRET).json()["data"] == {"ca.crt": ca}
+
+
+def test_an_upgrade_leaves_alone_how_nodes_are_replaced(installed: ApiServer) -> None:
+    """As the command of the page says it."""
+    page = (ROOT / "docs/user/install.md").read_text()
+    (patch,) = re.findall(r"`kubectl patch daemonset/optcache-node [^`]+ --patch '([^`']+)'`", page)
+    nodes = f"/apis/apps/v1/namespaces/{SYSTEM}/daemonsets/optcache-node"
+    done = installed.kubectl(
+        "patch", "daemonset/optcache-node", f"--namespace={SYSTEM}", f"--patch={patch}"
+    )
+    assert done.code == 0, done.err
+    helm(installed, "upgrade", "optcache", CHART, *VALUES, "--set=node.maxUnavailable=2")
+    strategy = installed.request("GET", nodes).json()["spec"]["updateStrategy"]
+    assert (strategy["type"], strategy["rollingUpdate"]["maxUnavailable"]) == ("OnDelete", 2)
 
 
 def test_an_upgrade_makes_a_secret_that_was_deleted(installed: ApiServer) -> None:

@@ -105,6 +105,18 @@ def test_names_follow_the_release(helm: Path) -> None:
     assert "--coordinator=https://ml-optcache-operator.optcache.svc:8443" in control
 
 
+def test_an_image_may_have_a_tag_or_digest_of_its_own(helm: Path) -> None:
+    """As while one component is held back."""
+    digest = f"example/node@sha256:{'0' * 64}"
+    values = ("image.prefix=r:5000/", "image.tag=v2", "sidecar.image=optcache/sidecar:v1", f"node.image={digest}")
+    found = objects(render(helm, *(f"--set={value}" for value in values)))
+    node = find(found, "DaemonSet")["spec"]["template"]["spec"]["containers"][0]
+    operator = find(found, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    assert node["image"] == f"r:5000/{digest}"
+    assert operator["image"] == "r:5000/optcache/operator:v2"
+    assert "--sidecar-image=r:5000/optcache/sidecar:v1" in operator["args"]
+
+
 @pytest.mark.parametrize("name", ["datasets", "cacheplans"])
 def test_crds_are_those_of_the_repository(helm: Path, name: str) -> None:
     source = ROOT / "manifests" / "crds" / f"{name}.yaml"
@@ -157,6 +169,23 @@ def test_memory_of_a_node(helm: Path, values: dict[str, str], limit: str) -> Non
     assert resources["limits"] == resources["requests"] == {"cpu": "1", "memory": limit}
 
 
+@pytest.mark.parametrize("cpu", ["2", "0.5", "500m"])
+def test_a_cpu_is_a_number_or_a_text(helm: Path, cpu: str) -> None:
+    for option in ("--set", "--set-string"):
+        daemon_set = find(objects(render(helm, f"{option}=node.cpu={cpu}")), "DaemonSet")
+        resources = daemon_set["spec"]["template"]["spec"]["containers"][0]["resources"]
+        assert resources["limits"]["cpu"] == resources["requests"]["cpu"] == cpu
+
+
+def test_index_jobs_are_as_the_values_say(helm: Path) -> None:
+    found = objects(render(helm, "--set=index.resources.limits.memory=8Gi"))
+    args = find(found, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
+    (flag,) = [arg for arg in args if arg.startswith("--index-pod=")]
+    index = json.loads(flag.removeprefix("--index-pod="))
+    assert index["resources"]["limits"]["memory"] == "8Gi"
+    assert index["tolerations"] == [{"operator": "Exists", "effect": "NoSchedule"}]
+
+
 @pytest.mark.parametrize(
     ("argument", "says"),
     [
@@ -164,12 +193,14 @@ def test_memory_of_a_node(helm: Path, values: dict[str, str], limit: str) -> Non
         ("--set=node.memmory=1Gi", "additional properties 'memmory' not allowed"),
         ("--set=node.memory=64GB", "at '/node/memory': '64GB' does not match pattern"),
         ("--set=node.memory=0", "at '/node/memory'"),
+        ("--set=node.cpu=0", "at '/node/cpu'"),
         ("--set=node.drainSeconds=-1", "at '/node/drainSeconds': minimum: got -1, want 0"),
         ("--set=operator.replicas=0", "at '/operator/replicas': minimum: got 0, want 1"),
         ("--set=webhook.failurePolicy=Sometimes", "value must be one of 'Ignore', 'Fail'"),
-        ("--set=webhook.timeoutSeconds=60", "maximum: got 60, want 30"),
+        ("--set=webhook.timeoutSeconds=6", "maximum: got 6, want 5"),
         ("--set=image.prefix=registry.example.com", "at '/image/prefix'"),
         ("--set=image.pullPolicy=Sometimes", "at '/image/pullPolicy'"),
+        ("--set=node.image=example:5000/node:1", "at '/node/image'"),
         ("--set=monitoring.interval=often", "at '/monitoring/interval'"),
         ("--set=crds.keep=maybe", "at '/crds/keep': got string, want boolean"),
         ("--kube-version=1.25.0", "chart requires kubeVersion: >=1.26.0-0"),

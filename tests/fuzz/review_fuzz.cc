@@ -15,7 +15,7 @@ void Try(std::string_view body) {
   static const FakeDatasets datasets = FakeDatasets::OfCorpus();
   const auto review = ParseReview(body);
   if (!review) return;
-  const InjectionSettings settings{.version = "1", .native_sidecars = body.size() % 2 == 0};
+  const InjectionSettings settings{.version = "1", .ordinary_sidecars = body.size() % 2 == 1};
   const Injection injection = DecideReview(*review, datasets, settings);
   CHECK(nlohmann::json::accept(WriteReview(*review, injection)));
   if (injection.outcome != Outcome::kInjected) {

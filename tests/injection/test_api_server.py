@@ -143,6 +143,15 @@ def test_restricted_pods_stay_restricted(api: ApiServer) -> None:
     assert answer["spec"]["initContainers"][0]["name"] == "optcache-sidecar"
 
 
+def test_the_pod_of_the_check_is_injected(api: ApiServer) -> None:
+    """As `helm test` makes it: of a Dataset that only dry runs have, in a namespace without any."""
+    annotations = {"optcache.io/dataset": "optcache-check-injection"}
+    pod = CASES["other-namespace"]["pod"]
+    pod = restricted({**pod, "metadata": {**pod["metadata"], "annotations": annotations}})
+    answer = create(api, pod)
+    assert answer["spec"]["initContainers"][0]["name"] == "optcache-sidecar"
+
+
 def test_a_pod_without_a_wish_is_not_changed(api: ApiServer) -> None:
     """Byte by byte what the API server makes of it without us, times and names apart."""
     pod = CASES["not-selected"]["pod"]

@@ -328,7 +328,8 @@ FakeResponse FakeApiStore::Store(const FakeTarget& target, Json object) {
   Json& metadata = object["metadata"];
   if (before.is_null()) {
     metadata["uid"] = "uid-" + std::to_string(++last_uid_);
-    metadata["creationTimestamp"] = "2027-01-15T08:00:00Z";
+    if (!metadata.contains("creationTimestamp"))
+      metadata["creationTimestamp"] = "2027-01-15T08:00:00Z";
     metadata["generation"] = 1;
   } else {
     for (const char* kept : {"uid", "creationTimestamp", "generation", "resourceVersion"}) {

@@ -46,7 +46,7 @@ class FakeApiStore {
   FakeResponse Handle(const FakeRequest& request);
 
   // As if somebody had used kubectl. The object names its kind by apiVersion and kind's `resource`.
-  // Creates it or replaces it, status included.
+  // Creates it or replaces it, status included. A creationTimestamp that it brings is believed.
   void Put(const Resource& resource, Json object);
   void Remove(const Resource& resource, const ObjectKey& key);
   // Null if there is none.

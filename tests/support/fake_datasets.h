@@ -68,10 +68,11 @@ class FakeDatasets : public DatasetView {
     DatasetFacts anywhere = at("http://store/anywhere/");
     anywhere.scheduling = SchedulingPreference::kNone;
     add("anywhere", std::move(anywhere));
-    DatasetFacts bucket = at("s3://bucket/train/");
-    bucket.secret = "keys";
-    bucket.access.front().secret = "keys-of-speech";
-    add("bucket", std::move(bucket));
+    DatasetFacts guarded = at("https://store/guarded/");
+    guarded.secret = "keys";
+    guarded.access.front().secret = "keys-of-speech";
+    add("guarded", std::move(guarded));
+    add("newer", {.understood = false});
     DatasetFacts videos = at("http://store/videos/");
     videos.largest_sample = 700_MiB;
     add("videos", std::move(videos));

@@ -41,7 +41,7 @@ Status Run(const Flags& flags) {
   Webhook webhook(SystemClock(),
                   {.version = "0.1.0",
                    .sidecar_image = "optcache/sidecar:0.1.0",
-                   .native_sidecars = !flags.legacy},
+                   .ordinary_sidecars = flags.legacy},
                   datasets);
   net::EventLoop loop;
   net::HttpServerOptions options = WebhookHttpOptions();

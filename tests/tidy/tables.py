@@ -99,7 +99,6 @@ UNTESTED: dict[str, str] = {
     "lib/net/internal/rest_client.cc": "http_client_test.cc tests it over real sockets",
     "lib/net/internal/listener.cc": "server_test.cc tests it over real sockets",
     "lib/net/internal/stream.cc": "http_server_test.cc tests it over real sockets",
-    "lib/net/internal/tls_socket.cc": "http_server_test.cc tests it over real sockets",
     "lib/pki/internal/openssl.cc": "requests_test.cc and certificates_test.cc read and name through it",
     "lib/net/internal/socket_connection.cc": "connection_test.cc and server_test.cc do",
 }

@@ -25,10 +25,12 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
-{{- /* (list $ "optcache/operator") */ -}}
+{{- /* (list $ "optcache/operator"); a name may have a tag or digest of its own. */ -}}
 {{- define "optcache.image" -}}
 {{- $root := index . 0 -}}
-{{ $root.Values.image.prefix }}{{ index . 1 }}:{{ default $root.Chart.AppVersion $root.Values.image.tag }}
+{{- $name := index . 1 -}}
+{{- $tag := default $root.Chart.AppVersion $root.Values.image.tag -}}
+{{ $root.Values.image.prefix }}{{ ternary $name (printf "%s:%s" $name $tag) (contains ":" $name) }}
 {{- end -}}
 
 {{- /* What PodSecurity "restricted" asks of pods and containers. */ -}}

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "base/log.h"
 
@@ -37,14 +38,12 @@ SocketAddress UnixAddress(const std::string& path) {
   return result;
 }
 
-Result<SocketAddress> Resolve(const Address& address) {
-  if (address.is_unix()) return UnixAddress(address.path);
+Result<SocketAddress> ResolveOne(const std::string& host, std::uint16_t port) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
-  const int error =
-      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error != 0) {
     return Error(Code::kInvalidArgument,
                  "the host is not known: " + std::string(::gai_strerror(error)));
@@ -53,6 +52,18 @@ Result<SocketAddress> Resolve(const Address& address) {
   std::memcpy(&result.storage, found->ai_addr, found->ai_addrlen);
   result.length = found->ai_addrlen;
   ::freeaddrinfo(found);
+  return result;
+}
+
+// What to bind to: the first that this machine has.
+Result<std::vector<SocketAddress>> Resolve(const Address& address) {
+  if (address.is_unix()) return std::vector{UnixAddress(address.path)};
+  std::vector<std::string> hosts = {address.host};
+  if (address.host == kEverywhere) hosts = {"::", "0.0.0.0"};
+  std::vector<SocketAddress> result;
+  for (const std::string& host : hosts) {
+    ASSIGN_OR_RETURN(result.emplace_back(), ResolveOne(host, address.port));
+  }
   return result;
 }
 
@@ -72,7 +83,26 @@ std::string PeerName(const SocketAddress& peer) {
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return "unknown";
   }
-  return std::string(host.data()) + ":" + port.data();
+  std::string name = host.data();
+  constexpr std::string_view kMapped = "::ffff:";  // IPv4 at a socket of both
+  if (name.starts_with(kMapped) && name.find('.') != std::string::npos)
+    name.erase(0, kMapped.size());
+  return (name.find(':') == std::string::npos ? name : "[" + name + "]") + ":" + port.data();
+}
+
+// 0, or errno.
+int BindAndListen(SocketAddress& where, UniqueFd& fd) {
+  const int family = where.storage.ss_family;
+  fd = UniqueFd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return errno;
+  const int on = 1;
+  const int off = 0;
+  if (family != AF_UNIX) ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  // "[::]" takes IPv4, too, however the machine is set up.
+  if (family == AF_INET6) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  const bool listens =
+      ::bind(fd.get(), where.get(), where.length) == 0 && ::listen(fd.get(), kBacklog) == 0;
+  return listens ? 0 : errno;
 }
 
 std::uint16_t BoundPort(int fd) {
@@ -101,23 +131,20 @@ Result<std::unique_ptr<Listener>> Listener::Open(EventLoop& loop, const std::str
   ASSIGN_OR_RETURN(Address address, ParseAddress(text));
   auto resolved = Resolve(address);
   if (!resolved) return Error(std::move(resolved).error().WithContext("listen on " + text));
-  UniqueFd fd(::socket(resolved->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) return Error(ErrnoStatus(errno, "listen on " + text));
-  const int on = 1;
-  if (address.is_unix()) {
-    RemoveStale(*resolved, address.path);
-  } else {
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (address.is_unix()) RemoveStale(resolved->front(), address.path);
+  UniqueFd fd;
+  int error = 0;
+  for (SocketAddress& where : *resolved) {
+    error = BindAndListen(where, fd);
+    const bool is_missing = error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
+    if (!is_missing) break;
   }
-  if (::bind(fd.get(), resolved->get(), resolved->length) != 0 ||
-      ::listen(fd.get(), kBacklog) != 0) {
-    if (errno == EADDRINUSE) {
-      return Error(Code::kConflict, "listen on " + text +
-                                        ": another process listens there; stop it or choose "
-                                        "another address");
-    }
-    return Error(ErrnoStatus(errno, "listen on " + text));
+  if (error == EADDRINUSE) {
+    return Error(Code::kConflict, "listen on " + text +
+                                      ": another process listens there; stop it or choose "
+                                      "another address");
   }
+  if (error != 0) return Error(ErrnoStatus(error, "listen on " + text));
   if (!address.is_unix()) address.port = BoundPort(fd.get());
   return std::unique_ptr<Listener>(new Listener(loop, std::move(fd), std::move(address)));
 }

@@ -1,8 +1,7 @@
 #include "net/internal/tls_socket.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -17,56 +16,51 @@
 namespace optcache::net {
 namespace {
 
-// Set while more is to be written at once: the kernel fills its segments.
-constexpr int kMoreComes = 1 << 16;
-
-// OpenSSL's own writes to sockets raise SIGPIPE.
-int WriteSocket(BIO* bio, const char* data, std::size_t size, std::size_t* written) {
-  BIO_clear_retry_flags(bio);
-  int fd = -1;
-  BIO_get_fd(bio, &fd);
-  const int more = BIO_test_flags(bio, kMoreComes) != 0 ? MSG_MORE : 0;
-  const ssize_t n = ::send(fd, data, size, MSG_NOSIGNAL | more);
-  if (n >= 0) {
-    *written = static_cast<std::size_t>(n);
-    return 1;
-  }
-  if (errno == EAGAIN || errno == EINTR) BIO_set_retry_write(bio);
-  return 0;
-}
-
-BIO_METHOD* SocketMethod() {
-  static BIO_METHOD* const method = [] {
-    const BIO_METHOD* const socket = BIO_s_socket();
-    BIO_METHOD* const own =
-        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK | BIO_TYPE_DESCRIPTOR, "socket");
-    CHECK(own != nullptr);
-    BIO_meth_set_write_ex(own, WriteSocket);
-    BIO_meth_set_read(own, BIO_meth_get_read(socket));
-    BIO_meth_set_ctrl(own, BIO_meth_get_ctrl(socket));
-    BIO_meth_set_create(own, BIO_meth_get_create(socket));
-    BIO_meth_set_destroy(own, BIO_meth_get_destroy(socket));
-    return own;
-  }();
-  return method;
-}
+constexpr std::size_t kRecordBytes = SSL3_RT_MAX_PLAIN_LENGTH;
 
 int Length(std::size_t size) {
   return static_cast<int>(std::min<std::size_t>(size, 1U << 30U));
 }
 
+// What is left of some buffers, a record at a time.
+class RecordSource {
+ public:
+  explicit RecordSource(std::span<const asio::const_buffer> data) : data_(data) {}
+
+  bool empty() const { return data_.empty(); }
+  void Skip(std::size_t bytes) {
+    taken_ += bytes;
+    while (!data_.empty() && taken_ >= data_.front().size()) {
+      taken_ -= data_.front().size();
+      data_ = data_.subspan(1);
+    }
+  }
+  // Of a large piece where it lies, small ones together in `staging`.
+  ByteSpan Next(std::array<std::byte, kRecordBytes>& staging) const {
+    const asio::const_buffer first = data_.front() + taken_;
+    if (first.size() >= kRecordBytes || data_.size() == 1) {
+      return {static_cast<const std::byte*>(first.data()), std::min(first.size(), kRecordBytes)};
+    }
+    const std::size_t copied = asio::buffer_copy(asio::buffer(staging), first);
+    return ByteSpan(staging).first(
+        copied + asio::buffer_copy(asio::buffer(staging) + copied, data_.subspan(1)));
+  }
+
+ private:
+  std::span<const asio::const_buffer> data_;
+  std::size_t taken_ = 0;  // of the first piece
+};
+
 }  // namespace
 
 TlsSocket::TlsSocket(int fd, const TlsContext& tls, const std::string& server_name)
-    : client_(tls.role() == TlsRole::kClient) {
+    : bio_(std::make_unique<SocketBio>(fd)) {
   CHECK(tls.ready());
   ssl_.reset(SSL_new(tls.impl().ssl.get()));
   CHECK(ssl_ != nullptr);
-  BIO* const bio = BIO_new(SocketMethod());
-  CHECK(bio != nullptr);
-  BIO_set_fd(bio, fd, BIO_NOCLOSE);
+  BIO* const bio = bio_->MakeBio();
   SSL_set_bio(ssl_.get(), bio, bio);
-  if (client_) {
+  if (tls.role() == TlsRole::kClient) {
     SSL_set_connect_state(ssl_.get());
     CHECK(ExpectServerName(ssl_.get(), server_name));
   } else {
@@ -85,10 +79,12 @@ void TlsSocket::Free::operator()(ssl_st* ssl) const {
 TlsSocket::Handshaken TlsSocket::Handshake() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_.get());
-  if (result == 1) return {};
   const int why = SSL_get_error(ssl_.get(), result);
-  if (why == SSL_ERROR_WANT_READ) return {.want = Want::kReadable};
-  if (why == SSL_ERROR_WANT_WRITE) return {.want = Want::kWritable};
+  const bool blocked = Flush().want == Want::kWritable;
+  if (result == 1 || why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) {
+    if (blocked || why == SSL_ERROR_WANT_WRITE) return {.want = Want::kWritable};
+    return {.want = result == 1 ? Want::kNothing : Want::kReadable};
+  }
   const auto code = ERR_get_error();
   const auto verified = SSL_get_verify_result(ssl_.get());
   ERR_clear_error();
@@ -132,6 +128,7 @@ TlsSocket::Progress TlsSocket::Read(std::span<const asio::mutable_buffer> space)
                              Length(piece.size() - filled));
       if (n <= 0) {
         Progress stopped = Fail(n);
+        (void)Flush();  // What OpenSSL answers by itself: a change of keys, an alert.
         if (stopped.error) failed_ = stopped.error;
         return done.bytes > 0 ? done : stopped;
       }
@@ -142,56 +139,47 @@ TlsSocket::Progress TlsSocket::Read(std::span<const asio::mutable_buffer> space)
   return done;
 }
 
-// What goes into the next record, which holds up to 16 KiB: small pieces together, a large one from
-// where it lies. `taken` bytes of the first piece are done.
-ByteSpan TlsSocket::NextPiece(std::span<const asio::const_buffer> data, std::size_t taken) {
-  if (staged_ > 0) return ByteSpan(staging_).first(staged_);
-  const asio::const_buffer first = data.front() + taken;
-  if (first.size() >= SSL3_RT_MAX_PLAIN_LENGTH || data.size() == 1) {
-    return {static_cast<const std::byte*>(first.data()), first.size()};
-  }
-  staging_.resize(SSL3_RT_MAX_PLAIN_LENGTH);
-  staged_ = asio::buffer_copy(asio::buffer(staging_), first);
-  staged_ += asio::buffer_copy(asio::buffer(staging_) + staged_, data.subspan(1));
-  return ByteSpan(staging_).first(staged_);
+TlsSocket::Progress TlsSocket::Flush() {
+  if (bio_->Flush()) return {};
+  if (errno == EAGAIN || errno == EINTR) return {.want = Want::kWritable};
+  return {.error = error_code(errno, boost::system::system_category())};
 }
 
+// Encrypts some records, sends them by one call, and so on as long as the socket takes them.
 TlsSocket::Progress TlsSocket::Write(std::span<const asio::const_buffer> data) {
+  RecordSource rest(data);
+  rest.Skip(held_);  // Encrypted already.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled as far as it is used
+  std::array<std::byte, kRecordBytes> staging;
   Progress done;
-  std::size_t taken = 0;  // of the first piece
-  std::size_t left = asio::buffer_size(data);
-  BIO* const bio = SSL_get_wbio(ssl_.get());
-  while (!data.empty()) {
-    const ByteSpan piece = NextPiece(data, taken);
-    const bool more = left > std::min<std::size_t>(piece.size(), SSL3_RT_MAX_PLAIN_LENGTH);
-    BIO_clear_flags(bio, kMoreComes);
-    if (more) BIO_set_flags(bio, kMoreComes);
-    ERR_clear_error();
-    errno = 0;
-    const int n = SSL_write(ssl_.get(), piece.data(), Length(piece.size()));
-    // What stopped it shows again at the next call.
-    if (n <= 0) return done.bytes > 0 ? done : Fail(n);
-    staged_ = 0;
-    left -= static_cast<std::size_t>(n);
-    done.bytes += static_cast<std::size_t>(n);
-    taken += static_cast<std::size_t>(n);
-    while (!data.empty() && taken >= data.front().size()) {
-      taken -= data.front().size();
-      data = data.subspan(1);
+  for (;;) {
+    const Progress flushed = Flush();
+    // Records are longer than what is in them, so no more of that is left than of them.
+    const std::size_t held = std::min(held_, bio_->unsent());
+    done.bytes += std::exchange(held_, held) - held;
+    if (flushed.want != Want::kNothing || flushed.error) return done.bytes > 0 ? done : flushed;
+    if (rest.empty()) return done;
+    while (!rest.empty() && !bio_->full()) {
+      const ByteSpan record = rest.Next(staging);
+      ERR_clear_error();
+      errno = 0;
+      const int n = SSL_write(ssl_.get(), record.data(), Length(record.size()));
+      if (n <= 0) return Fail(n);
+      held_ += static_cast<std::size_t>(n);
+      rest.Skip(static_cast<std::size_t>(n));
     }
   }
-  return done;
 }
 
-TlsSocket::Want TlsSocket::Shutdown() {
-  if (SSL_is_init_finished(ssl_.get()) == 0) return Want::kNothing;
+void TlsSocket::Shutdown() {
+  if (SSL_is_init_finished(ssl_.get()) == 0) return;
   ERR_clear_error();
-  const Progress progress = Fail(SSL_shutdown(ssl_.get()));
-  return progress.want;
+  (void)Fail(SSL_shutdown(ssl_.get()));
+  (void)Flush();
 }
 
 bool TlsSocket::has_pending() const {
-  return failed_.has_value() || SSL_has_pending(ssl_.get()) == 1;
+  return failed_.has_value() || bio_->has_unread() || SSL_has_pending(ssl_.get()) == 1;
 }
 
 TlsSocket::Progress TlsSocket::Peek() {
@@ -201,10 +189,6 @@ TlsSocket::Progress TlsSocket::Peek() {
   errno = 0;
   const int n = SSL_peek(ssl_.get(), &byte, 1);
   return n > 0 ? Progress{.bytes = 1} : Fail(n);
-}
-
-void TlsSocket::ReadAhead(bool allowed) {
-  SSL_set_read_ahead(ssl_.get(), allowed ? 1 : 0);
 }
 
 bool TlsSocket::is_tls13() const {

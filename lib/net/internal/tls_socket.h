@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "net/asio.h"
+#include "net/internal/socket_bio.h"
 #include "net/tls.h"
 
 struct ssl_st;  // SSL
@@ -53,8 +54,8 @@ class TlsSocket {
   // Takes as many bytes from the front of `data` as the socket does; wants only if that is none.
   // Offer what is left again, and nothing else before.
   Progress Write(std::span<const asio::const_buffer> data);
-  // Says that this side has ended.
-  Want Shutdown();
+  // Says that this side has ended, as far as the socket takes it now.
+  void Shutdown();
 
   // Bytes have arrived that Read has not given yet: the socket need not become readable for them.
   bool has_pending() const;
@@ -64,24 +65,23 @@ class TlsSocket {
   std::vector<std::string> PeerDnsNames() const;
 
   // Whether a Read may take more from the socket than the record that it needs; it may at first.
-  void ReadAhead(bool allowed);
+  void ReadAhead(bool allowed) { bio_->ReadAhead(allowed); }
   bool is_tls13() const;
   // Fills `key` with bytes that only the two ends know and that hang on `label` (RFC 8446, 7.5).
   bool ExportKey(std::string_view label, MutableByteSpan key) const;
 
  private:
   Progress Fail(int result) const;
-  ByteSpan NextPiece(std::span<const asio::const_buffer> data, std::size_t taken);
+  Progress Flush();
 
   struct Free {
     void operator()(ssl_st* ssl) const;
   };
-  std::unique_ptr<ssl_st, Free> ssl_;
-  std::vector<std::byte> staging_;  // small pieces of a Write, together
-  std::size_t staged_ = 0;          // of them, bytes that OpenSSL has half taken
+  std::unique_ptr<SocketBio> bio_;
+  std::unique_ptr<ssl_st, Free> ssl_;  // uses bio_
+  std::size_t held_ = 0;  // bytes at the front of a Write that are encrypted and not all sent
   // What ended the reading, which OpenSSL tells only once.
   std::optional<error_code> failed_;
-  bool client_ = false;
 };
 
 }  // namespace optcache::net

@@ -21,6 +21,7 @@ using std::chrono::milliseconds;
 constexpr Duration kIdleWait = std::chrono::seconds(10);  // the loop looks around this often
 constexpr ByteCount kErrorBodyBytesMax = 64_KiB;          // more of one is not worth reading
 constexpr long kRedirectionsMax = 5;                      // NOLINT(google-runtime-int): libcurl's
+constexpr long kTrustCachedSeconds = 60;                  // NOLINT(google-runtime-int): libcurl's
 constexpr long kReceiveBufferBytes = 256 * 1024;          // NOLINT(google-runtime-int): libcurl's
 
 struct EasyDeleter {
@@ -284,9 +285,8 @@ void HttpClient::Loop::SetOptions(Transfer& transfer) {
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, remaining);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                    duration_cast<milliseconds>(options_.connect_timeout).count());
-  if (!options_.ca_file.empty()) {
-    curl_easy_setopt(easy, CURLOPT_CAINFO, options_.ca_file.c_str());
-  }
+  curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, kTrustCachedSeconds);
+  if (!request.ca_file.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, request.ca_file.c_str());
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, TakeBody);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.error_text.data());

@@ -19,8 +19,11 @@ struct HttpRequest {
   enum class Method { kGet, kHead };
 
   Method method = Method::kGet;
-  std::string url;                   // percent-encoded
-  std::vector<std::string> headers;  // "Name: value"
+  std::string url;  // percent-encoded
+  // "Name: value". Authorization goes to scheme, host and port of `url` alone: not along where a
+  // redirection leads elsewhere.
+  std::vector<std::string> headers;
+  std::string ca_file;  // certificates to trust, read again within a minute; empty: the system's
   // Takes the body of a 2xx answer piece by piece; false ends the transfer. Not called any more
   // once the request's callback runs.
   std::move_only_function<bool(int http_status, ByteSpan piece)> take_body;
@@ -46,7 +49,6 @@ struct HttpClientOptions {
   unsigned concurrent_max = 64;
   size_t waiting_max = 1024;
   Duration connect_timeout = std::chrono::seconds(5);
-  std::string ca_file;  // certificates to trust instead of the system's
 };
 
 struct TransferCounts {

@@ -10,6 +10,7 @@
 #include "dataset/digest.h"
 #include "kube/conditions.h"
 #include "operator/api/cache_plan_types.h"
+#include "operator/api/not_supported.h"
 #include "operator/reconcile/reasons.h"
 
 namespace optcache::reconcile {
@@ -109,11 +110,11 @@ void DescribeView(const PlanObserved& observed, const PlanView& view, const std:
   json["updateRevision"] = revision;
   if (everywhere || !before.empty()) json["currentRevision"] = everywhere ? revision : before;
   if (!view.digest.empty()) json["digest"] = view.digest;
-  json["nodes"] = {{"desired", view.nodes_desired},
-                   {"prepared", view.nodes_active},
-                   {"active", view.nodes_active}};
+  json["nodes"] = {{"desired", view.nodes_desired}, {"active", view.nodes_active}};
   if (view.predicted_hit_ratio)
     json["predicted"] = {{"hitRatio", fmt::format("{:.3f}", *view.predicted_hit_ratio)}};
+  if (view.observed_hit_ratio)
+    json["observed"] = {{"hitRatio", fmt::format("{:.3f}", *view.observed_hit_ratio)}};
   for (std::size_t i = 0; i < std::min(view.jobs.size(), kMaxJobs); ++i)
     json["jobs"].push_back(Describe(view.jobs[i], JobBefore(observed.plan, view.jobs[i].name)));
   const std::string how_far =
@@ -130,6 +131,11 @@ void DescribeView(const PlanObserved& observed, const PlanView& view, const std:
 
 void SetDegraded(const PlanObserved& observed, bool valid, PlanStatus& status) {
   if (!valid) return status.Set("Degraded", true, "Invalid", "the defaults are followed instead");
+  if (const auto fields = api::NotSupported(observed.plan); !fields.empty()) {
+    return status.Set(
+        "Degraded", true, "NotSupported",
+        fmt::format("this version does not do what these ask for: {}", fmt::join(fields, ", ")));
+  }
   const bool orders_known =
       !observed.view || std::ranges::all_of(observed.view->jobs, &PlanJob::order_known);
   if (orders_known) return status.Set("Degraded", false, "AsWanted", "what is read is planned");
@@ -140,7 +146,7 @@ void SetDegraded(const PlanObserved& observed, bool valid, PlanStatus& status) {
 // Keeps what was written while nothing new is known.
 void KeepView(const Json& plan, PlanStatus& status) {
   for (const char* field :
-       {"currentRevision", "updateRevision", "digest", "nodes", "predicted", "jobs"}) {
+       {"currentRevision", "updateRevision", "digest", "nodes", "predicted", "observed", "jobs"}) {
     const Json& before = kube::Find(plan, std::string("/status/") + field);
     if (!before.is_null()) status.json()[field] = before;
   }

@@ -29,6 +29,7 @@ struct PlanView {
   std::uint64_t nodes_desired = 0;  // on which the Dataset is placed
   std::uint64_t nodes_active = 0;   // that have taken over the newest inputs
   std::optional<double> predicted_hit_ratio;
+  std::optional<double> observed_hit_ratio;  // nothing was read yet
   std::vector<PlanJob> jobs;
 };
 

@@ -80,6 +80,7 @@ std::vector<Machine> MachinesOf(const ClusterObserved& observed) {
       machine.labels = known->second.labels;
       machine.gpus = known->second.gpus;
       machine.cordoned = known->second.cordoned;
+      machine.draining = known->second.draining;
       machine.leaving = known->second.leaving;
     }
     machines.push_back(std::move(machine));
@@ -89,12 +90,11 @@ std::vector<Machine> MachinesOf(const ClusterObserved& observed) {
 
 Demand DemandOf(const ClusterDataset& dataset, const ClusterSigns& signs) {
   const std::string name = dataset.QualifiedName();
-  Demand demand{
-      .dataset = name,
-      .wanted = std::min(dataset.spec.capacity.Of(dataset.status.bytes), dataset.status.bytes),
-      .node_selector = dataset.spec.placement.node_selector,
-      .max_nodes = dataset.spec.placement.max_nodes,
-      .wants_gpus = dataset.wants_gpus};
+  Demand demand{.dataset = name,
+                .wanted = dataset.spec.capacity.Of(dataset.status.bytes),
+                .node_selector = dataset.spec.placement.node_selector,
+                .max_nodes = dataset.spec.placement.max_nodes,
+                .wants_gpus = dataset.wants_gpus};
   if (const auto readers = signs.readers.find(name); readers != signs.readers.end())
     demand.readers = readers->second;
   if (const auto holders = signs.holders.find(name); holders != signs.holders.end())
@@ -185,7 +185,8 @@ std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::stri
 std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::string& dataset) {
   const coordination::DatasetStatus* const known = StatusOf(observed, dataset);
   if (known == nullptr) return std::nullopt;
-  PlanView view{.digest = known->plan_digest};
+  PlanView view{.digest = known->plan_digest,
+                .observed_hit_ratio = coordination::ObservedHitRatio(known->sum)};
   if (!known->plan_digest.empty()) view.predicted_hit_ratio = known->sum.predicted_hit_ratio;
   const std::set<std::string> placed = PlacedOn(observed, dataset);
   for (const coordination::MemberStatus& member : observed.status->members) {

@@ -39,6 +39,7 @@ struct MemberMachine {
   std::map<std::string, std::string> labels;
   std::uint64_t gpus = 0;
   bool cordoned = false;
+  bool draining = false;
   bool leaving = false;
 };
 

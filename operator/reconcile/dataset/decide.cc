@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "kube/conditions.h"
 #include "operator/api/dataset_types.h"
+#include "operator/api/not_supported.h"
 #include "operator/reconcile/dataset/indexing.h"
 #include "operator/reconcile/dataset/plan_choice.h"
 #include "operator/reconcile/dataset/status_numbers.h"
@@ -26,7 +27,13 @@ constexpr std::size_t kMaxConflictsShown = 3;
 class Conditions {
  public:
   Conditions(const kube::Json& dataset, kube::Json before, double now)
-      : dataset_(dataset), conditions_(std::move(before)), now_(now) {}
+      : dataset_(dataset),
+        generation_(kube::GenerationOf(dataset)),
+        conditions_(std::move(before)),
+        now_(now) {}
+
+  // What is set from now on is about this generation of the Dataset, not about the present one.
+  void set_generation(std::int64_t generation) { generation_ = generation; }
 
   // `bad`: the status of which people are warned; none: nobody is told of this one.
   void Set(const std::string& type, ConditionStatus status, std::string reason, std::string message,
@@ -37,7 +44,7 @@ class Conditions {
                                     .status = status,
                                     .reason = std::move(reason),
                                     .message = std::move(message),
-                                    .observed_generation = kube::GenerationOf(dataset_)};
+                                    .observed_generation = generation_};
     if (bad && (before.status != status || before.reason != condition.reason))
       Tell(before, condition, *bad);
     kube::SetCondition(conditions_, condition, now_);
@@ -70,6 +77,7 @@ class Conditions {
   }
 
   const kube::Json& dataset_;
+  std::int64_t generation_;
   kube::Json conditions_;
   double now_;
   std::vector<kube::EventText> events_;
@@ -130,6 +138,10 @@ void SetDegraded(const Observed& observed, const PlanChoice& plan, ByteCount wan
                  Conditions& conditions) {
   std::string reason = "AsWanted";
   std::string message = "it is cached as its Dataset and CachePlan say";
+  if (const auto fields = api::NotSupported(observed.dataset); !fields.empty()) {
+    reason = "NotSupported";
+    message = fmt::format("this version does not do what {} asks for", fmt::join(fields, ", "));
+  }
   if (observed.cache && !observed.cache->conflicts.empty()) {
     reason = "OrderUnknown";
     message = "jobs whose ranks disagree are cached without a plan: ";
@@ -204,6 +216,7 @@ void TakeResult(const IndexResult& result, std::string hash, api::DatasetStatus&
 Decision DecideDataset(const Observed& observed, const ReconcileSettings& settings) {
   if (kube::IsBeingDeleted(observed.dataset)) return {};
   api::DatasetStatus status = api::ParseDatasetStatus(observed.dataset);
+  const std::int64_t served_before = status.observed_generation;
   status.observed_generation = kube::GenerationOf(observed.dataset);
   const Result<api::DatasetSpec> spec = api::ParseDatasetSpec(observed.dataset);
   if (!spec) return DecideInvalid(observed, std::move(status), spec.error().message());
@@ -211,7 +224,8 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   Decision decision;
   Indexing indexing = DecideIndexing(observed, *spec, status, settings);
   const bool lost = IsManifestLost(observed, status);
-  if (indexing.result) TakeResult(*indexing.result, IndexHash(observed.dataset, *spec), status);
+  const std::string hash = IndexHash(observed.dataset, *spec);
+  if (indexing.result) TakeResult(*indexing.result, hash, status);
   if (observed.cache && observed.cache->manifest_digest == status.manifest_digest)
     TakeNumbers(*observed.cache, status);
 
@@ -222,6 +236,9 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   const bool placed = SetPlaced(observed, indexed, conditions);
   SetManifestLost(lost, conditions);
   SetDegraded(observed, ChoosePlan(observed.plans), spec->capacity.Of(status.bytes), conditions);
+  // While a change is being indexed, what is served is the Dataset as it was before.
+  if (indexed && status.index_hash != hash) status.observed_generation = served_before;
+  conditions.set_generation(status.observed_generation);
   SetReady(conditions.all(), indexed, placed, lost, conditions);
   status.conditions = conditions.all();
 

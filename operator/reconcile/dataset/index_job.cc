@@ -23,6 +23,7 @@ constexpr int kRetries = 3;
 constexpr int kDeadlineSeconds = 4 * 3600;
 constexpr int kTokenSeconds = 3600;
 constexpr const char* kClaimFolder = "/mnt/optcache";
+constexpr const char* kKeysFolder = "/etc/optcache/keys";
 
 // Kubernetes replaces $(NAME) in arguments, and makes $$ a $.
 std::string Literal(std::string_view text) {
@@ -36,6 +37,12 @@ std::string FolderOf(const api::ClaimSource& source) {
   return source.path.empty() ? kClaimFolder : fmt::format("{}/{}", kClaimFolder, source.path);
 }
 
+// Of a web server; empty: it is read without keys.
+std::string KeysOf(const api::DatasetSpec& spec) {
+  const auto* http = std::get_if<api::HttpSource>(&spec.source);
+  return http == nullptr ? "" : http->secret;
+}
+
 Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec,
                const ReconcileSettings& settings) {
   Json args = {"index"};
@@ -47,6 +54,7 @@ Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec,
   if (const auto* http = std::get_if<api::HttpSource>(&spec.source)) {
     add("--source", http->base_url);
     add("--listing", http->listing);
+    if (!http->secret.empty()) add("--keys", kKeysFolder);
   } else {
     add("--source", FolderOf(std::get<api::ClaimSource>(spec.source)));
   }
@@ -70,15 +78,17 @@ Json Mount(const char* volume, const char* folder) {
 Json Container(const kube::ObjectKey& key, const api::DatasetSpec& spec,
                const ReconcileSettings& settings) {
   const Json amounts = {{"cpu", "1"}, {"memory", "1Gi"}};
+  const Json enough = {{"requests", amounts}, {"limits", amounts}};
   Json mounts = {Mount("token", "/var/run/secrets/optcache"), Mount("ca", "/etc/optcache/ca")};
   if (std::holds_alternative<api::ClaimSource>(spec.source))
     mounts.push_back(Mount("data", kClaimFolder));
+  if (!KeysOf(spec).empty()) mounts.push_back(Mount("keys", kKeysFolder));
   return {{"name", "index"},
           {"image", settings.sidecar_image},
           {"imagePullPolicy", settings.image_pull_policy},
           {"command", {"optcache-sidecar"}},
           {"args", Arguments(key, spec, settings)},
-          {"resources", {{"requests", amounts}, {"limits", amounts}}},
+          {"resources", settings.index_pod.value("resources", enough)},
           {"securityContext",
            {{"allowPrivilegeEscalation", false},
             {"capabilities", {{"drop", {"ALL"}}}},
@@ -101,6 +111,10 @@ Json Volumes(const api::DatasetSpec& spec) {
         {{"name", "data"},
          {"persistentVolumeClaim", {{"claimName", claim->claim}, {"readOnly", true}}}});
   }
+  // Optional: the Job says what is missing, where a pod would only wait.
+  if (const std::string secret = KeysOf(spec); !secret.empty()) {
+    volumes.push_back({{"name", "keys"}, {"secret", {{"secretName", secret}, {"optional", true}}}});
+  }
   return volumes;
 }
 
@@ -108,7 +122,6 @@ Json PodSpec(const kube::ObjectKey& key, const api::DatasetSpec& spec,
              const ReconcileSettings& settings) {
   Json pod = {{"restartPolicy", "Never"},
               {"automountServiceAccountToken", false},
-              {"nodeSelector", {{"kubernetes.io/os", "linux"}}},
               {"securityContext",
                {{"runAsNonRoot", true},
                 {"runAsUser", kUser},
@@ -116,6 +129,9 @@ Json PodSpec(const kube::ObjectKey& key, const api::DatasetSpec& spec,
                 {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
               {"containers", Json::array({Container(key, spec, settings)})},
               {"volumes", Volumes(spec)}};
+  const Json linux = {{"kubernetes.io/os", "linux"}};
+  pod["nodeSelector"] = settings.index_pod.value("nodeSelector", linux);
+  pod["tolerations"] = settings.index_pod.value("tolerations", Json::array());
   for (const std::string& secret : settings.image_pull_secrets)
     pod["imagePullSecrets"].push_back({{"name", secret}});
   return pod;
@@ -125,8 +141,11 @@ Json PodSpec(const kube::ObjectKey& key, const api::DatasetSpec& spec,
 Json SourceOf(const api::DatasetSpec& spec) {
   if (const auto* s3 = std::get_if<api::S3Source>(&spec.source))
     return {"s3", s3->bucket, s3->prefix, s3->endpoint, s3->region, s3->secret};
-  if (const auto* http = std::get_if<api::HttpSource>(&spec.source))
-    return {"http", http->base_url, http->listing};
+  if (const auto* http = std::get_if<api::HttpSource>(&spec.source)) {
+    Json parts = {"http", http->base_url, http->listing};
+    if (!http->secret.empty()) parts.push_back(http->secret);
+    return parts;
+  }
   const auto& claim = std::get<api::ClaimSource>(spec.source);
   return {"pvc", claim.claim, claim.path};
 }
@@ -164,6 +183,19 @@ std::string IndexJobName(std::string_view dataset, std::string_view hash) {
   const std::string mark =
       dataset::ToHex(dataset::Sha256Of(AsBytes(dataset))).substr(0, kNameDigits);
   return fmt::format("{}-{}{}", dataset.substr(0, room - kNameDigits - 1), mark, ending);
+}
+
+Result<Json> ParseIndexPod(std::string_view text) {
+  Json pod = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  bool right = pod.is_object();
+  for (const auto& [name, value] : pod.items()) {
+    right = right && (name == "tolerations"
+                          ? value.is_array()
+                          : (name == "resources" || name == "nodeSelector") && value.is_object());
+  }
+  if (right) return pod;
+  return Error(Code::kInvalidArgument,
+               "allowed: a JSON object of resources, nodeSelector and tolerations");
 }
 
 Result<Json> BuildIndexJob(const Json& dataset, const api::DatasetSpec& spec,

@@ -28,6 +28,10 @@ std::string IndexHash(const kube::Json& dataset, const api::DatasetSpec& spec);
 // "imagenet-index-0a1b2c3d4e"; long names are cut so that it fits into a label.
 std::string IndexJobName(std::string_view dataset, std::string_view hash);
 
+// `{"resources": {…}, "nodeSelector": {…}, "tolerations": […]}`, of which each may be missing.
+// kInvalidArgument: it is something else; what is inside them, the API server checks.
+Result<kube::Json> ParseIndexPod(std::string_view text);
+
 // kInvalidArgument: a source that this version cannot index.
 Result<kube::Json> BuildIndexJob(const kube::Json& dataset, const api::DatasetSpec& spec,
                                  const ReconcileSettings& settings);

@@ -12,6 +12,9 @@ constexpr Duration kLookAgain = std::chrono::seconds(2);
 constexpr double kReportedAfterSeconds = 30;
 // Kubernetes makes a Job's pod at once, unless something forbids it.
 constexpr Duration kPodIsMadeWithin = std::chrono::seconds(30);
+// Jobs and pods are followed apart: the end of a Job may be seen before that of its pod, and a
+// watch that stands still is noticed after two and a half minutes.
+constexpr Duration kPodIsSeenWithin = std::chrono::minutes(3);
 
 SourceState SourceAfter(const IndexResult& result) {
   const bool of_source = result.reason.starts_with("Source");
@@ -82,6 +85,11 @@ void TakeResult(const Observed& observed, const IndexJob& job, Indexing& indexin
     return;
   }
   indexing.reason = "Indexing";
+  if (std::chrono::duration<double>(observed.now - job.finished_at) < kPodIsSeenWithin) {
+    indexing.message = "Job " + job.name + " has ended: what it said is awaited";
+    indexing.requeue_after = kPodIsSeenWithin;
+    return;
+  }
   indexing.message = "what Job " + job.name + " said at its end is gone: it runs again";
   Remove(observed, job, indexing);
 }

@@ -14,6 +14,8 @@ namespace {
 
 using kube::Json;
 
+constexpr std::size_t kLastWordsMax = 512;  // bytes
+
 std::vector<std::string> InNamespaceOf(const Json& object, const std::string& name) {
   if (name.empty()) return {};
   return {kube::ObjectKey{.ns = kube::KeyOf(object).ns, .name = name}.ToString()};
@@ -32,12 +34,24 @@ std::string WaitingOf(const Json& container) {
   return message.empty() ? reason : reason + ": " + message;
 }
 
-// How a container has ended, if not well.
+// The end of a termination message, which may be that of a log, as one line of whole words.
+std::string LastWords(std::string message) {
+  std::ranges::replace(message, '\n', ' ');
+  if (message.size() > kLastWordsMax)
+    message.erase(0, message.find(' ', message.size() - kLastWordsMax));
+  message.erase(0, message.find_first_not_of(' '));
+  message.erase(message.find_last_not_of(' ') + 1);
+  return message;
+}
+
+// How a container has ended, if not well, and what it said.
 std::string EndOf(const Json& container) {
   const Json& ended = kube::Find(container, "/state/terminated");
   const auto code = kube::NumberAt(ended, "/exitCode");
   if (!code || *code == 0) return "";
-  return fmt::format("it ended with {} ({})", *code, kube::TextAt(ended, "/reason"));
+  const std::string words = LastWords(kube::TextAt(ended, "/message"));
+  return fmt::format("it ended with {} ({}){}{}", *code, kube::TextAt(ended, "/reason"),
+                     words.empty() ? "" : ": ", words);
 }
 
 std::string TroubleOf(const Json& pod) {

@@ -68,7 +68,7 @@ std::size_t HowMany(const Demand& demand, const Candidates& candidates) {
   }
   if (read) return std::min(count, limit);
   // Where bytes are already, more nodes would only take memory from those that hold them.
-  const std::size_t least = count > 0 ? count : demand.max_nodes ? limit : kIdleNodes;
+  const std::size_t least = count > 0 ? count : kIdleNodes;
   while (count < limit && (memory < demand.wanted || count < least)) {
     memory += candidates.machines[count]->memory;
     ++count;

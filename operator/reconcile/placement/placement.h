@@ -31,6 +31,7 @@ struct Machine {
   ByteCount memory = 0;  // payload bytes that it offers
   std::uint64_t gpus = 0;
   bool cordoned = false;  // gets nothing new
+  bool draining = false;  // cordoned for long: it gives up what is not read through it
   bool leaving = false;   // its pod or machine is going: it gives up what it has
 };
 

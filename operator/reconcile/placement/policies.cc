@@ -12,10 +12,6 @@ namespace {
 
 constexpr const char* kZoneLabel = "topology.kubernetes.io/zone";
 
-bool Concerns(const Demand& demand, const Machine& machine) {
-  return demand.readers.contains(machine.member) || demand.holders.contains(machine.member);
-}
-
 // `fault` says what is wrong with a machine; "" if nothing is.
 template <typename F>
 std::string Keep(Candidates& candidates, F&& fault) {
@@ -52,12 +48,18 @@ std::string NodeSelector(const Demand& demand, Candidates& candidates) {
   });
 }
 
-// Nodes that offer memory and may be given more; a cordoned one keeps what it has.
+// Nodes that offer memory and may be given more. A cordoned one keeps what is read through it, and
+// what it holds until it drains; then, too, if no other is there to take it.
 std::string Memory(const Demand& demand, Candidates& candidates) {
+  const bool others = std::ranges::any_of(candidates.machines, [](const Machine* machine) {
+    return machine->memory > 0 && !machine->leaving && !machine->cordoned;
+  });
   return Keep(candidates, [&](const Machine& machine) {
+    const bool keeps = demand.holders.contains(machine.member) && !(machine.draining && others);
     if (machine.memory == 0) return std::string("offers none");
     if (machine.leaving) return std::string("leaving");
-    return std::string(machine.cordoned && !Concerns(demand, machine) ? "cordoned" : "");
+    if (!machine.cordoned || keeps || demand.readers.contains(machine.member)) return std::string();
+    return std::string("cordoned");
   });
 }
 

@@ -301,6 +301,17 @@ TEST(DatasetCache, WhatAStreamThatWasNeverPlannedHasReadIsFoundByTheNext) {
   EXPECT_EQ(cluster.cache(0).keeper().Inventory(), std::vector<SampleId>{5});
 }
 
+TEST(DatasetCache, TheNextPlanGivesUpWhatALatePassOfAStreamThatIsOverKept) {
+  LoopbackCluster cluster(Equal(1, 10));
+  cluster.Plan(kStream, 7, 0, {.keep = true, .keep_at = 1});
+  cluster.Read(0, kStream, {7, 0, 7});
+  cluster.cache(0).keeper().Evict(7, 1);
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 1U) << "it was kept again since";
+  cluster.cache(0).keeper().OnStreamEnded(kStream);
+  cluster.cache(0).keeper().Evict(7, 1);
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
+}
+
 TEST(DatasetCache, WhatWasKeptForAPassThatIsOverGoes) {
   LoopbackCluster cluster(Equal(1, 10));
   cluster.Plan(kStream, 0, 0, {.keep = true, .keep_at = 1});
@@ -427,15 +438,15 @@ TEST(DatasetCache, NoneKeepsNothing) {
 TEST(DatasetCache, ItemsThatAreNotInTheDatasetAreMisses) {
   LoopbackCluster cluster(Equal(1, 10));
   EXPECT_EQ(cluster.Get(0, kStream, {0, 0, 10}).answer, Answer::kMissDrop);
-  EXPECT_EQ(cluster.cache(0).Receive(10, 100), nullptr);
-  EXPECT_EQ(cluster.cache(0).Receive(9, 99), nullptr);  // not the length in the manifest
+  EXPECT_EQ(cluster.cache(0).Receive({.id = 10}, 100), nullptr);
+  EXPECT_EQ(cluster.cache(0).Receive({.id = 9}, 99), nullptr);  // not the length in the manifest
 }
 
 TEST(DatasetCache, BytesThatArrivedWrongAreNotKept) {
   LoopbackCluster cluster(Equal(1, 10));
-  auto buffer = cluster.cache(0).Receive(1, 100);
+  auto buffer = cluster.cache(0).Receive({.id = 1}, 100);
   ASSERT_NE(buffer, nullptr);
-  cluster.cache(0).OnPut(LoopbackCluster::kSidecar, 0, {.item = {0, 0, 1}}, buffer,
+  cluster.cache(0).OnPut({.client = LoopbackCluster::kSidecar}, 0, {.item = {0, 0, 1}}, buffer,
                          {Code::kDataLoss, "checksum"}, {});
   EXPECT_EQ(cluster.cache(0).tier().used(), 0U);
   EXPECT_EQ(cluster.cache(0).counters().bad_bytes, 1U);

@@ -28,10 +28,11 @@ class ScriptedVerdicts final : public Verdicts {
   std::map<std::tuple<StreamId, PassNumber, Position>, Verdict> verdicts;
 };
 
-inline std::string BytesOf(SampleId id, std::uint32_t size) {
+// What a sample is; what a guest puts in its place is something else.
+inline std::string BytesOf(SampleId id, std::uint32_t size, GuestId guest = kNoGuest) {
   std::string bytes(size, '\0');
   for (std::uint32_t i = 0; i < size; ++i)
-    bytes[i] = static_cast<char>(id * 31 + i);
+    bytes[i] = static_cast<char>(id * 31 + i + guest);
   return bytes;
 }
 
@@ -72,6 +73,8 @@ class LoopbackCluster {
   void Plan(StreamId stream, PassNumber pass, Position position, Verdict verdict) {
     verdicts_.verdicts[{stream, pass, position}] = verdict;
   }
+  // Whose sidecars ask and put from now on.
+  void Be(GuestId guest) { guest_ = guest; }
   void Advance(Duration by) { clock_.Advance(by); }
   void CutOff(std::size_t node) { nodes_[node]->reachable = false; }
   void LoseSidecar(std::size_t node) {
@@ -96,7 +99,7 @@ class LoopbackCluster {
   std::uint32_t Ask(std::size_t node, StreamId stream, std::vector<wire::ReadItem> items,
                     wire::GetMode mode = wire::GetMode::kStage) {
     const std::uint32_t request_id = next_request_++;
-    cache(node).OnGet(kSidecar, 0, request_id,
+    cache(node).OnGet({.client = kSidecar, .guest = guest_}, request_id,
                       {.stream = stream, .mode = mode, .items = std::move(items)}, clock_.Now());
     return request_id;
   }
@@ -119,11 +122,11 @@ class LoopbackCluster {
   // As the sidecar after a store read. True when accepted.
   bool Put(std::size_t node, StreamId stream, wire::ReadItem item, wire::LeaseId lease = 0) {
     DatasetCache& target = cache(node);
-    const std::string bytes = BytesOf(item.id, sizes_[item.id]);
-    auto buffer = target.Receive(item.id, bytes.size());
+    const std::string bytes = BytesOf(item.id, sizes_[item.id], guest_);
+    auto buffer = target.Receive({.id = item.id, .guest = guest_}, bytes.size());
     if (buffer) std::copy_n(AsBytes(bytes).begin(), bytes.size(), buffer->writable().begin());
     nodes_[node]->replies.clear();
-    target.OnPut(kSidecar, 0,
+    target.OnPut({.client = kSidecar, .guest = guest_}, 0,
                  {.stream = stream, .item = item, .lease = lease, .crc = Crc32c(AsBytes(bytes))},
                  buffer, OkStatus(), clock_.Now());
     const bool accepted =
@@ -218,7 +221,7 @@ class LoopbackCluster {
     const MonotonicTime now = clock_.Now();
     if (const auto* get = std::get_if<wire::Get>(&e.message)) {
       EXPECT_LE(get->items.size(), wire::kMaxItems);
-      to.OnGet(from, e.from, e.request_id, *get, now);
+      to.OnGet({.client = from, .member = e.from}, e.request_id, *get, now);
     } else if (const auto* reply = std::get_if<wire::SampleReply>(&e.message)) {
       std::shared_ptr<cache::SampleBytes> copy;
       if (e.payload) copy = to.ReceiveFromPeer(e.request_id, reply->index, e.payload->size());
@@ -238,7 +241,7 @@ class LoopbackCluster {
     } else if (const auto* stored = std::get_if<wire::StoreReply>(&e.message)) {
       to.OnStoreReply(*stored, now);
     } else if (const auto* push = std::get_if<wire::Push>(&e.message)) {
-      auto buffer = to.Receive(push->item.id, e.payload->size());
+      auto buffer = to.Receive({.id = push->item.id}, e.payload->size());
       if (buffer) Copy(*e.payload, *buffer);
       to.OnPush(from, e.request_id, *push, buffer, OkStatus());
     }
@@ -254,6 +257,7 @@ class LoopbackCluster {
   std::deque<Envelope> queue_;
   std::uint32_t next_request_ = 1;
   std::string last_payload_;
+  GuestId guest_ = kNoGuest;
 };
 
 }  // namespace optcache::node

@@ -68,5 +68,32 @@ TEST(StreamTable, AStreamWhoseRanksHaveEndedBeginsANewLife) {
   EXPECT_EQ(table.Passes(7), std::nullopt);
 }
 
+// One rank has ended, the other is still read in the stream's life before.
+TEST(StreamTable, ARankThatIsStartedAgainBeginsFromNothing) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach(0, 2)).ok());
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach(1, 2)).ok());
+  wire::StreamProgress progress{.stream = 7, .rank = 1, .pass = 5, .epoch = 5, .position = 65};
+  table.OnProgress(kSidecar, progress, kNow);
+  table.OnServed({.stream = 7, .items = {{5, 81, 1}}});
+  progress.ended = true;
+  table.OnProgress(kSidecar, progress, kNow);
+  ASSERT_EQ(table.Positions(3).size(), 1U) << "the end of a life is no place in the next";
+  EXPECT_EQ(table.Positions(3)[0].rank, 0U);
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach(1, 2)).ok());
+  EXPECT_FALSE(table.Report().at(0).ranks.at(1).started);
+  EXPECT_EQ(table.Positions(3).at(1).next, coordination::Cut());
+}
+
+TEST(StreamTable, WhatWasServedBeforeAPassIsReadAgainIsForgotten) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach()).ok());
+  table.OnProgress(kSidecar, {.stream = 7, .pass = 5, .epoch = 5, .position = 64}, kNow);
+  table.OnServed({.stream = 7, .items = {{5, 80, 1}}});
+  table.OnProgress(kSidecar, {.stream = 7, .pass = 0, .epoch = 5, .position = 10}, kNow);
+  EXPECT_EQ(table.Report().at(0).ranks.at(0).last_pass_end, 0U);
+  EXPECT_EQ(table.Positions(3).at(0).next, (coordination::Cut{0, 10}));
+}
+
 }  // namespace
 }  // namespace optcache::node

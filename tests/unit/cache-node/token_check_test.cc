@@ -37,8 +37,8 @@ class FakeReviewer final : public TokenReviewer {
 
 class TokenCheckTest : public testing::Test {
  protected:
-  void Check(const std::string& token) {
-    check_.Check(token, [this](const Result<Caller>& caller) {
+  void Check(const std::string& token, const std::string& address = "10.0.0.1:4001") {
+    check_.Check(token, {.address = address}, [this](const Result<Caller>& caller) {
       answers_.push_back(caller ? NameOf(*caller) : std::string(CodeName(caller.error().code())));
     });
   }
@@ -46,7 +46,10 @@ class TokenCheckTest : public testing::Test {
 
   ManualClock clock_;
   FakeReviewer reviewer_;
-  TokenCheck check_{reviewer_, clock_, {.remembered = 3, .reviews = 2, .waiting_per_review = 2}};
+  TokenCheck check_{
+      reviewer_,
+      clock_,
+      {.remembered = 3, .reviews = 4, .waiting_per_review = 2, .waiting_per_peer = 3}};
   std::vector<std::string> answers_;
 };
 
@@ -55,7 +58,8 @@ constexpr const char* kExpiring = "eyJhbGciOiJSUzI1NiJ9.eyJleHAiOjE4MDAwMDAwMzF9
 
 TEST_F(TokenCheckTest, IsThePodThatTheApiServerNames) {
   std::optional<Caller> caller;
-  check_.Check("t", [&](const Result<Caller>& who) { caller = *who; });
+  check_.Check("t", {.address = "10.0.0.1:4001"},
+               [&](const Result<Caller>& who) { caller = *who; });
   reviewer_.AnswerGood();
   EXPECT_EQ(caller, (Caller{.name_space = "vision",
                             .service_account = "default",
@@ -126,12 +130,27 @@ TEST_F(TokenCheckTest, AnotherTokenIsAnotherQuestion) {
 
 TEST_F(TokenCheckTest, WhatWaitsHasABound) {
   for (int i = 0; i < 3; ++i)
-    Check("t");
-  EXPECT_EQ(Last(), "resource_exhausted");
-  Check("u");
-  Check("v");
-  EXPECT_EQ(reviewer_.asked.size(), 2U);
+    Check("t", "10.0.0.1:1");
+  EXPECT_EQ(answers_, std::vector<std::string>{"resource_exhausted"});
+  for (const char* token : {"u", "v", "w"})
+    Check(token, "10.0.0.2:1");
+  Check("x", "10.0.0.3:1");
+  EXPECT_EQ(reviewer_.asked, (std::vector<std::string>{"t", "u", "v", "w"}));
   EXPECT_EQ(answers_, (std::vector<std::string>{"resource_exhausted", "resource_exhausted"}));
+}
+
+TEST_F(TokenCheckTest, APeerThatShowsManyTokensLeavesRoomForOthers) {
+  for (int i = 0; i < 100; ++i)
+    Check("garbage" + std::to_string(i), "10.0.0.1:" + std::to_string(4000 + i));
+  EXPECT_EQ(reviewer_.asked.size(), 3U);
+  EXPECT_EQ(answers_, std::vector<std::string>(97, "resource_exhausted"));
+  Check("t", "10.0.0.2:4000");
+  EXPECT_EQ(reviewer_.asked.back(), "t");
+  // What was answered makes room for the next of the same peer.
+  reviewer_.Answer(Error(Code::kPermissionDenied, "unknown"));
+  Check("garbage", "10.0.0.1:4100");
+  EXPECT_EQ(reviewer_.asked.back(), "garbage");
+  EXPECT_EQ(answers_.size(), 98U);
 }
 
 TEST_F(TokenCheckTest, ManyBadTokensDriveOutNoGoodOne) {

@@ -19,7 +19,7 @@ constexpr const char* kClusterResources = R"({"kind": "List", "items": [
                               "message": "the index Job has failed"}]}},
   {"kind": "CachePlan", "metadata": {"namespace": "vision", "name": "imagenet"},
    "spec": {"dataset": "imagenet", "retention": "Optimal"},
-   "status": {"currentRevision": "imagenet-7d4", "nodes": {"desired": 3, "prepared": 3, "active": 2},
+   "status": {"currentRevision": "imagenet-7d4", "nodes": {"desired": 3, "active": 2},
               "jobs": [{"name": "train/images", "pass": 3, "position": 9216, "ranks": 4,
                         "rate": "812", "order": "Known"}],
               "conditions": [{"type": "Available", "status": "True"},
@@ -44,8 +44,8 @@ TEST(ClusterView, FitsDatasetsPlansJobsAndPodsOnOneScreen) {
       "vision/imagenet  True                14059    127 MiB  38.1 MiB  30.2 %     30.0 %     2\n"
       "speech/calls     False (NotIndexed)  -        -        0 B       -          -          0\n"
       "\n"
-      "PLAN             DATASET   RETENTION  REVISION      AVAILABLE  PREPARED  ACTIVE\n"
-      "vision/imagenet  imagenet  Optimal    imagenet-7d4  True       3/3       2/3\n"
+      "PLAN             DATASET   RETENTION  REVISION      AVAILABLE  ACTIVE\n"
+      "vision/imagenet  imagenet  Optimal    imagenet-7d4  True       2/3\n"
       "\n"
       "JOB           DATASET          RANKS  PASS  POSITION  RATE  ORDER\n"
       "train/images  vision/imagenet  4      3     9216      812   Known\n"

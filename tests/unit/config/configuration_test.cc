@@ -182,6 +182,9 @@ TEST(Configuration, NeedsExactlyOneSourceThatIsSupported) {
             "f.yaml:6: spec.source.s3: not supported by this version, which reads file and http");
   EXPECT_EQ(WithImages("file: {path: /data}", "http: {baseURL: ftp://h}"),
             "f.yaml:6: spec.source.http.baseURL: 'ftp://h', allowed: http://… or https://…");
+  EXPECT_EQ(WithImages("file: {path: /data}", "http: {baseURL: http://h, secretRef: {name: k}}"),
+            "f.yaml:6: spec.source.http.secretRef: names a Secret of a cluster; on one machine "
+            "servers are read without");
   EXPECT_EQ(WithImages("  cache:", "  format: Tar\n  cache:"),
             "f.yaml:7: spec.format: 'Tar' is not supported by this version, allowed: Files");
 }

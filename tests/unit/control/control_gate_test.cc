@@ -1,10 +1,12 @@
 #include "control/control_gate.h"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "coordination/codec.h"
 #include "support/manual_clock.h"
 
@@ -59,17 +61,19 @@ class ControlGateTest : public testing::Test {
   ControlService service_{clock_, {.nodes_prove_names = true}};
   std::vector<std::function<void(Result<std::string>)>> reviews_;
   std::vector<std::string> tokens_;
-  std::unique_ptr<ControlGate> gate_ = std::make_unique<ControlGate>(ControlGateOptions{
-      .review_token =
-          [this](const std::string& token, std::function<void(Result<std::string>)> answer) {
-            tokens_.push_back(token);
-            reviews_.push_back(std::move(answer));
+  std::unique_ptr<ControlGate> gate_ = std::make_unique<ControlGate>(
+      clock_,
+      ControlGateOptions{
+          .review_token =
+              [this](const std::string& token, std::function<void(Result<std::string>)> answer) {
+                tokens_.push_back(token);
+                reviews_.push_back(std::move(answer));
+              },
+          .sign = [](const std::string& request, const std::string& pod) -> Result<std::string> {
+            if (request != "CSR") return Error(Code::kInvalidArgument, "no certificate request");
+            return "certificate of " + pod;
           },
-      .sign = [](const std::string& request, const std::string& pod) -> Result<std::string> {
-        if (request != "CSR") return Error(Code::kInvalidArgument, "no certificate request");
-        return "certificate of " + pod;
-      },
-      .max_reviews = 2});
+          .max_reviews = 2});
 };
 
 TEST_F(ControlGateTest, ANodeIsAnsweredByTheService) {
@@ -83,6 +87,21 @@ TEST_F(ControlGateTest, NobodyElseIs) {
   EXPECT_EQ(Get("/v1/status", {"optcache-operator"})->status, 403);
   EXPECT_EQ(Count("optcache_control_refusals_total", "no_certificate"), 1);
   EXPECT_EQ(Count("optcache_control_refusals_total", "no_node"), 1);
+}
+
+TEST_F(ControlGateTest, ManyRefusalsAreFewLines) {
+  SetUpLog("control_test", LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 100; ++i)
+    Get("/v1/status", {});
+  Get("/v1/status", {"optcache-operator"});
+  clock_.Advance(std::chrono::seconds(1));
+  Get("/v1/status", {});
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(log, '\n'), 3) << log;
+  EXPECT_NE(log.find("reason=no_node"), std::string::npos) << log;
+  EXPECT_TRUE(log.ends_with("not_logged=99\n")) << log;
+  EXPECT_EQ(Count("optcache_control_refusals_total", "no_certificate"), 101);
 }
 
 TEST_F(ControlGateTest, ANodeReportsUnderItsOwnNameOnly) {

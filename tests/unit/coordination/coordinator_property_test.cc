@@ -21,7 +21,7 @@ class RandomEvents {
     const std::string node = "n" + std::to_string(random_.Below(4));
     const StreamId id = 1 + random_.Below(3);
     const auto rank = static_cast<Rank>(random_.Below(kWorld));
-    switch (random_.Below(9)) {
+    switch (random_.Below(10)) {
       case 0:
         scenario_.Node(node);
         break;
@@ -37,6 +37,9 @@ class RandomEvents {
       case 4:
         scenario_.At(node, rank, kWorld, id).pass += 1;
         scenario_.At(node, rank, kWorld, id).epoch += random_.Below(3);
+        break;
+      case 9:  // its process is started again
+        scenario_.At(node, rank, kWorld, id).pass = 0;
         break;
       case 5:
         scenario_.At(node, rank, kWorld, id).ended = random_.Below(3) == 0;

@@ -7,15 +7,6 @@
 namespace optcache::coordination {
 namespace {
 
-// A stream of two ranks on two nodes, planned.
-Scenario TwoNodes() {
-  Scenario scenario;
-  scenario.At("a", 0, 2);
-  scenario.At("b", 1, 2);
-  scenario.Plan();
-  return scenario;
-}
-
 // --- Members ------------------------------------------------------------------------------------
 
 TEST(Coordinator, ANodeIsAMemberFromItsFirstReport) {

@@ -135,4 +135,13 @@ class Scenario {
   std::map<std::string, std::vector<SampleId>> held_;
 };
 
+// A stream of two ranks on two nodes, planned.
+inline Scenario TwoNodes() {
+  Scenario scenario;
+  scenario.At("a", 0, 2);
+  scenario.At("b", 1, 2);
+  scenario.Plan();
+  return scenario;
+}
+
 }  // namespace optcache::coordination

@@ -18,6 +18,14 @@ TEST(Address, WritesThemBack) {
   }
 }
 
+TEST(Address, ANumberAloneGetsAPort) {
+  EXPECT_EQ(WithPort("10.0.0.7", 4100), "10.0.0.7:4100");
+  EXPECT_EQ(WithPort("fd00::7", 4100), "[fd00::7]:4100");
+  for (const char* text : {"", "10.0.0.7:1", "[fd00::7]:1", "node-0", "node-0:1", "[fd00::7]"}) {
+    EXPECT_EQ(WithPort(text, 4100), text);
+  }
+}
+
 TEST(Address, RefusesTheRestWithASentence) {
   for (const std::string& text :
        {std::string(""), std::string("host"), std::string(":80"), std::string("host:"),

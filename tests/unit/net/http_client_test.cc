@@ -148,6 +148,22 @@ TEST_F(HttpClientTest, AHostMayBeAnIpv6Address) {
   EXPECT_EQ(response->body, "hello");
 }
 
+TEST_F(HttpClientTest, EverywhereIsIpv6AndIpv4) {
+  std::vector<std::string> peers;
+  handler = [&](const HttpRequest& request, const HttpResponder& respond) {
+    peers.push_back(request.peer.address.substr(0, request.peer.address.rfind(':')));
+    respond(HttpResponse::Text(200, "hello"));
+  };
+  const auto everywhere = ListenHttp(loop, "*:0", {}, handler);
+  ASSERT_TRUE(everywhere) << everywhere.error().message();
+  const std::string port = std::to_string((*everywhere)->port());
+  EXPECT_TRUE(Fetch({.url = "http://127.0.0.1:" + port + "/"}));
+  EXPECT_EQ(peers, std::vector<std::string>{"127.0.0.1"});
+  if (!ListenHttp(loop, "[::1]:0", {}, handler)) GTEST_SKIP() << "this machine has no IPv6";
+  EXPECT_TRUE(Fetch({.url = "http://[::1]:" + port + "/"}));
+  EXPECT_EQ(peers.back(), "[::1]");
+}
+
 TEST_F(HttpClientTest, OnlySoManyAtATime) {
   std::vector<HttpResponder> waiting;
   handler = [&](const HttpRequest&, const HttpResponder& respond) { waiting.push_back(respond); };

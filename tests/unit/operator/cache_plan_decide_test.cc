@@ -1,3 +1,7 @@
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
 #include <gtest/gtest.h>
 
 #include "kube/conditions.h"
@@ -8,7 +12,7 @@ namespace {
 
 using kube::Json;
 
-PlanObserved Observed() {
+PlanObserved Followed() {
   PlanObserved observed{.dataset_exists = true, .followed = "mine", .now = 1000};
   observed.plan = Json::parse(
       R"({"metadata": {"name": "mine", "namespace": "vision", "generation": 2},
@@ -29,16 +33,20 @@ std::string ConditionIn(const Json& status, const std::string& type) {
 }
 
 PlanView Following(std::uint64_t active) {
-  return {.digest = "abc", .nodes_desired = 3, .nodes_active = active, .predicted_hit_ratio = 0.3};
+  return {.digest = "abc",
+          .nodes_desired = 3,
+          .nodes_active = active,
+          .predicted_hit_ratio = 0.3,
+          .observed_hit_ratio = 0.29};
 }
 
 TEST(DecideCachePlan, SaysHowManyNodesFollowIt) {
-  PlanObserved observed = Observed();
+  PlanObserved observed = Followed();
   observed.view = Following(2);
   Json status = StatusOf(observed);
   EXPECT_EQ(ConditionIn(status, "Available"), "True Followed");
   EXPECT_EQ(ConditionIn(status, "Progressing"), "True NodesChange");
-  EXPECT_EQ(status["nodes"], Json::parse(R"({"desired": 3, "prepared": 2, "active": 2})"));
+  EXPECT_EQ(status["nodes"], Json::parse(R"({"desired": 3, "active": 2})"));
   EXPECT_EQ(status["observedGeneration"], 2);
   EXPECT_FALSE(status.contains("currentRevision"));
   observed.view = Following(3);
@@ -46,10 +54,29 @@ TEST(DecideCachePlan, SaysHowManyNodesFollowIt) {
   EXPECT_EQ(ConditionIn(status, "Progressing"), "False Complete");
   EXPECT_EQ(status["currentRevision"], status["updateRevision"]);
   EXPECT_EQ(status["predicted"]["hitRatio"], "0.300");
+  EXPECT_EQ(status["observed"]["hitRatio"], "0.290");
+}
+
+// The file is what tests/chart shows in the columns of `kubectl get`.
+TEST(DecideCachePlan, WritesAWholeStatus) {
+  PlanObserved observed = Followed();
+  observed.view = Following(3);
+  observed.view->jobs = {{.name = "vision/job/train",
+                          .pass = 1,
+                          .position = 9216,
+                          .length = 14059,
+                          .ranks = 4,
+                          .rate = 812.5}};
+  const std::string status = StatusOf(observed).dump(1) + "\n";
+  const std::string path =
+      std::string(OPTCACHE_SOURCE_DIR) + "/tests/golden/operator/cacheplan-status.json";
+  if (std::getenv("UPDATE_GOLDEN") != nullptr) std::ofstream(path) << status;
+  std::ifstream file(path);
+  EXPECT_EQ(status, std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
 TEST(DecideCachePlan, ARevisionIsNamedByWhatItAsksFor) {
-  PlanObserved observed = Observed();
+  PlanObserved observed = Followed();
   observed.view = Following(3);
   const Json first = StatusOf(observed)["updateRevision"];
   observed.plan["metadata"]["generation"] = 3;
@@ -59,7 +86,7 @@ TEST(DecideCachePlan, ARevisionIsNamedByWhatItAsksFor) {
 }
 
 TEST(DecideCachePlan, SaysWhyItIsNotFollowed) {
-  PlanObserved observed = Observed();
+  PlanObserved observed = Followed();
   observed.followed = "older";
   EXPECT_EQ(ConditionIn(StatusOf(observed), "Available"), "False AnotherPlan");
   observed.dataset_exists = false;
@@ -70,8 +97,44 @@ TEST(DecideCachePlan, SaysWhyItIsNotFollowed) {
   EXPECT_EQ(ConditionIn(status, "Degraded"), "True Invalid");
 }
 
+std::string DegradedOf(const PlanObserved& observed) {
+  const kube::Condition condition = kube::ConditionOf({{"status", StatusOf(observed)}}, "Degraded");
+  return condition.reason + ": " + condition.message;
+}
+
+TEST(DecideCachePlan, NamesWhatThisVersionDoesNotDo) {
+  PlanObserved observed = Followed();
+  observed.view = Following(3);
+  observed.plan["spec"]["rollout"] = Json::parse(
+      R"({"strategy": "AllAtOnce", "partition": 0, "maxUnavailable": "25%", "activateAt": "Now",
+          "paused": true, "acknowledge": false,
+          "abort": {"whenBelowPredictedBy": "0.05", "whenWorseThanPreviousBy": "0.1", "after": 1}})");
+  EXPECT_EQ(DegradedOf(observed),
+            "NotSupported: this version does not do what these ask for: spec.rollout.paused, "
+            "spec.rollout.abort.whenWorseThanPreviousBy");
+  observed.plan["spec"]["rollout"] = {
+      {"partition", 1}, {"maxUnavailable", 2}, {"abort", {{"after", 2}}}};
+  observed.plan["spec"]["jobs"] = {{{"name", "resnet"}}};
+  observed.plan["spec"]["revisionHistoryLimit"] = 3;
+  EXPECT_EQ(DegradedOf(observed),
+            "NotSupported: this version does not do what these ask for: spec.jobs, "
+            "spec.rollout.partition, spec.rollout.maxUnavailable, spec.rollout.abort.after, "
+            "spec.revisionHistoryLimit");
+}
+
+TEST(DecideCachePlan, DefaultsAskForNothing) {
+  PlanObserved observed = Followed();
+  observed.view = Following(3);
+  observed.plan["spec"]["rollout"] = Json::parse(
+      R"({"strategy": "Staged", "partition": 0, "maxUnavailable": "25%",
+          "activateAt": "EpochBoundary", "paused": false, "acknowledge": false,
+          "abort": {"whenBelowPredictedBy": "0.05", "whenWorseThanPreviousBy": "0.05", "after": 1}})");
+  observed.plan["spec"]["revisionHistoryLimit"] = 10;
+  EXPECT_EQ(DegradedOf(observed), "AsWanted: what is read is planned");
+}
+
 TEST(DecideCachePlan, KeepsWhatWasWrittenWhileNothingIsKnown) {
-  PlanObserved observed = Observed();
+  PlanObserved observed = Followed();
   observed.view = Following(3);
   observed.plan["status"] = StatusOf(observed);
   observed.view.reset();
@@ -79,7 +142,7 @@ TEST(DecideCachePlan, KeepsWhatWasWrittenWhileNothingIsKnown) {
 }
 
 TEST(DecideCachePlan, ListsJobsAndIgnoresSmallSteps) {
-  PlanObserved observed = Observed();
+  PlanObserved observed = Followed();
   observed.view = Following(3);
   observed.view->jobs = {{.name = "vision/job/train",
                           .pass = 2,
@@ -99,7 +162,7 @@ TEST(DecideCachePlan, ListsJobsAndIgnoresSmallSteps) {
 }
 
 TEST(DecideCachePlan, AnOrderThatIsNotKnownIsShown) {
-  PlanObserved observed = Observed();
+  PlanObserved observed = Followed();
   observed.view = Following(3);
   observed.view->jobs = {{.name = "j", .order_known = false}};
   const Json status = StatusOf(observed);
@@ -108,7 +171,7 @@ TEST(DecideCachePlan, AnOrderThatIsNotKnownIsShown) {
 }
 
 TEST(DecideCachePlan, OneThatIsBeingDeletedIsLeftAlone) {
-  PlanObserved observed = Observed();
+  PlanObserved observed = Followed();
   observed.plan["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
   EXPECT_TRUE(DecideCachePlan(observed).applies.empty());
 }

@@ -88,6 +88,17 @@ TEST_F(ClusterPlanTest, FollowsReadersAndHolders) {
             (std::vector<std::string>{"pod-a", "pod-c"}));
 }
 
+TEST_F(ClusterPlanTest, LeavesMachinesThatDrain) {
+  AddMember("pod-a", "a");
+  AddMember("pod-b", "b");
+  status_.datasets.push_back({.name = kName});
+  status_.datasets[0].nodes = {{"pod-a", 100}};
+  machines_["pod-a"].cordoned = true;
+  EXPECT_EQ(PlanCluster(Observe()).specs[0].placed, std::vector<std::string>{"pod-a"});
+  machines_["pod-a"].draining = true;
+  EXPECT_EQ(PlanCluster(Observe()).specs[0].placed, std::vector<std::string>{"pod-b"});
+}
+
 TEST_F(ClusterPlanTest, SignsChangeWithMembersAndTheirMemory) {
   AddMember("pod-a", "a");
   const ClusterSigns before = SignsOf(status_);
@@ -122,11 +133,13 @@ TEST_F(ClusterPlanTest, CountsNodesThatFollowThePlan) {
   AddMember("pod-c", "c");
   state_.datasets.push_back({.name = kName, .capacities = {{1, 10}, {2, 10}}});
   status_.datasets.push_back({.name = kName, .planned = {.term = 0, .counter = 7}});
+  status_.datasets[0].sum = {.hits = 1, .misses = 3};
   status_.members[1].applied = {.term = 0, .counter = 6};
   const auto view = PlanViewOf(Observe(), kName);
   ASSERT_TRUE(view);
   EXPECT_EQ(view->nodes_desired, 2U);
   EXPECT_EQ(view->nodes_active, 1U);
+  EXPECT_EQ(view->observed_hit_ratio, 0.25);
 }
 
 }  // namespace

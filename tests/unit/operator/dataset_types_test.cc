@@ -95,8 +95,11 @@ TEST(ParseDatasetSpec, ChecksWhoElseMayUseItAndByWhat) {
             "spec.access[1].namespace: named twice");
   EXPECT_EQ(FaultOf(WithHttp(R"("access": [{"namespace": "a", "claimName": "c"}])")),
             "spec.access[0].claimName: for source.pvc alone");
-  EXPECT_EQ(FaultOf(WithHttp(R"("access": [{"namespace": "a", "secretRef": {"name": "k"}}])")),
-            "spec.access[0].secretRef: for source.s3 alone");
+  EXPECT_EQ(FaultOf(WithHttp(R"("access": [{"namespace": "a", "secretRef": {"name": "k"}}])")), "");
+  EXPECT_EQ(FaultOf(R"({"source": {"pvc": {"claimName": "c"}}, "cache": {"capacity": 1},
+                        "access": [{"namespace": "a", "claimName": "c",
+                                    "secretRef": {"name": "k"}}]})"),
+            "spec.access[0].secretRef: for source.s3 and source.http alone");
 }
 
 TEST(ParseDatasetSpec, StaysInsideTheVolume) {
@@ -127,7 +130,8 @@ TEST(ParseDatasetSpec, KeepsOnlySoManyFaults) {
 
 TEST(ParseCapacity, ReadsSharesAndQuantities) {
   EXPECT_EQ(ParseCapacity("12.5%")->Of(1000), 125U);
-  EXPECT_EQ(ParseCapacity("1000%")->Of(10), 100U);
+  EXPECT_EQ(ParseCapacity("1000%")->Of(10), 10U);
+  EXPECT_EQ(ParseCapacity("500Gi")->Of(10), 10U);
   EXPECT_EQ(ParseCapacity("500Gi")->bytes, 500_GiB);
   for (const char* text : {"", "%", "0%", "-1%", "1001%", "1e2%", "nan%", "0", "5x", "1 %"})
     EXPECT_FALSE(ParseCapacity(text)) << text;

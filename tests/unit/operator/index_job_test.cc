@@ -62,6 +62,29 @@ TEST(IndexJob, PassesPodSecurityRestricted) {
   EXPECT_EQ(kube::Find(pod, "/imagePullSecrets"), Json::parse(R"([{"name": "pull"}])"));
 }
 
+TEST(IndexJob, RunsWhereAndWithWhatItIsGiven) {
+  const Json dataset = HttpDataset();
+  const api::DatasetSpec spec = api::ParseDatasetSpec(dataset).value();
+  const Json choices = Json::parse(R"({"resources": {"limits": {"memory": "8Gi"}},
+                                       "nodeSelector": {"pool": "gpu"},
+                                       "tolerations": [{"operator": "Exists"}]})");
+  ReconcileSettings settings = kSettings;
+  settings.index_pod = ParseIndexPod(choices.dump()).value();
+  const Json job = BuildIndexJob(dataset, spec, settings).value();
+  const Json& pod = kube::Find(job, "/spec/template/spec");
+  EXPECT_EQ(kube::Find(pod, "/containers/0/resources"), choices["resources"]);
+  EXPECT_EQ(kube::Find(pod, "/nodeSelector"), choices["nodeSelector"]);
+  EXPECT_EQ(kube::Find(pod, "/tolerations"), choices["tolerations"]);
+}
+
+TEST(IndexPod, IsNothingElse) {
+  for (const char* text : {"", "[]", "{", R"({"affinity": {}})", R"({"resources": []})",
+                           R"({"tolerations": {}})", R"({"nodeSelector": "linux"})"}) {
+    EXPECT_EQ(ParseIndexPod(text).error().code(), Code::kInvalidArgument) << text;
+  }
+  EXPECT_TRUE(ParseIndexPod("{}"));
+}
+
 TEST(IndexJob, AsksForATokenThatIsForUs) {
   const Json job = JobOf(HttpDataset());
   EXPECT_EQ(kube::Find(job,
@@ -79,6 +102,20 @@ TEST(IndexJob, MountsAClaimReadOnly) {
             Json::parse(R"({"claimName": "data", "readOnly": true})"));
   EXPECT_EQ(kube::Find(pod, "/containers/0/volumeMounts/2/mountPath"), "/mnt/optcache");
   EXPECT_EQ(kube::Find(pod, "/containers/0/args/4"), "/mnt/optcache/train");
+}
+
+TEST(IndexJob, MountsTheKeysReadOnly) {
+  const Json job = JobOf(Dataset(Json::parse(
+      R"({"source": {"http": {"baseURL": "http://s", "secretRef": {"name": "store"}}},
+          "cache": {"capacity": 1}})")));
+  const Json& pod = kube::Find(job, "/spec/template/spec");
+  EXPECT_EQ(kube::Find(pod, "/volumes/2/secret"),
+            Json::parse(R"({"secretName": "store", "optional": true})"));
+  EXPECT_EQ(
+      kube::Find(pod, "/containers/0/volumeMounts/2"),
+      Json::parse(R"({"name": "keys", "mountPath": "/etc/optcache/keys", "readOnly": true})"));
+  EXPECT_EQ(kube::Find(pod, "/containers/0/args/7"), "--keys");
+  EXPECT_EQ(kube::Find(pod, "/containers/0/args/8"), "/etc/optcache/keys");
 }
 
 TEST(IndexJob, SaysWhatCannotBeIndexed) {
@@ -99,6 +136,7 @@ TEST(IndexHash, ChangesWithAllThatTheManifestDependsOn) {
   const std::string first = hash(HttpDataset());
   EXPECT_EQ(first.size(), 10U);
   for (const char* patch : {R"({"spec": {"source": {"http": {"listing": "l"}}}})",
+                            R"({"spec": {"source": {"http": {"secretRef": {"name": "s"}}}}})",
                             R"({"spec": {"include": []}})", R"({"spec": {"order": "List"}})",
                             R"({"spec": {"verify": "Checksum"}})", R"({"spec": {"format": "Tar"}})",
                             R"({"metadata": {"annotations": {"optcache.io/reindex": "1"}}})"}) {

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "operator/manager/check_injection.h"
+#include "operator/manager/condition_metrics.h"
+#include "operator/manager/dataset_directory.h"
 #include "operator/manager/injection_watch.h"
 #include "operator/manager/node_tokens.h"
 #include "operator/manager/reconcilers.h"
 #include "operator/manager/watches.h"
+#include "operator/webhook/review.h"
+#include "unit/kube/api_fixture.h"
 
 namespace optcache::manager {
 namespace {
@@ -89,7 +93,8 @@ TEST(Reduce, ATrainingPodIsWhatPlacementAndWarningsAskFor) {
                                  "optcache.io/optional": "true"},
                  "ownerReferences": [{"kind": "Job", "name": "j", "controller": true}]},
     "status": {"phase": "Running"},
-    "optcacheWantsGpus": true})"));
+    "optcacheWantsGpus": true,
+    "optcacheHasSidecar": false})"));
 }
 
 TEST(Reduce, WhatIsNoObjectDoesNoHarm) {
@@ -113,15 +118,39 @@ Json TrainingPod() {
 
 TEST(IsUninjected, IsAPodThatAskedAndGotNothing) {
   EXPECT_TRUE(IsUninjected(TrainingPod()));
-  for (const char* patch : {R"({"metadata": {"annotations": {"optcache.io/injected": "0.1"}}})",
-                            R"({"metadata": {"annotations": {"optcache.io/optional": "true"}}})",
-                            R"({"metadata": {"labels": {"optcache.io/inject": "false"}}})",
-                            R"({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})",
-                            R"({"status": {"phase": "Succeeded"}})"}) {
+  for (const char* patch :
+       {R"({"metadata": {"annotations": {"optcache.io/injected": "0.1"}}})",
+        R"({"metadata": {"annotations": {"optcache.io/optional": "true"}}})",
+        R"({"metadata": {"labels": {"optcache.io/inject": "false"}}})",
+        R"({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})",
+        R"({"optcacheHasSidecar": true})", R"({"status": {"phase": "Succeeded"}})"}) {
     Json pod = TrainingPod();
     pod.merge_patch(Json::parse(patch));
     EXPECT_FALSE(IsUninjected(pod)) << patch;
   }
+}
+
+TEST(Reduce, ATrainingPodMayBringItsOwnSidecar) {
+  for (const char* list : {"containers", "initContainers"}) {
+    Json pod = TrainingPod();
+    pod["spec"][list] = Json::parse(R"([{"name": "train"}, {"name": "optcache-sidecar"}])");
+    ReduceTrainingPod(pod);
+    EXPECT_TRUE(kube::BoolAt(pod, kHasSidecar)) << list;
+  }
+}
+
+TEST(LeavesAlone, NamespacesThatAllItsWebhooksKeepOut) {
+  const auto webhook = [](const char* values) {
+    Json rule = Json::parse(R"({"key": "kubernetes.io/metadata.name", "operator": "NotIn"})");
+    rule["values"] = Json::parse(values);
+    return Json{{"namespaceSelector", {{"matchExpressions", Json::array({rule})}}}};
+  };
+  Json configuration = {{"webhooks", {webhook(R"(["kube-system", "sys"])")}}};
+  EXPECT_TRUE(LeavesAlone(configuration, "sys"));
+  EXPECT_FALSE(LeavesAlone(configuration, "vision"));
+  configuration["webhooks"].push_back(webhook(R"(["kube-system"])"));
+  EXPECT_FALSE(LeavesAlone(configuration, "sys"));
+  EXPECT_FALSE(LeavesAlone(Json::object(), "sys"));
 }
 
 TEST(OwnerOf, IsTheControllerOrThePodItself) {
@@ -135,6 +164,89 @@ TEST(OwnerOf, IsTheControllerOrThePodItself) {
   EXPECT_EQ(owner.ns, "vision");
 }
 
+// --- Conditions as metrics ----------------------------------------------------------------------
+
+std::vector<std::string> ConditionsShown(const kube::ObjectCache& datasets) {
+  std::vector<std::string> shown;
+  VisitConditions(datasets,
+                  [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
+                    EXPECT_EQ(name, "optcache_dataset_condition");
+                    EXPECT_EQ(value, 1);
+                    std::string line;
+                    for (const auto& [label, text] : labels)
+                      line += label + "=" + text + " ";
+                    shown.push_back(line);
+                  });
+  return shown;
+}
+
+TEST(VisitConditions, ShowsTheStatusThatEachHas) {
+  kube::ObjectCache datasets;
+  datasets.Put({"vision", "imagenet"}, Json::parse(R"({
+    "metadata": {"name": "imagenet", "namespace": "vision"},
+    "status": {"conditions": [{"type": "Ready", "status": "True"},
+                              {"type": "Degraded", "status": "False"},
+                              {"type": "SourceReachable", "status": "Unknown"}]}})"));
+  datasets.Put({"vision", "new"},
+               Json::parse(R"({"metadata": {"name": "new", "namespace": "vision"}})"));
+  EXPECT_EQ(ConditionsShown(datasets),
+            (std::vector<std::string>{
+                "dataset=vision/imagenet condition=Ready status=true ",
+                "dataset=vision/imagenet condition=Degraded status=false ",
+                "dataset=vision/imagenet condition=SourceReachable status=unknown "}));
+}
+
+TEST(VisitConditions, HasABound) {
+  kube::ObjectCache datasets;
+  for (int i = 0; i < 1030; ++i) {
+    const std::string name = "d" + std::to_string(i);
+    datasets.Put({"vision", name},
+                 {{"metadata", {{"name", name}, {"namespace", "vision"}}},
+                  {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
+  }
+  EXPECT_EQ(ConditionsShown(datasets).size(), 1024U);
+}
+
+// --- Datasets for the injector ------------------------------------------------------------------
+
+class DatasetDirectoryTest : public kube::ApiFixture {
+ protected:
+  void Put(const std::string& name, const char* spec) {
+    Json dataset = kube::MakeObject(api::kDatasets, {.ns = "vision", .name = name});
+    dataset["spec"] = Json::parse(spec);
+    server.store([&](kube::FakeApiStore& store) { store.Put(api::kDatasets, dataset); });
+  }
+  const webhook::DatasetFacts* Find(const std::string& name) {
+    if (!directory.synced()) {
+      datasets.Start();
+      RunUntil([&] { return directory.synced(); });
+    }
+    return directory.Find("vision", name);
+  }
+
+  kube::Informer datasets{loop, SystemClock(), *client, {.resource = api::kDatasets}};
+  kube::Informer nodes{loop, SystemClock(), *client, {.resource = kube::kNodes}};
+  DatasetDirectory directory{datasets, nodes};
+};
+
+TEST_F(DatasetDirectoryTest, TellsWhichKeysEachNamespaceHas) {
+  Put("images", R"({"source": {"http": {"baseURL": "https://s", "secretRef": {"name": "keys"}}},
+                    "cache": {"capacity": 1},
+                    "access": [{"namespace": "speech", "secretRef": {"name": "theirs"}}]})");
+  const webhook::DatasetFacts* const facts = Find("images");
+  ASSERT_NE(facts, nullptr);
+  EXPECT_EQ(facts->url, "https://s");
+  EXPECT_EQ(facts->secret, "keys");
+  EXPECT_EQ(facts->access.at(0).secret, "theirs");
+}
+
+TEST_F(DatasetDirectoryTest, WhatItCannotUnderstandIsThereAllTheSame) {
+  Put("tapes", R"({"source": {"tape": {}}, "cache": {"capacity": 1}})");
+  ASSERT_NE(Find("tapes"), nullptr);
+  EXPECT_FALSE(Find("tapes")->understood);
+  EXPECT_EQ(Find("nothing"), nullptr);
+}
+
 // --- helm test ----------------------------------------------------------------------------------
 
 Status Check(int http_status, const std::string& message) {
@@ -142,15 +254,20 @@ Status Check(int http_status, const std::string& message) {
       kube::ApiError{.status = {Code::kInvalidArgument, message}, .http_status = http_status}));
 }
 
-TEST(ReadCheck, TheInjectorsRefusalIsWhatIsWanted) {
-  EXPECT_TRUE(Check(400,
-                    "admission webhook \"label.optcache.io\" denied the request: Dataset "
-                    "vision/optcache-check-injection does not exist")
-                  .ok());
+TEST(ReadCheck, APodWithASidecarIsWhatIsWanted) {
+  for (const char* list : {"initContainers", "containers"}) {
+    const Json pod = {{"spec", {{list, Json::array({{{"name", "optcache-sidecar"}}})}}}};
+    EXPECT_TRUE(ReadCheck(pod).ok()) << list;
+  }
 }
 
-TEST(ReadCheck, APodThatIsAdmittedWasNotLookedAt) {
-  EXPECT_EQ(ReadCheck(Json::object()).code(), Code::kUnavailable);
+TEST(ReadCheck, APodThatIsAdmittedWithoutOneWasNotLookedAt) {
+  EXPECT_EQ(ReadCheck(BuildCheckPod("default")).code(), Code::kUnavailable);
+}
+
+TEST(ReadCheck, ARefusalIsNone) {
+  EXPECT_EQ(Check(403, "admission webhook \"label.optcache.io\" denied the request").code(),
+            Code::kInvalidArgument);
 }
 
 TEST(ReadCheck, OthersWordsAreHandedOn) {
@@ -161,10 +278,29 @@ TEST(ReadCheck, OthersWordsAreHandedOn) {
             Code::kUnavailable);
 }
 
-TEST(CheckPod, PassesPodSecurityRestrictedAndNamesADatasetThatCannotExist) {
+TEST(CheckPod, IsInjectedInADryRunAlone) {
+  class NoDatasets final : public webhook::DatasetView {
+    bool synced() const override { return true; }
+    const webhook::DatasetFacts* Find(std::string_view /*name_space*/,
+                                      std::string_view /*name*/) const override {
+      return nullptr;
+    }
+  };
+  webhook::Review review{.name_space = "default",
+                         .creates_pod = true,
+                         .dry_run = true,
+                         .pod = BuildCheckPod("default")};
+  webhook::Injection injection = webhook::DecideReview(review, NoDatasets(), {});
+  EXPECT_EQ(injection.outcome, webhook::Outcome::kInjected) << injection.message;
+  EXPECT_EQ(injection.warnings, std::vector<std::string>());
+  EXPECT_TRUE(ReadCheck(review.pod.patch(injection.patch)).ok());
+  review.dry_run = false;
+  injection = webhook::DecideReview(review, NoDatasets(), {});
+  EXPECT_EQ(injection.reason, webhook::Reason::kUnknownDataset);
+}
+
+TEST(CheckPod, PassesPodSecurityRestricted) {
   const Json pod = BuildCheckPod("default");
-  EXPECT_EQ(kube::LabelOf(pod, "optcache.io/inject"), "true");
-  EXPECT_EQ(kube::AnnotationOf(pod, "optcache.io/dataset"), "optcache-check-injection");
   EXPECT_EQ(kube::Find(pod, "/spec/containers/0/securityContext/capabilities/drop"),
             Json::array({"ALL"}));
 }

@@ -9,139 +9,15 @@
 #include "base/base64.h"
 #include "coordination/codec.h"
 #include "kube/conditions.h"
-#include "kube/time_text.h"
-#include "net/http_client.h"
 #include "operator/api/cache_plan_types.h"
 #include "operator/pki/objects.h"
-#include "pki/pki.h"
 #include "support/manual_clock.h"
-#include "unit/kube/api_fixture.h"
+#include "unit/operator/operator_fixture.h"
 
 namespace optcache::manager {
 namespace {
 
-using kube::Json;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-constexpr const char* kSystem = "optcache-system";
-constexpr const char* kDigest = "8b1f000000000001000000000000000000000000000000000000000000000000";
-const kube::ObjectKey kLease{.ns = kSystem, .name = "optcache-operator"};
-const kube::ObjectKey kDataset{.ns = "vision", .name = "imagenet"};
-
-OperatorOptions Options(const std::string& pod) {
-  return {.version = "0.1",
-          .system_namespace = kSystem,
-          .pod_name = pod,
-          .pod_ip = "10.0.0.1",
-          .sidecar_image = "optcache/sidecar:0.1",
-          .webhook_address = "127.0.0.1:0",
-          .control_address = "127.0.0.1:0",
-          .pages_address = "127.0.0.1:0",
-          .lease_duration = seconds(3),
-          .renew_deadline = seconds(2),
-          .retry_period = milliseconds(100),
-          .shutdown_delay = milliseconds(50),
-          .drain_timeout = seconds(2)};
-}
-
-class OperatorTest : public kube::ApiFixture {
- protected:
-  OperatorTest() {
-    server.store([](kube::FakeApiStore& store) {
-      store.Put(kube::kSecrets,
-                kube::MakeObject(kube::kSecrets, {.ns = kSystem, .name = "optcache-pki"}));
-      Json injector = kube::MakeObject(kube::kMutatingWebhookConfigurations,
-                                       {.ns = "", .name = "optcache-injector"});
-      injector["webhooks"] = Json::array(
-          {{{"name", "label.optcache.io"}, {"clientConfig", {{"service", {{"name", "s"}}}}}}});
-      store.Put(kube::kMutatingWebhookConfigurations, injector);
-      store.SetToken("node-token",
-                     {{"username", "system:serviceaccount:optcache-system:optcache-node"},
-                      {"extra", {{"authentication.kubernetes.io/pod-name", {"optcache-node-x"}}}}});
-    });
-  }
-
-  std::unique_ptr<Operator> Start(const std::string& pod) {
-    auto started = Operator::Start(loop, SystemClock(), {.server = server.url()}, Options(pod),
-                                   [this](std::string why) { ends.push_back(std::move(why)); });
-    EXPECT_TRUE(started) << started.error().message();
-    return *std::move(started);
-  }
-  void PutDataset() {
-    Json dataset = kube::MakeObject(api::kDatasets, kDataset);
-    dataset["metadata"]["generation"] = 1;
-    dataset["spec"] = Json::parse(
-        R"({"source": {"http": {"baseURL": "http://store/images/"}}, "cache": {"capacity": "30%"},
-            "access": [{"namespace": "speech"}]})");
-    server.store([&](kube::FakeApiStore& store) { store.Put(api::kDatasets, dataset); });
-  }
-  Json Bundle(const std::string& ns) {
-    return server.Find(kube::kConfigMaps, {.ns = ns, .name = authority::kBundleName});
-  }
-  Json FirstJob() {
-    Json job;
-    server.store([&](kube::FakeApiStore& store) {
-      const auto jobs = store.List(kube::kJobs);
-      if (!jobs.empty()) job = jobs.front();
-    });
-    return job;
-  }
-  // As Kubernetes would when the index Job has ended well.
-  void FinishJob() {
-    Json job = FirstJob();
-    job["status"] = Json::parse(
-        R"({"completionTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Complete", "status": "True"}]})");
-    Json pod = kube::MakeObject(kube::kPods, {.ns = "vision", .name = "index-pod"});
-    pod["metadata"]["labels"] = job["spec"]["template"]["metadata"]["labels"];
-    pod["metadata"]["labels"]["job-name"] = kube::KeyOf(job).name;
-    pod["status"]["containerStatuses"] = Json::array(
-        {{{"name", "index"},
-          {"state",
-           {{"terminated",
-             {{"exitCode", 0},
-              {"message", std::string(R"({"digest": ")") + kDigest +
-                              R"(", "samples": 1000, "bytes": 100000, "largest": 500})"}}}}}}});
-    server.store([&](kube::FakeApiStore& store) {
-      store.Put(kube::kPods, pod);
-      store.Put(kube::kJobs, job);
-    });
-  }
-  std::string StatusText(const std::string& pointer) {
-    return kube::TextAt(server.Find(api::kDatasets, kDataset), pointer);
-  }
-  // A response of the control server to a client with `material`.
-  net::HttpResponse Ask(const Operator& op, net::HttpRequest request,
-                        const net::TlsMaterial& material) {
-    auto tls = std::make_shared<net::TlsContext>(net::TlsRole::kClient);
-    EXPECT_TRUE(tls->Replace(material).ok());
-    const auto control = net::MakeHttpClient(
-        loop, {.tls = tls, .server_name = "optcache-operator.optcache-system.svc"});
-    request.url = "https://127.0.0.1:" + std::to_string(op.control_port()) + request.url;
-    std::optional<net::HttpResponse> response;
-    control->Send(std::move(request), seconds(10), [&](Result<net::HttpResponse> answer) {
-      EXPECT_TRUE(answer) << answer.error().message();
-      response = answer ? *std::move(answer) : net::HttpResponse{.status = 0};
-    });
-    RunUntil([&] { return response.has_value(); });
-    return *response;
-  }
-  // What a node gets for its token.
-  net::TlsMaterial NodeMaterial(const Operator& op) {
-    const std::string trust = kube::TextAt(Bundle(kSystem), "/data/ca.crt");
-    const std::string key = pki::MakeKey().value();
-    const auto answer = Ask(op,
-                            {.method = "POST",
-                             .url = "/v1/certificates",
-                             .headers = {{"Authorization", "Bearer node-token"}},
-                             .body = pki::MakeRequest(key, {"anything"}).value()},
-                            {.trust = trust});
-    EXPECT_EQ(answer.status, 200) << answer.body;
-    return {.chain = answer.body, .key = key, .trust = trust};
-  }
-
-  std::vector<std::string> ends;
-};
+using OperatorTest = OperatorFixture;
 
 TEST_F(OperatorTest, TheLeaderMakesCertificatesAndTellsEverybodyWhomToTrust) {
   const auto op = Start("a");
@@ -171,27 +47,7 @@ TEST_F(OperatorTest, ADatasetIsIndexedAndPlaced) {
   FinishJob();
   RunUntil([&] { return StatusText("/status/manifestDigest") == kDigest; });
 
-  // A node reports, with its own certificate; then the Dataset has a place.
-  const net::TlsMaterial node = NodeMaterial(*op);
-  const coordination::Report report{.node = "optcache-node-x",
-                                    .incarnation = 1,
-                                    .address = "10.0.0.9:4100",
-                                    .capacity = 1_MiB,
-                                    .manifest_url = "https://10.0.0.9:4102",
-                                    .manifests = {kDigest}};
-  Json pod = kube::MakeObject(kube::kPods, {.ns = kSystem, .name = "optcache-node-x"});
-  pod["metadata"]["labels"] = {{"app.kubernetes.io/name", "optcache"},
-                               {"app.kubernetes.io/component", "node"}};
-  pod["spec"]["nodeName"] = "machine-x";
-  server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
-  // A leader that has just begun learns first, and refuses who has no id yet.
-  net::HttpResponse answer{.status = 503};
-  for (int tries = 0; tries < 100 && answer.status == 503; ++tries) {
-    answer = Ask(*op, {.method = "POST", .url = "/v1/report", .body = coordination::ToJson(report)},
-                 node);
-    RunFor(milliseconds(100));
-  }
-  EXPECT_EQ(answer.status, 200) << answer.body;
+  const net::TlsMaterial node = JoinNode(*op);  // then the Dataset has a place
   Result<coordination::DesiredState> state = coordination::DesiredState{};
   for (int tries = 0; tries < 100; ++tries) {
     state = coordination::ParseDesiredState(
@@ -210,6 +66,59 @@ TEST_F(OperatorTest, ADatasetIsIndexedAndPlaced) {
     return kube::ConditionOf(server.Find(api::kDatasets, kDataset), "Ready").status ==
            kube::ConditionStatus::kTrue;
   });
+}
+
+TEST_F(OperatorTest, AnIndexJobMayBeSeenToEndBeforeItsPod) {
+  PutDataset();
+  const auto op = Start("a");
+  RunUntil([&] { return !FirstJob().is_null(); });
+  CompleteJob();
+  RunUntil([&] {
+    return kube::ConditionOf(server.Find(api::kDatasets, kDataset), "Indexed")
+        .message.ends_with("what it said is awaited");
+  });
+  EndPodOfJob();
+  RunUntil([&] { return StatusText("/status/manifestDigest") == kDigest; });
+  EXPECT_EQ(server.Count("delete", "jobs"), 0U);
+}
+
+TEST_F(OperatorTest, JobsThatAskForGpusAreKnownToPlacement) {
+  PutDataset();
+  Json machine = kube::MakeObject(kube::kNodes, {.ns = "", .name = "machine-x"});
+  machine["status"]["allocatable"] = {{"nvidia.com/gpu", "8"}};
+  server.store([&](kube::FakeApiStore& store) { store.Put(kube::kNodes, machine); });
+  const auto op = Start("a");
+  RunUntil([&] { return !FirstJob().is_null() && !Bundle(kSystem).is_null(); });
+  FinishJob();
+  JoinNode(*op);
+  RunUntil([&] { return PlacementSays("GPU: not asked for"); });
+
+  Json pod = kube::MakeObject(kube::kPods, {.ns = "vision", .name = "train-0"});
+  pod["metadata"]["labels"] = {{"optcache.io/inject", "true"}};
+  pod["metadata"]["annotations"] = {{"optcache.io/dataset", "imagenet"}};
+  pod["spec"]["containers"] =
+      Json::array({{{"name", "train"}, {"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}});
+  server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
+  RunUntil([&] { return PlacementSays("GPU: 1 nodes first"); });
+  server.store([&](kube::FakeApiStore& store) { store.Remove(kube::kPods, kube::KeyOf(pod)); });
+  RunUntil([&] { return PlacementSays("GPU: not asked for"); });
+}
+
+TEST_F(OperatorTest, TheLeaderAloneShowsTheConditionsOfDatasetsAsMetrics) {
+  PutDataset();
+  const auto leader = Start("a");
+  RunUntil([&] { return leader->leads() && leader->Ready().ok(); });
+  const auto follower = Start("b");
+  RunUntil([&] { return follower->Ready().ok(); });
+  const std::string shown =
+      R"(optcache_dataset_condition{dataset="vision/imagenet",condition="Indexed",status="false"} 1)";
+  std::string page;
+  for (int tries = 0; tries < 100 && page.find(shown) == std::string::npos; ++tries) {
+    RunFor(milliseconds(50));
+    page = MetricsOf(*leader);
+  }
+  EXPECT_NE(page.find(shown), std::string::npos) << page;
+  EXPECT_EQ(MetricsOf(*follower).find("optcache_dataset_condition{"), std::string::npos);
 }
 
 TEST_F(OperatorTest, WritesNothingWhileNothingChanges) {
@@ -235,11 +144,7 @@ TEST_F(OperatorTest, ANamespaceThatIsNotThereYetIsNoErrorAndIsLookedAtAgain) {
   server.FailNext("apply", "configmaps", missing, 1000);
   const auto op = Start("a");
   RunUntil([&] { return server.Count("apply", "configmaps") >= 3; });
-  const auto reader = net::MakeHttpClient(loop, {});
-  std::string page;
-  reader->Send({.url = "http://127.0.0.1:" + std::to_string(op->pages_port()) + "/metrics"},
-               seconds(10), [&](Result<net::HttpResponse> answer) { page = answer.value().body; });
-  RunUntil([&] { return !page.empty(); });
+  const std::string page = MetricsOf(*op);
   EXPECT_NE(page.find(R"(optcache_reconcile_total{controller="ca-bundle",result="requeue_after"})"),
             std::string::npos);
   EXPECT_EQ(page.find(R"(optcache_reconcile_total{controller="ca-bundle",result="error"})"),
@@ -342,7 +247,10 @@ TEST_F(OperatorTest, ALeaderThatStillLearnsWhatThereIsSendsNobodyToItself) {
 }
 
 TEST_F(OperatorTest, AnOutageOfTheApiServerEndsTheLeadershipAndNotTheProcess) {
-  const auto op = Start("a");
+  OperatorOptions options = Options("a");
+  options.lease_duration = seconds(3);
+  options.renew_deadline = seconds(2);
+  const auto op = Start(options);
   RunUntil([&] { return op->leads() && op->Ready().ok(); });
   server.Stop();
   RunUntil([&] { return !op->leads(); });
@@ -390,25 +298,21 @@ TEST_F(OperatorTest, GivesTheLeaseBackAtItsEndAndAnotherTakesItAtOnce) {
 TEST_F(OperatorTest, TellsTheOwnerOfAPodThatCameWithoutItsSidecar) {
   const auto op = Start("a");
   RunUntil([&] { return op->leads() && op->Ready().ok(); });
-  Json pod = kube::MakeObject(kube::kPods, {.ns = "vision", .name = "train-0"});
-  pod["metadata"]["labels"] = {{"optcache.io/inject", "true"}};
-  pod["metadata"]["creationTimestamp"] = kube::FormatTime(SystemClock().UnixSeconds());
-  pod["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", "batch/v1"},
-                                                     {"kind", "Job"},
-                                                     {"name", "train"},
-                                                     {"uid", "u"},
-                                                     {"controller", true}}});
-  server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
-  RunUntil([&] {
-    bool told = false;
-    server.store([&](kube::FakeApiStore& store) {
-      for (const Json& event : store.List(kube::kEvents)) {
-        told = told || (kube::TextAt(event, "/reason") == "NotInjected" &&
-                        kube::TextAt(event, "/regarding/name") == "train");
-      }
-    });
-    return told;
-  });
+  PutUninjectedPod("vision", seconds(0));
+  RunUntil([&] { return TimesTold("vision") == 1; });
+}
+
+TEST_F(OperatorTest, ALeaderTellsOfPodsThatCameInTheOutageBeforeIt) {
+  PutUninjectedPod("vision", minutes(10));
+  PutUninjectedPod("yesterday", hours(24));
+  PutUninjectedPod("kube-system", minutes(10));
+  const auto op = Start("a");
+  RunUntil([&] { return TimesTold("vision") == 1; });
+  RunFor(milliseconds(300));
+  EXPECT_EQ(TimesTold("vision"), 1U);
+  EXPECT_EQ(TimesTold("yesterday"), 0U);
+  EXPECT_EQ(TimesTold("kube-system"), 0U);
+  EXPECT_NE(MetricsOf(*op).find("optcache_uninjected_pods 2"), std::string::npos);
 }
 
 TEST(UrlOfLeader, IsInItsIdentity) {

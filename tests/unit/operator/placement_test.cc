@@ -33,6 +33,15 @@ TEST(Place, ADatasetThatNobodyReadsGetsEnoughNodesForItsCapacity) {
   EXPECT_EQ(PlaceOne(machines, Wanting(10)).granted, 10U);
 }
 
+TEST(Place, TheMostNodesThatAreAllowedAreNotWhatIsWanted) {
+  std::vector<Machine> machines;
+  for (const char* name : {"a", "b", "c", "d", "e"})
+    machines.push_back(Node(name));
+  Demand demand = Wanting(10);
+  demand.max_nodes = 5;
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"a", "b", "c"}));
+}
+
 TEST(Place, TheNodeSelectorLeavesNodesOut) {
   const std::vector<Machine> machines = {Node("a", 100, {{"pool", "cpu"}}),
                                          Node("b", 100, {{"pool", "gpu"}}), Node("c")};
@@ -128,6 +137,33 @@ TEST(Place, GivesNothingNewToACordonedNode) {
   EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"a"}));
   machines[0].leaving = true;
   EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"b"}));
+}
+
+TEST(Place, AMachineThatDrainsGivesUpWhatNobodyReadsThroughIt) {
+  std::vector<Machine> machines = {Node("a"), Node("b"), Node("c")};
+  machines[0].cordoned = true;
+  Demand demand = Wanting(50);
+  demand.holders = {"a", "b"};
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"a", "b"}));
+  machines[0].draining = true;
+  const Placed placed = PlaceOne(machines, demand);
+  EXPECT_EQ(placed.members, (Members{"b"}));
+  EXPECT_TRUE(Says(placed, "(node-a: cordoned)")) << placed.message;
+  demand.readers = {"c"};
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"b", "c"}));
+  demand.readers = {"a"};
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"a", "b"}));
+}
+
+TEST(Place, AMachineThatDrainsKeepsWhatNoOtherCanTake) {
+  std::vector<Machine> machines = {Node("a"), Node("b"), Node("c", 0), Node("d")};
+  for (Machine& machine : machines)
+    machine.cordoned = machine.draining = true;
+  machines[2].cordoned = machines[2].draining = false;  // offers nothing
+  machines[3].leaving = true;
+  Demand demand = Wanting(50);
+  demand.holders = {"a"};
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"a"}));
 }
 
 TEST(Place, PrefersGpuNodesOnlyWhenJobsAskForGpus) {

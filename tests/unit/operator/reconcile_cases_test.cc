@@ -154,6 +154,13 @@ void Check(const Json& expected, const Decision& decision) {
   const Json wanted_status = expected.value("status", Json::object());
   for (const auto& [field, value] : wanted_status.items())
     EXPECT_EQ(kube::Find(status, "/" + field), value) << field;
+  const Json generations = expected.value("generations", Json::object());
+  for (const auto& [type, generation] : generations.items()) {
+    for (const Json& condition : kube::Items(status, "/conditions")) {
+      if (kube::TextAt(condition, "/type") != type) continue;
+      EXPECT_EQ(condition.value("observedGeneration", 0), generation) << condition;
+    }
+  }
   const Json messages = expected.value("messages", Json::object());
   for (const auto& [type, text] : messages.items()) {
     for (const Json& condition : kube::Items(status, "/conditions")) {

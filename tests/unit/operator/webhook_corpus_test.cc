@@ -44,7 +44,7 @@ Case ReadCase(const std::filesystem::path& path) {
   read.pod = read.file["pod"];
   read.settings = {.version = "0.1.0",
                    .sidecar_image = "optcache/sidecar:0.1.0",
-                   .native_sidecars = !read.file.value("legacy", false)};
+                   .ordinary_sidecars = read.file.value("legacy", false)};
   return read;
 }
 

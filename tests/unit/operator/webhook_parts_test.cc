@@ -21,13 +21,45 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+Json MachineOf(const std::string& version, const Json& labels) {
+  return {{"metadata", {{"name", "m"}, {"labels", labels}}},
+          {"status", {{"nodeInfo", {{"kubeletVersion", version}}}}}};
+}
+
 TEST(Settings, NativeSidecarsBeginWith1_29) {
-  EXPECT_FALSE(HasNativeSidecars("1", "20"));
-  EXPECT_FALSE(HasNativeSidecars("1", "28+"));
-  EXPECT_TRUE(HasNativeSidecars("1", "29"));
-  EXPECT_TRUE(HasNativeSidecars("1", "36+"));
-  EXPECT_TRUE(HasNativeSidecars("2", "0"));
-  EXPECT_TRUE(HasNativeSidecars("", ""));
+  const auto is_old = [](const std::string& version) {
+    return OldMachineOf(MachineOf(version, Json::object())).has_value();
+  };
+  EXPECT_TRUE(is_old("v1.20.0"));
+  EXPECT_TRUE(is_old("v1.28.5-gke.100"));
+  EXPECT_TRUE(is_old("v1.28+"));
+  EXPECT_FALSE(is_old("v1.29.0"));
+  EXPECT_FALSE(is_old("v1.36.3"));
+  EXPECT_FALSE(is_old("v2.0.0"));
+  EXPECT_FALSE(is_old("v1."));
+  EXPECT_FALSE(is_old(""));
+  EXPECT_EQ(OldMachineOf(Json::object()), std::nullopt);
+}
+
+TEST(Settings, KubeletsThatRunNoTrainingPodsAreNotAsked) {
+  const std::string version = "v1.25.0-vk-azure-aci-1.6";
+  EXPECT_TRUE(OldMachineOf(MachineOf(version, {{"type", "metal"}})));
+  EXPECT_FALSE(OldMachineOf(MachineOf(version, {{"type", "virtual-kubelet"}})));
+  EXPECT_FALSE(OldMachineOf(MachineOf(version, {{"kubernetes.io/os", "windows"}})));
+}
+
+TEST(Settings, AnOldMachineCountsForThePodsThatItMightRun) {
+  InjectionSettings settings{
+      .old_machines = {{.name = "m1", .labels = {{"pool", "old"}, {"gpu", "a100"}}}}};
+  const auto may_be_native = [&settings](const Json& spec) { return MayBeNative(spec, settings); };
+  EXPECT_FALSE(may_be_native(Json::object()));
+  EXPECT_FALSE(may_be_native({{"nodeSelector", {{"gpu", "a100"}}}}));
+  EXPECT_TRUE(may_be_native({{"nodeSelector", {{"gpu", "a100"}, {"pool", "new"}}}}));
+  EXPECT_TRUE(may_be_native({{"nodeSelector", {{"zone", "a"}}}}));
+  EXPECT_FALSE(may_be_native({{"nodeName", "m1"}}));
+  EXPECT_TRUE(may_be_native({{"nodeName", "m2"}}));
+  settings = {.ordinary_sidecars = true};
+  EXPECT_FALSE(may_be_native(Json::object()));
 }
 
 TEST(Json, HasALimitOfDepth) {
@@ -189,10 +221,24 @@ TEST(Container, AlwaysRequestsItsLimits) {
   for (const char* memory : {"", "3Gi"}) {
     plan.request.memory = memory;
     const Json resources = BuildContainer(plan, {})["resources"];
-    EXPECT_EQ(resources["requests"], resources["limits"]);
-    EXPECT_TRUE(resources["limits"].contains("cpu"));
-    EXPECT_TRUE(resources["limits"].contains("memory"));
+    for (const char* name : {"cpu", "memory"})
+      EXPECT_EQ(resources["requests"].at(name), resources["limits"].at(name));
   }
+}
+
+TEST(Container, RequestsItsDiskAndLimitsItWhereTheOthersDo) {
+  const DatasetFacts facts{.indexed = true, .samples = 10 * 1024 * 1024};
+  SidecarPlan plan;
+  plan.datasets = {{.facts = &facts}};
+  Json resources = BuildContainer(plan, {})["resources"];
+  EXPECT_EQ(resources["requests"]["ephemeral-storage"], "2064Mi");
+  EXPECT_FALSE(resources["limits"].contains("ephemeral-storage"));
+  plan.limits_storage = true;
+  plan.request.storage = "3Gi";
+  resources = BuildContainer(plan, {})["resources"];
+  EXPECT_EQ(resources["requests"], resources["limits"]);
+  EXPECT_EQ(resources["limits"]["ephemeral-storage"], "3Gi");
+  EXPECT_EQ(BuildVolumes(plan)[0]["emptyDir"]["sizeLimit"], "8256Mi");
 }
 
 }  // namespace

@@ -80,6 +80,19 @@ TEST(Review, AnswersADryRunAlike) {
   EXPECT_EQ(AnswerTo(request), AnswerTo(Request(Pod())));
 }
 
+TEST(Review, KnowsTheDatasetOfTheCheckInDryRunsOfItsNamespaceAlone) {
+  Json request = Request(Pod());
+  Json& dataset = request["request"]["object"]["metadata"]["annotations"]["optcache.io/dataset"];
+  const auto reason = [&](std::string_view name, bool dry_run) {
+    dataset = name;
+    request["request"]["dryRun"] = dry_run;
+    return std::string(AnswerTo(request)["response"]["auditAnnotations"]["reason"]);
+  };
+  EXPECT_EQ(reason("optcache-check-injection", true), "injected");
+  EXPECT_EQ(reason("optcache-check-injection", false), "unknown_dataset");
+  EXPECT_EQ(reason("speech/optcache-check-injection", true), "unknown_dataset");
+}
+
 TEST(Review, TakesTheNamespaceOfTheRequest) {
   Json pod = Pod();
   pod["metadata"]["namespace"] = "vision";

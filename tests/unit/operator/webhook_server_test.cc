@@ -88,6 +88,19 @@ TEST_F(WebhookServer, InjectsAndCounts) {
   EXPECT_THAT(metrics, HasSubstr("optcache_metrics_unknown 0"));
 }
 
+TEST_F(WebhookServer, OldMachinesChangeWhatIsInjectedFromThenOn) {
+  const auto patch = [this] {
+    const Json answer = Json::parse(Ask("POST", "/mutate", ReviewOf("imagenet")).body);
+    return answer["response"]["patch"].get<std::string>();
+  };
+  const std::string native = patch();
+  webhook_.SetOldMachines({{.name = "m1", .labels = Json::object()}});
+  EXPECT_NE(patch(), native);
+  EXPECT_THAT(Metrics(), HasSubstr("optcache_machines_without_native_sidecars 1"));
+  webhook_.SetOldMachines({});
+  EXPECT_EQ(patch(), native);
+}
+
 TEST_F(WebhookServer, DeniesWithStatus200) {
   const net::HttpResponse response = Ask("POST", "/mutate", ReviewOf("nothing"));
   EXPECT_EQ(response.status, 200);

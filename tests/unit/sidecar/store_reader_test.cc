@@ -25,6 +25,16 @@ TEST(ParseDatasetSource, WithoutAFileTheManifestIsTheNodes) {
   EXPECT_EQ(source->store_uri, "http://store/a?b==c");
 }
 
+TEST(AddKeys, BelongToADatasetThatIsThere) {
+  std::vector<DatasetSource> datasets = {{.name = "vision/a"}, {.name = "vision/b"}};
+  EXPECT_TRUE(AddKeys("vision/b=/keys/x=y", datasets).ok());
+  EXPECT_EQ(datasets[0].keys_folder, "");
+  EXPECT_EQ(datasets[1].keys_folder, "/keys/x=y");
+  for (const char* text : {"", "vision/b", "vision/b=", "=/keys", "vision/c=/keys"}) {
+    EXPECT_EQ(AddKeys(text, datasets).code(), Code::kInvalidArgument) << text;
+  }
+}
+
 TEST(ParseDatasetSource, RepeatsTheFormToWhoeverMissesIt) {
   for (const char* text : {"images", "images=file", "=m=s", "a==", "a=m="}) {
     const auto source = ParseDatasetSource(text);

@@ -8,6 +8,7 @@
 
 #include "support/read_waiter.h"
 #include "support/scripted_http_server.h"
+#include "support/temp_dir.h"
 
 namespace optcache::storage {
 namespace {
@@ -195,6 +196,42 @@ TEST_F(HttpStoreTest, FollowsRedirections) {
     server_.AnswerNext("loop", {.status = 302, .headers = {"Location: /loop"}});
   }
   EXPECT_EQ(Run(Whole("loop", 4)).status.code(), Code::kInvalidArgument);
+}
+
+TEST_F(HttpStoreTest, KeysGoToTheirOwnOriginAlone) {
+  const TempDir keys;
+  keys.Write("token", "abc");
+  store_ = Open({.keys_folder = keys.path()});
+  ScriptedHttpServer stranger;
+  stranger.Put("there", "0123");
+  server_.Put("there", "0123");
+  const auto moved = [](const std::string& to) {
+    return ScriptedAnswer{.status = 302, .headers = {"Location: " + to}};
+  };
+  server_.AnswerNext("near", moved("/there"));
+  server_.AnswerNext("far", moved(stranger.url() + "/there"));
+  EXPECT_TRUE(Run(Whole("near", 4)).status.ok());
+  EXPECT_TRUE(Run(Whole("far", 4)).status.ok());
+  EXPECT_TRUE(store_->Stat("there", Soon()));
+  ASSERT_EQ(server_.requests().size(), 4U);
+  for (const RecordedRequest& request : server_.requests())
+    EXPECT_EQ(request.headers.at("authorization"), "Bearer abc") << request.target;
+  ASSERT_EQ(stranger.requests().size(), 1U);
+  EXPECT_FALSE(stranger.requests()[0].headers.contains("authorization"));
+}
+
+TEST_F(HttpStoreTest, KeysThatAreMissingOrWrongAreASentence) {
+  const TempDir keys;
+  store_ = Open({.keys_folder = keys.path()});
+  const auto listing = store_->List(Soon(), {});
+  ASSERT_FALSE(listing);
+  EXPECT_EQ(listing.error().code(), Code::kPermissionDenied);
+  EXPECT_THAT(std::string(listing.error().message()), HasSubstr("there is no token"));
+  EXPECT_EQ(store_->Read(Whole("a", 4), [](ReadOutcome) {}).code(), Code::kPermissionDenied);
+  EXPECT_TRUE(server_.requests().empty());
+  server_.AnswerNext("a", {.status = 401});
+  EXPECT_THAT(std::string(Open()->Stat("a", Soon()).error().message()),
+              HasSubstr("the server wants a key, or another one"));
 }
 
 // A store whose one connection is held by an answer that does not come.

@@ -1,0 +1,53 @@
+#pragma once
+
+// Pods that come to a node's door: whose their tokens are, and what they connect by.
+
+#include <string>
+#include <utility>
+
+#include "cache-node/token_check.h"
+#include "net/connection.h"
+
+namespace optcache::node {
+
+class InstantReviewer final : public TokenReviewer {
+ public:
+  // The token is "NAMESPACE POD MACHINE"; anything else is bad.
+  void Review(const std::string& token, Done done) override {
+    const std::size_t first = token.find(' ');
+    const std::size_t second = token.find(' ', first + 1);
+    if (second == std::string::npos) return done(Error(Code::kPermissionDenied, "unknown token"));
+    done(ReviewedToken{
+        .username = "system:serviceaccount:" + token.substr(0, first) + ":default",
+        .extra = {{"authentication.kubernetes.io/pod-name",
+                   {token.substr(first + 1, second - first - 1)}},
+                  {"authentication.kubernetes.io/node-name", {token.substr(second + 1)}}}});
+  }
+};
+
+class FakeConnection final : public net::Connection {
+ public:
+  FakeConnection(wire::Role role, std::string address) : role_(role) {
+    peer_.address = std::move(address);
+  }
+  void Send(std::uint32_t, const wire::Message&) override {}
+  void Send(std::uint32_t, const wire::Message&, ByteSpan, std::shared_ptr<const void>) override {}
+  void Close(Status) override {}
+  bool closed() const override { return false; }
+  ByteCount queued_bytes() const override { return queued; }
+  std::uint64_t id() const override { return 1; }
+  const std::string& peer_name() const override { return name_; }
+  wire::Role peer_role() const override { return role_; }
+  wire::MemberId peer_member() const override { return 0; }
+  const std::string& address() const override { return peer_.address; }
+  const net::PeerInfo& peer() const override { return peer_; }
+
+  ByteCount queued = 0;
+
+ private:
+  wire::Role role_;
+  net::PeerInfo peer_;
+  std::string name_ = "test";
+};
+
+}  // namespace optcache::node

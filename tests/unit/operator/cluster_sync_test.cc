@@ -1,0 +1,197 @@
+// Against a fake API server, with a clock moved by hand.
+
+#include "operator/manager/cluster_sync.h"
+
+#include <gtest/gtest.h>
+
+#include "coordination/codec.h"
+#include "operator/api/dataset_types.h"
+#include "support/manual_clock.h"
+#include "unit/kube/api_fixture.h"
+
+namespace optcache::manager {
+namespace {
+
+using kube::Json;
+using reconcile::PlacedReason;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ClusterSyncTest : public kube::ApiFixture {
+ protected:
+  static constexpr const char* kSystem = "optcache-system";
+  static constexpr Duration kSomeTicks = milliseconds(200);
+  const kube::ObjectKey dataset_key{.ns = "vision", .name = "imagenet"};
+
+  ClusterSyncTest() {
+    Json dataset = kube::MakeObject(api::kDatasets, dataset_key);
+    dataset["spec"] = Json::parse(
+        R"({"source": {"http": {"baseURL": "http://store/"}}, "cache": {"capacity": "30%"}})");
+    dataset["status"] = {{"manifestDigest", std::string(64, 'a')},
+                         {"samples", 1000},
+                         {"bytes", 100000},
+                         {"largestSample", 500}};
+    server.store([&](kube::FakeApiStore& store) { store.Put(api::kDatasets, dataset); });
+    PutNodePod("x");
+    watches.Start();
+    RunUntil([&] { return watches.Missing().empty(); });
+  }
+  ~ClusterSyncTest() override { watches.Stop(); }
+
+  // A leader's: whether it takes the place of another.
+  void Lead(bool successor) {
+    service.emplace(clock, control::ControlOptions{.coordinator = {.successor = successor}});
+    sync.emplace(
+        ClusterSync::Parts{.loop = loop,
+                           .clock = clock,
+                           .watches = watches,
+                           .datasets = datasets,
+                           .service = *service,
+                           .leads = [this] { return leads; }},
+        [this](const kube::ObjectKey& dataset) { placed.push_back(dataset); },
+        [this] { begun = true; });
+  }
+  // "node-x" on "machine-x".
+  void PutNodePod(const std::string& letter) {
+    Json pod = kube::MakeObject(kube::kPods, {.ns = kSystem, .name = "node-" + letter});
+    pod["metadata"]["labels"] = {{"app.kubernetes.io/name", "optcache"},
+                                 {"app.kubernetes.io/component", "node"}};
+    pod["spec"]["nodeName"] = "machine-" + letter;
+    server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
+  }
+  void PutMachine(const std::string& name, bool cordoned) {
+    Json machine = kube::MakeObject(kube::kNodes, {.ns = "", .name = name});
+    machine["spec"]["unschedulable"] = cordoned;
+    server.store([&](kube::FakeApiStore& store) { store.Put(kube::kNodes, machine); });
+    RunUntil([&] {
+      const auto known = watches.nodes.cache().Find({.ns = "", .name = name});
+      return known != nullptr && kube::BoolAt(*known, "/spec/unschedulable") == cordoned;
+    });
+    sync->Touch();
+  }
+  // A node that is there from now on, with so much of the Dataset; `member` is what a coordinator
+  // before has called it.
+  void Report(const std::string& letter = "x", ByteCount used = 0,
+              coordination::MemberId member = 0) {
+    const coordination::Report report{
+        .node = "node-" + letter,
+        .incarnation = 1,
+        .address = "10.0.0.9:4100",
+        .capacity = 1_MiB,
+        .member = member,
+        .datasets = {{.name = dataset_key.ToString(), .used_bytes = used}}};
+    service->Handle({.method = "POST", .url = "/v1/report", .body = coordination::ToJson(report)},
+                    [](const net::HttpResponse&) {});
+  }
+  std::optional<PlacedReason> Reason() const {
+    const auto found = sync->PlacedOf(dataset_key.ToString());
+    return found ? std::optional(found->reason) : std::nullopt;
+  }
+  std::vector<std::string> Members() const {
+    const auto found = sync->PlacedOf(dataset_key.ToString());
+    return found ? found->members : std::vector<std::string>();
+  }
+  std::size_t DatasetsServed() const { return service->coordinator().state().datasets.size(); }
+
+  ManualClock clock;
+  Watches watches{loop, SystemClock(), *client, "optcache", kSystem, /*seed=*/1};
+  DatasetDirectory datasets{watches.datasets, watches.nodes};
+  std::optional<control::ControlService> service;
+  bool leads = true;
+  bool begun = false;
+  std::vector<kube::ObjectKey> placed;  // as it was told
+  std::optional<ClusterSync> sync;
+};
+
+TEST_F(ClusterSyncTest, ThatThereIsNoNodeIsSaidAfterAMinute) {
+  Lead(/*successor=*/true);
+  RunUntil([&] { return begun; });
+  clock.Advance(seconds(60));
+  RunFor(kSomeTicks);
+  EXPECT_EQ(Reason(), std::nullopt);
+  placed.clear();
+  clock.Advance(seconds(1));
+  RunUntil([&] { return Reason() == PlacedReason::kNoNodes; });
+  EXPECT_EQ(placed, std::vector{dataset_key});
+
+  // Two reports that it learns from, and one that makes the node a member.
+  for (int i = 0; i < 3; ++i) {
+    Report();
+    clock.Advance(seconds(2));
+    RunFor(kSomeTicks);
+  }
+  RunUntil([&] { return Reason() == PlacedReason::kPlaced; });
+}
+
+// A successor places before it speaks: what it has placed meanwhile is told once it does.
+TEST_F(ClusterSyncTest, WhatASuccessorPlacedWhileItLearnedIsTold) {
+  Lead(/*successor=*/true);
+  Report("x", /*used=*/0, /*member=*/7);
+  RunUntil([&] { return !placed.empty(); });
+  RunFor(kSomeTicks);
+  EXPECT_EQ(Reason(), std::nullopt);
+  placed.clear();
+  clock.Advance(seconds(2));
+  RunUntil([&] { return Reason() == PlacedReason::kPlaced; });
+  EXPECT_EQ(placed, std::vector{dataset_key});
+}
+
+TEST_F(ClusterSyncTest, BeginsWhenItLeadsByTheClock) {
+  leads = false;
+  Lead(/*successor=*/false);
+  RunFor(kSomeTicks);
+  EXPECT_FALSE(begun);
+  leads = true;
+  RunUntil([&] { return begun; });
+}
+
+// Another one may lead by now: what this one hears and sees is void until it knows better.
+TEST_F(ClusterSyncTest, OneThatWasFrozenDecidesNothingAndTakesNobodyForSilent) {
+  Lead(/*successor=*/false);
+  Report();
+  RunUntil([&] { return DatasetsServed() == 1 && Reason() == PlacedReason::kPlaced; });
+  const coordination::Version version = service->coordinator().state().version;
+
+  leads = false;
+  clock.Advance(std::chrono::minutes(10));
+  server.store([&](kube::FakeApiStore& store) { store.Remove(api::kDatasets, dataset_key); });
+  RunUntil([&] { return datasets.all().empty(); });
+  sync->Touch();
+  RunFor(kSomeTicks);
+  EXPECT_EQ(service->coordinator().state().version, version);
+  EXPECT_EQ(DatasetsServed(), 1U);
+
+  leads = true;
+  RunUntil([&] { return DatasetsServed() == 0; });
+  EXPECT_EQ(service->Status().members.size(), 1U);
+}
+
+TEST_F(ClusterSyncTest, AMachineThatStaysCordonedIsLeftUntilItIsUncordoned) {
+  using Nodes = std::vector<std::string>;
+  PutNodePod("y");
+  RunUntil([&] { return watches.node_pods.cache().List().size() == 2; });
+  Lead(/*successor=*/false);
+  RunUntil([&] { return DatasetsServed() == 1; });
+  const auto both_report = [this] {
+    Report("x", 30000);
+    Report("y");
+  };
+  both_report();
+  RunUntil([&] { return Members() == Nodes{"node-x"}; });
+
+  PutMachine("machine-x", /*cordoned=*/true);
+  RunFor(kSomeTicks);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Members(), Nodes{"node-x"});
+    clock.Advance(reconcile::kCordonIsMeantAfter / 2);
+    both_report();
+    RunFor(kSomeTicks);
+  }
+  RunUntil([&] { return Members() == Nodes{"node-y"}; });
+
+  PutMachine("machine-x", /*cordoned=*/false);
+  RunUntil([&] { return Members() == Nodes{"node-x"}; });
+}
+
+}  // namespace
+}  // namespace optcache::manager
