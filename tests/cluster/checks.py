@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cluster import training
+from cluster.training import StoreReads
 from cluster.workspace import Workspace
 
 
@@ -12,6 +13,16 @@ def check_samples(workspace: Workspace, job: str, pods: int, epochs: int) -> Non
     samples = workspace.samples
     assert list(training.wrong_bytes(ranks, samples.digests)) == []
     assert list(training.wrong_orders(ranks, len(samples), pods, epochs)) == []
+
+
+def check_store_reads(
+    workspace: Workspace, since: str, share: float, epochs: int, tolerance: float
+) -> StoreReads:
+    """What was read of the store from then on: `tolerance` times the bound at most."""
+    read = training.store_reads(workspace.store.log(since), workspace.samples.sizes)
+    total = workspace.samples.dataset.total_bytes
+    assert read.body_bytes <= tolerance * bound(total, share * total, epochs)
+    return read
 
 
 def bound(total: float, kept: float, epochs: int) -> float:

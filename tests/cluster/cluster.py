@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Optional
 
@@ -82,8 +84,8 @@ class Cluster:
     def load(self, image: Image) -> None:
         """Makes the image, if it must, and gives it to all workers."""
         archive = self.images.build(image)
-        for each in self.workers:
-            each.import_image(archive)
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(Worker.import_image, self.workers, itertools.repeat(archive)))
 
     def status(self) -> str:
         if not self.is_up():

@@ -12,6 +12,7 @@ from cluster import recipes, training
 from cluster.checks import bound
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
+from cluster.host import utc
 from cluster.release import Release
 from cluster.workspace import Samples, Store, Workspace
 
@@ -58,7 +59,7 @@ def _train(cluster: Cluster, epochs: int, say: Callable[[str, str], None]) -> Ou
     workspace.create()
     say("Dataset", "the index Job lists the store")
     workspace.make_dataset(capacity=f"{SHARE:.0%}")
-    before = len(store.log())
+    since = utc()
     workspace.start_training(JOB, pods=PODS, environment={"EPOCHS": str(epochs)})
     _follow(workspace, epochs, say)
     say("results", "every sample is checked")
@@ -71,7 +72,7 @@ def _train(cluster: Cluster, epochs: int, say: Callable[[str, str], None]) -> Ou
         samples=len(samples),
         total_bytes=samples.dataset.total_bytes,
         epochs=epochs,
-        store_bytes=training.store_reads(store.log()[before:], samples.sizes).body_bytes,
+        store_bytes=training.store_reads(store.log(since), samples.sizes).body_bytes,
         shown_hit_ratio=str(workspace.get("dataset/images")["status"].get("hitRatio", "-")),
         epoch_seconds=[end - began for began, end in zip(first.epoch_times, ends, strict=True)],
         wrong=wrong,

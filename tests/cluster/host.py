@@ -12,7 +12,8 @@ from typing import Optional, Union
 
 from cluster.errors import ClusterError
 
-POLL_SECONDS = 0.1
+# What comes soon is seen soon; what takes long is not asked for all the time.
+POLL_SECONDS, POLL_SECONDS_MAX = 0.05, 1.0
 MESSAGE_LINES = 20
 
 Word = Union[str, Path]
@@ -57,11 +58,13 @@ def wait_until(
 ) -> None:
     """ClusterError: `what` did not come true in time."""
     deadline = time.monotonic() + seconds
+    pause = POLL_SECONDS
     while not condition():
         if time.monotonic() > deadline:
             text = what if isinstance(what, str) else what()
             raise ClusterError(f"not within {seconds:.0f} s: {text}")
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(1.5 * pause, POLL_SECONDS_MAX)
 
 
 def utc() -> str:

@@ -43,7 +43,8 @@ def object_store(space: str) -> list[Object]:
         "securityContext": {**CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
-    pod = {"securityContext": POD_SECURITY, "containers": [container]}
+    pod: Object = {"securityContext": POD_SECURITY, "containers": [container]}
+    pod["nodeSelector"] = {"kubernetes.io/hostname": "node1"}  # another is the one that cases switch off
     pod["volumes"] = [{"name": "tmp", "emptyDir": {}}]
     deployment = {
         "apiVersion": "apps/v1",

@@ -18,16 +18,20 @@ from typing import Optional
 
 from cluster.host import Word, wait_until
 
-GONE_SECONDS = 20.0
+GONE_SECONDS = 60.0
 
 
 def _began(pid: int) -> Optional[str]:
-    """When the process began, in clock ticks since boot; None if there is none, or a dead one."""
+    """When the process began, in clock ticks since boot; None if there is none, or a dead one.
+
+    Its first thread may be dead while others still hold its ports.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        threads = len(os.listdir(f"/proc/{pid}/task"))
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if fields[0] in "ZX" else fields[19]
+    return None if fields[0] in "ZX" and threads <= 1 else fields[19]
 
 
 @dataclass(frozen=True)

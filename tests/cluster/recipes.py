@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Optional
 
 from cluster import settings
 from cluster.errors import ClusterError
@@ -25,26 +27,42 @@ STORE = "optcache.test/store:1"
 TRAINING = "optcache.test/training:1"
 
 
-def component(name: str, store: ImageStore, paths: Paths, tag: str = TAG) -> Image:
+@dataclass(frozen=True)
+class Tree:
+    """Sources, the programs that are built from them, and the tag of their images."""
+
+    root: Path
+    programs: Path
+    tag: str
+
+
+def present() -> Tree:
+    folder = os.environ.get("OPTCACHE_BIN_DIR", REPOSITORY / "build" / "dev" / "bin")
+    return Tree(REPOSITORY, Path(folder), TAG)
+
+
+def component(name: str, store: ImageStore, paths: Paths, tree: Optional[Tree] = None) -> Image:
     """`optcache/NAME` of the program that is built already; its Dockerfile's target `prebuilt`."""
-    folder = Path(os.environ.get("OPTCACHE_BIN_DIR", REPOSITORY / "build" / "dev" / "bin"))
-    program = folder / COMPONENTS[name]
+    tree = tree or present()
+    program = tree.programs / COMPONENTS[name]
     if not program.exists():
         raise ClusterError(f"{program} is not there: ./dev build, or set OPTCACHE_BIN_DIR")
-    context = paths.images / f"{name}-files"
-    stamp = paths.images / f"{name}-files.stamp"
+    context = paths.images / f"{name}-{tree.tag}-files"
+    stamp = context.with_suffix(".stamp")
     status = program.stat()
     state = f"{program} {status.st_size} {status.st_mtime_ns}"
     if not (stamp.exists() and stamp.read_text() == state):
         shutil.rmtree(context, ignore_errors=True)
         base_packages = paths.images / "base-packages"
-        base_packages.write_text("\n".join(store.base_packages()) + "\n")
-        run([REPOSITORY / "scripts" / "image-files.sh", program, context, base_packages])
+        if not base_packages.exists():
+            base_packages.write_text("\n".join(store.base_packages()) + "\n")
+        run([tree.root / "scripts" / "image-files.sh", program, context, base_packages])
         stamp.write_text(state)
     if name == "sidecar":
-        _copy_package(context / "usr" / "share" / "optcache" / "python")
-    dockerfile = REPOSITORY / name / "Dockerfile"
-    return Image(f"docker.io/optcache/{name}:{tag}", context, dockerfile, target="prebuilt")
+        package = tree.root / "sidecar" / "python" / "src"
+        _copy_package(package, context / "usr" / "share" / "optcache" / "python")
+    dockerfile = tree.root / name / "Dockerfile"
+    return Image(f"docker.io/optcache/{name}:{tree.tag}", context, dockerfile, target="prebuilt")
 
 
 def training() -> Image:
@@ -72,9 +90,8 @@ def object_store(paths: Paths) -> Image:
     return Image(STORE, context, CONTAINERS / "store" / "Dockerfile")
 
 
-def _copy_package(target: Path) -> None:
+def _copy_package(source: Path, target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
-    source = REPOSITORY / "sidecar" / "python" / "src"
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
 
 

@@ -76,7 +76,8 @@ class Scale:
 
     def empty(self) -> None:
         self._cluster.kubectl("delete", "namespace", SPACE, "--ignore-not-found", seconds=READY_SECONDS)
-        self._cluster.kubectl("delete", "nodes", f"--selector={FAKE}=fake", seconds=READY_SECONDS)
+        words = ("delete", "nodes", f"--selector={FAKE}=fake", "--wait=false")  # or each is asked for
+        self._cluster.kubectl(*words, seconds=READY_SECONDS)
         self._kwok.stop()
 
     def steady(self, seconds: float) -> Steady:
@@ -148,14 +149,15 @@ def _machine(number: int) -> Object:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels, "annotations": {FAKE: "fake"}},
-        "spec": {"taints": [{"key": FAKE, "value": "fake", "effect": "NoSchedule"}]},
+        # Our pods tolerate NoSchedule.
+        "spec": {"taints": [{"key": FAKE, "value": "fake", "effect": "NoExecute"}]},
         "status": {"capacity": capacity, "allocatable": capacity},
     }
 
 
 def _dataset(number: int, url: str) -> Object:
     """A few images of the store, other ones each time."""
-    return objects.dataset(SPACE, f"images-{number:03}", url, include=[f"**/*{number % 10}.png"])
+    return objects.dataset(SPACE, f"images-{number:03}", url, order="Path", include=[f"**/*{number % 10}.png"])
 
 
 def _pod(number: int, machines: int, datasets: int) -> Object:

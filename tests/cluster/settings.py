@@ -10,6 +10,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 KUBERNETES_VERSION = "v1.36.3"
 
+# Whose release is upgraded to that of now. Until there is a release: the first commit whose wire
+# protocol is the present one, versions and their negotiation included.
+OLDER_COMMIT = "ecf744fe768f8d5dc09322ac3971be8d7dd4470f"
+
 WORKERS = 3
 WORKERS_MAX = 8
 

@@ -20,6 +20,7 @@ class Rank:
     cached: bool = False
     done: bool = False
     imported_at: float = 0.0  # seconds since the process began, as all times here
+    met_at: float = 0.0  # when all ranks were connected
     batch_times: list[float] = field(default_factory=list)
     epoch_times: list[float] = field(default_factory=list)
     # By epoch, in order of delivery.
@@ -41,6 +42,8 @@ def read_rank(log: str) -> Rank:
         event, at = record["event"], record["at"]
         if event == "imported":
             rank.rank, rank.cached, rank.imported_at = record["rank"], record["cached"], at
+        elif event == "met":
+            rank.met_at = at
         elif event == "epoch":
             rank.samples.append([])
             rank.digests.append([])

@@ -62,9 +62,9 @@ class Store:
         rollout = ("rollout", "status", f"--namespace={self.SPACE}", "deployment/store")
         self._cluster.kubectl(*rollout, "--timeout=120s", seconds=150)
 
-    def log(self) -> str:
-        """A line for each request since the store began."""
-        words = (f"--namespace={self.SPACE}", "deployment/store", "--tail=-1")
+    def log(self, since: str) -> str:
+        """A line for each request since that second of `host.utc`."""
+        words = (f"--namespace={self.SPACE}", "deployment/store", "--tail=-1", f"--since-time={since}")
         return self._cluster.kubectl("logs", *words).stdout
 
 
@@ -78,11 +78,12 @@ class Workspace:
     def create(self) -> None:
         self.cluster.apply(objects.namespace(self.name), objects.scripts(self.name))
 
-    def delete(self, seconds: float = 120) -> None:
+    def delete(self, seconds: float = 120, wait: bool = True) -> None:
         """All that is in it, without waiting for grace periods of pods."""
         self.kubectl("delete", "pods,jobs", "--all", "--grace-period=1", "--wait=false", check=False)
-        words = ("delete", "namespace", self.name, "--ignore-not-found", f"--timeout={seconds:.0f}s")
-        self.cluster.kubectl(*words, seconds=seconds + 30)
+        self.kubectl("delete", "datasets", "--all", "--wait=false", check=False)
+        words = ("delete", "namespace", self.name, "--ignore-not-found", f"--wait={str(wait).lower()}")
+        self.cluster.kubectl(*words, f"--timeout={seconds:.0f}s", seconds=seconds + 30)
 
     def kubectl(self, *words: str, check: bool = True, stdin: Optional[str] = None) -> str:
         flags = (f"--namespace={self.name}",)
@@ -140,6 +141,16 @@ class Workspace:
         items: list[Object] = self.get("pods", f"--selector=batch.kubernetes.io/job-name={job}")["items"]
         return items
 
+    def identities(self, job: str) -> dict[str, tuple[str, list[int]]]:
+        """Each pod's UID and how often its containers have been restarted."""
+        found = {}
+        for pod in self.pods(job):
+            status = pod["status"]
+            states = status.get("initContainerStatuses", []) + status["containerStatuses"]
+            restarts = [state["restartCount"] for state in states]
+            found[pod["metadata"]["name"]] = (pod["metadata"]["uid"], restarts)
+        return found
+
     def log(self, pod: str, container: str = "train", previous: bool = False) -> str:
         flags = ["--previous"] if previous else []
         return self.kubectl("logs", pod, f"--container={container}", "--tail=-1", *flags, check=False)
@@ -148,10 +159,12 @@ class Workspace:
         return [training.read_rank(self.log(name)) for name in objects.names(self.pods(job))]
 
     def wait_for_batches(self, job: str, count: int, seconds: float = POD_SECONDS) -> None:
-        """Until rank 0 has read so many."""
+        """Until rank 0, which is the pod of index 0, has read so many."""
+        labels = f"batch.kubernetes.io/job-name={job},batch.kubernetes.io/job-completion-index=0"
+        words = ("logs", f"--selector={labels}", "--container=train", "--tail=-1")
 
         def read() -> bool:
-            return any(len(rank.batch_times) >= count for rank in self.ranks(job) if rank.rank == 0)
+            return len(training.read_rank(self.kubectl(*words, check=False)).batch_times) >= count
 
         wait_until(read, f"{count} batches of {self.name}/{job}", seconds)
 

@@ -85,8 +85,9 @@ class Process:
 class ClusterSide:
     """An operator, an API server, and what runs beside them. All ends with `close`."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, host: str = "127.0.0.1") -> None:
         self._programs = programs
+        self._host = host  # of the nodes
         self.folder = folder
         folder.mkdir()
         self.authority = Authority(folder)
@@ -113,8 +114,8 @@ class ClusterSide:
         node = Process(
             [
                 *(self._programs / "optcache-node", "--name", name, "--memory", str(MEMORY)),
-                *("--listen", f"127.0.0.1:{wire}", "--advertise", f"127.0.0.1:{wire}"),
-                *("--http", f"127.0.0.1:{http}", "--manifests", f"127.0.0.1:{manifests}"),
+                *("--listen", self._at(wire), "--advertise", self._host),
+                *("--http", f"127.0.0.1:{http}", "--manifests", self._at(manifests)),
                 *("--coordinator", self.operator.url, "--ca", self.authority.certificate),
                 *("--token-file", token, "--state-dir", self.folder / f"{name}.state"),
                 *("--api-server", self.api.url, "--api-ca", self.authority.certificate),
@@ -128,10 +129,13 @@ class ClusterSide:
         return node
 
     def wire_address(self, name: str = "node-a") -> str:
-        return f"127.0.0.1:{self._addresses[name][0]}"
+        return self._at(self._addresses[name][0])
 
     def manifest_url(self, name: str = "node-a") -> str:
-        return f"https://127.0.0.1:{self._addresses[name][1]}"
+        return f"https://{self._at(self._addresses[name][1])}"
+
+    def _at(self, port: int) -> str:
+        return f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"
 
     def token_of(self, pod: Pod) -> Path:
         """A file with a token that the API server knows as the pod's."""

@@ -36,7 +36,8 @@ http {{
   log_format reads escape=default '$msec $request_method $status $body_bytes_sent $uri';
   access_log {folder}/access.log reads;
   server {{
-    listen 127.0.0.1:{port};
+    listen 127.0.0.1:{port}{ssl};
+    {guard}
     location = /{listing} {{ alias {folder}/{listing}; }}
     location / {{ root "{root}"; }}
   }}
@@ -47,15 +48,22 @@ LISTING = "optcache-listing.txt"
 
 
 class Store:
-    """Serves `root` from construction to the end of its `with`. Its own files are in `folder`."""
+    """Serves `root` from construction to the end of its `with`. Its own files are in `folder`.
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    `guard` are more directives of nginx; if `secure`, with a certificate of localhost.
+    """
+
+    def __init__(self, root: Path, folder: Path, guard: str = "", secure: bool = False) -> None:
         self._folder = folder
+        self._secure = secure
         self._port = _free_port()
         quoted = str(root.resolve()).replace("\\", "\\\\").replace('"', '\\"')
         if "$" in quoted:
             raise HarnessError(f"nginx cannot serve {root}: there is a $ in its path")
-        text = CONFIGURATION.format(folder=folder, port=self._port, root=quoted, listing=LISTING)
+        text = CONFIGURATION.format(
+            folder=folder, port=self._port, root=quoted, listing=LISTING, guard=guard,
+            ssl=" ssl" if secure else "",
+        )  # fmt: skip
         (folder / "nginx.conf").write_text(text)
         self._nginx = subprocess.Popen(
             ["nginx", "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "error.log"],
@@ -81,7 +89,8 @@ class Store:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/"
+        host = "https://localhost" if self._secure else "http://127.0.0.1"
+        return f"{host}:{self._port}/"
 
     @property
     def listing_file(self) -> Path:

@@ -4,7 +4,9 @@ are played."""
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,7 @@ import optcache
 
 BIRDS = "vision/birds"
 POD = Pod("vision", "train-0")
+GUEST = Pod("speech", "train-0")
 
 
 @pytest.fixture
@@ -33,15 +36,20 @@ def side(programs: Path, tmp_path: Path) -> Iterator[ClusterSide]:
 @pytest.fixture
 def served(side: ClusterSide, store: Store) -> ClusterSide:
     """One node that serves the dataset, indexed by a Job."""
+    return serve(side, store, ["vision"])
+
+
+def serve(side: ClusterSide, store: Store, namespaces: list[str], *flags: str) -> ClusterSide:
+    """One node that serves the dataset to these, indexed by a Job with these flags."""
     side.start_node()
     side.wait_served()
-    indexed = side.index(BIRDS, store.base_url, LISTING)
+    indexed = side.index(BIRDS, store.base_url, LISTING, *flags)
     assert "digest" in indexed, indexed
     wait_until(
         lambda: indexed["digest"] in side.operator.reports["node-a"]["manifests"],
         "the node reports the manifest",
     )
-    side.publish({BIRDS: (indexed["digest"], ["vision"])})
+    side.publish({BIRDS: (indexed["digest"], namespaces)})
     side.wait_ready()
     return side
 
@@ -68,6 +76,29 @@ def test_what_a_pod_reads_comes_from_the_node_the_second_time(
     assert store.read_bytes(begin) == 0
     assert served.nodes["node-a"].count("optcache_token_checks_total", result="good") >= 2
     assert sidecar.count("optcache_node_connected") == 1
+
+
+def test_nodes_and_pods_meet_by_ipv6(
+    programs: Path, tmp_path: Path, store: Store, dataset: Dataset
+) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        pytest.skip(f"this machine has no IPv6: {error}")
+    side = ClusterSide(programs, tmp_path / "cluster", host="::1")
+    try:
+        serve(side, store, ["vision"])
+        sidecar, where = side.start_sidecar(POD, BIRDS, store.base_url)
+        wait_until(lambda: sidecar.count("optcache_node_connected") == 1, "the sidecar has its node")
+        read_all(where, dataset)
+        side.start_node("node-b")
+        side.wait_served("node-b")
+        digest = side.operator.reports["node-a"]["manifests"][0]
+        side.publish({BIRDS: (digest, ["vision"])})
+        side.wait_ready("node-b")  # with the manifest, from the other node
+        assert side.operator.reports["node-b"]["address"] == side.wire_address("node-b")
+    finally:
+        side.close()
 
 
 def test_a_pod_waits_for_its_manifest_with_a_message(
@@ -139,6 +170,62 @@ def test_another_namespace_gets_neither_manifest_nor_samples(
     node = served.nodes["node-a"]
     assert node.count("optcache_refusals_total", reason="namespace") > 0
     assert node.count("optcache_requests_total") == 0
+
+
+def read_from(side: ClusterSide, pod: Pod, store: Store, dataset: Dataset) -> int:
+    """Bytes that `pod`, new, reads from `store` to get all samples, which are those of `dataset`."""
+    sidecar, where = side.start_sidecar(pod, BIRDS, store.base_url)
+    wait_until(lambda: sidecar.count("optcache_node_connected") == 1, "the sidecar has its node")
+    begin = store.log_size()
+    read_all(where, dataset)
+    return store.read_bytes(begin)
+
+
+def test_what_a_guest_puts_is_a_hit_for_its_own_namespace_alone(
+    side: ClusterSide, store: Store, dataset: Dataset, tmp_path: Path
+) -> None:
+    """It reads another store, where the same names hold other bytes."""
+    serve(side, store, ["vision", "speech"])
+    node = side.nodes["node-a"]
+
+    def private() -> float:
+        return node.count("optcache_cache_private_bytes")
+
+    false = poisoned(dataset, tmp_path / "poison")
+    (tmp_path / "nginx").mkdir()
+    with Store(false.root, tmp_path / "nginx") as other:
+        assert read_from(side, GUEST, other, false) >= dataset.total_bytes
+        wait_until(lambda: private() == dataset.total_bytes, "all are kept for it")
+        again = Pod("speech", "train-1")
+        assert read_from(side, again, other, false) == 0, "its own namespace hits"
+    assert read_from(side, POD, store, dataset) >= dataset.total_bytes, "nobody else does"
+    wait_until(lambda: private() == 0, "the owner's take their place")
+    assert node.count("optcache_cache_bytes") == dataset.total_bytes
+    assert read_from(side, Pod("speech", "train-2"), store, dataset) == 0
+
+
+def poisoned(dataset: Dataset, root: Path) -> Dataset:
+    """The same files with other content, which a listing cannot tell apart."""
+    for index, name in enumerate(dataset.paths):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(byte ^ 1 for byte in dataset.read(index)))
+        times = (dataset.root / name).stat()
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    return Dataset(root, dataset.paths, dataset.sizes)
+
+
+def test_what_a_guest_puts_and_a_digest_proves_is_for_all(
+    side: ClusterSide, store: Store, dataset: Dataset
+) -> None:
+    serve(side, store, ["vision", "speech"], "--verify", "Digest")
+    node = side.nodes["node-a"]
+    assert read_from(side, GUEST, store, dataset) >= dataset.total_bytes
+    wait_until(
+        lambda: node.count("optcache_cache_samples") == len(dataset.paths), "all have been proven"
+    )
+    assert node.count("optcache_cache_private_bytes") == 0
+    assert read_from(side, POD, store, dataset) == 0
 
 
 def test_an_index_job_of_another_namespace_is_refused(
@@ -222,3 +309,77 @@ def test_a_node_that_is_asked_to_end_gives_its_samples_away(
     assert held > 0
     assert first.stop() == 0
     assert second.count("optcache_cache_samples") >= held
+
+
+PASSWORD = "open-sesame-4711"
+
+
+@pytest.fixture
+def guarded(side: ClusterSide, dataset: Dataset, tmp_path: Path) -> Iterator[Store]:
+    """A store by TLS that wants a password; its certificate is of an authority of its own."""
+    folder = tmp_path / "guarded"
+    folder.mkdir()
+    chain, key = side.authority.make_pair("store", ["localhost"])
+    users = folder / "users"
+    users.write_text(f"reader:{{PLAIN}}{PASSWORD}\n")
+    guard = (
+        f"ssl_certificate {chain}; ssl_certificate_key {key}; "
+        f"auth_basic samples; auth_basic_user_file {users};"
+    )
+    with Store(dataset.root, folder, guard, secure=True) as running:
+        dataset.write_listing(running.listing_file)
+        yield running
+
+
+def secret(side: ClusterSide, name: str, **fields: str) -> Path:
+    """As Kubernetes mounts it."""
+    folder = side.folder / name
+    folder.mkdir()
+    for field, value in fields.items():
+        (folder / field.replace("_", ".")).write_text(value)
+    return folder
+
+
+def test_keys_of_a_web_server_come_from_a_secret(
+    side: ClusterSide, guarded: Store, dataset: Dataset
+) -> None:
+    ca = side.authority.certificate.read_text()
+    right = secret(side, "right", username="reader\n", password=f"{PASSWORD}\n", ca_crt=ca)
+    side.start_node()
+    side.wait_served()
+    indexed = side.index(BIRDS, guarded.base_url, LISTING, "--keys", str(right))
+    assert "digest" in indexed, indexed
+    side.publish({BIRDS: (indexed["digest"], ["vision"])})
+    side.wait_ready()
+
+    changing = secret(side, "changing", username="reader", password="wrong", ca_crt=ca)
+    keys = ("--keys", f"{BIRDS}={changing}")
+    sidecar, where = side.start_sidecar(POD, BIRDS, guarded.base_url, None, *keys)
+    samples = optcache.Dataset(socket=str(where), copy=True)
+    with pytest.raises(optcache.OptcacheError, match="HTTP 401: the server wants a key"):
+        samples[0]
+    (changing / "password").write_text(PASSWORD)
+    time.sleep(1.1)  # it looks every second
+    read_all(where, dataset)
+    assert PASSWORD not in sidecar.text()
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"username": "reader", "password": "wrong"}, "HTTP 401: the server wants a key, or another one"),
+        ({"username": "reader"}, "username and password go together, one is missing"),
+        ({}, "HTTP 401: the server wants a key, or another one"),
+    ],
+    ids=["wrong", "incomplete", "none"],
+)
+def test_an_index_job_without_the_right_keys_says_so(
+    side: ClusterSide, guarded: Store, fields: dict[str, str], says: str
+) -> None:
+    ca = side.authority.certificate.read_text()
+    folder = secret(side, "keys", ca_crt=ca, **fields)
+    side.start_node()
+    side.wait_served()
+    refused = side.index(BIRDS, guarded.base_url, LISTING, "--keys", str(folder))
+    assert refused["reason"] == "SourceForbidden"
+    assert says in refused["message"]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cluster import doors, processes
+from cluster import doors, older, processes
 from cluster.errors import ClusterError
 from cluster.host import run, wait_until
 from cluster.images import Image, digest
@@ -78,6 +78,32 @@ def test_an_image_changes_with_its_inputs_alone(tmp_path: Path) -> None:
     assert executable != before
     (tmp_path / "program").write_text("2")
     assert digest(image(tmp_path)) != executable
+
+
+def test_an_older_commit_is_checked_out_once(tmp_path: Path) -> None:
+    repository, folder = tmp_path / "repository", tmp_path / "older"
+    repository.mkdir()
+    git = ["git", "-C", repository, "-c", "user.name=a", "-c", "user.email=a@b"]
+    run([*git, "init", "--quiet"])
+    commits = []
+    for text in ("1", "2"):
+        (repository / "file").write_text(text)
+        run([*git, "add", "file"])
+        run([*git, "commit", "--quiet", f"--message={text}"])
+        commits.append(run([*git, "rev-parse", "HEAD"]).stdout.strip())
+    assert older.missing(commits[0], repository) == ""
+    older.check_out(folder, commits[0], repository)
+    assert (folder / "file").read_text() == "1"
+    (folder / "made").touch()
+    older.check_out(folder, commits[0], repository)
+    assert (folder / "made").exists()
+    older.check_out(folder, commits[1], repository)
+    assert (folder / "file").read_text() == "2" and not (folder / "made").exists()
+
+
+def test_a_clone_without_the_older_commit_says_so(tmp_path: Path) -> None:
+    run(["git", "init", "--quiet", tmp_path])
+    assert "commit 0000000 is not in this clone" in older.missing("0" * 40, tmp_path)
 
 
 def test_a_token_is_signed_by_the_key(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def long() -> bool:
     return os.environ.get("OPTCACHE_LONG") == "1"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def at_length(long: bool) -> None:
     """For cases that repeat in another way what a shorter one says."""
     if not long:
@@ -91,6 +91,15 @@ def installed(release: Release) -> Release:
     return release
 
 
+@pytest.fixture
+def installed_somehow(release: Release) -> Release:
+    """Ready, with the values that a case before has left: for one that takes it away."""
+    if not release.is_installed():
+        release.install()
+    release.wait_ready()
+    return release
+
+
 @pytest.fixture(scope="session")
 def samples() -> Samples:
     return Samples()
@@ -114,7 +123,7 @@ def workspace(
     space.delete()  # what a session that was cut off has left
     space.create()
     yield space
-    space.delete()
+    space.delete(wait=False)  # the next case has another
 
 
 @pytest.fixture
@@ -133,14 +142,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     outcome: Any = yield
     report = outcome.get_result()
     running = getattr(item, "funcargs", {}).get("cluster")
-    if call.when == "call" and report.failed and isinstance(running, Cluster):
+    if report.failed and isinstance(running, Cluster):
         folder = running.paths.log / "cases" / item.name
         report.sections.append(("cluster", f"what was there: {folder}"))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "failure.txt").write_text(report.longreprtext)  # to be read while others run
         _keep_story(running, folder)
 
 
 def _keep_story(cluster: Cluster, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     questions = {
         "objects.txt": ("get", "all,datasets,cacheplans,events", "--all-namespaces", "--output=wide"),
         "pods.txt": ("describe", "pods", "--all-namespaces"),

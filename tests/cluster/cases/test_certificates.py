@@ -13,7 +13,7 @@ from cluster.workspace import Workspace
 @pytest.fixture
 def short_lived(installed: Release, long: bool) -> Iterator[float]:
     """Leaves of two minutes under a CA of ten; in short, half of that. Seconds to look on."""
-    leaf, authority, propagation, seconds = (120, 600, 60, 600) if long else (60, 240, 20, 120)
+    leaf, authority, propagation, seconds = (120, 600, 60, 600) if long else (60, 240, 20, 110)
     flags = {"leaf-lifetime": leaf, "node-leaf-lifetime": leaf, "ca-lifetime": authority}
     flags["propagation-delay"] = propagation
     installed.install({"operator": {"extraArgs": [f"--{name}={value}s" for name, value in flags.items()]}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from collections.abc import Iterator
@@ -24,8 +25,26 @@ TRAINING_SECONDS = 600
 
 
 def process_of(pod: objects.Object) -> int:
-    (pid,) = processes.of_pod(pod["metadata"]["uid"], PROGRAM)
+    """Its container may just be restarted."""
+    uid = pod["metadata"]["uid"]
+    wait_until(lambda: processes.of_pod(uid, PROGRAM), f"{PROGRAM} runs in its pod", 60)
+    (pid,) = processes.of_pod(uid, PROGRAM)
     return pid
+
+
+@contextlib.contextmanager
+def frozen(release: Release) -> Iterator[None]:
+    """All replicas are there and do nothing: shorter than their liveness probes wait."""
+    before = restarts(release)
+    pids = [process_of(pod) for pod in release.pods("operator")]
+    for pid in pids:
+        processes.send(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            processes.send(pid, signal.SIGCONT)
+    assert restarts(release) == before
 
 
 def leader_pod(release: Release) -> objects.Object:
@@ -82,7 +101,8 @@ def test_the_api_server_is_away(
 ) -> None:
     """Training goes on, no pod of ours restarts, and afterwards all is as it was within seconds."""
     workspace.make_dataset()
-    workspace.start_training("train", environment=SLOW, pods=4)
+    epochs = 6 if long else 2
+    workspace.start_training("train", environment={**SLOW, "EPOCHS": str(epochs)}, pods=4)
     workspace.wait_for_batches("train", 20)
     before = restarts(installed)
     cluster.control.stop_api_server()
@@ -91,7 +111,7 @@ def test_the_api_server_is_away(
     workspace.make_dataset("after")
     assert restarts(installed) == before
     workspace.wait_for_job("train", TRAINING_SECONDS)
-    check_samples(workspace, "train", pods=4, epochs=2)
+    check_samples(workspace, "train", pods=4, epochs=epochs)
 
 
 def test_what_happened_before_a_compaction_is_not_missed(
@@ -99,18 +119,12 @@ def test_what_happened_before_a_compaction_is_not_missed(
 ) -> None:
     """Both replicas are frozen while objects come and go and etcd forgets: their watches are too old."""
     workspace.make_dataset("gone")
-    pids = [process_of(pod) for pod in installed.pods("operator")]
-    for pid in pids:
-        processes.send(pid, signal.SIGSTOP)
-    try:
+    with frozen(installed):
         cluster.control.stop_api_server()
         cluster.control.start_api_server()
         workspace.kubectl("delete", "dataset/gone", "--wait=false")
         workspace.apply(objects.dataset(workspace.name, "new", workspace.store.url))
         cluster.control.compact_etcd()
-    finally:
-        for pid in pids:
-            processes.send(pid, signal.SIGCONT)
     workspace.wait_for("dataset/new", "condition=Ready", 120)
     workspace.kubectl("wait", "--for=delete", "dataset/gone", "--timeout=60s")
     installed.wait_ready()
@@ -123,10 +137,10 @@ def no_operator(installed: Release) -> Iterator[Release]:
         installed.cluster.kubectl(*words, f"--replicas={replicas}")
 
     scale(0)
-    wait_until(lambda: installed.pods("operator") == [], "no operator", 90)
+    wait_until(lambda: installed.pods("operator", ending=True) == [], "no operator", 90)
     yield installed
     scale(2)
-    installed.install()
+    installed.wait_ready()
 
 
 def pod(space: str, name: str, inject: bool = True) -> objects.Object:
@@ -156,19 +170,13 @@ def test_without_an_injector_pods_start_and_are_told_of(
 
 
 def test_with_policy_fail_only_labelled_pods_wait(
-    installed: Release, workspace: Workspace, cluster: Cluster
+    installed: Release, workspace: Workspace
 ) -> None:
     installed.install({"webhook": {"failurePolicy": "Fail"}})
-    scale = ("scale", f"--namespace={releases.SPACE}", "deployment/optcache-operator")
-    cluster.kubectl(*scale, "--replicas=0")
-    try:
-        wait_until(lambda: installed.pods("operator") == [], "no operator", 90)
+    workspace.make_dataset()
+    with frozen(installed):
         workspace.apply(pod(workspace.name, "plain", inject=False))
         with pytest.raises(ClusterError, match="failed calling webhook"):
             workspace.apply(pod(workspace.name, "labelled"))
-    finally:
-        cluster.kubectl(*scale, "--replicas=2")
-        installed.install()
-    workspace.make_dataset()
     workspace.apply(pod(workspace.name, "labelled"))
     assert workspace.get("pod/labelled")["spec"]["initContainers"][0]["name"] == "optcache-sidecar"

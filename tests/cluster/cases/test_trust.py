@@ -94,8 +94,8 @@ def scene(release: Release, cluster: Cluster, store: Store, samples: Samples) ->
         pod["status"]["podIP"] for pod in release.pods("operator") if pod["metadata"]["name"] == leader
     )
     yield Scene(workspace, release, bundle, nodes[machine], elsewhere, operator, tokens)
-    workspace.delete()
-    other.delete()
+    for each in (workspace, other):
+        each.delete(wait=False)
 
 
 BAD = ("", "for another audience", "expired", "with another signature", "not a token")

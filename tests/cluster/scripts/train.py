@@ -5,7 +5,8 @@ sidecar the images come through `optcache.torch`; without one they are read from
 way the SHA-256 of the bytes of every sample is written down: a line of JSON for each batch.
 
 Environment: WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them, JOB_COMPLETION_INDEX as
-the Job does; EPOCHS, BATCH, WORKERS, SEED; PAUSE, seconds a batch takes beside; STORE_URL.
+the Job does; EPOCHS, BATCH, WORKERS, SEED; PAUSE, seconds a batch takes beside; PASSES, how many the
+cache is told of instead of EPOCHS (0: it is not told, and keeps what another may want); STORE_URL.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def make_loader(rank: int, world: int, epochs: int) -> DataLoader:  # type: igno
         num_workers=workers,
         persistent_workers=workers > 0,
     )
-    return attach(loader, dataset=images.data, passes=epochs) if cached else loader
+    passes = int(number("PASSES", epochs))
+    return attach(loader, dataset=images.data, passes=passes) if cached else loader
 
 
 def wait_for_name(name: str, seconds: float = 120) -> None:
@@ -122,6 +124,7 @@ def main() -> None:
     say("imported", rank=rank, cached="OPTCACHE_SOCKET" in os.environ)
     wait_for_name(os.environ["MASTER_ADDR"])
     torch.distributed.init_process_group("gloo", world_size=world, rank=rank)
+    say("met")
     loader = make_loader(rank, world, epochs)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3 * SIDE * SIDE, 16))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
