@@ -38,14 +38,14 @@ class ExitRule {
 };
 
 // Are there processes in `proc` (usually "/proc") besides this one, its children, others of this
-// program and the pod's pause? Nothing if this one is the first, as it is where the pod's containers
-// do not share theirs.
+// program and the pod's pause? Nothing if this one is the first, as it is where the pod's
+// containers do not share theirs.
 std::optional<bool> OthersAlive(const std::string& proc, int self);
 
 // Looks once a second; until it has begun more often, as a container may fail at once. With shared
 // processes it first waits until it keeps that pace, as a program that starts under a small CPU
-// limit does not, and then says so by FILE.watched: until then the kubelet holds the containers that
-// come after this one, by a hook that runs AwaitWatch. Used on the loop's thread only.
+// limit does not, and then says so by FILE.watched: until then the kubelet holds the containers
+// that come after this one, by a hook that runs AwaitWatch. Used on the loop's thread only.
 class ExitWatch {
  public:
   struct Options {

@@ -18,10 +18,10 @@
 namespace optcache::plan {
 
 struct Decision {
-  NodeIndex holder = kNoNode;  // the node that has the sample when it is read; kNoNode: the store
-  NodeIndex keep_at =
-      kNoNode;  // the node that has it afterwards, that of its next read; kNoNode: drop
-  bool planned_here = false;  // the holder is the reader's own node
+  NodeIndex holder = kNoNode;   // the node that has the sample when it is read; kNoNode: the store
+  NodeIndex keep_at = kNoNode;  // the node that has it afterwards: that of its next read, or one
+                                // that has room to spare; kNoNode: drop
+  bool planned_here = false;    // the holder is the reader's own node
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };
@@ -39,7 +39,7 @@ struct PlanStats {
   std::uint64_t local_hits = 0;
   std::uint64_t peer_hits = 0;  // held at another node than the reader's
   std::uint64_t store_reads = 0;
-  std::uint64_t moves = 0;  // kept at another node than the reader's
+  std::uint64_t moves = 0;  // sent on to be kept: at neither the reader's node nor where it was
   ByteCount bytes = 0;
   ByteCount local_hit_bytes = 0;
   ByteCount peer_hit_bytes = 0;
@@ -132,7 +132,7 @@ class PassPlanBuilder {
     if (i >= tenth_end_) StartTenth();
     const bool hit = holder != kNoNode;
     const bool here = hit & (holder == reader);
-    const bool moves = (keep_at != kNoNode) & (keep_at != reader);
+    const bool moves = (keep_at != kNoNode) & (keep_at != reader) & (keep_at != holder);
     bytes_ += bytes;
     local_hits_ += std::uint64_t{here};
     local_hit_bytes_ += here ? bytes : 0U;

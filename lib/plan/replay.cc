@@ -43,7 +43,7 @@ void Replay::Read(SampleId sample, NodeIndex reader, const Decision& decision, s
   if (decision.keep_at == kNoNode) return;
   used_[decision.keep_at] += bytes;
   if (used_[decision.keep_at] > capacities_[decision.keep_at]) ++capacity_exceeded_;
-  if (decision.keep_at != reader) {
+  if (decision.keep_at != reader && decision.keep_at != holder) {
     ++stats_.moves;
     stats_.moved_bytes += bytes;
   }

@@ -11,6 +11,7 @@ Sizes Sizes::Equal(std::uint32_t count, std::uint32_t bytes) {
   Sizes sizes;
   sizes.count_ = count;
   sizes.each_ = bytes;
+  sizes.largest_ = count == 0 ? 0 : bytes;
   sizes.total_ = ByteCount{count} * bytes;
   return sizes;
 }
@@ -18,6 +19,7 @@ Sizes Sizes::Equal(std::uint32_t count, std::uint32_t bytes) {
 Sizes::Sizes(std::vector<std::uint32_t> bytes)
     : count_(static_cast<std::uint32_t>(bytes.size())),
       each_(bytes.empty() ? 0 : bytes.front()),
+      largest_(bytes.empty() ? 0 : *std::ranges::max_element(bytes)),
       total_(std::accumulate(bytes.begin(), bytes.end(), ByteCount{0})) {
   const bool differ =
       std::adjacent_find(bytes.begin(), bytes.end(), std::not_equal_to<>()) != bytes.end();

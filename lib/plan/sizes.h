@@ -22,11 +22,13 @@ class Sizes {
   std::uint32_t count() const { return count_; }
   bool equal() const { return list_ == nullptr; }
   ByteCount total() const { return total_; }
+  std::uint32_t largest() const { return largest_; }
   std::uint32_t operator[](SampleId sample) const { return list_ ? (*list_)[sample] : each_; }
 
  private:
   std::uint32_t count_ = 0;
   std::uint32_t each_ = 0;
+  std::uint32_t largest_ = 0;
   ByteCount total_ = 0;
   std::shared_ptr<const std::vector<std::uint32_t>> list_;
 };

@@ -18,6 +18,9 @@ using Ending = std::pair<std::uint32_t, std::uint32_t>;
 // A sample's next reader that has no node; no node has this index.
 constexpr NodeIndex kNodeless = kNoNode - 1;
 
+// Nodes that are asked for spare room for one sample.
+constexpr std::size_t kSpareNodesAsked = 4;
+
 // Room at "none": so little that releases there never make it positive.
 constexpr std::int64_t kNoRoom = std::numeric_limits<std::int64_t>::min() / 2;
 
@@ -192,6 +195,7 @@ SlotPlanner::Output SlotPlanner::Plan(Holders& holders) {
   Choose(Candidates::kOfReader);
   ComputeCredits(RoomAtEnd());
   Choose(Candidates::kOfOthers);
+  ChooseSpare();
   output.plan = Commit(holders);
   return output;
 }
@@ -302,6 +306,47 @@ void SlotPlanner::Choose(Candidates which) {
     const bool keep = wanted & (bytes <= credit[step.target]);
     credit[step.target] -= keep ? bytes : 0;
     kept_.SetIf(i, keep);
+  }
+}
+
+// Those that the pass leaves with room for whichever sample.
+std::vector<NodeIndex> SlotPlanner::SpareNodes(const ByNode& room_at_end) const {
+  const auto largest =
+      std::min<ByteCount>(options_.sizes.largest(), options_.max_moved_bytes_per_sample);
+  std::vector<NodeIndex> spare;
+  for (NodeIndex node = 0; node < none(); ++node) {
+    if (room_at_end[node] > 0 && static_cast<ByteCount>(room_at_end[node]) >= largest)
+      spare.push_back(node);
+  }
+  return spare;
+}
+
+// Keeps, in order, what else could be kept: where it lies, or at the spare nodes in turn.
+void SlotPlanner::ChooseSpare() {
+  const ByNode room_at_end = RoomAtEnd();
+  const std::vector<NodeIndex> spare = SpareNodes(room_at_end);
+  if (spare.empty()) return;
+  ComputeCredits(room_at_end);
+  ByNode credit = start_credit_;
+  std::size_t turn = 0;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    const std::int64_t bytes = BytesAt(i);
+    credit[step.release] += credits_[i];
+    if (kept_.Test(i) || step.target == none()) continue;
+    NodeIndex keeper = none();
+    if (step.release != none() && credit[step.release] >= bytes) {
+      keeper = step.release;
+    } else if (static_cast<ByteCount>(bytes) <= options_.max_moved_bytes_per_sample) {
+      for (std::size_t asked = 0; asked < kSpareNodesAsked && keeper == none(); ++asked) {
+        const NodeIndex node = spare[turn++ % spare.size()];
+        if (credit[node] >= bytes) keeper = node;
+      }
+    }
+    if (keeper == none()) continue;
+    credit[keeper] -= bytes;
+    step.target = keeper;
+    kept_.Set(i);
   }
 }
 

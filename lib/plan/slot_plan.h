@@ -17,6 +17,9 @@
 //     |      _____/ ______/
 //     |_____/______/_______________ t
 //
+// What finds no room there is kept at any node that has some left: one that nobody reads through,
+// or that has more than its ranks can use. It stays there, and its readers ask that node for it.
+//
 // A sample that occurs twice in a pass (padding) is first of all kept from one occurrence to the
 // next: among those intervals MIN chooses, and the rest of the room is used as above.
 
@@ -93,6 +96,8 @@ class SlotPlanner {
   ByNode RoomAtEnd() const;
   void ComputeCredits(ByNode room_at_end);
   void Choose(Candidates which);
+  std::vector<NodeIndex> SpareNodes(const ByNode& room_at_end) const;
+  void ChooseSpare();
   std::shared_ptr<const PassPlan> Commit(Holders& holders);
 
   NodeIndex none() const { return static_cast<NodeIndex>(options_.capacities.size()); }

@@ -28,10 +28,12 @@ class WindowPlanner {
 
   WindowOutput Run() {
     CountUses();
+    FindSpareNodes();
     LinkUses();
     WindowOutput output;
     EvictUnused(output.evictions);
     Simulate();
+    KeepAtSpareNodes();
     EvictGivenUp(output.evictions);
     std::sort(output.evictions.begin(), output.evictions.end());
     EmitPlans(output.plans);
@@ -59,6 +61,15 @@ class WindowPlanner {
   void PlaceHeld(std::vector<Belady>& nodes);
   void Simulate();
   void OfferUntil(Use next, std::size_t group, std::uint32_t bytes, std::vector<Belady>& nodes);
+  bool IsSpare(NodeIndex node) const {
+    return node != kNoNode && first_use_[node] == first_use_[node + std::size_t{1}];
+  }
+  std::uint32_t BytesOfUseAnywhere(Use use) const {
+    return input_.sizes[input_.sizes.equal() ? SampleId{0} : sample_of_use_[use]];
+  }
+  void FindSpareNodes();
+  void KeepAtSpareNodes();
+  NodeIndex TakeSpareRoom(NodeIndex holder, std::uint32_t bytes);
   void EvictGivenUp(std::vector<SampleId>& evictions);
   void EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plans);
   std::vector<std::vector<PassPlanBuilder>> MakeBuilders() const;
@@ -73,6 +84,13 @@ class WindowPlanner {
   std::vector<SampleId> sample_of_use_;        // empty for equal sizes
   BitVector kept_;                             // by use: the sample was kept until then
   BitVector at_peer_;  // by use: the sample waits at another node; empty if none does
+  // The rest is empty if there is no spare node.
+  std::vector<NodeIndex> spare_;
+  std::vector<ByteCount> room_;   // by node, what is free at spare ones
+  std::size_t turn_ = 0;          // of the spare nodes, which gets the next sample
+  std::vector<Use> use_of_time_;  // by merged read
+  std::vector<Use> time_of_use_;  // its inverse
+  BitVector kept_spare_;          // by use: the sample was kept at a spare node until then
 };
 
 // How many of the positions before `end` a rank reads.
@@ -113,6 +131,10 @@ void WindowPlanner::LinkUses() {
   next_use_.resize(reads);
   use_of_sample_.assign(input_.sizes.count(), kNoUse);
   if (!input_.sizes.equal()) sample_of_use_.resize(reads);
+  if (!spare_.empty()) {
+    use_of_time_.resize(reads);
+    time_of_use_.resize(reads);
+  }
   MergedOrder::Cursor cursor = input_.merged.End();
   MergedOrder::Cursor fetcher = cursor;  // runs before it and fetches what it needs
   for (std::size_t t = reads; t > reads - std::min(reads, kFetchedReads); --t)
@@ -123,6 +145,9 @@ void WindowPlanner::LinkUses() {
     const Use use = --use_end[GroupOf(read.reader)];
     next_use_[t] = std::exchange(use_of_sample_[read.sample], use);
     if (!input_.sizes.equal()) sample_of_use_[use] = read.sample;
+    if (spare_.empty()) continue;
+    use_of_time_[t] = use;
+    time_of_use_[use] = static_cast<Use>(t);
   }
 }
 
@@ -189,6 +214,55 @@ void WindowPlanner::Simulate() {
   }
 }
 
+void WindowPlanner::FindSpareNodes() {
+  for (NodeIndex node = 0; node < nodes_; ++node) {
+    if (IsSpare(node) && input_.capacities[node] > 0) spare_.push_back(node);
+  }
+}
+
+// As one node whose uses are all reads. What lies there already keeps its room until it is read.
+void WindowPlanner::KeepAtSpareNodes() {
+  if (spare_.empty()) return;
+  room_.assign(input_.capacities.begin(), input_.capacities.end());
+  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+    if (IsSpare(holders_[sample])) room_[holders_[sample]] -= input_.sizes[sample];
+  }
+  ByteCount room = 0;
+  for (const NodeIndex node : spare_)
+    room += room_[node];
+  const auto reads = static_cast<Use>(input_.merged.size());
+  kept_spare_ = BitVector(reads);
+  const auto bytes_at = [this](Use time) -> ByteCount {
+    return BytesOfUseAnywhere(use_of_time_[time]);
+  };
+  Belady spare(reads, room);
+  MergedOrder::Cursor cursor(input_.merged);
+  for (Use t = 0; t < reads; ++t) {
+    const SampleId sample = cursor.Next().sample;
+    const Use use = use_of_time_[t];
+    const std::uint32_t bytes = input_.sizes[sample];
+    if (spare.Take(t, bytes)) kept_spare_.Set(use);
+    if (!at_peer_.empty() && at_peer_.Test(use) && IsSpare(holders_[sample]))
+      spare.SetCapacity(spare.capacity() + bytes, bytes_at);
+    const Use next = next_use_[t];
+    if (next == kNoUse || kept_.Test(next) || GroupOfUse(next) == nodes_) continue;
+    if (bytes <= input_.max_moved_bytes_per_sample)
+      spare.Offer(time_of_use_[next], bytes, bytes_at);
+  }
+}
+
+// Where the sample lies if it can stay there, else the next spare node with room; if sizes vary,
+// perhaps none.
+NodeIndex WindowPlanner::TakeSpareRoom(NodeIndex holder, std::uint32_t bytes) {
+  NodeIndex keeper = IsSpare(holder) && room_[holder] >= bytes ? holder : kNoNode;
+  for (std::size_t asked = 0; asked < spare_.size() && keeper == kNoNode; ++asked) {
+    const NodeIndex node = spare_[turn_++ % spare_.size()];
+    if (room_[node] >= bytes) keeper = node;
+  }
+  if (keeper != kNoNode) room_[keeper] -= bytes;
+  return keeper;
+}
+
 void WindowPlanner::EvictGivenUp(std::vector<SampleId>& evictions) {
   for (SampleId sample = 0; sample < holders_.size(); ++sample) {
     if (holders_[sample] == kNoNode) continue;
@@ -232,15 +306,22 @@ void WindowPlanner::EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plan
     NodeIndex holder = kNoNode;
     if (kept_.Test(use)) {
       holder = read.reader;
-    } else if (!at_peer_.empty() && at_peer_.Test(use)) {
+    } else if ((!at_peer_.empty() && at_peer_.Test(use)) ||
+               (!spare_.empty() && kept_spare_.Test(use))) {
       holder = holders_[read.sample];
     }
+    const std::uint32_t bytes = input_.sizes[read.sample];
+    if (!spare_.empty() && IsSpare(holder)) room_[holder] += bytes;
     const Use next = next_use_[t];
-    const bool keep = next != kNoUse && kept_.Test(next);
-    const NodeIndex keep_at = keep ? static_cast<NodeIndex>(GroupOfUse(next)) : kNoNode;
+    NodeIndex keep_at = kNoNode;
+    if (next != kNoUse && kept_.Test(next)) {
+      keep_at = static_cast<NodeIndex>(GroupOfUse(next));
+    } else if (next != kNoUse && !spare_.empty() && kept_spare_.Test(next)) {
+      keep_at = TakeSpareRoom(holder, bytes);
+    }
     std::size_t& at = current[read.stream];
     if (builders[read.stream][at].full()) ++at;
-    builders[read.stream][at].Add(read.reader, holder, keep_at, input_.sizes[read.sample]);
+    builders[read.stream][at].Add(read.reader, holder, keep_at, bytes);
     holders_[read.sample] = keep_at;
   }
   for (auto& of_stream : builders) {

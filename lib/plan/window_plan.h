@@ -5,6 +5,10 @@
 // the node of its next read; on each node MIN with bypass chooses among the intervals [this read,
 // next read).
 //
+// Nodes that nobody reads through are spare room: MIN chooses again, for all of them together,
+// among the intervals that found no room at their next reader. What is kept there is read from
+// there.
+//
 // The merged order runs on past the window, by one pass or two, so that a sample is kept (and
 // moved) only if it will still be there when it is used. What lies beyond is unknown and not kept
 // for.

@@ -52,21 +52,18 @@ std::string NotNeeded(const Candidates& candidates, std::size_t count) {
   return "; not needed: " + Listed(names, rest.size());
 }
 
-// Readers and holders; if nobody reads, enough for the capacity as well.
+// Readers and holders, and as many more as the capacity asks for.
 std::size_t HowMany(const Demand& demand, const Candidates& candidates) {
   const std::size_t limit =
       std::min<std::size_t>(candidates.machines.size(), demand.max_nodes.value_or(UINT32_MAX));
   std::size_t count = 0;
   ByteCount memory = 0;
-  bool read = false;
   for (const Machine* machine : candidates.machines) {
     const bool reads = demand.readers.contains(machine->member);
     if (!reads && !demand.holders.contains(machine->member)) break;
-    read = read || reads;
     ++count;
     memory += machine->memory;
   }
-  if (read) return std::min(count, limit);
   // Where bytes are already, more nodes would only take memory from those that hold them.
   const std::size_t least = count > 0 ? count : kIdleNodes;
   while (count < limit && (memory < demand.wanted || count < least)) {

@@ -7,9 +7,9 @@
 //   node selector ─ memory ─┬─ readers, bytes already there, zone, GPU ─┬─ fair share
 //          who can hold it  │            who shall                      │  how much
 //
-// A plan keeps samples where they are read next. So a Dataset that is read lies on its readers'
-// nodes and, until they have moved, where its bytes are; one that nobody reads yet lies on as many
-// nodes as its capacity asks for.
+// A plan keeps samples where they are read next, and what finds no room there at nodes that have
+// some to spare. So a Dataset lies on its readers' nodes, where its bytes are, and on as many more
+// as its capacity asks for.
 
 #include <cstdint>
 #include <map>

@@ -31,6 +31,7 @@ std::vector<std::uint32_t> HeavyTailedSizes(std::size_t count) {
 
 struct Run {
   std::size_t nodes = 4;
+  std::size_t readers = 4;  // the nodes with a rank, the first ones; at most `nodes`
   PassNumber passes = 4;
   double share = 0.3;
   std::vector<std::uint32_t> sizes;
@@ -49,7 +50,8 @@ struct Outcome {
 Outcome Train(const Run& run) {
   const ByteCount total = std::accumulate(run.sizes.begin(), run.sizes.end(), ByteCount{0});
   const auto capacity = static_cast<ByteCount>(static_cast<double>(total) * run.share) / run.nodes;
-  const auto world = static_cast<std::uint32_t>(run.nodes);
+  const std::size_t readers = std::min(run.readers, run.nodes);
+  const auto world = static_cast<std::uint32_t>(readers);
   auto source = sampler::OrderSource::Make({.size = run.sizes.size(), .seed = 7, .world = world});
   auto orders = [&](StreamId, PassNumber pass) -> plan::Order {
     if (pass >= run.passes) return nullptr;
@@ -62,7 +64,7 @@ Outcome Train(const Run& run) {
   plan::StreamInput stream{.id = kRunStream};
   auto members = std::make_shared<std::vector<wire::MemberId>>();
   for (std::size_t node = 0; node < run.nodes; ++node) {
-    stream.node_of_rank.push_back(static_cast<NodeIndex>(node));
+    if (node < readers) stream.node_of_rank.push_back(static_cast<NodeIndex>(node));
     members->push_back(static_cast<wire::MemberId>(node + 1));
   }
   inputs.streams.push_back(stream);
@@ -89,7 +91,7 @@ Outcome Train(const Run& run) {
     const auto order = source->PassOrder(pass).value();
     for (Position position = 0; position < order.size(); ++position) {
       const SampleId id = order[position];
-      if (cluster.Read(position % run.nodes, kRunStream, {pass, position, id})) {
+      if (cluster.Read(position % readers, kRunStream, {pass, position, id})) {
         ++outcome.store_reads;
         outcome.store_bytes += run.sizes[id];
       }
@@ -112,6 +114,17 @@ TEST(PlannedRun, EqualSizesReadExactlyWhatThePlanForetells) {
     EXPECT_EQ(outcome.store_reads, outcome.planned_reads) << nodes;
     EXPECT_LE(outcome.peak, outcome.budget) << nodes;
     EXPECT_EQ(outcome.lost, 0U) << nodes;
+  }
+}
+
+TEST(PlannedRun, NodesThatNobodyReadsThroughAreUsedAsForetold) {
+  for (const std::size_t readers : {1U, 2U}) {
+    const Outcome outcome =
+        Train({.readers = readers, .sizes = std::vector<std::uint32_t>(2000, 1000)});
+    EXPECT_EQ(outcome.planned_reads, 2000U + 3 * 1400) << readers;
+    EXPECT_EQ(outcome.store_reads, outcome.planned_reads) << readers;
+    EXPECT_LE(outcome.peak, outcome.budget) << readers;
+    EXPECT_EQ(outcome.lost, 0U) << readers;
   }
 }
 

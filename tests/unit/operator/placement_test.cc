@@ -94,11 +94,21 @@ TEST(Place, SaysWhenThereIsNoNodeOrNoMemory) {
 }
 
 TEST(Place, FollowsItsReaders) {
-  Demand demand = Wanting(1000);
+  Demand demand = Wanting(100);
   demand.readers = {"c"};
   const Placed placed = PlaceOne({Node("a"), Node("b"), Node("c")}, demand);
   EXPECT_EQ(placed.members, (Members{"c"}));
   EXPECT_EQ(placed.granted, 100U);
+}
+
+TEST(Place, OneReaderGetsTheMemoryOfOthersThatItsCapacityAsksFor) {
+  Demand demand = Wanting(150);
+  demand.readers = {"c"};
+  const std::vector<Machine> machines = {Node("a"), Node("b"), Node("c")};
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"a", "c"}));
+  EXPECT_EQ(PlaceOne(machines, demand).granted, 150U);
+  demand.max_nodes = 1;
+  EXPECT_EQ(PlaceOne(machines, demand).members, (Members{"c"}));
 }
 
 TEST(Place, KeepsNodesThatStillHoldBytesWhileOthersRead) {

@@ -159,6 +159,20 @@ TEST(WindowPlan, ANodeHoldsSamplesThatOthersReadUntilThen) {
   EXPECT_GT(run.replayed.peer_hits, 100U);
 }
 
+TEST(WindowPlan, StreamsOfOneNodeUseTheMemoryOfAll) {
+  Random random(21);
+  const std::vector<Passes> passes = {ShuffledPasses(2000, 6, random),
+                                      ShuffledPasses(2000, 6, random)};
+  Inputs inputs = Streams(2, 2000, {200, 150, 250});
+  for (StreamInput& stream : inputs.streams)
+    stream.node_of_rank = {0};
+  const CheckedRun run = RunChecked(inputs, passes);
+  const auto of_one = RunChecked(Streams(2, 2000, {600}), passes).replayed.store_reads;
+  EXPECT_NEAR(static_cast<double>(run.replayed.store_reads), static_cast<double>(of_one),
+              0.01 * static_cast<double>(of_one));
+  EXPECT_GT(run.replayed.peer_hits, 4000U);
+}
+
 TEST(WindowPlan, EqualInputsGiveEqualDigests) {
   Random random(6);
   const std::vector<Passes> passes = {ShuffledPasses(1000, 3, random),
