@@ -90,6 +90,8 @@ void ClusterSync::Tick() {
     if (touched_ || signs != signs_) Replan(signs);
   }
   parts_.service.Tick();
+  // Who was told of a placement looks at once, and not again if there is nothing to see.
+  if (coordinator.state().version != seen_) status_ = parts_.service.Status();
   LookWhatIsKnown(now);
   if (std::exchange(begun_, true)) return;
   begun_at_ = now;

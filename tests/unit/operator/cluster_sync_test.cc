@@ -24,7 +24,15 @@ class ClusterSyncTest : public kube::ApiFixture {
   const kube::ObjectKey dataset_key{.ns = "vision", .name = "imagenet"};
 
   ClusterSyncTest() {
-    Json dataset = kube::MakeObject(api::kDatasets, dataset_key);
+    PutDataset(dataset_key);
+    PutNodePod("x");
+    watches.Start();
+    RunUntil([&] { return watches.Missing().empty(); });
+  }
+  ~ClusterSyncTest() override { watches.Stop(); }
+
+  void PutDataset(const kube::ObjectKey& key) {
+    Json dataset = kube::MakeObject(api::kDatasets, key);
     dataset["spec"] = Json::parse(
         R"({"source": {"http": {"baseURL": "http://store/"}}, "cache": {"capacity": "30%"}})");
     dataset["status"] = {{"manifestDigest", std::string(64, 'a')},
@@ -32,12 +40,7 @@ class ClusterSyncTest : public kube::ApiFixture {
                          {"bytes", 100000},
                          {"largestSample", 500}};
     server.store([&](kube::FakeApiStore& store) { store.Put(api::kDatasets, dataset); });
-    PutNodePod("x");
-    watches.Start();
-    RunUntil([&] { return watches.Missing().empty(); });
   }
-  ~ClusterSyncTest() override { watches.Stop(); }
-
   // A leader's: whether it takes the place of another.
   void Lead(bool successor) {
     service.emplace(clock, control::ControlOptions{.coordinator = {.successor = successor}});
@@ -48,7 +51,11 @@ class ClusterSyncTest : public kube::ApiFixture {
                            .datasets = datasets,
                            .service = *service,
                            .leads = [this] { return leads; }},
-        [this](const kube::ObjectKey& dataset) { placed.push_back(dataset); },
+        [this](const kube::ObjectKey& dataset) {
+          placed.push_back(dataset);
+          loop.Post(
+              [this, dataset] { seen.push_back(sync->ViewOf(dataset.ToString()).has_value()); });
+        },
         [this] { begun = true; });
   }
   // "node-x" on "machine-x".
@@ -100,6 +107,7 @@ class ClusterSyncTest : public kube::ApiFixture {
   bool leads = true;
   bool begun = false;
   std::vector<kube::ObjectKey> placed;  // as it was told
+  std::vector<bool> seen;               // whether there was something to see of it by then
   std::optional<ClusterSync> sync;
 };
 
@@ -134,6 +142,23 @@ TEST_F(ClusterSyncTest, WhatASuccessorPlacedWhileItLearnedIsTold) {
   clock.Advance(seconds(2));
   RunUntil([&] { return Reason() == PlacedReason::kPlaced; });
   EXPECT_EQ(placed, std::vector{dataset_key});
+}
+
+// Who is told looks at once, and again only if there is something to look at.
+TEST_F(ClusterSyncTest, WhatIsToldToBePlacedCanBeSeen) {
+  Lead(/*successor=*/false);
+  RunUntil([&] { return begun; });
+  Report();
+  RunUntil([&] { return Reason() == PlacedReason::kPlaced; });
+  const kube::ObjectKey indexed_later{.ns = "vision", .name = "birds"};
+  placed.clear();
+  seen.clear();
+  PutDataset(indexed_later);
+  RunUntil([&] { return datasets.all().contains(indexed_later); });
+  sync->Touch();
+  RunUntil([&] { return !seen.empty(); });
+  EXPECT_EQ(placed.front(), indexed_later);
+  EXPECT_TRUE(seen.front());
 }
 
 TEST_F(ClusterSyncTest, BeginsWhenItLeadsByTheClock) {
