@@ -10,6 +10,8 @@ using wire::Answer;
 using wire::Found;
 using wire::GetMode;
 
+// Of a node on which the dataset is no longer placed; what others have no room for goes then.
+constexpr Duration kGiveAwayWithin = std::chrono::minutes(1);
 constexpr std::uint32_t kAskAgainMs = 10;
 constexpr std::size_t kMaxWaiting = 65'536;  // beyond it a read is a miss at once
 constexpr std::size_t kMaxGrants = 262'144;  // beyond it a miss comes without a lease
@@ -377,7 +379,11 @@ void DatasetCache::OnStoreReply(const wire::StoreReply& reply, MonotonicTime now
   }
 }
 
-void DatasetCache::SetMembers(const std::vector<wire::MemberId>& members) {
+void DatasetCache::SetMembers(const std::vector<wire::MemberId>& members, MonotonicTime now) {
+  const auto among = [this](const std::vector<wire::MemberId>& all) {
+    return std::ranges::find(all, config_.self) != all.end();
+  };
+  const bool leaves = among(holdings_.homes().members()) && !among(members);
   for (const wire::MemberId member : holdings_.homes().members()) {
     if (std::find(members.begin(), members.end(), member) == members.end()) {
       directory_.ForgetMember(member);
@@ -390,6 +396,7 @@ void DatasetCache::SetMembers(const std::vector<wire::MemberId>& members) {
       [&](SampleId id) { return !homes.empty() && homes.Home(id) == config_.self; });
   for (const auto& [id, _] : tier_.entries())
     holdings_.Gained(id);
+  if (leaves) keeper_.GiveAway(now + kGiveAwayWithin, now);
 }
 
 void DatasetCache::SetBudget(Retention retention, ByteCount capacity, ByteCount reserve) {

@@ -102,7 +102,9 @@ class DatasetCache {
   void OnStoreReply(const wire::StoreReply& reply, MonotonicTime now);
 
   // --- from the control side ---
-  void SetMembers(const std::vector<wire::MemberId>& members);
+  // The nodes on which the dataset is placed. A node that is no longer among them gives them what
+  // it holds: nobody asks it any more.
+  void SetMembers(const std::vector<wire::MemberId>& members, MonotonicTime now);
   void SetBudget(Retention retention, ByteCount capacity, ByteCount reserve);
   Keeper& keeper() { return keeper_; }
   const Keeper& keeper() const { return keeper_; }

@@ -148,7 +148,7 @@ void Node::ApplyDataset(const coordination::DatasetState& state) {
     if (Serves(state)) LoadManifest(state);
     return;
   }
-  if (found->second->Apply(state, HomesOf(state))) FetchBase(state.name, state);
+  if (found->second->Apply(state, HomesOf(state), clock_.Now())) FetchBase(state.name, state);
   if (visitors_) {
     for (const GuestId guest : visitors_->Uninvited(state))
       found->second->cache().keeper().OnGuestGone(guest);

@@ -51,7 +51,7 @@ NodeDataset::NodeDataset(const coordination::DatasetState& state, wire::MemberId
       deriver_(std::move(deliver)) {}
 
 bool NodeDataset::Apply(const coordination::DatasetState& state,
-                        const std::vector<wire::MemberId>& members) {
+                        const std::vector<wire::MemberId>& members, MonotonicTime now) {
   for (const auto& stream : state_.streams) {
     if (GoesOn(stream, state.streams)) continue;
     book_.ForgetStream(stream.id);
@@ -63,7 +63,7 @@ bool NodeDataset::Apply(const coordination::DatasetState& state,
   state_ = state;
   const DatasetConfig config = ToConfig(state, self_, sizes_);
   cache_.SetBudget(config.retention, config.capacity, config.reserve);
-  cache_.SetMembers(members);
+  cache_.SetMembers(members, now);
   return planned && config.retention == Retention::kOptimal;
 }
 

@@ -28,7 +28,8 @@ class NodeDataset {
 
   // Takes over members, budget and retention at once. True when a plan is due: then StartPlan
   // follows as soon as the base is there.
-  bool Apply(const coordination::DatasetState& state, const std::vector<wire::MemberId>& members);
+  bool Apply(const coordination::DatasetState& state, const std::vector<wire::MemberId>& members,
+             MonotonicTime now);
   void StartPlan(std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base);
   void OnDerived(DerivedWindow window, MonotonicTime now);
 

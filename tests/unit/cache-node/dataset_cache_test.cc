@@ -67,6 +67,22 @@ TEST(DatasetCache, ANodeThatGoesGivesAwayWhatItHolds) {
     EXPECT_NE(cluster.Get(1, 0, {0, id, id}, GetMode::kUrgent).answer, Answer::kMissKeep) << id;
 }
 
+TEST(DatasetCache, ANodeOnWhichTheDatasetIsNoLongerPlacedGivesAwayWhatItHolds) {
+  LoopbackCluster cluster(Equal(3, 10));
+  for (SampleId id = 0; id < 5; ++id) {
+    cluster.Plan(kStream, 0, id, {.keep = true, .keep_at = 1});
+    EXPECT_TRUE(cluster.Read(0, kStream, {0, id, id}));
+  }
+  cluster.Place({});  // nowhere for now: it stays
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 5U);
+  cluster.Place({1, 2, 3});
+  cluster.Place({2, 3});
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
+  EXPECT_EQ(cluster.cache(1).tier().samples() + cluster.cache(2).tier().samples(), 5U);
+  for (SampleId id = 0; id < 5; ++id)
+    EXPECT_FALSE(cluster.Read(1, 0, {0, id, id})) << id;
+}
+
 TEST(DatasetCache, TheOnlyNodeGivesNothingAway) {
   LoopbackCluster cluster(Equal(1, 10));
   cluster.Plan(kStream, 0, 1, {.keep = true, .keep_at = 1});

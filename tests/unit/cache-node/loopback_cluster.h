@@ -65,7 +65,7 @@ class LoopbackCluster {
       nodes_.push_back(std::make_unique<Node>(*this, member, options));
     }
     for (auto& node : nodes_)
-      node->cache.SetMembers(members);
+      node->cache.SetMembers(members, clock_.Now());
   }
 
   DatasetCache& cache(std::size_t node) { return nodes_[node]->cache; }
@@ -82,6 +82,12 @@ class LoopbackCluster {
     Settle();
   }
 
+  // On which nodes the dataset is placed from now on.
+  void Place(const std::vector<wire::MemberId>& members) {
+    for (auto& node : nodes_)
+      node->cache.SetMembers(members, clock_.Now());
+    Settle();
+  }
   // The node goes. How many samples it sends to others.
   std::size_t GiveAway(std::size_t node) {
     const std::size_t samples =
