@@ -23,16 +23,22 @@ std::vector<std::string> Sorted(std::vector<std::string> hostnames) {
   return hostnames;
 }
 
-// The terms of a selector are alternatives: each of them needs the new condition.
+// Without conditions it matches no machine at all.
+bool IsEmptyTerm(const Json& term) {
+  return Items(term, "matchExpressions").empty() && Items(term, "matchFields").empty();
+}
+
+// The terms of a selector are alternatives: each of them needs the new condition, but those that
+// match nothing, which would match with it.
 void Require(Json& node_affinity, const std::vector<std::string>& hostnames) {
   Json terms = Items(Member(node_affinity, kRequired), "nodeSelectorTerms");
-  if (terms.empty()) terms.push_back(Json::object());
   for (Json& term : terms) {
-    if (!term.is_object()) continue;
+    if (!term.is_object() || IsEmptyTerm(term)) continue;
     Json& expressions = term["matchExpressions"];
     if (!expressions.is_array()) expressions = Json::array();
     expressions.push_back(OnOneOf(hostnames));
   }
+  if (terms.empty()) terms.push_back({{"matchExpressions", Json::array({OnOneOf(hostnames)})}});
   node_affinity[kRequired] = {{"nodeSelectorTerms", std::move(terms)}};
 }
 

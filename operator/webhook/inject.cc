@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "operator/webhook/pod_patch.h"
 #include "operator/webhook/request.h"
 #include "operator/webhook/sidecar_spec.h"
+#include "operator/webhook/unknown_annotations.h"
 
 namespace optcache::webhook {
 namespace {
@@ -308,9 +310,13 @@ Injection DecideInjection(const Json& pod, std::string_view name_space, const Da
   if (IsMirror(pod)) return Skip(Reason::kUnsupportedPod);
   const bool present = FindSidecar(pod["spec"]) != nullptr;
   if (present && !IsOurWork(pod)) return Skip(Reason::kBroughtItsOwn);
-  auto injection =
-      present ? Complete(pod, name_space) : Inject(pod, name_space, datasets, settings);
-  return injection ? *std::move(injection) : Answer(std::move(injection).error(), *optional);
+  auto decided = present ? Complete(pod, name_space) : Inject(pod, name_space, datasets, settings);
+  Injection injection =
+      decided ? *std::move(decided) : Answer(std::move(decided).error(), *optional);
+  // Once: the API server may ask again about what it has got.
+  if (!present)
+    std::ranges::move(WarnOfUnknownAnnotations(pod), std::back_inserter(injection.warnings));
+  return injection;
 }
 
 }  // namespace optcache::webhook

@@ -158,6 +158,26 @@ TEST(Affinity, RequiresNoMoreThanFitsAPod) {
   EXPECT_EQ(values.size(), kMaxRequiredMachines);
 }
 
+// Kubernetes lets a term without conditions match no machine.
+TEST(Affinity, LeavesAloneWhatMatchesNothing) {
+  const DatasetFacts facts{.scheduling = SchedulingPreference::kRequired, .hostnames = {"m1"}};
+  const Json gpu = Json::parse(R"({"matchExpressions": [{"key": "gpu", "operator": "Exists"}]})");
+  const Json nothing = Json::parse(R"({"matchExpressions": [], "matchFields": []})");
+  const Json::json_pointer terms_at(
+      "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms");
+  Json pod;
+  pod["spec"][terms_at] = Json::array({gpu, Json::object(), nothing});
+  const Json terms = AddAffinity(pod, {{.facts = &facts}})
+                         ->value.at(Json::json_pointer(
+                             terms_at.to_string().substr(std::string("/affinity").size())));
+  EXPECT_EQ(terms[0]["matchExpressions"].size(), 2U);
+  EXPECT_EQ(terms[1], Json::object());
+  EXPECT_EQ(terms[2], nothing);
+
+  pod["spec"][terms_at] = Json::array({Json::object()});
+  EXPECT_TRUE(AddAffinity(pod, {{.facts = &facts}})->value.is_null());
+}
+
 TEST(Affinity, NamesAMachineOnce) {
   const DatasetFacts facts{.hostnames = {"b", "a", "b"}};
   const Json affinity = AddAffinity(Json::object(), {{.facts = &facts}})->value;
