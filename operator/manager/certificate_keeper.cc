@@ -81,38 +81,40 @@ void CertificateKeeper::LookAsLeader() {
     Log(LogLevel::kError, "no certificates", {{"why", decision.error().message()}});
     return;
   }
-  for (const authority::Notice& notice : decision->notices)
-    Tell(notice);
   const std::int64_t wait = std::max<std::int64_t>(decision->next_check - Now(), 1);
   LookAgainIn(std::min<Duration>(std::chrono::seconds(wait), kLookAtCertificatesEvery));
   // What is served must have been written: another leader could make other keys.
-  if (decision->write) return Write(*std::move(decision->write));
+  if (decision->write) return Write(*std::move(decision->write), std::move(decision->notices));
   leaf_status_ = OkStatus();
   SetBundle(decision->bundle);
   ServeWith(decision->leaf);
   PublishCaBundle();
 }
 
-void CertificateKeeper::Write(authority::SecretData content) {
+void CertificateKeeper::Write(authority::SecretData content,
+                              std::vector<authority::Notice> notices) {
   writing_ = true;
   kube::Json object = authority::BuildSecret(settings_, content, seen_version_);
-  secret_applier_->Run(
-      {{.resource = kube::kSecrets, .object = std::move(object)}}, {},
-      [this, content = std::move(content)](const kube::ApiResult<kube::ApplyOutcome>& outcome) {
-        writing_ = false;
-        if (!outcome) {
-          // A leader before this one, or a person, was there since: that is read first.
-          const bool conflict = outcome.error().status.code() == Code::kConflict;
-          Log(conflict ? LogLevel::kInfo : LogLevel::kError,
-              "the certificates' Secret could not be written",
-              {{"why", outcome.error().status.message()}});
-          return LookAgainIn(kRetry);
-        }
-        content_ = content;
-        const auto secret = OnlyOne(parts_.secret);
-        seen_version_ = secret ? kube::ResourceVersionOf(*secret) : "";
-        Look();
-      });
+  secret_applier_->Run({{.resource = kube::kSecrets, .object = std::move(object)}}, {},
+                       [this, content = std::move(content), notices = std::move(notices)](
+                           const kube::ApiResult<kube::ApplyOutcome>& outcome) {
+                         writing_ = false;
+                         if (!outcome) {
+                           // A leader before this one, or a person, was there since: that is read
+                           // first.
+                           const bool conflict = outcome.error().status.code() == Code::kConflict;
+                           Log(conflict ? LogLevel::kInfo : LogLevel::kError,
+                               "the certificates' Secret could not be written",
+                               {{"why", outcome.error().status.message()}});
+                           return LookAgainIn(kRetry);
+                         }
+                         content_ = content;
+                         for (const authority::Notice& notice : notices)
+                           Tell(notice);
+                         const auto secret = OnlyOne(parts_.secret);
+                         seen_version_ = secret ? kube::ResourceVersionOf(*secret) : "";
+                         Look();
+                       });
 }
 
 void CertificateKeeper::Tell(const authority::Notice& notice) {
@@ -141,7 +143,7 @@ void CertificateKeeper::PublishCaBundle() {
   }
   if (!differs) return;
   ca_applier_->Run({{.resource = kube::kMutatingWebhookConfigurations,
-                     .object = authority::BuildCaBundle(settings_, bundle_, names),
+                     .object = authority::BuildCaBundle(bundle_, names),
                      .present = injector}},
                    {}, [this](const kube::ApiResult<kube::ApplyOutcome>& outcome) {
                      if (outcome) return;

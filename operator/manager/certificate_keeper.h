@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -53,7 +54,8 @@ class CertificateKeeper {
  private:
   void Look();
   void LookAsLeader();
-  void Write(authority::SecretData content);
+  // `notices` are told once it is written.
+  void Write(authority::SecretData content, std::vector<authority::Notice> notices);
   void PublishCaBundle();
   void ServeWith(const authority::Leaf& leaf);
   void SetBundle(const std::string& bundle);

@@ -40,7 +40,7 @@ std::uint64_t GpusOf(const kube::Json& node) {
   const kube::Json& allocatable = kube::Find(node, "/status/allocatable");
   if (!allocatable.is_object()) return 0;
   for (const auto& [resource, amount] : allocatable.items()) {
-    if (!resource.ends_with("/gpu") || !amount.is_string()) continue;
+    if (!IsGpu(resource) || !amount.is_string()) continue;
     gpus += ParseQuantity(amount.get_ref<const std::string&>()).value_or(0);
   }
   return gpus;

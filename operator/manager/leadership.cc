@@ -38,13 +38,12 @@ std::vector<kube::ObjectKey> OfBoth(const kube::ObjectChange& change, F&& keys_o
   return keys;
 }
 
-// Of training pods it only counts which Datasets are read by pods with GPUs; phases do not.
+// Of training pods it only counts which Datasets are read by pods with GPUs that have not ended.
 bool MattersToPlacement(const kube::ObjectChange& pod) {
   const auto wants_gpus = [](const kube::ObjectCache::Entry& object) {
     return object != nullptr && kube::BoolAt(*object, kWantsGpus);
   };
-  return (pod.before == nullptr || pod.after == nullptr) &&
-         (wants_gpus(pod.before) || wants_gpus(pod.after));
+  return wants_gpus(pod.before) != wants_gpus(pod.after);
 }
 
 std::vector<kube::ObjectKey> DatasetOfPlan(const kube::Json& plan) {

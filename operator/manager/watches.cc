@@ -1,6 +1,7 @@
 #include "operator/manager/watches.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <initializer_list>
 
@@ -28,18 +29,26 @@ const std::string& IndexLabels() {
   return kLabels;
 }
 
+bool HasEnded(const Json& pod) {
+  const std::string phase = kube::TextAt(pod, "/status/phase");
+  return phase == "Succeeded" || phase == "Failed";
+}
+
 bool AsksForGpus(const Json& pod) {
   for (const char* list : {"/spec/containers", "/spec/initContainers"}) {
     for (const Json& container : kube::Items(pod, list)) {
       const Json& limits = kube::Find(container, "/resources/limits");
       if (!limits.is_object()) continue;
       for (const auto& [resource, amount] : limits.items()) {
-        if (resource.ends_with("/gpu") && amount != "0" && amount != 0) return true;
+        if (IsGpu(resource) && amount != "0" && amount != 0) return true;
       }
     }
   }
   return false;
 }
+
+// What is one by its name after the slash: "nvidia.com/mig-1g.10gb", "google.com/tpu".
+constexpr auto kOtherGpus = std::to_array<std::string_view>({"mig-", "tpu", "gaudi", "neuron"});
 
 // Pages of machines and pods are big as text and ten times that when parsed.
 constexpr std::uint32_t kPageOfBigObjects = 100;
@@ -76,12 +85,21 @@ void ReduceMetadata(Json& object) {
 
 }  // namespace
 
+bool IsGpu(std::string_view resource) {
+  const std::size_t slash = resource.find('/');
+  if (slash == std::string_view::npos) return false;
+  const std::string_view name = resource.substr(slash + 1);
+  return resource.contains("gpu") || std::ranges::any_of(kOtherGpus, [&](std::string_view kind) {
+           return name.starts_with(kind);
+         });
+}
+
 void ReduceNode(Json& node) {
   Json gpus = Json::object();
   const Json& allocatable = kube::Find(node, "/status/allocatable");
   if (allocatable.is_object()) {
     for (const auto& [resource, amount] : allocatable.items()) {
-      if (resource.ends_with("/gpu")) gpus[resource] = amount;
+      if (IsGpu(resource)) gpus[resource] = amount;
     }
   }
   kube::KeepOnly({"/spec/unschedulable", "/status/nodeInfo/kubeletVersion"})(node);
@@ -91,7 +109,7 @@ void ReduceNode(Json& node) {
 }
 
 void ReduceTrainingPod(Json& pod) {
-  const bool wants_gpus = AsksForGpus(pod);
+  const bool wants_gpus = AsksForGpus(pod) && !HasEnded(pod);
   const bool has_sidecar = webhook::FindSidecar(kube::Find(pod, "/spec")) != nullptr;
   kube::KeepOnly({"/status/phase"})(pod);
   ReduceMetadata(pod);
@@ -139,9 +157,9 @@ Watches::Watches(net::EventLoop& loop, const Clock& clock, kube::Client& client,
               Seeded(seed, NamedOne(kube::kConfigMaps, "", authority::kBundleName))),
       secret(loop, clock, client,
              Seeded(seed, NamedOne(kube::kSecrets, system_namespace, name + "-pki"))),
-      injectors(
-          loop, clock, client,
-          Seeded(seed, NamedOne(kube::kMutatingWebhookConfigurations, "", name + "-injector"))) {}
+      injectors(loop, clock, client,
+                Seeded(seed, NamedOne(kube::kMutatingWebhookConfigurations, "",
+                                      authority::kInjectorName))) {}
 
 std::vector<kube::Informer*> Watches::All() {
   return {&datasets,  &plans, &jobs,    &job_pods, &training_pods,

@@ -22,10 +22,14 @@ inline constexpr const char* kDatasetAnnotation = "optcache.io/dataset";
 inline constexpr const char* kInjectedAnnotation = "optcache.io/injected";
 inline constexpr const char* kOptionalAnnotation = "optcache.io/optional";
 
-// In the place of a training pod's containers: whether one of them asks for GPUs, and whether one
-// has the sidecar's name.
+// In the place of a training pod's containers: whether one of them asks for GPUs and may still run,
+// and whether one has the sidecar's name.
 inline constexpr const char* kWantsGpus = "/optcacheWantsGpus";
 inline constexpr const char* kHasSidecar = "/optcacheHasSidecar";
+
+// A resource that counts GPUs or what is used as one: "nvidia.com/gpu", "nvidia.com/mig-1g.10gb",
+// "gpu.intel.com/xe", "google.com/tpu".
+bool IsGpu(std::string_view resource);
 
 // What is left of an object in a cache of thousands. Machines: labels, whether they are cordoned,
 // GPUs and the kubelet's version; training pods: namespace, owner, our annotations, phase,
@@ -48,7 +52,7 @@ struct Watches {
   kube::Informer nodes;          // all machines of the cluster
   kube::Informer bundles;        // the ConfigMaps optcache-ca of all namespaces
   kube::Informer secret;         // SYSTEM/NAME-pki
-  kube::Informer injectors;      // NAME-injector
+  kube::Informer injectors;      // authority::kInjectorName
 
   std::vector<kube::Informer*> All();
   void Start();

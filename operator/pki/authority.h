@@ -59,7 +59,7 @@ struct Decision {
   std::string bundle;               // PEM: for caBundle and the ConfigMap optcache-ca
   Leaf leaf;                        // to serve with
   UnixSeconds next_check = 0;
-  std::vector<Notice> notices;
+  std::vector<Notice> notices;  // to be told once `write` is written; none without it
 };
 
 // What a leader does. Whatever the Secret holds, the decision has a bundle and a leaf that it

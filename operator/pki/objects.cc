@@ -47,14 +47,13 @@ Json BuildBundle(std::string_view name_space, const std::string& bundle) {
           {"data", {{"ca.crt", bundle}}}};
 }
 
-Json BuildCaBundle(const AuthoritySettings& settings, const std::string& bundle,
-                   const std::vector<std::string>& webhooks) {
+Json BuildCaBundle(const std::string& bundle, const std::vector<std::string>& webhooks) {
   Json entries = Json::array();
   for (const std::string& name : webhooks)
     entries.push_back({{"name", name}, {"clientConfig", {{"caBundle", EncodeBase64(bundle)}}}});
   return {{"apiVersion", "admissionregistration.k8s.io/v1"},
           {"kind", "MutatingWebhookConfiguration"},
-          {"metadata", {{"name", settings.name + "-injector"}}},
+          {"metadata", {{"name", kInjectorName}}},
           {"webhooks", std::move(entries)}};
 }
 

@@ -14,6 +14,8 @@ namespace optcache::authority {
 
 inline constexpr const char* kBundleName = "optcache-ca";     // the ConfigMap
 inline constexpr const char* kFieldManager = "optcache-pki";  // of the caBundle
+// The MutatingWebhookConfiguration. Not named after the installation: there is one in a cluster.
+inline constexpr const char* kInjectorName = "optcache-injector";
 
 // The `data` of a Secret; what is not base64 is left out.
 SecretData ReadSecret(const nlohmann::json& secret);
@@ -26,8 +28,7 @@ nlohmann::json BuildSecret(const AuthoritySettings& settings, const SecretData& 
 // The ConfigMap optcache-ca of a namespace that uses a Dataset.
 nlohmann::json BuildBundle(std::string_view name_space, const std::string& bundle);
 
-// The caBundle of each entry in NAME-injector, and nothing else of it.
-nlohmann::json BuildCaBundle(const AuthoritySettings& settings, const std::string& bundle,
-                             const std::vector<std::string>& webhooks);
+// The caBundle of each entry in kInjectorName, and nothing else of it.
+nlohmann::json BuildCaBundle(const std::string& bundle, const std::vector<std::string>& webhooks);
 
 }  // namespace optcache::authority

@@ -97,6 +97,28 @@ TEST(Reduce, ATrainingPodIsWhatPlacementAndWarningsAskFor) {
     "optcacheHasSidecar": false})"));
 }
 
+TEST(Reduce, APodThatHasEndedWantsNoGpus) {
+  for (const auto& [phase, wants] :
+       {std::pair{"Pending", true}, {"Running", true}, {"Succeeded", false}, {"Failed", false}}) {
+    Json pod = Json::parse(
+        R"({"metadata": {"name": "p"},
+            "spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}})");
+    pod["status"]["phase"] = phase;
+    ReduceTrainingPod(pod);
+    EXPECT_EQ(kube::BoolAt(pod, kWantsGpus), wants) << phase;
+  }
+}
+
+TEST(IsGpu, KnowsThemByTheirNames) {
+  for (const char* name : {"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.10gb",
+                           "amd.com/gpu", "gpu.intel.com/xe", "volcano.sh/vgpu-number",
+                           "google.com/tpu", "habana.ai/gaudi", "aws.amazon.com/neuron"})
+    EXPECT_TRUE(IsGpu(name)) << name;
+  for (const char* name : {"cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "rdma/hca_a",
+                           "example.com/migrations", "gpu", "mig-/x", ""})
+    EXPECT_FALSE(IsGpu(name)) << name;
+}
+
 TEST(Reduce, WhatIsNoObjectDoesNoHarm) {
   for (const char* text :
        {"{}", R"({"metadata": {"labels": 3, "annotations": []}, "status": 1})"}) {

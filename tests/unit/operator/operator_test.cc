@@ -100,6 +100,13 @@ TEST_F(OperatorTest, JobsThatAskForGpusAreKnownToPlacement) {
       Json::array({{{"name", "train"}, {"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}});
   server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
   RunUntil([&] { return PlacementSays("GPU: 1 nodes first"); });
+  pod["status"]["phase"] = "Succeeded";
+  server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
+  RunUntil([&] { return PlacementSays("GPU: not asked for"); });
+  pod["metadata"]["name"] = "train-1";
+  pod["status"]["phase"] = "Running";
+  server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
+  RunUntil([&] { return PlacementSays("GPU: 1 nodes first"); });
   server.store([&](kube::FakeApiStore& store) { store.Remove(kube::kPods, kube::KeyOf(pod)); });
   RunUntil([&] { return PlacementSays("GPU: not asked for"); });
 }
@@ -202,6 +209,21 @@ TEST_F(OperatorTest, NeverWritesItsSecretOverOneThatItHasNotSeen) {
     if (kube::ResourceVersionOf(body).empty()) ++without;
   }
   EXPECT_EQ(without, 0U);
+}
+
+TEST_F(OperatorTest, TellsOfCertificatesThatAreWrittenAndOfNoOthers) {
+  server.FailNext("apply", "secrets", {.response = {.status = 403}});
+  const auto op = Start("a");
+  RunUntil([&] { return server.Count("apply", "secrets") == 1; });
+  RunFor(milliseconds(200));
+  EXPECT_EQ(server.Count("apply", "events"), 0U);
+  server.store([](kube::FakeApiStore& store) {  // it looks again at once
+    Json secret = kube::MakeObject(kube::kSecrets, {.ns = kSystem, .name = "optcache-pki"});
+    secret["metadata"]["labels"] = {{"app", "optcache"}};
+    store.Put(kube::kSecrets, secret);
+  });
+  RunUntil([&] { return server.Count("apply", "events") > 0; });
+  EXPECT_EQ(server.Count("apply", "secrets"), 2U);
 }
 
 TEST_F(OperatorTest, ItsWatchesDoNotEndAllAtOnce) {

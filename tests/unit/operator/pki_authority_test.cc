@@ -237,8 +237,8 @@ TEST(AuthorityObjects, ReadWhatIsNoSecretAsEmpty) {
 }
 
 TEST(AuthorityObjects, TouchNothingButTheCaBundle) {
-  const auto object = BuildCaBundle({.name = "oc"}, "PEM", {"a.optcache.io", "b.optcache.io"});
-  EXPECT_EQ(object["metadata"]["name"], "oc-injector");
+  const auto object = BuildCaBundle("PEM", {"a.optcache.io", "b.optcache.io"});
+  EXPECT_EQ(object["metadata"]["name"], "optcache-injector");
   EXPECT_EQ(object["webhooks"].dump(),
             R"([{"clientConfig":{"caBundle":"UEVN"},"name":"a.optcache.io"},)"
             R"({"clientConfig":{"caBundle":"UEVN"},"name":"b.optcache.io"}])");
