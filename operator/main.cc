@@ -90,7 +90,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
          [&options](const std::string& text) {
            options.index_pod = reconcile::ParseIndexPod(text).value();
          },
-         "Resources, nodeSelector and tolerations of index Jobs")
+         "Resources, nodeSelector, tolerations and securityContext of index Jobs")
       ->check([](const std::string& text) {
         const auto pod = reconcile::ParseIndexPod(text);
         return pod ? std::string() : std::string(pod.error().message());

@@ -23,7 +23,7 @@ Object = dict[str, Any]
 @pytest.fixture(scope="module")
 def groups(helm: Path) -> list[Object]:
     command = [helm, "template", "optcache", CHART, "--namespace=optcache"]
-    command += ["--set=monitoring.rules=true", "--show-only=templates/prometheusrule.yaml"]
+    command += ["--set=image.prefix=r/", "--set=monitoring.rules=true", "--show-only=templates/prometheusrule.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     found: list[Object] = yaml.safe_load(done.stdout)["spec"]["groups"]
     return found

@@ -149,6 +149,16 @@ def test_the_annotations_are_those_that_the_injector_reads() -> None:
     assert read == contract == documented_annotations(table)
 
 
+def test_annotations_that_are_read_are_known_and_no_others() -> None:
+    """Others are told to be unknown."""
+    source = (ROOT / "operator/webhook/unknown_annotations.cc").read_text()
+    table = re.search(r"kKnown =\s.*?\(\s*\{(.*?)\}\)", source, re.DOTALL)
+    assert table
+    known = re.findall(r'"([a-z]+)"', table.group(1))
+    assert len(known) >= 9
+    assert set(known) == documented_annotations(CONTRACT)
+
+
 def test_defaults_of_annotations_are_those_of_the_injector() -> None:
     header = (ROOT / "operator/webhook/request.h").read_text()
     fields = {"arena": "arena", "resources": "cpu"}
@@ -159,9 +169,33 @@ def test_defaults_of_annotations_are_those_of_the_injector() -> None:
         assert f"`{found.group(1)}`" in row or f"={found.group(1)}`" in row, row
 
 
+def test_pages_that_install_say_where_the_images_are() -> None:
+    """Nobody publishes them, and the chart refuses to guess."""
+    pages = [ROOT / "README.md", ROOT / "charts/optcache/README.md", *(ROOT / "docs/user").glob("*.md")]
+    commands = [
+        command
+        for page in pages
+        for command in re.findall(r"^ *helm install (?:.*\\\n)*.*", page.read_text(), re.MULTILINE)
+    ]
+    assert len(commands) >= 3
+    assert [command for command in commands if "--set image.prefix=$REGISTRY/" not in command] == []
+
+
+def test_the_images_that_the_page_builds_are_those_of_the_chart() -> None:
+    page = (ROOT / "docs/user/install.md").read_text()
+    (parts,) = re.findall(r"^for part in (.*); do$", page, re.MULTILINE)
+    (tag,) = set(re.findall(r"\$REGISTRY/optcache/\$part:(\S+)", page))
+    values = yaml.safe_load((ROOT / "charts/optcache/values.yaml").read_text())
+    images = {values[component]["image"] for component in ("operator", "node", "sidecar")}
+    assert {f"optcache/{part}" for part in parts.split()} == images
+    assert all((ROOT / part / "Dockerfile").is_file() for part in parts.split())
+    about = yaml.safe_load((ROOT / "charts/optcache/Chart.yaml").read_text())
+    assert tag == about["appVersion"]
+
+
 def values_of(page: str) -> list[str]:
     """`--set a.b=c` and `a.b` in code, as docs name values of the chart."""
-    tops = "image|operator|node|sidecar|webhook|crds|podDisruptionBudget|networkPolicy|monitoring|tests"
+    tops = "image|operator|node|sidecar|index(?!.txt)|webhook|crds|podDisruptionBudget|networkPolicy|monitoring|tests"
     return re.findall(rf"(?<![\w/.-])((?:{tops})\.[a-z][A-Za-z.]+[A-Za-z])(?=[`=: ])", page)
 
 

@@ -17,8 +17,9 @@ CHART = str(ROOT / "charts" / "optcache")
 SYSTEM = "optcache"
 INJECTOR = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/optcache-injector"
 SECRET = f"/api/v1/namespaces/{SYSTEM}/secrets/optcache-pki"
+PREFIX = "--set=image.prefix=registry.example.com/team/"
 # Nobody answers there, so a pod that a webhook selects is refused.
-VALUES = ("--set=webhook.failurePolicy=Fail", "--set=webhook.excludedNamespaces={excluded}")
+VALUES = (PREFIX, "--set=webhook.failurePolicy=Fail", "--set=webhook.excludedNamespaces={excluded}")
 
 
 def helm(api: ApiServer, *arguments: str) -> str:
@@ -273,14 +274,18 @@ def test_what_an_uninstall_leaves_goes_by_the_command_of_the_page(installed: Api
     assert [is_there(namespace, name) for namespace, name, _ in others] == [True, True]
 
 
-def test_a_second_release_beside_the_first(installed: ApiServer) -> None:
-    done = installed.helm("install", "other", CHART, "--namespace=vision", "--dry-run=server")
-    assert "optcache.io" in done.err and "annotation validation error" in done.err, done.err
-    options = ("--namespace=vision", "--set=crds.install=false")
+@pytest.mark.parametrize(
+    ("option", "what"),
+    [("--set=crds.install=true", "optcache.io"), ("--set=crds.install=false", "optcache-injector")],
+)
+def test_a_second_release_is_refused(installed: ApiServer, option: str, what: str) -> None:
+    """By helm, as the first one owns what has the same name in it: nothing is made."""
+    options = ("--namespace=vision", "--set=fullnameOverride=other", PREFIX, option)
     done = installed.helm("install", "other", CHART, *options)
-    assert done.code == 0, done.err
-    done = installed.helm("uninstall", "other", "--namespace=vision")
-    assert done.code == 0, done.err
+    assert done.code != 0
+    assert what in done.err and 'must equal "other": current value is "optcache"' in done.err, done.err
+    path = "/apis/apps/v1/namespaces/vision/deployments/other-operator"
+    assert installed.request("GET", path).code == 404
     assert installed.request("GET", INJECTOR).code == 200
 
 

@@ -20,9 +20,12 @@ VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 UPDATE = os.environ.get("UPDATE_GOLDEN") == "1"
 # What `helm template` takes the cluster for, so that goldens do not depend on helm's age.
 KUBERNETES = "1.33.0"
-INSTALL_HEADER = """\
-# The chart with its default values, for those who do not use helm:
-#   kubectl create namespace optcache && kubectl apply --server-side --filename install.yaml
+PREFIX = "registry.example.com/team/"
+INSTALL_HEADER = f"""\
+# The chart with its default values, for those who do not use helm. Instead of {PREFIX}
+# say where your images are:
+#   kubectl create namespace optcache
+#   sed "s,{PREFIX},$REGISTRY/," install.yaml | kubectl apply --server-side --filename -
 """
 
 Object = dict[str, Any]
@@ -31,7 +34,8 @@ Object = dict[str, Any]
 def template(
     helm: Path, *arguments: str, release: str = "optcache", chart: Path = CHART
 ) -> subprocess.CompletedProcess[str]:
-    command = [helm, "template", release, chart, "--namespace=optcache", *arguments]
+    command = [helm, "template", release, chart, "--namespace=optcache", f"--set=image.prefix={PREFIX}"]
+    command += arguments
     if not any(each.startswith("--kube-version") for each in arguments):
         command.append(f"--kube-version={KUBERNETES}")
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -126,6 +130,16 @@ def test_crds_are_those_of_the_repository(helm: Path, name: str) -> None:
     assert crd == yaml.safe_load(source.read_text())
 
 
+def test_what_proves_itself_may_come_from_anywhere(helm: Path) -> None:
+    """Pods with hostNetwork have their machine's address, which no selector matches."""
+    found = objects(render(helm, "--set=networkPolicy.enabled=true"))
+    rules = [rule for each in found if each["kind"] == "NetworkPolicy" for rule in each["spec"]["ingress"]]
+    narrowed = {port["port"] for rule in rules if "from" in rule for port in rule["ports"]}
+    everybody = {port["port"] for rule in rules if "from" not in rule for port in rule["ports"]}
+    assert narrowed == {"control"}
+    assert everybody == {"webhook", "wire", "manifests", "pages"}
+
+
 def test_crds_can_go_with_the_release(helm: Path) -> None:
     crd = find(objects(render(helm, "--set=crds.keep=false")), "CustomResourceDefinition", "data")
     assert "annotations" not in crd["metadata"]
@@ -184,6 +198,7 @@ def test_index_jobs_are_as_the_values_say(helm: Path) -> None:
     index = json.loads(flag.removeprefix("--index-pod="))
     assert index["resources"]["limits"]["memory"] == "8Gi"
     assert index["tolerations"] == [{"operator": "Exists", "effect": "NoSchedule"}]
+    assert index["securityContext"] == {}
 
 
 @pytest.mark.parametrize(
@@ -199,6 +214,9 @@ def test_index_jobs_are_as_the_values_say(helm: Path) -> None:
         ("--set=webhook.failurePolicy=Sometimes", "value must be one of 'Ignore', 'Fail'"),
         ("--set=webhook.timeoutSeconds=6", "maximum: got 6, want 5"),
         ("--set=image.prefix=registry.example.com", "at '/image/prefix'"),
+        ("--set=image.prefix=", "image.prefix is not set: build the three images, push them where your"),
+        ("--set=index.securityContext.runAsUser=0", "at '/index/securityContext/runAsUser'"),
+        ("--set=index.securityContext.privileged=true", "additional properties 'privileged' not allowed"),
         ("--set=image.pullPolicy=Sometimes", "at '/image/pullPolicy'"),
         ("--set=node.image=example:5000/node:1", "at '/node/image'"),
         ("--set=monitoring.interval=often", "at '/monitoring/interval'"),
@@ -213,7 +231,7 @@ def test_refused_values(helm: Path, argument: str, says: str) -> None:
 
 
 # Values that are maps for Kubernetes.
-WHOLE = ("resources", "nodeSelector", "dashboardLabels")
+WHOLE = ("resources", "nodeSelector", "dashboardLabels", "securityContext")
 
 
 def leaves(values: Object, path: str = "") -> dict[str, Any]:

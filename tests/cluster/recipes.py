@@ -16,12 +16,14 @@ from cluster.images import Image, ImageStore
 from cluster.settings import REPOSITORY, Paths
 
 CONTAINERS = settings.HERE / "containers"
-# Folder of the component: its program. The image is optcache/FOLDER.
+# Folder of the component: its program. The image is PREFIX and optcache/FOLDER.
 COMPONENTS = {
     "cache-node": "optcache-node",
     "operator": "optcache-operator",
     "sidecar": "optcache-sidecar",
 }
+# Of all of them, by the chart's image.prefix.
+PREFIX = "optcache.test/"
 TAG = "test"
 STORE = "optcache.test/store:1"
 TRAINING = "optcache.test/training:1"
@@ -42,7 +44,7 @@ def present() -> Tree:
 
 
 def component(name: str, store: ImageStore, paths: Paths, tree: Optional[Tree] = None) -> Image:
-    """`optcache/NAME` of the program that is built already; its Dockerfile's target `prebuilt`."""
+    """PREFIX and `optcache/NAME`, of the program that is built already; its Dockerfile's target `prebuilt`."""
     tree = tree or present()
     program = tree.programs / COMPONENTS[name]
     if not program.exists():
@@ -62,7 +64,7 @@ def component(name: str, store: ImageStore, paths: Paths, tree: Optional[Tree] =
         package = tree.root / "sidecar" / "python" / "src"
         _copy_package(package, context / "usr" / "share" / "optcache" / "python")
     dockerfile = tree.root / name / "Dockerfile"
-    return Image(f"docker.io/optcache/{name}:{tree.tag}", context, dockerfile, target="prebuilt")
+    return Image(f"{PREFIX}optcache/{name}:{tree.tag}", context, dockerfile, target="prebuilt")
 
 
 def training() -> Image:

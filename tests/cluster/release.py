@@ -26,7 +26,7 @@ BARE = "optcache.test/bare"
 NOT_BARE: Object = {"nodeSelectorTerms": [{"matchExpressions": [{"key": BARE, "operator": "DoesNotExist"}]}]}
 
 VALUES: Object = {
-    "image": {"tag": recipes.TAG, "pullPolicy": "Never"},
+    "image": {"prefix": recipes.PREFIX, "tag": recipes.TAG, "pullPolicy": "Never"},
     "operator": {"resources": {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}}},
     "node": {
         "memory": "256Mi",

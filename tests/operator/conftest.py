@@ -163,7 +163,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         api.start()
         done = api.helm(
             "install", "optcache", str(ROOT / "charts/optcache"), "--namespace", SYSTEM,
-            "--create-namespace",
+            "--create-namespace", "--set=image.prefix=registry.example.com/team/",
         )  # fmt: skip
         assert done.code == 0, done.err
         yield made

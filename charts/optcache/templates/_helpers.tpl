@@ -27,6 +27,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 
 {{- /* (list $ "optcache/operator"); a name may have a tag or digest of its own. */ -}}
 {{- define "optcache.image" -}}
+{{- $_ := required "image.prefix is not set: build the three images, push them where your cluster pulls from, and say where, for example --set image.prefix=registry.example.com/team/ (docs/user/install.md, Images)" (index . 0).Values.image.prefix -}}
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}
 {{- $tag := default $root.Chart.AppVersion $root.Values.image.tag -}}

@@ -120,13 +120,14 @@ Json Volumes(const api::DatasetSpec& spec) {
 
 Json PodSpec(const kube::ObjectKey& key, const api::DatasetSpec& spec,
              const ReconcileSettings& settings) {
+  Json security = {{"runAsNonRoot", true},
+                   {"runAsUser", kUser},
+                   {"runAsGroup", kUser},
+                   {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+  security.update(settings.index_pod.value("securityContext", Json::object()));
   Json pod = {{"restartPolicy", "Never"},
               {"automountServiceAccountToken", false},
-              {"securityContext",
-               {{"runAsNonRoot", true},
-                {"runAsUser", kUser},
-                {"runAsGroup", kUser},
-                {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+              {"securityContext", std::move(security)},
               {"containers", Json::array({Container(key, spec, settings)})},
               {"volumes", Volumes(spec)}};
   const Json linux = {{"kubernetes.io/os", "linux"}};
@@ -153,6 +154,20 @@ Json SourceOf(const api::DatasetSpec& spec) {
 bool IsReason(const std::string& text) {
   return !text.empty() && text.size() <= 64 && std::isupper(text.front()) != 0 &&
          std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
+// As whom it reads, no more: it stays within PodSecurity `restricted`.
+bool IsSecurityContext(const Json& context) {
+  if (!context.is_object()) return false;
+  const auto right = [](const std::string& name, const Json& value) {
+    if (name == "supplementalGroups") return value.is_array();
+    const bool is_id = name == "runAsUser" || name == "runAsGroup" || name == "fsGroup";
+    return is_id && value.is_number_integer() && value > 0;
+  };
+  for (const auto& [name, value] : context.items()) {
+    if (!right(name, value)) return false;
+  }
+  return true;
 }
 
 bool IsDigest(const std::string& text) {
@@ -189,13 +204,19 @@ Result<Json> ParseIndexPod(std::string_view text) {
   Json pod = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   bool right = pod.is_object();
   for (const auto& [name, value] : pod.items()) {
-    right = right && (name == "tolerations"
-                          ? value.is_array()
-                          : (name == "resources" || name == "nodeSelector") && value.is_object());
+    if (name == "tolerations") {
+      right = right && value.is_array();
+    } else if (name == "securityContext") {
+      right = right && IsSecurityContext(value);
+    } else {
+      right = right && (name == "resources" || name == "nodeSelector") && value.is_object();
+    }
   }
   if (right) return pod;
   return Error(Code::kInvalidArgument,
-               "allowed: a JSON object of resources, nodeSelector and tolerations");
+               "allowed: a JSON object of resources, nodeSelector, tolerations and "
+               "securityContext, the last of runAsUser, runAsGroup, fsGroup (from 1) and "
+               "supplementalGroups");
 }
 
 Result<Json> BuildIndexJob(const Json& dataset, const api::DatasetSpec& spec,

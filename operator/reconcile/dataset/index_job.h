@@ -28,7 +28,8 @@ std::string IndexHash(const kube::Json& dataset, const api::DatasetSpec& spec);
 // "imagenet-index-0a1b2c3d4e"; long names are cut so that it fits into a label.
 std::string IndexJobName(std::string_view dataset, std::string_view hash);
 
-// `{"resources": {…}, "nodeSelector": {…}, "tolerations": […]}`, of which each may be missing.
+// `{"resources": {…}, "nodeSelector": {…}, "tolerations": […], "securityContext": {…}}`, of which
+// each may be missing.
 // kInvalidArgument: it is something else; what is inside them, the API server checks.
 Result<kube::Json> ParseIndexPod(std::string_view text);
 

@@ -22,7 +22,7 @@ TOLERANCE = 1.1
 # As if a pass were read without a cache, which is 1.125.
 TOLERANCE_OF_LOSS = 1.15
 # By the chart's values.
-NODE, SIDECAR = "optcache/cache-node", "optcache/sidecar"
+NODE, SIDECAR = (f"{recipes.PREFIX}optcache/{name}" for name in ("cache-node", "sidecar"))
 
 
 @pytest.fixture(scope="session")

@@ -77,9 +77,26 @@ TEST(IndexJob, RunsWhereAndWithWhatItIsGiven) {
   EXPECT_EQ(kube::Find(pod, "/tolerations"), choices["tolerations"]);
 }
 
+TEST(IndexJob, ReadsAsWhomItIsGivenAndStaysRestricted) {
+  const Json dataset = HttpDataset();
+  const api::DatasetSpec spec = api::ParseDatasetSpec(dataset).value();
+  ReconcileSettings settings = kSettings;
+  settings.index_pod = ParseIndexPod(R"({"securityContext": {"runAsUser": 2000, "fsGroup": 2001,
+                                            "supplementalGroups": [3000]}})")
+                           .value();
+  const Json job = BuildIndexJob(dataset, spec, settings).value();
+  EXPECT_EQ(kube::Find(job, "/spec/template/spec/securityContext"), Json::parse(R"({
+    "runAsNonRoot": true, "runAsUser": 2000, "runAsGroup": 65532, "fsGroup": 2001,
+    "supplementalGroups": [3000], "seccompProfile": {"type": "RuntimeDefault"}})"));
+}
+
 TEST(IndexPod, IsNothingElse) {
-  for (const char* text : {"", "[]", "{", R"({"affinity": {}})", R"({"resources": []})",
-                           R"({"tolerations": {}})", R"({"nodeSelector": "linux"})"}) {
+  for (const char* text :
+       {"", "[]", "{", R"({"affinity": {}})", R"({"resources": []})", R"({"tolerations": {}})",
+        R"({"nodeSelector": "linux"})", R"({"securityContext": []})",
+        R"({"securityContext": {"runAsUser": 0}})", R"({"securityContext": {"fsGroup": "1"}})",
+        R"({"securityContext": {"runAsNonRoot": false}})",
+        R"({"securityContext": {"supplementalGroups": 7}})"}) {
     EXPECT_EQ(ParseIndexPod(text).error().code(), Code::kInvalidArgument) << text;
   }
   EXPECT_TRUE(ParseIndexPod("{}"));
