@@ -27,10 +27,10 @@ net::HttpResponse Bytes(const ManifestBytes& bytes, std::string_view what) {
 
 void ControlService::SetDatasets(std::vector<coordination::DatasetSpec> specs,
                                  std::map<std::string, ManifestBytes> manifests) {
-  coordinator_.SetDatasets(std::move(specs));
-  manifests_.clear();
+  coordinator_.SetDatasets(std::move(specs), clock_.Now());
+  std::erase_if(manifests_, [&](const auto& item) { return !coordinator_.Names(item.first); });
   for (auto& [digest, bytes] : manifests)
-    manifests_.emplace(digest, std::move(bytes));
+    manifests_.insert_or_assign(digest, std::move(bytes));
 }
 
 void ControlService::SetSidecars(std::vector<coordination::SidecarStatus> sidecars) {

@@ -28,6 +28,22 @@ std::vector<MemberCapacity> Demand(const std::vector<Member>& members, const Cap
   return demand;
 }
 
+ByteCount Less(ByteCount bytes, ByteCount taken) {
+  return bytes > taken ? bytes - taken : 0;
+}
+
+ByteCount TotalOf(std::span<const MemberCapacity> shares) {
+  ByteCount total = 0;
+  for (const MemberCapacity& share : shares)
+    total += share.bytes;
+  return total;
+}
+
+ByteCount BytesOf(std::span<const MemberCapacity> shares, MemberId member) {
+  const auto found = std::ranges::lower_bound(shares, member, {}, &MemberCapacity::member);
+  return found != shares.end() && found->member == member ? found->bytes : 0;
+}
+
 }  // namespace
 
 std::vector<std::vector<MemberCapacity>> SplitCapacity(const std::vector<Member>& members,
@@ -48,6 +64,39 @@ std::vector<std::vector<MemberCapacity>> SplitCapacity(const std::vector<Member>
       const Wide offer = offers.at(share.member);
       const Wide whole = std::max(demanded.at(share.member), offer);
       if (whole != 0) share.bytes = static_cast<ByteCount>(offer * share.bytes / whole);
+    }
+  }
+  return shares;
+}
+
+std::vector<std::vector<MemberCapacity>> ShareGrant(const std::vector<MemberCapacity>& grant,
+                                                    const std::vector<ManifestClaim>& claims) {
+  std::size_t readers = 0;
+  for (const ManifestClaim& claim : claims)
+    readers += claim.ranks;
+  std::vector<std::vector<MemberCapacity>> shares(claims.size());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    // Of all members, and of one: what the other manifests have, or are about to have.
+    const auto others = [&](const auto& bytes_of) {
+      ByteCount sum = 0;
+      for (std::size_t j = 0; j < claims.size(); ++j) {
+        if (j != i) sum += std::max(bytes_of(claims[j].in_force), bytes_of(shares[j]));
+      }
+      return sum;
+    };
+    const std::size_t own = readers > 0 ? claims[i].ranks : (i == 0 ? 1 : 0);
+    ByteCount left = std::max(TotalOf(claims[i].in_force), Less(TotalOf(grant), others(TotalOf)));
+    for (const auto& [member, granted] : grant) {
+      const auto bytes_of = [id = member](std::span<const MemberCapacity> some) {
+        return BytesOf(some, id);
+      };
+      const ByteCount room =
+          std::max(bytes_of(claims[i].in_force), Less(granted, others(bytes_of)));
+      const auto due =
+          static_cast<ByteCount>(Wide{granted} * own / std::max<std::size_t>(readers, 1));
+      const ByteCount share = std::min({due, room, left});
+      left -= share;
+      shares[i].push_back({.member = member, .bytes = share});
     }
   }
   return shares;

@@ -2,7 +2,9 @@
 
 // How the members' memory is divided among the datasets.
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "coordination/state.h"
@@ -20,5 +22,18 @@ struct CapacityWish {
 // more than it offers. One list a dataset, ascending by member, with each of its members in it.
 std::vector<std::vector<MemberCapacity>> SplitCapacity(const std::vector<Member>& members,
                                                        const std::vector<CapacityWish>& wishes);
+
+// One manifest of a Dataset: how many ranks read it, and what it has by the state in force.
+struct ManifestClaim {
+  std::size_t ranks = 0;
+  std::span<const MemberCapacity> in_force;  // ascending by member
+};
+
+// Divides what a Dataset was granted among its manifests, in proportion to the ranks that read
+// them; while nobody does, the first one has it all. A share shrinks at once, and grows only into
+// what the others' shares in force leave: together they never exceed the grant. One list a claim,
+// with each of the grant's members in it.
+std::vector<std::vector<MemberCapacity>> ShareGrant(const std::vector<MemberCapacity>& grant,
+                                                    const std::vector<ManifestClaim>& claims);
 
 }  // namespace optcache::coordination

@@ -132,6 +132,8 @@ Result<Report> ParseReport(std::string_view json) {
   object.Read("manifests", kMaxManifests, report.manifests);
   object.ForEach("datasets", kMaxDatasets,
                  [&](JsonObject item) { Read(std::move(item), report.datasets.emplace_back()); });
+  object.ForEach("retiring", kMaxRetiring,
+                 [&](JsonObject item) { Read(std::move(item), report.retiring.emplace_back()); });
   object.ForEach("streams", kMaxStreams,
                  [&](JsonObject item) { Read(std::move(item), report.streams.emplace_back()); });
   RETURN_IF_ERROR(errors.status());
@@ -173,6 +175,8 @@ Result<DesiredState> ParseDesiredState(std::string_view json) {
                  [&](JsonObject item) { Read(std::move(item), state.members.emplace_back()); });
   object.ForEach("datasets", kMaxDatasets,
                  [&](JsonObject item) { Read(std::move(item), state.datasets.emplace_back()); });
+  object.ForEach("retiring", kMaxRetiring,
+                 [&](JsonObject item) { Read(std::move(item), state.retiring.emplace_back()); });
   RETURN_IF_ERROR(errors.status());
   return state;
 }

@@ -104,6 +104,7 @@ std::string ToJson(const Report& report) {
        {"manifest_url", report.manifest_url},
        {"manifests", report.manifests},
        {"datasets", Array(report.datasets, [](const DatasetReport& d) { return Encode(d); })},
+       {"retiring", Array(report.retiring, [](const DatasetReport& d) { return Encode(d); })},
        {"streams", Array(report.streams, [](const StreamReport& s) { return Encode(s); })}});
 }
 
@@ -125,7 +126,8 @@ std::string ToJson(const DesiredState& state) {
   return Dump(
       {{"version", FormatVersion(state.version)},
        {"members", Array(state.members, [](const Member& m) { return Encode(m); })},
-       {"datasets", Array(state.datasets, [](const DatasetState& d) { return Encode(d); })}});
+       {"datasets", Array(state.datasets, [](const DatasetState& d) { return Encode(d); })},
+       {"retiring", Array(state.retiring, [](const DatasetState& d) { return Encode(d); })}});
 }
 
 }  // namespace optcache::coordination

@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "coordination/capacity_split.h"
 #include "coordination/codec.h"
-#include "coordination/manifest_placement.h"
 
 namespace optcache::coordination {
 namespace {
@@ -69,22 +67,6 @@ Coordinator::Coordinator(const CoordinatorOptions& options)
   if (!learning_) state_.version.term = options.term;
 }
 
-void Coordinator::SetDatasets(std::vector<DatasetSpec> specs) {
-  std::map<std::string, DatasetEntry, std::less<>> datasets;
-  for (DatasetSpec& spec : specs) {
-    DatasetEntry entry;
-    const auto old = datasets_.find(spec.name);
-    if (old != datasets_.end() && old->second.spec.manifest_digest == spec.manifest_digest) {
-      entry = std::move(old->second);
-    }
-    entry.spec = std::move(spec);
-    const std::string name = entry.spec.name;
-    datasets.insert_or_assign(name, std::move(entry));
-  }
-  datasets_ = std::move(datasets);
-  placement_is_due_ = true;
-}
-
 Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime now) {
   if (learning_) {
     if (!first_report_) first_report_ = now;
@@ -100,8 +82,9 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
   entry->heard = now;
   entry->applied = report.applied;
   entry->datasets.clear();
-  for (const DatasetReport& dataset : report.datasets) {
-    if (datasets_.contains(dataset.name)) entry->datasets.insert_or_assign(dataset.name, dataset);
+  for (const auto* list : {&report.datasets, &report.retiring}) {
+    for (const DatasetReport& dataset : *list)
+      TakeNumbers(dataset, *entry);
   }
   if (!learning_ &&
       Known(report) > state_.version) {  // a coordinator that was started again goes on above
@@ -109,8 +92,17 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
     nodes_are_ahead_ = true;
   }
   for (const StreamReport& stream : report.streams)
-    TakeStream(stream, entry->member.id, now);
+    TakeStream(report, stream, entry->member.id, now);
   return ReportAnswer{.member = entry->member.id, .version = state_.version};
+}
+
+void Coordinator::TakeNumbers(const DatasetReport& report, MemberEntry& entry) {
+  DatasetId id{.name = report.name, .manifest_digest = report.manifest_digest};
+  if (const DatasetEntry* const present = Present(report.name);
+      id.manifest_digest.empty() && present != nullptr) {
+    id.manifest_digest = present->spec.manifest_digest;
+  }
+  if (datasets_.contains(id)) entry.datasets.insert_or_assign(std::move(id), report);
 }
 
 // What the node is and offers, which decides what is placed there.
@@ -186,8 +178,8 @@ MemberId Coordinator::NewId() {
 void Coordinator::RemoveMember(MemberId id) {
   const auto found = members_.find(id);
   CHECK(found != members_.end());
-  for (const auto& [name, counters] : found->second.datasets) {
-    const auto dataset = datasets_.find(name);
+  for (const auto& [dataset_id, counters] : found->second.datasets) {
+    const auto dataset = datasets_.find(dataset_id);
     if (dataset != datasets_.end()) AddCounters(counters, dataset->second.departed);
   }
   for (auto& [name, dataset] : datasets_) {
@@ -208,13 +200,15 @@ Status Coordinator::OnInventory(const Inventory& inventory) {
   if (member == members_.end()) {
     return {Code::kNotFound, "node " + inventory.node + " is no member"};
   }
-  const auto found = datasets_.find(inventory.dataset);
-  if (found == datasets_.end() || !found->second.collection ||
-      found->second.collection->request != inventory.request) {
+  const std::vector<DatasetEntry*> manifests = ManifestsOf(inventory.dataset);
+  const auto found = std::ranges::find_if(manifests, [&](const DatasetEntry* entry) {
+    return entry->collection && entry->collection->request == inventory.request;
+  });
+  if (found == manifests.end()) {
     return {Code::kConflict, "inventory request " + std::to_string(inventory.request) + " of " +
                                  inventory.dataset + " is not open"};
   }
-  DatasetEntry& dataset = found->second;
+  DatasetEntry& dataset = **found;
   if (!inventory.ids.empty() && inventory.ids.back() >= dataset.spec.samples) {
     return {Code::kInvalidArgument, "held: sample " + std::to_string(inventory.ids.back()) +
                                         " of " + std::to_string(dataset.spec.samples)};
@@ -232,18 +226,20 @@ void Coordinator::OnTick(MonotonicTime now) {
   if (learning_) Learn(now);
   if (learning_) return;
   RemoveSilentMembers(now);
-  PlaceDatasets(now);
-  for (auto& [name, dataset] : datasets_) {
+  for (auto& [id, dataset] : datasets_)
     EndStreams(dataset, now);
+  EndRetiring(now);
+  PlaceDatasets(now);
+  ShareGrants();
+  for (auto& [id, dataset] : datasets_)
     Step(dataset, now);
-  }
   Publish();
 }
 
 void Coordinator::OnPause(Duration pause) {
   for (auto& [id, entry] : members_)
     entry.heard += pause;
-  for (auto& [name, dataset] : datasets_) {
+  for (auto& [dataset_id, dataset] : datasets_) {
     for (auto* lives : {&dataset.streams, &dataset.next_lives}) {
       for (auto& [id, stream] : *lives)
         stream.Forgive(pause);
@@ -258,57 +254,6 @@ void Coordinator::RemoveSilentMembers(MonotonicTime now) {
   }
   for (const MemberId id : gone)
     RemoveMember(id);
-}
-
-void Coordinator::PlaceDatasets(MonotonicTime now) {
-  if (!placement_is_due_) return;
-  placement_is_due_ = false;
-  SplitCapacities();
-  for (auto& [name, dataset] : datasets_)
-    PlaceManifest(dataset, now);
-}
-
-void Coordinator::SplitCapacities() {
-  std::vector<Member> members;
-  members.reserve(members_.size());
-  for (const auto& [id, entry] : members_)
-    members.push_back(entry.member);
-  std::vector<CapacityWish> wishes;
-  wishes.reserve(datasets_.size());
-  for (const auto& [name, dataset] : datasets_) {
-    wishes.push_back({.bytes = dataset.spec.capacity, .members = PlacedMembers(dataset.spec)});
-  }
-  auto shares = SplitCapacity(members, wishes);
-  auto share = shares.begin();
-  for (auto& [name, dataset] : datasets_)
-    dataset.capacities = std::move(*share++);
-}
-
-std::optional<std::vector<MemberId>> Coordinator::PlacedMembers(const DatasetSpec& spec) const {
-  if (!spec.placed) return std::nullopt;
-  std::vector<MemberId> placed;
-  for (const auto& [id, entry] : members_) {
-    if (std::ranges::binary_search(*spec.placed, entry.member.name)) placed.push_back(id);
-  }
-  return placed;
-}
-
-void Coordinator::PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const {
-  std::vector<ManifestCandidate> candidates;
-  for (const auto& [id, entry] : members_) {
-    if (entry.member.manifest_url.empty()) continue;
-    candidates.push_back(
-        {.member = id,
-         .placed = std::ranges::binary_search(dataset.capacities, id, {}, &MemberCapacity::member),
-         .holds = std::ranges::binary_search(entry.manifests, dataset.spec.manifest_digest)});
-  }
-  dataset.manifest_holders_total = static_cast<std::size_t>(
-      std::ranges::count_if(candidates, [](const auto& candidate) { return candidate.holds; }));
-  dataset.manifest_members = WhoShallHold(candidates, dataset.manifest_members);
-  dataset.manifest_holders = WhomToAsk(candidates, dataset.manifest_holders);
-  const bool missed = !candidates.empty() && dataset.manifest_holders_total == 0;
-  if (!missed) dataset.manifest_missed.reset();
-  if (missed && !dataset.manifest_missed) dataset.manifest_missed = now;
 }
 
 bool Coordinator::IsPlanned(const DatasetEntry& dataset, StreamId id) {
@@ -407,8 +352,8 @@ void Coordinator::Publish() {
   DesiredState next{.version = state_.version};
   for (const auto& [id, entry] : members_)
     next.members.push_back(entry.member);
-  for (const auto& [name, dataset] : datasets_)
-    next.datasets.push_back(Describe(dataset));
+  for (const auto& [id, dataset] : datasets_)
+    (dataset.retiring_since ? next.retiring : next.datasets).push_back(Describe(dataset));
   if (next == state_ && !nodes_are_ahead_) return;
   nodes_are_ahead_ = false;
   ++next.version.counter;

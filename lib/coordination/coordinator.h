@@ -12,6 +12,7 @@
 //
 // A value without threads or clock: the same calls give the same states.
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -70,8 +71,10 @@ class Coordinator {
   Coordinator() : Coordinator(CoordinatorOptions{}) {}
   explicit Coordinator(const CoordinatorOptions& options);
 
-  // Takes the place of all datasets before. Streams of a dataset whose manifest changes have ended.
-  void SetDatasets(std::vector<DatasetSpec> specs);
+  // Takes the place of all datasets before. A manifest that a spec replaces is retiring: streams
+  // that began with it go on with it, in their share of what the Dataset was granted, and when the
+  // last of them has ended it goes. At most kMaxRetiringOfDataset are kept, the latest.
+  void SetDatasets(std::vector<DatasetSpec> specs, MonotonicTime now);
 
   // kConflict: the node has been started again since, or knows a later term: this coordinator has
   // been replaced. kResourceExhausted: too many members. kUnavailable: a successor that still
@@ -92,19 +95,27 @@ class Coordinator {
   const DesiredState& state() const { return state_; }
   bool learning() const { return learning_; }
 
+  // Is that the manifest of a dataset, or one that retires?
+  bool Names(std::string_view manifest_digest) const;
   // The bytes named by a base digest of this or the previous plan of a dataset, nullptr: not known.
   std::shared_ptr<const std::string> BaseBytes(std::string_view digest) const;
 
   ClusterStatus Snapshot(MonotonicTime now) const;
 
  private:
+  // A Dataset with one of its manifests.
+  struct DatasetId {
+    std::string name;
+    std::string manifest_digest;
+    friend auto operator<=>(const DatasetId&, const DatasetId&) = default;
+  };
   struct MemberEntry {
     Member member;
     std::string metrics;
     std::uint64_t incarnation = 0;
     MonotonicTime heard;
     Version applied;
-    std::map<std::string, DatasetReport, std::less<>> datasets;
+    std::map<DatasetId, DatasetReport> datasets;
     std::vector<std::string> manifests;  // ascending
   };
   struct Collection {
@@ -118,7 +129,10 @@ class Coordinator {
   };
   struct DatasetEntry {
     DatasetSpec spec;
-    std::vector<MemberCapacity> capacities;  // due now, by the present members
+    // Since when its Dataset has another manifest; nullopt: this is the present one.
+    std::optional<MonotonicTime> retiring_since;
+    std::vector<MemberCapacity> granted;     // by the present members, to all manifests together
+    std::vector<MemberCapacity> capacities;  // of that: due to this one now
     std::map<StreamId, TrackedStream> streams;
     // Of jobs that are being started again: they take their stream's place when all of their ranks
     // read, or none of those before.
@@ -140,6 +154,7 @@ class Coordinator {
     std::size_t manifest_holders_total = 0;
     std::optional<MonotonicTime> manifest_missed;  // since when members are there and none has it
   };
+  using Datasets = std::map<DatasetId, DatasetEntry>;
   // What a plan made now would be made of; cuts are not set.
   struct PlanInputs {
     std::vector<MemberCapacity> capacities;
@@ -151,12 +166,21 @@ class Coordinator {
   MemberId NewId();
   void Learn(MonotonicTime now);
   void TakeOffer(const Report& report, MemberEntry& entry);
+  void TakeNumbers(const DatasetReport& report, MemberEntry& entry);
   void RemoveMember(MemberId id);
-  void TakeStream(const StreamReport& report, MemberId member, MonotonicTime now);
+
+  std::vector<DatasetEntry*> ManifestsOf(std::string_view dataset);
+  DatasetEntry* Present(std::string_view dataset);
+  DatasetEntry* Adopt(const Report& from, const StreamReport& stream, MonotonicTime now);
+  void EndSurplus(const std::string& dataset);
+  void EndRetiring(MonotonicTime now);
+
+  void TakeStream(const Report& from, const StreamReport& report, MemberId member,
+                  MonotonicTime now);
   TrackedStream* LifeOf(DatasetEntry& dataset, const StreamReport& report, const RankReport& rank,
                         MemberId member, MonotonicTime now) const;
   bool Supersede(DatasetEntry& dataset, const StreamReport& report);
-  static void Refuse(DatasetEntry& dataset, const StreamReport& report);
+  static void Refuse(DatasetEntry& dataset, const std::string& stream);
   bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
   void EndStreams(DatasetEntry& dataset, MonotonicTime now) const;
   static void BeginNextLives(DatasetEntry& dataset);
@@ -172,12 +196,14 @@ class Coordinator {
   void RemoveSilentMembers(MonotonicTime now);
   void PlaceDatasets(MonotonicTime now);
   void SplitCapacities();
+  void ShareGrants();
   std::optional<std::vector<MemberId>> PlacedMembers(const DatasetSpec& spec) const;
   void PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const;
   void Publish();
   DatasetState Describe(const DatasetEntry& dataset) const;
   DatasetStatus StatusOf(const DatasetEntry& dataset, MonotonicTime now) const;
   void AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const;
+  void NoteRetiring(const DatasetEntry& dataset, DatasetStatus& status) const;
 
   CoordinatorOptions options_;
   DesiredState state_;
@@ -189,7 +215,7 @@ class Coordinator {
   RequestNumber next_request_ = 1;
   bool placement_is_due_ = true;  // members, what they offer or what is wanted has changed
   std::map<MemberId, MemberEntry> members_;
-  std::map<std::string, DatasetEntry, std::less<>> datasets_;
+  Datasets datasets_;
 };
 
 }  // namespace optcache::coordination

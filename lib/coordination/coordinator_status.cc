@@ -86,11 +86,11 @@ ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
               .capacity = entry.member.capacity,
               .silent_seconds = std::chrono::duration<double>(now - entry.heard).count(),
               .applied = entry.applied};
-    for (const auto& [name, dataset] : entry.datasets)
+    for (const auto& [dataset_id, dataset] : entry.datasets)
       member.used += dataset.used_bytes;
   }
-  for (const auto& [name, dataset] : datasets_)
-    status.datasets.push_back(StatusOf(dataset, now));
+  for (const auto& [id, dataset] : datasets_)
+    (dataset.retiring_since ? status.retiring : status.datasets).push_back(StatusOf(dataset, now));
   return status;
 }
 
@@ -113,7 +113,8 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   Sum sum(dataset.departed);
   std::map<std::string_view, std::string_view> digests;  // members plan passes at different times
   for (const auto& [id, entry] : members_) {
-    const auto report = entry.datasets.find(spec.name);
+    const auto report =
+        entry.datasets.find({.name = spec.name, .manifest_digest = spec.manifest_digest});
     if (report == entry.datasets.end()) continue;
     sum.Add(report->second);
     status.nodes.push_back({.name = entry.member.name, .used = report->second.used_bytes});
@@ -125,6 +126,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   }
   status.sum = sum.Finish();
   status.sum.name = spec.name;
+  status.sum.manifest_digest = spec.manifest_digest;
   std::set<std::string> readers;
   for (const auto& [id, stream] : dataset.streams) {
     status.streams.push_back(optcache::coordination::StatusOf(stream, IsPlanned(dataset, id)));
@@ -134,7 +136,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
     }
   }
   status.readers.assign(readers.begin(), readers.end());
-  AddNotes(dataset, status);
+  if (!dataset.retiring_since) AddNotes(dataset, status);
   return status;
 }
 
@@ -142,16 +144,35 @@ void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) c
   const DatasetSpec& spec = dataset.spec;
   if (auto note = OversizeNote(spec.capacity, spec.bytes)) status.notes.push_back(*std::move(note));
   // Rounding down takes less than a byte a member.
-  if (!members_.empty() && status.capacity + members_.size() < spec.capacity) {
-    status.notes.push_back("the members' memory gives " + Percent(status.capacity, spec.capacity) +
+  ByteCount granted = 0;
+  for (const MemberCapacity& share : dataset.granted)
+    granted += share.bytes;
+  if (!members_.empty() && granted + members_.size() < spec.capacity) {
+    status.notes.push_back("the members' memory gives " + Percent(granted, spec.capacity) +
                            " of the capacity asked for (" + FormatBytes(spec.capacity) + ")");
   }
   if (!status.digests_agree) {
     status.notes.emplace_back("nodes have derived different plans from the same inputs");
   }
+  NoteRetiring(dataset, status);
   for (const std::string& name : dataset.refused) {
-    status.notes.push_back("stream " + name + " was refused: it has another manifest or the id " +
-                           "of another stream, or there are too many streams or ranks");
+    status.notes.push_back("stream " + name + " was refused: its manifest is not kept any more, " +
+                           "it has the id of another stream, or there are too many streams or " +
+                           "ranks");
+  }
+}
+
+void Coordinator::NoteRetiring(const DatasetEntry& dataset, DatasetStatus& status) const {
+  for (const auto& [id, other] : datasets_) {
+    if (id.name != dataset.spec.name || !other.retiring_since || other.streams.empty()) continue;
+    ByteCount share = 0;
+    for (const MemberCapacity& capacity : other.capacities)
+      share += capacity.bytes;
+    const bool one = other.streams.size() == 1;
+    status.notes.push_back((one ? "1 stream still reads"
+                                : std::to_string(other.streams.size()) + " streams still read") +
+                           " an earlier manifest (" + id.manifest_digest.substr(0, 12) +
+                           "), which has " + FormatBytes(share) + " of the capacity until then");
   }
 }
 

@@ -18,21 +18,31 @@ std::size_t WorldOf(const StreamReport& report) {
 
 }  // namespace
 
-void Coordinator::TakeStream(const StreamReport& report, MemberId member, MonotonicTime now) {
-  const auto found = datasets_.find(report.dataset);
-  if (found == datasets_.end()) return;
-  DatasetEntry& dataset = found->second;
+void Coordinator::TakeStream(const Report& from, const StreamReport& report, MemberId member,
+                             MonotonicTime now) {
+  const std::vector<DatasetEntry*> manifests = ManifestsOf(report.dataset);
+  if (manifests.empty()) return;
+  const bool reads =
+      std::ranges::any_of(report.ranks, [](const RankReport& r) { return !r.ended; });
+  const auto found = std::ranges::find_if(manifests, [&](const DatasetEntry* manifest) {
+    return manifest->spec.key == report.dataset_key;
+  });
+  DatasetEntry* const known = found != manifests.end() ? *found
+                              : reads                  ? Adopt(from, report, now)
+                                                       : nullptr;
+  if (known == nullptr) {
+    if (reads) Refuse(*manifests.front(), report.name);
+    return;
+  }
+  DatasetEntry& dataset = *known;
   auto stream = dataset.streams.find(report.id);
   // Ids are hashes of name and incarnation. One id of two streams is a collision, or a node that
   // does not say the truth: nobody's ranks are taken for another's.
-  if (stream != dataset.streams.end() &&
-      (stream->second.name() != report.name || stream->second.incarnation() != report.incarnation ||
-       report.dataset_key != dataset.spec.key)) {
-    return Refuse(dataset, report);
+  if (stream != dataset.streams.end() && (stream->second.name() != report.name ||
+                                          stream->second.incarnation() != report.incarnation)) {
+    return Refuse(dataset, report.name);
   }
   if (stream == dataset.streams.end()) {
-    const bool reads =
-        std::ranges::any_of(report.ranks, [](const RankReport& r) { return !r.ended; });
     if (!reads || !Supersede(dataset, report)) return;
     stream = dataset.streams.emplace(report.id, TrackedStream(report, now)).first;
   }
@@ -57,15 +67,15 @@ TrackedStream* Coordinator::LifeOf(DatasetEntry& dataset, const StreamReport& re
   }
   if (!present.BeginsAnew(rank)) return &present;
   if (!HasRoomFor(dataset, report)) {
-    Refuse(dataset, report);
+    Refuse(dataset, report.name);
     return nullptr;
   }
   return &dataset.next_lives.emplace(report.id, TrackedStream(report, now)).first->second;
 }
 
-void Coordinator::Refuse(DatasetEntry& dataset, const StreamReport& report) {
-  const bool noted = std::ranges::find(dataset.refused, report.name) != dataset.refused.end();
-  if (!noted && dataset.refused.size() < kMaxRefusedNames) dataset.refused.push_back(report.name);
+void Coordinator::Refuse(DatasetEntry& dataset, const std::string& stream) {
+  const bool noted = std::ranges::find(dataset.refused, stream) != dataset.refused.end();
+  if (!noted && dataset.refused.size() < kMaxRefusedNames) dataset.refused.push_back(stream);
 }
 
 bool Coordinator::HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const {
@@ -73,7 +83,7 @@ bool Coordinator::HasRoomFor(const DatasetEntry& dataset, const StreamReport& re
   const std::size_t own = WorldOf(report);
   std::size_t of_dataset = own;
   std::size_t of_all = own;
-  for (const auto& [name, each] : datasets_) {
+  for (const auto& [dataset_id, each] : datasets_) {
     for (const auto& [id, stream] : each.streams) {
       of_all += stream.world();
       if (&each == &dataset) of_dataset += stream.world();
@@ -82,19 +92,28 @@ bool Coordinator::HasRoomFor(const DatasetEntry& dataset, const StreamReport& re
   return of_dataset <= kMaxRanksOfDataset && of_all <= kMaxRanks;
 }
 
-// Whether a stream that is new may begin: it has the right manifest, there is room, and no later
-// incarnation of it is known. An earlier one ends.
+// Whether a stream that is new may begin: there is room, and no later incarnation of it is known,
+// with whichever manifest. An earlier one ends.
 bool Coordinator::Supersede(DatasetEntry& dataset, const StreamReport& report) {
-  if (report.dataset_key != dataset.spec.key || !HasRoomFor(dataset, report)) {
-    Refuse(dataset, report);
+  if (!HasRoomFor(dataset, report)) {
+    Refuse(dataset, report.name);
     return false;
   }
-  const bool outdated = std::ranges::any_of(dataset.streams, [&](const auto& item) {
-    return item.second.name() == report.name && item.second.incarnation() > report.incarnation;
-  });
-  if (outdated) return false;
-  for (auto* lives : {&dataset.streams, &dataset.next_lives})
-    std::erase_if(*lives, [&](const auto& item) { return item.second.name() == report.name; });
+  const std::vector<DatasetEntry*> manifests = ManifestsOf(dataset.spec.name);
+  for (const DatasetEntry* const manifest : manifests) {
+    const bool outdated = std::ranges::any_of(manifest->streams, [&](const auto& item) {
+      return item.second.name() == report.name && item.second.incarnation() > report.incarnation;
+    });
+    if (outdated) return false;
+  }
+  for (DatasetEntry* const manifest : manifests) {
+    for (auto* lives : {&manifest->streams, &manifest->next_lives}) {
+      std::erase_if(*lives, [&](const auto& item) {
+        return item.second.name() == report.name &&
+               (manifest == &dataset || item.second.incarnation() < report.incarnation);
+      });
+    }
+  }
   return true;
 }
 

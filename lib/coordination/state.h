@@ -20,6 +20,9 @@ using RequestNumber = std::uint64_t;  // of a request for inventories; 0: none
 // Limits of what is parsed. What is larger is refused with kInvalidArgument.
 inline constexpr std::size_t kMaxMembers = 4096;
 inline constexpr std::size_t kMaxDatasets = 256;
+// Manifests of one Dataset that jobs still read though it has another by now.
+inline constexpr std::size_t kMaxRetiringOfDataset = 2;
+inline constexpr std::size_t kMaxRetiring = kMaxDatasets * kMaxRetiringOfDataset;
 inline constexpr std::size_t kMaxStreams = 1024;
 inline constexpr std::size_t kMaxManifests = 1024;  // that one node holds
 inline constexpr std::size_t kMaxNamespaces = 256;  // that may use one dataset
@@ -107,6 +110,9 @@ struct DatasetReport {
   ByteCount moved_bytes = 0;
   std::uint64_t planned_misses = 0;  // reads of the store that the plan foretold up to now
   double predicted_hit_ratio = 0;    // of the plan in force, 0 to 1
+  std::string manifest_digest;       // hex; empty: of an older node, the present one
+  std::uint64_t total_samples = 0;   // that the manifest lists
+  ByteCount total_bytes = 0;
   friend bool operator==(const DatasetReport&, const DatasetReport&) = default;
 };
 
@@ -121,6 +127,7 @@ struct Report {
   std::string manifest_url;            // where others fetch its manifests; empty: nowhere
   std::vector<std::string> manifests;  // digests (hex) that it keeps on its state volume
   std::vector<DatasetReport> datasets;
+  std::vector<DatasetReport> retiring;
   std::vector<StreamReport> streams;
   friend bool operator==(const Report&, const Report&) = default;
 };
@@ -208,7 +215,20 @@ struct DesiredState {
   Version version;
   std::vector<Member> members;         // ascending by id
   std::vector<DatasetState> datasets;  // ascending by name
+  // Of the same names with the manifests that they had before, which streams that began with them
+  // read to their end. Ascending by name and digest.
+  std::vector<DatasetState> retiring;
   friend bool operator==(const DesiredState&, const DesiredState&) = default;
 };
+
+// Those of the present manifests, then those that retire.
+inline std::vector<const DatasetState*> AllDatasets(const DesiredState& state) {
+  std::vector<const DatasetState*> all;
+  for (const auto* list : {&state.datasets, &state.retiring}) {
+    for (const DatasetState& dataset : *list)
+      all.push_back(&dataset);
+  }
+  return all;
+}
 
 }  // namespace optcache::coordination

@@ -62,7 +62,7 @@ struct DatasetStatus {
   Retention retention = Retention::kOptimal;
   std::uint64_t total_samples = 0;
   ByteCount total_bytes = 0;
-  ByteCount capacity = 0;  // granted by the members
+  ByteCount capacity = 0;  // granted by the members, for this manifest
   Version planned;
   std::string plan_digest;  // of the members that report this plan; empty: none does
   bool digests_agree = true;
@@ -83,6 +83,7 @@ struct ClusterStatus {
   std::vector<MemberStatus> members;
   std::vector<SidecarStatus> sidecars;
   std::vector<DatasetStatus> datasets;
+  std::vector<DatasetStatus> retiring;  // as in the desired state
   friend bool operator==(const ClusterStatus&, const ClusterStatus&) = default;
 };
 

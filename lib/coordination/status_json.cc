@@ -129,7 +129,8 @@ std::string ToJson(const ClusterStatus& status) {
       {{"version", FormatVersion(status.version)},
        {"members", Array(status.members, [](const MemberStatus& m) { return Encode(m); })},
        {"sidecars", Array(status.sidecars, [](const SidecarStatus& s) { return Encode(s); })},
-       {"datasets", Array(status.datasets, [](const DatasetStatus& d) { return Encode(d); })}});
+       {"datasets", Array(status.datasets, [](const DatasetStatus& d) { return Encode(d); })},
+       {"retiring", Array(status.retiring, [](const DatasetStatus& d) { return Encode(d); })}});
 }
 
 Result<ClusterStatus> ParseClusterStatus(std::string_view json) {
@@ -144,6 +145,8 @@ Result<ClusterStatus> ParseClusterStatus(std::string_view json) {
                  [&](JsonObject item) { Read(std::move(item), status.sidecars.emplace_back()); });
   object.ForEach("datasets", kMaxDatasets,
                  [&](JsonObject item) { Read(std::move(item), status.datasets.emplace_back()); });
+  object.ForEach("retiring", kMaxRetiring,
+                 [&](JsonObject item) { Read(std::move(item), status.retiring.emplace_back()); });
   RETURN_IF_ERROR(errors.status());
   return status;
 }

@@ -48,7 +48,10 @@ Json Encode(const DatasetReport& dataset) {
           {"moves", dataset.moves},
           {"moved_bytes", dataset.moved_bytes},
           {"planned_misses", dataset.planned_misses},
-          {"predicted_hit_ratio", dataset.predicted_hit_ratio}};
+          {"predicted_hit_ratio", dataset.predicted_hit_ratio},
+          {"manifest", dataset.manifest_digest},
+          {"total_samples", dataset.total_samples},
+          {"total_bytes", dataset.total_bytes}};
 }
 
 void Read(JsonObject object, DatasetReport& dataset) {
@@ -65,6 +68,9 @@ void Read(JsonObject object, DatasetReport& dataset) {
   object.Read("moved_bytes", dataset.moved_bytes);
   object.Read("planned_misses", dataset.planned_misses);
   object.Read("predicted_hit_ratio", dataset.predicted_hit_ratio);
+  object.Read("manifest", dataset.manifest_digest, kMaxNameBytes);
+  object.Read("total_samples", dataset.total_samples);
+  object.Read("total_bytes", dataset.total_bytes);
 }
 
 void Read(JsonObject& object, const char* name, Version& version) {

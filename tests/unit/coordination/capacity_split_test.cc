@@ -63,5 +63,59 @@ TEST(SplitCapacity, HoldsForTheLargestNumbers) {
   }
 }
 
+// --- One Dataset's manifests --------------------------------------------------------------------
+
+TEST(ShareGrant, ThePresentManifestHasAllWhileNobodyReads) {
+  EXPECT_EQ(ShareGrant({{1, 100}, {4, 50}}, {{}, {}}),
+            (Shares{{{1, 100}, {4, 50}}, {{1, 0}, {4, 0}}}));
+}
+
+TEST(ShareGrant, FollowsTheRanksThatRead) {
+  EXPECT_EQ(ShareGrant({{1, 90}}, {{.ranks = 1}, {.ranks = 2}}), (Shares{{{1, 30}}, {{1, 60}}}));
+}
+
+TEST(ShareGrant, AShareGrowsWhenTheOthersHaveLetGo) {
+  const std::vector<MemberCapacity> all = {{1, 90}};
+  const std::vector<MemberCapacity> less = {{1, 60}};
+  EXPECT_EQ(ShareGrant({{1, 90}}, {{.ranks = 1}, {.ranks = 2, .in_force = all}}),
+            (Shares{{{1, 0}}, {{1, 60}}}));
+  EXPECT_EQ(ShareGrant({{1, 90}}, {{.ranks = 1}, {.ranks = 2, .in_force = less}}),
+            (Shares{{{1, 30}}, {{1, 60}}}));
+}
+
+TEST(ShareGrant, WhoMovesToOtherMembersLeavesRoomOnceItHas) {
+  const std::vector<MemberCapacity> before = {{1, 90}};
+  const std::vector<MemberCapacity> grant = {{1, 45}, {2, 45}};
+  EXPECT_EQ(ShareGrant(grant, {{.ranks = 1}, {.ranks = 2, .in_force = before}}),
+            (Shares{{{1, 0}, {2, 0}}, {{1, 30}, {2, 30}}}));
+}
+
+// A share is in force at any later time, in which members come and go.
+TEST(ShareGrant, TogetherTheyNeverExceedTheGrant) {
+  Random random(7);
+  constexpr ByteCount kGrant = 1000;
+  std::vector<MemberCapacity> grant = {{2, kGrant}};
+  Shares in_force(3);
+  for (int round = 0; round < 5000; ++round) {
+    if (random.Below(10) == 0) {
+      const ByteCount first = random.Below(kGrant);
+      grant = {{2, first}, {3 + static_cast<MemberId>(random.Below(2)), kGrant - first}};
+    }
+    std::vector<ManifestClaim> claims;
+    for (const std::vector<MemberCapacity>& shares : in_force)
+      claims.push_back({.ranks = random.Below(4), .in_force = shares});
+    const Shares due = ShareGrant(grant, claims);
+    for (std::size_t i = 0; i < due.size(); ++i) {
+      if (random.Below(2) == 0) in_force[i] = due[i];
+    }
+    ByteCount together = 0;
+    for (const std::vector<MemberCapacity>& shares : in_force) {
+      for (const MemberCapacity& share : shares)
+        together += share.bytes;
+    }
+    EXPECT_LE(together, kGrant);
+  }
+}
+
 }  // namespace
 }  // namespace optcache::coordination

@@ -40,7 +40,11 @@ Report SomeReport() {
                              .moves = 11,
                              .moved_bytes = 12,
                              .planned_misses = 13,
-                             .predicted_hit_ratio = 0.375});
+                             .predicted_hit_ratio = 0.375,
+                             .manifest_digest = "00ff",
+                             .total_samples = 14,
+                             .total_bytes = 15});
+  report.retiring.push_back({.name = "vision/imagenet", .manifest_digest = "eeff"});
   StreamReport stream{.id = 0xffffffffffffffffU,
                       .name = "vision/job/imagenet/train",
                       .incarnation = 3,
@@ -90,6 +94,9 @@ DesiredState SomeState() {
                              .epoch_step = 0,
                              .cut = {.pass = 4, .position = 99}});
   state.datasets.push_back(dataset);
+  dataset.manifest_digest = "eeff";
+  dataset.retention = Retention::kLru;
+  state.retiring.push_back(dataset);
   return state;
 }
 

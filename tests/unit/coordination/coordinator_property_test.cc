@@ -12,6 +12,7 @@ namespace optcache::coordination {
 namespace {
 
 constexpr std::uint32_t kWorld = 3;
+constexpr DatasetKey kManifests = 4;
 
 class RandomEvents {
  public:
@@ -21,7 +22,7 @@ class RandomEvents {
     const std::string node = "n" + std::to_string(random_.Below(4));
     const StreamId id = 1 + random_.Below(3);
     const auto rank = static_cast<Rank>(random_.Below(kWorld));
-    switch (random_.Below(10)) {
+    switch (random_.Below(11)) {
       case 0:
         scenario_.Node(node);
         break;
@@ -45,10 +46,17 @@ class RandomEvents {
         scenario_.At(node, rank, kWorld, id).ended = random_.Below(3) == 0;
         break;
       case 6:
-        if (scenario_.dataset().inventory_wanted != 0) AnswerFrom(node);
+        if (scenario_.dataset().inventory_wanted != 0) AnswerFrom(node, scenario_.dataset());
+        for (const DatasetState& retiring : scenario_.state().retiring) {
+          if (retiring.inventory_wanted != 0) AnswerFrom(node, retiring);
+        }
         break;
       case 7:
         scenario_.Advance(std::chrono::milliseconds(random_.Below(20000)));
+        break;
+      case 10:
+        if (random_.Below(4) == 0) Reindex();
+        scenario_.Stream(node, id).dataset_key = 1 + random_.Below(kManifests);
         break;
       default:
         scenario_.Node(node).capacity = random_.Below(2000);
@@ -63,19 +71,27 @@ class RandomEvents {
     EXPECT_TRUE(state == before_ || version > before_.version) << FormatVersion(version);
     EXPECT_EQ(ParseDesiredState(ToJson(state)), state);
     CheckMembers(state);
-    for (const DatasetState& dataset : state.datasets)
-      CheckDataset(state, dataset);
+    for (const DatasetState* const dataset : AllDatasets(state))
+      CheckDataset(state, *dataset);
+    CheckGrant(state);
     before_ = state;
   }
 
  private:
-  void AnswerFrom(const std::string& node) {
+  void Reindex() {
+    DatasetSpec spec = Scenario::Imagenet();
+    spec.key = 1 + random_.Below(kManifests);
+    spec.manifest_digest = std::string(2, static_cast<char>('a' + spec.key - 1));
+    scenario_.coordinator().SetDatasets({spec}, scenario_.now());
+  }
+
+  void AnswerFrom(const std::string& node, const DatasetState& dataset) {
     // May be refused: the node need not be a member.
     const Status status =
         scenario_.coordinator().OnInventory({.node = node,
                                              .incarnation = scenario_.Node(node).incarnation,
-                                             .dataset = scenario_.dataset().name,
-                                             .request = scenario_.dataset().inventory_wanted,
+                                             .dataset = dataset.name,
+                                             .request = dataset.inventory_wanted,
                                              .ids = {static_cast<SampleId>(random_.Below(1000))}});
     EXPECT_NE(status.code(), Code::kInvalidArgument);
   }
@@ -105,10 +121,6 @@ class RandomEvents {
     if (!dataset.base_digest.empty()) {
       EXPECT_NE(scenario_.coordinator().BaseBytes(dataset.base_digest), nullptr);
     }
-    ByteCount granted = 0;
-    for (const MemberCapacity& capacity : dataset.capacities)
-      granted += capacity.bytes;
-    EXPECT_LE(granted, Scenario::Imagenet().capacity);
     for (const StreamState& stream : dataset.streams) {
       EXPECT_EQ(stream.node_of_rank.size(), kWorld);
       if (!stream.complete) continue;
@@ -117,6 +129,20 @@ class RandomEvents {
       for (const MemberId id : stream.node_of_rank)
         EXPECT_TRUE(id == 0 || names_.contains(id));
     }
+  }
+
+  // One Dataset, whose manifests share what it was granted.
+  static void CheckGrant(const DesiredState& state) {
+    EXPECT_EQ(state.datasets.size(), 1U);
+    EXPECT_LE(state.retiring.size(), kMaxRetiringOfDataset);
+    std::set<std::string> digests;
+    ByteCount granted = 0;
+    for (const DatasetState* const dataset : AllDatasets(state)) {
+      EXPECT_TRUE(digests.insert(dataset->manifest_digest).second);
+      for (const MemberCapacity& capacity : dataset->capacities)
+        granted += capacity.bytes;
+    }
+    EXPECT_LE(granted, Scenario::Imagenet().capacity);
   }
 
   Random random_;

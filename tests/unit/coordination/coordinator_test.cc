@@ -357,22 +357,11 @@ TEST(Coordinator, RefusesAStreamOfAnotherManifestAndSaysSo) {
       status.datasets[0].notes[0].starts_with("stream vision/job/imagenet/119 was refused"));
 }
 
-TEST(Coordinator, ANewManifestEndsTheStreamsOfTheOldOne) {
-  Scenario scenario = TwoNodes();
-  DatasetSpec spec = Scenario::Imagenet();
-  spec.manifest_digest = "bb";
-  spec.key = 2;
-  scenario.coordinator().SetDatasets({spec});
-  scenario.Second();
-  EXPECT_TRUE(scenario.dataset().streams.empty());
-  EXPECT_EQ(scenario.dataset().manifest_digest, "bb");
-}
-
 TEST(Coordinator, AChangeOfCapacityKeepsTheStreams) {
   Scenario scenario = TwoNodes();
   DatasetSpec spec = Scenario::Imagenet();
   spec.capacity = 400;
-  scenario.coordinator().SetDatasets({spec});
+  scenario.coordinator().SetDatasets({spec}, scenario.now());
   scenario.Plan();
   EXPECT_TRUE(scenario.stream().complete);
   EXPECT_EQ(scenario.dataset().capacities, (std::vector<MemberCapacity>{{1, 200}, {2, 200}}));

@@ -22,7 +22,7 @@ class Scenario {
   explicit Scenario(std::vector<DatasetSpec> specs = {Imagenet()},
                     const CoordinatorOptions& options = {})
       : coordinator_(options) {
-    coordinator_.SetDatasets(std::move(specs));
+    coordinator_.SetDatasets(std::move(specs), now_);
     Tick();
   }
 
@@ -99,23 +99,27 @@ class Scenario {
     for (auto& [name, report] : reports_)
       report.applied = std::max(report.applied, coordinator_.state().version);
   }
-  // Every node answers the open inventory request of the first dataset.
+  // Every node answers the inventory requests that are open.
   void Answer() {
-    for (const auto& [name, report] : reports_) {
-      EXPECT_TRUE(coordinator_
-                      .OnInventory({.node = name,
-                                    .incarnation = report.incarnation,
-                                    .dataset = dataset().name,
-                                    .request = dataset().inventory_wanted,
-                                    .ids = held_[name]})
-                      .ok());
+    const DesiredState asked = state();
+    for (const DatasetState* const dataset : AllDatasets(asked)) {
+      if (dataset->inventory_wanted == 0) continue;
+      for (const auto& [name, report] : reports_) {
+        EXPECT_TRUE(coordinator_
+                        .OnInventory({.node = name,
+                                      .incarnation = report.incarnation,
+                                      .dataset = dataset->name,
+                                      .request = dataset->inventory_wanted,
+                                      .ids = held_[name]})
+                        .ok());
+      }
     }
     Tick();
   }
   // Until what has happened is planned.
   void Plan() {
     Second();
-    if (dataset().inventory_wanted != 0) Answer();
+    Answer();
   }
 
   void Hold(const std::string& node, std::vector<SampleId> ids) { held_[node] = std::move(ids); }
@@ -123,6 +127,7 @@ class Scenario {
   Coordinator& coordinator() { return coordinator_; }
   const DesiredState& state() const { return coordinator_.state(); }
   const DatasetState& dataset() const { return state().datasets.front(); }
+  const DatasetState& retiring() const { return state().retiring.front(); }
   const StreamState& stream() const { return dataset().streams.front(); }
   MonotonicTime now() const { return now_; }
   void Advance(Duration by) { now_ += by; }
