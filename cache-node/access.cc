@@ -10,8 +10,16 @@ namespace optcache::node {
 
 const coordination::DatasetState* FindDataset(const coordination::DesiredState& state,
                                               wire::DatasetKey key) {
-  const auto found = std::ranges::find(state.datasets, key, &coordination::DatasetState::key);
-  return found == state.datasets.end() ? nullptr : &*found;
+  for (const auto* list : {&state.datasets, &state.retiring}) {
+    const auto found = std::ranges::find(*list, key, &coordination::DatasetState::key);
+    if (found != list->end()) return &*found;
+  }
+  return nullptr;
+}
+
+bool IsRetiring(const coordination::DesiredState& state, wire::DatasetKey key) {
+  return std::ranges::find(state.retiring, key, &coordination::DatasetState::key) !=
+         state.retiring.end();
 }
 
 const coordination::DatasetState* FindDataset(const coordination::DesiredState& state,

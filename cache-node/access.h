@@ -12,9 +12,10 @@
 
 namespace optcache::node {
 
-// Null if the state has no such dataset.
+// Null if the state has no such dataset; those that retire have their key alone.
 const coordination::DatasetState* FindDataset(const coordination::DesiredState& state,
                                               wire::DatasetKey key);
+bool IsRetiring(const coordination::DesiredState& state, wire::DatasetKey key);
 const coordination::DatasetState* FindDataset(const coordination::DesiredState& state,
                                               std::string_view name);
 

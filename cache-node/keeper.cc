@@ -230,6 +230,16 @@ void Keeper::Evict(SampleId id, PassNumber before) {
   parts_.counters.dropped_by_plan += private_.EraseIf(id, goes);
 }
 
+void Keeper::TrimToCapacity() {
+  while (parts_.tier.used() > parts_.tier.capacity()) {
+    if (private_.MakeWay(kNoGuest, 1)) {
+      ++parts_.counters.dropped_for_room;
+    } else if (!EvictLeastRecentlyUsed(kNoGuest)) {
+      return;
+    }
+  }
+}
+
 void Keeper::OnStreamEnded(StreamId stream) {
   // What waited for its plan waits no more: it lies here for whoever reads it next.
   for (const PastRead& read : past_reads_) {

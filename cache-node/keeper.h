@@ -85,6 +85,8 @@ class Keeper {
   // The plan gives `id` up: it goes, unless it was kept again after a read in pass `before` or
   // later.
   void Evict(SampleId id, PassNumber before);
+  // Lets go, the longest unused first, of what its share of the budget has no room for any more.
+  void TrimToCapacity();
   // `stream` is over.
   void OnStreamEnded(StreamId stream);
   // `guest` may not use the dataset any more: its private copies go.

@@ -69,14 +69,15 @@ void ManifestKeep::OnState(const coordination::DesiredState& state, coordination
   state_ = state;
   has_state_ = true;
   named_.clear();
-  for (const auto& dataset : state_.datasets)
-    named_.insert(dataset.manifest_digest);
+  const auto datasets = coordination::AllDatasets(state_);
+  for (const auto* dataset : datasets)
+    named_.insert(dataset->manifest_digest);
   store_.KeepNamed(named_);
   fetcher_.WantOnly(named_);
   EndWaiting();
-  for (const auto& dataset : state_.datasets) {
-    if (std::ranges::find(dataset.manifest_members, self) != dataset.manifest_members.end()) {
-      fetcher_.Want(dataset.manifest_digest);
+  for (const auto* dataset : datasets) {
+    if (std::ranges::find(dataset->manifest_members, self) != dataset->manifest_members.end()) {
+      fetcher_.Want(dataset->manifest_digest);
     }
   }
 }
@@ -96,9 +97,9 @@ void ManifestKeep::EndWaiting() {
 
 std::vector<std::string> ManifestKeep::HoldersOf(const std::string& digest) const {
   std::vector<std::string> urls;
-  for (const auto& dataset : state_.datasets) {
-    if (dataset.manifest_digest != digest) continue;
-    for (const coordination::MemberId holder : dataset.manifest_holders) {
+  for (const auto* dataset : coordination::AllDatasets(state_)) {
+    if (dataset->manifest_digest != digest) continue;
+    for (const coordination::MemberId holder : dataset->manifest_holders) {
       const auto member = std::ranges::find(state_.members, holder, &coordination::Member::id);
       if (member == state_.members.end() || member->manifest_url.empty()) continue;
       if (member->name != node_) urls.push_back(member->manifest_url);

@@ -124,7 +124,7 @@ Status Node::Ready() const {
   const bool complete = std::ranges::all_of(state_.datasets, [this](const auto& dataset) {
     // Who waited for a manifest that is lost would keep out the one that brings it anew.
     const bool lost = cluster_ && dataset.manifest_holders.empty();
-    return lost || !Serves(dataset) || datasets_.contains(dataset.name);
+    return lost || !Serves(dataset) || datasets_.contains(dataset.key);
   });
   if (!complete) return {Code::kUnavailable, "waiting for the datasets' manifests"};
   return OkStatus();
@@ -141,10 +141,10 @@ void Node::Stop(std::function<void()> done) {
 void Node::Drain(Deadline deadline, std::function<void()> done) {
   const MonotonicTime now = clock_.Now();
   if (!std::exchange(draining_, true) && !deadline.Expired(now)) {
-    for (auto& [name, dataset] : datasets_) {
+    for (auto& [_, dataset] : datasets_) {
       const std::size_t samples = dataset->cache().keeper().GiveAway(deadline.at(), now);
       Log(LogLevel::kInfo, "giving samples to other nodes",
-          {{"dataset", name}, {"samples", samples}});
+          {{"dataset", dataset->name()}, {"samples", samples}});
     }
   }
   const bool moved = std::ranges::all_of(datasets_, [](const auto& dataset) {
@@ -203,10 +203,8 @@ bool Node::Send(wire::MemberId to, std::uint32_t request_id, const wire::Message
 // --- Connections --------------------------------------------------------------------------------
 
 std::shared_ptr<NodeDataset> Node::Find(wire::DatasetKey key) {
-  for (auto& [_, dataset] : datasets_) {
-    if (dataset->state().key == key) return dataset;
-  }
-  return nullptr;
+  const auto found = datasets_.find(key);
+  return found == datasets_.end() ? nullptr : found->second;
 }
 
 // For a dataset that is not served, or not yet: nothing is here, and nobody waits for that word.

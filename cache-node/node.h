@@ -105,13 +105,12 @@ class Node final : public Effects {
   std::vector<wire::MemberId> HomesOf(const coordination::DatasetState& state) const;
   void OnUsed(const std::string& dataset);
   void LoadManifest(const coordination::DatasetState& state);
-  void OnManifest(const std::string& name, const std::string& digest, Result<std::string> bytes);
-  void OnListing(const std::string& name, const std::string& digest, Result<Listing> listing);
+  void OnManifest(const coordination::DatasetState& state, Result<std::string> bytes);
+  void OnListing(wire::DatasetKey key, Result<Listing> listing);
   void KeepState();
-  void OnBase(const std::string& dataset, const coordination::DatasetState& state,
-              const Result<std::string>& bytes);
-  void TakeWindow(const std::string& dataset, DerivedWindow window);
-  void FetchBase(const std::string& dataset, const coordination::DatasetState& state);
+  void OnBase(const coordination::DatasetState& state, const Result<std::string>& bytes);
+  void TakeWindow(wire::DatasetKey key, DerivedWindow window);
+  void FetchBase(const coordination::DatasetState& state);
   coordination::Report MakeReport() const;
 
   void Tick();
@@ -139,9 +138,10 @@ class Node final : public Effects {
     std::string address;
   };
   std::map<wire::MemberId, Peer> peers_by_id_;
-  std::map<std::string, std::shared_ptr<NodeDataset>> datasets_;  // by name
-  std::map<std::string, std::string> loading_;                    // manifests awaited, by name
-  std::set<std::string> used_;                                    // by pods of this machine
+  // Also those that retire: a Dataset has one for each manifest that is read.
+  std::map<wire::DatasetKey, std::shared_ptr<NodeDataset>> datasets_;
+  std::set<wire::DatasetKey> loading_;  // whose manifests are awaited
+  std::set<std::string> used_;          // Datasets that pods of this machine read
 
   // A payload that is being received: where it goes, and whose budget it was taken from.
   struct Incoming {

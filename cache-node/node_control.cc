@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "cache-node/access.h"
 #include "cache-node/node.h"
 #include "coordination/codec.h"
 #include "coordination/plan_base.h"
@@ -16,6 +17,12 @@ namespace optcache::node {
 namespace {
 
 constexpr ByteCount kPlainBodyMax = 1_GiB;  // a manifest
+
+// Several manifests of this Dataset are read.
+bool SharesItsGrant(const coordination::DesiredState& state, const std::string& dataset) {
+  return std::ranges::find(state.retiring, dataset, &coordination::DatasetState::name) !=
+         state.retiring.end();
+}
 
 }  // namespace
 
@@ -78,13 +85,13 @@ void Node::GoOnFromState() {
 // Once for each stream, when its ranks begin to disagree.
 void Node::WarnOfConflicts(const coordination::DesiredState& next) const {
   std::set<StreamId> known;
-  for (const auto& dataset : state_.datasets) {
-    for (const auto& stream : dataset.streams) {
+  for (const auto* dataset : coordination::AllDatasets(state_)) {
+    for (const auto& stream : dataset->streams) {
       if (!stream.conflict.empty()) known.insert(stream.id);
     }
   }
-  for (const auto& dataset : next.datasets) {
-    for (const auto& stream : dataset.streams) {
+  for (const auto* dataset : coordination::AllDatasets(next)) {
+    for (const auto& stream : dataset->streams) {
       if (stream.conflict.empty() || known.contains(stream.id)) continue;
       Log(LogLevel::kWarning, "ranks disagree, their order is not known: give all the same sampler",
           {{"stream", stream.name}, {"conflict", stream.conflict}});
@@ -101,10 +108,10 @@ void Node::Apply(const coordination::DesiredState& state) {
     KeepState();
   }
   if (!listed) return;
-  std::set<std::string> present;
-  for (const auto& dataset : state.datasets) {
-    present.insert(dataset.name);
-    ApplyDataset(dataset);
+  std::set<wire::DatasetKey> present;
+  for (const auto* dataset : coordination::AllDatasets(state_)) {
+    present.insert(dataset->key);
+    ApplyDataset(*dataset);
   }
   std::erase_if(datasets_, [&](const auto& dataset) { return !present.contains(dataset.first); });
 }
@@ -139,16 +146,13 @@ bool Node::ApplyMembers(const coordination::DesiredState& state) {
 }
 
 void Node::ApplyDataset(const coordination::DatasetState& state) {
-  auto found = datasets_.find(state.name);
-  if (found != datasets_.end() && found->second->state().key != state.key) {
-    datasets_.erase(found);
-    found = datasets_.end();
-  }
+  const auto found = datasets_.find(state.key);
   if (found == datasets_.end()) {
     if (Serves(state)) LoadManifest(state);
     return;
   }
-  if (found->second->Apply(state, HomesOf(state), clock_.Now())) FetchBase(state.name, state);
+  if (found->second->Apply(state, HomesOf(state), clock_.Now())) FetchBase(state);
+  if (SharesItsGrant(state_, state.name)) found->second->TrimToShare();
   if (visitors_) {
     for (const GuestId guest : visitors_->Uninvited(state))
       found->second->cache().keeper().OnGuestGone(guest);
@@ -183,16 +187,17 @@ std::vector<wire::MemberId> Node::HomesOf(const coordination::DatasetState& stat
 
 void Node::OnUsed(const std::string& dataset) {
   if (!used_.insert(dataset).second) return;
-  const auto found = std::ranges::find(state_.datasets, dataset, &coordination::DatasetState::name);
-  if (self_ != 0 && found != state_.datasets.end()) ApplyDataset(*found);
+  if (self_ == 0) return;
+  for (const auto* one : coordination::AllDatasets(state_)) {
+    if (one->name == dataset) ApplyDataset(*one);
+  }
 }
 
 void Node::LoadManifest(const coordination::DatasetState& state) {
-  std::string& awaited = loading_[state.name];
-  if (awaited == state.manifest_digest) return;
-  awaited = state.manifest_digest;
-  const auto done = [this, name = state.name, digest = state.manifest_digest](
-                        Result<std::string> bytes) { OnManifest(name, digest, std::move(bytes)); };
+  if (!loading_.insert(state.key).second) return;
+  const auto done = [this, state](Result<std::string> bytes) {
+    OnManifest(state, std::move(bytes));
+  };
   if (cluster_) {
     cluster_->manifests().Get(state.manifest_digest, done);
   } else {
@@ -201,32 +206,35 @@ void Node::LoadManifest(const coordination::DatasetState& state) {
 }
 
 // Taking a manifest apart takes seconds where it is large, in which others are served.
-void Node::OnManifest(const std::string& name, const std::string& digest,
-                      Result<std::string> bytes) {
-  if (!bytes) return OnListing(name, digest, Error(bytes.error()));
+void Node::OnManifest(const coordination::DatasetState& state, Result<std::string> bytes) {
+  if (!bytes) return OnListing(state.key, Error(bytes.error()));
   const auto listing = std::make_shared<Result<Listing>>(Error(Code::kInternal, "not read"));
   const Status begun = worker_.Run(
-      [listing, digest, bytes = *std::move(bytes)]() mutable {
+      [listing, digest = state.manifest_digest, bytes = *std::move(bytes)]() mutable {
         *listing = ReadListing(std::move(bytes), digest);
       },
-      [this, name, digest, listing] { OnListing(name, digest, std::move(*listing)); });
-  if (!begun.ok()) OnListing(name, digest, Error(begun));
+      [this, key = state.key, listing] { OnListing(key, std::move(*listing)); });
+  if (!begun.ok()) OnListing(state.key, Error(begun));
 }
 
-void Node::OnListing(const std::string& name, const std::string& digest, Result<Listing> listing) {
-  if (loading_[name] == digest) loading_.erase(name);
-  const auto wanted = std::ranges::find(state_.datasets, name, &coordination::DatasetState::name);
-  if (wanted == state_.datasets.end() || wanted->manifest_digest != digest) return;
+void Node::OnListing(wire::DatasetKey key, Result<Listing> listing) {
+  loading_.erase(key);
+  const coordination::DatasetState* const wanted = FindDataset(state_, key);
+  if (wanted == nullptr) return;
   if (!listing) {
-    Log(LogLevel::kError, "no manifest", {{"dataset", name}, {"why", listing.error().ToString()}});
+    Log(LogLevel::kError, "no manifest",
+        {{"dataset", wanted->name}, {"why", listing.error().ToString()}});
     return;
   }
-  Log(LogLevel::kInfo, "dataset served", {{"dataset", name}, {"samples", listing->sizes.count()}});
-  datasets_[name] = std::make_shared<NodeDataset>(
+  Log(LogLevel::kInfo, "dataset served",
+      {{"dataset", wanted->name},
+       {"manifest", wanted->manifest_digest},
+       {"samples", listing->sizes.count()}});
+  datasets_[key] = std::make_shared<NodeDataset>(
       *wanted, self_, std::move(listing->sizes), std::move(listing->digests), *this,
-      [this, name, alive = alive_](DerivedWindow window) {
+      [this, key, alive = alive_](DerivedWindow window) {
         loop_.Post([=, this, window = std::move(window)]() mutable {
-          if (*alive) TakeWindow(name, std::move(window));
+          if (*alive) TakeWindow(key, std::move(window));
         });
       });
   ApplyDataset(*wanted);
@@ -244,35 +252,34 @@ void Node::KeepState() {
   if (!begun.ok()) Log(LogLevel::kWarning, "the state is not kept", {{"why", begun.ToString()}});
 }
 
-void Node::TakeWindow(const std::string& dataset, DerivedWindow window) {
-  const auto found = datasets_.find(dataset);
+void Node::TakeWindow(wire::DatasetKey key, DerivedWindow window) {
+  const auto found = datasets_.find(key);
   if (found != datasets_.end()) found->second->OnDerived(std::move(window), clock_.Now());
 }
 
-void Node::FetchBase(const std::string& dataset, const coordination::DatasetState& state) {
-  if (state.base_digest.empty()) return datasets_[dataset]->StartPlan({});
+void Node::FetchBase(const coordination::DatasetState& state) {
+  if (state.base_digest.empty()) return datasets_[state.key]->StartPlan({});
   if (cluster_) {
     if (const auto kept = cluster_->state_dir().LoadBase(state.base_digest)) {
-      return OnBase(dataset, state, *kept);
+      return OnBase(state, *kept);
     }
   }
-  control_->FetchBase(state.base_digest, [this, dataset, state](const Result<std::string>& bytes) {
+  control_->FetchBase(state.base_digest, [this, state](const Result<std::string>& bytes) {
     if (cluster_ && bytes) {
       const Status kept = cluster_->state_dir().SaveBase(state.base_digest, *bytes, state_);
       if (!kept.ok()) Log(LogLevel::kWarning, "a base is not kept", {{"why", kept.ToString()}});
     }
-    OnBase(dataset, state, bytes);
+    OnBase(state, bytes);
   });
 }
 
-void Node::OnBase(const std::string& dataset, const coordination::DatasetState& state,
-                  const Result<std::string>& bytes) {
-  const auto found = datasets_.find(dataset);
+void Node::OnBase(const coordination::DatasetState& state, const Result<std::string>& bytes) {
+  const auto found = datasets_.find(state.key);
   if (found == datasets_.end() || found->second->state().planned != state.planned) return;
   auto base = bytes ? coordination::DecodePlanBase(*bytes) : Error(bytes.error());
   if (!base) {
     Log(LogLevel::kError, "no base for the plan",
-        {{"dataset", dataset}, {"why", base.error().ToString()}});
+        {{"dataset", state.name}, {"why", base.error().ToString()}});
     return;
   }
   std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> holdings;
@@ -290,8 +297,8 @@ coordination::Report Node::MakeReport() const {
                               .member = self_,
                               .applied = state_.version,
                               .streams = streams_.Report()};
-  for (const auto& [_, dataset] : datasets_)
-    report.datasets.push_back(dataset->Report());
+  for (const auto& [key, dataset] : datasets_)
+    (IsRetiring(state_, key) ? report.retiring : report.datasets).push_back(dataset->Report());
   if (cluster_) {
     report.manifest_url = cluster_->manifests().url();
     report.manifests = cluster_->manifests().Digests();

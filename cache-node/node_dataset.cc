@@ -19,6 +19,16 @@ ByteCount CapacityOf(const coordination::DatasetState& state, wire::MemberId sel
   return 0;
 }
 
+// What a member that is not listed holds stays for those who still find it there.
+bool HasShare(const coordination::DatasetState& state, wire::MemberId self) {
+  return std::ranges::find(state.capacities, self, &coordination::MemberCapacity::member) !=
+         state.capacities.end();
+}
+
+bool IsPlanned(const coordination::StreamState& stream) {
+  return stream.complete && stream.recipe.known;
+}
+
 // A cut that goes back is that of the stream's next life.
 bool GoesOn(const coordination::StreamState& stream,
             const std::vector<coordination::StreamState>& streams) {
@@ -67,13 +77,22 @@ bool NodeDataset::Apply(const coordination::DatasetState& state,
   return planned && config.retention == Retention::kOptimal;
 }
 
+bool NodeDataset::HasPlan() const {
+  return state_.retention == coordination::Retention::kOptimal &&
+         std::ranges::any_of(state_.streams, IsPlanned);
+}
+
+void NodeDataset::TrimToShare() {
+  if (!HasPlan() && HasShare(state_, self_)) cache_.keeper().TrimToCapacity();
+}
+
 void NodeDataset::StartPlan(std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base) {
   PlanTask task{.version = state_.planned,
                 .capacities = state_.capacities,
                 .base = std::move(base),
                 .sizes = sizes_};
   for (const auto& stream : state_.streams) {
-    if (stream.complete && stream.recipe.known) task.streams.push_back(stream);
+    if (IsPlanned(stream)) task.streams.push_back(stream);
   }
   later_evictions_.clear();
   if (!task.streams.empty()) deriver_.Begin(std::move(task));
@@ -163,7 +182,10 @@ coordination::DatasetReport NodeDataset::Report() const {
           .moves = counters.moves,
           .moved_bytes = counters.moved_bytes,
           .planned_misses = book_.foretold().store_reads,
-          .predicted_hit_ratio = book_.hit_ratio()};
+          .predicted_hit_ratio = book_.hit_ratio(),
+          .manifest_digest = state_.manifest_digest,
+          .total_samples = sizes_.count(),
+          .total_bytes = sizes_.total()};
 }
 
 }  // namespace optcache::node

@@ -30,6 +30,8 @@ class NodeDataset {
   // follows as soon as the base is there.
   bool Apply(const coordination::DatasetState& state, const std::vector<wire::MemberId>& members,
              MonotonicTime now);
+  // Others want what it holds beyond its share. With a plan, that says what goes.
+  void TrimToShare();
   void StartPlan(std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base);
   void OnDerived(DerivedWindow window, MonotonicTime now);
 
@@ -49,6 +51,7 @@ class NodeDataset {
   coordination::DatasetReport Report() const;
 
  private:
+  bool HasPlan() const;
   void Evict(const std::vector<SampleId>& ids, PassNumber before);
 
   struct LaterEvictions {

@@ -1,8 +1,17 @@
+#include "cache-node/access.h"
 #include "cache-node/node.h"
 #include "coordination/codec.h"
 
 namespace optcache::node {
 namespace {
+
+constexpr std::size_t kDigestShown = 12;
+
+// The Dataset; while jobs still read one of its earlier manifests, that has series of its own.
+std::string LabelOf(const NodeDataset& dataset, bool retiring) {
+  if (!retiring) return dataset.name();
+  return dataset.name() + "@" + dataset.state().manifest_digest.substr(0, kDigestShown);
+}
 
 void VisitReads(const CounterVisitor& visit, const std::string& dataset, const Counters& c) {
   const auto count = [&](const char* result, const char* source, std::uint64_t reads,
@@ -75,7 +84,8 @@ void VisitPlan(const CounterVisitor& visit, const std::string& dataset, const Pl
 }  // namespace
 
 void Node::VisitCounters(const CounterVisitor& visit) const {
-  for (const auto& [name, dataset] : datasets_) {
+  for (const auto& [key, dataset] : datasets_) {
+    const std::string name = LabelOf(*dataset, IsRetiring(state_, key));
     VisitReads(visit, name, dataset->cache().counters());
     VisitKeeping(visit, name, dataset->cache().counters());
     VisitMemory(visit, name, dataset->cache());

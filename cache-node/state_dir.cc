@@ -61,8 +61,9 @@ Status StateDir::SaveBase(const std::string& digest, const std::string& bytes,
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(Bases(), ignored)) {
     const std::string name = entry.path().filename().string();
-    const bool wanted = std::ranges::any_of(
-        state.datasets, [&](const auto& dataset) { return dataset.base_digest == name; });
+    const bool wanted =
+        std::ranges::any_of(coordination::AllDatasets(state),
+                            [&](const auto* dataset) { return dataset->base_digest == name; });
     if (!wanted) fs::remove_all(entry.path(), ignored);
   }
   return WriteFileAtomically(Bases() + "/" + digest, bytes);

@@ -53,6 +53,18 @@ TEST(Owns, ANameThatOnlyBeginsAlikeIsAnothers) {
   EXPECT_FALSE(Owns("birds", "birds"));
 }
 
+TEST(FindDataset, WhatRetiresIsKnownByItsKeyAlone) {
+  auto state = TwoDatasets();
+  state.retiring = {{.name = "vision/birds", .key = 9, .namespaces = {"vision"}}};
+  EXPECT_EQ(FindDataset(state, "vision/birds"), &state.datasets[0]);
+  EXPECT_EQ(FindDataset(state, wire::DatasetKey{9}), &state.retiring[0]);
+  EXPECT_TRUE(IsRetiring(state, 9));
+  EXPECT_FALSE(IsRetiring(state, 1));
+  wire::StreamAttach attach = Attach();
+  attach.dataset = 9;
+  EXPECT_TRUE(MayAnnounce(PodOf("vision"), attach, state).ok());
+}
+
 TEST(MayConnect, OnlyUnderThePodsOwnName) {
   EXPECT_TRUE(MayConnect(PodOf("vision"), {.name = "vision/train-0"}).ok());
   ExpectDenied(MayConnect(PodOf("vision"), {.name = "vision/train-1"}), "vision/train-0");

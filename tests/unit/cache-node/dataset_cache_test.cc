@@ -359,6 +359,23 @@ TEST(DatasetCache, PinKeepsAtTheHomeUntilFullAndNeverEvicts) {
   EXPECT_EQ(store_reads, 60);
 }
 
+TEST(DatasetCache, AShareThatShrinksIsTrimmedToTheLongestUnusedFirst) {
+  auto options = Equal(1, 100);
+  options.retention = Retention::kPin;
+  LoopbackCluster cluster(options);
+  for (SampleId id = 0; id < 10; ++id)
+    cluster.Read(0, kStream, {0, id, id});
+  cluster.Read(0, kStream, {0, 10, 0});
+  cluster.cache(0).SetBudget(Retention::kPin, 300, 6);
+  cluster.cache(0).keeper().TrimToCapacity();
+  EXPECT_EQ(cluster.cache(0).tier().used(), 300U);
+  for (const SampleId id : {0U, 8U, 9U})
+    EXPECT_NE(cluster.cache(0).tier().Find(id), nullptr) << id;
+  cluster.cache(0).SetBudget(Retention::kPin, 0, 0);
+  cluster.cache(0).keeper().TrimToCapacity();
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
+}
+
 TEST(DatasetCache, PinFillsTheOthersThroughAReaderThatIsFull) {
   auto options = Equal(4, 100);
   options.retention = Retention::kPin;

@@ -167,6 +167,22 @@ TEST_F(ManifestKeepTest, ANodeFetchesWhatItShallHold) {
   EXPECT_EQ(Get(*b, "vision").body, manifest_.bytes());
 }
 
+TEST_F(ManifestKeepTest, WhatRetiresIsFetchedButNotGivenByName) {
+  const auto a = Start("a");
+  const auto b = Start("b");
+  ASSERT_EQ(Put(*a, "vision").status, 201);
+  coordination::DesiredState state = State();
+  state.members[0].manifest_url = a->keep->url();
+  state.retiring = {state.datasets[0]};
+  state.retiring[0].manifest_members = {1, 2};
+  state.retiring[0].manifest_holders = {1};
+  state.datasets[0].manifest_digest = std::string(64, 'b');
+  b->keep->OnState(state, 2);
+  net::RunUntil(loop_, [&] { return !b->keep->Digests().empty(); });
+  EXPECT_EQ(b->keep->Digests(), std::vector{digest_});
+  EXPECT_EQ(Get(*b, "vision").status, 503) << "who begins now gets the new one, once it is here";
+}
+
 TEST_F(ManifestKeepTest, WhoWaitsForAManifestGetsItWhenItComes) {
   const auto node = Start("a");
   node->keep->OnState(State(), 1);

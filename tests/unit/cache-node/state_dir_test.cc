@@ -1,6 +1,7 @@
 #include "cache-node/state_dir.h"
 
 #include <filesystem>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -49,6 +50,9 @@ TEST_F(StateDirTest, KeepsTheBasesThatTheStateNames) {
   ASSERT_TRUE(dir_.SaveBase(digest_of("two"), "two", state).ok());
   EXPECT_EQ(dir_.LoadBase(digest_of("one")), std::nullopt);
   EXPECT_EQ(dir_.LoadBase(digest_of("two")), "two");
+  state.retiring = std::exchange(state.datasets, {});
+  ASSERT_TRUE(dir_.SaveBase(digest_of("three"), "three", state).ok());
+  EXPECT_EQ(dir_.LoadBase(digest_of("two")), "two") << "of a manifest that jobs still read";
 }
 
 TEST_F(StateDirTest, ADamagedBaseIsNone) {
