@@ -15,6 +15,7 @@ using coordination::StreamStatus;
 using Rows = std::vector<std::vector<std::string>>;
 
 constexpr double kLateSeconds = 5;
+constexpr std::size_t kDigestShown = 12;  // of a manifest that jobs still read, as in metrics
 
 std::string Percent(double ratio) {
   return fmt::format("{:.1f} %", ratio * 100);
@@ -43,16 +44,28 @@ std::string PlanOf(const DatasetStatus& dataset) {
   return coordination::FormatVersion(dataset.planned);
 }
 
+std::vector<std::string> RowOf(const DatasetStatus& dataset, std::string name) {
+  return {std::move(name),
+          Grouped(dataset.total_samples),
+          FormatBytes(dataset.total_bytes),
+          FormatBytes(dataset.capacity),
+          FormatBytes(dataset.sum.used_bytes),
+          std::string(RetentionName(dataset.retention)),
+          PlanOf(dataset),
+          Predicted(dataset),
+          Observed(dataset),
+          Grouped(dataset.sum.misses),
+          FormatBytes(dataset.sum.moved_bytes)};
+}
+
 std::string FormatDatasets(const ClusterStatus& status) {
   Rows rows = {{"DATASET", "SAMPLES", "BYTES", "CAPACITY", "CACHED", "RETENTION", "PLAN",
                 "PREDICTED", "OBSERVED", "STORE READS", "MOVED"}};
-  for (const DatasetStatus& dataset : status.datasets) {
-    rows.push_back({dataset.name, Grouped(dataset.total_samples), FormatBytes(dataset.total_bytes),
-                    FormatBytes(dataset.capacity), FormatBytes(dataset.sum.used_bytes),
-                    std::string(RetentionName(dataset.retention)), PlanOf(dataset),
-                    Predicted(dataset), Observed(dataset), Grouped(dataset.sum.misses),
-                    FormatBytes(dataset.sum.moved_bytes)});
-  }
+  for (const DatasetStatus& dataset : status.datasets)
+    rows.push_back(RowOf(dataset, dataset.name));
+  for (const DatasetStatus& dataset : status.retiring)
+    rows.push_back(
+        RowOf(dataset, dataset.name + "@" + dataset.manifest_digest.substr(0, kDigestShown)));
   return FormatTable(rows);
 }
 
@@ -83,10 +96,17 @@ std::string RanksOf(const StreamStatus& stream) {
   return text;
 }
 
+std::vector<StreamStatus> StreamsOf(const std::vector<DatasetStatus>& datasets) {
+  std::vector<StreamStatus> streams;
+  for (const DatasetStatus& dataset : datasets)
+    streams.insert(streams.end(), dataset.streams.begin(), dataset.streams.end());
+  return streams;
+}
+
 std::string FormatStreams(const ClusterStatus& status) {
   Rows rows = {{"STREAM", "RANKS", "PASS", "DONE", "RATE", "ORDER", "PLANNED"}};
-  for (const DatasetStatus& dataset : status.datasets) {
-    for (const StreamStatus& stream : dataset.streams) {
+  for (const auto* list : {&status.datasets, &status.retiring}) {
+    for (const StreamStatus& stream : StreamsOf(*list)) {
       const double done = stream.length == 0 ? 0
                                              : static_cast<double>(stream.position) /
                                                    static_cast<double>(stream.length);

@@ -36,6 +36,31 @@ const coordination::DatasetStatus* StatusOf(const ClusterObserved& observed,
   return found == observed.status->datasets.end() ? nullptr : &*found;
 }
 
+// Of all its manifests that are read.
+std::vector<coordination::StreamStatus> StreamsOf(const coordination::ClusterStatus& status,
+                                                  const std::string& dataset) {
+  std::vector<coordination::StreamStatus> streams;
+  for (const auto* list : {&status.datasets, &status.retiring}) {
+    for (const coordination::DatasetStatus& one : *list) {
+      if (one.name == dataset)
+        streams.insert(streams.end(), one.streams.begin(), one.streams.end());
+    }
+  }
+  return streams;
+}
+
+// How many jobs read a manifest that the Dataset had before. A stream is
+// NAMESPACE/JOB/DATASET/LOADER.
+std::size_t JobsOfBefore(const coordination::ClusterStatus& status, const std::string& dataset) {
+  std::set<std::string> jobs;
+  for (const coordination::DatasetStatus& one : status.retiring) {
+    if (one.name != dataset) continue;
+    for (const coordination::StreamStatus& stream : one.streams)
+      jobs.insert(stream.name.substr(0, stream.name.find('/', stream.name.find('/') + 1)));
+  }
+  return jobs.size();
+}
+
 // The members on which it is placed.
 std::set<std::string> PlacedOn(const ClusterObserved& observed, const std::string& dataset) {
   std::set<std::string> members;
@@ -151,15 +176,14 @@ ClusterSigns SignsOf(const coordination::ClusterStatus& status) {
   ClusterSigns signs;
   for (const coordination::MemberStatus& member : status.members)
     signs.members.emplace(member.name, member.capacity);
-  for (const coordination::DatasetStatus& dataset : status.datasets) {
-    if (!dataset.readers.empty()) {
-      signs.readers.emplace(dataset.name,
-                            std::set<std::string>(dataset.readers.begin(), dataset.readers.end()));
+  // A manifest that jobs still read lies where its Dataset is placed.
+  for (const auto* list : {&status.datasets, &status.retiring}) {
+    for (const coordination::DatasetStatus& dataset : *list) {
+      if (!dataset.readers.empty())
+        signs.readers[dataset.name].insert(dataset.readers.begin(), dataset.readers.end());
+      if (const auto holders = HoldersOf(dataset); !holders.empty())
+        signs.holders[dataset.name].insert(holders.begin(), holders.end());
     }
-  }
-  for (const coordination::DatasetStatus& dataset : status.datasets) {
-    if (auto holders = HoldersOf(dataset); !holders.empty())
-      signs.holders.emplace(dataset.name, std::move(holders));
   }
   return signs;
 }
@@ -176,9 +200,10 @@ std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::stri
   if (known->planned != coordination::Version{} && !known->plan_digest.empty())
     view.predicted_hit_ratio = known->sum.predicted_hit_ratio;
   view.nodes = NodesOf(observed, *known);
-  for (const coordination::StreamStatus& stream : known->streams) {
+  for (const coordination::StreamStatus& stream : StreamsOf(*observed.status, dataset)) {
     if (!stream.conflict.empty()) view.conflicts.push_back(stream.name + ": " + stream.conflict);
   }
+  view.jobs_of_before = JobsOfBefore(*observed.status, dataset);
   return view;
 }
 
@@ -194,7 +219,7 @@ std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::s
     ++view.nodes_desired;
     if (member.applied >= known->planned) ++view.nodes_active;
   }
-  for (const coordination::StreamStatus& stream : known->streams) {
+  for (const coordination::StreamStatus& stream : StreamsOf(*observed.status, dataset)) {
     view.jobs.push_back({.name = stream.name,
                          .pass = stream.pass,
                          .position = stream.position,

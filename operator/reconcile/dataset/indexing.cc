@@ -159,6 +159,11 @@ Indexing DecideIndexing(const Observed& observed, const api::DatasetSpec& spec,
     const ByteCount bytes = indexing.result ? indexing.result->bytes : status.bytes;
     indexing.reason = "Indexed";
     indexing.message = fmt::format("{} samples, {}", samples, FormatBytes(bytes));
+    if (const std::size_t jobs = observed.cache ? observed.cache->jobs_of_before : 0; jobs > 0) {
+      indexing.message += fmt::format("; {} still {} the manifest that {} began with",
+                                      jobs == 1 ? "1 job" : fmt::format("{} jobs", jobs),
+                                      jobs == 1 ? "reads" : "read", jobs == 1 ? "it" : "they");
+    }
   }
   return indexing;
 }

@@ -49,6 +49,7 @@ struct CacheView {
   std::optional<double> hit_ratio;
   std::optional<double> predicted_hit_ratio;
   bool plans_agree = true;
+  std::size_t jobs_of_before = 0;      // that read a manifest which the Dataset had before
   std::vector<std::string> conflicts;  // "vision/job/train: seed: 0 (rank 0), 1 (rank 3)"
 };
 

@@ -94,6 +94,19 @@ TEST(StatusView, SaysWhatIsMissingInAnEmptyCluster) {
             "No training job is attached.\n");
 }
 
+TEST(StatusView, ShowsAnEarlierManifestWhileJobsReadIt) {
+  ClusterStatus status;
+  status.datasets = {{.name = "vision/birds", .total_samples = 12}};
+  status.retiring = {{.name = "vision/birds",
+                      .manifest_digest = "8b1f000000000000ffff",
+                      .total_samples = 10,
+                      .streams = {{.name = "vision/job/birds/train", .world = 1, .ranks = 1}}}};
+  const std::string text = FormatStatus(status);
+  EXPECT_NE(text.find("\nvision/birds               12 "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nvision/birds@8b1f00000000  10 "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nvision/job/birds/train#0  1/1 "), std::string::npos) << text;
+}
+
 TEST(StatusView, IsOneLineForALog) {
   EXPECT_EQ(FormatStatusLine(Busy()),
             "nodes 2; vision/imagenet: streams 2, hits 29.8 % (predicted 30.0 %), store reads 702, "

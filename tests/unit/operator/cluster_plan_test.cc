@@ -88,6 +88,24 @@ TEST_F(ClusterPlanTest, FollowsReadersAndHolders) {
             (std::vector<std::string>{"pod-a", "pod-c"}));
 }
 
+TEST_F(ClusterPlanTest, AJobThatReadsAnEarlierManifestCountsForItsDataset) {
+  AddMember("pod-a", "a");
+  status_.datasets.push_back({.name = kName});
+  status_.retiring.push_back({.name = kName, .readers = {"pod-c"}});
+  status_.retiring[0].nodes = {{"pod-b", 100}};
+  status_.retiring[0].streams = {{.name = "vision/job-1/d/train", .conflict = "seed"},
+                                 {.name = "vision/job-1/d/val"},
+                                 {.name = "speech/job-2/vision:d/train"}};
+  const ClusterSigns signs = SignsOf(status_);
+  EXPECT_EQ(signs.readers.at(kName), std::set<std::string>{"pod-c"});
+  EXPECT_EQ(signs.holders.at(kName), std::set<std::string>{"pod-b"});
+  const auto view = ViewOf(Observe(), kName);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->jobs_of_before, 2U);
+  EXPECT_EQ(view->conflicts, std::vector<std::string>{"vision/job-1/d/train: seed"});
+  EXPECT_EQ(PlanViewOf(Observe(), kName)->jobs.size(), 3U);
+}
+
 TEST_F(ClusterPlanTest, LeavesMachinesThatDrain) {
   AddMember("pod-a", "a");
   AddMember("pod-b", "b");

@@ -84,6 +84,7 @@ CacheView CacheFrom(const Json& json) {
                  .manifest_missed_seconds = RealAt(json, "missedSeconds"),
                  .cached_bytes = BytesAt(json, "/cached"),
                  .plans_agree = json.value("plansAgree", true),
+                 .jobs_of_before = json.value("jobsOfBefore", std::size_t{0}),
                  .conflicts = json.value("conflicts", std::vector<std::string>())};
   if (json.contains("hitRatio")) view.hit_ratio = RealAt(json, "hitRatio");
   if (json.contains("predicted")) view.predicted_hit_ratio = RealAt(json, "predicted");
