@@ -1,0 +1,246 @@
+"""A dataset is indexed anew while a job reads it: the job goes on with the manifest that it has."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import optcache
+import pytest
+from harness.cluster_side import Process, free_port
+from harness.dataset import Dataset
+from harness.plain_rank import CheckedSamples
+from harness.processes import wait_until
+from harness.store import LISTING, Store
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+from optcache.torch import attach
+
+NAME = "default/images"
+BATCH = 8
+SHARE = 0.5  # of the dataset that the node holds
+FEWER = ("class-0/*", "class-1/*", "class-2/*")  # the last class is left out: others keep their numbers
+SLACK = 0.04  # of the dataset: samples have their sizes, and plans have their cuts
+
+
+class Machine:
+    """A node and sidecars, with a coordinator whose dataset can get another manifest."""
+
+    def __init__(self, programs: Path, store: Store, folder: Path, capacity: int) -> None:
+        self._programs = programs
+        self._store = store
+        self._folder = folder
+        self._capacity = capacity
+        self._processes: list[Process] = []
+        self._host = subprocess.Popen(
+            [programs / "coordinator_test_server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._url = self._answer("url")
+        self._address = f"127.0.0.1:{free_port()}"
+        self.node = self._start_node()
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.stop()
+        assert self._host.stdin is not None
+        self._host.stdin.close()
+        assert self._host.wait() == 0
+
+    def restart_node(self) -> None:
+        self._processes.remove(self.node)
+        self.node.kill()
+        self.node = self._start_node()
+
+    def index(self, *include: str) -> Path:
+        """A manifest of the samples that match."""
+        manifest = self._folder / f"{len(list(self._folder.iterdir()))}.manifest"
+        flags = [word for pattern in include for word in ("--include", pattern)]
+        subprocess.run(
+            [
+                *(self._programs / "optcache", "manifest", "build", "--source"),
+                *(self._store.base_url, "--listing", LISTING, "--order", "path", "-o", manifest),
+                *flags,
+            ],
+            check=True,
+            capture_output=True,
+        )
+        return manifest
+
+    def publish(self, manifest: Path) -> str:
+        """From now on it is the dataset's. Its digest."""
+        assert self._host.stdin is not None
+        self._host.stdin.write(f"{NAME} {self._capacity} {manifest}\n".encode())
+        self._host.stdin.flush()
+        digest = self._answer("manifest")
+        wait_until(lambda: self.status()["datasets"] != [], "the coordinator has it")
+        return digest
+
+    def start_sidecar(self, job: str, manifest: Path) -> Path:
+        """The socket of a sidecar that has this manifest."""
+        http = free_port()
+        socket = self._folder / f"{job}.sock"
+        sidecar = self._start(
+            *("optcache-sidecar", "--name", job, "--owner", job, "--socket", str(socket)),
+            *("--node", self._address, "--http", f"127.0.0.1:{http}", "--arena", "2Mi"),
+            *("--overflow", "8Mi", "--dataset", f"{NAME}={manifest}={self._store.base_url}"),
+            http=http,
+        )
+        wait_until(lambda: sidecar.answers() and sidecar.count("optcache_node_connected") == 1, job)
+        return socket
+
+    def status(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self._url}/v1/status", timeout=10) as answer:
+            return dict(json.load(answer))
+
+    def _start_node(self) -> Process:
+        http = free_port()
+        return self._start(
+            *("optcache-node", "--name", "node-0", "--listen", self._address, "--coordinator"),
+            *(self._url, "--memory", str(self._capacity), "--http", f"127.0.0.1:{http}"),
+            http=http,
+        )
+
+    def _start(self, program: str, *flags: str, http: int) -> Process:
+        log = self._folder / f"{program}-{len(self._processes)}.log"
+        process = Process([self._programs / program, *flags], log, http)
+        self._processes.append(process)
+        wait_until(process.answers, program)
+        return process
+
+    def _answer(self, what: str) -> str:
+        assert self._host.stdout is not None
+        word, value = self._host.stdout.readline().decode().split()
+        assert word == what
+        return value
+
+
+@pytest.fixture
+def machine(programs: Path, store: Store, dataset: Dataset, tmp_path: Path) -> Iterator[Machine]:
+    running = Machine(programs, store, tmp_path, int(dataset.total_bytes * SHARE))
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+class Reader:
+    """A job of one rank in this process."""
+
+    def __init__(self, samples: CheckedSamples, store: Store) -> None:
+        self._store = store
+        sampler: DistributedSampler[Any] = DistributedSampler(samples, num_replicas=1, rank=0)
+        self._sampler = sampler
+        self._loader = attach(
+            DataLoader(samples, batch_size=BATCH, sampler=sampler), dataset=samples.samples
+        )
+
+    def read(self, epoch: int) -> int:
+        """All samples, each with the right bytes. Bytes that the store gave meanwhile."""
+        self._sampler.set_epoch(epoch)
+        begin = self._store.log_size()
+        ids: list[int] = []
+        for batch, right, _ in self._loader:
+            assert right.all(), f"wrong bytes among {batch.tolist()}"
+            ids += batch.tolist()
+        assert ids == list(self._sampler)
+        return self._store.read_bytes(begin)
+
+    def end(self) -> None:
+        self._loader.optcache.detach()
+
+
+def only_stream(dataset: dict[str, Any]) -> dict[str, Any]:
+    assert len(dataset["streams"]) == 1, dataset
+    return dict(dataset["streams"][0])
+
+
+def test_a_job_goes_on_by_its_plan_and_the_next_one_begins_with_the_new_manifest(
+    machine: Machine,
+    store: Store,
+    dataset: Dataset,
+    open_samples: Callable[[Path], CheckedSamples],
+) -> None:
+    first = machine.index()
+    first_digest = machine.publish(first)
+    job = Reader(open_samples(machine.start_sidecar("first", first)), store)
+    job.read(0)
+    wait_until(lambda: only_stream(machine.status()["datasets"][0])["planned"], "it is planned")
+    job.read(1)
+
+    second = machine.index(*FEWER)
+    second_digest = machine.publish(second)
+    assert second_digest != first_digest
+    for epoch in (2, 3):
+        share = job.read(epoch) / dataset.total_bytes
+        assert share <= 1 - SHARE + SLACK, f"epoch {epoch}"
+    status = machine.status()
+    assert status["datasets"][0]["manifest"] == second_digest
+    assert status["datasets"][0]["streams"] == []
+    assert status["retiring"][0]["manifest"] == first_digest
+    assert only_stream(status["retiring"][0])["order_known"]
+
+    samples = open_samples(machine.start_sidecar("second", second))
+    later_bytes = sum(dataset.sizes[: len(samples)])
+    assert later_bytes < dataset.total_bytes
+    later = Reader(samples, store)
+    later.read(0)
+    wait_until(lambda: only_stream(machine.status()["datasets"][0])["planned"], "so is the second")
+    capacity = int(dataset.total_bytes * SHARE)
+    wait_until(
+        lambda: machine.status()["datasets"][0]["capacity"] == capacity // 2,
+        "they share by their ranks",
+    )
+    assert machine.status()["retiring"][0]["capacity"] <= capacity - capacity // 2
+    later.read(1)
+    job.read(4)
+    share = later.read(2) / later_bytes
+    assert share <= 1 - capacity / 2 / later_bytes + SLACK
+    share = job.read(5) / dataset.total_bytes
+    assert share <= 1 - SHARE / 2 + SLACK
+    held = machine.node.count("optcache_cache_bytes")
+    assert held <= capacity * 1.02
+
+    job.end()
+    wait_until(
+        lambda: machine.status()["datasets"][0]["capacity"] == capacity, "the second has it all"
+    )
+    retired = f"{NAME}@{first_digest[:12]}"
+    wait_until(
+        lambda: machine.node.count("optcache_cache_bytes", dataset=retired) == 0,
+        "the first one's bytes have gone",
+    )
+    later.read(3)
+    share = later.read(4) / later_bytes
+    assert share <= 1 - capacity / later_bytes + SLACK
+
+
+def test_what_retires_outlives_its_node(
+    machine: Machine,
+    store: Store,
+    open_samples: Callable[[Path], CheckedSamples],
+) -> None:
+    first = machine.index()
+    digest = machine.publish(first)
+    job = Reader(open_samples(machine.start_sidecar("first", first)), store)
+    job.read(0)
+    machine.publish(machine.index(*FEWER))
+    job.read(1)
+    machine.restart_node()
+
+    def planned() -> bool:
+        retiring = machine.status()["retiring"]
+        return bool(retiring and retiring[0]["streams"] and retiring[0]["streams"][0]["planned"])
+
+    job.read(2)
+    wait_until(planned, "its plan goes on")
+    assert machine.status()["retiring"][0]["manifest"] == digest
+    held = machine.node.count("optcache_cache_bytes", dataset=f"{NAME}@{digest[:12]}")
+    assert held > 0
