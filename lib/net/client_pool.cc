@@ -88,9 +88,10 @@ class ClientPool::Slot {
     relay_ = std::make_shared<Relay>(
         shared_->handler,
         [this](Connection&) {
-          backoff_.Reset();
           failures_ = 0;
           SetOpen(true);
+          healthy_ =
+              shared_->loop.After(shared_->options.healthy_after, [this] { backoff_.Reset(); });
         },
         [this](const Status& status) { OnClosed(status); });
     DialOptions options = shared_->options.dial;
@@ -108,6 +109,7 @@ class ClientPool::Slot {
       }
     }
     SetOpen(false);
+    healthy_.Cancel();
     retry_ = shared_->loop.After(backoff_.Next(), [this] { Connect(); });
   }
 
@@ -127,6 +129,7 @@ class ClientPool::Slot {
   std::shared_ptr<Relay> relay_;
   std::shared_ptr<Connection> connection_;
   Timer retry_;
+  Timer healthy_;
   bool open_ = false;
   int failures_ = 0;
 };

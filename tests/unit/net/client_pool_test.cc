@@ -73,6 +73,40 @@ TEST_F(ClientPoolTest, ComesBackWhenThePeerDoes) {
   EXPECT_EQ(handler->opened, 2);
 }
 
+// Whoever refuses each connection once it is open is not dialed ten times a second for ever.
+TEST_F(ClientPoolTest, WaitsLongerEachTimeForAPeerThatHangsUpAtOnce) {
+  const auto server = Serve("127.0.0.1:0");
+  Timer end;
+  node->on_open = [&](Connection& connection) {
+    end = loop.After(milliseconds(1), [&connection] {
+      connection.Close(Status(Code::kPermissionDenied, "not you"));
+    });
+  };
+  ClientPoolOptions options = Options();
+  options.backoff.limit = std::chrono::hours(1);
+  options.healthy_after = std::chrono::hours(1);
+  ClientPool pool(loop, std::move(options), handler);
+  const MonotonicTime begin = SystemClock().Now();
+  pool.Keep(server->address());
+  RunUntil(loop, [&] { return handler->opened == 10; });
+  EXPECT_GE(SystemClock().Now() - begin, milliseconds((1 + 2 + 4 + 8 + 16 + 32 + 64 + 128) / 2));
+}
+
+// 16 waits that double would take longer than this test may.
+TEST_F(ClientPoolTest, WaitsAsAtFirstForAPeerThatWasThereForAWhile) {
+  const auto server = Serve("127.0.0.1:0");
+  Timer end;
+  handler->on_open = [&](Connection& connection) {
+    end = loop.After(milliseconds(20), [&connection] { connection.Close(OkStatus()); });
+  };
+  ClientPoolOptions options = Options();
+  options.backoff.limit = std::chrono::hours(1);
+  options.healthy_after = milliseconds(1);
+  ClientPool pool(loop, std::move(options), handler);
+  pool.Keep(server->address());
+  RunUntil(loop, [&] { return handler->opened == 18; });
+}
+
 TEST_F(ClientPoolTest, ThePoolIsWithoutAConnectionWhenItsEndIsTold) {
   auto server = Serve("127.0.0.1:0");
   const std::string address = server->address();
