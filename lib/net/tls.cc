@@ -146,14 +146,14 @@ bool SetServerNameIndication(SSL* ssl, std::string name) {
   return SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data()) == 1;
 }
 
-double ExpiryOf(const SSL_CTX* context) {
-  const X509* const own = SSL_CTX_get0_certificate(context);
-  std::tm when = {};
-  if (own == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(own), &when) != 1) return 0;
-  return static_cast<double>(::timegm(&when));
-}
-
 }  // namespace
+
+double ExpiryOf(const X509* certificate) {
+  std::tm when = {};
+  const bool told =
+      certificate != nullptr && ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &when) == 1;
+  return told ? static_cast<double>(::timegm(&when)) : 0;
+}
 
 Status ConfigureTls(SSL_CTX* context, const TlsMaterial& material, TlsRole role,
                     ClientCertificate client_certificate) {
@@ -242,7 +242,7 @@ Status TlsContext::Replace(TlsMaterial material) {
       SSL_CTX_new(role_ == TlsRole::kServer ? TLS_server_method() : TLS_client_method()));
   CHECK(fresh != nullptr);
   RETURN_IF_ERROR(ConfigureTls(fresh.get(), material, role_, impl_->client_certificate));
-  expires_at_ = ExpiryOf(fresh.get());
+  expires_at_ = ExpiryOf(SSL_CTX_get0_certificate(fresh.get()));
   impl_->ssl = std::move(fresh);
   material_ = std::make_shared<const TlsMaterial>(std::move(material));
   return OkStatus();

@@ -94,7 +94,7 @@ void HttpSession::Start() {
 
 void HttpSession::OnHandshake(const HandshakeError* error) {
   if (error == nullptr) {
-    peer_.dns_names = stream_.PeerDnsNames();
+    peer_ = stream_.Peer(std::move(peer_.address));
     return AwaitRequest();
   }
   state_->handshake_failures.Count(error->failure);
@@ -167,6 +167,7 @@ void HttpSession::AwaitRequest() {
 }
 
 void HttpSession::ReadRequest() {
+  if (PeerExpired()) return Close();
   Enter(Phase::kReading, state_->options.request_deadline);
   parser_.emplace();
   parser_->header_limit(state_->options.max_header_bytes);
@@ -283,7 +284,7 @@ void HttpSession::Fail(int status, std::string why) {
 void HttpSession::Write(HttpResponse response) {
   ++state_->responses[response.status];
   Enter(Phase::kWriting, state_->options.write_deadline);
-  if (state_->on_stopped) keep_alive_ = false;
+  if (state_->on_stopped || PeerExpired()) keep_alive_ = false;
   response_.emplace();
   response_->result(static_cast<unsigned>(response.status));
   response_->version(11);

@@ -13,6 +13,7 @@
 #include <boost/beast/http/span_body.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "base/clock.h"
 #include "net/asio.h"
 #include "net/http_server.h"
 #include "net/internal/stream.h"
@@ -91,6 +92,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void Write(HttpResponse response);
   void Linger();
   void Discard();
+  bool PeerExpired() const { return peer_.Expired(SystemClock().UnixSeconds()); }
 
   std::shared_ptr<HttpServerState> state_;
   Stream stream_;

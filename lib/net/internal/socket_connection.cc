@@ -28,7 +28,7 @@ SocketConnection::SocketConnection(EventLoop& loop, Options options, std::string
     : loop_(loop),
       id_(NextId()),
       options_(std::move(options)),
-      peer_{.address = std::move(address), .dns_names = {}},
+      peer_{.address = std::move(address)},
       stream_(StreamSocket(ContextOf(loop))),
       reader_({.payload_bytes = options_.limits.max_payload_bytes,
                .body_bytes = wire::kMaxHelloBodyBytes}),
@@ -101,7 +101,7 @@ void SocketConnection::Start(StreamSocket socket, const TlsContext* tls,
 void SocketConnection::OnTlsHandshake(const HandshakeError* failed) {
   if (closed_) return;
   if (failed == nullptr) {
-    peer_.dns_names = stream_.PeerDnsNames();
+    peer_ = stream_.Peer(std::move(peer_.address));
     return BeginHello();
   }
   options_.tls_failures->Count(failed->failure);
@@ -121,6 +121,10 @@ void SocketConnection::BeginHello() {
 
 void SocketConnection::WatchForStalls() {
   stall_timer_ = loop_.After(stall_watch_.interval(), [this] {
+    if (peer_.Expired(SystemClock().UnixSeconds())) {
+      return Close(Status(Code::kUnavailable, "the certificate of " + peer_.address +
+                                                  " has expired; connect again with a fresh one"));
+    }
     const auto stalled = stall_watch_.Tick({.bytes_in = bytes_in_,
                                             .bytes_out = bytes_out_,
                                             .mid_frame = reader_.mid_frame(),

@@ -38,8 +38,12 @@ void Stream::ContinueHandshake(std::function<void(const HandshakeError*)> done, 
   });
 }
 
-std::vector<std::string> Stream::PeerDnsNames() const {
-  return tls_ ? tls_->PeerDnsNames() : std::vector<std::string>();
+PeerInfo Stream::Peer(std::string address) const {
+  PeerInfo peer{.address = std::move(address)};
+  if (!tls_) return peer;
+  peer.dns_names = tls_->PeerDnsNames();
+  peer.expires_at = tls_->PeerExpiry();
+  return peer;
 }
 
 void Stream::AsyncWaitReadable(std::function<void(const error_code&)> ready) {

@@ -13,10 +13,10 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "net/asio.h"
 #include "net/internal/tls_socket.h"
+#include "net/peer.h"
 
 namespace optcache::net {
 
@@ -49,8 +49,8 @@ class Stream {
   // First of all. `done` gets null when the peer has proven what it has to; a socket that is closed
   // meanwhile is HandshakeFailure::kGone. Without TLS there is nothing to prove.
   void AsyncHandshake(std::function<void(const HandshakeError*)> done);
-  // After it: the names of the certificate that the peer showed, in lower case; none without one.
-  std::vector<std::string> PeerDnsNames() const;
+  // After it: at `address` is who has shown a certificate with these names and this end, if any.
+  PeerInfo Peer(std::string address) const;
 
   // Asio's AsyncReadStream and AsyncWriteStream. A peer that ended its side is asio::error::eof.
   template <typename Buffers, typename Handler>

@@ -35,6 +35,9 @@ bool ExpectServerName(SSL* ssl, const std::string& name);
 // The check alone, for what is made of `context`.
 bool ExpectServerName(SSL_CTX* context, const std::string& name);
 
+// When it expires, in Unix seconds; 0: it is null.
+double ExpiryOf(const X509* certificate);
+
 bool IsIpAddress(const std::string& name);
 
 // What OpenSSL's error `code` (ERR_get_error) says about a handshake; `verify_result` as in

@@ -201,9 +201,18 @@ bool TlsSocket::ExportKey(std::string_view label, MutableByteSpan key) const {
                                     key.size(), label.data(), label.size(), nullptr, 0, 0) == 1;
 }
 
+const X509* TlsSocket::Peer() const {
+  const bool good = SSL_get_verify_result(ssl_.get()) == X509_V_OK;
+  return good ? SSL_get0_peer_certificate(ssl_.get()) : nullptr;
+}
+
+double TlsSocket::PeerExpiry() const {
+  return ExpiryOf(Peer());
+}
+
 std::vector<std::string> TlsSocket::PeerDnsNames() const {
-  const X509* const peer = SSL_get0_peer_certificate(ssl_.get());
-  if (peer == nullptr || SSL_get_verify_result(ssl_.get()) != X509_V_OK) return {};
+  const X509* const peer = Peer();
+  if (peer == nullptr) return {};
   auto* const names =
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(peer, NID_subject_alt_name, nullptr, nullptr));
   std::vector<std::string> result;

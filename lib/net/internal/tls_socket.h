@@ -13,7 +13,8 @@
 #include "net/internal/socket_bio.h"
 #include "net/tls.h"
 
-struct ssl_st;  // SSL
+struct ssl_st;   // SSL
+struct x509_st;  // X509
 
 namespace optcache::net {
 
@@ -62,7 +63,9 @@ class TlsSocket {
   // Is something to be read, or has the peer gone? Takes nothing.
   Progress Peek();
 
+  // Of the certificate that the peer showed and that is good; none without one.
   std::vector<std::string> PeerDnsNames() const;
+  double PeerExpiry() const;  // Unix seconds; 0 without one
 
   // Whether a Read may take more from the socket than the record that it needs; it may at first.
   void ReadAhead(bool allowed) { bio_->ReadAhead(allowed); }
@@ -71,6 +74,7 @@ class TlsSocket {
   bool ExportKey(std::string_view label, MutableByteSpan key) const;
 
  private:
+  const x509_st* Peer() const;
   Progress Fail(int result) const;
   Progress Flush();
 

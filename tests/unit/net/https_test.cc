@@ -53,6 +53,16 @@ TEST_F(Https, TheServerLearnsTheNamesOfTheClient) {
   EXPECT_EQ(peers[0].dns_names, (std::vector<std::string>{"optcache-node", "optcache-node-7x2k"}));
 }
 
+TEST_F(Https, AConnectionServesNobodyWhoseCertificateHasExpired) {
+  Listen(ClientCertificate::kRequired);
+  const auto client = Client(ca.Leaf({"optcache-node"}, {.begin = -3600, .end = 5}));
+  ASSERT_TRUE(Fetch(*client).has_value());
+  ASSERT_EQ(peers.size(), 1U);
+  RunUntil(loop, [&] { return peers[0].Expired(SystemClock().UnixSeconds()); });
+  EXPECT_FALSE(Fetch(*client).has_value());
+  EXPECT_EQ(peers.size(), 1U);
+}
+
 TEST_F(Https, ACertificateThatIsRequestedMayBeMissing) {
   Listen(ClientCertificate::kRequested);
   const auto without = Client();

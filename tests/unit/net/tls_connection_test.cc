@@ -58,6 +58,7 @@ class TlsConnectionTest : public testing::Test {
   std::shared_ptr<Recorder> peer = std::make_shared<Recorder>();
   std::shared_ptr<HandshakeFailures> failures = std::make_shared<HandshakeFailures>();
   std::unique_ptr<Server> server;
+  std::vector<std::shared_ptr<Connection>> connections;
 };
 
 TEST_F(TlsConnectionTest, BothSidesKnowWhatTheOtherProved) {
@@ -128,6 +129,40 @@ TEST_F(TlsConnectionTest, AServerWhoseCertificateExpiredIsNotSpokenTo) {
   EXPECT_EQ(status.code(), Code::kPermissionDenied);
   EXPECT_NE(status.message().find("certificate has expired"), std::string::npos)
       << status.message();
+}
+
+// Nobody goes on by what has expired: neither whom it let in nor whom it dialed.
+TEST_F(TlsConnectionTest, AConnectionEndsWithTheCertificateOfItsPeer) {
+  const TestValidity short_lived{.begin = -3600, .end = 5};
+  ServerOptions lasting = On(Transport::kTls, ServerOptions{.name = "node-1"});
+  lasting.limits.stall_deadline = milliseconds(200);
+  Start(std::move(lasting));
+  const auto dialing =
+      DialWith(TestCa::Context(TlsRole::kClient, ca.Leaf({"optcache-node", "node-2"}, short_lived)),
+               wire::Role::kNode);
+  const auto unproven = DialWith(ca.Client());
+  RunUntil(loop, [&] { return node->opened == 2; });
+  RunUntil(loop, [&] { return node->closed.size() == 1; });
+  EXPECT_EQ(node->closed.at(0).code(), Code::kUnavailable);
+  EXPECT_NE(node->closed.at(0).message().find("has expired"), std::string::npos);
+  EXPECT_FALSE(unproven->closed()) << "a sidecar has shown none";
+}
+
+TEST_F(TlsConnectionTest, AConnectionEndsWithTheCertificateOfItsServer) {
+  ServerOptions options{.name = "node-1"};
+  options.tls =
+      TestCa::Context(TlsRole::kServer, ca.Leaf({"optcache-node"}, {.begin = -3600, .end = 5}));
+  options.bulk = true;
+  Start(std::move(options));
+  for (const bool bulk : {false, true}) {
+    DialOptions dial = On(bulk ? Transport::kBulk : Transport::kTls, Patient({.name = "peer"}));
+    dial.limits.stall_deadline = milliseconds(200);
+    connections.push_back(Dial(loop, server->address(), std::move(dial), peer));
+  }
+  RunUntil(loop, [&] { return peer->opened == 2; });
+  RunUntil(loop, [&] { return peer->closed.size() == 2; });
+  for (const Status& status : peer->closed)
+    EXPECT_NE(status.message().find("has expired"), std::string::npos) << status.message();
 }
 
 TEST_F(TlsConnectionTest, AServerWithAnotherNameIsNotSpokenTo) {
