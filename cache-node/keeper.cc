@@ -251,10 +251,12 @@ void Keeper::OnStreamEnded(StreamId stream) {
   std::erase_if(past_reads_, [&](const PastRead& read) { return read.key.stream == stream; });
   std::erase_if(absences_, [&](const auto& absence) { return absence.second.stream == stream; });
   // Its passes are no measure of those that any stream reads from now on, be it in its next life.
-  for (const auto& [id, _] : parts_.tier.entries()) {
-    cache::Entry& entry = *parts_.tier.Find(id);
+  const auto forget = [stream](cache::Entry& entry) {
     if (entry.kept_after.stream == stream) entry.kept_after = {.stream = stream};
-  }
+  };
+  for (const auto& [id, _] : parts_.tier.entries())
+    forget(*parts_.tier.Find(id));
+  private_.ForEach(forget);
 }
 
 std::size_t Keeper::GiveAway(MonotonicTime deadline, MonotonicTime now) {

@@ -77,6 +77,13 @@ std::size_t PrivateCopies::EraseIf(const Goes& goes) {
   return erased;
 }
 
+void PrivateCopies::ForEach(const std::function<void(cache::Entry&)>& visit) {
+  for (auto& [_, shelf] : shelves_) {
+    for (auto& [id, entry] : shelf.entries)
+      visit(entry);
+  }
+}
+
 bool PrivateCopies::EraseOldest(GuestId guest) {
   const auto shelf = shelves_.find(guest);
   if (shelf == shelves_.end() || shelf->second.by_use.empty()) return false;

@@ -43,6 +43,8 @@ class PrivateCopies {
   std::size_t EraseIf(SampleId id, const Goes& goes);
   std::size_t EraseIf(const Goes& goes);
 
+  void ForEach(const std::function<void(cache::Entry&)>& visit);
+
   // Erases one copy so that `size` bytes more may come for `guest`, or for all: the one unused
   // longest of the guest with the most bytes. False if none gives way: among guests one only gives
   // way to another that has less even with these bytes.

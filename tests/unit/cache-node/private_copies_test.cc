@@ -205,6 +205,24 @@ TEST(PrivateCopies, GoWhenTheirPassIsOverOrThePlanGivesThemUp) {
   EXPECT_EQ(cluster.cache(0).tier().used(), 0U);
 }
 
+// A late pass of a stream that is over is no measure of those of its next life.
+TEST(PrivateCopies, OfAStreamThatIsOverGoByThePassesOfItsNextLife) {
+  LoopbackCluster cluster(Samples(1, 10));
+  cluster.Be(kSpeech);
+  for (SampleId id = 0; id < 2; ++id) {
+    cluster.Plan(kGuestStream, 7, id, {.keep = true, .keep_at = 1});
+    EXPECT_TRUE(cluster.Read(0, kGuestStream, {7, id, id}));
+  }
+  cluster.cache(0).keeper().Evict(0, 1);
+  cluster.cache(0).keeper().OnPassReached(kGuestStream, 2);
+  EXPECT_EQ(CopiesOf(cluster).samples(), 2U) << "they were kept again since";
+  cluster.cache(0).keeper().OnStreamEnded(kGuestStream);
+  cluster.cache(0).keeper().Evict(0, 1);
+  EXPECT_EQ(CopiesOf(cluster).samples(), 1U);
+  cluster.cache(0).keeper().OnPassReached(kGuestStream, 2);
+  EXPECT_EQ(CopiesOf(cluster).samples(), 0U);
+}
+
 TEST(PrivateCopies, ArePinnedAtTheirHomeAlone) {
   LoopbackCluster cluster(Samples(2, 10, Retention::kPin));
   cluster.Be(kSpeech);
