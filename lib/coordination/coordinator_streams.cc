@@ -78,18 +78,28 @@ void Coordinator::Refuse(DatasetEntry& dataset, const std::string& stream) {
   if (!noted && dataset.refused.size() < kMaxRefusedNames) dataset.refused.push_back(stream);
 }
 
+// All lives of a stream take the room of the largest of them: the next takes the place of this one.
 bool Coordinator::HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const {
-  if (dataset.streams.size() >= kMaxStreams) return false;
-  const std::size_t own = WorldOf(report);
-  std::size_t of_dataset = own;
-  std::size_t of_all = own;
-  for (const auto& [dataset_id, each] : datasets_) {
+  std::size_t own = WorldOf(report);
+  std::size_t of_dataset = 0;
+  std::size_t of_all = 0;
+  bool is_known = false;
+  for (const auto& [name, each] : datasets_) {
     for (const auto& [id, stream] : each.streams) {
-      of_all += stream.world();
-      if (&each == &dataset) of_dataset += stream.world();
+      const auto next = each.next_lives.find(id);
+      const std::size_t world = std::max<std::size_t>(
+          stream.world(), next == each.next_lives.end() ? 0 : next->second.world());
+      if (&each == &dataset && stream.name() == report.name) {
+        own = std::max(own, world);
+        is_known = true;
+        continue;
+      }
+      of_all += world;
+      if (&each == &dataset) of_dataset += world;
     }
   }
-  return of_dataset <= kMaxRanksOfDataset && of_all <= kMaxRanks;
+  const bool is_one_more = !is_known && dataset.streams.size() >= kMaxStreams;
+  return !is_one_more && of_dataset + own <= kMaxRanksOfDataset && of_all + own <= kMaxRanks;
 }
 
 // Whether a stream that is new may begin: there is room, and no later incarnation of it is known,

@@ -56,6 +56,47 @@ TEST(Distrust, StreamsOfTooManyRanksAreRefused) {
   EXPECT_TRUE(FirstNote(scenario).starts_with("stream vision/job/imagenet/3 was refused"));
 }
 
+constexpr std::uint32_t kThird = kMaxRanksOfDataset / 3;
+
+// What `scenario` publishes of its dataset.
+std::size_t RanksOf(const Scenario& scenario) {
+  std::size_t ranks = 0;
+  for (const StreamState& stream : scenario.dataset().streams)
+    ranks += stream.node_of_rank.size();
+  return ranks;
+}
+
+TEST(Distrust, NextLivesTakeTheRoomThatTheirStreamsWillHave) {
+  Scenario scenario;
+  for (StreamId id = 1; id <= 3; ++id)
+    scenario.At("a", 0, kThird, id);
+  scenario.Second();
+  EXPECT_EQ(RanksOf(scenario), 3 * kThird);
+  for (StreamId id = 1; id <= 3; ++id)
+    scenario.At("a", 0, kThird, id).recipe.world = kMaxWorld;
+  scenario.Seconds(3);
+  EXPECT_LE(RanksOf(scenario), kMaxRanksOfDataset);
+  EXPECT_NE(FirstNote(scenario), "");
+}
+
+TEST(Distrust, AStreamHasRoomForItsNextLifeWhereItIsAsLarge) {
+  for (const bool counted : {false, true}) {
+    Scenario scenario;
+    for (StreamId id = 1; id <= 2; ++id)
+      scenario.At("a", 0, kMaxWorld, id).pass = 3;
+    scenario.Second();
+    ASSERT_EQ(RanksOf(scenario), kMaxRanksOfDataset);
+    scenario.At("a", 0, kMaxWorld, 1).pass = 0;
+    if (counted) {  // by its incarnation, as a JobSet does it
+      scenario.Stream("a", 1).incarnation = 2;
+      scenario.Stream("a", 1).id = 9;
+    }
+    scenario.Second();
+    EXPECT_EQ(FirstNote(scenario), "");
+    EXPECT_EQ(RanksOf(scenario), kMaxRanksOfDataset);
+  }
+}
+
 TEST(Distrust, RanksOfAllDatasetsTogetherAreLimited) {
   std::vector<DatasetSpec> specs;
   for (int i = 0; i < 10; ++i) {
