@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "cache-node/effects.h"
@@ -27,6 +28,13 @@ struct NamespaceLimits {
   std::size_t streams = 256;
   std::size_t leases = 65'536;     // of one dataset
   ByteCount queued_bytes = 1_GiB;  // answers that its sidecars have not taken yet
+};
+
+// An announcement that is judged otherwise than before.
+struct JudgedAnew {
+  ClientId client = 0;
+  wire::StreamAttach attach;
+  bool granted = false;
 };
 
 // Not thread-safe: the event loop owns it.
@@ -50,11 +58,21 @@ class Doorkeeper {
                  std::function<void(Status)> decide);
 
   // A connection that was let in; an error: it is to be closed with that.
-  Status OnOpen(ClientId client, const net::Connection& connection);
+  Status OnOpen(ClientId client, net::Connection& connection);
   void OnClosed(ClientId client);
 
-  // May this client say that? An error: it is to be closed with that.
+  // May this client say that? An error: this message is not heard, others may be. kNotFound: it
+  // speaks of a dataset that the state does not know.
   Status MaySay(ClientId client, const wire::Message& message);
+  // The desired state is another.
+  void OnState() { judge_anew_ = true; }
+  // Announcements that were refused and may be made now, or the other way round. For a regular
+  // call: it does nothing while the state is the same and nobody has made room.
+  std::vector<JudgedAnew> JudgeAnew();
+  // Closes connections whose token is good no more. For a regular call: each token is reviewed
+  // again when the word on it has run out, and while nobody can say, it is good until its own end.
+  void CheckTokens();
+
   // kResourceExhausted: its namespace has as much as it may, and is to read the store.
   // `leases` says how many leases a client has of the dataset that it asks for.
   Status WithinLimits(ClientId client, const std::function<std::size_t(ClientId)>& leases);
@@ -64,18 +82,33 @@ class Doorkeeper {
   const Caller* Find(ClientId client) const;
 
  private:
-  struct Visitor {
+  struct Proof {
     Caller caller;
-    const net::Connection* connection = nullptr;
-    std::set<std::pair<StreamId, Rank>> streams;  // announced here and not ended
+    std::string token;    // which says so
+    MonotonicTime until;  // it is to be reviewed again
+  };
+  struct Announced {
+    wire::StreamAttach attach;
+    bool granted = false;  // else it waits until it may be
+  };
+  struct Visitor {
+    Proof proof;
+    net::Connection* connection = nullptr;
+    std::map<std::pair<StreamId, Rank>, Announced> streams;  // those that have not ended
+    bool in_review = false;
   };
   struct Invited {  // let in, but not open yet
-    Caller caller;
+    Proof proof;
     MonotonicTime since;
   };
   Status IsNode(const wire::Hello& hello, const net::PeerInfo& peer);
-  Status Invite(const wire::Hello& hello, const net::PeerInfo& peer, const Caller& caller);
+  Status Invite(const wire::Hello& hello, const net::PeerInfo& peer, const Caller& caller,
+                MonotonicTime until);
+  void CheckToken(ClientId client, Visitor& visitor);
+  void OnChecked(ClientId client, const Result<Caller>& caller, MonotonicTime until);
   Status AnnounceStream(Visitor& visitor, const wire::StreamAttach& attach);
+  Status JudgeStream(const Caller& caller, const Announced& stream) const;
+  std::size_t CountStreams(const std::string& name_space, bool granted) const;
   Status MayUseDataset(const Caller& caller, wire::DatasetKey key);
   Status Refuse(Refused reason, const Caller& caller, Status why);
 
@@ -86,6 +119,7 @@ class Doorkeeper {
   Options options_;
   std::map<std::string, Invited> invited_;  // by address, which no two open connections share
   std::map<ClientId, Visitor> visitors_;
+  bool judge_anew_ = false;
 };
 
 }  // namespace optcache::node

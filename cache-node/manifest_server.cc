@@ -123,8 +123,8 @@ void ManifestServer::Handle(HttpRequest request, const HttpResponder& respond) {
 
 void ManifestServer::Authenticate(const HttpRequest& request, const Answer& respond,
                                   std::function<void(const Caller&)> then) {
-  auto answer = [this, respond, address = request.peer.address,
-                 then = std::move(then)](const Result<Caller>& caller) {
+  auto answer = [this, respond, address = request.peer.address, then = std::move(then)](
+                    const Result<Caller>& caller, MonotonicTime) {
     if (caller) return then(*caller);
     const Status& why = caller.error();
     const bool bad = why.code() == Code::kPermissionDenied;

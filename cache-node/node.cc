@@ -58,15 +58,19 @@ class Node::Wiring final : public net::ConnectionHandler {
     if (node_ != nullptr) node_->TakePayload(connection, request_id, std::move(message), status);
   }
   void OnClosed(net::Connection& connection, const Status& status) override {
-    if (!status.ok()) {
+    const auto not_logged = status.ok() ? std::nullopt : log_.Pass(SystemClock().Now());
+    if (not_logged) {
       Log(LogLevel::kInfo, "connection closed",
-          {{"peer", connection.peer_name()}, {"why", status.ToString()}});
+          {{"peer", connection.peer_name()},
+           {"why", status.ToString()},
+           {"not_logged", *not_logged}});
     }
     if (node_ != nullptr) node_->Forget(connection);
   }
 
  private:
   Node* node_;
+  LogLimit log_;
 };
 
 Node::Node(net::EventLoop& loop, const Clock& clock, NodeOptions options)
@@ -207,8 +211,10 @@ std::shared_ptr<NodeDataset> Node::Find(wire::DatasetKey key) {
   return found == datasets_.end() ? nullptr : found->second;
 }
 
-// For a dataset that is not served, or not yet: nothing is here, and nobody waits for that word.
-void Node::AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message) {
+// For a dataset that is not served, or not yet, or not to that client: nothing is here, nothing is
+// taken, and nobody waits for that word.
+void Node::AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message,
+                         Code why) {
   if (const auto* get = std::get_if<wire::Get>(&message)) {
     const auto answer =
         get->mode == wire::GetMode::kPeer ? wire::Answer::kAbsent : wire::Answer::kMissDrop;
@@ -219,18 +225,37 @@ void Node::AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Me
     for (const SampleId id : lookup->ids)
       reply.items.push_back({.id = id});
     Reply(from, request_id, reply, nullptr);
+  } else if (const auto* put = std::get_if<wire::Put>(&message)) {
+    const wire::StoreReply reply{.dataset = put->dataset, .id = put->item.id, .reason = why};
+    Reply(from, request_id, reply, nullptr);
   }
 }
 
-bool Node::Admits(net::Connection& from, wire::Message& message) {
-  if (!visitors_) return true;
-  Status status = visitors_->Admit(IdOf(from), message);
-  if (!status.ok()) {
-    from.Close(std::move(status));
-    return false;
+Status Node::Admit(ClientId client, wire::Message& message) {
+  return visitors_ ? visitors_->Admit(client, message) : OkStatus();
+}
+
+// Who cannot be listed reads without an order: others on the same connection do not suffer.
+void Node::AttachStream(ClientId client, const wire::StreamAttach& attach) {
+  if (visitors_) OnUsed(attach.dataset_name);
+  const Status status = streams_.OnAttach(client, attach);
+  const auto not_logged = status.ok() ? std::nullopt : attach_log_.Pass(clock_.Now());
+  if (!not_logged) return;
+  Log(LogLevel::kWarning, "stream not listed, it reads without an order",
+      {{"stream", attach.stream_name}, {"why", status.ToString()}, {"not_logged", *not_logged}});
+}
+
+void Node::LookAtVisitors() {
+  if (!cluster_) return;
+  Doorkeeper& door = cluster_->doorkeeper();
+  for (const JudgedAnew& judged : door.JudgeAnew()) {
+    if (judged.granted) {
+      AttachStream(judged.client, judged.attach);
+    } else {
+      streams_.OnRevoked(judged.client, judged.attach.stream, judged.attach.rank);
+    }
   }
-  if (const auto* attach = std::get_if<wire::StreamAttach>(&message)) OnUsed(attach->dataset_name);
-  return true;
+  door.CheckTokens();
 }
 
 PutTerms Node::TermsOf(ClientId client, const NodeDataset& dataset) {
@@ -239,8 +264,10 @@ PutTerms Node::TermsOf(ClientId client, const NodeDataset& dataset) {
 }
 
 void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message message) {
-  if (!Admits(from, message)) return;
   const ClientId client = IdOf(from);
+  if (const Status status = Admit(client, message); !status.ok()) {
+    return AnswerUnknown(client, request_id, message, status.code());
+  }
   const MonotonicTime now = clock_.Now();
   if (const auto* progress = std::get_if<wire::StreamProgress>(&message)) {
     return streams_.OnProgress(client, *progress, now);
@@ -251,8 +278,7 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
     return;
   }
   if (const auto* attach = std::get_if<wire::StreamAttach>(&message)) {
-    if (Status status = streams_.OnAttach(client, *attach); !status.ok()) from.Close(status);
-    return;
+    return AttachStream(client, *attach);
   }
   const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
   if (!dataset) return AnswerUnknown(client, request_id, message);
@@ -331,9 +357,9 @@ void Node::TakePayload(net::Connection& from, std::uint32_t request_id, wire::Me
   }
   const auto dataset = incoming.buffer ? incoming.reserved_by.lock() : Find(DatasetOf(message));
   if (!dataset) return;  // gone meanwhile, and its budget with it
-  if (!Admits(from, message)) {
+  if (const Status refused = Admit(client, message); !refused.ok()) {
     if (incoming.buffer) dataset->cache().Abandon(incoming.buffer);
-    return;
+    return AnswerUnknown(client, request_id, message, refused.code());
   }
   if (const auto* put = std::get_if<wire::Put>(&message)) {
     TakePut(client, request_id, *put, dataset, incoming.buffer, status);
@@ -379,6 +405,7 @@ void Node::Tick() {
     for (auto& [_, dataset] : datasets_)
       dataset->FollowStreams(streams_);
     streams_.Sweep(now);
+    LookAtVisitors();
   }
   if (streams_.changes() != reported_changes_) {
     reported_changes_ = streams_.changes();

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/log_limit.h"
 #include "base/result.h"
 #include "cache-node/cluster_side.h"
 #include "cache-node/control_client.h"
@@ -87,14 +88,19 @@ class Node final : public Effects {
   void TakePayload(net::Connection& from, std::uint32_t request_id, wire::Message message,
                    const Status& status);
   void Forget(net::Connection& gone);
-  // Whether `from` may say that; else it is closed.
-  bool Admits(net::Connection& from, wire::Message& message);
+  // Whether that client may say that. An error: this message is answered as far as somebody waits
+  // for an answer, and the connection goes on for others.
+  Status Admit(ClientId client, wire::Message& message);
+  void AttachStream(ClientId client, const wire::StreamAttach& attach);
+  // Announcements by the state in force, tokens by the time.
+  void LookAtVisitors();
   PutTerms TermsOf(ClientId client, const NodeDataset& dataset);
   void TakePut(ClientId client, std::uint32_t request_id, const wire::Put& put,
                const std::shared_ptr<NodeDataset>& dataset, const cache::SampleRef& bytes,
                const Status& received);
   std::shared_ptr<NodeDataset> Find(wire::DatasetKey key);
-  void AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message);
+  void AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message,
+                     Code why = Code::kNotFound);
 
   // From the coordinator.
   void Apply(const coordination::DesiredState& state);
@@ -155,6 +161,7 @@ class Node final : public Effects {
   std::uint64_t ticks_ = 0;
   net::Timer tick_;
   net::Timer drain_;
+  LogLimit attach_log_;
   bool draining_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for work posted by other threads
   Worker worker_;                                               // last: its thread ends first

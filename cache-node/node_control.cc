@@ -104,16 +104,18 @@ void Node::Apply(const coordination::DesiredState& state) {
   state_ = state;
   const bool listed = ApplyMembers(state);
   if (cluster_) {
+    cluster_->doorkeeper().OnState();
     cluster_->manifests().OnState(state_, listed ? self_ : 0);
     KeepState();
   }
-  if (!listed) return;
+  // Who may read what the state does not know? So it goes also where this node is not listed.
   std::set<wire::DatasetKey> present;
-  for (const auto* dataset : coordination::AllDatasets(state_)) {
+  for (const auto* dataset : coordination::AllDatasets(state_))
     present.insert(dataset->key);
-    ApplyDataset(*dataset);
-  }
   std::erase_if(datasets_, [&](const auto& dataset) { return !present.contains(dataset.first); });
+  if (!listed) return;
+  for (const auto* dataset : coordination::AllDatasets(state_))
+    ApplyDataset(*dataset);
 }
 
 // False while the state does not list this node: not yet, or not any more. What it holds stays for

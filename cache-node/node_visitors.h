@@ -41,8 +41,9 @@ class NodeVisitors {
                const StreamTable& streams)
       : door_(door), refusals_(refusals), streams_(streams), prover_(loop, clock, kMaxProofs) {}
 
-  // May `client` say that? An error: it is to be closed with that. A read or put of a stream that
-  // this pod has not announced becomes one without an order: it changes nobody's plan.
+  // May `client` say that? An error: this message is not heard (Doorkeeper::MaySay). A read or put
+  // of a stream that this pod has not announced becomes one without an order: it changes nobody's
+  // plan.
   Status Admit(ClientId client, wire::Message& message);
 
   PutTerms TermsOf(ClientId client, const std::string& dataset, bool has_digests);

@@ -105,6 +105,17 @@ void StreamTable::OnServed(const wire::Get& get) {
   }
 }
 
+void StreamTable::OnRevoked(ClientId from, StreamId stream, Rank rank) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  std::map<Rank, RankState>& ranks = found->second.ranks;
+  const auto listed = ranks.find(rank);
+  if (listed == ranks.end() || listed->second.from != from) return;
+  ranks.erase(listed);
+  if (ranks.empty()) streams_.erase(found);
+  ++changes_;
+}
+
 void StreamTable::OnClosed(ClientId from) {
   for (auto& [_, stream] : streams_) {
     if (std::erase_if(stream.ranks, [from](const auto& rank) {

@@ -27,6 +27,8 @@ class StreamTable {
   // The reads of `get` are decided: answered, or on their way. Ignored for ranks that have not
   // attached.
   void OnServed(const wire::Get& get);
+  // `from` may not read there any more.
+  void OnRevoked(ClientId from, StreamId stream, Rank rank);
   // The ranks of a sidecar that has gone are no longer listed: that is how their loss shows.
   void OnClosed(ClientId from);
   // Ranks that ended are listed for a minute.

@@ -96,20 +96,20 @@ bool TokenCheck::HasRoom(const dataset::Digest& key, const std::string& host) co
 void TokenCheck::Check(const std::string& token, const net::PeerInfo& peer, Done done) {
   if (token.empty()) {
     ++bad_;
-    return done(Error(Code::kPermissionDenied, "a token is needed here, and there is none"));
+    return done(Error(Code::kPermissionDenied, "a token is needed here, and there is none"), {});
   }
   const dataset::Digest key = dataset::Sha256Of(AsBytes(token));
   if (const auto known = known_.find(key); known != known_.end()) {
     if (clock_.Now() < known->second.until) {
       ++from_memory_;
-      return done(known->second.caller);
+      return done(known->second.caller, known->second.until);
     }
     known_.erase(known);
   }
   std::string host = PeerHost(peer);
   if (!HasRoom(key, host)) {
     ++failed_;
-    return done(Error(Code::kResourceExhausted, "too many tokens wait to be reviewed"));
+    return done(Error(Code::kResourceExhausted, "too many tokens wait to be reviewed"), {});
   }
   ++waiting_of_[host];
   std::vector<Waiting>& waiting = waiting_[key];
@@ -131,20 +131,20 @@ void TokenCheck::OnReviewed(const dataset::Digest& key, std::optional<double> ex
   } else {
     ++(caller.error().code() == Code::kPermissionDenied ? bad_ : failed_);
   }
-  Remember(key, caller, expiry);
+  const MonotonicTime until = Remember(key, caller, expiry);
   for (const Waiting& one : waiting.mapped()) {
     const auto of_peer = waiting_of_.find(one.host);
     if (--of_peer->second == 0) waiting_of_.erase(of_peer);
   }
   for (const Waiting& one : waiting.mapped())
-    one.done(caller);
+    one.done(caller, until);
 }
 
 // What could not be found out is asked again at once.
-void TokenCheck::Remember(const dataset::Digest& key, const Result<Caller>& caller,
-                          std::optional<double> expiry) {
-  if (!caller && caller.error().code() != Code::kPermissionDenied) return;
+MonotonicTime TokenCheck::Remember(const dataset::Digest& key, const Result<Caller>& caller,
+                                   std::optional<double> expiry) {
   const MonotonicTime now = clock_.Now();
+  if (!caller && caller.error().code() != Code::kPermissionDenied) return now;
   if (known_.size() >= limits_.remembered) {
     std::erase_if(known_, [now](const auto& one) { return now >= one.second.until; });
   }
@@ -160,6 +160,7 @@ void TokenCheck::Remember(const dataset::Digest& key, const Result<Caller>& call
         keep, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(left)));
   }
   known_.insert_or_assign(key, Known{.caller = caller, .until = now + keep});
+  return now + keep;
 }
 
 void TokenCheck::VisitCounters(const CounterVisitor& visitor) const {

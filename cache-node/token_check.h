@@ -68,7 +68,8 @@ struct TokenCheckLimits {
 // Not thread-safe: the event loop owns it. Tokens are remembered by their SHA-256 alone.
 class TokenCheck {
  public:
-  using Done = std::function<void(const Result<Caller>&)>;
+  // `until`: a good answer is good for so long, then it is to be asked for again.
+  using Done = std::function<void(const Result<Caller>&, MonotonicTime until)>;
 
   // `reviewer` outlives this, and calls nobody back after its own end.
   TokenCheck(TokenReviewer& reviewer, const Clock& clock, TokenCheckLimits limits = {})
@@ -92,8 +93,8 @@ class TokenCheck {
   bool HasRoom(const dataset::Digest& key, const std::string& host) const;
   void OnReviewed(const dataset::Digest& key, std::optional<double> expiry,
                   const Result<ReviewedToken>& reviewed);
-  void Remember(const dataset::Digest& key, const Result<Caller>& caller,
-                std::optional<double> expiry);
+  MonotonicTime Remember(const dataset::Digest& key, const Result<Caller>& caller,
+                         std::optional<double> expiry);
 
   TokenReviewer& reviewer_;
   const Clock& clock_;

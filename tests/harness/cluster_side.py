@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -13,11 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.control_plane import ApiServer, Authority, Operator, Pod
-from harness.dataset import dataset_key
+from harness.dataset import Dataset, dataset_key
 from harness.errors import HarnessError
 from harness.processes import last_lines, stop, wait_until
+from harness.store import LISTING, Store
+
+import optcache
 
 MEMORY = 256 << 20
+BIRDS = "vision/birds"
 
 
 def free_port() -> int:
@@ -250,3 +255,28 @@ class ClusterSide:
         """Its manifest port answers, so it has its certificate."""
         node = self.nodes[name]
         wait_until(lambda: name in self.operator.reports, f"{name} reports:\n{last_lines(node.log)}")
+
+
+def serve(side: ClusterSide, store: Store, namespaces: list[str], *flags: str) -> ClusterSide:
+    """One node that serves the dataset to these, indexed by a Job with these flags."""
+    side.start_node()
+    side.wait_served()
+    indexed = side.index(BIRDS, store.base_url, LISTING, *flags)
+    assert "digest" in indexed, indexed
+    wait_until(
+        lambda: indexed["digest"] in side.operator.reports["node-a"]["manifests"],
+        "the node reports the manifest",
+    )
+    side.publish({BIRDS: (indexed["digest"], namespaces)})
+    side.wait_ready()
+    return side
+
+
+def read_all(socket_path: Path, dataset: Dataset, name: str | None = None) -> None:
+    """Every sample once, each with the right bytes; of the sidecar's dataset of that name."""
+    samples = optcache.Dataset(name, socket=str(socket_path), copy=True)
+    assert len(samples) == len(dataset.paths)
+    for first in range(0, len(samples), 64):
+        ids = list(range(first, min(first + 64, len(samples))))
+        for index, sample in zip(ids, samples.__getitems__(ids)):
+            assert hashlib.sha256(sample).digest() == hashlib.sha256(dataset.read(index)).digest()

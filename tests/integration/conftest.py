@@ -17,6 +17,7 @@ import pytest
 from harness import checks, plain_rank
 from harness.checks import Records
 from harness.cluster import Budget, Cluster, ClusterOptions
+from harness.cluster_side import ClusterSide, serve
 from harness.dataset import Dataset, generate
 from harness.errors import HarnessError
 from harness.job import Job
@@ -178,3 +179,18 @@ def open_samples(digests: Path) -> Callable[[Path], CheckedSamples]:
     return lambda socket: CheckedSamples(
         optcache.Dataset(socket=str(socket)), digests.read_bytes()
     )
+
+
+@pytest.fixture
+def side(programs: Path, tmp_path: Path) -> Iterator[ClusterSide]:
+    running = ClusterSide(programs, tmp_path / "cluster")
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+@pytest.fixture
+def served(side: ClusterSide, store: Store) -> ClusterSide:
+    """One node that serves the dataset, indexed by a Job."""
+    return serve(side, store, ["vision"])

@@ -3,7 +3,6 @@ are played."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
 import time
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.cluster_side import ClusterSide, Process
+from harness.cluster_side import BIRDS, ClusterSide, Process, read_all, serve
 from harness.control_plane import Pod
 from harness.dataset import Dataset
 from harness.processes import wait_until
@@ -19,49 +18,8 @@ from harness.store import LISTING, Store
 
 import optcache
 
-BIRDS = "vision/birds"
 POD = Pod("vision", "train-0")
 GUEST = Pod("speech", "train-0")
-
-
-@pytest.fixture
-def side(programs: Path, tmp_path: Path) -> Iterator[ClusterSide]:
-    running = ClusterSide(programs, tmp_path / "cluster")
-    try:
-        yield running
-    finally:
-        running.close()
-
-
-@pytest.fixture
-def served(side: ClusterSide, store: Store) -> ClusterSide:
-    """One node that serves the dataset, indexed by a Job."""
-    return serve(side, store, ["vision"])
-
-
-def serve(side: ClusterSide, store: Store, namespaces: list[str], *flags: str) -> ClusterSide:
-    """One node that serves the dataset to these, indexed by a Job with these flags."""
-    side.start_node()
-    side.wait_served()
-    indexed = side.index(BIRDS, store.base_url, LISTING, *flags)
-    assert "digest" in indexed, indexed
-    wait_until(
-        lambda: indexed["digest"] in side.operator.reports["node-a"]["manifests"],
-        "the node reports the manifest",
-    )
-    side.publish({BIRDS: (indexed["digest"], namespaces)})
-    side.wait_ready()
-    return side
-
-
-def read_all(socket_path: Path, dataset: Dataset) -> None:
-    """Every sample once, each with the right bytes."""
-    samples = optcache.Dataset(socket=str(socket_path), copy=True)
-    assert len(samples) == len(dataset.paths)
-    for first in range(0, len(samples), 64):
-        ids = list(range(first, min(first + 64, len(samples))))
-        for index, sample in zip(ids, samples.__getitems__(ids)):
-            assert hashlib.sha256(sample).digest() == hashlib.sha256(dataset.read(index)).digest()
 
 
 def test_what_a_pod_reads_comes_from_the_node_the_second_time(
@@ -143,35 +101,6 @@ def test_a_sidecar_that_restarts_without_a_node_goes_on_with_its_manifest(
     read_all(again, dataset)
 
 
-def test_a_forged_token_reads_the_store(
-    served: ClusterSide, store: Store, dataset: Dataset
-) -> None:
-    forged = served.folder / "forged"
-    forged.write_text("forged-token")
-    # The manifest is there from before: what remains is the node.
-    _, where = served.start_sidecar(POD, BIRDS, store.base_url)
-    read_all(where, dataset)
-    for process in served.others:
-        process.stop()
-    sidecar, where = served.start_sidecar(POD, BIRDS, store.base_url, forged)
-    read_all(where, dataset)
-    node = served.nodes["node-a"]
-    wait_until(lambda: node.count("optcache_refusals_total", reason="token") > 0, "it is refused")
-    assert sidecar.count("optcache_node_connected") == 0
-    for log in (node.text(), sidecar.text()):
-        assert "forged-token" not in log, "no token in a log"
-
-
-def test_another_namespace_gets_neither_manifest_nor_samples(
-    served: ClusterSide, store: Store
-) -> None:
-    sidecar, where = served.start_sidecar(Pod("speech", "train-0"), BIRDS, store.base_url)
-    wait_until(lambda: "namespace speech may not use" in sidecar.text(), "it is told why")
-    node = served.nodes["node-a"]
-    assert node.count("optcache_refusals_total", reason="namespace") > 0
-    assert node.count("optcache_requests_total") == 0
-
-
 def read_from(side: ClusterSide, pod: Pod, store: Store, dataset: Dataset) -> int:
     """Bytes that `pod`, new, reads from `store` to get all samples, which are those of `dataset`."""
     sidecar, where = side.start_sidecar(pod, BIRDS, store.base_url)
@@ -238,19 +167,6 @@ def test_an_index_job_of_another_namespace_is_refused(
     assert "namespace speech" in refused["message"]
     assert "token-of-speech-index" not in refused["message"]
     assert side.nodes["node-a"].count("optcache_refusals_total", reason="manifest") > 0
-
-
-def test_plaintext_gets_nothing_at_any_port(served: ClusterSide) -> None:
-    for address in (served.wire_address(), served.manifest_url().removeprefix("https://")):
-        host, port = address.split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as plain:
-            plain.sendall(b"GET /v1/manifests/" + b"0" * 64 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
-            answer = plain.recv(4096)
-        assert b"200" not in answer and b"OPTC" not in answer
-    wait_until(
-        lambda: served.nodes["node-a"].count("optcache_tls_handshake_failures_total") >= 2,
-        "it is counted",
-    )
 
 
 def test_a_second_node_fetches_the_manifest_from_the_first(

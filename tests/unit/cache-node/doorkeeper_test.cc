@@ -27,18 +27,37 @@ class DoorkeeperTest : public testing::Test {
     return decision.value_or(Status(Code::kInternal, "no decision"));
   }
   // A pod that was let in.
-  void Enter(ClientId client, FakeConnection& connection, const std::string& ns) {
-    const Status status = Authorize({.name = ns + "/train-0", .token = ns + " train-0 machine-7"},
-                                    connection.address());
+  void Enter(ClientId client, FakeConnection& connection, const std::string& ns,
+             const std::string& claims = "") {
+    const Status status =
+        Authorize({.name = ns + "/train-0", .token = claims + ns + " train-0 machine-7"},
+                  connection.address());
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_TRUE(door_.OnOpen(client, connection).ok());
   }
-  static wire::StreamAttach Attach(const std::string& ns, int number = 5) {
+  static wire::StreamAttach Attach(const std::string& ns, int number = 5,
+                                   const std::string& dataset = "vision/birds") {
     const std::string name = ns + "/job-2/birds/train" + std::to_string(number);
-    return {.dataset = 1,
-            .dataset_name = "vision/birds",
+    return {.dataset = dataset == "vision/birds" ? 1U : 3U,
+            .dataset_name = dataset,
             .stream = wire::StreamIdOf(name, 0),
             .stream_name = name};
+  }
+  void EndStream(ClientId client, int number) {
+    const StreamId stream = Attach("vision", number).stream;
+    EXPECT_TRUE(door_.MaySay(client, wire::StreamProgress{.stream = stream, .ended = true}).ok());
+  }
+  // What has changed, as "+STREAM" or "-STREAM".
+  std::vector<std::string> Changes() {
+    std::vector<std::string> changes;
+    for (const JudgedAnew& judged : door_.JudgeAnew())
+      changes.push_back((judged.granted ? "+" : "-") + judged.attach.stream_name);
+    return changes;
+  }
+  // As the node does it, ten times a second.
+  void Pass(Duration time) {
+    clock_.Advance(time);
+    door_.CheckTokens();
   }
 
   ManualClock clock_;
@@ -122,6 +141,41 @@ TEST_F(DoorkeeperTest, AnAccessThatIsTakenBackEndsAtOnce) {
   EXPECT_EQ(door_.MaySay(1, wire::Get{.dataset = 1}).code(), Code::kPermissionDenied);
 }
 
+TEST_F(DoorkeeperTest, SoDoesItsStreamUntilTheAccessIsThereAgain) {
+  Enter(1, a_, "speech");
+  ASSERT_TRUE(door_.MaySay(1, Attach("speech")).ok());
+  state_.datasets[0].namespaces = {"vision"};
+  door_.OnState();
+  EXPECT_EQ(Changes(), std::vector<std::string>{"-speech/job-2/birds/train5"});
+  EXPECT_EQ(refusals_.count(Refused::kStream), 1U);
+  EXPECT_TRUE(Changes().empty()) << "told once";
+  state_.datasets[0].namespaces = {"vision", "speech"};
+  door_.OnState();
+  EXPECT_EQ(Changes(), std::vector<std::string>{"+speech/job-2/birds/train5"});
+}
+
+// A Dataset of another namespace is deleted: the pod's own is served as before.
+TEST_F(DoorkeeperTest, OneRefusalLeavesTheOthersAlone) {
+  state_.datasets.push_back({.name = "speech/own", .key = 3, .namespaces = {"speech"}});
+  Enter(1, a_, "speech");
+  state_.datasets.erase(state_.datasets.begin());
+  EXPECT_EQ(door_.MaySay(1, Attach("speech")).code(), Code::kPermissionDenied);
+  EXPECT_TRUE(door_.MaySay(1, Attach("speech", 6, "speech/own")).ok());
+  EXPECT_TRUE(door_.MaySay(1, wire::Get{.dataset = 3}).ok());
+  EXPECT_FALSE(a_.closed());
+}
+
+TEST_F(DoorkeeperTest, WhatTheStateDoesNotKnowIsNobodys) {
+  Enter(1, a_, "sound");
+  Enter(2, b_, "vision");
+  EXPECT_EQ(door_.MaySay(1, wire::Get{.dataset = 2}).code(), Code::kPermissionDenied);
+  state_.datasets.pop_back();
+  for (const ClientId client : {ClientId{1}, ClientId{2}}) {
+    EXPECT_EQ(door_.MaySay(client, wire::Get{.dataset = 2}).code(), Code::kNotFound);
+    EXPECT_FALSE(door_.MayStore(client, 2));
+  }
+}
+
 TEST_F(DoorkeeperTest, OnlyNodesReadAsNodesDo) {
   Enter(1, a_, "vision");
   EXPECT_EQ(door_.MaySay(1, wire::Get{.dataset = 1, .mode = wire::GetMode::kPeer}).code(),
@@ -141,8 +195,22 @@ TEST_F(DoorkeeperTest, StreamsHaveALimitForTheNamespaceOverAllItsPods) {
   EXPECT_TRUE(door_.MaySay(1, Attach("vision", 1)).ok());
   EXPECT_TRUE(door_.MaySay(2, Attach("vision", 2)).ok());
   EXPECT_EQ(door_.MaySay(1, Attach("vision", 3)).code(), Code::kResourceExhausted);
+  EXPECT_TRUE(Changes().empty());
   door_.OnClosed(2);
+  EXPECT_EQ(Changes(), std::vector<std::string>{"+vision/job-2/birds/train3"});
   EXPECT_TRUE(door_.MaySay(1, Attach("vision", 3)).ok());
+}
+
+TEST_F(DoorkeeperTest, ThoseThatWaitForRoomHaveTheSameLimit) {
+  Enter(1, a_, "vision");
+  for (int i = 1; i <= 9; ++i)
+    EXPECT_EQ(door_.MaySay(1, Attach("vision", i)).ok(), i <= 2);
+  for (int i = 1; i <= 2; ++i)
+    EndStream(1, i);
+  EXPECT_EQ(Changes().size(), 2U);
+  for (int i = 3; i <= 9; ++i)
+    EndStream(1, i);
+  EXPECT_TRUE(Changes().empty());
 }
 
 TEST_F(DoorkeeperTest, ConnectionsHaveALimitForTheNamespace) {
@@ -195,6 +263,75 @@ TEST_F(DoorkeeperTest, LeasesHaveALimitForTheNamespaceOverAllItsPods) {
   EXPECT_EQ(door_.WithinLimits(1, half).code(), Code::kResourceExhausted);
   EXPECT_TRUE(door_.WithinLimits(3, half).ok());
   EXPECT_EQ(refusals_.count(Refused::kLimit), 1U);
+}
+
+// --- Tokens of open connections -----------------------------------------------------------------
+
+// {"exp":1800000031}, thirty seconds from the test's now.
+constexpr const char* kExpiring = "eyJhbGciOiJSUzI1NiJ9.eyJleHAiOjE4MDAwMDAwMzF9.";
+
+TEST_F(DoorkeeperTest, ATokenIsReviewedAgainAsLongAsItsConnectionIsOpen) {
+  Enter(1, a_, "vision");
+  Pass(std::chrono::minutes(4));
+  EXPECT_EQ(reviewer_.reviews, 1);
+  for (int i = 2; i < 20; ++i) {
+    Pass(std::chrono::minutes(5));
+    EXPECT_EQ(reviewer_.reviews, i);
+  }
+  EXPECT_FALSE(a_.closed());
+}
+
+// Its token has been carried to wherever this connection comes from.
+TEST_F(DoorkeeperTest, AConnectionEndsFiveMinutesAfterItsPod) {
+  Enter(1, a_, "vision");
+  Pass(std::chrono::seconds(1));
+  reviewer_.outcome = Status(Code::kPermissionDenied, "the pod is gone");
+  Pass(std::chrono::minutes(5));
+  ASSERT_TRUE(a_.closed());
+  EXPECT_EQ(a_.closed_with->code(), Code::kPermissionDenied);
+  EXPECT_EQ(refusals_.count(Refused::kToken), 1U);
+}
+
+TEST_F(DoorkeeperTest, AConnectionEndsWithItsToken) {
+  Enter(1, a_, "vision", kExpiring);
+  Pass(std::chrono::seconds(29));
+  EXPECT_FALSE(a_.closed());
+  Pass(std::chrono::seconds(2));
+  ASSERT_TRUE(a_.closed());
+  EXPECT_EQ(a_.closed_with->code(), Code::kUnavailable);
+  EXPECT_EQ(reviewer_.reviews, 1) << "nobody need be asked";
+}
+
+TEST_F(DoorkeeperTest, ASecondConnectionWithAKnownTokenIsNotReviewedLater) {
+  Enter(1, a_, "vision");
+  Pass(std::chrono::minutes(4));
+  Enter(2, b_, "vision");
+  EXPECT_EQ(reviewer_.reviews, 1);
+  reviewer_.outcome = Status(Code::kPermissionDenied, "the pod is gone");
+  Pass(std::chrono::minutes(1));
+  EXPECT_TRUE(a_.closed());
+  EXPECT_TRUE(b_.closed());
+}
+
+// {"exp":1800003601}: an hour.
+TEST_F(DoorkeeperTest, WhileTheApiServerIsAwayATokenIsGoodUntilItsOwnEnd) {
+  Enter(1, a_, "vision", "eyJhbGciOiJSUzI1NiJ9.eyJleHAiOjE4MDAwMDM2MDF9.");
+  reviewer_.outcome = Status(Code::kUnavailable, "no route to host");
+  for (int minute = 0; minute < 59; ++minute) {
+    Pass(std::chrono::minutes(1));
+    EXPECT_FALSE(a_.closed()) << minute;
+  }
+  Pass(std::chrono::minutes(2));
+  EXPECT_TRUE(a_.closed());
+}
+
+TEST_F(DoorkeeperTest, WhileTheApiServerIsAwayATokenWithoutAnEndIsGoodForFiveMinutes) {
+  Enter(1, a_, "vision");
+  reviewer_.outcome = Status(Code::kUnavailable, "no route to host");
+  Pass(std::chrono::minutes(4));
+  EXPECT_FALSE(a_.closed());
+  Pass(std::chrono::minutes(1));
+  EXPECT_TRUE(a_.closed());
 }
 
 TEST_F(DoorkeeperTest, RoomIsMadeOnlyForDatasetsThatAreShared) {

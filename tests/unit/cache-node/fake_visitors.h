@@ -2,6 +2,7 @@
 
 // Pods that come to a node's door: whose their tokens are, and what they connect by.
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,8 +13,15 @@ namespace optcache::node {
 
 class InstantReviewer final : public TokenReviewer {
  public:
-  // The token is "NAMESPACE POD MACHINE"; anything else is bad.
-  void Review(const std::string& token, Done done) override {
+  // An error: what it says of every token.
+  Status outcome;
+  int reviews = 0;
+
+  // The token is "NAMESPACE POD MACHINE", perhaps after "HEAD.CLAIMS."; anything else is bad.
+  void Review(const std::string& shown, Done done) override {
+    ++reviews;
+    if (!outcome.ok()) return done(Error(outcome));
+    const std::string token = shown.substr(shown.rfind('.') + 1);
     const std::size_t first = token.find(' ');
     const std::size_t second = token.find(' ', first + 1);
     if (second == std::string::npos) return done(Error(Code::kPermissionDenied, "unknown token"));
@@ -32,8 +40,8 @@ class FakeConnection final : public net::Connection {
   }
   void Send(std::uint32_t, const wire::Message&) override {}
   void Send(std::uint32_t, const wire::Message&, ByteSpan, std::shared_ptr<const void>) override {}
-  void Close(Status) override {}
-  bool closed() const override { return false; }
+  void Close(Status status) override { closed_with = std::move(status); }
+  bool closed() const override { return closed_with.has_value(); }
   ByteCount queued_bytes() const override { return queued; }
   std::uint64_t id() const override { return 1; }
   const std::string& peer_name() const override { return name_; }
@@ -43,6 +51,7 @@ class FakeConnection final : public net::Connection {
   const net::PeerInfo& peer() const override { return peer_; }
 
   ByteCount queued = 0;
+  std::optional<Status> closed_with;
 
  private:
   wire::Role role_;

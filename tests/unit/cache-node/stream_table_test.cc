@@ -30,6 +30,22 @@ TEST(StreamTable, RefusesWhatNoReportCouldSay) {
   EXPECT_EQ(table.OnAttach(kSidecar, attach).code(), Code::kInvalidArgument);
 }
 
+TEST(StreamTable, ARankThatMayNotReadAnyMoreIsNotListed) {
+  StreamTable table;
+  for (const Rank rank : {0U, 1U})
+    EXPECT_TRUE(table.OnAttach(kSidecar, Attach(rank, 2)).ok());
+  const std::uint64_t changes = table.changes();
+  table.OnRevoked(kSidecar + 1, 7, 0);
+  EXPECT_EQ(table.changes(), changes) << "it is another's";
+  table.OnRevoked(kSidecar, 7, 0);
+  EXPECT_GT(table.changes(), changes);
+  ASSERT_EQ(table.Report().size(), 1U);
+  EXPECT_EQ(table.Report()[0].ranks.size(), 1U);
+  table.OnRevoked(kSidecar, 7, 1);
+  EXPECT_TRUE(table.Report().empty());
+  EXPECT_FALSE(table.Reads(kSidecar, 7));
+}
+
 TEST(StreamTable, ARankHasReachedWhatWasServedAndNotOnlyWhatTheTrainerRead) {
   StreamTable table;
   ASSERT_TRUE(table.OnAttach(kSidecar, Attach()).ok());

@@ -38,9 +38,12 @@ class FakeReviewer final : public TokenReviewer {
 class TokenCheckTest : public testing::Test {
  protected:
   void Check(const std::string& token, const std::string& address = "10.0.0.1:4001") {
-    check_.Check(token, {.address = address}, [this](const Result<Caller>& caller) {
-      answers_.push_back(caller ? NameOf(*caller) : std::string(CodeName(caller.error().code())));
-    });
+    check_.Check(token, {.address = address},
+                 [this](const Result<Caller>& caller, MonotonicTime until) {
+                   answers_.push_back(caller ? NameOf(*caller)
+                                             : std::string(CodeName(caller.error().code())));
+                   until_ = until;
+                 });
   }
   std::string Last() const { return answers_.empty() ? "" : answers_.back(); }
 
@@ -51,6 +54,7 @@ class TokenCheckTest : public testing::Test {
       clock_,
       {.remembered = 3, .reviews = 4, .waiting_per_review = 2, .waiting_per_peer = 3}};
   std::vector<std::string> answers_;
+  MonotonicTime until_;  // the last answer holds
 };
 
 // {"exp":1800000031}, thirty seconds from the test's now.
@@ -59,7 +63,7 @@ constexpr const char* kExpiring = "eyJhbGciOiJSUzI1NiJ9.eyJleHAiOjE4MDAwMDAwMzF9
 TEST_F(TokenCheckTest, IsThePodThatTheApiServerNames) {
   std::optional<Caller> caller;
   check_.Check("t", {.address = "10.0.0.1:4001"},
-               [&](const Result<Caller>& who) { caller = *who; });
+               [&](const Result<Caller>& who, MonotonicTime) { caller = *who; });
   reviewer_.AnswerGood();
   EXPECT_EQ(caller, (Caller{.name_space = "vision",
                             .service_account = "default",
@@ -99,6 +103,19 @@ TEST_F(TokenCheckTest, RemembersNoLongerThanTheTokenLives) {
   EXPECT_EQ(reviewer_.asked.size(), 2U);
   reviewer_.Answer(Error(Code::kPermissionDenied, "expired"));
   EXPECT_EQ(Last(), "permission_denied");
+}
+
+TEST_F(TokenCheckTest, SaysUntilWhenAnAnswerHolds) {
+  const MonotonicTime begin = clock_.Now();
+  Check("t");
+  reviewer_.AnswerGood();
+  EXPECT_EQ(until_, begin + minutes(5));
+  clock_.Advance(minutes(4));
+  Check("t");
+  EXPECT_EQ(until_, begin + minutes(5)) << "from memory, no longer";
+  Check(kExpiring, "10.0.0.2:1");
+  reviewer_.AnswerGood();
+  EXPECT_LT(until_, clock_.Now() + seconds(31));
 }
 
 TEST_F(TokenCheckTest, ABadTokenIsRememberedForAMoment) {
