@@ -108,6 +108,7 @@ void Node::Apply(const coordination::DesiredState& state) {
     cluster_->manifests().OnState(state_, listed ? self_ : 0);
     KeepState();
   }
+  if (state_.members.empty()) return;  // of a coordinator that has not heard of anybody yet
   // Who may read what the state does not know? So it goes also where this node is not listed.
   std::set<wire::DatasetKey> present;
   for (const auto* dataset : coordination::AllDatasets(state_))
