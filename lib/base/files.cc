@@ -19,18 +19,23 @@ namespace {
 constexpr size_t kReadStep = 1 << 20;
 constexpr ByteCount kTokenMax = 4_KiB;  // as long as a Hello can carry
 
-Status WriteAll(int fd, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t n = ::write(fd, content.data(), content.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "write " + path);
-    content.remove_prefix(static_cast<size_t>(n));
-  }
+Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
+  RETURN_IF_ERROR(WriteAll(fd, content, path));
   if (::fsync(fd) != 0) return ErrnoStatus(errno, "fsync " + path);
   return OkStatus();
 }
 
 }  // namespace
+
+Status WriteAll(int fd, std::string_view bytes, const std::string& name) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "write " + name);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return OkStatus();
+}
 
 Result<std::string> ReadFile(const std::string& path, ByteCount limit) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -67,7 +72,7 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   {
     const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!fd.valid()) return ErrnoStatus(errno, "cannot write " + path);
-    if (Status status = WriteAll(fd.get(), content, path); !status.ok()) {
+    if (Status status = WriteAndSync(fd.get(), content, path); !status.ok()) {
       ::unlink(temporary.c_str());
       return status;
     }

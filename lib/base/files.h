@@ -17,6 +17,9 @@ Result<std::string> ReadFile(const std::string& path, ByteCount limit);
 // Its last bytes, `limit` at most.
 Result<std::string> ReadFileEnd(const std::string& path, ByteCount limit);
 
+// All of the bytes, where the descriptor stands; `name` is for errors.
+Status WriteAll(int fd, std::string_view bytes, const std::string& name);
+
 // Replaces `path` atomically: a temporary file beside it, fsync, rename, fsync of the folder.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
 

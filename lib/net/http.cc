@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 namespace optcache::net {
 namespace {
@@ -41,6 +42,17 @@ std::optional<std::string_view> FindHeader(const HttpHeaders& headers, std::stri
     if (SameWithoutCase(key, name)) return value;
   }
   return std::nullopt;
+}
+
+std::optional<std::uint64_t> ParseNumber(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::uint64_t> ContentLength(const HttpHeaders& headers) {
+  return ParseNumber(FindHeader(headers, "Content-Length").value_or(""));
 }
 
 std::string_view HttpRequest::path() const {

@@ -2,6 +2,7 @@
 
 // A request and a response, for net/http_server.h and net/http_client.h.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/shared_bytes.h"
+#include "net/http_body.h"
 #include "net/peer.h"
 
 namespace optcache::net {
@@ -19,12 +22,22 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 // The first value of a header, if there is one.
 std::optional<std::string_view> FindHeader(const HttpHeaders& headers, std::string_view name);
 
+// Nothing if it is anything else than a number.
+std::optional<std::uint64_t> ParseNumber(std::string_view text);
+
+// What Content-Length says; nothing if it is not there or no number.
+std::optional<std::uint64_t> ContentLength(const HttpHeaders& headers);
+
 struct HttpRequest {
   std::string method = "GET";
   std::string url;  // client: "http://host:port/path?query"; server: "/path?query"
   HttpHeaders headers;
   std::string body;
   PeerInfo peer;  // server: who asks
+  // Client: instead of `body`, what is large and lies somewhere already.
+  SharedBytes shared_body = {};
+  // Server: has taken the body, as the head's check wanted it.
+  std::shared_ptr<HttpBodySink> sink = nullptr;
 
   // The path without the query, as sent.
   std::string_view path() const;
@@ -38,6 +51,8 @@ struct HttpResponse {
   std::string body;
   // Server: instead of `body`, for what many clients get at once.
   std::shared_ptr<const std::string> shared_body = nullptr;
+  // Server: instead of `body`, for what does not lie in memory.
+  std::shared_ptr<HttpBodySource> source = nullptr;
 
   static HttpResponse Text(int status, std::string body);
   static HttpResponse Json(int status, std::string body);

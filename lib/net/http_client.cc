@@ -137,7 +137,8 @@ class CpprestClient final : public HttpClient {
   void Finish(std::uint64_t id, Result<HttpResponse> result);
   std::shared_ptr<RestExchange> StartStream(std::uint64_t id, HttpRequest request);
   void OnHead(std::uint64_t id, int status, const HttpHeaders& headers);
-  void OnBytes(std::uint64_t id, const std::string& bytes);
+  void OnBytes(std::uint64_t id, std::string bytes);
+  void GoOn(std::uint64_t id);
   void AwaitBytes(std::uint64_t id, StreamCall& stream);
   void EndStream(std::uint64_t id, const Status& status);
   void DropStream(std::uint64_t id);
@@ -261,8 +262,8 @@ std::shared_ptr<RestExchange> CpprestClient::StartStream(std::uint64_t id, HttpR
               },
           .on_bytes =
               [later, id](std::string bytes) {
-                later([id, bytes = std::move(bytes)](CpprestClient& client) {
-                  client.OnBytes(id, bytes);
+                later([id, bytes = std::move(bytes)](CpprestClient& client) mutable {
+                  client.OnBytes(id, std::move(bytes));
                 });
               },
           .on_end =
@@ -279,14 +280,27 @@ void CpprestClient::OnHead(std::uint64_t id, int status, const HttpHeaders& head
   events->on_response(status, headers);
 }
 
-void CpprestClient::OnBytes(std::uint64_t id, const std::string& bytes) {
+void CpprestClient::OnBytes(std::uint64_t id, std::string bytes) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
   const auto events = found->second.events;
+  if (events->on_piece) {
+    found->second.timer.Cancel();  // It is not the server that we wait for.
+    return events->on_piece(std::move(bytes), [id, client = std::weak_ptr(alive_)] {
+      if (const auto alive = client.lock()) (*alive)->GoOn(id);
+    });
+  }
   const auto exchange = found->second.exchange;
   AwaitBytes(id, found->second);
   events->on_bytes(AsBytes(bytes));
   exchange->Resume();
+}
+
+void CpprestClient::GoOn(std::uint64_t id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  AwaitBytes(id, found->second);
+  found->second.exchange->Resume();
 }
 
 void CpprestClient::AwaitBytes(std::uint64_t id, StreamCall& stream) {

@@ -23,6 +23,9 @@ using HttpCallback = std::function<void(Result<HttpResponse>)>;
 struct HttpStreamEvents {
   std::function<void(int status, const HttpHeaders& headers)> on_response;
   std::function<void(ByteSpan bytes)> on_bytes;
+  // Instead of on_bytes, for who hands them to another thread: the next come when `go_on` has been
+  // called, on the loop's thread, at any time.
+  std::function<void(std::string bytes, std::function<void()> go_on)> on_piece = nullptr;
   std::function<void(const Status& status)> on_end;
 };
 

@@ -20,8 +20,10 @@ namespace optcache::net {
 
 // What is to become of a request that has a body, now that its head has come.
 struct HttpHeadRuling {
-  std::optional<HttpResponse> refusal;  // the answer; the body is not read
-  std::shared_ptr<void> hold;           // kept until the answer is sent or the client has gone
+  std::optional<HttpResponse> refusal;   // the answer; the body is not read
+  std::shared_ptr<void> hold = nullptr;  // kept until the answer is sent or the client has gone
+  // Where the body goes, piece by piece; null: into the request.
+  std::shared_ptr<HttpBodySink> sink = nullptr;
 };
 // Calls `decide` once, now or later, on the loop's thread; `head` has no body yet.
 using HttpHeadCheck =
@@ -39,6 +41,11 @@ struct HttpServerOptions {
   // For one whole request from its first byte, for one whole response, and between two requests.
   Duration request_deadline = std::chrono::seconds(10);
   Duration write_deadline = std::chrono::seconds(30);
+  // Bodies that go to a sink or come from a source have more time: as if so much came in a second.
+  ByteCount slowest = 1_MiB;
+  // Where those are written and read: calls `job` on a thread that may block, then `end` on the
+  // loop's; an error: not now. Empty: right here.
+  std::function<Status(std::function<void()> job, std::function<void()> end)> blocking;
   Duration idle_deadline = std::chrono::seconds(60);
   // For the handler to respond (long polls included); then the client gets 503.
   Duration response_deadline = std::chrono::minutes(5);

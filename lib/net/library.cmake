@@ -3,7 +3,7 @@ find_package(cpprestsdk REQUIRED)
 find_package(OpenSSL REQUIRED)  # inline in the headers of cpprestsdk
 
 project_library(net
-  HEADERS address.h client_pool.h connection.h dialer.h event_loop.h http.h http_client.h
+  HEADERS address.h client_pool.h connection.h dialer.h event_loop.h http.h http_body.h http_client.h
           http_server.h peer.h server.h service_pages.h stop_signals.h tls.h tls_files.h
   SOURCES address.cc client_pool.cc connection.cc dialer.cc event_loop.cc http.cc http_client.cc
           http_server.cc internal/bulk.cc internal/http_session.cc internal/listener.cc

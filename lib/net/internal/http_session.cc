@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <boost/asio/write.hpp>
@@ -19,6 +20,7 @@ namespace http = boost::beast::http;
 // How long a client that was answered an error may go on sending before it is cut.
 constexpr Duration kLingerDeadline = std::chrono::seconds(2);
 constexpr std::size_t kDiscardStep = 64U << 10U;
+constexpr std::size_t kPieceBytes = 256U << 10U;
 constexpr std::string_view kUseHttps =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     "this port speaks HTTPS\n";
@@ -129,7 +131,11 @@ void HttpSession::CloseIfIdle() {
 // A request that has begun keeps the place of the wait for it.
 void HttpSession::SetPhase(Phase phase) {
   phase_ = phase;
-  if (phase == Phase::kIdle || phase == Phase::kLingering || phase == Phase::kClosed) hold_.reset();
+  if (phase == Phase::kIdle || phase == Phase::kLingering || phase == Phase::kClosed) {
+    hold_.reset();
+    sink_.reset();
+    source_.reset();
+  }
   if (phase == Phase::kReading && wait_ != 0) return;
   state_->waiting.erase(std::exchange(wait_, 0));
   if (phase != Phase::kIdle && phase != Phase::kReading && phase != Phase::kHandshaking) return;
@@ -169,6 +175,7 @@ void HttpSession::AwaitRequest() {
 void HttpSession::ReadRequest() {
   if (PeerExpired()) return Close();
   Enter(Phase::kReading, state_->options.request_deadline);
+  pieces_.reset();
   parser_.emplace();
   parser_->header_limit(state_->options.max_header_bytes);
   const HttpServerOptions& options = state_->options;
@@ -210,7 +217,10 @@ void HttpSession::OnRuling(HttpHeadRuling ruling) {
     return Write(*std::move(ruling.refusal));
   }
   hold_ = std::move(ruling.hold);
-  Enter(Phase::kReadingBody, state_->options.request_deadline);
+  sink_ = std::move(ruling.sink);
+  const ByteCount length = parser_->content_length().value_or(state_->options.max_body_bytes);
+  Enter(Phase::kReadingBody,
+        state_->options.request_deadline + (sink_ != nullptr ? TimeFor(length) : Duration::zero()));
   const auto expects = parser_->get()[http::field::expect];
   if (boost::beast::iequals(expects, "100-continue")) return Continue();
   ReadBody();
@@ -226,10 +236,60 @@ void HttpSession::Continue() {
 }
 
 void HttpSession::ReadBody() {
+  if (sink_ != nullptr) {
+    pieces_.emplace(std::move(*parser_));
+    return ReadPiece();
+  }
   http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](const error_code& error, std::size_t) {
                      if (self->phase_ == Phase::kReadingBody) self->OnRead(error);
                    });
+}
+
+void HttpSession::ReadPiece() {
+  piece_.resize(kPieceBytes);
+  auto& body = pieces_->get().body();
+  body.data = piece_.data();
+  body.size = piece_.size();
+  body.more = true;
+  http::async_read(stream_, buffer_, *pieces_,
+                   [self = shared_from_this()](const error_code& error, std::size_t) {
+                     if (self->phase_ != Phase::kReadingBody) return;
+                     if (error && error != http::error::need_buffer) return self->OnRead(error);
+                     self->SinkPiece();
+                   });
+}
+
+void HttpSession::SinkPiece() {
+  piece_.resize(piece_.size() - pieces_->get().body().size);
+  // Shared with a thread, and may outlive the session.
+  const auto piece = std::make_shared<const std::string>(std::exchange(piece_, {}));
+  const auto written = std::make_shared<Status>();
+  Block(
+      Phase::kReadingBody, [sink = sink_, piece, written] { *written = sink->Write(*piece); },
+      [this, written] {
+        if (!written->ok()) return Fail(503, written->message());
+        if (pieces_->is_done()) return Handle();
+        ReadPiece();
+      });
+}
+
+Duration HttpSession::TimeFor(ByteCount bytes) const {
+  return std::chrono::seconds(bytes / state_->options.slowest);
+}
+
+void HttpSession::Block(Phase phase, std::function<void()> job, std::function<void()> end) {
+  auto guarded = [self = shared_from_this(), phase, end = std::move(end)] {
+    if (self->phase_ == phase) end();
+  };
+  if (!state_->options.blocking) {
+    job();
+    return guarded();
+  }
+  const Status begun = state_->options.blocking(std::move(job), std::move(guarded));
+  if (begun.ok()) return;
+  if (phase == Phase::kReadingBody) return Fail(503, begun.message());
+  Close();
 }
 
 void HttpSession::OnRead(const error_code& error) {
@@ -242,10 +302,12 @@ void HttpSession::OnRead(const error_code& error) {
 void HttpSession::Handle() {
   Enter(Phase::kHandling, state_->options.response_deadline);
   ++turn_;
-  keep_alive_ = parser_->get().keep_alive();
-  head_ = parser_->get().method() == http::verb::head;
-  HttpRequest request = HeadOf(parser_->get());
-  request.body = std::move(parser_->get().body());
+  const http::request_header<>& head = pieces_ ? pieces_->get().base() : parser_->get().base();
+  keep_alive_ = pieces_ ? pieces_->keep_alive() : parser_->keep_alive();
+  head_ = head.method() == http::verb::head;
+  HttpRequest request = HeadOf(head);
+  if (!pieces_) request.body = std::move(parser_->get().body());
+  request.sink = std::move(sink_);
   request.peer = peer_;
   const HttpResponder responder(std::make_shared<HttpResponder::Exchange>(weak_from_this(), turn_));
   const std::uint64_t turn = turn_;
@@ -283,7 +345,9 @@ void HttpSession::Fail(int status, std::string why) {
 
 void HttpSession::Write(HttpResponse response) {
   ++state_->responses[response.status];
-  Enter(Phase::kWriting, state_->options.write_deadline);
+  source_ = std::move(response.source);
+  unsent_ = source_ != nullptr ? source_->size() : 0;
+  Enter(Phase::kWriting, state_->options.write_deadline + TimeFor(unsent_));
   if (state_->on_stopped || PeerExpired()) keep_alive_ = false;
   response_.emplace();
   response_->result(static_cast<unsigned>(response.status));
@@ -294,17 +358,47 @@ void HttpSession::Write(HttpResponse response) {
   body_ = response.shared_body != nullptr
               ? std::move(response.shared_body)
               : std::make_shared<const std::string>(std::move(response.body));
-  response_->content_length(body_->size());
+  response_->content_length(source_ != nullptr ? unsent_ : body_->size());
   if (!head_) response_->body() = {body_->data(), body_->size()};
+  if (head_) unsent_ = 0;
   http::async_write(stream_, *response_,
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       if (self->phase_ != Phase::kWriting) return;
                       if (error) return self->Close();
                       self->response_.reset();
                       self->body_.reset();
-                      if (self->keep_alive_) return self->AwaitRequest();
-                      self->Linger();
+                      self->ReadSource();
                     });
+}
+
+void HttpSession::ReadSource() {
+  if (unsent_ == 0) return OnWritten();
+  const auto piece = std::make_shared<Result<std::string>>(Error(Code::kInternal, "not read"));
+  Block(
+      Phase::kWriting,
+      [source = source_, piece, most = std::min<ByteCount>(unsent_, kPieceBytes)] {
+        *piece = source->Read(most);
+      },
+      [this, piece] { WritePiece(*piece); });
+}
+
+void HttpSession::WritePiece(const Result<std::string>& piece) {
+  if (!piece || piece->empty() || piece->size() > unsent_) return Close();
+  piece_ = *piece;
+  asio::async_write(stream_, asio::buffer(piece_),
+                    [self = shared_from_this()](const error_code& error, std::size_t bytes) {
+                      if (self->phase_ != Phase::kWriting) return;
+                      if (error) return self->Close();
+                      self->unsent_ -= bytes;
+                      self->ReadSource();
+                    });
+}
+
+void HttpSession::OnWritten() {
+  source_.reset();
+  piece_ = {};
+  if (keep_alive_) return AwaitRequest();
+  Linger();
 }
 
 // Closing while the client still sends would reset the connection, and with it the response on its

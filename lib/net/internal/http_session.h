@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/span_body.hpp>
@@ -45,6 +46,8 @@ struct HttpServerState {
 //                              v  |
 //                   checking -> reading body                   (a body that is asked about first)
 //
+// A body that has a sink is read into it by pieces; one that has a source is written so.
+//
 // Used on the loop's thread only.
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
@@ -73,6 +76,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     kClosed
   };
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+  using PieceParser = boost::beast::http::request_parser<boost::beast::http::buffer_body>;
   using Response = boost::beast::http::response<boost::beast::http::span_body<const char>>;
 
   void SetPhase(Phase phase);
@@ -85,11 +89,20 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void OnRuling(HttpHeadRuling ruling);
   void Continue();
   void ReadBody();
+  void ReadPiece();
+  void SinkPiece();
   void OnRead(const error_code& error);
   void Handle();
   void WatchClient();
   void Fail(int status, std::string why);
   void Write(HttpResponse response);
+  void ReadSource();
+  void WritePiece(const Result<std::string>& piece);
+  void OnWritten();
+  // The time that so many bytes take at the least.
+  Duration TimeFor(ByteCount bytes) const;
+  // As HttpServerOptions::blocking; `end` is called while the session is in `phase` alone.
+  void Block(Phase phase, std::function<void()> job, std::function<void()> end);
   void Linger();
   void Discard();
   bool PeerExpired() const { return peer_.Expired(SystemClock().UnixSeconds()); }
@@ -99,9 +112,14 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   PeerInfo peer_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
+  std::optional<PieceParser> pieces_;  // instead of it, for a body that has a sink
   std::optional<Response> response_;
   std::shared_ptr<const std::string> body_;  // of the response
-  std::shared_ptr<void> hold_;               // as the head's check wants it
+  std::shared_ptr<void> hold_;               // these two as the head's check wants it
+  std::shared_ptr<HttpBodySink> sink_;
+  std::shared_ptr<HttpBodySource> source_;  // of the response
+  ByteCount unsent_ = 0;                    // of it
+  std::string piece_;
   Phase phase_ = Phase::kNew;
   std::uint64_t wait_ = 0;  // its place in state_->waiting
   std::uint64_t turn_ = 0;

@@ -25,6 +25,7 @@ struct std::default_delete<web::json::details::_Value> {
 
 #include <cpprest/astreambuf.h>
 #include <cpprest/http_client.h>
+#include <cpprest/rawptrstream.h>
 #include <cpprest/streams.h>
 #include <pplx/threadpool.h>
 
@@ -153,9 +154,16 @@ rest::http_request ToRequest(const RestCall& call, const web::uri& uri) {
   } else if (uri.scheme() == "http" && IsBracketed(uri.host())) {
     request.headers()["Host"] = uri.host() + ":" + std::to_string(uri.port());
   }
+  const std::string type(
+      FindHeader(from.headers, "Content-Type").value_or("application/octet-stream"));
   if (!from.body.empty()) {
-    const auto type = FindHeader(from.headers, "Content-Type");
-    request.set_body(from.body, std::string(type.value_or("application/octet-stream")));
+    request.set_body(from.body, type);
+  } else if (!from.shared_body.empty()) {
+    // The call keeps the bytes for as long as it is under way.
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(from.shared_body.data());
+    request.set_body(concurrency::streams::rawptr_stream<std::uint8_t>::open_istream(
+                         bytes, from.shared_body.size()),
+                     from.shared_body.size(), type);
   }
   return request;
 }

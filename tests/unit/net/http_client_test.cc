@@ -66,6 +66,15 @@ TEST_F(HttpClientTest, SendsWhatItIsGivenAndGivesBackWhatCame) {
   EXPECT_EQ(requests[0].body, "{\"x\":1}");
 }
 
+TEST_F(HttpClientTest, ALargeBodyNeedNotBeCopied) {
+  const SharedBytes body(std::string(3'000'000, 'x') + "the end");
+  const auto response = Fetch({.method = "PUT", .url = base + "/", .shared_body = body});
+  ASSERT_TRUE(response.has_value()) << response.error().ToString();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_TRUE(requests[0].body == body.view());
+  EXPECT_EQ(ContentLength(requests[0].headers), body.size());
+}
+
 TEST_F(HttpClientTest, ErrorsOfTheServerAreResponses) {
   handler = [](const HttpRequest&, const HttpResponder& respond) {
     respond(HttpResponse::Text(503, "later"));

@@ -1,68 +1,13 @@
 #include "net/http_server.h"
 
-#include <array>
 #include <optional>
 
-#include <gtest/gtest.h>
-
-#include "unit/net/loop_fixture.h"
+#include "unit/net/http_server_fixture.h"
 
 namespace optcache::net {
 namespace {
 
 using std::chrono::milliseconds;
-
-class HttpServerTest : public testing::Test {
- protected:
-  void Start(HttpServerOptions options = {}) {
-    auto listening = ListenHttp(loop, "127.0.0.1:0", options,
-                                [this](const HttpRequest& request, HttpResponder responder) {
-                                  requests.push_back(request);
-                                  handler(request, std::move(responder));
-                                });
-    ASSERT_TRUE(listening.has_value()) << listening.error().ToString();
-    server = std::move(*listening);
-  }
-  double Count(std::string_view wanted, std::string_view code = "") const {
-    double found = 0;
-    server->VisitCounters(
-        [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
-          if (name == wanted && (code.empty() || labels.back().second == code)) found += value;
-        });
-    return found;
-  }
-  void RunUntilNoConnections() {
-    RunUntil(loop, [&] { return Count("optcache_http_open_connections") == 0; });
-  }
-  // Sends a request that ends its connection and gives back all that came until then.
-  std::string Exchange(const std::string& text) {
-    const RawClient client(server->port());
-    client.Send(AsBytes(text));
-    return ReadToEnd(client);
-  }
-  // Reads while the loop turns.
-  std::string ReadToEnd(const RawClient& client) {
-    std::string text;
-    std::vector<char> some(1 << 20U);
-    RunUntil(loop, [&] {
-      const ssize_t n = ::recv(client.fd(), some.data(), some.size(), MSG_DONTWAIT);
-      if (n > 0) text.append(some.data(), static_cast<std::size_t>(n));
-      return n == 0;
-    });
-    return text;
-  }
-  static std::string Text(const RawClient& client) {
-    const auto bytes = client.ReadAll();
-    return std::string(AsText(bytes));
-  }
-
-  EventLoop loop;
-  std::vector<HttpRequest> requests;
-  HttpHandler handler = [](const HttpRequest&, const HttpResponder& respond) {
-    respond(HttpResponse::Text(200, "hello\n"));
-  };
-  std::unique_ptr<HttpServer> server;
-};
 
 TEST_F(HttpServerTest, AnswersARequest) {
   Start();
@@ -246,115 +191,6 @@ TEST_F(HttpServerTest, APortInUseIsASentence) {
   const auto second = ListenHttp(loop, "127.0.0.1:" + std::to_string(server->port()), {}, handler);
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code(), Code::kConflict);
-}
-
-// --- Bodies that are asked about first ---------------------------------------------------------
-
-class HttpHeadTest : public HttpServerTest {
- protected:
-  void StartChecking(HttpServerOptions options = {}) {
-    options.check_head = [this](const HttpRequest& head,
-                                std::function<void(HttpHeadRuling)> decide) {
-      heads.push_back(head);
-      decisions.push_back(std::move(decide));
-    };
-    Start(std::move(options));
-  }
-  void RunUntilAsked() {
-    RunUntil(loop, [&] { return !decisions.empty(); });
-  }
-  static std::string Put(const std::string& more = "") {
-    return "PUT /big HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nConnection: close\r\n" +
-           more + "\r\n";
-  }
-
-  std::vector<HttpRequest> heads;
-  std::vector<std::function<void(HttpHeadRuling)>> decisions;
-};
-
-TEST_F(HttpHeadTest, WhoIsRefusedIsToldBeforeTheBodyCame) {
-  StartChecking();
-  const RawClient client(server->port());
-  client.Send(AsBytes(Put("Authorization: Bearer bad\r\n")));
-  RunUntilAsked();
-  EXPECT_EQ(FindHeader(heads[0].headers, "authorization"), "Bearer bad");
-  EXPECT_EQ(heads[0].body, "");
-  decisions[0]({.refusal = HttpResponse::Text(401, "who are you?\n")});
-  std::string answer;
-  RunUntil(loop, [&] {
-    std::array<char, 512> some;
-    const ssize_t n = ::recv(client.fd(), some.data(), some.size(), MSG_DONTWAIT);
-    if (n > 0) answer.append(some.data(), static_cast<std::size_t>(n));
-    return answer.ends_with("who are you?\n");
-  });
-  EXPECT_TRUE(answer.starts_with("HTTP/1.1 401 ")) << answer;
-  EXPECT_TRUE(requests.empty());
-}
-
-TEST_F(HttpHeadTest, WhatIsAllowedIsReadAndHandled) {
-  StartChecking();
-  const RawClient client(server->port());
-  client.Send(AsBytes(Put()));
-  RunUntilAsked();
-  auto hold = std::make_shared<int>(1);
-  const std::weak_ptr<int> held = hold;
-  decisions[0]({.hold = std::move(hold)});
-  client.Send(AsBytes(std::string(1'000'000, 'x')));
-  EXPECT_TRUE(ReadToEnd(client).ends_with("hello\n"));
-  ASSERT_EQ(requests.size(), 1U);
-  EXPECT_EQ(requests[0].body.size(), 1'000'000U);
-  EXPECT_TRUE(held.expired());
-}
-
-TEST_F(HttpHeadTest, TheHoldEndsWithAClientThatGoes) {
-  StartChecking();
-  RawClient client(server->port());
-  client.Send(AsBytes(Put()));
-  RunUntilAsked();
-  auto hold = std::make_shared<int>(1);
-  const std::weak_ptr<int> held = hold;
-  decisions[0]({.hold = std::move(hold)});
-  client.Close();
-  RunUntil(loop, [&] { return held.expired(); });
-  EXPECT_TRUE(requests.empty());
-}
-
-TEST_F(HttpHeadTest, AClientThatAsksFirstIsToldToGoOn) {
-  StartChecking();
-  const RawClient client(server->port());
-  client.Send(AsBytes(Put("Expect: 100-continue\r\n")));
-  RunUntilAsked();
-  decisions[0]({});
-  std::string answer(25, '\0');
-  RunUntil(loop, [&] {
-    return ::recv(client.fd(), answer.data(), answer.size(), MSG_DONTWAIT | MSG_PEEK) == 25;
-  });
-  EXPECT_EQ(answer, "HTTP/1.1 100 Continue\r\n\r\n");
-  client.Send(AsBytes(std::string(1'000'000, 'x')));
-  EXPECT_TRUE(ReadToEnd(client).ends_with("hello\n"));
-}
-
-TEST_F(HttpHeadTest, NobodyIsAskedAboutWhatHasNoBody) {
-  StartChecking();
-  EXPECT_TRUE(
-      Exchange("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").ends_with("hello\n"));
-  EXPECT_TRUE(heads.empty());
-}
-
-TEST_F(HttpHeadTest, WithoutADecisionInTimeItIsAnsweredSo) {
-  StartChecking({.response_deadline = milliseconds(20)});
-  const RawClient client(server->port());
-  client.Send(AsBytes(Put()));
-  EXPECT_TRUE(ReadToEnd(client).starts_with("HTTP/1.1 503 "));
-  decisions.at(0)({});  // Too late: no effect.
-}
-
-TEST_F(HttpHeadTest, TooLongABodyIsRefusedByItsLength) {
-  StartChecking({.max_body_bytes = 1000});
-  const RawClient client(server->port());
-  client.Send(AsBytes(Put()));
-  EXPECT_TRUE(ReadToEnd(client).starts_with("HTTP/1.1 413 "));
-  EXPECT_TRUE(heads.empty());
 }
 
 TEST_F(HttpServerTest, OneBodyServesMany) {

@@ -183,6 +183,28 @@ TEST_F(HttpStreamTest, ABodyMayBeEmpty) {
   EXPECT_EQ(told.bytes, "");
 }
 
+TEST_F(HttpStreamTest, WhoTakesPiecesElsewhereSaysWhenToGoOn) {
+  HttpStreamEvents events = told.Events();
+  std::function<void()> go_on;
+  events.on_piece = [&](const std::string& bytes, std::function<void()> next) {
+    told.bytes += bytes;
+    go_on = std::move(next);
+  };
+  const auto stream = Open(std::move(events), {.idle_deadline = milliseconds(100)});
+  server.Send(Chunk("one\n"));
+  RunUntil(loop, [&] { return told.bytes == "one\n"; });
+  server.Send(Chunk("two\n") + "0\r\n\r\n");
+  RunFor(loop, milliseconds(200));
+  EXPECT_EQ(told.bytes, "one\n");
+  EXPECT_FALSE(told.end.has_value()) << "it is not the server that is slow";
+  std::exchange(go_on, nullptr)();
+  RunUntil(loop, [&] { return told.bytes == "one\ntwo\n"; });
+  go_on();
+  RunUntil(loop, [&] { return told.end.has_value(); });
+  EXPECT_TRUE(told.end->ok());
+  go_on();  // Has no effect.
+}
+
 TEST_F(HttpStreamTest, AServerThatDiesIsAnError) {
   for (const bool reset : {false, true}) {
     told = {};

@@ -41,6 +41,11 @@ inline void RunUntil(EventLoop& loop, const std::function<bool()>& done) {
   ASSERT_FALSE(late) << "it did not happen within 30 seconds";
 }
 
+inline void RunFor(EventLoop& loop, Duration time) {
+  const Timer end = loop.After(time, [&] { loop.Stop(); });
+  loop.Run();
+}
+
 // For tests that are not about the deadline: a busy machine may take its time.
 inline DialOptions Patient(wire::Hello hello = {}) {
   return {.hello = std::move(hello),
