@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "net/address.h"
 
 namespace optcache::node {
@@ -10,6 +12,7 @@ namespace {
 constexpr std::string_view kAudience = "optcache";
 constexpr std::string_view kSecureScheme = "https://";
 constexpr ByteCount kControlBodyMax = 64_MiB;  // a state, a base
+constexpr ByteCount kStateSizeMin = 256_MiB;
 
 // "host" of "https://host:port/...".
 std::string HostOf(std::string_view url) {
@@ -32,6 +35,11 @@ Status CheckClusterOptions(const ClusterOptions& options, const std::string& coo
   }
   if (!coordinator.starts_with(kSecureScheme)) {
     return {Code::kInvalidArgument, "--ca needs a --coordinator by https://"};
+  }
+  if (options.state_size < kStateSizeMin) {
+    return {Code::kInvalidArgument,
+            fmt::format("--state-size {}: state and manifests need {} at least",
+                        FormatBytes(options.state_size), FormatBytes(kStateSizeMin))};
   }
   if (options.api_server.empty() != options.api_ca_file.empty() ||
       options.api_server.empty() != options.api_token_file.empty()) {
@@ -76,6 +84,8 @@ Result<std::unique_ptr<ClusterSide>> ClusterSide::Start(net::EventLoop& loop, co
   std::unique_ptr<ClusterSide> side(
       new ClusterSide(loop, clock, std::move(options), std::move(state_dir)));
   RETURN_IF_ERROR(side->ConnectToApi());
+  ManifestStoreLimits limits = LimitsOf(side->options_.state_size);
+  limits.samples = side->options_.samples_max;
   side->MakeClients(self);
   side->doorkeeper_ = std::make_unique<Doorkeeper>(
       *side->tokens_, side->refusals_, clock, hooks.state,
@@ -86,7 +96,8 @@ Result<std::unique_ptr<ClusterSide>> ClusterSide::Start(net::EventLoop& loop, co
                                         .listen = side->options_.manifests,
                                         .host = self.host,
                                         .node = self.name,
-                                        .seed = self.seed},
+                                        .seed = self.seed,
+                                        .limits = limits},
                                        {.tokens = *side->tokens_,
                                         .refusals = side->refusals_,
                                         .http = *side->peer_client_,

@@ -29,8 +29,10 @@ struct ClusterOptions {
   std::string ca_file;  // empty: not in a cluster
   std::string token_file;
   std::string state_dir;
-  std::string manifests;  // "host:port" to listen on
-  std::string machine;    // this one's name in Kubernetes; empty: tokens are not compared with it
+  ByteCount state_size = 8_GiB;   // of the volume that holds it
+  std::uint32_t samples_max = 0;  // of a manifest that pods bring; 0: any number
+  std::string manifests;          // "host:port" to listen on
+  std::string machine;  // this one's name in Kubernetes; empty: tokens are not compared with it
   bool tls_throughout = false;
   NamespaceLimits limits;
   // Where the API server is, for TokenReviews; all empty: as Kubernetes tells every pod.

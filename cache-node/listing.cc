@@ -10,7 +10,7 @@
 
 namespace optcache::node {
 
-Result<Listing> ReadListing(std::string manifest_bytes, const std::string& digest) {
+Result<Listing> ReadListing(SharedBytes manifest_bytes, const std::string& digest) {
   ASSIGN_OR_RETURN(const dataset::Manifest manifest,
                    dataset::Manifest::Parse(std::move(manifest_bytes)));
   if (dataset::ToHex(manifest.digest()) != digest) {
@@ -19,6 +19,7 @@ Result<Listing> ReadListing(std::string manifest_bytes, const std::string& diges
   Listing listing;
   std::vector<std::uint32_t> sizes;
   sizes.reserve(manifest.samples());
+  if (manifest.SampleDigest(0)) listing.digests.reserve(manifest.samples());
   for (SampleId id = 0; id < manifest.samples(); ++id) {
     const ByteCount size = manifest.Size(id);
     if (size > std::numeric_limits<std::uint32_t>::max()) {

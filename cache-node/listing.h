@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/shared_bytes.h"
 #include "dataset/digest.h"
 #include "plan/sizes.h"
 
@@ -18,6 +19,6 @@ struct Listing {
 
 // Thread-safe; takes seconds for a manifest of hundreds of MiB. kDataLoss: it has another digest.
 // kInvalidArgument: it is none, or has a sample that is too large for the cache.
-Result<Listing> ReadListing(std::string manifest_bytes, const std::string& digest);
+Result<Listing> ReadListing(SharedBytes manifest_bytes, const std::string& digest);
 
 }  // namespace optcache::node

@@ -20,13 +20,15 @@ struct Flags {
   std::string http = "127.0.0.1:0";
   std::string memory = "1Gi";
   std::string namespace_bytes;
+  std::string state_size = "8Gi";
   int drain_seconds = 0;
   bool json_log = false;
   bool debug = false;
 };
 
 // The meaning of each in a cluster: cache-node/README.md.
-void AddClusterFlags(CLI::App& app, ClusterOptions& cluster, std::string& namespace_bytes) {
+void AddClusterFlags(CLI::App& app, Flags& flags) {
+  ClusterOptions& cluster = flags.node.cluster;
   const auto file = [&app](const char* name, std::string& value, const char* text) {
     app.add_option(name, value, text)->type_name("FILE")->group("In a cluster");
   };
@@ -39,10 +41,12 @@ void AddClusterFlags(CLI::App& app, ClusterOptions& cluster, std::string& namesp
   file("--api-token-file", cluster.api_token_file, "Token for the API server");
   option("--api-server", cluster.api_server, "URL of the API server, if Kubernetes does not tell");
   option("--state-dir", cluster.state_dir, "Folder for key, state and manifests");
+  option("--state-size", flags.state_size, "Size of that folder's volume");
+  option("--samples", cluster.samples_max, "Samples of a manifest that pods bring; 0: any number");
   option("--manifests", cluster.manifests, "HOST:PORT for manifests");
   option("--machine", cluster.machine, "Name of this machine; others' pods are refused");
   option("--namespace-streams", cluster.limits.streams, "Streams that a namespace may have here");
-  option("--namespace-bytes", namespace_bytes, "Bytes on their way to one namespace");
+  option("--namespace-bytes", flags.namespace_bytes, "Bytes on their way to one namespace");
   app.add_flag("--tls-throughout", cluster.tls_throughout,
                "Samples by TLS, too, and not in plaintext to pods of this machine")
       ->group("In a cluster");
@@ -62,7 +66,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "At the end, so long moves what it keeps to other nodes")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
-  AddClusterFlags(app, flags.node.cluster, flags.namespace_bytes);
+  AddClusterFlags(app, flags);
   app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
   app.add_flag("--debug", flags.debug, "Log more");
   app.footer(
@@ -78,6 +82,7 @@ net::HttpHandler Pages(const std::unique_ptr<Node>& node, const metrics::Metrics
 
 Status Run(Flags flags) {
   ASSIGN_OR_RETURN(flags.node.memory, ParseQuantity(flags.memory));
+  ASSIGN_OR_RETURN(flags.node.cluster.state_size, ParseQuantity(flags.state_size));
   flags.node.drain = std::chrono::seconds(flags.drain_seconds);
   flags.node.cluster.limits.queued_bytes = flags.node.memory / 4;
   if (!flags.namespace_bytes.empty()) {

@@ -1,6 +1,7 @@
 #include "cache-node/manifest_fetcher.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,7 +11,8 @@
 namespace optcache::node {
 namespace {
 
-constexpr auto kTimeout = std::chrono::minutes(2);  // for a whole manifest
+constexpr net::HttpStreamLimits kLimits = {.response_deadline = std::chrono::seconds(30),
+                                           .idle_deadline = std::chrono::minutes(1)};
 constexpr BackoffOptions kFetchBackoff = {.first = std::chrono::milliseconds(200),
                                           .limit = std::chrono::seconds(10)};
 
@@ -42,44 +44,81 @@ void ManifestFetcher::Ask(std::string digest) {  // NOLINT(performance-unnecessa
   if (wanted.waiting) return;
   const std::vector<std::string> holders = parts_.holders(digest);
   if (holders.empty()) return AskAgain(digest, "no node reports that it holds it");
-  const std::string& url = holders[wanted.turn++ % holders.size()];
+  wanted.url = holders[wanted.turn++ % holders.size()];
   wanted.busy = true;
-  parts_.http.Send({.url = fmt::format("{}/v1/manifests/{}", url, digest)}, kTimeout,
-                   [this, alive = alive_, digest, url](Result<net::HttpResponse> response) {
-                     if (*alive) OnAnswer(digest, url, std::move(response));
-                   });
+  wanted.stream = parts_.http.Stream(
+      {.url = fmt::format("{}/v1/manifests/{}", wanted.url, digest)}, kLimits,
+      {.on_response = [this, digest](
+                          int status,
+                          const net::HttpHeaders& headers) { OnHead(digest, status, headers); },
+       .on_piece =
+           [this, digest](std::string bytes, std::function<void()> go_on) {
+             OnPiece(digest, std::move(bytes), std::move(go_on));
+           },
+       .on_end = [this, digest](const Status& status) { OnEnd(digest, status); }});
 }
 
-void ManifestFetcher::OnAnswer(const std::string& digest, const std::string& url,
-                               Result<net::HttpResponse> response) {
-  if (!response) return AskAgain(digest, response.error().message());
-  if (response->status != 200) {
-    return AskAgain(digest, fmt::format("{} answered {}", url, response->status));
+// Room is taken before the first byte is.
+void ManifestFetcher::OnHead(const std::string& digest, int status,
+                             const net::HttpHeaders& headers) {
+  const std::string& url = wanted_.at(digest).url;
+  if (status != 200) return AskAgain(digest, fmt::format("{} answered {}", url, status));
+  const Status begun = Begin(digest, headers);
+  if (begun.ok()) return;
+  if (begun.code() == Code::kResourceExhausted &&
+      !std::exchange(wanted_.at(digest).no_room, true)) {
+    Log(LogLevel::kWarning, "no room for a manifest that this node shall hold",
+        {{"digest", digest}, {"why", begun.message()}});
   }
-  Store(digest, url, std::move(response->body));
+  AskAgain(digest, begun.message());
 }
 
-void ManifestFetcher::Store(const std::string& digest, const std::string& url, std::string bytes) {
-  const Status reserved = parts_.store.Reserve(digest, bytes.size(), "");
-  if (!reserved.ok()) return AskAgain(digest, reserved.message());
+Status ManifestFetcher::Begin(const std::string& digest, const net::HttpHeaders& headers) {
+  const std::optional<ByteCount> length = net::ContentLength(headers);
+  if (!length) return {Code::kInvalidArgument, "the manifest comes without a length"};
+  RETURN_IF_ERROR(parts_.store.Reserve(digest, *length, ""));
+  auto writer = ManifestWriter::Open(parts_.store.FileOf(digest), *length);
+  if (!writer) {
+    parts_.store.Settle(digest, false);
+    return writer.error();
+  }
+  wanted_.at(digest).writer = *std::move(writer);
+  return OkStatus();
+}
+
+// The next comes when this one is written.
+void ManifestFetcher::OnPiece(const std::string& digest, std::string bytes,
+                              std::function<void()> go_on) {
+  const auto writer = wanted_.at(digest).writer;
   const auto written = std::make_shared<Status>();
-  const Status begun = parts_.worker.Run(
-      [written, digest, file = parts_.store.FileOf(digest), bytes = std::move(bytes)]() mutable {
-        *written = WriteManifest(file, digest, std::move(bytes));
-      },
-      [this, alive = alive_, written, digest, url] {
-        if (*alive) OnStored(digest, url, *written);
+  const Status begun = parts_.pieces.Run(
+      [writer, written, bytes = std::move(bytes)] { *written = writer->Write(bytes); },
+      [this, alive = alive_, digest, writer, written, go_on = std::move(go_on)] {
+        if (!*alive || !wanted_.contains(digest) || wanted_.at(digest).writer != writer) return;
+        if (!written->ok()) return AskAgain(digest, written->message());
+        go_on();
       });
-  if (!begun.ok()) OnStored(digest, url, begun);
+  if (!begun.ok()) AskAgain(digest, begun.message());
 }
 
-void ManifestFetcher::OnStored(const std::string& digest, const std::string& url,
-                               const Status& status) {
-  parts_.store.Settle(digest, status.ok());
+void ManifestFetcher::OnEnd(const std::string& digest, const Status& status) {
+  Wanted& wanted = wanted_.at(digest);
   if (!status.ok()) return AskAgain(digest, status.message());
+  const auto kept = std::make_shared<Status>();
+  const Status begun =
+      parts_.worker.Run([kept, writer = wanted.writer, digest] { *kept = writer->Keep(digest, 0); },
+                        [this, alive = alive_, kept, digest] {
+                          if (*alive) OnStored(digest, *kept);
+                        });
+  if (!begun.ok()) AskAgain(digest, begun.message());
+}
+
+void ManifestFetcher::OnStored(const std::string& digest, const Status& status) {
+  if (!status.ok()) return AskAgain(digest, status.message());
+  parts_.store.Settle(digest, true);
   ++fetched_;
-  wanted_.erase(digest);
-  Log(LogLevel::kInfo, "manifest fetched", {{"digest", digest}, {"from", url}});
+  const auto wanted = wanted_.extract(digest);
+  Log(LogLevel::kInfo, "manifest fetched", {{"digest", digest}, {"from", wanted.mapped().url}});
   AskNext();
   parts_.on_stored(digest);
 }
@@ -88,6 +127,8 @@ void ManifestFetcher::AskAgain(const std::string& digest, const std::string& why
   Wanted& wanted = wanted_.at(digest);
   ++failed_;
   wanted.busy = false;
+  wanted.stream.reset();
+  if (std::exchange(wanted.writer, nullptr) != nullptr) parts_.store.Settle(digest, false);
   Log(LogLevel::kDebug, "manifest not fetched, trying again", {{"digest", digest}, {"why", why}});
   wanted.timer = loop_.After(wanted.backoff.Next(), [this, digest] { Ask(digest); });
   AskNext();

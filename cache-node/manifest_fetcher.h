@@ -12,6 +12,7 @@
 
 #include "base/backoff.h"
 #include "base/counters.h"
+#include "cache-node/manifest_file.h"
 #include "cache-node/manifest_store.h"
 #include "cache-node/worker.h"
 #include "net/event_loop.h"
@@ -22,12 +23,13 @@ namespace optcache::node {
 // Used on the loop's thread only.
 class ManifestFetcher {
  public:
-  // So many at a time, since each is in memory until it is written; the others wait.
+  // So many at a time; the others wait.
   static constexpr std::size_t kAtOnce = 2;
 
   struct Parts {
     ManifestStore& store;
-    Worker& worker;
+    Worker& worker;  // checks them
+    Worker& pieces;  // writes them
     net::HttpClient& http;
     // The URLs of nodes that report a digest, without this one.
     std::function<std::vector<std::string>(const std::string& digest)> holders;
@@ -55,13 +57,18 @@ class ManifestFetcher {
     std::size_t turn = 0;  // whom to ask next
     bool busy = false;     // asked for, or being written
     bool waiting = false;  // for others to be done
+    bool no_room = false;  // has been told
+    std::string url;       // who is asked
+    std::unique_ptr<net::HttpStream> stream;
+    std::shared_ptr<ManifestWriter> writer;  // once room is reserved
     net::Timer timer;
   };
   void Ask(std::string digest);
-  void OnAnswer(const std::string& digest, const std::string& url,
-                Result<net::HttpResponse> response);
-  void Store(const std::string& digest, const std::string& url, std::string bytes);
-  void OnStored(const std::string& digest, const std::string& url, const Status& status);
+  void OnHead(const std::string& digest, int status, const net::HttpHeaders& headers);
+  Status Begin(const std::string& digest, const net::HttpHeaders& headers);
+  void OnPiece(const std::string& digest, std::string bytes, std::function<void()> go_on);
+  void OnEnd(const std::string& digest, const Status& status);
+  void OnStored(const std::string& digest, const Status& status);
   void AskAgain(const std::string& digest, const std::string& why);
   void AskNext();
 

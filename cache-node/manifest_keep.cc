@@ -4,33 +4,40 @@
 #include <utility>
 
 #include "base/log.h"
+#include "cache-node/manifest_file.h"
 #include "net/address.h"
 
 namespace optcache::node {
 namespace {
 
 constexpr auto kSweepEvery = std::chrono::minutes(1);
-constexpr auto kUploadDeadline = std::chrono::minutes(1);
+constexpr auto kRequestDeadline = std::chrono::minutes(1);
+constexpr std::size_t kPiecesMax = 512;  // that wait to be written or read
 
 }  // namespace
 
 Result<std::unique_ptr<ManifestKeep>> ManifestKeep::Start(net::EventLoop& loop, const Clock& clock,
                                                           ManifestKeepOptions options, Parts parts,
                                                           Hooks hooks) {
-  ASSIGN_OR_RETURN(ManifestStore store, ManifestStore::Open(options.folder, clock));
+  ASSIGN_OR_RETURN(ManifestStore store, ManifestStore::Open(options.folder, clock, options.limits));
   const ByteCount manifest_bytes = store.limits().manifest_bytes;
   std::unique_ptr<ManifestKeep> keep(
       new ManifestKeep(loop, clock, options, std::move(store), parts, std::move(hooks)));
   ManifestServer& manifests = keep->server_;
-  net::HttpServerOptions server{.label = "manifests",
-                                .max_body_bytes = manifest_bytes,
-                                .check_head =
-                                    [&manifests](const net::HttpRequest& head,
-                                                 std::function<void(net::HttpHeadRuling)> decide) {
-                                      manifests.CheckHead(head, std::move(decide));
-                                    },
-                                .request_deadline = kUploadDeadline,
-                                .tls = parts.tls};
+  net::HttpServerOptions server{
+      .label = "manifests",
+      .max_body_bytes = manifest_bytes,
+      .check_head =
+          [&manifests](const net::HttpRequest& head,
+                       std::function<void(net::HttpHeadRuling)> decide) {
+            manifests.CheckHead(head, std::move(decide));
+          },
+      .request_deadline = kRequestDeadline,
+      .blocking =
+          [&pieces = keep->pieces_](std::function<void()> job, std::function<void()> end) {
+            return pieces.Run(std::move(job), std::move(end));
+          },
+      .tls = parts.tls};
   ASSIGN_OR_RETURN(keep->http_, net::ListenHttp(loop, options.listen, std::move(server),
                                                 [&manifests](net::HttpRequest request,
                                                              const net::HttpResponder& respond) {
@@ -51,11 +58,13 @@ ManifestKeep::ManifestKeep(net::EventLoop& loop, const Clock& clock,
       fetcher_(loop,
                {.store = store_,
                 .worker = worker_,
+                .pieces = pieces_,
                 .http = parts.http,
                 .holders = [this](const std::string& digest) { return HoldersOf(digest); },
                 .on_stored = [this](const std::string& digest) { OnStored(digest); }},
                options.seed),
-      server_({.store = store_,
+      server_({.loop = loop_,
+               .store = store_,
                .worker = worker_,
                .tokens = parts.tokens,
                .refusals = parts.refusals,
@@ -63,7 +72,8 @@ ManifestKeep::ManifestKeep(net::EventLoop& loop, const Clock& clock,
                .fetch = [this](const std::string& digest) { fetcher_.Want(digest); },
                .on_used = [this](const std::string& dataset) { hooks_.on_used(dataset); },
                .on_stored = [this](const std::string& digest) { OnStored(digest); }}),
-      worker_(loop, clock) {}
+      worker_(loop, clock),
+      pieces_(loop, clock, kPiecesMax) {}
 
 void ManifestKeep::OnState(const coordination::DesiredState& state, coordination::MemberId self) {
   state_ = state;
@@ -124,12 +134,10 @@ void ManifestKeep::OnStored(const std::string& digest) {
 }
 
 void ManifestKeep::Read(const std::string& digest, Done done) {
-  const auto bytes = std::make_shared<Result<std::string>>(Error(Code::kInternal, "not read"));
+  const auto bytes = std::make_shared<Result<SharedBytes>>(Error(Code::kInternal, "not read"));
   const auto shared_done = std::make_shared<Done>(std::move(done));
   const Status begun = worker_.Run(
-      [bytes, digest, file = store_.FileOf(digest), limit = store_.limits().manifest_bytes] {
-        *bytes = ReadManifest(file, digest, limit);
-      },
+      [bytes, digest, file = store_.FileOf(digest)] { *bytes = MapManifest(file, digest); },
       [this, bytes, digest, shared_done] {
         if (*bytes) return (*shared_done)(std::move(*bytes));
         Log(LogLevel::kError, "a manifest on the state volume is damaged, fetching it again",

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/result.h"
+#include "base/shared_bytes.h"
 #include "cache-node/manifest_fetcher.h"
 #include "cache-node/manifest_server.h"
 #include "cache-node/manifest_store.h"
@@ -33,6 +34,7 @@ struct ManifestKeepOptions {
   std::string host;    // under which others reach it
   std::string node;    // this one's name, not to ask itself
   std::uint64_t seed = 0;
+  ManifestStoreLimits limits;
 };
 
 // Used on the loop's thread only.
@@ -58,9 +60,9 @@ class ManifestKeep {
   // A desired state is in force: fetches what this node, `self`, shall hold.
   void OnState(const coordination::DesiredState& state, coordination::MemberId self);
 
-  // The bytes of a manifest that the state names, as soon as this node has them. Calls `done` once,
-  // unless the state ceases to name it.
-  using Done = std::function<void(Result<std::string>)>;
+  // The bytes of a manifest that the state names, mapped, as soon as this node has them. Calls
+  // `done` once, unless the state ceases to name it.
+  using Done = std::function<void(Result<SharedBytes>)>;
   void Get(const std::string& digest, Done done);
 
   // For reports.
@@ -91,7 +93,9 @@ class ManifestKeep {
   ManifestServer server_;
   std::unique_ptr<net::HttpServer> http_;
   net::Timer sweep_;
-  Worker worker_;  // last: its thread ends first
+  // Last: their threads end first. Pieces do not wait until a manifest is checked.
+  Worker worker_;
+  Worker pieces_;
 };
 
 }  // namespace optcache::node

@@ -45,9 +45,9 @@ std::optional<ManifestPath> ParseManifestPath(std::string_view method, std::stri
                       .name_space = std::string(parts[2]),
                       .dataset = fmt::format("{}/{}", parts[2], parts[3])};
   if (get && parts.size() == 5 && parts[4] == "manifest") return parsed;
-  const bool put = method == "PUT" && parts.size() == 6 && parts[4] == "manifests";
-  if (!put || !IsDigest(parts[5])) return std::nullopt;
-  parsed.kind = ManifestPath::Kind::kPut;
+  const bool of_digest = parts.size() == 6 && parts[4] == "manifests" && IsDigest(parts[5]);
+  if (!of_digest || (!get && method != "PUT")) return std::nullopt;
+  parsed.kind = get ? ManifestPath::Kind::kOffer : ManifestPath::Kind::kPut;
   parsed.digest = parts[5];
   return parsed;
 }

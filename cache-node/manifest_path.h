@@ -9,10 +9,10 @@
 namespace optcache::node {
 
 struct ManifestPath {
-  enum class Kind { kByDigest, kByDataset, kPut } kind = Kind::kByDigest;
+  enum class Kind { kByDigest, kByDataset, kOffer, kPut } kind = Kind::kByDigest;
   std::string name_space;
   std::string dataset;  // "namespace/name"
-  std::string digest;
+  std::string digest;   // kOffer: whether that one would be taken
 };
 
 // Nothing if there is no such page. `path` is without the query.

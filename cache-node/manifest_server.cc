@@ -1,6 +1,6 @@
 #include "cache-node/manifest_server.h"
 
-#include <charconv>
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -27,22 +27,6 @@ HttpResponse Later(std::string_view text) {
   HttpResponse response = Sentence(503, text);
   response.headers.emplace_back("Retry-After", "1");
   return response;
-}
-
-HttpResponse Found(const std::string& digest, std::shared_ptr<const std::string> bytes) {
-  return {.status = 200,
-          .headers = {{"Content-Type", "application/octet-stream"}, {"ETag", '"' + digest + '"'}},
-          .body = "",
-          .shared_body = std::move(bytes)};
-}
-
-// Of a request's Content-Length; nothing if it has none.
-std::optional<ByteCount> LengthOf(const HttpRequest& request) {
-  const std::string_view text = net::FindHeader(request.headers, "Content-Length").value_or("");
-  ByteCount length = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return length;
 }
 
 // What a failure of ours looks like to a client.
@@ -74,50 +58,73 @@ void ManifestServer::CheckHead(const HttpRequest& head,
   if (!path) return refuse(Sentence(404, "there is no such page"));
   if (path->kind != Path::Kind::kPut) return refuse(Sentence(400, "a question needs no body"));
   Authenticate(head, refuse, [this, head, path = *path, decide](const Caller& caller) {
-    decide(RuleOnUpload(caller, path, head));
+    decide(BeginUpload(caller, path, net::ContentLength(head.headers)));
   });
 }
 
-net::HttpHeadRuling ManifestServer::RuleOnUpload(const Caller& caller, const Path& path,
-                                                 const HttpRequest& head) {
+// Why a manifest of so many bytes is not taken, or that the node has it; else nothing.
+std::optional<HttpResponse> ManifestServer::Ruling(const Caller& caller, const Path& path,
+                                                   std::optional<ByteCount> bytes) {
+  if (const Status allowed = MayPut(caller, path); !allowed.ok()) return Refuse(caller, allowed);
+  if (parts_.store.Has(path.digest)) return HttpResponse{.status = 201};
+  if (!bytes) return Sentence(411, "a manifest comes with its Content-Length");
+  if (const Status fits = parts_.store.CheckSize(*bytes); !fits.ok()) {
+    parts_.refusals.Note(Refused::kManifest, NameOf(caller), fits.message());
+    return Sentence(413, fits.message());
+  }
+  if (std::ranges::find(uploads_, caller.name_space, &Upload::name_space) != uploads_.end()) {
+    return Later(
+        fmt::format("this node is receiving another manifest of namespace {}", caller.name_space));
+  }
+  if (uploads_.size() >= limits_.taken) return Later("this node is receiving other manifests");
+  return std::nullopt;
+}
+
+HttpResponse ManifestServer::Refuse(const Caller& caller, const Status& why) {
+  parts_.refusals.Note(Refused::kManifest, NameOf(caller), why.message());
+  return Failure(why);
+}
+
+net::HttpHeadRuling ManifestServer::BeginUpload(const Caller& caller, const Path& path,
+                                                std::optional<ByteCount> bytes) {
   const auto refuse = [](HttpResponse response) {
-    return net::HttpHeadRuling{.refusal = std::move(response), .hold = nullptr};
+    return net::HttpHeadRuling{.refusal = std::move(response)};
   };
-  if (const Status allowed = MayPut(caller, path); !allowed.ok()) {
-    parts_.refusals.Note(Refused::kManifest, NameOf(caller), allowed.message());
-    return refuse(Failure(allowed));
+  if (auto ruling = Ruling(caller, path, bytes)) return refuse(*std::move(ruling));
+  const Status reserved = parts_.store.Reserve(path.digest, *bytes, caller.name_space);
+  if (!reserved.ok()) return refuse(Refuse(caller, reserved));
+  auto writer = ManifestWriter::Open(parts_.store.FileOf(path.digest), *bytes);
+  if (!writer) {
+    parts_.store.Settle(path.digest, false);
+    return refuse(Refuse(caller, writer.error()));
   }
-  if (parts_.store.Has(path.digest)) return refuse({.status = 201});
-  const std::optional<ByteCount> length = LengthOf(head);
-  if (!length) return refuse(Sentence(411, "a manifest comes with its Content-Length"));
-  ByteCount bytes = *length;
-  for (const Upload& other : *uploads_) {
-    if (other.name_space == caller.name_space) {
-      return refuse(Later(fmt::format("this node is receiving another manifest of namespace {}",
-                                      caller.name_space)));
-    }
-    bytes += other.bytes;
-  }
-  if (bytes > limits_.upload_bytes) return refuse(Later("this node is receiving other manifests"));
-  const auto upload =
-      uploads_->insert(uploads_->end(), {.name_space = caller.name_space, .bytes = *length});
-  return {.refusal = std::nullopt,
-          .hold = std::shared_ptr<void>(
-              &*upload, [uploads = uploads_, upload](void*) { uploads->erase(upload); })};
+  const auto upload = uploads_.insert(uploads_.end(), {.name_space = caller.name_space,
+                                                       .who = NameOf(caller),
+                                                       .digest = path.digest,
+                                                       .writer = *writer});
+  return net::HttpHeadRuling{.refusal = std::nullopt,
+                             .hold = std::shared_ptr<void>(&*upload,
+                                                           [this, alive = alive_, upload](void*) {
+                                                             if (*alive) EndUpload(upload);
+                                                           }),
+                             .sink = *std::move(writer)};
+}
+
+// It has been answered, or its client has gone. What has come whole is checked all the same.
+void ManifestServer::EndUpload(Uploads::iterator upload) {
+  if (!upload->checking) parts_.store.Settle(upload->digest, false);
+  uploads_.erase(upload);
 }
 
 void ManifestServer::Handle(HttpRequest request, const HttpResponder& respond) {
   const std::optional<Path> path = ParseManifestPath(request.method, request.path());
   if (!path) return respond(Sentence(404, "there is no such page"));
   if (path->kind == Path::Kind::kByDigest) return GiveByDigest(request, *path, respond);
-  // Shared, so that a callback that is copied copies no manifest.
-  const auto body = std::make_shared<std::string>(std::move(request.body));
-  Authenticate(request, respond, [this, path = *path, respond, body](const Caller& caller) {
-    if (path.kind == Path::Kind::kPut) {
-      Take(caller, path, std::move(*body), respond);
-    } else {
-      GiveByDataset(caller, path, respond);
-    }
+  if (path->kind == Path::Kind::kPut) return Take(request, *path, respond);
+  const std::optional<ByteCount> offered = net::ParseNumber(request.query("bytes").value_or(""));
+  Authenticate(request, respond, [this, path = *path, offered, respond](const Caller& caller) {
+    if (path.kind == Path::Kind::kByDataset) return GiveByDataset(caller, path, respond);
+    respond(Ruling(caller, path, offered).value_or(HttpResponse{.status = 202}));
   });
 }
 
@@ -172,54 +179,38 @@ void ManifestServer::GiveByDataset(const Caller& caller, const Path& path,
   Give(dataset->manifest_digest, respond);
 }
 
-// Of the manifests that are being read and sent.
-ByteCount ManifestServer::GivenBytes() {
-  std::erase_if(given_, [](const auto& one) { return one.second.expired(); });
-  ByteCount bytes = 0;
-  for (const auto& [digest, _] : given_)
-    bytes += parts_.store.BytesOf(digest);
-  for (const auto& [digest, _] : reading_)
-    bytes += parts_.store.BytesOf(digest);
-  return bytes;
-}
-
-// Read once for all who ask before it has been sent, and kept in memory once.
+// Read from its file as fast as it is taken, its digest computed on the way.
 void ManifestServer::Give(const std::string& digest, const HttpResponder& respond) {
-  if (const auto given = given_.find(digest); given != given_.end()) {
-    if (auto bytes = given->second.lock()) return respond(Found(digest, std::move(bytes)));
-  }
-  const ByteCount others = reading_.contains(digest) ? 0 : GivenBytes();
-  if (others > 0 && others + parts_.store.BytesOf(digest) > limits_.given_bytes) {
+  if (std::cmp_greater_equal(given_.use_count() - 1, limits_.given)) {
     return respond(Later("this node is busy with other manifests"));
   }
-  std::vector<HttpResponder>& waiting = reading_[digest];
-  waiting.push_back(respond);
-  if (waiting.size() > 1) return;
-  const auto bytes = std::make_shared<Result<std::string>>(Error(Code::kInternal, "not read"));
-  const Status begun = parts_.worker.Run(
-      [bytes, digest, file = parts_.store.FileOf(digest),
-       limit = parts_.store.limits().manifest_bytes] {
-        *bytes = ReadManifest(file, digest, limit);
-      },
-      [this, bytes, digest] { OnRead(digest, std::move(*bytes)); });
-  if (!begun.ok()) OnRead(digest, Error(begun));
+  auto reader =
+      ManifestReader::Open(parts_.store.FileOf(digest), digest,
+                           [this, &loop = parts_.loop, alive = alive_, digest](const Status& why) {
+                             loop.Post([this, alive, digest, why] {
+                               if (*alive) OnDamage(digest, why);
+                             });
+                           });
+  if (!reader) {
+    OnDamage(digest, reader.error());
+    return respond(Later("this node has to fetch the manifest again"));
+  }
+  // With what counts it as being sent.
+  const auto source =
+      std::make_shared<std::pair<std::shared_ptr<ManifestReader>, std::shared_ptr<char>>>(*reader,
+                                                                                          given_);
+  respond({.status = 200,
+           .headers = {{"Content-Type", "application/octet-stream"}, {"ETag", '"' + digest + '"'}},
+           .body = "",
+           .source = std::shared_ptr<net::HttpBodySource>(source, source->first.get())});
 }
 
-void ManifestServer::OnRead(const std::string& digest, Result<std::string> bytes) {
-  const auto waiting = reading_.extract(digest);
-  if (!bytes && bytes.error().code() != Code::kResourceExhausted) {
-    Log(LogLevel::kError, "a manifest on the state volume is damaged, fetching it again",
-        {{"digest", digest}, {"why", bytes.error().message()}});
-    parts_.store.Drop(digest);
-    parts_.fetch(digest);
-  }
-  std::shared_ptr<const std::string> shared;
-  if (bytes) {
-    shared = std::make_shared<const std::string>(*std::move(bytes));
-    given_[digest] = shared;
-  }
-  for (const HttpResponder& respond : waiting.mapped())
-    respond(shared ? Found(digest, shared) : Later("this node has to fetch the manifest again"));
+void ManifestServer::OnDamage(const std::string& digest, const Status& why) {
+  if (!parts_.store.Has(digest)) return;  // Others noticed, too.
+  Log(LogLevel::kError, "a manifest on the state volume is damaged, fetching it again",
+      {{"digest", digest}, {"why", why.message()}});
+  parts_.store.Drop(digest);
+  parts_.fetch(digest);
 }
 
 Status ManifestServer::MayPut(const Caller& caller, const Path& path) {
@@ -230,38 +221,31 @@ Status ManifestServer::MayPut(const Caller& caller, const Path& path) {
                       caller.name_space, path.dataset, path.name_space)};
 }
 
-void ManifestServer::Take(const Caller& caller, const Path& path, std::string bytes,
+// Its head has been ruled on, or it has no body.
+void ManifestServer::Take(const HttpRequest& request, const Path& path,
                           const HttpResponder& respond) {
-  const auto refuse = [this, who = NameOf(caller), respond](const Status& why) {
-    parts_.refusals.Note(Refused::kManifest, who, why.message());
-    respond(Failure(why));
+  const auto upload = std::ranges::find_if(uploads_, [&](const Upload& one) {
+    return request.sink != nullptr && one.writer == request.sink;
+  });
+  if (upload == uploads_.end()) return respond(Sentence(400, "a manifest is not empty"));
+  upload->checking = true;
+  const auto finish = [this, path, who = upload->who, respond](const Status& kept) {
+    parts_.store.Settle(path.digest, kept.ok());
+    if (!kept.ok()) {
+      parts_.refusals.Note(Refused::kManifest, who, kept.message());
+      return respond(Failure(kept));
+    }
+    Log(LogLevel::kInfo, "manifest taken",
+        {{"dataset", path.dataset}, {"digest", path.digest}, {"from", who}});
+    parts_.on_stored(path.digest);
+    respond({.status = 201});
   };
-  if (const Status allowed = MayPut(caller, path); !allowed.ok()) return refuse(allowed);
-  if (parts_.store.Has(path.digest)) return respond({.status = 201});
-  if (bytes.size() > parts_.store.limits().manifest_bytes) {
-    return respond(
-        Sentence(413, fmt::format("the manifest has {}, a node takes {}", FormatBytes(bytes.size()),
-                                  FormatBytes(parts_.store.limits().manifest_bytes))));
-  }
-  const Status reserved = parts_.store.Reserve(path.digest, bytes.size(), caller.name_space);
-  if (!reserved.ok()) return refuse(reserved);
-  const auto written = std::make_shared<Status>();
+  const auto kept = std::make_shared<Status>();
   const Status begun = parts_.worker.Run(
-      [written, file = parts_.store.FileOf(path.digest), digest = path.digest,
-       bytes = std::move(bytes)]() mutable {
-        *written = WriteManifest(file, digest, std::move(bytes));
-      },
-      [this, written, path, refuse, respond, who = NameOf(caller)] {
-        parts_.store.Settle(path.digest, written->ok());
-        if (!written->ok()) return refuse(*written);
-        Log(LogLevel::kInfo, "manifest taken",
-            {{"dataset", path.dataset}, {"digest", path.digest}, {"from", who}});
-        parts_.on_stored(path.digest);
-        respond({.status = 201});
-      });
-  if (begun.ok()) return;
-  parts_.store.Settle(path.digest, false);
-  refuse(begun);
+      [kept, writer = upload->writer, digest = path.digest,
+       samples = parts_.store.limits().samples] { *kept = writer->Keep(digest, samples); },
+      [kept, finish] { finish(*kept); });
+  if (!begun.ok()) finish(begun);
 }
 
 }  // namespace optcache::node

@@ -4,31 +4,33 @@
 
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
+#include "cache-node/manifest_file.h"
 #include "cache-node/manifest_path.h"
 #include "cache-node/manifest_store.h"
 #include "cache-node/refusals.h"
 #include "cache-node/token_check.h"
 #include "cache-node/worker.h"
 #include "coordination/state.h"
+#include "net/event_loop.h"
 #include "net/http_server.h"
 
 namespace optcache::node {
 
-// What many clients may make this node hold in memory at once.
+// What many clients may have under way at once. Each has a piece of 256 KiB in memory, or two.
 struct ManifestServerLimits {
-  ByteCount upload_bytes = 512_MiB;  // of all manifests that are being received; one a namespace
-  ByteCount given_bytes = 512_MiB;   // of all different manifests that are being sent
+  std::size_t taken = 8;   // manifests that are being received; one a namespace
+  std::size_t given = 16;  // that are being sent
 };
 
 // Used on the loop's thread only.
 class ManifestServer {
  public:
   struct Parts {
+    net::EventLoop& loop;
     ManifestStore& store;
     Worker& worker;
     TokenCheck& tokens;
@@ -44,6 +46,9 @@ class ManifestServer {
   // The parts outlive this.
   explicit ManifestServer(Parts parts, ManifestServerLimits limits = {})
       : parts_(std::move(parts)), limits_(limits) {}
+  ~ManifestServer() { *alive_ = false; }
+  ManifestServer(const ManifestServer&) = delete;
+  ManifestServer& operator=(const ManifestServer&) = delete;
 
   // As net::HttpHeadCheck: nobody's body is read before it is known who sends it, and that there is
   // room for it.
@@ -55,32 +60,37 @@ class ManifestServer {
   using Path = ManifestPath;
   struct Upload {
     std::string name_space;
-    ByteCount bytes = 0;
+    std::string who;
+    std::string digest;
+    std::shared_ptr<ManifestWriter> writer;
+    bool checking = false;  // it has come
   };
-  // Those under way, which also end when this does not live any more.
   using Uploads = std::list<Upload>;
 
   // Calls `then` with whose token it is, or answers.
   using Answer = std::function<void(net::HttpResponse)>;
   void Authenticate(const net::HttpRequest& request, const Answer& respond,
                     std::function<void(const Caller&)> then);
-  net::HttpHeadRuling RuleOnUpload(const Caller& caller, const Path& path,
-                                   const net::HttpRequest& head);
+  std::optional<net::HttpResponse> Ruling(const Caller& caller, const Path& path,
+                                          std::optional<ByteCount> bytes);
+  net::HttpResponse Refuse(const Caller& caller, const Status& why);
+  net::HttpHeadRuling BeginUpload(const Caller& caller, const Path& path,
+                                  std::optional<ByteCount> bytes);
+  void EndUpload(Uploads::iterator upload);
   void GiveByDigest(const net::HttpRequest& request, const Path& path,
                     const net::HttpResponder& respond);
   void GiveByDataset(const Caller& caller, const Path& path, const net::HttpResponder& respond);
   void Give(const std::string& digest, const net::HttpResponder& respond);
-  void OnRead(const std::string& digest, Result<std::string> bytes);
-  ByteCount GivenBytes();
-  void Take(const Caller& caller, const Path& path, std::string bytes,
-            const net::HttpResponder& respond);
+  void OnDamage(const std::string& digest, const Status& why);
+  void Take(const net::HttpRequest& request, const Path& path, const net::HttpResponder& respond);
   static Status MayPut(const Caller& caller, const Path& path);
 
   Parts parts_;
   ManifestServerLimits limits_;
-  std::shared_ptr<Uploads> uploads_ = std::make_shared<Uploads>();  // with what holds them open
-  std::map<std::string, std::weak_ptr<const std::string>> given_;   // what is being sent
-  std::map<std::string, std::vector<net::HttpResponder>> reading_;  // who waits for what is read
+  Uploads uploads_;
+  // One owner for each that is being sent, and this.
+  std::shared_ptr<char> given_ = std::make_shared<char>();
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what comes too late
 };
 
 }  // namespace optcache::node

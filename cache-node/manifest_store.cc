@@ -6,15 +6,19 @@
 
 #include <fmt/format.h>
 
-#include "base/files.h"
-#include "dataset/manifest.h"
-
 namespace optcache::node {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr ByteCount kManifestBytesMax = 4_GiB;  // as much as a sidecar takes
+
 }  // namespace
+
+ManifestStoreLimits LimitsOf(ByteCount state_size) {
+  const ByteCount bytes = state_size / 4 * 3;
+  return {.bytes = bytes, .manifest_bytes = std::min(bytes / 2, kManifestBytesMax)};
+}
 
 bool IsDigest(std::string_view text) {
   return text.size() == 64 && std::ranges::all_of(text, [](char c) {
@@ -55,34 +59,72 @@ ByteCount ManifestStore::BytesOf(const std::string& digest) const {
   return found == held_.end() ? 0 : found->second.bytes;
 }
 
+Status ManifestStore::CheckSize(ByteCount bytes) const {
+  if (bytes <= limits_.manifest_bytes) return OkStatus();
+  return {Code::kResourceExhausted,
+          fmt::format("the manifest has {}, a node takes {}: give nodes a larger state volume "
+                      "(node.stateSize of the chart), up to {} for one",
+                      FormatBytes(bytes), FormatBytes(limits_.manifest_bytes),
+                      FormatBytes(kManifestBytesMax))};
+}
+
 Status ManifestStore::Reserve(const std::string& digest, ByteCount bytes,
                               const std::string& owner) {
   if (held_.contains(digest)) return {Code::kConflict, "this manifest is being written already"};
-  if (bytes > limits_.manifest_bytes) {
-    return {Code::kResourceExhausted,
-            fmt::format("the manifest has {}, a node takes {}", FormatBytes(bytes),
-                        FormatBytes(limits_.manifest_bytes))};
-  }
-  const auto is_owners = [&](const auto& one) {
-    return !one.second.named && one.second.owner == owner;
-  };
-  if (!owner.empty() &&
-      std::cmp_greater_equal(std::ranges::count_if(held_, is_owners), limits_.unnamed_per_owner)) {
+  RETURN_IF_ERROR(CheckSize(bytes));
+  while (!owner.empty()) {
+    const Unnamed mine = CountUnnamed()[owner];
+    if (mine.manifests < limits_.unnamed_per_owner && mine.bytes + bytes <= limits_.manifest_bytes)
+      break;
     const auto oldest = OldestUnnamed(owner);
-    if (oldest != held_.end()) Remove(oldest);
-  }
-  while (held_.size() >= limits_.manifests || bytes_ + bytes > limits_.bytes) {
-    const auto oldest = OldestUnnamed("");
     if (oldest == held_.end()) {
       return {Code::kResourceExhausted,
-              fmt::format("no room for a manifest of {} beside {} others with {}",
-                          FormatBytes(bytes), held_.size(), FormatBytes(bytes_))};
+              fmt::format("this node is receiving other manifests of namespace {}", owner)};
     }
     Remove(oldest);
+  }
+  while (held_.size() >= limits_.manifests || bytes_ + bytes > limits_.bytes) {
+    const auto victim = Victim(owner, bytes);
+    if (victim == held_.end()) {
+      return {Code::kResourceExhausted,
+              fmt::format("no room for a manifest of {} beside {} others with {} of {}: give nodes "
+                          "a larger state volume (node.stateSize of the chart)",
+                          FormatBytes(bytes), held_.size(), FormatBytes(bytes_),
+                          FormatBytes(limits_.bytes))};
+    }
+    Remove(victim);
   }
   held_[digest] = {.bytes = bytes, .unnamed_since = clock_->Now(), .owner = owner};
   bytes_ += bytes;
   return OkStatus();
+}
+
+std::map<std::string, ManifestStore::Unnamed> ManifestStore::CountUnnamed() const {
+  std::map<std::string, Unnamed> by_owner;
+  for (const auto& [_, held] : held_) {
+    if (held.named) continue;
+    Unnamed& owners = by_owner[held.owner];
+    ++owners.manifests;
+    owners.bytes += held.bytes;
+  }
+  return by_owner;
+}
+
+// First what another node or an earlier life brought, then of whoever has most.
+ManifestStore::Table::iterator ManifestStore::Victim(const std::string& owner, ByteCount bytes) {
+  const auto nobodys = OldestUnnamed("");
+  if (nobodys != held_.end()) return nobodys;
+  auto victim = held_.end();
+  ByteCount most = owner.empty() ? 0 : CountUnnamed()[owner].bytes + bytes;
+  if (!owner.empty()) victim = OldestUnnamed(owner);
+  for (const auto& [other, unnamed] : CountUnnamed()) {
+    if (other == owner || unnamed.bytes < most) continue;
+    const auto oldest = OldestUnnamed(other);
+    if (oldest == held_.end()) continue;
+    most = unnamed.bytes;
+    victim = oldest;
+  }
+  return victim;
 }
 
 // One that is being written stays.
@@ -90,7 +132,7 @@ ManifestStore::Table::iterator ManifestStore::OldestUnnamed(const std::string& o
   auto oldest = held_.end();
   for (auto one = held_.begin(); one != held_.end(); ++one) {
     const Held& held = one->second;
-    if (held.named || !held.written || (!owner.empty() && held.owner != owner)) continue;
+    if (held.named || !held.written || held.owner != owner) continue;
     if (oldest == held_.end() || held.unnamed_since < oldest->second.unnamed_since) oldest = one;
   }
   return oldest;
@@ -136,23 +178,6 @@ void ManifestStore::Remove(Table::iterator manifest) {
   fs::remove(FileOf(manifest->first), ignored);
   bytes_ -= manifest->second.bytes;
   held_.erase(manifest);
-}
-
-Status WriteManifest(const std::string& file, const std::string& digest, std::string bytes) {
-  const auto manifest = dataset::Manifest::Parse(std::move(bytes));
-  if (!manifest) return {Code::kInvalidArgument, manifest.error().message()};
-  if (const std::string found = dataset::ToHex(manifest->digest()); found != digest) {
-    return {Code::kInvalidArgument,
-            fmt::format("the manifest's digest is {}, not {}", found, digest)};
-  }
-  return WriteFileAtomically(file, manifest->bytes());
-}
-
-Result<std::string> ReadManifest(const std::string& file, const std::string& digest,
-                                 ByteCount limit) {
-  ASSIGN_OR_RETURN(std::string bytes, ReadFile(file, limit));
-  if (dataset::ToHex(dataset::Sha256Of(AsBytes(bytes))) == digest) return bytes;
-  return Error(Code::kDataLoss, file + ": these are not the bytes of that digest");
 }
 
 void ManifestStore::VisitCounters(const CounterVisitor& visitor) const {

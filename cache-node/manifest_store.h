@@ -1,8 +1,7 @@
 #pragma once
 
-// The manifests that this node keeps on its state volume, each a file named by its digest. What
-// reads, checks and writes their bytes may take seconds and runs on any thread; the rest is a
-// table.
+// The manifests that this node keeps on its state volume, each a file named by its digest
+// (manifest_file.h).
 
 #include <cstdint>
 #include <map>
@@ -18,12 +17,16 @@
 namespace optcache::node {
 
 struct ManifestStoreLimits {
-  std::size_t manifests = 1024;        // as many as a report may list
-  ByteCount bytes = 16_GiB;            // of all together
-  ByteCount manifest_bytes = 256_MiB;  // of one
-  std::size_t unnamed_per_owner = 4;   // that a namespace brought and no state names
+  std::size_t manifests = 1024;       // as many as a report may list
+  ByteCount bytes = 6_GiB;            // of all together
+  ByteCount manifest_bytes = 3_GiB;   // of one, and of all that a namespace brought and none names
+  std::size_t unnamed_per_owner = 4;  // that a namespace brought and no state names
+  std::uint32_t samples = 0;          // that one may list; 0: any number
   Duration keep_unnamed = std::chrono::hours(1);
 };
+// Of a state volume of that size: three quarters for manifests, of which one takes half at most, as
+// an old one stays while a new one comes. The rest is for the state and plan bases.
+ManifestStoreLimits LimitsOf(ByteCount state_size);
 
 // Not thread-safe: the event loop owns it.
 class ManifestStore {
@@ -33,9 +36,12 @@ class ManifestStore {
   static Result<ManifestStore> Open(std::string folder, const Clock& clock,
                                     ManifestStoreLimits limits = {});
 
+  // kResourceExhausted: one of so many bytes will never be taken.
+  Status CheckSize(ByteCount bytes) const;
   // Before a manifest of so many bytes is written: takes room for it, from what no state names if
-  // need be. `owner` is the namespace that brings it; empty: another node did.
-  // kResourceExhausted: there is none. kConflict: it is being written already.
+  // need be. `owner` is the namespace that brings it, which drives out its own or those of one that
+  // has more; empty: another node did. kResourceExhausted: there is none. kConflict: it is being
+  // written already.
   Status Reserve(const std::string& digest, ByteCount bytes, const std::string& owner);
   // After that: whether it was written.
   void Settle(const std::string& digest, bool written);
@@ -66,8 +72,16 @@ class ManifestStore {
   using Table = std::map<std::string, Held>;
   ManifestStore(std::string folder, const Clock& clock, ManifestStoreLimits limits)
       : folder_(std::move(folder)), clock_(&clock), limits_(limits) {}
-  // The longest unnamed of `owner`, or of all if it is empty; end if there is none.
+  // The longest unnamed of `owner`; end if there is none.
   Table::iterator OldestUnnamed(const std::string& owner);
+  // Whose unnamed one goes when `owner` brings so many bytes; end if there is none.
+  Table::iterator Victim(const std::string& owner, ByteCount bytes);
+  struct Unnamed {
+    std::size_t manifests = 0;
+    ByteCount bytes = 0;
+  };
+  // By owner, those that are being written, too.
+  std::map<std::string, Unnamed> CountUnnamed() const;
   void Remove(Table::iterator manifest);
 
   std::string folder_;
@@ -79,13 +93,5 @@ class ManifestStore {
 
 // 64 lower-case hexadecimal digits.
 bool IsDigest(std::string_view text);
-
-// These two know no table, and may run on any thread.
-// Writes the file once the bytes are what they should be. kInvalidArgument: another digest, or no
-// manifest; kResourceExhausted: the volume is full.
-Status WriteManifest(const std::string& file, const std::string& digest, std::string bytes);
-// kDataLoss: the bytes are not those of that digest.
-Result<std::string> ReadManifest(const std::string& file, const std::string& digest,
-                                 ByteCount limit);
 
 }  // namespace optcache::node

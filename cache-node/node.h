@@ -111,7 +111,7 @@ class Node final : public Effects {
   std::vector<wire::MemberId> HomesOf(const coordination::DatasetState& state) const;
   void OnUsed(const std::string& dataset);
   void LoadManifest(const coordination::DatasetState& state);
-  void OnManifest(const coordination::DatasetState& state, Result<std::string> bytes);
+  void OnManifest(const coordination::DatasetState& state, Result<SharedBytes> bytes);
   void OnListing(wire::DatasetKey key, Result<Listing> listing);
   void KeepState();
   void OnBase(const coordination::DatasetState& state, const Result<std::string>& bytes);

@@ -16,7 +16,7 @@
 namespace optcache::node {
 namespace {
 
-constexpr ByteCount kPlainBodyMax = 1_GiB;  // a manifest
+constexpr ByteCount kPlainBodyMax = 4_GiB;  // a manifest
 
 // Several manifests of this Dataset are read.
 bool SharesItsGrant(const coordination::DesiredState& state, const std::string& dataset) {
@@ -198,7 +198,7 @@ void Node::OnUsed(const std::string& dataset) {
 
 void Node::LoadManifest(const coordination::DatasetState& state) {
   if (!loading_.insert(state.key).second) return;
-  const auto done = [this, state](Result<std::string> bytes) {
+  const auto done = [this, state](Result<SharedBytes> bytes) {
     OnManifest(state, std::move(bytes));
   };
   if (cluster_) {
@@ -209,7 +209,7 @@ void Node::LoadManifest(const coordination::DatasetState& state) {
 }
 
 // Taking a manifest apart takes seconds where it is large, in which others are served.
-void Node::OnManifest(const coordination::DatasetState& state, Result<std::string> bytes) {
+void Node::OnManifest(const coordination::DatasetState& state, Result<SharedBytes> bytes) {
   if (!bytes) return OnListing(state.key, Error(bytes.error()));
   const auto listing = std::make_shared<Result<Listing>>(Error(Code::kInternal, "not read"));
   const Status begun = worker_.Run(

@@ -82,7 +82,7 @@ Result<std::string> Index(const config::Dataset& dataset, const std::string& add
   ASSIGN_OR_RETURN(const storage::IndexReport report, storage::BuildManifest(*store, index));
   for (const std::string& note : BuildNotes(report, dataset.order.has_value()))
     options.say(fmt::format("{}: {}", dataset.QualifiedName(), note));
-  return report.manifest.bytes();
+  return std::string(report.manifest.bytes());
 }
 
 // The manifest's bytes: those of the file if it was made from the same source.

@@ -99,10 +99,8 @@ Agent::~Agent() {
 
 void Agent::FetchManifests() {
   if (options_.manifests.empty()) return;
-  http_ =
-      net::MakeHttpClient(loop_, {.max_body_bytes = kManifestBytesMax,
-                                  .tls = tls_,
-                                  .server_name = tls_ ? std::string(net::kNodeServerName) : ""});
+  http_ = net::MakeHttpClient(
+      loop_, {.tls = tls_, .server_name = tls_ ? std::string(net::kNodeServerName) : ""});
   datasets_->FetchMissing(loop_, *http_,
                           {.urls = options_.manifests,
                            .token_file = options_.token_file,

@@ -44,8 +44,8 @@ Status DatasetShelf::OpenPlace(const DatasetSource& source, const storage::OpenO
   } else {
     ASSIGN_OR_RETURN(place.store, OpenStoreOf(source, store));
     place.waits_for = "no node was asked for its manifest yet";
-    auto kept = manifest_dir_.empty() ? Error(Code::kNotFound, "")
-                                      : ReadFile(KeptFile(source.name), kManifestBytesMax);
+    auto kept =
+        manifest_dir_.empty() ? Error(Code::kNotFound, "") : SealedCopyOf(KeptFile(source.name));
     if (kept) {
       const Status taken = Take(place, *std::move(kept));
       if (!taken.ok()) {
@@ -65,7 +65,7 @@ std::string DatasetShelf::KeptFile(const std::string& name) const {
   return manifest_dir_ + "/" + file + ".manifest";
 }
 
-Status DatasetShelf::Take(Place& place, std::string manifest) {
+Status DatasetShelf::Take(Place& place, UniqueFd manifest) {
   ASSIGN_OR_RETURN(place.dataset,
                    ServedDataset::Make(place.name, std::move(manifest), place.store));
   LogServed(*place.dataset);
@@ -81,9 +81,9 @@ void DatasetShelf::FetchMissing(net::EventLoop& loop, net::HttpClient& http,
     place.fetch = std::make_unique<ManifestFetch>(
         loop, http, places, place.name,
         ManifestFetch::Hooks{
-            .take = [this, &place](std::string bytes) -> Status {
-              RETURN_IF_ERROR(Take(place, std::move(bytes)));
-              const std::string& manifest = place.dataset->manifest().bytes();
+            .take = [this, &place](UniqueFd file) -> Status {
+              RETURN_IF_ERROR(Take(place, std::move(file)));
+              const std::string_view manifest = place.dataset->manifest().bytes();
               const Status kept = manifest_dir_.empty()
                                       ? OkStatus()
                                       : WriteFileAtomically(KeptFile(place.name), manifest);

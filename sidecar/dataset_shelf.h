@@ -48,7 +48,7 @@ class DatasetShelf {
  private:
   explicit DatasetShelf(std::string manifest_dir) : manifest_dir_(std::move(manifest_dir)) {}
   Status OpenPlace(const DatasetSource& source, const storage::OpenOptions& store);
-  Status Take(Place& place, std::string manifest);
+  Status Take(Place& place, UniqueFd manifest);
   std::string KeptFile(const std::string& name) const;
 
   std::string manifest_dir_;

@@ -107,7 +107,7 @@ Status Upload(const IndexFlags& flags, const dataset::Manifest& manifest, Deadli
                          .seed = wire::StreamIdOf(flags.dataset, 0)},
                         {.dataset = flags.dataset,
                          .digest = dataset::ToHex(manifest.digest()),
-                         .bytes = manifest.bytes(),
+                         .bytes = manifest.shared_bytes(),
                          .timeout = deadline.Remaining(SystemClock().Now())});
 }
 

@@ -8,12 +8,13 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "handoff/memory_file.h"
 
 namespace optcache::sidecar {
 namespace {
 
 constexpr auto kHeadStart = std::chrono::milliseconds(300);  // of each place before the next
-constexpr auto kRequestTimeout = std::chrono::seconds(120);  // the whole manifest has come by then
+constexpr auto kRequestTimeout = std::chrono::seconds(30);   // the manifest begins to come by then
 constexpr BackoffOptions kBackoff = {.first = std::chrono::milliseconds(200),
                                      .limit = std::chrono::seconds(5)};
 constexpr auto kRetryAfterMax = std::chrono::seconds(10);
@@ -63,6 +64,27 @@ Result<net::HttpRequest> MakeManifestRequest(const ManifestPlaces& places, std::
   return request;
 }
 
+// Written to a memory file, of which clients get the descriptor.
+class ManifestFetch::Arriving final : public net::HttpBodySink {
+ public:
+  Arriving(UniqueFd file, ByteCount bytes) : file_(std::move(file)), left_(bytes) {}
+
+  Status Write(std::string_view bytes) override {
+    if (bytes.size() > left_) return {Code::kDataLoss, "more came than was said"};
+    left_ -= bytes.size();
+    return WriteAll(file_.get(), bytes, "the memory file of a manifest");
+  }
+  Result<UniqueFd> Finish() {
+    if (left_ > 0) return Error(Code::kDataLoss, fmt::format("{} bytes are missing", left_));
+    RETURN_IF_ERROR(handoff::Seal(file_));
+    return std::move(file_);
+  }
+
+ private:
+  UniqueFd file_;
+  ByteCount left_;
+};
+
 ManifestFetch::ManifestFetch(net::EventLoop& loop, net::HttpClient& http, ManifestPlaces places,
                              std::string dataset, Hooks hooks)
     : places_(std::move(places)),
@@ -82,10 +104,26 @@ ManifestFetch::ManifestFetch(net::EventLoop& loop, net::HttpClient& http, Manife
              .answer =
                  [this](const std::string& url, Result<net::HttpResponse> response) {
                    return OnAnswer(url, std::move(response));
-                 }}) {}
+                 },
+             .begin = [this](const net::HttpResponse& head) { return Begin(head); }}) {}
+
+Result<std::shared_ptr<net::HttpBodySink>> ManifestFetch::Begin(const net::HttpResponse& head) {
+  if (head.status != 200) return nullptr;
+  const std::optional<ByteCount> length = net::ContentLength(head.headers);
+  if (!length) return Error(Code::kDataLoss, "the manifest comes without a length");
+  if (*length > kManifestBytesMax) {
+    return Error(Code::kResourceExhausted,
+                 fmt::format("the manifest has {}, a sidecar takes {}", FormatBytes(*length),
+                             FormatBytes(kManifestBytesMax)));
+  }
+  ASSIGN_OR_RETURN(UniqueFd file, handoff::MakeMemoryFile("optcache-manifest", *length));
+  arriving_ = std::make_shared<Arriving>(std::move(file), *length);
+  return arriving_;
+}
 
 std::optional<Duration> ManifestFetch::OnAnswer(const std::string& url,
                                                 Result<net::HttpResponse> response) {
+  const auto arrived = std::exchange(arriving_, nullptr);
   if (!response) {
     Explain(response.error().message(), false);
     return Duration::zero();
@@ -94,7 +132,8 @@ std::optional<Duration> ManifestFetch::OnAnswer(const std::string& url,
     Explain(SentenceOf(*response), true);
     return RetryAfter(*response);
   }
-  const Status taken = hooks_.take(std::move(response->body));
+  auto manifest = arrived->Finish();
+  const Status taken = manifest ? hooks_.take(*std::move(manifest)) : manifest.error();
   if (taken.ok()) return std::nullopt;
   Explain(fmt::format("what {} sent is no manifest: {}", url, taken.message()), true);
   return Duration::zero();

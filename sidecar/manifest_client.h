@@ -3,16 +3,20 @@
 // A dataset's manifest, as nodes serve it (docs/kubernetes.md, "A node's manifest server").
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
 #include "sidecar/place_race.h"
 
 namespace optcache::sidecar {
+
+inline constexpr ByteCount kManifestBytesMax = 4_GiB;
 
 struct ManifestPlaces {
   std::vector<std::string> urls;  // "https://host:port", the nearest first
@@ -36,9 +40,9 @@ std::string SentenceOf(const net::HttpResponse& response);
 class ManifestFetch {
  public:
   struct Hooks {
-    // What came. An error: these bytes are no manifest, and the asking goes on. May not destroy
-    // the fetch.
-    std::function<Status(std::string bytes)> take;
+    // What came, a sealed memory file. An error: that is no manifest, and the asking goes on. May
+    // not destroy the fetch.
+    std::function<Status(UniqueFd manifest)> take;
     // Why there is none yet, a sentence for people.
     std::function<void(const std::string& why)> explain;
   };
@@ -49,6 +53,9 @@ class ManifestFetch {
   bool done() const { return race_.over(); }
 
  private:
+  // What comes, as it comes.
+  class Arriving;
+  Result<std::shared_ptr<net::HttpBodySink>> Begin(const net::HttpResponse& head);
   std::optional<Duration> OnAnswer(const std::string& url, Result<net::HttpResponse> response);
   void Explain(const std::string& why, bool from_a_node);
 
@@ -57,6 +64,7 @@ class ManifestFetch {
   Hooks hooks_;
   std::string why_;
   bool a_node_answered_ = false;
+  std::shared_ptr<Arriving> arriving_;
   PlaceRace race_;
 };
 

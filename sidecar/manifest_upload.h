@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/shared_bytes.h"
 #include "base/status.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
@@ -15,12 +16,13 @@ namespace optcache::sidecar {
 struct ManifestToUpload {
   std::string dataset;  // "namespace/name"
   std::string digest;   // 64 hexadecimal digits
-  std::string bytes;
+  SharedBytes bytes;
   Duration timeout = std::chrono::minutes(10);  // for all attempts together
 };
 
-// Tries all places until one has taken it; runs the loop meanwhile. kUnavailable: none did in time;
-// another code: a node's refusal, which other attempts would not change, with its sentence.
+// Offers it to all places, and then sends it, until one has taken it; runs the loop meanwhile.
+// kUnavailable: none did in time; another code: a node's refusal, which other attempts would not
+// change, with its sentence.
 Status UploadManifest(net::EventLoop& loop, net::HttpClient& http, const ManifestPlaces& places,
                       const ManifestToUpload& manifest);
 

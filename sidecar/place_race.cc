@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace optcache::sidecar {
+namespace {
+
+constexpr ByteCount kAnswerBytesMax = 64_KiB;  // without a sink: a sentence
+
+}  // namespace
 
 PlaceRace::PlaceRace(net::EventLoop& loop, net::HttpClient& http, PlaceRaceOptions options,
                      Hooks hooks)
@@ -22,23 +27,64 @@ PlaceRace::PlaceRace(net::EventLoop& loop, net::HttpClient& http, PlaceRaceOptio
 void PlaceRace::Ask(Asker& asker) {
   auto request = hooks_.request(asker.url);
   if (!request) return OnAnswer(asker, Error(std::move(request).error()));
-  http_.Send(*std::move(request), options_.request_timeout,
-             [this, &asker, alive = alive_](Result<net::HttpResponse> response) {
-               if (*alive) OnAnswer(asker, std::move(response));
-             });
+  asker.stream =
+      http_.Stream(*std::move(request), {.response_deadline = options_.request_timeout},
+                   {.on_response =
+                        [this, &asker](int status, const net::HttpHeaders& headers) {
+                          OnHead(asker, status, headers);
+                        },
+                    .on_bytes = [this, &asker](ByteSpan bytes) { OnBytes(asker, bytes); },
+                    .on_end =
+                        [this, &asker](const Status& status) {
+                          if (!status.ok()) return OnAnswer(asker, Error(status));
+                          OnAnswer(asker, std::move(asker.response));
+                        }});
+}
+
+void PlaceRace::OnHead(Asker& asker, int status, const net::HttpHeaders& headers) {
+  asker.response = {.status = status, .headers = headers};
+  if (!hooks_.begin) return;
+  auto sink = hooks_.begin(asker.response);
+  if (!sink) return OnAnswer(asker, Error(std::move(sink).error()));
+  asker.sink = *std::move(sink);
+  if (asker.sink != nullptr) Quiet(asker);
+}
+
+void PlaceRace::OnBytes(Asker& asker, ByteSpan bytes) {
+  if (asker.sink != nullptr) {
+    const Status written = asker.sink->Write(AsText(bytes));
+    if (!written.ok()) OnAnswer(asker, Error(written));
+    return;
+  }
+  if (asker.response.body.size() + bytes.size() > kAnswerBytesMax) {
+    return OnAnswer(asker, Error(Code::kResourceExhausted, asker.url + ": too long an answer"));
+  }
+  asker.response.body += AsText(bytes);
+}
+
+void PlaceRace::Quiet(const Asker& asker) {
+  for (const auto& other : askers_) {
+    if (other.get() == &asker) continue;
+    other->timer.Cancel();
+    other->stream.reset();
+    other->sink.reset();
+  }
 }
 
 void PlaceRace::OnAnswer(Asker& asker, Result<net::HttpResponse> response) {
-  if (over_) return;
+  asker.stream.reset();
+  const bool alone = std::exchange(asker.sink, nullptr) != nullptr;
   const std::optional<Duration> again = hooks_.answer(asker.url, std::move(response));
-  if (again) {
-    asker.timer =
-        loop_.After(std::max(*again, asker.backoff.Next()), [this, &asker] { Ask(asker); });
-    return;
+  if (!again) {
+    over_ = true;
+    return Quiet(asker);
   }
-  over_ = true;
-  for (const auto& other : askers_)
-    other->timer.Cancel();
+  for (const auto& other : askers_) {
+    if (other.get() != &asker && !alone) continue;
+    const Duration least = other.get() == &asker ? *again : Duration::zero();
+    other->timer = loop_.After(std::max(least, other->backoff.Next()),
+                               [this, asked = other.get()] { Ask(*asked); });
+  }
 }
 
 }  // namespace optcache::sidecar

@@ -20,7 +20,7 @@ namespace optcache::sidecar {
 struct PlaceRaceOptions {
   std::vector<std::string> urls;  // the nearest first
   Duration head_start = {};       // of each place before the next
-  Duration request_timeout = {};
+  Duration request_timeout = {};  // until an answer begins, its question having gone out whole
   BackoffOptions backoff;
   std::uint64_t seed = 0;  // of the retries' jitter, another one in each pod
 };
@@ -35,10 +35,15 @@ class PlaceRace {
     // destroy the race.
     std::function<std::optional<Duration>(const std::string& url, Result<net::HttpResponse>)>
         answer;
+    // Where the body of an answer goes whose head, the status and the headers, has come. Null: into
+    // the response. Else this place goes on alone, and the others are asked again if it fails.
+    // Empty: always null.
+    using Sink = std::shared_ptr<net::HttpBodySink>;
+    std::function<Result<Sink>(const net::HttpResponse& head)> begin = nullptr;
   };
   // `http` outlives this. The first question is asked when the loop turns.
   PlaceRace(net::EventLoop& loop, net::HttpClient& http, PlaceRaceOptions options, Hooks hooks);
-  ~PlaceRace() { *alive_ = false; }
+  ~PlaceRace() = default;
   PlaceRace(const PlaceRace&) = delete;
   PlaceRace& operator=(const PlaceRace&) = delete;
 
@@ -49,8 +54,15 @@ class PlaceRace {
     std::string url;
     Backoff backoff;
     net::Timer timer;
+    std::unique_ptr<net::HttpStream> stream = nullptr;
+    net::HttpResponse response = {};
+    Hooks::Sink sink = nullptr;
   };
   void Ask(Asker& asker);
+  void OnHead(Asker& asker, int status, const net::HttpHeaders& headers);
+  void OnBytes(Asker& asker, ByteSpan bytes);
+  // Leaves all but this one alone.
+  void Quiet(const Asker& asker);
   void OnAnswer(Asker& asker, Result<net::HttpResponse> response);
 
   net::EventLoop& loop_;
@@ -59,7 +71,6 @@ class PlaceRace {
   Hooks hooks_;
   std::vector<std::unique_ptr<Asker>> askers_;  // timers hold their addresses
   bool over_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for answers that come too late
 };
 
 }  // namespace optcache::sidecar

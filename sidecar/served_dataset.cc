@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "handoff/memory_file.h"
+#include "sidecar/manifest_client.h"
 
 namespace optcache::sidecar {
 
@@ -41,6 +42,11 @@ Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& s
   return storage::OpenStore(source.store_uri, options);
 }
 
+Result<UniqueFd> SealedCopyOf(const std::string& manifest_file) {
+  ASSIGN_OR_RETURN(const SharedBytes bytes, SharedBytes::Map(manifest_file, kManifestBytesMax));
+  return handoff::MakeSealedCopy("optcache-manifest", AsBytes(bytes.view()));
+}
+
 ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, UniqueFd manifest_fd,
                              std::unique_ptr<storage::ObjectStore> store)
     : name_(std::move(name)),
@@ -51,25 +57,25 @@ ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, Uniqu
 
 Result<std::unique_ptr<ServedDataset>> ServedDataset::Open(const DatasetSource& source,
                                                            const storage::OpenOptions& options) {
-  auto bytes = ReadFile(source.manifest_file, kManifestBytesMax);
-  if (!bytes) {
+  auto copy = SealedCopyOf(source.manifest_file);
+  if (!copy) {
     return Error(
-        std::move(bytes).error().WithContext("dataset '" + source.name + "': read its manifest"));
+        std::move(copy).error().WithContext("dataset '" + source.name + "': read its manifest"));
   }
   ASSIGN_OR_RETURN(auto store, OpenStoreOf(source, options));
-  auto served = Make(source.name, *std::move(bytes), store);
+  auto served = Make(source.name, *std::move(copy), store);
   if (!served) return Error(std::move(served).error().WithContext(source.manifest_file));
   return served;
 }
 
 Result<std::unique_ptr<ServedDataset>> ServedDataset::Make(
-    std::string name, std::string manifest, std::unique_ptr<storage::ObjectStore>& store) {
-  auto parsed = dataset::Manifest::Parse(std::move(manifest));
+    std::string name, UniqueFd manifest, std::unique_ptr<storage::ObjectStore>& store) {
+  ASSIGN_OR_RETURN(SharedBytes bytes,
+                   SharedBytes::Map(manifest.get(), "the manifest", kManifestBytesMax));
+  auto parsed = dataset::Manifest::Parse(std::move(bytes));
   if (!parsed) return Error(std::move(parsed).error().WithContext("dataset '" + name + "'"));
-  ASSIGN_OR_RETURN(UniqueFd fd,
-                   handoff::MakeSealedCopy("optcache-manifest", AsBytes(parsed->bytes())));
-  return std::unique_ptr<ServedDataset>(
-      new ServedDataset(std::move(name), *std::move(parsed), std::move(fd), std::move(store)));
+  return std::unique_ptr<ServedDataset>(new ServedDataset(std::move(name), *std::move(parsed),
+                                                          std::move(manifest), std::move(store)));
 }
 
 }  // namespace optcache::sidecar

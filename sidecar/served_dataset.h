@@ -17,8 +17,6 @@
 
 namespace optcache::sidecar {
 
-inline constexpr ByteCount kManifestBytesMax = 4_GiB;
-
 // Where a dataset is to be found, as given on the command line.
 struct DatasetSource {
   std::string name;
@@ -38,15 +36,18 @@ Status AddKeys(std::string_view text, std::vector<DatasetSource>& datasets);
 Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
                                                           storage::OpenOptions options);
 
+// A manifest's file as a sealed memory file, in which it is served.
+Result<UniqueFd> SealedCopyOf(const std::string& manifest_file);
+
 // Thread-safe but for moves: nothing changes it.
 class ServedDataset final : public DatasetPort {
  public:
   // Reads the manifest's file and opens the store.
   static Result<std::unique_ptr<ServedDataset>> Open(const DatasetSource& source,
                                                      const storage::OpenOptions& options = {});
-  // Takes over the bytes of a manifest, which may come from anywhere, and, if they are one, the
-  // store.
-  static Result<std::unique_ptr<ServedDataset>> Make(std::string name, std::string manifest,
+  // Takes over a sealed memory file, whose bytes may come from anywhere, and, if they are a
+  // manifest, the store.
+  static Result<std::unique_ptr<ServedDataset>> Make(std::string name, UniqueFd manifest,
                                                      std::unique_ptr<storage::ObjectStore>& store);
 
   const std::string& name() const override { return name_; }

@@ -48,7 +48,7 @@ std::string_view OrderName(Order order) {
 // Fills a Manifest from its bytes and checks every one of them.
 class ManifestParser {
  public:
-  explicit ManifestParser(std::string bytes) { manifest_.bytes_ = std::move(bytes); }
+  explicit ManifestParser(SharedBytes bytes) { manifest_.bytes_ = std::move(bytes); }
 
   Result<Manifest> Parse() && {
     RETURN_IF_ERROR(ParseHeader());
@@ -56,7 +56,7 @@ class ManifestParser {
     RETURN_IF_ERROR(CheckLengths());
     RETURN_IF_ERROR(CheckStrings());
     RETURN_IF_ERROR(CheckNumbers());
-    manifest_.digest_ = Sha256Of(AsBytes(manifest_.bytes_));
+    manifest_.digest_ = Sha256Of(Bytes());
     return std::move(manifest_);
   }
 
@@ -70,7 +70,7 @@ class ManifestParser {
   Integer At(std::uint64_t offset) const {
     return Load<Integer>(manifest_.bytes_.data() + offset);
   }
-  ByteSpan Bytes() const { return AsBytes(manifest_.bytes_); }
+  ByteSpan Bytes() const { return AsBytes(manifest_.bytes()); }
 
   Status ParseHeader();
   Status ParseSections();
@@ -87,7 +87,7 @@ class ManifestParser {
 };
 
 Status ManifestParser::ParseHeader() {
-  const std::string& bytes = manifest_.bytes_;
+  const std::string_view bytes = manifest_.bytes();
   if (bytes.size() < internal::kHeaderBytes || !bytes.starts_with(internal::kMagic)) {
     return Damaged(0, "this is not a manifest file");
   }
@@ -254,12 +254,12 @@ Status ManifestParser::CheckNumbers() const {
   return OkStatus();
 }
 
-Result<Manifest> Manifest::Parse(std::string bytes) {
+Result<Manifest> Manifest::Parse(SharedBytes bytes) {
   return ManifestParser(std::move(bytes)).Parse();
 }
 
 std::string_view Manifest::View(const Section& section) const {
-  return std::string_view(bytes_).substr(section.offset, section.length);
+  return bytes_.view().substr(section.offset, section.length);
 }
 
 StringTableView Manifest::Table(const Section& section) const {

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/shared_bytes.h"
 #include "dataset/digest.h"
 #include "dataset/string_table.h"
 #include "dataset/validator.h"
@@ -37,14 +38,14 @@ inline constexpr size_t kETagBytesMax = 256;
 Status CheckObjectPath(std::string_view path);
 
 // Keeps the file's bytes as they are and decodes on demand, so it costs in memory what it costs on
-// disk. Made by ManifestBuilder or Parse; moves, does not copy. Thread-safe: nothing changes it.
-// Ids and class indices are CHECKed.
+// disk, or, over a mapped file, what of it is read. Made by ManifestBuilder or Parse; moves, does
+// not copy. Thread-safe: nothing changes it. Ids and class indices are CHECKed.
 class Manifest {
  public:
   // Takes over the bytes of a manifest file and checks all of them, so that nothing below can fail.
   // The bytes may come from anywhere. kDataLoss: damaged or not a manifest, says where;
   // kInvalidArgument: of another major version.
-  static Result<Manifest> Parse(std::string bytes);
+  static Result<Manifest> Parse(SharedBytes bytes);
 
   Manifest(Manifest&&) = default;
   Manifest& operator=(Manifest&&) = default;
@@ -69,7 +70,8 @@ class Manifest {
   std::string ClassName(ClassIndex index) const;
 
   // The file: what Parse takes, byte for byte.
-  const std::string& bytes() const { return bytes_; }
+  std::string_view bytes() const { return bytes_.view(); }
+  const SharedBytes& shared_bytes() const { return bytes_; }
   // Names the manifest: the SHA-256 of bytes().
   const Digest& digest() const { return digest_; }
 
@@ -85,7 +87,7 @@ class Manifest {
   std::string_view View(const Section& section) const;
   StringTableView Table(const Section& section) const;
 
-  std::string bytes_;
+  SharedBytes bytes_;
   Digest digest_ = {};
   Order order_ = Order::kList;
   std::uint32_t samples_ = 0;

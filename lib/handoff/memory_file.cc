@@ -99,17 +99,15 @@ Result<UniqueFd> MakeMemoryFile(const std::string& name, ByteCount size) {
 
 Result<UniqueFd> MakeSealedCopy(const std::string& name, ByteSpan bytes) {
   ASSIGN_OR_RETURN(UniqueFd fd, CreateMemoryFile(name));
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return Error(ErrnoStatus(errno, "write the memory file " + name));
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) {
-    return Error(ErrnoStatus(errno, "seal the memory file " + name));
-  }
+  RETURN_IF_ERROR(WriteAll(fd.get(), AsText(bytes), "the memory file " + name));
+  RETURN_IF_ERROR(Seal(fd));
   return fd;
+}
+
+Status Seal(const UniqueFd& file) {
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+  if (::fcntl(file.get(), F_ADD_SEALS, kSeals) == 0) return OkStatus();
+  return ErrnoStatus(errno, "seal a memory file");
 }
 
 }  // namespace optcache::handoff

@@ -17,6 +17,9 @@ Result<UniqueFd> MakeMemoryFile(const std::string& name, ByteCount size);
 // A file with these bytes that nobody can change any more, to be mapped by clients.
 Result<UniqueFd> MakeSealedCopy(const std::string& name, ByteSpan bytes);
 
+// From now on nobody can change its content or its size; it is not mapped to be written.
+Status Seal(const UniqueFd& file);
+
 // What this process may still take, by /proc/meminfo and its control group, whichever is less.
 // The text says which.
 struct AvailableMemory {

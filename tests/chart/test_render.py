@@ -183,6 +183,22 @@ def test_memory_of_a_node(helm: Path, values: dict[str, str], limit: str) -> Non
     assert resources["limits"] == resources["requests"] == {"cpu": "1", "memory": limit}
 
 
+@pytest.mark.parametrize("size", ["", "20Gi"])
+def test_nodes_know_how_much_their_state_volume_takes(helm: Path, size: str) -> None:
+    """The kubelet ends a pod whose emptyDir outgrows its limit."""
+    arguments = [f"--set=node.stateSize={size}"] if size else []
+    pod = find(objects(render(helm, *arguments)), "DaemonSet")["spec"]["template"]["spec"]
+    (state,) = [volume for volume in pod["volumes"] if volume["name"] == "state"]
+    limit = state["emptyDir"]["sizeLimit"]
+    assert limit == (size or "8Gi")
+    assert f"--state-size={limit}" in pod["containers"][0]["args"]
+
+
+def test_nodes_take_no_more_samples_than_they_have_memory_for(helm: Path) -> None:
+    pod = find(objects(render(helm, "--set=node.samples=30000000")), "DaemonSet")
+    assert "--samples=30000000" in pod["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
 @pytest.mark.parametrize("cpu", ["2", "0.5", "500m"])
 def test_a_cpu_is_a_number_or_a_text(helm: Path, cpu: str) -> None:
     for option in ("--set", "--set-string"):

@@ -48,6 +48,10 @@ class Process:
                 env={**os.environ, **env},
             )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def count(self, name: str, **labels: str) -> float:
         """The sum of a metric over the series with these labels."""
         wanted = [f'{label}="{value}"' for label, value in labels.items()]

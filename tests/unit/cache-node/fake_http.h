@@ -4,6 +4,8 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,10 +19,17 @@ class FakeHttp final : public net::HttpClient {
     requests.push_back(std::move(request));
     waiting.push_back(std::move(callback));
   }
-  std::unique_ptr<net::HttpStream> Stream(net::HttpRequest /*request*/,
+  // Its answer comes with a Content-Length, in one piece.
+  std::unique_ptr<net::HttpStream> Stream(net::HttpRequest request,
                                           net::HttpStreamLimits /*limits*/,
-                                          net::HttpStreamEvents /*events*/) override {
-    return nullptr;
+                                          net::HttpStreamEvents events) override {
+    auto stream = std::make_unique<FakeStream>();
+    const auto shared = std::make_shared<const net::HttpStreamEvents>(std::move(events));
+    Send(std::move(request), {},
+         [alive = stream->alive, shared](const Result<net::HttpResponse>& response) {
+           if (*alive) Tell(alive, shared, response);
+         });
+    return stream;
   }
   // The oldest request that waits gets this answer.
   void Answer(Result<net::HttpResponse> response) {
@@ -31,6 +40,27 @@ class FakeHttp final : public net::HttpClient {
 
   std::vector<net::HttpRequest> requests;
   std::deque<net::HttpCallback> waiting;
+
+ private:
+  struct FakeStream final : net::HttpStream {
+    FakeStream() = default;
+    ~FakeStream() override { *alive = false; }
+    FakeStream(const FakeStream&) = delete;
+    FakeStream& operator=(const FakeStream&) = delete;
+    std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+  };
+  static void Tell(const std::shared_ptr<bool>& alive,
+                   const std::shared_ptr<const net::HttpStreamEvents>& events,
+                   const Result<net::HttpResponse>& response) {
+    if (!response) return events->on_end(response.error());
+    net::HttpHeaders headers = response->headers;
+    headers.emplace_back("Content-Length", std::to_string(response->body.size()));
+    events->on_response(response->status, headers);
+    if (!*alive) return;
+    events->on_piece(response->body, [alive, events] {
+      if (*alive) events->on_end(OkStatus());
+    });
+  }
 };
 
 }  // namespace optcache::node

@@ -16,7 +16,7 @@ dataset::Manifest ManifestOf(ByteCount size) {
 
 TEST(Listing, HasTheSizes) {
   const dataset::Manifest manifest = ManifestOf(30);
-  const auto listing = ReadListing(manifest.bytes(), dataset::ToHex(manifest.digest()));
+  const auto listing = ReadListing(manifest.shared_bytes(), dataset::ToHex(manifest.digest()));
   ASSERT_TRUE(listing) << listing.error().message();
   EXPECT_EQ(listing->sizes.count(), 2U);
   EXPECT_EQ(listing->sizes[1], 30U);
@@ -24,14 +24,14 @@ TEST(Listing, HasTheSizes) {
 }
 
 TEST(Listing, IsOnlyOfTheManifestThatWasAskedFor) {
-  const auto listing = ReadListing(ManifestOf(30).bytes(), std::string(64, 'a'));
+  const auto listing = ReadListing(ManifestOf(30).shared_bytes(), std::string(64, 'a'));
   ASSERT_FALSE(listing);
   EXPECT_EQ(listing.error().code(), Code::kDataLoss);
 }
 
 TEST(Listing, OfAManifestWithATooLargeSampleIsAnError) {
   const dataset::Manifest manifest = ManifestOf(4_GiB);
-  const auto listing = ReadListing(manifest.bytes(), dataset::ToHex(manifest.digest()));
+  const auto listing = ReadListing(manifest.shared_bytes(), dataset::ToHex(manifest.digest()));
   ASSERT_FALSE(listing);
   EXPECT_EQ(listing.error().code(), Code::kInvalidArgument);
   EXPECT_NE(listing.error().message().find("b has 4"), std::string::npos)

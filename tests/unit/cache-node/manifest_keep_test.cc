@@ -60,24 +60,37 @@ class ManifestKeepTest : public testing::Test {
     return net::MakeHttpClient(loop_, {.tls = names.empty() ? ca_.Client() : ca_.Client(names),
                                        .server_name = "optcache-node"});
   }
-  net::HttpResponse Ask(net::HttpClient& client, net::HttpRequest request) {
+  Result<net::HttpResponse> Send(net::HttpClient& client, net::HttpRequest request) {
     std::optional<Result<net::HttpResponse>> answer;
     client.Send(std::move(request), std::chrono::seconds(20),
                 [&](Result<net::HttpResponse> response) { answer = std::move(response); });
     net::RunUntil(loop_, [&] { return answer.has_value(); });
-    EXPECT_TRUE(answer->has_value()) << answer->error().message();
-    return answer->value_or(net::HttpResponse{.status = 0});
+    return *std::move(answer);
+  }
+  net::HttpResponse Ask(net::HttpClient& client, net::HttpRequest request) {
+    const auto answer = Send(client, std::move(request));
+    EXPECT_TRUE(answer.has_value()) << answer.error().message();
+    return answer.value_or(net::HttpResponse{.status = 0});
   }
   net::HttpResponse Put(Place& place, const std::string& token, std::string digest = "") {
     if (digest.empty()) digest = digest_;
     return Ask(*pod_, {.method = "PUT",
                        .url = place.keep->url() + "/v1/datasets/vision/birds/manifests/" + digest,
                        .headers = {{"Authorization", "Bearer " + token}},
-                       .body = manifest_.bytes()});
+                       .shared_body = manifest_.shared_bytes()});
   }
   net::HttpResponse Get(Place& place, const std::string& token,
                         const std::string& dataset = "vision/birds") {
-    return Ask(*pod_, {.url = place.keep->url() + "/v1/datasets/" + dataset + "/manifest",
+    return Ask(*pod_, GetOf(place, token, dataset));
+  }
+  static net::HttpRequest GetOf(Place& place, const std::string& token,
+                                const std::string& dataset = "vision/birds") {
+    return {.url = place.keep->url() + "/v1/datasets/" + dataset + "/manifest",
+            .headers = {{"Authorization", "Bearer " + token}}};
+  }
+  net::HttpResponse Offer(Place& place, const std::string& token, ByteCount bytes) {
+    return Ask(*pod_, {.url = place.keep->url() + "/v1/datasets/vision/birds/manifests/" + digest_ +
+                              "?bytes=" + std::to_string(bytes),
                        .headers = {{"Authorization", "Bearer " + token}}});
   }
   net::HttpResponse GetByDigest(Place& place, net::HttpClient& client) {
@@ -113,6 +126,47 @@ TEST_F(ManifestKeepTest, WhatTheOwnNamespacePutsIsKeptAndGiven) {
   EXPECT_EQ(given.body, manifest_.bytes());
   EXPECT_EQ(net::FindHeader(given.headers, "ETag"), '"' + digest_ + '"');
   EXPECT_EQ(node->used, std::vector<std::string>{"vision/birds"});
+}
+
+TEST_F(ManifestKeepTest, SaysBeforehandWhetherItWouldTakeOne) {
+  const auto node = Start("a");
+  EXPECT_EQ(Offer(*node, "vision", 100).status, 202);
+  EXPECT_EQ(Offer(*node, "speech", 100).status, 403);
+  EXPECT_EQ(Offer(*node, "no token", 100).status, 401);
+  const auto large = Offer(*node, "vision", 100_GiB);
+  EXPECT_EQ(large.status, 413);
+  EXPECT_NE(large.body.find("node.stateSize"), std::string::npos) << large.body;
+  ASSERT_EQ(Put(*node, "vision").status, 201);
+  EXPECT_EQ(Offer(*node, "vision", 100).status, 201) << "it has it";
+}
+
+TEST_F(ManifestKeepTest, AnEmptyPutTouchesNoOthersUpload) {
+  const auto node = Start("a");
+  EXPECT_EQ(Ask(*pod_, {.method = "PUT",
+                        .url = node->keep->url() + "/v1/datasets/vision/birds/manifests/" + digest_,
+                        .headers = {{"Authorization", "Bearer vision"}}})
+                .status,
+            400);
+  EXPECT_EQ(Put(*node, "vision").status, 201);
+}
+
+TEST_F(ManifestKeepTest, ALargeOneGoesFromNodeToNodeInPieces) {
+  dataset::ManifestBuilder builder(dataset::Order::kPath, {});
+  for (int i = 0; i < 200'000; ++i)
+    ASSERT_TRUE(builder.Add({.path = std::to_string(1'000'000 + i), .size = 10}).ok());
+  manifest_ = std::move(builder).Finish().value();
+  digest_ = dataset::ToHex(manifest_.digest());
+  ASSERT_GT(manifest_.bytes().size(), 1_MiB);
+  const auto a = Start("a");
+  const auto b = Start("b");
+  ASSERT_EQ(Put(*a, "vision").status, 201);
+  coordination::DesiredState state = State();
+  state.members[0].manifest_url = a->keep->url();
+  state.datasets[0].manifest_holders = {1};
+  state.datasets[0].manifest_members = {1, 2};
+  b->keep->OnState(state, 2);
+  net::RunUntil(loop_, [&] { return !b->keep->Digests().empty(); });
+  EXPECT_TRUE(Get(*b, "speech").body == manifest_.bytes());
 }
 
 TEST_F(ManifestKeepTest, OthersPutNothing) {
@@ -186,11 +240,11 @@ TEST_F(ManifestKeepTest, WhatRetiresIsFetchedButNotGivenByName) {
 TEST_F(ManifestKeepTest, WhoWaitsForAManifestGetsItWhenItComes) {
   const auto node = Start("a");
   node->keep->OnState(State(), 1);
-  std::optional<Result<std::string>> got;
-  node->keep->Get(digest_, [&](Result<std::string> bytes) { got = std::move(bytes); });
+  std::optional<Result<SharedBytes>> got;
+  node->keep->Get(digest_, [&](Result<SharedBytes> bytes) { got = std::move(bytes); });
   ASSERT_EQ(Put(*node, "vision").status, 201);
   net::RunUntil(loop_, [&] { return got.has_value(); });
-  EXPECT_EQ(got->value(), manifest_.bytes());
+  EXPECT_EQ(got->value().view(), manifest_.bytes());
 }
 
 TEST_F(ManifestKeepTest, ADamagedOneIsNotGiven) {
@@ -198,8 +252,9 @@ TEST_F(ManifestKeepTest, ADamagedOneIsNotGiven) {
   ASSERT_EQ(Put(*node, "vision").status, 201);
   node->keep->OnState(State(), 1);
   ASSERT_TRUE(WriteFileAtomically(dir_.Join("a") + "/" + digest_, "damaged").ok());
-  EXPECT_EQ(Get(*node, "vision").status, 503);
-  EXPECT_TRUE(node->keep->Digests().empty());
+  const auto damaged = Send(*pod_, GetOf(*node, "vision"));
+  EXPECT_FALSE(damaged.has_value()) << "it ends before its end";
+  net::RunUntil(loop_, [&] { return node->keep->Digests().empty(); });
   EXPECT_EQ(Put(*node, "vision").status, 201) << "the next one is taken";
   EXPECT_EQ(Get(*node, "vision").body, manifest_.bytes());
 }
@@ -211,8 +266,7 @@ TEST_F(ManifestKeepTest, WhatWasKeptIsThereAfterARestart) {
   EXPECT_EQ(node->keep->Digests(), std::vector{digest_});
 }
 
-// --- Before the body
-// ------------------------------------------------------------------------------
+// --- Before the body ---------------------------------------------------------------------------
 
 class ManifestUploadTest : public ManifestKeepTest {
  protected:
@@ -221,7 +275,8 @@ class ManifestUploadTest : public ManifestKeepTest {
     EXPECT_TRUE(opened.has_value());
     store_.emplace(*std::move(opened));
     worker_.emplace(loop_, SystemClock());
-    server_.emplace(ManifestServer::Parts{.store = *store_,
+    server_.emplace(ManifestServer::Parts{.loop = loop_,
+                                          .store = *store_,
                                           .worker = *worker_,
                                           .tokens = tokens_,
                                           .refusals = refusals_,
@@ -229,14 +284,15 @@ class ManifestUploadTest : public ManifestKeepTest {
                                           .fetch = [](const std::string&) {},
                                           .on_used = [](const std::string&) {},
                                           .on_stored = [](const std::string&) {}},
-                    ManifestServerLimits{.upload_bytes = 1000});
+                    ManifestServerLimits{.taken = 2, .given = 2});
   }
   net::HttpHeadRuling Rule(const std::string& token, const std::string& length,
-                           const std::string& dataset = "vision/birds") {
+                           const std::string& dataset = "vision/birds", char digest = 'a') {
     std::optional<net::HttpHeadRuling> ruling;
-    net::HttpRequest head{.method = "PUT",
-                          .url = "/v1/datasets/" + dataset + "/manifests/" + digest_,
-                          .headers = {{"Authorization", "Bearer " + token}}};
+    net::HttpRequest head{
+        .method = "PUT",
+        .url = "/v1/datasets/" + dataset + "/manifests/" + std::string(64, digest),
+        .headers = {{"Authorization", "Bearer " + token}}};
     if (!length.empty()) head.headers.emplace_back("Content-Length", length);
     server_->CheckHead(head, [&](net::HttpHeadRuling made) { ruling = std::move(made); });
     return ruling.value_or(net::HttpHeadRuling{});
@@ -258,35 +314,58 @@ TEST_F(ManifestUploadTest, TheTokenIsCheckedBeforeTheBodyIsRead) {
   const auto taken = Rule("vision", "100");
   EXPECT_FALSE(taken.refusal);
   EXPECT_NE(taken.hold, nullptr);
+  EXPECT_NE(taken.sink, nullptr);
 }
 
 TEST_F(ManifestUploadTest, ANamespaceSendsOneAtATime) {
   auto first = Rule("vision", "100");
   EXPECT_FALSE(first.refusal);
-  const auto second = Rule("vision", "100");
+  const auto second = Rule("vision", "100", "vision/birds", 'b');
   EXPECT_EQ(StatusOf(second), 503);
   EXPECT_TRUE(net::FindHeader(second.refusal->headers, "Retry-After"));
-  const auto other = Rule("speech", "100", "speech/words");
+  const auto other = Rule("speech", "100", "speech/words", 'c');
   EXPECT_FALSE(other.refusal);
   first.hold.reset();  // answered, or its client has gone
   EXPECT_FALSE(Rule("vision", "100").refusal);
 }
 
 TEST_F(ManifestUploadTest, AllTogetherHaveALimit) {
-  const auto first = Rule("vision", "600");
-  EXPECT_EQ(StatusOf(Rule("speech", "600", "speech/words")), 503);
-  EXPECT_FALSE(Rule("speech", "400", "speech/words").refusal);
+  const auto first = Rule("vision", "600", "vision/birds", 'a');
+  auto second = Rule("speech", "600", "speech/words", 'b');
+  EXPECT_EQ(StatusOf(Rule("text", "600", "text/books", 'c')), 503);
+  second.hold.reset();
+  EXPECT_FALSE(Rule("text", "600", "text/books", 'c').refusal);
+}
+
+TEST_F(ManifestUploadTest, RoomIsTakenBeforeTheBodyAndGivenBack) {
+  const ByteCount most = store_->limits().manifest_bytes;
+  EXPECT_EQ(StatusOf(Rule("vision", std::to_string(most + 1))), 413);
+  auto first = Rule("vision", std::to_string(most));
+  EXPECT_FALSE(first.refusal);
+  const auto second = Rule("speech", std::to_string(most), "speech/words", 'b');
+  EXPECT_FALSE(second.refusal);
+  first.hold.reset();
+  EXPECT_FALSE(Rule("text", std::to_string(most), "text/books", 'c').refusal);
+}
+
+TEST_F(ManifestUploadTest, WithoutRoomABodyIsNotRead) {
+  store_ = *ManifestStore::Open(dir_.Join("small"), SystemClock(),
+                                {.bytes = 1000, .manifest_bytes = 800});
+  const auto first = Rule("vision", "800");
+  EXPECT_FALSE(first.refusal);
+  const auto second = Rule("speech", "800", "speech/words", 'b');
+  EXPECT_EQ(StatusOf(second), 503);
+  EXPECT_NE(second.refusal->body.find("node.stateSize"), std::string::npos);
 }
 
 TEST_F(ManifestUploadTest, WhatTheNodeHasNeedNotBeSent) {
-  ASSERT_TRUE(store_->Reserve(digest_, manifest_.bytes().size(), "vision").ok());
-  ASSERT_TRUE(WriteManifest(store_->FileOf(digest_), digest_, manifest_.bytes()).ok());
-  store_->Settle(digest_, true);
+  const std::string digest(64, 'a');
+  ASSERT_TRUE(store_->Reserve(digest, 100, "vision").ok());
+  store_->Settle(digest, true);
   EXPECT_EQ(StatusOf(Rule("vision", "100")), 201);
 }
 
-// --- Fetching
-// -------------------------------------------------------------------------------------
+// --- Fetching ----------------------------------------------------------------------------------
 
 class ManifestFetcherTest : public ManifestKeepTest {
  protected:
@@ -300,6 +379,7 @@ class ManifestFetcherTest : public ManifestKeepTest {
         ManifestFetcher::Parts{
             .store = *store_,
             .worker = *worker_,
+            .pieces = *worker_,
             .http = http_,
             .holders = [this](const std::string&) { return holders_; },
             .on_stored = [this](const std::string& digest) { stored_.push_back(digest); }},
@@ -318,7 +398,7 @@ TEST_F(ManifestFetcherTest, StoresWhatAHolderGives) {
   fetcher_->Want(digest_);
   ASSERT_EQ(http_.requests.size(), 1U);
   EXPECT_EQ(http_.requests[0].url, "https://a:1/v1/manifests/" + digest_);
-  http_.Answer(net::HttpResponse{.body = manifest_.bytes()});
+  http_.Answer(net::HttpResponse{.body = std::string(manifest_.bytes())});
   net::RunUntil(loop_, [&] { return stored_.size() == 1; });
   EXPECT_TRUE(store_->Has(digest_));
   fetcher_->Want(digest_);

@@ -9,7 +9,7 @@ using PathKind = ManifestPath::Kind;
 
 const std::string kSomeDigest(64, 'a');
 
-TEST(ManifestPath, IsOneOfThree) {
+TEST(ManifestPath, IsOneOfFour) {
   const auto by_digest = ParseManifestPath("GET", "/v1/manifests/" + kSomeDigest);
   ASSERT_TRUE(by_digest);
   EXPECT_EQ(by_digest->kind, PathKind::kByDigest);
@@ -23,6 +23,10 @@ TEST(ManifestPath, IsOneOfThree) {
   ASSERT_TRUE(put);
   EXPECT_EQ(put->kind, PathKind::kPut);
   EXPECT_EQ(put->digest, kSomeDigest);
+  const auto offer = ParseManifestPath("GET", "/v1/datasets/vision/birds/manifests/" + kSomeDigest);
+  ASSERT_TRUE(offer);
+  EXPECT_EQ(offer->kind, PathKind::kOffer);
+  EXPECT_EQ(offer->digest, kSomeDigest);
 }
 
 TEST(ManifestPath, NothingElseIsAPage) {
@@ -39,7 +43,6 @@ TEST(ManifestPath, NothingElseIsAPage) {
            {"GET", "/v1/datasets//birds/manifest"},
            {"GET", "/v1/datasets/vision/Birds/manifest"},
            {"GET", "/v1/datasets/" + std::string(254, 'a') + "/birds/manifest"},
-           {"GET", put + kSomeDigest},
            {"POST", put + kSomeDigest},
            {"PUT", put + "x"},
            {"PUT", put + kSomeDigest + "/x/y/z"}}) {

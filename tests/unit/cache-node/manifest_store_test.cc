@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/files.h"
-#include "dataset/manifest_builder.h"
 #include "support/manual_clock.h"
 #include "support/temp_dir.h"
 
@@ -14,16 +12,14 @@ namespace {
 
 using std::chrono::minutes;
 
+// A table does not look into files.
 struct Made {
   std::string digest;
   std::string bytes;
 };
 
-Made Make(const std::string& path) {
-  dataset::ManifestBuilder builder(dataset::Order::kPath, {});
-  EXPECT_TRUE(builder.Add({.path = path, .size = 10}).ok());
-  const dataset::Manifest manifest = std::move(builder).Finish().value();
-  return {.digest = dataset::ToHex(manifest.digest()), .bytes = manifest.bytes()};
+Made Make(char digit) {
+  return {.digest = std::string(64, digit), .bytes = "some bytes"};
 }
 
 class ManifestStoreTest : public testing::Test {
@@ -32,29 +28,25 @@ class ManifestStoreTest : public testing::Test {
   void Open() { store_ = ManifestStore::Open(dir_.Join("manifests"), clock_, limits_).value(); }
   Status Put(const Made& made, const std::string& owner = "vision") {
     RETURN_IF_ERROR(store_->Reserve(made.digest, made.bytes.size(), owner));
-    Status written = WriteManifest(store_->FileOf(made.digest), made.digest, made.bytes);
-    store_->Settle(made.digest, written.ok());
-    return written;
-  }
-  Result<std::string> Read(const std::string& digest) const {
-    return ReadManifest(store_->FileOf(digest), digest, 1_GiB);
+    dir_.Write("manifests/" + made.digest, made.bytes);
+    store_->Settle(made.digest, true);
+    return OkStatus();
   }
 
   TempDir dir_;
   ManualClock clock_;
   ManifestStoreLimits limits_{.manifests = 3, .unnamed_per_owner = 2};
   std::optional<ManifestStore> store_;
-  const Made a_ = Make("a");
-  const Made b_ = Make("b");
-  const Made c_ = Make("c");
-  const Made d_ = Make("d");
+  const Made a_ = Make('a');
+  const Made b_ = Make('b');
+  const Made c_ = Make('c');
+  const Made d_ = Make('d');
 };
 
-TEST_F(ManifestStoreTest, GivesBackWhatItKeeps) {
+TEST_F(ManifestStoreTest, KnowsWhatItKeeps) {
   EXPECT_FALSE(store_->Has(a_.digest));
   ASSERT_TRUE(Put(a_).ok());
   EXPECT_TRUE(store_->Has(a_.digest));
-  EXPECT_EQ(Read(a_.digest).value(), a_.bytes);
   EXPECT_EQ(store_->Digests(), std::vector<std::string>{a_.digest});
 }
 
@@ -66,26 +58,11 @@ TEST_F(ManifestStoreTest, OutlivesTheProcess) {
   EXPECT_FALSE(std::filesystem::exists(dir_.Join("manifests/" + b_.digest + ".tmp")));
 }
 
-TEST_F(ManifestStoreTest, TakesNothingUnderAnotherDigest) {
-  const Status status = Put({.digest = b_.digest, .bytes = a_.bytes});
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_FALSE(store_->Has(b_.digest));
-  EXPECT_FALSE(std::filesystem::exists(store_->FileOf(b_.digest)));
-}
-
-TEST_F(ManifestStoreTest, TakesNothingThatIsNoManifest) {
-  const std::string bytes = "rubbish";
-  const Status status =
-      Put({.digest = dataset::ToHex(dataset::Sha256Of(AsBytes(bytes))), .bytes = bytes});
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
-}
-
-TEST_F(ManifestStoreTest, NoticesDamage) {
+TEST_F(ManifestStoreTest, WhatIsDroppedGoesWithItsFile) {
   ASSERT_TRUE(Put(a_).ok());
-  dir_.Write("manifests/" + a_.digest, "other bytes");
-  EXPECT_EQ(Read(a_.digest).error().code(), Code::kDataLoss);
   store_->Drop(a_.digest);
   EXPECT_FALSE(store_->Has(a_.digest));
+  EXPECT_FALSE(std::filesystem::exists(store_->FileOf(a_.digest)));
   EXPECT_TRUE(Put(a_).ok());
 }
 
@@ -142,7 +119,76 @@ TEST_F(ManifestStoreTest, ANamespaceThatBringsMoreAndMoreDrivesOutItsOwn) {
 }
 
 TEST_F(ManifestStoreTest, ALimitForOneManifest) {
-  EXPECT_EQ(store_->Reserve(a_.digest, 2_GiB, "vision").code(), Code::kResourceExhausted);
+  const Status status = store_->Reserve(a_.digest, 5_GiB, "vision");
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_NE(status.message().find("node.stateSize"), std::string::npos);
+}
+
+// --- Bytes: a store of 600, of which a namespace's unnamed ones take 300 ------------------------
+
+class ManifestBytesTest : public ManifestStoreTest {
+ protected:
+  ManifestBytesTest() { limits_ = {.bytes = 600, .manifest_bytes = 300}; }
+  // Of so many bytes, that nobody writes.
+  bool Bring(char digest, ByteCount bytes, const std::string& owner) {
+    clock_.Advance(minutes(1));
+    const std::string name(64, digest);
+    if (!store_->Reserve(name, bytes, owner).ok()) return false;
+    store_->Settle(name, true);
+    return true;
+  }
+  bool Has(char digest) const { return store_->Has(std::string(64, digest)); }
+};
+
+TEST_F(ManifestBytesTest, ANamespaceHasAShareAndDrivesOutItsOwn) {
+  EXPECT_TRUE(Bring('a', 100, "speech"));
+  EXPECT_TRUE(Bring('b', 200, "vision"));
+  EXPECT_TRUE(Bring('c', 100, "vision"));
+  EXPECT_TRUE(Bring('d', 150, "vision"));
+  EXPECT_TRUE(Has('a') && Has('c') && Has('d'));
+  EXPECT_FALSE(Has('b'));
+}
+
+TEST_F(ManifestBytesTest, WhoHasLessDrivesOutWhoHasMore) {
+  EXPECT_TRUE(Bring('a', 250, "speech"));
+  EXPECT_TRUE(Bring('b', 300, "vision"));
+  EXPECT_TRUE(Bring('c', 100, "text"));
+  EXPECT_TRUE(Has('a') && Has('c'));
+  EXPECT_FALSE(Has('b'));
+}
+
+TEST_F(ManifestBytesTest, WhoHasMostWaitsForRoom) {
+  EXPECT_TRUE(Bring('a', 200, "speech"));
+  EXPECT_TRUE(Bring('b', 200, "text"));
+  EXPECT_FALSE(Bring('c', 300, "vision"));
+  EXPECT_TRUE(Has('a') && Has('b'));
+}
+
+TEST_F(ManifestBytesTest, WhatAStateNamesIsNobodysShareAndStays) {
+  EXPECT_TRUE(Bring('a', 300, "vision"));
+  store_->KeepNamed({std::string(64, 'a')});
+  EXPECT_TRUE(Bring('b', 300, "vision"));
+  store_->KeepNamed({std::string(64, 'a'), std::string(64, 'b')});
+  EXPECT_FALSE(Bring('c', 1, "speech"));
+  EXPECT_TRUE(Has('a') && Has('b'));
+}
+
+TEST_F(ManifestBytesTest, WhatIsBeingReceivedCountsToo) {
+  EXPECT_TRUE(store_->Reserve(std::string(64, 'a'), 200, "vision").ok());
+  const Status second = store_->Reserve(std::string(64, 'b'), 200, "vision");
+  EXPECT_EQ(second.code(), Code::kResourceExhausted);
+  EXPECT_EQ(second.message(), "this node is receiving other manifests of namespace vision");
+}
+
+TEST(LimitsOf, LeaveRoomOnTheVolume) {
+  for (const ByteCount volume : {1_GiB, 8_GiB, 100_GiB}) {
+    const ManifestStoreLimits limits = LimitsOf(volume);
+    EXPECT_LE(limits.bytes, volume - volume / 4);
+    EXPECT_LE(limits.manifest_bytes, limits.bytes / 2) << "a new one beside the old one";
+    EXPECT_LE(limits.manifest_bytes, 4_GiB) << "sidecars take no more";
+  }
+  // 30 million samples with digests: docs/memory.md.
+  EXPECT_GE(LimitsOf(8_GiB).manifest_bytes, ByteCount{30'000'000} * 64);
 }
 
 TEST_F(ManifestStoreTest, OneWriterAtATime) {

@@ -44,7 +44,7 @@ std::string Sealed(std::string bytes) {
 
 TEST(Manifest, GivesBackWhatTheBuilderTook) {
   const Manifest built = Small();
-  const Manifest m = Manifest::Parse(built.bytes()).value();
+  const Manifest m = Manifest::Parse(built.shared_bytes()).value();
   EXPECT_EQ(m.samples(), 40U);
   EXPECT_EQ(m.order(), Order::kImageFolder);
   EXPECT_EQ(m.classes(), 2U);
@@ -77,7 +77,7 @@ TEST(Manifest, IsNamedByTheSha256OfItsBytes) {
 }
 
 TEST(Manifest, FindsEveryCut) {
-  const std::string bytes = Small().bytes();
+  const std::string bytes(Small().bytes());
   for (size_t length = 0; length < bytes.size(); ++length) {
     const auto parsed = Manifest::Parse(bytes.substr(0, length));
     ASSERT_FALSE(parsed.has_value()) << length;
@@ -86,7 +86,7 @@ TEST(Manifest, FindsEveryCut) {
 }
 
 TEST(Manifest, FindsEveryFlippedBit) {
-  const std::string bytes = Small().bytes();
+  const std::string bytes(Small().bytes());
   for (size_t at = 0; at < bytes.size(); ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
       std::string damaged = bytes;
@@ -99,7 +99,7 @@ TEST(Manifest, FindsEveryFlippedBit) {
 // Whoever writes a manifest can also make its checksums match.
 TEST(Manifest, SurvivesHeadersThatLieUnderAGoodChecksum) {
   constexpr size_t kLastKind = 64 + 6 * 24;
-  const std::string bytes = Small().bytes();
+  const std::string bytes(Small().bytes());
   for (size_t at = 8; at < 64 + 7 * 24; ++at) {
     if (at >= 60 && at < 64) continue;
     for (const unsigned value : {0U, 1U, 2U, 0x7fU, 0x80U, 0xffU}) {
@@ -119,7 +119,7 @@ TEST(Manifest, SurvivesHeadersThatLieUnderAGoodChecksum) {
 }
 
 TEST(Manifest, RefusesAnotherMajorVersionWithASentence) {
-  std::string bytes = Small().bytes();
+  std::string bytes(Small().bytes());
   bytes[8] = 2;
   const Status status = Manifest::Parse(Sealed(bytes)).error();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
@@ -127,7 +127,7 @@ TEST(Manifest, RefusesAnotherMajorVersionWithASentence) {
 }
 
 TEST(Manifest, SaysWhatIsNoManifest) {
-  EXPECT_THAT(Manifest::Parse("hello").error().message(), HasSubstr("not a manifest"));
+  EXPECT_THAT(Manifest::Parse(std::string("hello")).error().message(), HasSubstr("not a manifest"));
   EXPECT_THAT(Manifest::Parse(std::string(100, 'x')).error().message(),
               HasSubstr("not a manifest"));
 }

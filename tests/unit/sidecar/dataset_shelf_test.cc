@@ -13,7 +13,7 @@ namespace {
 std::string ManifestOf(std::string_view path) {
   dataset::ManifestBuilder builder(dataset::Order::kPath, {});
   EXPECT_TRUE(builder.Add({.path = path, .size = 10}).ok());
-  return std::move(builder).Finish().value().bytes();
+  return std::string(std::move(builder).Finish().value().bytes());
 }
 
 class DatasetShelfTest : public testing::Test {

@@ -32,7 +32,7 @@ class IndexVerbTest : public testing::Test {
               .termination_file = dir_.Join("termination")};
   }
   Status Run(HttpResponse answer) {
-    ScriptedNode node(loop_, {std::move(answer)});
+    ScriptedNode node(loop_, {HttpResponse::Text(202, ""), std::move(answer)});
     flags_.manifests = {node.url()};
     Status status;
     {
@@ -56,7 +56,7 @@ class IndexVerbTest : public testing::Test {
 TEST_F(IndexVerbTest, TheNodeGetsTheManifestAndTheOperatorItsDigest) {
   const Status status = Run(HttpResponse::Text(201, ""));
   ASSERT_TRUE(status.ok()) << status.message();
-  const auto manifest = dataset::Manifest::Parse(requests_.at(0).body);
+  const auto manifest = dataset::Manifest::Parse(requests_.at(1).body);
   ASSERT_TRUE(manifest.has_value());
   EXPECT_EQ(manifest->samples(), 2U);
   EXPECT_FALSE(manifest->SampleDigest(0).has_value());
@@ -69,7 +69,7 @@ TEST_F(IndexVerbTest, TheNodeGetsTheManifestAndTheOperatorItsDigest) {
 TEST_F(IndexVerbTest, VerifyDigestReadsAllBytesOnce) {
   flags_.verify = "Digest";
   ASSERT_TRUE(Run(HttpResponse::Text(201, "")).ok());
-  const auto manifest = dataset::Manifest::Parse(requests_.at(0).body);
+  const auto manifest = dataset::Manifest::Parse(requests_.at(1).body);
   ASSERT_TRUE(manifest.has_value());
   EXPECT_EQ(manifest->SampleDigest(1), dataset::Sha256Of(AsBytes("three")));
 }

@@ -1,5 +1,8 @@
 #include "sidecar/manifest_client.h"
 
+#include <fcntl.h>
+
+#include "base/shared_bytes.h"
 #include "support/temp_dir.h"
 #include "unit/sidecar/scripted_node.h"
 
@@ -8,6 +11,12 @@ namespace {
 
 using net::HttpResponse;
 
+class TooLarge final : public net::HttpBodySource {
+ public:
+  ByteCount size() const override { return 5_GiB; }
+  Result<std::string> Read(std::size_t most) override { return std::string(most, 'x'); }
+};
+
 class ManifestFetchTest : public LoopTest {
  protected:
   void Start(std::vector<std::string> urls, std::string token_file = "") {
@@ -15,8 +24,9 @@ class ManifestFetchTest : public LoopTest {
         loop_, *http_, ManifestPlaces{.urls = std::move(urls), .token_file = std::move(token_file)},
         "vision/imagenet",
         ManifestFetch::Hooks{.take =
-                                 [this](std::string bytes) {
-                                   taken_ = std::move(bytes);
+                                 [this](const UniqueFd& file) {
+                                   const auto bytes = SharedBytes::Map(file.get(), "it", 1_MiB);
+                                   taken_ = bytes.value().view();
                                    return taken_ == "rubbish" ? Status(Code::kDataLoss, "no magic")
                                                               : OkStatus();
                                  },
@@ -59,6 +69,33 @@ TEST_F(ManifestFetchTest, WhatIsNoManifestIsAskedForAgain) {
   EXPECT_EQ(taken_, "bytes");
   ASSERT_EQ(whys_.size(), 1U);
   EXPECT_NE(whys_[0].find("no magic"), std::string::npos);
+}
+
+TEST_F(ManifestFetchTest, WhatComesIsSealed) {
+  ScriptedNode node(loop_, {HttpResponse::Text(200, std::string(3'000'000, 'x'))});
+  int seals = 0;
+  fetch_ = std::make_unique<ManifestFetch>(
+      loop_, *http_, ManifestPlaces{.urls = {node.url()}}, "vision/imagenet",
+      ManifestFetch::Hooks{.take =
+                               [&](const UniqueFd& file) {
+                                 seals = ::fcntl(file.get(), F_GET_SEALS);
+                                 EXPECT_EQ(SharedBytes::Map(file.get(), "it", 4_MiB)->size(),
+                                           3'000'000U);
+                                 return OkStatus();
+                               },
+                           .explain = [](const std::string&) {}});
+  RunUntilDone();
+  EXPECT_EQ(seals, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+}
+
+TEST_F(ManifestFetchTest, OneThatIsTooLargeIsNotRead) {
+  net::HttpResponse large{.status = 200};
+  large.source = std::make_shared<TooLarge>();
+  ScriptedNode node(loop_, {large, HttpResponse::Text(200, "bytes")});
+  Start({node.url()});
+  RunUntilDone();
+  EXPECT_EQ(whys_, std::vector<std::string>{"the manifest has " + FormatBytes(5_GiB) +
+                                            ", a sidecar takes " + FormatBytes(4_GiB)});
 }
 
 TEST_F(ManifestFetchTest, WhatANodeSaysStandsOverWhoCannotBeReached) {

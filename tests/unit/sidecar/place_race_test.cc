@@ -9,6 +9,30 @@ using net::HttpResponse;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+class CountingSink final : public net::HttpBodySink {
+ public:
+  Status Write(std::string_view bytes) override {
+    all += bytes;
+    return all.size() > limit ? Status(Code::kResourceExhausted, "enough") : OkStatus();
+  }
+  std::string all;
+  std::size_t limit = ~std::size_t{0};
+};
+
+// Breaks off half-way.
+class HalfWay final : public net::HttpBodySource {
+ public:
+  ByteCount size() const override { return 1'000'000; }
+  Result<std::string> Read(std::size_t most) override {
+    if (read_ + most > 500'000) return Error(Code::kDataLoss, "broken off");
+    read_ += most;
+    return std::string(most, 'x');
+  }
+
+ private:
+  std::size_t read_ = 0;
+};
+
 class PlaceRaceTest : public LoopTest {
  protected:
   void Start(std::vector<std::string> urls) {
@@ -29,6 +53,9 @@ class PlaceRaceTest : public LoopTest {
               if (!response || response->status != 200) return wait_;
               winner_ = url;
               return std::nullopt;
+            },
+            .begin = [this](const HttpResponse& head) -> Result<PlaceRace::Hooks::Sink> {
+              return head.status == 200 ? sink_ : nullptr;
             }});
   }
   void RunUntilOver() {
@@ -37,6 +64,7 @@ class PlaceRaceTest : public LoopTest {
 
   std::unique_ptr<PlaceRace> race_;
   Status fault_;
+  std::shared_ptr<CountingSink> sink_;  // null: none
   Duration wait_ = Duration::zero();
   std::string winner_;
   std::vector<std::string> answers_;
@@ -88,6 +116,45 @@ TEST_F(PlaceRaceTest, ARequestThatCannotBeMadeIsAnAnswer) {
   EXPECT_TRUE(node.requests.empty());
   fault_ = OkStatus();
   RunUntilOver();
+}
+
+TEST_F(PlaceRaceTest, AnAnswerGoesWhereItsHeadSays) {
+  sink_ = std::make_shared<CountingSink>();
+  ScriptedNode node(loop_, {HttpResponse::Text(503, "not yet"), HttpResponse::Text(200, "yes")});
+  Start({node.url()});
+  RunUntilOver();
+  EXPECT_EQ(answers_, (std::vector<std::string>{"not yet", ""}));
+  EXPECT_EQ(sink_->all, "yes");
+}
+
+TEST_F(PlaceRaceTest, ASinkThatIsFullIsAnAnswer) {
+  sink_ = std::make_shared<CountingSink>();
+  sink_->limit = 10;
+  ScriptedNode node(loop_,
+                    {HttpResponse::Text(200, std::string(11, 'x')), HttpResponse::Text(503, "no")});
+  Start({node.url()});
+  RunUntil([&] { return answers_.size() >= 2; });
+  EXPECT_EQ(answers_[0], "enough");
+}
+
+TEST_F(PlaceRaceTest, WhoSendsGoesOnAloneAndTheOthersFollowIfItFails) {
+  sink_ = std::make_shared<CountingSink>();
+  ScriptedNode silent(loop_, {});
+  ScriptedNode broken(loop_, {{.status = 200, .source = std::make_shared<HalfWay>()},
+                              HttpResponse::Text(503, "no")});
+  Start({silent.url(), broken.url()});
+  RunUntil([&] { return silent.requests.size() == 2; });
+  EXPECT_GE(answers_.size(), 1U) << "asked again, as the other one broke off";
+  silent.AnswerAll(HttpResponse::Text(200, "yes"));
+  RunUntilOver();
+  EXPECT_EQ(winner_, silent.url());
+}
+
+TEST_F(PlaceRaceTest, TooLongASentenceIsNotHeard) {
+  ScriptedNode node(loop_, {HttpResponse::Text(503, std::string(100'000, 'x'))});
+  Start({node.url()});
+  RunUntil([&] { return !answers_.empty(); });
+  EXPECT_EQ(answers_[0], node.url() + ": too long an answer");
 }
 
 TEST_F(PlaceRaceTest, NothingComesAfterItsEnd) {
