@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from cluster import doors, older, processes
 from cluster.errors import ClusterError
-from cluster.host import run, wait_until
+from cluster.host import run, utc, wait_until
 from cluster.images import Image, digest
 from cluster.processes import Daemon
 
@@ -122,3 +123,8 @@ def test_processes_of_a_namespace_are_found() -> None:
     inode = Path("/proc/self/ns/net").stat().st_ino
     assert processes.in_namespace("net", [inode])
     assert processes.in_namespace("net", [1]) == []
+
+
+def test_times_are_in_order_as_text() -> None:
+    """Beside those of the audit log, which have microseconds: "11.9Z" stands before "11Z"."""
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", utc())
