@@ -89,7 +89,8 @@ Result<std::unique_ptr<ClusterSide>> ClusterSide::Start(net::EventLoop& loop, co
   side->MakeClients(self);
   side->doorkeeper_ = std::make_unique<Doorkeeper>(
       *side->tokens_, side->refusals_, clock, hooks.state,
-      Doorkeeper::Options{.limits = side->options_.limits, .machine = side->options_.machine});
+      Doorkeeper::Options{
+          .limits = side->options_.limits, .machine = side->options_.machine, .held = hooks.held});
   ASSIGN_OR_RETURN(side->manifests_,
                    ManifestKeep::Start(loop, clock,
                                        {.folder = side->state_dir_.manifests(),

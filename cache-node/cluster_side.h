@@ -67,8 +67,9 @@ class ClusterSide {
   };
   struct Hooks {
     std::function<const coordination::DesiredState&()> state;
-    std::function<void()> on_ready;   // the first certificate is there
-    std::function<void()> on_change;  // a report would say something new
+    std::function<std::string(wire::DatasetKey)> held;  // Doorkeeper::Options
+    std::function<void()> on_ready;                     // the first certificate is there
+    std::function<void()> on_change;                    // a report would say something new
     std::function<void(const std::string& dataset)> on_used;
   };
   static Result<std::unique_ptr<ClusterSide>> Start(net::EventLoop& loop, const Clock& clock,

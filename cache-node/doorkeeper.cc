@@ -91,11 +91,17 @@ Status Doorkeeper::Refuse(Refused reason, const Caller& caller, Status why) {
   return why;
 }
 
-Status Doorkeeper::MayUseDataset(const Caller& caller, wire::DatasetKey key) {
+Status Doorkeeper::MayUseDataset(const Caller& caller, wire::DatasetKey key) const {
   const coordination::DatasetState* dataset = FindDataset(state_(), key);
-  if (dataset == nullptr) return {Code::kNotFound, "this node knows no such dataset"};
-  Status status = MayUse(caller, *dataset);
-  return status.ok() ? status : Refuse(Refused::kNamespace, caller, std::move(status));
+  if (dataset != nullptr) return MayUse(caller, *dataset);
+  if (options_.held && Owns(caller.name_space, options_.held(key))) return OkStatus();
+  return {Code::kNotFound, "this node knows no such dataset"};
+}
+
+Status Doorkeeper::MayReadOrWrite(const Caller& caller, wire::DatasetKey key) {
+  Status status = MayUseDataset(caller, key);
+  if (status.code() != Code::kPermissionDenied) return status;
+  return Refuse(Refused::kNamespace, caller, std::move(status));
 }
 
 Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
@@ -108,13 +114,13 @@ Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
       return Refuse(Refused::kCertificate, caller,
                     {Code::kPermissionDenied, "only nodes read as nodes do"});
     }
-    return MayUseDataset(caller, get->dataset);
+    return MayReadOrWrite(caller, get->dataset);
   }
   if (const auto* put = std::get_if<wire::Put>(&message)) {
-    return MayUseDataset(caller, put->dataset);
+    return MayReadOrWrite(caller, put->dataset);
   }
   if (const auto* lease = std::get_if<wire::LeaseUpdate>(&message)) {
-    return MayUseDataset(caller, lease->dataset);
+    return MayReadOrWrite(caller, lease->dataset);
   }
   if (const auto* progress = std::get_if<wire::StreamProgress>(&message)) {
     const bool ends =
@@ -128,8 +134,7 @@ Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
 
 bool Doorkeeper::MayStore(ClientId client, wire::DatasetKey key) const {
   const Caller* caller = Find(client);
-  const coordination::DatasetState* dataset = FindDataset(state_(), key);
-  return caller == nullptr || (dataset != nullptr && MayUse(*caller, *dataset).ok());
+  return caller == nullptr || MayUseDataset(*caller, key).ok();
 }
 
 // --- Streams ------------------------------------------------------------------------------------

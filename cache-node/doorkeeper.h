@@ -43,6 +43,8 @@ class Doorkeeper {
   struct Options {
     NamespaceLimits limits;
     std::string machine;  // this one's name; empty: it is not compared with the tokens'
+    // The name of a dataset that this node holds, be it unknown to the state; "": it has none.
+    std::function<std::string(wire::DatasetKey)> held;
   };
   // `state` gives the desired state in force. What is passed outlives this.
   Doorkeeper(TokenCheck& tokens, Refusals& refusals, const Clock& clock,
@@ -62,7 +64,8 @@ class Doorkeeper {
   void OnClosed(ClientId client);
 
   // May this client say that? An error: this message is not heard, others may be. kNotFound: it
-  // speaks of a dataset that the state does not know.
+  // speaks of a dataset that the state does not know; what this node still holds of such a one is
+  // for its own namespace alone.
   Status MaySay(ClientId client, const wire::Message& message);
   // The desired state is another.
   void OnState() { judge_anew_ = true; }
@@ -109,7 +112,8 @@ class Doorkeeper {
   Status AnnounceStream(Visitor& visitor, const wire::StreamAttach& attach);
   Status JudgeStream(const Caller& caller, const Announced& stream) const;
   std::size_t CountStreams(const std::string& name_space, bool granted) const;
-  Status MayUseDataset(const Caller& caller, wire::DatasetKey key);
+  Status MayUseDataset(const Caller& caller, wire::DatasetKey key) const;
+  Status MayReadOrWrite(const Caller& caller, wire::DatasetKey key);
   Status Refuse(Refused reason, const Caller& caller, Status why);
 
   TokenCheck& tokens_;

@@ -38,6 +38,11 @@ Status Node::JoinCluster() {
                           .coordinator = options_.coordinator,
                           .seed = options_.incarnation},
                          {.state = [this]() -> const coordination::DesiredState& { return state_; },
+                          .held =
+                              [this](wire::DatasetKey key) {
+                                const auto dataset = Find(key);
+                                return dataset ? dataset->name() : std::string();
+                              },
                           .on_ready =
                               [this] {
                                 loop_.Post([this, alive = alive_] {
@@ -108,15 +113,13 @@ void Node::Apply(const coordination::DesiredState& state) {
     cluster_->manifests().OnState(state_, listed ? self_ : 0);
     KeepState();
   }
-  if (state_.members.empty()) return;  // of a coordinator that has not heard of anybody yet
-  // Who may read what the state does not know? So it goes also where this node is not listed.
-  std::set<wire::DatasetKey> present;
-  for (const auto* dataset : coordination::AllDatasets(state_))
-    present.insert(dataset->key);
-  std::erase_if(datasets_, [&](const auto& dataset) { return !present.contains(dataset.first); });
   if (!listed) return;
-  for (const auto* dataset : coordination::AllDatasets(state_))
+  std::set<wire::DatasetKey> present;
+  for (const auto* dataset : coordination::AllDatasets(state_)) {
+    present.insert(dataset->key);
     ApplyDataset(*dataset);
+  }
+  std::erase_if(datasets_, [&](const auto& dataset) { return !present.contains(dataset.first); });
 }
 
 // False while the state does not list this node: not yet, or not any more. What it holds stays for

@@ -84,7 +84,7 @@ bool Coordinator::HasRoomFor(const DatasetEntry& dataset, const StreamReport& re
   std::size_t of_dataset = 0;
   std::size_t of_all = 0;
   bool is_known = false;
-  for (const auto& [name, each] : datasets_) {
+  for (const auto& [dataset_id, each] : datasets_) {
     for (const auto& [id, stream] : each.streams) {
       const auto next = each.next_lives.find(id);
       const std::size_t world = std::max<std::size_t>(
