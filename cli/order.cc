@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "cli/npy.h"
 #include "sampler/order_source.h"
+#include "sampler/recipe_text.h"
 
 namespace optcache::cli {
 namespace {
@@ -28,7 +29,9 @@ Examples:
   The order of all ranks together (position p is read by rank p modulo 8), for numpy.load:
     optcache order --size 1281167 --world 8 --epoch 12 --output npy epoch12.npy
   The third pass of DataLoader(data, shuffle=True, generator=torch.Generator().manual_seed(7)):
-    optcache order --sampler torch-random --size 50000 --seed 7 --epoch 2)";
+    optcache order --sampler torch-random --size 50000 --seed 7 --epoch 2
+  The same in the words in which parts tell each other, which know more samplers than these options:
+    optcache order --recipe "torch-random size=50000 seed=7" --epoch 2)";
 
 // An id has at most ten digits, then the end of its line.
 constexpr std::size_t kMaxLineBytes = 11;
@@ -66,6 +69,7 @@ struct OrderFlags {
   OrderRequest request;
   std::string sampler = "torch-distributed";
   std::string base_seed = "every-pass";
+  std::string recipe;  // instead of all of them
   Rank rank = 0;
   std::vector<std::string> output;  // format and file
 };
@@ -74,6 +78,9 @@ Result<OrderRequest> RequestOf(const OrderFlags& flags) {
   OrderRequest request = flags.request;
   ASSIGN_OR_RETURN(request.recipe.kind, sampler::ParseKind(flags.sampler));
   ASSIGN_OR_RETURN(request.recipe.base_seed, sampler::ParseBaseSeed(flags.base_seed));
+  if (!flags.recipe.empty()) {
+    ASSIGN_OR_RETURN(request.recipe, sampler::ParseRecipe(flags.recipe));
+  }
   if (!flags.output.empty()) {
     if (flags.output[0] != "npy") {
       return Error(Code::kInvalidArgument,
@@ -91,11 +98,13 @@ std::string MustNotBeNegative(const std::string& text) {
 
 void AddCommonOptions(CLI::App& command, OrderFlags& flags) {
   sampler::Recipe& recipe = flags.request.recipe;
+  CLI::Option_group* const what = command.add_option_group("what");
+  what->add_option("--size", recipe.size, "samples in the dataset")->check(MustNotBeNegative);
+  what->add_option("--recipe", flags.recipe,
+                   "the whole recipe, as sidecars log it and docs/formats/recipe.md writes it");
+  what->require_option(1);
   command.add_option("--sampler", flags.sampler, "torch-distributed, torch-random or sequential")
       ->capture_default_str();
-  command.add_option("--size", recipe.size, "samples in the dataset")
-      ->required()
-      ->check(MustNotBeNegative);
   command.add_option("--seed", recipe.seed, "seed of the sampler, or of its generator")
       ->capture_default_str();
   command

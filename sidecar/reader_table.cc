@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "sampler/recipe_text.h"
 #include "sidecar/stream_name.h"
 #include "wire/stream_id.h"
 

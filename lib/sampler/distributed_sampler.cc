@@ -8,6 +8,24 @@
 #include "sampler/randperm.h"
 
 namespace optcache::sampler {
+namespace {
+
+// From the order in which blocks are dealt to global positions: within each round, the k-th of rank
+// r goes from r * block + k to k * world + r.
+std::vector<SampleId> DealBlocks(std::span<const SampleId> dealt, std::uint64_t world,
+                                 std::uint64_t block) {
+  std::vector<SampleId> order;
+  order.reserve(dealt.size());
+  for (std::size_t round = 0; round < dealt.size(); round += world * block) {
+    for (std::uint64_t k = 0; k < block; ++k) {
+      for (std::uint64_t rank = 0; rank < world; ++rank)
+        order.push_back(dealt[round + rank * block + k]);
+    }
+  }
+  return order;
+}
+
+}  // namespace
 
 std::vector<SampleId> DistributedOrder(const Recipe& recipe, std::uint64_t epoch) {
   const std::uint64_t length = PassLength(recipe);
@@ -22,7 +40,8 @@ std::vector<SampleId> DistributedOrder(const Recipe& recipe, std::uint64_t epoch
   for (std::uint64_t i = recipe.size; i < length; ++i)
     order[i] = order[i - recipe.size];
   order.resize(length);
-  return order;
+  if (recipe.block == 1 || recipe.world == 1) return order;
+  return DealBlocks(order, recipe.world, recipe.block);
 }
 
 }  // namespace optcache::sampler

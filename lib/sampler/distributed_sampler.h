@@ -1,6 +1,8 @@
 #pragma once
 
-// DistributedSampler: one permutation a pass, dealt to the ranks like cards.
+// DistributedSampler: one permutation a pass, dealt to the ranks like cards. Hugging Face
+// Accelerate deals batches instead of single samples, Megatron slices of them; all else is the
+// same.
 
 #include <cstdint>
 #include <vector>
@@ -14,8 +16,9 @@ namespace optcache::sampler {
 // reads every world-th place of it, from its own number on: that is how PyTorch deals, so the list
 // is already in global positions.
 //
-// If the ranks do not divide the samples, drop_last cuts the list, and without drop_last it goes on
-// from its own start, as often as needed. `recipe` is valid and of kind torch-distributed.
+// If a round of the ranks, world * block samples, does not divide the dataset, drop_last cuts the
+// list, and without drop_last it goes on from its own start, as often as needed. `recipe` is valid
+// and of kind torch-distributed.
 std::vector<SampleId> DistributedOrder(const Recipe& recipe, std::uint64_t epoch);
 
 }  // namespace optcache::sampler

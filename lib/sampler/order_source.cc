@@ -3,7 +3,10 @@
 #include <string>
 
 #include "sampler/distributed_sampler.h"
+#include "sampler/megatron_sampler.h"
 #include "sampler/sequential_sampler.h"
+#include "sampler/spdl_sampler.h"
+#include "sampler/subset.h"
 
 namespace optcache::sampler {
 
@@ -17,9 +20,25 @@ OrderSource::OrderSource(const Recipe& recipe) : recipe_(recipe) {
 }
 
 Result<std::vector<SampleId>> OrderSource::PassOrder(std::uint64_t epoch) {
-  if (random_) return random_->PassOrder(epoch);
-  if (recipe_.kind == Kind::kTorchDistributed) return DistributedOrder(recipe_, epoch);
-  return SequentialOrder(recipe_.size);
+  ASSIGN_OR_RETURN(std::vector<SampleId> order, Drawn(epoch));
+  if (!recipe_.subset.empty()) MapToSubset(recipe_.subset, order);
+  return order;
+}
+
+Result<std::vector<SampleId>> OrderSource::Drawn(std::uint64_t epoch) {
+  switch (recipe_.kind) {
+    case Kind::kSequential:
+      return SequentialOrder(recipe_.size);
+    case Kind::kTorchDistributed:
+      return DistributedOrder(recipe_, epoch);
+    case Kind::kTorchRandom:
+      return random_->PassOrder(epoch);
+    case Kind::kMegatronCyclic:
+      return MegatronCyclicOrder(recipe_, epoch);
+    case Kind::kSpdlRandom:
+      return SpdlOrder(recipe_, epoch);
+  }
+  return Error(Code::kInternal, "a recipe of no kind");
 }
 
 Result<std::vector<SampleId>> OrderSource::RankOrder(std::uint64_t epoch, Rank rank) {

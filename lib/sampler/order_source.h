@@ -32,9 +32,10 @@ class OrderSource {
   // What all ranks read in the pass, PassLength ids, padding included: the sample at position p is
   // read by rank p % world as its (p / world)-th.
   //
-  // `epoch` is what the training process gives to set_epoch (torch-distributed), or the number of
-  // passes before (torch-random; cheap in rising order, see RandomSampler). kInvalidArgument if it
-  // is too far ahead for torch-random.
+  // `epoch` is what the training process gives to set_epoch (torch-distributed) or shuffle
+  // (spdl-random), how often all samples were consumed (megatron-cyclic), or the number of passes
+  // before (torch-random; cheap in rising order, see RandomSampler). kInvalidArgument if it is too
+  // far ahead for torch-random.
   Result<std::vector<SampleId>> PassOrder(std::uint64_t epoch);
 
   // What one rank reads in the pass, RankLength ids. Costs a PassOrder: who needs several ranks
@@ -43,6 +44,7 @@ class OrderSource {
 
  private:
   explicit OrderSource(const Recipe& recipe);
+  Result<std::vector<SampleId>> Drawn(std::uint64_t epoch);  // before `subset`
 
   Recipe recipe_;
   std::optional<RandomSampler> random_;  // of kind torch-random only

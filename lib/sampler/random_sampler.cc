@@ -1,6 +1,8 @@
 #include "sampler/random_sampler.h"
 
+#include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "sampler/randperm.h"
@@ -10,18 +12,47 @@ namespace {
 
 constexpr std::uint64_t kBaseSeedWords = 2;  // one int64
 
-// Where the words of pass `pass`'s permutation begin, or nothing if that does not fit in 64 bits.
-Result<std::uint64_t> FirstWord(const Recipe& recipe, std::uint64_t pass,
-                                std::uint64_t permutation) {
-  std::uint64_t per_pass = recipe.tail_permutation ? 2 * permutation : permutation;
-  std::uint64_t before = recipe.base_seed == BaseSeed::kNever ? 0 : kBaseSeedWords;
-  if (recipe.base_seed == BaseSeed::kEveryPass) per_pass += kBaseSeedWords;
+// What is drawn from the generator.
+struct Words {
+  std::uint64_t used = 0;    // of a pass: for its order
+  std::uint64_t a_pass = 0;  // and with what is drawn around it
+  std::uint64_t before = 0;  // of a pass: before its order
+};
+
+bool WideRandint(const Recipe& recipe) {
+  return recipe.modern_randperm && recipe.size >= kWideRandintFrom;
+}
+
+std::uint64_t Draws(const Recipe& recipe) {
+  return recipe.draws == 0 ? recipe.size : recipe.draws;
+}
+
+Words WordsOf(const Recipe& recipe) {
+  Words words;
+  if (recipe.replacement) {
+    words.used = Draws(recipe) * (WideRandint(recipe) ? 2 : 1);
+    words.a_pass = words.used;
+  } else {
+    const std::uint64_t permutation =
+        RandpermWords(recipe.size, RandpermOf(recipe.size, recipe.modern_randperm));
+    const std::uint64_t whole = Draws(recipe) / recipe.size;
+    const std::uint64_t cut = Draws(recipe) % recipe.size == 0 ? 0 : 1;
+    words.used = (whole + cut) * permutation;
+    words.a_pass = (whole + (recipe.tail_permutation ? 1 : cut)) * permutation;
+  }
+  if (recipe.base_seed != BaseSeed::kNever) words.before = kBaseSeedWords;
+  if (recipe.base_seed == BaseSeed::kEveryPass) words.a_pass += kBaseSeedWords;
+  return words;
+}
+
+// Where the words of pass `pass`'s order begin, or nothing if that does not fit in 64 bits.
+Result<std::uint64_t> FirstWord(const Words& words, std::uint64_t pass) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max() - kBaseSeedWords;
-  if (per_pass != 0 && pass > kMost / per_pass) {
+  if (words.a_pass != 0 && pass > kMost / words.a_pass) {
     return Error(Code::kInvalidArgument,
                  "pass " + std::to_string(pass) + " is beyond any training run: check the number");
   }
-  return before + pass * per_pass;
+  return words.before + pass * words.a_pass;
 }
 
 }  // namespace
@@ -30,9 +61,8 @@ RandomSampler::RandomSampler(const Recipe& recipe)
     : recipe_(recipe), generator_(static_cast<std::uint64_t>(recipe.seed)) {}
 
 Result<std::vector<SampleId>> RandomSampler::PassOrder(std::uint64_t pass) {
-  const Randperm variant = RandpermOf(recipe_.size, recipe_.modern_randperm);
-  const std::uint64_t permutation = RandpermWords(recipe_.size, variant);
-  ASSIGN_OR_RETURN(const std::uint64_t first, FirstWord(recipe_, pass, permutation));
+  const Words words = WordsOf(recipe_);
+  ASSIGN_OR_RETURN(const std::uint64_t first, FirstWord(words, pass));
   const bool back = first < drawn_;
   const std::uint64_t skipped = back ? first : first - drawn_;
   if (skipped > kMaxSkippedWords) {
@@ -44,8 +74,38 @@ Result<std::vector<SampleId>> RandomSampler::PassOrder(std::uint64_t pass) {
   }
   if (back) generator_ = Mt19937(static_cast<std::uint64_t>(recipe_.seed));
   generator_.Discard(skipped);
-  drawn_ = first + permutation;
-  return MakeRandperm(recipe_.size, variant, generator_);
+  drawn_ = first + words.used;
+  return recipe_.replacement ? Draw() : Permute();
+}
+
+std::vector<SampleId> RandomSampler::Draw() {
+  const auto size = static_cast<std::uint32_t>(recipe_.size);
+  std::vector<SampleId> order(Draws(recipe_));
+  if (WideRandint(recipe_)) {
+    for (SampleId& id : order)
+      id = static_cast<SampleId>(generator_.Next64() % size);
+  } else {
+    for (SampleId& id : order)
+      id = generator_.Next() % size;
+  }
+  return order;
+}
+
+std::vector<SampleId> RandomSampler::Permute() {
+  const Randperm variant = RandpermOf(recipe_.size, recipe_.modern_randperm);
+  const std::uint64_t draws = Draws(recipe_);
+  if (draws == recipe_.size) return MakeRandperm(recipe_.size, variant, generator_);
+  std::vector<SampleId> order(draws);
+  for (std::uint64_t at = 0; at < draws; at += recipe_.size) {
+    if (draws - at >= recipe_.size) {
+      FillRandperm(std::span(order).subspan(at, recipe_.size), variant, generator_);
+    } else {
+      std::ranges::copy_n(MakeRandperm(recipe_.size, variant, generator_).begin(),
+                          static_cast<std::ptrdiff_t>(draws - at),
+                          order.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+  return order;
 }
 
 }  // namespace optcache::sampler

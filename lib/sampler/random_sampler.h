@@ -1,6 +1,7 @@
 #pragma once
 
 // RandomSampler(generator=g) read through a DataLoader: all passes come from one running generator.
+// Without replacement by permutations, as many as num_samples needs; with replacement by numbers.
 
 #include <cstdint>
 #include <vector>
@@ -15,12 +16,12 @@ namespace optcache::sampler {
 // The stream of random words of g, which was seeded once, and what is drawn from it:
 //
 //   pass 0                               pass 1
-//   | base seed | permutation | tail    | base seed | permutation | tail ...
+//   | base seed | permutations | tail   | base seed | permutations | tail ...
 //
-// where base seed (2 words) and tail (a second, unused permutation) are there or not as the recipe
-// says. So a pass's order depends on the number of passes before it, each read to its end: one that
-// breaks off leaves its tail undrawn and shifts all later ones, which the CRC of the next pass's
-// order shows. Not thread-safe: a value.
+// where base seed (2 words) and tail (one more permutation, unused where num_samples is a multiple
+// of the dataset's size) are there or not as the recipe says. So a pass's order depends on the
+// number of passes before it, each read to its end: one that breaks off leaves its tail undrawn and
+// shifts all later ones, which the CRC of the next pass's order shows. Not thread-safe: a value.
 class RandomSampler {
  public:
   // Words that one call may skip, some two minutes' worth: a limit on what an announced pass
@@ -35,6 +36,9 @@ class RandomSampler {
   Result<std::vector<SampleId>> PassOrder(std::uint64_t pass);
 
  private:
+  std::vector<SampleId> Draw();     // with replacement
+  std::vector<SampleId> Permute();  // without
+
   Recipe recipe_;
   Mt19937 generator_;
   std::uint64_t drawn_ = 0;  // words drawn from generator_ so far

@@ -20,6 +20,9 @@ enum class Randperm : std::uint8_t {
 // biased by less than a twentieth.
 inline constexpr std::uint64_t kWideRandpermFrom = 214'748'364;
 
+// The same of torch.randint, whose draw is a word modulo n.
+inline constexpr std::uint64_t kWideRandintFrom = 1ULL << 28U;
+
 // What torch.randperm(n) does; `modern` as in Recipe::modern_randperm.
 Randperm RandpermOf(std::uint64_t n, bool modern);
 

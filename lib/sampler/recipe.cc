@@ -12,10 +12,12 @@ namespace {
 template <typename Enum>
 using NameTable = std::span<const std::pair<Enum, std::string_view>>;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 3> kKinds = {{
+constexpr std::array<std::pair<Kind, std::string_view>, 5> kKinds = {{
     {Kind::kSequential, "sequential"},
     {Kind::kTorchDistributed, "torch-distributed"},
     {Kind::kTorchRandom, "torch-random"},
+    {Kind::kMegatronCyclic, "megatron-cyclic"},
+    {Kind::kSpdlRandom, "spdl-random"},
 }};
 
 constexpr std::array<std::pair<BaseSeed, std::string_view>, 3> kBaseSeeds = {{
@@ -60,22 +62,7 @@ Status ValidateEnumerators(const Recipe& recipe) {
   return OkStatus();
 }
 
-// All of them, as people read them.
-using Fields = std::array<std::pair<std::string_view, std::string>, 9>;
-Fields FieldsOf(const Recipe& recipe) {
-  const auto flag = [](bool value) { return value ? "true" : "false"; };
-  return {{{"sampler", std::string(KindName(recipe.kind))},
-           {"size", std::to_string(recipe.size)},
-           {"seed", std::to_string(recipe.seed)},
-           {"world", std::to_string(recipe.world)},
-           {"shuffle", flag(recipe.shuffle)},
-           {"drop_last", flag(recipe.drop_last)},
-           {"modern_randperm", flag(recipe.modern_randperm)},
-           {"base_seed", std::string(BaseSeedName(recipe.base_seed))},
-           {"tail_permutation", flag(recipe.tail_permutation)}}};
-}
-
-// What only DistributedSampler can do must not be asked of the others.
+// What only some kinds can do must not be asked of the others.
 Status ValidateUnshared(const Recipe& recipe) {
   const std::string kind(KindName(recipe.kind));
   if (recipe.world != 1) {
@@ -89,6 +76,94 @@ Status ValidateUnshared(const Recipe& recipe) {
   }
   if (recipe.kind == Kind::kTorchRandom && !recipe.shuffle) {
     return Invalid("sampler torch-random always shuffles: use sequential, or set shuffle to true");
+  }
+  return OkStatus();
+}
+
+Status ValidateCut(const Recipe& recipe) {
+  if (!recipe.drop_last) {
+    return Invalid("sampler " + std::string(KindName(recipe.kind)) +
+                   " never repeats samples to make shares equal: set drop_last to true");
+  }
+  if (!recipe.shuffle) {
+    return Invalid("sampler " + std::string(KindName(recipe.kind)) +
+                   " always shuffles: use torch-distributed, or set shuffle to true");
+  }
+  return OkStatus();
+}
+
+Status ValidateBlock(const Recipe& recipe) {
+  const bool deals = recipe.kind == Kind::kTorchDistributed || recipe.kind == Kind::kMegatronCyclic;
+  if (recipe.block == 0 || recipe.block > kMaxBlock) {
+    return Invalid("block " + std::to_string(recipe.block) + " is outside 1 to " +
+                   std::to_string(kMaxBlock) + ": give the batch size that ranks are dealt");
+  }
+  if (recipe.block != 1 && !deals) {
+    return Invalid("sampler " + std::string(KindName(recipe.kind)) +
+                   " does not deal batches: set block to 1");
+  }
+  if (!recipe.sharded && recipe.kind != Kind::kMegatronCyclic) {
+    return Invalid("only sampler megatron-cyclic can be told not to shard: set sharded to true");
+  }
+  return OkStatus();
+}
+
+Status ValidateDraws(const Recipe& recipe) {
+  const bool random = recipe.kind == Kind::kTorchRandom;
+  if (recipe.replacement && !random) {
+    return Invalid("only sampler torch-random draws with replacement: set replacement to false");
+  }
+  if (recipe.draws == 0) return OkStatus();
+  if (!random && recipe.kind != Kind::kSpdlRandom) {
+    return Invalid("sampler " + std::string(KindName(recipe.kind)) +
+                   " reads each sample once: set draws to 0");
+  }
+  const std::uint64_t limit = random ? kMaxDraws : recipe.size;
+  if (recipe.draws > limit) {
+    return Invalid("draws " + std::to_string(recipe.draws) + " is above the limit of " +
+                   std::to_string(limit) + " samples a pass");
+  }
+  if (random && !recipe.replacement && !recipe.tail_permutation && recipe.draws != recipe.size) {
+    return Invalid(
+        "versions before torch 1.12 have no num_samples without replacement: set draws "
+        "to 0, or tail_permutation to true");
+  }
+  return OkStatus();
+}
+
+Status ValidateSubset(const Recipe& recipe) {
+  if (recipe.subset.empty()) return OkStatus();
+  if (recipe.subset.size() > kMaxRanges) {
+    return Invalid("subset has " + std::to_string(recipe.subset.size()) +
+                   " ranges, above the limit of " + std::to_string(kMaxRanges) +
+                   ": announce the passes as traces of ids");
+  }
+  std::uint64_t count = 0;
+  for (const IdRange& range : recipe.subset) {
+    if (range.count == 0 || range.first > kMaxSize || range.count > kMaxSize - range.first) {
+      return Invalid("subset: " + std::to_string(range.count) + " samples from " +
+                     std::to_string(range.first) + " are none, or beyond the limit of " +
+                     std::to_string(kMaxSize));
+    }
+    count += range.count;
+  }
+  if (count != recipe.size) {
+    return Invalid("subset has " + std::to_string(count) + " samples, but size is " +
+                   std::to_string(recipe.size) + ": size is what the sampler draws from");
+  }
+  return OkStatus();
+}
+
+Status ValidateKind(const Recipe& recipe) {
+  switch (recipe.kind) {
+    case Kind::kTorchDistributed:
+      return OkStatus();
+    case Kind::kSequential:
+    case Kind::kTorchRandom:
+      return ValidateUnshared(recipe);
+    case Kind::kMegatronCyclic:
+    case Kind::kSpdlRandom:
+      return ValidateCut(recipe);
   }
   return OkStatus();
 }
@@ -108,26 +183,38 @@ Status Validate(const Recipe& recipe) {
     return Invalid("world " + std::to_string(recipe.world) + " is outside 1 to " +
                    std::to_string(kMaxWorld) + ": give the number of training processes");
   }
-  if (recipe.kind != Kind::kTorchDistributed) RETURN_IF_ERROR(ValidateUnshared(recipe));
-  return OkStatus();
-}
-
-std::string FirstDifference(const Recipe& one, const Recipe& other) {
-  const Fields ours = FieldsOf(one);
-  const Fields theirs = FieldsOf(other);
-  const auto [first, second] = std::ranges::mismatch(ours, theirs);
-  if (first == ours.end()) return {};
-  return std::string(first->first) + ": " + first->second + " and " + second->second;
+  RETURN_IF_ERROR(ValidateKind(recipe));
+  RETURN_IF_ERROR(ValidateBlock(recipe));
+  RETURN_IF_ERROR(ValidateDraws(recipe));
+  return ValidateSubset(recipe);
 }
 
 std::uint64_t RankLength(const Recipe& recipe) {
-  const std::uint64_t whole = recipe.size / recipe.world;
-  const bool uneven = recipe.size % recipe.world != 0;
-  return uneven && !recipe.drop_last ? whole + 1 : whole;
+  const std::uint64_t drawn = recipe.draws == 0 ? recipe.size : recipe.draws;
+  const std::uint64_t round = std::uint64_t{recipe.world} * recipe.block;
+  const bool uneven = drawn % round != 0;
+  return (drawn / round + (uneven && !recipe.drop_last ? 1 : 0)) * recipe.block;
 }
 
 std::uint64_t PassLength(const Recipe& recipe) {
   return RankLength(recipe) * recipe.world;
+}
+
+std::uint64_t SamplesNeeded(const Recipe& recipe) {
+  std::uint64_t needed = recipe.subset.empty() ? recipe.size : 0;
+  for (const IdRange& range : recipe.subset)
+    needed = std::max(needed, range.first + range.count);
+  return needed;
+}
+
+bool IsBasic(const Recipe& recipe) {
+  Recipe rest = recipe;
+  rest.replacement = false;
+  rest.draws = 0;
+  rest.block = 1;
+  rest.sharded = true;
+  rest.subset.clear();
+  return recipe.kind <= Kind::kTorchRandom && rest == recipe;
 }
 
 std::string_view KindName(Kind kind) {

@@ -7,6 +7,7 @@
 
 #include "sampler/order_source.h"
 #include "sampler/randperm.h"
+#include "sampler/recipe_text.h"
 
 namespace optcache::sampler {
 namespace {
@@ -55,6 +56,26 @@ void BM_PassOrder(benchmark::State& state) {
   CountItems(state);
 }
 BENCHMARK(BM_PassOrder)->Arg(kImageNet);
+
+// One of each kind, at ImageNet's size.
+void BM_Recipe(benchmark::State& state, const char* text) {
+  OrderSource source = OrderSource::Make(ParseRecipe(text).value()).value();
+  std::uint64_t epoch = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(source.PassOrder(epoch++));
+  state.SetItemsProcessed(state.iterations() *
+                          static_cast<std::int64_t>(PassLength(source.recipe())));
+}
+BENCHMARK_CAPTURE(BM_Recipe, distributed, "torch-distributed size=1281167 world=8");
+BENCHMARK_CAPTURE(BM_Recipe, accelerate, "torch-distributed size=1281167 world=8 block=32");
+BENCHMARK_CAPTURE(BM_Recipe, random, "torch-random size=1281167 base_seed=never");
+BENCHMARK_CAPTURE(BM_Recipe, replacement,
+                  "torch-random size=1281167 base_seed=never replacement=true");
+BENCHMARK_CAPTURE(BM_Recipe, megatron,
+                  "megatron-cyclic size=1281167 world=8 drop_last=true block=32");
+BENCHMARK_CAPTURE(BM_Recipe, spdl, "spdl-random size=1281167 world=8 drop_last=true");
+BENCHMARK_CAPTURE(BM_Recipe, subset,
+                  "torch-distributed size=1281167 world=8 subset=0+640583,700000+640584");
 
 void BM_OrderCrc(benchmark::State& state) {
   std::vector<SampleId> order(static_cast<std::size_t>(state.range(0)));

@@ -62,6 +62,20 @@ def random_passes(size, seed, base_seed, passes):
         yield line("torch-random", order, size=size, seed=seed, epoch=epoch, base_seed=base_seed)
 
 
+def random_draws(size, seed, base_seed, replacement, draws, passes):
+    """As loader(), with num_samples."""
+    generator = torch.Generator()
+    generator.manual_seed(seed)
+    data = range(size)
+    sampler = RandomSampler(data, replacement, draws, generator)
+    reader = DataLoader(data, batch_size=max(1, draws // 3), sampler=sampler,
+                        generator=generator if base_seed == "every-pass" else None)
+    for epoch in range(passes):
+        order = [int(i) for batch in reader for i in batch]
+        yield line("torch-random", order, size=size, seed=seed, epoch=epoch, base_seed=base_seed,
+                   replacement=int(replacement), draws=draws)
+
+
 def wide_randperm(size, seed):
     """The 64-bit algorithm at a size where torch does not use it, from torch's own 64-bit draws."""
     generator = torch.Generator()
@@ -108,6 +122,13 @@ def small_lines():
     for base_seed in ["every-pass", "first-pass", "never"]:
         for size, seed in [(1, 0), (2, 9), (10, 5), (313, -1), (1000, 2**32 + 5)]:
             yield from random_passes(size, seed, base_seed, 4)
+    for base_seed in ["every-pass", "never"]:
+        for size, draws in [(1, 1), (7, 50), (100, 31), (100, 32), (1000, 1000), (10_000, 333)]:
+            yield from random_draws(size, 11, base_seed, True, draws, 3)
+        for size, draws in [(1, 3), (7, 3), (7, 14), (100, 250), (1000, 999)]:
+            yield from random_draws(size, -4, base_seed, False, draws, 3)
+    for size in [2**28 - 1, 2**28, 2**28 + 1]:
+        yield from random_draws(size, 5, "never", True, 40, 2)
     yield line("sequential", list(SequentialSampler(range(1000))), size=1000)
 
 

@@ -1,4 +1,5 @@
-// Replays the vectors that PyTorch made: tests/golden/sampler, written by make_vectors.py there.
+// Replays the vectors that PyTorch and frameworks made: tests/golden/sampler, written by
+// make_vectors.py and make_framework_vectors.py there.
 
 #include <algorithm>
 #include <filesystem>
@@ -12,24 +13,31 @@
 #include "sampler/mt19937.h"
 #include "sampler/order_source.h"
 #include "sampler/randperm.h"
+#include "sampler/recipe_text.h"
 #include "support/seeds.h"
 
 namespace optcache::sampler {
 namespace {
 
-// One line: a kind, then name=value words.
+// One line: a kind, then name=value words; of a framework's, with the recipe to the end.
 struct Vector {
   std::string kind;
+  bool modern = true;
   std::map<std::string, std::string> words;
 
   std::uint64_t Number(const std::string& name) const { return std::stoull(words.at(name)); }
   bool Flag(const std::string& name) const { return words.at(name) == "1"; }
 };
 
-Vector ParseVector(const std::string& line) {
-  std::istringstream in(line);
-  Vector vector;
+Vector ParseVector(const std::string& line, bool modern) {
+  constexpr std::string_view kRecipe = " recipe=";
+  const std::size_t recipe = line.find(kRecipe);
+  std::istringstream in(line.substr(0, recipe));
+  Vector vector{.modern = modern, .words = {}};
   in >> vector.kind;
+  if (recipe != std::string::npos) {
+    vector.words["recipe"] = line.substr(recipe + kRecipe.size());
+  }
   for (std::string word; in >> word;) {
     const std::size_t equals = word.find('=');
     vector.words[word.substr(0, equals)] = word.substr(equals + 1);
@@ -44,11 +52,21 @@ std::vector<SampleId> Replay(const Vector& vector) {
     return MakeRandperm(vector.Number("size"), wide ? Randperm::kWide : Randperm::kNarrow,
                         generator);
   }
+  if (vector.words.contains("recipe")) {
+    const Recipe recipe = ParseRecipe(vector.words.at("recipe")).value();
+    const auto rank = static_cast<Rank>(vector.Number("rank"));
+    return OrderSource::Make(recipe)->RankOrder(vector.Number("epoch"), rank).value();
+  }
   Recipe recipe{.kind = ParseKind(vector.kind).value(), .size = vector.Number("size")};
   if (recipe.kind == Kind::kSequential) return OrderSource::Make(recipe)->PassOrder(0).value();
   recipe.seed = std::stoll(vector.words.at("seed"));
   if (recipe.kind == Kind::kTorchRandom) {
     recipe.base_seed = ParseBaseSeed(vector.words.at("base_seed")).value();
+    recipe.modern_randperm = vector.modern;
+    if (vector.words.contains("draws")) {
+      recipe.draws = vector.Number("draws");
+      recipe.replacement = vector.Flag("replacement");
+    }
     return OrderSource::Make(recipe)->PassOrder(vector.Number("epoch")).value();
   }
   recipe.world = static_cast<std::uint32_t>(vector.Number("world"));
@@ -66,11 +84,11 @@ std::string Head(const std::vector<SampleId>& order) {
   return head;
 }
 
-void ReplayFile(const std::filesystem::path& path, int expected_lines) {
+void ReplayFile(const std::filesystem::path& path, bool modern, int expected_lines) {
   std::istringstream lines(ReadFile(path, 1_MiB).value());
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    const Vector vector = ParseVector(line);
+    const Vector vector = ParseVector(line, modern);
     const std::vector<SampleId> order = Replay(vector);
     EXPECT_EQ(order.size(), vector.Number("count")) << line;
     EXPECT_EQ(OrderCrc(order), std::stoul(vector.words.at("crc"), nullptr, 16)) << line;
@@ -85,15 +103,16 @@ class SamplerGolden : public testing::TestWithParam<std::string> {
     return std::filesystem::path(OPTCACHE_SOURCE_DIR) / "tests/golden/sampler" /
            ("torch-" + GetParam() + suffix);
   }
+  static bool modern() { return GetParam() != "1.13"; }
 };
 
 TEST_P(SamplerGolden, ReplaysWhatTorchReads) {
-  ReplayFile(File(".txt"), 210);
+  ReplayFile(File(".txt"), modern(), 282);
 }
 
 TEST_P(SamplerGolden, ReplaysTheSizesAroundTheLimitOfRandperm) {
   if (!LongTests()) GTEST_SKIP() << "takes a minute and 900 MB: OPTCACHE_LONG=1";
-  ReplayFile(File("-large.txt"), 3);
+  ReplayFile(File("-large.txt"), modern(), 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Torch, SamplerGolden, testing::Values("1.13", "2.15"),
@@ -102,6 +121,14 @@ INSTANTIATE_TEST_SUITE_P(Torch, SamplerGolden, testing::Values("1.13", "2.15"),
                            std::ranges::replace(name, '.', '_');
                            return name;
                          });
+
+// Each by the package's own classes; Megatron's, which is in no package, by those of its source.
+TEST(FrameworkGolden, ReplaysWhatFrameworksRead) {
+  const auto folder = std::filesystem::path(OPTCACHE_SOURCE_DIR) / "tests/golden/sampler";
+  ReplayFile(folder / "accelerate.txt", true, 180);
+  ReplayFile(folder / "megatron.txt", true, 120);
+  ReplayFile(folder / "spdl.txt", true, 66);
+}
 
 }  // namespace
 }  // namespace optcache::sampler

@@ -62,5 +62,55 @@ TEST(RandomSampler, RefusesAPassThatWouldTakeMinutesToReach) {
   EXPECT_EQ(sampler.PassOrder(0).value(), DrawnPasses(kRecipe, 1)[0]);  // still usable
 }
 
+// Word by word: RandomSampler(replacement=True, num_samples=draws).
+TEST(RandomSampler, DrawsWithReplacement) {
+  Recipe recipe = kRecipe;
+  recipe.replacement = true;
+  recipe.draws = 33;
+  Mt19937 generator(9);
+  RandomSampler sampler(recipe);
+  for (std::uint64_t pass = 0; pass < 4; ++pass) {
+    generator.Next64();
+    std::vector<SampleId> expected(33);
+    for (SampleId& id : expected)
+      id = generator.Next() % 200;
+    ASSERT_EQ(sampler.PassOrder(pass).value(), expected);
+  }
+  ASSERT_EQ(sampler.PassOrder(1).value(), RandomSampler(recipe).PassOrder(1).value());
+}
+
+TEST(RandomSampler, DrawsWithReplacementFromManyByTwoWords) {
+  Recipe recipe{
+      .kind = Kind::kTorchRandom, .size = kWideRandintFrom, .replacement = true, .draws = 5};
+  Mt19937 generator(0);
+  generator.Next64();
+  std::vector<SampleId> expected(5);
+  for (SampleId& id : expected)
+    id = static_cast<SampleId>(generator.Next64() % kWideRandintFrom);
+  EXPECT_EQ(RandomSampler(recipe).PassOrder(0).value(), expected);
+  recipe.modern_randperm = false;
+  EXPECT_NE(RandomSampler(recipe).PassOrder(0).value(), expected);
+}
+
+// num_samples without replacement: whole permutations, then a cut one that is drawn in any case.
+TEST(RandomSampler, GoesOnWithAnotherPermutation) {
+  for (const std::uint64_t draws : {1U, 199U, 200U, 201U, 400U, 650U}) {
+    Recipe recipe = kRecipe;
+    recipe.draws = draws;
+    Mt19937 generator(9);
+    RandomSampler sampler(recipe);
+    for (std::uint64_t pass = 0; pass < 3; ++pass) {
+      generator.Next64();
+      std::vector<SampleId> expected;
+      for (std::uint64_t i = 0; i <= draws / 200; ++i) {
+        const auto permutation = MakeRandperm(200, Randperm::kNarrow, generator);
+        expected.insert(expected.end(), permutation.begin(), permutation.end());
+      }
+      expected.resize(draws);
+      ASSERT_EQ(sampler.PassOrder(pass).value(), expected) << draws;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace optcache::sampler

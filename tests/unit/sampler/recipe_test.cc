@@ -50,27 +50,55 @@ TEST(Recipe, PadsOrCutsToEqualShares) {
   EXPECT_EQ(PassLength({.size = 3, .world = 8, .drop_last = true}), 0U);
 }
 
-TEST(Recipe, NamesTheFirstFieldThatDiffers) {
-  const Recipe one{.size = 9, .seed = 3};
-  EXPECT_EQ(FirstDifference(one, one), "");
-  for (const auto& [other, text] : std::vector<std::pair<Recipe, std::string>>{
-           {{.kind = Kind::kSequential, .size = 8}, "sampler: torch-distributed and sequential"},
-           {{.size = 8, .seed = 3}, "size: 9 and 8"},
-           {{.size = 9, .seed = -4, .world = 2}, "seed: 3 and -4"},
-           {{.size = 9, .seed = 3, .world = 2}, "world: 1 and 2"},
-           {{.size = 9, .seed = 3, .shuffle = false}, "shuffle: true and false"},
-           {{.size = 9, .seed = 3, .drop_last = true}, "drop_last: false and true"},
-           {{.size = 9, .seed = 3, .modern_randperm = false}, "modern_randperm: true and false"},
-           {{.size = 9, .seed = 3, .base_seed = BaseSeed::kNever},
-            "base_seed: every-pass and never"},
-           {{.size = 9, .seed = 3, .tail_permutation = false}, "tail_permutation: true and false"},
-       }) {
-    EXPECT_EQ(FirstDifference(one, other), text);
-  }
+TEST(Recipe, DealsRoundsOfBlocks) {
+  EXPECT_EQ(RankLength({.size = 50, .world = 2, .block = 4}), 28U);
+  EXPECT_EQ(RankLength({.size = 50, .world = 2, .drop_last = true, .block = 4}), 24U);
+  EXPECT_EQ(PassLength({.kind = Kind::kTorchRandom, .size = 50, .draws = 120}), 120U);
+}
+
+TEST(Recipe, RefusesWhatTheKindCannotDo) {
+  ExpectInvalid({.kind = Kind::kMegatronCyclic, .size = 9}, "set drop_last to true");
+  ExpectInvalid({.kind = Kind::kSpdlRandom, .size = 9, .shuffle = false, .drop_last = true},
+                "spdl-random always shuffles");
+  ExpectInvalid({.kind = Kind::kTorchRandom, .size = 9, .block = 2}, "does not deal batches");
+  ExpectInvalid({.size = 9, .block = 0}, "block 0 is outside 1 to 16777216");
+  ExpectInvalid({.size = 9, .sharded = false}, "set sharded to true");
+  ExpectInvalid({.size = 9, .replacement = true}, "set replacement to false");
+  ExpectInvalid({.size = 9, .draws = 3}, "set draws to 0");
+  ExpectInvalid({.kind = Kind::kTorchRandom, .size = 9, .draws = kMaxDraws + 1},
+                "draws 4294967297");
+  ExpectInvalid({.kind = Kind::kSpdlRandom, .size = 9, .drop_last = true, .draws = 10},
+                "above the limit of 9");
+  ExpectInvalid({.kind = Kind::kTorchRandom, .size = 9, .tail_permutation = false, .draws = 10},
+                "before torch 1.12");
+}
+
+TEST(Recipe, RefusesSubsetsThatDoNotFit) {
+  ExpectInvalid({.size = 9, .subset = {{0, 8}}}, "subset has 8 samples, but size is 9");
+  ExpectInvalid({.size = 9, .subset = {{0, 9}, {3, 0}}}, "0 samples from 3");
+  ExpectInvalid({.size = 9, .subset = {{kMaxSize, 9}}}, "beyond the limit");
+  ExpectInvalid({.size = 200, .subset = std::vector<IdRange>(200, {0, 1})}, "200 ranges");
+  EXPECT_TRUE(Validate({.size = 9, .subset = {{5, 4}, {0, 5}}}).ok());
+}
+
+TEST(Recipe, KnowsWhatTheDatasetMustHave) {
+  EXPECT_EQ(SamplesNeeded({.size = 9}), 9U);
+  EXPECT_EQ(SamplesNeeded({.size = 9, .subset = {{5, 4}, {1, 5}}}), 9U);
+  EXPECT_EQ(SamplesNeeded({.size = 9, .subset = {{50, 9}}}), 59U);
+}
+
+TEST(Recipe, TellsWhatOlderPartsKnow) {
+  EXPECT_TRUE(IsBasic({.size = 9, .world = 4, .drop_last = true}));
+  EXPECT_TRUE(IsBasic({.kind = Kind::kTorchRandom, .size = 9, .base_seed = BaseSeed::kNever}));
+  EXPECT_FALSE(IsBasic({.size = 9, .block = 2}));
+  EXPECT_FALSE(IsBasic({.size = 9, .subset = {{1, 9}}}));
+  EXPECT_FALSE(IsBasic({.kind = Kind::kTorchRandom, .size = 9, .replacement = true}));
+  EXPECT_FALSE(IsBasic({.kind = Kind::kSpdlRandom, .size = 9, .drop_last = true}));
 }
 
 TEST(Recipe, NamesReadBack) {
-  for (const Kind kind : {Kind::kSequential, Kind::kTorchDistributed, Kind::kTorchRandom}) {
+  for (const Kind kind : {Kind::kSequential, Kind::kTorchDistributed, Kind::kTorchRandom,
+                          Kind::kMegatronCyclic, Kind::kSpdlRandom}) {
     EXPECT_EQ(ParseKind(KindName(kind)).value(), kind);
   }
   for (const BaseSeed base_seed : {BaseSeed::kEveryPass, BaseSeed::kFirstPass, BaseSeed::kNever}) {
@@ -82,7 +110,8 @@ TEST(Recipe, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   const Status status = ParseKind("torch").error();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "unknown sampler 'torch': write one of sequential, torch-distributed, torch-random");
+            "unknown sampler 'torch': write one of sequential, torch-distributed, torch-random, "
+            "megatron-cyclic, spdl-random");
 }
 
 TEST(Recipe, ComparesEveryField) {
