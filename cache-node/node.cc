@@ -280,6 +280,9 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   if (const auto* attach = std::get_if<wire::StreamAttach>(&message)) {
     return AttachStream(client, *attach);
   }
+  if (const auto* order = std::get_if<wire::StreamOrder>(&message)) {
+    return streams_.OnOrder(client, *order);
+  }
   const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
   if (!dataset) return AnswerUnknown(client, request_id, message);
   DatasetCache& cache = dataset->cache();

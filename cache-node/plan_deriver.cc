@@ -5,24 +5,13 @@
 #include <limits>
 #include <utility>
 
+#include "coordination/stream_recipe.h"
 #include "sampler/order_source.h"
 
 namespace optcache::node {
 namespace {
 
 constexpr auto kLookAgain = std::chrono::seconds(1);  // bounds every wait
-
-sampler::Recipe ToRecipe(const coordination::Recipe& recipe) {
-  return {.kind = static_cast<sampler::Kind>(recipe.sampler_kind),
-          .size = recipe.size,
-          .seed = recipe.seed,
-          .world = recipe.world,
-          .shuffle = recipe.shuffle,
-          .drop_last = recipe.drop_last,
-          .modern_randperm = recipe.modern_randperm,
-          .base_seed = static_cast<sampler::BaseSeed>(recipe.base_seed),
-          .tail_permutation = recipe.tail_permutation};
-}
 
 // Replays one stream's passes.
 struct StreamOrder {
@@ -99,8 +88,8 @@ struct PlanDeriver::Run {
       members->push_back(capacity.member);
     auto orders = std::make_shared<std::map<StreamId, StreamOrder>>();
     for (const coordination::StreamState& stream : task.streams) {
-      ASSIGN_OR_RETURN(sampler::OrderSource source,
-                       sampler::OrderSource::Make(ToRecipe(stream.recipe)));
+      ASSIGN_OR_RETURN(const sampler::Recipe recipe, coordination::SamplerRecipe(stream.recipe));
+      ASSIGN_OR_RETURN(sampler::OrderSource source, sampler::OrderSource::Make(recipe));
       orders->emplace(stream.id, StreamOrder{stream, std::move(source)});
     }
     ASSIGN_OR_RETURN(plan::Inputs inputs, ToInputs(task, *members));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "coordination/stream_recipe.h"
+
 namespace optcache::node {
 namespace {
 
@@ -55,6 +57,17 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
   if (!again) rank.report.order_known = attach.known;
   ++changes_;
   return OkStatus();
+}
+
+void StreamTable::OnOrder(ClientId from, const wire::StreamOrder& order) {
+  const auto stream = streams_.find(order.stream);
+  if (stream == streams_.end()) return;
+  const auto found = stream->second.ranks.find(order.rank);
+  if (found == stream->second.ranks.end() || found->second.from != from) return;
+  coordination::RankReport& report = found->second.report;
+  if (!coordination::TakeOrder(order.recipe, report.recipe)) return;
+  if (!report.started) report.order_known = true;
+  ++changes_;
 }
 
 void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress,

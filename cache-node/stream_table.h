@@ -20,6 +20,9 @@ class StreamTable {
   // A stream whose ranks here have all ended begins a new life. kResourceExhausted beyond the
   // limits of a report, kInvalidArgument for what has no place in one.
   Status OnAttach(ClientId from, const wire::StreamAttach& attach);
+  // Ignored for ranks that have not attached, and where this version cannot read it: then the order
+  // stays unknown.
+  void OnOrder(ClientId from, const wire::StreamOrder& order);
   // Ignored for ranks that have not attached.
   void OnProgress(ClientId from, const wire::StreamProgress& progress, MonotonicTime now);
   // Has `from` announced that a rank of `stream` reads there?

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
+#include "sampler/recipe_text.h"
 #include "sidecar/stream_name.h"
 
 namespace optcache::sidecar {
@@ -24,6 +26,26 @@ sampler::Recipe RecipeOf(const handoff::AttachRequest& request) {
 std::optional<PassNumber> PassesFrom(const handoff::AttachRequest& request) {
   if (request.passes_from == handoff::kFromFirstPass) return std::nullopt;
   return request.passes_from;
+}
+
+// How the order is announced: by the first fields, by a text, or by lists that will come. What this
+// sidecar does not know is an order that is not known.
+void TakeOrder(const handoff::AttachRequest& request, AttachRequest& into) {
+  into.recipe = RecipeOf(request);
+  into.known = request.known;
+  if (request.order.empty()) return;
+  into.traced = request.order == handoff::kTraceOrder;
+  if (into.traced) return;
+  Result<sampler::Recipe> recipe = sampler::ParseRecipe(request.order);
+  if (recipe && recipe->world == request.world) {
+    into.recipe = *std::move(recipe);
+    into.known = true;
+    return;
+  }
+  Log(LogLevel::kWarning, "order not known here, samples are read as they are asked for",
+      {{"loader", request.loader},
+       {"recipe", request.order},
+       {"reason", recipe ? "it is for another world" : recipe.error().message()}});
 }
 
 Status CheckEnumerators(const handoff::AttachRequest& request) {
@@ -153,16 +175,16 @@ Result<handoff::AttachReply> ClientDesk::OnAttach(handoff::ClientId client,
   ASSIGN_OR_RETURN(const ServedDataset* dataset, Dataset(request.dataset));
   RETURN_IF_ERROR(CheckEnumerators(request));
   ReaderTable& readers = feeder_->readers();
-  ASSIGN_OR_RETURN(const ReaderId id, readers.Attach(client, {.dataset = dataset,
-                                                              .owner = request.owner,
-                                                              .loader = request.loader,
-                                                              .incarnation = request.incarnation,
-                                                              .recipe = RecipeOf(request),
-                                                              .rank = request.rank,
-                                                              .known = request.known,
-                                                              .passes = request.passes,
-                                                              .passes_from = PassesFrom(request),
-                                                              .behind = request.behind}));
+  AttachRequest attach{.dataset = dataset,
+                       .owner = request.owner,
+                       .loader = request.loader,
+                       .incarnation = request.incarnation,
+                       .rank = request.rank,
+                       .passes = request.passes,
+                       .passes_from = PassesFrom(request),
+                       .behind = request.behind};
+  TakeOrder(request, attach);
+  ASSIGN_OR_RETURN(const ReaderId id, readers.Attach(client, attach));
   const RankReader& reader = *readers.Find(id);
   return handoff::AttachReply{.stream = reader.attachment().stream,
                               .first_pass = reader.first_pass()};
@@ -181,6 +203,12 @@ Status ClientDesk::OnPass(handoff::ClientId /*client*/, const handoff::PassReque
                         .begin = request.start,
                         .end = request.start + request.length},
                        request.crc);
+}
+
+Status ClientDesk::OnTrace(handoff::ClientId /*client*/, handoff::TraceRequest request) {
+  ReaderTable& readers = feeder_->readers();
+  return readers.TakeTrace(readers.Find(request.stream, request.rank), request.pass, request.first,
+                           request.length, request.ids);
 }
 
 void ClientDesk::OnGet(handoff::ClientId client, handoff::RequestId request,

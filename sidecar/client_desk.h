@@ -60,6 +60,7 @@ class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
                                     const handoff::OpenRequest& request) override;
   Result<handoff::AttachReply> OnAttach(handoff::ClientId client,
                                         const handoff::AttachRequest& request) override;
+  Status OnTrace(handoff::ClientId client, handoff::TraceRequest request) override;
   Status OnPass(handoff::ClientId client, const handoff::PassRequest& request) override;
   void OnGet(handoff::ClientId client, handoff::RequestId request,
              handoff::GetRequest get) override;

@@ -13,19 +13,23 @@ constexpr auto kLongestNap = std::chrono::seconds(1);
 
 }  // namespace
 
-RankPass MakeRankPass(std::span<const SampleId> pass_order, const RankPassRequest& request) {
-  RankPass pass;
-  pass.ids = sampler::RankPart(pass_order, request.recipe.world, request.rank);
+RankPass IndexRankPass(std::vector<SampleId> list, std::uint64_t begin, std::uint64_t end) {
+  RankPass pass{.ids = std::move(list), .by_id = {}};
   pass.by_id.resize(pass.ids.size());
   std::iota(pass.by_id.begin(), pass.by_id.end(), 0);
   const auto& ids = pass.ids;
   std::sort(pass.by_id.begin(), pass.by_id.end(), [&ids](std::uint32_t a, std::uint32_t b) {
     return std::pair(ids[a], a) < std::pair(ids[b], b);
   });
-  const std::size_t end = std::min<std::size_t>(request.end, ids.size());
-  const std::size_t begin = std::min<std::size_t>(request.begin, end);
+  end = std::min<std::uint64_t>(end, ids.size());
+  begin = std::min(begin, end);
   pass.crc = sampler::OrderCrc(std::span(ids).subspan(begin, end - begin));
   return pass;
+}
+
+RankPass MakeRankPass(std::span<const SampleId> pass_order, const RankPassRequest& request) {
+  return IndexRankPass(sampler::RankPart(pass_order, request.recipe.world, request.rank),
+                       request.begin, request.end);
 }
 
 OrderReplayer::OrderReplayer(net::EventLoop& loop, const Clock& clock)
@@ -61,6 +65,10 @@ void OrderReplayer::Work(const std::stop_token& stop) {
 }
 
 Result<std::shared_ptr<const RankPass>> OrderReplayer::Make(const RankPassRequest& request) {
+  if (request.trace != nullptr) {
+    return std::make_shared<const RankPass>(
+        IndexRankPass(*request.trace, request.begin, request.end));
+  }
   if (last_.ids.empty() || last_.recipe != request.recipe || last_.epoch != request.epoch) {
     ASSIGN_OR_RETURN(std::vector<SampleId> ids, PassOrder(request));
     last_ = {.recipe = request.recipe, .epoch = request.epoch, .ids = std::move(ids)};

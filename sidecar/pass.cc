@@ -1,6 +1,7 @@
 #include "sidecar/pass.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace optcache::sidecar {
@@ -18,13 +19,37 @@ void Pass::Distrust() {
   UnstageAll();
 }
 
+Status Pass::Append(std::uint64_t first, std::span<const SampleId> ids) {
+  if (growing_ == nullptr) {
+    if (order_ != nullptr) return {Code::kInvalidArgument, "the pass's whole list is here already"};
+    growing_ = std::make_shared<RankPass>();
+    order_ = growing_;
+  }
+  const std::uint64_t known = growing_->ids.size();
+  if (first > known) {
+    return {Code::kInvalidArgument, "a list goes on at index " + std::to_string(first) +
+                                        ", but only " + std::to_string(known) + " ids have come"};
+  }
+  ids = ids.subspan(std::min<std::size_t>(known - first, ids.size()));
+  growing_->ids.insert(growing_->ids.end(), ids.begin(), ids.end());
+  span_.end = std::max<std::uint64_t>(span_.end, growing_->ids.size());
+  return OkStatus();
+}
+
 bool Pass::Agrees(std::uint64_t index, SampleId id) const {
+  if (growing_ != nullptr && index >= growing_->ids.size()) return true;
   return !foretold() || (index < order_->ids.size() && order_->ids[index] == id);
 }
 
 std::optional<std::uint64_t> Pass::FindUnasked(SampleId id) const {
   if (!foretold()) return std::nullopt;
   const auto& ids = order_->ids;
+  if (growing_ != nullptr) {  // little of it is ahead of the trainer
+    for (std::uint64_t i = low_water_; i < ids.size(); ++i) {
+      if (ids[i] == id && !asked(i)) return i;
+    }
+    return std::nullopt;
+  }
   auto at = std::lower_bound(
       order_->by_id.begin(), order_->by_id.end(), id,
       [&ids](std::uint32_t index, SampleId wanted) { return ids[index] < wanted; });
@@ -80,9 +105,10 @@ void Pass::MarkDelivered(std::uint64_t index) {
 
 std::optional<std::uint64_t> Pass::NextToStage() {
   if (!foretold()) return std::nullopt;
-  while (frontier_ < span_.end && (asked(frontier_) || staged_.contains(frontier_)))
+  const std::uint64_t end = std::min<std::uint64_t>(span_.end, order_->ids.size());
+  while (frontier_ < end && (asked(frontier_) || staged_.contains(frontier_)))
     ++frontier_;
-  if (frontier_ >= span_.end) return std::nullopt;
+  if (frontier_ >= end) return std::nullopt;
   return frontier_;
 }
 

@@ -9,10 +9,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/status.h"
 #include "sidecar/held_sample.h"
 #include "sidecar/ports.h"
 
@@ -51,6 +53,9 @@ class Pass {
   // Not called: not replayed yet. The order has at least span().end ids.
   void SetOrder(std::shared_ptr<const RankPass> order) { order_ = std::move(order); }
   const RankPass* order() const { return order_.get(); }
+  // The order is known only as far as the trainer goes: its next ids, from index `first` on. What
+  // is known already is left out; kInvalidArgument if there is a gap before `first`.
+  Status Append(std::uint64_t first, std::span<const SampleId> ids);
   // The order is not what the trainer reads: nothing is foretold from now on, nothing staged.
   void Distrust();
   bool trusted() const { return trusted_; }
@@ -105,6 +110,7 @@ class Pass {
   PassSpan span_;
   std::uint64_t reorder_max_;
   std::shared_ptr<const RankPass> order_;  // shared with nobody once made; const data
+  std::shared_ptr<RankPass> growing_;      // the same, if it grows; without by_id
   bool trusted_ = true;
   std::vector<bool> asked_;      // by index - span_.begin; grows as needed
   std::vector<bool> delivered_;  // the same

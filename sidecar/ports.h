@@ -60,6 +60,9 @@ struct RankPass {
 };
 // Which pass of which rank; the CRC is of the ids from `begin` to before `end`.
 struct RankPassRequest {
+  // The rank's list itself, if it was handed over: then there is no recipe. Const, shared with the
+  // thread that looks at it.
+  std::shared_ptr<const std::vector<SampleId>> trace{};
   sampler::Recipe recipe;
   std::uint64_t epoch = 0;
   Rank rank = 0;

@@ -5,21 +5,26 @@
 
 #include <fmt/format.h>
 
+#include "sampler/recipe_text.h"
+
 namespace optcache::sidecar {
 
 void RankReader::End() {
   ended_ = true;
   if (current_) current_->UnstageAll();
   next_.reset();
+  traces_.clear();
 }
 
 void RankReader::Reopen(Attachment attachment, ClientId owner) {
   const bool same =
       !ended_ && attachment.recipe == attachment_.recipe && attachment.known == attachment_.known;
+  const bool traced = attachment_.traced;
   attachment_ = std::move(attachment);
   owner_ = owner;
   if (std::exchange(ended_, false)) first_pass_ = 0;
-  if (same) return;
+  if (same && attachment_.traced == traced) return;
+  traces_.clear();
   current_.reset();
   next_.reset();
 }
@@ -35,9 +40,10 @@ void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
   } else {
     next_.reset();
     current_ = std::make_unique<Pass>(span, attachment_.behind);
-    if (!attachment_.known) current_->Distrust();
+    if (!attachment_.known && !attachment_.traced) current_->Distrust();
   }
   first_pass_ = std::max(first_pass_, span.pass + 1);
+  std::erase_if(traces_, [&span](const auto& trace) { return trace.first < span.pass; });
   crc_ = crc;
   wait_ = Duration::zero();
 }
@@ -47,9 +53,13 @@ bool RankReader::Foretell() {
   const PassSpan& now = current_->span();
   if (end_ != 0 && now.pass + 1 >= end_) return false;
   if (current_->frontier() < now.begin + (now.end - now.begin) / 2) return false;
-  next_ = std::make_unique<Pass>(
-      PassSpan{.pass = now.pass + 1, .epoch = now.epoch + epoch_step_, .begin = 0, .end = now.end},
-      attachment_.behind);
+  PassSpan then{.pass = now.pass + 1, .epoch = now.epoch + epoch_step_, .begin = 0, .end = now.end};
+  if (attachment_.traced) {
+    const auto trace = Trace(then.pass);
+    if (trace == nullptr) return false;
+    then.end = trace->size();
+  }
+  next_ = std::make_unique<Pass>(then, attachment_.behind);
   return true;
 }
 
@@ -67,9 +77,47 @@ Pass* RankReader::Find(const PassSpan& span) const {
 Pass* RankReader::WithoutOrder() const {
   if (ended_) return nullptr;
   for (Pass* pass : {current_.get(), next_.get()}) {
-    if (pass != nullptr && pass->trusted() && pass->order() == nullptr) return pass;
+    const bool wanted = pass != nullptr && pass->trusted() && pass->order() == nullptr;
+    if (!wanted) continue;
+    if (!attachment_.traced || Trace(pass->span().pass) != nullptr) return pass;
   }
   return nullptr;
+}
+
+Status RankReader::TakeTrace(PassNumber pass, std::uint64_t first, std::uint64_t length,
+                             std::span<const SampleId> ids) {
+  const PassNumber present = current_ ? current_->span().pass : first_pass_;
+  if (ended_ || !attachment_.traced || pass < present || pass > present + 1 + kTracesAhead) {
+    return {Code::kInvalidArgument,
+            fmt::format("a list of pass {} came in pass {}: only those that follow soon are taken",
+                        pass, present)};
+  }
+  if (length > kTraceMax || first + ids.size() > (length == 0 ? kTraceMax : length)) {
+    return {Code::kInvalidArgument,
+            fmt::format("a list of {} ids has some from index {} on: at most {} are taken", length,
+                        first, kTraceMax)};
+  }
+  if (length == 0) {
+    if (Pass* const growing = Find(pass)) return growing->Append(first, ids);
+    return {Code::kInvalidArgument, "a list grows in a pass that has not begun"};
+  }
+  if (next_ && next_->span().pass == pass) next_.reset();  // it was another
+  HandedOver& trace = traces_[pass];
+  if (first == 0) {
+    trace = {.length = length, .ids = std::make_shared<std::vector<SampleId>>()};
+  }
+  if (trace.ids == nullptr || trace.length != length || trace.ids->size() != first) {
+    traces_.erase(pass);
+    return {Code::kInvalidArgument, fmt::format("parts of the list of pass {} are missing", pass)};
+  }
+  trace.ids->insert(trace.ids->end(), ids.begin(), ids.end());
+  return OkStatus();
+}
+
+std::shared_ptr<const std::vector<SampleId>> RankReader::Trace(PassNumber pass) const {
+  const auto found = traces_.find(pass);
+  const bool whole = found != traces_.end() && found->second.ids->size() == found->second.length;
+  return whole ? found->second.ids : nullptr;
 }
 
 std::optional<std::string> RankReader::Verify() {
@@ -104,8 +152,15 @@ wire::StreamAttach RankReader::AttachMessage() const {
           .modern_randperm = recipe.modern_randperm,
           .base_seed = static_cast<std::uint8_t>(recipe.base_seed),
           .tail_permutation = recipe.tail_permutation,
-          .known = attachment_.known,
+          .known = attachment_.known && sampler::IsBasic(recipe),
           .passes = end_};
+}
+
+std::optional<wire::StreamOrder> RankReader::OrderMessage() const {
+  if (!attachment_.known || sampler::IsBasic(attachment_.recipe)) return std::nullopt;
+  return wire::StreamOrder{.stream = attachment_.stream,
+                           .rank = attachment_.rank,
+                           .recipe = sampler::FormatRecipe(attachment_.recipe)};
 }
 
 wire::StreamProgress RankReader::ProgressMessage() const {

@@ -3,9 +3,12 @@
 // One rank of one stream: its sampler, the pass it reads and the one that will follow.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/ids.h"
@@ -28,12 +31,16 @@ struct Attachment {
   sampler::Recipe recipe;
   Rank rank = 0;
   bool known = true;         // false: the order cannot be replayed
+  bool traced = false;       // ... but the training process hands over its lists
   std::uint32_t behind = 0;  // how far workers ask out of order, in samples
 };
 
 // Not thread-safe.
 class RankReader {
  public:
+  static constexpr PassNumber kTracesAhead = 1;
+  static constexpr std::uint64_t kTraceMax = 1ULL << 26U;  // ids
+
   RankReader(Attachment attachment, ClientId owner)
       : attachment_(std::move(attachment)), owner_(owner) {}
 
@@ -69,14 +76,24 @@ class RankReader {
   // The pass with exactly that span; null if it is over or was never meant.
   Pass* Find(const PassSpan& span) const;
 
-  // The pass whose order is wanted and not here, the present one first; null if none.
+  // The pass whose order is wanted and not here, but can be made, the present one first; null if
+  // none.
   Pass* WithoutOrder() const;
+
+  // A part of the list of `pass`, as it is handed over: of `length` ids in all, or of a list that
+  // grows with the pass (0). Says what is wrong with it.
+  Status TakeTrace(PassNumber pass, std::uint64_t first, std::uint64_t length,
+                   std::span<const SampleId> ids);
+  // The whole list of that pass; null if it has not come.
+  std::shared_ptr<const std::vector<SampleId>> Trace(PassNumber pass) const;
 
   // Does the order agree with what the training process said of the present pass? Distrusts it and
   // says what is wrong, if not; nothing if it agrees or nothing can be compared yet.
   std::optional<std::string> Verify();
 
   wire::StreamAttach AttachMessage() const;
+  // What the one above cannot say.
+  std::optional<wire::StreamOrder> OrderMessage() const;
   wire::StreamProgress ProgressMessage() const;
   void AddWait(Duration wait) { wait_ += wait; }
   Position PositionOf(std::uint64_t index) const {
@@ -89,6 +106,11 @@ class RankReader {
   bool ended_ = false;
   PassNumber first_pass_ = 0;
   PassNumber end_ = 0;  // the stream is over before this pass; 0: nobody knows
+  struct HandedOver {
+    std::uint64_t length = 0;
+    std::shared_ptr<std::vector<SampleId>> ids;  // shared, and left alone, once it is whole
+  };
+  std::map<PassNumber, HandedOver> traces_;  // of the present pass and of kTracesAhead after it
   std::unique_ptr<Pass> current_;
   std::unique_ptr<Pass> next_;
   std::optional<std::uint32_t> crc_;  // of the present pass, as the training process computed it

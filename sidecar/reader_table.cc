@@ -1,5 +1,6 @@
 #include "sidecar/reader_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,7 +31,15 @@ Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
                  fmt::format("loader '{}': rank {} of a world of {}: ranks count from 0",
                              request.loader, request.rank, recipe.world));
   }
-  if (request.known && recipe.size != dataset->samples()) {
+  if (request.known && !recipe.subset.empty() &&
+      sampler::SamplesNeeded(recipe) > dataset->samples()) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("loader '{}': the sampler's subset reaches to sample {}, dataset '{}' "
+                             "has {}; attach a loader over this dataset",
+                             request.loader, sampler::SamplesNeeded(recipe), dataset->name(),
+                             dataset->samples()));
+  }
+  if (request.known && recipe.subset.empty() && recipe.size != dataset->samples()) {
     return Error(Code::kInvalidArgument,
                  fmt::format("loader '{}': the sampler is over {} samples, dataset '{}' has {}; "
                              "attach a loader over the whole dataset",
@@ -43,6 +52,7 @@ Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
       .recipe = recipe,
       .rank = request.rank,
       .known = request.known,
+      .traced = request.traced,
       .behind = request.behind};
   const std::string& owner = request.owner.empty() ? options_.owner : request.owner;
   attachment.stream_name =
@@ -94,9 +104,14 @@ Result<ReaderId> ReaderTable::Attach(ClientId client, const AttachRequest& reque
        {"rank", reader.attachment().rank},
        {"world", reader.attachment().recipe.world},
        {"sampler", sampler::KindName(reader.attachment().recipe.kind)}});
-  node_.Send(0, reader.AttachMessage());
+  SendAttach(reader);
   ReportLater();
   return id;
+}
+
+void ReaderTable::SendAttach(const RankReader& reader) {
+  node_.Send(0, reader.AttachMessage());
+  if (const auto order = reader.OrderMessage()) node_.Send(0, *order);
 }
 
 RankReader& ReaderTable::Open(ReaderId id, Attachment attachment, ClientId client) {
@@ -178,6 +193,25 @@ Status ReaderTable::Begin(ReaderId reader, const PassSpan& span, std::optional<s
   return OkStatus();
 }
 
+Status ReaderTable::TakeTrace(ReaderId reader, PassNumber pass, std::uint64_t first,
+                              std::uint64_t length, std::span<const SampleId> ids) {
+  RankReader* const found = Find(reader);
+  if (found == nullptr || found->ended()) {
+    return {Code::kNotFound, "a list came for a loader that is not attached; attach it"};
+  }
+  const SampleId samples = found->attachment().dataset->samples();
+  const auto unknown = std::ranges::find_if(ids, [=](SampleId id) { return id >= samples; });
+  if (unknown != ids.end()) {
+    return {Code::kInvalidArgument,
+            fmt::format("loader '{}': the list of pass {} names sample {}, there are {}",
+                        found->attachment().stream_name, pass, *unknown, samples)};
+  }
+  RETURN_IF_ERROR(found->TakeTrace(pass, first, length, ids));
+  WantOrder(reader);
+  on_work_();
+  return OkStatus();
+}
+
 void ReaderTable::Foretell() {
   for (auto& [id, reader] : readers_) {
     if (reader.Foretell()) WantOrder(id);
@@ -192,7 +226,8 @@ void ReaderTable::WantOrder(ReaderId reader) {
   if (pass == nullptr || !replaying_.insert(reader).second) return;
   const Attachment& attachment = found->attachment();
   const PassSpan span = pass->span();
-  orders_.Replay({.recipe = attachment.recipe,
+  orders_.Replay({.trace = found->Trace(span.pass),
+                  .recipe = attachment.recipe,
                   .epoch = span.epoch,
                   .rank = attachment.rank,
                   .begin = span.begin,
@@ -250,7 +285,7 @@ void ReaderTable::OnDrift(ReaderId reader, Pass& pass, const std::string& what) 
 void ReaderTable::OnNodeUp() {
   for (const auto& [id, reader] : readers_) {
     if (reader.ended()) continue;
-    node_.Send(0, reader.AttachMessage());
+    SendAttach(reader);
     Report(reader);
   }
 }

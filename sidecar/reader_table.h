@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,7 @@ struct AttachRequest {
   sampler::Recipe recipe;
   Rank rank = 0;
   bool known = true;                      // false: the sampler cannot be replayed
+  bool traced = false;                    // ... but lists of what it reads will come
   std::uint32_t passes = 0;               // how many there will be; 0: nobody knows
   std::optional<PassNumber> passes_from;  // the first of them; nothing: the next that begins
   std::uint32_t behind = 0;               // how far workers ask out of order, in samples
@@ -54,6 +56,10 @@ class ReaderTable {
   // a reconnect or in a new process, goes on with its passes.
   Result<ReaderId> Attach(ClientId client, const AttachRequest& request);
   Status Begin(ReaderId reader, const PassSpan& span, std::optional<std::uint32_t> crc);
+  // A part of the list that the rank reads in a pass, as RankReader::TakeTrace. kNotFound: it is
+  // not attached.
+  Status TakeTrace(ReaderId reader, PassNumber pass, std::uint64_t first, std::uint64_t length,
+                   std::span<const SampleId> ids);
   // The client's loader reads no more. Nothing happens if the rank is attached by another by now.
   void Detach(ClientId client, ReaderId reader);
   void OnClientGone(ClientId client);
@@ -80,6 +86,7 @@ class ReaderTable {
   Status CheckAgainstOthers(const Attachment& attachment) const;
   RankReader& Open(ReaderId id, Attachment attachment, ClientId client);
   void ForgetEnded();
+  void SendAttach(const RankReader& reader);
   void WantOrder(ReaderId reader);
   void OnOrder(ReaderId reader, const PassSpan& span,
                Result<std::shared_ptr<const RankPass>> order);

@@ -3,6 +3,8 @@
 #include "coordination/codec.h"
 #include "coordination/internal/json_values.h"
 #include "coordination/sample_set.h"
+#include "coordination/stream_recipe.h"
+#include "sampler/recipe_text.h"
 
 namespace optcache::coordination {
 namespace {
@@ -23,6 +25,9 @@ void Read(JsonObject object, Recipe& recipe) {
   object.Read("tail_permutation", recipe.tail_permutation);
   object.Read("known", recipe.known);
   object.Read("passes", recipe.passes);
+  std::string order;
+  object.Read("order", order, sampler::kMaxRecipeBytes);
+  TakeOrder(order, recipe);  // one that is newer than this part: not known
   if (recipe.world == 0 || recipe.world > kMaxWorld) {
     object.errors().Add(object.PathOf("world"), std::to_string(recipe.world) + ", allowed: 1 to " +
                                                     std::to_string(kMaxWorld));

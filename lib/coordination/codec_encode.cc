@@ -12,18 +12,21 @@ using internal::Encode;
 using internal::Hex;
 using internal::Json;
 
+// Who does not know `order` takes the order for unknown.
 Json Encode(const Recipe& recipe) {
-  return {{"sampler", recipe.sampler_kind},
-          {"size", recipe.size},
-          {"seed", recipe.seed},
-          {"world", recipe.world},
-          {"shuffle", recipe.shuffle},
-          {"drop_last", recipe.drop_last},
-          {"modern_randperm", recipe.modern_randperm},
-          {"base_seed", recipe.base_seed},
-          {"tail_permutation", recipe.tail_permutation},
-          {"known", recipe.known},
-          {"passes", recipe.passes}};
+  Json json = {{"sampler", recipe.sampler_kind},
+               {"size", recipe.size},
+               {"seed", recipe.seed},
+               {"world", recipe.world},
+               {"shuffle", recipe.shuffle},
+               {"drop_last", recipe.drop_last},
+               {"modern_randperm", recipe.modern_randperm},
+               {"base_seed", recipe.base_seed},
+               {"tail_permutation", recipe.tail_permutation},
+               {"known", recipe.known && recipe.order.empty()},
+               {"passes", recipe.passes}};
+  if (recipe.known && !recipe.order.empty()) json["order"] = recipe.order;
+  return json;
 }
 
 Json Encode(const Cut& cut) {

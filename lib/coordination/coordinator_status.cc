@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coordination/coordinator.h"
+#include "coordination/stream_recipe.h"
 
 namespace optcache::coordination {
 namespace {

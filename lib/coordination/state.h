@@ -63,6 +63,9 @@ struct Recipe {
   bool tail_permutation = true;
   bool known = true;         // false: the order cannot be replayed
   std::uint32_t passes = 0;  // the stream ends before this pass; 0: nobody knows
+  // The recipe as text (sampler/recipe_text.h), where the fields above cannot say it; of those only
+  // `world`, `known` and `passes` count then. Empty: they say it.
+  std::string order{};
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sampler/recipe_text.h"
+
 namespace optcache::coordination {
 namespace {
 
@@ -18,19 +20,22 @@ constexpr Duration kPause = std::chrono::seconds(5);
 // A stream whose ranks took longer than this to gather is planned from where it is.
 constexpr PassNumber kMaxPassesBeforePlan = 2;
 
+constexpr std::size_t kMaxDifferenceBytes = 512;  // subsets can be long
+
 std::string Disagreement(const char* what, std::int64_t first, Rank first_rank, std::int64_t second,
                          Rank second_rank) {
   return std::string(what) + ": " + std::to_string(first) + " (rank " + std::to_string(first_rank) +
          "), " + std::to_string(second) + " (rank " + std::to_string(second_rank) + ")";
 }
 
-}  // namespace
-
-Position PassLength(const Recipe& recipe) {
-  const Position whole = recipe.size / recipe.world;
-  const bool padded = !recipe.drop_last && recipe.size % recipe.world != 0;
-  return (whole + (padded ? 1 : 0)) * recipe.world;
+std::string OrderDifference(const Recipe& one, const Recipe& other) {
+  const auto first = SamplerRecipe(one);
+  const auto second = SamplerRecipe(other);
+  return first && second ? sampler::FirstDifference(*first, *second).substr(0, kMaxDifferenceBytes)
+                         : "one is unknown here";
 }
+
+}  // namespace
 
 TrackedStream::TrackedStream(const StreamReport& first, MonotonicTime now)
     : id_(first.id), name_(first.name), incarnation_(first.incarnation), heard_(now) {}
@@ -56,10 +61,7 @@ void TrackedStream::Observe(const RankReport& report, MemberId member, Monotonic
   if (report.ended && (known == ranks_.end() || known->second.member != member)) return;
   // Who had begun to read has been started again, or its node has and will soon be told.
   if (known != ranks_.end() && known->second.report.started && !report.started) return;
-  if (ranks_.empty()) {
-    recipe_ = report.recipe;
-    recipe_rank_ = report.rank;
-  }
+  if (ranks_.empty() || (!recipe_.known && report.recipe.known)) TakeRecipe(report);
   CheckRecipe(report);
   if (report.rank >= recipe_.world) return;
   RankState& rank = ranks_[report.rank];
@@ -75,6 +77,12 @@ void TrackedStream::Observe(const RankReport& report, MemberId member, Monotonic
   MeasureRate(now);
 }
 
+void TrackedStream::TakeRecipe(const RankReport& report) {
+  recipe_ = report.recipe;
+  recipe_rank_ = report.rank;
+  pass_length_ = PassLength(recipe_);
+}
+
 void TrackedStream::CheckRecipe(const RankReport& report) {
   const Recipe& ours = recipe_;
   const Recipe& theirs = report.recipe;
@@ -88,6 +96,12 @@ void TrackedStream::CheckRecipe(const RankReport& report) {
   for (const auto& [what, first, second] : fields) {
     if (first == second || !conflict_.empty()) continue;
     conflict_ = Disagreement(what, first, recipe_rank_, second, report.rank);
+  }
+  // A rank whose order is not known yet may only be about to tell it.
+  const bool differ = ours.known && theirs.known && ours.order != theirs.order;
+  if (differ && conflict_.empty()) {
+    conflict_ = "order of ranks " + std::to_string(recipe_rank_) + " and " +
+                std::to_string(report.rank) + ": " + OrderDifference(ours, theirs);
   }
 }
 
@@ -118,7 +132,7 @@ void TrackedStream::FollowEpochs(const RankReport& report) {
     StartAt(report, report.epoch == before ? 0 : 1);
     return;
   }
-  const Position length = PassLength(recipe_);
+  const Position length = pass_length_;
   const bool cut_short =
       report.last_pass_end != 0 && report.last_pass_end < length - length / kWholePassTolerance;
   if (cut_short && report.pass > first_pass_) StartAt(report, epoch_step_);
@@ -207,7 +221,7 @@ StreamState TrackedStream::State() const {
 }
 
 Cut TrackedStream::Frontier() const {
-  if (frontier_.position < PassLength(recipe_)) return frontier_;
+  if (frontier_.position < pass_length_) return frontier_;
   return {.pass = frontier_.pass + 1, .position = 0};
 }
 
@@ -223,7 +237,7 @@ double TrackedStream::Progress() const {
   double count = 0;
   for (const auto& [number, rank] : ranks_) {
     if (!rank.report.started || rank.member == 0) continue;
-    sum += static_cast<double>(rank.report.pass) * static_cast<double>(PassLength(recipe_)) +
+    sum += static_cast<double>(rank.report.pass) * static_cast<double>(pass_length_) +
            static_cast<double>(rank.report.position);
     count += 1;
   }
@@ -241,7 +255,7 @@ void TrackedStream::MeasureRate(MonotonicTime now) {
     measured_at_ = now;
     return;
   }
-  const double window = kRateWindow * static_cast<double>(PassLength(recipe_));
+  const double window = kRateWindow * static_cast<double>(pass_length_);
   const double seconds = std::chrono::duration<double>(now - measured_at_).count();
   if (progress - measured_progress_ < window || seconds < 1) return;
   rate_ = (progress - measured_progress_) / seconds;

@@ -10,11 +10,9 @@
 
 #include "base/clock.h"
 #include "coordination/state.h"
+#include "coordination/stream_recipe.h"
 
 namespace optcache::coordination {
-
-// Positions in a pass of all ranks together.
-Position PassLength(const Recipe& recipe);
 
 // A value; time is an argument.
 class TrackedStream {
@@ -72,6 +70,7 @@ class TrackedStream {
     MonotonicTime heard;
   };
 
+  void TakeRecipe(const RankReport& report);
   void CheckRecipe(const RankReport& report);
   void FollowEpochs(const RankReport& report);
   void StartAt(const RankReport& report, std::uint32_t epoch_step);
@@ -85,6 +84,7 @@ class TrackedStream {
   std::uint32_t incarnation_;
   Recipe recipe_;  // of the rank that was heard first
   Rank recipe_rank_ = 0;
+  Position pass_length_ = 0;
   std::string conflict_;
   std::map<Rank, RankState> ranks_;
   MonotonicTime heard_;

@@ -240,6 +240,9 @@ Status ChannelServer::Handle(Connection& connection, RequestId request, ClientMe
   } else if (const auto* pass = std::get_if<PassRequest>(&message)) {
     const Status status = handler_.OnPass(id, *pass);
     Send(connection, status.ok() ? EncodeDone(request) : EncodeError(request, status));
+  } else if (auto* trace = std::get_if<TraceRequest>(&message)) {
+    const Status status = handler_.OnTrace(id, std::move(*trace));
+    Send(connection, status.ok() ? EncodeDone(request) : EncodeError(request, status));
   } else if (const auto* release = std::get_if<ReleaseRequest>(&message)) {
     handler_.OnRelease(id, release->batches);
   } else {

@@ -39,6 +39,7 @@ class ChannelHandler {
   virtual Result<OpenReply> OnOpen(ClientId client, const OpenRequest& request) = 0;
   virtual Result<AttachReply> OnAttach(ClientId client, const AttachRequest& request) = 0;
   virtual Status OnPass(ClientId client, const PassRequest& request) = 0;
+  virtual Status OnTrace(ClientId client, TraceRequest request) = 0;
   // To be answered by one Reply or Fail, now or later, unless the client goes.
   virtual void OnGet(ClientId client, RequestId request, GetRequest get) = 0;
   // The client holds these no longer. They may be unknown or another's: a client may lie.

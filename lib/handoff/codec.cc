@@ -65,6 +65,7 @@ class BodyReader {
   }
 
   void AllowMore() { rest_ = {}; }
+  bool more() const { return !rest_.empty(); }
 
   Status Finish(std::string_view message) {
     if (!rest_.empty()) Fail("it goes on after its last field");
@@ -91,24 +92,36 @@ Hello TakeHello(BodyReader& body) {
 }
 
 AttachRequest TakeAttach(BodyReader& body) {
-  return {.dataset = body.Take<DatasetHandle>(),
-          .incarnation = body.Take<std::uint32_t>(),
-          .owner = body.TakeString(),
-          .loader = body.TakeString(),
-          .known = body.TakeBool(),
-          .kind = body.Take<std::uint8_t>(),
-          .size = body.Take<std::uint64_t>(),
-          .seed = body.Take<std::int64_t>(),
-          .world = body.Take<std::uint32_t>(),
+  AttachRequest attach{.dataset = body.Take<DatasetHandle>(),
+                       .incarnation = body.Take<std::uint32_t>(),
+                       .owner = body.TakeString(),
+                       .loader = body.TakeString(),
+                       .known = body.TakeBool(),
+                       .kind = body.Take<std::uint8_t>(),
+                       .size = body.Take<std::uint64_t>(),
+                       .seed = body.Take<std::int64_t>(),
+                       .world = body.Take<std::uint32_t>(),
+                       .rank = body.Take<Rank>(),
+                       .shuffle = body.TakeBool(),
+                       .drop_last = body.TakeBool(),
+                       .modern_randperm = body.TakeBool(),
+                       .base_seed = body.Take<std::uint8_t>(),
+                       .tail_permutation = body.TakeBool(),
+                       .passes = body.Take<std::uint32_t>(),
+                       .passes_from = body.Take<PassNumber>(),
+                       .behind = body.Take<std::uint32_t>(),
+                       .order = {}};
+  if (body.more()) attach.order = body.TakeString();
+  return attach;
+}
+
+TraceRequest TakeTrace(BodyReader& body) {
+  return {.stream = body.Take<StreamId>(),
           .rank = body.Take<Rank>(),
-          .shuffle = body.TakeBool(),
-          .drop_last = body.TakeBool(),
-          .modern_randperm = body.TakeBool(),
-          .base_seed = body.Take<std::uint8_t>(),
-          .tail_permutation = body.TakeBool(),
-          .passes = body.Take<std::uint32_t>(),
-          .passes_from = body.Take<PassNumber>(),
-          .behind = body.Take<std::uint32_t>()};
+          .pass = body.Take<PassNumber>(),
+          .first = body.Take<std::uint64_t>(),
+          .length = body.Take<std::uint64_t>(),
+          .ids = body.TakeList<SampleId>(kMaxIds)};
 }
 
 PassRequest TakePass(BodyReader& body) {
@@ -195,8 +208,8 @@ FrameBytes Encode(RequestId request, const OpenRequest& open) {
 }
 
 FrameBytes Encode(RequestId request, const AttachRequest& attach) {
-  return FrameWriter(FrameType::kAttach, request)
-      .Put(attach.dataset)
+  FrameWriter frame(FrameType::kAttach, request);
+  frame.Put(attach.dataset)
       .Put(attach.incarnation)
       .PutString(attach.owner)
       .PutString(attach.loader)
@@ -213,7 +226,19 @@ FrameBytes Encode(RequestId request, const AttachRequest& attach) {
       .PutBool(attach.tail_permutation)
       .Put(attach.passes)
       .Put(attach.passes_from)
-      .Put(attach.behind)
+      .Put(attach.behind);
+  if (!attach.order.empty()) frame.PutString(attach.order);
+  return frame.Finish();
+}
+
+FrameBytes Encode(RequestId request, const TraceRequest& trace) {
+  return FrameWriter(FrameType::kTrace, request)
+      .Put(trace.stream)
+      .Put(trace.rank)
+      .Put(trace.pass)
+      .Put(trace.first)
+      .Put(trace.length)
+      .PutList(trace.ids)
       .Finish();
 }
 
@@ -305,6 +330,8 @@ Result<ClientMessage> DecodeClientMessage(FrameType type, ByteSpan body) {
       return Finished(
           reader, "Detach",
           DetachRequest{.stream = reader.Take<StreamId>(), .rank = reader.Take<Rank>()});
+    case FrameType::kTrace:
+      return Finished(reader, "Trace", TakeTrace(reader));
     default:
       return Error(Code::kInvalidArgument,
                    "no client sends frames of type " + std::to_string(static_cast<int>(type)));

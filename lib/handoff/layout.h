@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 
 #include "base/bytes.h"
@@ -14,7 +15,7 @@
 namespace optcache::handoff {
 
 inline constexpr std::uint16_t kMinVersion = 1;
-inline constexpr std::uint16_t kMaxVersion = 1;
+inline constexpr std::uint16_t kMaxVersion = 2;
 
 enum class FrameType : std::uint8_t {
   kHello = 1,
@@ -24,6 +25,7 @@ enum class FrameType : std::uint8_t {
   kGet = 5,
   kRelease = 6,
   kDetach = 7,
+  kTrace = 8,  // from version 2 on
 
   kWelcome = 65,
   kOpened = 66,
@@ -62,6 +64,9 @@ static_assert(sizeof(SampleEntry) == 16 && std::is_trivially_copyable_v<SampleEn
 
 // GetRequest::first: the place in the rank's list is not known.
 inline constexpr std::uint64_t kNoIndex = std::numeric_limits<std::uint64_t>::max();
+
+// AttachRequest::order: Trace messages will say what is read.
+inline constexpr std::string_view kTraceOrder = "trace";
 
 // AttachRequest::passes_from: the pass that the answer names.
 inline constexpr std::uint32_t kFromFirstPass = std::numeric_limits<std::uint32_t>::max();

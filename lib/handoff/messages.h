@@ -56,6 +56,9 @@ struct AttachRequest {
   std::uint32_t passes = 0;                 // how many there will be; 0: nobody knows
   PassNumber passes_from = kFromFirstPass;  // the first of them
   std::uint32_t behind = 0;                 // how far workers ask out of order, in samples
+  // docs/formats/recipe.md, or "trace": then `known` is false, and the fields of the recipe but
+  // world and rank mean nothing. Empty: they say it. From version 2 on.
+  std::string order;
   friend bool operator==(const AttachRequest&, const AttachRequest&) = default;
 };
 
@@ -93,8 +96,20 @@ struct DetachRequest {
   friend bool operator==(const DetachRequest&, const DetachRequest&) = default;
 };
 
+// A part of the list that the rank will read in a pass: ids from index `first` on. The parts of a
+// pass come in order; one with `first` 0 begins anew. From version 2 on.
+struct TraceRequest {
+  StreamId stream = 0;
+  Rank rank = 0;
+  PassNumber pass = 0;
+  std::uint64_t first = 0;
+  std::uint64_t length = 0;  // of the whole list; 0: the list grows as the pass goes on
+  std::vector<SampleId> ids;
+  friend bool operator==(const TraceRequest&, const TraceRequest&) = default;
+};
+
 using ClientMessage = std::variant<Hello, OpenRequest, AttachRequest, PassRequest, GetRequest,
-                                   ReleaseRequest, DetachRequest>;
+                                   ReleaseRequest, DetachRequest, TraceRequest>;
 
 // --- From the server ----------------------------------------------------------------------------
 

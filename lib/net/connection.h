@@ -104,7 +104,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection& operator=(const Connection&) = delete;
 
   // From OnOpen on. Queues a message; the frames queued in one turn of the loop leave in one system
-  // call. Nothing happens on a closed connection: OnClosed has come or is about to.
+  // call. Nothing happens on a closed connection: OnClosed has come or is about to;
+  // nor with a message that is newer than the version that both sides speak.
   virtual void Send(std::uint32_t request_id, const wire::Message& message) = 0;
 
   // The same with a payload, which is written from where it lies. `pin` keeps those bytes alive and

@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message> + 1> kNames 
                                                                                    "LookupReply",
                                                                                    "Holding",
                                                                                    "Announce",
-                                                                                   "Push"};
+                                                                                   "Push",
+                                                                                   "StreamOrder"};
 
 template <MessageType type, typename M>
 constexpr bool kNumberIs =
@@ -38,7 +39,8 @@ static_assert(kNumberIs<MessageType::kHello, Hello> && kNumberIs<MessageType::kW
               kNumberIs<MessageType::kLookup, Lookup> &&
               kNumberIs<MessageType::kLookupReply, LookupReply> &&
               kNumberIs<MessageType::kHolding, Holding> &&
-              kNumberIs<MessageType::kAnnounce, Announce> && kNumberIs<MessageType::kPush, Push>);
+              kNumberIs<MessageType::kAnnounce, Announce> && kNumberIs<MessageType::kPush, Push> &&
+              kNumberIs<MessageType::kStreamOrder, StreamOrder>);
 
 template <typename T>
 T Load(ByteSpan bytes, std::size_t at) {
@@ -53,6 +55,10 @@ T Load(ByteSpan bytes, std::size_t at) {
 
 MessageType TypeOf(const Message& message) {
   return static_cast<MessageType>(message.index() + 1);
+}
+
+std::uint16_t VersionOf(MessageType type) {
+  return type >= MessageType::kStreamOrder ? 2 : 1;
 }
 
 std::string_view TypeName(MessageType type) {

@@ -42,9 +42,12 @@ enum class MessageType : std::uint8_t {
   kHolding = 13,
   kAnnounce = 14,
   kPush = 15,
+  kStreamOrder = 16,
 };
 
 MessageType TypeOf(const Message& message);
+// The version of the protocol in which it came.
+std::uint16_t VersionOf(MessageType type);
 // As in docs/formats/wire.md: "Get".
 std::string_view TypeName(MessageType type);
 

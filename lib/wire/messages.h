@@ -21,7 +21,7 @@ using MemberId = std::uint32_t;    // given by the coordinator, never reused
 using LeaseId = std::uint64_t;     // 0: none
 
 inline constexpr std::uint16_t kMinVersion = 1;
-inline constexpr std::uint16_t kMaxVersion = 1;
+inline constexpr std::uint16_t kMaxVersion = 2;
 // What one side speaks.
 struct VersionRange {
   std::uint16_t min = kMinVersion;
@@ -157,6 +157,15 @@ struct StreamAttach {
   friend bool operator==(const StreamAttach&, const StreamAttach&) = default;
 };
 
+// The same rank's order, where StreamAttach cannot say it and so says that it is not known. Follows
+// it. From version 2 on.
+struct StreamOrder {
+  StreamId stream = 0;
+  Rank rank = 0;
+  std::string recipe;  // docs/formats/recipe.md
+  friend bool operator==(const StreamOrder&, const StreamOrder&) = default;
+};
+
 // Where a rank is. Sent at each pass's start, then about once a second while it reads, and at the
 // end.
 struct StreamProgress {
@@ -226,8 +235,8 @@ struct Push {
   friend bool operator==(const Push&, const Push&) = default;
 };
 
-using Message =
-    std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply, LeaseUpdate,
-                 StreamAttach, StreamProgress, Lookup, LookupReply, Holding, Announce, Push>;
+using Message = std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply,
+                             LeaseUpdate, StreamAttach, StreamProgress, Lookup, LookupReply,
+                             Holding, Announce, Push, StreamOrder>;
 
 }  // namespace optcache::wire

@@ -12,6 +12,7 @@
 #include "dataset/manifest_builder.h"
 #include "dataset/numbering.h"
 #include "handoff/memory_file.h"
+#include "sampler/order_crc.h"
 
 namespace optcache {
 namespace {
@@ -126,7 +127,8 @@ Result<handoff::AttachReply> HandoffServer::OnAttach(ClientId /*client*/,
                        Field("rank", request.rank) + Field("shuffle", request.shuffle) +
                        Field("drop_last", request.drop_last) +
                        Field("base_seed", request.base_seed) + Field("passes", request.passes) +
-                       Field("passes_from", request.passes_from) + Field("behind", request.behind));
+                       Field("passes_from", request.passes_from) + Field("behind", request.behind) +
+                       (request.order.empty() ? std::string() : Field("order", request.order)));
   if (request.loader == "refused") {
     return Error(Code::kConflict, "rank 1 says that the seed is 7, this rank says 8");
   }
@@ -138,6 +140,14 @@ Status HandoffServer::OnPass(ClientId /*client*/, const handoff::PassRequest& re
                      Field("epoch", request.epoch) + Field("start", request.start) +
                      Field("length", request.length) +
                      (request.crc ? Field("crc", *request.crc) : std::string()));
+  return OkStatus();
+}
+
+Status HandoffServer::OnTrace(ClientId /*client*/, handoff::TraceRequest request) {
+  Report("trace", Field("rank", request.rank) + Field("pass", request.pass) +
+                      Field("first", request.first) + Field("length", request.length) +
+                      Field("count", request.ids.size()) +
+                      Field("crc", sampler::OrderCrc(request.ids)));
   return OkStatus();
 }
 

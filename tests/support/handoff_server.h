@@ -45,6 +45,7 @@ class HandoffServer final : public handoff::ChannelHandler {
   Result<handoff::AttachReply> OnAttach(handoff::ClientId client,
                                         const handoff::AttachRequest& request) override;
   Status OnPass(handoff::ClientId client, const handoff::PassRequest& request) override;
+  Status OnTrace(handoff::ClientId client, handoff::TraceRequest request) override;
   void OnGet(handoff::ClientId client, handoff::RequestId request,
              handoff::GetRequest get) override;
   void OnRelease(handoff::ClientId client, const std::vector<handoff::BatchId>& batches) override;

@@ -56,6 +56,9 @@ constexpr auto Fields(Is<StreamAttach> auto& m) {
                   m.size, m.seed, m.world, m.rank, m.shuffle, m.drop_last, m.modern_randperm,
                   m.base_seed, m.tail_permutation, m.known, m.passes);
 }
+constexpr auto Fields(Is<StreamOrder> auto& m) {
+  return std::tie(m.stream, m.rank, m.recipe);
+}
 constexpr auto Fields(Is<StreamProgress> auto& m) {
   return std::tie(m.stream, m.rank, m.pass, m.epoch, m.start, m.position, m.wait_us, m.order_known,
                   m.ended);

@@ -111,5 +111,25 @@ TEST(StreamTable, WhatWasServedBeforeAPassIsReadAgainIsForgotten) {
   EXPECT_EQ(table.Positions(3).at(0).next, (coordination::Cut{0, 10}));
 }
 
+TEST(StreamTable, AnOrderAsTextIsKnownIfItCanBeRead) {
+  StreamTable table;
+  wire::StreamAttach attach = Attach(0, 2);
+  attach.known = false;
+  ASSERT_TRUE(table.OnAttach(kSidecar, attach).ok());
+  const auto recipe = [&table] { return table.Report().at(0).ranks.at(0).recipe; };
+  const std::string text = "spdl-random size=9 world=2 drop_last=true";
+  table.OnOrder(kSidecar, {.stream = 7, .rank = 0, .recipe = "newer size=9 world=2"});
+  table.OnOrder(kSidecar, {.stream = 7, .rank = 0, .recipe = "torch-distributed size=9"});
+  table.OnOrder(kSidecar + 1, {.stream = 7, .rank = 0, .recipe = text});
+  table.OnOrder(kSidecar, {.stream = 8, .rank = 0, .recipe = text});
+  EXPECT_FALSE(recipe().known);
+  const std::uint64_t changes = table.changes();
+  table.OnOrder(kSidecar, {.stream = 7, .rank = 0, .recipe = text});
+  EXPECT_TRUE(recipe().known);
+  EXPECT_EQ(recipe().order, text);
+  EXPECT_TRUE(table.Report().at(0).ranks.at(0).order_known);
+  EXPECT_GT(table.changes(), changes);
+}
+
 }  // namespace
 }  // namespace optcache::node

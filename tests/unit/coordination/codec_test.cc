@@ -187,5 +187,24 @@ TEST(Version, ReadsWhatItWrites) {
   }
 }
 
+// An older part ignores the text and takes the order for unknown; one that is newer than this part
+// is unknown to it.
+TEST(Codec, ARecipeAsTextIsUnknownToWhoCannotReadIt) {
+  Report report = SomeReport();
+  coordination::Recipe& recipe = report.streams[0].ranks[0].recipe;
+  recipe.known = true;
+  recipe.order = "spdl-random size=9 world=2 drop_last=true";
+  const std::string json = ToJson(report);
+  EXPECT_NE(json.find("\"known\":false"), std::string::npos) << json;
+  EXPECT_EQ(ParseReport(json).value(), report);
+  std::string newer = json;
+  newer.replace(newer.find("spdl-random"), 4, "spd2");
+  const Recipe read = ParseReport(newer)->streams[0].ranks[0].recipe;
+  EXPECT_FALSE(read.known);
+  EXPECT_EQ(read.order, "");
+  recipe.known = false;  // the trainer reads something else
+  EXPECT_EQ(ParseReport(ToJson(report))->streams[0].ranks[0].recipe.order, "");
+}
+
 }  // namespace
 }  // namespace optcache::coordination

@@ -19,13 +19,6 @@ RankReport At(Rank rank, PassNumber pass, std::uint64_t epoch, Position position
           .position = position};
 }
 
-TEST(PassLength, PadsOrDropsTheRest) {
-  EXPECT_EQ(PassLength({.size = 10, .world = 4, .drop_last = false}), 12U);
-  EXPECT_EQ(PassLength({.size = 10, .world = 4, .drop_last = true}), 8U);
-  EXPECT_EQ(PassLength({.size = 8, .world = 4, .drop_last = false}), 8U);
-  EXPECT_EQ(PassLength({.size = 2, .world = 4, .drop_last = true}), 0U);
-}
-
 TEST(TrackedStream, IsNotCompleteBeforeSomeRankHasBegunAPass) {
   TrackedStream stream = NewStream();
   RankReport attached{.rank = 0, .recipe = {.size = 10, .world = 1}};
@@ -171,6 +164,36 @@ TEST(TrackedStream, MeasuresItsRateWithoutThePauses) {
     stream.Observe(At(0, 0, 0, position += 20), 1, now += std::chrono::seconds(1));
   }
   EXPECT_NEAR(*stream.rate(), 20, 0.01);
+}
+
+constexpr const char* kText = "torch-distributed size=10 world=2 block=3";
+RankReport WithText(Rank rank, const std::string& order) {
+  return {.rank = rank,
+          .recipe = {.size = 10, .world = 2, .known = !order.empty(), .order = order}};
+}
+
+// A rank's attach comes before its text.
+TEST(TrackedStream, TakesTheTextThatComesLater) {
+  TrackedStream stream = NewStream();
+  for (const std::string& order : {std::string(), std::string(kText)}) {
+    for (const Rank rank : {0U, 1U}) {
+      RankReport report = WithText(rank, order);
+      report.started = true;
+      stream.Observe(report, 1, kStart);
+    }
+  }
+  EXPECT_EQ(stream.conflict(), "");
+  EXPECT_TRUE(stream.State().recipe.known);
+  EXPECT_EQ(stream.State().recipe.order, kText);
+  EXPECT_EQ(stream.FirstCut().position, 0U);
+}
+
+TEST(TrackedStream, NamesWhatTextsDisagreeOn) {
+  TrackedStream stream = NewStream();
+  stream.Observe(WithText(0, kText), 1, kStart);
+  stream.Observe(WithText(1, "torch-distributed size=10 world=2 block=4"), 1, kStart);
+  EXPECT_EQ(stream.conflict(), "order of ranks 0 and 1: block: 3 and 4");
+  EXPECT_FALSE(stream.State().recipe.known);
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ struct FakeHandler final : ChannelHandler {
     if (request.world > 1) return Error(Code::kConflict, "another rank says world 1");
     return AttachReply{.stream = 77, .first_pass = 5};
   }
+  Status OnTrace(ClientId, TraceRequest) override { return OkStatus(); }
   Status OnPass(ClientId, const PassRequest& request) override {
     passes.push_back(request);
     return OkStatus();
@@ -180,7 +181,7 @@ TEST_F(ChannelTest, WelcomesWithTheArena) {
   ASSERT_EQ(welcome.type, FrameType::kWelcome);
   EXPECT_EQ(welcome.request, 1U);
   ASSERT_EQ(welcome.body.size(), 16U);
-  EXPECT_EQ(welcome.body[0], 1);
+  EXPECT_EQ(welcome.body[0], static_cast<char>(kMaxVersion));
   ASSERT_TRUE(welcome.fd.valid());
 
   const auto slot = arena_.Allocate(4);

@@ -122,6 +122,24 @@ INSTANTIATE_TEST_SUITE_P(Torch, SamplerGolden, testing::Values("1.13", "2.15"),
                            return name;
                          });
 
+// So that the CRC of a pass tells which version the training process has.
+TEST(GoldenFiles, VersionsDifferFromTheLimitOnAndNotBefore) {
+  const auto crcs = [](const std::string& version) {
+    std::vector<std::string> found;
+    const auto path = std::filesystem::path(OPTCACHE_SOURCE_DIR) / "tests/golden/sampler" /
+                      ("torch-" + version + "-large.txt");
+    std::istringstream lines(ReadFile(path, 1_MiB).value());
+    for (std::string line; std::getline(lines, line);)
+      found.push_back(ParseVector(line, true).words.at("crc"));
+    return found;
+  };
+  const auto before = crcs("1.13");
+  const auto after = crcs("2.15");
+  EXPECT_EQ(before.at(0), after.at(0));
+  EXPECT_NE(before.at(1), after.at(1));
+  EXPECT_NE(before.at(2), after.at(2));
+}
+
 // Each by the package's own classes; Megatron's, which is in no package, by those of its source.
 TEST(FrameworkGolden, ReplaysWhatFrameworksRead) {
   const auto folder = std::filesystem::path(OPTCACHE_SOURCE_DIR) / "tests/golden/sampler";

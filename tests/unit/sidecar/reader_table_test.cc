@@ -165,6 +165,45 @@ TEST_F(ReaderTableTest, AnotherCrcIsAnUnknownOrder) {
   EXPECT_TRUE(Progress().back().order_known);
 }
 
+// The job's process was started with another seed than it says, or calls no set_epoch but counts
+// epochs for us, or deals its samples otherwise: what it reads is not what its recipe gives.
+TEST_F(ReaderTableTest, NothingIsStagedByAWrongRecipe) {
+  const sampler::Recipe right{.size = 10, .seed = 3, .world = 2};
+  sampler::Recipe other_seed = right;
+  other_seed.seed = 4;
+  sampler::Recipe other_blocks = right;
+  other_blocks.block = 2;
+  PassNumber pass = 0;
+  const auto id = readers_.Attach(1, Request(0));
+  for (const auto& [read, read_epoch] :
+       {std::pair(other_seed, 8U), std::pair(right, 0U), std::pair(other_blocks, 8U)}) {
+    const auto crc = FakeOrders::Make({.recipe = read, .epoch = read_epoch, .end = 5})->crc;
+    ASSERT_TRUE(readers_.Begin(*id, Span(pass++, 8), crc).ok());
+    orders_.AnswerAll();
+    EXPECT_EQ(readers_.Find(*id)->current()->NextToStage(), std::nullopt);
+    EXPECT_FALSE(Progress().back().order_known) << "so nodes plan nothing by it";
+  }
+  ASSERT_TRUE(readers_.Begin(*id, Span(pass, 8), Crc(8)).ok());
+  orders_.AnswerAll();
+  EXPECT_EQ(readers_.Find(*id)->current()->NextToStage(), 0U);
+}
+
+// set_epoch forgotten, and the client says so: every pass is epoch 0.
+TEST_F(ReaderTableTest, AForgottenSetEpochIsForetoldFromTheSecondPassOn) {
+  const auto id = readers_.Attach(1, Request(0));
+  for (PassNumber pass = 0; pass < 3; ++pass) {
+    ASSERT_TRUE(readers_.Begin(*id, Span(pass, 0), Crc(0)).ok());
+    orders_.AnswerAll();
+    Pass* const current = readers_.Find(*id)->current();
+    ASSERT_TRUE(current->foretold());
+    for (std::uint64_t i = 0; i < 5; ++i)
+      current->PassOver(i);
+    readers_.Foretell();
+    orders_.AnswerAll();
+    EXPECT_EQ(readers_.Find(*id)->next()->span(), Span(pass + 1, pass == 0 ? 1 : 0));
+  }
+}
+
 TEST_F(ReaderTableTest, ForetellsTheNextPassByTheStepOfTheLast) {
   const auto id = readers_.Attach(1, Request(0));
   ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), Crc(0)).ok());
@@ -259,6 +298,123 @@ TEST_F(ReaderTableTest, PassesAreCountedOnByWhoAttachesAgainAndAnewAfterAnEnd) {
   readers_.OnClientGone(2);
   ASSERT_EQ(readers_.Attach(3, Request(0)), id);
   EXPECT_EQ(readers_.Find(*id)->first_pass(), 0U);
+}
+
+// --- Recipes as text, and lists -----------------------------------------------------------------
+
+TEST_F(ReaderTableTest, TellsTheNodeInTextWhatTheFieldsCannotSay) {
+  AttachRequest request = Request(1);
+  request.recipe.block = 2;
+  ASSERT_TRUE(readers_.Attach(1, request).has_value());
+  EXPECT_FALSE(node_.All<wire::StreamAttach>().back().known) << "for nodes that are older";
+  const auto orders = node_.All<wire::StreamOrder>();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].recipe, "torch-distributed size=10 seed=3 world=2 block=2");
+  EXPECT_EQ(orders[0].rank, 1U);
+  readers_.OnNodeUp();
+  EXPECT_EQ(node_.All<wire::StreamOrder>().size(), 2U);
+}
+
+TEST_F(ReaderTableTest, ASubsetMustLieInTheDataset) {
+  AttachRequest request = Request(0, 1);
+  request.recipe.size = 4;
+  request.recipe.subset = {{7, 4}};
+  EXPECT_FALSE(readers_.Attach(1, request).has_value());
+  request.recipe.subset = {{6, 4}};
+  EXPECT_TRUE(readers_.Attach(1, request).has_value());
+}
+
+class TracedReaderTest : public ReaderTableTest {
+ protected:
+  ReaderId AttachTraced() {
+    AttachRequest request = Request(0, 1);
+    request.known = false;
+    request.traced = true;
+    return readers_.Attach(1, request).value();
+  }
+  Pass* current(ReaderId id) { return readers_.Find(id)->current(); }
+};
+
+TEST_F(TracedReaderTest, AListIsAnOrder) {
+  const ReaderId id = AttachTraced();
+  const std::vector<SampleId> list = {4, 4, 9, 0, 1};
+  ASSERT_TRUE(readers_.TakeTrace(id, 0, 0, 5, std::span(list).first(3)).ok());
+  ASSERT_TRUE(readers_.TakeTrace(id, 0, 3, 5, std::span(list).subspan(3)).ok());
+  ASSERT_TRUE(readers_.Begin(id, Span(0, 0), sampler::OrderCrc(list)).ok());
+  orders_.AnswerAll();
+  ASSERT_TRUE(current(id)->foretold());
+  EXPECT_EQ(current(id)->order()->ids, list);
+  EXPECT_FALSE(node_.All<wire::StreamAttach>().back().known) << "nodes plan recipes alone";
+}
+
+TEST_F(TracedReaderTest, TheNextListIsStagedWhenItsTurnComes) {
+  const ReaderId id = AttachTraced();
+  const std::vector<SampleId> list = {4, 4, 9, 0, 1};
+  const std::vector<SampleId> next_list = {3, 2};
+  ASSERT_TRUE(readers_.TakeTrace(id, 0, 0, 5, list).ok());
+  ASSERT_TRUE(readers_.Begin(id, Span(0, 0), std::nullopt).ok());
+  orders_.AnswerAll();
+  for (std::uint64_t i = 0; i < 5; ++i)
+    current(id)->PassOver(i);
+  readers_.Foretell();
+  EXPECT_EQ(readers_.Find(id)->next(), nullptr) << "nobody knows it";
+  ASSERT_TRUE(readers_.TakeTrace(id, 1, 0, 2, next_list).ok());
+  readers_.Foretell();
+  orders_.AnswerAll();
+  ASSERT_NE(readers_.Find(id)->next(), nullptr);
+  EXPECT_EQ(readers_.Find(id)->next()->NextToStage(), 0U);
+  // Another one in its place.
+  ASSERT_TRUE(readers_.TakeTrace(id, 1, 0, 2, std::span(list).first(2)).ok());
+  EXPECT_EQ(readers_.Find(id)->next(), nullptr);
+}
+
+TEST_F(TracedReaderTest, WithoutItsListAPassIsReadAsItIsAskedFor) {
+  const ReaderId id = AttachTraced();
+  ASSERT_TRUE(readers_.Begin(id, Span(0, 0), std::nullopt).ok());
+  EXPECT_TRUE(orders_.pending.empty());
+  EXPECT_FALSE(current(id)->foretold());
+}
+
+TEST_F(TracedReaderTest, AListMayGrowWithThePass) {
+  const ReaderId id = AttachTraced();
+  ASSERT_TRUE(readers_.Begin(id, {.pass = 0, .begin = 0, .end = 0}, std::nullopt).ok());
+  const std::vector<SampleId> batch = {7, 7, 2};
+  ASSERT_TRUE(readers_.TakeTrace(id, 0, 0, 0, batch).ok());
+  ASSERT_TRUE(readers_.TakeTrace(id, 0, 3, 0, batch).ok());
+  Pass& pass = *current(id);
+  EXPECT_EQ(pass.NextToStage(), 0U);
+  EXPECT_EQ(pass.span().end, 6U);
+  EXPECT_TRUE(pass.Agrees(5, 2));
+  EXPECT_FALSE(pass.Agrees(5, 3));
+  EXPECT_TRUE(pass.Agrees(6, 3)) << "not known yet";
+  EXPECT_EQ(pass.FindUnasked(2), 2U);
+  pass.MarkAsked(2);
+  EXPECT_EQ(pass.FindUnasked(2), 5U);
+  EXPECT_FALSE(readers_.TakeTrace(id, 0, 9, 0, batch).ok()) << "three are missing";
+}
+
+TEST_F(TracedReaderTest, RefusesListsThatCannotBe) {
+  const ReaderId id = AttachTraced();
+  const std::vector<SampleId> list = {4, 9};
+  const auto code = [&](PassNumber pass, std::uint64_t first, std::uint64_t length) {
+    return readers_.TakeTrace(id, pass, first, length, list).code();
+  };
+  EXPECT_EQ(code(3, 0, 2), Code::kInvalidArgument) << "far ahead";
+  EXPECT_EQ(code(0, 2, 4), Code::kInvalidArgument) << "without its beginning";
+  EXPECT_EQ(code(0, 0, 1), Code::kInvalidArgument) << "longer than it says";
+  EXPECT_EQ(code(0, 0, RankReader::kTraceMax + 1), Code::kInvalidArgument);
+  EXPECT_EQ(code(0, 0, 0), Code::kInvalidArgument) << "grows before the pass";
+  EXPECT_EQ(readers_.TakeTrace(id, 0, 0, 1, std::vector<SampleId>{10}).code(),
+            Code::kInvalidArgument)
+      << "no such sample";
+  EXPECT_EQ(readers_.TakeTrace(99, 0, 0, 1, list).code(), Code::kNotFound);
+  const auto replayed = readers_.Attach(2, [&] {
+    AttachRequest other = Request(0, 1);
+    other.loader = "other";
+    return other;
+  }());
+  EXPECT_EQ(readers_.TakeTrace(*replayed, 0, 0, 2, list).code(), Code::kInvalidArgument)
+      << "it has a recipe";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The frames of version 1, byte by byte: a change here is a change of the protocol.
+// The frames of versions 1 and 2, byte by byte: a change here is a change of the protocol.
 // UPDATE_GOLDEN=1 writes the files anew.
 
 #include <cstdlib>
@@ -17,9 +17,16 @@ namespace {
 std::map<std::string, Message> Examples() {
   const ReadItem item{.pass = 3, .position = 0x0102030405, .id = 77};
   return {
-      {"hello", Hello{.role = Role::kNode, .name = "node-7", .member = 7, .token = "secret"}},
-      {"hello_bulk",
-       Hello{.role = Role::kSidecar, .name = "vision/pod-0", .token = "secret", .bulk = true}},
+      {"hello", Hello{.max_version = 1,
+                      .role = Role::kNode,
+                      .name = "node-7",
+                      .member = 7,
+                      .token = "secret"}},
+      {"hello_bulk", Hello{.max_version = 1,
+                           .role = Role::kSidecar,
+                           .name = "vision/pod-0",
+                           .token = "secret",
+                           .bulk = true}},
       {"welcome", Welcome{.version = 1, .name = "node-1"}},
       {"welcome_bulk", Welcome{.version = 1, .name = "node-1", .bulk = true}},
       {"refusal", Refusal{.code = Code::kPermissionDenied, .message = "no such token"}},
@@ -52,6 +59,8 @@ std::map<std::string, Message> Examples() {
                                      .tail_permutation = false,
                                      .known = true,
                                      .passes = 90}},
+      {"stream_order",
+       StreamOrder{.stream = 2, .rank = 3, .recipe = "spdl-random size=9 drop_last=true"}},
       {"stream_progress", StreamProgress{.stream = 2,
                                          .rank = 3,
                                          .pass = 5,
