@@ -270,7 +270,7 @@ def test_more_capacity_than_bytes_works_and_is_noted(shell: Shell) -> None:
         ("order --size 99999999999", "size 99999999999 is above the limit of 4294967294 samples: split the dataset"),
         ("order --size 10 --world 0", "world 0 is outside 1 to 65536: give the number of training processes"),
         ("order --size 10 --world 2 --rank 2", "there is no rank 2 in a world of 2: ranks count from 0"),
-        ("order --size 10 --sampler random", "unknown sampler 'random': write one of sequential, torch-distributed, torch-random"),
+        ("order --size 10 --sampler random", "unknown sampler 'random': write one of sequential, torch-distributed, torch-random, megatron-cyclic, spdl-random"),
         ("order --size 10 --base-seed x", "unknown base seed 'x': write one of every-pass, first-pass, never"),
         ("order --size 10 --output csv f", "unknown output format 'csv': write --output npy FILE"),
         ("order --size 10 --output npy none/f", "cannot write none/f: No such file or directory"),
@@ -291,7 +291,7 @@ def test_each_verb_says_what_it_cannot_do(shell: Shell, words: str, sentence: st
     ("words", "sentence", "verb"),
     [
         ("fly", "The following argument was not expected: fly", ""),
-        ("order", "--size is required", " order"),
+        ("order", "Exactly 1 option from [--size,--recipe] is required", " order"),
         ("order --size ten", "Could not convert: --size = ten", " order"),
         ("order --size -1", "--size: must not be negative: -1", " order"),
         ("order --size 10 --seed 1.5", "Could not convert: --seed = 1.5", " order"),
@@ -378,13 +378,13 @@ def test_what_a_sidecar_cannot_do_is_said_at_once(
         )
     assert bytes(data[0]) == dataset.read(0), "the others go on"
     del attached
-    for version in (0, 2):  # an older and a newer package than the sidecar
+    for version in (0, 3):  # an older and a newer package than the sidecar
         monkeypatch.setattr(_protocol, "MIN_VERSION", version)
         monkeypatch.setattr(_protocol, "MAX_VERSION", version)
         with ThreadPoolExecutor(1) as thread:  # which makes a connection of its own
             read = thread.submit(data.__getitem__, 0)
         assert refusal(read.result) == (
-            f"the client speaks versions {version} to {version}, this sidecar 1 to 1: install the "
+            f"the client speaks versions {version} to {version}, this sidecar 1 to 2: install the "
             "Python package and the sidecar of one release"
         )
     assert time.monotonic() - began < 20, "nothing was waited for"

@@ -24,7 +24,6 @@ from torch.utils.data import (  # noqa: E402
     DataLoader,
     RandomSampler,
     SequentialSampler,
-    Subset,
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
@@ -301,7 +300,8 @@ def test_says_that_an_order_is_not_known(train: ImageFolder, server: Server, kin
     (told,) = server.of("attach")
     assert (told["known"], told["size"], told["world"]) == (0, COUNT, 1)
     (begun,) = server.of("pass")
-    assert "crc" not in begun and begun["length"] in (0, len(loader.sampler), 19, 50)
+    listed = kind not in ("backwards", "pairs")  # what PyTorch's own samplers draw is handed over
+    assert ("crc" in begun) == listed and begun["length"] in (0, len(loader.sampler), 19, 50)
     gets = server.of("get")
     assert {g["stream"] for g in gets} == {77}
     assert [g["first"] for g in gets] == [0, *itertools.accumulate(g["count"] for g in gets)][:-1]
@@ -317,16 +317,6 @@ def test_workers_ask_by_the_batch(train: ImageFolder, server: Server) -> None:
     for client in {g["client"] for g in gets}:
         server.wait_for("closed", client=client)
     server.wait_for("closed", held=0)
-
-
-def test_a_subset_is_read_without_tags(train: ImageFolder, server: Server) -> None:
-    subset = Subset(train, [30, 20, 10])
-    loader = attach(DataLoader(subset, batch_size=2, collate_fn=list))
-    assert [sample[1] for batch in loader for sample in batch] == [
-        train.targets[i] for i in (30, 20, 10)
-    ]
-    assert server.of("attach")[0]["known"] == 0
-    assert {g["stream"] for g in server.of("get")} == {0}
 
 
 class Resumed(DistributedSampler):  # type: ignore[type-arg]

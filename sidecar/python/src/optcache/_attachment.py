@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
+import dataclasses
 import itertools
 import logging
 import os
@@ -49,6 +51,8 @@ class Attachment:
         self._first_pass = 0
         self._passes_from: Optional[int] = None  # the first pass of this loader
         self._last_pass = -1
+        self._handed_over: dict[int, array.array[int]] = {}  # lists, by pass
+        self._unfollowed = -1  # the pass whose batches are not told
         self._current: Optional[protocol.Pass] = None
         self._try_again_at = 0.0
 
@@ -81,8 +85,8 @@ class Attachment:
             if current is None or time.monotonic() < self._try_again_at:
                 return tag
             start = max(current.start, tag.first - recipe.behind)
-            skipped = start - current.start
-            rest = protocol.Pass(current.epoch, start, max(current.length - skipped, 0))
+            length = max(current.length - (start - current.start), 0)
+            rest = dataclasses.replace(current, start=start, length=length, crc=None)
             self._announce(recipe, rest)
             return tag._replace(stream=self._stream, pass_number=self._last_pass)
 
@@ -166,7 +170,44 @@ class Attachment:
     def _begin_pass(self, recipe: protocol.Recipe, what: protocol.Pass) -> None:
         channel = self._tell(recipe)
         self._last_pass = max(self._last_pass, self._first_pass)
+        self._hand_over(channel, recipe, self._last_pass, what.trace)
         channel.begin_pass(self._stream, recipe.rank, self._last_pass, what)
+        self._hand_over(channel, recipe, self._last_pass + 1, what.ahead)
+
+    def _hand_over(
+        self,
+        channel: Channel,
+        recipe: protocol.Recipe,
+        number: int,
+        ids: Optional[array.array[int]],
+    ) -> None:
+        """The list of a pass, unless the sidecar has just that one."""
+        if ids is None or channel.version < 2 or self._handed_over.get(number) == ids:
+            return
+        try:
+            channel.trace(self._stream, recipe.rank, number, 0, len(ids), ids)
+        except Refused as refused:
+            if refused.code in ("not_found", "unavailable"):
+                raise
+            log.warning("the list of pass %s is not taken: %s", number, refused)
+        self._handed_over = {n: i for n, i in self._handed_over.items() if n >= number - 1}
+        self._handed_over[number] = ids
+
+    def follow(self, recipe: protocol.Recipe, tag: protocol.Tag, ids: list[int]) -> None:
+        """Tells of a batch that is asked for next. What the sidecar does not take is read as it is
+        asked for.
+        """
+        with self._alone():
+            channel = self._channel
+            if channel is None or channel.version < 2 or self._unfollowed == tag.pass_number:
+                return
+            try:
+                words = array.array("I", ids)
+                channel.trace(self._stream, recipe.rank, tag.pass_number, tag.first, 0, words)
+            except Refused:
+                self._unfollowed = tag.pass_number  # it has not heard the beginning
+            except BROKEN as broken:
+                self._lose(broken)
 
     def _lose(self, why: Exception) -> None:
         log.info("the pass is not announced: %s", why)
@@ -187,6 +228,7 @@ class Attachment:
         attached = channel.attach(handle, self._loader, recipe, self._passes_from)
         self._channel = channel
         self._told = recipe
+        self._handed_over = {}
         self._stream, self._first_pass = attached
         if self._passes_from is None:
             self._passes_from = self._first_pass

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ._protocol import Tag
@@ -18,6 +19,26 @@ else:
 Sample = Union[memoryview, bytes]
 
 
+_current = threading.local()  # the batch that this thread iterates over, and where it is
+
+
+def current_sample(dataset: Dataset, index: int) -> Optional[Sample]:
+    """The sample, with its whole batch, if it is the one that this thread's batch is at."""
+    batch, at = getattr(_current, "batch", None), getattr(_current, "at", 0)
+    if batch is None or batch.dataset != dataset.name or at >= len(batch.samples):
+        return None
+    return batch.sample(dataset, at) if batch.samples[at] == index else None
+
+
+def current_tag(dataset: Dataset, indices: Sequence[int]) -> Optional[Tag]:
+    """The place of these samples, if they are this thread's whole batch."""
+    batch: Optional[IndexBatch] = getattr(_current, "batch", None)
+    if batch is None or batch.dataset != dataset.name or batch.samples != indices:
+        return None
+    _current.batch = None
+    return batch.tag
+
+
 class IndexBatch(_IntList):
     """The indices of a batch: a list like any other, with the batch's place in its pass.
 
@@ -26,24 +47,46 @@ class IndexBatch(_IntList):
     all: iterating gives ints that remember their batch. The fetched samples live as long as the
     batch does.
 
+    Where the indices are those of a Subset or the like, whose own list turns them into samples and so
+    forgets what they remember, the dataset under it asks `current` instead.
+
     Attributes:
-        dataset: name of the dataset that the indices are of.
+        dataset: name of the dataset that the indices are of, or the samples.
         tag: the place of the first.
+        samples: what the indices stand for; None: themselves. Given as well where they are of another
+            type than int, which they keep.
     """
 
-    def __init__(self, indices: Iterable[int], dataset: str, tag: Tag) -> None:
+    def __init__(
+        self, indices: Iterable[int], dataset: str, tag: Tag, samples: Optional[list[int]] = None
+    ) -> None:
         super().__init__(indices)
         self.dataset = dataset
         self.tag = tag
+        self.samples = samples
         self._samples: Optional[list[Sample]] = None
         self._failed = False
 
+    def stands_for_itself(self) -> bool:
+        return self.samples is None or self.samples == list(super().__iter__())
+
     def __iter__(self) -> Iterator[int]:
-        for at, index in enumerate(super().__iter__()):
-            yield BatchIndex(index, self, at)
+        if self.samples is not None:
+            return self._iterate_mapped()
+        return (BatchIndex(index, self, at) for at, index in enumerate(super().__iter__()))
+
+    def _iterate_mapped(self) -> Iterator[int]:
+        try:
+            for at, index in enumerate(super().__iter__()):
+                _current.batch, _current.at = self, at
+                yield index
+        finally:
+            _current.at = len(self)
+            if self._samples is not None:  # fetched: nobody will ask for the whole
+                _current.batch = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return IndexBatch, (list(super().__iter__()), self.dataset, self.tag)
+        return IndexBatch, (list(super().__iter__()), self.dataset, self.tag, self.samples)
 
     def sample(self, dataset: Dataset, at: int) -> Optional[Sample]:
         """The sample of the index at place `at`, fetching the whole batch the first time; None if
@@ -51,7 +94,7 @@ class IndexBatch(_IntList):
         """
         if self._samples is None and not self._failed:
             try:
-                self._samples = dataset.__getitems__(self)
+                self._samples = dataset.read_batch(self)
             except SampleError:
                 self._failed = True
         return None if self._samples is None else self._samples[at]

@@ -84,6 +84,7 @@ class Channel:
     Attributes:
         healthy: False while a request is under way, so also after one was interrupted: then an
             answer may still come, and the channel must not be asked again.
+        version: of the protocol.
         handles: what the sidecar calls the datasets that were opened here.
     """
 
@@ -140,12 +141,21 @@ class Channel:
     def attach(
         self, handle: int, loader: str, recipe: protocol.Recipe, passes_from: Optional[int]
     ) -> protocol.Attached:
-        body = protocol.attach(handle, loader, recipe, passes_from)
+        body = protocol.attach(handle, loader, recipe, passes_from, self.version)
         return self._call(protocol.ATTACH, body, protocol.ATTACHED, protocol.parse_attached)
 
     def begin_pass(self, stream: int, rank: int, number: int, what: protocol.Pass) -> None:
         body = protocol.begin_pass(stream, rank, number, what)
         self._call(protocol.PASS, body, protocol.DONE, lambda _: None)
+
+    def trace(
+        self, stream: int, rank: int, number: int, first: int, length: int, ids: array.array[int]
+    ) -> None:
+        """Hands over ids of the rank's list from `first` on; `length` 0: the list grows."""
+        for begin in range(0, len(ids), protocol.IDS_MAX):
+            part = ids[begin : begin + protocol.IDS_MAX]
+            body = protocol.trace(stream, rank, number, first + begin, length, part)
+            self._call(protocol.TRACE, body, protocol.DONE, lambda _: None)
 
     def detach(self, stream: int, rank: int) -> None:
         self._send(protocol.frame(protocol.DETACH, 0, protocol.detach(stream, rank)))
@@ -252,7 +262,7 @@ class Channel:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def _hello(self) -> Arena:
-        (_, size), descriptor = self._call_for_descriptor(
+        (self.version, size), descriptor = self._call_for_descriptor(
             protocol.HELLO, protocol.hello(self.pid), protocol.WELCOME, protocol.parse_welcome
         )
         try:

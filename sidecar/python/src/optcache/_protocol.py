@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import array
 import struct
+import sys
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 MIN_VERSION = 1
-MAX_VERSION = 1
+MAX_VERSION = 2
 
-HELLO, OPEN, ATTACH, PASS, GET, RELEASE, DETACH = range(1, 8)
+HELLO, OPEN, ATTACH, PASS, GET, RELEASE, DETACH, TRACE = range(1, 9)
 WELCOME, OPENED, ATTACHED, DONE, SAMPLES, WAITING, ERROR = range(65, 72)
 
 HEADER = struct.Struct("<IIQ")  # body length, type with its three zero bytes, request
@@ -23,11 +25,13 @@ _RECIPE = struct.Struct("<BBQqII???B?III")
 _ATTACHED_BODY = struct.Struct("<QI")
 _PASS_BODY = struct.Struct("<QIIQQQ?I")
 _DETACH_BODY = struct.Struct("<QI")
+_TRACE_BODY = struct.Struct("<QIIQQ")  # stream, rank, pass, first, length; then ids
 _U16 = struct.Struct("<H")
 
 KIND_ARENA, KIND_INLINE, KIND_ERROR = range(3)
 
 IDS_MAX = 65_536  # in one Get
+TRACE_MAX = 1 << 26  # ids of a rank's list
 BYTES_MAX = 64 << 20  # of the samples in one Get, if there is more than one
 RELEASES_MAX = 65_536  # in one Release
 STRING_MAX = 4096
@@ -80,6 +84,7 @@ class Recipe:
     tail_permutation: bool = True
     passes: int = 0  # how many there will be; 0: nobody knows
     behind: int = 0  # how many samples may be with the workers
+    order: str = ""  # the recipe as text where the fields do not say it; "trace": lists will come
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,8 @@ class Pass:
     start: int
     length: int
     crc: Optional[int] = None
+    trace: Optional[array.array[int]] = None  # the rank's whole list, where there is no recipe
+    ahead: Optional[array.array[int]] = None  # that of the next iteration
 
 
 def frame(kind: int, request: int, body: bytes) -> bytes:
@@ -111,10 +118,12 @@ def open_dataset(name: str) -> bytes:
     return _string(name)
 
 
-def attach(handle: int, loader: str, recipe: Recipe, passes_from: Optional[int]) -> bytes:
+def attach(
+    handle: int, loader: str, recipe: Recipe, passes_from: Optional[int], version: int
+) -> bytes:
     seed = (recipe.seed + (1 << 63)) % (1 << 64) - (1 << 63)
     fields = _RECIPE.pack(
-        recipe.known,
+        recipe.known and not recipe.order,
         recipe.kind,
         recipe.size,
         seed,
@@ -129,7 +138,9 @@ def attach(handle: int, loader: str, recipe: Recipe, passes_from: Optional[int])
         _FROM_FIRST_PASS if passes_from is None else passes_from,
         recipe.behind,
     )
-    return struct.pack("<II", handle, 0) + _string("") + _string(loader) + fields
+    body = struct.pack("<II", handle, 0) + _string("") + _string(loader) + fields
+    told = recipe.order and (recipe.known or recipe.order == "trace")
+    return body + _string(recipe.order) if told and version >= 2 else body
 
 
 def begin_pass(stream: int, rank: int, number: int, what: Pass) -> bytes:
@@ -137,6 +148,15 @@ def begin_pass(stream: int, rank: int, number: int, what: Pass) -> bytes:
     return _PASS_BODY.pack(
         stream, rank, number, what.epoch % (1 << 64), what.start, what.length, known, what.crc or 0
     )
+
+
+def trace(
+    stream: int, rank: int, number: int, first: int, length: int, ids: array.array[int]
+) -> bytes:
+    if sys.byteorder == "big":
+        ids = array.array("I", ids)
+        ids.byteswap()
+    return _TRACE_BODY.pack(stream, rank, number, first, length) + ids.tobytes()
 
 
 def detach(stream: int, rank: int) -> bytes:

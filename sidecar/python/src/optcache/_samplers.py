@@ -8,13 +8,14 @@ import re
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import torch
 from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
 from . import _protocol as protocol
+from ._recipes import recipe_text, signed
 
 Batches = Iterable[Any]
 
@@ -32,13 +33,21 @@ def _torch_version() -> tuple[int, int]:
     return int(numbers[0]), int(numbers[1])
 
 
+def modern_randperm() -> bool:
+    return _torch_version() >= (2, 7)
+
+
 class Order:
     """A loader's order, pass after pass. This one cannot be replayed.
 
     Attributes:
         recipe: what the sidecar is told.
+        followed: is each batch told when it is asked for?
+        mapping: the sample that an index of the loader's dataset is; None: the one of that number.
     """
 
+    followed = False
+    mapping: Optional[Callable[[int], int]] = None
     _resumes = True  # may iterations begin elsewhere than at the front?
 
     def __init__(self, batch_sampler: Any, sampler: Any, size: int) -> None:
@@ -58,6 +67,13 @@ class Order:
     def suffix(self) -> str:
         """For the loader's name, where each rank of the job reads a list of its own."""
         return ""
+
+    def samples(self, indices: Iterable[int]) -> list[int]:
+        """The samples that indices of the loader's dataset are."""
+        return list(indices if self.mapping is None else map(self.mapping, indices))
+
+    def _crc(self, indices: Sequence[int]) -> int:
+        return order_crc(indices if self.mapping is None else self.samples(indices))
 
     def check_start(self, index: int) -> None:
         """Raises ValueError if an iteration cannot begin at that index of the rank's list."""
@@ -118,7 +134,7 @@ class SequentialOrder(WholeOrder):
 
     def _describe(self, start: int) -> protocol.Pass:
         length = self._length()
-        crc = order_crc(range(start, start + length))
+        crc = self._crc(range(start, start + length))
         return protocol.Pass(epoch=0, start=start, length=length, crc=crc)
 
 
@@ -138,7 +154,7 @@ class DistributedOrder(Order):
             rank=int(sampler.rank),
             shuffle=bool(sampler.shuffle),
             drop_last=bool(sampler.drop_last),
-            modern_randperm=_torch_version() >= (2, 7),
+            modern_randperm=modern_randperm(),
         )
 
     def begin(self, start: int) -> tuple[protocol.Pass, Iterator[Any]]:
@@ -148,7 +164,7 @@ class DistributedOrder(Order):
             epoch=int(self._sampler.epoch),
             start=start,
             length=length,
-            crc=order_crc(ids[:length]),
+            crc=self._crc(ids[:length]),
         )
         inner = self._batch_sampler
         return what, iter(BatchSampler(ids, inner.batch_size, inner.drop_last))
@@ -177,7 +193,8 @@ class DeclaredDistributedOrder(DistributedOrder):
 
 
 class RandomOrder(WholeOrder):
-    """RandomSampler with a generator of its own, which is watched and never drawn from.
+    """RandomSampler with a generator of its own, which is watched and never drawn from. With
+    replacement and with num_samples, too.
 
     While its state is what a replay from the seed gives, so is the order. When somebody else has
     drawn from it, or a pass ended early, it is not, and never will be again.
@@ -200,9 +217,25 @@ class RandomOrder(WholeOrder):
             kind=protocol.TORCH_RANDOM,
             seed=int(self._generator.initial_seed()),
             shuffle=True,
-            modern_randperm=_torch_version() >= (2, 7),
+            modern_randperm=modern_randperm(),
             base_seed=self._base_seed,
             tail_permutation=_torch_version() >= (1, 12),
+            order="" if self._is_permutation(size) else self._text(size),
+        )
+
+    def _is_permutation(self, size: int) -> bool:
+        return not self._sampler.replacement and self._sampler.num_samples == size
+
+    def _text(self, size: int) -> str:
+        return recipe_text(
+            "torch-random",
+            size=size,
+            seed=signed(int(self._generator.initial_seed())),
+            modern_randperm=modern_randperm(),
+            base_seed=("every-pass", "first-pass", "never")[self._base_seed],
+            tail_permutation=_torch_version() >= (1, 12),
+            replacement=bool(self._sampler.replacement),
+            draws=int(self._sampler.num_samples),
         )
 
     def _describe(self, start: int) -> protocol.Pass:
@@ -212,9 +245,16 @@ class RandomOrder(WholeOrder):
             return super()._describe(start)
         self._expected = None  # until the pass is read to its end
         length = self._length()
-        ids = torch.randperm(self.recipe.size, generator=_generator_in(self._generator.get_state()))
-        crc = order_crc(ids.tolist()[:length])
+        crc = self._crc(self._drawn()[:length])
         return protocol.Pass(epoch=self._passes, start=start, length=length, crc=crc)
+
+    def _drawn(self) -> list[int]:
+        generator = _generator_in(self._generator.get_state())
+        size = self.recipe.size
+        if self._is_permutation(size):
+            return list(torch.randperm(size, generator=generator).tolist())
+        sampler = self._sampler
+        return list(RandomSampler(range(size), sampler.replacement, sampler.num_samples, generator))
 
     def _as_foretold(self, expected: Any) -> bool:
         """Is the generator where the last pass left it, the loader's own draw apart?"""
@@ -249,29 +289,27 @@ def _fresh_state(seed: int) -> Any:
     return torch.Generator().manual_seed(seed).get_state()
 
 
-def order_of(loader: Any, size: int, declared: bool) -> Order:
-    """How the order of a loader over a dataset of `size` samples is told.
+def torch_order(loader: Any, sampler: Any, size: int, declared: bool) -> Optional[Order]:
+    """The order of one of PyTorch's own samplers over `size` samples; None if it is none of those.
 
     Args:
         declared: the owner says where iterations begin, and so that the sampler is, from there on,
             the one of PyTorch that it is made from.
     """
     batch_sampler = loader.batch_sampler
-    sampler = getattr(batch_sampler, "sampler", loader.sampler)
-    plain = type(batch_sampler) is BatchSampler
     if _size_of(sampler) != size:
-        return Order(batch_sampler, sampler, size)
+        return None
     if declared and isinstance(sampler, DistributedSampler):
         return DeclaredDistributedOrder(batch_sampler, sampler, size)
-    if not plain:
-        return Order(batch_sampler, sampler, size)
+    if type(batch_sampler) is not BatchSampler:
+        return None
     if type(sampler) is DistributedSampler:
         return DistributedOrder(batch_sampler, sampler, size)
     if type(sampler) is SequentialSampler:
         return SequentialOrder(batch_sampler, sampler, size)
-    if type(sampler) is RandomSampler and _is_permutation(sampler, size):
+    if type(sampler) is RandomSampler and _is_known_random(sampler, size):
         return RandomOrder(batch_sampler, sampler, size, _base_seed(loader, sampler))
-    return Order(batch_sampler, sampler, size)
+    return None
 
 
 def _size_of(sampler: Any) -> Optional[int]:
@@ -282,9 +320,11 @@ def _size_of(sampler: Any) -> Optional[int]:
         return None
 
 
-def _is_permutation(sampler: Any, size: int) -> bool:
-    on_cpu = sampler.generator is not None and sampler.generator.device.type == "cpu"
-    return on_cpu and not sampler.replacement and sampler.num_samples == size
+def _is_known_random(sampler: Any, size: int) -> bool:
+    """Has it a generator that can be watched, and draws what a recipe can say?"""
+    if sampler.generator is None or sampler.generator.device.type != "cpu":
+        return False
+    return sampler.replacement or sampler.num_samples == size or _torch_version() >= (1, 12)
 
 
 def _base_seed(loader: Any, sampler: Any) -> int:

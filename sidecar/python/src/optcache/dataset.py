@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, Optional
 
 from . import _protocol as protocol
-from ._batches import BatchIndex, IndexBatch, Sample
+from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_tag
 from ._channel import Channel, SampleFailed
 from ._endpoint import endpoint_at, with_patience
 from ._manifest import Manifest
@@ -83,13 +83,22 @@ class Dataset:
             sample = index.sample(self)
             if sample is not None:
                 return sample
+        else:
+            sample = current_sample(self, index)
+            if sample is not None:
+                return sample
         return self._samples([index], None)[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Sample]:
         """Many samples in one round trip, in the order of `indices`; raises as for one."""
-        if isinstance(indices, IndexBatch) and indices.dataset == self.name:
-            return self._samples(indices, indices.tag)
-        return self._samples(indices, None)
+        if isinstance(indices, IndexBatch):
+            ours = indices.dataset == self.name and indices.stands_for_itself()
+            return self._samples(indices, indices.tag if ours else None)
+        return self._samples(indices, current_tag(self, indices))
+
+    def read_batch(self, batch: IndexBatch) -> list[Sample]:
+        """The samples of a batch of ours."""
+        return self._samples(batch if batch.samples is None else batch.samples, batch.tag)
 
     # --- What is known of the samples
 

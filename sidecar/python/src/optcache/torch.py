@@ -13,15 +13,18 @@ import io
 import operator
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, Callable, Optional, TypeVar
+from numbers import Integral
+from typing import Any, Callable, Optional, TypeVar, Union
 
 import torch.utils.data
-from torch.utils.data import DataLoader, IterableDataset, Sampler, Subset
+from torch.utils.data import DataLoader, IterableDataset, Sampler
 
 from . import _protocol as protocol
 from ._attachment import Attachment
 from ._batches import BatchIndex, IndexBatch, Sample
-from ._samplers import Order, order_of
+from ._orders import Numbering, dataset_under, order_of
+from ._samplers import Order
+from ._traces import Lister
 from .dataset import Dataset
 
 Loader = TypeVar("Loader", bound="DataLoader[Any]")
@@ -140,7 +143,7 @@ class AttachedBatchSampler(Sampler[Any]):
         self._inner = inner
         self._order = order
         self._attachment = attachment
-        self._tagged = tagged  # the dataset that indices are of; empty: of another numbering
+        self._tagged = tagged  # the dataset that indices are of, or the samples behind them
         self._start = 0
 
     def __iter__(self) -> Iterator[Any]:
@@ -153,9 +156,14 @@ class AttachedBatchSampler(Sampler[Any]):
             tag = tag._replace(first=tag.first + _length(batch))
 
     def _tag(self, batch: Any, tag: protocol.Tag) -> Any:
-        if self._tagged and type(batch) is list and set(map(type, batch)) <= {int}:
-            return IndexBatch(batch, self._tagged, tag)
-        return batch
+        if type(batch) is not list or not all(isinstance(index, Integral) for index in batch):
+            return batch
+        mapped = None if self._order.mapping is None else self._order.samples(batch)
+        if mapped is None and not set(map(type, batch)) <= {int}:  # numpy's, which stay as they are
+            mapped = list(map(operator.index, batch))
+        if self._order.followed:
+            self._attachment.follow(self._order.recipe, tag, batch if mapped is None else mapped)
+        return IndexBatch(batch, self._tagged, tag, mapped)
 
     def __len__(self) -> int:
         return len(self._inner)
@@ -184,13 +192,15 @@ def attach(
     dataset: Optional[Dataset] = None,
     start: Optional[int] = None,
     passes: int = 0,
+    trace: Union[Lister, bool, None] = None,
 ) -> Loader:
     """Tells the sidecar what a DataLoader reads and when, so that samples are there before they are
     asked for. Returns the same loader; what it gives, and in which order, does not change.
 
-    The orders of DistributedSampler, of SequentialSampler, and of RandomSampler with a generator of
-    its own are foretold. With others, or with samplers that only derive from these, samples are read
-    as they are asked for.
+    The orders of PyTorch's samplers that have a seed of their own are foretold, and those of
+    Accelerate, torchdata, Megatron and SPDL. What PyTorch's other samplers draw is handed over as a
+    list when a pass begins, what you give as `trace` as well. With all others, each batch is told
+    when the loader asks for it. docs/user/samplers.md says which is which.
 
         loader.optcache.detach()         # otherwise done when the loader dies
         loader.optcache.start_at(5120)   # the next iteration goes on in the middle of an epoch: for
@@ -207,6 +217,10 @@ def attach(
             from there on.
         passes: how many iterations will follow, if you know: nothing is then kept or staged for one
             that does not come. 0: not known.
+        trace: a function that is given the number of an iteration, from 0 on, and says what it will
+            read, as a list of indices of the loader's dataset, or None; it is asked for the next
+            iteration, too. Or True, your word that iterating a copy of the loader's batch sampler
+            has no effect on anything else.
 
     Raises:
         TypeError: the loader's dataset is not ours, or is an IterableDataset.
@@ -225,22 +239,17 @@ def attach(
         raise ValueError("attach: this loader is attached already")
     if not 0 <= operator.index(passes) <= protocol.PASSES_MAX:
         raise ValueError(f"attach: passes={passes}: not a number of iterations")
-    ours, tagged = _dataset_of(loader, dataset)
-    order = order_of(loader, len(ours) if tagged else -1, declared=start is not None)
-    if not tagged:
-        order.recipe = protocol.Recipe(
-            known=False, size=len(ours), world=order.recipe.world, rank=order.recipe.rank
-        )
+    ours, numbering = _dataset_of(loader, dataset)
+    order = order_of(loader, ours, numbering, start is not None, trace)
     order.recipe = dataclasses.replace(order.recipe, passes=passes, behind=_samples_ahead(loader))
     attachment = Attachment(ours, name + order.suffix)
-    sampler = AttachedBatchSampler(
-        loader.batch_sampler, order, attachment, ours.name if tagged else ""
-    )
+    sampler = AttachedBatchSampler(loader.batch_sampler, order, attachment, ours.name)
     if start is not None:
         sampler.start_at(start)
     attachment.attach(order.recipe)
     # The loader forbids this, to those who would change what it reads.
-    object.__setattr__(loader, "batch_sampler", sampler)
+    reader = getattr(loader, "base_dataloader", loader)  # Accelerate's loaders hold another
+    object.__setattr__(reader, "batch_sampler", sampler)
     detach = weakref.finalize(loader, attachment.detach)
     object.__setattr__(loader, "optcache", LoaderControl(sampler, detach))
     return loader
@@ -266,23 +275,19 @@ class LoaderControl:
         self._detach()
 
 
-def _dataset_of(loader: DataLoader[Any], given: Optional[Dataset]) -> tuple[Dataset, bool]:
-    """Our dataset under the loader's, and whether indices are the same in both."""
-    outer: Any = loader.dataset
-    if given is not None:
-        return given, True
-    for subset in (False, True):
-        if isinstance(outer, Dataset):
-            return outer, not subset
-        if isinstance(outer, ImageFolder):
-            return outer.data, not subset
-        if type(outer) is Subset:
-            outer = outer.dataset
-    kind = type(loader.dataset).__name__
-    raise TypeError(
-        f"attach: the loader's dataset is a {kind}, not an optcache dataset. If it is something around "
-        "one that hands indices on as they are, give dataset=that one"
-    )
+def _dataset_of(
+    loader: DataLoader[Any], given: Optional[Dataset]
+) -> tuple[Dataset, Optional[Numbering]]:
+    """Our dataset under the loader's, and how that one numbers it; None: equally."""
+    found = (given, None) if given is not None else dataset_under(loader.dataset)
+    if found is None:
+        kind = type(loader.dataset).__name__
+        raise TypeError(
+            f"attach: the loader's dataset is a {kind}, not an optcache dataset, nor made of one alone "
+            "by Subset and ConcatDataset. If it is something around one that hands indices on as they "
+            "are, give dataset=that one"
+        )
+    return found
 
 
 def _samples_ahead(loader: DataLoader[Any]) -> int:

@@ -1,0 +1,113 @@
+"""Samplers beyond PyTorch's DistributedSampler: what the real parts make of what they are told."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from harness.cluster import Cluster
+from harness.plain_rank import CheckedSamples
+from harness.processes import wait_until
+from torch.utils.data import DataLoader, RandomSampler, Sampler, Subset, WeightedRandomSampler
+
+from optcache.torch import attach
+
+BATCH = 8
+PASSES = 4
+
+
+class Unforeseen(Sampler[int]):
+    """Draws each index when it is asked for it."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[int]:
+        for _ in range(self.size):
+            yield random.randrange(self.size)
+
+
+def seeded() -> Any:
+    return torch.Generator().manual_seed(5)
+
+
+def whole(samples: CheckedSamples) -> Any:
+    return RandomSampler(samples, replacement=True, generator=seeded())  # type: ignore[arg-type]
+
+
+def weighted(samples: CheckedSamples) -> Any:
+    weights = [1.0 + (i % 10) ** 2 for i in range(len(samples))]
+    return WeightedRandomSampler(weights, len(samples), generator=seeded())
+
+
+def unforeseen(samples: CheckedSamples) -> Any:
+    return Unforeseen(len(samples))
+
+
+@pytest.mark.parametrize("make, planned", [(whole, True), (weighted, False), (unforeseen, False)])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_reads_what_its_sampler_draws(
+    start_cache: Callable[..., Cluster],
+    open_samples: Callable[..., CheckedSamples],
+    make: Callable[[CheckedSamples], Any],
+    planned: bool,
+    workers: int,
+) -> None:
+    def passes(loader: DataLoader[Any]) -> Iterator[list[int]]:
+        random.seed(1)
+        for _ in range(PASSES):
+            ids: list[int] = []
+            for batch, right, _ in loader:
+                assert right.all(), f"wrong bytes among {batch.tolist()}"
+                ids += batch.tolist()
+            yield ids
+
+    cluster = start_cache(share=0.5)
+    samples = open_samples(cluster.socket(0))
+    expected = list(passes(DataLoader(Plain(samples), BATCH, sampler=make(samples))))
+    loader = DataLoader(samples, BATCH, sampler=make(samples), num_workers=workers)
+    attach(loader, dataset=samples.samples)
+    assert list(passes(loader)) == expected
+    assert sum(it["optcache_unknown_orders_total"] for it in cluster.sidecar_metrics()) == 0
+
+    def stream() -> dict[str, Any]:
+        streams = cluster.status()["datasets"][0]["streams"]
+        return dict(streams[0]) if streams else {"planned": False, "order_known": None}
+
+    if planned:
+        wait_until(lambda: stream()["planned"], "it is planned")
+    assert stream()["order_known"] == planned
+
+
+class Plain(torch.utils.data.Dataset[Any]):
+    """The same numbers without the cache."""
+
+    def __init__(self, samples: CheckedSamples) -> None:
+        self.size = len(samples)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> tuple[int, bool, float]:
+        return index, True, 0.0
+
+
+def test_a_subset_is_planned(
+    start_cache: Callable[..., Cluster], open_samples: Callable[..., CheckedSamples]
+) -> None:
+    cluster = start_cache(share=0.5)
+    samples = open_samples(cluster.socket(0)).samples
+    part = Subset(samples, range(300, 900))  # type: ignore[arg-type]
+    loader = attach(DataLoader(part, BATCH, shuffle=True, generator=seeded(), collate_fn=list))
+    for _ in range(PASSES):
+        assert sum(len(batch) for batch in loader) == 600
+    (stream,) = cluster.status()["datasets"][0]["streams"]
+    wait_until(lambda: cluster.status()["datasets"][0]["streams"][0]["planned"], "it is planned")
+    assert stream["order_known"] and stream["length"] == 600
+    assert sum(it["optcache_unknown_orders_total"] for it in cluster.sidecar_metrics()) == 0
