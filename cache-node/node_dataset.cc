@@ -88,6 +88,7 @@ void NodeDataset::TrimToShare() {
 
 void NodeDataset::StartPlan(std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base) {
   PlanTask task{.version = state_.planned,
+                .objective = state_.objective,
                 .capacities = state_.capacities,
                 .base = std::move(base),
                 .sizes = sizes_};

@@ -36,6 +36,9 @@ Result<plan::Inputs> ToInputs(const PlanTask& task, const std::vector<wire::Memb
   };
   plan::Inputs inputs{.sizes = task.sizes};
   inputs.max_moved_bytes_per_sample = MaxMovedBytes(task.capacities, task.sizes);
+  inputs.objective = task.objective == coordination::Objective::kRequests
+                         ? plan::Objective::kRequests
+                         : plan::Objective::kBytes;
   for (const auto& capacity : task.capacities)
     inputs.capacities.push_back(capacity.bytes);
   for (const coordination::StreamState& stream : task.streams) {

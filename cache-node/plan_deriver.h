@@ -25,6 +25,7 @@ namespace optcache::node {
 struct PlanTask {
   coordination::Version version;
   std::vector<coordination::StreamState> streams;  // complete ones
+  coordination::Objective objective = coordination::Objective::kBytes;
   std::vector<coordination::MemberCapacity> capacities;
   std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base;
   plan::Sizes sizes;

@@ -105,16 +105,13 @@ Result<std::string> FindOrIndex(const config::Dataset& dataset, const std::strin
   return bytes;
 }
 
-std::vector<std::string> NotesOn(const config::Dataset& dataset, const config::CachePlan& plan) {
+std::vector<std::string> NotesOn(const config::Dataset& dataset) {
   std::vector<std::string> notes;
   if (std::ranges::find(dataset.tiers, config::Tier::kDisk) != dataset.tiers.end()) {
     notes.emplace_back("tier Disk is not available in this version; memory alone is used");
   }
   if (dataset.verify == config::Verify::kDigest) {
     notes.emplace_back("verify Digest is not available in this version; Checksum is used");
-  }
-  if (plan.objective == config::Objective::kRequests) {
-    notes.emplace_back("objective Requests is not available in this version; Bytes is used");
   }
   if (dataset.placement != config::Placement{}) {
     notes.emplace_back("placement has no meaning on one machine");
@@ -145,7 +142,7 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
   ReadyDataset ready{.manifest_file = fmt::format("{}/manifests/{}.{}.manifest", options.state_dir,
                                                   dataset.name_space, dataset.name),
                      .store = StoreAddress(dataset),
-                     .notes = NotesOn(dataset, plan)};
+                     .notes = NotesOn(dataset)};
   Result<std::string> bytes = FindOrIndex(dataset, ready.store, ready.manifest_file, options);
   if (!bytes) return Error(std::move(bytes).error().WithContext("dataset " + name));
   ready.manifest = std::make_shared<const std::string>(*bytes);

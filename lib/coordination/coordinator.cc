@@ -262,7 +262,8 @@ bool Coordinator::IsPlanned(const DatasetEntry& dataset, StreamId id) {
 }
 
 Coordinator::PlanInputs Coordinator::InputsNow(const DatasetEntry& dataset) const {
-  PlanInputs inputs{.capacities = dataset.capacities, .streams = {}};
+  PlanInputs inputs{
+      .objective = dataset.spec.objective, .capacities = dataset.capacities, .streams = {}};
   if (dataset.spec.retention != Retention::kOptimal) return inputs;
   for (const auto& [id, stream] : dataset.streams) {
     if (stream.AllRanksKnown()) inputs.streams.push_back(stream.State());
@@ -284,7 +285,8 @@ bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& input
                             MonotonicTime now) const {
   if (inputs.streams.empty() && dataset.planned_streams.empty()) return false;
   if (IsGathering(dataset, now)) return false;
-  if (inputs.capacities != dataset.planned_capacities ||
+  if (inputs.objective != dataset.planned_objective ||
+      inputs.capacities != dataset.planned_capacities ||
       !std::ranges::equal(inputs.streams, dataset.planned_streams, {}, WithoutCutAndRate,
                           WithoutCutAndRate)) {
     return true;
@@ -300,7 +302,8 @@ bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& input
 void Coordinator::Step(DatasetEntry& dataset, MonotonicTime now) {
   PlanInputs inputs = InputsNow(dataset);
   if (dataset.planned_streams.empty()) {
-    dataset.planned_capacities = inputs.capacities;  // there is no plan to disturb
+    dataset.planned_objective = inputs.objective;  // there is no plan to disturb
+    dataset.planned_capacities = inputs.capacities;
     if (inputs.streams.empty()) return;
   }
   if (!dataset.collection) {
@@ -331,6 +334,7 @@ void Coordinator::FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTim
   SetBase(dataset, MakePlanBase(std::move(holdings)));
   dataset.planned = {.term = options_.term, .counter = state_.version.counter + 1};
   dataset.planned_at = now;
+  dataset.planned_objective = inputs.objective;
   dataset.planned_capacities = std::move(inputs.capacities);
   dataset.planned_streams = std::move(inputs.streams);
   dataset.collection.reset();
@@ -366,7 +370,7 @@ DatasetState Coordinator::Describe(const DatasetEntry& dataset) const {
                      .manifest_digest = dataset.spec.manifest_digest,
                      .key = dataset.spec.key,
                      .retention = dataset.spec.retention,
-                     .objective = dataset.spec.objective,
+                     .objective = dataset.planned_objective,
                      .planned = dataset.planned,
                      .base_digest = dataset.base_digest,
                      .capacities = dataset.planned_capacities,

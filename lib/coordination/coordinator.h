@@ -142,6 +142,7 @@ class Coordinator {
     // The plan in force: its inputs as they were fixed.
     Version planned;
     MonotonicTime planned_at;
+    Objective planned_objective = Objective::kBytes;
     std::vector<MemberCapacity> planned_capacities;
     std::vector<StreamState> planned_streams;
     std::string base_digest;
@@ -157,6 +158,7 @@ class Coordinator {
   using Datasets = std::map<DatasetId, DatasetEntry>;
   // What a plan made now would be made of; cuts are not set.
   struct PlanInputs {
+    Objective objective = Objective::kBytes;
     std::vector<MemberCapacity> capacities;
     std::vector<StreamState> streams;
   };

@@ -195,8 +195,8 @@ struct StreamState {
   friend bool operator==(const StreamState&, const StreamState&) = default;
 };
 
-// The plan's inputs. Those of the plan (capacities, complete streams, base) change only together
-// with `planned`, so a node that starts late derives the same plan as the others.
+// The plan's inputs. Those of the plan (objective, capacities, complete streams, base) change only
+// together with `planned`, so a node that starts late derives the same plan as the others.
 struct DatasetState {
   std::string name;
   std::string manifest_digest;  // hex

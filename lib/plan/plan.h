@@ -25,6 +25,7 @@
 #include "plan/merged_order.h"
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
+#include "plan/slot_plan.h"
 
 namespace optcache::plan {
 
@@ -58,6 +59,7 @@ struct Inputs {
   // Larger samples are kept at their reader's own node or not at all.
   ByteCount max_moved_bytes_per_sample = kUnlimitedBytes;
   Method method = Method::kBest;
+  Objective objective = Objective::kBytes;  // of the slot plan; MIN spares bytes
 };
 
 struct PlanWindow {

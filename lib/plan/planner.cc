@@ -111,7 +111,8 @@ class Planner::Impl {
         holders_(std::move(inputs_.base)),
         slots_({.sizes = inputs_.sizes,
                 .capacities = inputs_.capacities,
-                .max_moved_bytes_per_sample = inputs_.max_moved_bytes_per_sample}) {
+                .max_moved_bytes_per_sample = inputs_.max_moved_bytes_per_sample,
+                .objective = inputs_.objective}) {
     for (const StreamInput& input : inputs_.streams) {
       streams_.push_back({.input = input,
                           .pass = input.pass,

@@ -73,10 +73,31 @@ class Prefetcher {
   std::span<const SampleId> order_;
 };
 
+// The smallest samples that fit in `capacity` together.
+BitVector SmallestThatFit(const Sizes& sizes, ByteCount capacity) {
+  std::vector<SampleId> by_size(sizes.count());
+  std::iota(by_size.begin(), by_size.end(), SampleId{0});
+  std::sort(by_size.begin(), by_size.end(), [&](SampleId a, SampleId b) {
+    return std::pair(sizes[a], a) < std::pair(sizes[b], b);
+  });
+  BitVector smallest(sizes.count());
+  for (const SampleId sample : by_size) {
+    if (sizes[sample] > capacity) break;
+    capacity -= sizes[sample];
+    smallest.Set(sample);
+  }
+  return smallest;
+}
+
 }  // namespace
 
 SlotPlanner::SlotPlanner(Options options) : options_(std::move(options)) {
   next_reader_.resize(options_.sizes.count());
+  if (options_.objective == Objective::kRequests && !options_.sizes.equal()) {
+    const ByteCount capacity =
+        std::accumulate(options_.capacities.begin(), options_.capacities.end(), ByteCount{0});
+    small_ = SmallestThatFit(options_.sizes, capacity);
+  }
 }
 
 SlotPlanner::Irregular SlotPlanner::Load(const Pass& pass, const Holders& holders) {
@@ -192,12 +213,23 @@ SlotPlanner::Output SlotPlanner::Plan(Holders& holders) {
   } else {
     ComputeCredits(RoomAtEnd());
   }
-  Choose(Candidates::kOfReader);
-  ComputeCredits(RoomAtEnd());
-  Choose(Candidates::kOfOthers);
+  if (!small_.empty()) {
+    small_alone_ = true;
+    ChooseForNextPass();
+    small_alone_ = false;
+    ComputeCredits(RoomAtEnd());
+  }
+  ChooseForNextPass();
   ChooseSpare();
   output.plan = Commit(holders);
   return output;
+}
+
+// With the credits computed.
+void SlotPlanner::ChooseForNextPass() {
+  Choose(Candidates::kOfReader);
+  ComputeCredits(RoomAtEnd());
+  Choose(Candidates::kOfOthers);
 }
 
 void SlotPlanner::FindRoom(Holders& holders, std::vector<SampleId>& evictions) {
@@ -302,7 +334,8 @@ void SlotPlanner::Choose(Candidates which) {
     const std::int64_t bytes = BytesAt(i);
     credit[step.release] += credits_[i];
     const auto right_kind = static_cast<unsigned>((step.target == readers.Next()) == of_reader);
-    const bool wanted = (right_kind & static_cast<unsigned>(!kept_.Test(i))) != 0;
+    const bool wanted = (right_kind & static_cast<unsigned>(!kept_.Test(i))) != 0 &&
+                        (!small_alone_ || small_.Test(pass_.current[pass_.begin + i]));
     const bool keep = wanted & (bytes <= credit[step.target]);
     credit[step.target] -= keep ? bytes : 0;
     kept_.SetIf(i, keep);

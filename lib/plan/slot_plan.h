@@ -17,6 +17,12 @@
 //     |      _____/ ______/
 //     |_____/______/_______________ t
 //
+// When requests are to be spared, the smallest samples of the dataset that fit in the capacity
+// together, the small ones, go before: first the two steps with small candidates alone, then with
+// all. A small sample that is read and kept takes the room that it had, so once the small ones are
+// held they stay, and the store is asked for as few samples as any plan can; in bytes it is as good
+// as any other.
+//
 // What finds no room there is kept at any node that has some left: one that nobody reads through,
 // or that has more than its ranks can use. It stays there, and its readers ask that node for it.
 //
@@ -37,6 +43,11 @@
 
 namespace optcache::plan {
 
+enum class Objective : std::uint8_t {
+  kBytes,
+  kRequests,  // at equal bytes
+};
+
 // Keeps its working memory (12 bytes a sample) between passes. Not thread-safe: one owner.
 class SlotPlanner {
  public:
@@ -44,6 +55,7 @@ class SlotPlanner {
     Sizes sizes;
     std::vector<ByteCount> capacities;  // by node
     ByteCount max_moved_bytes_per_sample = 0;
+    Objective objective = Objective::kBytes;
   };
   explicit SlotPlanner(Options options);
 
@@ -95,6 +107,7 @@ class SlotPlanner {
   void CreditEveryRelease();
   ByNode RoomAtEnd() const;
   void ComputeCredits(ByNode room_at_end);
+  void ChooseForNextPass();
   void Choose(Candidates which);
   std::vector<NodeIndex> SpareNodes(const ByNode& room_at_end) const;
   void ChooseSpare();
@@ -113,6 +126,8 @@ class SlotPlanner {
   Pass pass_;
   std::vector<NodeIndex> next_reader_;  // by sample: its first reader in the next pass
   BitVector too_late_;                  // by sample: see LoadNextReaders; empty for equal sizes
+  BitVector small_;                     // by sample: goes before others; empty: none does
+  bool small_alone_ = false;            // the others are no candidates now
   BitVector seen_;                      // by sample: read in what is left of the current pass
   std::vector<Step> steps_;
   std::vector<Interval> intervals_;     // candidates, ordered by begin

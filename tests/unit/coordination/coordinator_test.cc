@@ -367,6 +367,20 @@ TEST(Coordinator, AChangeOfCapacityKeepsTheStreams) {
   EXPECT_EQ(scenario.dataset().capacities, (std::vector<MemberCapacity>{{1, 200}, {2, 200}}));
 }
 
+TEST(Coordinator, AChangeOfObjectiveCountsFromThePlanThatIsMadeByIt) {
+  Scenario scenario = TwoNodes();
+  const Version before = scenario.dataset().planned;
+  DatasetSpec spec = Scenario::Imagenet();
+  spec.objective = Objective::kRequests;
+  scenario.coordinator().SetDatasets({spec}, scenario.now());
+  scenario.Second();
+  EXPECT_EQ(scenario.dataset().objective, Objective::kBytes) << "the plan in force is as it was";
+  EXPECT_EQ(scenario.dataset().planned, before);
+  scenario.Answer();
+  EXPECT_EQ(scenario.dataset().objective, Objective::kRequests);
+  EXPECT_GT(scenario.dataset().planned, before);
+}
+
 // --- Inventories that are refused ---------------------------------------------------------------
 
 TEST(Coordinator, RefusesInventoriesThatWereNotAskedFor) {

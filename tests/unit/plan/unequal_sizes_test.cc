@@ -27,14 +27,33 @@ Sizes ImageSizes(std::uint64_t seed) {
   return Sizes(std::move(bytes));
 }
 
-double OfByteBound(NodeIndex nodes, double share, std::uint64_t seed) {
-  constexpr std::size_t kEpochs = 5;
+constexpr std::size_t kEpochs = 5;
+
+struct OfBound {
+  double bytes = 0;
+  double requests = 0;  // of the bound when the smallest are kept
+};
+
+// The most samples that any set of `capacity` bytes can have.
+std::uint64_t MostSamples(const Sizes& sizes, ByteCount capacity) {
+  std::vector<std::uint32_t> by_size;
+  for (SampleId sample = 0; sample < sizes.count(); ++sample)
+    by_size.push_back(sizes[sample]);
+  std::sort(by_size.begin(), by_size.end());
+  std::uint64_t count = 0;
+  while (count < by_size.size() && by_size[count] <= capacity)
+    capacity -= by_size[count++];
+  return count;
+}
+
+OfBound Planned(NodeIndex nodes, double share, std::uint64_t seed, Objective objective) {
   Random random(seed);
   Inputs inputs;
   inputs.sizes = ImageSizes(seed);
   const auto capacity =
       static_cast<ByteCount>(share * static_cast<double>(inputs.sizes.total())) / nodes;
   inputs.capacities.assign(nodes, capacity);
+  inputs.objective = objective;
   inputs.streams.push_back({.id = 0, .node_of_rank = OneRankANode(nodes)});
   Passes passes;
   for (std::size_t i = 0; i < kEpochs; ++i) {
@@ -42,15 +61,33 @@ double OfByteBound(NodeIndex nodes, double share, std::uint64_t seed) {
   }
   const CheckedRun run = RunChecked(inputs, {passes});
   const ByteCount total = inputs.sizes.total();
-  const auto bound = static_cast<double>(total + (kEpochs - 1) * (total - capacity * nodes));
-  return static_cast<double>(run.replayed.store_bytes) / bound;
+  const auto bytes = static_cast<double>(total + (kEpochs - 1) * (total - capacity * nodes));
+  const std::uint64_t count = inputs.sizes.count();
+  const auto requests = static_cast<double>(
+      count + (kEpochs - 1) * (count - MostSamples(inputs.sizes, capacity * nodes)));
+  return {.bytes = static_cast<double>(run.replayed.store_bytes) / bytes,
+          .requests = static_cast<double>(run.replayed.store_reads) / requests};
 }
 
 TEST(UnequalSizes, StoreBytesComeCloseToTheBound) {
   for (const NodeIndex nodes : {NodeIndex{1}, NodeIndex{3}, NodeIndex{4}}) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
-      EXPECT_LE(OfByteBound(nodes, 0.3, seed), 1.001);
+      EXPECT_LE(Planned(nodes, 0.3, seed, Objective::kBytes).bytes, 1.001);
+    }
+  }
+}
+
+// The smallest are kept first: hardly a request more than any cache must make, and no more bytes.
+TEST(UnequalSizes, RequestsComeCloseToTheirBoundAtEqualBytes) {
+  for (const NodeIndex nodes : {NodeIndex{1}, NodeIndex{3}, NodeIndex{4}}) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      SCOPED_TRACE("nodes " + std::to_string(nodes) + ", seed " + std::to_string(seed));
+      const OfBound planned = Planned(nodes, 0.3, seed, Objective::kRequests);
+      EXPECT_GE(planned.requests, 1);
+      EXPECT_LE(planned.requests, 1.02);
+      EXPECT_LE(planned.bytes, 1.005);
+      EXPECT_GT(Planned(nodes, 0.3, seed, Objective::kBytes).requests, 1.3);
     }
   }
 }
