@@ -15,8 +15,8 @@ constexpr std::string_view kWipe = "\r\x1b[K";
 
 }  // namespace
 
-ProgressLine::ProgressLine(const Clock& clock)
-    : clock_(clock), is_terminal_(::isatty(STDERR_FILENO) == 1), next_(clock.Now()) {}
+ProgressLine::ProgressLine(std::string_view unit, const Clock& clock)
+    : unit_(unit), clock_(clock), is_terminal_(::isatty(STDERR_FILENO) == 1), next_(clock.Now()) {}
 
 ProgressLine::~ProgressLine() {
   const MutexLock lock(mutex_);
@@ -31,7 +31,7 @@ void ProgressLine::Show(std::string_view step, std::uint64_t done, std::uint64_t
   next_ = now + kBetweenDrawings;
   drawn_ = true;
   const std::string amount = all > 0 ? fmt::format("{} of {}", done, all) : fmt::format("{}", done);
-  fmt::print(stderr, "{}{}: {} objects", kWipe, step, amount);
+  fmt::print(stderr, "{}{}: {} {}", kWipe, step, amount, unit_);
   std::fflush(stderr);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/clock.h"
@@ -12,7 +13,8 @@ namespace optcache::cli {
 // second and wiped at the end. Draws nothing unless standard error is a terminal. Thread-safe.
 class ProgressLine {
  public:
-  explicit ProgressLine(const Clock& clock = SystemClock());
+  // `unit` is what is counted.
+  explicit ProgressLine(std::string_view unit = "objects", const Clock& clock = SystemClock());
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -21,6 +23,7 @@ class ProgressLine {
   void Show(std::string_view step, std::uint64_t done, std::uint64_t all);
 
  private:
+  const std::string unit_;
   const Clock& clock_;
   const bool is_terminal_;
   Mutex mutex_;

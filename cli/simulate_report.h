@@ -1,27 +1,31 @@
 #pragma once
 
-// What `optcache simulate` prints. Pure, and compared with golden files.
+// What `optcache simulate` prints. Pure, and compared with golden text.
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "plan/simulate.h"
+#include "simulation/simulate.h"
 
 namespace optcache::cli {
 
 struct SimulateReport {
-  std::optional<std::uint64_t> bound;  // store reads; none for several jobs
+  simulation::Bound bound;
+  bool sizes_vary = false;
+  std::vector<simulation::StoreOptions> stores;  // for which epoch times were computed
   struct Line {
-    plan::PolicyKind policy;
-    plan::PolicyResult result;
+    simulation::PolicyKind policy;
+    simulation::PolicyResult result;
   };
   std::vector<Line> lines;
 };
 
-// {"bound": reads or null, "policies": {name: {storeReads, hitRatio, ...}}}; ratios as
-// PolicyResult.
+// {"bound": {storeReads, storeBytes}, "policies": {name: {storeReads, hitRatio, ...}}}; what is not
+// known is null, ratios are those of PolicyResult.
 std::string ReportAsJson(const SimulateReport& report);
+
+// A head, then a line a policy.
+std::string ReportAsCsv(const SimulateReport& report);
 
 // A table for people.
 std::string ReportAsTable(const SimulateReport& report);

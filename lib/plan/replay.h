@@ -1,8 +1,8 @@
 #pragma once
 
 // Carries out decisions read by read and checks them: is each sample where the plan says, and does
-// no node ever hold more than its capacity? It knows nothing of how plans are made, so tests and
-// `optcache simulate` trust its numbers rather than the planner's own.
+// no node ever hold more than its capacity? It knows nothing of how plans are made, so tests trust
+// its numbers rather than the planner's own.
 
 #include <cstddef>
 #include <cstdint>

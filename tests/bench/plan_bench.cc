@@ -1,6 +1,6 @@
 // What a plan costs: nanoseconds a read and memory a sample, for the slot plan and for MIN, beside
-// MIN with a std::priority_queue in the same run. Orders are DistributedSampler's and timed apart;
-// so is an inverse of theirs, alone. Prints JSON.
+// the baselines of `optcache simulate` and MIN with a std::priority_queue in the same run. Orders
+// are DistributedSampler's and timed apart; so is an inverse of theirs, alone. Prints JSON.
 //
 //   bench_plan --samples 1281167 --epochs 90
 
@@ -19,6 +19,8 @@
 #include "bench/counted_heap.h"
 #include "bench/cpu_timer.h"
 #include "plan/plan.h"
+#include "plan/policies/opt4torch.h"
+#include "plan/policies/policy.h"
 #include "sampler/order_source.h"
 
 namespace optcache::plan {
@@ -118,6 +120,58 @@ Cost MeasurePlanner(const Workload& work, std::string engine, std::size_t stream
   return cost;
 }
 
+// All reads are known at once, as these policies need it.
+template <typename MakePolicy>
+Cost MeasurePolicy(const Workload& work, std::string engine, const MakePolicy& make_policy) {
+  const PassNumber epochs = std::min(work.epochs, kPeerEpochs);
+  Cost cost{.engine = std::move(engine)};
+  cost.reads = std::uint64_t{work.samples} * epochs;
+  std::vector<SampleId> reads;
+  OrderMaker maker(work, 1, 0, cost);
+  for (PassNumber pass = 0; pass < epochs; ++pass) {
+    const Order order = maker.Make(pass);
+    reads.insert(reads.end(), order->begin(), order->end());
+  }
+  const Room room{.sizes = Sizes::Equal(work.samples, 1),
+                  .capacity = static_cast<ByteCount>(kCapacity * work.samples)};
+  const std::size_t before = bench::HeapBytes();
+  bench::ResetHeapPeak();
+  cost.plan.Start();
+  const std::unique_ptr<Policy> policy = make_policy(room, reads);
+  for (const SampleId sample : reads)
+    cost.hits += std::uint64_t{policy->Read(sample)};
+  cost.plan.Stop();
+  cost.peak_bytes = bench::HeapPeakBytes() - before;
+  return cost;
+}
+
+std::vector<Cost> MeasurePolicies(const Workload& work) {
+  using Reads = std::vector<SampleId>;
+  std::vector<Cost> costs;
+  Future future;  // outlives the policies that read it
+  std::vector<Opt4TorchStep> steps;
+  costs.push_back(MeasurePolicy(work, "textbook MIN", [&](const Room& room, const Reads& reads) {
+    future = FutureOf(reads, room.sizes.count());
+    return MakeMin(room, future);
+  }));
+  costs.push_back(MeasurePolicy(work, "OPT4Torch", [&](const Room& room, const Reads& reads) {
+    future = FutureOf(reads, room.sizes.count());
+    steps = PlanAsOpt4Torch(future, room.sizes.count(), room.capacity);
+    return RunOpt4Torch(steps, room.sizes.count(), room.capacity, Opt4TorchRuntime::kOneProcess);
+  }));
+  const auto measure = [&](const char* name, auto make) {
+    costs.push_back(
+        MeasurePolicy(work, name, [make](const Room& room, const Reads&) { return make(room); }));
+  };
+  measure("pin", MakePin);
+  measure("LRU", MakeLru);
+  measure("FIFO", MakeFifo);
+  measure("SIEVE", MakeSieve);
+  measure("LFU", [](const Room& room) { return MakeLfu(room, Counting::kWhileHeld); });
+  measure("random", [](const Room& room) { return MakeRandom(room, 1); });
+  return costs;
+}
+
 // MIN by the book, one node, one epoch ahead: a heap of next uses that keeps stale entries.
 Cost MeasurePriorityQueue(const Workload& work) {
   const PassNumber epochs = std::min(work.epochs, kPeerEpochs);
@@ -187,6 +241,8 @@ void Run(const Workload& work) {
     results.push_back(ToJson(MeasurePlanner(work, "MIN", 1, nodes, Method::kMin), work));
   }
   results.push_back(ToJson(MeasurePlanner(work, "MIN", 4, NodeIndex{4}, Method::kMin), work));
+  for (const Cost& cost : MeasurePolicies(work))
+    results.push_back(ToJson(cost, work));
   results.push_back(ToJson(MeasurePriorityQueue(work), work));
   fmt::print("[{}]\n", fmt::join(results, ",\n "));
 }

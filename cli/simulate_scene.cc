@@ -1,0 +1,174 @@
+#include "cli/simulate_scene.h"
+
+#include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/files.h"
+#include "dataset/manifest.h"
+#include "simulation/trace_file.h"
+#include "simulation/workload.h"
+
+namespace optcache::cli {
+namespace {
+
+using simulation::PolicyKind;
+using simulation::Trace;
+
+template <std::size_t kCount>
+std::string Listed(const std::array<std::string_view, kCount>& names) {
+  std::string text;
+  for (const std::string_view name : names)
+    text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+Result<Trace> ReadTrace(const SimulateFlags& flags) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.trace, simulation::kMaxTraceBytes));
+  Result<Trace> trace = flags.trace_format == "ids"
+                            ? simulation::ParseIdTrace(bytes)
+                            : simulation::ParseOracleGeneral(AsBytes(bytes));
+  if (!trace) return Error(std::move(trace).error().WithContext(flags.trace));
+  return trace;
+}
+
+Result<simulation::Pace> PaceOf(const SimulateFlags& flags) {
+  simulation::Pace pace{.jobs = {},
+                        .epochs = flags.epochs,
+                        .drift = flags.drift,
+                        .ranks = flags.ranks == 0 ? flags.nodes : flags.ranks,
+                        .nodes = flags.nodes,
+                        .seed = flags.seed};
+  if (flags.jobs == 0 || flags.jobs > simulation::kMaxJobs) {
+    return Error(Code::kInvalidArgument, "jobs: " + std::to_string(flags.jobs) +
+                                             "; it takes 1 to " +
+                                             std::to_string(simulation::kMaxJobs));
+  }
+  if (!flags.rates.empty() && flags.rates.size() != flags.jobs) {
+    return Error(Code::kInvalidArgument, "rates: " + std::to_string(flags.rates.size()) +
+                                             " of them for " + std::to_string(flags.jobs) +
+                                             " jobs; give one a job, or none");
+  }
+  for (std::uint32_t job = 0; job < flags.jobs; ++job) {
+    pace.jobs.push_back({.rate = flags.rates.empty() ? 1 : flags.rates[job],
+                         .ahead = flags.apart * (flags.jobs - 1 - job)});
+  }
+  return pace;
+}
+
+Result<simulation::Reads> ReadsOfWorkload(const SimulateFlags& flags, std::uint32_t samples) {
+  const auto workload = simulation::WorkloadFromName(flags.workload);
+  if (!workload) {
+    return Error(Code::kInvalidArgument, "workload: " + flags.workload + "; there are " +
+                                             Listed(simulation::kWorkloadNames));
+  }
+  ASSIGN_OR_RETURN(const simulation::Pace pace, PaceOf(flags));
+  if (samples == 0) return Error(Code::kInvalidArgument, "samples: 0; there must be one at least");
+  if (samples > simulation::kMaxReads) {
+    return Error(Code::kInvalidArgument, "samples: " + std::to_string(samples) + "; at most " +
+                                             std::to_string(simulation::kMaxReads));
+  }
+  const simulation::OrderMaker orders({.workload = *workload,
+                                       .samples = samples,
+                                       .zipf_exponent = flags.zipf_exponent,
+                                       .seed = flags.seed});
+  return simulation::MakeReads(samples, pace, [&](std::uint32_t job, PassNumber pass) {
+    return orders.Make(flags.one_seed ? 0 : job, pass);
+  });
+}
+
+// One job that reads it once.
+Result<simulation::Reads> ReadsOfTrace(const SimulateFlags& flags, const Trace& trace) {
+  if (flags.jobs != 1) {
+    return Error(Code::kInvalidArgument, "trace: it is one job's; leave --jobs at 1");
+  }
+  SimulateFlags once = flags;
+  once.epochs = 1;
+  ASSIGN_OR_RETURN(const simulation::Pace pace, PaceOf(once));
+  return simulation::MakeReads(trace.samples, pace,
+                               [&](std::uint32_t, PassNumber) { return trace.reads; });
+}
+
+Result<plan::Sizes> SizesOfManifest(const std::string& file) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadFile(file, dataset::kManifestBytesMax));
+  Result<dataset::Manifest> manifest = dataset::Manifest::Parse(std::move(bytes));
+  if (!manifest) return Error(std::move(manifest).error().WithContext(file));
+  std::vector<std::uint32_t> sizes(manifest->samples());
+  for (SampleId sample = 0; sample < sizes.size(); ++sample) {
+    const ByteCount size = manifest->Size(sample);
+    if (size > std::numeric_limits<std::uint32_t>::max()) {
+      return Error(Code::kInvalidArgument, file + ": sample " + std::to_string(sample) + " has " +
+                                               std::to_string(size) +
+                                               " bytes, 4 GiB at most are simulated");
+    }
+    sizes[sample] = static_cast<std::uint32_t>(size);
+  }
+  return plan::Sizes(std::move(sizes));
+}
+
+Result<plan::Sizes> SizesOf(const SimulateFlags& flags, std::uint32_t samples) {
+  if (!(flags.mean_bytes >= 1 && flags.mean_bytes <= 1e9)) {
+    return Error(Code::kInvalidArgument, "mean-bytes: it takes 1 to 1000000000");
+  }
+  if (!(flags.sigma >= 0 && flags.sigma <= 5)) {
+    return Error(Code::kInvalidArgument, "sigma: it takes 0 to 5");
+  }
+  if (flags.sizes == "lognormal") {
+    return simulation::LognormalSizes(samples, flags.mean_bytes, flags.sigma, flags.seed);
+  }
+  return plan::Sizes::Equal(samples, static_cast<std::uint32_t>(flags.mean_bytes));
+}
+
+Result<std::vector<PolicyKind>> PoliciesOf(const SimulateFlags& flags) {
+  std::vector<PolicyKind> policies;
+  for (const std::string& name : flags.policies) {
+    const auto policy = simulation::PolicyFromName(name);
+    if (!policy) {
+      return Error(Code::kInvalidArgument,
+                   "policies: " + name + "; there are " + Listed(simulation::kPolicyNames));
+    }
+    policies.push_back(*policy);
+  }
+  if (!policies.empty()) return policies;
+  for (const std::string_view name : simulation::kPolicyNames)
+    policies.push_back(*simulation::PolicyFromName(name));
+  return policies;
+}
+
+}  // namespace
+
+Result<SimulateScene> MakeScene(const SimulateFlags& flags) {
+  SimulateScene scene;
+  ASSIGN_OR_RETURN(scene.policies, PoliciesOf(flags));
+  std::optional<plan::Sizes> sizes;
+  if (!flags.manifest.empty()) {
+    ASSIGN_OR_RETURN(sizes, SizesOfManifest(flags.manifest));
+  }
+  if (flags.trace.empty()) {
+    ASSIGN_OR_RETURN(scene.run, ReadsOfWorkload(flags, sizes ? sizes->count() : flags.samples));
+  } else {
+    ASSIGN_OR_RETURN(Trace trace, ReadTrace(flags));
+    ASSIGN_OR_RETURN(scene.run, ReadsOfTrace(flags, trace));
+    if (sizes) return Error(Code::kInvalidArgument, "manifest: a trace has samples of its own");
+    if (!trace.sizes.empty()) sizes = plan::Sizes(std::move(trace.sizes));
+  }
+  if (!sizes) {
+    ASSIGN_OR_RETURN(sizes, SizesOf(flags, scene.run.sample_count));
+  }
+  scene.cache.sizes = *std::move(sizes);
+  scene.cache.capacity = flags.capacity;
+  scene.cache.objective =
+      flags.objective == "Requests" ? plan::Objective::kRequests : plan::Objective::kBytes;
+  scene.cache.lookahead = flags.lookahead;
+  scene.cache.seed = flags.seed;
+  for (const double bandwidth : flags.store_bandwidth) {
+    scene.cache.stores.push_back({.bandwidth = bandwidth,
+                                  .latency = flags.store_latency,
+                                  .staging_slots = flags.staging_slots});
+  }
+  return scene;
+}
+
+}  // namespace optcache::cli

@@ -1,0 +1,193 @@
+#include "simulation/reads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "base/random.h"
+#include "simulation/workload.h"
+
+namespace optcache::simulation {
+namespace {
+
+// The fastest job's rate as a planner takes it; the others' follow.
+constexpr double kPlannerRate = 1000;
+// How often rates change in an epoch, and how much of a deviation is left each time.
+constexpr double kDriftStepsInEpoch = 100;
+constexpr double kDriftKept = 0.9;
+constexpr double kLeastRate = 0.05;                 // of the mean, however far it drifts
+constexpr std::uint64_t kDriftSeed = 0x6472696674;  // "drift"
+
+// Who reads next while rates drift: any job, by chance and by its rate of that moment.
+class DriftingTurns {
+ public:
+  DriftingTurns(const Pace& pace, std::size_t reads)
+      : pace_(pace),
+        random_(Random::Mix(pace.seed ^ kDriftSeed)),
+        deviations_(pace.jobs.size()),
+        step_(static_cast<std::size_t>(static_cast<double>(reads) / pace.epochs /
+                                       kDriftStepsInEpoch) +
+              1) {}
+
+  std::size_t Next() {
+    if (made_++ % step_ == 0) Change();
+    const double at = random_.Unit() * cumulative_.back();
+    const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, at);
+    return static_cast<std::size_t>(found - cumulative_.begin());
+  }
+
+ private:
+  void Change() {
+    cumulative_.clear();
+    double sum = 0;
+    for (std::size_t job = 0; job < deviations_.size(); ++job) {
+      const double fresh = std::sqrt(1 - kDriftKept * kDriftKept) * pace_.drift * Normal(random_);
+      deviations_[job] = kDriftKept * deviations_[job] + fresh;
+      sum += pace_.jobs[job].rate * std::max(1 + deviations_[job], kLeastRate);
+      cumulative_.push_back(sum);
+    }
+  }
+
+  const Pace& pace_;
+  Random random_;
+  std::vector<double> deviations_;
+  std::vector<double> cumulative_;
+  std::size_t step_;
+  std::size_t made_ = 0;
+};
+
+Status CheckPace(std::uint32_t sample_count, const Pace& pace) {
+  const auto invalid = [](std::string message) {
+    return Status(Code::kInvalidArgument, std::move(message));
+  };
+  if (sample_count == 0) return invalid("samples: 0; there must be one at least");
+  if (pace.epochs == 0) return invalid("epochs: 0; there must be one at least");
+  if (pace.nodes == 0 || pace.nodes > kMaxNodes) {
+    return invalid("nodes: " + std::to_string(pace.nodes) + "; it takes 1 to " +
+                   std::to_string(kMaxNodes));
+  }
+  if (pace.ranks == 0 || pace.ranks > kMaxRanks) {
+    return invalid("ranks: " + std::to_string(pace.ranks) + "; it takes 1 to " +
+                   std::to_string(kMaxRanks));
+  }
+  if (pace.jobs.empty() || pace.jobs.size() > kMaxJobs) {
+    return invalid("jobs: " + std::to_string(pace.jobs.size()) + "; it takes 1 to " +
+                   std::to_string(kMaxJobs));
+  }
+  if (!(pace.drift >= 0 && pace.drift <= 0.5)) return invalid("drift: it is a share, 0 to 0.5");
+  for (const JobPace& job : pace.jobs) {
+    if (!(job.rate > 0 && job.rate < 1e9)) return invalid("rates: they must be positive numbers");
+    if (!(job.ahead >= 0 && job.ahead < 1)) return invalid("ahead: it is in epochs, 0 to 1");
+  }
+  const auto by_rate = [](const JobPace& a, const JobPace& b) { return a.rate < b.rate; };
+  const auto [slowest, fastest] = std::minmax_element(pace.jobs.begin(), pace.jobs.end(), by_rate);
+  if (fastest->rate > kPlannerRate * slowest->rate) {
+    return invalid("rates: the fastest job is more than 1000 times as fast as the slowest");
+  }
+  return OkStatus();
+}
+
+// What each job reads until the slowest has done its epochs.
+std::vector<std::uint64_t> ReadsByJob(const std::vector<JobReads>& jobs, std::uint64_t slowest) {
+  const auto by_rate = [](const JobReads& a, const JobReads& b) { return a.rate < b.rate; };
+  const std::uint64_t least = std::min_element(jobs.begin(), jobs.end(), by_rate)->rate;
+  std::vector<std::uint64_t> reads;
+  for (const JobReads& job : jobs)
+    reads.push_back(slowest * job.rate / least);
+  return reads;
+}
+
+// By read, the job that makes it.
+std::vector<std::uint8_t> Turns(const Pace& pace, const Reads& run, std::size_t count) {
+  std::vector<std::uint8_t> turns(count);
+  if (pace.drift > 0) {
+    DriftingTurns drifting(pace, count);
+    for (std::uint8_t& job : turns)
+      job = static_cast<std::uint8_t>(drifting.Next());
+    return turns;
+  }
+  std::vector<plan::MergeStream> streams;
+  for (const JobReads& job : run.jobs) {
+    plan::MergeStream& stream = streams.emplace_back();
+    stream.node_of_rank = run.node_of_rank;
+    stream.rate = job.rate;
+    for (const plan::Order& order : job.passes) {
+      stream.segments.push_back({.order = order, .pass = 0, .begin = 0, .end = order->size()});
+    }
+    stream.segments.front().begin = job.first_position;
+  }
+  const plan::MergedOrder merged(std::move(streams), count);
+  plan::MergedOrder::Cursor cursor(merged);
+  for (std::uint8_t& job : turns)
+    job = cursor.Next().stream;
+  return turns;
+}
+
+// Where a job is in its passes.
+struct Place {
+  std::size_t pass = 0;
+  Position position = 0;
+};
+
+void FollowTurns(const std::vector<std::uint8_t>& turns, Reads& run) {
+  std::vector<Place> places;
+  for (const JobReads& job : run.jobs)
+    places.push_back({.pass = 0, .position = job.first_position});
+  run.reads.reserve(turns.size());
+  for (const std::uint8_t job : turns) {
+    Place& place = places[job];
+    const std::vector<SampleId>& order = *run.jobs[job].passes[place.pass];
+    run.reads.push_back({.sample = order[place.position],
+                         .reader = run.node_of_rank[place.position % run.node_of_rank.size()],
+                         .job = job,
+                         .tenth = static_cast<std::uint8_t>(place.position * 10 / order.size())});
+    if (++place.position == order.size()) place = {.pass = place.pass + 1, .position = 0};
+  }
+}
+
+}  // namespace
+
+Result<Reads> MakeReads(std::uint32_t sample_count, const Pace& pace, const MakeOrder& make_order) {
+  RETURN_IF_ERROR(CheckPace(sample_count, pace));
+  Reads run{.sample_count = sample_count,
+            .epochs = pace.epochs,
+            .nodes = pace.nodes,
+            .drifts = pace.drift > 0};
+  for (std::uint32_t rank = 0; rank < pace.ranks; ++rank)
+    run.node_of_rank.push_back(static_cast<NodeIndex>(rank % pace.nodes));
+
+  const std::vector<SampleId> first = make_order(0, 0);
+  const std::uint64_t length = first.size();
+  double fastest = 0;
+  for (const JobPace& job : pace.jobs)
+    fastest = std::max(fastest, job.rate);
+  for (const JobPace& job : pace.jobs) {
+    JobReads& reads = run.jobs.emplace_back();
+    reads.rate = static_cast<std::uint32_t>(std::lround(kPlannerRate * job.rate / fastest));
+    reads.first_position = static_cast<Position>(job.ahead * static_cast<double>(length));
+  }
+  const std::vector<std::uint64_t> wanted = ReadsByJob(run.jobs, length * pace.epochs);
+  const std::uint64_t count = std::accumulate(wanted.begin(), wanted.end(), std::uint64_t{0});
+  if (count > kMaxReads) {
+    return Error(Code::kInvalidArgument, "the run has " + std::to_string(count) +
+                                             " reads, at most " + std::to_string(kMaxReads) +
+                                             " are simulated: take fewer samples, epochs "
+                                             "or jobs, or rates that are closer together");
+  }
+  for (std::size_t j = 0; j < run.jobs.size(); ++j) {
+    JobReads& job = run.jobs[j];
+    std::uint64_t passes = (job.first_position + wanted[j] + length - 1) / length;
+    if (pace.drift > 0) passes += passes / 4 + 2;  // it may get ahead of its rate
+    for (PassNumber pass = 0; pass < passes; ++pass) {
+      job.passes.push_back(std::make_shared<const std::vector<SampleId>>(
+          make_order(static_cast<std::uint32_t>(j), pass)));
+    }
+  }
+  FollowTurns(Turns(pace, run, static_cast<std::size_t>(count)), run);
+  return run;
+}
+
+}  // namespace optcache::simulation

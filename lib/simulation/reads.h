@@ -1,0 +1,74 @@
+#pragma once
+
+// All reads of a run, of all jobs, in the order in which they happen.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "plan/merged_order.h"
+
+namespace optcache::simulation {
+
+inline constexpr std::uint64_t kMaxReads = 100'000'000;  // a run takes some 24 bytes each
+inline constexpr std::size_t kMaxJobs = 64;
+inline constexpr std::uint32_t kMaxNodes = 4096;
+inline constexpr std::uint32_t kMaxRanks = 1U << 20U;
+
+// One job. Its position p is read by rank p % ranks, rank r is on node r % nodes.
+struct JobPace {
+  double rate = 1;   // reads in a unit of time, beside the other jobs'
+  double ahead = 0;  // where it is at the start, in epochs
+};
+
+// How the jobs go through the dataset beside each other. Nobody waits.
+struct Pace {
+  std::vector<JobPace> jobs{JobPace{}};
+  std::uint32_t epochs = 12;  // of the slowest job; the others read until it ends
+  double drift = 0;           // standard deviation of the rates over time, as a share; at most 0.5
+  std::uint32_t ranks = 1;    // of each job
+  std::uint32_t nodes = 1;
+  std::uint64_t seed = 0;  // of the drift
+};
+
+struct Read {
+  SampleId sample = 0;
+  NodeIndex reader = 0;
+  std::uint8_t job = 0;
+  std::uint8_t tenth = 0;  // of its pass
+};
+
+// What a job reads.
+struct JobReads {
+  std::uint32_t rate = 1;  // as a planner takes it
+  std::vector<plan::Order> passes;
+  Position first_position = 0;  // in the first pass
+};
+
+struct Reads {
+  std::uint32_t sample_count = 0;
+  std::uint32_t epochs = 1;
+  std::uint32_t nodes = 1;
+  bool drifts = false;  // the reads are in another order than rates alone say
+  std::vector<NodeIndex> node_of_rank;
+  std::vector<JobReads> jobs;
+  std::vector<Read> reads;
+
+  // Where epoch `epoch` of the slowest job ends.
+  std::size_t EndOfEpoch(std::uint32_t epoch) const {
+    return static_cast<std::size_t>(reads.size() * (epoch + 1ULL) / epochs);
+  }
+  // Reads before this one are the cold start: the first epoch, if there is another.
+  std::size_t steady_from() const { return epochs > 1 ? EndOfEpoch(0) : 0; }
+};
+
+// The order of a job's pass; all have the same length.
+using MakeOrder = std::function<std::vector<SampleId>(std::uint32_t job, PassNumber pass)>;
+
+// kInvalidArgument names what is out of its limits.
+Result<Reads> MakeReads(std::uint32_t sample_count, const Pace& pace, const MakeOrder& make_order);
+
+}  // namespace optcache::simulation

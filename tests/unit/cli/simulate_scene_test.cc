@@ -1,0 +1,75 @@
+#include "cli/simulate_scene.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "support/temp_dir.h"
+
+namespace optcache::cli {
+namespace {
+
+std::string ErrorOf(const SimulateFlags& flags) {
+  const auto scene = MakeScene(flags);
+  if (scene) return "no error";
+  EXPECT_EQ(scene.error().code(), Code::kInvalidArgument);
+  return scene.error().message();
+}
+
+TEST(SimulateScene, HasADefaultForEverything) {
+  const auto scene = MakeScene({.samples = 1'000});
+  ASSERT_TRUE(scene.has_value()) << scene.error().ToString();
+  EXPECT_EQ(scene->run.reads.size(), 12'000U);
+  EXPECT_EQ(scene->run.node_of_rank.size(), 4U);
+  EXPECT_EQ(scene->policies.size(), simulation::kPolicyNames.size());
+  EXPECT_TRUE(scene->cache.stores.empty());
+}
+
+TEST(SimulateScene, TakesRatesSizesAndStores) {
+  const auto scene = MakeScene({.samples = 100,
+                                .epochs = 2,
+                                .jobs = 2,
+                                .rates = {1, 3},
+                                .sizes = "lognormal",
+                                .objective = "Requests",
+                                .store_bandwidth = {.5, .7},
+                                .store_latency = 9,
+                                .policies = {"lru"}});
+  ASSERT_TRUE(scene.has_value()) << scene.error().ToString();
+  EXPECT_EQ(scene->run.jobs.at(0).rate * 3, scene->run.jobs.at(1).rate - 1);  // 333 and 1000
+  EXPECT_FALSE(scene->cache.sizes.equal());
+  EXPECT_EQ(scene->cache.objective, plan::Objective::kRequests);
+  ASSERT_EQ(scene->cache.stores.size(), 2U);
+  EXPECT_EQ(scene->cache.stores[1].latency, 9);
+  EXPECT_EQ(scene->policies, std::vector{simulation::PolicyKind::kLru});
+}
+
+TEST(SimulateScene, ReadsATraceOnce) {
+  const TempDir dir;
+  const std::string file = dir.path() + "/reads.txt";
+  ASSERT_TRUE(WriteFileAtomically(file, "9\n9\n4\n").ok());
+  const auto scene = MakeScene({.trace = file});
+  ASSERT_TRUE(scene.has_value()) << scene.error().ToString();
+  EXPECT_EQ(scene->run.reads.size(), 3U);
+  EXPECT_EQ(scene->run.sample_count, 2U);
+  EXPECT_EQ(scene->run.steady_from(), 0U);
+  ASSERT_TRUE(WriteFileAtomically(file, "9\nnine\n").ok());
+  EXPECT_NE(ErrorOf({.trace = file}).find("reads.txt: trace: line 2"), std::string::npos);
+}
+
+TEST(SimulateScene, SaysWhatIsWrong) {
+  EXPECT_NE(ErrorOf({.workload = "curriculum"}).find("workload: curriculum; there are permutation"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf({.policies = {"arc"}}).find("policies: arc; there are optimal, min"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf({.jobs = 2, .rates = {1}}).find("rates: 1 of them for 2 jobs"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf({.samples = 0}).find("samples: 0"), std::string::npos);
+  EXPECT_NE(ErrorOf({.samples = 200'000'000}).find("at most 100000000"), std::string::npos);
+  EXPECT_NE(ErrorOf({.jobs = 65}).find("jobs: 65; it takes 1 to 64"), std::string::npos);
+  EXPECT_NE(ErrorOf({.sizes = "lognormal", .mean_bytes = 0}).find("mean-bytes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace optcache::cli

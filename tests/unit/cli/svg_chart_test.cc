@@ -1,0 +1,45 @@
+#include "cli/svg_chart.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::cli {
+namespace {
+
+std::size_t CountOf(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(SvgChart, DrawsALineASeriesAndNamesItOnce) {
+  const Chart chart{.title = "a < b & c",
+                    .x_label = "x",
+                    .y_label = "y",
+                    .series = {{.name = "ours", .points = {{0, 0}, {.5, 1}, {1, .5}}},
+                               {.name = "theirs", .points = {{0, 1}, {1, 2}}}}};
+  const std::string svg = DrawCharts({chart, chart});
+  EXPECT_EQ(CountOf(svg, "<polyline"), 4U);
+  EXPECT_EQ(CountOf(svg, ">ours</text>"), 1U);
+  EXPECT_EQ(CountOf(svg, ">theirs</text>"), 1U);
+  EXPECT_EQ(CountOf(svg, "a &lt; b &amp; c"), 2U);
+  EXPECT_TRUE(svg.starts_with("<svg xmlns="));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+}
+
+// From the lower left corner over the top to the right edge; what is too large stays at the edge.
+TEST(SvgChart, PutsPointsWhereTheAxesSay) {
+  const Chart chart{.title = "t",
+                    .x_label = "x",
+                    .y_label = "y",
+                    .x_min = 1,
+                    .x_max = 3,
+                    .y_min = 10,
+                    .y_max = 20,
+                    .series = {{.name = "s", .points = {{1, 10}, {2, 20}, {3, 99}}}}};
+  EXPECT_NE(DrawCharts({chart}).find("points=\"56.0,280.0 206.0,40.0 356.0,40.0\""),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace optcache::cli

@@ -1,0 +1,90 @@
+#include "simulation/reads.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace optcache::simulation {
+namespace {
+
+// Job j reads 10j + pass, again and again: a read says where it comes from.
+std::vector<SampleId> Telling(std::uint32_t job, PassNumber pass) {
+  return std::vector<SampleId>(10, 10 * job + pass);
+}
+
+Reads Made(const Pace& pace) {
+  const Result<Reads> run = MakeReads(100, pace, Telling);
+  EXPECT_TRUE(run.has_value()) << run.error().ToString();
+  return *run;
+}
+
+std::size_t ReadsOf(const Reads& run, std::uint8_t job) {
+  return static_cast<std::size_t>(std::count_if(run.reads.begin(), run.reads.end(),
+                                                [job](const Read& r) { return r.job == job; }));
+}
+
+TEST(MakeReads, OneJobReadsPassAfterPassByRanksOnNodes) {
+  const Reads run = Made({.epochs = 2, .ranks = 4, .nodes = 3});
+  ASSERT_EQ(run.reads.size(), 20U);
+  for (std::size_t t = 0; t < 20; ++t) {
+    const std::size_t position = t % 10;
+    EXPECT_EQ(run.reads[t].sample, t / 10);
+    EXPECT_EQ(run.reads[t].reader, position % 4 % 3);
+    EXPECT_EQ(run.reads[t].tenth, position);
+  }
+  EXPECT_EQ(run.steady_from(), 10U);
+  EXPECT_EQ(Made({.epochs = 1}).steady_from(), 0U);
+}
+
+TEST(MakeReads, JobsOfOneRateTakeTurns) {
+  const Reads run = Made({.jobs = {{}, {}, {}}, .epochs = 1});
+  for (std::size_t t = 0; t < run.reads.size(); ++t)
+    EXPECT_EQ(run.reads[t].job, t % 3);
+}
+
+TEST(MakeReads, FasterJobsReadMoreUntilTheSlowestIsDone) {
+  const Reads run = Made({.jobs = {{.rate = 0.5}, {.rate = 1.25}}, .epochs = 2});
+  EXPECT_EQ(ReadsOf(run, 0), 20U);
+  EXPECT_EQ(ReadsOf(run, 1), 50U);
+}
+
+TEST(MakeReads, AJobMayBeAheadAtTheStart) {
+  const Reads run = Made({.jobs = {{.ahead = 0.3}}, .epochs = 1});
+  EXPECT_EQ(run.reads.front().tenth, 3);
+  EXPECT_EQ(run.reads.back().sample, 1U);
+  EXPECT_EQ(run.reads.back().tenth, 2);
+  EXPECT_EQ(run.reads.size(), 10U);
+}
+
+TEST(MakeReads, DriftChangesWhoReadsNextButNotHowMuchOnAverage) {
+  const auto orders = [](std::uint32_t, PassNumber) { return std::vector<SampleId>(10'000, 0); };
+  const Pace pace{.jobs = {{.rate = 1}, {.rate = 2}}, .epochs = 4, .drift = 0.1, .seed = 5};
+  const Reads run = *MakeReads(1, pace, orders);
+  EXPECT_TRUE(run.drifts);
+  EXPECT_EQ(run.reads.size(), 120'000U);
+  EXPECT_NEAR(static_cast<double>(ReadsOf(run, 0)), 40'000, 4'000);
+}
+
+TEST(MakeReads, RefusesWhatIsOutOfRange) {
+  const auto code = [](const Pace& pace) { return MakeReads(100, pace, Telling).error().code(); };
+  EXPECT_EQ(MakeReads(0, {}, Telling).error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(code({.epochs = 0}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.nodes = 0}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.nodes = kMaxNodes + 1}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.ranks = 0}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.ranks = kMaxRanks + 1}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.jobs = {}}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.jobs = std::vector<JobPace>(kMaxJobs + 1)}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.jobs = {{.rate = 0}}}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.jobs = {{.rate = 1}, {.rate = 1001}}}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.jobs = {{.ahead = 1}}}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.drift = 0.6}), Code::kInvalidArgument);
+  const Status too_many = MakeReads(100, {.epochs = 100'000'000}, Telling).error();
+  EXPECT_EQ(too_many.code(), Code::kInvalidArgument);
+  EXPECT_NE(too_many.message().find("1000000000 reads"), std::string::npos) << too_many.message();
+}
+
+}  // namespace
+}  // namespace optcache::simulation
