@@ -334,8 +334,8 @@ void SlotPlanner::Choose(Candidates which) {
     const std::int64_t bytes = BytesAt(i);
     credit[step.release] += credits_[i];
     const auto right_kind = static_cast<unsigned>((step.target == readers.Next()) == of_reader);
-    const bool wanted = (right_kind & static_cast<unsigned>(!kept_.Test(i))) != 0 &&
-                        (!small_alone_ || small_.Test(pass_.current[pass_.begin + i]));
+    const bool right_size = !small_alone_ || small_.Test(pass_.current[pass_.begin + i]);
+    const bool wanted = ((right_kind & static_cast<unsigned>(!kept_.Test(i))) != 0) & right_size;
     const bool keep = wanted & (bytes <= credit[step.target]);
     credit[step.target] -= keep ? bytes : 0;
     kept_.SetIf(i, keep);

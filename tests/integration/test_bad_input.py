@@ -275,12 +275,16 @@ def test_more_capacity_than_bytes_works_and_is_noted(shell: Shell) -> None:
         ("order --size 10 --output csv f", "unknown output format 'csv': write --output npy FILE"),
         ("order --size 10 --output npy none/f", "cannot write none/f: No such file or directory"),
         ("simulate --samples 0", "samples: 0; there must be one at least"),
-        ("simulate --nodes 0", "nodes: 0; it takes 1 to 65534"),
-        ("simulate --jobs 0", "jobs: 0; it takes 1 to 256"),
+        ("simulate --nodes 0", "nodes: 0; it takes 1 to 4096"),
+        ("simulate --jobs 0", "jobs: 0; it takes 1 to 64"),
         ("simulate --epochs 0", "epochs: 0; there must be one at least"),
-        ("simulate --capacity 2", "capacity: it is a share of the samples, 0 to 1"),
-        ("simulate --capacity nan", "capacity: it is a share of the samples, 0 to 1"),
-        ("simulate --policies fifo", "policies: fifo; there are optimal, pin, lru, min, none"),
+        ("simulate --capacity 2", "capacity: it is a share of the dataset, 0 to 1"),
+        ("simulate --capacity nan", "capacity: it is a share of the dataset, 0 to 1"),
+        (
+            "simulate --policies belady",
+            "policies: belady; there are optimal, min, min-forced, opt4torch, nopfs, pin, lfu, "
+            "lfu-for-ever, sieve, random, fifo, lru, none",
+        ),
     ],
 )  # fmt: skip
 def test_each_verb_says_what_it_cannot_do(shell: Shell, words: str, sentence: str) -> None:
@@ -295,7 +299,7 @@ def test_each_verb_says_what_it_cannot_do(shell: Shell, words: str, sentence: st
         ("order --size ten", "Could not convert: --size = ten", " order"),
         ("order --size -1", "--size: must not be negative: -1", " order"),
         ("order --size 10 --seed 1.5", "Could not convert: --seed = 1.5", " order"),
-        ("simulate --output xml", "--output: xml not in {table,json}", " simulate"),
+        ("simulate --output xml", "--output: xml not in {table,json,csv}", " simulate"),
         ("simulate --samples 99999999999999", "Could not convert: --samples = 99999999999999", " simulate"),
         ("manifest", "A subcommand is required", " manifest"),
         ("manifest build", "--source is required", " manifest build"),

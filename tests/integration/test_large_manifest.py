@@ -116,9 +116,9 @@ def put(side: ClusterSide, file: Path, digest: str) -> None:
         assert answer.status == 201, answer.read()
 
 
-def get(side: ClusterSide) -> str:
+def get(side: ClusterSide, token: str) -> str:
     """The digest of what comes, a piece at a time."""
-    headers = {"Authorization": f"Bearer {side.token_of(POD).read_text()}"}
+    headers = {"Authorization": f"Bearer {token}"}
     for _ in range(10):
         connection = connect(side)
         connection.request("GET", f"/v1/datasets/{BIRDS}/manifest", headers=headers)
@@ -152,7 +152,8 @@ def test_a_large_manifest_goes_by_pieces(side: ClusterSide, manifest: tuple[Path
             wait_until(node.is_ready, "the nodes serve it", PATIENCE)
     with peak(nodes["node-a"], "a node that serves and gives it", listed):
         got: list[str] = []
-        readers = [threading.Thread(target=lambda: got.append(get(side))) for _ in range(4)]
+        token = side.token_of(POD).read_text()  # which writes the file anew at each call
+        readers = [threading.Thread(target=lambda: got.append(get(side, token))) for _ in range(4)]
         for reader in readers:
             reader.start()
         for reader in readers:
