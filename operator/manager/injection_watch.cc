@@ -87,8 +87,8 @@ void InjectionWatch::Tell(const std::string& ns, Pod& pod) {
                    .reason = "NotInjected",
                    .action = "Inject",
                    .note = "a pod was created without its sidecar, as the API server did not reach "
-                           "the injector: it trains without the cache. Delete it to have it "
-                           "created again"});
+                           "the injector. It has no cache, and a script that needs one fails. "
+                           "Delete it to have it created again"});
 }
 
 bool InjectionWatch::IsLeftAlone(const std::string& ns) const {

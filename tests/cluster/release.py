@@ -127,18 +127,24 @@ class Release:
         words = (f"--namespace={SPACE}", selector, "--tail=-1", "--prefix", "--ignore-errors")
         return self.cluster.kubectl("logs", *words, check=False).stdout
 
-    def metric(self, component: str, name: str, check: bool = True) -> float:
-        """The sum of a metric over all pods of a component and all labels.
+    def metric(
+        self, component: str, name: str, check: bool = True, labels: str = "", pod: str = ""
+    ) -> float:
+        """The sum of a metric over all pods of a component (or one), and all labels in which the
+        expression `labels` is found.
 
         Without `check` a pod that does not answer counts nothing.
         """
         total = 0.0
-        for pod in self.pods(component):
+        for one in self.pods(component):
+            if pod not in ("", one["metadata"]["name"]):
+                continue
             page = PAGES_PORTS[component]
-            path = f"/api/v1/namespaces/{SPACE}/pods/{pod['metadata']['name']}:{page}/proxy/metrics"
+            path = f"/api/v1/namespaces/{SPACE}/pods/{one['metadata']['name']}:{page}/proxy/metrics"
             text = self.cluster.kubectl("get", "--raw", path, check=check).stdout
-            pattern = rf"^{name}(?:\{{[^}}]*\}})? (\S+)$"
-            total += sum(float(value) for value in re.findall(pattern, text, re.MULTILINE))
+            pattern = rf"^{name}(?:\{{([^}}]*)\}})? (\S+)$"
+            for found, value in re.findall(pattern, text, re.MULTILINE):
+                total += float(value) if re.search(labels, found) else 0
         return total
 
     def _label_namespace(self) -> None:

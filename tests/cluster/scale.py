@@ -98,9 +98,17 @@ class Scale:
         return time.monotonic() - began
 
     def _reconciled(self) -> float:
-        if not self._release.leader():
+        """By the leader, while nothing waits to be reconciled."""
+        leader = self._release.leader()
+        if not leader:
             return 0
-        return self._release.metric("operator", "optcache_reconcile_total", check=False)
+
+        def sums(name: str, labels: str) -> float:
+            return self._release.metric("operator", name, check=False, labels=labels, pod=leader)
+
+        if sums("workqueue_depth", 'name="dataset"') > 0:
+            return 0
+        return sums("optcache_reconcile_total", 'controller="dataset".*result="(success|requeue_after)"')
 
     def _leader_pid(self) -> int:
         name = self._release.leader()

@@ -68,6 +68,13 @@ capabilities: {drop: [ALL]}
 {{- end -}}
 {{- end -}}
 
+{{- /* The state folder and a GiB for logs, in whole MiB. */ -}}
+{{- define "optcache.nodeDisk" -}}
+{{- $state := 0 -}}
+{{- if not .Values.node.stateVolume }}{{ $state = include "optcache.bytes" .Values.node.stateSize | float64 }}{{ end -}}
+{{- divf (addf $state 1073741824) 1048576 | ceil | int64 -}}Mi
+{{- end -}}
+
 {{- /* The page of an alert, at its heading: (list $ "OptcacheNodeDown") */ -}}
 {{- define "optcache.runbook" -}}
 {{- $root := index . 0 -}}

@@ -77,7 +77,7 @@ Json Mount(const char* volume, const char* folder) {
 
 Json Container(const kube::ObjectKey& key, const api::DatasetSpec& spec,
                const ReconcileSettings& settings) {
-  const Json amounts = {{"cpu", "1"}, {"memory", "1Gi"}};
+  const Json amounts = {{"cpu", "1"}, {"memory", "1Gi"}, {"ephemeral-storage", "256Mi"}};
   const Json enough = {{"requests", amounts}, {"limits", amounts}};
   Json mounts = {Mount("token", "/var/run/secrets/optcache"), Mount("ca", "/etc/optcache/ca")};
   if (std::holds_alternative<api::ClaimSource>(spec.source))

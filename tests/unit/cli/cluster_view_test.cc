@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/yaml_text.h"
+#include "support/golden_file.h"
 
 namespace optcache::cli {
 namespace {
@@ -77,21 +78,11 @@ TEST(ClusterView, RefusesWhatIsNoList) {
 }
 
 TEST(ClusterView, PrintsTheSameAsJsonAndAsYaml) {
-  const auto view = ReadClusterView({.pods = kClusterPods, .leases = {kLeases}});
+  const auto view =
+      ReadClusterView({.resources = kClusterResources, .pods = kClusterPods, .leases = {kLeases}});
   ASSERT_TRUE(view) << view.error().message();
-  const std::string yaml = ToYaml(ToJson(*view));
-  EXPECT_EQ(yaml.substr(0, yaml.find("  - name: \"optcache-operator-a\"")),
-            "datasets: []\n"
-            "plans: []\n"
-            "jobs: []\n"
-            "pods:\n"
-            "  - name: \"optcache-node-x\"\n"
-            "    machine: \"m1\"\n"
-            "    component: \"node\"\n"
-            "    ready: false\n"
-            "    leads: false\n"
-            "    restarts: 2\n"
-            "    cachedBytes: 0\n");
+  ExpectGolden(ToJson(*view), "cli/cluster-status.json");
+  ExpectGolden(ToYaml(ToJson(*view)), "cli/cluster-status.yaml");
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/yaml_text.h"
+#include "support/golden_file.h"
+
 namespace optcache::cli {
 namespace {
 
@@ -39,19 +42,9 @@ TEST(PodStory, TellsWhereAnInjectedPodsSamplesCameFrom) {
                                    .injectors = kInjectors,
                                    .metrics = kMetrics});
   ASSERT_TRUE(story) << story.error().message();
-  EXPECT_EQ(FormatPodStory(*story),
-            "Pod vision/train-0\n"
-            "  Injected  yes: by injector 0.1.0\n"
-            "  Dataset   vision/imagenet, Ready\n"
-            "  Dataset   shared/words, not Ready (Indexing): the index Job runs\n"
-            "  Machine   m2: optcache-node-x is ready there\n"
-            "  Sidecar   running, 1 restarts\n"
-            "  Reads     30.2 % from the cache (280 from this machine's node, 22 from others), 698 "
-            "from the store\n"
-            "  Waited    1.2 s\n"
-            "\n"
-            "Next:\n"
-            "  kubectl describe dataset.optcache.io -n shared words\n");
+  ExpectGolden(FormatPodStory(*story), "cli/pod-story.txt");
+  ExpectGolden(ToJson(*story), "cli/pod-story.json");
+  ExpectGolden(ToYaml(ToJson(*story)), "cli/pod-story.yaml");
 }
 
 std::string PodWith(const std::string& labels, const std::string& annotations,

@@ -1,11 +1,8 @@
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
-
 #include <gtest/gtest.h>
 
 #include "kube/conditions.h"
 #include "operator/reconcile/cacheplan/decide.h"
+#include "support/golden_file.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -67,12 +64,7 @@ TEST(DecideCachePlan, WritesAWholeStatus) {
                           .length = 14059,
                           .ranks = 4,
                           .rate = 812.5}};
-  const std::string status = StatusOf(observed).dump(1) + "\n";
-  const std::string path =
-      std::string(OPTCACHE_SOURCE_DIR) + "/tests/golden/operator/cacheplan-status.json";
-  if (std::getenv("UPDATE_GOLDEN") != nullptr) std::ofstream(path) << status;
-  std::ifstream file(path);
-  EXPECT_EQ(status, std::string(std::istreambuf_iterator<char>(file), {}));
+  ExpectGolden(StatusOf(observed).dump(1) + "\n", "operator/cacheplan-status.json");
 }
 
 TEST(DecideCachePlan, ARevisionIsNamedByWhatItAsksFor) {

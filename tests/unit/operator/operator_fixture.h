@@ -158,11 +158,15 @@ class OperatorFixture : public kube::ApiFixture {
   // A response of the control server to a client with `material`.
   net::HttpResponse Ask(const Operator& op, net::HttpRequest request,
                         const net::TlsMaterial& material) {
+    return AskPort(op.control_port(), std::move(request), material);
+  }
+  net::HttpResponse AskPort(std::uint16_t port, net::HttpRequest request,
+                            const net::TlsMaterial& material) {
     auto tls = std::make_shared<net::TlsContext>(net::TlsRole::kClient);
     EXPECT_TRUE(tls->Replace(material).ok());
     const auto control = net::MakeHttpClient(
         loop, {.tls = tls, .server_name = "optcache-operator.optcache-system.svc"});
-    request.url = "https://127.0.0.1:" + std::to_string(op.control_port()) + request.url;
+    request.url = "https://127.0.0.1:" + std::to_string(port) + request.url;
     std::optional<net::HttpResponse> response;
     control->Send(std::move(request), seconds(10), [&](Result<net::HttpResponse> answer) {
       EXPECT_TRUE(answer) << answer.error().message();
@@ -170,6 +174,24 @@ class OperatorFixture : public kube::ApiFixture {
     });
     RunUntil([&] { return response.has_value(); });
     return *response;
+  }
+  // What the injector says of an unlabelled pod, as the API server asks it.
+  net::HttpResponse Review(const Operator& op) {
+    const Json review = {
+        {"apiVersion", "admission.k8s.io/v1"},
+        {"kind", "AdmissionReview"},
+        {"request",
+         {{"uid", "u"},
+          {"operation", "CREATE"},
+          {"namespace", "speech"},
+          {"kind", {{"group", ""}, {"version", "v1"}, {"kind", "Pod"}}},
+          {"object", {{"metadata", {{"name", "p"}}}, {"spec", {{"containers", Json::array()}}}}}}}};
+    return AskPort(op.webhook_port(),
+                   {.method = "POST",
+                    .url = "/mutate",
+                    .headers = {{"Content-Type", "application/json"}},
+                    .body = review.dump()},
+                   {.trust = kube::TextAt(Bundle(kSystem), "/data/ca.crt")});
   }
   // As nodes do: again where nobody leads yet, or who leads has just begun and learns.
   net::HttpResponse AskAgain(const Operator& op, const net::HttpRequest& request,

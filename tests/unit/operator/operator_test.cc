@@ -256,6 +256,9 @@ TEST_F(OperatorTest, OneThatDoesNotLeadServesAndNamesTheLeader) {
   const auto answer = Ask(*follower, {.url = "/v1/status"}, NodeMaterial(*leader));
   EXPECT_EQ(answer.status, 307);
   EXPECT_EQ(net::FindHeader(answer.headers, "Location"), "https://10.0.0.1:8443/v1/status");
+  const auto review = Review(*follower);
+  EXPECT_EQ(review.status, 200);
+  EXPECT_NE(review.body.find(R"("allowed":true)"), std::string::npos) << review.body;
 }
 
 TEST_F(OperatorTest, ALeaderThatStillLearnsWhatThereIsSendsNobodyToItself) {
