@@ -180,7 +180,8 @@ def test_memory_of_a_node(helm: Path, values: dict[str, str], limit: str) -> Non
     arguments = [f"--set={name}={value}" for name, value in values.items()]
     daemon_set = find(objects(render(helm, *arguments)), "DaemonSet")
     resources = daemon_set["spec"]["template"]["spec"]["containers"][0]["resources"]
-    assert resources["limits"] == resources["requests"] == {"cpu": "1", "memory": limit}
+    assert resources["limits"] == resources["requests"]
+    assert resources["limits"]["memory"] == limit
 
 
 @pytest.mark.parametrize("size", ["", "20Gi"])
@@ -192,6 +193,9 @@ def test_nodes_know_how_much_their_state_volume_takes(helm: Path, size: str) -> 
     limit = state["emptyDir"]["sizeLimit"]
     assert limit == (size or "8Gi")
     assert f"--state-size={limit}" in pod["containers"][0]["args"]
+    resources = pod["containers"][0]["resources"]
+    disk = {"8Gi": "9216Mi", "20Gi": "21504Mi"}[limit]  # and a GiB for logs
+    assert {resources[kind]["ephemeral-storage"] for kind in ("limits", "requests")} == {disk}
 
 
 def test_nodes_take_no_more_samples_than_they_have_memory_for(helm: Path) -> None:
