@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Optional
 
@@ -43,6 +44,19 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.dataset.paths)
+
+
+class FewSamples(Samples):
+    """Each `step`th of all, for cases that are not about many."""
+
+    def __init__(self, whole: Samples, step: int) -> None:
+        self._whole = whole
+        self._step = step
+
+    @cached_property
+    def dataset(self) -> Any:
+        whole, chosen = self._whole.dataset, slice(None, None, self._step)
+        return replace(whole, paths=whole.paths[chosen], sizes=whole.sizes[chosen])
 
 
 class Store:
@@ -157,6 +171,15 @@ class Workspace:
 
     def ranks(self, job: str) -> list[Rank]:
         return [training.read_rank(self.log(name)) for name in objects.names(self.pods(job))]
+
+    def story(self) -> str:
+        """Logs of all containers of all pods, and all objects but Secrets."""
+        logs = [
+            self.kubectl("logs", pod, "--all-containers", "--tail=-1", "--ignore-errors", check=False)
+            for pod in objects.names(self.get("pods")["items"])
+        ]
+        kinds = "pods,jobs,deployments,configmaps,datasets,cacheplans,events"
+        return "\n".join([*logs, self.kubectl("get", kinds, "--output=yaml")])
 
     def wait_for_batches(self, job: str, count: int, seconds: float = POD_SECONDS) -> None:
         """Until rank 0, which is the pod of index 0, has read so many."""

@@ -1,0 +1,106 @@
+"""Datasets of sources that are not open to all: a web server that wants keys, a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cluster import objects, sources
+from cluster.checks import check_samples
+from cluster.cluster import Cluster
+from cluster.objects import Object
+from cluster.release import Release
+from cluster.sources import Keys
+from cluster.workspace import FewSamples, Samples, Store, Workspace
+
+STEP = 350  # which leaves some forty samples
+EPOCHS = 2
+START_SECONDS = 120
+TRAINING_SECONDS = 240
+ENVIRONMENT = {"EPOCHS": str(EPOCHS), "PAUSE": "0"}
+USER = 1234
+
+
+@pytest.fixture(scope="session")
+def few(samples: Samples) -> Samples:
+    return FewSamples(samples, STEP)
+
+
+@pytest.fixture
+def owner(workspace: Workspace, few: Samples) -> Workspace:
+    workspace.samples = few
+    return workspace
+
+
+@pytest.fixture
+def guest(owner: Workspace, cluster: Cluster, store: Store, few: Samples) -> Iterator[Workspace]:
+    """Another namespace, without a Dataset."""
+    space = Workspace(cluster, f"{owner.name}-guest", store, few)
+    space.delete()
+    space.create()
+    yield space
+    space.delete(wait=False)
+
+
+def test_a_store_that_wants_keys(installed: Release, owner: Workspace, guest: Workspace) -> None:
+    """Each namespace reads by its own Secret; keys are where they must be and nowhere else."""
+    reader, visitor = Keys("reader"), Keys("visitor")
+    owner.apply(*sources.keyed_store(owner.name, owner.samples, [reader, visitor]))
+    owner.apply(reader.secret(owner.name, "keys"), visitor.secret(guest.name, "keys-of-ours"))
+    owner.wait_for("deployment/store", "condition=Available", START_SECONDS)
+    owner.make_dataset(
+        capacity="100%",
+        verify="Digest",
+        source={
+            "http": {
+                "baseURL": f"http://store.{owner.name}.svc/images/",
+                "listing": sources.LISTING,
+                "secretRef": {"name": "keys"},
+            }
+        },
+        access=[{"namespace": guest.name, "secretRef": {"name": "keys-of-ours"}}],
+    )
+
+    # First, so that nothing is in the cache: it must read the store itself.
+    guest.start_training("train", f"{owner.name}/images", pods=1, environment=ENVIRONMENT)
+    guest.wait_for_batches("train", 1)
+    owner.start_training("train", pods=1, environment=ENVIRONMENT)
+    for space in (guest, owner):
+        space.wait_for_job("train", TRAINING_SECONDS)
+        assert all(rank.cached for rank in space.ranks("train"))
+        check_samples(space, "train", pods=1, epochs=EPOCHS)
+
+    reads = sources.reads_of(owner.kubectl("logs", "deployment/store", "--tail=-1"))
+    assert {read.status for read in reads} <= {200, 206}
+    assert {read.user for read in reads} == {reader.user, visitor.user}
+    story = "\n".join([owner.story(), guest.story(), installed.logs("node"), installed.logs("operator")])
+    assert "index" in story and "train.py" in story
+    for trace in (*reader.traces, *visitor.traces):
+        assert trace not in story
+
+
+@pytest.fixture
+def volume(cluster: Cluster, owner: Workspace) -> Iterator[Path]:
+    """The folder of a claim `images` that is bound."""
+    name = f"{owner.name}-images"
+    gone = ("delete", "persistentvolume", name, "--ignore-not-found")
+    cluster.kubectl(*gone, "--timeout=60s")  # what a session that was cut off has left
+    folder = cluster.paths.run / "volumes" / name
+    sources.fill(folder, owner.samples)
+    owner.apply(*sources.claim(owner.name, "images", name, folder))
+    owner.wait_for("persistentvolumeclaim/images", "jsonpath={.status.phase}=Bound", START_SECONDS)
+    yield folder
+    cluster.kubectl(*gone, "--wait=false")  # it goes after its claim, which goes after its pods
+
+
+def test_a_claim(installed: Release, owner: Workspace, volume: Path) -> None:
+    """Of a volume that many machines mount; the pod runs as a user of its own, and so does its sidecar."""
+    owner.make_dataset(capacity="100%", source={"pvc": {"claimName": "images"}})
+    assert owner.get("dataset/images")["status"]["samples"] == len(owner.samples)
+    user = {"runAsUser": USER, "runAsGroup": USER, "fsGroup": USER}
+    pod: Object = {"securityContext": {**objects.POD_SECURITY, **user}}
+    owner.start_training("train", pods=2, environment=ENVIRONMENT, pod=pod)
+    owner.wait_for_job("train", TRAINING_SECONDS)
+    assert all(rank.cached for rank in owner.ranks("train"))
+    check_samples(owner, "train", pods=2, epochs=EPOCHS)
