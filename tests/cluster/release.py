@@ -128,23 +128,23 @@ class Release:
         return self.cluster.kubectl("logs", *words, check=False).stdout
 
     def metric(
-        self, component: str, name: str, check: bool = True, labels: str = "", pod: str = ""
+        self, component: str, name: str, check: bool = True, of_pod: str = "", **labels: str
     ) -> float:
-        """The sum of a metric over all pods of a component (or one), and all labels in which the
-        expression `labels` is found.
+        """The sum of a metric over all pods of a component (or one), where it has these labels.
 
-        Without `check` a pod that does not answer counts nothing.
+        A label's value is an expression. Without `check` a pod that does not answer counts nothing.
         """
         total = 0.0
-        for one in self.pods(component):
-            if pod not in ("", one["metadata"]["name"]):
+        for pod in self.pods(component):
+            if of_pod not in ("", pod["metadata"]["name"]):
                 continue
             page = PAGES_PORTS[component]
-            path = f"/api/v1/namespaces/{SPACE}/pods/{one['metadata']['name']}:{page}/proxy/metrics"
+            path = f"/api/v1/namespaces/{SPACE}/pods/{pod['metadata']['name']}:{page}/proxy/metrics"
             text = self.cluster.kubectl("get", "--raw", path, check=check).stdout
-            pattern = rf"^{name}(?:\{{([^}}]*)\}})? (\S+)$"
+            pattern = rf"^{name}(\{{[^}}]*\}})? (\S+)$"
             for found, value in re.findall(pattern, text, re.MULTILINE):
-                total += float(value) if re.search(labels, found) else 0
+                if all(re.search(rf'[{{,]{label}="({wanted})"', found) for label, wanted in labels.items()):
+                    total += float(value)
         return total
 
     def _label_namespace(self) -> None:

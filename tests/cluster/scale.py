@@ -103,12 +103,12 @@ class Scale:
         if not leader:
             return 0
 
-        def sums(name: str, labels: str) -> float:
-            return self._release.metric("operator", name, check=False, labels=labels, pod=leader)
+        def sums(name: str, **labels: str) -> float:
+            return self._release.metric("operator", name, check=False, of_pod=leader, **labels)
 
-        if sums("workqueue_depth", 'name="dataset"') > 0:
+        if sums("workqueue_depth", name="dataset") > 0:
             return 0
-        return sums("optcache_reconcile_total", 'controller="dataset".*result="(success|requeue_after)"')
+        return sums("optcache_reconcile_total", controller="dataset", result="success|requeue_after")
 
     def _leader_pid(self) -> int:
         name = self._release.leader()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from cluster import doors, objects
 from cluster.cluster import Cluster
 from cluster.doors import Attempt
+from cluster.host import wait_until
 from cluster.release import Release
 from cluster.workspace import Samples, Store, Workspace
 from harness import lies
@@ -18,6 +21,10 @@ NODE_NAME = "optcache-node"
 OPERATOR_NAME = "optcache-operator"
 WIRE, PAGES, MANIFESTS = 4100, 4101, 4102
 WEBHOOK, CONTROL, OPERATOR_PAGES = 9443, 8443, 8080
+SIDECAR_PAGES = 4103
+NOTED_SECONDS = 20
+# A token of Kubernetes, whoever's: head and claims of a JWT are JSON objects.
+TOKEN = re.compile(r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.")
 
 
 @dataclass
@@ -30,6 +37,7 @@ class Scene:
     node: str  # on the machine of the pod whose token is the good one
     elsewhere: str  # a node on another
     operator: str
+    reader: str  # an injected pod
     tokens: dict[str, str]
 
     @property
@@ -48,8 +56,40 @@ class Scene:
         who = f"{self.workspace.name}/{who}"
         return doors.wire(*where, who=who, token=self.tokens.get(token, ""), role=role)
 
+    def control(self, token: str, path: str, method: str = "GET", body: str = "") -> Attempt:
+        where = (self.operator, CONTROL, self.authority, OPERATOR_NAME)
+        return doors.https(*where, path, token=self.tokens.get(token, ""), method=method, body=body)
+
     def refused(self) -> float:
         return self.release.metric("node", "optcache_refusals_total")
+
+    def turned_away(self) -> float:
+        return self.release.metric("node", "optcache_net_refused_connections_total", side="server")
+
+    def control_refused(self) -> float:
+        return self.release.metric("operator", "optcache_control_refusals_total")
+
+    def not_by_tls(self, component: str, server: str) -> float:
+        labels = {"server": server, "reason": "not_tls"}
+        return self.release.metric(component, "optcache_tls_handshake_failures_total", **labels)
+
+    def check_logged(self, component: str, event: str, reasons: set[str]) -> None:
+        """Of many alike within a second there is one line."""
+        line = re.compile(rf'"event":"{event}".*"reason":"(\w+)"')
+        wait_until(
+            lambda: reasons <= set(line.findall(self.release.logs(component))),
+            f"the log of {component} has {event!r} for {sorted(reasons)}",
+            NOTED_SECONDS,
+        )
+
+
+def check_counted(count: Callable[[], float], before: float, refusals: int) -> None:
+    """Others may be refused meanwhile, too."""
+    wait_until(
+        lambda: count() >= before + refusals,
+        lambda: f"{refusals} refusals counted, not {count() - before:.0f}",
+        NOTED_SECONDS,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +104,8 @@ def scene(release: Release, cluster: Cluster, store: Store, samples: Samples) ->
     workspace.make_dataset()
     space, stranger = workspace.name, other.name
     key = cluster.paths.pki / "sa.key"
+    workspace.apply(objects.sleeping_pod(workspace.name, "reader", *objects.injected("images")))
+    workspace.wait_for("pod/reader", "condition=Ready", 120)
     uid = workspace.get("serviceaccount/default")["metadata"]["uid"]
 
     def token(namespace: str, audience: str) -> str:
@@ -93,7 +135,8 @@ def scene(release: Release, cluster: Cluster, store: Store, samples: Samples) ->
     operator = next(
         pod["status"]["podIP"] for pod in release.pods("operator") if pod["metadata"]["name"] == leader
     )
-    yield Scene(workspace, release, bundle, nodes[machine], elsewhere, operator, tokens)
+    reader = workspace.get("pod/reader")["status"]["podIP"]
+    yield Scene(workspace, release, bundle, nodes[machine], elsewhere, operator, reader, tokens)
     for each in (workspace, other):
         each.delete(wait=False)
 
@@ -110,7 +153,8 @@ def test_manifests_are_for_those_who_may_use_the_dataset(scene: Scene) -> None:
     assert stranger["status"] == 403 and scene.workspace.name in stranger["body"]
     assert [answer["status"] for answer in bad] == [401] * len(BAD)
     assert all(answer["body"].count("\n") <= 1 and answer["body"] for answer in bad)
-    assert scene.refused() >= before + len(attempts) - 1
+    check_counted(scene.refused, before, len(attempts) - 1)
+    scene.check_logged("node", "refused", {"token", "namespace"})
 
 
 def test_manifests_are_put_by_their_own_namespace_alone(scene: Scene) -> None:
@@ -120,49 +164,89 @@ def test_manifests_are_put_by_their_own_namespace_alone(scene: Scene) -> None:
     *bad, good = doors.knock(attempts)
     assert [answer["status"] for answer in bad] == [403] + [401] * len(BAD)
     assert good["status"] == 400
-    assert scene.refused() >= before + len(bad)
+    check_counted(scene.refused, before, len(bad))
+    scene.check_logged("node", "refused", {"token", "manifest"})
 
 
 def test_the_wire_asks_for_a_token_or_a_certificate(scene: Scene) -> None:
+    refused, turned_away = scene.refused(), scene.turned_away()
     attempts = [scene.wire("good"), *(scene.wire(token) for token in BAD)]
     attempts.append(scene.wire("good", who="another"))
+    attempts.append(scene.wire("stranger's"))
     attempts.append(scene.wire("good", role=lies.NODE))
     attempts.append(scene.wire("good", node=scene.elsewhere))
     good, *bad = doors.knock(attempts)
     assert good["type"] == doors.WELCOME, good
     assert [answer["type"] for answer in bad] == [doors.REFUSAL] * len(bad)
     assert all(answer["text"] for answer in bad)
+    check_counted(scene.turned_away, turned_away, len(bad))
+    check_counted(scene.refused, refused, len(bad) - 1)  # who is no node is seen before it is heard
+    scene.check_logged("node", "peer refused", {"denied", "certificate"})
+    scene.check_logged("node", "refused", {"token", "pod"})
 
 
 def test_control_is_for_nodes(scene: Scene) -> None:
-    where = (scene.operator, CONTROL, scene.authority, OPERATOR_NAME)
-    paths = ("/v1/state", "/v1/status", "/metrics")
-    attempts = [doors.https(*where, path, token=scene.tokens["good"]) for path in paths]
-    attempts.append(
-        doors.https(*where, "/v1/certificates", token=scene.tokens["good"], method="POST", body="no request")
-    )
+    before = scene.control_refused()
+    attempts = [scene.control("good", path) for path in ("/v1/state", "/v1/status", "/metrics")]
+    attempts += [
+        scene.control(token, "/v1/certificates", "POST", "no request")
+        for token in ("good", "stranger's", *BAD)
+    ]
     for answer in doors.knock(attempts):
         assert answer.get("status") in (400, 401, 403, 404), answer
+    check_counted(scene.control_refused, before, len(attempts))
+    scene.check_logged(
+        "operator", "control request refused", {"no_certificate", "no_token", "token_refused"}
+    )
 
 
 def test_no_port_speaks_plain_but_the_pages(scene: Scene) -> None:
     request = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-    closed = [(scene.node, WIRE), (scene.node, MANIFESTS), (scene.operator, WEBHOOK), (scene.operator, CONTROL)]
-    answers = doors.knock([doors.plain(*door, request) for door in closed])
-    for door, answer in zip(closed, answers, strict=True):
-        assert "HTTP/1.1 200" not in answer.get("answer", ""), door
-        assert "optcache" not in answer.get("answer", ""), door
-    pages = [(scene.node, PAGES), (scene.operator, OPERATOR_PAGES)]
+    closed = {
+        ("node", "wire"): (scene.node, WIRE),
+        ("node", "manifests"): (scene.node, MANIFESTS),
+        ("operator", "webhook"): (scene.operator, WEBHOOK),
+        ("operator", "control"): (scene.operator, CONTROL),
+    }
+    before = {server: scene.not_by_tls(*server) for server in closed}
+    answers = doors.knock([doors.plain(*door, request) for door in closed.values()])
+    for server, answer in zip(closed, answers, strict=True):
+        assert "HTTP/1.1 200" not in answer.get("answer", ""), server
+        assert "optcache" not in answer.get("answer", ""), server
+        check_counted(partial(scene.not_by_tls, *server), before[server], 1)
+    pages = [(scene.node, PAGES), (scene.operator, OPERATOR_PAGES), (scene.reader, SIDECAR_PAGES)]
     for answer in doors.knock([doors.plain(*door, request) for door in pages]):
         assert answer["answer"].startswith("HTTP/1.1 200")
 
 
+def test_pages_of_sidecars_are_pages_alone(scene: Scene) -> None:
+    """Whoever reaches the pod reads numbers there and nothing else."""
+    paths = ("/", "/v1/state", "/metrics/../token", "//var/run/secrets/optcache/token")
+    requests = [f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" for path in paths]
+    for answer in doors.knock([doors.plain(scene.reader, SIDECAR_PAGES, text) for text in requests]):
+        assert re.match(r"HTTP/1\.1 4\d\d ", answer["answer"]), answer
+    path = f"/api/v1/namespaces/{scene.workspace.name}/pods/reader:{SIDECAR_PAGES}/proxy/metrics"
+    text = scene.workspace.kubectl("get", "--raw", path)
+    assert "optcache_" in text
+    check_no_secrets(text, scene.tokens)
+
+
+def check_no_secrets(text: str, tokens: dict[str, str]) -> None:
+    assert "PRIVATE KEY" not in text
+    assert not TOKEN.search(text)
+    for name, token in tokens.items():
+        assert token not in text and token.rpartition(".")[2] not in text, name
+
+
 def test_no_log_has_a_token_or_a_key(scene: Scene) -> None:
+    """Nor has an object of the namespace, in which the index Job and a sidecar ran."""
     doors.knock([scene.manifests(token) for token in scene.tokens])
     doors.knock([scene.wire(token) for token in scene.tokens])
     for component in ("node", "operator"):
         text = scene.release.logs(component)
         assert text
-        assert "PRIVATE KEY" not in text
-        for name, token in scene.tokens.items():
-            assert token not in text and token.rpartition(".")[2] not in text, name
+        check_no_secrets(text, scene.tokens)
+    sidecar = scene.workspace.log("reader", "optcache-sidecar")
+    index = scene.workspace.kubectl("logs", "--selector=app.kubernetes.io/component=index", "--tail=-1")
+    assert sidecar and index
+    check_no_secrets(scene.workspace.story(), scene.tokens)
