@@ -19,7 +19,8 @@ class Rank:
     rank: int = -1
     cached: bool = False
     done: bool = False
-    imported_at: float = 0.0  # seconds since the process began, as all times here
+    began_at: float = 0.0  # of its process, in seconds of Unix time
+    imported_at: float = 0.0  # seconds since the process began, as all times from here on
     met_at: float = 0.0  # when all ranks were connected
     batch_times: list[float] = field(default_factory=list)
     epoch_times: list[float] = field(default_factory=list)
@@ -42,6 +43,7 @@ def read_rank(log: str) -> Rank:
         event, at = record["event"], record["at"]
         if event == "imported":
             rank.rank, rank.cached, rank.imported_at = record["rank"], record["cached"], at
+            rank.began_at = record.get("began", 0.0)
         elif event == "met":
             rank.met_at = at
         elif event == "epoch":

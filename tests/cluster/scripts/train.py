@@ -121,7 +121,7 @@ def main() -> None:
     torch.set_num_threads(1)
     rank = int(number("JOB_COMPLETION_INDEX", 0))
     world, epochs, pause = int(number("WORLD_SIZE", 1)), int(number("EPOCHS", 1)), number("PAUSE", 0)
-    say("imported", rank=rank, cached="OPTCACHE_SOCKET" in os.environ)
+    say("imported", rank=rank, cached="OPTCACHE_SOCKET" in os.environ, began=BEGAN)
     wait_for_name(os.environ["MASTER_ADDR"])
     torch.distributed.init_process_group("gloo", world_size=world, rank=rank)
     say("met")
