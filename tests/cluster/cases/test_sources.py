@@ -1,4 +1,4 @@
-"""Datasets of sources that are not open to all: a web server that wants keys, a claim."""
+"""Datasets of other sources: a web server that wants keys, a claim, a server that comes late."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from cluster import objects, sources
 from cluster.checks import check_samples
 from cluster.cluster import Cluster
+from cluster.host import wait_until
 from cluster.objects import Object
 from cluster.release import Release
 from cluster.sources import Keys
@@ -20,6 +21,7 @@ START_SECONDS = 120
 TRAINING_SECONDS = 240
 ENVIRONMENT = {"EPOCHS": str(EPOCHS), "PAUSE": "0"}
 USER = 1234
+INDEX_SECONDS = 90
 
 
 @pytest.fixture(scope="session")
@@ -104,3 +106,26 @@ def test_a_claim(installed: Release, owner: Workspace, volume: Path) -> None:
     owner.wait_for_job("train", TRAINING_SECONDS)
     assert all(rank.cached for rank in owner.ranks("train"))
     check_samples(owner, "train", pods=2, epochs=EPOCHS)
+
+
+def index_jobs(workspace: Workspace) -> set[str]:
+    words = ("jobs", "--selector=app.kubernetes.io/component=index")
+    return set(objects.names(workspace.get(*words)["items"]))
+
+
+def test_a_dataset_is_indexed_anew_by_hand(installed: Release, owner: Workspace) -> None:
+    """While its Job still tries a server that does not answer: another takes that one's place."""
+    deployment, service = objects.object_store(owner.name)
+    url = f"http://store.{owner.name}.svc/images/"
+    owner.apply(service, objects.dataset(owner.name, "images", url))
+    owner.wait_for("dataset/images", "condition=SourceReachable=false", INDEX_SECONDS)
+    before = index_jobs(owner)
+    assert len(before) == 1
+    owner.kubectl("annotate", "dataset/images", "optcache.io/reindex=by-hand")
+    wait_until(
+        lambda: len(index_jobs(owner)) == 1 and index_jobs(owner).isdisjoint(before),
+        lambda: f"another Job alone instead of {before}: {index_jobs(owner)}",
+        INDEX_SECONDS,
+    )
+    owner.apply(deployment)
+    owner.wait_for("dataset/images", "condition=Ready", INDEX_SECONDS)

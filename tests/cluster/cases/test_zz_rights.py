@@ -11,7 +11,6 @@ ACCOUNTS = f"system:serviceaccount:{releases.SPACE}:optcache-"
 # What no run of the cases needs, and why the role has it all the same.
 RESERVED = {
     ("update", "datasets/finalizers"): "only where the API server runs OwnerReferencesPermissionEnforcement",
-    ("delete", "jobs"): "index Jobs that another spec or another hand has outdated; the rest go by their TTL",
     ("create", "leases"): "the first leader makes the Lease; one that an installation before left is taken over",
 }
 
