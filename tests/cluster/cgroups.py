@@ -43,6 +43,11 @@ def workers() -> list[int]:
     return sorted(found)
 
 
+def ours() -> list[Path]:
+    """Those that are there, of all workers."""
+    return [group for hierarchy in _hierarchies() if (group := hierarchy / settings.PREFIX).is_dir()]
+
+
 def remove_all() -> None:
     """Our groups and those that containerd makes for its own; they hold no process any more."""
     for hierarchy in _hierarchies():

@@ -6,6 +6,9 @@ from cluster import training
 from cluster.training import StoreReads
 from cluster.workspace import Workspace
 
+# Of store bytes, above the least that any cache of that size reads.
+TOLERANCE = 1.005
+
 
 def check_samples(workspace: Workspace, job: str, pods: int, epochs: int) -> None:
     """Each rank got exactly what its sampler lists, byte for byte."""

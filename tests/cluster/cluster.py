@@ -21,7 +21,7 @@ from cluster.control_plane import ControlPlane
 from cluster.errors import ClusterError
 from cluster.host import Word, missing, run, wait_until
 from cluster.images import BASE_IMAGE, Image, ImageStore
-from cluster.processes import in_namespace, kill, wait_gone
+from cluster.processes import in_namespace, kill, naming, wait_gone
 from cluster.settings import Paths
 from cluster.worker import Worker
 
@@ -80,6 +80,21 @@ class Cluster:
         self.images.release()
         shutil.rmtree(self.paths.run, ignore_errors=True)
         OWNER.unlink(missing_ok=True)
+
+    def remains(self) -> list[str]:
+        """What there is of a cluster, in words: nothing after `down`."""
+        lines = Path("/proc/mounts").read_text().splitlines()
+        mounts = [line.split(" ")[1] for line in lines]
+        ours = tuple(f"{path}/" for path in (self.paths.run, self.paths.images))
+        found: dict[str, Sequence[object]] = {
+            "network namespace": network.ours(),
+            "interface": network.links(),
+            "control group": cgroups.ours(),
+            "mount": [mount for mount in mounts if mount.startswith(ours)],
+            "process": naming(self.paths.run),
+            "file": [path for path in (self.paths.run, OWNER) if path.exists()],
+        }
+        return [f"{kind} {what}" for kind, these in found.items() for what in these]
 
     def load(self, image: Image) -> None:
         """Makes the image, if it must, and gives it to all workers."""

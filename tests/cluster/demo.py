@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from demo.progress import ProgressLine
 
 from cluster import recipes, training
-from cluster.checks import bound
+from cluster.checks import TOLERANCE, bound
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
 from cluster.host import utc
@@ -34,6 +34,15 @@ class Outcome:
     epoch_seconds: list[float]
     wrong: list[str]
 
+    @property
+    def least_bytes(self) -> float:
+        """That any cache of this size reads."""
+        return bound(self.total_bytes, SHARE * self.total_bytes, self.epochs)
+
+    @property
+    def right(self) -> bool:
+        return not self.wrong and self.store_bytes <= TOLERANCE * self.least_bytes
+
 
 def run(cluster: Cluster, epochs: int) -> int:
     line = ProgressLine()
@@ -42,7 +51,7 @@ def run(cluster: Cluster, epochs: int) -> int:
     finally:
         line.end()
     print(report(outcome))
-    return 1 if outcome.wrong else 0
+    return 0 if outcome.right else 1
 
 
 def _train(cluster: Cluster, epochs: int, say: Callable[[str, str], None]) -> Outcome:
@@ -100,12 +109,13 @@ def _follow(workspace: Workspace, epochs: int, say: Callable[[str, str], None]) 
 def report(outcome: Outcome) -> str:
     """A table, whether all was right, and what to look at next."""
     without = outcome.total_bytes * outcome.epochs
-    least = bound(outcome.total_bytes, SHARE * outcome.total_bytes, outcome.epochs)
+    least = outcome.least_bytes
+    above = "" if outcome.store_bytes <= TOLERANCE * least else f": more than {TOLERANCE}, TOO MUCH"
     rows = [
         ("samples", f"{outcome.samples:,}, {outcome.total_bytes / 1e6:,.1f} MB, {SHARE:.0%} fit"),
         ("read by the job", f"{without / 1e6:,.1f} MB in {outcome.epochs} epochs, {PODS} pods"),
         ("read from the store", f"{outcome.store_bytes / 1e6:,.1f} MB, as nginx counted"),
-        ("no cache reads less than", f"{least / 1e6:,.1f} MB; here {outcome.store_bytes / least:.4f} of it"),
+        ("no cache reads less than", f"{least / 1e6:,.1f} MB; here {outcome.store_bytes / least:.4f} of it{above}"),
         ("hit ratio", f"{1 - outcome.store_bytes / without:.4f}; kubectl says {outcome.shown_hit_ratio}"),
         ("seconds an epoch", " ".join(f"{seconds:.1f}" for seconds in outcome.epoch_seconds)),
         ("bytes and orders", "all right" if not outcome.wrong else "; ".join(outcome.wrong)),

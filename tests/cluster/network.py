@@ -6,6 +6,7 @@ Nothing is connected to the machine's own network.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from cluster import settings
@@ -25,6 +26,12 @@ def ours() -> list[str]:
     if not NETNS.is_dir():
         return []
     return sorted(path.name for path in NETNS.glob(f"{settings.PREFIX}-*"))
+
+
+def links() -> list[str]:
+    """Interfaces of ours in the machine's own namespace, where none belongs."""
+    names = [line.split(": ")[1].partition("@")[0] for line in run(["ip", "-oneline", "link"]).stdout.splitlines()]
+    return [name for name in names if name == BRIDGE or re.fullmatch(r"ocv\d+", name)]
 
 
 def inode(namespace: str) -> int:

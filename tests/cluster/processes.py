@@ -95,6 +95,17 @@ def all_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
+def naming(path: Path) -> list[int]:
+    """Processes of whose words one begins with this path, or has it as an option's value."""
+    found = []
+    for pid in all_pids():
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
+            if any(word.rpartition("=")[2].startswith(f"{path}/") for word in words):
+                found.append(pid)
+    return found
+
+
 def in_namespace(kind: str, inodes: Iterable[int]) -> list[int]:
     """Processes whose namespace of that kind (net, mnt) is one of these."""
     wanted = {f"{kind}:[{inode}]" for inode in inodes}

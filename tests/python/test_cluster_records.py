@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cluster import training  # noqa: E402
+from cluster import demo, training  # noqa: E402
 from torch.utils.data.distributed import DistributedSampler  # noqa: E402
 
 SAMPLES, WORLD, EPOCHS = 23, 3, 2
@@ -78,3 +78,22 @@ def test_only_reads_of_samples_count() -> None:
 nginx: a line of its own
 """
     assert training.store_reads(log, sizes) == training.StoreReads(2, 17)
+
+
+@pytest.mark.parametrize(
+    ("store_bytes", "wrong", "right"),
+    [(1700, [], True), (1708, [], True), (1709, [], False), (1700, ["rank 0 read 1 of 2 epochs"], False)],
+)
+def test_a_demo_is_right_within_its_bound(store_bytes: int, wrong: list[str], right: bool) -> None:
+    """1000 bytes of which 30 % fit, twice: 1700 at least."""
+    outcome = demo.Outcome(
+        samples=10,
+        total_bytes=1000,
+        epochs=2,
+        store_bytes=store_bytes,
+        shown_hit_ratio="0.15",
+        epoch_seconds=[1.0, 1.0],
+        wrong=wrong,
+    )
+    assert outcome.right == right
+    assert ("TOO MUCH" in demo.report(outcome)) == (store_bytes > 1708)

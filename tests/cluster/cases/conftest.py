@@ -71,6 +71,7 @@ def cluster() -> Iterator[Cluster]:
     finally:
         if not was_up:
             running.down()
+            assert running.remains() == []
 
 
 @pytest.fixture(scope="session")

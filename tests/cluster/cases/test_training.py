@@ -6,7 +6,7 @@ import json
 import re
 
 from cluster import objects
-from cluster.checks import check_samples, check_store_reads
+from cluster.checks import TOLERANCE, check_samples, check_store_reads
 from cluster.cluster import Cluster
 from cluster.host import utc, wait_until
 from cluster.release import Release
@@ -16,8 +16,6 @@ PODS = 4
 EPOCHS = 3
 SHARE = 0.30
 TRAINING_SECONDS = 600
-# Of store bytes, above the least that any cache of that size reads.
-TOLERANCE = 1.005
 OF_EACH_POD = ("namespace", "uid", "creationTimestamp", "managedFields")
 
 
