@@ -25,6 +25,7 @@ COMPONENTS = {
 # Of all of them, by the chart's image.prefix.
 PREFIX = "optcache.test/"
 TAG = "test"
+FROM_SOURCES_TAG = "sources"
 STORE = "optcache.test/store:1"
 TRAINING = "optcache.test/training:1"
 
@@ -65,6 +66,14 @@ def component(name: str, store: ImageStore, paths: Paths, tree: Optional[Tree] =
         _copy_package(package, context / "usr" / "share" / "optcache" / "python")
     dockerfile = tree.root / name / "Dockerfile"
     return Image(f"{PREFIX}optcache/{name}:{tree.tag}", context, dockerfile, target="prebuilt")
+
+
+def from_sources(name: str) -> Image:
+    """The same as users make it: the whole of its Dockerfile, which compiles for many minutes."""
+    kept = (REPOSITORY / ".dockerignore").read_text().splitlines()
+    inputs = [REPOSITORY / line[1:] for line in kept if line.startswith("!")]
+    dockerfile = REPOSITORY / name / "Dockerfile"
+    return Image(f"{PREFIX}optcache/{name}:{FROM_SOURCES_TAG}", REPOSITORY, dockerfile, inputs)
 
 
 def training() -> Image:
