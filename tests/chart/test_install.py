@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import Any
 
 import pytest
 from api_server import ApiServer, Object
+from harness import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = str(ROOT / "charts" / "optcache")
 SYSTEM = "optcache"
 INJECTOR = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/optcache-injector"
 SECRET = f"/api/v1/namespaces/{SYSTEM}/secrets/optcache-pki"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GONE_SECONDS = 30.0
 PREFIX = "--set=image.prefix=registry.example.com/team/"
 # Nobody answers there, so a pod that a webhook selects is refused.
 VALUES = (PREFIX, "--set=webhook.failurePolicy=Fail", "--set=webhook.excludedNamespaces={excluded}")
@@ -230,6 +234,32 @@ def test_an_upgrade_leaves_alone_what_the_operator_wrote(
     assert installed.request("GET", SECRET).json()["data"] == {"ca.crt": ca}
 
 
+def columns(api: ApiServer) -> list[str]:
+    (version,) = api.request("GET", f"{CRDS}/datasets.optcache.io").json()["spec"]["versions"]
+    return [column["name"] for column in version["additionalPrinterColumns"]]
+
+
+def test_an_upgrade_changes_crds_and_a_rollback_changes_them_back(
+    installed: ApiServer, tmp_path: Path
+) -> None:
+    """Which helm does not do with a chart's folder `crds`: ours are templates."""
+    before = columns(installed)
+    chart = tmp_path / "optcache"
+    shutil.copytree(CHART, chart)
+    crd = chart / "files" / "crds" / "datasets.yaml"
+    text, count = re.subn(
+        r"^( *)- name: Age$", r"\1- {name: Newer, type: string, jsonPath: .kind}\n\g<0>", crd.read_text(), flags=re.M
+    )
+    assert count == 1
+    crd.write_text(text)
+    helm(installed, "upgrade", "optcache", str(chart), *VALUES, "--set=webhook.timeoutSeconds=3")
+    assert columns(installed) == [*before[: before.index("Age")], "Newer", *before[before.index("Age") :]]
+    helm(installed, "rollback", "optcache")
+    assert columns(installed) == before
+    found = installed.request("GET", INJECTOR).json()["webhooks"]
+    assert 3 not in [webhook["timeoutSeconds"] for webhook in found]
+
+
 def test_an_upgrade_leaves_alone_how_nodes_are_replaced(installed: ApiServer) -> None:
     """As the command of the page says it."""
     page = (ROOT / "docs/user/install.md").read_text()
@@ -305,3 +335,21 @@ def test_an_uninstall_keeps_crds_and_a_new_install_takes_them_over(installed: Ap
     assert installed.request("GET", f"{path}/kept").code == 200
     helm(installed, "install", "optcache", CHART, *VALUES)
     assert installed.request("GET", f"{path}/kept").code == 200
+
+
+def test_an_uninstall_takes_crds_where_the_values_say_so(installed: ApiServer) -> None:
+    """With all Datasets that there are."""
+    helm(installed, "upgrade", "optcache", CHART, *VALUES, "--set=crds.keep=false")
+    helm(installed, "uninstall", "optcache")
+    names = ("datasets.optcache.io", "cacheplans.optcache.io")
+    processes.wait_until(
+        lambda: all(installed.request("GET", f"{CRDS}/{name}").code == 404 for name in names),
+        "both CRDs are gone",
+        GONE_SECONDS,
+    )
+    helm(installed, "install", "optcache", CHART, *VALUES)
+    path = "/apis/optcache.io/v1alpha1/namespaces/vision/datasets"
+    processes.wait_until(
+        lambda: installed.request("GET", path).code == 200, "Datasets are known again", GONE_SECONDS
+    )
+    assert installed.request("GET", path).json()["items"] == []
