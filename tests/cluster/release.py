@@ -128,7 +128,7 @@ class Release:
         return self.cluster.kubectl("logs", *words, check=False).stdout
 
     def metric(
-        self, component: str, name: str, check: bool = True, of_pod: str = "", **labels: str
+        self, component: str, name: str, /, check: bool = True, of_pod: str = "", **labels: str
     ) -> float:
         """The sum of a metric over all pods of a component (or one), where it has these labels.
 

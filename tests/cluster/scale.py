@@ -103,7 +103,7 @@ class Scale:
         if not leader:
             return 0
 
-        def sums(name: str, **labels: str) -> float:
+        def sums(name: str, /, **labels: str) -> float:
             return self._release.metric("operator", name, check=False, of_pod=leader, **labels)
 
         if sums("workqueue_depth", name="dataset") > 0:
