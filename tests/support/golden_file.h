@@ -2,12 +2,12 @@
 
 // Files that are compared word for word: tests/golden. UPDATE_GOLDEN=1 writes them anew.
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace optcache {
 
