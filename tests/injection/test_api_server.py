@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adder import Adder
 from api_server import ApiServer
 from conftest import CASES, ROOT
 from harness import processes
@@ -19,6 +20,8 @@ WAIT_SECONDS = 20.0
 NAMESPACES = ("vision", "speech", "audio", "robots")
 # What this API server refuses or changes whoever is asked.
 NOT_FOR_API_SERVERS = {"mirror-pod"}
+
+ADDED = {"example.com/add": "true"}
 
 Object = dict[str, Any]
 
@@ -166,3 +169,47 @@ def test_a_pod_without_a_wish_is_not_changed(api: ApiServer) -> None:
     finally:
         assert api.request("POST", CONFIGURATIONS, configuration).code == 201
         wait_until_asked(api, True)
+
+
+@pytest.fixture
+def adder(api: ApiServer, injectors: Callable[[Any], Injector]) -> Iterator[Adder]:
+    """Asked after the injector, as configurations are asked by name, about pods with its label alone."""
+    injector = injectors({})
+    with Adder({"name": "added", "image": "added"}, injector.folder) as running:
+        body = injector_configuration(injector)
+        body["metadata"]["name"] = "later-than-injector"
+        (webhook,) = body["webhooks"]
+        webhook.update(name="adder.example.com", reinvocationPolicy="Never")
+        webhook["clientConfig"]["url"] = running.url
+        webhook["objectSelector"] = {"matchLabels": ADDED}
+        assert api.request("POST", CONFIGURATIONS, body).code == 201
+        processes.wait_until(
+            lambda: create(api, labelled(CASES["not-selected"]["pod"])) and running.asked > 0,
+            "the other webhook is asked",
+            WAIT_SECONDS,
+        )
+        yield running
+        assert api.request("DELETE", f"{CONFIGURATIONS}/later-than-injector").code == 200
+
+
+def labelled(pod: Object) -> Object:
+    metadata = pod["metadata"]
+    return {**pod, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **ADDED}}}
+
+
+def test_a_container_that_another_webhook_adds_is_a_client(api: ApiServer, adder: Adder) -> None:
+    """The API server asks the injector again; it gives socket and environment to the new one, too."""
+    before = adder.asked
+    pod = labelled(CASES["bare-pod"]["pod"])
+    answer = create(api, pod)
+    assert adder.asked == before + 1
+    added = answer["spec"]["containers"][-1]
+    assert added["name"] == "added"
+    assert "optcache-run" in [mount["name"] for mount in added["volumeMounts"]]
+    assert {"OPTCACHE_SOCKET", "OPTCACHE_DATASET"} <= {variable["name"] for variable in added["env"]}
+    everything = [*answer["spec"]["initContainers"], *answer["spec"]["containers"]]
+    assert [each["name"] for each in everything].count("optcache-sidecar") == 1
+    alone = create(api, CASES["bare-pod"]["pod"])["spec"]
+    assert answer["spec"]["initContainers"] == alone["initContainers"]
+    assert answer["spec"]["containers"][:-1] == alone["containers"]
+    assert answer["spec"]["volumes"] == alone["volumes"]
