@@ -18,6 +18,7 @@
 
 #include "bench/counted_heap.h"
 #include "bench/cpu_timer.h"
+#include "plan/decision_table.h"
 #include "plan/plan.h"
 #include "plan/policies/opt4torch.h"
 #include "plan/policies/policy.h"
@@ -154,11 +155,18 @@ std::vector<Cost> MeasurePolicies(const Workload& work) {
     future = FutureOf(reads, room.sizes.count());
     return MakeMin(room, future);
   }));
-  costs.push_back(MeasurePolicy(work, "OPT4Torch", [&](const Room& room, const Reads& reads) {
-    future = FutureOf(reads, room.sizes.count());
-    steps = PlanAsOpt4Torch(future, room.sizes.count(), room.capacity);
-    return RunOpt4Torch(steps, room.sizes.count(), room.capacity, Opt4TorchRuntime::kOneProcess);
-  }));
+  const auto measure_table = [&](const char* name, auto decide) {
+    costs.push_back(MeasurePolicy(work, name, [&](const Room& room, const Reads& reads) {
+      future = FutureOf(reads, room.sizes.count());
+      steps = decide(future, room);
+      return RunOpt4Torch(steps, room.sizes.count(), room.capacity, Opt4TorchRuntime::kOneProcess);
+    }));
+  };
+  measure_table("OPT4Torch", [](const Future& reads, const Room& room) {
+    return PlanAsOpt4Torch(reads, room.sizes.count(), room.capacity);
+  });
+  measure_table("OPT4Torch's table, optimal",
+                [](const Future& reads, const Room& room) { return PlanDecisions(reads, room); });
   const auto measure = [&](const char* name, auto make) {
     costs.push_back(
         MeasurePolicy(work, name, [make](const Room& room, const Reads&) { return make(room); }));

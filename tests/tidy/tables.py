@@ -54,8 +54,8 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (re.compile(r"<isa-l"), ("lib/base/",)),
     (
         re.compile(r"<nlohmann/"),
-        ("lib/coordination/", "lib/control/", "lib/kube/", "cache-node/", "sidecar/", "operator/", "cli/",
-         "tests/"),
+        ("lib/coordination/", "lib/control/", "lib/kube/", "lib/plan/safetensors.cc", "cache-node/",
+         "sidecar/", "operator/", "cli/", "tests/"),
     ),
     (
         re.compile(r"<CLI/"),

@@ -14,6 +14,8 @@ class Shelf {
   explicit Shelf(Room room) : room_(std::move(room)), held_(room_.sizes.count()) {}
 
   bool Holds(SampleId sample) const { return held_[sample] != 0; }
+  std::uint32_t SizeOf(SampleId sample) const { return room_.sizes[sample]; }
+  ByteCount used() const { return used_; }
   // Into the empty cache; into what is free.
   bool CanEverFit(SampleId sample) const { return room_.sizes[sample] <= room_.capacity; }
   bool Fits(SampleId sample) const { return room_.sizes[sample] <= room_.capacity - used_; }
