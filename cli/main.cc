@@ -10,6 +10,7 @@
 #include "cli/explain.h"
 #include "cli/manifest.h"
 #include "cli/order.h"
+#include "cli/plan.h"
 #include "cli/simulate.h"
 #include "cli/status.h"
 #include "cli/up.h"
@@ -23,8 +24,8 @@ constexpr int kUsageError = 2;
 
 // The verbs, in the order in which --help lists them.
 constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
-    AddUpCommand,       AddStatusCommand, AddExplainCommand,
-    AddManifestCommand, AddOrderCommand,  AddSimulateCommand,
+    AddUpCommand,    AddStatusCommand, AddExplainCommand,  AddManifestCommand,
+    AddOrderCommand, AddPlanCommand,   AddSimulateCommand,
 };
 
 std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {

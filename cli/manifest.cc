@@ -1,8 +1,6 @@
 #include "cli/manifest.h"
 
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
+#include "cli/choose.h"
 #include "cli/manifest_report.h"
+#include "cli/print.h"
 #include "cli/progress_line.h"
 #include "storage/index.h"
 #include "storage/open_store.h"
@@ -81,11 +81,6 @@ Result<Manifest> ReadManifest(const std::string& file) {
   Result<Manifest> manifest = Manifest::Parse(std::move(bytes));
   if (!manifest) return Error(std::move(manifest).error().WithContext(file));
   return manifest;
-}
-
-Status Print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return OkStatus();
-  return ErrnoStatus(errno, "cannot write to standard output");
 }
 
 Status Build(const BuildFlags& flags) {
@@ -161,15 +156,6 @@ void AddSourceOptions(CLI::App& command, SourceFlags& flags) {
   command.add_option("--timeout", flags.timeout_s, "Give up after so many seconds")
       ->capture_default_str()
       ->check(CLI::Range(1, 7 * 24 * 3600));
-}
-
-// Has `action` run on the flags when the command line names `command`.
-template <typename Flags>
-void Choose(CLI::App& command, std::shared_ptr<Flags> flags, Status (*action)(const Flags&),
-            Verb& chosen) {
-  command.callback([flags = std::move(flags), action, &chosen] {
-    chosen = [flags, action] { return action(*flags); };
-  });
 }
 
 void AddBuild(CLI::App& parent, Verb& chosen) {

@@ -1,7 +1,5 @@
 #include "cli/simulate.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/files.h"
+#include "cli/print.h"
 #include "cli/progress_line.h"
 #include "cli/simulate_charts.h"
 #include "cli/simulate_report.h"
@@ -125,10 +124,7 @@ std::string FormatSimulation(const SimulateFlags& flags, const SimulateReport& r
 Status RunSimulate(const SimulateFlags& flags) {
   ASSIGN_OR_RETURN(const SimulateScene scene, MakeScene(flags));
   ASSIGN_OR_RETURN(const SimulateReport report, SimulateAll(scene));
-  const std::string text = FormatSimulation(flags, report);
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    return ErrnoStatus(errno, "cannot write to standard output");
-  }
+  RETURN_IF_ERROR(Print(FormatSimulation(flags, report)));
   return flags.plot.empty() ? OkStatus() : PlotSimulation(flags, scene);
 }
 

@@ -10,12 +10,12 @@
 namespace optcache::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using simulation::PolicyName;
 using simulation::PolicyResult;
 
-Json OrNull(const std::optional<std::uint64_t>& value) {
-  return value ? Json(*value) : Json();
+OrderedJson OrNull(const std::optional<std::uint64_t>& value) {
+  return value ? OrderedJson(*value) : OrderedJson();
 }
 
 std::string OfBound(std::uint64_t value, const std::optional<std::uint64_t>& bound) {
@@ -64,12 +64,12 @@ std::string Footer(const SimulateReport& report) {
 }  // namespace
 
 std::string ReportAsJson(const SimulateReport& report) {
-  Json root;
+  OrderedJson root;
   root["bound"] = {{"storeReads", OrNull(report.bound.store_reads)},
                    {"storeBytes", OrNull(report.bound.store_bytes)}};
-  root["policies"] = Json::object();
+  root["policies"] = OrderedJson::object();
   for (const auto& [policy, result] : report.lines) {
-    Json& json = root["policies"][std::string(PolicyName(policy))];
+    OrderedJson& json = root["policies"][std::string(PolicyName(policy))];
     json = {{"storeReads", result.store_reads},
             {"storeBytes", result.store_bytes},
             {"hitRatio", result.hit_ratio},
@@ -78,7 +78,7 @@ std::string ReportAsJson(const SimulateReport& report) {
             {"localPerAccess", result.local_per_access},
             {"peerPerAccess", result.peer_per_access},
             {"movedPerAccess", result.moved_per_access},
-            {"epochTime", Json::array()}};
+            {"epochTime", OrderedJson::array()}};
     for (std::size_t i = 0; i < report.stores.size(); ++i) {
       json["epochTime"].push_back(
           {{"storeBandwidth", report.stores[i].bandwidth}, {"ratio", result.epoch_time[i]}});

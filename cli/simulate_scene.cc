@@ -1,13 +1,12 @@
 #include "cli/simulate_scene.h"
 
 #include <array>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/files.h"
-#include "dataset/manifest.h"
+#include "cli/manifest_sizes.h"
 #include "simulation/trace_file.h"
 #include "simulation/workload.h"
 
@@ -89,23 +88,6 @@ Result<simulation::Reads> ReadsOfTrace(const SimulateFlags& flags, const Trace& 
   ASSIGN_OR_RETURN(const simulation::Pace pace, PaceOf(once));
   return simulation::MakeReads(trace.samples, pace,
                                [&](std::uint32_t, PassNumber) { return trace.reads; });
-}
-
-Result<plan::Sizes> SizesOfManifest(const std::string& file) {
-  ASSIGN_OR_RETURN(std::string bytes, ReadFile(file, dataset::kManifestBytesMax));
-  Result<dataset::Manifest> manifest = dataset::Manifest::Parse(std::move(bytes));
-  if (!manifest) return Error(std::move(manifest).error().WithContext(file));
-  std::vector<std::uint32_t> sizes(manifest->samples());
-  for (SampleId sample = 0; sample < sizes.size(); ++sample) {
-    const ByteCount size = manifest->Size(sample);
-    if (size > std::numeric_limits<std::uint32_t>::max()) {
-      return Error(Code::kInvalidArgument, file + ": sample " + std::to_string(sample) + " has " +
-                                               std::to_string(size) +
-                                               " bytes, 4 GiB at most are simulated");
-    }
-    sizes[sample] = static_cast<std::uint32_t>(size);
-  }
-  return plan::Sizes(std::move(sizes));
 }
 
 Result<plan::Sizes> SizesOf(const SimulateFlags& flags, std::uint32_t samples) {

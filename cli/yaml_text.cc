@@ -8,9 +8,9 @@
 namespace optcache::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-void Emit(YAML::Emitter& out, const Json& value) {
+void Emit(YAML::Emitter& out, const OrderedJson& value) {
   if (value.is_object()) {
     out << YAML::BeginMap;
     for (const auto& [key, member] : value.items()) {
@@ -21,7 +21,7 @@ void Emit(YAML::Emitter& out, const Json& value) {
   } else if (value.is_array()) {
     if (value.empty()) out << YAML::Flow;
     out << YAML::BeginSeq;
-    for (const Json& item : value)
+    for (const OrderedJson& item : value)
       Emit(out, item);
     out << YAML::EndSeq;
   } else if (value.is_string()) {
@@ -34,7 +34,7 @@ void Emit(YAML::Emitter& out, const Json& value) {
 }  // namespace
 
 std::string ToYaml(const std::string& json) {
-  const Json value = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson value = OrderedJson::parse(json, nullptr, /*allow_exceptions=*/false);
   CHECK(!value.is_discarded());
   YAML::Emitter out;
   out.SetIndent(2);

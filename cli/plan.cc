@@ -1,0 +1,377 @@
+#include "cli/plan.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "cli/choose.h"
+#include "cli/npy.h"
+#include "cli/plan_report.h"
+#include "cli/plan_request.h"
+#include "cli/print.h"
+#include "cli/progress_line.h"
+#include "plan/decision_table.h"
+#include "plan/plan_file.h"
+#include "sampler/recipe_text.h"
+
+namespace optcache::cli {
+namespace {
+
+using plan::Opt4TorchRuntime;
+using plan::PlanFile;
+using plan::TableFigures;
+
+constexpr const char* kPlanMore =
+    R"(OPT4TorchDataset caches inside a training process what a file of decisions says, made before the run. These
+commands read and write such files; a cluster needs none, its nodes plan for themselves.
+
+Examples:
+  The file that OPT4TorchDataset's own command makes, with an optimal table in it:
+    optcache plan generate --dataset-size 10000 --total-iter 100000 --maxsize 3000 --output plan.safetensors
+  What a file of OPT4TorchDataset is worth, and what it could be:
+    optcache plan import published.safetensors
+  The same reads, decided optimally, for OPT4TorchDataset to carry out:
+    optcache plan export published.safetensors --output better.safetensors)";
+
+constexpr const char* kGenerateMore =
+    R"(--dataset-size, --total-iter, --seed, --no-replacement, --maxsize and --output are those of OPT4TorchDataset's
+command: one RandomSampler with that seed draws all reads. With --epochs the run is as many passes of a sampler
+that optcache knows (`optcache order --help`). A training process that caches for itself takes its own --rank.
+
+Examples:
+  As OPT4TorchDataset:
+    optcache plan generate --dataset-size 10000 --total-iter 100000 --maxsize 3000 --output plan.safetensors
+  Rank 3 of 8 by DistributedSampler, 10 epochs; a cache of 5 % of the dataset:
+    optcache plan generate --dataset-size 10000 --epochs 10 --world 8 --rank 3 --capacity 5% --output rank3.safetensors
+  Samples of your sizes in 2 GiB:
+    optcache plan generate --recipe "torch-distributed size=14059 seed=1" --epochs 5 --manifest images.manifest
+      --capacity 2Gi --output plan.safetensors)";
+
+constexpr const char* kImportMore =
+    R"(Replays the file's reads through its table as both runtimes of OPT4TorchDataset do, and beside it the table that
+OPT4TorchDataset plans for these reads, and an optimal one. Says which sampler makes the order, if optcache knows
+it: `optcache order --recipe` prints it, and jobs that read so need no file.
+
+Examples:
+  optcache plan import published.safetensors
+  optcache plan import published.safetensors --write-order reads.txt
+  optcache simulate --nodes 1 --trace reads.txt)";
+
+constexpr const char* kExportMore =
+    R"(Takes the reads of a plan file and decides them by Belady's MIN with bypass, which OPT4TorchDataset's table can say
+in full: both of its runtimes then hit as often as any cache of that many samples can. The order, seed and, unless
+you say otherwise, maxsize stay.
+
+Examples:
+  optcache plan export published.safetensors --output better.safetensors
+  With room for 40,000 samples:
+    optcache plan export published.safetensors --maxsize 40000 --output larger.safetensors)";
+
+struct GeneratePlanFlags {
+  PlanOrderFlags order;
+  PlanRoomFlags room;
+  std::string planner = "optimal";
+  std::string output;
+};
+
+struct ImportPlanFlags {
+  std::string file;
+  std::string order_file;
+};
+
+struct ExportPlanFlags {
+  std::string file;
+  PlanRoomFlags room;
+  std::string output;
+};
+
+struct ShowPlanFlags {
+  std::string file;
+};
+
+struct PlanStatsFlags {
+  std::string file;
+  std::string output = "table";
+};
+
+// Steps over all reads, with a line that says how far they are.
+std::vector<plan::Opt4TorchStep> PlanOptimally(const plan::Future& future, const plan::Room& room) {
+  ProgressLine line("reads");
+  return plan::PlanDecisions(future, room, [&](std::uint64_t done) {
+    line.Show("planning", done, future.samples.size());
+  });
+}
+
+Result<TableFigures> ReplayPlan(const PlanFile& plan, Opt4TorchRuntime runtime,
+                                const plan::Sizes& sizes) {
+  ProgressLine line("reads");
+  return plan::ReplayTable(plan, runtime, sizes, [&](std::uint64_t done) {
+    line.Show("replaying", done, plan.reads.size());
+  });
+}
+
+Result<TableFigures> ReplayPlan(const PlanFile& plan, Opt4TorchRuntime runtime) {
+  return ReplayPlan(plan, runtime, plan::Sizes::Equal(plan.dataset_size, 1));
+}
+
+Result<PlanFile> ReadPlanFile(const std::string& file) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file, plan::kMaxPlanFileBytes));
+  Result<PlanFile> plan = plan::ParsePlanFile(AsBytes(bytes));
+  if (!plan) return Error(std::move(plan).error().WithContext(file));
+  return plan;
+}
+
+std::vector<plan::Opt4TorchStep> AsPublished(const plan::Future& future, std::uint32_t samples,
+                                             std::uint64_t maxsize) {
+  if (maxsize == 0) return std::vector<plan::Opt4TorchStep>(future.samples.size());
+  return plan::PlanAsOpt4Torch(future, samples, static_cast<std::size_t>(maxsize));
+}
+
+Result<PlanReport> ReportOn(const std::string& file, const PlanFile& plan) {
+  PlanReport report{
+      .file = file, .maxsize = plan.maxsize, .dataset_size = plan.dataset_size, .seed = plan.seed};
+  std::vector<bool> seen(plan.dataset_size);
+  for (const SampleId sample : plan.reads)
+    seen[sample] = true;
+  report.samples_read = static_cast<std::uint64_t>(std::ranges::count(seen, true));
+  if (const auto recipe = RecipeOfPlan(plan)) report.recipe = sampler::FormatRecipe(*recipe);
+  auto one_process = ReplayPlan(plan, Opt4TorchRuntime::kOneProcess);
+  if (!one_process) return Error(std::move(one_process).error().WithContext(file));
+  report.one_process = *one_process;
+  ASSIGN_OR_RETURN(report.shared, ReplayPlan(plan, Opt4TorchRuntime::kShared));
+  return report;
+}
+
+// Plans the reads anew, in both ways.
+Result<PlanReport> CompareReport(const std::string& file, const PlanFile& plan) {
+  ASSIGN_OR_RETURN(PlanReport report, ReportOn(file, plan));
+  const plan::Future future = plan::FutureOf(plan.reads, plan.dataset_size);
+  PlanFile other = plan;
+  PlanReport::Comparison& comparison = report.comparison.emplace();
+  other.steps = AsPublished(future, plan.dataset_size, plan.maxsize);
+  for (std::size_t row = plan.steps.size(); row-- > 0;) {
+    if (plan.steps[row] == other.steps[row]) continue;
+    ++comparison.unlike_rows;
+    comparison.first_unlike = row;
+  }
+  ASSIGN_OR_RETURN(comparison.published, ReplayPlan(other, Opt4TorchRuntime::kOneProcess));
+  ASSIGN_OR_RETURN(comparison.published_shared, ReplayPlan(other, Opt4TorchRuntime::kShared));
+  other.steps = PlanOptimally(
+      future, {.sizes = plan::Sizes::Equal(plan.dataset_size, 1), .capacity = plan.maxsize});
+  ASSIGN_OR_RETURN(comparison.optimal, ReplayPlan(other, Opt4TorchRuntime::kOneProcess));
+  return report;
+}
+
+double ByteHitRatio(const PlanFile& plan, const plan::Sizes& sizes, const TableFigures& figures) {
+  ByteCount read = 0;
+  for (const SampleId sample : plan.reads)
+    read += sizes[sample];
+  return read == 0 ? 0 : static_cast<double>(figures.hit_bytes) / static_cast<double>(read);
+}
+
+// `plan` with a table for the room, and the maxsize that it takes.
+Status DecidePlan(PlanFile& plan, const plan::Room& room, std::string_view planner) {
+  const plan::Future future = plan::FutureOf(plan.reads, plan.dataset_size);
+  const bool slots = room.sizes.equal() && room.sizes.largest() == 1;
+  plan.maxsize = room.capacity;
+  if (planner == "opt4torch") {
+    if (!slots) {
+      return {Code::kInvalidArgument,
+              "--planner opt4torch counts samples, not bytes: leave --manifest out"};
+    }
+    plan.steps = AsPublished(future, plan.dataset_size, plan.maxsize);
+    return OkStatus();
+  }
+  plan.steps = PlanOptimally(future, room);
+  if (slots) return OkStatus();
+  plan.maxsize = plan.reads.size();
+  ASSIGN_OR_RETURN(const TableFigures figures,
+                   ReplayPlan(plan, Opt4TorchRuntime::kOneProcess, room.sizes));
+  plan.maxsize = figures.most_held;
+  return Print(fmt::format("{} of {} at most; hit ratio of bytes {:.4f}\n",
+                           FormatBytes(figures.most_bytes), FormatBytes(room.capacity),
+                           ByteHitRatio(plan, room.sizes, figures)));
+}
+
+Status GeneratePlan(const GeneratePlanFlags& flags) {
+  ASSIGN_OR_RETURN(PlannedOrder order, MakePlannedOrder(flags.order));
+  ASSIGN_OR_RETURN(const auto room, MakePlannedRoom(flags.room, order.dataset_size));
+  if (!room) {
+    return {Code::kInvalidArgument,
+            "how much is kept? Say --maxsize N (samples) or --capacity (30%, or 2Gi with "
+            "--manifest)"};
+  }
+  PlanFile plan{.dataset_size = order.dataset_size,
+                .seed = order.seed,
+                .reads = std::move(order.reads),
+                .steps = {}};
+  RETURN_IF_ERROR(DecidePlan(plan, *room, flags.planner));
+  ASSIGN_OR_RETURN(const PlanReport report, ReportOn(flags.output, plan));
+  RETURN_IF_ERROR(WriteFileAtomically(flags.output, plan::FormatPlanFile(plan)));
+  return Print(PlanAsText(report));
+}
+
+Status WritePlanOrder(const std::string& file, const std::vector<SampleId>& reads) {
+  if (file.ends_with(".npy")) return WriteNpy(file, reads);
+  fmt::memory_buffer text;
+  for (const SampleId sample : reads)
+    fmt::format_to(std::back_inserter(text), "{}\n", sample);
+  return WriteFileAtomically(file, {text.data(), text.size()});
+}
+
+Status ImportPlan(const ImportPlanFlags& flags) {
+  ASSIGN_OR_RETURN(const PlanFile plan, ReadPlanFile(flags.file));
+  ASSIGN_OR_RETURN(const PlanReport report, CompareReport(flags.file, plan));
+  if (!flags.order_file.empty()) RETURN_IF_ERROR(WritePlanOrder(flags.order_file, plan.reads));
+  return Print(ComparisonAsText(report));
+}
+
+Status ExportPlan(const ExportPlanFlags& flags) {
+  ASSIGN_OR_RETURN(PlanFile plan, ReadPlanFile(flags.file));
+  ASSIGN_OR_RETURN(const PlanReport before, ReportOn(flags.file, plan));
+  ASSIGN_OR_RETURN(const auto room, MakePlannedRoom(flags.room, plan.dataset_size));
+  const plan::Room same{.sizes = plan::Sizes::Equal(plan.dataset_size, 1),
+                        .capacity = plan.maxsize};
+  RETURN_IF_ERROR(DecidePlan(plan, room.value_or(same), "optimal"));
+  ASSIGN_OR_RETURN(const PlanReport after, ReportOn(flags.output, plan));
+  RETURN_IF_ERROR(WriteFileAtomically(flags.output, plan::FormatPlanFile(plan)));
+  return Print(PlanAsText(before) + PlanAsText(after));
+}
+
+Status ShowPlan(const ShowPlanFlags& flags) {
+  ASSIGN_OR_RETURN(const PlanFile plan, ReadPlanFile(flags.file));
+  ASSIGN_OR_RETURN(const PlanReport report, ReportOn(flags.file, plan));
+  return Print(PlanAsText(report));
+}
+
+Status PlanStats(const PlanStatsFlags& flags) {
+  ASSIGN_OR_RETURN(const PlanFile plan, ReadPlanFile(flags.file));
+  ASSIGN_OR_RETURN(const PlanReport report, CompareReport(flags.file, plan));
+  return Print(flags.output == "json" ? PlanAsJson(report) : PlanAsTable(report));
+}
+
+void AddPlanFile(CLI::App& command, std::string& file) {
+  command.add_option("file", file, "The plan file (.safetensors)")->required();
+}
+
+void AddPlanRoom(CLI::App& command, PlanRoomFlags& flags) {
+  command.add_option("--maxsize", flags.maxsize, "Keep at most so many samples")
+      ->check(CLI::Range(1U, plan::kMaxPlanSamples));
+  command
+      .add_option("--capacity", flags.capacity,
+                  "Instead: a share of the dataset (30%), or bytes (2Gi) with --manifest")
+      ->type_name("SIZE");
+  command
+      .add_option("--manifest", flags.manifest,
+                  "The samples' sizes (`optcache manifest build` makes one); capacity is then in "
+                  "bytes")
+      ->type_name("FILE");
+}
+
+void AddPlanOutput(CLI::App& command, std::string& output) {
+  command.add_option("--output", output, "The plan file to write")->required()->type_name("FILE");
+}
+
+void AddGeneratePlan(CLI::App& parent, Verb& chosen) {
+  const auto flags = std::make_shared<GeneratePlanFlags>();
+  PlanOrderFlags& order = flags->order;
+  CLI::App* command = parent.add_subcommand("generate", "Plan a run and write its file");
+  command->footer(kGenerateMore);
+  command->add_option("--dataset-size", order.dataset_size, "Samples in the dataset")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--total-iter", order.total_iter, "Reads that one RandomSampler draws")
+      ->check(CLI::Range(std::uint64_t{1}, plan::kMaxPlanReads));
+  command->add_option("--seed", order.seed, "Of the sampler")->capture_default_str();
+  command->add_flag_callback(
+      "--no-replacement", [&order] { order.replacement = false; },
+      "RandomSampler(replacement=False); without, it draws with replacement");
+  command->add_option("--epochs", order.epochs, "Instead of --total-iter: passes of --sampler")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--sampler", order.sampler,
+                      "torch-distributed (default), torch-random or sequential");
+  command->add_option("--world", order.world, "Ranks that share the order")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--rank", order.rank, "Plan the reads of this rank alone")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option(
+      "--recipe", order.recipe,
+      "The whole order but --epochs and --rank, as docs/formats/recipe.md writes it");
+  AddPlanRoom(*command, flags->room);
+  command
+      ->add_option("--planner", flags->planner,
+                   "optimal, or opt4torch: the table that OPT4TorchDataset would write")
+      ->check(CLI::IsMember({"optimal", "opt4torch"}))
+      ->capture_default_str();
+  AddPlanOutput(*command, flags->output);
+  Choose(*command, flags, GeneratePlan, chosen);
+}
+
+void AddImportPlan(CLI::App& parent, Verb& chosen) {
+  const auto flags = std::make_shared<ImportPlanFlags>();
+  CLI::App* command =
+      parent.add_subcommand("import", "Replay a plan file and compare it with the optimum");
+  command->footer(kImportMore);
+  AddPlanFile(*command, flags->file);
+  command
+      ->add_option("--write-order", flags->order_file,
+                   "Write its reads, too: an id a line, or for numpy.load if the name ends in .npy")
+      ->type_name("FILE");
+  Choose(*command, flags, ImportPlan, chosen);
+}
+
+void AddExportPlan(CLI::App& parent, Verb& chosen) {
+  const auto flags = std::make_shared<ExportPlanFlags>();
+  CLI::App* command =
+      parent.add_subcommand("export", "Decide a plan file's reads optimally, for OPT4TorchDataset");
+  command->footer(kExportMore);
+  AddPlanFile(*command, flags->file);
+  AddPlanRoom(*command, flags->room);
+  AddPlanOutput(*command, flags->output);
+  Choose(*command, flags, ExportPlan, chosen);
+}
+
+void AddShowPlan(CLI::App& parent, Verb& chosen) {
+  const auto flags = std::make_shared<ShowPlanFlags>();
+  CLI::App* command = parent.add_subcommand("show", "Print a plan file at a glance");
+  command->footer("Example:\n  optcache plan show plan.safetensors");
+  AddPlanFile(*command, flags->file);
+  Choose(*command, flags, ShowPlan, chosen);
+}
+
+void AddPlanStats(CLI::App& parent, Verb& chosen) {
+  const auto flags = std::make_shared<PlanStatsFlags>();
+  CLI::App* command = parent.add_subcommand("stats", "Print a plan file's figures for scripts");
+  command->footer(
+      "oneProcess and shared: the file, by each runtime; published and optimal: its reads planned "
+      "anew.\n\nExample:\n  optcache plan stats plan.safetensors --output json");
+  AddPlanFile(*command, flags->file);
+  command->add_option("--output", flags->output, "table or json")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"table", "json"}));
+  Choose(*command, flags, PlanStats, chosen);
+}
+
+}  // namespace
+
+void AddPlanCommand(CLI::App& app, Verb& chosen) {
+  CLI::App* command =
+      app.add_subcommand("plan", "Make, read and improve plan files of OPT4TorchDataset");
+  command->footer(kPlanMore);
+  command->require_subcommand(1);
+  AddGeneratePlan(*command, chosen);
+  AddImportPlan(*command, chosen);
+  AddExportPlan(*command, chosen);
+  AddShowPlan(*command, chosen);
+  AddPlanStats(*command, chosen);
+}
+
+}  // namespace optcache::cli
