@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -16,7 +18,7 @@ constexpr MemberId kMaxLearnedMember = MemberId{1} << 30U;
 constexpr std::uint64_t kMaxLearnedCounter = std::uint64_t{1} << 62U;
 constexpr std::size_t kBasesKept = 2;  // a node may still be fetching the one before
 constexpr std::uint32_t kFullRate = 1000;
-constexpr std::uint32_t kRateStepsIgnored = 20;  // a change below one part in 20 asks for no plan
+constexpr double kMostDrift = 0.05;  // of a pass; more asks for a plan
 
 // Rates are rounded to per mille of the fastest; a stream not measured yet counts as the fastest.
 void SetRates(const std::map<StreamId, TrackedStream>& tracked, std::vector<StreamState>& streams) {
@@ -33,8 +35,22 @@ void SetRates(const std::map<StreamId, TrackedStream>& tracked, std::vector<Stre
   }
 }
 
-bool RateHasMoved(std::uint32_t before, std::uint32_t now) {
-  return (before > now ? before - now : now - before) * kRateStepsIgnored > before;
+// Streams have read as much as by their rates in the plan, each of its own; how far apart are they,
+// as a share of the shortest pass?
+double DriftOf(const std::vector<StreamState>& planned, std::span<const double> planned_progress,
+               const std::map<StreamId, TrackedStream>& tracked) {
+  double least = std::numeric_limits<double>::max();
+  double most = 0;
+  Position shortest = std::numeric_limits<Position>::max();
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    const TrackedStream& stream = tracked.at(planned[i].id);
+    const double read = stream.progress() - planned_progress[i];
+    const double at_full_rate = read * kFullRate / std::max(1U, planned[i].rate_permille);
+    least = std::min(least, at_full_rate);
+    most = std::max(most, at_full_rate);
+    shortest = std::min(shortest, stream.pass_length());
+  }
+  return planned.size() < 2 ? 0 : (most - least) / std::max(1.0, static_cast<double>(shortest));
 }
 
 // The inputs without what does not ask for a new plan.
@@ -291,12 +307,8 @@ bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& input
                           WithoutCutAndRate)) {
     return true;
   }
-  const bool rates_moved =
-      !std::ranges::equal(dataset.planned_streams, inputs.streams,
-                          [](const StreamState& before, const StreamState& after) {
-                            return !RateHasMoved(before.rate_permille, after.rate_permille);
-                          });
-  return rates_moved && now - dataset.planned_at >= options_.rate_interval;
+  return now - dataset.planned_at >= options_.drift_interval &&
+         DriftOf(dataset.planned_streams, dataset.planned_progress, dataset.streams) > kMostDrift;
 }
 
 void Coordinator::Step(DatasetEntry& dataset, MonotonicTime now) {
@@ -337,6 +349,9 @@ void Coordinator::FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTim
   dataset.planned_objective = inputs.objective;
   dataset.planned_capacities = std::move(inputs.capacities);
   dataset.planned_streams = std::move(inputs.streams);
+  dataset.planned_progress.clear();
+  for (const StreamState& stream : dataset.planned_streams)
+    dataset.planned_progress.push_back(dataset.streams.at(stream.id).progress());
   dataset.collection.reset();
 }
 

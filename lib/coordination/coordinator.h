@@ -58,7 +58,7 @@ struct CoordinatorOptions {
   // are about to read. Until then they lose nothing.
   Duration stream_gathering = std::chrono::milliseconds(200);
   Duration inventory_wait = std::chrono::seconds(2);
-  Duration rate_interval = std::chrono::minutes(1);  // between plans that only rates ask for
+  Duration drift_interval = std::chrono::seconds(2);  // between plans that only drift asks for
 };
 
 struct ReportAnswer {
@@ -145,6 +145,7 @@ class Coordinator {
     Objective planned_objective = Objective::kBytes;
     std::vector<MemberCapacity> planned_capacities;
     std::vector<StreamState> planned_streams;
+    std::vector<double> planned_progress;  // of planned_streams, at planned_at
     std::string base_digest;
     std::vector<NamedBytes> bases;  // this one's and the one's before
     std::optional<Collection> collection;

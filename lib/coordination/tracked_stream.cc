@@ -14,8 +14,11 @@ namespace {
 constexpr Position kWholePassTolerance = 64;
 // A rank stays with its node this long after that node listed it, whatever another one says.
 constexpr Duration kRankStays = std::chrono::seconds(3);
-// The rate is measured over this share of a pass; a stream that stands still this long has paused.
+// The rate is measured over this share of a pass and this time, at first over a shorter one (reports
+// come every second); a stream that stands still for kPause has paused.
 constexpr double kRateWindow = 0.02;
+constexpr Duration kRateTime = std::chrono::seconds(10);
+constexpr Duration kFirstRateAfter = std::chrono::seconds(1);
 constexpr Duration kPause = std::chrono::seconds(5);
 // A stream whose ranks took longer than this to gather is planned from where it is.
 constexpr PassNumber kMaxPassesBeforePlan = 2;
@@ -250,17 +253,18 @@ void TrackedStream::MeasureRate(MonotonicTime now) {
   const bool has_paused = now - progressed_at_ > kPause;
   if (progress > last_progress_ || went_back) progressed_at_ = now;
   last_progress_ = progress;
+  const Mark here{.progress = progress, .at = now};
   if (went_back || has_paused) {
-    measured_progress_ = progress;
-    measured_at_ = now;
+    marks_ = {here, here};
     return;
   }
-  const double window = kRateWindow * static_cast<double>(pass_length_);
-  const double seconds = std::chrono::duration<double>(now - measured_at_).count();
-  if (progress - measured_progress_ < window || seconds < 1) return;
-  rate_ = (progress - measured_progress_) / seconds;
-  measured_progress_ = progress;
-  measured_at_ = now;
+  const auto is_far = [&](const Mark& mark, Duration time) {
+    return now - mark.at >= time &&
+           progress - mark.progress >= kRateWindow * static_cast<double>(pass_length_);
+  };
+  if (!is_far(marks_.front(), kFirstRateAfter)) return;
+  rate_ = (progress - marks_.front().progress) / std::chrono::duration<double>(now - marks_.front().at).count();
+  if (is_far(marks_.back(), kRateTime)) marks_ = {marks_.back(), here};
 }
 
 }  // namespace optcache::coordination

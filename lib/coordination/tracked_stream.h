@@ -3,6 +3,7 @@
 // What the coordinator knows of one life of a stream from its ranks' reports, and what it makes of
 // it: whether all ranks are there, which epoch each pass is, how far and how fast the stream is.
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -56,6 +57,9 @@ class TrackedStream {
   Cut FirstCut() const;
   // Positions a second while reading, all ranks together; none yet: nullopt.
   std::optional<double> rate() const { return rate_; }
+  // Positions read since pass 0 began, as the mean of the ranks that read.
+  double progress() const { return last_progress_; }
+  Position pass_length() const { return pass_length_; }
 
   // What the ranks disagree on, with both values; empty: nothing.
   const std::string& conflict() const { return conflict_; }
@@ -99,8 +103,11 @@ class TrackedStream {
   PassNumber confirmed_pass_ = 0;  // the last whose epoch some rank has reported
 
   std::optional<double> rate_;
-  double measured_progress_ = 0;
-  MonotonicTime measured_at_;
+  struct Mark {
+    double progress = 0;
+    MonotonicTime at;
+  };
+  std::array<Mark, 2> marks_;  // the rate is that since the first; the second takes its place
   double last_progress_ = 0;
   MonotonicTime progressed_at_;
 };

@@ -84,11 +84,19 @@ class Readers:
         for process in self._processes:
             stop(process, grace_seconds=0)
 
-    def read(self, until: int | None = None, lags: Sequence[int] | None = None) -> None:
-        """Until every rank has read `until` batches: in step, rank r always `lags[r]` behind."""
+    def read(
+        self,
+        until: int | None = None,
+        lags: Sequence[int] | None = None,
+        paces: Sequence[int] | None = None,
+        step_seconds: float = 0.0,
+    ) -> None:
+        """Until every rank has read `until` batches: in step, rank r always `lags[r]` behind, and
+        `paces[r]` batches a step, which takes `step_seconds` at least."""
         if until is None:
             until = max(rank.batches() for rank in self._ranks)
-        self._follow(until, lags or [0] * len(self._ranks), STUCK_SECONDS)
+        zeros = [0] * len(self._ranks)
+        self._follow(until, lags or zeros, STUCK_SECONDS, paces, step_seconds)
 
     def times(self) -> list[list[list[float]]]:
         """By rank and epoch, when each sample was there; of ranks that have read everything."""
@@ -124,7 +132,16 @@ class Readers:
                 start_new_session=True,
             )
 
-    def _follow(self, until: int, lags: Sequence[int], seconds: float) -> None:
+    def _follow(
+        self,
+        until: int,
+        lags: Sequence[int],
+        seconds: float,
+        paces: Sequence[int] | None = None,
+        step_seconds: float = 0.0,
+    ) -> None:
+        paces = paces or [1] * len(lags)
+        begun = time.monotonic()
         ends = [min(until, rank.batches()) for rank in self._ranks]
         reading = [False] * len(ends)
         deadline = time.monotonic() + seconds
@@ -133,11 +150,16 @@ class Readers:
                 assert process.stdout is not None
                 selector.register(process.stdout, selectors.EVENT_READ, number)
             while any(done < end for done, end in zip(self._done, ends, strict=True)):
+                wait = 1.0
                 if min(self._done) >= 0:
-                    for number in self._next(ends, lags, reading):
+                    place, numbers = self._next(ends, lags, paces, reading)
+                    early = begun + place * step_seconds - time.monotonic()
+                    if numbers and early > 0:
+                        wait, numbers = early, []
+                    for number in numbers:
                         self._let_read(number)
                         reading[number] = True
-                for key, _ in selector.select(timeout=1):
+                for key, _ in selector.select(timeout=wait):
                     words = os.read(key.fd, 1 << 12)
                     if not words:
                         raise HarnessError(self._failure(key.data, "has ended"))
@@ -149,16 +171,20 @@ class Readers:
                     raise HarnessError(self._failure(late, "has read nothing for long"))
 
     def _next(
-        self, ends: Sequence[int], lags: Sequence[int], reading: Sequence[bool]
-    ) -> list[int]:
-        """Those who may read a batch: they wait, and nobody is farther behind."""
+        self,
+        ends: Sequence[int],
+        lags: Sequence[int],
+        paces: Sequence[int],
+        reading: Sequence[bool],
+    ) -> tuple[float, list[int]]:
+        """Where the hindmost are, and which of them wait to read a batch."""
         places = {
-            number: self._done[number] + lags[number]
+            number: self._done[number] / paces[number] + lags[number]
             for number, end in enumerate(ends)
             if self._done[number] < end
         }
         hindmost = min(places.values())
-        return [
+        return hindmost, [
             number
             for number, place in places.items()
             if place == hindmost and not reading[number]

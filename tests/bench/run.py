@@ -35,6 +35,7 @@ BENCHMARKS = {
     "cold": "four streams that start together: store reads",
     "restart": "ranks that come back on other machines: store reads",
     "drift": "ranks that drift apart: hit ratio",
+    "jobs": "several jobs on one dataset: store reads, beside an oracle's",
     "webhook": "how long a pod waits for the injector",
     "memory": "what the programs take, beside their budgets",
     "kubernetes": "on a real Kubernetes: times until ready, the operator among a thousand machines",
