@@ -10,12 +10,12 @@ from cluster.workspace import Workspace
 TOLERANCE = 1.005
 
 
-def check_samples(workspace: Workspace, job: str, pods: int, epochs: int) -> None:
+def check_samples(workspace: Workspace, job: str, pods: int, epochs: int, seed: int = 0) -> None:
     """Each rank got exactly what its sampler lists, byte for byte."""
     ranks = workspace.ranks(job)
     samples = workspace.samples
     assert list(training.wrong_bytes(ranks, samples.digests)) == []
-    assert list(training.wrong_orders(ranks, len(samples), pods, epochs)) == []
+    assert list(training.wrong_orders(ranks, len(samples), pods, epochs, seed)) == []
 
 
 def check_store_reads(

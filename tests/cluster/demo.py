@@ -116,7 +116,8 @@ def report(outcome: Outcome) -> str:
         ("read by the job", f"{without / 1e6:,.1f} MB in {outcome.epochs} epochs, {PODS} pods"),
         ("read from the store", f"{outcome.store_bytes / 1e6:,.1f} MB, as nginx counted"),
         ("no cache reads less than", f"{least / 1e6:,.1f} MB; here {outcome.store_bytes / least:.4f} of it{above}"),
-        ("hit ratio", f"{1 - outcome.store_bytes / without:.4f}; kubectl says {outcome.shown_hit_ratio}"),
+        ("of that from the cache", f"{1 - outcome.store_bytes / without:.1%} of the bytes"),
+        ("hit ratio", f"{outcome.shown_hit_ratio} of the reads, as kubectl says"),
         ("seconds an epoch", " ".join(f"{seconds:.1f}" for seconds in outcome.epoch_seconds)),
         ("bytes and orders", "all right" if not outcome.wrong else "; ".join(outcome.wrong)),
     ]

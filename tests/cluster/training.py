@@ -23,6 +23,7 @@ class Rank:
     imported_at: float = 0.0  # seconds since the process began, as all times from here on
     met_at: float = 0.0  # when all ranks were connected
     batch_times: list[float] = field(default_factory=list)
+    batch_sizes: list[int] = field(default_factory=list)
     epoch_times: list[float] = field(default_factory=list)
     # By epoch, in order of delivery.
     samples: list[list[int]] = field(default_factory=list)
@@ -54,9 +55,20 @@ def read_rank(log: str) -> Rank:
             rank.samples[-1] += record["ids"]
             rank.digests[-1] += record["sha256"]
             rank.batch_times.append(at)
+            rank.batch_sizes.append(len(record["ids"]))
         elif event == "done":
             rank.done = True
     return rank
+
+
+def deliveries(ranks: Sequence[Rank]) -> list[int]:
+    """The samples of all ranks as they came to them, as far as a batch's time tells."""
+    found = []
+    for rank in ranks:
+        read = iter(sample for epoch in rank.samples for sample in epoch)
+        for at, size in zip(rank.batch_times, rank.batch_sizes, strict=True):
+            found += [(rank.began_at + at, next(read)) for _ in range(size)]
+    return [sample for _, sample in sorted(found, key=lambda delivery: delivery[0])]
 
 
 def _parse(line: str) -> Optional[dict[str, Any]]:
