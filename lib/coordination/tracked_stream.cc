@@ -14,8 +14,8 @@ namespace {
 constexpr Position kWholePassTolerance = 64;
 // A rank stays with its node this long after that node listed it, whatever another one says.
 constexpr Duration kRankStays = std::chrono::seconds(3);
-// The rate is measured over this share of a pass and this time, at first over a shorter one (reports
-// come every second); a stream that stands still for kPause has paused.
+// The rate is measured over this share of a pass and this time, at first over a shorter one
+// (reports come every second); a stream that stands still for kPause has paused.
 constexpr double kRateWindow = 0.02;
 constexpr Duration kRateTime = std::chrono::seconds(10);
 constexpr Duration kFirstRateAfter = std::chrono::seconds(1);
@@ -263,7 +263,8 @@ void TrackedStream::MeasureRate(MonotonicTime now) {
            progress - mark.progress >= kRateWindow * static_cast<double>(pass_length_);
   };
   if (!is_far(marks_.front(), kFirstRateAfter)) return;
-  rate_ = (progress - marks_.front().progress) / std::chrono::duration<double>(now - marks_.front().at).count();
+  rate_ = (progress - marks_.front().progress) /
+          std::chrono::duration<double>(now - marks_.front().at).count();
   if (is_far(marks_.back(), kRateTime)) marks_ = {marks_.back(), here};
 }
 
