@@ -52,6 +52,7 @@ Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& c
   ASSIGN_OR_RETURN(handoff::Arena arena, handoff::Arena::Create(options.arena_bytes));
   std::unique_ptr<Agent> agent(
       new Agent(loop, clock, std::move(options), std::move(arena), std::move(datasets)));
+  RETURN_IF_ERROR(agent->KeepComputed());
   RETURN_IF_ERROR(agent->clients_.Open(loop, clock, agent->options_.socket, agent->arena_.arena(),
                                        agent->feeder_));
   agent->node_.Open(agent->feeder_);
@@ -97,6 +98,15 @@ Agent::~Agent() {
   loop_.Run();
 }
 
+Status Agent::KeepComputed() {
+  if (options_.computed_bytes == 0) return OkStatus();
+  ASSIGN_OR_RETURN(handoff::Arena memory, handoff::Arena::Create(options_.computed_bytes));
+  computed_memory_.emplace(std::move(memory));
+  computed_.emplace(*computed_memory_, orders_, alarms_, options_.feeder.readers, clients_);
+  clients_.KeepComputed(*computed_, computed_memory_->arena());
+  return OkStatus();
+}
+
 void Agent::FetchManifests() {
   if (options_.manifests.empty()) return;
   http_ = net::MakeHttpClient(
@@ -127,6 +137,7 @@ void Agent::Stop(std::function<void()> done) {
 
 void Agent::VisitCounters(const CounterVisitor& visitor) const {
   feeder_.VisitCounters(visitor);
+  if (computed_) computed_->VisitCounters(visitor);
   node_.VisitCounters(visitor);
   clients_.VisitCounters(visitor);
   datasets_->VisitCounters(visitor);

@@ -3,6 +3,7 @@
 // The sidecar as a whole: the core, bound to sockets, stores and threads.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "net/tls_files.h"
 #include "sidecar/alarms.h"
 #include "sidecar/client_desk.h"
+#include "sidecar/computed_desk.h"
 #include "sidecar/dataset_shelf.h"
 #include "sidecar/feeder.h"
 #include "sidecar/node_link.h"
@@ -27,6 +29,7 @@ struct AgentOptions {
   std::string socket;
   std::string node;  // "host:port"
   ByteCount arena_bytes = 0;
+  ByteCount computed_bytes = 0;  // memory for computed samples; 0: none are kept
   std::vector<DatasetSource> datasets;
   std::vector<std::string> manifests;  // where nodes serve manifests, the nearest first
   std::string manifest_dir;            // keeps those for the next start; empty: nowhere
@@ -58,6 +61,7 @@ class Agent {
  private:
   Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, handoff::Arena arena,
         std::unique_ptr<DatasetShelf> datasets);
+  Status KeepComputed();
   void FetchManifests();
   void RunAlarms();
   void ArmAlarms();
@@ -77,6 +81,8 @@ class Agent {
   OrderReplayer orders_;
   ClientDesk clients_;
   Feeder feeder_;
+  std::optional<SharedArena> computed_memory_;
+  std::optional<ComputedDesk> computed_;  // if there is memory for it
 };
 
 }  // namespace optcache::sidecar

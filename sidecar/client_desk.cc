@@ -122,6 +122,17 @@ void ClientDesk::Refuse(ClientId client, std::uint64_t request, const Status& wh
   channel_->Fail(client, request, why);
 }
 
+void ClientDesk::Value(ClientId client, std::uint64_t request, Slot slot) {
+  if (channel_ == nullptr) return;
+  channel_->ReplyValue(client, request, {.offset = slot.offset, .length = slot.length});
+}
+
+void ClientDesk::Compute(ClientId client, std::uint64_t request, ComputedLease lease,
+                         ByteCount room) {
+  if (channel_ == nullptr) return;
+  channel_->ReplyCompute(client, request, {.lease = lease, .room = room});
+}
+
 // --- From the channel -------------------------------------------------------------------------
 
 Result<const ServedDataset*> ClientDesk::Dataset(handoff::DatasetHandle handle) const {
@@ -170,11 +181,27 @@ Result<handoff::OpenReply> ClientDesk::OnOpen(handoff::ClientId /*client*/,
       fmt::format("this sidecar does not serve dataset '{}'; it serves: {}", request.name, known));
 }
 
+Result<const DatasetPort*> ClientDesk::PortOf(handoff::ClientId client,
+                                              handoff::DatasetHandle handle) const {
+  if (computed_ != nullptr && handle >= kComputedHandles) return computed_->Dataset(client, handle);
+  return Dataset(handle);
+}
+
+ReaderTable& ClientDesk::ReadersOf(handoff::DatasetHandle handle) {
+  const bool computed = computed_ != nullptr && handle >= kComputedHandles;
+  return computed ? computed_->readers() : feeder_->readers();
+}
+
+ReaderTable& ClientDesk::ReadersOf(StreamId stream, Rank rank) {
+  const bool computed = computed_ != nullptr && computed_->readers().Find(stream, rank) != 0;
+  return computed ? computed_->readers() : feeder_->readers();
+}
+
 Result<handoff::AttachReply> ClientDesk::OnAttach(handoff::ClientId client,
                                                   const handoff::AttachRequest& request) {
-  ASSIGN_OR_RETURN(const ServedDataset* dataset, Dataset(request.dataset));
+  ASSIGN_OR_RETURN(const DatasetPort* dataset, PortOf(client, request.dataset));
   RETURN_IF_ERROR(CheckEnumerators(request));
-  ReaderTable& readers = feeder_->readers();
+  ReaderTable& readers = ReadersOf(request.dataset);
   AttachRequest attach{.dataset = dataset,
                        .owner = request.owner,
                        .loader = request.loader,
@@ -196,7 +223,7 @@ Status ClientDesk::OnPass(handoff::ClientId /*client*/, const handoff::PassReque
             fmt::format("a pass of {} samples from index {} is longer than any can be",
                         request.length, request.start)};
   }
-  ReaderTable& readers = feeder_->readers();
+  ReaderTable& readers = ReadersOf(request.stream, request.rank);
   return readers.Begin(readers.Find(request.stream, request.rank),
                        {.pass = request.pass,
                         .epoch = request.epoch,
@@ -206,13 +233,17 @@ Status ClientDesk::OnPass(handoff::ClientId /*client*/, const handoff::PassReque
 }
 
 Status ClientDesk::OnTrace(handoff::ClientId /*client*/, handoff::TraceRequest request) {
-  ReaderTable& readers = feeder_->readers();
+  ReaderTable& readers = ReadersOf(request.stream, request.rank);
   return readers.TakeTrace(readers.Find(request.stream, request.rank), request.pass, request.first,
                            request.length, request.ids);
 }
 
 void ClientDesk::OnGet(handoff::ClientId client, handoff::RequestId request,
                        handoff::GetRequest get) {
+  if (computed_ != nullptr && get.dataset >= kComputedHandles) {
+    GetComputed(client, request, get);
+    return;
+  }
   const auto dataset = Dataset(get.dataset);
   if (!dataset) {
     channel_->Fail(client, request, dataset.error());
@@ -227,21 +258,78 @@ void ClientDesk::OnGet(handoff::ClientId client, handoff::RequestId request,
   feeder_->desk().Ask(client, std::move(batch));
 }
 
+void ClientDesk::GetComputed(handoff::ClientId client, handoff::RequestId request,
+                             const handoff::GetRequest& get) {
+  if (get.ids.size() != 1) {
+    channel_->Fail(
+        client, request,
+        {Code::kInvalidArgument,
+         fmt::format("a request for {} computed samples; ask for one at a time", get.ids.size())});
+    return;
+  }
+  ComputedRequest ask{.request = request,
+                      .dataset = get.dataset,
+                      .stream = get.stream,
+                      .rank = get.rank,
+                      .pass = get.pass,
+                      .index = std::nullopt,
+                      .id = get.ids.front()};
+  if (get.first != handoff::kNoIndex) ask.index = get.first;
+  computed_->Ask(client, ask);
+}
+
+Result<handoff::OpenComputedReply> ClientDesk::OnOpenComputed(
+    handoff::ClientId client, const handoff::OpenComputedRequest& request) {
+  if (computed_ == nullptr) {
+    return Error(Code::kNotFound,
+                 "this sidecar has no memory for computed samples: give it some with --computed, "
+                 "or the annotation optcache.io/computed");
+  }
+  ASSIGN_OR_RETURN(
+      const ComputedDesk::Opened opened,
+      computed_->Open(client, request.name, request.what, request.samples, request.max_bytes));
+  return handoff::OpenComputedReply{.dataset = opened.dataset,
+                                    .first = opened.first,
+                                    .capacity = opened.capacity,
+                                    .memory_size = computed_memory_->size(),
+                                    .memory_fd = computed_memory_->fd()};
+}
+
+void ClientDesk::OnComputedPut(handoff::ClientId client, const handoff::ComputedPut& put) {
+  if (computed_ != nullptr) computed_->Put(client, put.lease, put.length, put.offset, put.bytes);
+}
+
+Result<handoff::ComputedCounts> ClientDesk::OnComputedCounts(
+    handoff::ClientId client, const handoff::ComputedCountsRequest& request) {
+  if (computed_ == nullptr) return Error(Code::kNotFound, "no computed samples are kept here");
+  ASSIGN_OR_RETURN(const ComputedDesk::Counts counts, computed_->CountsOf(client, request.dataset));
+  return handoff::ComputedCounts{.capacity = counts.capacity,
+                                 .bytes = counts.bytes,
+                                 .values = counts.values,
+                                 .hits = counts.hits,
+                                 .misses = counts.misses,
+                                 .evictions = counts.evictions};
+}
+
 void ClientDesk::OnRelease(handoff::ClientId client, const std::vector<handoff::BatchId>& batches) {
   for (const handoff::BatchId batch : batches)
     feeder_->desk().Release(client, batch);
 }
 
 void ClientDesk::OnDetach(handoff::ClientId client, const handoff::DetachRequest& request) {
-  ReaderTable& readers = feeder_->readers();
+  ReaderTable& readers = ReadersOf(request.stream, request.rank);
   readers.Detach(client, readers.Find(request.stream, request.rank));
 }
 
 void ClientDesk::OnClientClosed(handoff::ClientId client) {
   feeder_->OnClientGone(client);
+  if (computed_ != nullptr) computed_->OnClientGone(client);
 }
 
 std::string ClientDesk::WhyWaiting(handoff::ClientId client, handoff::RequestId request) {
+  if (computed_ != nullptr && computed_->Waits(client, request)) {
+    return "another process computes this sample";
+  }
   return feeder_->desk().WhyWaiting(client, request);
 }
 

@@ -12,6 +12,7 @@
 #include "handoff/arena.h"
 #include "handoff/channel.h"
 #include "net/event_loop.h"
+#include "sidecar/computed_desk.h"
 #include "sidecar/dataset_shelf.h"
 #include "sidecar/feeder.h"
 #include "sidecar/ports.h"
@@ -35,7 +36,7 @@ class SharedArena final : public ArenaPort {
 };
 
 // Used on the loop's thread only.
-class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
+class ClientDesk final : public ClientPort, public ComputedPort, public handoff::ChannelHandler {
  public:
   // A handle is a place on the shelf, counted from 1.
   explicit ClientDesk(const DatasetShelf& datasets) : datasets_(datasets) {}
@@ -43,6 +44,11 @@ class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
   // Listens at `socket` and serves until Close. Errors as ChannelServer::Listen.
   Status Open(net::EventLoop& loop, const Clock& clock, const std::string& socket,
               const handoff::Arena& arena, Feeder& feeder);
+  // Before Open: computed samples are kept, in that memory. Else to open any is refused.
+  void KeepComputed(ComputedDesk& desk, const handoff::Arena& memory) {
+    computed_ = &desk;
+    computed_memory_ = &memory;
+  }
   // Answers that come after it go nowhere.
   void Close();
 
@@ -54,6 +60,12 @@ class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
   void Reply(ClientId client, std::uint64_t request, BatchId batch,
              const std::vector<Served>& samples) override;
   void Refuse(ClientId client, std::uint64_t request, const Status& why) override;
+  void Value(ClientId client, std::uint64_t request, Slot slot) override;
+  void Compute(ClientId client, std::uint64_t request, ComputedLease lease,
+               ByteCount room) override;
+  void RefuseComputed(ClientId client, std::uint64_t request, const Status& why) override {
+    Refuse(client, request, why);
+  }
 
   // From the channel.
   Result<handoff::OpenReply> OnOpen(handoff::ClientId client,
@@ -66,6 +78,11 @@ class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
              handoff::GetRequest get) override;
   void OnRelease(handoff::ClientId client, const std::vector<handoff::BatchId>& batches) override;
   void OnDetach(handoff::ClientId client, const handoff::DetachRequest& request) override;
+  Result<handoff::OpenComputedReply> OnOpenComputed(
+      handoff::ClientId client, const handoff::OpenComputedRequest& request) override;
+  void OnComputedPut(handoff::ClientId client, const handoff::ComputedPut& put) override;
+  Result<handoff::ComputedCounts> OnComputedCounts(
+      handoff::ClientId client, const handoff::ComputedCountsRequest& request) override;
   void OnClientClosed(handoff::ClientId client) override;
   std::string WhyWaiting(handoff::ClientId client, handoff::RequestId request) override;
 
@@ -73,10 +90,19 @@ class ClientDesk final : public ClientPort, public handoff::ChannelHandler {
   static Result<handoff::OpenReply> Open(const DatasetShelf::Place& place,
                                          handoff::DatasetHandle handle);
   Result<const ServedDataset*> Dataset(handoff::DatasetHandle handle) const;
+  // Where a rank is attached, or, with a handle, would be: among those of samples, or of computed
+  // ones.
+  ReaderTable& ReadersOf(StreamId stream, Rank rank);
+  ReaderTable& ReadersOf(handoff::DatasetHandle handle);
+  Result<const DatasetPort*> PortOf(handoff::ClientId client, handoff::DatasetHandle handle) const;
+  void GetComputed(handoff::ClientId client, handoff::RequestId request,
+                   const handoff::GetRequest& get);
   void TickLater(net::EventLoop& loop);
 
   const DatasetShelf& datasets_;
   Feeder* feeder_ = nullptr;
+  ComputedDesk* computed_ = nullptr;
+  const handoff::Arena* computed_memory_ = nullptr;
   std::unique_ptr<handoff::ChannelServer> channel_;
   net::Watch watch_;
   net::Timer tick_;

@@ -35,6 +35,7 @@ struct Flags {
   std::string await_watch;
   std::string http = "127.0.0.1:0";
   std::string arena = "1Gi";
+  std::string computed = "0";
   std::string overflow = "256Mi";
   std::vector<std::string> datasets;
   std::vector<std::string> keys;
@@ -81,6 +82,9 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
       ->capture_default_str();
   app.add_option("--overflow", flags.overflow,
                  "Bytes beside the arena for samples that do not fit it, answered by copy")
+      ->capture_default_str();
+  app.add_option("--computed", flags.computed,
+                 "Bytes of shared memory for computed samples (optcache.cached); 0: none are kept")
       ->capture_default_str();
   app.add_option("--store-concurrency", agent.feeder.fetch.store_concurrency,
                  "Store reads at a time")
@@ -172,6 +176,7 @@ net::HttpHandler Pages(const metrics::MetricsPage& page) {
 Status Run(Flags flags) {
   ASSIGN_OR_RETURN(flags.agent.arena_bytes, ParseQuantity(flags.arena));
   ASSIGN_OR_RETURN(flags.agent.feeder.overflow_bytes, ParseQuantity(flags.overflow));
+  ASSIGN_OR_RETURN(flags.agent.computed_bytes, ParseQuantity(flags.computed));
   for (const std::string& text : flags.datasets) {
     ASSIGN_OR_RETURN(DatasetSource source, ParseDatasetSource(text));
     flags.agent.datasets.push_back(std::move(source));

@@ -48,11 +48,12 @@ void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
   wait_ = Duration::zero();
 }
 
-bool RankReader::Foretell() {
+bool RankReader::Foretell(ForetellWhen when) {
   if (ended_ || next_ || !current_ || !current_->foretold()) return false;
   const PassSpan& now = current_->span();
   if (end_ != 0 && now.pass + 1 >= end_) return false;
-  if (current_->frontier() < now.begin + (now.end - now.begin) / 2) return false;
+  const std::uint64_t half = now.begin + (now.end - now.begin) / 2;
+  if (when == ForetellWhen::kHalfStaged && current_->frontier() < half) return false;
   PassSpan then{.pass = now.pass + 1, .epoch = now.epoch + epoch_step_, .begin = 0, .end = now.end};
   if (attachment_.traced) {
     const auto trace = Trace(then.pass);

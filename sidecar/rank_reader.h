@@ -21,6 +21,12 @@ namespace optcache::sidecar {
 
 using ReaderId = std::uint32_t;  // 0: none
 
+// When the next pass is foretold: its order takes memory and is of no use before.
+enum class ForetellWhen {
+  kHalfStaged,  // the present pass is
+  kBegun,       // the present pass has, and its order is known
+};
+
 // Who reads what, fixed from attach on.
 struct Attachment {
   const DatasetPort* dataset = nullptr;
@@ -63,10 +69,10 @@ class RankReader {
   // A pass begins and voids what was left of the one before. If it is the one foretold, what was
   // staged for it stays.
   void Begin(const PassSpan& span, std::optional<std::uint32_t> crc);
-  // The pass that follows the present one begins in `next()` as soon as the present one is half
-  // staged: the same part of the list, an epoch on by as much as the last time. True if it has just
+  // The pass that follows the present one begins in `next()` as soon as `when` says: the same part
+  // of the list, an epoch on by as much as the last time. True if it has just
   // been foretold, so that its order is wanted.
-  bool Foretell();
+  bool Foretell(ForetellWhen when = ForetellWhen::kHalfStaged);
 
   // The present pass; null before the first.
   Pass* current() const { return current_.get(); }

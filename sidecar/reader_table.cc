@@ -214,7 +214,7 @@ Status ReaderTable::TakeTrace(ReaderId reader, PassNumber pass, std::uint64_t fi
 
 void ReaderTable::Foretell() {
   for (auto& [id, reader] : readers_) {
-    if (reader.Foretell()) WantOrder(id);
+    if (reader.Foretell(options_.foretell)) WantOrder(id);
   }
 }
 

@@ -41,6 +41,7 @@ struct ReaderOptions {
   std::string owner = "local";  // of the job: the same in all its pods
   std::uint32_t incarnation = 1;
   Duration report_every = std::chrono::seconds(1);
+  ForetellWhen foretell = ForetellWhen::kHalfStaged;
 };
 
 // Not thread-safe: belongs to the event loop's thread.

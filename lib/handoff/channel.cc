@@ -28,6 +28,18 @@ Status Broken(std::string_view what) {
 
 }  // namespace
 
+Result<OpenComputedReply> ChannelHandler::OnOpenComputed(ClientId /*client*/,
+                                                         const OpenComputedRequest& /*request*/) {
+  return Error(Code::kNotFound, "this server keeps no computed samples");
+}
+
+void ChannelHandler::OnComputedPut(ClientId /*client*/, const ComputedPut& /*put*/) {}
+
+Result<ComputedCounts> ChannelHandler::OnComputedCounts(ClientId /*client*/,
+                                                        const ComputedCountsRequest& /*request*/) {
+  return Error(Code::kNotFound, "this server keeps no computed samples");
+}
+
 Result<std::unique_ptr<ChannelServer>> ChannelServer::Listen(Options options, const Clock& clock,
                                                              ChannelHandler& handler) {
   ASSIGN_OR_RETURN(UniqueFd listener, ListenAt(options.path));
@@ -243,6 +255,13 @@ Status ChannelServer::Handle(Connection& connection, RequestId request, ClientMe
   } else if (auto* trace = std::get_if<TraceRequest>(&message)) {
     const Status status = handler_.OnTrace(id, std::move(*trace));
     Send(connection, status.ok() ? EncodeDone(request) : EncodeError(request, status));
+  } else if (const auto* computed = std::get_if<OpenComputedRequest>(&message)) {
+    return HandleOpenComputed(connection, request, *computed);
+  } else if (const auto* put = std::get_if<ComputedPut>(&message)) {
+    handler_.OnComputedPut(id, *put);
+  } else if (const auto* counts = std::get_if<ComputedCountsRequest>(&message)) {
+    const Result<ComputedCounts> reply = handler_.OnComputedCounts(id, *counts);
+    Send(connection, reply ? EncodeCounts(request, *reply) : EncodeError(request, reply.error()));
   } else if (const auto* release = std::get_if<ReleaseRequest>(&message)) {
     handler_.OnRelease(id, release->batches);
   } else {
@@ -281,6 +300,19 @@ Status ChannelServer::HandleOpen(Connection& connection, RequestId request,
   return OkStatus();
 }
 
+Status ChannelServer::HandleOpenComputed(Connection& connection, RequestId request,
+                                         const OpenComputedRequest& open) {
+  const Result<OpenComputedReply> reply = handler_.OnOpenComputed(connection.id, open);
+  if (!reply) {
+    Send(connection, EncodeError(request, reply.error()));
+    return OkStatus();
+  }
+  UniqueFd memory(::fcntl(reply->memory_fd, F_DUPFD_CLOEXEC, 0));
+  if (!memory.valid()) return ErrnoStatus(errno, "pass the memory of computed samples");
+  Send(connection, EncodeComputedOpened(request, *reply), std::move(memory));
+  return OkStatus();
+}
+
 Status ChannelServer::HandleGet(Connection& connection, RequestId request, GetRequest get) {
   if (connection.waiting.size() >= kMaxWaitingGets) return Broken("too many unanswered Gets");
   if (!connection.waiting.emplace(request, clock_.Now()).second) {
@@ -308,9 +340,21 @@ void ChannelServer::Reply(ClientId client, RequestId request, const SamplesReply
 }
 
 void ChannelServer::Fail(ClientId client, RequestId request, const Status& why) {
+  AnswerGet(client, request, EncodeError(request, why));
+}
+
+void ChannelServer::ReplyValue(ClientId client, RequestId request, const ValueReply& value) {
+  AnswerGet(client, request, EncodeValue(request, value));
+}
+
+void ChannelServer::ReplyCompute(ClientId client, RequestId request, const ComputeReply& compute) {
+  AnswerGet(client, request, EncodeCompute(request, compute));
+}
+
+void ChannelServer::AnswerGet(ClientId client, RequestId request, FrameBytes frame) {
   Connection* connection = Find(client);
   if (connection == nullptr || connection->waiting.erase(request) == 0) return;
-  Send(*connection, EncodeError(request, why));
+  Send(*connection, std::move(frame));
 }
 
 void ChannelServer::Send(Connection& connection, FrameBytes frame, UniqueFd fd) {

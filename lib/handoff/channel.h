@@ -40,11 +40,17 @@ class ChannelHandler {
   virtual Result<AttachReply> OnAttach(ClientId client, const AttachRequest& request) = 0;
   virtual Status OnPass(ClientId client, const PassRequest& request) = 0;
   virtual Status OnTrace(ClientId client, TraceRequest request) = 0;
-  // To be answered by one Reply or Fail, now or later, unless the client goes.
+  // To be answered by one Reply..., or Fail, now or later, unless the client goes.
   virtual void OnGet(ClientId client, RequestId request, GetRequest get) = 0;
   // The client holds these no longer. They may be unknown or another's: a client may lie.
   virtual void OnRelease(ClientId client, const std::vector<BatchId>& batches) = 0;
   virtual void OnDetach(ClientId client, const DetachRequest& request) = 0;
+  // Computed samples: who keeps none refuses to open them, and hears no more of them.
+  virtual Result<OpenComputedReply> OnOpenComputed(ClientId client,
+                                                   const OpenComputedRequest& request);
+  virtual void OnComputedPut(ClientId client, const ComputedPut& put);
+  virtual Result<ComputedCounts> OnComputedCounts(ClientId client,
+                                                  const ComputedCountsRequest& request);
   // Nobody at the other end can see the arena through this client any more: its batches come back,
   // its requests need no answer.
   virtual void OnClientClosed(ClientId client) = 0;
@@ -97,6 +103,9 @@ class ChannelServer {
   void Reply(ClientId client, RequestId request, const SamplesReply& reply);
   // The same with an error for the whole of it.
   void Fail(ClientId client, RequestId request, const Status& why);
+  // Answers a Get of a computed sample.
+  void ReplyValue(ClientId client, RequestId request, const ValueReply& value);
+  void ReplyCompute(ClientId client, RequestId request, const ComputeReply& compute);
 
   // Nothing is known of a client that has gone.
   std::optional<Peer> PeerOf(ClientId client) const;
@@ -122,7 +131,10 @@ class ChannelServer {
   Status Handle(Connection& connection, RequestId request, ClientMessage message);
   Status HandleHello(Connection& connection, RequestId request, const Hello& hello);
   Status HandleOpen(Connection& connection, RequestId request, const OpenRequest& open);
+  Status HandleOpenComputed(Connection& connection, RequestId request,
+                            const OpenComputedRequest& open);
   Status HandleGet(Connection& connection, RequestId request, GetRequest get);
+  void AnswerGet(ClientId client, RequestId request, FrameBytes frame);
   void Send(Connection& connection, FrameBytes frame, UniqueFd fd = UniqueFd());
   void Flush(Connection& connection);
   void GiveUp(Connection& connection, const Status& why);

@@ -147,6 +147,20 @@ GetRequest TakeGet(BodyReader& body) {
           .ids = body.TakeList<SampleId>(kMaxIds)};
 }
 
+OpenComputedRequest TakeOpenComputed(BodyReader& body) {
+  return {.name = body.TakeString(),
+          .what = body.TakeString(),
+          .samples = body.Take<std::uint64_t>(),
+          .max_bytes = body.Take<ByteCount>()};
+}
+
+ComputedPut TakeComputedPut(BodyReader& body) {
+  return {.lease = body.Take<LeaseId>(),
+          .length = body.Take<std::uint64_t>(),
+          .offset = body.Take<std::uint64_t>(),
+          .bytes = body.TakeList<std::byte>(kMaxPutBytes)};
+}
+
 template <typename M>
 Result<ClientMessage> Finished(BodyReader& body, std::string_view name, M message) {
   RETURN_IF_ERROR(body.Finish(name));
@@ -274,6 +288,28 @@ FrameBytes Encode(RequestId request, const DetachRequest& detach) {
   return FrameWriter(FrameType::kDetach, request).Put(detach.stream).Put(detach.rank).Finish();
 }
 
+FrameBytes Encode(RequestId request, const OpenComputedRequest& open) {
+  return FrameWriter(FrameType::kOpenComputed, request)
+      .PutString(open.name)
+      .PutString(open.what)
+      .Put(open.samples)
+      .Put(open.max_bytes)
+      .Finish();
+}
+
+FrameBytes Encode(RequestId request, const ComputedPut& put) {
+  return FrameWriter(FrameType::kComputedPut, request)
+      .Put(put.lease)
+      .Put(put.length)
+      .Put(put.offset)
+      .PutList(put.bytes)
+      .Finish();
+}
+
+FrameBytes Encode(RequestId request, const ComputedCountsRequest& counts) {
+  return FrameWriter(FrameType::kComputedCounts, request).Put(counts.dataset).Finish();
+}
+
 // The body of a Samples frame's error entry.
 FrameBytes ErrorEntry(const Status& status) {
   const std::string_view text = std::string_view(status.message()).substr(0, kMaxStringBytes);
@@ -332,6 +368,13 @@ Result<ClientMessage> DecodeClientMessage(FrameType type, ByteSpan body) {
           DetachRequest{.stream = reader.Take<StreamId>(), .rank = reader.Take<Rank>()});
     case FrameType::kTrace:
       return Finished(reader, "Trace", TakeTrace(reader));
+    case FrameType::kOpenComputed:
+      return Finished(reader, "OpenComputed", TakeOpenComputed(reader));
+    case FrameType::kComputedPut:
+      return Finished(reader, "ComputedPut", TakeComputedPut(reader));
+    case FrameType::kComputedCounts:
+      return Finished(reader, "ComputedCounts",
+                      ComputedCountsRequest{.dataset = reader.Take<DatasetHandle>()});
     default:
       return Error(Code::kInvalidArgument,
                    "no client sends frames of type " + std::to_string(static_cast<int>(type)));
@@ -380,6 +423,34 @@ FrameBytes EncodeError(RequestId request, const Status& status) {
   return FrameWriter(FrameType::kError, request)
       .Put(static_cast<std::uint8_t>(status.code()))
       .PutString(status.message())
+      .Finish();
+}
+
+FrameBytes EncodeComputedOpened(RequestId request, const OpenComputedReply& reply) {
+  return FrameWriter(FrameType::kComputedOpened, request)
+      .Put(reply.dataset)
+      .PutBool(reply.first)
+      .Put(reply.capacity)
+      .Put(reply.memory_size)
+      .Finish();
+}
+
+FrameBytes EncodeValue(RequestId request, const ValueReply& reply) {
+  return FrameWriter(FrameType::kValue, request).Put(reply.offset).Put(reply.length).Finish();
+}
+
+FrameBytes EncodeCompute(RequestId request, const ComputeReply& reply) {
+  return FrameWriter(FrameType::kCompute, request).Put(reply.lease).Put(reply.room).Finish();
+}
+
+FrameBytes EncodeCounts(RequestId request, const ComputedCounts& counts) {
+  return FrameWriter(FrameType::kCounts, request)
+      .Put(counts.capacity)
+      .Put(counts.bytes)
+      .Put(counts.values)
+      .Put(counts.hits)
+      .Put(counts.misses)
+      .Put(counts.evictions)
       .Finish();
 }
 

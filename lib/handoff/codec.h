@@ -29,6 +29,10 @@ FrameBytes EncodeAttached(RequestId request, const AttachReply& reply);
 FrameBytes EncodeDone(RequestId request);
 FrameBytes EncodeWaiting(RequestId request, std::string_view why);
 FrameBytes EncodeError(RequestId request, const Status& status);
+FrameBytes EncodeComputedOpened(RequestId request, const OpenComputedReply& reply);
+FrameBytes EncodeValue(RequestId request, const ValueReply& reply);
+FrameBytes EncodeCompute(RequestId request, const ComputeReply& reply);
+FrameBytes EncodeCounts(RequestId request, const ComputedCounts& counts);
 
 // Bytes to be written, one after the other: `owned`, or those that `pin` keeps.
 struct Piece {

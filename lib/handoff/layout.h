@@ -25,7 +25,11 @@ enum class FrameType : std::uint8_t {
   kGet = 5,
   kRelease = 6,
   kDetach = 7,
-  kTrace = 8,  // from version 2 on
+  // From version 2 on.
+  kTrace = 8,
+  kOpenComputed = 9,
+  kComputedPut = 10,
+  kComputedCounts = 11,
 
   kWelcome = 65,
   kOpened = 66,
@@ -34,6 +38,10 @@ enum class FrameType : std::uint8_t {
   kSamples = 69,
   kWaiting = 70,
   kError = 71,
+  kComputedOpened = 72,
+  kValue = 73,
+  kCompute = 74,
+  kCounts = 75,
 };
 
 // Precedes every body.
@@ -74,6 +82,7 @@ inline constexpr std::uint32_t kFromFirstPass = std::numeric_limits<std::uint32_
 inline constexpr std::uint32_t kMaxRequestBytes = 1U << 20U;
 inline constexpr std::uint32_t kMaxReplyBytes = std::numeric_limits<std::uint32_t>::max();
 inline constexpr std::size_t kMaxStringBytes = 4096;
+inline constexpr std::size_t kMaxPutBytes = kMaxRequestBytes - 24;  // in one part of a value
 inline constexpr std::size_t kMaxIds = 65'536;
 inline constexpr std::size_t kMaxReleases = 65'536;
 inline constexpr std::size_t kMaxWaitingGets = 64;  // of a connection

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "handoff/computed_messages.h"
 #include "handoff/layout.h"
 
 namespace optcache::handoff {
@@ -109,7 +110,8 @@ struct TraceRequest {
 };
 
 using ClientMessage = std::variant<Hello, OpenRequest, AttachRequest, PassRequest, GetRequest,
-                                   ReleaseRequest, DetachRequest, TraceRequest>;
+                                   ReleaseRequest, DetachRequest, TraceRequest, OpenComputedRequest,
+                                   ComputedPut, ComputedCountsRequest>;
 
 // --- From the server ----------------------------------------------------------------------------
 

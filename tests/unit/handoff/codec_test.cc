@@ -63,6 +63,14 @@ const std::vector<ClientMessage>& AllMessages() {
       GetRequest{},
       ReleaseRequest{.batches = {1, 1ULL << 40U}},
       DetachRequest{.stream = 5, .rank = 6},
+      OpenComputedRequest{
+          .name = "train-224", .what = "data.Faces", .samples = 100, .max_bytes = 1ULL << 33U},
+      ComputedPut{.lease = 9,
+                  .length = 1ULL << 32U,
+                  .offset = 5,
+                  .bytes = {std::byte{1}, std::byte{2}, std::byte{3}}},
+      ComputedPut{.lease = 9},
+      ComputedCountsRequest{.dataset = 1U << 31U},
   };
   return messages;
 }
@@ -85,6 +93,7 @@ TEST(Codec, RefusesEveryBodyThatEndsEarly) {
     const bool trace = std::holds_alternative<TraceRequest>(message);
     const std::size_t list_item = trace || std::holds_alternative<GetRequest>(message) ? 4
                                   : std::holds_alternative<ReleaseRequest>(message)    ? 8
+                                  : std::holds_alternative<ComputedPut>(message)       ? 1
                                                                                        : 0;
     const auto* attach = std::get_if<AttachRequest>(&message);
     const std::size_t order = attach == nullptr ? 0 : attach->order.size();
@@ -92,7 +101,7 @@ TEST(Codec, RefusesEveryBodyThatEndsEarly) {
       const auto decoded = DecodeClientMessage(HeaderOf(frame).type, BodyOf(frame).first(length));
       if (order != 0 && length + 2 + order == BodyOf(frame).size())
         continue;  // version 1 ends here
-      const std::size_t fixed = trace ? 32 : list_item == 4 ? 28 : 0;
+      const std::size_t fixed = trace ? 32 : list_item == 4 ? 28 : list_item == 1 ? 24 : 0;
       if (list_item > 0 && length >= fixed && (length - fixed) % list_item == 0) continue;
       EXPECT_FALSE(decoded) << message.index() << " cut to " << length;
     }
@@ -122,6 +131,16 @@ TEST(Codec, RefusesListsAndStringsOverTheirLimit) {
   const auto length = static_cast<std::uint16_t>(kMaxStringBytes + 1);
   std::memcpy(name.data(), &length, sizeof(length));
   EXPECT_FALSE(DecodeClientMessage(FrameType::kOpen, name));
+}
+
+TEST(Codec, ThePartOfAValueThatFillsAFrameIsTheLongest) {
+  const auto decode = [](std::size_t bytes) {
+    const FrameBytes frame =
+        EncodeClientFrame(0, ComputedPut{.bytes = std::vector<std::byte>(bytes)});
+    return DecodeClientMessage(FrameType::kComputedPut, BodyOf(frame));
+  };
+  EXPECT_TRUE(decode(kMaxPutBytes));
+  EXPECT_FALSE(decode(kMaxPutBytes + 1));
 }
 
 TEST(Codec, RefusesTruthValuesThatAreNeither) {
