@@ -101,6 +101,9 @@ ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
                   Loopback(machine.sidecar_http_port), "--arena", std::to_string(options.arena),
                   "--overflow", std::to_string(options.overflow)},
       .log_file = fmt::format("{}/{}.log", options.log_dir, name)};
+  if (options.computed > 0) {
+    spec.command.insert(spec.command.end(), {"--computed", std::to_string(options.computed)});
+  }
   if (!options.ca_file.empty()) {
     spec.command.insert(spec.command.end(), {"--ca-file", options.ca_file});
   }

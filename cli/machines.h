@@ -30,6 +30,7 @@ struct MachineOptions {
   ByteCount memory = 0;    // payload bytes of each node
   ByteCount arena = 0;     // of each sidecar
   ByteCount overflow = 0;  // beside the arena, for what it has no room for
+  ByteCount computed = 0;  // of each sidecar for computed samples
   std::string ca_file;     // that sidecars trust instead of the system's certificates; empty: none
 };
 

@@ -49,6 +49,7 @@ struct UpRequest {
   std::string memory;
   std::string arena = "256Mi";
   std::string overflow = "256Mi";
+  std::string computed = "0";
   std::string state_dir = DefaultStateDir();
   std::string socket_dir;
   std::string ca_file;
@@ -171,6 +172,7 @@ Status Cluster::StartMachines(const UpRequest& request) {
   if (ended > 0) Say(fmt::format("ended {} processes of an `optcache up` that was killed", ended));
   ASSIGN_OR_RETURN(options.arena, ParseQuantity(request.arena));
   ASSIGN_OR_RETURN(options.overflow, ParseQuantity(request.overflow));
+  ASSIGN_OR_RETURN(options.computed, ParseQuantity(request.computed));
   options.memory = EvenMemory(datasets_, request.machines);
   if (!request.memory.empty()) {
     ASSIGN_OR_RETURN(options.memory, ParseQuantity(request.memory));
@@ -265,6 +267,11 @@ void AddUpCommand(CLI::App& app, Verb& chosen) {
   command
       ->add_option("--overflow", request->overflow,
                    "Bytes beside it, for samples that it has no room for")
+      ->capture_default_str();
+  command
+      ->add_option("--computed", request->computed,
+                   "Bytes of shared memory of each sidecar for computed samples; 0: none are kept")
+      ->check(MustBeQuantity)
       ->capture_default_str();
   command->add_option("--state", request->state_dir, "Folder for manifests and logs")
       ->capture_default_str();

@@ -237,11 +237,12 @@ std::expected<SidecarPlan, Refusal> MakePlan(const Json& pod, std::string_view n
   plan.host_network = IsTrue(Member(spec, "hostNetwork"));
   plan.limits_storage = LimitsStorage(spec);
   const ByteCount memory = ParseQuantity(plan.request.memory).value_or(0);
-  const ByteCount least = MemoryFor(plan.request.arena_bytes(), {});
+  const ByteCount least = MemoryFor(plan.request.shared_bytes(), {});
   if (!plan.request.memory.empty() && memory < least) {
     return Refuse(Reason::kInvalidAnnotation,
-                  fmt::format("annotation optcache.io/resources gives memory={}, but arena and "
-                              "overflow alone need {}: give more, or make the arena smaller",
+                  fmt::format("annotation optcache.io/resources gives memory={}, but arena, "
+                              "memory for computed samples and overflow alone need {}: give "
+                              "more, or make one of the first smaller",
                               plan.request.memory, FormatBytes(least)));
   }
   return plan;

@@ -168,8 +168,8 @@ Status ReadIncarnation(const char* annotation, const std::string& text, std::uin
 
 }  // namespace
 
-ByteCount InjectionRequest::arena_bytes() const {
-  return ParseQuantity(arena).value_or(0);
+ByteCount InjectionRequest::shared_bytes() const {
+  return ParseQuantity(arena).value_or(0) + ParseQuantity(computed).value_or(0);
 }
 
 Result<Selection> SelectionOf(const Json& pod) {
@@ -208,6 +208,9 @@ Result<InjectionRequest> ParseRequest(const Json& pod, std::string_view name_spa
   }
   RETURN_IF_ERROR(read(
       "arena", [&](const char* name, Text text) { return ReadArena(name, text, request.arena); }));
+  RETURN_IF_ERROR(read("computed", [&](const char* name, Text text) {
+    return ReadArena(name, text, request.computed);
+  }));
   RETURN_IF_ERROR(read("resources", [&](const char* name, Text text) {
     return ReadResources(name, text, request);
   }));

@@ -35,6 +35,7 @@ struct DatasetName {
 struct InjectionRequest {
   std::vector<DatasetName> datasets;    // at least one, none twice
   std::string arena = "1Gi";            // a quantity
+  std::string computed;                 // a quantity; empty: no computed samples are kept
   std::string cpu = "500m";             // a quantity
   std::string memory;                   // a quantity; empty: computed
   std::string storage;                  // a quantity; empty: computed
@@ -45,7 +46,8 @@ struct InjectionRequest {
   std::string owner;              // empty: from the pod's owner
   std::uint32_t incarnation = 0;  // 0: from the pod's owner
 
-  ByteCount arena_bytes() const;
+  // Shared memory: the arena, and that for computed samples.
+  ByteCount shared_bytes() const;
 };
 
 // optcache.io/optional alone, which also counts where the rest is wrong.

@@ -70,6 +70,7 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
   add("--socket", kSocket);
   add("--http", plan.host_network ? "127.0.0.1:0" : fmt::format("*:{}", kPagesPort));
   add("--arena", plan.request.arena);
+  if (!plan.request.computed.empty()) add("--computed", plan.request.computed);
   if (const ByteCount overflow = OverflowFor(LargestOf(plan.datasets)); overflow > kDefaultOverflow)
     add("--overflow", MebibytesOf(overflow));
   add("--node", fmt::format("{}-node.{}:4100", settings.name, suffix));
@@ -132,9 +133,10 @@ Json MountsOf(const SidecarPlan& plan) {
 }
 
 Json ResourcesOf(const SidecarPlan& plan) {
-  const std::string memory = plan.request.memory.empty()
-                                 ? MebibytesOf(MemoryFor(plan.request.arena_bytes(), plan.datasets))
-                                 : plan.request.memory;
+  const std::string memory =
+      plan.request.memory.empty()
+          ? MebibytesOf(MemoryFor(plan.request.shared_bytes(), plan.datasets))
+          : plan.request.memory;
   const std::string storage =
       plan.request.storage.empty() ? MebibytesOf(StorageFor(plan.datasets)) : plan.request.storage;
   Json limits = {{"cpu", plan.request.cpu}, {"memory", memory}};
@@ -150,8 +152,8 @@ ByteCount OverflowFor(ByteCount largest_sample) {
   return std::max(kDefaultOverflow, 2 * largest_sample);
 }
 
-ByteCount MemoryFor(ByteCount arena, const std::vector<ChosenDataset>& datasets) {
-  return arena + OverflowFor(LargestOf(datasets)) + SamplesOf(datasets) * kBytesPerSample +
+ByteCount MemoryFor(ByteCount shared, const std::vector<ChosenDataset>& datasets) {
+  return shared + OverflowFor(LargestOf(datasets)) + SamplesOf(datasets) * kBytesPerSample +
          kProgramBytes;
 }
 

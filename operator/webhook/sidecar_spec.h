@@ -52,10 +52,10 @@ struct SidecarPlan {
 
 // Bytes beside the arena for samples that do not fit it (docs/memory.md).
 ByteCount OverflowFor(ByteCount largest_sample);
-// The memory limit: arena, overflow, what is kept of each sample, and the program itself.
-// Datasets that are not indexed count as kUnindexedSamples.
+// The memory limit: shared memory (the arena and that for computed samples), overflow, what is kept
+// of each sample, and the program itself. Datasets that are not indexed count as kUnindexedSamples.
 inline constexpr std::uint64_t kUnindexedSamples = 2'500'000;
-ByteCount MemoryFor(ByteCount arena, const std::vector<ChosenDataset>& datasets);
+ByteCount MemoryFor(ByteCount shared, const std::vector<ChosenDataset>& datasets);
 // The request of disk: manifests, Python package and log.
 ByteCount StorageFor(const std::vector<ChosenDataset>& datasets);
 

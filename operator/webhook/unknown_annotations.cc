@@ -14,8 +14,8 @@ namespace {
 constexpr std::string_view kPrefix = "optcache.io/";
 // docs/user/annotations.md.
 constexpr auto kKnown =
-    std::to_array<std::string_view>({"dataset", "arena", "resources", "containers", "optional",
-                                     "python", "owner", "incarnation", "injected"});
+    std::to_array<std::string_view>({"dataset", "arena", "computed", "resources", "containers",
+                                     "optional", "python", "owner", "incarnation", "injected"});
 constexpr std::string_view kLabel = "inject";
 constexpr std::size_t kMaxNearBytes = 32;
 constexpr std::size_t kNear = 2;  // edits

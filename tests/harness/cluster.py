@@ -45,6 +45,7 @@ class Budget:
     memory: int  # of each node: what the plan may fill
     arena: int  # of each sidecar
     overflow: int = 64 << 20  # of each sidecar, taken only while its arena is full
+    computed: int = 0  # of each sidecar, for computed samples
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,7 @@ class Cluster:
             *("--memory", str(options.budget.memory)),
             *("--arena", str(options.budget.arena)),
             *("--overflow", str(options.budget.overflow)),
+            *("--computed", str(options.budget.computed)),
             *("--state", options.state),
             *("--socket-dir", options.sockets),
             *("--port", "0"),

@@ -26,7 +26,7 @@ TEST(Request, HasDefaults) {
   const auto request = ParseRequest(PodWith({{"optcache.io/dataset", "a"}}), "vision");
   ASSERT_TRUE(request) << request.error().message();
   EXPECT_THAT(request->datasets, ElementsAre(DatasetName{"vision", "a"}));
-  EXPECT_EQ(request->arena_bytes(), 1_GiB);
+  EXPECT_EQ(request->shared_bytes(), 1_GiB);
   EXPECT_EQ(request->cpu, "500m");
   EXPECT_EQ(request->memory, "");
   EXPECT_FALSE(request->optional);
@@ -77,6 +77,8 @@ TEST(Request, ChecksEachAnnotation) {
       {"arena", "5Ti", false},
       {"arena", "-1Gi", false},
       {"arena", "", false},
+      {"computed", "16Gi", true},
+      {"computed", "1", false},
       {"resources", "cpu=1", true},
       {"resources", "memory=2Gi,cpu=100m", true},
       {"resources", "ephemeral-storage=2Gi", true},

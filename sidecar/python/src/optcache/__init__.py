@@ -8,17 +8,20 @@ For PyTorch see `optcache.torch`, which is imported only when asked for.
 """
 
 from ._stats import Stats, stats
+from .computed import Computed, cached
 from .dataset import Dataset
 from .errors import OptcacheError, SampleError, SidecarUnavailable
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Computed",
     "Dataset",
     "OptcacheError",
     "SampleError",
     "SidecarUnavailable",
     "Stats",
     "__version__",
+    "cached",
     "stats",
 ]

@@ -12,11 +12,12 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from typing import Optional
+from typing import Optional, Union
 
 from . import _protocol as protocol
 from ._channel import Channel, Refused
 from ._endpoint import BROKEN, with_patience
+from ._store import Store
 from .dataset import Dataset
 from .errors import OptcacheError
 
@@ -30,6 +31,25 @@ _Place = tuple[str, str, str, int]  # socket, dataset, loader's name, rank
 _holders: weakref.WeakValueDictionary[_Place, Attachment] = weakref.WeakValueDictionary()
 
 
+class Unannounced:
+    """Stands for an Attachment where no sidecar keeps what the loader reads."""
+
+    def attach(self, recipe: protocol.Recipe) -> None:
+        pass
+
+    def begin(self, recipe: protocol.Recipe, what: protocol.Pass) -> protocol.Tag:
+        return protocol.Tag(0, recipe.rank, 0, what.start)
+
+    def refresh(self, recipe: protocol.Recipe, tag: protocol.Tag) -> protocol.Tag:
+        return tag
+
+    def follow(self, recipe: protocol.Recipe, tag: protocol.Tag, ids: list[int]) -> None:
+        pass
+
+    def detach(self) -> None:
+        pass
+
+
 class Attachment:
     """Announces the passes of one loader over a connection of its own.
 
@@ -38,7 +58,7 @@ class Attachment:
     Thread-safe, though a loader is used by one thread at a time.
     """
 
-    def __init__(self, dataset: Dataset, loader: str) -> None:
+    def __init__(self, dataset: Union[Dataset, Store], loader: str) -> None:
         self._dataset = dataset
         self._loader = loader
         self._pid = os.getpid()

@@ -39,6 +39,17 @@ def current_tag(dataset: Dataset, indices: Sequence[int]) -> Optional[Tag]:
     return batch.tag
 
 
+def place_of(name: str, index: int) -> Optional[Tag]:
+    """The place of an index of that dataset, if it knows its own, or this thread's batch is at it."""
+    batch: Any = getattr(_current, "batch", None)
+    at: int = getattr(_current, "at", 0)
+    if type(index) is BatchIndex:
+        batch, at = index._batch, index._at
+    elif batch is None or at >= len(batch.samples) or batch.samples[at] != index:
+        return None
+    return batch.tag._replace(first=batch.tag.first + at) if batch.dataset == name else None
+
+
 class IndexBatch(_IntList):
     """The indices of a batch: a list like any other, with the batch's place in its pass.
 

@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 import weakref
-from typing import Any, Callable, NoReturn, Optional, TypeVar
+from typing import Any, Callable, NoReturn, Optional, TypeVar, Union
 
 from . import _protocol as protocol
 from ._arena import Arena
@@ -86,6 +86,7 @@ class Channel:
             answer may still come, and the channel must not be asked again.
         version: of the protocol.
         handles: what the sidecar calls the datasets that were opened here.
+        computed: the memory of computed samples, by what the sidecar calls them.
     """
 
     def __init__(self, path: str) -> None:
@@ -94,6 +95,7 @@ class Channel:
         self.healthy = False
         self.pid = os.getpid()
         self.handles: dict[str, int] = {}
+        self.computed: dict[int, memoryview] = {}
         self._request = 0
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
@@ -189,6 +191,58 @@ class Channel:
             ]
 
         return self._call(protocol.GET, head + ids.tobytes(), protocol.SAMPLES, views)
+
+    # --- Computed samples
+
+    def open_computed(
+        self, name: str, what: str, samples: int, max_bytes: int
+    ) -> protocol.ComputedOpened:
+        """Opens computed samples by that name, if the sidecar keeps any."""
+        if self.version < 2:
+            raise Refused("the sidecar is of an earlier release: it keeps none", "not_found")
+        opened, descriptor = self._call_for_descriptor(
+            protocol.OPEN_COMPUTED,
+            protocol.open_computed(name, what, samples, max_bytes),
+            protocol.COMPUTED_OPENED,
+            protocol.parse_computed_opened,
+        )
+        try:
+            memory = Arena(descriptor, opened.memory)
+        finally:
+            os.close(descriptor)
+        self.computed[opened.handle] = memoryview(memory.exporter()).cast("B")
+        return opened
+
+    def get_computed(
+        self, handle: int, index: int, tag: Optional[protocol.Tag]
+    ) -> Union[bytearray, protocol.Compute]:
+        """A copy of the value's bytes, or leave to compute it."""
+        where = tag if tag is not None else (0, 0, 0, protocol.NO_INDEX)
+        body = protocol.GET_BODY.pack(handle, *where) + protocol.ID.pack(index)
+
+        def copy(kind: int, reply: memoryview) -> Union[bytearray, protocol.Compute]:
+            if kind == protocol.COMPUTE:
+                return protocol.parse_compute(reply)
+            value = protocol.parse_value(reply)
+            return bytearray(self.computed[handle][value.offset : value.offset + value.length])
+
+        return self._call_for(
+            protocol.GET, body, (protocol.VALUE, protocol.COMPUTE), copy
+        )
+
+    def put_computed(self, lease: int, value: Optional[bytes]) -> None:
+        """What was computed by that leave; None: it is not to be kept."""
+        if value is None:
+            self._send(protocol.frame(protocol.COMPUTED_PUT, 0, protocol.PUT_BODY.pack(lease, 0, 0)))
+            return
+        for at in range(0, len(value), protocol.PUT_MAX):
+            part = value[at : at + protocol.PUT_MAX]
+            body = protocol.PUT_BODY.pack(lease, len(value), at) + part
+            self._send(protocol.frame(protocol.COMPUTED_PUT, 0, body))
+
+    def computed_counts(self, handle: int) -> protocol.Counts:
+        body = protocol.ID.pack(handle)
+        return self._call(protocol.COMPUTED_COUNTS, body, protocol.COUNTS, protocol.parse_counts)
 
     def _mixed_views(self, batch: int, count: int, rest: memoryview) -> list[memoryview]:
         whole = self._hold(batch) if batch else memoryview(b"")
@@ -288,16 +342,25 @@ class Channel:
         self, kind: int, body: bytes, answer: int, parse: Callable[[memoryview], T]
     ) -> T:
         """What `parse` makes of the answer's body, which is good until the next call."""
+        return self._call_for(kind, body, (answer,), lambda _, reply: parse(reply))
+
+    def _call_for(
+        self,
+        kind: int,
+        body: bytes,
+        answers: tuple[int, ...],
+        parse: Callable[[int, memoryview], T],
+    ) -> T:
         self.healthy = False
         self._request += 1
         self._send(protocol.frame(kind, self._request, body))
         try:
-            return parse(self._answer(answer))
+            return parse(*self._answer(answers))
         except (struct.error, IndexError):
             self.healthy = False
             self._fail("")
 
-    def _answer(self, answer: int) -> memoryview:
+    def _answer(self, answers: tuple[int, ...]) -> tuple[int, memoryview]:
         told = False
         while True:
             got, request, reply = self._read_frame()
@@ -312,10 +375,10 @@ class Channel:
                 self.healthy = True
                 code, text = protocol.parse_error(reply)
                 raise Refused(text, code_name(code))
-            if got != answer:
+            if got not in answers:
                 self._fail("")
             self.healthy = True
-            return reply
+            return got, reply
 
     def _send(self, request: bytes) -> None:
         try:
@@ -331,7 +394,7 @@ class Channel:
         while self._end - self._begin < header.size:
             self._fill()
         length, kind, request = header.unpack_from(self._buffer, self._begin)
-        if not protocol.WELCOME <= kind <= protocol.ERROR:
+        if not protocol.WELCOME <= kind <= protocol.COUNTS:
             self._fail("")
         if header.size + length > _BUFFER_BYTES:
             self._begin += header.size

@@ -12,10 +12,16 @@ from . import _protocol as protocol
 from ._frameworks import framework_order
 from ._recipes import Ranges, ranges_of, ranges_text, recipe_text, signed
 from ._samplers import Order, torch_order
+from ._store import Store
 from ._traces import Lister, TracedOrder
+from .computed import store_under
 from .dataset import Dataset
 
 _KINDS = ("sequential", "torch-distributed", "torch-random")
+
+
+# What a loader can be announced to read: samples of the sidecar, or computed ones.
+Source = Union[Dataset, Store]
 
 
 class Numbering(NamedTuple):
@@ -30,7 +36,7 @@ class Numbering(NamedTuple):
     ranges: Optional[Ranges]
 
 
-def dataset_under(outer: Any) -> Optional[tuple[Dataset, Optional[Numbering]]]:
+def dataset_under(outer: Any) -> Optional[tuple[Source, Optional[Numbering]]]:
     """Our dataset under a loader's, and how that one numbers it (None: equally); None if it is not
     made of one of ours alone.
     """
@@ -41,7 +47,10 @@ def dataset_under(outer: Any) -> Optional[tuple[Dataset, Optional[Numbering]]]:
     return ours, None if ids is None else Numbering(ids, ranges_of(ids))
 
 
-def _under(outer: Any) -> Optional[tuple[Dataset, Optional[array.array[int]]]]:
+def _under(outer: Any) -> Optional[tuple[Source, Optional[array.array[int]]]]:
+    computed = store_under(outer)
+    if computed is not None:
+        return computed, None
     if isinstance(outer, Dataset):
         return outer, None
     if type(outer) is Subset:
@@ -70,7 +79,7 @@ def _image_folder() -> Any:
 
 def order_of(
     loader: DataLoader[Any],
-    ours: Dataset,
+    ours: Source,
     numbering: Optional[Numbering],
     declared: bool,
     trace: Union[Lister, bool, None],

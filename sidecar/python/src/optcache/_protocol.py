@@ -12,11 +12,15 @@ MIN_VERSION = 1
 MAX_VERSION = 2
 
 HELLO, OPEN, ATTACH, PASS, GET, RELEASE, DETACH, TRACE = range(1, 9)
+OPEN_COMPUTED, COMPUTED_PUT, COMPUTED_COUNTS = range(9, 12)
 WELCOME, OPENED, ATTACHED, DONE, SAMPLES, WAITING, ERROR = range(65, 72)
+COMPUTED_OPENED, VALUE, COMPUTE, COUNTS = range(72, 76)
 
 HEADER = struct.Struct("<IIQ")  # body length, type with its three zero bytes, request
 GET_BODY = struct.Struct("<IQIIQ")  # dataset, stream, rank, pass, first; then ids
 SAMPLES_BODY = struct.Struct("<QII")  # batch, count, others; then entries
+ID = struct.Struct("<I")
+NO_INDEX = (1 << 64) - 1  # GET_BODY's first: the place is not known
 ENTRY = struct.Struct("<QQ")  # place, length
 _HELLO_BODY = struct.Struct("<HHI")
 _WELCOME_BODY = struct.Struct("<H6xQ")
@@ -26,12 +30,18 @@ _ATTACHED_BODY = struct.Struct("<QI")
 _PASS_BODY = struct.Struct("<QIIQQQ?I")
 _DETACH_BODY = struct.Struct("<QI")
 _TRACE_BODY = struct.Struct("<QIIQQ")  # stream, rank, pass, first, length; then ids
+_OPEN_COMPUTED = struct.Struct("<QQ")  # samples, bytes; after the strings
+_COMPUTED_OPENED = struct.Struct("<I?QQ")
+PUT_BODY = struct.Struct("<QQQ")  # lease, length, offset; then bytes
+_VALUE_BODY = struct.Struct("<QQ")  # both Value and Compute
+_COUNTS_BODY = struct.Struct("<6Q")
 _U16 = struct.Struct("<H")
 
 KIND_ARENA, KIND_INLINE, KIND_ERROR = range(3)
 
 IDS_MAX = 65_536  # in one Get
 TRACE_MAX = 1 << 26  # ids of a rank's list
+PUT_MAX = (1 << 20) - PUT_BODY.size  # bytes in one part of a value
 BYTES_MAX = 64 << 20  # of the samples in one Get, if there is more than one
 RELEASES_MAX = 65_536  # in one Release
 STRING_MAX = 4096
@@ -65,6 +75,36 @@ class Opened(NamedTuple):
 class Attached(NamedTuple):
     stream: int
     first_pass: int
+
+
+class ComputedOpened(NamedTuple):
+    handle: int
+    first: bool  # nobody had it open
+    capacity: int
+    memory: int  # bytes of the memory file that came with it
+
+
+class Value(NamedTuple):
+    """Where a computed sample lies in that memory."""
+
+    offset: int
+    length: int
+
+
+class Compute(NamedTuple):
+    """There is none."""
+
+    lease: int
+    room: int  # a longer value is not taken
+
+
+class Counts(NamedTuple):
+    capacity: int
+    bytes: int
+    values: int
+    hits: int
+    misses: int
+    evictions: int
 
 
 @dataclass(frozen=True)
@@ -159,6 +199,10 @@ def trace(
     return _TRACE_BODY.pack(stream, rank, number, first, length) + ids.tobytes()
 
 
+def open_computed(name: str, what: str, samples: int, max_bytes: int) -> bytes:
+    return _string(name) + _string(what) + _OPEN_COMPUTED.pack(samples, max_bytes)
+
+
 def detach(stream: int, rank: int) -> bytes:
     return _DETACH_BODY.pack(stream, rank)
 
@@ -177,6 +221,22 @@ def parse_opened(body: memoryview) -> Opened:
 
 def parse_attached(body: memoryview) -> Attached:
     return Attached(*_ATTACHED_BODY.unpack_from(body))
+
+
+def parse_computed_opened(body: memoryview) -> ComputedOpened:
+    return ComputedOpened(*_COMPUTED_OPENED.unpack_from(body))
+
+
+def parse_value(body: memoryview) -> Value:
+    return Value(*_VALUE_BODY.unpack_from(body))
+
+
+def parse_compute(body: memoryview) -> Compute:
+    return Compute(*_VALUE_BODY.unpack_from(body))
+
+
+def parse_counts(body: memoryview) -> Counts:
+    return Counts(*_COUNTS_BODY.unpack_from(body))
 
 
 def parse_string(body: memoryview) -> str:

@@ -20,11 +20,13 @@ import torch.utils.data
 from torch.utils.data import DataLoader, IterableDataset, Sampler
 
 from . import _protocol as protocol
-from ._attachment import Attachment
+from ._attachment import Attachment, Unannounced
 from ._batches import BatchIndex, IndexBatch, Sample
-from ._orders import Numbering, dataset_under, order_of
+from ._orders import Numbering, Source, dataset_under, order_of
 from ._samplers import Order
+from ._store import Store
 from ._traces import Lister
+from .computed import Computed, store_under
 from .dataset import Dataset
 
 Loader = TypeVar("Loader", bound="DataLoader[Any]")
@@ -139,7 +141,7 @@ class AttachedBatchSampler(Sampler[Any]):
     (IndexBatch). Has all its other attributes.
     """
 
-    def __init__(self, inner: Any, order: Order, attachment: Attachment, tagged: str) -> None:
+    def __init__(self, inner: Any, order: Order, attachment: Union[Attachment, Unannounced], tagged: str) -> None:
         self._inner = inner
         self._order = order
         self._attachment = attachment
@@ -189,7 +191,7 @@ def _length(batch: Any) -> int:
 def attach(
     loader: Loader,
     name: str = "train",
-    dataset: Optional[Dataset] = None,
+    dataset: Union[Dataset, Computed, None] = None,
     start: Optional[int] = None,
     passes: int = 0,
     trace: Union[Lister, bool, None] = None,
@@ -207,7 +209,9 @@ def attach(
                                          # a loader that was attached with start=, see there
 
     Args:
-        loader: with batches, over an optcache.Dataset or an ImageFolder of this module.
+        loader: with batches, over an optcache.Dataset, an ImageFolder of this module, or what
+            optcache.cached has made. A cached dataset is announced alone, also where it is around
+            one of ours: of that, only what is not kept is read.
         name: tells the loaders of one job apart: "train", "validation". A loader whose name was
             given to a later one goes on under another, with a warning.
         dataset: where the loader's own dataset is something around ours that hands indices on as
@@ -242,7 +246,9 @@ def attach(
     ours, numbering = _dataset_of(loader, dataset)
     order = order_of(loader, ours, numbering, start is not None, trace)
     order.recipe = dataclasses.replace(order.recipe, passes=passes, behind=_samples_ahead(loader))
-    attachment = Attachment(ours, name + order.suffix)
+    attachment: Union[Attachment, Unannounced] = Unannounced()
+    if not isinstance(ours, Store) or ours.available():
+        attachment = Attachment(ours, name + order.suffix)
     sampler = AttachedBatchSampler(loader.batch_sampler, order, attachment, ours.name)
     if start is not None:
         sampler.start_at(start)
@@ -276,10 +282,10 @@ class LoaderControl:
 
 
 def _dataset_of(
-    loader: DataLoader[Any], given: Optional[Dataset]
-) -> tuple[Dataset, Optional[Numbering]]:
+    loader: DataLoader[Any], given: Any
+) -> tuple[Source, Optional[Numbering]]:
     """Our dataset under the loader's, and how that one numbers it; None: equally."""
-    found = (given, None) if given is not None else dataset_under(loader.dataset)
+    found = dataset_under(loader.dataset) if given is None else (store_under(given) or given, None)
     if found is None:
         kind = type(loader.dataset).__name__
         raise TypeError(
