@@ -8,7 +8,11 @@ from bench.context import Context
 from bench.figures import Figure, at_most
 
 SLOT_NS = 37.0
-SLOT_BYTES = 16.0
+MOST_BYTES = 16.0
+START_SECONDS = 10.0
+START_JOBS = 8
+START_SAMPLES = 10_000_000
+START_NODES = 1000
 NODES_FOR_MEMORY = 4  # it hardly depends on them
 
 
@@ -38,7 +42,31 @@ def run(context: Context) -> list[Figure]:
                     result["bytes_a_sample"] - result["order_bytes_a_sample"],
                     "B",
                     f"the orders of two passes {result['order_bytes_a_sample']:.1f} B beside it",
-                    at_most(SLOT_BYTES) if slots else None,
+                    at_most(MOST_BYTES) if slots else None,
                 )
             )
-    return figures
+    return figures + _start(context)
+
+
+def _start(context: Context) -> list[Figure]:
+    """The first plan of many jobs in a large cluster, as each node derives it on one core."""
+    samples = START_SAMPLES // 100 if context.quick else START_SAMPLES
+    sizes = ["--samples", str(samples), "--nodes", str(START_NODES), "--start", str(START_JOBS)]
+    result: dict[str, Any] = context.ask("bench_plan", *sizes)
+    name = f"{START_JOBS} jobs, {samples:,} samples, {START_NODES} nodes"
+    return [
+        Figure(
+            f"{name}: the first plan",
+            result["order_s"] + result["plan_s"],
+            "CPU s",
+            f"randperm of it {result['order_s']:.1f}",
+            at_most(START_SECONDS),
+        ),
+        Figure(
+            f"{name}: memory a sample and job, orders apart",
+            result["bytes_a_sample"] - result["order_bytes_a_sample"],
+            "B",
+            f"the orders of two passes {result['order_bytes_a_sample']:.1f} B beside it",
+            at_most(MOST_BYTES),
+        ),
+    ]

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <queue>
@@ -33,6 +34,7 @@ using sampler::OrderSource;
 constexpr double kCapacity = 0.3;
 // The peer's cost does not change from epoch to epoch, and is high.
 constexpr PassNumber kPeerEpochs = 4;
+constexpr std::size_t kPassesAhead = 3;  // of each stream, that a first plan can see
 
 struct Workload {
   std::uint32_t samples = 1'281'167;  // ImageNet
@@ -78,7 +80,7 @@ class OrderMaker {
 };
 
 Cost MeasurePlanner(const Workload& work, std::string engine, std::size_t streams, NodeIndex nodes,
-                    Method method) {
+                    Method method, std::size_t windows = std::numeric_limits<std::size_t>::max()) {
   const auto epochs = static_cast<PassNumber>(std::max<std::size_t>(work.epochs / streams, 2));
   Cost cost{.engine = std::move(engine), .streams = streams, .nodes = nodes};
   cost.reads = std::uint64_t{work.samples} * epochs * streams;
@@ -108,7 +110,7 @@ Cost MeasurePlanner(const Workload& work, std::string engine, std::size_t stream
   const std::size_t before = bench::HeapBytes();
   bench::ResetHeapPeak();
   Planner planner = *Planner::Make(inputs, orders);
-  while (true) {
+  for (std::size_t planned = 0; planned < windows; ++planned) {
     cost.plan.Start();
     const PlanWindow window = *planner.Next();
     cost.plan.Stop();
@@ -240,6 +242,19 @@ std::string ToJson(const Cost& cost, const Workload& work) {
       static_cast<double>(cost.hits) / static_cast<double>(cost.reads));
 }
 
+// A large cluster's first plan, as every node derives it when jobs begin.
+void RunStart(const Workload& work, std::size_t streams, NodeIndex nodes) {
+  Workload first = work;
+  first.epochs = static_cast<PassNumber>(kPassesAhead * streams);
+  Cost cost = MeasurePlanner(first, "start", streams, nodes, Method::kBest, 1);
+  fmt::print(R"({{"order_s": {:.2f}, "plan_s": {:.2f}, "bytes_a_sample": {:.2f}, )"
+             R"("order_bytes_a_sample": {:.2f}}})"
+             "\n",
+             cost.order.seconds(), cost.plan.seconds(),
+             static_cast<double>(cost.peak_bytes) / work.samples / static_cast<double>(streams),
+             static_cast<double>(cost.order_bytes) / work.samples / static_cast<double>(streams));
+}
+
 void Run(const Workload& work) {
   std::vector<std::string> results;
   for (const NodeIndex nodes : {NodeIndex{1}, NodeIndex{4}, NodeIndex{16}}) {
@@ -263,7 +278,15 @@ int main(int argc, char** argv) {
   CLI::App app("What a plan costs a read and a sample");
   app.add_option("--samples", work.samples)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--epochs", work.epochs)->check(CLI::PositiveNumber)->capture_default_str();
+  std::size_t streams = 0;
+  optcache::NodeIndex nodes = 1000;
+  app.add_option("--start", streams, "Only the first plan of so many streams");
+  app.add_option("--nodes", nodes, "of --start")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  optcache::plan::Run(work);
+  if (streams > 0) {
+    optcache::plan::RunStart(work, streams, nodes);
+  } else {
+    optcache::plan::Run(work);
+  }
   return 0;
 }
