@@ -145,13 +145,17 @@ std::string TellSidecar(const Json& pod) {
   return restarts == 0 ? text : fmt::format("{}, {} restarts", text, restarts);
 }
 
-std::string TellNode(const std::string& machine, const std::optional<Json>& node_pods) {
-  if (machine.empty()) return "the pod has no machine yet";
+std::string TellNode(const Json& pod, const std::optional<Json>& node_pods) {
+  const std::string machine = TextAt(pod, "/spec/nodeName");
+  if (machine.empty()) {
+    const std::string why = ConditionOf(pod, "PodScheduled").message;
+    return why.empty() ? "the pod has no machine yet" : "the pod has no machine yet: " + why;
+  }
   if (!node_pods) return "whether an optcache node is there cannot be seen with your rights";
-  for (const Json& pod : Items(*node_pods, "/items")) {
-    if (TextAt(pod, "/spec/nodeName") != machine) continue;
-    const bool ready = ConditionOf(pod, "Ready").status == ConditionStatus::kTrue;
-    return fmt::format("{} is {}ready there", TextAt(pod, "/metadata/name"), ready ? "" : "not ");
+  for (const Json& node : Items(*node_pods, "/items")) {
+    if (TextAt(node, "/spec/nodeName") != machine) continue;
+    const bool ready = ConditionOf(node, "Ready").status == ConditionStatus::kTrue;
+    return fmt::format("{} is {}ready there", TextAt(node, "/metadata/name"), ready ? "" : "not ");
   }
   return "no optcache node is there: the sidecar reads from the store";
 }
@@ -232,7 +236,7 @@ Result<PodStory> TellPodStory(const PodAnswers& answers) {
     story.datasets.push_back(TellDataset(dataset));
   const std::string version = AnnotationOf(pod, kInjected).value_or("");
   story.injected = SidecarIn(pod) != nullptr;
-  story.node = TellNode(story.machine, node_pods);
+  story.node = TellNode(pod, node_pods);
   if (story.injected) {
     story.why = version.empty() ? "it brought the container itself" : "by injector " + version;
     story.sidecar = TellSidecar(pod);

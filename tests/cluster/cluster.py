@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Optional
 
-from cluster import cgroups, network, pki, programs, settings, worker
+from cluster import cgroups, network, pki, programs, recipes, settings, worker
 from cluster.containerd import Seed
 from cluster.control_plane import ControlPlane
 from cluster.errors import ClusterError
@@ -119,8 +120,9 @@ class Cluster:
 
     def tool(self, program: str, words: Iterable[Word]) -> list[Word]:
         """The command that runs kubectl or helm as the cluster's administrator."""
-        flag = f"--kubeconfig={self.paths.kubeconfig()}"
-        command: list[Word] = [self.paths.program(program), flag, *words]
+        plugins = recipes.present().programs  # kubectl-optcache
+        environment = (f"KUBECONFIG={self.paths.kubeconfig()}", f"PATH={plugins}:{os.environ['PATH']}")
+        command: list[Word] = ["env", *environment, self.paths.program(program), *words]
         return network.inside(settings.CONTROL_NAMESPACE, *command)
 
     def kubectl(

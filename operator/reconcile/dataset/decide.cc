@@ -137,7 +137,7 @@ bool SetPlaced(const Observed& observed, bool indexed, Conditions& conditions) {
 void SetDegraded(const Observed& observed, const PlanChoice& plan, ByteCount wanted,
                  Conditions& conditions) {
   std::string reason = "AsWanted";
-  std::string message = "it is cached as its Dataset and CachePlan say";
+  std::string message = "nothing keeps it from being cached as its Dataset and CachePlan say";
   if (const auto fields = api::NotSupported(observed.dataset); !fields.empty()) {
     reason = "NotSupported";
     message = fmt::format("this version does not do what {} asks for", fmt::join(fields, ", "));
@@ -234,7 +234,11 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   const bool indexed = !status.manifest_digest.empty();
   SetIndexed(indexing, conditions);
   const bool placed = SetPlaced(observed, indexed, conditions);
-  SetManifestLost(lost, conditions);
+  if (indexed) {
+    SetManifestLost(lost, conditions);
+  } else {
+    conditions.Drop("ManifestLost");
+  }
   SetDegraded(observed, ChoosePlan(observed.plans), spec->capacity.Of(status.bytes), conditions);
   // While a change is being indexed, what is served is the Dataset as it was before.
   if (indexed && status.index_hash != hash) status.observed_generation = served_before;

@@ -124,6 +124,17 @@ TEST(PodStory, SaysThatAMachineHasNoNode) {
   EXPECT_EQ(story->node, "no optcache node is there: the sidecar reads from the store");
 }
 
+TEST(PodStory, SaysWhyAPodHasNoMachine) {
+  const auto story = TellPodStory({.pod = R"({
+    "metadata": {"namespace": "vision", "name": "train-0"},
+    "spec": {"initContainers": [{"name": "optcache-sidecar"}]},
+    "status": {"conditions": [{"type": "PodScheduled", "status": "False",
+                               "message": "0/3 nodes are available: 3 Insufficient cpu."}]}})"});
+  ASSERT_TRUE(story) << story.error().message();
+  EXPECT_EQ(story->node,
+            "the pod has no machine yet: 0/3 nodes are available: 3 Insufficient cpu.");
+}
+
 TEST(PodStory, SaysThatNobodyHasLookedAtADataset) {
   const auto story =
       TellPodStory({.pod = kInjectedPod, .datasets = {{.name = "vision/imagenet", .json = "{}"}}});
