@@ -74,9 +74,10 @@ Result<ComputedDesk::Opened> ComputedDesk::Open(ClientId client, const std::stri
   }
   found->clients.insert(client);
   alarms_.Cancel(std::exchange(found->closes, 0));
-  return Opened{.dataset = kComputedHandles + static_cast<ComputedHandle>(found - datasets_.begin()),
-                .first = first,
-                .capacity = found->values->capacity()};
+  return Opened{
+      .dataset = kComputedHandles + static_cast<ComputedHandle>(found - datasets_.begin()),
+      .first = first,
+      .capacity = found->values->capacity()};
 }
 
 ByteCount ComputedDesk::Unclaimed() const {
@@ -160,9 +161,8 @@ void ComputedDesk::OnClientGone(ClientId client) {
 Status ComputedDesk::Check(ClientId client, const ComputedRequest& request) const {
   ASSIGN_OR_RETURN(const DatasetPort* dataset, Dataset(client, request.dataset));
   if (request.id >= dataset->samples()) {
-    return {Code::kInvalidArgument,
-            fmt::format("'{}' has no sample {}: it has {}, counted from 0", dataset->name(),
-                        request.id, dataset->samples())};
+    return {Code::kInvalidArgument, fmt::format("'{}' has no sample {}: it has {}, counted from 0",
+                                                dataset->name(), request.id, dataset->samples())};
   }
   const auto leases = std::ranges::count_if(
       leases_, [client](const auto& entry) { return entry.second.client == client; });
@@ -235,9 +235,8 @@ void ComputedDesk::Grant(Computed& dataset, SampleId id, ClientId client, std::u
 }
 
 void ComputedDesk::Wait(Computed& dataset, SampleId id, ClientId client, std::uint64_t request) {
-  const Alarms::Id deadline = alarms_.After(kWaitMax, [this, &dataset, id, client, request] {
-    TakeOver(dataset, id, client, request);
-  });
+  const Alarms::Id deadline = alarms_.After(
+      kWaitMax, [this, &dataset, id, client, request] { TakeOver(dataset, id, client, request); });
   dataset.computing.at(id).waiters.push_back(
       {.client = client, .request = request, .deadline = deadline});
 }

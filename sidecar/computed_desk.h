@@ -27,7 +27,8 @@
 
 namespace optcache::sidecar {
 
-using ComputedHandle = std::uint32_t;  // of a dataset of computed samples; at least kComputedHandles
+using ComputedHandle =
+    std::uint32_t;  // of a dataset of computed samples; at least kComputedHandles
 inline constexpr ComputedHandle kComputedHandles = 1U << 31U;
 using ComputedLease = std::uint64_t;  // 0: none
 

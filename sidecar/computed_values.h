@@ -27,8 +27,7 @@ class ComputedValues {
   enum class Ties { kStay, kGiveWay };
 
   // `memory` may be shared, and may have less room than `capacity`.
-  ComputedValues(SampleMemory& memory, ByteCount capacity)
-      : memory_(memory), capacity_(capacity) {}
+  ComputedValues(SampleMemory& memory, ByteCount capacity) : memory_(memory), capacity_(capacity) {}
 
   // Null if there is none.
   BufferRef Find(SampleId id) const;

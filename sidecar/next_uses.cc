@@ -71,8 +71,8 @@ bool NextUses::FindSteady() const {
   ForEachPass([&](const RankReader& reader, const Pace&, const Pass& pass, std::uint64_t) {
     one = one && stream.value_or(reader.attachment().stream) == reader.attachment().stream;
     stream = reader.attachment().stream;
-    one = one && pass.order()->by_id.size() == pass.order()->ids.size() &&
-          !HasRepeats(*pass.order());
+    one =
+        one && pass.order()->by_id.size() == pass.order()->ids.size() && !HasRepeats(*pass.order());
   });
   for (const auto& [id, reader] : readers_.readers()) {
     if (Reads(reader) && !reader.current()->foretold()) return false;

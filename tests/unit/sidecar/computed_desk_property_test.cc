@@ -67,8 +67,7 @@ class ComputedChaos {
           PutSome(process);
         } else if (!process.asked) {
           process.asked = static_cast<SampleId>(random_.Below(kFaces));
-          world_.desk.Ask(process.client,
-                          {.request = 1, .dataset = handle_, .id = *process.asked});
+          world_.desk.Ask(process.client, {.request = 1, .dataset = handle_, .id = *process.asked});
         }
     }
   }
@@ -101,8 +100,8 @@ class ComputedChaos {
     while (!world_.clients.answers.empty()) {
       const ComputedAnswer answer = world_.clients.answers.front();
       world_.clients.answers.pop_front();
-      const auto process =
-          std::ranges::find(processes_, answer.client, [](const FacesProcess& p) { return p.client; });
+      const auto process = std::ranges::find(processes_, answer.client,
+                                             [](const FacesProcess& p) { return p.client; });
       ASSERT_NE(process, processes_.end());
       ASSERT_TRUE(process->asked && !process->lease) << "answered without being asked";
       ASSERT_TRUE(answer.status.ok());

@@ -236,9 +236,8 @@ class SlowMin {
     if (kept_.size() < values_) {
       kept_.insert(id);
     } else if (next != kNever) {
-      const auto last = std::ranges::max_element(kept_, {}, [&](SampleId kept) {
-        return std::pair(NextUse(kept, pass, index), kept);
-      });
+      const auto last = std::ranges::max_element(
+          kept_, {}, [&](SampleId kept) { return std::pair(NextUse(kept, pass, index), kept); });
       if (NextUse(*last, pass, index) > next) {
         kept_.erase(last);
         kept_.insert(id);
@@ -335,7 +334,8 @@ TEST(ComputedPlan, TwoJobsFindNearlyWhatMinDoes) {
   }
   const plan::Future future = plan::FutureOf(reads, kReadable);
   const auto min = plan::MakeMin(
-      {.sizes = plan::Sizes::Equal(kReadable, kValueBytes), .capacity = kRoomFor * kValueBytes}, future);
+      {.sizes = plan::Sizes::Equal(kReadable, kValueBytes), .capacity = kRoomFor * kValueBytes},
+      future);
   std::uint64_t best = 0;
   for (const SampleId id : reads)
     best += min->Read(id) ? 1U : 0U;

@@ -83,8 +83,8 @@ class ComputedWorld {
     return Answer(client);
   }
   std::optional<ComputedAnswer> Answer(ClientId client) {
-    const auto found =
-        std::ranges::find(clients.answers, client, [](const auto& answer) { return answer.client; });
+    const auto found = std::ranges::find(clients.answers, client,
+                                         [](const auto& answer) { return answer.client; });
     if (found == clients.answers.end()) return std::nullopt;
     ComputedAnswer answer = *found;
     clients.answers.erase(found);

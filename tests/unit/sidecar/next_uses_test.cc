@@ -58,8 +58,7 @@ TEST_F(NextUsesTest, WhatWasAskedForIsUsedNextInTheNextPass) {
   const std::vector<SampleId> then = reader.next()->order()->ids;
   for (std::size_t asked = 0; asked < kUsed; ++asked) {
     reader.current()->MarkAsked(asked);
-    std::vector<SampleId> expected(now.begin() + static_cast<std::ptrdiff_t>(asked) + 1,
-                                   now.end());
+    std::vector<SampleId> expected(now.begin() + static_cast<std::ptrdiff_t>(asked) + 1, now.end());
     for (const SampleId id : then) {
       if (std::ranges::find(expected, id) == expected.end()) expected.push_back(id);
     }
