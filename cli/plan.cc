@@ -155,7 +155,8 @@ Result<PlanReport> CompareReport(const std::string& file, const PlanFile& plan) 
   ASSIGN_OR_RETURN(PlanReport report, ReportOn(file, plan));
   const plan::Future future = plan::FutureOf(plan.reads, plan.dataset_size);
   PlanFile other = plan;
-  PlanReport::Comparison& comparison = report.comparison.emplace();
+  report.comparison = PlanReport::Comparison{};
+  PlanReport::Comparison& comparison = *report.comparison;
   other.steps = AsPublished(future, plan.dataset_size, plan.maxsize);
   for (std::size_t row = plan.steps.size(); row-- > 0;) {
     if (plan.steps[row] == other.steps[row]) continue;

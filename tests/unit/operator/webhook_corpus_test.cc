@@ -110,7 +110,7 @@ void ExpectKept(const Json& before, const Json& after, const std::string& where)
     for (const Json& item : before) {
       const auto same = [&item](const Json& other) {
         return item.is_object() && item.contains("name")
-                   ? other.value("name", "") == item["name"]
+                   ? Json(other.value("name", "")) == item["name"]
                    : other == item || item.contains("matchExpressions") ||
                          item.contains("matchFields");
       };
