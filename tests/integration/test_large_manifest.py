@@ -72,15 +72,6 @@ def peak(process: Process, what: str, most: int) -> Iterator[None]:
 
 
 @pytest.fixture
-def side(programs: Path, tmp_path: Path) -> Iterator[ClusterSide]:
-    running = ClusterSide(programs, tmp_path / "cluster")
-    try:
-        yield running
-    finally:
-        running.close()
-
-
-@pytest.fixture
 def manifest(programs: Path, tmp_path: Path) -> tuple[Path, str]:
     """The file and its digest."""
     program = programs / "bench_manifest"
