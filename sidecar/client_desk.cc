@@ -302,13 +302,7 @@ void ClientDesk::OnComputedPut(handoff::ClientId client, const handoff::Computed
 Result<handoff::ComputedCounts> ClientDesk::OnComputedCounts(
     handoff::ClientId client, const handoff::ComputedCountsRequest& request) {
   if (computed_ == nullptr) return Error(Code::kNotFound, "no computed samples are kept here");
-  ASSIGN_OR_RETURN(const ComputedDesk::Counts counts, computed_->CountsOf(client, request.dataset));
-  return handoff::ComputedCounts{.capacity = counts.capacity,
-                                 .bytes = counts.bytes,
-                                 .values = counts.values,
-                                 .hits = counts.hits,
-                                 .misses = counts.misses,
-                                 .evictions = counts.evictions};
+  return computed_->CountsOf(client, request.dataset);
 }
 
 void ClientDesk::OnRelease(handoff::ClientId client, const std::vector<handoff::BatchId>& batches) {

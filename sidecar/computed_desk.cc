@@ -118,15 +118,16 @@ Result<const DatasetPort*> ComputedDesk::Dataset(ClientId client, ComputedHandle
   return &dataset->described;
 }
 
-Result<ComputedDesk::Counts> ComputedDesk::CountsOf(ClientId client, ComputedHandle handle) const {
+Result<handoff::ComputedCounts> ComputedDesk::CountsOf(ClientId client,
+                                                       ComputedHandle handle) const {
   RETURN_IF_ERROR(internal::StatusOf(Dataset(client, handle)));
   const Computed& dataset = *Find(client, handle);
-  return Counts{.capacity = dataset.values->capacity(),
-                .bytes = dataset.values->bytes(),
-                .values = dataset.values->values(),
-                .hits = dataset.hits,
-                .misses = dataset.misses,
-                .evictions = dataset.values->evictions()};
+  return handoff::ComputedCounts{.capacity = dataset.values->capacity(),
+                                 .bytes = dataset.values->bytes(),
+                                 .values = dataset.values->values(),
+                                 .hits = dataset.hits,
+                                 .misses = dataset.misses,
+                                 .evictions = dataset.values->evictions()};
 }
 
 void ComputedDesk::OnClientGone(ClientId client) {

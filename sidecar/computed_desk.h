@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/counters.h"
 #include "base/result.h"
+#include "handoff/computed_messages.h"
 #include "sidecar/alarms.h"
 #include "sidecar/computed_values.h"
 #include "sidecar/next_uses.h"
@@ -93,15 +94,7 @@ class ComputedDesk {
   // Whether the request waits for another process.
   bool Waits(ClientId client, std::uint64_t request) const;
 
-  struct Counts {
-    ByteCount capacity = 0;
-    ByteCount bytes = 0;
-    std::uint64_t values = 0;
-    std::uint64_t hits = 0;
-    std::uint64_t misses = 0;
-    std::uint64_t evictions = 0;
-  };
-  Result<Counts> CountsOf(ClientId client, ComputedHandle handle) const;
+  Result<handoff::ComputedCounts> CountsOf(ClientId client, ComputedHandle handle) const;
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:

@@ -18,7 +18,7 @@
 namespace optcache::sidecar {
 
 // What a rank reads in a pass, from its list; the CRC is of the ids from `begin` to before `end`.
-RankPass IndexRankPass(std::vector<SampleId> ids, std::uint64_t begin, std::uint64_t end);
+RankPass IndexRankPass(std::vector<SampleId> list, std::uint64_t begin, std::uint64_t end);
 // The same out of the order of all ranks.
 RankPass MakeRankPass(std::span<const SampleId> pass_order, const RankPassRequest& request);
 

@@ -99,7 +99,7 @@ bool IsCpuQuantity(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, cores, std::chars_format::fixed);
   const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
-  if (error != std::errc() || (suffix != "" && suffix != "m")) return false;
+  if (error != std::errc() || (!suffix.empty() && suffix != "m")) return false;
   if (suffix == "m") cores /= 1000;
   return cores >= 0.001 && cores <= 1024;
 }

@@ -90,6 +90,7 @@ std::vector<api::NodeBytes> NodesOf(const ClusterObserved& observed,
       nodes[machine->second.node] += bytes;
   }
   std::vector<api::NodeBytes> list;
+  list.reserve(nodes.size());
   for (const auto& [node, bytes] : nodes)
     list.push_back({.name = node, .bytes = bytes});
   return list;
@@ -162,6 +163,7 @@ ClusterPlan PlanCluster(const ClusterObserved& observed) {
   }
   const ClusterSigns signs = SignsOf(*observed.status);
   std::vector<Demand> demands;
+  demands.reserve(indexed.size());
   for (const ClusterDataset* dataset : indexed)
     demands.push_back(DemandOf(*dataset, signs));
   const std::vector<Placed> placed = Place(MachinesOf(observed), demands);

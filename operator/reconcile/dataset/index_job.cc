@@ -46,7 +46,7 @@ std::string KeysOf(const api::DatasetSpec& spec) {
 Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec,
                const ReconcileSettings& settings) {
   Json args = {"index"};
-  const auto add = [&args](std::string_view flag, std::string value) {
+  const auto add = [&args](std::string_view flag, const std::string& value) {
     args.push_back(flag);
     args.push_back(Literal(value));
   };

@@ -123,14 +123,14 @@ kube::IndexFunction PodsByJob() {
 }
 
 const std::vector<std::string>& JobFields() {
-  static const std::vector<std::string> kFields = {"/status/conditions", "/status/completionTime"};
-  return kFields;
+  static const std::vector<std::string> fields = {"/status/conditions", "/status/completionTime"};
+  return fields;
 }
 
 const std::vector<std::string>& IndexPodFields() {
-  static const std::vector<std::string> kFields = {"/status/conditions",
-                                                   "/status/containerStatuses"};
-  return kFields;
+  static const std::vector<std::string> fields = {"/status/conditions",
+                                                  "/status/containerStatuses"};
+  return fields;
 }
 
 std::vector<PlanObject> PlansOf(const kube::ObjectKey& dataset, const std::string& uid,

@@ -47,6 +47,7 @@ std::string NotNeeded(const Candidates& candidates, std::size_t count) {
   };
   std::ranges::partial_sort(rest, rest.begin() + static_cast<std::ptrdiff_t>(named), {}, by_name);
   std::vector<std::string> names;
+  names.reserve(named);
   for (std::size_t i = 0; i < named; ++i)
     names.push_back(NameOf(*rest[i]));
   return "; not needed: " + Listed(names, rest.size());

@@ -43,7 +43,7 @@ class ComputedChaos {
   }
 
  private:
-  ComputedDesk::Counts CountsOf(const FacesProcess& process) {
+  handoff::ComputedCounts CountsOf(const FacesProcess& process) {
     return world_.desk.CountsOf(process.client, handle_).value();
   }
   void Start(FacesProcess& process) {
