@@ -128,6 +128,11 @@ Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
     if (ends) judge_anew_ = true;
     return OkStatus();
   }
+  if (const auto* order = std::get_if<wire::StreamOrder>(&message)) {
+    const auto stream = visitor.streams.find({order->stream, order->rank});
+    if (stream != visitor.streams.end()) stream->second.order = *order;
+    return OkStatus();
+  }
   const auto* attach = std::get_if<wire::StreamAttach>(&message);
   return attach == nullptr ? OkStatus() : AnnounceStream(visitor, *attach);
 }
@@ -188,7 +193,10 @@ std::vector<JudgedAnew> Doorkeeper::JudgeAnew() {
       const Status status = JudgeStream(caller, stream);
       if (status.ok() == stream.granted) continue;
       stream.granted = status.ok();
-      judged.push_back({.client = client, .attach = stream.attach, .granted = stream.granted});
+      judged.push_back({.client = client,
+                        .attach = stream.attach,
+                        .order = stream.order,
+                        .granted = stream.granted});
       if (stream.granted) continue;
       judge_anew_ = true;  // there is room for another
       refusals_.Note(Refused::kStream, NameOf(caller), status.message());

@@ -34,6 +34,7 @@ struct NamespaceLimits {
 struct JudgedAnew {
   ClientId client = 0;
   wire::StreamAttach attach;
+  std::optional<wire::StreamOrder> order;  // what followed it
   bool granted = false;
 };
 
@@ -92,7 +93,8 @@ class Doorkeeper {
   };
   struct Announced {
     wire::StreamAttach attach;
-    bool granted = false;  // else it waits until it may be
+    std::optional<wire::StreamOrder> order{};  // what followed it
+    bool granted = false;                      // else it waits until it may be
   };
   struct Visitor {
     Proof proof;

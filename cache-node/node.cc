@@ -251,6 +251,7 @@ void Node::LookAtVisitors() {
   for (const JudgedAnew& judged : door.JudgeAnew()) {
     if (judged.granted) {
       AttachStream(judged.client, judged.attach);
+      if (judged.order) streams_.OnOrder(judged.client, *judged.order);
     } else {
       streams_.OnRevoked(judged.client, judged.attach.stream, judged.attach.rank);
     }

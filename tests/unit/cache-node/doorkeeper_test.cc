@@ -157,6 +157,31 @@ TEST_F(DoorkeeperTest, SoDoesItsStreamUntilTheAccessIsThereAgain) {
   EXPECT_EQ(Changes(), std::vector<std::string>{"+speech/job-2/birds/train5"});
 }
 
+TEST_F(DoorkeeperTest, AStreamComesBackWithItsOrder) {
+  Enter(1, a_, "speech");
+  state_.datasets[0].namespaces = {"vision"};
+  const wire::StreamAttach attach = Attach("speech");
+  const wire::StreamOrder order{.stream = attach.stream, .recipe = "spdl-random size=9"};
+  EXPECT_FALSE(door_.MaySay(1, attach).ok());
+  EXPECT_TRUE(door_.MaySay(1, order).ok()) << "it follows, and is heard by nobody yet";
+  EXPECT_TRUE(door_.MaySay(1, wire::StreamOrder{.stream = 99, .recipe = "x"}).ok());
+  for (int turn = 0; turn < 2; ++turn) {
+    state_.datasets[0].namespaces = {"vision", "speech"};
+    door_.OnState();
+    const std::vector<JudgedAnew> granted = door_.JudgeAnew();
+    ASSERT_EQ(granted.size(), 1U);
+    EXPECT_TRUE(granted[0].granted);
+    EXPECT_EQ(granted[0].order, order);
+    state_.datasets[0].namespaces = {"vision"};
+    door_.OnState();
+    EXPECT_EQ(door_.JudgeAnew().size(), 1U);
+  }
+  EXPECT_FALSE(door_.MaySay(1, attach).ok());
+  state_.datasets[0].namespaces = {"vision", "speech"};
+  door_.OnState();
+  EXPECT_EQ(door_.JudgeAnew().at(0).order, std::nullopt) << "this time it has said none";
+}
+
 // A Dataset of another namespace is deleted: the pod's own is served as before.
 TEST_F(DoorkeeperTest, OneRefusalLeavesTheOthersAlone) {
   state_.datasets.push_back({.name = "speech/own", .key = 3, .namespaces = {"speech"}});
