@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message> + 1> kNames 
                                                                                    "Holding",
                                                                                    "Announce",
                                                                                    "Push",
-                                                                                   "StreamOrder"};
+                                                                                   "StreamOrder",
+                                                                                   "StreamTrace"};
 
 template <MessageType type, typename M>
 constexpr bool kNumberIs =
@@ -40,7 +41,8 @@ static_assert(kNumberIs<MessageType::kHello, Hello> && kNumberIs<MessageType::kW
               kNumberIs<MessageType::kLookupReply, LookupReply> &&
               kNumberIs<MessageType::kHolding, Holding> &&
               kNumberIs<MessageType::kAnnounce, Announce> && kNumberIs<MessageType::kPush, Push> &&
-              kNumberIs<MessageType::kStreamOrder, StreamOrder>);
+              kNumberIs<MessageType::kStreamOrder, StreamOrder> &&
+              kNumberIs<MessageType::kStreamTrace, StreamTrace>);
 
 template <typename T>
 T Load(ByteSpan bytes, std::size_t at) {
@@ -58,6 +60,7 @@ MessageType TypeOf(const Message& message) {
 }
 
 std::uint16_t VersionOf(MessageType type) {
+  if (type >= MessageType::kStreamTrace) return 3;
   return type >= MessageType::kStreamOrder ? 2 : 1;
 }
 

@@ -43,6 +43,7 @@ enum class MessageType : std::uint8_t {
   kAnnounce = 14,
   kPush = 15,
   kStreamOrder = 16,
+  kStreamTrace = 17,
 };
 
 MessageType TypeOf(const Message& message);

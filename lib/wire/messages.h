@@ -21,13 +21,14 @@ using MemberId = std::uint32_t;    // given by the coordinator, never reused
 using LeaseId = std::uint64_t;     // 0: none
 
 inline constexpr std::uint16_t kMinVersion = 1;
-inline constexpr std::uint16_t kMaxVersion = 2;
+inline constexpr std::uint16_t kMaxVersion = 3;
 // What one side speaks.
 struct VersionRange {
   std::uint16_t min = kMinVersion;
   std::uint16_t max = kMaxVersion;
 };
 inline constexpr std::size_t kMaxItems = 4096;            // in one Get, Lookup, Holding, ...
+inline constexpr std::size_t kMaxPartBytes = 1U << 19;    // of a list that goes by parts
 inline constexpr std::uint32_t kMaxBodyBytes = 1U << 20;  // of a frame, payload not counted
 inline constexpr ByteCount kMaxPayloadBytes = 1ULL << 32;
 
@@ -166,6 +167,20 @@ struct StreamOrder {
   friend bool operator==(const StreamOrder&, const StreamOrder&) = default;
 };
 
+// A part of the list of ids that a rank reads in a pass, where the training process hands it over
+// (docs/formats/list.md). Parts come in order; one from offset 0 begins the list anew. From version
+// 3 on.
+struct StreamTrace {
+  StreamId stream = 0;
+  Rank rank = 0;
+  PassNumber pass = 0;
+  std::uint8_t bits = 0;     // of an id
+  std::uint64_t length = 0;  // of the whole list, in ids
+  std::uint64_t offset = 0;  // of this part, in bytes of packed ids
+  std::vector<std::byte> packed;
+  friend bool operator==(const StreamTrace&, const StreamTrace&) = default;
+};
+
 // Where a rank is. Sent at each pass's start, then about once a second while it reads, and at the
 // end.
 struct StreamProgress {
@@ -237,6 +252,6 @@ struct Push {
 
 using Message = std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply,
                              LeaseUpdate, StreamAttach, StreamProgress, Lookup, LookupReply,
-                             Holding, Announce, Push, StreamOrder>;
+                             Holding, Announce, Push, StreamOrder, StreamTrace>;
 
 }  // namespace optcache::wire

@@ -65,6 +65,15 @@ class BodyReader {
     rest_ = rest_.subspan(length);
     return true;
   }
+  bool Read(std::vector<std::byte>& bytes) {
+    std::uint32_t length = 0;
+    if (!Read(length)) return false;
+    if (length > kMaxPartBytes) return Fail("a part has more than 524288 bytes");
+    if (length > rest_.size()) return Fail("the body ends within a part");
+    bytes.assign(rest_.begin(), rest_.begin() + length);
+    rest_ = rest_.subspan(length);
+    return true;
+  }
   template <typename T>
   bool Read(std::vector<T>& items) {
     std::uint32_t count = 0;

@@ -37,6 +37,11 @@ class BodyWriter {
     const ByteSpan bytes = AsBytes(text).first(length);
     out_.insert(out_.end(), bytes.begin(), bytes.end());
   }
+  void Write(const std::vector<std::byte>& bytes) {
+    CHECK(bytes.size() <= kMaxPartBytes);
+    Write(static_cast<std::uint32_t>(bytes.size()));
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+  }
   template <typename T>
   void Write(const std::vector<T>& items) {
     CHECK(items.size() <= kMaxItems);

@@ -62,6 +62,16 @@ TEST_F(VersionsTest, ANewerSidecarTalksToAnOlderNode) {
   ExpectOpen(*connection);
 }
 
+TEST_F(VersionsTest, WhatAnOlderNodeDoesNotKnowIsNotSent) {
+  Start({.min = 1, .max = 2});
+  const auto connection = DialSpeaking({.min = 1, .max = 3});
+  RunUntil(loop, [&] { return pod->opened == 1 && node->opened == 1; });
+  connection->Send(0, wire::StreamTrace{.stream = 5});
+  connection->Send(0, wire::StreamOrder{.stream = 5});
+  RunUntil(loop, [&] { return node->messages.size() == 1; });
+  EXPECT_TRUE(std::holds_alternative<wire::StreamOrder>(node->messages[0].second));
+}
+
 // What a peer of version 1 says, as it was recorded.
 TEST_F(VersionsTest, ANewerNodeChoosesTheVersionOfARecordedHello) {
   Start({.min = 1, .max = 7});

@@ -1,4 +1,4 @@
-// The frames of versions 1 and 2, byte by byte: a change here is a change of the protocol.
+// The frames of versions 1 to 3, byte by byte: a change here is a change of the protocol.
 // UPDATE_GOLDEN=1 writes the files anew.
 
 #include <cstdlib>
@@ -61,6 +61,13 @@ std::map<std::string, Message> Examples() {
                                      .passes = 90}},
       {"stream_order",
        StreamOrder{.stream = 2, .rank = 3, .recipe = "spdl-random size=9 drop_last=true"}},
+      {"stream_trace", StreamTrace{.stream = 2,
+                                   .rank = 3,
+                                   .pass = 5,
+                                   .bits = 4,
+                                   .length = 70,
+                                   .offset = 32,
+                                   .packed = {std::byte{0x05}, std::byte{0x99}, std::byte{0x02}}}},
       {"stream_progress", StreamProgress{.stream = 2,
                                          .rank = 3,
                                          .pass = 5,

@@ -32,6 +32,11 @@ class RandomFiller {
     for (char& c : value)
       c = static_cast<char>(random_.Next());
   }
+  void operator()(std::vector<std::byte>& bytes) {
+    bytes.resize(random_.Below(random_.Below(20) == 0 ? kMaxPartBytes + 1 : 40));
+    for (std::byte& b : bytes)
+      b = static_cast<std::byte>(random_.Next());
+  }
   template <typename T>
   void operator()(std::vector<T>& items) {
     items.resize(random_.Below(random_.Below(20) == 0 ? kMaxItems + 1 : 20));
