@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/log.h"
 #include "control/error_response.h"
@@ -14,6 +13,7 @@ namespace optcache::control {
 namespace {
 
 constexpr std::string_view kBasePath = "/v1/base/";
+constexpr std::string_view kTracePath = "/v1/traces/";
 constexpr std::string_view kManifestPath = "/v1/manifests/";
 
 net::HttpResponse Bytes(const ManifestBytes& bytes, std::string_view what) {
@@ -48,8 +48,10 @@ void ControlService::Handle(const net::HttpRequest& request, Respond respond) {
   const bool post = request.method == "POST";
   if (path == "/v1/report" && post) return OnReport(request, respond);
   if (path == "/v1/inventory" && post) return OnInventory(request, respond);
+  if (path.starts_with(kTracePath) && post) return OnTrace(request, respond);
   if (request.method != "GET") {
-    return respond(net::HttpResponse::Text(405, "GET, or POST to /v1/report and /v1/inventory\n"));
+    return respond(
+        net::HttpResponse::Text(405, "GET, or POST to /v1/report, /v1/inventory and /v1/traces\n"));
   }
   if (path == "/v1/state") return OnState(request, std::move(respond));
   OnGet(request, respond);
@@ -70,9 +72,7 @@ void ControlService::OnReport(const net::HttpRequest& request, const Respond& re
   }
   const auto answer = coordinator_.OnReport(*report, clock_.Now());
   if (!answer) return respond(ErrorResponse(answer.error()));
-  const nlohmann::ordered_json body = {{"member", answer->member},
-                                       {"version", coordination::FormatVersion(answer->version)}};
-  respond(net::HttpResponse::Json(200, body.dump()));
+  respond(net::HttpResponse::Json(200, coordination::ToJson(*answer)));
 }
 
 void ControlService::OnInventory(const net::HttpRequest& request, const Respond& respond) {
@@ -85,6 +85,14 @@ void ControlService::OnInventory(const net::HttpRequest& request, const Respond&
     return respond(ErrorResponse(status));
   }
   respond(net::HttpResponse{.status = 204});
+}
+
+void ControlService::OnTrace(const net::HttpRequest& request, const Respond& respond) {
+  const std::string node = request.query("node").value_or("");
+  const std::string_view digest = request.path().substr(kTracePath.size());
+  optcache::Status status = CheckSender(request, node);
+  if (status.ok()) status = coordinator_.OnTrace(node, digest, request.body);
+  respond(status.ok() ? net::HttpResponse{.status = 204} : ErrorResponse(status));
 }
 
 void ControlService::OnState(const net::HttpRequest& request, Respond respond) {
@@ -114,6 +122,9 @@ void ControlService::OnGet(const net::HttpRequest& request, const Respond& respo
   const std::string_view path = request.path();
   if (path.starts_with(kBasePath)) {
     return respond(Bytes(coordinator_.BaseBytes(path.substr(kBasePath.size())), "base"));
+  }
+  if (path.starts_with(kTracePath)) {
+    return respond(Bytes(coordinator_.TraceBytes(path.substr(kTracePath.size())), "list"));
   }
   if (path.starts_with(kManifestPath)) {
     const auto found = manifests_.find(path.substr(kManifestPath.size()));

@@ -70,6 +70,7 @@ class ControlService {
   void OnReport(const net::HttpRequest& request, const Respond& respond);
   void OnInventory(const net::HttpRequest& request, const Respond& respond);
   void OnState(const net::HttpRequest& request, Respond respond);
+  void OnTrace(const net::HttpRequest& request, const Respond& respond);
   void OnGet(const net::HttpRequest& request, const Respond& respond);
 
   const Clock& clock_;

@@ -13,10 +13,12 @@
 namespace optcache::coordination {
 
 std::string ToJson(const Report& report);
+std::string ToJson(const ReportAnswer& answer);
 std::string ToJson(const Inventory& inventory);
 std::string ToJson(const DesiredState& state);
 
 Result<Report> ParseReport(std::string_view json);
+Result<ReportAnswer> ParseReportAnswer(std::string_view json);
 Result<Inventory> ParseInventory(std::string_view json);
 Result<DesiredState> ParseDesiredState(std::string_view json);
 

@@ -39,6 +39,18 @@ void Read(JsonObject object, Cut& cut) {
   object.Read("position", cut.position);
 }
 
+void ReadTraces(JsonObject& object, std::vector<PassTrace>& traces) {
+  object.ForEach("traces", kMaxTraces, [&](JsonObject item) {
+    PassTrace& trace = traces.emplace_back();
+    item.Read("pass", trace.pass);
+    item.Read("length", trace.length);
+    item.Need("digest", trace.digest, kMaxNameBytes);
+    if (traces.size() > 1 && trace.pass <= traces[traces.size() - 2].pass) {
+      item.errors().Add(item.PathOf("pass"), "passes do not ascend");
+    }
+  });
+}
+
 void Read(JsonObject object, RankReport& rank) {
   object.Read("rank", rank.rank);
   object.In("recipe", [&](JsonObject recipe) { Read(std::move(recipe), rank.recipe); });
@@ -51,6 +63,7 @@ void Read(JsonObject object, RankReport& rank) {
   object.Read("wait_us", rank.wait_us);
   object.Read("order_known", rank.order_known);
   object.Read("ended", rank.ended);
+  ReadTraces(object, rank.traces);
   if (rank.rank >= rank.recipe.world) {
     object.errors().Add(object.PathOf("rank"), std::to_string(rank.rank) +
                                                    " is not below the world size " +
@@ -82,6 +95,7 @@ void Read(JsonObject object, StreamState& stream) {
   object.Read("first_epoch", stream.first_epoch);
   object.Read("epoch_step", stream.epoch_step);
   object.In("cut", [&](JsonObject cut) { Read(std::move(cut), stream.cut); });
+  ReadTraces(object, stream.traces);
   if (stream.node_of_rank.size() != stream.recipe.world) {
     object.errors().Add(object.PathOf("node_of_rank"), std::to_string(stream.node_of_rank.size()) +
                                                            " items for a world size of " +
@@ -143,6 +157,18 @@ Result<Report> ParseReport(std::string_view json) {
                  [&](JsonObject item) { Read(std::move(item), report.streams.emplace_back()); });
   RETURN_IF_ERROR(errors.status());
   return report;
+}
+
+Result<ReportAnswer> ParseReportAnswer(std::string_view json) {
+  ASSIGN_OR_RETURN(const nlohmann::json document, internal::ParseJson(json, kMaxReportBytes));
+  JsonErrors errors;
+  JsonObject object(document, "", errors);
+  ReportAnswer answer;
+  object.Read("member", answer.member);
+  Read(object, "version", answer.version);
+  object.Read("traces_wanted", kMaxTracesWanted, answer.traces_wanted);
+  RETURN_IF_ERROR(errors.status());
+  return answer;
 }
 
 Result<Inventory> ParseInventory(std::string_view json) {

@@ -33,13 +33,21 @@ Json Encode(const Cut& cut) {
   return {{"pass", cut.pass}, {"position", cut.position}};
 }
 
+Json Encode(const std::vector<PassTrace>& traces) {
+  return Array(traces, [](const PassTrace& trace) -> Json {
+    return {{"pass", trace.pass}, {"length", trace.length}, {"digest", trace.digest}};
+  });
+}
+
 Json Encode(const RankReport& rank) {
-  return {{"rank", rank.rank},         {"recipe", Encode(rank.recipe)},
-          {"started", rank.started},   {"pass", rank.pass},
-          {"epoch", rank.epoch},       {"start", rank.start},
-          {"position", rank.position}, {"last_pass_end", rank.last_pass_end},
-          {"wait_us", rank.wait_us},   {"order_known", rank.order_known},
-          {"ended", rank.ended}};
+  Json json = {{"rank", rank.rank},         {"recipe", Encode(rank.recipe)},
+               {"started", rank.started},   {"pass", rank.pass},
+               {"epoch", rank.epoch},       {"start", rank.start},
+               {"position", rank.position}, {"last_pass_end", rank.last_pass_end},
+               {"wait_us", rank.wait_us},   {"order_known", rank.order_known},
+               {"ended", rank.ended}};
+  if (!rank.traces.empty()) json["traces"] = Encode(rank.traces);
+  return json;
 }
 
 Json Encode(const StreamReport& stream) {
@@ -52,18 +60,20 @@ Json Encode(const StreamReport& stream) {
 }
 
 Json Encode(const StreamState& stream) {
-  return {{"id", Hex(stream.id)},
-          {"name", stream.name},
-          {"incarnation", stream.incarnation},
-          {"recipe", Encode(stream.recipe)},
-          {"rate_permille", stream.rate_permille},
-          {"node_of_rank", stream.node_of_rank},
-          {"complete", stream.complete},
-          {"conflict", stream.conflict},
-          {"first_pass", stream.first_pass},
-          {"first_epoch", stream.first_epoch},
-          {"epoch_step", stream.epoch_step},
-          {"cut", Encode(stream.cut)}};
+  Json json = {{"id", Hex(stream.id)},
+               {"name", stream.name},
+               {"incarnation", stream.incarnation},
+               {"recipe", Encode(stream.recipe)},
+               {"rate_permille", stream.rate_permille},
+               {"node_of_rank", stream.node_of_rank},
+               {"complete", stream.complete},
+               {"conflict", stream.conflict},
+               {"first_pass", stream.first_pass},
+               {"first_epoch", stream.first_epoch},
+               {"epoch_step", stream.epoch_step},
+               {"cut", Encode(stream.cut)}};
+  if (!stream.traces.empty()) json["traces"] = Encode(stream.traces);
+  return json;
 }
 
 Json Encode(const DatasetState& dataset) {
@@ -109,6 +119,12 @@ std::string ToJson(const Report& report) {
        {"datasets", Array(report.datasets, [](const DatasetReport& d) { return Encode(d); })},
        {"retiring", Array(report.retiring, [](const DatasetReport& d) { return Encode(d); })},
        {"streams", Array(report.streams, [](const StreamReport& s) { return Encode(s); })}});
+}
+
+std::string ToJson(const ReportAnswer& answer) {
+  Json json = {{"member", answer.member}, {"version", FormatVersion(answer.version)}};
+  if (!answer.traces_wanted.empty()) json["traces_wanted"] = answer.traces_wanted;
+  return Dump(json);
 }
 
 std::string ToJson(const Inventory& inventory) {

@@ -109,7 +109,9 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
   }
   for (const StreamReport& stream : report.streams)
     TakeStream(report, stream, entry->member.id, now);
-  return ReportAnswer{.member = entry->member.id, .version = state_.version};
+  return ReportAnswer{.member = entry->member.id,
+                      .version = state_.version,
+                      .traces_wanted = TracesWanted(report, entry->member.id)};
 }
 
 void Coordinator::TakeNumbers(const DatasetReport& report, MemberEntry& entry) {
@@ -247,8 +249,10 @@ void Coordinator::OnTick(MonotonicTime now) {
   EndRetiring(now);
   PlaceDatasets(now);
   ShareGrants();
-  for (auto& [id, dataset] : datasets_)
+  for (auto& [id, dataset] : datasets_) {
+    FollowTraces(dataset);
     Step(dataset, now);
+  }
   Publish();
 }
 
@@ -282,7 +286,9 @@ Coordinator::PlanInputs Coordinator::InputsNow(const DatasetEntry& dataset) cons
       .objective = dataset.spec.objective, .capacities = dataset.capacities, .streams = {}};
   if (dataset.spec.retention != Retention::kOptimal) return inputs;
   for (const auto& [id, stream] : dataset.streams) {
-    if (stream.AllRanksKnown()) inputs.streams.push_back(stream.State());
+    if (!stream.AllRanksKnown()) continue;
+    StreamState& state = inputs.streams.emplace_back(stream.State());
+    if (stream.TracesHold()) state.traces = dataset.traces.PassesOf(id);
   }
   SetRates(dataset.streams, inputs.streams);
   return inputs;
@@ -303,7 +309,7 @@ bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& input
   if (IsGathering(dataset, now)) return false;
   if (inputs.objective != dataset.planned_objective ||
       inputs.capacities != dataset.planned_capacities ||
-      !std::ranges::equal(inputs.streams, dataset.planned_streams, {}, WithoutCutAndRate,
+      !std::ranges::equal(inputs.streams, StillPlanned(dataset), {}, WithoutCutAndRate,
                           WithoutCutAndRate)) {
     return true;
   }
@@ -336,8 +342,7 @@ bool Coordinator::AllHaveAnswered(const DatasetEntry& dataset) {
 
 void Coordinator::FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTime now) {
   for (StreamState& stream : inputs.streams) {
-    const TrackedStream& tracked = dataset.streams.at(stream.id);
-    stream.cut = IsPlanned(dataset, stream.id) ? tracked.Frontier() : tracked.FirstCut();
+    stream.cut = CutOf(dataset, stream);
   }
   std::vector<Holdings> holdings;
   for (auto& [member, ids] : dataset.collection->answers) {

@@ -26,6 +26,7 @@
 #include "coordination/plan_base.h"
 #include "coordination/state.h"
 #include "coordination/status.h"
+#include "coordination/trace_book.h"
 #include "coordination/tracked_stream.h"
 
 namespace optcache::coordination {
@@ -61,11 +62,6 @@ struct CoordinatorOptions {
   Duration drift_interval = std::chrono::seconds(2);  // between plans that only drift asks for
 };
 
-struct ReportAnswer {
-  MemberId member = 0;  // the id of the node that reports
-  Version version;      // of the present state
-};
-
 class Coordinator {
  public:
   Coordinator() : Coordinator(CoordinatorOptions{}) {}
@@ -86,6 +82,10 @@ class Coordinator {
   // samples that the dataset does not have.
   Status OnInventory(const Inventory& inventory);
 
+  // The bytes of a rank's list that `node` has named. kConflict: none of its ranks names it any
+  // more; kInvalidArgument: they are no such list; kResourceExhausted: there are too many lists.
+  Status OnTrace(std::string_view node, std::string_view digest, std::string bytes);
+
   void OnTick(MonotonicTime now);
   // Before the tick that ends a time in which nobody ticked or reported, as the host stood still:
   // it counts as nobody's silence.
@@ -99,6 +99,9 @@ class Coordinator {
   bool Names(std::string_view manifest_digest) const;
   // The bytes named by a base digest of this or the previous plan of a dataset, nullptr: not known.
   std::shared_ptr<const std::string> BaseBytes(std::string_view digest) const;
+
+  // The joined lists of a pass that a state names, nullptr: not known.
+  std::shared_ptr<const std::string> TraceBytes(std::string_view digest) const;
 
   ClusterStatus Snapshot(MonotonicTime now) const;
 
@@ -137,6 +140,7 @@ class Coordinator {
     // Of jobs that are being started again: they take their stream's place when all of their ranks
     // read, or none of those before.
     std::map<StreamId, TrackedStream> next_lives;
+    TraceBook traces;
     std::vector<std::string> refused;  // streams that do not fit, for status; bounded
 
     // The plan in force: its inputs as they were fixed.
@@ -187,6 +191,13 @@ class Coordinator {
   bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
   void EndStreams(DatasetEntry& dataset, MonotonicTime now) const;
   static void BeginNextLives(DatasetEntry& dataset);
+
+  DatasetEntry* DatasetOf(const StreamReport& report);
+  std::vector<std::string> TracesWanted(const Report& report, MemberId member);
+  std::size_t TraceBytesHeld() const;
+  static void FollowTraces(DatasetEntry& dataset);
+  static Cut CutOf(const DatasetEntry& dataset, const StreamState& stream);
+  static std::vector<StreamState> StillPlanned(const DatasetEntry& dataset);
 
   static bool IsPlanned(const DatasetEntry& dataset, StreamId id);
   PlanInputs InputsNow(const DatasetEntry& dataset) const;

@@ -11,18 +11,20 @@
 namespace optcache::coordination {
 namespace {
 
-StreamStatus StatusOf(const TrackedStream& stream, bool planned) {
+StreamStatus StatusOf(const TrackedStream& stream, const std::vector<PassTrace>& traces,
+                      bool planned) {
   const StreamState state = stream.State();
+  const bool by_lists = stream.TracesHold() && !traces.empty();
   return {.name = stream.name(),
           .incarnation = stream.incarnation(),
           .pass = stream.Frontier().pass,
           .position = stream.Frontier().position,
-          .length = PassLength(state.recipe),
+          .length = by_lists ? traces.front().length : PassLength(state.recipe),
           .world = state.recipe.world,
           .ranks = stream.ranks_attached(),
           .ranks_lost = stream.ranks_lost(),
           .planned = planned,
-          .order_known = state.recipe.known,
+          .order_known = state.recipe.known || by_lists,
           .rate = stream.rate().value_or(0),
           .conflict = stream.conflict()};
 }
@@ -130,7 +132,8 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   status.sum.manifest_digest = spec.manifest_digest;
   std::set<std::string> readers;
   for (const auto& [id, stream] : dataset.streams) {
-    status.streams.push_back(optcache::coordination::StatusOf(stream, IsPlanned(dataset, id)));
+    status.streams.push_back(optcache::coordination::StatusOf(stream, dataset.traces.PassesOf(id),
+                                                              IsPlanned(dataset, id)));
     for (const MemberId member : stream.State().node_of_rank) {
       if (const auto found = members_.find(member); found != members_.end())
         readers.insert(found->second.member.name);

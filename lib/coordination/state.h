@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "sampler/id_list.h"
 
 namespace optcache::coordination {
 
@@ -26,6 +27,8 @@ inline constexpr std::size_t kMaxRetiring = kMaxDatasets * kMaxRetiringOfDataset
 inline constexpr std::size_t kMaxStreams = 1024;
 inline constexpr std::size_t kMaxManifests = 1024;  // that one node holds
 inline constexpr std::size_t kMaxNamespaces = 256;  // that may use one dataset
+inline constexpr std::size_t kMaxTraces = 8;  // of one rank or stream: passes whose lists are known
+inline constexpr std::size_t kMaxTracesWanted = 16;  // at once, of one node
 inline constexpr std::uint32_t kMaxWorld = 1U << 16;
 // Of all streams together: a state names the node of each rank.
 inline constexpr std::size_t kMaxRanksOfDataset = 1U << 17;
@@ -35,6 +38,8 @@ inline constexpr std::size_t kMaxReportBytes = 8U << 20;      // JSON text
 inline constexpr std::size_t kMaxStateBytes = 64U << 20;      // JSON text
 inline constexpr std::size_t kMaxInventoryBytes = 32U << 20;  // JSON text
 inline constexpr std::size_t kMaxBaseBytes = 64U << 20;
+inline constexpr std::size_t kMaxTraceBytes = sampler::kMaxRankListBytes;
+inline constexpr std::size_t kMaxTraceBytesInAll = 256U << 20;  // that a coordinator keeps
 
 // Of a desired state. Totally ordered; a node refuses one that is not higher than its own.
 struct Version {
@@ -69,6 +74,14 @@ struct Recipe {
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 
+// A pass whose list of ids the training process has handed over (docs/formats/list.md).
+struct PassTrace {
+  PassNumber pass = 0;
+  std::uint64_t length = 0;  // of a rank: ids; of a stream: positions
+  std::string digest;        // hex, of the list's bytes
+  friend bool operator==(const PassTrace&, const PassTrace&) = default;
+};
+
 // --- Reports: node -> coordinator ---------------------------------------------------------------
 
 // A rank that reads through this node. Listed while its sidecar is connected: that is the rank's
@@ -78,13 +91,14 @@ struct RankReport {
   Recipe recipe;         // as this rank announced it
   bool started = false;  // it has begun a pass: the fields below mean something
   PassNumber pass = 0;
-  std::uint64_t epoch = 0;     // what the sampler's seed of `pass` is made of
-  Position start = 0;          // first position of the pass that the rank reads
-  Position position = 0;       // reads before it have been handed to the trainer
-  Position last_pass_end = 0;  // where the pass before this one ended; 0: not known
-  std::uint64_t wait_us = 0;   // how long the trainer has waited in this pass
-  bool order_known = true;     // what is asked for is what was foretold
-  bool ended = false;          // the rank has detached
+  std::uint64_t epoch = 0;        // what the sampler's seed of `pass` is made of
+  Position start = 0;             // first position of the pass that the rank reads
+  Position position = 0;          // reads before it have been handed to the trainer
+  Position last_pass_end = 0;     // where the pass before this one ended; 0: not known
+  std::uint64_t wait_us = 0;      // how long the trainer has waited in this pass
+  bool order_known = true;        // what is asked for is what was foretold
+  bool ended = false;             // the rank has detached
+  std::vector<PassTrace> traces;  // ascending: its lists that are here, if it has no recipe
   friend bool operator==(const RankReport&, const RankReport&) = default;
 };
 
@@ -133,6 +147,14 @@ struct Report {
   std::vector<DatasetReport> retiring;
   std::vector<StreamReport> streams;
   friend bool operator==(const Report&, const Report&) = default;
+};
+
+// What the coordinator says to a report.
+struct ReportAnswer {
+  MemberId member = 0;                     // the id of the node that reports
+  Version version;                         // of the present state
+  std::vector<std::string> traces_wanted;  // digests of lists that the report names, to be sent
+  friend bool operator==(const ReportAnswer&, const ReportAnswer&) = default;
 };
 
 // --- Inventories: node -> coordinator, on request -----------------------------------------------
@@ -192,8 +214,16 @@ struct StreamState {
   std::uint64_t first_epoch = 0;
   std::uint32_t epoch_step = 1;  // 0: set_epoch is forgotten, every pass has the same order
   Cut cut;                       // the plan decides from here on
+  // Ascending without a gap: the lists of these passes, GET /v1/traces/<digest>, where there is no
+  // recipe. Nobody knows yet what comes after them.
+  std::vector<PassTrace> traces;
   friend bool operator==(const StreamState&, const StreamState&) = default;
 };
+
+// Are its reads known ahead, in some pass at least? Only then is it planned.
+inline bool HasOrder(const StreamState& stream) {
+  return stream.recipe.known || !stream.traces.empty();
+}
 
 // The plan's inputs. Those of the plan (objective, capacities, complete streams, base) change only
 // together with `planned`, so a node that starts late derives the same plan as the others.

@@ -76,6 +76,7 @@ void TrackedStream::Observe(const RankReport& report, MemberId member, Monotonic
   if (!report.started) return;
   if (!started_) started_at_ = now;
   FollowEpochs(report);
+  TakeLength(report, now);
   Reached({.pass = report.pass, .position = report.position});
   MeasureRate(now);
 }
@@ -84,6 +85,19 @@ void TrackedStream::TakeRecipe(const RankReport& report) {
   recipe_ = report.recipe;
   recipe_rank_ = report.rank;
   pass_length_ = PassLength(recipe_);
+}
+
+// Passes of lists may differ in length.
+void TrackedStream::TakeLength(const RankReport& report, MonotonicTime now) {
+  const auto now_read = std::ranges::find(report.traces, report.pass, &PassTrace::pass);
+  if (recipe_.known || now_read == report.traces.end()) return;
+  const Position length = now_read->length * recipe_.world;
+  if (length == pass_length_) return;
+  pass_length_ = length;
+  last_progress_ = Progress();  // in passes of the new length
+  progressed_at_ = now;
+  const Mark here{.progress = last_progress_, .at = now};
+  marks_ = {here, here};
 }
 
 void TrackedStream::CheckRecipe(const RankReport& report) {
@@ -119,6 +133,10 @@ void TrackedStream::FollowEpochs(const RankReport& report) {
     return;
   }
   if (report.pass < first_pass_) return StartEarlier(report);
+  if (!recipe_.known && !report.traces.empty()) {  // lists say all that epochs would
+    confirmed_pass_ = std::max(confirmed_pass_, report.pass);
+    return;
+  }
   const std::uint64_t expected =
       first_epoch_ + std::uint64_t{epoch_step_} * (report.pass - first_pass_);
   if (report.epoch != expected) {
@@ -180,6 +198,46 @@ void TrackedStream::Forgive(Duration pause) {
   heard_ += pause;
   for (auto& [number, rank] : ranks_)
     rank.heard += pause;
+}
+
+bool TrackedStream::NamedBy(MemberId member, std::string_view digest) const {
+  return std::ranges::any_of(ranks_, [=](const auto& item) {
+    const RankState& rank = item.second;
+    return rank.member == member &&
+           std::ranges::find(rank.report.traces, digest, &PassTrace::digest) !=
+               rank.report.traces.end();
+  });
+}
+
+NamedTraces TrackedStream::Traces() const {
+  NamedTraces traces;
+  const PassNumber lowest = LowestPass();
+  for (const auto& [number, rank] : ranks_) {
+    for (const PassTrace& trace : rank.report.traces) {
+      if (trace.pass < lowest) continue;
+      auto& ranks = traces[trace.pass];
+      ranks.resize(recipe_.world);
+      ranks[number] = trace.digest;
+    }
+  }
+  return traces;
+}
+
+bool TrackedStream::TracesHold() const {
+  return !recipe_.known && conflict_.empty() && std::ranges::all_of(ranks_, [](const auto& item) {
+    const RankReport& report = item.second.report;
+    return !report.started || report.order_known;
+  });
+}
+
+PassNumber TrackedStream::LowestPass() const {
+  std::optional<PassNumber> lowest;
+  for (const auto& [number, rank] : ranks_) {
+    const RankReport& report = rank.report;
+    if (report.ended || rank.member == 0) continue;
+    lowest = std::min(lowest.value_or(report.pass), report.pass);
+  }
+  return ranks_.size() == recipe_.world ? lowest.value_or(frontier_.pass) : 0;
 }
 
 bool TrackedStream::AllRanksEnded() const {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "coordination/state.h"
 #include "coordination/stream_recipe.h"
+#include "coordination/trace_book.h"
 
 namespace optcache::coordination {
 
@@ -30,6 +31,14 @@ class TrackedStream {
   // Is this a rank that was farther before, or of another world? Then its process has been started
   // again, and reads in the stream's next life.
   bool BeginsAnew(const RankReport& report) const;
+  // Has a rank that reads through that member named this list (RankReport::traces)?
+  bool NamedBy(MemberId member, std::string_view digest) const;
+  // The lists that ranks name, of the passes that are being read and of later ones. Borrowed until
+  // the next report.
+  NamedTraces Traces() const;
+  // May a plan go by them? Not if ranks disagree, or read something else than they say.
+  bool TracesHold() const;
+
   // Is the rank known from that member?
   bool Has(Rank rank, MemberId member) const;
 
@@ -51,6 +60,8 @@ class TrackedStream {
 
   // The plan's view. The order is unknown when ranks disagree or read something else than foretold.
   StreamState State() const;
+  // The pass in which the last of its ranks is that reads; 0 before all have begun.
+  PassNumber LowestPass() const;
   // The farthest place that any rank has reached, at the start of a pass rather than at an end.
   Cut Frontier() const;
   // From where a plan decides that is the first to include this stream.
@@ -75,6 +86,7 @@ class TrackedStream {
   };
 
   void TakeRecipe(const RankReport& report);
+  void TakeLength(const RankReport& report, MonotonicTime now);
   void CheckRecipe(const RankReport& report);
   void FollowEpochs(const RankReport& report);
   void StartAt(const RankReport& report, std::uint32_t epoch_step);

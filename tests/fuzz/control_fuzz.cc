@@ -27,6 +27,7 @@ void RoundTrip(std::string_view text, Parse parse) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   RoundTrip(text, coordination::ParseReport);
+  RoundTrip(text, coordination::ParseReportAnswer);
   RoundTrip(text, coordination::ParseInventory);
   RoundTrip(text, coordination::ParseDesiredState);
   RoundTrip(text, coordination::ParseClusterStatus);

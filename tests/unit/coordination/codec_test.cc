@@ -187,6 +187,31 @@ TEST(Version, ReadsWhatItWrites) {
   }
 }
 
+TEST(Codec, ListsAreNamedByDigestAndUnknownToWhoDoesNotKnowThem) {
+  Report report = SomeReport();
+  RankReport& rank = report.streams[0].ranks[0];
+  rank.recipe.known = false;
+  rank.traces = {{.pass = 3, .length = 60, .digest = "aa"},
+                 {.pass = 5, .length = 61, .digest = "b"}};
+  const std::string json = ToJson(report);
+  EXPECT_NE(json.find(R"("traces":[{"pass":3,"length":60,"digest":"aa"},)"), std::string::npos);
+  EXPECT_EQ(ParseReport(json).value(), report);
+  std::swap(rank.traces[0], rank.traces[1]);
+  EXPECT_FALSE(ParseReport(ToJson(report))) << "they do not ascend";
+  rank.traces.assign(kMaxTraces + 1, {});
+  EXPECT_FALSE(ParseReport(ToJson(report)));
+
+  DesiredState state = SomeState();
+  state.datasets[0].streams[0].traces = {{.pass = 2, .length = 120, .digest = "cc"}};
+  EXPECT_EQ(ParseDesiredState(ToJson(state)).value(), state);
+
+  const ReportAnswer answer{.member = 3, .version = {0, 17}, .traces_wanted = {"aa", "b"}};
+  EXPECT_EQ(ToJson(answer), R"({"member":3,"version":"0.17","traces_wanted":["aa","b"]})");
+  EXPECT_EQ(ParseReportAnswer(ToJson(answer)).value(), answer);
+  EXPECT_TRUE(ParseReportAnswer("{}").has_value()) << "of an older coordinator";
+  EXPECT_FALSE(ParseReportAnswer(R"({"traces_wanted": "aa"})"));
+}
+
 // An older part ignores the text and takes the order for unknown; one that is newer than this part
 // is unknown to it.
 TEST(Codec, ARecipeAsTextIsUnknownToWhoCannotReadIt) {
