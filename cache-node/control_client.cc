@@ -98,9 +98,35 @@ void ControlClient::Report() {
       Log(LogLevel::kError, "the coordinator refused a report",
           {{"status", response->status}, {"answer", response->body}});
     }
+    if (response && response->status == 200) SendTraces(response->body);
     const bool again = std::exchange(report_again_, false);
     report_timer_ = loop_.After(again ? kReportGap : options_.report_every, [this] { Report(); });
   });
+}
+
+// What the coordinator wants of the lists that the report has named. When they are there it says
+// what it wants next.
+void ControlClient::SendTraces(const std::string& answer) {
+  const auto parsed = coordination::ParseReportAnswer(answer);
+  if (!parsed) return;
+  for (const std::string& digest : parsed->traces_wanted) {
+    const auto bytes = hooks_.trace ? hooks_.trace(digest) : nullptr;
+    if (bytes == nullptr || !sending_.insert(digest).second) continue;
+    net::HttpRequest request{.method = "POST",
+                             .url = fmt::format("/v1/traces/{}?node={}", digest, options_.node),
+                             .headers = {{"Content-Type", "application/octet-stream"}},
+                             .body = *bytes};
+    http_.Send(std::move(request), kFetchTimeout,
+               [this, digest](const Result<net::HttpResponse>& response) {
+                 sending_.erase(digest);
+                 if (!response || response->status != 204) {
+                   Log(LogLevel::kWarning, "a list of ids is not taken",
+                       {{"why", response ? response->body : response.error().ToString()}});
+                 } else if (sending_.empty()) {
+                   ReportSoon();
+                 }
+               });
+  }
 }
 
 void ControlClient::SendInventory(const coordination::Inventory& inventory) {

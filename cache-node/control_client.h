@@ -1,7 +1,8 @@
 #pragma once
 
 // The node's side of the control API (docs/formats/control.md): waits for desired states, reports,
-// answers requests for inventories, fetches manifests and bases.
+// answers requests for inventories and lists, fetches manifests and
+// parts of plans.
 //
 // While the coordinator is away nothing happens but attempts: the node goes on with what it has.
 
@@ -9,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/backoff.h"
@@ -33,6 +35,8 @@ class ControlClient {
     std::function<coordination::Report()> report;
     // A state newer than the one before.
     std::function<void(const coordination::DesiredState&)> apply;
+    // The list of ids of that digest, which a report has named; null: it is not here any more.
+    std::function<std::shared_ptr<const std::string>(const std::string&)> trace;
   };
   // `http` outlives this.
   ControlClient(net::EventLoop& loop, ControlHttp& http, Options options, Hooks hooks);
@@ -52,12 +56,18 @@ class ControlClient {
     Fetch("/v1/base/" + digest, std::move(done));
   }
 
+  // The joined lists of a pass.
+  void FetchTrace(const std::string& digest, Fetched done) {
+    Fetch("/v1/traces/" + digest, std::move(done));
+  }
+
   bool connected() const { return connected_; }
 
  private:
   void Poll();
   void OnState(Result<net::HttpResponse> response);
   void Report();
+  void SendTraces(const std::string& answer);
   void Fetch(const std::string& path, Fetched done);
 
   net::EventLoop& loop_;
@@ -74,6 +84,7 @@ class ControlClient {
   bool told_of_failure_ = false;
   net::Timer poll_timer_;
   net::Timer report_timer_;
+  std::set<std::string> sending_;  // lists, by digest
   std::uint64_t fetches_ = 0;
   std::map<std::uint64_t, net::Timer> fetch_timers_;
 };

@@ -14,13 +14,13 @@ cache::KeptAfter ToKeptAfter(const ReadKey& key) {
   return {.stream = key.stream, .pass = key.pass, .position = key.position};
 }
 
-// A sample kept after a read in pass p is next read in p or p + 1. So a read in a later pass comes
-// early: from a rank that runs ahead. It gets a copy, and the sample waits for its own next read.
-bool ReadsAhead(const ReadKey& key, const cache::Entry& entry) {
-  return entry.kept_after.stream == key.stream && key.pass > entry.kept_after.pass + 1;
-}
-
 }  // namespace
+
+// A read in a pass for which the sample was not kept comes early: from a rank that runs ahead. It
+// gets a copy, and the sample waits for its own next read.
+bool Keeper::ReadsAhead(const ReadKey& key, const cache::Entry& entry) const {
+  return entry.kept_after.stream == key.stream && key.pass > entry.kept_after.pass + kept_for_;
+}
 
 cache::Entry* Keeper::Find(const Copy& copy) {
   return copy.guest == kNoGuest ? parts_.tier.Find(copy.id) : private_.Find(copy);
@@ -207,7 +207,7 @@ void Keeper::OnNewPlan(MonotonicTime now) {
 void Keeper::OnPassReached(StreamId stream, PassNumber pass) {
   const auto is_stale = [&](const cache::Entry& entry) {
     return entry.residence == cache::Residence::kKept && entry.kept_after.stream == stream &&
-           entry.kept_after.pass + 1 < pass;
+           entry.kept_after.pass + kept_for_ < pass;
   };
   std::vector<SampleId> stale;
   for (const auto& [id, entry] : parts_.tier.entries()) {

@@ -48,6 +48,8 @@ class Keeper {
       : self_(self), retention_(retention), parts_(parts), private_(parts.tier) {}
 
   void SetRetention(Retention retention) { retention_ = retention; }
+  // What is kept after a read is next read in that pass or one of so many that follow.
+  void KeepFor(PassNumber passes) { kept_for_ = passes; }
 
   // The copy that a reader may have: that for all, else its own. Null: there is none here.
   const cache::Entry* Readable(SampleId id, GuestId reader);
@@ -112,6 +114,7 @@ class Keeper {
   };
 
   cache::Entry* Find(const Copy& copy);
+  bool ReadsAhead(const ReadKey& key, const cache::Entry& entry) const;
   void Obey(const Verdict& verdict, const ReadKey& key, const Copy& copy, cache::Entry& entry,
             MonotonicTime now);
   Status KeepByHome(const Copy& copy, cache::SampleRef bytes, std::uint32_t crc, MonotonicTime now);
@@ -135,6 +138,7 @@ class Keeper {
 
   wire::MemberId self_;
   Retention retention_;
+  PassNumber kept_for_ = 1;
   Parts parts_;
   PrivateCopies private_;
   std::uint64_t uses_ = 0;

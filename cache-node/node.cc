@@ -245,6 +245,19 @@ void Node::AttachStream(ClientId client, const wire::StreamAttach& attach) {
       {{"stream", attach.stream_name}, {"why", status.ToString()}, {"not_logged", *not_logged}});
 }
 
+// Whose list is not taken is in no plan.
+void Node::TakeTrace(ClientId client, const wire::StreamTrace& part) {
+  const Status status = streams_.OnTrace(client, part);
+  const auto not_logged = status.ok() ? std::nullopt : attach_log_.Pass(clock_.Now());
+  if (!not_logged) return;
+  Log(LogLevel::kWarning, "a list of ids is not taken, nothing is planned by it",
+      {{"stream", fmt::format("{:016x}", part.stream)},
+       {"rank", part.rank},
+       {"pass", part.pass},
+       {"why", status.ToString()},
+       {"not_logged", *not_logged}});
+}
+
 void Node::LookAtVisitors() {
   if (!cluster_) return;
   Doorkeeper& door = cluster_->doorkeeper();
@@ -283,6 +296,9 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   }
   if (const auto* order = std::get_if<wire::StreamOrder>(&message)) {
     return streams_.OnOrder(client, *order);
+  }
+  if (const auto* part = std::get_if<wire::StreamTrace>(&message)) {
+    return TakeTrace(client, *part);
   }
   const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
   if (!dataset) return AnswerUnknown(client, request_id, message);

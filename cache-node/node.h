@@ -21,6 +21,7 @@
 #include "cache-node/listing.h"
 #include "cache-node/node_dataset.h"
 #include "cache-node/node_visitors.h"
+#include "cache-node/plan_parts.h"
 #include "cache-node/stream_table.h"
 #include "cache-node/worker.h"
 #include "coordination/state.h"
@@ -92,6 +93,7 @@ class Node final : public Effects {
   // for an answer, and the connection goes on for others.
   Status Admit(ClientId client, wire::Message& message);
   void AttachStream(ClientId client, const wire::StreamAttach& attach);
+  void TakeTrace(ClientId client, const wire::StreamTrace& part);
   // Announcements by the state in force, tokens by the time.
   void LookAtVisitors();
   PutTerms TermsOf(ClientId client, const NodeDataset& dataset);
@@ -114,9 +116,8 @@ class Node final : public Effects {
   void OnManifest(const coordination::DatasetState& state, Result<SharedBytes> bytes);
   void OnListing(wire::DatasetKey key, Result<Listing> listing);
   void KeepState();
-  void OnBase(const coordination::DatasetState& state, const Result<std::string>& bytes);
   void TakeWindow(wire::DatasetKey key, DerivedWindow window);
-  void FetchBase(const coordination::DatasetState& state);
+  void FetchParts(const coordination::DatasetState& state);
   coordination::Report MakeReport() const;
 
   void Tick();
@@ -134,6 +135,7 @@ class Node final : public Effects {
   std::unique_ptr<ControlHttp> plain_control_;
   std::unique_ptr<ClusterSide> cluster_;  // null on a laptop
   std::unique_ptr<ControlClient> control_;
+  std::unique_ptr<PlanParts> parts_;
   StreamTable streams_;
   std::unique_ptr<NodeVisitors> visitors_;  // null on a laptop
 

@@ -10,7 +10,6 @@
 #include "cache-node/access.h"
 #include "cache-node/node.h"
 #include "coordination/codec.h"
-#include "coordination/plan_base.h"
 #include "net/address.h"
 
 namespace optcache::node {
@@ -72,7 +71,10 @@ void Node::ConnectToCoordinator() {
           .node = options_.name, .version = state_.version, .seed = options_.incarnation},
       ControlClient::Hooks{
           .report = [this] { return MakeReport(); },
-          .apply = [this](const coordination::DesiredState& state) { Apply(state); }});
+          .apply = [this](const coordination::DesiredState& state) { Apply(state); },
+          .trace = [this](const std::string& digest) { return streams_.TraceBytes(digest); }});
+  parts_ =
+      std::make_unique<PlanParts>(*control_, cluster_ ? &cluster_->state_dir() : nullptr, state_);
   if (!cluster_) control_->Start();
 }
 
@@ -157,7 +159,7 @@ void Node::ApplyDataset(const coordination::DatasetState& state) {
     if (Serves(state)) LoadManifest(state);
     return;
   }
-  if (found->second->Apply(state, HomesOf(state), clock_.Now())) FetchBase(state);
+  if (found->second->Apply(state, HomesOf(state), clock_.Now())) FetchParts(state);
   if (SharesItsGrant(state_, state.name)) found->second->TrimToShare();
   if (visitors_) {
     for (const GuestId guest : visitors_->Uninvited(state))
@@ -263,35 +265,18 @@ void Node::TakeWindow(wire::DatasetKey key, DerivedWindow window) {
   if (found != datasets_.end()) found->second->OnDerived(std::move(window), clock_.Now());
 }
 
-void Node::FetchBase(const coordination::DatasetState& state) {
-  if (state.base_digest.empty()) return datasets_[state.key]->StartPlan({});
-  if (cluster_) {
-    if (const auto kept = cluster_->state_dir().LoadBase(state.base_digest)) {
-      return OnBase(state, *kept);
+void Node::FetchParts(const coordination::DatasetState& state) {
+  parts_->Get(state, [this, key = state.key, planned = state.planned,
+                      name = state.name](Result<PlanParts::Parts> parts) {
+    const auto found = datasets_.find(key);
+    if (found == datasets_.end() || found->second->state().planned != planned) return;
+    if (!parts) {
+      Log(LogLevel::kError, "no base or lists for the plan",
+          {{"dataset", name}, {"why", parts.error().ToString()}});
+      return;
     }
-  }
-  control_->FetchBase(state.base_digest, [this, state](const Result<std::string>& bytes) {
-    if (cluster_ && bytes) {
-      const Status kept = cluster_->state_dir().SaveBase(state.base_digest, *bytes, state_);
-      if (!kept.ok()) Log(LogLevel::kWarning, "a base is not kept", {{"why", kept.ToString()}});
-    }
-    OnBase(state, bytes);
+    found->second->StartPlan(std::move(parts->base), std::move(parts->lists));
   });
-}
-
-void Node::OnBase(const coordination::DatasetState& state, const Result<std::string>& bytes) {
-  const auto found = datasets_.find(state.key);
-  if (found == datasets_.end() || found->second->state().planned != state.planned) return;
-  auto base = bytes ? coordination::DecodePlanBase(*bytes) : Error(bytes.error());
-  if (!base) {
-    Log(LogLevel::kError, "no base for the plan",
-        {{"dataset", state.name}, {"why", base.error().ToString()}});
-    return;
-  }
-  std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> holdings;
-  for (auto& member : base->members)
-    holdings.emplace_back(member.member, std::move(member.ids));
-  found->second->StartPlan(std::move(holdings));
 }
 
 coordination::Report Node::MakeReport() const {

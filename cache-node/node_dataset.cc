@@ -26,7 +26,7 @@ bool HasShare(const coordination::DatasetState& state, wire::MemberId self) {
 }
 
 bool IsPlanned(const coordination::StreamState& stream) {
-  return stream.complete && stream.recipe.known;
+  return stream.complete && coordination::HasOrder(stream);
 }
 
 // A cut that goes back is that of the stream's next life.
@@ -86,12 +86,13 @@ void NodeDataset::TrimToShare() {
   if (!HasPlan() && HasShare(state_, self_)) cache_.keeper().TrimToCapacity();
 }
 
-void NodeDataset::StartPlan(std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base) {
+void NodeDataset::StartPlan(PlanTask::Base base, PlanTask::Lists lists) {
   PlanTask task{.version = state_.planned,
                 .objective = state_.objective,
                 .capacities = state_.capacities,
                 .base = std::move(base),
-                .sizes = sizes_};
+                .sizes = sizes_,
+                .lists = std::move(lists)};
   for (const auto& stream : state_.streams) {
     if (IsPlanned(stream)) task.streams.push_back(stream);
   }
@@ -106,6 +107,7 @@ void NodeDataset::OnDerived(DerivedWindow window, MonotonicTime now) {
         {{"dataset", state_.name}, {"why", window.status.ToString()}});
     return;
   }
+  cache_.keeper().KeepFor(window.passes_ahead);
   if (window.first) {
     Evict(window.evictions, std::numeric_limits<PassNumber>::max());
   } else if (!window.evictions.empty() && !window.passes.empty()) {

@@ -32,7 +32,7 @@ class NodeDataset {
              MonotonicTime now);
   // Others want what it holds beyond its share. With a plan, that says what goes.
   void TrimToShare();
-  void StartPlan(std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base);
+  void StartPlan(PlanTask::Base base, PlanTask::Lists lists);
   void OnDerived(DerivedWindow window, MonotonicTime now);
 
   // A read of `stream` in `pass` passed through here.

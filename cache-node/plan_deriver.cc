@@ -5,7 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "coordination/plan_base.h"
 #include "coordination/stream_recipe.h"
+#include "sampler/id_list.h"
 #include "sampler/order_source.h"
 
 namespace optcache::node {
@@ -13,20 +15,101 @@ namespace {
 
 constexpr auto kLookAgain = std::chrono::seconds(1);  // bounds every wait
 
-// Replays one stream's passes.
-struct StreamOrder {
-  coordination::StreamState stream;
-  sampler::OrderSource source;
+// A stream's passes, one after the other.
+class StreamOrder {
+ public:
+  virtual ~StreamOrder() = default;
+  virtual plan::Order PassOrder(PassNumber pass) = 0;
+};
 
-  plan::Order PassOrder(PassNumber pass) {
-    if (stream.recipe.passes != 0 && pass >= stream.recipe.passes) return nullptr;
-    const std::uint64_t epoch = stream.first_epoch + std::uint64_t{stream.epoch_step} *
-                                                         (pass - std::min(pass, stream.first_pass));
-    auto order = source.PassOrder(epoch);
+// Replays them from its recipe.
+class ReplayedOrder final : public StreamOrder {
+ public:
+  ReplayedOrder(coordination::StreamState stream, sampler::OrderSource source)
+      : stream_(std::move(stream)), source_(std::move(source)) {}
+
+  plan::Order PassOrder(PassNumber pass) override {
+    if (stream_.recipe.passes != 0 && pass >= stream_.recipe.passes) return nullptr;
+    const std::uint64_t epoch =
+        stream_.first_epoch +
+        std::uint64_t{stream_.epoch_step} * (pass - std::min(pass, stream_.first_pass));
+    auto order = source_.PassOrder(epoch);
     if (!order) return nullptr;
     return std::make_shared<const std::vector<SampleId>>(*std::move(order));
   }
+
+ private:
+  coordination::StreamState stream_;
+  sampler::OrderSource source_;
 };
+
+// Has them from lists. A pass after the last known one is taken to be like that one, so that what
+// is kept for it is more than nothing; no plan of it is given out.
+class ListedOrder final : public StreamOrder {
+ public:
+  static Result<std::unique_ptr<StreamOrder>> Make(const coordination::StreamState& stream,
+                                                   const PlanTask& task) {
+    std::unique_ptr<ListedOrder> made(new ListedOrder);
+    made->samples_ = task.sizes.count();
+    made->end_ = stream.recipe.passes;
+    for (const coordination::PassTrace& trace : stream.traces) {
+      if (trace.pass < stream.cut.pass) continue;
+      const auto list = task.lists.find(trace.digest);
+      if (list == task.lists.end() || coordination::DigestHex(*list->second) != trace.digest) {
+        return Error(Code::kDataLoss, "the list of pass " + std::to_string(trace.pass) +
+                                          " of stream " + stream.name +
+                                          " is not here, or not the bytes of its digest");
+      }
+      ASSIGN_OR_RETURN(const auto lists, sampler::ParseLists(*list->second, made->samples_));
+      if (lists.lengths.size() != stream.recipe.world) {
+        return Error(Code::kInvalidArgument,
+                     "the list of stream " + stream.name + " is for another number of ranks");
+      }
+      RETURN_IF_ERROR(sampler::CheckIds(lists, made->samples_));
+      made->lists_[trace.pass] = list->second;
+    }
+    return made;
+  }
+
+  plan::Order PassOrder(PassNumber pass) override {
+    if (lists_.empty() || pass < lists_.begin()->first || (end_ != 0 && pass >= end_))
+      return nullptr;
+    const auto last = std::prev(lists_.end());
+    if (pass >= last->first) {
+      if (last_order_ == nullptr) last_order_ = Read(*last->second);
+      return last_order_;
+    }
+    const auto list = lists_.find(pass);
+    return list == lists_.end() ? nullptr : Read(*list->second);
+  }
+
+ private:
+  ListedOrder() = default;
+  plan::Order Read(const std::string& bytes) const {
+    auto order = sampler::PassOrder(sampler::ParseLists(bytes, samples_).value(), samples_);
+    return std::make_shared<const std::vector<SampleId>>(std::move(order).value());
+  }
+
+  std::uint64_t samples_ = 0;
+  PassNumber end_ = 0;  // the stream is over before this pass; 0: nobody knows
+  std::map<PassNumber, std::shared_ptr<const std::string>> lists_;
+  plan::Order last_order_;
+};
+
+Result<std::unique_ptr<StreamOrder>> MakeOrder(const coordination::StreamState& stream,
+                                               const PlanTask& task) {
+  if (!stream.recipe.known) return ListedOrder::Make(stream, task);
+  ASSIGN_OR_RETURN(const sampler::Recipe recipe, coordination::SamplerRecipe(stream.recipe));
+  ASSIGN_OR_RETURN(sampler::OrderSource source, sampler::OrderSource::Make(recipe));
+  return std::make_unique<ReplayedOrder>(stream, std::move(source));
+}
+
+// The last pass whose order is known.
+PassNumber LastPass(const coordination::StreamState& stream) {
+  const PassNumber end = stream.recipe.passes;
+  const PassNumber last = end == 0 ? std::numeric_limits<PassNumber>::max() : end - 1;
+  return stream.traces.empty() ? last : std::min(last, stream.traces.back().pass);
+}
 
 Result<plan::Inputs> ToInputs(const PlanTask& task, const std::vector<wire::MemberId>& members) {
   const auto index_of = [&members](wire::MemberId member) {
@@ -82,6 +165,9 @@ ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacit
 struct PlanDeriver::Run {
   coordination::Version version;
   std::shared_ptr<const std::vector<wire::MemberId>> members;
+  std::map<StreamId, PassNumber> last;  // of each stream, the last pass that is known
+  // Of the passes that the planner has looked at.
+  std::shared_ptr<std::map<std::pair<StreamId, PassNumber>, Position>> lengths;
   plan::Planner planner;
   bool first = true;
 
@@ -89,19 +175,27 @@ struct PlanDeriver::Run {
     auto members = std::make_shared<std::vector<wire::MemberId>>();
     for (const auto& capacity : task.capacities)
       members->push_back(capacity.member);
-    auto orders = std::make_shared<std::map<StreamId, StreamOrder>>();
+    auto orders = std::make_shared<std::map<StreamId, std::unique_ptr<StreamOrder>>>();
+    std::map<StreamId, PassNumber> last;
     for (const coordination::StreamState& stream : task.streams) {
-      ASSIGN_OR_RETURN(const sampler::Recipe recipe, coordination::SamplerRecipe(stream.recipe));
-      ASSIGN_OR_RETURN(sampler::OrderSource source, sampler::OrderSource::Make(recipe));
-      orders->emplace(stream.id, StreamOrder{stream, std::move(source)});
+      ASSIGN_OR_RETURN(auto order, MakeOrder(stream, task));
+      orders->emplace(stream.id, std::move(order));
+      last[stream.id] = LastPass(stream);
     }
     ASSIGN_OR_RETURN(plan::Inputs inputs, ToInputs(task, *members));
-    auto provide = [orders](StreamId stream, PassNumber pass) -> plan::Order {
+    auto lengths = std::make_shared<std::map<std::pair<StreamId, PassNumber>, Position>>();
+    auto provide = [orders, lengths](StreamId stream, PassNumber pass) -> plan::Order {
       const auto found = orders->find(stream);
-      return found == orders->end() ? nullptr : found->second.PassOrder(pass);
+      plan::Order order = found == orders->end() ? nullptr : found->second->PassOrder(pass);
+      if (order != nullptr) (*lengths)[{stream, pass}] = order->size();
+      return order;
     };
     ASSIGN_OR_RETURN(plan::Planner planner, plan::Planner::Make(std::move(inputs), provide));
-    return Run{.version = task.version, .members = members, .planner = std::move(planner)};
+    return Run{.version = task.version,
+               .members = members,
+               .last = std::move(last),
+               .lengths = std::move(lengths),
+               .planner = std::move(planner)};
   }
 
   DerivedWindow Next() {
@@ -112,8 +206,21 @@ struct PlanDeriver::Run {
       return window;
     }
     window.evictions = std::move(next->evictions);
-    for (auto& pass : next->plans)
+    window.passes_ahead = next->passes_ahead;
+    for (auto& pass : next->plans) {
+      const plan::PassKey key = pass->key();
+      if (key.pass > last.at(key.stream)) continue;  // nobody knows what will be read there
+      // Windows are about a pass each: what is begun is planned to its end before anybody reads
+      // there, since two passes are kept ahead. The last is not followed by another.
+      const bool to_its_end =
+          key.pass < last.at(key.stream) || pass->end() == lengths->at({key.stream, key.pass});
+      window.planned[key.stream] = key.pass + (to_its_end ? 1 : 0);
       window.passes.push_back({std::move(pass), members});
+    }
+    std::erase_if(*lengths, [&window](const auto& length) {
+      const auto planned = window.planned.find(length.first.first);
+      return planned != window.planned.end() && length.first.second + 1 < planned->second;
+    });
     return window;
   }
 };
@@ -130,9 +237,7 @@ void PlanDeriver::Begin(PlanTask task) {
   const MutexLock lock(mutex_);
   progress_.clear();
   for (const auto& stream : task.streams) {
-    const PassNumber end = stream.recipe.passes;
-    progress_[stream.id] = {.planned = stream.cut.pass,
-                            .last = end == 0 ? std::numeric_limits<PassNumber>::max() : end - 1};
+    progress_[stream.id] = {.planned = stream.cut.pass, .last = LastPass(stream)};
     progress_[stream.id].WantThrough(stream.cut.pass + 1);
   }
   next_task_ = std::move(task);
@@ -151,8 +256,6 @@ void PlanDeriver::PlanThrough(const std::map<StreamId, PassNumber>& passes) {
 bool PlanDeriver::Waiting() {
   if (next_task_) return false;
   if (!running_) return true;
-  // The planner's windows are about a pass each; a started pass is planned to its end before
-  // anybody reads there, since two passes are kept ahead.
   return std::ranges::all_of(
       progress_, [](const auto& stream) { return stream.second.planned > stream.second.through; });
 }
@@ -183,10 +286,10 @@ void PlanDeriver::Work(const std::stop_token& stop) {
     {
       const MutexLock lock(mutex_);
       running_ = run && window.status.ok() && !window.passes.empty();
-      for (const DerivedPass& pass : window.passes) {
-        const auto stream = progress_.find(pass.plan->key().stream);
+      for (const auto& [id, planned] : window.planned) {
+        const auto stream = progress_.find(id);
         if (next_task_ || stream == progress_.end()) continue;  // it speaks of a task given up
-        stream->second.planned = std::max(stream->second.planned, pass.plan->key().pass + 1);
+        stream->second.planned = std::max(stream->second.planned, planned);
       }
     }
     deliver_(std::move(window));

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,19 +25,25 @@ namespace optcache::node {
 // All that a plan is derived from; equal on all nodes (docs/formats/plan.md).
 struct PlanTask {
   coordination::Version version;
-  std::vector<coordination::StreamState> streams;  // complete ones
+  std::vector<coordination::StreamState> streams;  // complete ones that have an order
   coordination::Objective objective = coordination::Objective::kBytes;
   std::vector<coordination::MemberCapacity> capacities;
-  std::vector<std::pair<wire::MemberId, std::vector<SampleId>>> base;
+  using Base = std::vector<std::pair<wire::MemberId, std::vector<SampleId>>>;
+  Base base;
   plan::Sizes sizes;
+  // docs/formats/list.md, by digest (hex): what the streams' traces name.
+  using Lists = std::map<std::string, std::shared_ptr<const std::string>>;
+  Lists lists;
 };
 
 struct DerivedWindow {
   coordination::Version version;
   Status status;  // an error ends the version: its streams stay without a plan
   std::vector<DerivedPass> passes;
-  std::vector<SampleId> evictions;  // held by nobody from the window's first pass on
-  bool first = false;               // of its version
+  std::map<StreamId, PassNumber> planned;  // by stream: passes below are planned to their end
+  std::vector<SampleId> evictions;         // held by nobody from the window's first pass on
+  PassNumber passes_ahead = 1;             // plan::PlanWindow
+  bool first = false;                      // of its version
 };
 
 // Samples larger than this are kept at their reader's node or not at all: what moves must fit in

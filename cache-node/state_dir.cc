@@ -21,6 +21,14 @@ Status MakeFolder(const std::string& folder, fs::perms perms) {
   return error ? ErrnoStatus(error.value(), "make " + folder) : OkStatus();
 }
 
+bool Names(const coordination::DatasetState& dataset, const std::string& digest) {
+  return dataset.base_digest == digest ||
+         std::ranges::any_of(dataset.streams, [&](const coordination::StreamState& stream) {
+           return std::ranges::find(stream.traces, digest, &coordination::PassTrace::digest) !=
+                  stream.traces.end();
+         });
+}
+
 }  // namespace
 
 Result<StateDir> StateDir::Open(std::string folder) {
@@ -48,22 +56,22 @@ Status StateDir::SaveState(const coordination::DesiredState& state) const {
   return WriteFileAtomically(StateFile(), coordination::ToJson(state));
 }
 
-std::optional<std::string> StateDir::LoadBase(const std::string& digest) const {
+std::optional<std::string> StateDir::LoadPart(const std::string& digest) const {
   if (!IsDigest(digest)) return std::nullopt;
   auto bytes = ReadFile(Bases() + "/" + digest, coordination::kMaxBaseBytes);
   if (!bytes || dataset::ToHex(dataset::Sha256Of(AsBytes(*bytes))) != digest) return std::nullopt;
   return *std::move(bytes);
 }
 
-Status StateDir::SaveBase(const std::string& digest, const std::string& bytes,
-                          const coordination::DesiredState& state) {
+Status StateDir::SavePart(const std::string& digest, const std::string& bytes,
+                          const coordination::DesiredState& state) const {
   if (!IsDigest(digest)) return {Code::kInvalidArgument, "'" + digest + "' is no digest"};
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(Bases(), ignored)) {
     const std::string name = entry.path().filename().string();
     const bool wanted =
         std::ranges::any_of(coordination::AllDatasets(state),
-                            [&](const auto* dataset) { return dataset->base_digest == name; });
+                            [&](const auto* dataset) { return Names(*dataset, name); });
     if (!wanted) fs::remove_all(entry.path(), ignored);
   }
   return WriteFileAtomically(Bases() + "/" + digest, bytes);

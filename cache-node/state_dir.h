@@ -1,7 +1,7 @@
 #pragma once
 
-// What the node keeps across its restarts: the last desired state, plan bases, manifests, its key
-// and certificate.
+// What the node keeps across its restarts: the last desired state, parts of plans, manifests, its
+// key and certificate.
 
 #include <optional>
 #include <string>
@@ -22,11 +22,12 @@ class StateDir {
   std::optional<coordination::DesiredState> LoadState() const;
   Status SaveState(const coordination::DesiredState& state) const;  // thread-safe
 
-  // The bytes of the base of that digest; nothing if they are not there or damaged.
-  std::optional<std::string> LoadBase(const std::string& digest) const;
+  // The part of a plan of that digest, its base or a list of ids; nothing if it is not there or
+  // damaged.
+  std::optional<std::string> LoadPart(const std::string& digest) const;
   // Keeps this one and removes those that `state` does not name.
-  Status SaveBase(const std::string& digest, const std::string& bytes,
-                  const coordination::DesiredState& state);
+  Status SavePart(const std::string& digest, const std::string& bytes,
+                  const coordination::DesiredState& state) const;
 
   std::string manifests() const { return folder_ + "/manifests"; }
   // Of files that nobody else may read.

@@ -1,6 +1,7 @@
 #include "cache-node/stream_table.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "coordination/stream_recipe.h"
@@ -55,6 +56,8 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
                         .known = attach.known,
                         .passes = attach.passes};
   if (!again) rank.report.order_known = attach.known;
+  rank.traces.clear();  // they are sent again
+  rank.ListTraces();
   ++changes_;
   return OkStatus();
 }
@@ -68,6 +71,74 @@ void StreamTable::OnOrder(ClientId from, const wire::StreamOrder& order) {
   if (!coordination::TakeOrder(order.recipe, report.recipe)) return;
   if (!report.started) report.order_known = true;
   ++changes_;
+}
+
+Status StreamTable::OnTrace(ClientId from, const wire::StreamTrace& part) {
+  const auto stream = streams_.find(part.stream);
+  if (stream == streams_.end()) return OkStatus();
+  const auto found = stream->second.ranks.find(part.rank);
+  if (found == stream->second.ranks.end() || found->second.from != from) return OkStatus();
+  RankState& rank = found->second;
+  const PassNumber first = rank.report.started ? rank.report.pass : 0;
+  const bool is_near =
+      !rank.report.started || (part.pass >= first && part.pass - first <= kTracesAhead);
+  Status status;
+  if (rank.report.recipe.known || !is_near) {
+    status = {Code::kInvalidArgument, "a list of a pass that is over, far ahead, or not wanted"};
+  } else if (part.offset == 0 && !HasRoomFor(from, rank, part)) {
+    status = {Code::kResourceExhausted, "there is no room for another list"};
+  } else {
+    status = rank.traces[part.pass].Add(part);
+  }
+  const bool changes = !status.ok() || rank.traces[part.pass].whole();
+  if (!status.ok()) rank.traces.erase(part.pass);
+  if (!changes) return status;
+  rank.ListTraces();
+  ++changes_;
+  return status;
+}
+
+// What a list will take counts from its first part on.
+bool StreamTable::HasRoomFor(ClientId from, const RankState& asker,
+                             const wire::StreamTrace& part) const {
+  std::uint64_t of_client = TraceParts::SizeOf(part);
+  std::uint64_t all = of_client;
+  if (of_client == 0 || (!asker.traces.contains(part.pass) && asker.traces.size() > kTracesAhead))
+    return false;
+  for (const auto& [_, stream] : streams_) {
+    for (const auto& [number, rank] : stream.ranks) {
+      for (const auto& [pass, trace] : rank.traces) {
+        if (&rank == &asker && pass == part.pass) continue;
+        all += trace.size();
+        if (rank.from == from) of_client += trace.size();
+      }
+    }
+  }
+  return of_client <= kMaxTraceBytesOfClient && all <= kMaxTraceBytesHere;
+}
+
+void StreamTable::RankState::ForgetTraces(PassNumber below) {
+  if (std::erase_if(traces, [below](const auto& trace) { return trace.first < below; }) > 0)
+    ListTraces();
+}
+
+void StreamTable::RankState::ListTraces() {
+  report.traces.clear();
+  for (const auto& [pass, trace] : traces) {
+    if (!trace.whole()) continue;
+    report.traces.push_back({.pass = pass, .length = trace.length(), .digest = trace.digest()});
+  }
+}
+
+std::shared_ptr<const std::string> StreamTable::TraceBytes(const std::string& digest) const {
+  for (const auto& [_, stream] : streams_) {
+    for (const auto& [number, rank] : stream.ranks) {
+      for (const auto& [pass, trace] : rank.traces) {
+        if (trace.whole() && trace.digest() == digest) return trace.bytes();
+      }
+    }
+  }
+  return nullptr;
 }
 
 void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress,
@@ -84,6 +155,10 @@ void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress
   if (progress.pass < report.pass) {  // its process has been started again
     report.last_pass_end = 0;
     rank.decided = {};
+    std::erase_if(rank.traces, [&progress](const auto& trace) {
+      return trace.first > progress.pass + kTracesAhead;
+    });
+    rank.ListTraces();
   }
   if (new_pass || progress.ended != report.ended || progress.order_known != report.order_known) {
     ++changes_;
@@ -96,6 +171,7 @@ void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress
   report.wait_us = progress.wait_us;
   report.order_known = progress.order_known;
   report.ended = progress.ended;
+  rank.ForgetTraces(progress.ended ? std::numeric_limits<PassNumber>::max() : progress.pass);
   if (progress.ended && !rank.ended) rank.ended = now;
 }
 

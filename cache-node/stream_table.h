@@ -4,15 +4,23 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "cache-node/effects.h"
+#include "cache-node/trace_parts.h"
 #include "coordination/state.h"
 #include "wire/messages.h"
 
 namespace optcache::node {
+
+// Of lists, in bytes: of one connection, and in all.
+inline constexpr std::uint64_t kMaxTraceBytesOfClient = 128_MiB;
+inline constexpr std::uint64_t kMaxTraceBytesHere = 256_MiB;
+inline constexpr PassNumber kTracesAhead = 3;
 
 // Not thread-safe: the event loop owns it.
 class StreamTable {
@@ -23,6 +31,9 @@ class StreamTable {
   // Ignored for ranks that have not attached, and where this version cannot read it: then the order
   // stays unknown.
   void OnOrder(ClientId from, const wire::StreamOrder& order);
+  // A part of a list. An error: what is wrong with it, or that there is no room for more; the rank
+  // has no list of that pass then. Ignored for ranks that have not attached.
+  Status OnTrace(ClientId from, const wire::StreamTrace& part);
   // Ignored for ranks that have not attached.
   void OnProgress(ClientId from, const wire::StreamProgress& progress, MonotonicTime now);
   // Has `from` announced that a rank of `stream` reads there?
@@ -38,6 +49,8 @@ class StreamTable {
   void Sweep(MonotonicTime now);
 
   std::vector<coordination::StreamReport> Report() const;
+  // The list of that digest, if a rank that is listed reads it; else null.
+  std::shared_ptr<const std::string> TraceBytes(const std::string& digest) const;
 
   struct PassRange {
     PassNumber lowest = 0;
@@ -59,11 +72,16 @@ class StreamTable {
     coordination::RankReport report;
     coordination::Cut decided;  // up to here
     std::optional<MonotonicTime> ended;
+    std::map<PassNumber, TraceParts> traces;
+
+    void ForgetTraces(PassNumber below);
+    void ListTraces();
   };
   struct Stream {
     wire::StreamAttach attach;
     std::map<Rank, RankState> ranks;
   };
+  bool HasRoomFor(ClientId from, const RankState& rank, const wire::StreamTrace& part) const;
   // Of those that read here.
   static bool AllEnded(const Stream& stream);
 

@@ -121,6 +121,13 @@ std::shared_ptr<const std::vector<SampleId>> RankReader::Trace(PassNumber pass) 
   return whole ? found->second.ids : nullptr;
 }
 
+std::vector<PassNumber> RankReader::TracedPasses() const {
+  std::vector<PassNumber> passes;
+  for (const auto& [pass, trace] : traces_)
+    passes.push_back(pass);
+  return passes;
+}
+
 std::optional<std::string> RankReader::Verify() {
   if (!current_ || !current_->foretold() || !crc_ || *crc_ == current_->order()->crc) {
     return std::nullopt;

@@ -92,6 +92,8 @@ class RankReader {
                    std::span<const SampleId> ids);
   // The whole list of that pass; null if it has not come.
   std::shared_ptr<const std::vector<SampleId>> Trace(PassNumber pass) const;
+  // Those whose list has begun to come.
+  std::vector<PassNumber> TracedPasses() const;
 
   // Does the order agree with what the training process said of the present pass? Distrusts it and
   // says what is wrong, if not; nothing if it agrees or nothing can be compared yet.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "sampler/id_list.h"
 #include "sampler/recipe_text.h"
 #include "sidecar/stream_name.h"
 #include "wire/stream_id.h"
@@ -112,6 +113,36 @@ Result<ReaderId> ReaderTable::Attach(ClientId client, const AttachRequest& reque
 void ReaderTable::SendAttach(const RankReader& reader) {
   node_.Send(0, reader.AttachMessage());
   if (const auto order = reader.OrderMessage()) node_.Send(0, *order);
+  for (const PassNumber pass : reader.TracedPasses())
+    SendTrace(reader, pass);
+}
+
+// So that the cache is planned by it.
+void ReaderTable::SendTrace(const RankReader& reader, PassNumber pass) {
+  const auto ids = reader.Trace(pass);
+  if (ids == nullptr || !node_.connected()) return;
+  const Attachment& attachment = reader.attachment();
+  const std::uint32_t bits = sampler::BitsFor(attachment.dataset->samples());
+  if (sampler::PackedBytes(ids->size(), bits) > sampler::kMaxRankListBytes ||
+      ids->size() > sampler::MaxListIds(attachment.dataset->samples())) {
+    Log(LogLevel::kWarning, "a list of ids is too long, nothing is planned by it",
+        {{"stream", attachment.stream_name}, {"pass", pass}, {"ids", ids->size()}});
+    return;
+  }
+  // Of as many ids as fill whole bytes.
+  const std::size_t ids_in_part = wire::kMaxPartBytes * 8 / bits / 8 * 8;
+  for (std::size_t first = 0; first < ids->size(); first += ids_in_part) {
+    const std::string packed = sampler::PackIds(
+        std::span(*ids).subspan(first, std::min(ids_in_part, ids->size() - first)), bits);
+    const ByteSpan bytes = AsBytes(packed);
+    node_.Send(0, wire::StreamTrace{.stream = attachment.stream,
+                                    .rank = attachment.rank,
+                                    .pass = pass,
+                                    .bits = static_cast<std::uint8_t>(bits),
+                                    .length = ids->size(),
+                                    .offset = sampler::PackedBytes(first, bits),
+                                    .packed = {bytes.begin(), bytes.end()}});
+  }
 }
 
 RankReader& ReaderTable::Open(ReaderId id, Attachment attachment, ClientId client) {
@@ -207,6 +238,7 @@ Status ReaderTable::TakeTrace(ReaderId reader, PassNumber pass, std::uint64_t fi
                         found->attachment().stream_name, pass, *unknown, samples)};
   }
   RETURN_IF_ERROR(found->TakeTrace(pass, first, length, ids));
+  if (length > 0) SendTrace(*found, pass);
   WantOrder(reader);
   on_work_();
   return OkStatus();

@@ -88,6 +88,7 @@ class ReaderTable {
   RankReader& Open(ReaderId id, Attachment attachment, ClientId client);
   void ForgetEnded();
   void SendAttach(const RankReader& reader);
+  void SendTrace(const RankReader& reader, PassNumber pass);
   void WantOrder(ReaderId reader);
   void OnOrder(ReaderId reader, const PassSpan& span,
                Result<std::shared_ptr<const RankPass>> order);

@@ -23,7 +23,7 @@ constexpr std::uint64_t kRegularShare = 64;
 // How far MIN looks behind its window. One pass shows the next read of every sample, two of nearly
 // every sample if passes leave some out; more was never worth anything.
 constexpr std::uint64_t kPassesAhead = 1;
-constexpr std::uint64_t kPassesAheadWhenIrregular = 2;
+constexpr std::uint32_t kPassesAheadWhenIrregular = 2;
 
 constexpr std::uint64_t kWindowDigestSeed = 0x6f70742d77696e64ULL;  // "opt-wind"
 
@@ -205,7 +205,10 @@ Result<PlanWindow> Planner::Impl::Next() {
     RETURN_IF_ERROR(PlanByMin(active, kPassesAhead, window));
   } else {
     ASSIGN_OR_RETURN(const bool shuffles, PlanBySlots(*active.front(), window));
-    if (!shuffles) RETURN_IF_ERROR(PlanByMin(active, kPassesAheadWhenIrregular, window));
+    if (!shuffles) {
+      window.passes_ahead = kPassesAheadWhenIrregular;
+      RETURN_IF_ERROR(PlanByMin(active, kPassesAheadWhenIrregular, window));
+    }
   }
   std::sort(window.evictions.begin(), window.evictions.end());
   window.digest = DigestOf(window);

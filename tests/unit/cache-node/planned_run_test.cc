@@ -35,6 +35,7 @@ struct Run {
   PassNumber passes = 4;
   double share = 0.3;
   std::vector<std::uint32_t> sizes;
+  bool weighted = false;  // drawn with replacement, some more often than others
 };
 
 struct Outcome {
@@ -47,6 +48,17 @@ struct Outcome {
   std::uint64_t lost = 0;
 };
 
+std::vector<SampleId> OrderOf(const Run& run, sampler::OrderSource& source, PassNumber pass) {
+  std::vector<SampleId> order = source.PassOrder(pass).value();
+  Random random(kSeed + pass);
+  for (SampleId& id : order) {
+    if (!run.weighted) break;
+    id = static_cast<SampleId>(random.Below(run.sizes.size()));
+    if (random.Below(2) == 0) id -= id % 7;
+  }
+  return order;
+}
+
 Outcome Train(const Run& run) {
   const ByteCount total = std::accumulate(run.sizes.begin(), run.sizes.end(), ByteCount{0});
   const auto capacity = static_cast<ByteCount>(static_cast<double>(total) * run.share) / run.nodes;
@@ -55,7 +67,7 @@ Outcome Train(const Run& run) {
   auto source = sampler::OrderSource::Make({.size = run.sizes.size(), .seed = 7, .world = world});
   auto orders = [&](StreamId, PassNumber pass) -> plan::Order {
     if (pass >= run.passes) return nullptr;
-    return std::make_shared<const std::vector<SampleId>>(source->PassOrder(pass).value());
+    return std::make_shared<const std::vector<SampleId>>(OrderOf(run, *source, pass));
   };
   plan::Inputs inputs{.sizes = plan::Sizes(run.sizes),
                       .capacities = std::vector<ByteCount>(run.nodes, capacity)};
@@ -85,10 +97,11 @@ Outcome Train(const Run& run) {
     for (std::size_t node = 0; node < run.nodes; ++node) {
       for (const SampleId id : window.evictions)
         cluster.cache(node).keeper().Evict(id, pass);
+      cluster.cache(node).keeper().KeepFor(window.passes_ahead);
       cluster.cache(node).keeper().OnPassReached(kRunStream, pass);
     }
     book.OnPassBegun(kRunStream, pass);
-    const auto order = source->PassOrder(pass).value();
+    const auto order = OrderOf(run, *source, pass);
     for (Position position = 0; position < order.size(); ++position) {
       const SampleId id = order[position];
       if (cluster.Read(position % readers, kRunStream, {pass, position, id})) {
@@ -134,6 +147,23 @@ TEST(PlannedRun, HeavyTailedSizesReadExactlyWhatThePlanForetells) {
   EXPECT_EQ(outcome.store_bytes, outcome.planned_bytes);
   EXPECT_LE(outcome.peak, outcome.budget);
   EXPECT_EQ(outcome.lost, 0U);
+}
+
+// Where some samples are left out for a pass, what is kept may wait for the one after the next.
+TEST(PlannedRun, WeightedDrawsAreReadAsForetold) {
+  for (const std::size_t nodes : {1U, 2U, 4U}) {
+    for (const double share : {0.3, 0.6}) {
+      const Outcome outcome = Train({.nodes = nodes,
+                                     .readers = nodes,
+                                     .passes = 6,
+                                     .share = share,
+                                     .sizes = std::vector<std::uint32_t>(1600, 1000),
+                                     .weighted = true});
+      EXPECT_EQ(outcome.store_reads, outcome.planned_reads) << nodes << " nodes, " << share;
+      EXPECT_LE(outcome.peak, outcome.budget) << nodes;
+      EXPECT_EQ(outcome.lost, 0U) << nodes;
+    }
+  }
 }
 
 TEST(PlannedRun, APaddedOrderIsReadAsForetold) {

@@ -44,22 +44,22 @@ TEST_F(StateDirTest, KeepsTheBasesThatTheStateNames) {
   };
   coordination::DesiredState state = SomeState();
   state.datasets[0].base_digest = digest_of("one");
-  ASSERT_TRUE(dir_.SaveBase(digest_of("one"), "one", state).ok());
-  EXPECT_EQ(dir_.LoadBase(digest_of("one")), "one");
+  ASSERT_TRUE(dir_.SavePart(digest_of("one"), "one", state).ok());
+  EXPECT_EQ(dir_.LoadPart(digest_of("one")), "one");
   state.datasets[0].base_digest = digest_of("two");
-  ASSERT_TRUE(dir_.SaveBase(digest_of("two"), "two", state).ok());
-  EXPECT_EQ(dir_.LoadBase(digest_of("one")), std::nullopt);
-  EXPECT_EQ(dir_.LoadBase(digest_of("two")), "two");
+  ASSERT_TRUE(dir_.SavePart(digest_of("two"), "two", state).ok());
+  EXPECT_EQ(dir_.LoadPart(digest_of("one")), std::nullopt);
+  EXPECT_EQ(dir_.LoadPart(digest_of("two")), "two");
   state.retiring = std::exchange(state.datasets, {});
-  ASSERT_TRUE(dir_.SaveBase(digest_of("three"), "three", state).ok());
-  EXPECT_EQ(dir_.LoadBase(digest_of("two")), "two") << "of a manifest that jobs still read";
+  ASSERT_TRUE(dir_.SavePart(digest_of("three"), "three", state).ok());
+  EXPECT_EQ(dir_.LoadPart(digest_of("two")), "two") << "of a manifest that jobs still read";
 }
 
 TEST_F(StateDirTest, ADamagedBaseIsNone) {
   const std::string digest = dataset::ToHex(dataset::Sha256Of(AsBytes(std::string_view("one"))));
-  ASSERT_TRUE(dir_.SaveBase(digest, "one", SomeState()).ok());
+  ASSERT_TRUE(dir_.SavePart(digest, "one", SomeState()).ok());
   temp_.Write("state/bases/" + digest, "two");
-  EXPECT_EQ(dir_.LoadBase(digest), std::nullopt);
+  EXPECT_EQ(dir_.LoadPart(digest), std::nullopt);
 }
 
 TEST_F(StateDirTest, NobodyElseReadsTheIdentity) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "coordination/plan_base.h"
+
 namespace optcache::node {
 namespace {
 
@@ -82,6 +84,92 @@ TEST(StreamTable, AStreamWhoseRanksHaveEndedBeginsANewLife) {
   ASSERT_EQ(table.Report().at(0).ranks.size(), 1U);
   EXPECT_EQ(table.Report().at(0).ranks.at(0).rank, 0U);
   EXPECT_EQ(table.Passes(7), std::nullopt);
+}
+
+// --- Lists
+
+wire::StreamAttach Unknown(Rank rank = 0) {
+  wire::StreamAttach attach = Attach(rank, 2);
+  attach.known = false;
+  return attach;
+}
+
+wire::StreamTrace List(PassNumber pass, std::uint8_t first_byte = 0x21) {
+  return {.stream = 7, .pass = pass, .bits = 4, .length = 2, .packed = {std::byte{first_byte}}};
+}
+
+std::vector<PassNumber> Listed(const StreamTable& table) {
+  std::vector<PassNumber> passes;
+  const auto reports = table.Report();
+  for (const auto& trace : reports.at(0).ranks.at(0).traces) {
+    passes.push_back(trace.pass);
+    EXPECT_EQ(trace.length, 2U);
+    EXPECT_EQ(coordination::DigestHex(*table.TraceBytes(trace.digest)), trace.digest);
+  }
+  return passes;
+}
+
+TEST(StreamTable, ListsAreReportedByDigestUntilTheirPassIsOver) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, Unknown()).ok());
+  const std::uint64_t changes = table.changes();
+  for (const PassNumber pass : {0U, 1U})
+    ASSERT_TRUE(table.OnTrace(kSidecar, List(pass)).ok());
+  EXPECT_EQ(table.changes(), changes + 2);
+  EXPECT_EQ(Listed(table), (std::vector<PassNumber>{0, 1}));
+  const std::string digest = table.Report()[0].ranks[0].traces[1].digest;
+  table.OnProgress(kSidecar, {.stream = 7, .pass = 1}, kNow);
+  ASSERT_TRUE(table.OnTrace(kSidecar, List(1, 0x43)).ok());
+  EXPECT_EQ(Listed(table), std::vector<PassNumber>{1});
+  EXPECT_NE(table.Report()[0].ranks[0].traces[0].digest, digest) << "another in its place";
+  EXPECT_EQ(table.TraceBytes(digest), nullptr);
+  ASSERT_TRUE(table.OnAttach(kSidecar, Unknown()).ok());
+  EXPECT_TRUE(Listed(table).empty()) << "they are sent again";
+  ASSERT_TRUE(table.OnTrace(kSidecar, List(1)).ok());
+  table.OnProgress(kSidecar, {.stream = 7, .pass = 1, .ended = true}, kNow);
+  EXPECT_TRUE(Listed(table).empty());
+}
+
+TEST(StreamTable, TakesListsOfPassesThatAreNearAndOfThoseWhoReadThere) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, Unknown()).ok());
+  EXPECT_TRUE(table.OnTrace(kSidecar + 1, List(0)).ok()) << "ignored";
+  EXPECT_TRUE(Listed(table).empty());
+  table.OnProgress(kSidecar, {.stream = 7, .pass = 5}, kNow);
+  for (const PassNumber pass : {4U, 9U})
+    EXPECT_EQ(table.OnTrace(kSidecar, List(pass)).code(), Code::kInvalidArgument) << pass;
+  for (const PassNumber pass : {5U, 6U, 7U, 8U})
+    EXPECT_TRUE(table.OnTrace(kSidecar, List(pass)).ok()) << pass;
+  wire::StreamAttach known = Attach(1, 2);
+  ASSERT_TRUE(table.OnAttach(kSidecar, known).ok());
+  wire::StreamTrace of_known = List(0);
+  of_known.rank = 1;
+  EXPECT_EQ(table.OnTrace(kSidecar, of_known).code(), Code::kInvalidArgument) << "it has a recipe";
+  table.OnProgress(kSidecar, {.stream = 7, .pass = 0}, kNow);
+  EXPECT_TRUE(Listed(table).empty()) << "those of the life before";
+}
+
+TEST(StreamTable, ListsHaveLimitsByWhatTheySayTheyWillTake) {
+  StreamTable table;
+  constexpr std::uint64_t kLong = coordination::kMaxTraceBytes / 4 - 100;  // ids of 32 bits
+  const auto begin = [&](ClientId from, Rank rank, PassNumber pass) {
+    return table
+        .OnTrace(from, {.stream = 7, .rank = rank, .pass = pass, .bits = 32, .length = kLong})
+        .code();
+  };
+  const std::uint64_t of_client = kMaxTraceBytesOfClient / coordination::kMaxTraceBytes;
+  for (Rank rank = 0; rank < 12; ++rank) {
+    wire::StreamAttach attach = Attach(rank, 12);
+    attach.known = false;
+    ASSERT_TRUE(table.OnAttach(1 + rank / 4, attach).ok());
+  }
+  for (Rank rank = 0; rank < of_client; ++rank)
+    EXPECT_EQ(begin(1, rank, 0), Code::kOk);
+  EXPECT_EQ(begin(1, 0, 1), Code::kResourceExhausted) << "of one connection";
+  EXPECT_EQ(begin(1, 0, 0), Code::kOk) << "in place of the same";
+  for (Rank rank = 4; rank < 8; ++rank)
+    EXPECT_EQ(begin(2, rank, 0), Code::kOk);
+  EXPECT_EQ(begin(3, 8, 0), Code::kResourceExhausted) << "in all";
 }
 
 // One rank has ended, the other is still read in the stream's life before.

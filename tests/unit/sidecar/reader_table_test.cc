@@ -1,5 +1,6 @@
 #include "sidecar/reader_table.h"
 
+#include "sampler/id_list.h"
 #include "sidecar/stream_name.h"
 #include "unit/sidecar/fakes.h"
 #include "wire/stream_id.h"
@@ -344,7 +345,14 @@ TEST_F(TracedReaderTest, AListIsAnOrder) {
   orders_.AnswerAll();
   ASSERT_TRUE(current(id)->foretold());
   EXPECT_EQ(current(id)->order()->ids, list);
-  EXPECT_FALSE(node_.All<wire::StreamAttach>().back().known) << "nodes plan recipes alone";
+  EXPECT_FALSE(node_.All<wire::StreamAttach>().back().known) << "for nodes that are older";
+  const wire::StreamTrace sent{.stream = readers_.Find(id)->attachment().stream,
+                               .bits = 4,
+                               .length = 5,
+                               .packed = {std::byte{0x44}, std::byte{0x09}, std::byte{0x01}}};
+  EXPECT_EQ(node_.All<wire::StreamTrace>(), std::vector{sent});
+  readers_.OnNodeUp();
+  EXPECT_EQ(node_.All<wire::StreamTrace>(), (std::vector{sent, sent})) << "it may be another node";
 }
 
 TEST_F(TracedReaderTest, TheNextListIsStagedWhenItsTurnComes) {
@@ -366,6 +374,29 @@ TEST_F(TracedReaderTest, TheNextListIsStagedWhenItsTurnComes) {
   // Another one in its place.
   ASSERT_TRUE(readers_.TakeTrace(id, 1, 0, 2, std::span(list).first(2)).ok());
   EXPECT_EQ(readers_.Find(id)->next(), nullptr);
+}
+
+TEST_F(TracedReaderTest, ALongListGoesByParts) {
+  FakeDataset large("default/large", std::vector<ByteCount>(1U << 20U, 1));
+  AttachRequest request = Request(0, 1);
+  request.dataset = &large;
+  request.known = false;
+  request.traced = true;
+  const ReaderId id = readers_.Attach(1, request).value();
+  std::vector<SampleId> list(500'000);
+  for (std::size_t i = 0; i < list.size(); ++i)
+    list[i] = static_cast<SampleId>(i * 7919 % (1U << 20U));
+  ASSERT_TRUE(readers_.TakeTrace(id, 0, 0, list.size(), list).ok());
+  std::vector<std::byte> packed;
+  for (const auto& part : node_.All<wire::StreamTrace>()) {
+    EXPECT_EQ(part.offset, packed.size());
+    EXPECT_EQ(part.bits, 20);
+    EXPECT_EQ(part.length, list.size());
+    EXPECT_LE(part.packed.size(), wire::kMaxPartBytes);
+    packed.insert(packed.end(), part.packed.begin(), part.packed.end());
+  }
+  EXPECT_EQ(AsText(packed), sampler::PackIds(list, 20));
+  EXPECT_EQ(node_.All<wire::StreamTrace>().size(), 3U);
 }
 
 TEST_F(TracedReaderTest, WithoutItsListAPassIsReadAsItIsAskedFor) {

@@ -1,0 +1,239 @@
+// Plans of orders that are handed over as lists, one version after the other as a coordinator makes
+// them: each knows the lists of some passes, and begins where the one before has led.
+
+#include "cache-node/plan_deriver.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <queue>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "coordination/plan_base.h"
+#include "plan/replay.h"
+#include "sampler/id_list.h"
+
+namespace optcache::node {
+namespace {
+
+constexpr StreamId kStream = 9;
+constexpr auto kPatience = std::chrono::minutes(1);
+
+// What a deriver gives for a task, until the pass is planned to its end or cannot be.
+class Derived {
+ public:
+  std::vector<DerivedWindow> Of(const PlanTask& task) {
+    const PassNumber last = task.streams.at(0).traces.back().pass;
+    deriver_.Begin(task);
+    deriver_.PlanThrough({{kStream, last + 5}});
+    std::unique_lock lock(mutex_);
+    std::vector<DerivedWindow> windows;
+    while (windows.empty() ||
+           (windows.back().status.ok() && windows.back().planned[kStream] <= last)) {
+      if (!changed_.wait_for(lock, kPatience, [this] { return !waiting_.empty(); })) {
+        ADD_FAILURE() << "no window came";
+        break;
+      }
+      if (waiting_.front().version == task.version) windows.push_back(waiting_.front());
+      waiting_.pop();
+    }
+    return windows;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::queue<DerivedWindow> waiting_;
+  PlanDeriver deriver_{[this](DerivedWindow window) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push(std::move(window));
+    changed_.notify_all();
+  }};
+};
+
+struct Job {
+  std::uint32_t samples = 600;
+  std::uint32_t world = 1;   // each rank on a node of its own
+  ByteCount capacity = 180;  // of all nodes together; samples are of one byte
+  PassNumber known = 3;      // passes whose lists are known when a pass begins
+  std::vector<std::vector<SampleId>> passes;
+};
+
+std::string ListOf(const Job& job, PassNumber pass) {
+  std::vector<std::string> lists;
+  for (Rank rank = 0; rank < job.world; ++rank) {
+    std::vector<SampleId> ids;
+    for (std::size_t i = rank; i < job.passes[pass].size(); i += job.world)
+      ids.push_back(job.passes[pass][i]);
+    lists.push_back(sampler::EncodeList(ids, sampler::BitsFor(job.samples)));
+  }
+  const std::vector<std::string_view> views(lists.begin(), lists.end());
+  return sampler::JoinLists(views, job.samples).value();
+}
+
+// The version that is made when `pass` begins.
+PlanTask TaskAt(const Job& job, PassNumber pass, const plan::Holders& holders) {
+  PlanTask task{.version = {.counter = pass + 1},
+                .streams = {{.id = kStream,
+                             .recipe = {.world = job.world, .known = false},
+                             .cut = {.pass = pass, .position = 0}}},
+                .sizes = plan::Sizes::Equal(job.samples, 1)};
+  coordination::StreamState& stream = task.streams[0];
+  for (Rank rank = 0; rank < job.world; ++rank) {
+    const wire::MemberId member = rank + 1;
+    stream.node_of_rank.push_back(member);
+    task.capacities.push_back({.member = member, .bytes = job.capacity / job.world});
+    auto& held = task.base.emplace_back(member, std::vector<SampleId>()).second;
+    for (SampleId id = 0; id < holders.size(); ++id) {
+      if (holders[id] == rank) held.push_back(id);
+    }
+  }
+  const auto end = static_cast<PassNumber>(job.passes.size());
+  for (PassNumber p = pass; p < std::min(end, pass + job.known); ++p) {
+    std::string list = ListOf(job, p);
+    const std::string digest = coordination::DigestHex(list);
+    stream.traces.push_back({.pass = p, .length = job.passes[p].size(), .digest = digest});
+    task.lists[digest] = std::make_shared<const std::string>(std::move(list));
+  }
+  if (pass + job.known >= end) stream.recipe.passes = end;
+  return task;
+}
+
+// How often the store is read, and what is wrong with the plans.
+std::uint64_t StoreReads(const Job& job) {
+  Derived derived;
+  plan::Replay replay(plan::Sizes::Equal(job.samples, 1),
+                      std::vector<ByteCount>(job.world, job.capacity / job.world));
+  for (PassNumber pass = 0; pass < job.passes.size(); ++pass) {
+    const PlanTask task = TaskAt(job, pass, replay.holders());
+    const auto windows = derived.Of(task);
+    EXPECT_TRUE(windows.front().status.ok()) << windows.front().status.ToString();
+    replay.Evict(windows.front().evictions);
+    for (const DerivedWindow& window : windows) {
+      for (const DerivedPass& derived_pass : window.passes) {
+        const plan::PassPlan& plan = *derived_pass.plan;
+        EXPECT_LE(plan.key().pass, task.streams[0].traces.back().pass)
+            << "nobody knows what is read";
+        if (plan.key().pass != pass) continue;
+        for (Position p = plan.begin(); p < plan.end(); ++p)
+          replay.Read(job.passes[pass][p], plan.ReaderAt(p), plan.At(p), 0);
+      }
+    }
+  }
+  EXPECT_EQ(replay.stats().accesses, job.passes.size() * job.passes[0].size());
+  EXPECT_EQ(replay.capacity_exceeded(), 0U);
+  EXPECT_EQ(replay.misplaced(), 0U);
+  return replay.stats().store_reads;
+}
+
+// MIN with bypass that knows all passes: a sample may wait at the node of its next read, which
+// gives up what is used last.
+std::uint64_t StoreReadsOfMin(const Job& job) {
+  std::vector<SampleId> reads;
+  for (const auto& pass : job.passes)
+    reads.insert(reads.end(), pass.begin(), pass.end());
+  constexpr std::size_t kNever = ~std::size_t{0};
+  std::vector<std::size_t> next(reads.size());
+  std::vector<std::size_t> upcoming(job.samples, kNever);
+  for (std::size_t t = reads.size(); t-- > 0;)
+    next[t] = std::exchange(upcoming[reads[t]], t);
+  std::vector<std::set<std::size_t>> waiting(job.world);  // by node: the uses that are waited for
+  std::uint64_t store_reads = 0;
+  for (std::size_t t = 0; t < reads.size(); ++t) {
+    if (waiting[t % job.world].erase(t) == 0) ++store_reads;
+    if (next[t] == kNever) continue;
+    std::set<std::size_t>& node = waiting[next[t] % job.world];
+    node.insert(next[t]);
+    if (node.size() > job.capacity / job.world) node.erase(std::prev(node.end()));
+  }
+  return store_reads;
+}
+
+// As a weighted sampler draws: a tenth of the samples weigh a hundred times as much as others.
+Job Weighted(std::uint32_t world, std::uint64_t seed) {
+  Random random(seed);
+  Job job{.world = world};
+  for (int pass = 0; pass < 8; ++pass) {
+    auto& order = job.passes.emplace_back();
+    for (std::uint32_t i = 0; i < job.samples; ++i) {
+      auto id = static_cast<SampleId>(random.Below(job.samples));
+      if (id % 10 != 0 && random.Below(10) < 4) id -= id % 10;
+      order.push_back(id);
+    }
+  }
+  return job;
+}
+
+TEST(PlanDeriver, WeightedListsAreReadFromTheStoreAsOftenAsMinWouldReadThem) {
+  for (const std::uint32_t world : {1U, 2U, 4U}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const Job job = Weighted(world, seed);
+      EXPECT_EQ(StoreReads(job), StoreReadsOfMin(job)) << world << " nodes, seed " << seed;
+    }
+  }
+}
+
+// Two passes ahead is a little better than one, and that than none.
+TEST(PlanDeriver, WhatIsKnownLaterIsPlannedWorse) {
+  Job job = Weighted(1, 5);
+  std::vector<std::uint64_t> reads;
+  for (const PassNumber known : {3U, 2U, 1U}) {
+    job.known = known;
+    reads.push_back(StoreReads(job));
+  }
+  EXPECT_LE(reads[0], reads[1]);
+  EXPECT_LT(reads[1], reads[2]);
+  const std::uint64_t all = job.passes.size() * job.passes[0].size();
+  EXPECT_LT(reads[2], all * 7 / 10) << "still better than to keep what came first";
+}
+
+// Permutations of which only the present one is known: whatever is kept for the next one is as
+// good.
+TEST(PlanDeriver, RoomIsNotLeftEmptyForAPassThatNobodyKnows) {
+  Random random(7);
+  Job job{.known = 1};
+  for (int pass = 0; pass < 5; ++pass) {
+    auto& order = job.passes.emplace_back(job.samples);
+    std::iota(order.begin(), order.end(), SampleId{0});
+    for (std::size_t i = order.size(); i > 1; --i)
+      std::swap(order[i - 1], order[random.Below(i)]);
+  }
+  EXPECT_EQ(StoreReads(job), job.samples + 4 * (job.samples - job.capacity));
+}
+
+TEST(PlanDeriver, AVersionThatBeginsInAPassPlansItsLastOneToItsEnd) {
+  const Job job = Weighted(1, 8);
+  PlanTask task = TaskAt(job, 0, {});
+  task.streams[0].cut.position = 250;
+  Derived derived;
+  Position planned = 0;
+  for (const DerivedWindow& window : derived.Of(task)) {
+    for (const DerivedPass& pass : window.passes)
+      planned += pass.plan->end() - pass.plan->begin();
+  }
+  EXPECT_EQ(planned, 3 * job.samples - 250);
+}
+
+TEST(PlanDeriver, ListsThatAreNotWhatTheirDigestsSayAreNotPlannedBy) {
+  const Job job = Weighted(1, 9);
+  Derived derived;
+  PlanTask task = TaskAt(job, 0, {});
+  const auto first = task.streams[0].traces[0];
+  task.lists[first.digest] = std::make_shared<const std::string>(ListOf(job, 1));
+  EXPECT_EQ(derived.Of(task).back().status.code(), Code::kDataLoss);
+  task.version.counter = 2;
+  task.lists.erase(first.digest);
+  EXPECT_EQ(derived.Of(task).back().status.code(), Code::kDataLoss);
+  task = TaskAt(job, 0, {});
+  task.version.counter = 3;
+  task.streams[0].recipe.world = 2;
+  task.streams[0].node_of_rank = {1, 1};
+  EXPECT_EQ(derived.Of(task).back().status.code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace optcache::node
