@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
+import struct
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from harness.cluster import Cluster
+from harness.dataset import Dataset
 from harness.plain_rank import CheckedSamples
 from harness.processes import wait_until
 from torch.utils.data import DataLoader, RandomSampler, Sampler, Subset, WeightedRandomSampler
@@ -50,7 +56,7 @@ def unforeseen(samples: CheckedSamples) -> Any:
     return Unforeseen(len(samples))
 
 
-@pytest.mark.parametrize("make, planned", [(whole, True), (weighted, False), (unforeseen, False)])
+@pytest.mark.parametrize("make, planned", [(whole, True), (weighted, True), (unforeseen, False)])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_reads_what_its_sampler_draws(
     start_cache: Callable[..., Cluster],
@@ -83,6 +89,62 @@ def test_reads_what_its_sampler_draws(
     if planned:
         wait_until(lambda: stream()["planned"], "it is planned")
     assert stream()["order_known"] == planned
+
+
+def newest_plan(cluster: Cluster, since: int) -> int:
+    """The latest pass that node 0 has planned since its log was so long."""
+    plans = re.findall(r"pass planned.*?plan=\S* ?\S+ (\d+)", cluster.log_of("node-0")[since:])
+    return max(map(int, plans), default=-1)
+
+
+def foretold_reads(
+    cluster: Cluster, programs: Path, reads: list[int], sizes: list[int], capacity: int, to: Path
+) -> dict[str, int]:
+    """How often each policy would read the store, that knows all of `reads`."""
+    to.write_bytes(b"".join(struct.pack("<IQIq", 0, i, sizes[i], -1) for i in reads))
+    whole = sum(sizes[i] for i in set(reads))
+    command = [programs / "optcache", "simulate", "--trace", to, "--trace-format", "oracleGeneral"]
+    command += ["--nodes", "1", "--capacity", str(capacity / whole)]
+    command += ["--policies", "min,pin,lru", "--output", "json"]
+    shown = subprocess.run(list(map(str, command)), check=True, capture_output=True).stdout
+    return {name: of["storeReads"] for name, of in json.loads(shown)["policies"].items()}
+
+
+@pytest.mark.parametrize("machines", [1, 2])
+def test_weights_are_planned_as_well_as_their_future_is_known(
+    start_cache: Callable[..., Cluster],
+    open_samples: Callable[..., CheckedSamples],
+    programs: Path,
+    dataset: Dataset,
+    tmp_path: Path,
+    machines: int,
+) -> None:
+    """On two machines the memory of the one that nobody reads through is used as well. Only what is
+    small moves there, so that fewer reads, though not fewer bytes, can come from the store.
+    """
+    share = 0.3
+    cluster = start_cache(machines=machines, share=share)
+    begun = len(cluster.log_of("node-0"))
+    samples = open_samples(cluster.socket(0))
+    loader = DataLoader(samples, BATCH, sampler=weighted(samples), num_workers=2)
+    attach(loader, dataset=samples.samples, passes=6)
+    reads: list[int] = []
+    for number in range(6):
+        for batch, right, _ in loader:
+            assert right.all()
+            # A pass takes minutes elsewhere, in which it and what comes next is planned.
+            if not reads:
+                wait_until(lambda: newest_plan(cluster, begun) >= 1, "the stream is planned")
+            reads += batch.tolist()
+        ahead = min(number + 2, 5)
+        wait_until(lambda: newest_plan(cluster, begun) >= ahead, f"pass {ahead} is planned")
+    store_reads = sum(it["optcache_store_reads_total"] for it in cluster.sidecar_metrics())
+    capacity = int(dataset.total_bytes * share / machines) * machines
+    sizes = dataset.sizes
+    foretold = foretold_reads(cluster, programs, reads, sizes, capacity, tmp_path / "reads")
+    print(f"{machines} machines: {len(reads)} reads, {store_reads:.0f} of the store; {foretold}")
+    assert store_reads <= foretold["min"] * 1.05
+    assert machines > 1 or store_reads >= foretold["min"] * 0.99
 
 
 class Plain(torch.utils.data.Dataset[Any]):

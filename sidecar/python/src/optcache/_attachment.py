@@ -43,6 +43,9 @@ class Unannounced:
     def refresh(self, recipe: protocol.Recipe, tag: protocol.Tag) -> protocol.Tag:
         return tag
 
+    def look_ahead(self, recipe: protocol.Recipe, ids: array.array[int]) -> None:
+        pass
+
     def follow(self, recipe: protocol.Recipe, tag: protocol.Tag, ids: list[int]) -> None:
         pass
 
@@ -192,7 +195,8 @@ class Attachment:
         self._last_pass = max(self._last_pass, self._first_pass)
         self._hand_over(channel, recipe, self._last_pass, what.trace)
         channel.begin_pass(self._stream, recipe.rank, self._last_pass, what)
-        self._hand_over(channel, recipe, self._last_pass + 1, what.ahead)
+        for number, ids in enumerate(what.ahead, self._last_pass + 1):
+            self._hand_over(channel, recipe, number, ids)
 
     def _hand_over(
         self,
@@ -210,8 +214,22 @@ class Attachment:
             if refused.code in ("not_found", "unavailable"):
                 raise
             log.warning("the list of pass %s is not taken: %s", number, refused)
-        self._handed_over = {n: i for n, i in self._handed_over.items() if n >= number - 1}
+        self._handed_over = {n: i for n, i in self._handed_over.items() if n >= number - 2}
         self._handed_over[number] = ids
+
+    def look_ahead(self, recipe: protocol.Recipe, ids: array.array[int]) -> None:
+        """What one more of the iterations that follow will read."""
+        with self._alone():
+            channel, current = self._channel, self._current
+            if channel is None or current is None:
+                return
+            self._current = dataclasses.replace(current, ahead=(*current.ahead, ids))
+            try:
+                self._hand_over(channel, recipe, self._last_pass + len(current.ahead) + 1, ids)
+            except Refused as refused:
+                log.info("a list is not handed over: %s", refused)
+            except BROKEN as broken:
+                self._lose(broken)
 
     def follow(self, recipe: protocol.Recipe, tag: protocol.Tag, ids: list[int]) -> None:
         """Tells of a batch that is asked for next. What the sidecar does not take is read as it is

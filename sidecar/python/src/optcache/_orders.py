@@ -11,7 +11,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 from . import _protocol as protocol
 from ._frameworks import framework_order
 from ._recipes import Ranges, ranges_of, ranges_text, recipe_text, signed
-from ._samplers import Order, torch_order
+from ._samplers import Order, base_seed, torch_order
 from ._store import Store
 from ._traces import Lister, TracedOrder
 from .computed import store_under
@@ -100,11 +100,17 @@ def order_of(
         order = torch_order(loader, sampler, size, declared)
         order = order or framework_order(batch_sampler, sampler, size)
     if order is None:
-        return TracedOrder(batch_sampler, sampler, size, trace, mapping)
+        return TracedOrder(batch_sampler, sampler, size, trace, mapping, _seeds_workers(loader, sampler))
     order.mapping = mapping
     if numbering is not None and numbering.ranges is not None:
         order.recipe = _within(order.recipe, numbering.ranges)
     return order
+
+
+def _seeds_workers(loader: Any, sampler: Any) -> bool:
+    """Does the loader draw from the sampler's generator before each iteration?"""
+    generator = getattr(sampler, "generator", None)
+    return generator is not None and base_seed(loader, sampler) == protocol.BASE_SEED_EVERY_PASS
 
 
 def _within(recipe: protocol.Recipe, ranges: Ranges) -> protocol.Recipe:

@@ -136,7 +136,7 @@ class Pass:
     length: int
     crc: Optional[int] = None
     trace: Optional[array.array[int]] = None  # the rank's whole list, where there is no recipe
-    ahead: Optional[array.array[int]] = None  # that of the next iteration
+    ahead: tuple[array.array[int], ...] = ()  # those of the iterations that follow
 
 
 def frame(kind: int, request: int, body: bytes) -> bytes:

@@ -92,6 +92,12 @@ class Order:
         self._passes += 1
         return what, iter(self._batches())
 
+    def look_ahead(self) -> Optional[array.array[int]]:
+        """Called while an iteration is read: the list of one more of those that follow, if it is
+        known and was not told when this one began.
+        """
+        return None
+
     def _describe(self, start: int) -> protocol.Pass:
         epoch = getattr(self._sampler, "epoch", self._passes)
         epoch = epoch if isinstance(epoch, int) and epoch >= 0 else self._passes
@@ -308,7 +314,7 @@ def torch_order(loader: Any, sampler: Any, size: int, declared: bool) -> Optiona
     if type(sampler) is SequentialSampler:
         return SequentialOrder(batch_sampler, sampler, size)
     if type(sampler) is RandomSampler and _is_known_random(sampler, size):
-        return RandomOrder(batch_sampler, sampler, size, _base_seed(loader, sampler))
+        return RandomOrder(batch_sampler, sampler, size, base_seed(loader, sampler))
     return None
 
 
@@ -327,7 +333,8 @@ def _is_known_random(sampler: Any, size: int) -> bool:
     return sampler.replacement or sampler.num_samples == size or _torch_version() >= (1, 12)
 
 
-def _base_seed(loader: Any, sampler: Any) -> int:
+def base_seed(loader: Any, sampler: Any) -> int:
+    """When a loader draws its workers' seed from the sampler's generator."""
     if loader.generator is not sampler.generator:
         return protocol.BASE_SEED_NEVER
     if loader.persistent_workers:

@@ -37,9 +37,9 @@ _DRAWN_AHEAD = (
 
 
 class TracedOrder(Order):
-    """What an iteration reads is handed over as a list when it begins, and the next one's too if it
-    is known. Lists come from the user, or from a copy of the sampler, which itself notices nothing.
-    Where there is none, each batch is told when it is asked for.
+    """What an iteration reads is handed over as a list when it begins, and so are the lists of the
+    two that follow, if they are known. Lists come from the user, or from a copy of the sampler,
+    which itself notices nothing. Where there is none, each batch is told when it is asked for.
     """
 
     def __init__(
@@ -49,12 +49,16 @@ class TracedOrder(Order):
         size: int,
         given: Union[Lister, bool, None],
         mapping: Optional[Mapping],
+        seeds_workers: bool = False,
     ) -> None:
         super().__init__(batch_sampler, sampler, size)
         self._given = given if callable(given) else None
         self._copied = given is True or (
             type(sampler) in _DRAWN_AHEAD and type(batch_sampler) is BatchSampler
         )
+        self._drawn: Optional[_Drawn] = None
+        self._told_next = False
+        self._seeds_workers = seeds_workers
         self.mapping = mapping
         self.recipe = protocol.Recipe(
             known=False, size=size, world=self.recipe.world, rank=self.recipe.rank, order="trace"
@@ -63,58 +67,119 @@ class TracedOrder(Order):
     def begin(self, start: int) -> tuple[protocol.Pass, Iterator[Any]]:
         what = self._describe(start)
         # A copy of a sampler that goes on in the middle would list only what is left.
-        lists = None if start > 0 and self._given is None else self._lists(self._passes)
-        self.followed = lists is None
+        known = start == 0 or self._given is not None
+        ids = self._list(self._passes, 0) if known else None
+        self.followed = ids is None
         self._passes += 1
-        if lists is not None:
-            ids, ahead = lists
+        if ids is not None:
             end = min(start + (what.length or len(ids)), len(ids))
             crc = order_crc(ids[start:end])
             length = max(end - start, 0)
+            following = self._list(self._passes, 1)
+            ahead = () if following is None else (following,)
             what = protocol.Pass(what.epoch, start, length, crc, trace=ids, ahead=ahead)
+        self._told_next = bool(what.ahead)
         return what, iter(self._batches())
 
-    def _lists(
-        self, number: int
-    ) -> Optional[tuple[array.array[int], Optional[array.array[int]]]]:
-        """Of that pass and, if it is known, of the next; None: that pass's is not known."""
+    def look_ahead(self) -> Optional[array.array[int]]:
+        return self._list(self._passes + 1, 2) if self._told_next else None
+
+    def _list(self, number: int, ahead: int) -> Optional[array.array[int]]:
+        """Of that pass, which is so many after the one that begins or is read; None: not known."""
         if self._given is not None:
-            ids, ahead = self._given(number), self._given(number + 1)
-        elif self._copied:
-            ids, ahead = self._draw()
-        else:
+            given = self._given(number)
+            return self._as_ids(given) if given else None
+        if not self._copied:
             return None
-        if not ids:
+        try:
+            with _same_randomness():
+                return self._draw(ahead)
+        except Exception:  # whatever an unknown sampler may raise: then it is followed
+            self._copied = ahead > 0
+            self._drawn = None
             return None
-        return self._as_ids(ids), self._as_ids(ahead) if ahead else None
+
+    def _draw(self, ahead: int) -> Optional[array.array[int]]:
+        expected = self._length()
+        if not 0 < expected <= protocol.TRACE_MAX:
+            return None
+        if ahead == 0:
+            known = self._drawn if type(self._sampler) in _DRAWN_AHEAD else None
+            if known is None or not known.begin(self._batch_sampler):
+                self._drawn = _Drawn(
+                    self._batch_sampler, expected, self._as_ids, self._seeds_workers
+                )
+        elif self._drawn is None or getattr(self._sampler, "generator", None) is None:
+            return None  # the iterations that follow depend on more than its own generator
+        assert self._drawn is not None
+        return self._drawn.list(ahead)
 
     def _as_ids(self, indices: Sequence[int]) -> array.array[int]:
         return array.array("I", self.samples(indices))
 
-    def _draw(self) -> tuple[Optional[Sequence[int]], Optional[Sequence[int]]]:
-        expected = self._length()
-        if not 0 < expected <= protocol.TRACE_MAX:
-            return None, None
-        with _same_randomness():
-            try:
-                copied = _copy_of(self._batch_sampler)
-                ids = _flat(copied, expected)
-            except Exception:  # whatever an unknown sampler may raise: then it is followed
-                self._copied = False
-                return None, None
-            if ids is None or not self._goes_on():
-                return ids, None
-            return ids, self._draw_next(copied, expected)
 
-    def _goes_on(self) -> bool:
-        """Does the next iteration depend on nothing but the sampler's own generator?"""
-        return getattr(self._sampler, "generator", None) is not None
+class _Drawn:
+    """The iterations of a copy of a batch sampler, from the one that it is about to make on."""
 
-    def _draw_next(self, copied: Any, expected: int) -> Optional[Sequence[int]]:
-        try:
-            return _flat(copied, expected)
-        except Exception:
-            return None
+    def __init__(
+        self,
+        batch_sampler: Any,
+        expected: int,
+        as_ids: Callable[[Sequence[int]], array.array[int]],
+        seeds_workers: bool,
+    ) -> None:
+        self._copy = _copy_of(batch_sampler)
+        self._expected = expected
+        self._as_ids = as_ids
+        self._seeds_workers = seeds_workers
+        self._made_of = _parts_of(batch_sampler)
+        self._lists: list[Optional[array.array[int]]] = []
+        self._states = [_state_of(self._copy)]  # of its generator before each list, and the next
+
+    def list(self, ahead: int) -> Optional[array.array[int]]:
+        """Of the iteration that is so many after the first; None: it is longer than expected."""
+        while len(self._lists) <= ahead:
+            ids = _flat(self._copy, self._expected)
+            self._lists.append(None if ids is None else self._as_ids(ids))
+            if self._seeds_workers:
+                torch.empty((), dtype=torch.int64).random_(generator=self._copy.sampler.generator)
+            self._states.append(_state_of(self._copy))
+        return self._lists[ahead]
+
+    def begin(self, batch_sampler: Any) -> bool:
+        """The sampler makes its next iteration. False: that one is not what was drawn, since the
+        sampler is another by now, or its generator has given numbers to others.
+        """
+        if len(self._states) < 2 or not _same(_parts_of(batch_sampler), self._made_of):
+            return False
+        now = _state_of(batch_sampler)
+        if now is None or self._states[1] is None or not torch.equal(now, self._states[1]):
+            return False
+        del self._lists[0], self._states[0]
+        return True
+
+
+def _state_of(batch_sampler: Any) -> Optional[torch.Tensor]:
+    generator = getattr(getattr(batch_sampler, "sampler", None), "generator", None)
+    return generator.get_state() if isinstance(generator, torch.Generator) else None
+
+
+def _parts_of(batch_sampler: Any) -> list[tuple[Any, Any]]:
+    """What the iterations of a sampler of PyTorch's depend on, but for its generator's state, and
+    how often it was changed, where that is counted.
+    """
+    return [
+        (thing, getattr(thing, "_version", None))
+        for holder in (batch_sampler, getattr(batch_sampler, "sampler", None))
+        for thing in getattr(holder, "__dict__", {}).values()
+    ]
+
+
+def _same(parts: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
+    return len(parts) == len(others) and all(
+        one is other and version == other_version
+        for (one, version), (other, other_version) in zip(parts, others)
+    )
 
 
 def _flat(batches: Any, expected: int) -> Optional[list[int]]:

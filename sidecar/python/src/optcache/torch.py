@@ -141,21 +141,40 @@ class AttachedBatchSampler(Sampler[Any]):
     (IndexBatch). Has all its other attributes.
     """
 
-    def __init__(self, inner: Any, order: Order, attachment: Union[Attachment, Unannounced], tagged: str) -> None:
+    def __init__(
+        self,
+        inner: Any,
+        order: Order,
+        attachment: Union[Attachment, Unannounced],
+        tagged: str,
+        batches_ahead: int,
+    ) -> None:
         self._inner = inner
         self._order = order
         self._attachment = attachment
         self._tagged = tagged  # the dataset that indices are of, or the samples behind them
         self._start = 0
+        self._batches_ahead = batches_ahead
 
     def __iter__(self) -> Iterator[Any]:
         start, self._start = self._start, 0
         what, batches = self._order.begin(start)
         tag = self._attachment.begin(self._order.recipe, what)
-        for batch in batches:
+        looked = False
+        for number, batch in enumerate(batches):
             tag = self._attachment.refresh(self._order.recipe, tag)
             yield self._tag(batch, tag)
             tag = tag._replace(first=tag.first + _length(batch))
+            if number == self._batches_ahead:  # the workers are busy
+                looked = True
+                self._look_ahead()
+        if not looked:
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        ids = self._order.look_ahead()
+        if ids is not None:
+            self._attachment.look_ahead(self._order.recipe, ids)
 
     def _tag(self, batch: Any, tag: protocol.Tag) -> Any:
         if type(batch) is not list or not all(isinstance(index, Integral) for index in batch):
@@ -222,8 +241,8 @@ def attach(
         passes: how many iterations will follow, if you know: nothing is then kept or staged for one
             that does not come. 0: not known.
         trace: a function that is given the number of an iteration, from 0 on, and says what it will
-            read, as a list of indices of the loader's dataset, or None; it is asked for the next
-            iteration, too. Or True, your word that iterating a copy of the loader's batch sampler
+            read, as a list of indices of the loader's dataset, or None; it is asked for the two
+            iterations that follow, too. Or True, your word that iterating a copy of the loader's batch sampler
             has no effect on anything else.
 
     Raises:
@@ -249,7 +268,9 @@ def attach(
     attachment: Union[Attachment, Unannounced] = Unannounced()
     if not isinstance(ours, Store) or ours.available():
         attachment = Attachment(ours, name + order.suffix)
-    sampler = AttachedBatchSampler(loader.batch_sampler, order, attachment, ours.name)
+    sampler = AttachedBatchSampler(
+        loader.batch_sampler, order, attachment, ours.name, _batches_ahead(loader)
+    )
     if start is not None:
         sampler.start_at(start)
     attachment.attach(order.recipe)
@@ -296,9 +317,14 @@ def _dataset_of(
     return found
 
 
+def _batches_ahead(loader: DataLoader[Any]) -> int:
+    """How many batches are asked for before the first is given out."""
+    return int(loader.num_workers) * int(loader.prefetch_factor or 2)
+
+
 def _samples_ahead(loader: DataLoader[Any]) -> int:
     """How many samples may be with the workers."""
-    batches = int(loader.num_workers) * int(loader.prefetch_factor or 2) + 1
+    batches = _batches_ahead(loader) + 1
     size = getattr(loader.batch_sampler, "batch_size", None)  # not all that people write have one
     return min(batches * size, protocol.BEHIND_MAX) if isinstance(size, int) else batches
 
