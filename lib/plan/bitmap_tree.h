@@ -22,11 +22,11 @@ class BitmapTree {
  public:
   // For integers below `range`.
   explicit BitmapTree(std::uint32_t range) {
-    std::size_t bits = range;
+    std::size_t words = range;
     do {
-      bits = (bits + 63) / 64;
-      levels_[depth_++].assign(bits == 0 ? 1 : bits, 0);
-    } while (bits > 1);
+      words = words / 64 + 1;
+      levels_[depth_++].assign(words, 0);
+    } while (words > 1);
   }
 
   bool empty() const { return levels_[depth_ - 1][0] == 0; }
@@ -55,12 +55,31 @@ class BitmapTree {
   std::uint32_t Max() const {
     std::uint32_t i = 0;
     for (std::size_t level = depth_; level-- > 0;) {
-      i = i * 64 + static_cast<std::uint32_t>(std::bit_width(levels_[level][i]) - 1);
+      i = i * 64 + Top(levels_[level][i]);
     }
     return i;
   }
 
+  // The largest element below `end`, which is at most the range; kNone if there is none.
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  std::uint32_t MaxBelow(std::uint32_t end) const {
+    for (std::size_t level = 0; level < depth_; ++level) {
+      const std::uint64_t below = (std::uint64_t{1} << (end % 64)) - 1;
+      end /= 64;
+      if ((levels_[level][end] & below) == 0) continue;
+      std::uint32_t i = end * 64 + Top(levels_[level][end] & below);
+      while (level-- > 0)
+        i = i * 64 + Top(levels_[level][i]);
+      return i;
+    }
+    return kNone;
+  }
+
  private:
+  static std::uint32_t Top(std::uint64_t word) {
+    return static_cast<std::uint32_t>(std::bit_width(word) - 1);
+  }
+
   static constexpr std::size_t kMaxDepth = 6;  // 64^6 integers
 
   std::size_t depth_ = 0;

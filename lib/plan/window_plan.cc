@@ -32,6 +32,7 @@ class WindowPlanner {
     LinkUses();
     WindowOutput output;
     EvictUnused(output.evictions);
+    MakeEven();
     Simulate();
     KeepAtSpareNodes();
     EvictGivenUp(output.evictions);
@@ -58,6 +59,7 @@ class WindowPlanner {
   void CountUses();
   void LinkUses();
   void EvictUnused(std::vector<SampleId>& evictions);
+  void MakeEven();
   void PlaceHeld(std::vector<Belady>& nodes);
   void Simulate();
   void OfferUntil(Use next, std::size_t group, std::uint32_t bytes, std::vector<Belady>& nodes);
@@ -82,7 +84,9 @@ class WindowPlanner {
   std::vector<Use> next_use_;                  // by merged read: the same sample's next use
   std::vector<Use> use_of_sample_;             // its first use from the start of the window
   std::vector<SampleId> sample_of_use_;        // empty for equal sizes
-  BitVector kept_;                             // by use: the sample was kept until then
+  std::vector<UsePhases> phases_;              // by node; empty: there are none
+  PhaseTolls tolls_{};
+  BitVector kept_;     // by use: the sample was kept until then
   BitVector at_peer_;  // by use: the sample waits at another node; empty if none does
   // The rest is empty if there is no spare node.
   std::vector<NodeIndex> spare_;
@@ -159,6 +163,33 @@ void WindowPlanner::EvictUnused(std::vector<SampleId>& evictions) {
   }
 }
 
+// The phases of each node's uses, and what they cost. Not where the streams are about to end.
+void WindowPlanner::MakeEven() {
+  const std::size_t streams = input_.merged.streams().size();
+  const std::size_t reads = 2 * input_.window;
+  Miniature miniature(input_.sizes.count(), streams);
+  if (streams < 2 || !miniature.exists() || input_.merged.size() < reads) return;
+  phases_.resize(nodes_);
+  std::vector<Use> use_of_group = first_use_;
+  MergedOrder::Cursor cursor(input_.merged);
+  std::size_t phases = 0;
+  for (std::size_t t = 0; t < reads; ++t) {
+    for (; t >= PhaseBegin(phases, input_.window); ++phases) {
+      for (std::size_t node = 0; node < nodes_; ++node)
+        phases_[node].begin.push_back(use_of_group[node] - first_use_[node]);
+    }
+    const MergedOrder::Read read = cursor.Next();
+    ++use_of_group[GroupOf(read.reader)];
+    if (miniature.Has(read.sample)) miniature.AddRead(t, read.sample, input_.sizes[read.sample]);
+  }
+  const ByteCount capacity =
+      std::accumulate(input_.capacities.begin(), input_.capacities.end(), ByteCount{0});
+  tolls_ = miniature.EvenTolls(input_.window, capacity);
+  if (std::ranges::count(tolls_, kOneToll) == kPhases) return phases_.clear();
+  for (UsePhases& phase : phases_)
+    phase.tolls = &tolls_;
+}
+
 // What is held at its next reader takes part in the choice; what is held elsewhere keeps its room
 // there until it is read.
 void WindowPlanner::PlaceHeld(std::vector<Belady>& nodes) {
@@ -195,7 +226,8 @@ void WindowPlanner::Simulate() {
   kept_ = BitVector(reads);
   std::vector<Belady> nodes;
   for (std::size_t n = 0; n < nodes_; ++n) {
-    nodes.emplace_back(first_use_[n + 1] - first_use_[n], input_.capacities[n]);
+    nodes.emplace_back(first_use_[n + 1] - first_use_[n], input_.capacities[n],
+                       phases_.empty() ? UsePhases{} : std::move(phases_[n]));
   }
   PlaceHeld(nodes);
   std::vector<Use> use_of_group = first_use_;
