@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "kube/conditions.h"
 #include "kube/object.h"
 
@@ -186,6 +187,29 @@ std::optional<Reads> ReadReads(const std::optional<std::string>& metrics) {
                .wait_seconds = Sum(*metrics, "optcache_client_wait_seconds_total", "")};
 }
 
+std::optional<Computed> ReadComputed(const std::optional<std::string>& metrics) {
+  if (!metrics) return std::nullopt;
+  const auto count = [&](std::string_view name, std::string_view label = "") {
+    return static_cast<std::uint64_t>(Sum(*metrics, name, label));
+  };
+  const Computed computed{.hits = count("optcache_computed_reads_total", "result=\"hit\""),
+                          .misses = count("optcache_computed_reads_total", "result=\"miss\""),
+                          .bytes = count("optcache_computed_bytes"),
+                          .capacity = count("optcache_computed_capacity_bytes")};
+  if (computed.capacity == 0) return std::nullopt;
+  return computed;
+}
+
+std::string ToText(const Computed& computed) {
+  const std::uint64_t reads = computed.hits + computed.misses;
+  const std::string room =
+      fmt::format("{} of {} in use", FormatBytes(computed.bytes), FormatBytes(computed.capacity));
+  if (reads == 0) return "none asked for yet; " + room;
+  return fmt::format("{:.1f} % found, {} computed; {}",
+                     100.0 * static_cast<double>(computed.hits) / static_cast<double>(reads),
+                     computed.misses, room);
+}
+
 void Advise(const Json& pod, PodStory& story) {
   for (const DatasetStory& dataset : story.datasets) {
     if (dataset.verdict == "Ready" || dataset.verdict == kUnseen) continue;
@@ -231,7 +255,8 @@ Result<PodStory> TellPodStory(const PodAnswers& answers) {
                    ReadList(answers.injectors, "webhook configurations"));
   PodStory story{.name = KeyOf(pod).ToString(),
                  .machine = TextAt(pod, "/spec/nodeName"),
-                 .reads = ReadReads(answers.metrics)};
+                 .reads = ReadReads(answers.metrics),
+                 .computed = ReadComputed(answers.metrics)};
   for (const DatasetAnswer& dataset : answers.datasets)
     story.datasets.push_back(TellDataset(dataset));
   const std::string version = AnnotationOf(pod, kInjected).value_or("");
@@ -267,6 +292,7 @@ std::string FormatPodStory(const PodStory& story) {
                         : "none yet");
     line("Waited", fmt::format("{:.1f} s", reads.wait_seconds));
   }
+  if (story.computed) line("Computed", ToText(*story.computed));
   for (std::size_t i = 0; i < story.advice.size(); ++i)
     text += (i == 0 ? "\nNext:\n  " : "  ") + story.advice[i] + "\n";
   return text;
@@ -285,6 +311,12 @@ std::string ToJson(const PodStory& story) {
                      {"store", story.reads->store},
                      {"waitSeconds", story.reads->wait_seconds}};
     if (const auto ratio = story.reads->HitRatio()) json["reads"]["hitRatio"] = *ratio;
+  }
+  if (story.computed) {
+    json["computed"] = {{"hits", story.computed->hits},
+                        {"misses", story.computed->misses},
+                        {"bytes", story.computed->bytes},
+                        {"capacity", story.computed->capacity}};
   }
   json["advice"] = story.advice;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -39,6 +39,15 @@ struct Reads {
   friend bool operator==(const Reads&, const Reads&) = default;
 };
 
+// Samples that the training processes compute (docs/user/computed.md).
+struct Computed {
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;    // computed by whoever asked
+  std::uint64_t bytes = 0;     // kept now
+  std::uint64_t capacity = 0;  // bytes; at least 1
+  friend bool operator==(const Computed&, const Computed&) = default;
+};
+
 struct DatasetStory {
   std::string name;     // "namespace/name"
   std::string verdict;  // "Ready", "not Ready (Indexing): ...", "does not exist", "cannot be seen"
@@ -54,7 +63,8 @@ struct PodStory {
   std::string sidecar;  // its state; empty: none
   std::vector<DatasetStory> datasets;
   std::optional<Reads> reads;
-  std::vector<std::string> advice;  // what to do next
+  std::optional<Computed> computed;  // the sidecar has memory for it
+  std::vector<std::string> advice;   // what to do next
   friend bool operator==(const PodStory&, const PodStory&) = default;
 };
 

@@ -1,5 +1,8 @@
 #include "cli/pod_story.h"
 
+#include <string>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/yaml_text.h"
@@ -32,7 +35,11 @@ constexpr const char* kMetrics =
     "optcache_client_samples_total{source=\"peer\"} 22\n"
     "optcache_client_samples_total{source=\"store\"} 698\n"
     "optcache_client_samples_total_other{source=\"store\"} 5\n"
-    "optcache_client_wait_seconds_total 1.25\n";
+    "optcache_client_wait_seconds_total 1.25\n"
+    "optcache_computed_reads_total{result=\"hit\"} 300\n"
+    "optcache_computed_reads_total{result=\"miss\"} 100\n"
+    "optcache_computed_capacity_bytes 4194304\n"
+    "optcache_computed_bytes 1048576\n";
 
 TEST(PodStory, TellsWhereAnInjectedPodsSamplesCameFrom) {
   const auto story = TellPodStory({.pod = kInjectedPod,
@@ -45,6 +52,17 @@ TEST(PodStory, TellsWhereAnInjectedPodsSamplesCameFrom) {
   ExpectGolden(FormatPodStory(*story), "cli/pod-story.txt");
   ExpectGolden(ToJson(*story), "cli/pod-story.json");
   ExpectGolden(ToYaml(ToJson(*story)), "cli/pod-story.yaml");
+}
+
+TEST(PodStory, TellsOfComputedSamplesOnlyWhereTheSidecarHasMemoryForThem) {
+  const std::string none = "optcache_client_wait_seconds_total 1\n";
+  const std::string idle = none + "optcache_computed_capacity_bytes 1048576\n";
+  const auto told = [](const std::string& metrics) {
+    return FormatPodStory(*TellPodStory({.pod = kInjectedPod, .metrics = metrics}));
+  };
+  EXPECT_THAT(told(none), testing::Not(testing::HasSubstr("Computed")));
+  EXPECT_THAT(told(idle),
+              testing::HasSubstr("Computed  none asked for yet; 0 B of 1.00 MiB in use"));
 }
 
 std::string PodWith(const std::string& labels, const std::string& annotations,
