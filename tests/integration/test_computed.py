@@ -8,6 +8,8 @@ import os
 import random
 import re
 import signal
+import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from harness.computed import Faces
 from harness.processes import wait_until
 from optcache._channel import Channel
 from optcache._values import encode
-from optcache.torch import attach
+from optcache.torch import ImageFolder, attach
 from torch.utils.data import DataLoader, RandomSampler, Subset
 from torch.utils.data.distributed import DistributedSampler
 
@@ -37,7 +39,8 @@ STATS |= {"pool_free", "pool_utilized"}
 def cluster(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     folder = tmp_path / "files" / "class"
     folder.mkdir(parents=True)
-    (folder / "0.png").write_bytes(b"a sample")
+    for number in range(9):
+        (folder / f"{number}.png").write_bytes(b"sample %d" % number)
     options = ClusterOptions(
         programs=programs,
         base_url=str(folder.parent),
@@ -332,6 +335,73 @@ def test_a_method_that_is_decorated(cluster: Cluster, tmp_path: Path) -> None:
     assert Split.__getitem__.stats(second)["hits"] == 40  # type: ignore[attr-defined]
 
 
+def as_numbers(data: Any) -> Any:
+    with open(os.environ["COUNT"], "ab") as file:
+        file.write(b".")
+    return list(bytes(data))
+
+
+class Scaled:
+    """A transform with a setting."""
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+    def __call__(self, data: Any) -> Any:
+        return [self.factor * number for number in as_numbers(data)]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("name", [True, "numbers"])
+def test_a_dataset_keeps_what_its_transform_makes(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: Any, workers: int
+) -> None:
+    count = tmp_path / "count"
+    monkeypatch.setenv("COUNT", str(count))
+    data = optcache.Dataset(transform=as_numbers, computed=name)
+    plain: list[list[int]] = [list(bytes(sample)) for sample in optcache.Dataset()]
+    loader = attach(shuffled(data, num_workers=workers, collate_fn=list))
+    for _ in range(EPOCHS):
+        assert [value for batch in loader for value in batch] == [plain[i] for i in loader.sampler]
+    assert count.read_bytes().count(b".") == len(plain)
+    assert data.stats()["hits"] == (EPOCHS - 1) * len(plain)
+    assert data[-1] == plain[-1]
+    with pytest.raises(IndexError):
+        data[len(plain)]
+
+
+def test_a_transform_with_other_settings_is_another(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COUNT", str(tmp_path / "count"))
+    # One name has taken all memory: the others say why they are computed each time.
+    data = [optcache.Dataset(transform=Scaled(n), computed=True) for n in (1, 2, 1)]
+    one, two, again = (it[0] for it in data)
+    assert two == [2 * number for number in one] and again == one
+    assert [it.stats()["miss"] for it in data] == [1, 1, 1]
+
+
+def test_an_image_folder_keeps_what_its_loader_makes(cluster: Cluster) -> None:
+    data = ImageFolder(loader=bytes, computed=True)
+    for _ in range(EPOCHS):
+        loader = attach(shuffled(data, num_workers=2, collate_fn=list))
+        assert [it for batch in loader for it in batch] == [
+            (b"sample %d" % index, 0) for index in loader.sampler
+        ]
+    assert data.stats()["miss"] == len(data) == 9
+    assert data[-1] == (b"sample 8", 0)
+
+
+def test_what_cannot_be_computed_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(ValueError, match="computed='faces-224'"):
+        optcache.Dataset(transform=lambda data: data, computed=True)
+    with pytest.raises(ValueError, match="there is none"):
+        optcache.Dataset(computed=True)
+    with pytest.raises(ValueError, match="nothing of"):
+        optcache.Dataset(transform=len).stats()
+    assert optcache.Dataset(transform=len)[0] == len(b"sample 0")
+
+
 @pytest.mark.parametrize("wrong", ["", "much", "0", "-1Gi", 0, -5])
 def test_sizes_that_are_none(wrong: Any) -> None:
     with pytest.raises(ValueError, match="maxsize"):
@@ -356,10 +426,18 @@ class PageFaces:
 
 @pytest.mark.parametrize("number", range(len(examples())))
 def test_examples_of_the_user_page(
-    cluster: Cluster, number: int, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster,
+    number: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names: dict[str, Any] = dict(vars(torch.utils.data), torch=torch, attach=attach)
     names.update(optcache=optcache, DistributedSampler=DistributedSampler, Faces=PageFaces)
-    exec(examples()[number], dict(names, __name__="page"))
+    page = types.ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", page)
+    vars(page).update(names, __name__="page")
+    exec(examples()[number], vars(page))
     if number == 0:
         assert capsys.readouterr().out == "0.5\n"
+    if "computed=True" in examples()[number]:
+        assert capsys.readouterr().out == "9\n"

@@ -355,14 +355,14 @@ def test_megatron(data: optcache.Dataset, server: Server) -> None:
     assert [begun["epoch"] for begun in server.of("pass")] == [0, 1, 2]
 
 
-def test_lightning_calls_set_epoch(data: optcache.Dataset, server: Server) -> None:
-    lightning = pytest.importorskip("pytorch_lightning")
+def counts(lightning: Any, read: list[list[Any]]) -> Any:
+    """A module that notes, by epoch, what it is given."""
 
     class Counts(lightning.LightningModule):  # type: ignore[misc, name-defined]
         automatic_optimization = False
 
         def training_step(self, batch: Any, number: int) -> None:
-            read[-1] += batch.tolist()
+            read[-1] += batch if isinstance(batch, list) else batch.tolist()
 
         def on_train_epoch_start(self) -> None:
             read.append([])
@@ -370,6 +370,11 @@ def test_lightning_calls_set_epoch(data: optcache.Dataset, server: Server) -> No
         def configure_optimizers(self) -> None:
             return None
 
+    return Counts()
+
+
+def test_lightning_calls_set_epoch(data: optcache.Dataset, server: Server) -> None:
+    lightning = pytest.importorskip("pytorch_lightning")
     read: list[list[int]] = []
     sampler = DistributedSampler(range(len(data)), num_replicas=1, rank=0)
     source = Indexed(data)
@@ -377,9 +382,56 @@ def test_lightning_calls_set_epoch(data: optcache.Dataset, server: Server) -> No
     trainer = lightning.Trainer(
         accelerator="cpu", max_epochs=3, use_distributed_sampler=False, barebones=True
     )
-    trainer.fit(Counts(), loader)
+    trainer.fit(counts(lightning, read), loader)
     assert [begun["epoch"] for begun in server.of("pass")] == [0, 1, 2]
     assert [begun["crc"] for begun in server.of("pass")] == [crc(order) for order in read]
+
+
+def test_a_loader_that_a_framework_makes_anew_is_attached(
+    data: optcache.Dataset, server: Server
+) -> None:
+    """As Lightning does it: by the loader's class and arguments, with another sampler."""
+    source = Ids(data)
+    given = optcache.torch.DataLoader(source, 8, attach={"name": "again", "dataset": data})
+    sampler = DistributedSampler(source, num_replicas=2, rank=1, seed=6)
+    loader = type(given)(dataset=given.dataset, batch_size=8, sampler=sampler, attach=given.attach)
+    assert server.of("attach") == []
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        assert asked(loader, source) == list(sampler)
+    (told,) = server.of("attach")
+    assert (told["known"], told["rank"], told["world"]) == (1, 1, 2)
+    assert [begun["epoch"] for begun in server.of("pass")] == [0, 1]
+
+
+def test_an_order_of_mosaicml_streaming(data: optcache.Dataset, server: Server) -> None:
+    """Its shuffle and its partition over ranks, handed over as lists."""
+    shuffle = pytest.importorskip("streaming.base.shuffle")
+    partition = pytest.importorskip("streaming.base.partition")
+    numpy = pytest.importorskip("numpy")
+    size = len(data)
+
+    def order(epoch: int) -> list[int]:
+        places = partition.get_partitions("relaxed", size, 2, 1, 2, 1, 8)[0, 1, 0].reshape(-1)
+        ids = shuffle.get_shuffle("py1e", numpy.full(4, size // 4), 2, 9, epoch)
+        return [int(ids[place]) for place in places if place >= 0]
+
+    class Streamed(torch.utils.data.Sampler):  # type: ignore[misc, type-arg]
+        epoch = 0
+
+        def __init__(self) -> None:
+            pass
+
+        def __iter__(self) -> Iterator[int]:
+            self.epoch += 1
+            return iter(order(self.epoch - 1))
+
+    source = Ids(data)
+    loader = attach(DataLoader(source, 8, sampler=Streamed()), dataset=data, trace=order)
+    read = [asked(loader, source) for _ in range(3)]
+    assert read == [order(epoch) for epoch in range(3)] and read[0] != read[1]
+    assert [begun["crc"] for begun in server.of("pass")] == [crc(ids) for ids in read]
+    assert [trace["pass"] for trace in server.of("trace")] == [3, 4, 5, 6, 7]
 
 
 class Indexed(Ids):
@@ -428,10 +480,15 @@ def test_examples_of_the_user_page(data: optcache.Dataset, server: Server, numbe
     if "prepare_data_loader" in example:
         accelerate = pytest.importorskip("accelerate.data_loader")
         names["prepare_data_loader"] = accelerate.prepare_data_loader
+    if "Trainer(" in example:
+        lightning = pytest.importorskip("pytorch_lightning")
+        numbers = optcache.Dataset(transform=len)  # it would take views for lists
+        names.update(lightning=lightning, model=counts(lightning, []), train=numbers)
     example = re.sub(r"(DataLoader\((?:train|part), )", r"\1collate_fn=list, ", example)
     exec(example, names)
     assert all("crc" in begun for begun in server.of("pass")) and server.of("pass")
     told = server.of("attach")[-1]
     traced = told.get("order") == "trace"
-    assert traced == ("Weighted" in example or "trace=" in example)
+    # Lightning's Trainer, alone, leaves a sampler without a seed of its own.
+    assert traced == any(it in example for it in ("Weighted", "trace=", "Trainer("))
     assert traced or told["known"] or told["order"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import operator
+import pickle
 import re
 import weakref
 from typing import Any, Callable, Optional, Union
@@ -131,7 +133,7 @@ class Keeper:
         def get(*args: Any) -> Any:
             *owner, index = args
             store = store_of(owner[0] if owner else None)
-            at = _resolve(index, len(store), store.name)
+            at = resolve(index, len(store), store.name)
             return store.get(at, place_of(store.name, index), lambda: function(*owner, at))
 
         get.store_of = store_of  # type: ignore[attr-defined]
@@ -153,18 +155,13 @@ class Computed:
 
     def __init__(self, dataset: Any, keeper: Keeper) -> None:
         self._dataset = dataset
-        self._store = keeper.store(dataset, type(dataset))
-        if _is_another(self._store, dataset):
-            self._store.tell(
-                f"two datasets of this process are both '{self._store.name}' and share their samples: "
-                "if these are not the same, give them names of their own"
-            )
+        self._store = _shared(keeper, dataset, type(dataset))
 
     def __len__(self) -> int:
         return len(self._store)
 
     def __getitem__(self, index: int) -> Any:
-        at = _resolve(index, len(self._store), self._store.name)
+        at = resolve(index, len(self._store), self._store.name)
         tag = place_of(self._store.name, index)
         return self._store.get(at, tag, lambda: self._dataset[at])
 
@@ -185,13 +182,58 @@ class Computed:
         return f"<optcache.Computed {self._store.name}: {len(self):,} samples of {self._dataset!r}>"
 
 
-def stats_of(store: Store) -> dict[str, Any]:
+def _shared(keeper: Keeper, dataset: Any, what: Any) -> Store:
+    """The store of a dataset's samples, which `what` computes, with a word to the log where another
+    has the same.
+    """
+    store = keeper.store(dataset, what)
+    if _is_another(store, dataset):
+        store.tell(
+            f"two datasets of this process are both '{store.name}' and share their samples: "
+            "if these are not the same, give them names of their own"
+        )
+    return store
+
+
+def kept(
+    dataset: Any, computed: Union[bool, str], of: str, made_by: Any, socket: Optional[str]
+) -> Optional[Store]:
+    """The store of a dataset of ours that has `computed=`; None: that is False.
+
+    Args:
+        computed: a name, or True: of the samples that are `of`, as `made_by` makes them: a function, or
+            several, the first of which gives its name.
+
+    Raises ValueError if it is True and `made_by` cannot be pickled.
+    """
+    if computed is False:
+        return None
+    name = computed
+    if name is True:
+        try:
+            settings = hashlib.sha256(pickle.dumps(made_by, protocol=4)).hexdigest()
+        except Exception as why:  # whatever their __reduce__ raises
+            raise ValueError(
+                "computed=True: what computes the samples cannot be told from others, as it cannot be "
+                f"pickled ({why}): give a name, for example computed='faces-224'"
+            ) from why
+        name = f"{of}-{settings[:16]}"
+    what = made_by[0] if isinstance(made_by, tuple) else made_by
+    what = what if hasattr(what, "__qualname__") else type(what)
+    return _shared(Keeper(str(name), None, None, False, socket), dataset, what)
+
+
+def stats_of(store: Optional[Store], of: str = "") -> dict[str, Any]:
     """The counts of a store, by the names that OPT4TorchDataset gave them.
+
+    Raises ValueError if there is none, of the dataset `of`.
 
     current: reads until now; hits, miss: of them, found and computed; hit_rate: hits of all reads;
     evict: values that gave way to others; size: values that are kept now; in bytes, capacity: for all
     of them, pool_utilized: of that in use, pool_free: the rest.
     """
+    if store is None:
+        raise ValueError(f"stats: nothing of {of} is computed and kept")
     counts = store.counts()
     reads = counts.hits + counts.misses
     return {
@@ -208,9 +250,14 @@ def stats_of(store: Store) -> dict[str, Any]:
 
 
 def store_under(dataset: Any) -> Optional[Store]:
-    """The store of a dataset that `cached` is around or has decorated; None: it is neither."""
+    """The store of a dataset that `cached` is around or has decorated, or that has `computed=`; None:
+    it is none of these.
+    """
     if isinstance(dataset, Computed):
         return dataset.store_of(None)
+    own = getattr(dataset, "kept", None)
+    if isinstance(own, Store):
+        return own
     store_of = getattr(getattr(type(dataset), "__getitem__", None), "store_of", None)
     return store_of(dataset) if store_of is not None else None
 
@@ -223,7 +270,8 @@ def _is_another(store: Store, owner: Any) -> bool:
         return False
 
 
-def _resolve(index: Any, count: int, name: str) -> int:
+def resolve(index: Any, count: int, name: str) -> int:
+    """The index from 0 on; IndexError names the dataset."""
     at = operator.index(index)
     at = at + count if at < 0 else int(at)
     if not 0 <= at < count:

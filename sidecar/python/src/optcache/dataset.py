@@ -7,14 +7,15 @@ import functools
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any, NoReturn, Optional
+from typing import Any, Callable, NoReturn, Optional, Union
 
 from . import _protocol as protocol
-from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_tag
+from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_tag, place_of
 from ._channel import Channel, SampleFailed
 from ._endpoint import endpoint_at, with_patience
 from ._manifest import Manifest
 from ._stats import counters
+from .computed import kept, resolve, stats_of
 from .errors import OptcacheError, SampleError
 
 log = logging.getLogger("optcache")
@@ -37,10 +38,17 @@ class Dataset:
     Attributes:
         name: the dataset's full name.
         endpoint: the sidecar.
+        transform: as given.
+        kept: where what `transform` makes is kept; None: nowhere.
     """
 
     def __init__(
-        self, name: Optional[str] = None, socket: Optional[str] = None, copy: bool = False
+        self,
+        name: Optional[str] = None,
+        socket: Optional[str] = None,
+        copy: bool = False,
+        transform: Optional[Callable[[Sample], Any]] = None,
+        computed: Union[bool, str] = False,
     ) -> None:
         """Opens a dataset.
 
@@ -48,8 +56,13 @@ class Dataset:
             name: which; None: what OPTCACHE_DATASET says, or the only one that the sidecar has.
             socket: the sidecar's socket; None: what OPTCACHE_SOCKET says.
             copy: give bytes instead of views.
+            transform: makes of a sample's bytes what is given out.
+            computed: keep what `transform` makes, as optcache.cached does, for all processes of the
+                machine; what is random in it is drawn once. Its name there, or True: one of the
+                dataset and of what `transform` is, with its settings.
 
         Raises:
+            ValueError: `computed` without `transform`, or True where that cannot be pickled.
             SidecarUnavailable: no sidecar answers, or the dataset is not indexed in time.
             OptcacheError: the sidecar knows no such dataset, or the name is needed.
         """
@@ -65,20 +78,33 @@ class Dataset:
         self._digest = self.manifest.digest
         self.name = self.manifest.name
         self._wanted = self.name
+        self.transform = transform
+        if computed and transform is None:
+            raise ValueError("Dataset: computed= keeps what transform= makes, and there is none")
+        self.kept = kept(self, computed, self.version, transform, socket)
 
     # --- As a sequence
 
     def __len__(self) -> int:
         return len(self.manifest)
 
-    def __getitem__(self, index: int) -> Sample:
-        """One sample's bytes.
+    def __getitem__(self, index: int) -> Any:
+        """One sample's bytes, or what `transform` makes of them.
 
         Raises:
             IndexError: there is no such sample.
             SampleError: the sample cannot be read; says which object and why.
             SidecarUnavailable: the sidecar has gone and did not come back.
         """
+        if self.transform is None:
+            return self._sample(index)
+        make = self.transform
+        if self.kept is None:
+            return make(self._sample(index))
+        at, tag = resolve(index, len(self), self.name), place_of(self.kept.name, index)
+        return self.kept.get(at, tag, lambda: make(self._sample(at)))
+
+    def _sample(self, index: int) -> Sample:
         if type(index) is BatchIndex:
             sample = index.sample(self)
             if sample is not None:
@@ -89,8 +115,16 @@ class Dataset:
                 return sample
         return self._samples([index], None)[0]
 
-    def __getitems__(self, indices: Sequence[int]) -> list[Sample]:
-        """Many samples in one round trip, in the order of `indices`; raises as for one."""
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """Many samples in one round trip, in the order of `indices`; raises as for one. Kept ones are
+        had one by one.
+        """
+        if self.kept is not None:
+            return [self[index] for index in indices]
+        samples = self._batch(indices)
+        return samples if self.transform is None else list(map(self.transform, samples))
+
+    def _batch(self, indices: Sequence[int]) -> list[Any]:
         if isinstance(indices, IndexBatch):
             ours = indices.dataset == self.name and indices.stands_for_itself()
             return self._samples(indices, indices.tag if ours else None)
@@ -99,6 +133,12 @@ class Dataset:
     def read_batch(self, batch: IndexBatch) -> list[Sample]:
         """The samples of a batch of ours."""
         return self._samples(batch if batch.samples is None else batch.samples, batch.tag)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts of what is kept, by all processes that share it: see optcache.cached. Raises
+        ValueError if it is a dataset without `computed=`.
+        """
+        return stats_of(self.kept, self.name)
 
     # --- What is known of the samples
 
@@ -127,6 +167,11 @@ class Dataset:
         assert self._manifest is not None
         return self._manifest
 
+    @property
+    def version(self) -> str:
+        """Names the samples as they are now; another one when the dataset is indexed anew."""
+        return f"{self.name}@{self._digest.hex()[:16]}"
+
     def __repr__(self) -> str:
         return f"<optcache.Dataset {self.name}: {len(self):,} samples>"
 
@@ -139,6 +184,8 @@ class Dataset:
             "copy": self._copy,
             "digest": self._digest,
             "fallback_root": self._fallback_root,
+            "transform": self.transform,
+            "kept": self.kept,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -147,6 +194,8 @@ class Dataset:
         self._copy = state["copy"]
         self._digest = state["digest"]
         self._fallback_root = state["fallback_root"]
+        self.transform = state["transform"]
+        self.kept = state["kept"]
         self._manifest = None
 
     # --- Reading

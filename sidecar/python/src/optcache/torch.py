@@ -17,19 +17,19 @@ from numbers import Integral
 from typing import Any, Callable, Optional, TypeVar, Union
 
 import torch.utils.data
-from torch.utils.data import DataLoader, IterableDataset, Sampler
+from torch.utils.data import IterableDataset, Sampler
 
 from . import _protocol as protocol
 from ._attachment import Attachment, Unannounced
-from ._batches import BatchIndex, IndexBatch, Sample
+from ._batches import BatchIndex, IndexBatch, Sample, place_of
 from ._orders import Numbering, Source, dataset_under, order_of
 from ._samplers import Order
 from ._store import Store
 from ._traces import Lister
-from .computed import Computed, store_under
+from .computed import Computed, kept, resolve, stats_of, store_under
 from .dataset import Dataset
 
-Loader = TypeVar("Loader", bound="DataLoader[Any]")
+Loader = TypeVar("Loader", bound="torch.utils.data.DataLoader[Any]")
 Transform = Callable[[Any], Any]
 
 
@@ -51,6 +51,7 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
         classes: class names, by number.
         class_to_idx: their numbers.
         transform, target_transform, loader: as given.
+        kept: where samples are kept that are computed; None: nowhere.
         root: as given; what paths in `samples` begin with.
     """
 
@@ -62,6 +63,7 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
         loader: Callable[[Sample], Any] = default_loader,
         name: Optional[str] = None,
         socket: Optional[str] = None,
+        computed: Union[bool, str] = False,
     ) -> None:
         """Opens the dataset.
 
@@ -70,8 +72,11 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
             transform: applied to each image, target_transform to each class number.
             loader: makes an image from a file's bytes, a view that is good while it is in use.
             name, socket: as for optcache.Dataset.
+            computed: keep (image, target) as they come out of the transforms, for all processes of
+                the machine: as for optcache.Dataset.
 
         Raises:
+            ValueError: computed=True where a transform cannot be pickled.
             OptcacheError: as optcache.Dataset, or the dataset has no classes.
         """
         self.data = Dataset(name, socket)
@@ -80,6 +85,8 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
         self.target_transform = target_transform
         self.loader = loader
         self.data.target(0)  # the sentence for a dataset without classes, now and not in a worker
+        made_by = (transform or loader, target_transform, loader)
+        self.kept = kept(self, computed, self.data.version, made_by, socket)
 
     @property
     def classes(self) -> list[str]:
@@ -109,13 +116,23 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
         return len(self.data)
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
-        return self._make(int(index), self.data[index])
+        if self.kept is None:
+            return self._make(int(index), self.data[index])
+        at, tag = resolve(index, len(self), self.kept.name), place_of(self.kept.name, index)
+        value: tuple[Any, Any] = self.kept.get(at, tag, lambda: self._make(at, self.data[at]))
+        return value
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, Any]]:
-        """The samples of a batch, in one round trip."""
+        """The samples of a batch, in one round trip; kept ones are had one by one."""
+        if self.kept is not None:
+            return [self[index] for index in indices]
         samples = self.data.__getitems__(indices)
         plain = list.__iter__(indices) if isinstance(indices, IndexBatch) else indices
         return [self._make(int(index), data) for index, data in zip(plain, samples)]
+
+    def stats(self) -> dict[str, Any]:
+        """Counts of what is kept: as of optcache.Dataset."""
+        return stats_of(self.kept, self.data.name)
 
     def _make(self, index: int, data: Sample) -> tuple[Any, Any]:
         image = self.loader(data)
@@ -302,8 +319,29 @@ class LoaderControl:
         self._detach()
 
 
+class DataLoader(torch.utils.data.DataLoader[Any]):
+    """A loader that attaches itself when it is first iterated over.
+
+    For frameworks that put a sampler of their own into loaders, as Lightning's Trainer does: they
+    make the loader anew by its arguments, and that one, with its sampler, is announced.
+
+        DataLoader(train, batch_size=256, shuffle=True, num_workers=8)
+        DataLoader(validation, batch_size=256, attach={"name": "validation"})
+    """
+
+    def __init__(self, *args: Any, attach: Optional[dict[str, Any]] = None, **kwargs: Any) -> None:
+        """As torch.utils.data.DataLoader; `attach`: arguments for the function of that name."""
+        self.attach = attach
+        super().__init__(*args, **kwargs)
+
+    def __iter__(self) -> Any:
+        if not isinstance(self.batch_sampler, AttachedBatchSampler):
+            attach(self, **(self.attach or {}))
+        return super().__iter__()
+
+
 def _dataset_of(
-    loader: DataLoader[Any], given: Any
+    loader: torch.utils.data.DataLoader[Any], given: Any
 ) -> tuple[Source, Optional[Numbering]]:
     """Our dataset under the loader's, and how that one numbers it; None: equally."""
     found = dataset_under(loader.dataset) if given is None else (store_under(given) or given, None)
@@ -317,16 +355,23 @@ def _dataset_of(
     return found
 
 
-def _batches_ahead(loader: DataLoader[Any]) -> int:
+def _batches_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:
     """How many batches are asked for before the first is given out."""
     return int(loader.num_workers) * int(loader.prefetch_factor or 2)
 
 
-def _samples_ahead(loader: DataLoader[Any]) -> int:
+def _samples_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:
     """How many samples may be with the workers."""
     batches = _batches_ahead(loader) + 1
     size = getattr(loader.batch_sampler, "batch_size", None)  # not all that people write have one
     return min(batches * size, protocol.BEHIND_MAX) if isinstance(size, int) else batches
 
 
-__all__ = ["AttachedBatchSampler", "BatchIndex", "ImageFolder", "attach", "default_loader"]
+__all__ = [
+    "AttachedBatchSampler",
+    "BatchIndex",
+    "DataLoader",
+    "ImageFolder",
+    "attach",
+    "default_loader",
+]
