@@ -36,6 +36,7 @@ BENCHMARKS = {
     "restart": "ranks that come back on other machines: store reads",
     "drift": "ranks that drift apart: hit ratio",
     "jobs": "several jobs on one dataset: store reads, beside an oracle's",
+    "computed": "computed samples: how often they are computed, beside the bound and lru_cache",
     "webhook": "how long a pod waits for the injector",
     "memory": "what the programs take, beside their budgets",
     "kubernetes": "on a real Kubernetes: times until ready, the operator among a thousand machines",
