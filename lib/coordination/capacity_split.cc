@@ -15,6 +15,11 @@ bool Wants(const CapacityWish& wish, MemberId member) {
 // As if each wish were alone: wish * offer / (offers of its members), rounded down.
 std::vector<MemberCapacity> Demand(const std::vector<Member>& members, const CapacityWish& wish) {
   std::vector<MemberCapacity> demand;
+  if (!wish.shares.empty()) {
+    for (std::size_t i = 0; i < wish.shares.size(); ++i)
+      demand.push_back({.member = (*wish.members)[i], .bytes = wish.shares[i]});
+    return demand;
+  }
   Wide offered = 0;
   for (const Member& member : members) {
     if (!Wants(wish, member.id)) continue;

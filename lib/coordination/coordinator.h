@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "coordination/capacity_split.h"
 #include "coordination/plan_base.h"
 #include "coordination/state.h"
 #include "coordination/status.h"
@@ -43,6 +44,9 @@ struct DatasetSpec {
   Objective objective = Objective::kBytes;
   std::vector<std::string> namespaces;             // whose pods may use it
   std::optional<std::vector<std::string>> placed;  // nodes that hold it, ascending; nullopt: all
+  // Of each of `placed`, together `capacity`; empty: in proportion to what they offer.
+  std::vector<ByteCount> shares;
+  std::string note;  // why its capacity is what it is, for the status; empty: as was asked for
   friend bool operator==(const DatasetSpec&, const DatasetSpec&) = default;
 };
 
@@ -211,7 +215,7 @@ class Coordinator {
   void PlaceDatasets(MonotonicTime now);
   void SplitCapacities();
   void ShareGrants();
-  std::optional<std::vector<MemberId>> PlacedMembers(const DatasetSpec& spec) const;
+  CapacityWish WishOf(const DatasetSpec& spec) const;
   void PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const;
   void Publish();
   DatasetState Describe(const DatasetEntry& dataset) const;

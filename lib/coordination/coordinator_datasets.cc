@@ -141,7 +141,7 @@ void Coordinator::SplitCapacities() {
   std::vector<CapacityWish> wishes;
   for (const auto& [id, dataset] : datasets_) {
     if (dataset.retiring_since) continue;
-    wishes.push_back({.bytes = dataset.spec.capacity, .members = PlacedMembers(dataset.spec)});
+    wishes.push_back(WishOf(dataset.spec));
   }
   const auto shares = SplitCapacity(members, wishes);
   auto share = shares.begin();
@@ -176,13 +176,18 @@ void Coordinator::ShareGrants() {
   }
 }
 
-std::optional<std::vector<MemberId>> Coordinator::PlacedMembers(const DatasetSpec& spec) const {
-  if (!spec.placed) return std::nullopt;
-  std::vector<MemberId> placed;
+CapacityWish Coordinator::WishOf(const DatasetSpec& spec) const {
+  CapacityWish wish{.bytes = spec.capacity};
+  if (!spec.placed) return wish;
+  wish.members.emplace();
   for (const auto& [id, entry] : members_) {
-    if (std::ranges::binary_search(*spec.placed, entry.member.name)) placed.push_back(id);
+    const auto place = std::ranges::lower_bound(*spec.placed, entry.member.name);
+    if (place == spec.placed->end() || *place != entry.member.name) continue;
+    wish.members->push_back(id);
+    const auto index = static_cast<std::size_t>(place - spec.placed->begin());
+    if (index < spec.shares.size()) wish.shares.push_back(spec.shares[index]);
   }
-  return placed;
+  return wish;
 }
 
 void Coordinator::PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const {

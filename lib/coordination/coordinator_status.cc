@@ -14,6 +14,7 @@ namespace {
 StreamStatus StatusOf(const TrackedStream& stream, const std::vector<PassTrace>& traces,
                       bool planned) {
   const StreamState state = stream.State();
+  const auto recipe = SamplerRecipe(state.recipe);
   const bool by_lists = stream.TracesHold() && !traces.empty();
   return {.name = stream.name(),
           .incarnation = stream.incarnation(),
@@ -25,6 +26,7 @@ StreamStatus StatusOf(const TrackedStream& stream, const std::vector<PassTrace>&
           .ranks_lost = stream.ranks_lost(),
           .planned = planned,
           .order_known = state.recipe.known || by_lists,
+          .repeats = by_lists || (recipe && recipe->replacement),
           .rate = stream.rate().value_or(0),
           .conflict = stream.conflict()};
 }
@@ -147,6 +149,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
 void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const {
   const DatasetSpec& spec = dataset.spec;
   if (auto note = OversizeNote(spec.capacity, spec.bytes)) status.notes.push_back(*std::move(note));
+  if (!spec.note.empty()) status.notes.push_back(spec.note);
   // Rounding down takes less than a byte a member.
   ByteCount granted = 0;
   for (const MemberCapacity& share : dataset.granted)

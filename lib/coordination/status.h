@@ -44,6 +44,7 @@ struct StreamStatus {
   std::uint64_t ranks_lost = 0;  // known and not heard of
   bool planned = false;
   bool order_known = true;
+  bool repeats = false;  // a pass may read a sample several times, and others not at all
   double rate = 0;       // positions a second; 0: not measured
   std::string conflict;  // what its ranks disagree on
   friend bool operator==(const StreamStatus&, const StreamStatus&) = default;

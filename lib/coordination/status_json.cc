@@ -31,12 +31,13 @@ Json Encode(const SidecarStatus& sidecar) {
 }
 
 Json Encode(const StreamStatus& stream) {
-  return {{"name", stream.name},       {"incarnation", stream.incarnation},
-          {"pass", stream.pass},       {"position", stream.position},
-          {"length", stream.length},   {"world", stream.world},
-          {"ranks", stream.ranks},     {"ranks_lost", stream.ranks_lost},
-          {"planned", stream.planned}, {"order_known", stream.order_known},
-          {"rate", stream.rate},       {"conflict", stream.conflict}};
+  return {{"name", stream.name},        {"incarnation", stream.incarnation},
+          {"pass", stream.pass},        {"position", stream.position},
+          {"length", stream.length},    {"world", stream.world},
+          {"ranks", stream.ranks},      {"ranks_lost", stream.ranks_lost},
+          {"planned", stream.planned},  {"order_known", stream.order_known},
+          {"repeats", stream.repeats},  {"rate", stream.rate},
+          {"conflict", stream.conflict}};
 }
 
 Json Encode(const DatasetStatus& dataset) {
@@ -92,6 +93,7 @@ void Read(JsonObject object, StreamStatus& stream) {
   object.Read("ranks_lost", stream.ranks_lost);
   object.Read("planned", stream.planned);
   object.Read("order_known", stream.order_known);
+  object.Read("repeats", stream.repeats);
   object.Read("rate", stream.rate);
   object.Read("conflict", stream.conflict, kMaxNameBytes);
 }

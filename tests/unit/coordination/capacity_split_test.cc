@@ -33,6 +33,15 @@ TEST(SplitCapacity, AsksOnlyMembersThatTheDatasetIsPlacedOn) {
   EXPECT_EQ(SplitCapacity(members, {{.bytes = 100, .members = {{}}}}), (Shares{{}}));
 }
 
+TEST(SplitCapacity, FollowsSharesWhereTheyAreSaid) {
+  const std::vector<Member> members = {
+      {.id = 1, .capacity = 100}, {.id = 2, .capacity = 100}, {.id = 3, .capacity = 50}};
+  EXPECT_EQ(SplitCapacity(members, {{.bytes = 90, .members = {{1, 3}}, .shares = {80, 10}}}),
+            (Shares{{{1, 80}, {3, 10}}}));
+  EXPECT_EQ(SplitCapacity(members, {{.bytes = 90, .members = {{1, 3}}, .shares = {0, 90}}}),
+            (Shares{{{1, 0}, {3, 50}}}));
+}
+
 TEST(SplitCapacity, OnlyTheMembersThatAreAskedTooMuchGiveLess) {
   const std::vector<Member> members = {{.id = 1, .capacity = 100}, {.id = 2, .capacity = 100}};
   EXPECT_EQ(SplitCapacity(members, {{.bytes = 160}, {.bytes = 120, .members = {{2}}}}),

@@ -77,6 +77,42 @@ TEST(ClusterStatus, SaysWhenTheCapacityCannotBeGiven) {
       std::vector<std::string>{"the members' memory gives 50 % of the capacity asked for (300 B)"});
 }
 
+TEST(ClusterStatus, SaysWhyTheCapacityIsWhatItIs) {
+  DatasetSpec spec = Scenario::Imagenet();
+  spec.note = "300 B of 900 B: nobody reads it";
+  Scenario scenario({spec});
+  EXPECT_EQ(scenario.coordinator().Snapshot(scenario.now()).datasets[0].notes,
+            std::vector<std::string>{spec.note});
+}
+
+TEST(ClusterStatus, EachNodeHasTheShareOfThoseThatItsDatasetIsPlacedOn) {
+  DatasetSpec spec = Scenario::Imagenet();
+  spec.placed = {"a", "c"};
+  spec.shares = {250, 50};
+  Scenario scenario({spec});
+  for (const char* node : {"a", "b", "c"})
+    scenario.Node(node);
+  scenario.Second();
+  std::map<std::string, ByteCount> capacities;
+  for (const MemberCapacity& share : scenario.dataset().capacities) {
+    const auto member = std::ranges::find(scenario.state().members, share.member, &Member::id);
+    capacities[member->name] = share.bytes;
+  }
+  EXPECT_EQ(capacities, (std::map<std::string, ByteCount>{{"a", 250}, {"c", 50}}));
+}
+
+TEST(ClusterStatus, SaysWhichStreamsReadSamplesSeveralTimes) {
+  Scenario scenario;
+  RankReport& rank = scenario.At("a", 0, 2);
+  rank.recipe.order = "torch-random size=1000 seed=1 replacement=true";
+  scenario.Second();
+  EXPECT_TRUE(StatusOf(scenario).streams[0].repeats);
+  Scenario shuffled;
+  shuffled.At("a", 0, 2);
+  shuffled.Second();
+  EXPECT_FALSE(StatusOf(shuffled).streams[0].repeats);
+}
+
 TEST(ClusterStatus, SaysWhenTheCapacityIsLargerThanTheDataset) {
   DatasetSpec spec = Scenario::Imagenet();
   spec.capacity = 2000;
