@@ -48,6 +48,8 @@ DatasetRow ReadDataset(const Json& object, std::map<std::string, ByteCount>& cac
                  .samples = CountAt(status, "/samples"),
                  .bytes = CountAt(status, "/bytes"),
                  .cached_bytes = CountAt(status, "/cachedBytes"),
+                 .granted = CountAt(status, "/capacity/granted"),
+                 .saved_rate = CountAt(status, "/capacity/savedBytesPerSecond"),
                  .hit_ratio = TextAt(status, "/hitRatio"),
                  .predicted_hit_ratio = TextAt(status, "/predictedHitRatio")};
   for (const Json& node : Items(status, "/nodes")) {
@@ -111,13 +113,15 @@ void AddNotes(const Json& object, std::vector<std::string>& notes) {
 }
 
 Rows DatasetRows(const ClusterView& view) {
-  Rows rows = {
-      {"DATASET", "READY", "SAMPLES", "SIZE", "CACHED", "HIT RATIO", "PREDICTED", "NODES"}};
+  Rows rows = {{"DATASET", "READY", "SAMPLES", "SIZE", "GRANTED", "CACHED", "SAVES", "HIT RATIO",
+                "PREDICTED", "NODES"}};
   for (const DatasetRow& row : view.datasets) {
     const bool tells = row.ready != "True" && !row.reason.empty();
     rows.push_back({row.name, tells ? row.ready + " (" + row.reason + ")" : row.ready,
                     row.samples == 0 ? "-" : fmt::format("{}", row.samples),
-                    row.bytes == 0 ? "-" : FormatBytes(row.bytes), FormatBytes(row.cached_bytes),
+                    row.bytes == 0 ? "-" : FormatBytes(row.bytes), FormatBytes(row.granted),
+                    FormatBytes(row.cached_bytes),
+                    row.saved_rate == 0 ? "-" : FormatBytes(row.saved_rate) + "/s",
                     Percent(row.hit_ratio), Percent(row.predicted_hit_ratio),
                     fmt::format("{}", row.nodes)});
   }
@@ -228,6 +232,8 @@ std::string ToJson(const ClusterView& view) {
                                 {"samples", row.samples},
                                 {"bytes", row.bytes},
                                 {"cachedBytes", row.cached_bytes},
+                                {"granted", row.granted},
+                                {"savedBytesPerSecond", row.saved_rate},
                                 {"hitRatio", row.hit_ratio},
                                 {"predictedHitRatio", row.predicted_hit_ratio},
                                 {"nodes", row.nodes}});

@@ -22,6 +22,8 @@ struct DatasetRow {
   std::uint64_t samples = 0;
   ByteCount bytes = 0;
   ByteCount cached_bytes = 0;
+  ByteCount granted = 0;            // memory that it may use
+  std::uint64_t saved_rate = 0;     // bytes a second that the source need not deliver; 0: not known
   std::string hit_ratio;            // as in the status: "0.302"; empty: nothing was read
   std::string predicted_hit_ratio;  // the same
   std::size_t nodes = 0;            // that hold some of it

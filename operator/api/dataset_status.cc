@@ -41,6 +41,13 @@ DatasetStatus ParseDatasetStatus(const kube::Json& object) {
   for (const kube::Json& node : kube::Items(json, "/nodes"))
     status.nodes.push_back({.name = kube::TextAt(node, "/name"), .bytes = CountAt(node, "/bytes")});
   std::ranges::sort(status.nodes, {}, &NodeBytes::name);
+  if (const kube::Json& capacity = kube::Find(json, "/capacity"); capacity.is_object()) {
+    status.capacity = {.granted = CountAt(capacity, "/granted"),
+                       .floor = CountAt(capacity, "/floor"),
+                       .ceiling = CountAt(capacity, "/ceiling"),
+                       .read_rate = CountAt(capacity, "/readBytesPerSecond"),
+                       .saved_rate = CountAt(capacity, "/savedBytesPerSecond")};
+  }
   status.conditions = kube::Items(json, "/conditions");
   return status;
 }
@@ -62,6 +69,13 @@ kube::Json ToJson(const DatasetStatus& status) {
   if (status.hit_ratio) json["hitRatio"] = fmt::format("{:.3f}", *status.hit_ratio);
   if (status.predicted_hit_ratio)
     json["predictedHitRatio"] = fmt::format("{:.3f}", *status.predicted_hit_ratio);
+  if (status.capacity) {
+    json["capacity"] = {{"granted", status.capacity->granted},
+                        {"floor", status.capacity->floor},
+                        {"ceiling", status.capacity->ceiling},
+                        {"readBytesPerSecond", status.capacity->read_rate},
+                        {"savedBytesPerSecond", status.capacity->saved_rate}};
+  }
   if (!status.nodes.empty()) {
     kube::Json nodes = kube::Json::array();
     for (const NodeBytes& node : status.nodes)

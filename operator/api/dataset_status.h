@@ -21,6 +21,16 @@ struct NodeBytes {
   friend bool operator==(const NodeBytes&, const NodeBytes&) = default;
 };
 
+// How much of the nodes' memory it gets, and what by.
+struct CapacityStatus {
+  ByteCount granted = 0;
+  ByteCount floor = 0;
+  ByteCount ceiling = 0;
+  std::uint64_t read_rate = 0;   // bytes a second, three digits; 0: nobody reads, or not known
+  std::uint64_t saved_rate = 0;  // of those the source need not deliver
+  friend bool operator==(const CapacityStatus&, const CapacityStatus&) = default;
+};
+
 struct DatasetStatus {
   std::int64_t observed_generation = 0;
   // What the index Job has said. Empty: not indexed yet.
@@ -35,6 +45,7 @@ struct DatasetStatus {
   std::optional<double> hit_ratio;            // nothing was read yet
   std::optional<double> predicted_hit_ratio;  // there is no plan
   std::vector<NodeBytes> nodes;               // ascending by name
+  std::optional<CapacityStatus> capacity;     // it is placed nowhere yet
   kube::Json conditions = kube::Json::array();
 };
 

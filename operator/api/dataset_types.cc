@@ -103,16 +103,26 @@ Source ReadSource(Fields fields, Fields& spec) {
   return ReadClaim(fields.In("pvc"));
 }
 
-Capacity ReadCapacity(Fields fields) {
+std::optional<Capacity> ReadCapacity(Fields& fields, const char* name) {
   std::string text;
-  fields.ReadIntOrText("capacity", kMaxQuantity, text);
-  if (text.empty()) {
-    fields.Fault("capacity", "missing");
-    return {};
-  }
+  fields.ReadIntOrText(name, kMaxQuantity, text);
+  if (text.empty()) return std::nullopt;
   const Result<Capacity> capacity = ParseCapacity(text);
-  if (!capacity) fields.Fault("capacity", capacity.error().message());
+  if (!capacity) fields.Fault(name, capacity.error().message());
   return capacity.value_or(Capacity{});
+}
+
+void ReadCache(Fields fields, DatasetSpec& dataset) {
+  const std::optional<Capacity> capacity = ReadCapacity(fields, "capacity");
+  if (!capacity) fields.Fault("capacity", "missing");
+  dataset.capacity = capacity.value_or(Capacity{});
+  dataset.min_capacity = ReadCapacity(fields, "minCapacity");
+  if (!dataset.min_capacity) return;
+  const Capacity& least = *dataset.min_capacity;
+  // A quantity and a share can be compared once the Dataset's size is known: FloorOf.
+  const bool above = (least.share > 0) == (dataset.capacity.share > 0) &&
+                     (least.share > dataset.capacity.share || least.bytes > dataset.capacity.bytes);
+  if (above) fields.Fault("minCapacity", "is above capacity: at most that");
 }
 
 Placement ReadPlacement(Fields fields) {
@@ -153,6 +163,11 @@ ByteCount Capacity::Of(ByteCount dataset_bytes) const {
   return static_cast<ByteCount>(wanted);
 }
 
+ByteCount DatasetSpec::FloorOf(ByteCount dataset_bytes) const {
+  if (!min_capacity) return 0;
+  return std::min(min_capacity->Of(dataset_bytes), capacity.Of(dataset_bytes));
+}
+
 Result<Capacity> ParseCapacity(const std::string& text) {
   if (!text.ends_with('%')) {
     ASSIGN_OR_RETURN(const ByteCount bytes, ParseQuantity(text));
@@ -189,7 +204,7 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   spec.Read("include", kMaxIncludes, kMaxPath, dataset.include);
   spec.Read("order", AllOf(kOrders), dataset.order);
   spec.Read("verify", AllOf(kVerifies), dataset.verify);
-  dataset.capacity = ReadCapacity(spec.In("cache"));
+  ReadCache(spec.In("cache"), dataset);
   dataset.placement = ReadPlacement(spec.In("placement"));
   dataset.access = ReadAccess(spec, dataset.source);
   if (dataset.format == Format::kTar && dataset.order == Order::kImageFolder) {

@@ -77,8 +77,12 @@ struct DatasetSpec {
   Order order = Order::kAutomatic;
   Verify verify = Verify::kChecksum;
   Capacity capacity;
+  std::optional<Capacity> min_capacity;
   Placement placement;
   std::vector<Access> access;
+
+  // Bytes that it keeps whoever else reads, of a Dataset of so many: never more than its capacity.
+  ByteCount FloorOf(ByteCount dataset_bytes) const;
 };
 
 // kInvalidArgument lists every fault with its field: "spec.source: needs exactly one of s3, http

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(50);
 constexpr Duration kLookEvery = std::chrono::seconds(1);
+constexpr Duration kWeighEvery = std::chrono::seconds(15);
 // Nodes report every second. A leader that has heard of none for so long says so.
 constexpr Duration kNobodyAfter = std::chrono::minutes(1);
 constexpr std::size_t kMaxDatasetsOfPod = 16;
@@ -87,7 +88,8 @@ void ClusterSync::Tick() {
     status_ = parts_.service.Status();
     touched_ = touched_ || cordons_.Meant(now) != draining_;
     reconcile::ClusterSigns signs = reconcile::SignsOf(status_);
-    if (touched_ || signs != signs_) Replan(signs);
+    const bool others_read = TakeReads(now);
+    if (touched_ || others_read || signs != signs_ || SettleReads(now)) Replan(signs);
   }
   parts_.service.Tick();
   // Who was told of a placement looks at once, and not again if there is nothing to see.
@@ -109,10 +111,37 @@ void ClusterSync::LookWhatIsKnown(MonotonicTime now) {
     on_placed_(ToKey(dataset));
 }
 
+// While it learns, jobs are heard one by one: all of them are there at the last such look, and have
+// together the rate that the Dataset's status remembers.
+bool ClusterSync::TakeReads(MonotonicTime now) {
+  if (learning_) {
+    reads_ = {};
+    for (const auto& [key, known] : parts_.datasets.all()) {
+      if (known.status.capacity)
+        reads_.Remember(key.ToString(), static_cast<double>(known.status.capacity->read_rate));
+    }
+  }
+  return reads_.Observe(coordination::ReadsOf(status_), now);
+}
+
+// Rates are settled anew where memory divided by those of now saves enough more.
+bool ClusterSync::SettleReads(MonotonicTime now) {
+  if (now - weighed_at_ < kWeighEvery || !reads_.MayBeSettled(now)) return false;
+  weighed_at_ = now;
+  coordination::SettledReads settled = reads_;
+  settled.Settle(now);
+  const reconcile::ClusterObserved observed = Observe(settled.in_force());
+  if (!coordination::IsWorthwhile(SavedBy(PlanCluster(observed), observed),
+                                  SavedBy(plan_, observed)))
+    return false;
+  reads_ = std::move(settled);
+  return true;
+}
+
 void ClusterSync::Replan(const reconcile::ClusterSigns& signs) {
   if (std::exchange(touched_, false)) LookAtMachines();
   signs_ = signs;
-  reconcile::ClusterPlan plan = reconcile::PlanCluster(Observe());
+  reconcile::ClusterPlan plan = reconcile::PlanCluster(Observe(reads_.in_force()));
   if (plan.specs != plan_.specs) parts_.service.SetDatasets(plan.specs, {});
   std::set<std::string> moved;
   for (const auto& [dataset, placed] : plan.placed) {
@@ -127,9 +156,11 @@ void ClusterSync::Replan(const reconcile::ClusterSigns& signs) {
     on_placed_(ToKey(dataset));
 }
 
-reconcile::ClusterObserved ClusterSync::Observe() const {
-  reconcile::ClusterObserved observed{
-      .machines = &machines_, .state = &parts_.service.coordinator().state(), .status = &status_};
+reconcile::ClusterObserved ClusterSync::Observe(const coordination::ClusterReads& reads) const {
+  reconcile::ClusterObserved observed{.machines = &machines_,
+                                      .state = &parts_.service.coordinator().state(),
+                                      .status = &status_,
+                                      .reads = &reads};
   const std::set<kube::ObjectKey> with_gpus = DatasetsOfGpuPods();
   for (const auto& [key, known] : parts_.datasets.all()) {
     const auto plans = reconcile::PlansOf(key, known.uid, parts_.watches.plans.cache());

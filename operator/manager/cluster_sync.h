@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "control/control_service.h"
+#include "coordination/settled_reads.h"
 #include "net/event_loop.h"
 #include "operator/manager/dataset_directory.h"
 #include "operator/manager/watches.h"
@@ -54,8 +55,10 @@ class ClusterSync {
   void Arm();
   void Tick();
   void LookWhatIsKnown(MonotonicTime now);
+  bool TakeReads(MonotonicTime now);
+  bool SettleReads(MonotonicTime now);
   void Replan(const reconcile::ClusterSigns& signs);
-  reconcile::ClusterObserved Observe() const;
+  reconcile::ClusterObserved Observe(const coordination::ClusterReads& reads) const;
   void LookAtMachines();
   std::set<kube::ObjectKey> DatasetsOfGpuPods() const;
 
@@ -71,6 +74,8 @@ class ClusterSync {
   MonotonicTime looked_at_;
   coordination::ClusterStatus status_;  // at the last look
   reconcile::ClusterSigns signs_;
+  coordination::SettledReads reads_;
+  MonotonicTime weighed_at_;  // when rates were last looked at
   reconcile::ClusterPlan plan_;
   std::map<std::string, reconcile::MemberMachine> machines_;  // since something was touched
   reconcile::Cordons cordons_;

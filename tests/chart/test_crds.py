@@ -121,6 +121,13 @@ STATUS: dict[str, Object] = {
         "cached": "38.1 MiB",
         "hitRatio": "0.302",
         "predictedHitRatio": "0.300",
+        "capacity": {
+            "granted": 40000000,
+            "floor": 10000000,
+            "ceiling": 40000000,
+            "readBytesPerSecond": 9000000,
+            "savedBytesPerSecond": 2700000,
+        },
         "nodes": [{"name": "a", "bytes": 40000000}],
         "conditions": [condition("Ready"), condition("Indexed")],
     },

@@ -114,10 +114,28 @@ std::vector<Machine> MachinesOf(const ClusterObserved& observed) {
   return machines;
 }
 
-Demand DemandOf(const ClusterDataset& dataset, const ClusterSigns& signs) {
+const coordination::DatasetReads& ReadsOf(const ClusterObserved& observed,
+                                          const std::string& dataset) {
+  static const coordination::DatasetReads nobody;
+  if (observed.reads == nullptr) return nobody;
+  const auto found = observed.reads->find(dataset);
+  return found == observed.reads->end() ? nobody : found->second;
+}
+
+std::vector<coordination::Worth> WorthOf(const ClusterDataset& dataset,
+                                         const coordination::DatasetReads& reads) {
+  return coordination::WorthOf(reads, dataset.status.bytes, dataset.plan.retention);
+}
+
+Demand DemandOf(const ClusterDataset& dataset, const ClusterSigns& signs,
+                const coordination::DatasetReads& reads) {
   const std::string name = dataset.QualifiedName();
   Demand demand{.dataset = name,
                 .wanted = dataset.spec.capacity.Of(dataset.status.bytes),
+                .floor = dataset.spec.FloorOf(dataset.status.bytes),
+                .worth = WorthOf(dataset, reads),
+                .read = coordination::RateOf(reads),
+                .measured = coordination::IsMeasured(reads),
                 .node_selector = dataset.spec.placement.node_selector,
                 .max_nodes = dataset.spec.placement.max_nodes,
                 .wants_gpus = dataset.wants_gpus};
@@ -139,7 +157,8 @@ coordination::DatasetSpec SpecOf(const ClusterDataset& dataset, const Placed& pl
       .retention = dataset.plan.retention,
       .objective = dataset.plan.objective,
       .namespaces = {dataset.ns},
-      .placed = placed.members};
+      .placed = placed.members,
+      .shares = placed.shares};
   for (const api::Access& access : dataset.spec.access) {
     if (access.ns != dataset.ns) spec.namespaces.push_back(access.ns);
   }
@@ -165,13 +184,26 @@ ClusterPlan PlanCluster(const ClusterObserved& observed) {
   std::vector<Demand> demands;
   demands.reserve(indexed.size());
   for (const ClusterDataset* dataset : indexed)
-    demands.push_back(DemandOf(*dataset, signs));
+    demands.push_back(DemandOf(*dataset, signs, ReadsOf(observed, dataset->QualifiedName())));
   const std::vector<Placed> placed = Place(MachinesOf(observed), demands);
   for (std::size_t i = 0; i < indexed.size(); ++i) {
     plan.specs.push_back(SpecOf(*indexed[i], placed[i]));
+    if (placed[i].granted < demands[i].wanted) plan.specs.back().note = placed[i].why;
     plan.placed.emplace(placed[i].dataset, placed[i]);
   }
   return plan;
+}
+
+double SavedBy(const ClusterPlan& plan, const ClusterObserved& observed) {
+  double saved = 0;
+  for (const ClusterDataset& dataset : observed.datasets) {
+    const std::string name = dataset.QualifiedName();
+    const auto placed = plan.placed.find(name);
+    if (placed == plan.placed.end()) continue;
+    saved +=
+        coordination::SavedBy(WorthOf(dataset, ReadsOf(observed, name)), placed->second.granted);
+  }
+  return saved;
 }
 
 ClusterSigns SignsOf(const coordination::ClusterStatus& status) {

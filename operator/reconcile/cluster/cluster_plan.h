@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coordination/coordinator.h"
+#include "coordination/saved_bytes.h"
 #include "coordination/status.h"
 #include "operator/api/cache_plan_types.h"
 #include "operator/api/dataset_status.h"
@@ -48,6 +49,7 @@ struct ClusterObserved {
   const std::map<std::string, MemberMachine>* machines = nullptr;  // by member
   const coordination::DesiredState* state = nullptr;
   const coordination::ClusterStatus* status = nullptr;  // of the same moment
+  const coordination::ClusterReads* reads = nullptr;    // by which memory is divided; null: none
 };
 
 struct ClusterPlan {
@@ -57,6 +59,9 @@ struct ClusterPlan {
 };
 
 ClusterPlan PlanCluster(const ClusterObserved& observed);
+
+// Bytes a second of the stores that what `plan` grants saves by the rates of `observed`.
+double SavedBy(const ClusterPlan& plan, const ClusterObserved& observed);
 
 // What PlanCluster depends on of the coordinator's state: it is asked anew when this changes.
 struct ClusterSigns {

@@ -152,6 +152,7 @@ void SetDegraded(const Observed& observed, const PlanChoice& plan, ByteCount wan
     reason = "CapacityNotGranted";
     message = fmt::format("nodes have room for {} of the {} that it asks for",
                           FormatBytes(observed.placed->granted), FormatBytes(wanted));
+    if (!observed.placed->why.empty()) message += ": " + observed.placed->why;
   }
   if (observed.cache && !observed.cache->plans_agree) {
     reason = "PlansDiffer";
@@ -228,6 +229,7 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   if (indexing.result) TakeResult(*indexing.result, hash, status);
   if (observed.cache && observed.cache->manifest_digest == status.manifest_digest)
     TakeNumbers(*observed.cache, status);
+  if (observed.placed) status.capacity = CapacityOf(*observed.placed);
 
   Conditions conditions(observed.dataset, status.conditions, observed.now);
   conditions.Drop("Invalid");

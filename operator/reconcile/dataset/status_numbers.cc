@@ -21,6 +21,13 @@ std::optional<double> Settle(std::optional<double> before, std::optional<double>
   return std::abs(*before - *now) < kRatioStep ? before : now;
 }
 
+std::uint64_t ThreeDigits(double number) {
+  double step = 1;
+  while (number / step >= 1000)
+    step *= 10;
+  return static_cast<std::uint64_t>(std::round(std::max(number, 0.0) / step) * step);
+}
+
 }  // namespace
 
 void TakeNumbers(const CacheView& cache, api::DatasetStatus& status) {
@@ -43,6 +50,14 @@ void TakeNumbers(const CacheView& cache, api::DatasetStatus& status) {
     if (known != before.end()) node.bytes = Settle(known->second, node.bytes, step);
   }
   status.nodes = std::move(nodes);
+}
+
+api::CapacityStatus CapacityOf(const Placed& placed) {
+  return {.granted = placed.granted,
+          .floor = placed.floor,
+          .ceiling = placed.ceiling,
+          .read_rate = ThreeDigits(placed.read),
+          .saved_rate = ThreeDigits(placed.saved)};
 }
 
 }  // namespace optcache::reconcile

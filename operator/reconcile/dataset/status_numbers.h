@@ -12,4 +12,8 @@ namespace optcache::reconcile {
 // than a hundredth of the Dataset, and ratios that moved by less than a thousandth, stay.
 void TakeNumbers(const CacheView& cache, api::DatasetStatus& status);
 
+// Rates with three digits. They are those that memory was divided by, which stay as long as it
+// does.
+api::CapacityStatus CapacityOf(const Placed& placed);
+
 }  // namespace optcache::reconcile

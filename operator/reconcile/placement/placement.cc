@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "operator/reconcile/placement/fair_share.h"
+#include "coordination/capacity_shares.h"
 #include "operator/reconcile/placement/policies.h"
 
 namespace optcache::reconcile {
@@ -58,17 +58,22 @@ std::size_t HowMany(const Demand& demand, const Candidates& candidates) {
   const std::size_t limit =
       std::min<std::size_t>(candidates.machines.size(), demand.max_nodes.value_or(UINT32_MAX));
   std::size_t count = 0;
-  ByteCount memory = 0;
+  ByteCount memory = 0;  // that is left by those placed before
+  const auto left_of = [&](const Machine& machine) {
+    const auto promised = candidates.promised->find(machine.member);
+    const ByteCount taken = promised == candidates.promised->end() ? 0 : promised->second;
+    return machine.memory - std::min(taken, machine.memory);
+  };
   for (const Machine* machine : candidates.machines) {
     const bool reads = demand.readers.contains(machine->member);
     if (!reads && !demand.holders.contains(machine->member)) break;
     ++count;
-    memory += machine->memory;
+    memory += left_of(*machine);
   }
   // Where bytes are already, more nodes would only take memory from those that hold them.
   const std::size_t least = count > 0 ? count : kIdleNodes;
   while (count < limit && (memory < demand.wanted || count < least)) {
-    memory += candidates.machines[count]->memory;
+    memory += left_of(*candidates.machines[count]);
     ++count;
   }
   return std::min(count, limit);
@@ -92,23 +97,27 @@ std::string_view ToText(PlacedReason reason) {
 
 std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Demand> demands) {
   std::vector<Placed> all;
-  std::vector<Claim> claims;
+  std::vector<coordination::CapacityClaim> claims;
   std::map<std::string, std::size_t> index;
   std::vector<ByteCount> offers;
-  for (const Machine& machine : machines) {
-    index.emplace(machine.member, offers.size());
-    offers.push_back(machine.memory);
-  }
   std::vector<const Machine*> by_name;
   for (const Machine& machine : machines)
     by_name.push_back(&machine);
   std::ranges::sort(by_name, {}, &Machine::member);
+  for (const Machine* machine : by_name) {
+    index.emplace(machine->member, offers.size());
+    offers.push_back(machine->memory);
+  }
   std::map<std::string, ByteCount> promised;
   for (const Demand& demand : demands) {
     const Choice choice = Consider(by_name, demand, promised);
     Placed placed{.dataset = demand.dataset, .reason = choice.reason};
     const std::size_t count = HowMany(demand, choice.candidates);
-    Claim claim{.wanted = demand.wanted};
+    coordination::CapacityClaim claim{.dataset = demand.dataset,
+                                      .floor = demand.floor,
+                                      .ceiling = demand.wanted,
+                                      .worth = demand.worth,
+                                      .measured = demand.measured};
     for (std::size_t i = 0; i < count; ++i) {
       const std::string& member = choice.candidates.machines[i]->member;
       placed.members.push_back(member);
@@ -122,11 +131,19 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
     claims.push_back(std::move(claim));
     all.push_back(std::move(placed));
   }
-  const std::vector<ByteCount> shares = FairShares(offers, claims);
+  const auto shares = coordination::SplitByWorth(offers, claims);
+  std::vector<std::string> why = coordination::ExplainShares(claims, shares);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].granted = shares[i];
-    all[i].message += fmt::format("; fair share: {} of {}", FormatBytes(shares[i]),
-                                  FormatBytes(demands[i].wanted));
+    all[i].granted = shares[i].total;
+    all[i].shares = shares[i].bytes;
+    all[i].floor = demands[i].floor;
+    all[i].ceiling = demands[i].wanted;
+    if (demands[i].measured) {
+      all[i].read = demands[i].read;
+      all[i].saved = coordination::SavedBy(demands[i].worth, shares[i].total);
+    }
+    all[i].message += "; " + why[i];
+    all[i].why = std::move(why[i]);
   }
   return all;
 }

@@ -4,7 +4,8 @@
 // the decision says for people what each of them has done. Pure: same machines and wishes, same
 // placement.
 //
-//   node selector ─ memory ─┬─ readers, bytes already there, zone, GPU ─┬─ fair share
+//   node selector ─ memory ─┬─ readers, bytes already there, zone, GPU ─┬─
+//   coordination::SplitByWorth
 //          who can hold it  │            who shall                      │  how much
 //
 // A plan keeps samples where they are read next, and what finds no room there at nodes that have
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "coordination/saved_bytes.h"
 
 namespace optcache::reconcile {
 
@@ -37,8 +39,12 @@ struct Machine {
 
 // What one Dataset asks for.
 struct Demand {
-  std::string dataset;  // "namespace/name"
-  ByteCount wanted = 0;
+  std::string dataset;   // "namespace/name"
+  ByteCount wanted = 0;  // at most
+  ByteCount floor = 0;   // before others get what they save more by; at most `wanted`
+  std::vector<coordination::Worth> worth;  // of its memory; empty: nobody reads it
+  double read = 0;                         // bytes a second
+  bool measured = true;                    // some of its rates; else all are assumed
   std::map<std::string, std::string> node_selector;
   std::optional<std::uint32_t> max_nodes;
   bool wants_gpus = false;        // its jobs ask for GPUs
@@ -52,7 +58,13 @@ std::string_view ToText(PlacedReason reason);  // "NoMatchingNode"
 struct Placed {
   std::string dataset;
   std::vector<std::string> members;  // ascending; empty: nowhere
+  std::vector<ByteCount> shares;     // of each of them
   ByteCount granted = 0;             // of all members together
+  ByteCount floor = 0;
+  ByteCount ceiling = 0;
+  double read = 0;   // bytes a second, as memory was divided by it; 0: nobody, or not known
+  double saved = 0;  // of those the store need not deliver
+  std::string why;   // it is so much: "1.2 GiB of 4 GiB: saves 35 MiB/s"
   PlacedReason reason = PlacedReason::kNoNodes;
   std::string message;  // what each policy did
   friend bool operator==(const Placed&, const Placed&) = default;

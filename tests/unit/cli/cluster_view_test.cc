@@ -12,6 +12,7 @@ constexpr const char* kClusterResources = R"({"kind": "List", "items": [
   {"kind": "Dataset", "metadata": {"namespace": "vision", "name": "imagenet"},
    "status": {"samples": 14059, "bytes": 133333333, "cachedBytes": 40000000, "hitRatio": "0.302",
               "predictedHitRatio": "0.300",
+              "capacity": {"granted": 44040192, "savedBytesPerSecond": 36700160},
               "nodes": [{"name": "m1", "bytes": 30000000}, {"name": "m2", "bytes": 10000000}],
               "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": ""},
                              {"type": "Degraded", "status": "False", "reason": "AllWell", "message": ""}]}},
@@ -40,10 +41,12 @@ TEST(ClusterView, FitsDatasetsPlansJobsAndPodsOnOneScreen) {
   ASSERT_TRUE(view) << view.error().message();
   EXPECT_EQ(
       FormatClusterView(*view),
-      "DATASET          READY               SAMPLES  SIZE     CACHED    HIT RATIO  PREDICTED  "
-      "NODES\n"
-      "vision/imagenet  True                14059    127 MiB  38.1 MiB  30.2 %     30.0 %     2\n"
-      "speech/calls     False (NotIndexed)  -        -        0 B       -          -          0\n"
+      "DATASET          READY               SAMPLES  SIZE     GRANTED   CACHED    SAVES       "
+      "HIT RATIO  PREDICTED  NODES\n"
+      "vision/imagenet  True                14059    127 MiB  42.0 MiB  38.1 MiB  35.0 MiB/s  "
+      "30.2 %     30.0 %     2\n"
+      "speech/calls     False (NotIndexed)  -        -        0 B       0 B       -           "
+      "-          -          0\n"
       "\n"
       "PLAN             DATASET   RETENTION  REVISION      AVAILABLE  ACTIVE\n"
       "vision/imagenet  imagenet  Optimal    imagenet-7d4  True       2/3\n"

@@ -50,7 +50,8 @@ TEST_F(ClusterPlanTest, TellsTheCoordinatorWhatToServe) {
                                                       .bytes = 1000,
                                                       .capacity = 500,
                                                       .namespaces = {"vision", "speech"},
-                                                      .placed = {{"pod-a"}}}));
+                                                      .placed = {{"pod-a"}},
+                                                      .shares = {500}}));
   EXPECT_EQ(plan.placed.at(kName).members, std::vector<std::string>{"pod-a"});
 }
 
@@ -63,6 +64,26 @@ TEST_F(ClusterPlanTest, NeverAsksForMoreThanTheDatasetHas) {
   AddMember("pod-a", "a");
   datasets_[0].spec.capacity = {.bytes = 5000};
   EXPECT_EQ(PlanCluster(Observe()).specs[0].capacity, 1000U);
+}
+
+TEST_F(ClusterPlanTest, DividesMemoryByTheRatesThatItIsGiven) {
+  AddMember("pod-a", "a");
+  datasets_ = {Indexed("fast"), Indexed("slow"), Indexed("idle")};
+  for (ClusterDataset& dataset : datasets_)
+    dataset.spec.capacity = {.share = 0.8};
+  datasets_[2].spec.min_capacity = api::Capacity{.bytes = 50};
+  const coordination::ClusterReads reads = {
+      {"vision/fast", {{"vision/job", {.rate = 900, .measured = true}}}},
+      {"vision/slow", {{"vision/other", {.rate = 90, .measured = true}}}}};
+  ClusterObserved observed = Observe();
+  observed.reads = &reads;
+  const ClusterPlan plan = PlanCluster(observed);
+  EXPECT_EQ(plan.specs[0].capacity, 800U);
+  EXPECT_EQ(plan.specs[0].note, "");
+  EXPECT_EQ(plan.specs[1].capacity, 50U);
+  EXPECT_EQ(plan.specs[1].note, plan.placed.at("vision/idle").why);
+  EXPECT_EQ(plan.placed.at("vision/slow").granted, 150U);
+  EXPECT_NEAR(SavedBy(plan, observed), .8 * 900 + .15 * 90, 1e-6);
 }
 
 TEST_F(ClusterPlanTest, TakesTheOldestWhereThereAreTooMany) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "coordination/codec.h"
+#include "dataset/digest.h"
 #include "operator/api/dataset_types.h"
 #include "support/manual_clock.h"
 #include "unit/kube/api_fixture.h"
@@ -31,14 +32,15 @@ class ClusterSyncTest : public kube::ApiFixture {
   }
   ~ClusterSyncTest() override { watches.Stop(); }
 
-  void PutDataset(const kube::ObjectKey& key) {
+  void PutDataset(const kube::ObjectKey& key, std::uint64_t read_rate = 0) {
     Json dataset = kube::MakeObject(api::kDatasets, key);
     dataset["spec"] = Json::parse(
         R"({"source": {"http": {"baseURL": "http://store/"}}, "cache": {"capacity": "30%"}})");
     dataset["status"] = {{"manifestDigest", std::string(64, 'a')},
                          {"samples", 1000},
                          {"bytes", 100000},
-                         {"largestSample", 500}};
+                         {"largestSample", 500},
+                         {"capacity", {{"readBytesPerSecond", read_rate}}}};
     server.store([&](kube::FakeApiStore& store) { store.Put(api::kDatasets, dataset); });
   }
   // A leader's: whether it takes the place of another.
@@ -89,6 +91,36 @@ class ClusterSyncTest : public kube::ApiFixture {
         .datasets = {{.name = dataset_key.ToString(), .used_bytes = used}}};
     service->Handle({.method = "POST", .url = "/v1/report", .body = coordination::ToJson(report)},
                     [](const net::HttpResponse&) {});
+  }
+  // The same node with room for 40000 of the 60000 bytes that two Datasets want, as jobs that read
+  // them have come so far, in samples.
+  void ReportReads(const std::map<std::string, std::uint64_t>& progress,
+                   coordination::MemberId member = 0) {
+    coordination::Report report{.node = "node-x",
+                                .incarnation = 1,
+                                .address = "10.0.0.9:4100",
+                                .capacity = 40000,
+                                .member = member};
+    for (const auto& [name, samples] : progress) {
+      const std::string dataset = "vision/" + name;
+      const coordination::RankReport rank{.recipe = {.size = 1000},
+                                          .started = true,
+                                          .pass = static_cast<PassNumber>(samples / 1000),
+                                          .epoch = samples / 1000,
+                                          .position = samples % 1000};
+      report.streams.push_back({.id = report.streams.size() + 1,
+                                .name = "vision/job-" + name + "/" + name + "/train",
+                                .incarnation = 1,
+                                .dataset = dataset,
+                                .dataset_key = dataset::KeyOf(dataset, std::string(64, 'a')),
+                                .ranks = {rank}});
+    }
+    service->Handle({.method = "POST", .url = "/v1/report", .body = coordination::ToJson(report)},
+                    [](const net::HttpResponse&) {});
+  }
+  ByteCount GrantedTo(const std::string& name) const {
+    const auto found = sync->PlacedOf("vision/" + name);
+    return found ? found->granted : 0;
   }
   std::optional<PlacedReason> Reason() const {
     const auto found = sync->PlacedOf(dataset_key.ToString());
@@ -189,6 +221,55 @@ TEST_F(ClusterSyncTest, OneThatWasFrozenDecidesNothingAndTakesNobodyForSilent) {
   leads = true;
   RunUntil([&] { return DatasetsServed() == 0; });
   EXPECT_EQ(service->Status().members.size(), 1U);
+}
+
+// Each byte of a Dataset is worth what is read of it a second.
+TEST_F(ClusterSyncTest, MemoryFollowsRatesButOnlyNowAndThen) {
+  PutDataset({.ns = "vision", .name = "birds"});
+  RunUntil([&] { return datasets.all().size() == 2; });
+  Lead(/*successor=*/false);
+  RunUntil([&] { return begun; });
+  std::map<std::string, std::uint64_t> progress{{"birds", 0}, {"imagenet", 0}};
+  const auto read_for = [&](int steps, std::uint64_t birds, std::uint64_t images) {
+    for (int i = 0; i < steps; ++i) {
+      clock.Advance(seconds(4));
+      progress["birds"] += birds;
+      progress["imagenet"] += images;
+      ReportReads(progress);
+    }
+  };
+  ReportReads(progress);
+  RunUntil([&] { return DatasetsServed() == 2; });
+  read_for(1, 0, 0);
+  RunUntil([&] { return GrantedTo("birds") == 20000 && GrantedTo("imagenet") == 20000; });
+  read_for(2, 40, 400);
+  RunUntil([&] { return GrantedTo("birds") == 10000 && GrantedTo("imagenet") == 30000; });
+  const std::string why = sync->PlacedOf("vision/birds")->why;
+
+  read_for(30, 400, 40);  // two minutes
+  RunFor(kSomeTicks);
+  EXPECT_EQ(GrantedTo("birds"), 10000U);
+  EXPECT_EQ(sync->PlacedOf("vision/birds")->why, why);
+  read_for(20, 400, 40);
+  RunUntil([&] { return GrantedTo("birds") == 30000 && GrantedTo("imagenet") == 10000; });
+}
+
+TEST_F(ClusterSyncTest, ASuccessorDividesMemoryAsItsPredecessorDid) {
+  PutDataset({.ns = "vision", .name = "birds"}, /*read_rate=*/9000);
+  PutDataset(dataset_key, /*read_rate=*/100);
+  RunUntil([&] {
+    return datasets.all().size() == 2 &&
+           datasets.all().at(dataset_key).status.capacity->read_rate > 0;
+  });
+  Lead(/*successor=*/true);
+  for (int i = 0; i < 2; ++i) {  // it knows no Dataset yet at the first
+    ReportReads({{"birds", 1}, {"imagenet", 1}}, /*member=*/7);
+    RunFor(kSomeTicks);
+  }
+  clock.Advance(seconds(2));
+  RunUntil([&] { return Reason() == PlacedReason::kPlaced; });
+  EXPECT_EQ(GrantedTo("birds"), 30000U);
+  EXPECT_EQ(GrantedTo("imagenet"), 10000U);
 }
 
 TEST_F(ClusterSyncTest, AMachineThatStaysCordonedIsLeftUntilItIsUncordoned) {

@@ -30,7 +30,7 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   const auto spec = ParseDatasetSpec(Dataset(R"({
     "source": {"pvc": {"claimName": "data", "path": "train"}}, "format": "Files",
     "include": ["**/*.jpg"], "order": "Path", "verify": "Digest",
-    "cache": {"capacity": "30%"},
+    "cache": {"capacity": "30%", "minCapacity": 100},
     "placement": {"nodeSelector": {"pool": "gpu"}, "maxNodes": 4, "schedulingPreference": "None"},
     "access": [{"namespace": "speech", "claimName": "theirs"}]})"));
   ASSERT_TRUE(spec) << spec.error().message();
@@ -40,6 +40,8 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   EXPECT_EQ(spec->order, Order::kPath);
   EXPECT_EQ(spec->verify, Verify::kDigest);
   EXPECT_EQ(spec->capacity.Of(1000), 300U);
+  EXPECT_EQ(spec->FloorOf(1000), 100U);
+  EXPECT_EQ(spec->FloorOf(200), 60U);  // no more than its capacity
   EXPECT_EQ(spec->placement.node_selector.at("pool"), "gpu");
   EXPECT_EQ(spec->placement.max_nodes, 4U);
   EXPECT_EQ(spec->placement.scheduling, SchedulingPreference::kNone);
@@ -66,6 +68,18 @@ TEST(ParseDatasetSpec, ReadsABucket) {
   EXPECT_EQ(std::get<S3Source>(spec->source).region, "us-east-1");
   EXPECT_EQ(spec->capacity.bytes, 1024U);
   EXPECT_EQ(spec->access[0].secret, "k");
+}
+
+TEST(ParseDatasetSpec, AFloorIsAtMostTheCapacity) {
+  const std::string source = R"("source": {"http": {"baseURL": "http://s/"}})";
+  const std::string fault = "spec.cache.minCapacity: is above capacity: at most that";
+  EXPECT_EQ(FaultOf("{" + source + R"(, "cache": {"capacity": "1Gi", "minCapacity": "2Gi"}})"),
+            fault);
+  EXPECT_EQ(FaultOf("{" + source + R"(, "cache": {"capacity": "9%", "minCapacity": "10%"}})"),
+            fault);
+  EXPECT_EQ(FaultOf("{" + source + R"(, "cache": {"capacity": "9%", "minCapacity": "9%"}})"), "");
+  EXPECT_EQ(FaultOf("{" + source + R"(, "cache": {"capacity": "9%", "minCapacity": "9Gi"}})"), "");
+  EXPECT_NE(FaultOf("{" + source + R"(, "cache": {"capacity": "9%", "minCapacity": "x"}})"), "");
 }
 
 TEST(ParseDatasetSpec, NeedsExactlyOneSource) {
@@ -138,17 +152,20 @@ TEST(ParseCapacity, ReadsSharesAndQuantities) {
 }
 
 TEST(DatasetStatus, ReadsWhatItWrites) {
-  const DatasetStatus status{.observed_generation = 3,
-                             .index_hash = "h",
-                             .manifest_digest = "d",
-                             .samples = 5,
-                             .bytes = 2048,
-                             .largest_sample = 7,
-                             .manifest_holders = 2,
-                             .cached_bytes = 1024,
-                             .hit_ratio = 0.25,
-                             .predicted_hit_ratio = 0.5,
-                             .nodes = {{"a", 1}, {"b", 2}}};
+  const DatasetStatus status{
+      .observed_generation = 3,
+      .index_hash = "h",
+      .manifest_digest = "d",
+      .samples = 5,
+      .bytes = 2048,
+      .largest_sample = 7,
+      .manifest_holders = 2,
+      .cached_bytes = 1024,
+      .hit_ratio = 0.25,
+      .predicted_hit_ratio = 0.5,
+      .nodes = {{"a", 1}, {"b", 2}},
+      .capacity =
+          CapacityStatus{.granted = 8, .floor = 2, .ceiling = 9, .read_rate = 7, .saved_rate = 5}};
   const Json json = ToJson(status);
   EXPECT_EQ(json["size"], "2.00 KiB");
   EXPECT_EQ(json["hitRatio"], "0.250");

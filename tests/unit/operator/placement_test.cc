@@ -212,12 +212,60 @@ TEST(Place, PutsDatasetsSideBySideOnFreeMemory) {
   EXPECT_EQ(placed[1].members, (Members{"b"}));
 }
 
+Demand ReadAt(const std::string& name, double rate, ByteCount bytes) {
+  return {.dataset = name,
+          .wanted = bytes,
+          .worth = {{.until = bytes, .slope = rate / static_cast<double>(bytes)}},
+          .read = rate};
+}
+
 TEST(Place, SharesOneNodeFairlyAndSaysSo) {
   std::vector<Demand> demands = {Wanting(1000), Wanting(20)};
+  demands[1].dataset = "vision/coco";
   const auto placed = Place(std::vector<Machine>{Node("a")}, demands);
   EXPECT_EQ(placed[0].granted, 80U);
   EXPECT_EQ(placed[1].granted, 20U);
-  EXPECT_TRUE(Says(placed[0], "fair share: 80 B of 1000 B")) << placed[0].message;
+  EXPECT_TRUE(Says(placed[0], "; 80 B of 1000 B: nobody reads it; shared with vision/coco"))
+      << placed[0].message;
+}
+
+TEST(Place, GivesMemoryWhereItSavesMostAndSaysSo) {
+  std::vector<Demand> demands = {ReadAt("vision/slow", 10, 100), ReadAt("vision/fast", 200, 100)};
+  demands[0].floor = 30;
+  const auto placed = Place(std::vector<Machine>{Node("a", 60), Node("b", 60)}, demands);
+  EXPECT_EQ(placed[0].granted, 30U);
+  EXPECT_EQ(placed[0].shares, (std::vector<ByteCount>{15, 15}));
+  EXPECT_EQ(placed[0].saved, 3);
+  EXPECT_EQ(placed[0].why,
+            "30 B of 100 B: saves 3 B/s; the next byte is worth more to vision/fast");
+  EXPECT_EQ(placed[1].granted, 90U);
+  EXPECT_EQ(placed[1].read, 200);
+}
+
+TEST(Place, SharesAreThoseOfTheMembersWhateverOrderTheMachinesHave) {
+  const std::vector<Machine> machines = {Node("b", 300), Node("a", 100)};
+  const Placed placed = PlaceOne(machines, Wanting(400));
+  EXPECT_EQ(placed.members, (Members{"a", "b"}));
+  EXPECT_EQ(placed.shares, (std::vector<ByteCount>{100, 300}));
+}
+
+TEST(Place, TakesNodesThatOthersHaveLeftRoomOn) {
+  std::vector<Demand> demands = {ReadAt("vision/fast", 200, 100), ReadAt("vision/slow", 10, 100)};
+  for (Demand& demand : demands)
+    demand.readers = {"a"};
+  const auto placed = Place(std::vector<Machine>{Node("a"), Node("b")}, demands);
+  EXPECT_EQ(placed[0].members, Members{"a"});
+  EXPECT_EQ(placed[1].members, (Members{"a", "b"}));
+  EXPECT_EQ(placed[1].granted, 100U);
+}
+
+TEST(Place, WhatIsNotMeasuredIsNotSaid) {
+  Demand demand = ReadAt("vision/new", 10, 100);
+  demand.measured = false;
+  const Placed placed = PlaceOne({Node("a")}, demand);
+  EXPECT_EQ(placed.read, 0);
+  EXPECT_EQ(placed.saved, 0);
+  EXPECT_TRUE(Says(placed, "100 B of 100 B: how fast it is read is not known yet"));
 }
 
 TEST(Place, TheOrderOfMachinesDoesNotMatter) {

@@ -70,6 +70,11 @@ PlanObject PlanFrom(const Json& json) {
 Placed PlacedFrom(const Json& json) {
   Placed placed{.members = json.value("members", std::vector<std::string>()),
                 .granted = BytesAt(json, "/granted"),
+                .floor = BytesAt(json, "/floor"),
+                .ceiling = BytesAt(json, "/ceiling"),
+                .read = RealAt(json, "read"),
+                .saved = RealAt(json, "saved"),
+                .why = json.value("why", ""),
                 .message = json.value("message", "")};
   for (const auto reason : {PlacedReason::kPlaced, PlacedReason::kNoNodes,
                             PlacedReason::kNoMatchingNode, PlacedReason::kNoMemory}) {

@@ -3,7 +3,7 @@ find_package(yaml-cpp REQUIRED)
 
 project_test(operator
   SOURCES cache_plan_decide_test.cc cluster_plan_test.cc cluster_sync_test.cc cordons_test.cc
-          dataset_observe_test.cc dataset_types_test.cc fair_share_test.cc index_job_test.cc
+          dataset_observe_test.cc dataset_types_test.cc index_job_test.cc
           manager_parts_test.cc native_sidecars_test.cc operator_test.cc pki_authority_test.cc
           pki_property_test.cc placement_test.cc reconcile_cases_test.cc webhook_corpus_test.cc
           webhook_parts_test.cc webhook_request_test.cc webhook_review_test.cc
