@@ -158,6 +158,10 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
                 .objective = plan.objective == config::Objective::kBytes
                                  ? coordination::Objective::kBytes
                                  : coordination::Objective::kRequests};
+  if (dataset.min_capacity) {
+    const ByteCount floor = dataset.min_capacity->Of(manifest->total_bytes());
+    ready.floor = std::min({floor, ready.spec.capacity, ready.spec.bytes});
+  }
   if (auto note = coordination::OversizeNote(ready.spec.capacity, ready.spec.bytes)) {
     ready.notes.push_back(*std::move(note));
   }

@@ -17,6 +17,7 @@
 #include "cli/leftovers.h"
 #include "cli/live_screen.h"
 #include "cli/machines.h"
+#include "cli/memory_split.h"
 #include "cli/state_dir.h"
 #include "cli/status_view.h"
 #include "cli/supervisor.h"
@@ -36,6 +37,7 @@ Examples:
   Two machines of 2 GiB each, to see samples move between them:
     optcache up -f images.yaml --machines 2 --memory 2Gi)";
 
+constexpr Duration kSplitEvery = std::chrono::seconds(1);
 constexpr Duration kChildTick = std::chrono::milliseconds(100);
 constexpr Duration kLeftoverGrace = std::chrono::seconds(5);
 constexpr Duration kScreenEvery = std::chrono::seconds(1);
@@ -97,6 +99,14 @@ ByteCount EvenMemory(const std::vector<ReadyDataset>& datasets, std::uint32_t ma
   return wanted / machines + 1;
 }
 
+std::vector<WantedDataset> WantedOf(const std::vector<ReadyDataset>& datasets) {
+  std::vector<WantedDataset> wanted;
+  wanted.reserve(datasets.size());
+  for (const ReadyDataset& dataset : datasets)
+    wanted.push_back({.spec = dataset.spec, .floor = dataset.floor});
+  return wanted;
+}
+
 // The folder of this program: the others lie beside it.
 std::string ProgramDir() {
   std::error_code error;
@@ -111,7 +121,8 @@ class Cluster {
       : state_(state),
         datasets_(std::move(datasets)),
         screen_(STDOUT_FILENO),
-        supervisor_({}, [this](const std::string& line) { screen_.Say(line); }) {}
+        supervisor_({}, [this](const std::string& line) { screen_.Say(line); }),
+        split_(WantedOf(datasets_)) {}
   ~Cluster() { state_.RemoveCoordinator(); }
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
@@ -124,6 +135,7 @@ class Cluster {
   Status StartCoordinator(std::uint16_t port);
   Status StartMachines(const UpRequest& request);
   void TickChildren();
+  void SplitMemory();
   void Stop();
   void Show();
 
@@ -134,6 +146,8 @@ class Cluster {
   LiveScreen screen_;
   Supervisor supervisor_;
   std::unique_ptr<control::ControlServer> server_;
+  MemorySplit split_;
+  net::Timer split_timer_;
   net::Timer child_timer_;
   net::Timer screen_timer_;
   bool stopping_ = false;
@@ -205,6 +219,12 @@ void Cluster::TickChildren() {
   child_timer_ = loop_.After(kChildTick, [this] { TickChildren(); });
 }
 
+void Cluster::SplitMemory() {
+  if (auto specs = split_.Update(server_->service().Status(), clock_.Now()))
+    server_->service().SetDatasets(*std::move(specs), {});
+  split_timer_ = loop_.After(kSplitEvery, [this] { SplitMemory(); });
+}
+
 void Cluster::Stop() {
   screen_timer_.Cancel();
   stopping_ = true;
@@ -228,6 +248,7 @@ Status Cluster::Run() {
     if (!stopping_) Stop();
   });
   TickChildren();
+  SplitMemory();
   Show();
   loop_.Run();
   return supervisor_.failure();

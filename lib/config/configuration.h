@@ -72,6 +72,7 @@ struct Dataset {
   std::optional<Order> order;        // unset: chosen by what is there
   Verify verify = Verify::kChecksum;
   Capacity capacity;
+  std::optional<Capacity> min_capacity;
   std::vector<Tier> tiers = {Tier::kMemory};
   Placement placement;
   std::vector<Access> access;

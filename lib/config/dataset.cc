@@ -76,6 +76,12 @@ Dataset ReadDataset(YamlMap& document) {
     if (!spec.Has("cache")) spec.Fail("cache", "missing, write cache: {capacity: 30%}");
     spec.In("cache", [&](YamlMap& cache) {
       cache.Need("capacity", dataset.capacity);
+      if (cache.Has("minCapacity")) cache.Need("minCapacity", dataset.min_capacity.emplace());
+      const Capacity least = dataset.min_capacity.value_or(Capacity{});
+      const bool alike = (least.percent > 0) == (dataset.capacity.percent > 0);
+      if (alike &&
+          (least.percent > dataset.capacity.percent || least.bytes > dataset.capacity.bytes))
+        cache.Fail("minCapacity", "is above capacity: at most that");
       cache.Read("tiers", {{"Memory", Tier::kMemory}, {"Disk", Tier::kDisk}}, dataset.tiers);
     });
     ReadPlacement(spec, dataset.placement);

@@ -61,6 +61,15 @@ TEST(Configuration, NamespaceIsDefaultUnlessWritten) {
   EXPECT_EQ(configuration->datasets[0].QualifiedName(), "default/images");
 }
 
+TEST(Configuration, ReadsWhatADatasetKeepsInAnyCase) {
+  const auto configuration =
+      ParseConfiguration(Replaced(kImages, "30%}", "30%, minCapacity: 1Gi}"), "f.yaml");
+  ASSERT_TRUE(configuration) << configuration.error().ToString();
+  EXPECT_EQ(configuration->datasets[0].min_capacity, Capacity{.bytes = 1_GiB});
+  EXPECT_EQ(WithImages("30%}", "30%, minCapacity: 31%}"),
+            "f.yaml:7: spec.cache.minCapacity: is above capacity: at most that");
+}
+
 TEST(Configuration, ReadsWhoElseMayUseADataset) {
   const auto configuration = ParseConfiguration(
       Replaced(kImages, "  cache:",
@@ -135,7 +144,7 @@ TEST(Configuration, NamesTheLineOfAnUnknownKeyAndTheKeysThereAre) {
   EXPECT_EQ(WithImages("cache: {capacity", "cache: {capcity"),
             "f.yaml:7: spec.cache.capacity: missing, allowed: a quantity (500Gi) or a share (30%)");
   EXPECT_EQ(WithImages("30%}", "30%, tier: [Memory]}"),
-            "f.yaml:7: spec.cache.tier is not known, allowed: capacity, tiers");
+            "f.yaml:7: spec.cache.tier is not known, allowed: capacity, minCapacity, tiers");
   EXPECT_EQ(WithImages("kind: Dataset", "kind: Dataset\nextra: 1"),
             "f.yaml:3: extra is not known, allowed: apiVersion, kind, status, metadata, spec");
 }
