@@ -1,0 +1,57 @@
+"""Datasets that together ask for more than nodes offer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster.host import wait_until
+from cluster.release import VALUES, Release
+from cluster.workspace import Workspace
+
+FLOOR = 32 << 20
+FOR_EVER = "1000"  # epochs: the jobs go with the namespace
+# A rate is known after a second and 2 % of an epoch.
+DIVIDED_SECONDS = 120
+PAUSES = {"fast": "0", "slow": "1"}
+
+
+def test_memory_goes_where_it_saves_most(installed: Release, workspace: Workspace) -> None:
+    """The Dataset that is read fast has all that it asks for, a floor is kept, and status says why."""
+    node = installed.pods("node")[0]["spec"]["nodeName"]
+    whole = workspace.samples.dataset.total_bytes
+    offered = int(VALUES["node"]["memory"].removesuffix("Mi")) << 20
+    assert whole + FLOOR < offered < 3 * whole
+    placement = {"nodeSelector": {"kubernetes.io/hostname": node}}
+    for name, cache in {"idle": {"minCapacity": FLOOR}, "slow": {}, "fast": {}}.items():
+        workspace.make_dataset(name, cache={"capacity": "100%", **cache}, placement=placement)
+
+    def capacity(name: str) -> Any:
+        return workspace.get(f"dataset/{name}")["status"]["capacity"]
+
+    about = whole // 100
+    wait_until(
+        lambda: abs(capacity("fast")["granted"] - offered // 3) < about,
+        "Datasets that nobody reads share what there is",
+        30,
+    )
+    for name, pause in PAUSES.items():
+        environment = {"EPOCHS": FOR_EVER, "PAUSE": pause}
+        workspace.start_training(name, name, pods=1, environment=environment)
+    wait_until(
+        lambda: capacity("fast")["granted"] == whole and capacity("idle")["granted"] == FLOOR,
+        "all of it for what is read fast, and a floor for what nobody reads",
+        DIVIDED_SECONDS,
+    )
+    slow, fast = capacity("slow"), capacity("fast")
+    assert abs(slow["granted"] - (offered - whole - FLOOR)) < about
+    assert slow["ceiling"] == whole
+    assert fast["savedBytesPerSecond"] > slow["savedBytesPerSecond"]
+
+    def said(name: str, condition: str) -> str:
+        held = workspace.get(f"dataset/{name}")["status"]["conditions"]
+        return str(next(item["message"] for item in held if item["type"] == condition))
+
+    rival = f"the next byte is worth more to {workspace.name}/fast"
+    assert rival in said("slow", "Placed")
+    assert rival in said("slow", "Degraded")
+    assert "nobody reads it" in said("idle", "Placed")
