@@ -11,8 +11,10 @@
 //   for each use u of this node:   hit = node.Take(u, bytes);
 //   for each sample it could keep: node.Offer(next_use, bytes, bytes_of_use);
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,18 +34,23 @@ struct UsePhases {
 class Belady {
  public:
   Belady(std::uint32_t uses, ByteCount capacity, UsePhases phases = {})
-      : kept_(uses), capacity_(capacity), phases_(std::move(phases)) {}
+      : kept_(uses), capacity_(capacity), phases_(std::move(phases)) {
+    if (phases_.tolls != nullptr) most_toll_ = std::ranges::max(*phases_.tolls);
+  }
 
+  // Its sample is kept until then; once `use` has happened: was kept until then.
   bool Keeps(std::uint32_t use) const { return kept_.Contains(use); }
+  // The same of all uses, a bit each, the first in the lowest place.
+  std::span<const std::uint64_t> words() const { return kept_.words(); }
   ByteCount used() const { return used_; }
 
-  // Use `use` happens: whether its sample, of `bytes`, had been kept until now. Frees its room.
+  // Use `use`, after all before it, happens: whether its sample, of `bytes`, had been kept until
+  // now. Frees its room.
   bool Take(std::uint32_t use, ByteCount bytes) {
     now_ = use;
-    if (!kept_.Contains(use)) return false;
-    kept_.Erase(use);
-    used_ -= bytes;
-    return true;
+    const bool kept = kept_.Contains(use);
+    used_ -= kept ? bytes : 0;
+    return kept;
   }
 
   // A sample of `bytes` that is next used at `use` could be kept from now on. Gives up the samples
@@ -79,8 +86,9 @@ class Belady {
     std::uint32_t farthest = kept_.Max();
     std::uint64_t distance = 0;
     std::size_t phase = phases_.begin.size() - 1;
-    for (std::uint32_t use = farthest; use != BitmapTree::kNone;
+    for (std::uint32_t use = farthest; use != BitmapTree::kNone && use > now_;
          use = kept_.MaxBelow(phases_.begin[phase])) {
+      if (std::uint64_t{use - now_} * most_toll_ <= distance) break;
       while (phases_.begin[phase] > use)
         --phase;
       const std::uint64_t here = std::uint64_t{use - now_} * (*phases_.tolls)[phase % kPhases];
@@ -92,11 +100,12 @@ class Belady {
     return farthest;
   }
 
-  BitmapTree kept_;
+  BitmapTree kept_;  // with past uses, which are smaller than all that is kept now
   ByteCount capacity_;
   ByteCount used_ = 0;
   std::uint32_t now_ = 0;  // the last use that has happened
   UsePhases phases_;
+  std::uint32_t most_toll_ = 0;
 };
 
 }  // namespace optcache::plan

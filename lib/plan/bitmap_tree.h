@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace optcache::plan {
@@ -50,6 +51,9 @@ class BitmapTree {
       i /= 64;
     }
   }
+
+  // A bit each, the first in the lowest place of the first word.
+  std::span<const std::uint64_t> words() const { return levels_[0]; }
 
   // The largest element; the set must not be empty.
   std::uint32_t Max() const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -25,6 +26,8 @@ class Pace {
         time_((reads_done + 1) * kTicks / rate),
         remainder_((reads_done + 1) * kTicks % rate) {}
 
+  std::uint64_t left() const { return left_; }
+  std::uint64_t rate() const { return rate_; }
   std::uint64_t next_time() const { return left_ == 0 ? kNever : time_; }
   void Advance() {
     --left_;
@@ -34,6 +37,11 @@ class Pace {
       remainder_ -= rate_;
       ++time_;
     }
+  }
+  // As `rate` reads, so many times: that is a unit of time each.
+  void AdvanceUnits(std::uint64_t units) {
+    left_ -= units * rate_;
+    time_ += units * kTicks;
   }
 
  private:
@@ -52,6 +60,37 @@ std::uint64_t ReadsAhead(const MergeStream& stream) {
   return reads;
 }
 
+// Takes turns by time: whose read comes next, `turns.size()` times.
+void TakeTurns(std::vector<Pace>& paces, std::span<std::uint8_t> turns) {
+  for (std::uint8_t& turn : turns) {
+    std::size_t first = 0;
+    for (std::size_t s = 1; s < paces.size(); ++s) {
+      if (paces[s].next_time() < paces[first].next_time()) first = s;
+    }
+    turn = static_cast<std::uint8_t>(first);
+    paces[first].Advance();
+  }
+}
+
+std::uint64_t ReadsInUnit(const std::vector<Pace>& paces) {
+  std::uint64_t reads = 0;
+  for (const Pace& pace : paces)
+    reads += pace.left() > 0 ? pace.rate() : 0;
+  return reads;
+}
+
+// How often the turns that led from `before` to `after` come again: if each stream made a unit's
+// reads, all stands as it stood, a unit later, until one of them comes to its end.
+std::uint64_t Repeats(const std::vector<Pace>& before, const std::vector<Pace>& after) {
+  std::uint64_t repeats = kNever;
+  for (std::size_t s = 0; s < before.size(); ++s) {
+    if (before[s].left() == 0) continue;
+    if (before[s].left() - after[s].left() != before[s].rate()) return 0;
+    repeats = std::min(repeats, after[s].left() / after[s].rate());
+  }
+  return repeats;
+}
+
 }  // namespace
 
 MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads)
@@ -65,19 +104,21 @@ MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads
     paces.emplace_back(stream.reads_done, ahead, stream.rate);
     total += ahead;
   }
-  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(total, max_reads));
-  if (streams_.size() == 1) {
-    stream_of_read_.assign(count, 0);
-    return;
-  }
-  stream_of_read_.reserve(count);
-  while (stream_of_read_.size() < count) {
-    std::size_t first = 0;
-    for (std::size_t s = 1; s < paces.size(); ++s) {
-      if (paces[s].next_time() < paces[first].next_time()) first = s;
+  stream_of_read_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(total, max_reads)));
+  for (std::span<std::uint8_t> left(stream_of_read_); !left.empty();) {
+    const std::vector<Pace> before = paces;
+    const auto turns = left.first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(ReadsInUnit(paces), left.size())));
+    TakeTurns(paces, turns);
+    left = left.subspan(turns.size());
+    const std::uint64_t repeats =
+        std::min<std::uint64_t>(Repeats(before, paces), left.size() / turns.size());
+    for (std::uint64_t i = 0; i < repeats; ++i) {
+      std::ranges::copy(turns, left.begin());
+      left = left.subspan(turns.size());
     }
-    stream_of_read_.push_back(static_cast<std::uint8_t>(first));
-    paces[first].Advance();
+    for (Pace& pace : paces)
+      if (pace.left() > 0) pace.AdvanceUnits(repeats);
   }
 }
 

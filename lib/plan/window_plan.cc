@@ -16,15 +16,21 @@ namespace {
 // time. Reads by ranks without a node form one more group, at the end, for which nothing is kept.
 using Use = std::uint32_t;
 constexpr Use kNoUse = std::numeric_limits<Use>::max();
+constexpr std::size_t kNoTime = std::numeric_limits<std::size_t>::max();
+// The reads that nodes are told at once take 8 bytes each: a small part of all.
+constexpr std::size_t kLeastBlocks = 32;
 // A group is found by its block of uses, then by steps.
 constexpr Use kUsesInBlock = 1024;
-// How many reads ahead entries by sample, which lie all over memory, are fetched.
+// How many reads ahead entries by sample or use, which lie all over memory, are fetched.
 constexpr std::size_t kFetchedReads = 32;
 
 class WindowPlanner {
  public:
   WindowPlanner(const WindowInput& input, Holders& holders)
-      : input_(input), holders_(holders), nodes_(input.capacities.size()) {}
+      : input_(input),
+        holders_(holders),
+        nodes_(input.capacities.size()),
+        miniature_(input.sizes.count(), input.merged.streams().size()) {}
 
   WindowOutput Run() {
     CountUses();
@@ -38,6 +44,7 @@ class WindowPlanner {
     EvictGivenUp(output.evictions);
     std::sort(output.evictions.begin(), output.evictions.end());
     EmitPlans(output.plans);
+    UpdateHolders();
     return output;
   }
 
@@ -59,10 +66,20 @@ class WindowPlanner {
   void CountUses();
   void LinkUses();
   void EvictUnused(std::vector<SampleId>& evictions);
+  bool MayBeEven() const {
+    return input_.merged.streams().size() > 1 && miniature_.exists() &&
+           input_.merged.size() >= 2 * input_.window;
+  }
   void MakeEven();
   void PlaceHeld(std::vector<Belady>& nodes);
+  // What happens to a node when it has made its uses before `clock`: a sample that it uses at `use`
+  // could be kept; or, where that is another's use, a sample that waited here for it has been read.
+  struct Event {
+    Use clock;
+    Use use;
+  };
   void Simulate();
-  void OfferUntil(Use next, std::size_t group, std::uint32_t bytes, std::vector<Belady>& nodes);
+  void RunEvents(std::size_t node, std::span<const Event> events, Use& taken, Belady& belady) const;
   bool IsSpare(NodeIndex node) const {
     return node != kNoNode && first_use_[node] == first_use_[node + std::size_t{1}];
   }
@@ -74,17 +91,20 @@ class WindowPlanner {
   NodeIndex TakeSpareRoom(NodeIndex holder, std::uint32_t bytes);
   void EvictGivenUp(std::vector<SampleId>& evictions);
   void EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plans);
+  void UpdateHolders();
   std::vector<std::vector<PassPlanBuilder>> MakeBuilders() const;
 
   const WindowInput& input_;
   Holders& holders_;
   std::size_t nodes_;
   std::vector<Use> first_use_;                 // by group, and one past the last
-  std::vector<std::uint32_t> group_of_block_;  // of the first use of each block
+  std::vector<std::uint16_t> group_of_block_;  // of the first use of each block
   std::vector<Use> next_use_;                  // by merged read: the same sample's next use
   std::vector<Use> use_of_sample_;             // its first use from the start of the window
-  std::vector<SampleId> sample_of_use_;        // empty for equal sizes
-  std::vector<UsePhases> phases_;              // by node; empty: there are none
+  std::vector<Use> use_after_window_;    // by sample, its first use from the end of the window
+  std::vector<SampleId> sample_of_use_;  // empty for equal sizes
+  std::vector<UsePhases> phases_;        // by node; empty: there are none
+  Miniature miniature_;
   PhaseTolls tolls_{};
   BitVector kept_;     // by use: the sample was kept until then
   BitVector at_peer_;  // by use: the sample waits at another node; empty if none does
@@ -121,9 +141,9 @@ void WindowPlanner::CountUses() {
     }
   }
   std::partial_sum(first_use_.begin(), first_use_.end(), first_use_.begin());
-  std::uint32_t group = 0;
+  std::uint16_t group = 0;
   for (std::size_t use = 0; use < reads; use += kUsesInBlock) {
-    while (use >= first_use_[group + 1])
+    while (use >= first_use_[group + std::size_t{1}])
       ++group;
     group_of_block_.push_back(group);
   }
@@ -139,20 +159,37 @@ void WindowPlanner::LinkUses() {
     use_of_time_.resize(reads);
     time_of_use_.resize(reads);
   }
+  // Reads before this are cut into phases, unless the streams are about to end.
+  const std::size_t even_reads = MayBeEven() ? 2 * input_.window : 0;
+  std::size_t phase = MayBeEven() ? 2 * kPhases : 0;
+  std::size_t phase_begin = MayBeEven() ? PhaseBegin(--phase, input_.window) : kNoTime;
+  phases_.resize(MayBeEven() ? nodes_ : 0, {.begin = std::vector<Use>(2 * kPhases)});
+  std::vector<MiniatureRead> in_miniature;
   MergedOrder::Cursor cursor = input_.merged.End();
   MergedOrder::Cursor fetcher = cursor;  // runs before it and fetches what it needs
   for (std::size_t t = reads; t > reads - std::min(reads, kFetchedReads); --t)
     fetcher.Previous();
   for (std::size_t t = reads; t-- > 0;) {
+    if (t + 1 == input_.window) use_after_window_ = use_of_sample_;
     if (t >= kFetchedReads) __builtin_prefetch(&use_of_sample_[fetcher.Previous().sample]);
     const MergedOrder::Read read = cursor.Previous();
     const Use use = --use_end[GroupOf(read.reader)];
     next_use_[t] = std::exchange(use_of_sample_[read.sample], use);
     if (!input_.sizes.equal()) sample_of_use_[use] = read.sample;
+    if (t < even_reads && miniature_.Has(read.sample))
+      in_miniature.push_back(
+          {.time = t, .sample = read.sample, .bytes = input_.sizes[read.sample]});
+    while (t == phase_begin) {
+      for (std::size_t node = 0; node < nodes_; ++node)
+        phases_[node].begin[phase] = use_end[node] - first_use_[node];
+      phase_begin = phase == 0 ? kNoTime : PhaseBegin(--phase, input_.window);
+    }
     if (spare_.empty()) continue;
     use_of_time_[t] = use;
     time_of_use_[use] = static_cast<Use>(t);
   }
+  for (auto read = in_miniature.rbegin(); read != in_miniature.rend(); ++read)
+    miniature_.AddRead(read->time, read->sample, read->bytes);
 }
 
 void WindowPlanner::EvictUnused(std::vector<SampleId>& evictions) {
@@ -163,28 +200,12 @@ void WindowPlanner::EvictUnused(std::vector<SampleId>& evictions) {
   }
 }
 
-// The phases of each node's uses, and what they cost. Not where the streams are about to end.
+// What the phases cost, if that is not the same.
 void WindowPlanner::MakeEven() {
-  const std::size_t streams = input_.merged.streams().size();
-  const std::size_t reads = 2 * input_.window;
-  Miniature miniature(input_.sizes.count(), streams);
-  if (streams < 2 || !miniature.exists() || input_.merged.size() < reads) return;
-  phases_.resize(nodes_);
-  std::vector<Use> use_of_group = first_use_;
-  MergedOrder::Cursor cursor(input_.merged);
-  std::size_t phases = 0;
-  for (std::size_t t = 0; t < reads; ++t) {
-    for (; t >= PhaseBegin(phases, input_.window); ++phases) {
-      for (std::size_t node = 0; node < nodes_; ++node)
-        phases_[node].begin.push_back(use_of_group[node] - first_use_[node]);
-    }
-    const MergedOrder::Read read = cursor.Next();
-    ++use_of_group[GroupOf(read.reader)];
-    if (miniature.Has(read.sample)) miniature.AddRead(t, read.sample, input_.sizes[read.sample]);
-  }
+  if (phases_.empty()) return;
   const ByteCount capacity =
       std::accumulate(input_.capacities.begin(), input_.capacities.end(), ByteCount{0});
-  tolls_ = miniature.EvenTolls(input_.window, capacity);
+  tolls_ = miniature_.EvenTolls(input_.window, capacity);
   if (std::ranges::count(tolls_, kOneToll) == kPhases) return phases_.clear();
   for (UsePhases& phase : phases_)
     phase.tolls = &tolls_;
@@ -213,36 +234,59 @@ void WindowPlanner::PlaceHeld(std::vector<Belady>& nodes) {
   }
 }
 
-void WindowPlanner::OfferUntil(Use next, std::size_t group, std::uint32_t bytes,
-                               std::vector<Belady>& nodes) {
-  const std::size_t keeper = GroupOfUse(next);
-  if (keeper == nodes_) return;
-  if (keeper != group && bytes > input_.max_moved_bytes_per_sample) return;
-  nodes[keeper].Offer(next - first_use_[keeper], bytes, BytesOfUse(keeper));
-}
-
 void WindowPlanner::Simulate() {
   const std::size_t reads = input_.merged.size();
-  kept_ = BitVector(reads);
   std::vector<Belady> nodes;
   for (std::size_t n = 0; n < nodes_; ++n) {
     nodes.emplace_back(first_use_[n + 1] - first_use_[n], input_.capacities[n],
                        phases_.empty() ? UsePhases{} : std::move(phases_[n]));
   }
   PlaceHeld(nodes);
-  std::vector<Use> use_of_group = first_use_;
+  const std::size_t block = std::min(input_.block, reads / kLeastBlocks + 1);
+  std::vector<std::vector<Event>> events(nodes_);
+  std::vector<Use> clock = first_use_;
+  std::vector<Use> taken = first_use_;
   MergedOrder::Cursor cursor(input_.merged);
-  for (std::size_t t = 0; t < reads; ++t) {
-    const MergedOrder::Read read = cursor.Next();
-    const std::size_t group = GroupOf(read.reader);
-    const Use use = use_of_group[group]++;
-    const std::uint32_t bytes = input_.sizes[read.sample];
-    if (group != nodes_ && nodes[group].Take(use - first_use_[group], bytes)) kept_.Set(use);
-    if (!at_peer_.empty() && at_peer_.Test(use)) {
-      const NodeIndex holder = holders_[read.sample];
-      nodes[holder].SetCapacity(nodes[holder].capacity() + bytes, BytesOfUse(holder));
+  for (std::size_t t = 0; t < reads;) {
+    for (const std::size_t end = std::min(reads, t + block); t < end; ++t) {
+      const MergedOrder::Read read = cursor.Next();
+      const std::size_t group = GroupOf(read.reader);
+      const Use use = clock[group]++;
+      if (!at_peer_.empty() && at_peer_.Test(use)) {
+        const NodeIndex holder = holders_[read.sample];
+        events[holder].push_back({.clock = clock[holder], .use = use});
+      }
+      if (next_use_[t] == kNoUse) continue;
+      const std::size_t keeper = GroupOfUse(next_use_[t]);
+      if (keeper == nodes_) continue;
+      if (keeper != group && input_.sizes[read.sample] > input_.max_moved_bytes_per_sample)
+        continue;
+      events[keeper].push_back({.clock = clock[keeper], .use = next_use_[t]});
     }
-    if (next_use_[t] != kNoUse) OfferUntil(next_use_[t], group, bytes, nodes);
+    for (std::size_t n = 0; n < nodes_; ++n) {
+      RunEvents(n, events[n], taken[n], nodes[n]);
+      events[n].clear();
+    }
+  }
+  kept_ = BitVector(reads);
+  for (std::size_t n = 0; n < nodes_; ++n)
+    kept_.Paste(first_use_[n], nodes[n].words());
+}
+
+void WindowPlanner::RunEvents(std::size_t node, std::span<const Event> events, Use& taken,
+                              Belady& belady) const {
+  const Use first = first_use_[node];
+  const Use end = first_use_[node + 1];
+  const auto bytes_of_use = BytesOfUse(node);
+  for (const Event& event : events) {
+    for (; taken < event.clock; ++taken)
+      belady.Take(taken - first, bytes_of_use(taken - first));
+    const std::uint32_t bytes = BytesOfUseAnywhere(event.use);
+    if (first <= event.use && event.use < end) {
+      belady.Offer(event.use - first, bytes, bytes_of_use);
+    } else {
+      belady.SetCapacity(belady.capacity() + bytes, bytes_of_use);
+    }
   }
 }
 
@@ -333,6 +377,8 @@ void WindowPlanner::EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plan
   std::vector<Use> use_of_group = first_use_;
   MergedOrder::Cursor cursor(input_.merged);
   for (std::size_t t = 0; t < input_.window; ++t) {
+    const Use later = next_use_[std::min(t + kFetchedReads, next_use_.size() - 1)];
+    if (later != kNoUse) kept_.Prefetch(later);
     const MergedOrder::Read read = cursor.Next();
     const Use use = use_of_group[GroupOf(read.reader)]++;
     NodeIndex holder = kNoNode;
@@ -354,11 +400,22 @@ void WindowPlanner::EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plan
     std::size_t& at = current[read.stream];
     if (builders[read.stream][at].full()) ++at;
     builders[read.stream][at].Add(read.reader, holder, keep_at, bytes);
-    holders_[read.sample] = keep_at;
+    if (!spare_.empty()) holders_[read.sample] = keep_at;
   }
   for (auto& of_stream : builders) {
     for (PassPlanBuilder& builder : of_stream)
       plans.push_back(builder.Finish());
+  }
+}
+
+// Without spare nodes what the window's last read of a sample says follows from its next use.
+void WindowPlanner::UpdateHolders() {
+  if (!spare_.empty()) return;
+  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+    const Use next = use_after_window_[sample];
+    if (next == use_of_sample_[sample]) continue;  // not read in the window
+    const bool kept = next != kNoUse && kept_.Test(next);
+    holders_[sample] = kept ? static_cast<NodeIndex>(GroupOfUse(next)) : kNoNode;
   }
 }
 

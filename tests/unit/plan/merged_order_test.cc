@@ -1,6 +1,13 @@
 #include "plan/merged_order.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
+
+#include "base/random.h"
 
 namespace optcache::plan {
 namespace {
@@ -76,6 +83,46 @@ TEST(MergedOrder, EndWalksBackToTheFront) {
   MergedOrder::Cursor cursor = merged.End();
   for (std::size_t i = merged.size(); i-- > 0;)
     EXPECT_EQ(cursor.Previous().sample, forward[i]);
+}
+
+// Every read's time by division, then sorted.
+std::vector<std::uint8_t> TurnsBySorting(const std::vector<MergeStream>& streams) {
+  std::vector<std::pair<std::uint64_t, std::uint8_t>> reads;
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    for (std::uint64_t k = 1; k <= streams[s].segments[0].end; ++k) {
+      const std::uint64_t number = streams[s].reads_done + k;
+      reads.emplace_back(number * (1ULL << 24U) / streams[s].rate, static_cast<std::uint8_t>(s));
+    }
+  }
+  std::sort(reads.begin(), reads.end());
+  std::vector<std::uint8_t> turns;
+  for (const auto& [time, stream] : reads)
+    turns.push_back(stream);
+  return turns;
+}
+
+TEST(MergedOrder, IsThatOfAllTimesSorted) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    std::vector<MergeStream> streams;
+    const std::size_t count = 1 + random.Below(5);
+    const auto fastest = 1 + random.Below(random.Below(2) == 0 ? 12 : 3000);
+    for (std::size_t s = 0; s < count; ++s) {
+      const auto rate = static_cast<std::uint32_t>(1 + random.Below(fastest));
+      MergeStream& stream =
+          streams.emplace_back(OneSegment(std::vector<SampleId>(1 + random.Below(800)), rate));
+      stream.reads_done = random.Below(3) * random.Below(1000);
+    }
+    const std::vector<std::uint8_t> expected = TurnsBySorting(streams);
+    const std::size_t limit =
+        random.Below(2) == 0 ? expected.size() : random.Below(expected.size()) + 1;
+    const MergedOrder merged(streams, limit);
+    ASSERT_EQ(merged.size(), limit);
+    MergedOrder::Cursor cursor(merged);
+    for (std::size_t t = 0; t < limit; ++t)
+      ASSERT_EQ(cursor.Next().stream, expected[t]) << "read " << t;
+  }
 }
 
 }  // namespace

@@ -181,6 +181,47 @@ TEST(WindowPlan, EqualInputsGiveEqualDigests) {
   EXPECT_EQ(RunChecked(inputs, passes).digests, RunChecked(inputs, passes).digests);
 }
 
+TEST(WindowPlan, HowManyReadsNodesAreToldAtOnceChangesNothing) {
+  Random random(7);
+  std::vector<MergeStream> streams;
+  for (std::uint32_t rate = 2; rate <= 4; ++rate) {
+    MergeStream& stream =
+        streams.emplace_back(MergeStream{.node_of_rank = {0, 1, kNoNode, 2}, .rate = rate});
+    for (PassNumber pass = 0; pass < 3; ++pass) {
+      const auto order = std::make_shared<const std::vector<SampleId>>(Shuffled(300, random));
+      stream.segments.push_back({.order = order, .pass = pass, .begin = 0, .end = 300});
+    }
+  }
+  const MergedOrder merged(std::move(streams), 2000);
+  const Sizes sizes = Sizes::Equal(300, 1);
+  const std::vector<ByteCount> capacities = {30, 40, 50};
+  const std::vector<StreamId> ids = {1, 2, 3};
+  Holders base(300, kNoNode);
+  for (SampleId sample = 0; sample < 90; ++sample)
+    base[sample] = static_cast<NodeIndex>(sample % 3);
+  const auto plan = [&](std::size_t block, Holders& holders) {
+    return PlanWindowByMin({.sizes = sizes,
+                            .capacities = capacities,
+                            .max_moved_bytes_per_sample = 1,
+                            .merged = merged,
+                            .window = 1000,
+                            .stream_ids = ids,
+                            .block = block},
+                           holders);
+  };
+  Holders expected_holders = base;
+  const WindowOutput expected = plan(2000, expected_holders);
+  EXPECT_GT(expected.plans[0]->stats().peer_hits, 0U);
+  for (const std::size_t block : {1U, 7U, 30U}) {
+    Holders holders = base;
+    const WindowOutput output = plan(block, holders);
+    EXPECT_EQ(holders, expected_holders);
+    ASSERT_EQ(output.plans.size(), expected.plans.size());
+    for (std::size_t i = 0; i < output.plans.size(); ++i)
+      EXPECT_EQ(output.plans[i]->digest(), expected.plans[i]->digest());
+  }
+}
+
 TEST(WindowPlan, RandomCasesStayWithinCapacity) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
