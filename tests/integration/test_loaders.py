@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import torch
 from harness.cluster import Cluster
 from harness.dataset import Dataset
 from harness.plain_rank import CheckedSamples
@@ -14,6 +16,7 @@ from harness.store import Store
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 
+import optcache.torch
 from optcache.torch import attach
 
 BATCH = 8
@@ -120,6 +123,47 @@ def test_set_epoch_is_forgotten(
         assert read(loader) == list(sampler)
         shares.append(store.read_bytes(begin) / dataset.total_bytes)
     assert orders_unknown(cluster) == 0
+
+
+def another_seed(patch: pytest.MonkeyPatch) -> None:
+    """The recipe says another than the sampler has."""
+    told = optcache.torch.order_of
+
+    def wrong(*arguments: Any) -> Any:
+        order = told(*arguments)
+        order.recipe = dataclasses.replace(order.recipe, seed=SEED + 1)
+        return order
+
+    patch.setattr(optcache.torch, "order_of", wrong)
+
+
+def another_randperm(patch: pytest.MonkeyPatch) -> None:
+    """The training process has a torch that shuffles in another way."""
+    drawn = torch.randperm
+    patch.setattr(torch, "randperm", lambda *given, **named: drawn(*given, **named).flip(0))
+
+
+@pytest.mark.parametrize("wrong", [another_seed, another_randperm])
+def test_a_wrong_recipe_does_no_harm(
+    start_cache: StartCache,
+    open_samples: OpenSamples,
+    store: Store,
+    dataset: Dataset,
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: Callable[[pytest.MonkeyPatch], None],
+) -> None:
+    """It is noticed when a pass begins: nothing is staged by it, and what came first is kept."""
+    cluster = start_cache(share=0.5)
+    samples = open_samples(cluster.socket(0))
+    wrong(monkeypatch)
+    sampler = sampler_over(samples)
+    loader = attach(loader_over(samples, sampler=sampler, num_workers=2), dataset=samples.samples)
+    begin = store.log_size()
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        assert read(loader) == list(sampler)
+        assert orders_unknown(cluster) == epoch + 1
+    assert store.read_bytes(begin) <= 2.1 * dataset.total_bytes
 
 
 @pytest.mark.parametrize("begun", [0, 1, 70])
