@@ -473,7 +473,14 @@ class MySampler(torch.utils.data.Sampler):  # type: ignore[misc, type-arg]
 
 
 @pytest.mark.parametrize("number", range(len(examples())))
-def test_examples_of_the_user_page(data: optcache.Dataset, server: Server, number: int) -> None:
+def test_examples_of_the_user_page(
+    data: optcache.Dataset,
+    server: Server,
+    number: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # Lightning writes its logs there
     example = examples()[number]
     names: dict[str, Any] = dict(vars(torch.utils.data), torch=torch, attach=attach)
     names.update(train=data, DistributedSampler=DistributedSampler, MySampler=MySampler)
