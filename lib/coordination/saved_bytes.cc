@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 
 namespace optcache::coordination {
 namespace {
@@ -55,9 +56,13 @@ Rates SumOf(const DatasetReads& reads, Retention retention) {
   return rates;
 }
 
-// "namespace/uid" of a stream, which is "namespace/uid/dataset/loader".
+// All jobs of one machine have this owner: there each loader is a job.
+constexpr std::string_view kOneMachine = "/local";
+
+// "namespace/owner" of a stream, which is "namespace/owner/dataset/loader".
 std::string JobOf(const std::string& stream) {
-  return stream.substr(0, stream.find('/', stream.find('/') + 1));
+  std::string job = stream.substr(0, stream.find('/', stream.find('/') + 1));
+  return job.ends_with(kOneMachine) ? stream : job;
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ struct JobReads {
   friend bool operator==(const JobReads&, const JobReads&) = default;
 };
 
-using DatasetReads = std::map<std::string, JobReads>;      // by job: "namespace/uid"
+using DatasetReads = std::map<std::string, JobReads>;      // by job: "namespace/owner"
 using ClusterReads = std::map<std::string, DatasetReads>;  // by dataset, of those that are read
 
 // Loaders of one job usually take turns: its rate is that of the fastest. Jobs that read an earlier

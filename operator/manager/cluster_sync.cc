@@ -1,5 +1,6 @@
 #include "operator/manager/cluster_sync.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "operator/reconcile/dataset/observe.h"
@@ -128,6 +129,9 @@ bool ClusterSync::TakeReads(MonotonicTime now) {
 bool ClusterSync::SettleReads(MonotonicTime now) {
   if (now - weighed_at_ < kWeighEvery || !reads_.MayBeSettled(now)) return false;
   weighed_at_ = now;
+  const bool enough = std::ranges::all_of(
+      plan_.placed, [](const auto& item) { return item.second.granted == item.second.ceiling; });
+  if (enough) return false;
   coordination::SettledReads settled = reads_;
   settled.Settle(now);
   const reconcile::ClusterObserved observed = Observe(settled.in_force());

@@ -92,7 +92,7 @@ def shell(programs: Path, tmp_path: Path) -> Iterator[Shell]:
     ("old", "new", "sentence"),
     [
         ("capacity: 50%", "capcity: 50%", "6: spec.cache.capacity: missing, allowed: a quantity (500Gi) or a share (30%)"),
-        ("capacity: 50%", "capacity: 50%, size: 3", "6: spec.cache.size is not known, allowed: capacity, tiers"),
+        ("capacity: 50%", "capacity: 50%, size: 3", "6: spec.cache.size is not known, allowed: capacity, minCapacity, tiers"),
         ("capacity: 50%", "capacity: [1, 2]", "6: spec.cache.capacity: a list or mapping, allowed: a single value"),
         ("capacity: 50%", "capacity: 0", "6: spec.cache.capacity: 0 would cache nothing, write a capacity above 0"),
         ("capacity: 50%", "capacity: 0%", "6: spec.cache.capacity: '0%', allowed: above 0% and at most 1000%"),

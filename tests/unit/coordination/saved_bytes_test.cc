@@ -107,6 +107,13 @@ TEST(Slopes, AreOfTheBytesBeforeAndAfter) {
   EXPECT_EQ(SavedBy(worth, 50), 40);
 }
 
+TEST(ReadsOf, OnOneMachineEachLoaderIsAJob) {
+  DatasetStatus dataset{.name = "default/d", .total_samples = 10, .total_bytes = 1000};
+  dataset.streams = {{.name = "default/local/d/one", .rate = 5},
+                     {.name = "default/local/d/two", .rate = 3}};
+  EXPECT_EQ(ReadsOf({.datasets = {dataset}}).at("default/d").size(), 2U);
+}
+
 TEST(ReadsOf, LoadersOfOneJobAreOneJobAndEarlierManifestsCount) {
   DatasetStatus dataset{.name = "team/d", .total_samples = 10, .total_bytes = 1000};
   dataset.streams = {{.name = "team/job/d/train", .rate = 5},
