@@ -22,7 +22,8 @@ def test_memory_goes_where_it_saves_most(installed: Release, workspace: Workspac
     offered = int(VALUES["node"]["memory"].removesuffix("Mi")) << 20
     assert whole + FLOOR < offered < 3 * whole
     placement = {"nodeSelector": {"kubernetes.io/hostname": node}}
-    for name, cache in {"idle": {"minCapacity": FLOOR}, "slow": {}, "fast": {}}.items():
+    wanted: dict[str, dict[str, int]] = {"idle": {"minCapacity": FLOOR}, "slow": {}, "fast": {}}
+    for name, cache in wanted.items():
         workspace.make_dataset(name, cache={"capacity": "100%", **cache}, placement=placement)
 
     def capacity(name: str) -> Any:
