@@ -25,7 +25,7 @@ BATCH = 8
 EPOCHS = 4
 WORKERS = 2
 SEED = 11
-PATIENCE_SECONDS = 100.0
+PATIENCE_SECONDS = 400.0
 
 
 class Ids(torch.utils.data.Dataset[int]):

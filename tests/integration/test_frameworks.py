@@ -23,7 +23,7 @@ from harness.processes import last_lines, stop, wait_until
 
 RANKS = 2
 SHARE = 0.5
-PATIENCE_SECONDS = 100.0
+PATIENCE_SECONDS = 400.0
 
 
 def start(framework: str, rank: int, port: int, cache: Cluster, folder: Path) -> subprocess.Popen[bytes]:
