@@ -110,8 +110,10 @@ AttachRequest TakeAttach(BodyReader& body) {
                        .passes = body.Take<std::uint32_t>(),
                        .passes_from = body.Take<PassNumber>(),
                        .behind = body.Take<std::uint32_t>(),
-                       .order = {}};
+                       .order = {},
+                       .pass_reads = 0};
   if (body.more()) attach.order = body.TakeString();
+  if (body.more()) attach.pass_reads = body.Take<std::uint64_t>();
   return attach;
 }
 
@@ -241,7 +243,8 @@ FrameBytes Encode(RequestId request, const AttachRequest& attach) {
       .Put(attach.passes)
       .Put(attach.passes_from)
       .Put(attach.behind);
-  if (!attach.order.empty()) frame.PutString(attach.order);
+  if (!attach.order.empty() || attach.pass_reads != 0) frame.PutString(attach.order);
+  if (attach.pass_reads != 0) frame.Put(attach.pass_reads);
   return frame.Finish();
 }
 

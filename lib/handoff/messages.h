@@ -60,6 +60,9 @@ struct AttachRequest {
   // docs/formats/recipe.md, or "trace": then `known` is false, and the fields of the recipe but
   // world and rank mean nothing. Empty: they say it. From version 2 on.
   std::string order;
+  // Each pass reads so many ids of the rank's list, from the front, and leaves the rest; 0: all.
+  // From version 2 on.
+  std::uint64_t pass_reads = 0;
   friend bool operator==(const AttachRequest&, const AttachRequest&) = default;
 };
 

@@ -24,7 +24,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message> + 1> kNames 
                                                                                    "Announce",
                                                                                    "Push",
                                                                                    "StreamOrder",
-                                                                                   "StreamTrace"};
+                                                                                   "StreamTrace",
+                                                                                   "StreamPassEnd"};
 
 template <MessageType type, typename M>
 constexpr bool kNumberIs =
@@ -42,7 +43,8 @@ static_assert(kNumberIs<MessageType::kHello, Hello> && kNumberIs<MessageType::kW
               kNumberIs<MessageType::kHolding, Holding> &&
               kNumberIs<MessageType::kAnnounce, Announce> && kNumberIs<MessageType::kPush, Push> &&
               kNumberIs<MessageType::kStreamOrder, StreamOrder> &&
-              kNumberIs<MessageType::kStreamTrace, StreamTrace>);
+              kNumberIs<MessageType::kStreamTrace, StreamTrace> &&
+              kNumberIs<MessageType::kStreamPassEnd, StreamPassEnd>);
 
 template <typename T>
 T Load(ByteSpan bytes, std::size_t at) {

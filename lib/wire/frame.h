@@ -44,6 +44,7 @@ enum class MessageType : std::uint8_t {
   kPush = 15,
   kStreamOrder = 16,
   kStreamTrace = 17,
+  kStreamPassEnd = 18,
 };
 
 MessageType TypeOf(const Message& message);

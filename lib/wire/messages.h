@@ -181,6 +181,16 @@ struct StreamTrace {
   friend bool operator==(const StreamTrace&, const StreamTrace&) = default;
 };
 
+// The rank reads so many ids of its list in each pass, from the front, and leaves the rest: it has
+// said so, or two passes in a row ended there. Sent after StreamAttach, before the StreamProgress
+// with which a pass begins, and when a pass goes on beyond. From version 3 on.
+struct StreamPassEnd {
+  StreamId stream = 0;
+  Rank rank = 0;
+  std::uint64_t reads = 0;  // 0: as far as anybody knows, passes end with the list
+  friend bool operator==(const StreamPassEnd&, const StreamPassEnd&) = default;
+};
+
 // Where a rank is. Sent at each pass's start, then about once a second while it reads, and at the
 // end.
 struct StreamProgress {
@@ -252,6 +262,6 @@ struct Push {
 
 using Message = std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply,
                              LeaseUpdate, StreamAttach, StreamProgress, Lookup, LookupReply,
-                             Holding, Announce, Push, StreamOrder, StreamTrace>;
+                             Holding, Announce, Push, StreamOrder, StreamTrace, StreamPassEnd>;
 
 }  // namespace optcache::wire

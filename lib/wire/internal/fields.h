@@ -62,6 +62,9 @@ constexpr auto Fields(Is<StreamOrder> auto& m) {
 constexpr auto Fields(Is<StreamTrace> auto& m) {
   return std::tie(m.stream, m.rank, m.pass, m.bits, m.length, m.offset, m.packed);
 }
+constexpr auto Fields(Is<StreamPassEnd> auto& m) {
+  return std::tie(m.stream, m.rank, m.reads);
+}
 constexpr auto Fields(Is<StreamProgress> auto& m) {
   return std::tie(m.stream, m.rank, m.pass, m.epoch, m.start, m.position, m.wait_us, m.order_known,
                   m.ended);

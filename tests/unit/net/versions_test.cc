@@ -67,6 +67,7 @@ TEST_F(VersionsTest, WhatAnOlderNodeDoesNotKnowIsNotSent) {
   const auto connection = DialSpeaking({.min = 1, .max = 3});
   RunUntil(loop, [&] { return pod->opened == 1 && node->opened == 1; });
   connection->Send(0, wire::StreamTrace{.stream = 5});
+  connection->Send(0, wire::StreamPassEnd{.stream = 5});
   connection->Send(0, wire::StreamOrder{.stream = 5});
   RunUntil(loop, [&] { return node->messages.size() == 1; });
   EXPECT_TRUE(std::holds_alternative<wire::StreamOrder>(node->messages[0].second));

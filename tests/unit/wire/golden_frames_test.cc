@@ -68,6 +68,7 @@ std::map<std::string, Message> Examples() {
                                    .length = 70,
                                    .offset = 32,
                                    .packed = {std::byte{0x05}, std::byte{0x99}, std::byte{0x02}}}},
+      {"stream_pass_end", StreamPassEnd{.stream = 2, .rank = 3, .reads = 40000}},
       {"stream_progress", StreamProgress{.stream = 2,
                                          .rank = 3,
                                          .pass = 5,
