@@ -46,6 +46,7 @@ void Keeper::AfterRead(const ReadKey& key, SampleId id, Reader reader, Monotonic
     if (!reader.is_peer) Remember(key, copy);
     return;
   }
+  if (verdict->beyond) return;
   if (reader.is_peer && verdict->keep && verdict->keep_at == reader.member) {
     // The reader has the bytes now and keeps them itself.
     Drop(copy, parts_.counters.dropped_by_plan);
@@ -196,7 +197,9 @@ void Keeper::OnNewPlan(MonotonicTime now) {
     cache::Entry* entry = Find(read.copy);
     if (entry == nullptr || entry->kept_after != ToKeptAfter(read.key)) continue;
     if (const auto verdict = parts_.verdicts.Find(read.key)) {
-      Obey(*verdict, read.key, read.copy, *entry, now);
+      // What lay here before the read is in the plan's base, for other reads.
+      const bool stays = verdict->beyond && entry->residence != cache::Residence::kUnplanned;
+      if (!stays) Obey(*verdict, read.key, read.copy, *entry, now);
     } else {
       still_unknown.push_back(read);
     }

@@ -300,6 +300,9 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   if (const auto* part = std::get_if<wire::StreamTrace>(&message)) {
     return TakeTrace(client, *part);
   }
+  if (const auto* end = std::get_if<wire::StreamPassEnd>(&message)) {
+    return streams_.OnPassEnd(client, *end);
+  }
   const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
   if (!dataset) return AnswerUnknown(client, request_id, message);
   DatasetCache& cache = dataset->cache();

@@ -90,6 +90,7 @@ std::optional<Verdict> PlanBook::Find(const ReadKey& key) const {
   const auto found = passes_.find({key.stream, key.pass});
   if (found == passes_.end()) return std::nullopt;
   for (const DerivedPass& pass : found->second) {
+    if (key.position >= pass.stops_at) return Verdict{.beyond = true};
     if (!pass.plan->Covers(key.position)) continue;
     const plan::Decision decision = pass.plan->At(key.position);
     Verdict verdict{.here = decision.planned_here};

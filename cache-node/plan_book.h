@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "cache-node/verdict.h"
 #include "plan/pass_plan.h"
+#include "plan/plan.h"
 #include "wire/messages.h"
 
 namespace optcache::node {
@@ -20,6 +21,7 @@ namespace optcache::node {
 struct DerivedPass {
   std::shared_ptr<const plan::PassPlan> plan;
   std::shared_ptr<const std::vector<wire::MemberId>> members;
+  Position stops_at = plan::kWholePass;  // the pass is taken to end here
 };
 
 // Not thread-safe: the event loop owns it.

@@ -111,6 +111,10 @@ PassNumber LastPass(const coordination::StreamState& stream) {
   return stream.traces.empty() ? last : std::min(last, stream.traces.back().pass);
 }
 
+Position StopsAt(const coordination::StreamState& stream) {
+  return stream.stops_at == 0 ? plan::kWholePass : stream.stops_at;
+}
+
 Result<plan::Inputs> ToInputs(const PlanTask& task, const std::vector<wire::MemberId>& members) {
   const auto index_of = [&members](wire::MemberId member) {
     const auto it = std::lower_bound(members.begin(), members.end(), member);
@@ -128,7 +132,8 @@ Result<plan::Inputs> ToInputs(const PlanTask& task, const std::vector<wire::Memb
     plan::StreamInput input{.id = stream.id,
                             .rate = stream.rate_permille,
                             .pass = stream.cut.pass,
-                            .position = stream.cut.position};
+                            .position = stream.cut.position,
+                            .stops_at = StopsAt(stream)};
     for (const wire::MemberId member : stream.node_of_rank) {
       input.node_of_rank.push_back(index_of(member));
     }
@@ -165,7 +170,11 @@ ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacit
 struct PlanDeriver::Run {
   coordination::Version version;
   std::shared_ptr<const std::vector<wire::MemberId>> members;
-  std::map<StreamId, PassNumber> last;  // of each stream, the last pass that is known
+  struct Passes {
+    PassNumber last = 0;                   // that is known
+    Position stops_at = plan::kWholePass;  // where each is taken to end
+  };
+  std::map<StreamId, Passes> passes;  // of each stream
   // Of the passes that the planner has looked at.
   std::shared_ptr<std::map<std::pair<StreamId, PassNumber>, Position>> lengths;
   plan::Planner planner;
@@ -176,11 +185,11 @@ struct PlanDeriver::Run {
     for (const auto& capacity : task.capacities)
       members->push_back(capacity.member);
     auto orders = std::make_shared<std::map<StreamId, std::unique_ptr<StreamOrder>>>();
-    std::map<StreamId, PassNumber> last;
+    std::map<StreamId, Passes> passes;
     for (const coordination::StreamState& stream : task.streams) {
       ASSIGN_OR_RETURN(auto order, MakeOrder(stream, task));
       orders->emplace(stream.id, std::move(order));
-      last[stream.id] = LastPass(stream);
+      passes[stream.id] = {.last = LastPass(stream), .stops_at = StopsAt(stream)};
     }
     ASSIGN_OR_RETURN(plan::Inputs inputs, ToInputs(task, *members));
     auto lengths = std::make_shared<std::map<std::pair<StreamId, PassNumber>, Position>>();
@@ -193,7 +202,7 @@ struct PlanDeriver::Run {
     ASSIGN_OR_RETURN(plan::Planner planner, plan::Planner::Make(std::move(inputs), provide));
     return Run{.version = task.version,
                .members = members,
-               .last = std::move(last),
+               .passes = std::move(passes),
                .lengths = std::move(lengths),
                .planner = std::move(planner)};
   }
@@ -209,13 +218,15 @@ struct PlanDeriver::Run {
     window.passes_ahead = next->passes_ahead;
     for (auto& pass : next->plans) {
       const plan::PassKey key = pass->key();
-      if (key.pass > last.at(key.stream)) continue;  // nobody knows what will be read there
+      const auto& [last, stops_at] = passes.at(key.stream);
+      if (key.pass > last) continue;  // nobody knows what will be read there
       // Windows are about a pass each: what is begun is planned to its end before anybody reads
-      // there, since two passes are kept ahead. The last is not followed by another.
-      const bool to_its_end =
-          key.pass < last.at(key.stream) || pass->end() == lengths->at({key.stream, key.pass});
-      window.planned[key.stream] = key.pass + (to_its_end ? 1 : 0);
-      window.passes.push_back({std::move(pass), members});
+      // there, since two passes are kept ahead. The last is not followed by another, and of those
+      // that stop early a window holds several.
+      const bool is_planned_on = key.pass < last && stops_at == plan::kWholePass;
+      const Position end = std::min(stops_at, lengths->at({key.stream, key.pass}));
+      window.planned[key.stream] = key.pass + (is_planned_on || pass->end() == end ? 1 : 0);
+      window.passes.push_back({std::move(pass), members, stops_at});
     }
     std::erase_if(*lengths, [&window](const auto& length) {
       const auto planned = window.planned.find(length.first.first);

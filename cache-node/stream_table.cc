@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "coordination/stream_recipe.h"
 
@@ -62,23 +63,32 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
   return OkStatus();
 }
 
+// The rank, if it is `from` that has attached it; else null.
+StreamTable::RankState* StreamTable::Find(ClientId from, StreamId stream, Rank rank) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return nullptr;
+  const auto listed = found->second.ranks.find(rank);
+  const bool is_its_own = listed != found->second.ranks.end() && listed->second.from == from;
+  return is_its_own ? &listed->second : nullptr;
+}
+
 void StreamTable::OnOrder(ClientId from, const wire::StreamOrder& order) {
-  const auto stream = streams_.find(order.stream);
-  if (stream == streams_.end()) return;
-  const auto found = stream->second.ranks.find(order.rank);
-  if (found == stream->second.ranks.end() || found->second.from != from) return;
-  coordination::RankReport& report = found->second.report;
-  if (!coordination::TakeOrder(order.recipe, report.recipe)) return;
-  if (!report.started) report.order_known = true;
+  RankState* const rank = Find(from, order.stream, order.rank);
+  if (rank == nullptr || !coordination::TakeOrder(order.recipe, rank->report.recipe)) return;
+  if (!rank->report.started) rank->report.order_known = true;
+  ++changes_;
+}
+
+void StreamTable::OnPassEnd(ClientId from, const wire::StreamPassEnd& end) {
+  RankState* const rank = Find(from, end.stream, end.rank);
+  if (rank == nullptr || std::exchange(rank->report.pass_reads, end.reads) == end.reads) return;
   ++changes_;
 }
 
 Status StreamTable::OnTrace(ClientId from, const wire::StreamTrace& part) {
-  const auto stream = streams_.find(part.stream);
-  if (stream == streams_.end()) return OkStatus();
-  const auto found = stream->second.ranks.find(part.rank);
-  if (found == stream->second.ranks.end() || found->second.from != from) return OkStatus();
-  RankState& rank = found->second;
+  RankState* const found = Find(from, part.stream, part.rank);
+  if (found == nullptr) return OkStatus();
+  RankState& rank = *found;
   const PassNumber first = rank.report.started ? rank.report.pass : 0;
   const bool is_near =
       !rank.report.started || (part.pass >= first && part.pass - first <= kTracesAhead);
@@ -143,11 +153,9 @@ std::shared_ptr<const std::string> StreamTable::TraceBytes(const std::string& di
 
 void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress,
                              MonotonicTime now) {
-  const auto stream = streams_.find(progress.stream);
-  if (stream == streams_.end()) return;
-  const auto found = stream->second.ranks.find(progress.rank);
-  if (found == stream->second.ranks.end() || found->second.from != from) return;
-  RankState& rank = found->second;
+  RankState* const found = Find(from, progress.stream, progress.rank);
+  if (found == nullptr) return;
+  RankState& rank = *found;
   coordination::RankReport& report = rank.report;
   const bool new_pass =
       !report.started || progress.pass != report.pass || progress.epoch != report.epoch;

@@ -31,6 +31,8 @@ class StreamTable {
   // Ignored for ranks that have not attached, and where this version cannot read it: then the order
   // stays unknown.
   void OnOrder(ClientId from, const wire::StreamOrder& order);
+  // How far the rank reads its passes. Ignored for ranks that have not attached.
+  void OnPassEnd(ClientId from, const wire::StreamPassEnd& end);
   // A part of a list. An error: what is wrong with it, or that there is no room for more; the rank
   // has no list of that pass then. Ignored for ranks that have not attached.
   Status OnTrace(ClientId from, const wire::StreamTrace& part);
@@ -81,6 +83,7 @@ class StreamTable {
     wire::StreamAttach attach;
     std::map<Rank, RankState> ranks;
   };
+  RankState* Find(ClientId from, StreamId stream, Rank rank);
   bool HasRoomFor(ClientId from, const RankState& rank, const wire::StreamTrace& part) const;
   // Of those that read here.
   static bool AllEnded(const Stream& stream);

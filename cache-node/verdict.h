@@ -20,6 +20,9 @@ struct Verdict {
   bool here = false;           // planned to be in the reader's node's memory when read
   bool keep = false;           // some node keeps it after this read
   wire::MemberId keep_at = 0;  // which, if `keep`
+  // The plan takes the pass to end before this read: it knows no more of it, and what is held is
+  // held for other reads.
+  bool beyond = false;
 };
 
 // Not thread-safe: read on the event loop.

@@ -64,6 +64,7 @@ void Read(JsonObject object, RankReport& rank) {
   object.Read("order_known", rank.order_known);
   object.Read("ended", rank.ended);
   ReadTraces(object, rank.traces);
+  object.Read("pass_reads", rank.pass_reads);
   if (rank.rank >= rank.recipe.world) {
     object.errors().Add(object.PathOf("rank"), std::to_string(rank.rank) +
                                                    " is not below the world size " +
@@ -96,6 +97,7 @@ void Read(JsonObject object, StreamState& stream) {
   object.Read("epoch_step", stream.epoch_step);
   object.In("cut", [&](JsonObject cut) { Read(std::move(cut), stream.cut); });
   ReadTraces(object, stream.traces);
+  object.Read("stops_at", stream.stops_at);
   if (stream.node_of_rank.size() != stream.recipe.world) {
     object.errors().Add(object.PathOf("node_of_rank"), std::to_string(stream.node_of_rank.size()) +
                                                            " items for a world size of " +

@@ -47,6 +47,7 @@ Json Encode(const RankReport& rank) {
                {"wait_us", rank.wait_us},   {"order_known", rank.order_known},
                {"ended", rank.ended}};
   if (!rank.traces.empty()) json["traces"] = Encode(rank.traces);
+  if (rank.pass_reads != 0) json["pass_reads"] = rank.pass_reads;
   return json;
 }
 
@@ -73,6 +74,7 @@ Json Encode(const StreamState& stream) {
                {"epoch_step", stream.epoch_step},
                {"cut", Encode(stream.cut)}};
   if (!stream.traces.empty()) json["traces"] = Encode(stream.traces);
+  if (stream.stops_at != 0) json["stops_at"] = stream.stops_at;
   return json;
 }
 

@@ -20,7 +20,9 @@ StreamStatus StatusOf(const TrackedStream& stream, const std::vector<PassTrace>&
           .incarnation = stream.incarnation(),
           .pass = stream.Frontier().pass,
           .position = stream.Frontier().position,
-          .length = by_lists ? traces.front().length : PassLength(state.recipe),
+          .length = state.stops_at != 0 ? state.stops_at
+                    : by_lists          ? traces.front().length
+                                        : PassLength(state.recipe),
           .world = state.recipe.world,
           .ranks = stream.ranks_attached(),
           .ranks_lost = stream.ranks_lost(),

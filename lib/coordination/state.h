@@ -99,6 +99,7 @@ struct RankReport {
   bool order_known = true;        // what is asked for is what was foretold
   bool ended = false;             // the rank has detached
   std::vector<PassTrace> traces;  // ascending: its lists that are here, if it has no recipe
+  std::uint64_t pass_reads = 0;   // of its list's ids in each pass, wire::StreamPassEnd; 0: all
   friend bool operator==(const RankReport&, const RankReport&) = default;
 };
 
@@ -217,6 +218,9 @@ struct StreamState {
   // Ascending without a gap: the lists of these passes, GET /v1/traces/<digest>, where there is no
   // recipe. Nobody knows yet what comes after them.
   std::vector<PassTrace> traces;
+  // Passes are taken to end at this position: all ranks have said so, or ended there twice. 0: with
+  // the order.
+  Position stops_at = 0;
   friend bool operator==(const StreamState&, const StreamState&) = default;
 };
 

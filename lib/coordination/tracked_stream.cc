@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -84,20 +85,38 @@ void TrackedStream::Observe(const RankReport& report, MemberId member, Monotonic
 void TrackedStream::TakeRecipe(const RankReport& report) {
   recipe_ = report.recipe;
   recipe_rank_ = report.rank;
-  pass_length_ = PassLength(recipe_);
+  whole_length_ = PassLength(recipe_);
+  pass_length_ = whole_length_;
 }
 
-// Passes of lists may differ in length.
+// Passes of lists may differ in length, and those that are not read to their end are shorter.
 void TrackedStream::TakeLength(const RankReport& report, MonotonicTime now) {
   const auto now_read = std::ranges::find(report.traces, report.pass, &PassTrace::pass);
-  if (recipe_.known || now_read == report.traces.end()) return;
-  const Position length = now_read->length * recipe_.world;
+  if (!recipe_.known && now_read != report.traces.end()) {
+    whole_length_ = now_read->length * recipe_.world;
+  }
+  const Position stops_at = StopsAt();
+  const Position length = stops_at != 0 ? stops_at : whole_length_;
   if (length == pass_length_) return;
   pass_length_ = length;
   last_progress_ = Progress();  // in passes of the new length
   progressed_at_ = now;
   const Mark here{.progress = last_progress_, .at = now};
   marks_ = {here, here};
+}
+
+// Ranks must agree: what one reads beyond the others would be in no plan.
+Position TrackedStream::StopsAt() const {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t most = 0;
+  for (const auto& [number, rank] : ranks_) {
+    least = std::min(least, rank.report.pass_reads);
+    most = std::max(most, rank.report.pass_reads);
+  }
+  const std::uint64_t list = whole_length_ / recipe_.world;  // of a rank
+  const std::uint64_t tolerance = list / kWholePassTolerance;
+  const bool agree = most - std::min(least, most) <= tolerance;
+  return agree && least != 0 && most < list - tolerance ? most * recipe_.world : 0;
 }
 
 void TrackedStream::CheckRecipe(const RankReport& report) {
@@ -153,9 +172,8 @@ void TrackedStream::FollowEpochs(const RankReport& report) {
     StartAt(report, report.epoch == before ? 0 : 1);
     return;
   }
-  const Position length = pass_length_;
-  const bool cut_short =
-      report.last_pass_end != 0 && report.last_pass_end < length - length / kWholePassTolerance;
+  const Position end = pass_length_ - std::min(pass_length_, whole_length_ / kWholePassTolerance);
+  const bool cut_short = report.last_pass_end != 0 && report.last_pass_end < end;
   if (cut_short && report.pass > first_pass_) StartAt(report, epoch_step_);
   confirmed_pass_ = std::max(confirmed_pass_, report.pass);
 }
@@ -272,7 +290,8 @@ StreamState TrackedStream::State() const {
                     .conflict = conflict_,
                     .first_pass = first_pass_,
                     .first_epoch = first_epoch_,
-                    .epoch_step = epoch_step_};
+                    .epoch_step = epoch_step_,
+                    .stops_at = StopsAt()};
   state.recipe.known = OrderKnown();
   state.node_of_rank.resize(recipe_.world);
   for (const auto& [number, rank] : ranks_) {

@@ -70,6 +70,7 @@ class TrackedStream {
   std::optional<double> rate() const { return rate_; }
   // Positions read since pass 0 began, as the mean of the ranks that read.
   double progress() const { return last_progress_; }
+  // As far as passes are read (StreamState::stops_at).
   Position pass_length() const { return pass_length_; }
 
   // What the ranks disagree on, with both values; empty: nothing.
@@ -94,12 +95,14 @@ class TrackedStream {
   void MeasureRate(MonotonicTime now);
   bool OrderKnown() const;
   double Progress() const;
+  Position StopsAt() const;
 
   StreamId id_;
   std::string name_;
   std::uint32_t incarnation_;
   Recipe recipe_;  // of the rank that was heard first
   Rank recipe_rank_ = 0;
+  Position whole_length_ = 0;  // of a pass that is read to its end
   Position pass_length_ = 0;
   std::string conflict_;
   std::map<Rank, RankState> ranks_;

@@ -133,6 +133,7 @@ class Planner::Impl {
     MergedOrder merged;
     std::size_t window;
     std::vector<StreamId> ids;
+    std::uint32_t passes;  // of the stream that has most of them there
   };
 
   Status Load(Stream& stream, std::size_t passes);
@@ -186,7 +187,10 @@ Result<std::vector<Stream*>> Planner::Impl::ActiveStreams() {
   for (Stream& stream : streams_) {
     if (stream.input.rate == 0) continue;
     RETURN_IF_ERROR(Load(stream, 1));
-    stream.AdvanceBy(0);  // A cut may lie at the end of its pass.
+    // A cut may lie at the end of its pass, or where nothing is read any more.
+    if (!stream.orders.empty())
+      stream.position = std::min<Position>(stream.position, stream.orders.front()->size());
+    stream.AdvanceBy(0);
     RETURN_IF_ERROR(Load(stream, 1));
     if (!stream.orders.empty()) active.push_back(&stream);
   }
@@ -206,7 +210,6 @@ Result<PlanWindow> Planner::Impl::Next() {
   } else {
     ASSIGN_OR_RETURN(const bool shuffles, PlanBySlots(*active.front(), window));
     if (!shuffles) {
-      window.passes_ahead = kPassesAheadWhenIrregular;
       RETURN_IF_ERROR(PlanByMin(active, kPassesAheadWhenIrregular, window));
     }
   }
@@ -256,6 +259,7 @@ Result<Planner::Impl::Ahead> Planner::Impl::LookAhead(const std::vector<Stream*>
   std::vector<StreamId> ids;
   std::uint64_t window = 0;
   std::uint64_t horizon = 0;
+  std::size_t passes = 0;
   for (std::size_t s = 0; s < active.size(); ++s) {
     Stream& stream = *active[s];
     const std::uint64_t in_window = std::max<std::uint64_t>(reads[s] / divisor, 1);
@@ -278,9 +282,12 @@ Result<Planner::Impl::Ahead> Planner::Impl::LookAhead(const std::vector<Stream*>
     window += std::min(got, in_window);
     horizon += std::min(got, wanted);
     ids.push_back(stream.input.id);
+    passes = std::max(passes, merge.segments.size());
   }
-  return Ahead{
-      .merged = MergedOrder(std::move(ahead), horizon), .window = window, .ids = std::move(ids)};
+  return Ahead{.merged = MergedOrder(std::move(ahead), horizon),
+               .window = window,
+               .ids = std::move(ids),
+               .passes = static_cast<std::uint32_t>(passes)};
 }
 
 Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, std::uint64_t passes_ahead,
@@ -296,6 +303,8 @@ Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, std::uint64_
                       holders_);
   window.evictions.insert(window.evictions.end(), output.evictions.begin(), output.evictions.end());
   window.plans = std::move(output.plans);
+  const bool any_truncated = std::ranges::any_of(active, &Stream::truncated);
+  window.passes_ahead = static_cast<std::uint32_t>(any_truncated ? ahead.passes : passes_ahead);
   const std::vector<std::uint64_t> reads = ahead.merged.ReadsByStream(ahead.window);
   for (std::size_t s = 0; s < active.size(); ++s) {
     active[s]->AdvanceBy(reads[s]);

@@ -16,6 +16,7 @@
 #include "coordination/plan_base.h"
 #include "plan/replay.h"
 #include "sampler/id_list.h"
+#include "sampler/order_source.h"
 
 namespace optcache::node {
 namespace {
@@ -27,7 +28,9 @@ constexpr auto kPatience = std::chrono::minutes(1);
 class Derived {
  public:
   std::vector<DerivedWindow> Of(const PlanTask& task) {
-    const PassNumber last = task.streams.at(0).traces.back().pass;
+    return Of(task, task.streams.at(0).traces.back().pass);
+  }
+  std::vector<DerivedWindow> Of(const PlanTask& task, PassNumber last) {
     deriver_.Begin(task);
     deriver_.PlanThrough({{kStream, last + 5}});
     std::unique_lock lock(mutex_);
@@ -216,6 +219,52 @@ TEST(PlanDeriver, AVersionThatBeginsInAPassPlansItsLastOneToItsEnd) {
       planned += pass.plan->end() - pass.plan->begin();
   }
   EXPECT_EQ(planned, 3 * job.samples - 250);
+}
+
+// A quarter of each permutation, as a loop that is left early reads it.
+TEST(PlanDeriver, PassesThatStopEarlyAreReadFromTheStoreAsOftenAsMinWouldReadThem) {
+  for (const std::uint32_t world : {1U, 2U}) {
+    constexpr Position kStopsAt = 150;
+    Job job{.world = world, .known = 40};
+    const sampler::Recipe recipe{.size = job.samples, .world = world};
+    sampler::OrderSource source = sampler::OrderSource::Make(recipe).value();
+    for (PassNumber pass = 0; pass < job.known; ++pass) {
+      job.passes.push_back(source.PassOrder(pass).value());
+      job.passes.back().resize(kStopsAt);
+    }
+    PlanTask task = TaskAt(job, 0, {});
+    task.streams[0].traces.clear();
+    task.streams[0].recipe = {
+        .sampler_kind = 1, .size = job.samples, .world = world, .passes = job.known};
+    task.streams[0].stops_at = kStopsAt;
+
+    Derived derived;
+    PlanBook book;
+    plan::Replay replay(plan::Sizes::Equal(job.samples, 1),
+                        std::vector<ByteCount>(world, job.capacity / world));
+    std::pair<PassNumber, Position> planned;
+    for (const DerivedWindow& window : derived.Of(task, job.known - 1)) {
+      EXPECT_GT(window.passes_ahead, 1U) << "kept for a read that is not in the next pass";
+      for (const DerivedPass& pass : window.passes) {
+        if (pass.plan->begin() == 0) planned = {pass.plan->key().pass, 0};
+        EXPECT_EQ(planned, std::pair(pass.plan->key().pass, pass.plan->begin()));
+        for (Position p = pass.plan->begin(); p < pass.plan->end(); ++p)
+          replay.Read(job.passes[planned.first][p], pass.plan->ReaderAt(p), pass.plan->At(p), 0);
+        planned.second = pass.plan->end();
+        book.Add(pass);
+      }
+    }
+    EXPECT_EQ(planned, std::pair(job.known - 1, kStopsAt));
+    EXPECT_EQ(replay.capacity_exceeded(), 0U);
+    EXPECT_EQ(replay.misplaced(), 0U);
+    EXPECT_EQ(replay.stats().accesses, job.known * kStopsAt);
+    const double min = static_cast<double>(StoreReadsOfMin(job));
+    EXPECT_LE(static_cast<double>(replay.stats().store_reads), 1.02 * min) << world << " nodes";
+
+    EXPECT_TRUE(book.Find({.stream = kStream, .pass = 3, .position = kStopsAt})->beyond);
+    EXPECT_FALSE(book.Find({.stream = kStream, .pass = 3, .position = kStopsAt - 1})->beyond);
+    EXPECT_FALSE(book.Find({.stream = kStream, .pass = job.known, .position = kStopsAt}));
+  }
 }
 
 TEST(PlanDeriver, ListsThatAreNotWhatTheirDigestsSayAreNotPlannedBy) {

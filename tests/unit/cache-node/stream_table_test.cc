@@ -86,6 +86,24 @@ TEST(StreamTable, AStreamWhoseRanksHaveEndedBeginsANewLife) {
   EXPECT_EQ(table.Passes(7), std::nullopt);
 }
 
+TEST(StreamTable, ReportsHowFarPassesAreRead) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach(0, 2)).ok());
+  const auto reported = [&] { return table.Report().at(0).ranks.at(0).pass_reads; };
+  EXPECT_EQ(reported(), 0U);
+  const std::uint64_t changes = table.changes();
+  table.OnPassEnd(kSidecar, {.stream = 7, .rank = 0, .reads = 5});
+  table.OnPassEnd(kSidecar, {.stream = 7, .rank = 0, .reads = 5});
+  EXPECT_EQ(table.changes(), changes + 1);
+  EXPECT_EQ(reported(), 5U);
+  table.OnPassEnd(kSidecar + 1, {.stream = 7, .rank = 0, .reads = 6});
+  table.OnPassEnd(kSidecar, {.stream = 7, .rank = 1, .reads = 6});
+  table.OnPassEnd(kSidecar, {.stream = 8, .rank = 0, .reads = 6});
+  EXPECT_EQ(reported(), 5U) << "only of what one has attached";
+  table.OnPassEnd(kSidecar, {.stream = 7, .rank = 0, .reads = 0});
+  EXPECT_EQ(reported(), 0U);
+}
+
 // --- Lists
 
 wire::StreamAttach Unknown(Rank rank = 0) {

@@ -187,6 +187,17 @@ TEST(Version, ReadsWhatItWrites) {
   }
 }
 
+TEST(Codec, PassesThatStopEarlySaySo) {
+  Report report = SomeReport();
+  EXPECT_EQ(ToJson(report).find("pass_reads"), std::string::npos);
+  report.streams[0].ranks[0].pass_reads = 1ULL << 40U;
+  EXPECT_EQ(ParseReport(ToJson(report)).value(), report);
+  DesiredState state = SomeState();
+  EXPECT_EQ(ToJson(state).find("stops_at"), std::string::npos);
+  state.datasets[0].streams[0].stops_at = 320'304;
+  EXPECT_EQ(ParseDesiredState(ToJson(state)).value(), state);
+}
+
 TEST(Codec, ListsAreNamedByDigestAndUnknownToWhoDoesNotKnowThem) {
   Report report = SomeReport();
   RankReport& rank = report.streams[0].ranks[0];

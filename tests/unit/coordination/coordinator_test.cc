@@ -298,6 +298,36 @@ TEST(Coordinator, DoesNotPlanAgainWhenAPassFollowsThePassBefore) {
   EXPECT_EQ(scenario.dataset().planned, planned);
 }
 
+TEST(Coordinator, PlansPassesThatStopEarlyOnceForAll) {
+  Scenario scenario = TwoNodes();
+  const Version whole = scenario.dataset().planned;
+  const auto read = [&](PassNumber pass, Position last_pass_end, std::uint64_t pass_reads) {
+    for (const Rank rank : {0U, 1U}) {
+      RankReport& report = scenario.At(rank == 0 ? "a" : "b", rank, 2);
+      report.pass = pass;
+      report.epoch = pass;
+      report.position = rank;
+      report.last_pass_end = last_pass_end;
+      report.pass_reads = pass_reads;
+    }
+    scenario.Plan();
+  };
+  read(1, 1000, 125);
+  const Version shorter = scenario.dataset().planned;
+  EXPECT_GT(shorter, whole);
+  EXPECT_EQ(scenario.stream().stops_at, 250U);
+  EXPECT_EQ(scenario.stream().cut, (Cut{1, 1}));
+  for (PassNumber pass = 2; pass < 6; ++pass)
+    read(pass, 250, 125);
+  EXPECT_EQ(scenario.dataset().planned, shorter);
+  scenario.At("a", 0, 2).position = 400;
+  scenario.At("a", 0, 2).pass_reads = 0;  // one goes on
+  scenario.Plan();
+  EXPECT_GT(scenario.dataset().planned, shorter);
+  EXPECT_EQ(scenario.stream().stops_at, 0U);
+  EXPECT_EQ(scenario.stream().cut, (Cut{5, 400}));
+}
+
 TEST(Coordinator, PlansAgainWhenStreamsDriftApart) {
   Scenario scenario = TwoNodes();
   scenario.At("a", 0, 1, 0x99);

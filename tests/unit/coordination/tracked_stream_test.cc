@@ -83,6 +83,49 @@ TEST(TrackedStream, StartsAnewWhereAPassWasCutShort) {
   EXPECT_EQ(stream.State().first_epoch, 2U);
 }
 
+TEST(TrackedStream, PassesStopWhereAllRanksSayThatTheyDo) {
+  TrackedStream stream = NewStream();
+  RankReport first = At(0, 0, 0, 0);
+  RankReport second = At(1, 0, 0, 1);
+  const auto planned_for = [&](std::uint64_t of_first, std::uint64_t of_second) {
+    first.pass_reads = of_first;
+    second.pass_reads = of_second;
+    stream.Observe(first, 1, kStart);
+    stream.Observe(second, 1, kStart);
+    const Position stops_at = stream.State().stops_at;
+    EXPECT_EQ(stream.pass_length(), stops_at == 0 ? 1000 : stops_at);
+    return stops_at;
+  };
+  EXPECT_EQ(planned_for(0, 0), 0U);
+  EXPECT_EQ(planned_for(125, 125), 250U);
+  EXPECT_EQ(planned_for(125, 132), 264U) << "ranks may differ by a 64th of a list";
+  EXPECT_EQ(planned_for(125, 133), 0U);
+  EXPECT_EQ(planned_for(125, 0), 0U) << "one goes on";
+  EXPECT_EQ(planned_for(492, 492), 984U);
+  EXPECT_EQ(planned_for(493, 493), 0U) << "whole but for the last batch";
+  EXPECT_EQ(planned_for(1ULL << 63U, 1ULL << 63U), 0U);
+}
+
+TEST(TrackedStream, APassThatStopsWhereItWasSaidIsNotCutShort) {
+  TrackedStream stream = NewStream();
+  const auto observe = [&](PassNumber pass, Position position, Position last_pass_end) {
+    for (const Rank rank : {0U, 1U}) {
+      RankReport report = At(rank, pass, pass, position + rank);
+      report.pass_reads = 125;
+      report.last_pass_end = last_pass_end;
+      stream.Observe(report, 1, kStart);
+    }
+  };
+  observe(0, 0, 0);
+  observe(0, 250, 0);
+  EXPECT_EQ(stream.Frontier(), (Cut{1, 0}));
+  observe(1, 0, 250);
+  EXPECT_EQ(stream.State().first_pass, 0U);
+  EXPECT_EQ(stream.progress(), 250.5);
+  observe(2, 0, 200);
+  EXPECT_EQ(stream.State().first_pass, 2U) << "cut short of what was said";
+}
+
 TEST(TrackedStream, ARankHeardLateMayHaveBegunEarlier) {
   TrackedStream stream = NewStream();
   stream.Observe(At(0, 1, 6, 0), 1, kStart);
