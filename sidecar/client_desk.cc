@@ -209,7 +209,8 @@ Result<handoff::AttachReply> ClientDesk::OnAttach(handoff::ClientId client,
                        .rank = request.rank,
                        .passes = request.passes,
                        .passes_from = PassesFrom(request),
-                       .behind = request.behind};
+                       .behind = request.behind,
+                       .pass_reads = request.pass_reads};
   TakeOrder(request, attach);
   ASSIGN_OR_RETURN(const ReaderId id, readers.Attach(client, attach));
   const RankReader& reader = *readers.Find(id);

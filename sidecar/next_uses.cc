@@ -94,7 +94,8 @@ void NextUses::ForEachPass(const Action& action) const {
     const Pass& current = *reader.current();
     if (current.foretold()) action(reader, pace->second, current, 0);
     const Pass* next = reader.next();
-    const std::uint64_t length = current.span().end - current.span().begin;
+    const std::uint64_t length =
+        std::max(current.end(), current.span().begin) - current.span().begin;
     if (next != nullptr && next->foretold()) action(reader, pace->second, *next, length);
   }
 }
@@ -108,7 +109,8 @@ UseTime NextUses::Of(SampleId id) const {
   UseTime first = kNoUse;
   ForEachPass([&](const RankReader&, const Pace& pace, const Pass& pass, std::uint64_t before) {
     const std::optional<std::uint64_t> index = pass.FindUnasked(id);
-    if (index) first = std::min(first, TimeOf(pace, before + *index - pass.span().begin));
+    if (index && *index < pass.end())
+      first = std::min(first, TimeOf(pace, before + *index - pass.span().begin));
   });
   return first;
 }
@@ -117,7 +119,7 @@ std::vector<UseTime> NextUses::OfAll() const {
   std::vector<UseTime> all(dataset_.samples(), kNoUse);
   ForEachPass([&](const RankReader&, const Pace& pace, const Pass& pass, std::uint64_t before) {
     const auto& ids = pass.order()->ids;
-    const std::uint64_t end = std::min<std::uint64_t>(pass.span().end, ids.size());
+    const std::uint64_t end = std::min<std::uint64_t>(pass.end(), ids.size());
     for (std::uint64_t i = pass.span().begin; i < end; ++i) {
       if (pass.asked(i) || ids[i] >= all.size()) continue;
       all[ids[i]] = std::min(all[ids[i]], TimeOf(pace, before + i - pass.span().begin));

@@ -14,6 +14,11 @@ constexpr std::uint64_t kUnforetoldPart = 8;
 
 }  // namespace
 
+void Pass::StopAt(std::uint64_t stops_at, std::uint64_t slack) {
+  stops_at_ = stops_at;
+  slack_ = slack;
+}
+
 void Pass::Distrust() {
   trusted_ = false;
   UnstageAll();
@@ -78,6 +83,7 @@ void Pass::Set(std::vector<bool>& bits, std::uint64_t index, bool value) const {
 
 void Pass::MarkAsked(std::uint64_t index) {
   Set(asked_, index, true);
+  if (index >= stops_at_ && index - stops_at_ >= slack_) went_on_ = true;
   if (index < asked_until_) return;
   asked_until_ = index + 1;
   if (index > low_water_ + reorder_max_) SkipTo(index - reorder_max_);
@@ -105,7 +111,7 @@ void Pass::MarkDelivered(std::uint64_t index) {
 
 std::optional<std::uint64_t> Pass::NextToStage() {
   if (!foretold()) return std::nullopt;
-  const std::uint64_t end = std::min<std::uint64_t>(span_.end, order_->ids.size());
+  const std::uint64_t end = std::min<std::uint64_t>(this->end(), order_->ids.size());
   while (frontier_ < end && (asked(frontier_) || staged_.contains(frontier_)))
     ++frontier_;
   if (frontier_ >= end) return std::nullopt;

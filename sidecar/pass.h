@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,9 +46,19 @@ class Pass {
         reorder_max_(std::max(behind, kReorderMin)),
         frontier_(span.begin),
         low_water_(span.begin),
-        asked_until_(span.begin) {}
+        asked_until_(span.begin),
+        stops_at_(kNever) {}
 
   const PassSpan& span() const { return span_; }
+
+  // --- Where it ends
+  // Not called: at the span's end. It is taken to end before index `stops_at`: nothing from there
+  // on is staged, unless the trainer asks for it by more than `slack` (its workers may ask ahead).
+  void StopAt(std::uint64_t stops_at, std::uint64_t slack);
+  // The trainer goes on beyond that.
+  bool went_on() const { return went_on_; }
+  // Where it is taken to end now.
+  std::uint64_t end() const { return std::min(span_.end, went_on_ ? kNever : stops_at_); }
 
   // --- The order
   // Not called: not replayed yet. The order has at least span().end ids.
@@ -98,6 +109,8 @@ class Pass {
   ByteCount staged_arena_bytes() const { return staged_arena_bytes_; }
 
  private:
+  static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+
   bool Test(const std::vector<bool>& bits, std::uint64_t index) const;
   void Set(std::vector<bool>& bits, std::uint64_t index, bool value) const;
   void SkipTo(std::uint64_t index);
@@ -119,6 +132,9 @@ class Pass {
   std::uint64_t frontier_;     // all before it were staged, asked for, or passed over
   std::uint64_t low_water_;    // all before it were delivered, or left behind
   std::uint64_t asked_until_;  // nothing from here on has been asked for
+  std::uint64_t stops_at_;     // StopAt
+  std::uint64_t slack_ = 0;
+  bool went_on_ = false;
   std::map<std::uint64_t, StagedSample> staged_;
   ByteCount staged_arena_bytes_ = 0;
 };

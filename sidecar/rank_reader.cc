@@ -8,6 +8,13 @@
 #include "sampler/recipe_text.h"
 
 namespace optcache::sidecar {
+namespace {
+
+// A pass that leaves out less than this share of its list is whole, and passes whose ends differ by
+// less end at the same place.
+constexpr std::uint64_t kWholePassTolerance = 64;
+
+}  // namespace
 
 void RankReader::End() {
   ended_ = true;
@@ -20,7 +27,12 @@ void RankReader::Reopen(Attachment attachment, ClientId owner) {
   const bool same =
       !ended_ && attachment.recipe == attachment_.recipe && attachment.known == attachment_.known;
   const bool traced = attachment_.traced;
+  const bool says_the_same = same && attachment.pass_reads == attachment_.pass_reads;
   attachment_ = std::move(attachment);
+  if (!says_the_same) {
+    usual_end_ = attachment_.pass_reads;
+    last_end_ = 0;
+  }
   owner_ = owner;
   if (std::exchange(ended_, false)) first_pass_ = 0;
   if (same && attachment_.traced == traced) return;
@@ -35,6 +47,7 @@ void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
     return;
   }
   if (current_) epoch_step_ = span.epoch - current_->span().epoch;
+  if (current_ && current_->span().pass != span.pass) LearnFrom(*current_);
   if (next_ && next_->span() == span) {
     current_ = std::move(next_);
   } else {
@@ -42,17 +55,46 @@ void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
     current_ = std::make_unique<Pass>(span, attachment_.behind);
     if (!attachment_.known && !attachment_.traced) current_->Distrust();
   }
+  LimitReads(*current_);
   first_pass_ = std::max(first_pass_, span.pass + 1);
   std::erase_if(traces_, [&span](const auto& trace) { return trace.first < span.pass; });
   crc_ = crc;
   wait_ = Duration::zero();
 }
 
+// How far workers may ask beyond the place where the trainer ends, and how unequal ends may be.
+std::uint64_t RankReader::Slack(const PassSpan& span) const {
+  return std::max<std::uint64_t>(attachment_.behind, (span.end - span.begin) / kWholePassTolerance);
+}
+
+void RankReader::LearnFrom(const Pass& ended) {
+  const PassSpan& span = ended.span();
+  const std::uint64_t end = ended.low_water();
+  if (end == span.begin && !ended.went_on()) return;  // nobody has read it
+  const std::uint64_t slack = Slack(span);
+  const auto ends_at = [end, slack](std::uint64_t index) {
+    return index != 0 && std::max(end, index) - std::min(end, index) <= slack;
+  };
+  const bool early = end + slack < span.end;
+  const std::uint64_t before = std::exchange(last_end_, early ? end : 0);
+  const bool has_said = usual_end_ != 0 && usual_end_ == attachment_.pass_reads;
+  if (!ended.went_on() && (has_said || ends_at(usual_end_))) return;
+  usual_end_ = early && ends_at(before) ? std::max(end, before) : 0;
+}
+
+void RankReader::LimitReads(Pass& pass) const {
+  if (usual_end_ > pass.span().begin) pass.StopAt(usual_end_, Slack(pass.span()));
+}
+
+std::uint64_t RankReader::pass_reads() const {
+  return current_ && current_->went_on() ? 0 : usual_end_;
+}
+
 bool RankReader::Foretell(ForetellWhen when) {
   if (ended_ || next_ || !current_ || !current_->foretold()) return false;
   const PassSpan& now = current_->span();
   if (end_ != 0 && now.pass + 1 >= end_) return false;
-  const std::uint64_t half = now.begin + (now.end - now.begin) / 2;
+  const std::uint64_t half = now.begin + (std::max(current_->end(), now.begin) - now.begin) / 2;
   if (when == ForetellWhen::kHalfStaged && current_->frontier() < half) return false;
   PassSpan then{.pass = now.pass + 1, .epoch = now.epoch + epoch_step_, .begin = 0, .end = now.end};
   if (attachment_.traced) {
@@ -61,6 +103,7 @@ bool RankReader::Foretell(ForetellWhen when) {
     then.end = trace->size();
   }
   next_ = std::make_unique<Pass>(then, attachment_.behind);
+  LimitReads(*next_);
   return true;
 }
 
@@ -171,6 +214,10 @@ std::optional<wire::StreamOrder> RankReader::OrderMessage() const {
                            .recipe = sampler::FormatRecipe(attachment_.recipe)};
 }
 
+wire::StreamPassEnd RankReader::PassEndMessage() const {
+  return {.stream = attachment_.stream, .rank = attachment_.rank, .reads = pass_reads()};
+}
+
 wire::StreamProgress RankReader::ProgressMessage() const {
   wire::StreamProgress progress{.stream = attachment_.stream,
                                 .rank = attachment_.rank,
@@ -181,7 +228,9 @@ wire::StreamProgress RankReader::ProgressMessage() const {
     progress.pass = span.pass;
     progress.epoch = span.epoch;
     progress.start = PositionOf(span.begin);
-    progress.position = PositionOf(current_->low_water());
+    // What workers have asked for beyond the end was not read by the trainer.
+    const std::uint64_t read = std::min(current_->low_water(), current_->end());
+    progress.position = PositionOf(std::max(read, span.begin));
     progress.wait_us = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::microseconds>(wait_).count());
     progress.order_known = current_->trusted();

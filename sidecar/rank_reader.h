@@ -39,6 +39,8 @@ struct Attachment {
   bool known = true;         // false: the order cannot be replayed
   bool traced = false;       // ... but the training process hands over its lists
   std::uint32_t behind = 0;  // how far workers ask out of order, in samples
+  // Each pass reads so many ids of the rank's list, from the front; 0: that is not known.
+  std::uint64_t pass_reads = 0;
 };
 
 // Not thread-safe.
@@ -48,7 +50,7 @@ class RankReader {
   static constexpr std::uint64_t kTraceMax = 1ULL << 26U;  // ids
 
   RankReader(Attachment attachment, ClientId owner)
-      : attachment_(std::move(attachment)), owner_(owner) {}
+      : attachment_(std::move(attachment)), owner_(owner), usual_end_(attachment_.pass_reads) {}
 
   const Attachment& attachment() const { return attachment_; }
   ClientId owner() const { return owner_; }
@@ -73,6 +75,11 @@ class RankReader {
   // of the list, an epoch on by as much as the last time. True if it has just
   // been foretold, so that its order is wanted.
   bool Foretell(ForetellWhen when = ForetellWhen::kHalfStaged);
+
+  // So many ids of the list are read in the present pass and those that follow, as far as is known:
+  // because the rank has said so, or two passes in a row ended there. 0: passes end with the list.
+  // A pass that goes on beyond ends the belief.
+  std::uint64_t pass_reads() const;
 
   // The present pass; null before the first.
   Pass* current() const { return current_.get(); }
@@ -102,6 +109,7 @@ class RankReader {
   wire::StreamAttach AttachMessage() const;
   // What the one above cannot say.
   std::optional<wire::StreamOrder> OrderMessage() const;
+  wire::StreamPassEnd PassEndMessage() const;
   wire::StreamProgress ProgressMessage() const;
   void AddWait(Duration wait) { wait_ += wait; }
   Position PositionOf(std::uint64_t index) const {
@@ -109,6 +117,10 @@ class RankReader {
   }
 
  private:
+  void LearnFrom(const Pass& ended);
+  void LimitReads(Pass& pass) const;
+  std::uint64_t Slack(const PassSpan& span) const;
+
   Attachment attachment_;
   ClientId owner_;
   bool ended_ = false;
@@ -121,6 +133,8 @@ class RankReader {
   std::map<PassNumber, HandedOver> traces_;  // of the present pass and of kTracesAhead after it
   std::unique_ptr<Pass> current_;
   std::unique_ptr<Pass> next_;
+  std::uint64_t usual_end_ = 0;       // index at which passes are taken to end; 0: with the list
+  std::uint64_t last_end_ = 0;        // where the pass before ended, if early; else 0
   std::optional<std::uint32_t> crc_;  // of the present pass, as the training process computed it
   std::uint64_t epoch_step_ = 1;      // wraps around: epochs may count down
   Duration wait_{};                   // of the trainer, in the present pass

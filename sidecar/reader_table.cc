@@ -54,7 +54,8 @@ Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
       .rank = request.rank,
       .known = request.known,
       .traced = request.traced,
-      .behind = request.behind};
+      .behind = request.behind,
+      .pass_reads = request.pass_reads};
   const std::string& owner = request.owner.empty() ? options_.owner : request.owner;
   attachment.stream_name =
       StreamName(options_.name_space, attachment.dataset_name, owner, request.loader);
@@ -113,6 +114,7 @@ Result<ReaderId> ReaderTable::Attach(ClientId client, const AttachRequest& reque
 void ReaderTable::SendAttach(const RankReader& reader) {
   node_.Send(0, reader.AttachMessage());
   if (const auto order = reader.OrderMessage()) node_.Send(0, *order);
+  node_.Send(0, reader.PassEndMessage());
   for (const PassNumber pass : reader.TracedPasses())
     SendTrace(reader, pass);
 }
@@ -219,6 +221,7 @@ Status ReaderTable::Begin(ReaderId reader, const PassSpan& span, std::optional<s
   } else {
     WantOrder(reader);
   }
+  node_.Send(0, found->PassEndMessage());
   Report(*found);
   on_work_();
   return OkStatus();
@@ -323,7 +326,10 @@ void ReaderTable::OnNodeUp() {
 }
 
 void ReaderTable::Report(const RankReader& reader) {
-  if (reader.current() != nullptr || reader.ended()) node_.Send(0, reader.ProgressMessage());
+  if (reader.current() == nullptr && !reader.ended()) return;
+  if (reader.current() != nullptr && reader.current()->went_on())
+    node_.Send(0, reader.PassEndMessage());
+  node_.Send(0, reader.ProgressMessage());
 }
 
 void ReaderTable::ReportLater() {

@@ -34,6 +34,7 @@ struct AttachRequest {
   std::uint32_t passes = 0;               // how many there will be; 0: nobody knows
   std::optional<PassNumber> passes_from;  // the first of them; nothing: the next that begins
   std::uint32_t behind = 0;               // how far workers ask out of order, in samples
+  std::uint64_t pass_reads = 0;           // of the rank's list, in each pass; 0: not known
 };
 
 struct ReaderOptions {

@@ -45,6 +45,23 @@ TEST_F(PassTest, ForetellsNothingWithoutAnOrder) {
   EXPECT_TRUE(pass.Agrees(3, 99)) << "nothing is known that it could contradict";
 }
 
+TEST_F(PassTest, StagesNothingBehindItsEndUnlessTheTrainerGoesOn) {
+  pass_.StopAt(3, 2);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(pass_.NextToStage(), i);
+    pass_.PassOver(i);
+  }
+  EXPECT_FALSE(pass_.NextToStage().has_value());
+  pass_.MarkAsked(4);
+  EXPECT_EQ(pass_.end(), 3U) << "workers ask ahead of the trainer";
+  EXPECT_FALSE(pass_.NextToStage().has_value());
+  EXPECT_TRUE(pass_.Contains(4)) << "it is read, all the same";
+  pass_.MarkAsked(5);
+  EXPECT_TRUE(pass_.went_on());
+  EXPECT_EQ(pass_.end(), kLength);
+  EXPECT_EQ(pass_.NextToStage(), 3U);
+}
+
 TEST_F(PassTest, AgreesWithWhatStandsThere) {
   EXPECT_TRUE(pass_.Agrees(3, 13));
   EXPECT_FALSE(pass_.Agrees(3, 14));

@@ -325,6 +325,22 @@ TEST_F(ReaderTableTest, ASubsetMustLieInTheDataset) {
   EXPECT_TRUE(readers_.Attach(1, request).has_value());
 }
 
+TEST_F(ReaderTableTest, TellsTheNodeWherePassesEnd) {
+  AttachRequest request = Request();
+  request.pass_reads = 2;
+  const ReaderId id = readers_.Attach(1, request).value();
+  const auto said = [this] { return node_.All<wire::StreamPassEnd>().back().reads; };
+  EXPECT_EQ(said(), 2U) << "before the first pass";
+  ASSERT_TRUE(readers_.Begin(id, Span(0, 0), std::nullopt).ok());
+  readers_.Find(id)->current()->MarkAsked(4);
+  clock_.Advance(seconds(1));
+  alarms_.RunDue();
+  EXPECT_EQ(said(), 0U) << "it goes on";
+  ASSERT_TRUE(readers_.Begin(id, Span(1, 1), std::nullopt).ok());
+  readers_.OnNodeUp();
+  EXPECT_EQ(said(), 0U);
+}
+
 class TracedReaderTest : public ReaderTableTest {
  protected:
   ReaderId AttachTraced() {
