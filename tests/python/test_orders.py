@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import subprocess
@@ -81,20 +82,6 @@ def asked(loader: Any, source: Ids) -> list[int]:
 
 
 # --- Recipes as text
-
-
-@pytest.mark.parametrize("replacement, count", [(True, 70), (False, 450), (False, 30)])
-def test_num_samples_of_a_seeded_random_sampler(
-    data: optcache.Dataset, server: Server, replacement: bool, count: int
-) -> None:
-    if torch.__version__ < "1.12":
-        pytest.skip("num_samples without replacement is newer")
-    source = Ids(data)
-    sampler = RandomSampler(source, replacement, count, seeded(6))
-    loader = attach(DataLoader(source, 8, sampler=sampler), dataset=data)
-    read = [asked(loader, source) for _ in range(3)]
-    assert [replayed(server, number) for number in range(3)] == read
-    assert f"draws={count}" in server.of("attach")[0]["order"]
 
 
 @pytest.mark.parametrize("world", [1, 3])
@@ -483,7 +470,7 @@ def test_examples_of_the_user_page(
     monkeypatch.chdir(tmp_path)  # Lightning writes its logs there
     example = examples()[number]
     names: dict[str, Any] = dict(vars(torch.utils.data), torch=torch, attach=attach)
-    names.update(train=data, DistributedSampler=DistributedSampler, MySampler=MySampler)
+    names.update(itertools=itertools, train=data, DistributedSampler=DistributedSampler, MySampler=MySampler)
     if "prepare_data_loader" in example:
         accelerate = pytest.importorskip("accelerate.data_loader")
         names["prepare_data_loader"] = accelerate.prepare_data_loader

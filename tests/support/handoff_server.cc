@@ -128,6 +128,7 @@ Result<handoff::AttachReply> HandoffServer::OnAttach(ClientId /*client*/,
                        Field("drop_last", request.drop_last) +
                        Field("base_seed", request.base_seed) + Field("passes", request.passes) +
                        Field("passes_from", request.passes_from) + Field("behind", request.behind) +
+                       Field("pass_reads", request.pass_reads) +
                        (request.order.empty() ? std::string() : Field("order", request.order)));
   if (request.loader == "refused") {
     return Error(Code::kConflict, "rank 1 says that the seed is 7, this rank says 8");

@@ -83,6 +83,7 @@ def order_of(
     numbering: Optional[Numbering],
     declared: bool,
     trace: Union[Lister, bool, None],
+    pass_reads: int,
 ) -> Order:
     """How the order of a loader is told.
 
@@ -90,6 +91,8 @@ def order_of(
         numbering: of the loader's dataset; None: that of ours.
         declared: as for torch_order.
         trace: the owner's lists, or word that a copy of the batch sampler may be iterated.
+        pass_reads: so many indices of the rank's list are read in each iteration; 0: that is not
+            known.
     """
     batch_sampler: Any = loader.batch_sampler
     sampler = getattr(batch_sampler, "sampler", loader.sampler)
@@ -100,8 +103,12 @@ def order_of(
         order = torch_order(loader, sampler, size, declared)
         order = order or framework_order(batch_sampler, sampler, size)
     if order is None:
-        return TracedOrder(batch_sampler, sampler, size, trace, mapping, _seeds_workers(loader, sampler))
-    order.mapping = mapping
+        order = TracedOrder(batch_sampler, sampler, size, trace, mapping, _seeds_workers(loader, sampler))
+        numbering = None
+    else:
+        order.mapping = mapping
+    if pass_reads > 0:
+        order.read_only(pass_reads)
     if numbering is not None and numbering.ranges is not None:
         order.recipe = _within(order.recipe, numbering.ranges)
     return order

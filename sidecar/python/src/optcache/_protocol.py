@@ -36,6 +36,7 @@ PUT_BODY = struct.Struct("<QQQ")  # lease, length, offset; then bytes
 _VALUE_BODY = struct.Struct("<QQ")  # both Value and Compute
 _COUNTS_BODY = struct.Struct("<6Q")
 _U16 = struct.Struct("<H")
+_U64 = struct.Struct("<Q")
 
 KIND_ARENA, KIND_INLINE, KIND_ERROR = range(3)
 
@@ -47,6 +48,7 @@ RELEASES_MAX = 65_536  # in one Release
 STRING_MAX = 4096
 PASSES_MAX = (1 << 31) - 1  # so that the last has a number
 BEHIND_MAX = (1 << 32) - 1
+PASS_READS_MAX = (1 << 63) - 1
 _FROM_FIRST_PASS = (1 << 32) - 1
 HELLO_S = 10  # for the sidecar to say Welcome
 SILENCE_S = 60  # of the sidecar, after which it counts as gone
@@ -125,6 +127,7 @@ class Recipe:
     passes: int = 0  # how many there will be; 0: nobody knows
     behind: int = 0  # how many samples may be with the workers
     order: str = ""  # the recipe as text where the fields do not say it; "trace": lists will come
+    pass_reads: int = 0  # so many ids of the rank's list, from the front, in each pass; 0: all
 
 
 @dataclass(frozen=True)
@@ -179,8 +182,12 @@ def attach(
         recipe.behind,
     )
     body = struct.pack("<II", handle, 0) + _string("") + _string(loader) + fields
+    if version < 2:
+        return body
     told = recipe.order and (recipe.known or recipe.order == "trace")
-    return body + _string(recipe.order) if told and version >= 2 else body
+    if recipe.pass_reads:
+        return body + _string(recipe.order if told else "") + _U64.pack(recipe.pass_reads)
+    return body + _string(recipe.order) if told else body
 
 
 def begin_pass(stream: int, rank: int, number: int, what: Pass) -> bytes:

@@ -68,6 +68,10 @@ class Order:
         """For the loader's name, where each rank of the job reads a list of its own."""
         return ""
 
+    def read_only(self, reads: int) -> None:
+        """Each iteration reads so many indices of the rank's list, and leaves the rest."""
+        self.recipe = dataclasses.replace(self.recipe, pass_reads=reads)
+
     def samples(self, indices: Iterable[int]) -> list[int]:
         """The samples that indices of the loader's dataset are."""
         return list(indices if self.mapping is None else map(self.mapping, indices))
@@ -203,7 +207,8 @@ class RandomOrder(WholeOrder):
     replacement and with num_samples, too.
 
     While its state is what a replay from the seed gives, so is the order. When somebody else has
-    drawn from it, or a pass ended early, it is not, and never will be again.
+    drawn from it, or a pass ended early that was not announced to, it is not, and never will be
+    again.
     """
 
     def __init__(
@@ -211,6 +216,7 @@ class RandomOrder(WholeOrder):
     ) -> None:
         self._generator: Any = sampler.generator
         self._base_seed = base_seed
+        self._ends_early = False  # by announcement
         self._expected: Optional[Any] = _fresh_state(self._generator.initial_seed())
         if not torch.equal(self._expected, self._generator.get_state()):
             self._expected = None
@@ -228,6 +234,13 @@ class RandomOrder(WholeOrder):
             tail_permutation=_torch_version() >= (1, 12),
             order="" if self._is_permutation(size) else self._text(size),
         )
+
+    def read_only(self, reads: int) -> None:
+        super().read_only(reads)
+        # The permutation is drawn at the pass's begin, and one more only after its last id.
+        if self._is_permutation(self.recipe.size) and reads < self.recipe.size:
+            self._ends_early = True
+            self.recipe = dataclasses.replace(self.recipe, tail_permutation=False)
 
     def _is_permutation(self, size: int) -> bool:
         return not self._sampler.replacement and self._sampler.num_samples == size
@@ -249,18 +262,23 @@ class RandomOrder(WholeOrder):
             self._expected = None
             self.recipe = dataclasses.replace(self.recipe, known=False)
             return super()._describe(start)
-        self._expected = None  # until the pass is read to its end
         length = self._length()
-        crc = self._crc(self._drawn()[:length])
+        drawn, after = self._drawn()
+        # Otherwise not before the pass is read to its end.
+        self._expected = after if self._ends_early else None
+        crc = self._crc(drawn[:length])
         return protocol.Pass(epoch=self._passes, start=start, length=length, crc=crc)
 
-    def _drawn(self) -> list[int]:
+    def _drawn(self) -> tuple[list[int], Any]:
+        """What the pass will draw, and the generator's state after that."""
         generator = _generator_in(self._generator.get_state())
         size = self.recipe.size
         if self._is_permutation(size):
-            return list(torch.randperm(size, generator=generator).tolist())
-        sampler = self._sampler
-        return list(RandomSampler(range(size), sampler.replacement, sampler.num_samples, generator))
+            ids = torch.randperm(size, generator=generator).tolist()
+        else:
+            sampler = self._sampler
+            ids = RandomSampler(range(size), sampler.replacement, sampler.num_samples, generator)
+        return list(ids), generator.get_state()
 
     def _as_foretold(self, expected: Any) -> bool:
         """Is the generator where the last pass left it, the loader's own draw apart?"""
@@ -272,7 +290,7 @@ class RandomOrder(WholeOrder):
         return bool(torch.equal(generator.get_state(), self._generator.get_state()))
 
     def _batches(self) -> Batches:
-        known = self.recipe.known
+        known = self.recipe.known and not self._ends_early
         yield from self._batch_sampler
         if known:
             self._expected = self._generator.get_state()

@@ -231,6 +231,7 @@ def attach(
     start: Optional[int] = None,
     passes: int = 0,
     trace: Union[Lister, bool, None] = None,
+    batches_per_pass: int = 0,
 ) -> Loader:
     """Tells the sidecar what a DataLoader reads and when, so that samples are there before they are
     asked for. Returns the same loader; what it gives, and in which order, does not change.
@@ -261,11 +262,15 @@ def attach(
             read, as a list of indices of the loader's dataset, or None; it is asked for the two
             iterations that follow, too. Or True, your word that iterating a copy of the loader's batch sampler
             has no effect on anything else.
+        batches_per_pass: each iteration is left after so many batches (of this rank), counted from the
+            front of the rank's list: what `itertools.islice(loader, n)` reads, or Lightning's
+            limit_train_batches. Nothing is kept or staged for what is left out. 0: iterations are
+            read to their end, unless two in a row have ended early at the same place.
 
     Raises:
         TypeError: the loader's dataset is not ours, or is an IterableDataset.
         ValueError: the loader has no batches or is attached already, iterations cannot begin at
-            `start`, or `passes` is no number of them.
+            `start`, or `passes` or `batches_per_pass` is no number of them.
         OptcacheError: the sidecar refuses, for example because other ranks have another seed.
     """
     if isinstance(loader.dataset, IterableDataset):
@@ -280,7 +285,8 @@ def attach(
     if not 0 <= operator.index(passes) <= protocol.PASSES_MAX:
         raise ValueError(f"attach: passes={passes}: not a number of iterations")
     ours, numbering = _dataset_of(loader, dataset)
-    order = order_of(loader, ours, numbering, start is not None, trace)
+    pass_reads = _samples_in(loader, operator.index(batches_per_pass))
+    order = order_of(loader, ours, numbering, start is not None, trace, pass_reads)
     order.recipe = dataclasses.replace(order.recipe, passes=passes, behind=_samples_ahead(loader))
     attachment: Union[Attachment, Unannounced] = Unannounced()
     if not isinstance(ours, Store) or ours.available():
@@ -358,6 +364,22 @@ def _dataset_of(
 def _batches_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:
     """How many batches are asked for before the first is given out."""
     return int(loader.num_workers) * int(loader.prefetch_factor or 2)
+
+
+def _samples_in(loader: torch.utils.data.DataLoader[Any], batches: int) -> int:
+    """How many samples of its rank's list a loader gives in so many batches."""
+    if batches == 0:
+        return 0
+    size = getattr(loader.batch_sampler, "batch_size", None)
+    if not isinstance(size, int):
+        raise ValueError(
+            f"attach: batches_per_pass={batches}, but how many samples a batch has is not known: "
+            f"{type(loader.batch_sampler).__name__} has no batch_size"
+        )
+    if not 0 < batches * size <= protocol.PASS_READS_MAX:
+        raise ValueError(f"attach: batches_per_pass={batches}: not a number of batches")
+    sliced = getattr(loader.batch_sampler, "split_batches", False)  # Accelerate's, by rank
+    return batches * size // (int(loader.batch_sampler.num_processes) if sliced else 1)
 
 
 def _samples_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:
