@@ -20,7 +20,9 @@ net::HttpResponse Bytes(const ManifestBytes& bytes, std::string_view what) {
   if (bytes == nullptr) {
     return ErrorResponse({Code::kNotFound, fmt::format("no {} of this digest", what)});
   }
-  return {.status = 200, .headers = {{"Content-Type", "application/octet-stream"}}, .body = *bytes};
+  return {.status = 200,
+          .headers = {{"Content-Type", "application/octet-stream"}},
+          .shared_body = bytes};
 }
 
 }  // namespace

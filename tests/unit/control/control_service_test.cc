@@ -173,12 +173,12 @@ TEST_F(ControlServiceTest, ServesTheBaseOfAPlanMadeFromInventories) {
   ASSERT_TRUE(plan);
   const auto base = Get("/v1/base/" + plan->datasets[0].base_digest);
   EXPECT_EQ(base->status, 200);
-  EXPECT_EQ(coordination::DecodePlanBase(base->body),
+  EXPECT_EQ(coordination::DecodePlanBase(*base->shared_body),
             (coordination::PlanBase{{{.member = 1, .ids = {7, 9}}}}));
 }
 
 TEST_F(ControlServiceTest, ServesManifestsByDigest) {
-  EXPECT_EQ(Get("/v1/manifests/aa")->body, "the manifest");
+  EXPECT_EQ(*Get("/v1/manifests/aa")->shared_body, "the manifest");
   EXPECT_EQ(Get("/v1/manifests/bb")->status, 404);
   EXPECT_EQ(Get("/v1/manifests/bb")->body,
             "{\"error\":\"not_found: no manifest of this digest\"}\n");
