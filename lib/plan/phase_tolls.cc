@@ -15,12 +15,13 @@ namespace {
 
 constexpr int kRounds = 16;
 constexpr std::uint32_t kReadsInPass = 16'384;  // of the miniature, about
-constexpr std::uint64_t kWhole = 1U << 16U;  // a share of 1
+constexpr std::uint64_t kWhole = 1U << 16U;     // a share of 1
 // Of all hits, in bytes, this share may be lost.
 constexpr std::uint64_t kLossPart = 1024;
 // What phases differ by this much in their shares, or less, is not worth while, and may be chance.
 constexpr std::uint64_t kEvenEnough = kPhases * (kWhole / 32) * (kWhole / 32);  // as Unevenness
-// How far tolls go, and how fast: a phase that has twice the mean's share of hits pays a tenth more.
+// How far tolls go, and how fast: a phase that has twice the mean's share of hits pays a tenth
+// more.
 constexpr std::uint32_t kLeastToll = kOneToll * 7 / 10;
 constexpr std::uint32_t kMostToll = kOneToll * 4 / 3;
 constexpr std::int64_t kStep = 10;
@@ -93,8 +94,7 @@ Outcome RunMin(const Trace& trace, ByteCount capacity, const PhaseTolls& tolls) 
          ++read) {
       const std::uint32_t bytes = trace.bytes[read];
       const std::uint32_t hit = node.Take(read, bytes) ? bytes : 0;
-      if (trace.next[read] != kNoNextRead)
-        node.Offer(trace.next[read], bytes, bytes_of_use);
+      if (trace.next[read] != kNoNextRead) node.Offer(trace.next[read], bytes, bytes_of_use);
       if (phase < kPhases) continue;
       outcome.hits += hit;
       outcome.hits_of_phase[phase % kPhases] += hit;
@@ -127,12 +127,11 @@ std::uint64_t Unevenness(const Outcome& outcome, std::uint64_t& mean) {
 void Adjust(const Outcome& outcome, std::uint64_t mean, PhaseTolls& tolls) {
   for (std::size_t phase = 0; phase < kPhases; ++phase) {
     if (outcome.read_of_phase[phase] == 0) continue;
-    const auto away = static_cast<std::int64_t>(outcome.ShareOf(phase)) -
-                      static_cast<std::int64_t>(mean);
+    const auto away =
+        static_cast<std::int64_t>(outcome.ShareOf(phase)) - static_cast<std::int64_t>(mean);
     const auto toll = static_cast<std::int64_t>(tolls[phase]);
-    tolls[phase] = static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(toll + toll * away / (kStep * static_cast<std::int64_t>(mean)),
-                                 kLeastToll, kMostToll));
+    tolls[phase] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+        toll + toll * away / (kStep * static_cast<std::int64_t>(mean)), kLeastToll, kMostToll));
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
 // What makes MIN even. MIN has the most hits that there can be, but bunched: of two jobs in step at
-// capacity .3 its hit ratio runs from .35 to .74 over a pass, and for a while the store must deliver
-// half as much again as on average.
+// capacity .3 its hit ratio runs from .35 to .74 over a pass, and for a while the store must
+// deliver half as much again as on average.
 //
 // A kept sample takes its room for as long as its next use is away, and MIN gives up the one that
 // is farthest away. Here the window is cut into phases, and what is used in a phase counts as if it

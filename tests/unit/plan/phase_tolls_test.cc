@@ -94,7 +94,8 @@ TEST(PhaseTolls, AMiniatureHasItsShareOfTheSamples) {
       for (SampleId sample = 0; sample < samples; ++sample)
         count += miniature.Has(sample) ? 1U : 0U;
       EXPECT_GE(count, Miniature::kLeastSamples * 9 / 10) << samples << " " << streams;
-      EXPECT_LE(count, std::max<std::size_t>(2 * Miniature::kLeastSamples, 2 * 16'384 / streams) + 9)
+      EXPECT_LE(count,
+                std::max<std::size_t>(2 * Miniature::kLeastSamples, 2 * 16'384 / streams) + 9)
           << samples << " " << streams;
     }
   }
