@@ -17,6 +17,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/random.h"
 #include "bench/counted_heap.h"
 #include "bench/cpu_timer.h"
 #include "plan/decision_table.h"
@@ -39,6 +40,7 @@ constexpr std::size_t kPassesAhead = 3;  // of each stream, that a first plan ca
 struct Workload {
   std::uint32_t samples = 1'281'167;  // ImageNet
   PassNumber epochs = 90;             // of one stream; several share as many
+  bool sizes_vary = false;            // then few requests are wanted
 };
 
 struct Cost {
@@ -52,6 +54,7 @@ struct Cost {
   std::size_t peak_bytes = 0;  // orders and the current plan included
   std::size_t order_bytes = 0;
   std::uint64_t hits = 0;
+  std::uint64_t digest = 0;  // of the last window
 };
 
 // Makes orders and notes what that costs.
@@ -79,14 +82,25 @@ class OrderMaker {
   Cost& cost_;
 };
 
+Sizes SizesOf(const Workload& work) {
+  if (!work.sizes_vary) return Sizes::Equal(work.samples, 1);
+  Random random(1);
+  std::vector<std::uint32_t> bytes(work.samples);
+  for (std::uint32_t& size : bytes)
+    size = static_cast<std::uint32_t>(1 + random.Below(1000));
+  return Sizes(std::move(bytes));
+}
+
 Cost MeasurePlanner(const Workload& work, std::string engine, std::size_t streams, NodeIndex nodes,
                     Method method, std::size_t windows = std::numeric_limits<std::size_t>::max()) {
   const auto epochs = static_cast<PassNumber>(std::max<std::size_t>(work.epochs / streams, 2));
   Cost cost{.engine = std::move(engine), .streams = streams, .nodes = nodes};
   cost.reads = std::uint64_t{work.samples} * epochs * streams;
   Inputs inputs;
-  inputs.sizes = Sizes::Equal(work.samples, 1);
-  inputs.capacities.assign(nodes, static_cast<ByteCount>(kCapacity * work.samples) / nodes);
+  inputs.sizes = SizesOf(work);
+  const double capacity = kCapacity * static_cast<double>(inputs.sizes.total());
+  inputs.capacities.assign(nodes, static_cast<ByteCount>(capacity) / nodes);
+  inputs.objective = work.sizes_vary ? Objective::kRequests : Objective::kBytes;
   inputs.method = method;
   std::vector<NodeIndex> node_of_rank(nodes);
   std::iota(node_of_rank.begin(), node_of_rank.end(), NodeIndex{0});
@@ -115,6 +129,7 @@ Cost MeasurePlanner(const Workload& work, std::string engine, std::size_t stream
     const PlanWindow window = *planner.Next();
     cost.plan.Stop();
     if (window.plans.empty()) break;
+    cost.digest = window.digest;
     for (const auto& plan : window.plans)
       cost.hits += plan->stats().local_hits;
   }
@@ -248,11 +263,12 @@ void RunStart(const Workload& work, std::size_t streams, NodeIndex nodes) {
   first.epochs = static_cast<PassNumber>(kPassesAhead * streams);
   Cost cost = MeasurePlanner(first, "start", streams, nodes, Method::kBest, 1);
   fmt::print(R"({{"order_s": {:.2f}, "plan_s": {:.2f}, "bytes_a_sample": {:.2f}, )"
-             R"("order_bytes_a_sample": {:.2f}}})"
+             R"("order_bytes_a_sample": {:.2f}, "digest": "{:016x}"}})"
              "\n",
              cost.order.seconds(), cost.plan.seconds(),
              static_cast<double>(cost.peak_bytes) / work.samples / static_cast<double>(streams),
-             static_cast<double>(cost.order_bytes) / work.samples / static_cast<double>(streams));
+             static_cast<double>(cost.order_bytes) / work.samples / static_cast<double>(streams),
+             cost.digest);
 }
 
 void Run(const Workload& work) {
@@ -264,6 +280,14 @@ void Run(const Workload& work) {
     results.push_back(ToJson(MeasurePlanner(work, "MIN", 1, nodes, Method::kMin), work));
   }
   results.push_back(ToJson(MeasurePlanner(work, "MIN", 4, NodeIndex{4}, Method::kMin), work));
+  Workload varied = work;
+  varied.sizes_vary = true;
+  for (const std::size_t streams : {1U, 4U}) {
+    const char* const engine =
+        streams == 1 ? "slot plan for requests, sizes vary" : "MIN, sizes vary";
+    results.push_back(
+        ToJson(MeasurePlanner(varied, engine, streams, NodeIndex{4}, Method::kBest), work));
+  }
   for (const Cost& cost : MeasurePolicies(work))
     results.push_back(ToJson(cost, work));
   results.push_back(ToJson(MeasurePriorityQueue(work), work));

@@ -27,6 +27,7 @@ from harness.errors import HarnessError
 # Name: what it measures. The module of that name in this folder has run(context).
 BENCHMARKS = {
     "plan": "what a plan costs: time a read, memory a sample",
+    "scale": "what a thousand nodes say to the coordinator and to each other: messages, bytes",
     "orders": "what an order costs, beside a plain loop",
     "manifest": "what a list of ten million samples costs",
     "handoff": "a sample in a training process, beside open and read",

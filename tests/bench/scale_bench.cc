@@ -78,7 +78,7 @@ class Cluster {
     for (std::uint32_t n = 0; n < size.nodes; ++n) {
       nodes_[n].report = {
           .node = fmt::format("optcache-node-{:05}", n),
-          .incarnation = 1'789'000'000'000 + n,
+          .incarnation = 1'789'000'000'000ULL + n,
           .address = fmt::format("10.0.{}.{}:4100", n / 256, n % 256),
           .metrics = fmt::format("http://10.0.{}.{}:4101/metrics", n / 256, n % 256),
           .capacity = 2 * size.samples * kSampleBytes / size.nodes,
