@@ -20,23 +20,13 @@
 
 #include "base/bytes.h"
 #include "plan/bitmap_tree.h"
-#include "plan/phase_tolls.h"
 
 namespace optcache::plan {
-
-// The node's uses by phase, where some phases' count as farther away than they are (phase_tolls.h).
-struct UsePhases {
-  std::vector<std::uint32_t> begin;   // by phase: its first use, ascending from 0. Empty: all alike
-  const PhaseTolls* tolls = nullptr;  // outlives the node
-};
 
 // Not thread-safe: a value with one owner. What is kept never exceeds the capacity between calls.
 class Belady {
  public:
-  Belady(std::uint32_t uses, ByteCount capacity, UsePhases phases = {})
-      : kept_(uses), capacity_(capacity), phases_(std::move(phases)) {
-    if (phases_.tolls != nullptr) most_toll_ = std::ranges::max(*phases_.tolls);
-  }
+  Belady(std::uint32_t uses, ByteCount capacity) : kept_(uses), capacity_(capacity) {}
 
   // Its sample is kept until then; once `use` has happened: was kept until then.
   bool Keeps(std::uint32_t use) const { return kept_.Contains(use); }
@@ -47,7 +37,6 @@ class Belady {
   // Use `use`, after all before it, happens: whether its sample, of `bytes`, had been kept until
   // now. Frees its room.
   bool Take(std::uint32_t use, ByteCount bytes) {
-    now_ = use;
     const bool kept = kept_.Contains(use);
     used_ -= kept ? bytes : 0;
     return kept;
@@ -75,37 +64,15 @@ class Belady {
   template <typename BytesOfUse>
   void Shrink(const BytesOfUse& bytes_of_use) {
     while (used_ > capacity_) {
-      const std::uint32_t last = phases_.begin.empty() ? kept_.Max() : Farthest();
+      const std::uint32_t last = kept_.Max();
       kept_.Erase(last);
       used_ -= bytes_of_use(last);
     }
   }
 
-  // In tolls. Of each phase only the last use that is kept comes into question.
-  std::uint32_t Farthest() const {
-    std::uint32_t farthest = kept_.Max();
-    std::uint64_t distance = 0;
-    std::size_t phase = phases_.begin.size() - 1;
-    for (std::uint32_t use = farthest; use != BitmapTree::kNone && use > now_;
-         use = kept_.MaxBelow(phases_.begin[phase])) {
-      if (std::uint64_t{use - now_} * most_toll_ <= distance) break;
-      while (phases_.begin[phase] > use)
-        --phase;
-      const std::uint64_t here = std::uint64_t{use - now_} * (*phases_.tolls)[phase % kPhases];
-      if (here > distance) {
-        distance = here;
-        farthest = use;
-      }
-    }
-    return farthest;
-  }
-
   BitmapTree kept_;  // with past uses, which are smaller than all that is kept now
   ByteCount capacity_;
   ByteCount used_ = 0;
-  std::uint32_t now_ = 0;  // the last use that has happened
-  UsePhases phases_;
-  std::uint32_t most_toll_ = 0;
 };
 
 }  // namespace optcache::plan

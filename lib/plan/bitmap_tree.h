@@ -64,21 +64,6 @@ class BitmapTree {
     return i;
   }
 
-  // The largest element below `end`, which is at most the range; kNone if there is none.
-  static constexpr std::uint32_t kNone = 0xffffffff;
-  std::uint32_t MaxBelow(std::uint32_t end) const {
-    for (std::size_t level = 0; level < depth_; ++level) {
-      const std::uint64_t below = (std::uint64_t{1} << (end % 64)) - 1;
-      end /= 64;
-      if ((levels_[level][end] & below) == 0) continue;
-      std::uint32_t i = end * 64 + Top(levels_[level][end] & below);
-      while (level-- > 0)
-        i = i * 64 + Top(levels_[level][i]);
-      return i;
-    }
-    return kNone;
-  }
-
  private:
   static std::uint32_t Top(std::uint64_t word) {
     return static_cast<std::uint32_t>(std::bit_width(word) - 1);

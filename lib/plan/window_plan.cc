@@ -16,7 +16,6 @@ namespace {
 // time. Reads by ranks without a node form one more group, at the end, for which nothing is kept.
 using Use = std::uint32_t;
 constexpr Use kNoUse = std::numeric_limits<Use>::max();
-constexpr std::size_t kNoTime = std::numeric_limits<std::size_t>::max();
 // The reads that nodes are told at once take 8 bytes each: a small part of all.
 constexpr std::size_t kLeastBlocks = 32;
 // A group is found by its block of uses, then by steps.
@@ -27,10 +26,7 @@ constexpr std::size_t kFetchedReads = 32;
 class WindowPlanner {
  public:
   WindowPlanner(const WindowInput& input, Holders& holders)
-      : input_(input),
-        holders_(holders),
-        nodes_(input.capacities.size()),
-        miniature_(input.sizes.count(), input.merged.streams().size()) {}
+      : input_(input), holders_(holders), nodes_(input.capacities.size()) {}
 
   WindowOutput Run() {
     CountUses();
@@ -38,7 +34,6 @@ class WindowPlanner {
     LinkUses();
     WindowOutput output;
     EvictUnused(output.evictions);
-    MakeEven();
     Simulate();
     KeepAtSpareNodes();
     EvictGivenUp(output.evictions);
@@ -66,11 +61,6 @@ class WindowPlanner {
   void CountUses();
   void LinkUses();
   void EvictUnused(std::vector<SampleId>& evictions);
-  bool MayBeEven() const {
-    return input_.merged.streams().size() > 1 && miniature_.exists() &&
-           input_.merged.size() >= 2 * input_.window;
-  }
-  void MakeEven();
   void PlaceHeld(std::vector<Belady>& nodes);
   // What happens to a node when it has made its uses before `clock`: a sample that it uses at `use`
   // could be kept; or, where that is another's use, a sample that waited here for it has been read.
@@ -103,10 +93,7 @@ class WindowPlanner {
   std::vector<Use> use_of_sample_;             // its first use from the start of the window
   std::vector<Use> use_after_window_;    // by sample, its first use from the end of the window
   std::vector<SampleId> sample_of_use_;  // empty for equal sizes
-  std::vector<UsePhases> phases_;        // by node; empty: there are none
-  Miniature miniature_;
-  PhaseTolls tolls_{};
-  BitVector kept_;     // by use: the sample was kept until then
+  BitVector kept_;                       // by use: the sample was kept until then
   BitVector at_peer_;  // by use: the sample waits at another node; empty if none does
   // The rest is empty if there is no spare node.
   std::vector<NodeIndex> spare_;
@@ -159,12 +146,6 @@ void WindowPlanner::LinkUses() {
     use_of_time_.resize(reads);
     time_of_use_.resize(reads);
   }
-  // Reads before this are cut into phases, unless the streams are about to end.
-  const std::size_t even_reads = MayBeEven() ? 2 * input_.window : 0;
-  std::size_t phase = MayBeEven() ? 2 * kPhases : 0;
-  std::size_t phase_begin = MayBeEven() ? PhaseBegin(--phase, input_.window) : kNoTime;
-  phases_.resize(MayBeEven() ? nodes_ : 0, {.begin = std::vector<Use>(2 * kPhases)});
-  std::vector<MiniatureRead> in_miniature;
   MergedOrder::Cursor cursor = input_.merged.End();
   MergedOrder::Cursor fetcher = cursor;  // runs before it and fetches what it needs
   for (std::size_t t = reads; t > reads - std::min(reads, kFetchedReads); --t)
@@ -176,20 +157,10 @@ void WindowPlanner::LinkUses() {
     const Use use = --use_end[GroupOf(read.reader)];
     next_use_[t] = std::exchange(use_of_sample_[read.sample], use);
     if (!input_.sizes.equal()) sample_of_use_[use] = read.sample;
-    if (t < even_reads && miniature_.Has(read.sample))
-      in_miniature.push_back(
-          {.time = t, .sample = read.sample, .bytes = input_.sizes[read.sample]});
-    while (t == phase_begin) {
-      for (std::size_t node = 0; node < nodes_; ++node)
-        phases_[node].begin[phase] = use_end[node] - first_use_[node];
-      phase_begin = phase == 0 ? kNoTime : PhaseBegin(--phase, input_.window);
-    }
     if (spare_.empty()) continue;
     use_of_time_[t] = use;
     time_of_use_[use] = static_cast<Use>(t);
   }
-  for (auto read = in_miniature.rbegin(); read != in_miniature.rend(); ++read)
-    miniature_.AddRead(read->time, read->sample, read->bytes);
 }
 
 void WindowPlanner::EvictUnused(std::vector<SampleId>& evictions) {
@@ -198,17 +169,6 @@ void WindowPlanner::EvictUnused(std::vector<SampleId>& evictions) {
     evictions.push_back(sample);
     holders_[sample] = kNoNode;
   }
-}
-
-// What the phases cost, if that is not the same.
-void WindowPlanner::MakeEven() {
-  if (phases_.empty()) return;
-  const ByteCount capacity =
-      std::accumulate(input_.capacities.begin(), input_.capacities.end(), ByteCount{0});
-  tolls_ = miniature_.EvenTolls(input_.window, capacity);
-  if (std::ranges::count(tolls_, kOneToll) == kPhases) return phases_.clear();
-  for (UsePhases& phase : phases_)
-    phase.tolls = &tolls_;
 }
 
 // What is held at its next reader takes part in the choice; what is held elsewhere keeps its room
@@ -238,8 +198,7 @@ void WindowPlanner::Simulate() {
   const std::size_t reads = input_.merged.size();
   std::vector<Belady> nodes;
   for (std::size_t n = 0; n < nodes_; ++n) {
-    nodes.emplace_back(first_use_[n + 1] - first_use_[n], input_.capacities[n],
-                       phases_.empty() ? UsePhases{} : std::move(phases_[n]));
+    nodes.emplace_back(first_use_[n + 1] - first_use_[n], input_.capacities[n]);
   }
   PlaceHeld(nodes);
   const std::size_t block = std::min(input_.block, reads / kLeastBlocks + 1);

@@ -153,40 +153,5 @@ TEST(Belady, HitsAsOftenAsAPriorityQueue) {
   }
 }
 
-// What is given up with tolls, by looking at all that is kept.
-TEST(Belady, GivesUpWhatIsFarthestInTolls) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    Random random(seed);
-    const std::size_t reads = 2 * kPhases * (1 + random.Below(8));
-    std::vector<std::uint32_t> trace(reads);
-    for (std::uint32_t& sample : trace)
-      sample = static_cast<std::uint32_t>(random.Below(1 + reads / 4));
-    const std::vector<std::uint32_t> next = NextUses(trace, static_cast<std::uint32_t>(reads));
-    PhaseTolls tolls;
-    for (std::uint32_t& toll : tolls)
-      toll = static_cast<std::uint32_t>(1 + random.Below(1000));
-    UsePhases phases{.tolls = &tolls};
-    std::vector<std::uint32_t> toll_of_use;
-    for (std::size_t phase = 0; phase < 2 * kPhases; ++phase) {
-      phases.begin.push_back(static_cast<std::uint32_t>(PhaseBegin(phase, reads / 2)));
-      toll_of_use.resize(PhaseBegin(phase + 1, reads / 2), tolls[phase % kPhases]);
-    }
-    const std::size_t capacity = 1 + random.Below(8);
-    Belady node(static_cast<std::uint32_t>(reads), capacity, phases);
-    std::vector<std::uint32_t> kept;
-    for (std::uint32_t now = 0; now < reads; ++now) {
-      ASSERT_EQ(node.Take(now, 1), std::erase(kept, now) == 1);
-      if (next[now] == kNever) continue;
-      node.Offer(next[now], 1, [](std::uint32_t) -> ByteCount { return 1; });
-      kept.push_back(next[now]);
-      if (kept.size() <= capacity) continue;
-      kept.erase(std::ranges::max_element(kept, {}, [&](std::uint32_t use) {
-        return std::pair(std::uint64_t{use - now} * toll_of_use[use], use);
-      }));
-    }
-  }
-}
-
 }  // namespace
 }  // namespace optcache::plan

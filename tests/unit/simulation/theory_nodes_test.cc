@@ -90,7 +90,7 @@ TEST(Theory, PlanOfOneJob) {
 }
 
 // The plan for several jobs on K nodes at capacity .3: a node alone decides by its own next reads,
-// which costs .001 to .005 against one memory for all. That it hits evenly costs up to .001.
+// which costs .001 to .005 against one memory for all.
 TEST(Theory, PlanOfSeveralJobs) {
   struct Row {
     std::uint32_t jobs;
@@ -108,7 +108,7 @@ TEST(Theory, PlanOfSeveralJobs) {
     EXPECT_NEAR(result.moved_per_access, row.moved, .006);
     if (row.nodes > 1) continue;
     const auto bound = static_cast<double>(*BoundOf(run, EqualSizes(run, .3))->store_reads);
-    EXPECT_NEAR(static_cast<double>(result.store_reads) / bound, 1, .001);
+    EXPECT_NEAR(static_cast<double>(result.store_reads) / bound, 1, .0005);
   }
 }
 
