@@ -13,6 +13,9 @@ namespace {
 
 // A pass that leaves out less than this share is whole: loaders drop their last, smaller batch.
 constexpr Position kWholePassTolerance = 64;
+// A pass that ends before this share of its list is planned whole: each of the passes that a plan
+// looks into costs a whole order, and one read of each would need as many as a pass has reads.
+constexpr Position kLeastShareOfPass = 32;
 // A rank stays with its node this long after that node listed it, whatever another one says.
 constexpr Duration kRankStays = std::chrono::seconds(3);
 // The rate is measured over this share of a pass and this time, at first over a shorter one
@@ -116,7 +119,8 @@ Position TrackedStream::StopsAt() const {
   const std::uint64_t list = whole_length_ / recipe_.world;  // of a rank
   const std::uint64_t tolerance = list / kWholePassTolerance;
   const bool agree = most - std::min(least, most) <= tolerance;
-  return agree && least != 0 && most < list - tolerance ? most * recipe_.world : 0;
+  const bool is_part = most >= list / kLeastShareOfPass && most < list - tolerance;
+  return agree && least != 0 && is_part ? most * recipe_.world : 0;
 }
 
 void TrackedStream::CheckRecipe(const RankReport& report) {

@@ -104,6 +104,8 @@ TEST(TrackedStream, PassesStopWhereAllRanksSayThatTheyDo) {
   EXPECT_EQ(planned_for(492, 492), 984U);
   EXPECT_EQ(planned_for(493, 493), 0U) << "whole but for the last batch";
   EXPECT_EQ(planned_for(1ULL << 63U, 1ULL << 63U), 0U);
+  EXPECT_EQ(planned_for(15, 15), 30U);
+  EXPECT_EQ(planned_for(14, 14), 0U) << "less than a 32nd: too many orders to look into";
 }
 
 TEST(TrackedStream, APassThatStopsWhereItWasSaidIsNotCutShort) {
