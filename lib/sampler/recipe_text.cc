@@ -122,6 +122,7 @@ Result<Recipe> ParseRecipe(std::string_view text) {
   }
   Recipe recipe;
   ASSIGN_OR_RETURN(recipe.kind, ParseKind(TakeWord(text)));
+  std::vector<std::string_view> names;
   while (!text.empty()) {
     const std::string_view word = TakeWord(text);
     const std::size_t equals = std::min(word.find('='), word.size());
@@ -132,6 +133,10 @@ Result<Recipe> ParseRecipe(std::string_view text) {
                    "recipe: '" + std::string(word) + "' is not known to this version");
     }
     RETURN_IF_ERROR(*read);
+    if (std::ranges::find(names, name) != names.end()) {
+      return Error(Code::kInvalidArgument, "recipe: " + std::string(name) + " is there twice");
+    }
+    names.push_back(name);
   }
   RETURN_IF_ERROR(Validate(recipe));
   return recipe;

@@ -73,6 +73,7 @@ TEST(RecipeText, RefusesWhatItDoesNotKnow) {
            {"torch-random size=9 base_seed=once", "'once' is no value of base_seed"},
            {"torch-distributed size=9 subset=3", "'3' is no value of subset"},
            {"torch-distributed size=9 subset=3+9,", "is no value of subset"},
+           {"torch-distributed size=9 seed=1 size=9", "size is there twice"},
            {"torch-distributed", "size 0"},
            {"torch-distributed size=9 block=0", "block 0"},
        }) {
