@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "cli/npy.h"
+#include "cli/whole_number.h"
 #include "sampler/order_source.h"
 #include "sampler/recipe_text.h"
 
@@ -91,32 +92,29 @@ Result<OrderRequest> RequestOf(const OrderFlags& flags) {
   return request;
 }
 
-// CLI11 reads -3 as an unsigned number near 2^64.
-std::string MustNotBeNegative(const std::string& text) {
-  return text.starts_with('-') ? "must not be negative: " + text : "";
-}
-
 void AddCommonOptions(CLI::App& command, OrderFlags& flags) {
   sampler::Recipe& recipe = flags.request.recipe;
   CLI::Option_group* const what = command.add_option_group("what");
-  what->add_option("--size", recipe.size, "samples in the dataset")->check(MustNotBeNegative);
+  what->add_option("--size", recipe.size, "samples in the dataset")
+      ->check(WholeNumber<std::uint64_t>());
   what->add_option("--recipe", flags.recipe,
                    "the whole recipe, as sidecars log it and docs/formats/recipe.md writes it");
   what->require_option(1);
   command.add_option("--sampler", flags.sampler, "torch-distributed, torch-random or sequential")
       ->capture_default_str();
   command.add_option("--seed", recipe.seed, "seed of the sampler, or of its generator")
+      ->check(WholeNumber<std::int64_t>())
       ->capture_default_str();
   command
       .add_option("--epoch", flags.request.epoch,
                   "what set_epoch is given; torch-random: passes that came before")
-      ->check(MustNotBeNegative)
+      ->check(WholeNumber<std::uint64_t>())
       ->capture_default_str();
   command.add_option("--world", recipe.world, "number of ranks")
-      ->check(MustNotBeNegative)
+      ->check(WholeNumber<std::uint32_t>())
       ->capture_default_str();
   command.add_option("--rank", flags.rank, "the order of this rank alone")
-      ->check(MustNotBeNegative);
+      ->check(WholeNumber<Rank>());
   command.add_option("--output", flags.output, "write a file instead; the format is npy")
       ->type_name("FORMAT FILE")
       ->expected(2);

@@ -18,8 +18,10 @@
 #include "cli/plan_request.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"
+#include "cli/whole_number.h"
 #include "plan/decision_table.h"
 #include "plan/plan_file.h"
+#include "sampler/recipe.h"
 #include "sampler/recipe_text.h"
 
 namespace optcache::cli {
@@ -265,7 +267,7 @@ void AddPlanFile(CLI::App& command, std::string& file) {
 
 void AddPlanRoom(CLI::App& command, PlanRoomFlags& flags) {
   command.add_option("--maxsize", flags.maxsize, "Keep at most so many samples")
-      ->check(CLI::Range(1U, plan::kMaxPlanSamples));
+      ->check(WholeNumber<std::uint64_t>(1, plan::kMaxPlanSamples));
   command
       .add_option("--capacity", flags.capacity,
                   "Instead: a share of the dataset (30%), or bytes (2Gi) with --manifest")
@@ -287,22 +289,24 @@ void AddGeneratePlan(CLI::App& parent, Verb& chosen) {
   CLI::App* command = parent.add_subcommand("generate", "Plan a run and write its file");
   command->footer(kGenerateMore);
   command->add_option("--dataset-size", order.dataset_size, "Samples in the dataset")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber<std::uint64_t>(1, plan::kMaxPlanSamples));
   command->add_option("--total-iter", order.total_iter, "Reads that one RandomSampler draws")
-      ->check(CLI::Range(std::uint64_t{1}, plan::kMaxPlanReads));
-  command->add_option("--seed", order.seed, "Of the sampler")->capture_default_str();
+      ->check(WholeNumber<std::uint64_t>(1, plan::kMaxPlanReads));
+  command->add_option("--seed", order.seed, "Of the sampler")
+      ->check(WholeNumber<std::int64_t>())
+      ->capture_default_str();
   command->add_flag_callback(
       "--no-replacement", [&order] { order.replacement = false; },
       "RandomSampler(replacement=False); without, it draws with replacement");
   command->add_option("--epochs", order.epochs, "Instead of --total-iter: passes of --sampler")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber<std::uint32_t>(1, plan::kMaxPlanReads));
   command->add_option("--sampler", order.sampler,
                       "torch-distributed (default), torch-random or sequential");
   command->add_option("--world", order.world, "Ranks that share the order")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber<std::uint32_t>(1, sampler::kMaxWorld))
       ->capture_default_str();
   command->add_option("--rank", order.rank, "Plan the reads of this rank alone")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber<Rank>());
   command->add_option(
       "--recipe", order.recipe,
       "The whole order but --epochs and --rank, as docs/formats/recipe.md writes it");

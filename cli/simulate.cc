@@ -13,6 +13,7 @@
 #include "cli/simulate_charts.h"
 #include "cli/simulate_report.h"
 #include "cli/simulate_scene.h"
+#include "cli/whole_number.h"
 
 namespace optcache::cli {
 namespace {
@@ -136,10 +137,11 @@ void AddReadOptions(CLI::App& command, SimulateFlags& flags) {
   add("--workload", flags.workload,
       "permutation (shuffled anew each epoch), replacement, weighted (lognormal weights), half (a "
       "random half each epoch), mixture (30 % of the samples three times) or zipf");
-  add("--zipf-exponent", flags.zipf_exponent, "of zipf")->check(CLI::Range(0.0, 10.0));
-  add("--samples", flags.samples, "in the dataset");
-  add("--epochs", flags.epochs, "of the slowest job");
-  add("--seed", flags.seed, "of the orders, sizes and chances");
+  add("--zipf-exponent", flags.zipf_exponent, "of zipf, 0 to 10");
+  add("--samples", flags.samples, "in the dataset")->check(WholeNumber<std::uint32_t>());
+  add("--epochs", flags.epochs, "of the slowest job")->check(WholeNumber<std::uint32_t>());
+  add("--seed", flags.seed, "of the orders, sizes and chances")
+      ->check(WholeNumber<std::uint64_t>());
   add("--trace", flags.trace, "a file of recorded reads instead, read once by one job");
   add("--trace-format", flags.trace_format, "ids (a number a line) or oracleGeneral")
       ->check(CLI::IsMember({"ids", "oracleGeneral"}));
@@ -155,15 +157,17 @@ void AddJobOptions(CLI::App& command, SimulateFlags& flags) {
   const auto add = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->group(kJobs)->capture_default_str();
   };
-  add("--jobs", flags.jobs, "that share the cache, each with an order of its own");
+  add("--jobs", flags.jobs, "that share the cache, each with an order of its own")
+      ->check(WholeNumber<std::uint32_t>());
   add("--rates", flags.rates, "how fast the jobs are beside each other, by comma")
       ->delimiter(',')
       ->default_str("");
   add("--apart", flags.apart, "how far each job is ahead of the next one, in epochs");
   command.add_flag("--one-seed", flags.one_seed, "all jobs read in one order")->group(kJobs);
   add("--drift", flags.drift, "how much rates vary over time (standard deviation, as a share)");
-  add("--nodes", flags.nodes, "cache nodes");
-  add("--ranks", flags.ranks, "of each job, in turn on the nodes; 0: one a node");
+  add("--nodes", flags.nodes, "cache nodes")->check(WholeNumber<std::uint32_t>());
+  add("--ranks", flags.ranks, "of each job, in turn on the nodes; 0: one a node")
+      ->check(WholeNumber<std::uint32_t>());
 }
 
 void AddCacheOptions(CLI::App& command, SimulateFlags& flags) {
@@ -183,7 +187,8 @@ void AddCacheOptions(CLI::App& command, SimulateFlags& flags) {
       ->default_str("");
   add("--store-latency", flags.store_latency,
       "until the first byte, in reads that all jobs together could make meanwhile");
-  add("--staging-slots", flags.staging_slots, "samples that are asked for ahead, beside the cache");
+  add("--staging-slots", flags.staging_slots, "samples that are asked for ahead, beside the cache")
+      ->check(WholeNumber<std::uint32_t>());
 }
 
 }  // namespace

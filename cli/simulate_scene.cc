@@ -1,5 +1,6 @@
 #include "cli/simulate_scene.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,8 @@ namespace {
 
 using simulation::PolicyKind;
 using simulation::Trace;
+
+constexpr double kMaxZipfExponent = 10;
 
 template <std::size_t kCount>
 std::string Listed(const std::array<std::string_view, kCount>& names) {
@@ -50,6 +53,12 @@ Result<simulation::Pace> PaceOf(const SimulateFlags& flags) {
                                              " of them for " + std::to_string(flags.jobs) +
                                              " jobs; give one a job, or none");
   }
+  if (!(flags.apart >= 0 && flags.apart * (flags.jobs - 1) < 1)) {
+    return Error(
+        Code::kInvalidArgument,
+        "apart: it takes 0 and more, in epochs, and less than one from the first job to the "
+        "last");
+  }
   for (std::uint32_t job = 0; job < flags.jobs; ++job) {
     pace.jobs.push_back({.rate = flags.rates.empty() ? 1 : flags.rates[job],
                          .ahead = flags.apart * (flags.jobs - 1 - job)});
@@ -68,6 +77,9 @@ Result<simulation::Reads> ReadsOfWorkload(const SimulateFlags& flags, std::uint3
   if (samples > simulation::kMaxReads) {
     return Error(Code::kInvalidArgument, "samples: " + std::to_string(samples) + "; at most " +
                                              std::to_string(simulation::kMaxReads));
+  }
+  if (!(flags.zipf_exponent >= 0 && flags.zipf_exponent <= kMaxZipfExponent)) {
+    return Error(Code::kInvalidArgument, "zipf-exponent: it takes 0 to 10");
   }
   const simulation::OrderMaker orders({.workload = *workload,
                                        .samples = samples,
@@ -111,7 +123,7 @@ Result<std::vector<PolicyKind>> PoliciesOf(const SimulateFlags& flags) {
       return Error(Code::kInvalidArgument,
                    "policies: " + name + "; there are " + Listed(simulation::kPolicyNames));
     }
-    policies.push_back(*policy);
+    if (std::ranges::find(policies, *policy) == policies.end()) policies.push_back(*policy);
   }
   if (!policies.empty()) return policies;
   for (const std::string_view name : simulation::kPolicyNames)
@@ -145,6 +157,11 @@ Result<SimulateScene> MakeScene(const SimulateFlags& flags) {
       flags.objective == "Requests" ? plan::Objective::kRequests : plan::Objective::kBytes;
   scene.cache.lookahead = flags.lookahead;
   scene.cache.seed = flags.seed;
+  if (flags.store_latency != 0 && flags.store_bandwidth.empty() && flags.plot.empty()) {
+    return Error(Code::kInvalidArgument,
+                 "store-latency: it shows in the time of an epoch; say --store-bandwidth, too, or "
+                 "--plot");
+  }
   for (const double bandwidth : flags.store_bandwidth) {
     scene.cache.stores.push_back({.bandwidth = bandwidth,
                                   .latency = flags.store_latency,

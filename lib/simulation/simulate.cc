@@ -46,8 +46,10 @@ Status CheckCache(const Reads& run, const CacheOptions& options) {
   }
   if (!(options.lookahead >= 0)) return invalid("lookahead: it is in epochs, 0 or more");
   for (const StoreOptions& store : options.stores) {
-    if (!(store.bandwidth > 0)) return invalid("store bandwidth: it must be positive");
-    if (!(store.latency >= 0)) return invalid("store latency: it must not be negative");
+    if (!(store.bandwidth >= kLeastBandwidth && store.bandwidth <= kMostBandwidth))
+      return invalid("store bandwidth: it takes 0.001 to 1000");
+    if (!(store.latency >= 0 && store.latency <= kMostLatency))
+      return invalid("store latency: it takes 0 to 1000000");
     if (store.staging_slots == 0 || store.staging_slots > kMaxStagingSlots) {
       return invalid("staging slots: " + std::to_string(store.staging_slots) + "; it takes 1 to " +
                      std::to_string(kMaxStagingSlots));
@@ -260,8 +262,7 @@ bool IsShuffling(const Reads& run) {
   return true;
 }
 
-// Between two passes at most so many samples are held: the smallest ones that fit, and the first
-// that does not, as if a part of it could be.
+// Between two passes at most so many samples are held: the smallest ones, as many as fit.
 std::uint64_t MostHeld(const plan::Sizes& sizes, ByteCount capacity) {
   std::vector<std::uint32_t> by_size(sizes.count());
   for (SampleId sample = 0; sample < sizes.count(); ++sample)

@@ -40,6 +40,9 @@ inline constexpr std::array<std::string_view, 13> kPolicyNames{
 std::string_view PolicyName(PolicyKind kind);
 std::optional<PolicyKind> PolicyFromName(std::string_view name);
 
+inline constexpr double kLeastBandwidth = 0.001;
+inline constexpr double kMostBandwidth = 1000;
+inline constexpr double kMostLatency = 1e6;
 inline constexpr std::uint32_t kMaxStagingSlots = 1U << 24U;
 
 // A store, beside the jobs that read from it.

@@ -47,6 +47,15 @@ std::string_view Trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(kBlank) - begin + 1);
 }
 
+// For a message: no more than one line shows, and no control characters.
+std::string Shown(std::string_view line) {
+  std::string text(line.substr(0, 40));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
 std::string TooLong() {
   return "more than " + std::to_string(kMaxReads) + " reads; cut it";
 }
@@ -67,7 +76,7 @@ Result<Trace> ParseIdTrace(std::string_view text) {
     std::uint64_t id = 0;
     const auto [rest, error] = std::from_chars(line.begin(), line.end(), id);
     if (error != std::errc() || rest != line.end()) {
-      return Invalid("line " + std::to_string(number) + ": '" + std::string(line.substr(0, 40)) +
+      return Invalid("line " + std::to_string(number) + ": '" + Shown(line) +
                      "' is no id; write one unsigned number a line");
     }
     if (trace.reads.size() == kMaxReads) return Invalid(TooLong());

@@ -1,6 +1,8 @@
 #include "cli/simulate_scene.h"
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -69,6 +71,20 @@ TEST(SimulateScene, SaysWhatIsWrong) {
   EXPECT_NE(ErrorOf({.samples = 200'000'000}).find("at most 100000000"), std::string::npos);
   EXPECT_NE(ErrorOf({.jobs = 65}).find("jobs: 65; it takes 1 to 64"), std::string::npos);
   EXPECT_NE(ErrorOf({.sizes = "lognormal", .mean_bytes = 0}).find("mean-bytes"), std::string::npos);
+  EXPECT_NE(ErrorOf({.workload = "zipf", .zipf_exponent = std::nan("")}).find("zipf-exponent"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf({.jobs = 3, .apart = .5}).find("apart: it takes 0 and more"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf({.apart = std::nan("")}).find("apart"), std::string::npos);
+  EXPECT_NE(ErrorOf({.samples = 10, .store_latency = 1}).find("say --store-bandwidth, too"),
+            std::string::npos);
+}
+
+TEST(SimulateScene, TakesEachPolicyOnce) {
+  const auto scene = MakeScene({.samples = 10, .policies = {"lru", "pin", "lru"}});
+  ASSERT_TRUE(scene.has_value()) << scene.error().ToString();
+  EXPECT_EQ(scene->policies,
+            (std::vector{simulation::PolicyKind::kLru, simulation::PolicyKind::kPin}));
 }
 
 }  // namespace

@@ -90,7 +90,10 @@ TEST(Simulate, RefusesOptionsOutOfRange) {
   EXPECT_EQ(code([](Options& o) { o.capacity = -.1; }), Code::kInvalidArgument);
   EXPECT_EQ(code([](Options& o) { o.lookahead = -1; }), Code::kInvalidArgument);
   EXPECT_EQ(code([](Options& o) { o.stores = {{.bandwidth = 0}}; }), Code::kInvalidArgument);
+  EXPECT_EQ(code([](Options& o) { o.stores = {{.bandwidth = 1e-300}}; }), Code::kInvalidArgument);
+  EXPECT_EQ(code([](Options& o) { o.stores = {{.bandwidth = 1001}}; }), Code::kInvalidArgument);
   EXPECT_EQ(code([](Options& o) { o.stores = {{.latency = -1}}; }), Code::kInvalidArgument);
+  EXPECT_EQ(code([](Options& o) { o.stores = {{.latency = 1e300}}; }), Code::kInvalidArgument);
   EXPECT_EQ(code([](Options& o) { o.stores = {{.staging_slots = 0}}; }), Code::kInvalidArgument);
   EXPECT_EQ(code([](Options& o) { o.stores = {{.staging_slots = kMaxStagingSlots + 1}}; }),
             Code::kInvalidArgument);
