@@ -248,7 +248,8 @@ Status ChannelServer::Handle(Connection& connection, RequestId request, ClientMe
   }
   if (const auto* attach = std::get_if<AttachRequest>(&message)) {
     const Result<AttachReply> reply = handler_.OnAttach(id, *attach);
-    Send(connection, reply ? EncodeAttached(request, *reply) : EncodeError(request, reply.error()));
+    Send(connection, reply ? EncodeAttached(request, *reply, connection.version)
+                           : EncodeError(request, reply.error()));
   } else if (const auto* pass = std::get_if<PassRequest>(&message)) {
     const Status status = handler_.OnPass(id, *pass);
     Send(connection, status.ok() ? EncodeDone(request) : EncodeError(request, status));
@@ -282,6 +283,7 @@ Status ChannelServer::HandleHello(Connection& connection, RequestId request, con
   UniqueFd arena(::fcntl(options_.arena_fd, F_DUPFD_CLOEXEC, 0));
   if (!arena.valid()) return ErrnoStatus(errno, "pass the arena");
   connection.state = Connection::State::kOpen;
+  connection.version = version;
   connection.has_arena = true;
   Send(connection, EncodeWelcome(request, version, options_.arena_size), std::move(arena));
   return OkStatus();

@@ -111,9 +111,11 @@ AttachRequest TakeAttach(BodyReader& body) {
                        .passes_from = body.Take<PassNumber>(),
                        .behind = body.Take<std::uint32_t>(),
                        .order = {},
-                       .pass_reads = 0};
+                       .pass_reads = 0,
+                       .job = {}};
   if (body.more()) attach.order = body.TakeString();
   if (body.more()) attach.pass_reads = body.Take<std::uint64_t>();
+  if (body.more()) attach.job = body.TakeString();
   return attach;
 }
 
@@ -243,8 +245,11 @@ FrameBytes Encode(RequestId request, const AttachRequest& attach) {
       .Put(attach.passes)
       .Put(attach.passes_from)
       .Put(attach.behind);
-  if (!attach.order.empty() || attach.pass_reads != 0) frame.PutString(attach.order);
-  if (attach.pass_reads != 0) frame.Put(attach.pass_reads);
+  const bool has_job = !attach.job.empty();
+  const bool has_reads = attach.pass_reads != 0 || has_job;
+  if (!attach.order.empty() || has_reads) frame.PutString(attach.order);
+  if (has_reads) frame.Put(attach.pass_reads);
+  if (has_job) frame.PutString(attach.job);
   return frame.Finish();
 }
 
@@ -407,11 +412,11 @@ FrameBytes EncodeOpened(RequestId request, const OpenReply& reply) {
       .Finish();
 }
 
-FrameBytes EncodeAttached(RequestId request, const AttachReply& reply) {
-  return FrameWriter(FrameType::kAttached, request)
-      .Put(reply.stream)
-      .Put(reply.first_pass)
-      .Finish();
+FrameBytes EncodeAttached(RequestId request, const AttachReply& reply, std::uint16_t version) {
+  FrameWriter frame(FrameType::kAttached, request);
+  frame.Put(reply.stream).Put(reply.first_pass);
+  if (version >= 2) frame.PutString(reply.loader);
+  return frame.Finish();
 }
 
 FrameBytes EncodeDone(RequestId request) {

@@ -25,7 +25,7 @@ FrameBytes EncodeClientFrame(RequestId request, const ClientMessage& message);
 // --- The server's frames. Texts are cut to kMaxStringBytes.
 FrameBytes EncodeWelcome(RequestId request, std::uint16_t version, ByteCount arena_size);
 FrameBytes EncodeOpened(RequestId request, const OpenReply& reply);
-FrameBytes EncodeAttached(RequestId request, const AttachReply& reply);
+FrameBytes EncodeAttached(RequestId request, const AttachReply& reply, std::uint16_t version);
 FrameBytes EncodeDone(RequestId request);
 FrameBytes EncodeWaiting(RequestId request, std::string_view why);
 FrameBytes EncodeError(RequestId request, const Status& status);

@@ -63,6 +63,8 @@ struct AttachRequest {
   // Each pass reads so many ids of the rank's list, from the front, and leaves the rest; 0: all.
   // From version 2 on.
   std::uint64_t pass_reads = 0;
+  // The same in all processes of a job and in no other's; empty: nobody knows. From version 2 on.
+  std::string job;
   friend bool operator==(const AttachRequest&, const AttachRequest&) = default;
 };
 
@@ -130,6 +132,7 @@ struct OpenReply {
 struct AttachReply {
   StreamId stream = 0;
   PassNumber first_pass = 0;
+  std::string loader;  // by which name it reads from here on; from version 2 on
 };
 
 // Where a sample of an answer lies: in the arena ...

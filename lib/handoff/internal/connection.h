@@ -43,7 +43,8 @@ class Connection {
   const UniqueFd socket;
   const Peer peer;
   State state = State::kNew;
-  bool has_arena = false;  // its end has been passed the arena's descriptor
+  std::uint16_t version = 0;  // of the protocol, from Hello on
+  bool has_arena = false;     // its end has been passed the arena's descriptor
   OutputQueue output;
   // Unanswered Gets, and when the client was last told anything of each.
   std::map<RequestId, MonotonicTime> waiting;

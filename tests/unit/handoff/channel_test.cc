@@ -40,7 +40,7 @@ struct FakeHandler final : ChannelHandler {
   }
   Result<AttachReply> OnAttach(ClientId, const AttachRequest& request) override {
     if (request.world > 1) return Error(Code::kConflict, "another rank says world 1");
-    return AttachReply{.stream = 77, .first_pass = 5};
+    return AttachReply{.stream = 77, .first_pass = 5, .loader = "train-2"};
   }
   Status OnTrace(ClientId, TraceRequest) override { return OkStatus(); }
   Status OnPass(ClientId, const PassRequest& request) override {
@@ -220,12 +220,20 @@ TEST_F(ChannelTest, AnswersAttachAndPass) {
   Say(2, AttachRequest{.loader = "train"});
   const Heard attached = Hear();
   EXPECT_EQ(attached.type, FrameType::kAttached);
-  EXPECT_EQ(attached.body, std::string("\x4d\0\0\0\0\0\0\0\x05\0\0\0", 12));
+  EXPECT_EQ(attached.body, std::string("\x4d\0\0\0\0\0\0\0\x05\0\0\0\7\0train-2", 21));
   Say(3, PassRequest{.stream = 77, .pass = 5, .length = 10});
   EXPECT_EQ(Hear().type, FrameType::kDone);
   ASSERT_EQ(handler_.passes.size(), 1U);
   Say(0, DetachRequest{.stream = 77});
   EXPECT_EQ(handler_.detached.size(), 1U);
+}
+
+TEST_F(ChannelTest, AClientOfVersionOneHearsNoName) {
+  Connect(client_);
+  Say(1, Hello{.max_version = 1});
+  EXPECT_EQ(Hear().type, FrameType::kWelcome);
+  Say(2, AttachRequest{.loader = "train"});
+  EXPECT_EQ(Hear().body.size(), 12U);
 }
 
 TEST_F(ChannelTest, AnswersAGetWhenItIsReady) {

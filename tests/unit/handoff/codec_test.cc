@@ -47,6 +47,8 @@ const std::vector<ClientMessage>& AllMessages() {
       AttachRequest{.dataset = 2, .known = false, .order = "spdl-random size=9 drop_last=true"},
       AttachRequest{.dataset = 2, .order = "torch-random size=9 draws=5", .pass_reads = 4},
       AttachRequest{.dataset = 2, .pass_reads = 1ULL << 40U},
+      AttachRequest{.dataset = 2, .job = "8f3a"},
+      AttachRequest{.dataset = 2, .order = "trace", .pass_reads = 7, .job = "8f3a"},
       TraceRequest{.stream = 2, .rank = 3, .pass = 4, .first = 5, .length = 70, .ids = {5, 0, 6}},
       PassRequest{.stream = 1ULL << 63U,
                   .rank = 3,
@@ -98,14 +100,19 @@ TEST(Codec, RefusesEveryBodyThatEndsEarly) {
                                   : std::holds_alternative<ComputedPut>(message)       ? 1
                                                                                        : 0;
     const auto* attach = std::get_if<AttachRequest>(&message);
-    // Both came with version 2, one after the other.
-    const std::size_t reads = attach == nullptr || attach->pass_reads == 0 ? 0 : 8;
+    // All came with version 2, one after the other.
+    const std::size_t job = attach == nullptr || attach->job.empty() ? 0 : 2 + attach->job.size();
+    const bool has_reads = attach != nullptr && (attach->pass_reads != 0 || job != 0);
+    const std::size_t reads = has_reads ? 8 : 0;
     const bool has_order = reads != 0 || (attach != nullptr && !attach->order.empty());
     const std::size_t order = has_order ? 2 + attach->order.size() : 0;
     for (std::size_t length = 0; length < BodyOf(frame).size(); ++length) {
       const auto decoded = DecodeClientMessage(HeaderOf(frame).type, BodyOf(frame).first(length));
       const std::size_t rest = BodyOf(frame).size() - length;
-      if (attach != nullptr && (rest == reads || rest == reads + order)) continue;
+      if (attach != nullptr &&
+          (rest == job || rest == job + reads || rest == job + reads + order)) {
+        continue;
+      }
       const std::size_t fixed = trace ? 32 : list_item == 4 ? 28 : list_item == 1 ? 24 : 0;
       if (list_item > 0 && length >= fixed && (length - fixed) % list_item == 0) continue;
       EXPECT_FALSE(decoded) << message.index() << " cut to " << length;
