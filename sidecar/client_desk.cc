@@ -210,12 +210,18 @@ Result<handoff::AttachReply> ClientDesk::OnAttach(handoff::ClientId client,
                        .passes = request.passes,
                        .passes_from = PassesFrom(request),
                        .behind = request.behind,
-                       .pass_reads = request.pass_reads};
+                       .pass_reads = request.pass_reads,
+                       .job = request.job,
+                       .process = channel_->PeerOf(client).value_or(handoff::Peer{}).pid};
   TakeOrder(request, attach);
   ASSIGN_OR_RETURN(const ReaderId id, readers.Attach(client, attach));
   const RankReader& reader = *readers.Find(id);
-  return handoff::AttachReply{.stream = reader.attachment().stream,
-                              .first_pass = reader.first_pass()};
+  const Attachment& attached = reader.attachment();
+  // What tells its name from the one it asked for stands at the end.
+  const auto suffix = attached.stream_name.substr(attached.asked_name.size());
+  return handoff::AttachReply{.stream = attached.stream,
+                              .first_pass = reader.first_pass(),
+                              .loader = request.loader + suffix};
 }
 
 Status ClientDesk::OnPass(handoff::ClientId /*client*/, const handoff::PassRequest& request) {

@@ -94,7 +94,10 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
                  "Certificates to trust instead of the system's, for https")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
-  app.add_option("--owner", agent.feeder.readers.owner, "Name of the job, the same in all its pods")
+  agent.feeder.readers.several_jobs = true;
+  app.add_option("--owner", agent.feeder.readers.owner,
+                 "Name of the job, the same in all its pods; without it, any jobs may attach")
+      ->each([&agent](const std::string& /*owner*/) { agent.feeder.readers.several_jobs = false; })
       ->envname("OPTCACHE_OWNER")
       ->capture_default_str();
   app.add_option("--incarnation", agent.feeder.readers.incarnation,

@@ -32,6 +32,7 @@ struct Attachment {
   const DatasetPort* dataset = nullptr;
   std::string dataset_name;  // "namespace/name"
   std::string stream_name;   // "namespace/owner/dataset/loader"
+  std::string asked_name;    // the same, with the loader's name that the process said
   StreamId stream = 0;
   std::uint32_t incarnation = 0;
   sampler::Recipe recipe;
@@ -41,6 +42,8 @@ struct Attachment {
   std::uint32_t behind = 0;  // how far workers ask out of order, in samples
   // Each pass reads so many ids of the rank's list, from the front; 0: that is not known.
   std::uint64_t pass_reads = 0;
+  std::string job;           // the same in all its processes; empty: nobody knows
+  std::int32_t process = 0;  // its id; 0: it cannot be seen from here
 };
 
 // Not thread-safe.

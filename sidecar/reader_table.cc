@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "sampler/id_list.h"
 #include "sampler/recipe_text.h"
+#include "sidecar/name_claims.h"
 #include "sidecar/stream_name.h"
 #include "wire/stream_id.h"
 
@@ -55,12 +56,38 @@ Result<Attachment> ReaderTable::Check(const AttachRequest& request) const {
       .known = request.known,
       .traced = request.traced,
       .behind = request.behind,
-      .pass_reads = request.pass_reads};
+      .pass_reads = request.pass_reads,
+      .job = request.job,
+      .process = request.process};
   const std::string& owner = request.owner.empty() ? options_.owner : request.owner;
-  attachment.stream_name =
+  attachment.asked_name =
       StreamName(options_.name_space, attachment.dataset_name, owner, request.loader);
+  attachment.stream_name = options_.several_jobs ? FreeName(attachment) : attachment.asked_name;
   attachment.stream = wire::StreamIdOf(attachment.stream_name, attachment.incarnation);
   return attachment;
+}
+
+std::string ReaderTable::FreeName(const Attachment& newcomer) const {
+  const auto claim_of = [](const Attachment& attachment) {
+    return NameClaim{.asked = attachment.asked_name,
+                     .name = attachment.stream_name,
+                     .job = attachment.job,
+                     .process = attachment.process,
+                     .world = attachment.recipe.world,
+                     .rank = attachment.rank};
+  };
+  std::vector<NameClaim> others;
+  for (const auto& [id, reader] : readers_) {
+    const Attachment& theirs = reader.attachment();
+    if (!reader.ended() && theirs.incarnation == newcomer.incarnation)
+      others.push_back(claim_of(theirs));
+  }
+  std::string name = NameFor(claim_of(newcomer), others);
+  if (name != newcomer.asked_name) {
+    Log(LogLevel::kInfo, "another job reads by that name, this one gets its own",
+        {{"asked", newcomer.asked_name}, {"stream", name}, {"process", newcomer.process}});
+  }
+  return name;
 }
 
 // Ranks of one stream share one order: whoever has another sampler reads other samples than meant.
@@ -75,10 +102,13 @@ Status ReaderTable::CheckAgainstOthers(const Attachment& attachment) const {
         theirs.known == attachment.known
             ? sampler::FirstDifference(attachment.recipe, theirs.recipe)
             : fmt::format("order known: {} and {}", attachment.known, theirs.known);
-    return {Code::kInvalidArgument,
-            fmt::format("loader '{}': ranks {} and {} differ in {}: all ranks of a loader need the "
-                        "same sampler",
-                        attachment.stream_name, attachment.rank, theirs.rank, difference)};
+    return {
+        Code::kInvalidArgument,
+        fmt::format(
+            "loader '{}': ranks {} and {} differ in {}: all ranks of a loader need the "
+            "same sampler{}",
+            attachment.stream_name, attachment.rank, theirs.rank, difference,
+            options_.several_jobs ? "; if these are two jobs, give each a name of its own" : "")};
   }
   return OkStatus();
 }

@@ -35,12 +35,16 @@ struct AttachRequest {
   std::optional<PassNumber> passes_from;  // the first of them; nothing: the next that begins
   std::uint32_t behind = 0;               // how far workers ask out of order, in samples
   std::uint64_t pass_reads = 0;           // of the rank's list, in each pass; 0: not known
+  std::string job;                        // of all processes of the job; empty: nobody knows
+  std::int32_t process = 0;               // its id; 0: one that cannot be seen from here
 };
 
 struct ReaderOptions {
   std::string name_space;       // of the job; empty: that of each dataset
   std::string owner = "local";  // of the job: the same in all its pods
   std::uint32_t incarnation = 1;
+  // Processes of several jobs may attach loaders of one name: these get names of their own.
+  bool several_jobs = false;
   Duration report_every = std::chrono::seconds(1);
   ForetellWhen foretell = ForetellWhen::kHalfStaged;
 };
@@ -55,7 +59,8 @@ class ReaderTable {
               std::function<void()> on_work);
 
   // An error is a sentence for whoever wrote the training script. A rank that attaches again, after
-  // a reconnect or in a new process, goes on with its passes.
+  // a reconnect or in a new process, goes on with its passes. Where there are several jobs, the
+  // rank of another that reads by its name is left alone (sidecar/name_claims.h).
   Result<ReaderId> Attach(ClientId client, const AttachRequest& request);
   Status Begin(ReaderId reader, const PassSpan& span, std::optional<std::uint32_t> crc);
   // A part of the list that the rank reads in a pass, as RankReader::TakeTrace. kNotFound: it is
@@ -85,6 +90,7 @@ class ReaderTable {
 
  private:
   Result<Attachment> Check(const AttachRequest& request) const;
+  std::string FreeName(const Attachment& newcomer) const;
   Status CheckAgainstOthers(const Attachment& attachment) const;
   RankReader& Open(ReaderId id, Attachment attachment, ClientId client);
   void ForgetEnded();

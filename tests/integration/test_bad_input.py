@@ -399,7 +399,7 @@ def test_what_a_sidecar_cannot_do_is_said_at_once(
     for world, seed, difference in ((2, 7, "seed: 7 and 1"), (3, 1, "world: 3 and 2")):
         assert refusal(lambda w=world, s=seed: attach(loader(data, 1, w, s))) == (  # type: ignore[misc]
             f"loader 'default/local/images/train': ranks 1 and 0 differ in {difference}: all ranks of a "
-            "loader need the same sampler"
+            "loader need the same sampler; if these are two jobs, give each a name of its own"
         )
     assert bytes(data[0]) == dataset.read(0), "the others go on"
     del attached

@@ -1,4 +1,6 @@
-"""docs/user/several-jobs.md, word for word; what it does on a cluster is tried in tests/cluster."""
+"""Several jobs on one dataset: docs/user/several-jobs.md, word for word, and jobs of several ranks.
+What that page does on a cluster is tried in tests/cluster.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from harness.cluster import Cluster
 
 PAGE = Path(__file__).parents[2] / "docs" / "user" / "several-jobs.md"
 READS = 20_000
@@ -42,4 +47,72 @@ def test_two_jobs_on_this_machine(programs: Path, tmp_path: Path) -> None:
     store_reads = dict(zip(re.split("  +", heads), re.split("  +", row)))["STORE READS"]
     assert f"{READS:,} reads in all" in page and f"it would be {ALONE:,}" in page
     # "About 10,000"; each second until the plan is there costs a few hundred more.
+    print(f"{store_reads} reads of the store")
     assert 9_500 <= int(store_reads.replace(",", "")) <= 12_000
+    log = (tmp_path / "state" / "logs" / "sidecar-0.log").read_text()
+    assert "stream=default/local/samples/train-2 " in log
+    assert "order unknown" not in log
+
+
+RANK = """
+import sys
+import optcache
+from optcache.torch import attach
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+rank, seed = int(sys.argv[1]), int(sys.argv[2])
+data = optcache.Dataset()
+sampler = DistributedSampler(data, num_replicas=2, rank=rank, seed=seed)
+loader = attach(DataLoader(data, batch_size=50, sampler=sampler, collate_fn=list))
+print("attached", flush=True)
+for epoch in map(int, sys.stdin):
+    sampler.set_epoch(epoch)
+    print(sum(len(batch) for batch in loader), flush=True)
+"""
+
+
+def test_ranks_of_two_jobs_find_each_other(start_cache: Callable[..., Cluster]) -> None:
+    """They attach in turn, by one name, and each job has a seed of its own."""
+    cluster = start_cache()
+    begun = len(cluster.log_of("sidecar-0"))
+    with contextlib.ExitStack() as stack:
+
+        def start(job: int, rank: int) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, "-c", RANK, str(rank), str(job)],
+                env={
+                    **os.environ,
+                    "OPTCACHE_SOCKET": str(cluster.socket(0)),
+                    "MASTER_ADDR": "localhost",
+                    "MASTER_PORT": str(29500 + job),
+                },
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            assert said(process) == "attached"
+            return process
+
+        processes = [start(job, rank) for job, rank in [(1, 0), (2, 1), (1, 1), (2, 0)]]
+        for epoch in range(2):
+            for process in processes:
+                tell(process, epoch)
+            assert [int(said(process)) for process in processes] == [750] * 4
+    log = cluster.log_of("sidecar-0")[begun:]
+    attached = re.findall(r"loader attached.*?stream=\S*/(\S+) .*?rank=(\d)", log)
+    assert attached == [("train", "0"), ("train-2", "1"), ("train", "1"), ("train-2", "0")]
+    assert "order unknown" not in log
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def tell(process: subprocess.Popen[str], epoch: int) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{epoch}\n")
+    process.stdin.flush()

@@ -10,6 +10,7 @@ import pytest
 from conftest import DEADLINE_S
 
 import optcache
+from optcache import _job
 from optcache import _protocol as protocol
 from optcache._attachment import Attachment
 from optcache._channel import Refused
@@ -28,6 +29,7 @@ class Sidecar:
         self.seen = True
         self.told: list[Any] = []
         self.refusals: list[Refused] = []  # of the next passes
+        self.names: dict[str, str] = {}  # that loaders get for theirs
         self.in_pass: Optional[Callable[[], None]] = None  # happens while a pass is announced
 
     def connect(self) -> Sidecar:
@@ -40,10 +42,15 @@ class Sidecar:
         return 1
 
     def attach(
-        self, handle: int, loader: str, recipe: protocol.Recipe, passes_from: Optional[int]
+        self,
+        handle: int,
+        loader: str,
+        recipe: protocol.Recipe,
+        passes_from: Optional[int],
+        job: str,
     ) -> protocol.Attached:
         self.told.append(f"attach {loader}")
-        return protocol.Attached(stream=77, first_pass=3)
+        return protocol.Attached(77, 3, self.names.get(loader, loader))
 
     def begin_pass(self, stream: int, rank: int, number: int, what: protocol.Pass) -> None:
         self.told.append(f"pass {number}")
@@ -122,3 +129,50 @@ def test_a_name_is_free_again_when_its_loader_has_gone(sidecar: Sidecar) -> None
     attached(sidecar).detach()
     first.begin(RECIPE, PASS)
     assert "attach train-2" not in sidecar.told
+
+
+def test_a_loader_keeps_the_name_that_the_sidecar_gave_it(sidecar: Sidecar) -> None:
+    sidecar.names = {"train": "train-2"}  # another job's has the other
+    attachment = attached(sidecar)
+    attachment.begin(RECIPE, PASS)
+    sidecar.names = {}
+    sidecar.refusals = [Refused("attach it", "not_found")]  # it was started anew
+    attachment.begin(RECIPE, PASS)
+    attaches = [told for told in sidecar.told if told.startswith("attach")]
+    assert attaches == ["attach train", "attach train-2"]
+
+
+def test_loaders_of_one_process_differ_by_names_that_were_given_too(sidecar: Sidecar) -> None:
+    sidecar.names = {"train": "train-2"}
+    train = attached(sidecar)
+    validation = attached(sidecar)
+    for _ in range(2):
+        train.begin(RECIPE, PASS)
+        validation.begin(RECIPE, PASS)
+    attaches = [told for told in sidecar.told if told.startswith("attach")]
+    assert attaches == ["attach train", "attach train", "attach train-2-2"]
+
+
+def test_all_ranks_of_a_launcher_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in _job._VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    assert _job.job() == ""
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    first = _job.job()
+    monkeypatch.setenv("RANK", "1")
+    assert _job.job() == first != ""
+    monkeypatch.setenv("MASTER_PORT", "29501")
+    assert _job.job() not in ("", first)
+
+
+def test_what_is_said_of_a_job_comes_last() -> None:
+    plain = protocol.attach(1, "train", RECIPE, None, 2)
+    empty_order_and_reads = bytes(2 + 8)
+    assert protocol.attach(1, "train", RECIPE, None, 2, "j") == (
+        plain + empty_order_and_reads + b"\1\0j"
+    )
+    assert protocol.attach(1, "train", RECIPE, None, 1, "j") == plain
+    answer = b"\x4d" + bytes(7) + b"\5\0\0\0"
+    assert protocol.parse_attached(memoryview(answer)) == (77, 5, "")
+    assert protocol.parse_attached(memoryview(answer + b"\1\0a")) == (77, 5, "a")

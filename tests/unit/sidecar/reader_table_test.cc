@@ -82,6 +82,36 @@ TEST_F(ReaderTableTest, TwoLoadersMayDiffer) {
   EXPECT_TRUE(readers_.Attach(1, validation).has_value());
 }
 
+TEST_F(ReaderTableTest, AnotherJobOfThatNameLeavesTheFirstAlone) {
+  ReaderTable readers(node_, orders_, alarms_, {.several_jobs = true}, [] {});
+  AttachRequest first = Request(0, 1);
+  first.process = 10;
+  const auto id = readers.Attach(1, first);
+  ASSERT_TRUE(readers.Begin(*id, Span(0, 0), Crc(0)).ok());
+  AttachRequest second = Request(0, 1);
+  second.process = 11;
+  second.recipe.seed = 4;
+  const auto other = readers.Attach(2, second);
+  ASSERT_NE(other, id);
+  EXPECT_EQ(node_.All<wire::StreamAttach>().back().stream_name, "local/local/images/train-2");
+  EXPECT_EQ(readers.Find(*id)->owner(), 1U);
+  EXPECT_EQ(readers.Find(*id)->attachment().recipe.seed, 3);
+  EXPECT_NE(readers.Find(*id)->current(), nullptr);
+  // Its own process attaches again, and a new one when it has ended.
+  EXPECT_EQ(readers.Attach(3, first), id);
+  readers.OnClientGone(3);
+  first.process = 12;
+  EXPECT_EQ(readers.Attach(4, first), id);
+}
+
+TEST_F(ReaderTableTest, WhereThereIsOneJobAProcessTakesTheOthersPlace) {
+  AttachRequest request = Request(0);
+  request.process = 10;
+  const auto id = readers_.Attach(1, request);
+  request.process = 11;
+  EXPECT_EQ(readers_.Attach(2, request), id);
+}
+
 TEST_F(ReaderTableTest, ARankThatAttachesAgainMayHaveAnotherSampler) {
   const auto id = readers_.Attach(1, Request(0));
   AttachRequest again = Request(0);

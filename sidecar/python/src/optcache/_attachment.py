@@ -17,6 +17,7 @@ from typing import Optional, Union
 from . import _protocol as protocol
 from ._channel import Channel, Refused
 from ._endpoint import BROKEN, with_patience
+from ._job import job
 from ._store import Store
 from .dataset import Dataset
 from .errors import OptcacheError
@@ -173,6 +174,18 @@ class Attachment:
             self._loader,
         )
 
+    def _go_by(self, name: str) -> None:
+        """Another job reads by the name that was said: the sidecar has given us this one."""
+        if name == self._loader:
+            return
+        said, self._loader = self._loader, name
+        log.info(
+            "another job reads %s as '%s', this one does as '%s'", self._dataset.name, said, name
+        )
+        if _holders.get(self._place(said)) is self:
+            del _holders[self._place(said)]
+        _holders[self._place(name)] = self
+
     def _announce(self, recipe: protocol.Recipe, what: protocol.Pass) -> None:
         self._keep_name()
         try:
@@ -263,11 +276,12 @@ class Attachment:
         if self._told is not None:
             channel.detach(self._stream, self._told.rank)
         handle = self._dataset.open_on(channel)
-        attached = channel.attach(handle, self._loader, recipe, self._passes_from)
+        attached = channel.attach(handle, self._loader, recipe, self._passes_from, job())
         self._channel = channel
         self._told = recipe
         self._handed_over = {}
-        self._stream, self._first_pass = attached
+        self._stream, self._first_pass = attached.stream, attached.first_pass
+        self._go_by(attached.loader or self._loader)
         if self._passes_from is None:
             self._passes_from = self._first_pass
         return channel

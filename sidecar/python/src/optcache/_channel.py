@@ -141,9 +141,14 @@ class Channel:
         return opened, descriptor
 
     def attach(
-        self, handle: int, loader: str, recipe: protocol.Recipe, passes_from: Optional[int]
+        self,
+        handle: int,
+        loader: str,
+        recipe: protocol.Recipe,
+        passes_from: Optional[int],
+        job: str,
     ) -> protocol.Attached:
-        body = protocol.attach(handle, loader, recipe, passes_from, self.version)
+        body = protocol.attach(handle, loader, recipe, passes_from, self.version, job)
         return self._call(protocol.ATTACH, body, protocol.ATTACHED, protocol.parse_attached)
 
     def begin_pass(self, stream: int, rank: int, number: int, what: protocol.Pass) -> None:

@@ -77,6 +77,7 @@ class Opened(NamedTuple):
 class Attached(NamedTuple):
     stream: int
     first_pass: int
+    loader: str = ""  # by which name it reads; empty: by the one that was said
 
 
 class ComputedOpened(NamedTuple):
@@ -162,7 +163,12 @@ def open_dataset(name: str) -> bytes:
 
 
 def attach(
-    handle: int, loader: str, recipe: Recipe, passes_from: Optional[int], version: int
+    handle: int,
+    loader: str,
+    recipe: Recipe,
+    passes_from: Optional[int],
+    version: int,
+    job: str = "",
 ) -> bytes:
     seed = (recipe.seed + (1 << 63)) % (1 << 64) - (1 << 63)
     fields = _RECIPE.pack(
@@ -184,10 +190,12 @@ def attach(
     body = struct.pack("<II", handle, 0) + _string("") + _string(loader) + fields
     if version < 2:
         return body
-    told = recipe.order and (recipe.known or recipe.order == "trace")
-    if recipe.pass_reads:
-        return body + _string(recipe.order if told else "") + _U64.pack(recipe.pass_reads)
-    return body + _string(recipe.order) if told else body
+    told = recipe.order if recipe.known or recipe.order == "trace" else ""
+    if told or recipe.pass_reads or job:
+        body += _string(told)
+    if recipe.pass_reads or job:
+        body += _U64.pack(recipe.pass_reads)
+    return body + _string(job) if job else body
 
 
 def begin_pass(stream: int, rank: int, number: int, what: Pass) -> bytes:
@@ -227,7 +235,9 @@ def parse_opened(body: memoryview) -> Opened:
 
 
 def parse_attached(body: memoryview) -> Attached:
-    return Attached(*_ATTACHED_BODY.unpack_from(body))
+    stream, first_pass = _ATTACHED_BODY.unpack_from(body)
+    rest = body[_ATTACHED_BODY.size :]
+    return Attached(stream, first_pass, parse_string(rest) if rest else "")
 
 
 def parse_computed_opened(body: memoryview) -> ComputedOpened:

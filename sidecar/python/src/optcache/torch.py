@@ -250,7 +250,8 @@ def attach(
             optcache.cached has made. A cached dataset is announced alone, also where it is around
             one of ours: of that, only what is not kept is read.
         name: tells the loaders of one job apart: "train", "validation". A loader whose name was
-            given to a later one goes on under another, with a warning.
+            given to a later one goes on under another, with a warning. Where another job of this
+            machine reads by that name, the sidecar puts a number behind it.
         dataset: where the loader's own dataset is something around ours that hands indices on as
             they are: ours.
         start: where the first iteration begins in the rank's list; given, even as 0, it is also
