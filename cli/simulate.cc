@@ -32,7 +32,8 @@ count it. OF BOUND: 1.0 is as little as any cache of this size can read.
 Policies:
   optimal       the plan that optcache carries out
   min           Belady's MIN, by the textbook; min-forced: the same without bypass
-  opt4torch     the plan of OPT4TorchDataset
+  opt4torch     the plan of OPT4TorchDataset; it counts samples, by their mean size, so that where sizes vary
+                it may hold a little more than the others, and read less than the bound
   nopfs         what each node reads most often in the whole run, never changed
   pin           what came first, never evicted (MinIO in CoorDL)
   lfu           least often used while held; lfu-for-ever: least often used at all
@@ -170,12 +171,20 @@ void AddJobOptions(CLI::App& command, SimulateFlags& flags) {
       ->check(WholeNumber<std::uint32_t>());
 }
 
+// "30%" as "30e-2".
+std::string PercentAsShare(std::string text) {
+  if (!text.ends_with('%')) return text;
+  text.replace(text.size() - 1, 1, "e-2");
+  return text;
+}
+
 void AddCacheOptions(CLI::App& command, SimulateFlags& flags) {
   constexpr const char* kCache = "Cache and store";
   const auto add = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->group(kCache)->capture_default_str();
   };
-  add("--capacity", flags.capacity, "of all nodes together, as a share of the dataset");
+  add("--capacity", flags.capacity, "of all nodes together, as a share of the dataset: 0.3 or 30%")
+      ->transform(PercentAsShare);
   add("--objective", flags.objective,
       "what optimal spares: Bytes, or Requests at equal bytes (one shuffling job)")
       ->check(CLI::IsMember({"Bytes", "Requests"}));

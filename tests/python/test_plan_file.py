@@ -283,6 +283,13 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, plan: Tensors) -> N
     assert "no such file" in optcache(tmp_path, "plan", "show", "nowhere").stderr.lower()
 
 
+def test_simulate_takes_a_share_in_percent(tmp_path: Path) -> None:
+    words = ("simulate", "--samples", 100, "--policies", "pin", "--capacity")
+    assert done(tmp_path, *words, "30%") == done(tmp_path, *words, "0.3")
+    assert optcache(tmp_path, *words, "30%%").returncode == 2
+    assert "0 to 1" in optcache(tmp_path, *words, "101%").stderr
+
+
 # --- What docs/user/opt4torch.md shows, word for word
 
 
