@@ -24,7 +24,8 @@ def check_store_reads(
     """What was read of the store from then on: `tolerance` times the bound at most."""
     read = training.store_reads(workspace.store.log(since), workspace.samples.sizes)
     total = workspace.samples.dataset.total_bytes
-    assert read.body_bytes <= tolerance * bound(total, share * total, epochs)
+    least = bound(total, share * total, epochs)
+    assert read.body_bytes <= tolerance * least, f"{read.body_bytes / least:.4f} x the bound"
     return read
 
 
