@@ -205,13 +205,14 @@ Result<PlanWindow> Planner::Impl::Next() {
     return window;
   }
   if (!std::exchange(base_checked_, true)) RETURN_IF_ERROR(EvictExcess(active, window.evictions));
-  if (inputs_.method == Method::kMin || active.size() > 1 || active.front()->truncated()) {
+  if (inputs_.method == Method::kMin || active.size() > 1) {
     RETURN_IF_ERROR(PlanByMin(active, kPassesAhead, window));
   } else {
-    ASSIGN_OR_RETURN(const bool shuffles, PlanBySlots(*active.front(), window));
-    if (!shuffles) {
-      RETURN_IF_ERROR(PlanByMin(active, kPassesAheadWhenIrregular, window));
+    bool shuffles = !active.front()->truncated();
+    if (shuffles) {
+      ASSIGN_OR_RETURN(shuffles, PlanBySlots(*active.front(), window));
     }
+    if (!shuffles) RETURN_IF_ERROR(PlanByMin(active, kPassesAheadWhenIrregular, window));
   }
   std::sort(window.evictions.begin(), window.evictions.end());
   window.digest = DigestOf(window);
