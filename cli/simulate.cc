@@ -23,8 +23,8 @@ constexpr const char* kSimulateSummary =
 
 constexpr const char* kSimulateMore =
     R"(Jobs read a dataset epoch after epoch, through a cache that holds a part of it. This command lets every policy
-see the same reads and says what it costs. Ratios leave out the first epoch, in which all is new; store reads
-count it. OF BOUND: 1.0 is as little as any cache of this size can read.
+see the same reads and says what it costs. Ratios leave out the first epoch, in which all is new (with --pass-length
+as many as make a whole one); store reads count it. OF BOUND: 1.0 is as little as any cache of this size can read.
 
   HITS   share of reads that some node held      LOCAL  held by the reader's own node
   PEER   fetched from another node, waited for   MOVED  sent to another node in the background
@@ -46,6 +46,8 @@ Examples:
     optcache simulate --jobs 4 --rates 1,1,1,0.5
   Your files, where each request costs: keep the smallest first:
     optcache simulate --manifest images.manifest --objective Requests --policies optimal,pin,lru
+  Training that ends each epoch after a quarter of its batches:
+    optcache simulate --pass-length 0.25 --epochs 80
   A store that delivers 70 % of what the GPUs could read; pictures of it all:
     optcache simulate --store-bandwidth 0.7 --plot simulation.svg
   A recorded trace (an id a line, or libCacheSim's oracleGeneral):
@@ -141,6 +143,9 @@ void AddReadOptions(CLI::App& command, SimulateFlags& flags) {
   add("--zipf-exponent", flags.zipf_exponent, "of zipf, 0 to 10");
   add("--samples", flags.samples, "in the dataset")->check(WholeNumber<std::uint32_t>());
   add("--epochs", flags.epochs, "of the slowest job")->check(WholeNumber<std::uint32_t>());
+  add("--pass-length", flags.pass_length,
+      "the part of each epoch's order that is read, where training leaves its loop early; such a "
+      "part is then an epoch");
   add("--seed", flags.seed, "of the orders, sizes and chances")
       ->check(WholeNumber<std::uint64_t>());
   add("--trace", flags.trace, "a file of recorded reads instead, read once by one job");

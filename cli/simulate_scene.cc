@@ -39,6 +39,7 @@ Result<Trace> ReadTrace(const SimulateFlags& flags) {
 Result<simulation::Pace> PaceOf(const SimulateFlags& flags) {
   simulation::Pace pace{.jobs = {},
                         .epochs = flags.epochs,
+                        .pass_length = flags.pass_length,
                         .drift = flags.drift,
                         .ranks = flags.ranks == 0 ? flags.nodes : flags.ranks,
                         .nodes = flags.nodes,
@@ -94,6 +95,9 @@ Result<simulation::Reads> ReadsOfWorkload(const SimulateFlags& flags, std::uint3
 Result<simulation::Reads> ReadsOfTrace(const SimulateFlags& flags, const Trace& trace) {
   if (flags.jobs != 1) {
     return Error(Code::kInvalidArgument, "trace: it is one job's; leave --jobs at 1");
+  }
+  if (flags.pass_length != 1) {
+    return Error(Code::kInvalidArgument, "trace: it is read whole; leave --pass-length at 1");
   }
   SimulateFlags once = flags;
   once.epochs = 1;

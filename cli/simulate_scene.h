@@ -19,6 +19,7 @@ struct SimulateFlags {
   std::string trace_format = "ids";
   std::uint32_t samples = 100'000;
   std::uint32_t epochs = 12;
+  double pass_length = 1;
   std::uint64_t seed = 0;
 
   std::uint32_t jobs = 1;

@@ -46,7 +46,8 @@ class PlannedCluster final : public Cluster {
                                 .node_of_rank = run_.node_of_rank,
                                 .rate = run_.jobs[job].rate,
                                 .pass = places_[job].pass,
-                                .position = places_[job].position});
+                                .position = places_[job].position,
+                                .stops_at = run_.pass_reads});
       places_[job].plans.clear();
     }
     const auto orders = [&run = run_](StreamId job, PassNumber pass) -> plan::Order {
@@ -101,7 +102,7 @@ class PlannedCluster final : public Cluster {
       RETURN_IF_ERROR(PlanAhead());
     }
     const plan::Decision decision = place.plans.front()->At(place.position);
-    if (++place.position == run_.jobs[job].passes[place.pass]->size()) {
+    if (++place.position == run_.pass_reads) {
       place.position = 0;
       ++place.pass;
     }

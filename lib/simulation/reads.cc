@@ -77,6 +77,9 @@ Status CheckPace(std::uint32_t sample_count, const Pace& pace) {
     return invalid("jobs: " + std::to_string(pace.jobs.size()) + "; it takes 1 to " +
                    std::to_string(kMaxJobs));
   }
+  if (!(pace.pass_length > 0 && pace.pass_length <= 1)) {
+    return invalid("pass length: it is a share, above 0 and at most 1");
+  }
   if (!(pace.drift >= 0 && pace.drift <= 0.5)) return invalid("drift: it is a share, 0 to 0.5");
   for (const JobPace& job : pace.jobs) {
     if (!(job.rate > 0 && job.rate < 1e9)) return invalid("rates: they must be positive numbers");
@@ -115,7 +118,7 @@ std::vector<std::uint8_t> Turns(const Pace& pace, const Reads& run, std::size_t 
     stream.node_of_rank = run.node_of_rank;
     stream.rate = job.rate;
     for (const plan::Order& order : job.passes) {
-      stream.segments.push_back({.order = order, .pass = 0, .begin = 0, .end = order->size()});
+      stream.segments.push_back({.order = order, .pass = 0, .begin = 0, .end = run.pass_reads});
     }
     stream.segments.front().begin = job.first_position;
   }
@@ -143,8 +146,8 @@ void FollowTurns(const std::vector<std::uint8_t>& turns, Reads& run) {
     run.reads.push_back({.sample = order[place.position],
                          .reader = run.node_of_rank[place.position % run.node_of_rank.size()],
                          .job = job,
-                         .tenth = static_cast<std::uint8_t>(place.position * 10 / order.size())});
-    if (++place.position == order.size()) place = {.pass = place.pass + 1, .position = 0};
+                         .tenth = static_cast<std::uint8_t>(place.position * 10 / run.pass_reads)});
+    if (++place.position == run.pass_reads) place = {.pass = place.pass + 1, .position = 0};
   }
 }
 
@@ -160,7 +163,10 @@ Result<Reads> MakeReads(std::uint32_t sample_count, const Pace& pace, const Make
     run.node_of_rank.push_back(static_cast<NodeIndex>(rank % pace.nodes));
 
   const std::vector<SampleId> first = make_order(0, 0);
-  const std::uint64_t length = first.size();
+  const double part = std::round(static_cast<double>(first.size()) * pace.pass_length);
+  const auto length = static_cast<std::uint64_t>(std::max(part, 1.0));
+  run.pass_reads = length;
+  run.cold_epochs = static_cast<std::uint32_t>((first.size() + length - 1) / length);
   double fastest = 0;
   for (const JobPace& job : pace.jobs)
     fastest = std::max(fastest, job.rate);
@@ -177,11 +183,22 @@ Result<Reads> MakeReads(std::uint32_t sample_count, const Pace& pace, const Make
                                              " are simulated: take fewer samples, epochs "
                                              "or jobs, or rates that are closer together");
   }
+  const auto passes_of = [&](std::size_t j) {
+    const std::uint64_t passes = (run.jobs[j].first_position + wanted[j] + length - 1) / length;
+    return pace.drift > 0 ? passes + passes / 4 + 2 : passes;  // it may get ahead of its rate
+  };
+  std::uint64_t listed = 0;
+  for (std::size_t j = 0; j < run.jobs.size(); ++j)
+    listed += passes_of(j) * first.size();
+  if (listed > kMaxListed) {
+    return Error(Code::kInvalidArgument,
+                 "the run's passes are parts of orders that list " + std::to_string(listed) +
+                     " samples, at most " + std::to_string(kMaxListed) +
+                     " are simulated: take fewer samples, epochs or jobs, or longer passes");
+  }
   for (std::size_t j = 0; j < run.jobs.size(); ++j) {
     JobReads& job = run.jobs[j];
-    std::uint64_t passes = (job.first_position + wanted[j] + length - 1) / length;
-    if (pace.drift > 0) passes += passes / 4 + 2;  // it may get ahead of its rate
-    for (PassNumber pass = 0; pass < passes; ++pass) {
+    for (PassNumber pass = 0; pass < passes_of(j); ++pass) {
       job.passes.push_back(std::make_shared<const std::vector<SampleId>>(
           make_order(static_cast<std::uint32_t>(j), pass)));
     }

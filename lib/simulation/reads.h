@@ -14,6 +14,8 @@
 namespace optcache::simulation {
 
 inline constexpr std::uint64_t kMaxReads = 100'000'000;  // a run takes some 24 bytes each
+// Samples in the orders of all passes, whole as they are.
+inline constexpr std::uint64_t kMaxListed = 4 * kMaxReads;
 inline constexpr std::size_t kMaxJobs = 64;
 inline constexpr std::uint32_t kMaxNodes = 4096;
 inline constexpr std::uint32_t kMaxRanks = 1U << 20U;
@@ -21,13 +23,14 @@ inline constexpr std::uint32_t kMaxRanks = 1U << 20U;
 // One job. Its position p is read by rank p % ranks, rank r is on node r % nodes.
 struct JobPace {
   double rate = 1;   // reads in a unit of time, beside the other jobs'
-  double ahead = 0;  // where it is at the start, in epochs
+  double ahead = 0;  // where it is at the start, in epochs, below 1
 };
 
 // How the jobs go through the dataset beside each other. Nobody waits.
 struct Pace {
   std::vector<JobPace> jobs{JobPace{}};
   std::uint32_t epochs = 12;  // of the slowest job; the others read until it ends
+  double pass_length = 1;     // of every pass, the share that is read: its first part
   double drift = 0;           // standard deviation of the rates over time, as a share; at most 0.5
   std::uint32_t ranks = 1;    // of each job
   std::uint32_t nodes = 1;
@@ -41,7 +44,7 @@ struct Read {
   std::uint8_t tenth = 0;  // of its pass
 };
 
-// What a job reads.
+// What a job reads: of each pass, the first Reads::pass_reads.
 struct JobReads {
   std::uint32_t rate = 1;  // as a planner takes it
   std::vector<plan::Order> passes;
@@ -51,6 +54,8 @@ struct JobReads {
 struct Reads {
   std::uint32_t sample_count = 0;
   std::uint32_t epochs = 1;
+  std::uint32_t cold_epochs = 1;  // the first ones, together as long as a whole pass
+  Position pass_reads = 0;        // an epoch of a job
   std::uint32_t nodes = 1;
   bool drifts = false;  // the reads are in another order than rates alone say
   std::vector<NodeIndex> node_of_rank;
@@ -61,8 +66,8 @@ struct Reads {
   std::size_t EndOfEpoch(std::uint32_t epoch) const {
     return static_cast<std::size_t>(reads.size() * (epoch + 1ULL) / epochs);
   }
-  // Reads before this one are the cold start: the first epoch, if there is another.
-  std::size_t steady_from() const { return epochs > 1 ? EndOfEpoch(0) : 0; }
+  // Reads before this one are the cold start, unless there is nothing else.
+  std::size_t steady_from() const { return epochs > cold_epochs ? EndOfEpoch(cold_epochs - 1) : 0; }
 };
 
 // The order of a job's pass; all have the same length.

@@ -247,9 +247,9 @@ Result<PolicyResult> Simulate(const Reads& run, const CacheOptions& options, Pol
 
 namespace {
 
-// One job, each pass a permutation of all samples.
+// One job that reads a permutation of all samples in each pass.
 bool IsShuffling(const Reads& run) {
-  if (run.jobs.size() != 1) return false;
+  if (run.jobs.size() != 1 || run.pass_reads != run.sample_count) return false;
   std::vector<std::uint32_t> last_pass(run.sample_count);
   std::uint32_t pass = 0;
   for (const plan::Order& order : run.jobs[0].passes) {

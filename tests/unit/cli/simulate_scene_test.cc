@@ -56,6 +56,8 @@ TEST(SimulateScene, ReadsATraceOnce) {
   EXPECT_EQ(scene->run.reads.size(), 3U);
   EXPECT_EQ(scene->run.sample_count, 2U);
   EXPECT_EQ(scene->run.steady_from(), 0U);
+  EXPECT_NE(ErrorOf({.trace = file, .pass_length = .5}).find("leave --pass-length at 1"),
+            std::string::npos);
   ASSERT_TRUE(WriteFileAtomically(file, "9\nnine\n").ok());
   EXPECT_NE(ErrorOf({.trace = file}).find("reads.txt: trace: line 2"), std::string::npos);
 }
@@ -69,6 +71,11 @@ TEST(SimulateScene, SaysWhatIsWrong) {
             std::string::npos);
   EXPECT_NE(ErrorOf({.samples = 0}).find("samples: 0"), std::string::npos);
   EXPECT_NE(ErrorOf({.samples = 200'000'000}).find("at most 100000000"), std::string::npos);
+  for (const double part : {0.0, 1.01, std::nan("")})
+    EXPECT_NE(ErrorOf({.pass_length = part}).find("pass length: it is a share"), std::string::npos);
+  EXPECT_NE(
+      ErrorOf({.samples = 100'000, .epochs = 5'000, .pass_length = .01}).find("at most 400000000"),
+      std::string::npos);
   EXPECT_NE(ErrorOf({.jobs = 65}).find("jobs: 65; it takes 1 to 64"), std::string::npos);
   EXPECT_NE(ErrorOf({.sizes = "lognormal", .mean_bytes = 0}).find("mean-bytes"), std::string::npos);
   EXPECT_NE(ErrorOf({.workload = "zipf", .zipf_exponent = std::nan("")}).find("zipf-exponent"),

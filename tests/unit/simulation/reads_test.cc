@@ -38,6 +38,19 @@ TEST(MakeReads, OneJobReadsPassAfterPassByRanksOnNodes) {
   EXPECT_EQ(Made({.epochs = 1}).steady_from(), 0U);
 }
 
+TEST(MakeReads, PassesMayBeReadInPart) {
+  const Reads run = Made({.jobs = {{.ahead = 0.5}}, .epochs = 5, .pass_length = 0.38});
+  EXPECT_EQ(run.pass_reads, 4U);
+  ASSERT_EQ(run.reads.size(), 20U);
+  for (std::size_t t = 0; t < 20; ++t) {
+    EXPECT_EQ(run.reads[t].sample, (t + 2) / 4) << t;
+    EXPECT_EQ(run.reads[t].tenth, (t + 2) % 4 * 10 / 4) << t;
+  }
+  EXPECT_EQ(run.steady_from(), 12U) << "after as many passes as make a whole one";
+  EXPECT_EQ(Made({.epochs = 3, .pass_length = 0.38}).steady_from(), 0U);
+  EXPECT_EQ(Made({.epochs = 3, .pass_length = 0.001}).reads.size(), 3U) << "one read at least";
+}
+
 TEST(MakeReads, JobsOfOneRateTakeTurns) {
   const Reads run = Made({.jobs = {{}, {}, {}}, .epochs = 1});
   for (std::size_t t = 0; t < run.reads.size(); ++t)

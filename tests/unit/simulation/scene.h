@@ -31,6 +31,7 @@ struct Scene {
   double rate_of_last = 1;  // the others' is 1
   double apart = 0;         // each job is so many epochs ahead of the one after it
   bool one_seed = false;    // all jobs read one order
+  double pass_length = 1;
   double drift = 0;
   std::uint64_t seed = 1;
 };
@@ -38,6 +39,7 @@ struct Scene {
 inline Reads RunOf(const Scene& scene) {
   Pace pace{.jobs = std::vector<JobPace>(scene.jobs),
             .epochs = scene.epochs,
+            .pass_length = scene.pass_length,
             .drift = scene.drift,
             .ranks = scene.nodes,
             .nodes = scene.nodes,

@@ -196,6 +196,20 @@ TEST(Theory, WhereTheFutureIsWorthMost) {
             {.13, .35, .55},
             {.200, .548, .743},
             kNear},
+           {"halves of passes",
+            {.epochs = 40, .pass_length = .5},
+            {.01, .10, .31},
+            kShares,
+            {.13, .35, .56},
+            {.200, .550, .749},
+            kNear},
+           {"quarters of passes",
+            {.epochs = 80, .pass_length = .25},
+            {.02, .195, .425},
+            kShares,
+            {.13, .36, .57},
+            {.325, .616, .784},
+            kNear},
            {"mixture",
             {.workload = kMixture},
             {.01, .11, .35},
@@ -214,6 +228,30 @@ TEST(Theory, WhereTheFutureIsWorthMost) {
       EXPECT_NEAR(Simulated(run, options, PolicyKind::kPin).hit_ratio, row.pin[i], kTwoDigits);
       EXPECT_NEAR(Simulated(run, options, PolicyKind::kNoPfs).hit_ratio, row.nopfs[i], kTwoDigits);
       EXPECT_NEAR(Simulated(run, options, PolicyKind::kMin).hit_ratio, row.min[i], row.near);
+    }
+  }
+}
+
+// Every pass ends at the same place, and the plan knows it; nodes lose little to each other.
+TEST(Theory, PassesCutShort) {
+  struct Row {
+    double pass_length;
+    std::uint32_t epochs;
+    std::array<double, 4> min;
+  };
+  constexpr std::array kCapacities{.1, .3, .5, .7};
+  for (const Row& row :
+       {Row{.5, 40, {.200, .550, .749, .878}}, Row{.25, 80, {.325, .616, .784, .894}}}) {
+    for (const std::uint32_t nodes : {1U, 4U}) {
+      const Reads run =
+          RunOf({.epochs = row.epochs, .nodes = nodes, .pass_length = row.pass_length});
+      for (std::size_t i = 0; i < kCapacities.size(); ++i) {
+        if (LeftOut(kCapacities[i])) continue;
+        const CacheOptions options = EqualSizes(run, kCapacities[i]);
+        EXPECT_NEAR(Simulated(run, options, PolicyKind::kOptimal).hit_ratio, row.min[i], .003)
+            << row.pass_length << " of a pass, capacity " << kCapacities[i] << ", " << nodes
+            << " nodes";
+      }
     }
   }
 }
