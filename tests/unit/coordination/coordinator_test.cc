@@ -1,5 +1,7 @@
 #include "coordination/coordinator.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "unit/coordination/scenario.h"
@@ -326,6 +328,45 @@ TEST(Coordinator, PlansPassesThatStopEarlyOnceForAll) {
   EXPECT_GT(scenario.dataset().planned, shorter);
   EXPECT_EQ(scenario.stream().stops_at, 0U);
   EXPECT_EQ(scenario.stream().cut, (Cut{5, 400}));
+}
+
+// One reads a quarter of each pass, the other on to the end; both at one speed.
+TEST(Coordinator, PlansTwoStreamsOfWhichOneStopsEarly) {
+  Scenario scenario = TwoNodes();
+  scenario.At("a", 0, 1, 0x99).pass_reads = 250;
+  scenario.Plan();
+  const auto of = [&](StreamId id) -> const StreamState& {
+    return *std::ranges::find(scenario.dataset().streams, id, &StreamState::id);
+  };
+  EXPECT_EQ(of(kTrain).stops_at, 0U);
+  EXPECT_EQ(of(0x99).stops_at, 250U);
+  const auto read_on = [&](Position count) {
+    for (const Rank rank : {0U, 1U}) {
+      RankReport& report = scenario.At(rank == 0 ? "a" : "b", rank, 2);
+      report.position += count;
+    }
+    RankReport& alone = scenario.At("a", 0, 1, 0x99);
+    alone.position += count;
+    if (alone.position == 250) {
+      alone.pass += 1;
+      alone.epoch += 1;
+      alone.position = 0;
+      alone.last_pass_end = 250;
+    }
+    scenario.Plan();
+  };
+  const Version planned = scenario.dataset().planned;
+  for (int second = 0; second < 36; ++second)
+    read_on(25);
+  EXPECT_EQ(scenario.dataset().planned, planned) << "neither passes nor rates have changed";
+
+  scenario.At("a", 0, 1, 0x99).pass_reads = 0;  // it goes on
+  read_on(25);
+  EXPECT_GT(scenario.dataset().planned, planned);
+  EXPECT_EQ(of(kTrain).stops_at, 0U);
+  EXPECT_EQ(of(kTrain).cut, (Cut{0, 926}));
+  EXPECT_EQ(of(0x99).stops_at, 0U);
+  EXPECT_EQ(of(0x99).cut, (Cut{3, 175}));
 }
 
 TEST(Coordinator, PlansAgainWhenStreamsDriftApart) {
