@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import itertools
 import re
 from collections.abc import Callable, Iterator
@@ -33,7 +34,12 @@ class Ranks:
     """The ranks of one job, each at a machine of its own, read batch by batch in turn."""
 
     def __init__(
-        self, cluster: Cluster, samples: list[CheckedSamples], workers: int = 0, **attached: Any
+        self,
+        cluster: Cluster,
+        samples: list[CheckedSamples],
+        workers: int = 0,
+        lists: Callable[[DistributedSampler[Any]], Any] = lambda sampler: None,
+        **attached: Any,
     ) -> None:
         self.cluster = cluster
         self.samplers = [
@@ -44,6 +50,7 @@ class Ranks:
             attach(
                 DataLoader(it, BATCH, sampler=sampler, num_workers=workers),
                 dataset=it.samples,
+                trace=lists(sampler),
                 **attached,
             )
             for it, sampler in zip(samples, self.samplers, strict=True)
@@ -176,3 +183,35 @@ def test_a_generator_that_is_left_early_is_foretold_if_that_is_said(
         assert list(map(int, read)) == expected
     assert orders_unknown(cluster) == 0
     assert cluster.status()["datasets"][0]["streams"][0]["order_known"]
+
+
+@pytest.mark.parametrize("machines", [1, 2])
+def test_a_list_is_planned_as_far_as_it_is_read(
+    start_cache: StartCache, open_samples: OpenSamples, machines: int
+) -> None:
+    """Lists are whole. Passes are short here: what is known of them is staged at once, and only the
+    first plan is sure to come before that.
+    """
+    cluster = start_cache(machines=machines, share=SHARE)
+    begun = len(cluster.log_of("node-0"))
+    samples = [open_samples(cluster.socket(machine)) for machine in range(machines)]
+    batches, last = 10, 5
+
+    def lists(sampler: DistributedSampler[Any]) -> Callable[[int], list[int] | None]:
+        def of(number: int) -> list[int] | None:
+            asked = copy.copy(sampler)
+            asked.set_epoch(number)
+            return list(asked) if number <= last else None
+
+        return of
+
+    ranks = Ranks(cluster, samples, passes=last + 1, batches_per_pass=batches, lists=lists)
+    part = batches * BATCH * machines
+    for epoch in range(last + 1):
+        for number, _ in enumerate(ranks.read(epoch, batches)):
+            if epoch == number == 0:
+                wait_until(lambda: ranks.planned_length() == part, "it is planned")
+                wait_until(lambda: newest_plan(cluster, begun, part) >= 1, "plans are here")
+        assert number + 1 == batches
+    assert cluster.status()["datasets"][0]["streams"][0]["order_known"]
+    assert orders_unknown(cluster) == 0
