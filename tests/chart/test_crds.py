@@ -246,7 +246,7 @@ def examples() -> list[Any]:
         blocks = re.findall(r"(?ms)<<'?YAML'?[^\n]*\n(.*?)^ *YAML$", page.read_text())
         blocks += re.findall(r"(?ms)^```yaml\n(.*?)^```$", page.read_text())
         for block in blocks:
-            expanded = re.sub(r"\$\w+", "1", textwrap.dedent(block))  # as by the shell
+            expanded = re.sub(r"\$\w+", "x1", textwrap.dedent(block))  # as by the shell
             for document in yaml.safe_load_all(expanded):
                 if not isinstance(document, dict) or "apiVersion" not in document:
                     continue
