@@ -156,7 +156,9 @@ def test_the_api_server_is_away(
     cluster.control.start_api_server()
     assert workspace.make_dataset("after") <= RETURN_SECONDS
     workspace.wait_for_job("train", TRAINING_SECONDS)
-    assert restarts(installed, *ours) == before
+    # Kubernetes itself moves an operator away from a node whose kubelet is late in coming back.
+    after = restarts(installed, *ours)
+    assert after == {pod: before.get(pod, 0) for pod in after}
     assert workspace.identities("train") == ranks  # with their sidecars
     check_samples(workspace, "train", pods=4, epochs=epochs)
 
