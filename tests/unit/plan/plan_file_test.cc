@@ -53,7 +53,7 @@ struct Parts {
     std::string bytes = SafetensorsHeader(shapes);
     for (const Numbers& numbers : {config, table, reads}) {
       std::string raw(numbers.size() * 8, '\0');
-      std::memcpy(raw.data(), numbers.data(), raw.size());
+      if (!raw.empty()) std::memcpy(raw.data(), numbers.data(), raw.size());
       bytes += raw;
     }
     return bytes;
