@@ -101,15 +101,19 @@ def test_a_loader_may_die_while_it_is_spoken_of(sidecar: Sidecar) -> None:
     assert sidecar.told == ["attach train", "pass 3", "detach", "close"]
 
 
+def attaches_of_two(sidecar: Sidecar) -> list[str]:
+    """Of two loaders of one name, which take turns."""
+    loaders = [attached(sidecar), attached(sidecar)]
+    for _ in range(2):
+        for loader in loaders:
+            loader.begin(RECIPE, PASS)
+    return [told for told in sidecar.told if told.startswith("attach")]
+
+
 def test_two_loaders_of_one_name_do_not_displace_each_other(
     sidecar: Sidecar, caplog: pytest.LogCaptureFixture
 ) -> None:
-    train = attached(sidecar)
-    validation = attached(sidecar)
-    for _ in range(2):
-        train.begin(RECIPE, PASS)
-        validation.begin(RECIPE, PASS)
-    attaches = [told for told in sidecar.told if told.startswith("attach")]
+    attaches = attaches_of_two(sidecar)
     assert attaches == ["attach train", "attach train", "attach train-2"]
     assert caplog.text.count("goes on as 'train-2'") == 1
 
@@ -144,12 +148,7 @@ def test_a_loader_keeps_the_name_that_the_sidecar_gave_it(sidecar: Sidecar) -> N
 
 def test_loaders_of_one_process_differ_by_names_that_were_given_too(sidecar: Sidecar) -> None:
     sidecar.names = {"train": "train-2"}
-    train = attached(sidecar)
-    validation = attached(sidecar)
-    for _ in range(2):
-        train.begin(RECIPE, PASS)
-        validation.begin(RECIPE, PASS)
-    attaches = [told for told in sidecar.told if told.startswith("attach")]
+    attaches = attaches_of_two(sidecar)
     assert attaches == ["attach train", "attach train", "attach train-2-2"]
 
 

@@ -170,12 +170,17 @@ def test_weights_are_handed_over_as_lists(
         assert [t["crc"] for t in traces if t["pass"] == 3 + number][-1] == crc(order)
 
 
+def weighted(data: optcache.Dataset) -> tuple[Any, Ids]:
+    """A loader that is attached, of weighted draws, and what it reads from."""
+    sampler = WeightedRandomSampler([1.0 + i for i in range(200)], 60, generator=seeded(8))
+    source = Ids(data)
+    return attach(DataLoader(source, 7, sampler=sampler), dataset=data), source
+
+
 def test_what_is_known_of_the_next_iteration_is_told_once(
     data: optcache.Dataset, server: Server
 ) -> None:
-    sampler = WeightedRandomSampler([1.0 + i for i in range(200)], 60, generator=seeded(8))
-    source = Ids(data)
-    loader = attach(DataLoader(source, 7, sampler=sampler), dataset=data)
+    loader, source = weighted(data)
     for _ in range(3):
         asked(loader, source)
     assert [t["pass"] for t in server.of("trace")] == [3, 4, 5, 6, 7]
@@ -206,9 +211,7 @@ def test_a_sampler_that_is_changed_is_drawn_anew(data: optcache.Dataset, server:
 def test_an_iteration_that_is_left_is_foretold_all_the_same(
     data: optcache.Dataset, server: Server
 ) -> None:
-    sampler = WeightedRandomSampler([1.0 + i for i in range(200)], 60, generator=seeded(8))
-    source = Ids(data)
-    loader = attach(DataLoader(source, 7, sampler=sampler), dataset=data)
+    loader, source = weighted(data)
     for _ in range(3):
         for _ in zip(range(3), loader):
             pass
