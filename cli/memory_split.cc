@@ -10,8 +10,6 @@ namespace {
 using coordination::ClusterReads;
 using coordination::DatasetSpec;
 
-constexpr Duration kWeighEvery = std::chrono::seconds(15);
-
 std::vector<coordination::Worth> WorthOf(const DatasetSpec& spec, const ClusterReads& reads) {
   const auto found = reads.find(spec.name);
   if (found == reads.end()) return {};
@@ -55,18 +53,6 @@ double MemorySplit::Saved(const std::vector<DatasetSpec>& specs, const ClusterRe
   return saved;
 }
 
-bool MemorySplit::Settle(ByteCount memory, MonotonicTime now) {
-  if (now - weighed_at_ < kWeighEvery || !reads_.MayBeSettled(now)) return false;
-  weighed_at_ = now;
-  coordination::SettledReads settled = reads_;
-  settled.Settle(now);
-  const ClusterReads& rates = settled.in_force();
-  if (!coordination::IsWorthwhile(Saved(Divide(memory, rates), rates), Saved(served_, rates)))
-    return false;
-  reads_ = std::move(settled);
-  return true;
-}
-
 std::optional<std::vector<DatasetSpec>> MemorySplit::Update(
     const coordination::ClusterStatus& status, MonotonicTime now) {
   ByteCount memory = 0;
@@ -74,7 +60,10 @@ std::optional<std::vector<DatasetSpec>> MemorySplit::Update(
     memory += member.capacity;
   if (memory == 0) return std::nullopt;  // nobody is there yet
   reads_.Observe(coordination::ReadsOf(status), now);
-  Settle(memory, now);
+  reads_.SettleIfWorthwhile(now, [&](const ClusterReads& rates) {
+    return coordination::SettledReads::Savings{.then = Saved(Divide(memory, rates), rates),
+                                               .now = Saved(served_, rates)};
+  });
   std::vector<DatasetSpec> specs = Divide(memory, reads_.in_force());
   if (specs == served_) return std::nullopt;
   served_ = std::move(specs);

@@ -36,12 +36,10 @@ class MemorySplit {
                                                 const coordination::ClusterReads& reads) const;
   double Saved(const std::vector<coordination::DatasetSpec>& specs,
                const coordination::ClusterReads& reads) const;
-  bool Settle(ByteCount memory, MonotonicTime now);
 
   std::vector<WantedDataset> wanted_;
   coordination::SettledReads reads_;
   std::vector<coordination::DatasetSpec> served_;
-  MonotonicTime weighed_at_;
 };
 
 }  // namespace optcache::cli

@@ -1,6 +1,7 @@
 #include "coordination/settled_reads.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace optcache::coordination {
@@ -83,6 +84,18 @@ void SettledReads::Settle(MonotonicTime now) {
   }
   settled_at_ = now;
   FillIn();
+}
+
+bool SettledReads::SettleIfWorthwhile(MonotonicTime now,
+                                      const std::function<Savings(const ClusterReads&)>& weigh) {
+  if (now - weighed_at_ < kWeighEvery || !MayBeSettled(now)) return false;
+  weighed_at_ = now;
+  SettledReads settled = *this;
+  settled.Settle(now);
+  const Savings savings = weigh(settled.in_force());
+  if (!IsWorthwhile(savings.then, savings.now)) return false;
+  *this = std::move(settled);
+  return true;
 }
 
 }  // namespace optcache::coordination

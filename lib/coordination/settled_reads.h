@@ -5,6 +5,7 @@
 // settled anew only now and then, and only where that would save enough. Jobs that come count at
 // once. Pure: time is an argument.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,10 +17,17 @@ namespace optcache::coordination {
 
 // Between two settlements, unless who reads has changed.
 inline constexpr Duration kSettledFor = std::chrono::minutes(3);
+// Between two looks at whether another settlement would be worth while: they divide memory anew.
+inline constexpr Duration kWeighEvery = std::chrono::seconds(15);
 // A job that has ended counts for so long: the next one may begin, or it may be started again.
 inline constexpr Duration kJobLingers = std::chrono::minutes(1);
 // What a new division must save more than the present one, by the rates of now.
 inline constexpr double kWorthwhileGain = 0.05;
+
+// Is it worth dividing anew? Bytes a second that the two divisions save, by the same rates.
+inline bool IsWorthwhile(double saved_then, double saved_now) {
+  return saved_then > saved_now * (1 + kWorthwhileGain);
+}
 
 // A value.
 class SettledReads {
@@ -39,6 +47,16 @@ class SettledReads {
   // The rates of the last look are in force.
   void Settle(MonotonicTime now);
 
+  // Bytes a second that two divisions save, by the same rates.
+  struct Savings {
+    double then = 0;  // the one that the rates would lead to
+    double now = 0;   // the present one
+  };
+  // Settles if that may be, the last look was not just now, and `weigh`, which is given the rates,
+  // finds that it saves enough. True: it has.
+  bool SettleIfWorthwhile(MonotonicTime now,
+                          const std::function<Savings(const ClusterReads&)>& weigh);
+
  private:
   struct Job {
     JobReads reads;  // rate 0: not known
@@ -54,11 +72,7 @@ class SettledReads {
   ClusterReads in_force_;
   bool looked_ = false;
   MonotonicTime settled_at_;
+  MonotonicTime weighed_at_;
 };
-
-// Is it worth dividing anew? Bytes a second that the two divisions save, by the same rates.
-inline bool IsWorthwhile(double saved_then, double saved_now) {
-  return saved_then > saved_now * (1 + kWorthwhileGain);
-}
 
 }  // namespace optcache::coordination

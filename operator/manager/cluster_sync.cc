@@ -11,7 +11,6 @@ namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(50);
 constexpr Duration kLookEvery = std::chrono::seconds(1);
-constexpr Duration kWeighEvery = std::chrono::seconds(15);
 // Nodes report every second. A leader that has heard of none for so long says so.
 constexpr Duration kNobodyAfter = std::chrono::minutes(1);
 constexpr std::size_t kMaxDatasetsOfPod = 16;
@@ -127,19 +126,13 @@ bool ClusterSync::TakeReads(MonotonicTime now) {
 
 // Rates are settled anew where memory divided by those of now saves enough more.
 bool ClusterSync::SettleReads(MonotonicTime now) {
-  if (now - weighed_at_ < kWeighEvery || !reads_.MayBeSettled(now)) return false;
-  weighed_at_ = now;
   const bool enough = std::ranges::all_of(
       plan_.placed, [](const auto& item) { return item.second.granted == item.second.ceiling; });
-  if (enough) return false;
-  coordination::SettledReads settled = reads_;
-  settled.Settle(now);
-  const reconcile::ClusterObserved observed = Observe(settled.in_force());
-  if (!coordination::IsWorthwhile(SavedBy(PlanCluster(observed), observed),
-                                  SavedBy(plan_, observed)))
-    return false;
-  reads_ = std::move(settled);
-  return true;
+  return !enough && reads_.SettleIfWorthwhile(now, [this](const coordination::ClusterReads& rates) {
+    const reconcile::ClusterObserved observed = Observe(rates);
+    return coordination::SettledReads::Savings{.then = SavedBy(PlanCluster(observed), observed),
+                                               .now = SavedBy(plan_, observed)};
+  });
 }
 
 void ClusterSync::Replan(const reconcile::ClusterSigns& signs) {

@@ -75,7 +75,6 @@ class ClusterSync {
   coordination::ClusterStatus status_;  // at the last look
   reconcile::ClusterSigns signs_;
   coordination::SettledReads reads_;
-  MonotonicTime weighed_at_;  // when rates were last looked at
   reconcile::ClusterPlan plan_;
   std::map<std::string, reconcile::MemberMachine> machines_;  // since something was touched
   reconcile::Cordons cordons_;
