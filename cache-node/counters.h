@@ -15,6 +15,17 @@ struct Counters {
   std::uint64_t hit_bytes_local = 0;
   std::uint64_t hit_bytes_peer = 0;
   std::uint64_t miss_bytes = 0;
+  std::uint64_t hits_spare = 0;  // of samples that the plan had given up, by other nodes, too
+  std::uint64_t hits_disk = 0;   // of the local hits: from the disk
+  std::uint64_t hit_bytes_disk = 0;
+  // The same reads as far as a plan covers them, as it had foretold them.
+  std::uint64_t foretold_local = 0;
+  std::uint64_t foretold_peer = 0;
+  std::uint64_t foretold_misses = 0;
+  std::uint64_t foretold_bytes_local = 0;
+  std::uint64_t foretold_bytes_peer = 0;
+  std::uint64_t foretold_miss_bytes = 0;
+  std::uint64_t foretold_moved_bytes = 0;  // to be pushed from here after what was read
   // Samples that arrived to be kept.
   std::uint64_t puts_kept = 0;
   std::uint64_t puts_refused = 0;
@@ -22,10 +33,15 @@ struct Counters {
   std::uint64_t moves = 0;
   std::uint64_t moved_bytes = 0;
   std::uint64_t moves_refused = 0;  // asked again later
+  // Samples for which this node has no room any more, or which it gives away as it ends.
+  std::uint64_t relocated = 0;
+  std::uint64_t relocated_bytes = 0;
+  std::uint64_t relocations_lost = 0;  // nobody took them in time
   // Samples dropped, by reason.
   std::uint64_t dropped_by_plan = 0;
   std::uint64_t dropped_for_room = 0;    // LRU, or no room where the plan wanted it
   std::uint64_t dropped_in_transit = 0;  // the receiver did not take it in time
+  std::uint64_t dropped_by_disk = 0;     // the disk lost it, or is out of use
   std::uint64_t dropped_stale = 0;       // kept for a read that did not come
   std::uint64_t bad_bytes = 0;           // wrong length or checksum on arrival
   std::uint64_t peer_timeouts = 0;

@@ -10,11 +10,14 @@ using wire::Answer;
 using wire::Found;
 using wire::GetMode;
 
-// Of a node on which the dataset is no longer placed; what others have no room for goes then.
-constexpr Duration kGiveAwayWithin = std::chrono::minutes(1);
 constexpr std::uint32_t kAskAgainMs = 10;
 constexpr std::size_t kMaxWaiting = 65'536;  // beyond it a read is a miss at once
 constexpr std::size_t kMaxGrants = 262'144;  // beyond it a miss comes without a lease
+
+constexpr ByteCount kReserveShare = 50;  // of the capacity
+constexpr ByteCount kReserveSamples = 256;
+constexpr ByteCount kSmallReserve = 128_KiB;
+constexpr ByteCount kSmallReserveShare = 4;
 
 // The first `most` of `items`, which keeps the others.
 template <typename T>
@@ -30,7 +33,18 @@ cache::LeaseId FirstLease(wire::MemberId self) {
   return (cache::LeaseId{self} << 32U) + 1;
 }
 
+bool Among(const std::vector<wire::MemberId>& some, wire::MemberId member) {
+  return std::ranges::find(some, member) != some.end();
+}
+
 }  // namespace
+
+ByteCount TransitReserve(ByteCount capacity, const plan::Sizes& sizes) {
+  const ByteCount common = sizes.count() == 0 ? 0 : sizes.total() / sizes.count();
+  const ByteCount least =
+      std::min({kReserveSamples * common, kSmallReserve, capacity / kSmallReserveShare});
+  return std::max(capacity / kReserveShare, least);
+}
 
 DatasetCache::DatasetCache(DatasetConfig config, ReadDeadlines deadlines, const Verdicts& verdicts,
                            Effects& effects)
@@ -38,16 +52,17 @@ DatasetCache::DatasetCache(DatasetConfig config, ReadDeadlines deadlines, const 
       deadlines_(deadlines),
       verdicts_(verdicts),
       effects_(effects),
-      tier_(config_.capacity, config_.reserve),
+      tier_(config_.capacity, config_.reserve, config_.disk),
       directory_(std::chrono::seconds(wire::kLeaseSeconds), FirstLease(config_.self)),
       holdings_(config_.key, config_.self, directory_, effects),
-      mover_(config_.key, effects, counters_, {}),
+      mover_(config_.key, effects, counters_, passes_, {}),
       keeper_(config_.self, config_.retention,
               {.tier = tier_,
                .mover = mover_,
                .holdings = holdings_,
                .counters = counters_,
-               .verdicts = verdicts}) {}
+               .verdicts = verdicts,
+               .uses = uses_}) {}
 
 void DatasetCache::OnGet(const Asker& from, std::uint32_t request_id, const wire::Get& get,
                          MonotonicTime now) {
@@ -62,6 +77,7 @@ void DatasetCache::OnGet(const Asker& from, std::uint32_t request_id, const wire
               .mode = get.mode,
               .item = get.items[i],
               .deadline = now + deadlines_.urgent};
+    uses_.OnRead(get.stream, read.item.pass, read.item.position);
     if (ValidItem(read.item)) {
       Serve(std::move(read), lookups, now);
     } else {
@@ -80,14 +96,20 @@ void DatasetCache::Serve(Read read, std::map<wire::MemberId, std::vector<Read>>&
   if (announced != announced_.end() && now < announced->second) {
     return AnswerLater(std::move(read), now);
   }
+  if (AwaitsRoom(read, now)) return AnswerLater(std::move(read), now);
   if (holdings_.homes().empty()) return AnswerMiss(read, 0, false);
   lookups[holdings_.homes().Home(id)].push_back(std::move(read));
 }
 
 void DatasetCache::AnswerHere(const Read& read, MonotonicTime now) {
   const cache::Entry& entry = *keeper_.Readable(read.item.id, read.guest);
+  if (!entry.bytes) return ReadFromDisk(read, entry, now);
   ++counters_.hits_local;
-  counters_.hit_bytes_local += entry.bytes->size();
+  counters_.hit_bytes_local += entry.size;
+  counters_.hits_disk += entry.on_disk ? 1U : 0U;
+  counters_.hit_bytes_disk += entry.on_disk ? entry.size : 0U;
+  passes_.OnHit(read.key());
+  CountRead(read.key(), entry.size);
   effects_.Reply(read.from, read.request_id,
                  wire::SampleReply{.index = read.index, .answer = Answer::kHere, .crc = entry.crc},
                  entry.bytes);
@@ -99,9 +121,12 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
   AnsweredFromElsewhere(read);
   ++counters_.misses;
   counters_.miss_bytes += size;
-  lease = Grant(read, lease);
+  passes_.OnMiss(read.key(), size);
+  CountRead(read.key(), size);
   const Copy copy{.id = read.item.id, .guest = read.guest};
-  const bool keep = keeper_.WouldKeep(read.key(), copy, size, home_keeps);
+  const bool keep = keeper_.WouldKeep(read.key(), copy, size, home_keeps) ||
+                    (HasRoomInMemory(size) && keeper_.HasRoomToSpare(read.key(), copy, size));
+  lease = Grant(read, lease, keep);
   effects_.Reply(read.from, read.request_id,
                  wire::SampleReply{.index = read.index,
                                    .answer = keep ? Answer::kMissKeep : Answer::kMissDrop,
@@ -110,13 +135,16 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
 }
 
 // What the reader is told: the lease, or none where there are too many.
-wire::LeaseId DatasetCache::Grant(const Read& read, wire::LeaseId lease) {
+wire::LeaseId DatasetCache::Grant(const Read& read, wire::LeaseId lease, bool keep) {
   if (lease == 0) return 0;
   if (granted_.size() >= kMaxGrants) {
     unused_.leases.emplace_back(read.item.id, lease);
     return 0;
   }
-  granted_[lease] = {.client = read.from, .id = read.item.id};
+  const ByteCount room = keep && disk_ ? SizeOf(read.item.id) : 0;
+  granted_room_ += room;
+  if (room >= wanted_room_) wanted_room_ = 0;
+  granted_[lease] = {.client = read.from, .id = read.item.id, .room = room};
   ++leases_[read.from];
   return lease;
 }
@@ -142,6 +170,7 @@ void DatasetCache::AnswerLater(Read read, MonotonicTime now) {
         wire::SampleReply{.index = read.index, .answer = Answer::kOnItsWay, .wait_ms = kAskAgainMs},
         nullptr);
   } else if (now >= read.deadline || waiting_.size() >= kMaxWaiting) {
+    if (read.mode == GetMode::kPeer) return AnswerAbsent(read);
     AnswerMiss(read, 0, false);
   } else {
     read.next_try = now + deadlines_.retry;
@@ -221,8 +250,22 @@ void DatasetCache::OnStaleEntry(Read read, MonotonicTime now) {
 
 std::shared_ptr<cache::SampleBytes> DatasetCache::Receive(const Copy& copy, ByteCount size) {
   if (copy.id >= config_.sizes.count() || size != SizeOf(copy.id)) return nullptr;
-  if (!keeper_.MakeRoom(copy, size)) return nullptr;
+  if (!keeper_.MakeRoom(copy, size)) {
+    if (tier_.WaitsForDisk(size)) WantRoom(size);
+    return nullptr;
+  }
+  if (size >= wanted_room_) wanted_room_ = 0;  // it was made
   return std::make_shared<cache::SampleBytes>(size);
+}
+
+std::shared_ptr<cache::SampleBytes> DatasetCache::ReceivePush(SampleId id, ByteCount size) {
+  // Sidecars that never bring what they were told to read do not keep nodes out.
+  const ByteCount granted = std::min(granted_room_, tier_.memory() / 2);
+  if (tier_.disk() == 0 || tier_.FitsMemory(size, granted, keeper_.spare_bytes_in_memory())) {
+    return Receive({.id = id}, size);
+  }
+  if (id < config_.sizes.count() && size == SizeOf(id)) WantRoom(size);
+  return nullptr;
 }
 
 void DatasetCache::Abandon(const std::shared_ptr<cache::SampleBytes>& buffer) {
@@ -273,6 +316,7 @@ void DatasetCache::OnLeaseUpdate(ClientId from, const wire::LeaseUpdate& update,
     }
     own.leases.emplace_back(id, lease);
     if (update.event == wire::LeaseEvent::kRenew) continue;
+    granted_room_ -= granted->second.room;
     granted_.erase(granted);
     if (const auto count = leases_.find(from); --count->second == 0) leases_.erase(count);
   }
@@ -337,8 +381,9 @@ void DatasetCache::GiveBackLeases(const wire::LookupReply& reply, MonotonicTime 
 }
 
 void DatasetCache::OnHolding(wire::MemberId member, const wire::Holding& holding) {
-  const auto& members = holdings_.homes().members();
-  if (std::ranges::find(members, member) == members.end()) return;  // nobody could ask it
+  const bool can_be_asked =
+      Among(holdings_.homes().members(), member) || Among(other_holders_, member);
+  if (!can_be_asked) return;
   for (const SampleId id : holding.gained) {
     if (id < config_.sizes.count()) directory_.Gained(id, member);
   }
@@ -379,32 +424,36 @@ void DatasetCache::OnStoreReply(const wire::StoreReply& reply, MonotonicTime now
   }
 }
 
-void DatasetCache::SetMembers(const std::vector<wire::MemberId>& members, MonotonicTime now) {
-  const auto among = [this](const std::vector<wire::MemberId>& all) {
-    return std::ranges::find(all, config_.self) != all.end();
-  };
-  const bool leaves = among(holdings_.homes().members()) && !among(members);
-  for (const wire::MemberId member : holdings_.homes().members()) {
-    if (std::find(members.begin(), members.end(), member) == members.end()) {
-      directory_.ForgetMember(member);
-    }
+bool DatasetCache::SetMembers(const std::vector<wire::MemberId>& members,
+                              const std::vector<wire::MemberId>& others) {
+  const std::vector<wire::MemberId> homes_before = holdings_.homes().members();
+  const bool leaves = Among(homes_before, config_.self) && !Among(members, config_.self);
+  std::vector<wire::MemberId> before = std::exchange(other_holders_, others);
+  before.insert(before.end(), homes_before.begin(), homes_before.end());
+  for (const wire::MemberId member : before) {
+    if (!Among(members, member) && !Among(others, member)) directory_.ForgetMember(member);
   }
   const cache::HomeMap homes(config_.key, members);
-  if (members == holdings_.homes().members()) return;
+  if (members == homes_before) return false;
   holdings_.SetHomes(homes);
   directory_.KeepOnly(
       [&](SampleId id) { return !homes.empty() && homes.Home(id) == config_.self; });
-  for (const auto& [id, _] : tier_.entries())
-    holdings_.Gained(id);
-  if (leaves) keeper_.GiveAway(now + kGiveAwayWithin, now);
+  tier_.ForEach([this](SampleId id, const cache::Entry&) { holdings_.Gained(id); });
+  return leaves && !ending_;
 }
 
-void DatasetCache::SetBudget(Retention retention, ByteCount capacity, ByteCount reserve) {
+void DatasetCache::SetBudget(Retention retention, ByteCount capacity, ByteCount reserve,
+                             ByteCount disk, bool departs) {
   config_.retention = retention;
-  config_.capacity = capacity;
-  config_.reserve = reserve;
-  tier_.SetBudget(capacity, reserve);
-  keeper_.SetRetention(retention);
+  if (!ending_) {
+    config_.capacity = capacity;
+    config_.disk = disk;
+    config_.reserve = reserve;
+    tier_.SetBudget(capacity, reserve, disk);
+  }
+  if (retention != Retention::kOptimal) not_foretold_ = {};
+  keeper_.SetRetention(retention, departs);
+  keeper_.TrimSpares();
 }
 
 void DatasetCache::Tick(MonotonicTime now) {
@@ -427,17 +476,19 @@ void DatasetCache::Tick(MonotonicTime now) {
   std::vector<Read> again(std::make_move_iterator(due), std::make_move_iterator(waiting_.end()));
   waiting_.erase(due, waiting_.end());
   for (Read& read : again)
-    Serve(std::move(read), lookups, now);
+    AnswerAgain(std::move(read), lookups, now);
   AskHomes(std::move(lookups), now);
   if (!unused_.leases.empty()) {
     OnPeerLeaseUpdate(std::exchange(unused_, {.event = wire::LeaseEvent::kFailed}), now);
   }
   for (const SampleId id : mover_.Tick(now))
     keeper_.OnMoveLost(id);
+  TickDisk(now);
   holdings_.Flush();
   std::erase_if(announced_, [now](const auto& push) { return now >= push.second; });
   if (now >= next_sweep_) {
     directory_.Sweep(now);
+    ForgetAwaitedRoom(now);
     next_sweep_ = now + std::chrono::seconds(1);
   }
 }

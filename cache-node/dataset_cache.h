@@ -11,12 +11,18 @@
 //                                 ├─► leased to us: a miss, the sidecar reads the store ─► Put
 //                                 └─► another reads it: asked again in a moment
 //
+// Where there is a disk, "here" may mean there: the bytes are sent once they have been read. What
+// memory has no room for goes to the disk, what is used last first (cache/tiering.h). A stager that
+// is to read from the store what is kept here is told so once memory has room for it: what could
+// not be taken when it comes would be read from the store again in the next pass.
+//
 // Every wait has a deadline, after which the read is a miss: the store always answers.
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -25,8 +31,11 @@
 #include "cache-node/holding_log.h"
 #include "cache-node/keeper.h"
 #include "cache-node/mover.h"
+#include "cache-node/pass_counts.h"
+#include "cache-node/use_forecast.h"
 #include "cache-node/verdict.h"
 #include "cache/directory.h"
+#include "cache/disk_tier.h"
 #include "cache/memory_tier.h"
 #include "plan/sizes.h"
 #include "wire/messages.h"
@@ -38,20 +47,25 @@ struct DatasetConfig {
   wire::MemberId self = 0;
   Retention retention = Retention::kOptimal;
   ByteCount capacity = 0;  // payload bytes
-  ByteCount reserve = 0;   // transit, on top
+  ByteCount disk = 0;      // of those: on disk
+  ByteCount reserve = 0;   // transit, on top, in memory
   plan::Sizes sizes;       // of the samples' payloads
 };
 
-// The transit reserve is capacity / kReserveShare: 2 %, which covers ranks that drift apart by 4 %
-// of an epoch without a loss.
-inline constexpr ByteCount kReserveShare = 50;
+// The transit reserve: 2 % of the capacity, which covers ranks that drift apart by 4 % of an epoch
+// without a loss. How far reads come in another order than planned is a matter of batches, not of
+// bytes: a small cache gets room for 256 common samples, as many as a rank is staged ahead at
+// least, up to 128 KiB and a quarter of the capacity.
+ByteCount TransitReserve(ByteCount capacity, const plan::Sizes& sizes);
 
 struct ReadDeadlines {
   Duration lookup = std::chrono::milliseconds(500);
   Duration peer = std::chrono::seconds(2);
+  Duration disk = std::chrono::seconds(2);
   Duration urgent = std::chrono::seconds(4);  // a waiting trainer's read, all steps together
   // After that it is read where it lies: its source may have given the push up.
   Duration announced = std::chrono::milliseconds(200);
+  Duration room = std::chrono::seconds(1);  // in memory, while more goes to the disk
   Duration retry = std::chrono::milliseconds(10);
 };
 
@@ -73,6 +87,8 @@ class DatasetCache {
   // A buffer for a Put's or Push's payload, its bytes taken from the budget; null: not wanted.
   // Every buffer comes back through OnPut, OnPush or Abandon.
   std::shared_ptr<cache::SampleBytes> Receive(const Copy& copy, ByteCount size);
+  // The same for a Push: it takes no room that sidecars were told of.
+  std::shared_ptr<cache::SampleBytes> ReceivePush(SampleId id, ByteCount size);
   void Abandon(const std::shared_ptr<cache::SampleBytes>& buffer);
   // A sidecar has gone, and will not read what it has leases for: others need not wait for it.
   void OnClientGone(ClientId client, MonotonicTime now);
@@ -102,10 +118,25 @@ class DatasetCache {
   void OnStoreReply(const wire::StoreReply& reply, MonotonicTime now);
 
   // --- from the control side ---
-  // The nodes on which the dataset is placed. A node that is no longer among them gives them what
-  // it holds: nobody asks it any more.
-  void SetMembers(const std::vector<wire::MemberId>& members, MonotonicTime now);
-  void SetBudget(Retention retention, ByteCount capacity, ByteCount reserve);
+  // The nodes on which the dataset is placed, which are its samples' homes; and others that hold
+  // some and are about to give them away. True if this one is no longer a home, though it does not
+  // end: what it holds is to go.
+  bool SetMembers(const std::vector<wire::MemberId>& members,
+                  const std::vector<wire::MemberId>& others = {});
+  // The node is about to end: from now on its budget stays as it is, so that what is read here can
+  // still go on from here, and it gives nothing away unless its keeper is told to.
+  void OnEnding() { ending_ = true; }
+  // `departs`: it has a share no more, and what it holds is about to be given away.
+  void SetBudget(Retention retention, ByteCount capacity, ByteCount reserve, ByteCount disk = 0,
+                 bool departs = false);
+  // From now on samples may lie on this disk; those that are there already are here. Once.
+  void UseDisk(std::shared_ptr<cache::DiskTier> tier, cache::DiskState& disk, MonotonicTime now);
+  // The dataset may have nothing on the disk any more.
+  void LeaveDisk();
+  bool has_disk() const { return disk_ != nullptr; }
+  UseForecast& uses() { return uses_; }
+  // A plan now covers more reads: carries out what it says of those already made.
+  void OnNewPlan(MonotonicTime now);
   Keeper& keeper() { return keeper_; }
   const Keeper& keeper() const { return keeper_; }
 
@@ -114,10 +145,13 @@ class DatasetCache {
 
   const DatasetConfig& config() const { return config_; }
   const Counters& counters() const { return counters_; }
+  PassCounts& passes() { return passes_; }
+  const PassCounts& passes() const { return passes_; }
   const cache::MemoryTier& tier() const { return tier_; }
   const Mover& mover() const { return mover_; }
   const cache::Directory& directory() const { return directory_; }
   ByteCount relay_bytes() const { return *relay_bytes_; }
+  ByteCount disk_read_bytes() const { return *disk_read_bytes_; }
 
  private:
   // A part of the transit reserve; given back when the last copy dies.
@@ -132,17 +166,27 @@ class DatasetCache {
     wire::GetMode mode = wire::GetMode::kStage;
     wire::ReadItem item;
     MonotonicTime deadline{};
-    MonotonicTime next_try{};  // while it waits
-    RelayShare relay;          // while a peer is asked for it
+    MonotonicTime next_try{};   // while it waits
+    RelayShare relay;           // while a peer is asked for it
+    wire::MemberId member = 0;  // the peer that reads it, with GetMode::kPeer
     ReadKey key() const { return {stream, item.pass, item.position}; }
   };
   struct Granted {  // a lease that a sidecar was given and has not ended yet
     ClientId client = 0;
     SampleId id = 0;
+    ByteCount room = 0;  // in memory, for what it puts
   };
   struct Asked {  // other node's answer is awaited
     std::vector<Read> reads;
     MonotonicTime deadline{};
+  };
+
+  // A sample that is being read from the disk.
+  struct DiskRead {
+    std::vector<Read> reads;  // that wait for it
+    bool to_move = false;     // the mover waits for it
+    MonotonicTime deadline{};
+    bool late = false;  // counted as such
   };
 
   void Serve(Read read, std::map<wire::MemberId, std::vector<Read>>& lookups, MonotonicTime now);
@@ -155,20 +199,48 @@ class DatasetCache {
   void OnStaleEntry(Read read, MonotonicTime now);
   void FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_holder, MonotonicTime now);
   RelayShare TakeRelayShare(ByteCount size);
+  void AnswerPeer(const Read& read, const cache::Entry& entry, MonotonicTime now);
+  void AnswerAbsent(const Read& read);
+  void AnswerAgain(Read read, std::map<wire::MemberId, std::vector<Read>>& lookups,
+                   MonotonicTime now);
+  DiskRead* BeginDiskRead(SampleId id, const cache::Entry& entry, MonotonicTime now);
+  void ReadFromDisk(Read read, const cache::Entry& entry, MonotonicTime now);
+  void OnDiskRead(SampleId id, const Result<cache::SampleRef>& result, const RelayShare& share,
+                  MonotonicTime now);
+  void AnswerFromDisk(DiskRead& waiting, SampleId id, const cache::SampleRef& bytes,
+                      MonotonicTime now);
+  void AnswerWithoutDisk(std::vector<Read> reads, MonotonicTime now);
+  void GiveUpLateReads(MonotonicTime now);
+  void TickDisk(MonotonicTime now);
+  void Spill(MonotonicTime now);
+  std::vector<SampleId> ChooseSpill() const;
+  bool MaySpill(SampleId id, const cache::Entry& entry) const;
+  void OnSpilled(const std::vector<std::pair<SampleId, cache::SampleRef>>& samples, bool written);
   void AnswerHere(const Read& read, MonotonicTime now);
   void AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps);
-  wire::LeaseId Grant(const Read& read, wire::LeaseId lease);
+  wire::LeaseId Grant(const Read& read, wire::LeaseId lease, bool keep);
+  bool AwaitsRoom(const Read& read, MonotonicTime now);
+  bool HasRoomInMemory(ByteCount size) const;
+  void WantRoom(ByteCount size);
+  void ForgetAwaitedRoom(MonotonicTime now);
   void AnsweredFromElsewhere(const Read& read);
+  bool CountForetold(const ReadKey& key, ByteCount size);
+  void CountRead(const ReadKey& key, ByteCount size);
+  void CountForetoldOfPeer(const ReadKey& key, ByteCount size);
   void GiveBackLeases(const wire::LookupReply& reply, MonotonicTime now);
   void AnswerLater(Read read, MonotonicTime now);
   bool ValidItem(const wire::ReadItem& item) const { return item.id < config_.sizes.count(); }
   ByteCount SizeOf(SampleId id) const { return config_.sizes[id]; }
 
   DatasetConfig config_;
+  bool ending_ = false;
+  std::vector<wire::MemberId> other_holders_;  // listed, and home to nothing
   ReadDeadlines deadlines_;
   const Verdicts& verdicts_;
   Effects& effects_;
   Counters counters_;
+  PassCounts passes_;
+  std::vector<std::pair<ReadKey, ByteCount>> not_foretold_;  // read before a plan covered them
   cache::MemoryTier tier_;
   cache::Directory directory_;
   HoldingLog holdings_;
@@ -187,6 +259,23 @@ class DatasetCache {
   // down, which may outlive this.
   std::shared_ptr<ByteCount> relay_bytes_ = std::make_shared<ByteCount>(0);
   MonotonicTime next_sweep_{};
+
+  std::shared_ptr<cache::DiskTier> disk_;  // null: there is none
+  cache::DiskState* disk_state_ = nullptr;
+  UseForecast uses_;
+  std::map<SampleId, DiskRead> disk_reads_;
+  // Being read or sent on; shared with those who count them down, which may outlive this.
+  std::shared_ptr<ByteCount> disk_read_bytes_ = std::make_shared<ByteCount>(0);
+  std::vector<SampleId> to_spill_;  // chosen; what is used last comes last
+  ByteCount spilling_bytes_ = 0;
+  MonotonicTime next_spill_{};
+  ByteCount granted_room_ = 0;  // of granted_, where there is a disk
+  // For the largest of what lately found too little room in memory.
+  ByteCount wanted_room_ = 0;
+  MonotonicTime wanted_until_{};
+  std::unordered_map<SampleId, MonotonicTime> await_room_;  // samples for which readers do, until
+  MonotonicTime last_tick_{};
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what the disk ends later
 };
 
 }  // namespace optcache::node

@@ -10,6 +10,13 @@ namespace optcache::node {
 using wire::Answer;
 using wire::GetMode;
 
+namespace {
+
+// Of reads whose plan has not come; beyond it they are in no forecast.
+constexpr std::size_t kMaxNotForetold = 262'144;
+
+}  // namespace
+
 // One sample may always pass; more only within the transit reserve. Null: later.
 DatasetCache::RelayShare DatasetCache::TakeRelayShare(ByteCount size) {
   if (*relay_bytes_ > 0 && *relay_bytes_ + size > config_.reserve) return nullptr;
@@ -56,12 +63,83 @@ void DatasetCache::ServePeer(const Asker& from, std::uint32_t request_id, const 
                      wire::SampleReply{.index = i, .answer = Answer::kAbsent}, nullptr);
       continue;
     }
-    effects_.Reply(from.client, request_id,
-                   wire::SampleReply{.index = i, .answer = Answer::kHere, .crc = entry->crc},
-                   entry->bytes);
-    keeper_.AfterRead({get.stream, item.pass, item.position}, item.id,
-                      {.is_peer = true, .member = from.member}, now);
+    AnswerPeer({.from = from.client,
+                .request_id = request_id,
+                .index = i,
+                .stream = get.stream,
+                .mode = GetMode::kPeer,
+                .item = item,
+                .deadline = now + deadlines_.peer,
+                .member = from.member},
+               *entry, now);
   }
+}
+
+void DatasetCache::AnswerPeer(const Read& read, const cache::Entry& entry, MonotonicTime now) {
+  if (!entry.bytes) return ReadFromDisk(read, entry, now);
+  effects_.Reply(read.from, read.request_id,
+                 wire::SampleReply{.index = read.index, .answer = Answer::kHere, .crc = entry.crc},
+                 entry.bytes);
+  CountForetoldOfPeer(read.key(), entry.size);
+  keeper_.AfterRead(read.key(), read.item.id, {.is_peer = true, .member = read.member}, now);
+}
+
+// It may be here all the same, but not in time.
+void DatasetCache::AnswerAbsent(const Read& read) {
+  effects_.Reply(read.from, read.request_id,
+                 wire::SampleReply{.index = read.index, .answer = Answer::kAbsent}, nullptr);
+}
+
+// A read that has waited.
+void DatasetCache::AnswerAgain(Read read, std::map<wire::MemberId, std::vector<Read>>& lookups,
+                               MonotonicTime now) {
+  if (read.mode != GetMode::kPeer) return Serve(std::move(read), lookups, now);
+  const cache::Entry* entry = tier_.Find(read.item.id);
+  if (entry == nullptr) return AnswerAbsent(read);
+  AnswerPeer(read, *entry, now);
+}
+
+// A read by a rank of this node that is being answered.
+void DatasetCache::CountRead(const ReadKey& key, ByteCount size) {
+  if (config_.retention != Retention::kOptimal || CountForetold(key, size)) return;
+  if (key.stream != 0 && not_foretold_.size() < kMaxNotForetold)
+    not_foretold_.emplace_back(key, size);
+}
+
+void DatasetCache::OnNewPlan(MonotonicTime now) {
+  std::erase_if(not_foretold_,
+                [this](const auto& read) { return CountForetold(read.first, read.second); });
+  if (not_foretold_.size() == kMaxNotForetold) not_foretold_.clear();  // no plan comes for those
+  keeper_.OnNewPlan(now);
+}
+
+// What the plan has said of it. False: no plan covers it.
+bool DatasetCache::CountForetold(const ReadKey& key, ByteCount size) {
+  const auto verdict = verdicts_.Find(key);
+  if (!verdict) return false;
+  if (verdict->beyond) return true;
+  if (verdict->holder == 0) {
+    ++counters_.foretold_misses;
+    counters_.foretold_miss_bytes += size;
+  } else if (verdict->here) {
+    ++counters_.foretold_local;
+    counters_.foretold_bytes_local += size;
+  } else {
+    ++counters_.foretold_peer;
+    counters_.foretold_bytes_peer += size;
+  }
+  // What another node holds is sent on from there.
+  if (verdict->moves && (verdict->here || verdict->holder == 0))
+    counters_.foretold_moved_bytes += size;
+  return true;
+}
+
+// Of a read by a rank of another node that is answered here.
+void DatasetCache::CountForetoldOfPeer(const ReadKey& key, ByteCount size) {
+  if (config_.retention != Retention::kOptimal) return;
+  const auto verdict = verdicts_.Find(key);
+  if (verdict && verdict->moves && verdict->holder == config_.self)
+    counters_.foretold_moved_bytes += size;
 }
 
 std::shared_ptr<cache::SampleBytes> DatasetCache::ReceiveFromPeer(std::uint32_t request_id,
@@ -90,6 +168,8 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
   AnsweredFromElsewhere(answered);
   ++counters_.hits_peer;
   counters_.hit_bytes_peer += bytes->size();
+  passes_.OnPeerHit(answered.key());
+  CountRead(answered.key(), bytes->size());
   // The share is given back once the bytes are sent on.
   using Relayed = std::pair<cache::SampleRef, RelayShare>;
   const cache::SampleRef relayed(std::make_shared<const Relayed>(bytes, answered.relay),

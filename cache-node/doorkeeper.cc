@@ -104,6 +104,15 @@ Status Doorkeeper::MayReadOrWrite(const Caller& caller, wire::DatasetKey key) {
   return Refuse(Refused::kNamespace, caller, std::move(status));
 }
 
+// A guest reads the source with keys and by ways of its own: what it meets there is no news of the
+// Dataset. It is no offence either.
+Status Doorkeeper::MayTellOfStore(const Caller& caller, wire::DatasetKey key) {
+  RETURN_IF_ERROR(MayReadOrWrite(caller, key));
+  const coordination::DatasetState* dataset = FindDataset(state_(), key);
+  if (dataset != nullptr && Owns(caller.name_space, dataset->name)) return OkStatus();
+  return {Code::kPermissionDenied, "only pods of the Dataset's own namespace tell of its store"};
+}
+
 Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
   const auto found = visitors_.find(client);
   if (found == visitors_.end()) return OkStatus();  // a node
@@ -121,6 +130,9 @@ Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
   }
   if (const auto* lease = std::get_if<wire::LeaseUpdate>(&message)) {
     return MayReadOrWrite(caller, lease->dataset);
+  }
+  if (const auto* health = std::get_if<wire::StoreHealth>(&message)) {
+    return MayTellOfStore(caller, health->dataset);
   }
   if (const auto* progress = std::get_if<wire::StreamProgress>(&message)) {
     const bool ends =

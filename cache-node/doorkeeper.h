@@ -116,6 +116,7 @@ class Doorkeeper {
   std::size_t CountStreams(const std::string& name_space, bool granted) const;
   Status MayUseDataset(const Caller& caller, wire::DatasetKey key) const;
   Status MayReadOrWrite(const Caller& caller, wire::DatasetKey key);
+  Status MayTellOfStore(const Caller& caller, wire::DatasetKey key);
   Status Refuse(Refused reason, const Caller& caller, Status why);
 
   TokenCheck& tokens_;

@@ -1,5 +1,6 @@
 // optcache-node: holds samples in memory for the sidecars of its machine and for other nodes.
 
+#include <cstdint>
 #include <iostream>
 #include <string>
 
@@ -19,6 +20,7 @@ struct Flags {
   NodeOptions node;
   std::string http = "127.0.0.1:0";
   std::string memory = "1Gi";
+  std::string disk_capacity;
   std::string namespace_bytes;
   std::string state_size = "8Gi";
   int drain_seconds = 0;
@@ -62,6 +64,16 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz");
   app.add_option("--coordinator", flags.node.coordinator, "URL of the coordinator")->required();
   app.add_option("--memory", flags.memory, "Bytes of samples to hold, for example 64Gi");
+  CLI::Option* const disk = app.add_option(
+      "--disk", flags.node.disk, "Folder on a local disk for samples that memory has no room for");
+  CLI::Option* const disk_capacity = app.add_option(
+      "--disk-capacity", flags.disk_capacity, "Bytes of files there at most, for example 500Gi");
+  disk->needs(disk_capacity);
+  disk_capacity->needs(disk);
+  app.add_flag(
+         "--disk-goes", [&flags](std::int64_t) { flags.node.disk_at_end = Keeper::OnDisk::kGoes; },
+         "That folder is gone with this node: at the end what lies there moves, too")
+      ->needs(disk);
   app.add_option("--drain-seconds", flags.drain_seconds,
                  "At the end, so long moves what it keeps to other nodes")
       ->check(CLI::Range(0, 3600))
@@ -82,6 +94,9 @@ net::HttpHandler Pages(const std::unique_ptr<Node>& node, const metrics::Metrics
 
 Status Run(Flags flags) {
   ASSIGN_OR_RETURN(flags.node.memory, ParseQuantity(flags.memory));
+  if (!flags.disk_capacity.empty()) {
+    ASSIGN_OR_RETURN(flags.node.disk_capacity, ParseQuantity(flags.disk_capacity));
+  }
   ASSIGN_OR_RETURN(flags.node.cluster.state_size, ParseQuantity(flags.state_size));
   flags.node.drain = std::chrono::seconds(flags.drain_seconds);
   flags.node.cluster.limits.queued_bytes = flags.node.memory / 4;

@@ -94,6 +94,10 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
   if (node->options_.cluster.enabled()) {
     RETURN_IF_ERROR(node->JoinCluster());
   }
+  if (!node->options_.disk.empty()) {
+    ASSIGN_OR_RETURN(node->disk_, NodeDisk::Open(loop, clock, node->options_.disk,
+                                                 node->options_.disk_capacity));
+  }
   const std::string& name = node->options_.name;
   ASSIGN_OR_RETURN(node->server_, net::Listen(loop, node->options_.listen,
                                               node->cluster_ ? node->cluster_->WireServer(name)
@@ -122,7 +126,7 @@ Status Node::CheckAdvertised(const std::string& address) {
 }
 
 Status Node::Ready() const {
-  if (draining_) return {Code::kUnavailable, "draining"};
+  if (ending_) return {Code::kUnavailable, "draining"};
   if (cluster_) RETURN_IF_ERROR(cluster_->Ready());
   if (self_ == 0) return {Code::kUnavailable, "waiting for the coordinator"};
   const bool complete = std::ranges::all_of(state_.datasets, [this](const auto& dataset) {
@@ -135,27 +139,53 @@ Status Node::Ready() const {
 }
 
 void Node::Stop(std::function<void()> done) {
-  Drain(Deadline::After(clock_, options_.drain), [this, done = std::move(done)]() mutable {
-    tick_.Cancel();
-    server_->Stop(kStopGrace, std::move(done));
-  });
+  const bool drains = options_.drain > Duration::zero() && !peers_by_id_.empty();
+  const Deadline whole = Deadline::After(clock_, options_.drain);
+  if (drains && !ending_) {
+    ending_ = {.deadline = whole.at(), .on_disk = options_.disk_at_end};
+    for (auto& [_, dataset] : datasets_)
+      dataset->OnEnding(*ending_);
+    control_->ReportSoon();
+  }
+  Drain(whole, Deadline::After(clock_, options_.drain / 2),
+        [this, done = std::move(done)]() mutable {
+          tick_.Cancel();
+          server_->Stop(kStopGrace, std::move(done));
+        });
 }
 
-// Goes on serving meanwhile.
-void Node::Drain(Deadline deadline, std::function<void()> done) {
+// Goes on serving meanwhile. What a plan keeps waits for one without this node, which says where it
+// goes, but not for long.
+void Node::Drain(Deadline deadline, Deadline patience, std::function<void()> done) {
   const MonotonicTime now = clock_.Now();
-  if (!std::exchange(draining_, true) && !deadline.Expired(now)) {
-    for (auto& [_, dataset] : datasets_) {
-      const std::size_t samples = dataset->cache().keeper().GiveAway(deadline.at(), now);
-      Log(LogLevel::kInfo, "giving samples to other nodes",
-          {{"dataset", dataset->name()}, {"samples", samples}});
-    }
+  const bool over = !ending_ || deadline.Expired(now);
+  for (auto& [_, dataset] : datasets_) {
+    const bool waits = dataset->AwaitsLastPlan() && !patience.Expired(now);
+    if (over || dataset->has_left() || waits) continue;
+    Log(LogLevel::kInfo, "giving samples to other nodes",
+        {{"dataset", dataset->name()}, {"samples", dataset->GiveAway(now)}});
   }
-  const bool moved = std::ranges::all_of(datasets_, [](const auto& dataset) {
-    return dataset.second->cache().mover().outbox_samples() == 0;
+  const bool left = std::ranges::all_of(datasets_, [](const auto& dataset) {
+    return dataset.second->has_left() && dataset.second->cache().mover().outbox_samples() == 0;
   });
-  if (moved || deadline.Expired(now)) return done();
-  drain_ = loop_.After(kDrainLook, [this, deadline, done] { Drain(deadline, done); });
+  if (left || over) {
+    if (ending_) LogDrain();
+    return done();
+  }
+  drain_ = loop_.After(kDrainLook,
+                       [this, deadline, patience, done] { Drain(deadline, patience, done); });
+}
+
+void Node::LogDrain() const {
+  for (const auto& [_, dataset] : datasets_) {
+    const Counters& counters = dataset->cache().counters();
+    Log(LogLevel::kInfo, "drained",
+        {{"dataset", dataset->name()},
+         {"moved", counters.relocated},
+         {"bytes", counters.relocated_bytes},
+         {"lost", counters.relocations_lost},
+         {"not_sent", dataset->cache().mover().outbox_samples()}});
+  }
 }
 
 void Node::DialPeersAs(wire::MemberId self) {
@@ -303,6 +333,9 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   if (const auto* end = std::get_if<wire::StreamPassEnd>(&message)) {
     return streams_.OnPassEnd(client, *end);
   }
+  if (const auto* health = std::get_if<wire::StoreHealth>(&message)) {
+    return stores_.OnHealth(client, *health, now);
+  }
   const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
   if (!dataset) return AnswerUnknown(client, request_id, message);
   DatasetCache& cache = dataset->cache();
@@ -356,7 +389,7 @@ net::PayloadSink Node::PlacePayload(net::Connection& from, std::uint32_t request
       const GuestId guest = TermsOf(IdOf(from), *dataset).guest;
       incoming.buffer = dataset->cache().Receive({.id = put->item.id, .guest = guest}, length);
     } else if (push != nullptr) {
-      incoming.buffer = dataset->cache().Receive({.id = push->item.id}, length);
+      incoming.buffer = dataset->cache().ReceivePush(push->item.id, length);
     }
     incoming.reserved_by = dataset;
   }
@@ -416,6 +449,7 @@ void Node::Forget(net::Connection& gone) {
   for (auto& [_, dataset] : datasets_)
     dataset->cache().OnClientGone(client, clock_.Now());
   streams_.OnClosed(client);
+  stores_.OnClosed(client);
   if (cluster_) cluster_->doorkeeper().OnClosed(client);
   connections_.erase(client);
 }
@@ -424,14 +458,24 @@ void Node::Tick() {
   const MonotonicTime now = clock_.Now();
   for (auto& [_, dataset] : datasets_)
     dataset->cache().Tick(now);
+  if (disk_) {
+    const ByteCount offered = disk_->offered();
+    disk_->Tick();
+    if (offered != reported_disk_) {  // it failed
+      reported_disk_ = offered;
+      control_->ReportSoon();
+    }
+  }
   if (++ticks_ % kTicksPerFollow == 0) {
-    for (auto& [_, dataset] : datasets_)
+    for (auto& [_, dataset] : datasets_) {
       dataset->FollowStreams(streams_);
+      dataset->GiveAwayIfDue(now);
+    }
     streams_.Sweep(now);
     LookAtVisitors();
   }
-  if (streams_.changes() != reported_changes_) {
-    reported_changes_ = streams_.changes();
+  if (const auto changes = streams_.changes() + stores_.changes(); changes != reported_changes_) {
+    reported_changes_ = changes;
     control_->ReportSoon();
   }
   tick_ = loop_.After(kTick, [this] { Tick(); });

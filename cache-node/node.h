@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,8 +21,10 @@
 #include "cache-node/effects.h"
 #include "cache-node/listing.h"
 #include "cache-node/node_dataset.h"
+#include "cache-node/node_disk.h"
 #include "cache-node/node_visitors.h"
 #include "cache-node/plan_parts.h"
+#include "cache-node/store_table.h"
 #include "cache-node/stream_table.h"
 #include "cache-node/worker.h"
 #include "coordination/state.h"
@@ -34,12 +37,15 @@ namespace optcache::node {
 
 struct NodeOptions {
   std::string name;
-  std::string listen;                 // "host:port"; port 0: any
-  std::string advertise;              // how others reach it (net::WithPort); empty: as it listens
-  std::uint16_t http_port = 0;        // of its pages, on the host that it advertises; 0: none
-  std::string coordinator;            // "http://host:port"
-  ByteCount memory = 0;               // payload bytes offered
-  std::uint64_t incarnation = 0;      // rises with each start of the process
+  std::string listen;           // "host:port"; port 0: any
+  std::string advertise;        // how others reach it (net::WithPort); empty: as it listens
+  std::uint16_t http_port = 0;  // of its pages, on the host that it advertises; 0: none
+  std::string coordinator;      // "http://host:port"
+  ByteCount memory = 0;         // payload bytes offered
+  std::string disk;             // folder for samples; empty: memory alone
+  ByteCount disk_capacity = 0;  // of files there
+  Keeper::OnDisk disk_at_end = Keeper::OnDisk::kStays;  // for its next life, or not
+  std::uint64_t incarnation = 0;                        // rises with each start of the process
   Duration drain = Duration::zero();  // at its end, time to move what it keeps to other nodes
   ClusterOptions cluster;
 };
@@ -109,6 +115,7 @@ class Node final : public Effects {
   void WarnOfConflicts(const coordination::DesiredState& next) const;
   bool ApplyMembers(const coordination::DesiredState& state);
   void ApplyDataset(const coordination::DatasetState& state);
+  bool IsOverbooked() const;
   bool Serves(const coordination::DatasetState& state) const;
   std::vector<wire::MemberId> HomesOf(const coordination::DatasetState& state) const;
   void OnUsed(const std::string& dataset);
@@ -121,7 +128,8 @@ class Node final : public Effects {
   coordination::Report MakeReport() const;
 
   void Tick();
-  void Drain(Deadline deadline, std::function<void()> done);
+  void Drain(Deadline deadline, Deadline patience, std::function<void()> done);
+  void LogDrain() const;
 
   net::EventLoop& loop_;
   const Clock& clock_;
@@ -137,6 +145,8 @@ class Node final : public Effects {
   std::unique_ptr<ControlClient> control_;
   std::unique_ptr<PlanParts> parts_;
   StreamTable streams_;
+  StoreTable stores_;
+  std::unique_ptr<NodeDisk> disk_;          // null: memory alone
   std::unique_ptr<NodeVisitors> visitors_;  // null on a laptop
 
   coordination::DesiredState state_;
@@ -160,11 +170,12 @@ class Node final : public Effects {
   std::map<ClientId, Incoming> incoming_;
   std::uint32_t next_request_ = 1;
   std::uint64_t reported_changes_ = 0;
+  ByteCount reported_disk_ = 0;
   std::uint64_t ticks_ = 0;
   net::Timer tick_;
   net::Timer drain_;
   LogLimit attach_log_;
-  bool draining_ = false;
+  std::optional<NodeDataset::Ending> ending_;                   // it drains
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for work posted by other threads
   Worker worker_;                                               // last: its thread ends first
 };

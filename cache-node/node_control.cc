@@ -122,6 +122,7 @@ void Node::Apply(const coordination::DesiredState& state) {
     ApplyDataset(*dataset);
   }
   std::erase_if(datasets_, [&](const auto& dataset) { return !present.contains(dataset.first); });
+  if (disk_) disk_->KeepOnly(present);
 }
 
 // False while the state does not list this node: not yet, or not any more. What it holds stays for
@@ -160,7 +161,7 @@ void Node::ApplyDataset(const coordination::DatasetState& state) {
     return;
   }
   if (found->second->Apply(state, HomesOf(state), clock_.Now())) FetchParts(state);
-  if (SharesItsGrant(state_, state.name)) found->second->TrimToShare();
+  if (SharesItsGrant(state_, state.name) || IsOverbooked()) found->second->TrimToShare();
   if (visitors_) {
     for (const GuestId guest : visitors_->Uninvited(state))
       found->second->cache().keeper().OnGuestGone(guest);
@@ -170,9 +171,30 @@ void Node::ApplyDataset(const coordination::DatasetState& state) {
                              .incarnation = options_.incarnation,
                              .dataset = state.name,
                              .request = number,
-                             .ids = found->second->cache().keeper().Inventory(),
+                             .ids = found->second->cache().keeper().Inventory(
+                                 ending_ ? ending_->on_disk : Keeper::OnDisk::kGoes),
                              .positions = streams_.Positions(state.key)});
   }
+}
+
+// What datasets are due, and what some hold beyond that, is more than the node offers. What they
+// hold while it moves is not counted: there is a reserve for it.
+bool Node::IsOverbooked() const {
+  ByteCount all = 0;
+  for (const auto* dataset : coordination::AllDatasets(state_)) {
+    const auto listed =
+        std::ranges::find(dataset->capacities, self_, &coordination::MemberCapacity::member);
+    const ByteCount share = listed == dataset->capacities.end() ? 0 : listed->bytes;
+    const auto found = datasets_.find(dataset->key);
+    if (found == datasets_.end()) {
+      all += share;
+      continue;
+    }
+    const DatasetCache& cache = found->second->cache();
+    const ByteCount used = cache.tier().used();
+    all += used > share + cache.config().reserve ? used : share;
+  }
+  return all > options_.memory + (disk_ ? disk_->offered() : 0);
 }
 
 // It is placed here, or pods of this machine read it. On a laptop everything is everywhere.
@@ -182,15 +204,18 @@ bool Node::Serves(const coordination::DatasetState& state) const {
              state.capacities.end();
 }
 
-// Whom to ask for a sample: those on which the dataset is placed.
+// Whom to ask for a sample: those on which the dataset is placed and that stay.
 std::vector<wire::MemberId> Node::HomesOf(const coordination::DatasetState& state) const {
   std::vector<wire::MemberId> homes;
-  for (const auto& capacity : state.capacities)
-    homes.push_back(capacity.member);
-  if (!homes.empty()) return homes;
-  for (const auto& member : state_.members)
-    homes.push_back(member.id);
-  return homes;
+  std::vector<wire::MemberId> all;
+  for (const auto& member : state_.members) {
+    if (!member.leaving) all.push_back(member.id);
+  }
+  for (const auto& capacity : state.capacities) {
+    const bool stays = !capacity.departs && std::ranges::binary_search(all, capacity.member);
+    if (stays) homes.push_back(capacity.member);
+  }
+  return homes.empty() ? all : homes;
 }
 
 void Node::OnUsed(const std::string& dataset) {
@@ -245,6 +270,8 @@ void Node::OnListing(wire::DatasetKey key, Result<Listing> listing) {
           if (*alive) TakeWindow(key, std::move(window));
         });
       });
+  if (ending_) datasets_[key]->OnEnding(*ending_);
+  if (disk_) datasets_[key]->cache().UseDisk(disk_->TierOf(key), disk_->state(), clock_.Now());
   ApplyDataset(*wanted);
 }
 
@@ -273,7 +300,7 @@ void Node::FetchParts(const coordination::DatasetState& state) {
     if (!parts) {
       Log(LogLevel::kError, "no base or lists for the plan",
           {{"dataset", name}, {"why", parts.error().ToString()}});
-      return;
+      return found->second->OnNoParts(parts.error());
     }
     found->second->StartPlan(std::move(parts->base), std::move(parts->lists));
   });
@@ -285,11 +312,16 @@ coordination::Report Node::MakeReport() const {
                               .address = options_.advertise,
                               .metrics = metrics_url_,
                               .capacity = options_.memory,
+                              .disk = disk_ ? disk_->offered() : 0,
+                              .leaving = ending_.has_value(),
                               .member = self_,
                               .applied = state_.version,
                               .streams = streams_.Report()};
-  for (const auto& [key, dataset] : datasets_)
-    (IsRetiring(state_, key) ? report.retiring : report.datasets).push_back(dataset->Report());
+  for (const auto& [key, dataset] : datasets_) {
+    auto& reports = IsRetiring(state_, key) ? report.retiring : report.datasets;
+    reports.push_back(dataset->Report());
+    reports.back().store = stores_.Report(key, clock_.Now());
+  }
   if (cluster_) {
     report.manifest_url = cluster_->manifests().url();
     report.manifests = cluster_->manifests().Digests();

@@ -23,6 +23,16 @@ void VisitReads(const CounterVisitor& visit, const std::string& dataset, const C
   count("hit", "local", c.hits_local, c.hit_bytes_local);
   count("hit", "peer", c.hits_peer, c.hit_bytes_peer);
   count("miss", "store", c.misses, c.miss_bytes);
+  const auto count_tier = [&](const char* tier, std::uint64_t hits, ByteCount bytes) {
+    const MetricLabels labels = {{"dataset", dataset}, {"tier", tier}};
+    visit(MetricKind::kCounter, "optcache_tier_hits_total", labels, static_cast<double>(hits));
+    visit(MetricKind::kCounter, "optcache_tier_hit_bytes_total", labels,
+          static_cast<double>(bytes));
+  };
+  count_tier("memory", c.hits_local - c.hits_disk, c.hit_bytes_local - c.hit_bytes_disk);
+  count_tier("disk", c.hits_disk, c.hit_bytes_disk);
+  visit(MetricKind::kCounter, "optcache_spare_hits_total", {{"dataset", dataset}},
+        static_cast<double>(c.hits_spare));
 }
 
 void VisitKeeping(const CounterVisitor& visit, const std::string& dataset, const Counters& c) {
@@ -35,12 +45,16 @@ void VisitKeeping(const CounterVisitor& visit, const std::string& dataset, const
   count("optcache_puts_total", "result", "kept", c.puts_kept);
   count("optcache_puts_total", "result", "refused", c.puts_refused);
   count("optcache_moves_total", nullptr, nullptr, c.moves);
+  count("optcache_relocations_total", "result", "moved", c.relocated);
+  count("optcache_relocations_total", "result", "lost", c.relocations_lost);
+  count("optcache_relocated_bytes_total", nullptr, nullptr, c.relocated_bytes);
   count("optcache_moved_bytes_total", nullptr, nullptr, c.moved_bytes);
   count("optcache_moves_refused_total", nullptr, nullptr, c.moves_refused);
   count("optcache_drops_total", "reason", "plan", c.dropped_by_plan);
   count("optcache_drops_total", "reason", "room", c.dropped_for_room);
   count("optcache_drops_total", "reason", "transit", c.dropped_in_transit);
   count("optcache_drops_total", "reason", "stale", c.dropped_stale);
+  count("optcache_drops_total", "reason", "disk", c.dropped_by_disk);
   count("optcache_bad_bytes_total", nullptr, nullptr, c.bad_bytes);
   count("optcache_peer_timeouts_total", nullptr, nullptr, c.peer_timeouts);
   count("optcache_deferred_total", nullptr, nullptr, c.on_its_way);
@@ -52,15 +66,21 @@ void VisitMemory(const CounterVisitor& visit, const std::string& dataset,
     visit(MetricKind::kGauge, name, {{"dataset", dataset}}, value);
   };
   const cache::MemoryTier& tier = cache.tier();
-  visit(MetricKind::kGauge, "optcache_cache_bytes", {{"dataset", dataset}, {"tier", "memory"}},
-        static_cast<double>(tier.used()));
-  visit(MetricKind::kGauge, "optcache_cache_capacity_bytes",
-        {{"dataset", dataset}, {"tier", "memory"}}, static_cast<double>(tier.capacity()));
-  visit(MetricKind::kGauge, "optcache_cache_samples", {{"dataset", dataset}, {"tier", "memory"}},
-        static_cast<double>(tier.samples()));
+  const auto visit_tier = [&](const char* name, ByteCount used, ByteCount capacity,
+                              std::size_t samples) {
+    const MetricLabels labels = {{"dataset", dataset}, {"tier", name}};
+    visit(MetricKind::kGauge, "optcache_cache_bytes", labels, static_cast<double>(used));
+    visit(MetricKind::kGauge, "optcache_cache_capacity_bytes", labels,
+          static_cast<double>(capacity));
+    visit(MetricKind::kGauge, "optcache_cache_samples", labels, static_cast<double>(samples));
+  };
+  const std::size_t on_disk = tier.samples_on_disk();
+  visit_tier("memory", tier.in_memory(), tier.memory(), tier.samples() - on_disk);
+  if (cache.has_disk()) visit_tier("disk", tier.on_disk(), tier.disk(), on_disk);
   gauge("optcache_cache_peak_bytes", static_cast<double>(tier.peak()));
   gauge("optcache_cache_reserve_bytes", static_cast<double>(tier.reserve()));
   const PrivateCopies& copies = cache.keeper().private_copies();
+  gauge("optcache_cache_spare_bytes", static_cast<double>(cache.keeper().spare_bytes()));
   gauge("optcache_cache_private_bytes", static_cast<double>(copies.bytes()));
   gauge("optcache_cache_overhead_bytes",
         static_cast<double>(cache::MemoryTier::OverheadOf(tier.samples() + copies.samples())));
@@ -69,16 +89,26 @@ void VisitMemory(const CounterVisitor& visit, const std::string& dataset,
   gauge("optcache_directory_samples", static_cast<double>(cache.directory().samples()));
 }
 
-void VisitPlan(const CounterVisitor& visit, const std::string& dataset, const PlanBook& book) {
-  const PlanBook::Foretold foretold = book.foretold();
-  visit(MetricKind::kGauge, "optcache_plan_predicted_hit_ratio", {{"dataset", dataset}},
-        book.hit_ratio());
-  visit(MetricKind::kCounter, "optcache_plan_predicted_store_reads_total", {{"dataset", dataset}},
-        static_cast<double>(foretold.store_reads));
-  visit(MetricKind::kCounter, "optcache_plan_predicted_store_bytes_total", {{"dataset", dataset}},
-        static_cast<double>(foretold.store_bytes));
+void VisitPlan(const CounterVisitor& visit, const std::string& dataset,
+               const NodeDataset& node_dataset) {
+  const Counters& c = node_dataset.cache().counters();
+  const auto count = [&](const char* result, const char* source, std::uint64_t reads,
+                         ByteCount bytes) {
+    const MetricLabels labels = {{"dataset", dataset}, {"result", result}, {"source", source}};
+    visit(MetricKind::kCounter, "optcache_plan_predicted_requests_total", labels,
+          static_cast<double>(reads));
+    visit(MetricKind::kCounter, "optcache_plan_predicted_request_bytes_total", labels,
+          static_cast<double>(bytes));
+  };
+  count("hit", "local", c.foretold_local, c.foretold_bytes_local);
+  count("hit", "peer", c.foretold_peer, c.foretold_bytes_peer);
+  count("miss", "store", c.foretold_misses, c.foretold_miss_bytes);
   visit(MetricKind::kCounter, "optcache_plan_predicted_moved_bytes_total", {{"dataset", dataset}},
-        static_cast<double>(foretold.moved_bytes));
+        static_cast<double>(c.foretold_moved_bytes));
+  visit(MetricKind::kGauge, "optcache_plan_predicted_hit_ratio", {{"dataset", dataset}},
+        node_dataset.book().hit_ratio());
+  visit(MetricKind::kGauge, "optcache_plan_revision_info",
+        {{"dataset", dataset}, {"revision", node_dataset.revision()}}, 1);
 }
 
 }  // namespace
@@ -89,7 +119,7 @@ void Node::VisitCounters(const CounterVisitor& visit) const {
     VisitReads(visit, name, dataset->cache().counters());
     VisitKeeping(visit, name, dataset->cache().counters());
     VisitMemory(visit, name, dataset->cache());
-    VisitPlan(visit, name, dataset->book());
+    VisitPlan(visit, name, *dataset);
   }
   visit(MetricKind::kGauge, "optcache_state_version", {},
         static_cast<double>(state_.version.counter));
@@ -98,6 +128,7 @@ void Node::VisitCounters(const CounterVisitor& visit) const {
         control_->connected() ? 1.0 : 0.0);
   visit(MetricKind::kGauge, "optcache_live_sample_bytes", {},
         static_cast<double>(cache::SampleBytes::LiveBytes()));
+  if (disk_) disk_->VisitCounters(visit);
   if (cluster_) cluster_->VisitCounters(visit);
   server_->VisitCounters(visit);
   if (peers_) peers_->VisitCounters(visit);

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "cache-node/use_forecast.h"
 #include "cache-node/verdict.h"
+#include "plan/node_share.h"
 #include "plan/pass_plan.h"
 #include "plan/plan.h"
 #include "wire/messages.h"
@@ -22,6 +24,9 @@ struct DerivedPass {
   std::shared_ptr<const plan::PassPlan> plan;
   std::shared_ptr<const std::vector<wire::MemberId>> members;
   Position stops_at = plan::kWholePass;  // the pass is taken to end here
+  plan::NodeShare share = {};            // of this node, in the whole pass by all versions
+  PositionsOf positions = {};            // of the whole pass, if the task asks for them
+  Position length = 0;                   // of the whole pass, with `positions`
 };
 
 // Not thread-safe: the event loop owns it.
@@ -32,31 +37,18 @@ class PlanBook final : public Verdicts {
   // No read of these passes can come any more.
   void Forget(StreamId stream, PassNumber below);
   void ForgetStream(StreamId stream);
+  void ForgetAll();
 
   std::optional<Verdict> Find(const ReadKey& key) const override;
 
-  // `stream` has begun `pass` somewhere: what its plan foretells counts from now on.
-  void OnPassBegun(StreamId stream, PassNumber pass);
-
-  // What the plans foretold for the passes that have begun since the node started, all nodes
-  // together.
-  struct Foretold {
-    std::uint64_t accesses = 0;
-    std::uint64_t store_reads = 0;
-    ByteCount store_bytes = 0;
-    ByteCount moved_bytes = 0;
-
-    Foretold& operator+=(const Foretold& other);
-  };
-  Foretold foretold() const;
+  // Of a whole pass, this node's own; nothing if no plan covers it.
+  plan::NodeShare ShareOf(StreamId stream, PassNumber pass) const;
   // Of the newest pass: the share of its reads that memory serves.
   double hit_ratio() const { return hit_ratio_; }
 
  private:
   std::map<std::pair<StreamId, PassNumber>, std::vector<DerivedPass>> passes_;
-  std::map<StreamId, std::map<PassNumber, Foretold>> forecasts_;  // of passes that may yet change
-  std::map<StreamId, PassNumber> begun_;                          // the latest begun
-  Foretold past_;                                                 // of the passes before those
+  std::map<std::pair<StreamId, PassNumber>, plan::NodeShare> shares_;  // kept a little longer
   double hit_ratio_ = 0;
 };
 

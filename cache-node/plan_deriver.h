@@ -1,10 +1,11 @@
 #pragma once
 
 // Derives plans on a thread of its own: replays the streams' orders and runs the planner, window
-// after window, as far ahead as it is asked to.
+// after window, as far ahead as it is asked to. Trials have the time that is left.
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,40 +17,28 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "cache-node/keeper.h"
 #include "cache-node/plan_book.h"
+#include "cache-node/plan_task.h"
+#include "cache-node/planned_shares.h"
+#include "cache-node/trial_run.h"
 #include "coordination/state.h"
-#include "plan/plan.h"
 
 namespace optcache::node {
 
-// All that a plan is derived from; equal on all nodes (docs/formats/plan.md).
-struct PlanTask {
-  coordination::Version version;
-  std::vector<coordination::StreamState> streams;  // complete ones that have an order
-  coordination::Objective objective = coordination::Objective::kBytes;
-  std::vector<coordination::MemberCapacity> capacities;
-  using Base = std::vector<std::pair<wire::MemberId, std::vector<SampleId>>>;
-  Base base;
-  plan::Sizes sizes;
-  // docs/formats/list.md, by digest (hex): what the streams' traces name.
-  using Lists = std::map<std::string, std::shared_ptr<const std::string>>;
-  Lists lists;
-};
-
 struct DerivedWindow {
+  std::uint64_t number = 0;  // of its task
   coordination::Version version;
   Status status;  // an error ends the version: its streams stay without a plan
   std::vector<DerivedPass> passes;
-  std::map<StreamId, PassNumber> planned;  // by stream: passes below are planned to their end
-  std::vector<SampleId> evictions;         // held by nobody from the window's first pass on
-  PassNumber passes_ahead = 1;             // plan::PlanWindow
-  bool first = false;                      // of its version
+  std::map<StreamId, PassNumber> planned;     // by stream: passes below are planned to their end
+  std::vector<SampleId> evictions;            // held by nobody from the window's first pass on
+  std::vector<Keeper::Departure> departures;  // from this node to others, before the first read
+  PassNumber passes_ahead = 1;                // plan::PlanWindow
+  bool first = false;                         // of its version
+  // What came of a trial; then nothing else is told.
+  std::optional<coordination::TrialReport> trial;
 };
-
-// Samples larger than this are kept at their reader's node or not at all: what moves must fit in
-// the receivers' transit reserve beside others. Equal on all nodes.
-ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacities,
-                        const plan::Sizes& sizes);
 
 // Thread-safe. The destructor waits for the window that is being derived.
 class PlanDeriver {
@@ -61,19 +50,32 @@ class PlanDeriver {
 
   // Gives up what came before and derives `task` from its cuts on.
   void Begin(PlanTask task);
+  // Derives nothing until the next task.
+  void GiveUp();
+  // Derives it once there is nothing else to derive, one after the other, and tells what came of
+  // it.
+  void Try(TrialTask task);
+  // Gives up the trials that are not among `ids`.
+  void TryOnly(const std::vector<std::string>& ids);
   // Goes on until every stream is planned through the pass given here, and no further.
   void PlanThrough(const std::map<StreamId, PassNumber>& passes);
 
  private:
-  struct Run;  // a task with its planner and how far it is
+  struct Planning;  // a task with its planner and how far it is
 
-  void Work(const std::stop_token& stop);
-  bool Waiting() REQUIRES(mutex_);
+  struct Work;  // what the thread is at
+  void Run(const std::stop_token& stop);
+  // False: it is to end.
+  bool TakeWork(Work& work, const std::stop_token& stop);
+  void DoOwn(Work& work);
+  void DoTrial(Work& work);
+  bool OwnIsWanted() REQUIRES(mutex_);
 
   Deliver deliver_;
   Mutex mutex_;
   CondVar changed_;
   std::optional<PlanTask> next_task_ GUARDED_BY(mutex_);
+  bool given_up_ GUARDED_BY(mutex_) = false;  // what was derived is to be forgotten
   struct Progress {
     PassNumber planned = 0;  // passes below are planned
     PassNumber last = 0;     // of the stream
@@ -83,6 +85,8 @@ class PlanDeriver {
   };
   std::map<StreamId, Progress> progress_ GUARDED_BY(mutex_);
   bool running_ GUARDED_BY(mutex_) = false;
+  std::deque<TrialTask> trials_ GUARDED_BY(mutex_);    // that have not begun
+  std::vector<std::string> tried_ GUARDED_BY(mutex_);  // those that are still asked for
   std::jthread thread_;
 };
 

@@ -17,6 +17,7 @@ cache::Entry* PrivateCopies::Find(const Copy& copy) {
 
 cache::Entry& PrivateCopies::Insert(const Copy& copy, cache::Entry entry) {
   CHECK(copy.guest != kNoGuest && entry.bytes != nullptr);
+  entry.size = entry.bytes->size();
   Shelf& shelf = shelves_[copy.guest];
   shelf.bytes += entry.bytes->size();
   const auto [it, is_new] = shelf.entries.emplace(copy.id, std::move(entry));

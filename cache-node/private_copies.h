@@ -6,6 +6,7 @@
 // relayed from there is never one of them; but their bytes are taken from its budget. A private
 // copy gives way to every sample for all, and to other guests that have less.
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,6 +25,7 @@ inline constexpr GuestId kNoGuest = 0;
 struct Copy {
   SampleId id = 0;
   GuestId guest = kNoGuest;
+  friend auto operator<=>(const Copy&, const Copy&) = default;
 };
 
 // Not thread-safe: the event loop owns it.

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/utf8.h"
 #include "coordination/stream_recipe.h"
 
 namespace optcache::node {
@@ -27,11 +28,12 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
     return {Code::kInvalidArgument, "rank is not below world size"};
   }
   const auto is_name = [](const std::string& name) {
-    return !name.empty() && name.size() <= coordination::kMaxNameBytes;
+    return !name.empty() && name.size() <= coordination::kMaxNameBytes && IsUtf8(name);
   };
   if (attach.stream == 0 || !is_name(attach.stream_name) || !is_name(attach.dataset_name)) {
     return {Code::kInvalidArgument, "a stream needs an id, and names of 1 to " +
-                                        std::to_string(coordination::kMaxNameBytes) + " bytes"};
+                                        std::to_string(coordination::kMaxNameBytes) +
+                                        " bytes of UTF-8"};
   }
   const auto known = streams_.find(attach.stream);
   if (known != streams_.end() && known->second.attach.stream_name != attach.stream_name) {

@@ -23,6 +23,8 @@ struct Verdict {
   // The plan takes the pass to end before this read: it knows no more of it, and what is held is
   // held for other reads.
   bool beyond = false;
+  wire::MemberId holder = 0;  // who has it when it is read; 0: the store
+  bool moves = false;         // kept neither where it was nor at its reader
 };
 
 // Not thread-safe: read on the event loop.

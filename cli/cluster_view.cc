@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/rollout_story.h"
 #include "cli/text_table.h"
 #include "kube/conditions.h"
 #include "kube/object.h"
@@ -59,6 +60,14 @@ DatasetRow ReadDataset(const Json& object, std::map<std::string, ByteCount>& cac
   return row;
 }
 
+// Empty: none is under way.
+std::string RolloutLine(const Json& object) {
+  const auto plan = PlanResourceOf(object);
+  if (!plan || plan->phase.empty() || plan->phase == "Complete") return "";
+  const RolloutStory story = TellRollout(*plan, {});
+  return story.outcome == RolloutOutcome::kUnderWay ? story.line : "";
+}
+
 PlanRow ReadPlan(const Json& object) {
   const Json& spec = Find(object, "/spec");
   const Json& status = Find(object, "/status");
@@ -69,7 +78,9 @@ PlanRow ReadPlan(const Json& object) {
           .revision = TextAt(status, "/currentRevision"),
           .available = std::string(ToText(ConditionOf(object, "Available").status)),
           .active = CountAt(nodes, "/active"),
-          .desired = CountAt(nodes, "/desired")};
+          .desired = CountAt(nodes, "/desired"),
+          .phase = TextAt(status, "/rollout/phase"),
+          .rollout = RolloutLine(object)};
 }
 
 void ReadJobs(const Json& plan, std::vector<JobRow>& rows) {
@@ -211,6 +222,9 @@ std::string FormatClusterView(const ClusterView& view) {
                          ? "There is no Dataset; docs/user/quickstart.md shows how to make one.\n"
                          : FormatTable(DatasetRows(view));
   if (!view.plans.empty()) text += "\n" + FormatTable(PlanRows(view));
+  for (const PlanRow& row : view.plans) {
+    if (!row.rollout.empty()) text += row.name + ": " + row.rollout + "\n";
+  }
   text += "\n";
   text += view.jobs.empty() ? "No training job is attached.\n" : FormatTable(JobRows(view));
   if (!view.pods.empty()) text += "\n" + FormatTable(PodRows(view));
@@ -245,7 +259,9 @@ std::string ToJson(const ClusterView& view) {
                              {"revision", row.revision},
                              {"available", row.available},
                              {"active", row.active},
-                             {"desired", row.desired}});
+                             {"desired", row.desired},
+                             {"phase", row.phase},
+                             {"rollout", row.rollout}});
   }
   for (const JobRow& row : view.jobs) {
     json["jobs"].push_back({{"dataset", row.dataset},

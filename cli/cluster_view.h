@@ -38,6 +38,8 @@ struct PlanRow {
   std::string available;     // "True", "False", "Unknown"
   std::uint64_t active = 0;  // nodes
   std::uint64_t desired = 0;
+  std::string phase;    // of its rollout; empty: there was none
+  std::string rollout;  // a line, while one is under way
   friend bool operator==(const PlanRow&, const PlanRow&) = default;
 };
 

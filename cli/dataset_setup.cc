@@ -11,6 +11,7 @@
 #include "cli/progress_line.h"
 #include "coordination/status.h"
 #include "dataset/manifest.h"
+#include "sampler/recipe_text.h"
 #include "storage/index.h"
 #include "storage/open_store.h"
 
@@ -46,10 +47,24 @@ std::optional<dataset::Order> ToDataset(std::optional<config::Order> order) {
   return std::nullopt;
 }
 
+storage::IndexFormat ToStorage(config::Format format) {
+  switch (format) {
+    case config::Format::kFiles:
+      return storage::IndexFormat::kFiles;
+    case config::Format::kTar:
+      return storage::IndexFormat::kTar;
+    case config::Format::kTarFiles:
+      return storage::IndexFormat::kTarFiles;
+  }
+  return storage::IndexFormat::kFiles;
+}
+
 // What a manifest depends on besides the source's content; kept beside it.
 std::string SourceText(const config::Dataset& dataset, const std::string& store) {
   std::string text = "source: " + store + "\n";
   if (dataset.http) text += "listing: " + dataset.http->listing + "\n";
+  if (dataset.format != config::Format::kFiles)
+    text += fmt::format("format: {}\n", static_cast<int>(dataset.format));
   if (dataset.order) text += fmt::format("order: {}\n", static_cast<int>(*dataset.order));
   for (const std::string& pattern : dataset.include)
     text += "include: " + pattern + "\n";
@@ -63,19 +78,28 @@ std::string StoreAddress(const config::Dataset& dataset) {
                       : dataset.Address();
 }
 
+std::string KeysFolderOf(const config::Dataset& dataset, const SetupOptions& options) {
+  const auto folder = options.keys_folders.find(dataset.QualifiedName());
+  return folder == options.keys_folders.end() ? "" : folder->second;
+}
+
 Result<std::string> Index(const config::Dataset& dataset, const std::string& address,
                           const SetupOptions& options) {
-  storage::OpenOptions open{.ca_file = options.ca_file};
+  const auto& [requests, bytes] = dataset.limits;
+  storage::OpenOptions open{.ca_file = options.ca_file,
+                            .keys_folder = KeysFolderOf(dataset, options),
+                            .rates = {.requests_per_second = static_cast<double>(requests),
+                                      .bytes_per_second = static_cast<double>(bytes)}};
   if (dataset.http) open.listing = dataset.http->listing;
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
                    storage::OpenStore(address, open));
   options.say(fmt::format("{}: indexing {}", dataset.QualifiedName(), address));
   ProgressLine line;
   const auto progress = [&](storage::IndexProgress p) {
-    const bool listing = p.step == storage::IndexProgress::Step::kListing;
-    line.Show(listing ? "listing" : "asking", p.done, p.all);
+    line.Show(storage::StepName(p.step), p.done, p.all);
   };
-  const storage::IndexOptions index{.order = ToDataset(dataset.order),
+  const storage::IndexOptions index{.format = ToStorage(dataset.format),
+                                    .order = ToDataset(dataset.order),
                                     .include = dataset.include,
                                     .deadline = Deadline::After(SystemClock(), kIndexLimit),
                                     .progress = progress};
@@ -105,18 +129,54 @@ Result<std::string> FindOrIndex(const config::Dataset& dataset, const std::strin
   return bytes;
 }
 
-std::vector<std::string> NotesOn(const config::Dataset& dataset) {
+// The order of the plan's first job over so many samples; empty: it names none.
+std::string OrderOf(const config::CachePlan& plan, std::uint64_t samples) {
+  if (plan.jobs.empty()) return "";
+  const config::Sampler& job = plan.jobs.front().sampler;
+  const bool distributed = job.kind == "TorchDistributed";
+  // What does not concern the kind keeps its default.
+  return sampler::FormatRecipe({.kind = distributed   ? sampler::Kind::kTorchDistributed
+                                        : job.shuffle ? sampler::Kind::kTorchRandom
+                                                      : sampler::Kind::kSequential,
+                                .size = samples,
+                                .seed = distributed || job.shuffle ? job.seed : 0,
+                                .world = distributed ? job.world_size : 1,
+                                .shuffle = !distributed || job.shuffle,
+                                .drop_last = distributed && job.drop_last});
+}
+
+bool WantsDisk(const config::Dataset& dataset) {
+  return std::ranges::find(dataset.tiers, config::Tier::kDisk) != dataset.tiers.end();
+}
+
+std::vector<std::string> NotesOn(const config::Dataset& dataset, bool has_disk) {
   std::vector<std::string> notes;
-  if (std::ranges::find(dataset.tiers, config::Tier::kDisk) != dataset.tiers.end()) {
-    notes.emplace_back("tier Disk is not available in this version; memory alone is used");
+  if (WantsDisk(dataset) && !has_disk) {
+    notes.emplace_back(
+        "tier Disk: no disk is given (--disk, --disk-capacity); memory alone is used");
   }
   if (dataset.verify == config::Verify::kDigest) {
-    notes.emplace_back("verify Digest is not available in this version; Checksum is used");
+    notes.emplace_back(
+        "verify Digest is for clusters, where namespaces share nodes; Checksum is used");
   }
   if (dataset.placement != config::Placement{}) {
     notes.emplace_back("placement has no meaning on one machine");
   }
   return notes;
+}
+
+// Bytes where a share was meant, as in `capacity: 30`, keep nothing: refused.
+Status CheckCapacity(const config::Capacity& capacity, const coordination::DatasetSpec& spec) {
+  if (capacity.percent > 0 || spec.samples == 0) return OkStatus();
+  const ByteCount mean = spec.bytes / spec.samples;
+  if (capacity.bytes >= mean) return OkStatus();
+  const std::string meant =
+      capacity.bytes > 0 && capacity.bytes <= 100 ? fmt::format("{}%, or ", capacity.bytes) : "";
+  return {
+      Code::kInvalidArgument,
+      fmt::format("dataset {}: spec.cache.capacity is {}, less than one sample ({} in the mean): "
+                  "did you mean {}a number of bytes with its unit, as 20Gi?",
+                  spec.name, FormatBytes(capacity.bytes), FormatBytes(mean), meant)};
 }
 
 }  // namespace
@@ -142,7 +202,9 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
   ReadyDataset ready{.manifest_file = fmt::format("{}/manifests/{}.{}.manifest", options.state_dir,
                                                   dataset.name_space, dataset.name),
                      .store = StoreAddress(dataset),
-                     .notes = NotesOn(dataset)};
+                     .keys_folder = KeysFolderOf(dataset, options),
+                     .limits = dataset.limits,
+                     .notes = NotesOn(dataset, options.has_disk)};
   Result<std::string> bytes = FindOrIndex(dataset, ready.store, ready.manifest_file, options);
   if (!bytes) return Error(std::move(bytes).error().WithContext("dataset " + name));
   ready.manifest = std::make_shared<const std::string>(*bytes);
@@ -158,6 +220,11 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
                 .objective = plan.objective == config::Objective::kBytes
                                  ? coordination::Objective::kBytes
                                  : coordination::Objective::kRequests};
+  for (SampleId id = 0; id < manifest->samples(); ++id)
+    ready.largest = std::max(ready.largest, manifest->Size(id));
+  ready.order = OrderOf(plan, ready.spec.samples);
+  RETURN_IF_ERROR(CheckCapacity(dataset.capacity, ready.spec));
+  if (WantsDisk(dataset)) ready.spec.with_disk = std::min(ready.spec.capacity, ready.spec.bytes);
   if (dataset.min_capacity) {
     const ByteCount floor = dataset.min_capacity->Of(manifest->total_bytes());
     ready.floor = std::min({floor, ready.spec.capacity, ready.spec.bytes});

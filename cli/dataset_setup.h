@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,13 +22,20 @@ struct ReadyDataset {
   std::string manifest_file;
   std::shared_ptr<const std::string> manifest;  // the file's bytes
   std::string store;                            // address: an absolute path or a URL
-  std::vector<std::string> notes;               // what the user asked for and does not get
+  std::string keys_folder;                      // absolute; empty: none
+  config::Limits limits;                        // of each process that reads it
+  ByteCount largest = 0;                        // bytes of its largest sample
+  std::string order;               // recipe of the plan's first job, for a warm-up; empty: none
+  std::vector<std::string> notes;  // what the user asked for and does not get
 };
 
 struct SetupOptions {
   std::string state_dir;  // manifests are kept in <state_dir>/manifests
   std::string ca_file;    // certificates to trust instead of the system's
+  // Of what store, by the dataset's qualified name: see storage/open_store.h.
+  std::map<std::string, std::string> keys_folders{};
   bool reindex = false;   // make manifests anew that are there already
+  bool has_disk = false;  // nodes have one
   std::function<void(const std::string&)> say;
 };
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/files.h"
 #include "base/unique_fd.h"
 
 namespace optcache::cli {
@@ -59,19 +61,39 @@ class Child {
   pid_t pid_;
 };
 
-Result<pid_t> Spawn(const std::vector<std::string>& command, const Pipe& out, const Pipe& err) {
+// A file that ends after `text`, without a name.
+Result<UniqueFd> MakeInput(std::string_view text) {
+  UniqueFd file(::memfd_create("kubectl-input", MFD_CLOEXEC));
+  if (!file.valid()) {
+    return Error(Code::kResourceExhausted, fmt::format("memfd_create: {}", std::strerror(errno)));
+  }
+  RETURN_IF_ERROR(WriteAll(file.get(), text, "kubectl's input"));
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+Result<pid_t> Spawn(const std::vector<std::string>& command, const UniqueFd& input, const Pipe& out,
+                    const Pipe& err) {
   std::vector<char*> arguments;
   for (const std::string& word : command)
     arguments.push_back(const_cast<char*>(word.c_str()));  // NOLINT(*-const-cast): exec's type
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, input.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.write.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.write.get(), STDERR_FILENO);
+  // ^C ends it, also where its parent has signals blocked.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = 0;
   const int error =
-      ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+      ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error == ENOENT) {
     return Error(Code::kNotFound, command[0] + " is not installed, or not in the PATH");
@@ -124,16 +146,32 @@ Code CodeOf(const std::string& said) {
   return Code::kUnavailable;
 }
 
+// kubectl's own words, but where it reaches no cluster: then it prints a line of its log for each
+// attempt, and the last line says why.
+std::string Told(std::string said) {
+  while (!said.empty() && said.back() == '\n')
+    said.pop_back();
+  if (said.empty()) return "kubectl failed and said nothing";
+  const bool is_lost = said.contains("Unable to connect to the server") ||
+                       said.contains("couldn't get current server API group list") ||
+                       said.contains("was refused - did you specify the right host or port?");
+  if (!is_lost) return said;
+  return fmt::format("kubectl reaches no cluster: check --context and KUBECONFIG. It says: {}",
+                     said.substr(said.rfind('\n') + 1));
+}
+
 }  // namespace
 
-Result<std::string> Kubectl::Run(const std::vector<std::string>& arguments) const {
+Result<std::string> Kubectl::Run(const std::vector<std::string>& arguments,
+                                 std::string_view input) const {
   std::vector<std::string> command = {options_.program};
   if (!options_.context.empty()) command.push_back("--context=" + options_.context);
   if (!options_.kubeconfig.empty()) command.push_back("--kubeconfig=" + options_.kubeconfig);
   command.insert(command.end(), arguments.begin(), arguments.end());
+  ASSIGN_OR_RETURN(const UniqueFd in, MakeInput(input));
   ASSIGN_OR_RETURN(Pipe out, MakePipe());
   ASSIGN_OR_RETURN(Pipe err, MakePipe());
-  ASSIGN_OR_RETURN(const pid_t pid, Spawn(command, out, err));
+  ASSIGN_OR_RETURN(const pid_t pid, Spawn(command, in, out, err));
   Child child(pid);
   out.write.Reset();
   err.write.Reset();
@@ -142,9 +180,7 @@ Result<std::string> Kubectl::Run(const std::vector<std::string>& arguments) cons
   RETURN_IF_ERROR(ReadAll(out.read.get(), err.read.get(), options_, text, said));
   const int status = child.Reap();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
-  while (!said.empty() && said.back() == '\n')
-    said.pop_back();
-  return Error(CodeOf(said), said.empty() ? "kubectl failed and said nothing" : said);
+  return Error(CodeOf(said), Told(said));
 }
 
 }  // namespace optcache::cli

@@ -3,6 +3,7 @@
 // Runs kubectl, which knows clusters, credentials and proxies better than we could.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -24,10 +25,11 @@ class Kubectl {
  public:
   explicit Kubectl(KubectlOptions options) : options_(std::move(options)) {}
 
-  // What it prints. kNotFound: there is no kubectl, or no such object; kPermissionDenied: the
-  // cluster forbids it; kDeadlineExceeded, kResourceExhausted: see the options; kUnavailable: it
-  // failed, with what it said.
-  Result<std::string> Run(const std::vector<std::string>& arguments) const;
+  // What it prints, with `input` at its standard input. kNotFound: there is no kubectl, or no such
+  // object; kPermissionDenied: the cluster forbids it; kDeadlineExceeded, kResourceExhausted: see
+  // the options; kUnavailable: it failed, with what it said.
+  Result<std::string> Run(const std::vector<std::string>& arguments,
+                          std::string_view input = {}) const;
 
  private:
   KubectlOptions options_;

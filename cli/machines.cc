@@ -67,6 +67,7 @@ Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string
     ASSIGN_OR_RETURN(machine.node_port, ports.Pick());
     ASSIGN_OR_RETURN(machine.node_http_port, ports.Pick());
     ASSIGN_OR_RETURN(machine.sidecar_http_port, ports.Pick());
+    ASSIGN_OR_RETURN(machine.s3_port, ports.Pick());
   }
   return machines;
 }
@@ -81,14 +82,23 @@ std::string MetricsOfNode(const Machine& machine) {
   return MetricsUrl(machine.node_http_port);
 }
 
+std::string S3Of(const Machine& machine) {
+  return fmt::format("http://{}", Loopback(machine.s3_port));
+}
+
 ChildSpec NodeOf(const Machine& machine, const MachineOptions& options) {
   const std::string name = fmt::format("node-{}", machine.index);
-  return {
+  ChildSpec spec{
       .name = name,
       .command = {options.program_dir + "/optcache-node", "--name", name, "--listen",
                   Loopback(machine.node_port), "--http", Loopback(machine.node_http_port),
                   "--coordinator", options.coordinator, "--memory", std::to_string(options.memory)},
       .log_file = fmt::format("{}/{}.log", options.log_dir, name)};
+  if (!options.disk.empty()) {
+    spec.command.insert(spec.command.end(), {"--disk", options.disk + "/" + name, "--disk-capacity",
+                                             std::to_string(options.disk_capacity)});
+  }
+  return spec;
 }
 
 ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
@@ -107,10 +117,34 @@ ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
   if (!options.ca_file.empty()) {
     spec.command.insert(spec.command.end(), {"--ca-file", options.ca_file});
   }
+  if (!options.headspace.empty()) {
+    spec.command.insert(spec.command.end(), {"--headspace", options.headspace});
+  }
+  if (options.s3) {
+    spec.command.insert(spec.command.end(), {"--s3", Loopback(machine.s3_port), "--pod-index",
+                                             std::to_string(machine.index)});
+  }
+  for (const std::string& sampler : options.samplers)
+    spec.command.insert(spec.command.end(), {"--sampler", sampler});
   for (const ReadyDataset& dataset : datasets) {
     spec.command.emplace_back("--dataset");
     spec.command.push_back(
         fmt::format("{}={}={}", dataset.spec.name, dataset.manifest_file, dataset.store));
+    if (!dataset.keys_folder.empty()) {
+      spec.command.insert(spec.command.end(),
+                          {"--keys", fmt::format("{}={}", dataset.spec.name, dataset.keys_folder)});
+    }
+    const config::Limits& limits = dataset.limits;
+    if (limits.requests_per_second > 0) {
+      spec.command.insert(spec.command.end(),
+                          {"--requests-per-second",
+                           fmt::format("{}={}", dataset.spec.name, limits.requests_per_second)});
+    }
+    if (limits.bytes_per_second > 0) {
+      spec.command.insert(
+          spec.command.end(),
+          {"--bytes-per-second", fmt::format("{}={}", dataset.spec.name, limits.bytes_per_second)});
+    }
   }
   return spec;
 }

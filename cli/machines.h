@@ -21,17 +21,23 @@ struct Machine {
   std::uint16_t node_port = 0;
   std::uint16_t node_http_port = 0;
   std::uint16_t sidecar_http_port = 0;
+  std::uint16_t s3_port = 0;  // of the sidecar, if it serves by S3
 };
 
 struct MachineOptions {
   std::string program_dir;  // where optcache-node and optcache-sidecar are
   std::string coordinator;  // URL
   std::string log_dir;
-  ByteCount memory = 0;    // payload bytes of each node
-  ByteCount arena = 0;     // of each sidecar
-  ByteCount overflow = 0;  // beside the arena, for what it has no room for
-  ByteCount computed = 0;  // of each sidecar for computed samples
-  std::string ca_file;     // that sidecars trust instead of the system's certificates; empty: none
+  ByteCount memory = 0;         // payload bytes of each node
+  std::string disk;             // folder that has one for each node; empty: memory alone
+  ByteCount disk_capacity = 0;  // of files, of each node
+  ByteCount arena = 0;          // of each sidecar
+  ByteCount overflow = 0;       // beside the arena, for what it has no room for
+  ByteCount computed = 0;       // of each sidecar for computed samples
+  std::string ca_file;    // that sidecars trust instead of the system's certificates; empty: none
+  std::string headspace;  // what sidecars are to measure; empty: nothing
+  bool s3 = false;        // sidecars serve their datasets by S3, too
+  std::vector<std::string> samplers;  // NAME=SAMPLER, the order in which that is read by S3
 };
 
 // Gives each machine free ports of the loopback interface and a socket in `socket_dir`.
@@ -40,6 +46,7 @@ Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string
 
 coordination::SidecarStatus StatusOfSidecar(const Machine& machine);
 std::string MetricsOfNode(const Machine& machine);  // URL
+std::string S3Of(const Machine& machine);           // URL of the sidecar's endpoint
 ChildSpec NodeOf(const Machine& machine, const MachineOptions& options);
 ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
                     const std::vector<ReadyDataset>& datasets);

@@ -4,17 +4,23 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/dashboard/render.h"
+#include "cli/dataset_usage.h"
 #include "cli/explain.h"
+#include "cli/headspace.h"
 #include "cli/manifest.h"
 #include "cli/order.h"
 #include "cli/plan.h"
+#include "cli/rollout.h"
 #include "cli/simulate.h"
 #include "cli/status.h"
 #include "cli/up.h"
 #include "cli/verb.h"
+#include "cli/warmup.h"
 
 namespace optcache::cli {
 namespace {
@@ -24,8 +30,9 @@ constexpr int kUsageError = 2;
 
 // The verbs, in the order in which --help lists them.
 constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
-    AddUpCommand,    AddStatusCommand, AddExplainCommand,  AddManifestCommand,
-    AddOrderCommand, AddPlanCommand,   AddSimulateCommand,
+    AddUpCommand,     AddStatusCommand,   AddExplainCommand,   AddDatasetsCommand,
+    AddWarmupCommand, AddRolloutCommand,  AddManifestCommand,  AddOrderCommand,
+    AddPlanCommand,   AddSimulateCommand, AddHeadspaceCommand, AddDashboardCommand,
 };
 
 std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
@@ -34,8 +41,12 @@ std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
        chosen = chosen.front()->get_subcommands()) {
     command += " " + chosen.front()->get_name();
   }
-  return "optcache: " + std::string(error.what()) + "\nSay `" + command +
-         " --help` for what there is.\n";
+  std::string what = error.what();
+  // A verb without its second word: the one that is there is none that it knows.
+  const std::vector<std::string> unknown = app->remaining(/*recurse=*/true);
+  if (what == "A subcommand is required" && !unknown.empty())
+    what = "'" + unknown.front() + "' is not known";
+  return "optcache: " + what + "\nSay `" + command + " --help` for what there is.\n";
 }
 
 int ParseAndRun(int argc, char** argv) {

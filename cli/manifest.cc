@@ -24,18 +24,25 @@ namespace {
 using dataset::Manifest;
 
 constexpr const char* kBuildMore =
-    R"(A source is a folder (a path or file:///path) or a web server (http://host/prefix, https://...). A web
+    R"(A source is a folder (a path or file:///path), a bucket (s3://bucket/prefix) or a web server
+(http://host/prefix, https://...). Of a bucket, AWS_ACCESS_KEY_ID and the other variables of AWS's tools
+say keys, region and endpoint; docs/formats/address.md has the options that an address may carry. A web
 server says what it holds by a text file, one path a line, optionally with a tab and the size in bytes
 and a tab and the ETag: `find . -type f > index.txt` in its folder makes one.
+
+With --format tar the objects are tar archives, and samples are the groups of files in them that have one
+name up to the first dot, as the webdataset package groups them; with tar-files each file in them is a sample.
 
 Samples get their numbers by
   image-folder  class folders, as torchvision.datasets.ImageFolder(root) numbers them
   path          sorted paths, no classes
   list          the source's own order, no classes
-Without --order: image-folder if there are images in folders, else path.
+Without --order: image-folder if there are images in folders, else path. Groups of tar archives have the order
+of the archives, by path or as listed.
 
 Examples:
   optcache manifest build --source /data/imagenet/train -o imagenet.manifest
+  optcache manifest build --source 's3://images/train?region=eu-west-1' -o train.manifest
   optcache manifest build --source http://files:8080/speech --include '**/*.flac' -o speech.manifest)";
 
 struct SourceFlags {
@@ -52,6 +59,7 @@ struct BuildFlags {
   SourceFlags source;
   std::vector<std::string> include;
   std::string order;
+  std::string format = "files";
   std::string output;
 };
 
@@ -85,6 +93,7 @@ Result<Manifest> ReadManifest(const std::string& file) {
 
 Status Build(const BuildFlags& flags) {
   ASSIGN_OR_RETURN(const std::optional<dataset::Order> order, ParseOrder(flags.order));
+  ASSIGN_OR_RETURN(const storage::IndexFormat format, storage::ParseFormat(flags.format));
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
                    storage::OpenStore(flags.source.address, flags.source.options));
   std::optional<ProgressLine> line(std::in_place);
@@ -93,9 +102,11 @@ Status Build(const BuildFlags& flags) {
   };
   ASSIGN_OR_RETURN(const storage::IndexReport report,
                    storage::BuildManifest(
-                       *store, {.order = order,
+                       *store, {.format = format,
+                                .order = order,
                                 .include = flags.include,
                                 .concurrent_stats_max = flags.source.options.concurrent_reads_max,
+                                .concurrent_reads_max = flags.source.options.concurrent_reads_max,
                                 .deadline = flags.source.deadline(),
                                 .progress = progress}));
   line.reset();
@@ -150,6 +161,10 @@ void AddSourceOptions(CLI::App& command, SourceFlags& flags) {
       .add_option("--ca-file", flags.options.ca_file,
                   "Certificates to trust instead of the system's, for https")
       ->type_name("FILE");
+  command
+      .add_option("--keys", flags.options.keys_folder,
+                  "Folder with the keys of a web server or a bucket, a file for each")
+      ->type_name("FOLDER");
   command.add_option("--parallel", flags.options.concurrent_reads_max, "Requests at a time")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
@@ -165,9 +180,15 @@ void AddBuild(CLI::App& parent, Verb& chosen) {
   AddSourceOptions(*command, flags->source);
   command
       ->add_option("--include", flags->include,
-                   "Which objects are samples, for example '**/*.jpg' (** is any folders); may be "
-                   "given more than once. Without: images, or all objects")
+                   "Which objects are samples, or archives of them, for example '**/*.jpg' (** is "
+                   "any folders); may be given more than once. Without: images, or all objects; of "
+                   "archives **/*.tar")
       ->type_name("GLOB");
+  command
+      ->add_option("--format", flags->format,
+                   "What the objects are: files, tar (archives of samples of several files) or "
+                   "tar-files (archives of samples of one file)")
+      ->capture_default_str();
   command->add_option("--order", flags->order, "image-folder, path or list");
   command->add_option("-o", flags->output, "The manifest to write")->required()->type_name("FILE");
   Choose(*command, flags, Build, chosen);

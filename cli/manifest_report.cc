@@ -53,6 +53,8 @@ std::string DigestText(const Manifest& manifest) {
 std::string ManifestAsText(std::string_view file, const Manifest& manifest) {
   std::string text = fmt::format("{}\n", file);
   text += fmt::format("  order    {}\n", dataset::OrderName(manifest.order()));
+  if (manifest.layout() != dataset::Layout::kObjects)
+    text += fmt::format("  archives {}\n", manifest.objects());
   text += fmt::format("  samples  {}", manifest.samples());
   if (manifest.classes() > 0) text += fmt::format(" in {} classes", manifest.classes());
   text += fmt::format("\n  bytes    {} ({})\n", manifest.total_bytes(),
@@ -71,6 +73,7 @@ std::string ManifestAsJson(const Manifest& manifest) {
   json["order"] = dataset::OrderName(manifest.order());
   json["samples"] = manifest.samples();
   json["classes"] = manifest.classes();
+  if (manifest.layout() != dataset::Layout::kObjects) json["archives"] = manifest.objects();
   json["bytes"] = manifest.total_bytes();
   json["manifestBytes"] = manifest.bytes().size();
   for (const SizeQuantile& quantile : SizeQuantiles(manifest)) {
@@ -82,16 +85,18 @@ std::string ManifestAsJson(const Manifest& manifest) {
 std::vector<std::string> BuildNotes(const storage::IndexReport& report, bool order_was_given) {
   std::vector<std::string> notes;
   const Manifest& manifest = report.manifest;
-  if (!order_was_given) {
+  if (!order_was_given && manifest.layout() != dataset::Layout::kGroups) {
     notes.emplace_back(manifest.order() == dataset::Order::kImageFolder
                            ? "Images lie in folders: numbered as torchvision's ImageFolder does "
                              "(--order image-folder)."
                            : "No images in folders: numbered by path, without classes (--order "
                              "path).");
   }
-  const std::uint64_t left_out = report.objects - manifest.samples();
+  const std::uint64_t left_out = report.left_out;
   if (left_out > 0) {
-    notes.push_back(fmt::format("Left out: {} that {} no sample{}.", Plural(left_out, "object"),
+    const bool whole = manifest.layout() == dataset::Layout::kObjects;
+    notes.push_back(fmt::format("Left out: {} that {} no sample{}.",
+                                Plural(left_out, whole ? "object" : "object or member"),
                                 left_out == 1 ? "is" : "are", left_out == 1 ? "" : "s"));
   }
   if (report.missing_count > 0) {
@@ -102,6 +107,14 @@ std::vector<std::string> BuildNotes(const storage::IndexReport& report, bool ord
                                 fmt::join(report.missing, ", "),
                                 report.missing_count > report.missing.size() ? ", ..." : "",
                                 report.missing_count == 1 ? "it" : "them"));
+  }
+  if (!report.unfit_idx_files.empty()) {
+    notes.push_back(fmt::format(
+        "Warning: {} not fit, and the archives' headers were read instead ({}{}).",
+        report.unfit_idx_files.size() == 1
+            ? "1 index file does"
+            : fmt::format("{} index files do", report.unfit_idx_files.size()),
+        report.unfit_idx_files.front(), report.unfit_idx_files.size() > 1 ? ", ..." : ""));
   }
   if (report.unversioned_count > 0) {
     notes.push_back(

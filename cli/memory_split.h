@@ -32,7 +32,7 @@ class MemorySplit {
       const coordination::ClusterStatus& status, MonotonicTime now);
 
  private:
-  std::vector<coordination::DatasetSpec> Divide(ByteCount memory,
+  std::vector<coordination::DatasetSpec> Divide(const std::vector<coordination::Member>& members,
                                                 const coordination::ClusterReads& reads) const;
   double Saved(const std::vector<coordination::DatasetSpec>& specs,
                const coordination::ClusterReads& reads) const;

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "cli/choose.h"
 #include "cli/npy.h"
+#include "cli/plan_in_cluster.h"
 #include "cli/plan_report.h"
 #include "cli/plan_request.h"
 #include "cli/print.h"
@@ -32,8 +33,9 @@ using plan::PlanFile;
 using plan::TableFigures;
 
 constexpr const char* kPlanMore =
-    R"(OPT4TorchDataset caches inside a training process what a file of decisions says, made before the run. These
-commands read and write such files; a cluster needs none, its nodes plan for themselves.
+    R"(OPT4TorchDataset caches inside a training process what a file of decisions says, made before the run. generate, import,
+export, stats and show read and write such files. A cluster needs none, its nodes plan for themselves: what, say show,
+diff and predict of a CachePlan.
 
 Examples:
   The file that OPT4TorchDataset's own command makes, with an optimal table in it:
@@ -41,7 +43,10 @@ Examples:
   What a file of OPT4TorchDataset is worth, and what it could be:
     optcache plan import published.safetensors
   The same reads, decided optimally, for OPT4TorchDataset to carry out:
-    optcache plan export published.safetensors --output better.safetensors)";
+    optcache plan export published.safetensors --output better.safetensors
+  What a cluster plans, and what it would plan:
+    kubectl optcache plan show imagenet
+    kubectl optcache plan predict -f plan.yaml)";
 
 constexpr const char* kGenerateMore =
     R"(--dataset-size, --total-iter, --seed, --no-replacement, --maxsize and --output are those of OPT4TorchDataset's
@@ -77,6 +82,15 @@ Examples:
   With room for 40,000 samples:
     optcache plan export published.safetensors --maxsize 40000 --output larger.safetensors)";
 
+constexpr const char* kShowMore =
+    R"(A name is a file if there is one of that name, or if it ends in .safetensors; else a CachePlan. cacheplan/NAME is a
+CachePlan in any case. The other options are about those.
+
+Examples:
+  optcache plan show plan.safetensors
+  kubectl optcache plan show imagenet -n vision
+  kubectl optcache plan show cacheplan/imagenet -o json)";
+
 struct GeneratePlanFlags {
   PlanOrderFlags order;
   PlanRoomFlags room;
@@ -95,8 +109,8 @@ struct ExportPlanFlags {
   std::string output;
 };
 
-struct ShowPlanFlags {
-  std::string file;
+struct ShowPlanFlags : PlanInClusterFlags {
+  std::string plan;
 };
 
 struct PlanStatsFlags {
@@ -250,8 +264,15 @@ Status ExportPlan(const ExportPlanFlags& flags) {
 }
 
 Status ShowPlan(const ShowPlanFlags& flags) {
-  ASSIGN_OR_RETURN(const PlanFile plan, ReadPlanFile(flags.file));
-  ASSIGN_OR_RETURN(const PlanReport report, ReportOn(flags.file, plan));
+  if (MeansCachePlan(flags.plan)) {
+    Status shown = ShowCachePlan(flags.plan, flags);
+    const bool may_mean_file = !flags.plan.contains('/');
+    return shown.ok() || !may_mean_file
+               ? shown
+               : std::move(shown).WithContext("no such file: " + flags.plan + "; as a CachePlan");
+  }
+  ASSIGN_OR_RETURN(const PlanFile plan, ReadPlanFile(flags.plan));
+  ASSIGN_OR_RETURN(const PlanReport report, ReportOn(flags.plan, plan));
   return Print(PlanAsText(report));
 }
 
@@ -346,9 +367,12 @@ void AddExportPlan(CLI::App& parent, Verb& chosen) {
 
 void AddShowPlan(CLI::App& parent, Verb& chosen) {
   const auto flags = std::make_shared<ShowPlanFlags>();
-  CLI::App* command = parent.add_subcommand("show", "Print a plan file at a glance");
-  command->footer("Example:\n  optcache plan show plan.safetensors");
-  AddPlanFile(*command, flags->file);
+  CLI::App* command =
+      parent.add_subcommand("show", "Print a plan file, or a CachePlan of a cluster, at a glance");
+  command->footer(kShowMore);
+  command->add_option("plan", flags->plan, "A plan file (.safetensors), cacheplan/NAME or NAME")
+      ->required();
+  AddPlanInClusterFlags(*command, *flags);
   Choose(*command, flags, ShowPlan, chosen);
 }
 
@@ -368,8 +392,8 @@ void AddPlanStats(CLI::App& parent, Verb& chosen) {
 }  // namespace
 
 void AddPlanCommand(CLI::App& app, Verb& chosen) {
-  CLI::App* command =
-      app.add_subcommand("plan", "Make, read and improve plan files of OPT4TorchDataset");
+  CLI::App* command = app.add_subcommand(
+      "plan", "Make and read plan files of OPT4TorchDataset; show what a cluster plans");
   command->footer(kPlanMore);
   command->require_subcommand(1);
   AddGeneratePlan(*command, chosen);
@@ -377,6 +401,8 @@ void AddPlanCommand(CLI::App& app, Verb& chosen) {
   AddExportPlan(*command, chosen);
   AddShowPlan(*command, chosen);
   AddPlanStats(*command, chosen);
+  AddPlanDiff(*command, chosen);
+  AddPlanPredict(*command, chosen);
 }
 
 }  // namespace optcache::cli

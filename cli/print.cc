@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "cli/yaml_text.h"
+
 namespace optcache::cli {
 
 Status Print(const std::string& text) {
@@ -10,6 +12,10 @@ Status Print(const std::string& text) {
     return OkStatus();
   }
   return ErrnoStatus(errno, "cannot write to standard output");
+}
+
+Status PrintAs(const std::string& output, const std::string& text, const std::string& json) {
+  return Print(output == "text" ? text : output == "yaml" ? ToYaml(json) : json);
 }
 
 }  // namespace optcache::cli

@@ -8,5 +8,7 @@ namespace optcache::cli {
 
 // To standard output, all of it; what the system says if it cannot be written.
 Status Print(const std::string& text);
+// One of the two, by `output`: text, json or yaml (of the JSON).
+Status PrintAs(const std::string& output, const std::string& text, const std::string& json);
 
 }  // namespace optcache::cli

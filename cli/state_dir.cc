@@ -1,11 +1,12 @@
 #include "cli/state_dir.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "base/files.h"
 
@@ -14,6 +15,9 @@ namespace {
 
 constexpr const char* kCoordinatorFile = "/coordinator";
 constexpr ByteCount kUrlBytesMax = 4096;
+// Held by who works in the folder; says who that is.
+constexpr const char* kLockFile = "/lock";
+constexpr ByteCount kProgramBytesMax = 256;
 
 std::string Environment(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
@@ -36,17 +40,28 @@ std::string DefaultStateDir() {
   return (home.empty() ? "/tmp" : home) + "/.local/state/optcache";
 }
 
-Result<StateDir> StateDir::Open(const std::string& path) {
+Result<StateDir> StateDir::Open(const std::string& path, std::string_view program) {
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
-  RETURN_IF_ERROR(MakeFolder(absolute));
-  UniqueFd lock(::open((absolute + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!lock.valid()) return Error(ErrnoStatus(errno, "cannot open " + absolute + "/lock"));
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Error(Code::kConflict, "another `optcache up` works in " + absolute +
-                                      ": stop it or choose another folder with --state");
+  if (absolute.find('=') != std::string::npos) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("{} has a '=' in its path, which ends names in arguments: choose "
+                             "another folder with --state",
+                             absolute));
   }
-  return StateDir(absolute, std::move(lock));
+  RETURN_IF_ERROR(MakeFolder(absolute));
+  Result<UniqueFd> lock = LockFile(absolute + kLockFile);
+  if (!lock && lock.error().code() == Code::kConflict) {
+    const Result<std::string> other = ReadFile(absolute + kLockFile, kProgramBytesMax);
+    return Error(Code::kConflict,
+                 fmt::format("{} works in {}: stop it or choose another folder with --state",
+                             other && !other->empty() ? *other : "another program", absolute));
+  }
+  if (!lock) return Error(lock.error());
+  if (::ftruncate(lock->get(), 0) != 0) return Error(ErrnoStatus(errno, absolute + kLockFile));
+  RETURN_IF_ERROR(
+      WriteAll(lock->get(), fmt::format("`{}`, process {},", program, ::getpid()), kLockFile));
+  return StateDir(absolute, *std::move(lock));
 }
 
 Result<std::string> StateDir::Subfolder(const std::string& name) const {

@@ -1,8 +1,10 @@
 #pragma once
 
-// The folder in which `optcache up` keeps manifests, logs and where its coordinator is.
+// The folder in which `optcache up` and `optcache headspace` keep manifests, logs and where its
+// coordinator is.
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -12,11 +14,12 @@ namespace optcache::cli {
 // $XDG_STATE_HOME/optcache, else ~/.local/state/optcache.
 std::string DefaultStateDir();
 
-// One `optcache up` at a time works in a folder.
+// One of them at a time works in a folder.
 class StateDir {
  public:
-  // Makes the folder if it is not there. kConflict: another `optcache up` uses it.
-  static Result<StateDir> Open(const std::string& path);
+  // Makes the folder if it is not there. kConflict: another program uses it, which the message
+  // names, as this `program` will be.
+  static Result<StateDir> Open(const std::string& path, std::string_view program);
 
   const std::string& path() const { return path_; }
   // Makes the folder below it if it is not there, and gives its path.

@@ -2,23 +2,20 @@
 
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
 #include "base/result.h"
 #include "cli/cluster_questions.h"
+#include "cli/coordinator_status.h"
 #include "cli/state_dir.h"
 #include "cli/status_view.h"
 #include "cli/yaml_text.h"
 #include "coordination/status.h"
-#include "net/http_client.h"
 
 namespace optcache::cli {
 namespace {
-
-constexpr Duration kTimeout = std::chrono::seconds(5);
 
 struct StatusRequest {
   std::string coordinator;
@@ -28,27 +25,6 @@ struct StatusRequest {
   std::string name_space;
   KubectlOptions kubectl;
 };
-
-Result<std::string> FetchStatus(const std::string& url) {
-  net::EventLoop loop;
-  const std::unique_ptr<net::HttpClient> client = net::MakeHttpClient(loop);
-  std::optional<Result<net::HttpResponse>> answer;
-  client->Send({.url = url + "/v1/status"}, kTimeout, [&](Result<net::HttpResponse> response) {
-    answer = std::move(response);
-    loop.Stop();
-  });
-  loop.Run();
-  if (!*answer) {
-    return Error(
-        std::move(*answer).error().WithContext("the coordinator at " + url + " does not answer"));
-  }
-  if ((*answer)->status != 200) {
-    return Error(Code::kUnavailable, url + " answers with status " +
-                                         std::to_string((*answer)->status) +
-                                         ": is it a coordinator of optcache?");
-  }
-  return (*answer)->body;
-}
 
 Status Print(const std::string& output, const std::string& table, const std::string& json) {
   const std::string text = output == "table" ? table : output == "yaml" ? ToYaml(json) : json;

@@ -1,5 +1,7 @@
 #include "cli/status_view.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/text_table.h"
@@ -15,7 +17,8 @@ using coordination::StreamStatus;
 using Rows = std::vector<std::vector<std::string>>;
 
 constexpr double kLateSeconds = 5;
-constexpr std::size_t kDigestShown = 12;  // of a manifest that jobs still read, as in metrics
+constexpr std::ptrdiff_t kDiskColumns = 5;  // after USED; only where some node has a disk
+constexpr std::size_t kDigestShown = 12;    // of a manifest that jobs still read, as in metrics
 
 std::string Percent(double ratio) {
   return fmt::format("{:.1f} %", ratio * 100);
@@ -71,14 +74,25 @@ std::string FormatDatasets(const ClusterStatus& status) {
 
 std::string FormatMembers(const ClusterStatus& status) {
   if (status.members.empty()) return "No node reports yet.\n";
+  const bool disks = std::ranges::any_of(
+      status.members, [](const auto& member) { return member.disk > 0 || member.disk_used > 0; });
   Rows rows = {{"NODE", "ID", "ADDRESS", "MEMORY", "USED", "STATE", "HEARD", "METRICS"}};
   for (const MemberStatus& member : status.members) {
     const bool late = member.silent_seconds > kLateSeconds;
     rows.push_back({member.name, std::to_string(member.id), member.address,
-                    FormatBytes(member.capacity), FormatBytes(member.used),
+                    FormatBytes(member.capacity),
+                    FormatBytes(member.used - std::min(member.used, member.disk_used)),
                     coordination::FormatVersion(member.applied),
                     late ? fmt::format("{:.0f} s ago", member.silent_seconds) : "now",
                     member.metrics.empty() ? "-" : member.metrics});
+  }
+  if (!disks) return FormatTable(rows);
+  rows[0].insert(rows[0].begin() + kDiskColumns, {"DISK", "ON DISK"});
+  for (std::size_t i = 0; i < status.members.size(); ++i) {
+    const MemberStatus& member = status.members[i];
+    rows[i + 1].insert(
+        rows[i + 1].begin() + kDiskColumns,
+        {member.disk > 0 ? FormatBytes(member.disk) : "-", FormatBytes(member.disk_used)});
   }
   return FormatTable(rows);
 }

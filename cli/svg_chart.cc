@@ -1,11 +1,12 @@
 #include "cli/svg_chart.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <string_view>
 
 #include <fmt/format.h>
+
+#include "cli/dashboard/value_text.h"
+#include "cli/svg.h"
 
 namespace optcache::cli {
 namespace {
@@ -20,46 +21,7 @@ constexpr double kCell = kLeft + kPlotWidth + 24;  // from one chart to the next
 constexpr double kLegendRow = 18;
 constexpr double kLegendColumn = 130;
 constexpr int kTicks = 5;
-
-// Okabe and Ito's, which people tell apart who see fewer colours, then the same dashed.
-constexpr std::array<std::string_view, 7> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                   "#e69f00", "#56b4e9", "#555555"};
-
-struct Style {
-  std::string_view colour;
-  std::string_view dashes;
-  double width;
-};
-
-Style StyleOf(std::size_t i) {
-  return {.colour = kColours[i % kColours.size()],
-          .dashes = i < kColours.size() ? "" : R"( stroke-dasharray="5 3")",
-          .width = i == 0 ? 2.5 : 1.5};
-}
-
-std::string SvgEscaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
-
-std::string SvgText(double x, double y, std::string_view text, std::string_view more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", x, y, more, SvgEscaped(text));
-}
+constexpr double kRounding = 1e-9;
 
 // From a chart's numbers to pixels.
 struct Plane {
@@ -76,22 +38,31 @@ struct Plane {
   }
 };
 
+// From one round value to another.
+Chart Rounded(Chart chart) {
+  const std::vector<double> ticks = AxisTicks(chart.y_min, chart.y_max, kTicks, "none");
+  chart.y_min = ticks.front();
+  chart.y_max = ticks.back();
+  return chart;
+}
+
 std::string Axes(const Plane& plane) {
   const Chart& chart = plane.chart;
   const double bottom = kTop + kPlotHeight;
   const double middle = plane.left + kPlotWidth / 2;
   std::string svg = SvgText(middle, kTop - 16, chart.title,
                             R"( text-anchor="middle" font-size="14" font-weight="bold")");
-  for (int i = 0; i <= kTicks; ++i) {
-    const double share = static_cast<double>(i) / kTicks;
-    const double x = chart.x_min + share * (chart.x_max - chart.x_min);
-    const double y = chart.y_min + share * (chart.y_max - chart.y_min);
-    svg += fmt::format(
-        "<path d=\"M{:.1f} {:.1f}h{:.1f}M{:.1f} {:.1f}v{:.1f}\" stroke=\"#ddd\" fill=\"none\"/>\n",
-        plane.left, plane.Y(y), kPlotWidth, plane.X(x), kTop, kPlotHeight);
-    svg += SvgText(plane.X(x), bottom + 16, fmt::format("{:.3g}", x), R"( text-anchor="middle")");
+  for (const double x : AxisTicks(chart.x_min, chart.x_max, kTicks, "none")) {
+    if (x < chart.x_min || x > chart.x_max * (1 + kRounding)) continue;
+    svg += fmt::format("<path d=\"M{:.1f} {:.1f}v{:.1f}\" stroke=\"#ddd\"/>\n", plane.X(x), kTop,
+                       kPlotHeight);
+    svg += SvgText(plane.X(x), bottom + 16, fmt::format("{:.4g}", x), R"( text-anchor="middle")");
+  }
+  for (const double y : AxisTicks(chart.y_min, chart.y_max, kTicks, "none")) {
+    svg += fmt::format("<path d=\"M{:.1f} {:.1f}h{:.1f}\" stroke=\"#ddd\"/>\n", plane.left,
+                       plane.Y(y), kPlotWidth);
     svg +=
-        SvgText(plane.left - 6, plane.Y(y) + 4, fmt::format("{:.3g}", y), R"( text-anchor="end")");
+        SvgText(plane.left - 6, plane.Y(y) + 4, fmt::format("{:.4g}", y), R"( text-anchor="end")");
   }
   svg += SvgText(middle, bottom + 36, chart.x_label, R"( text-anchor="middle")");
   const double centre = kTop + kPlotHeight / 2;
@@ -101,7 +72,7 @@ std::string Axes(const Plane& plane) {
   return svg;
 }
 
-std::string SvgLine(const Plane& plane, const Series& series, const Style& style) {
+std::string SvgLine(const Plane& plane, const Series& series, const LineStyle& style) {
   std::string points;
   for (const auto& [x, y] : series.points)
     points += fmt::format("{:.1f},{:.1f} ", plane.X(x), plane.Y(y));
@@ -137,17 +108,18 @@ std::string DrawCharts(const std::vector<Chart>& charts) {
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
       width, height);
   for (std::size_t i = 0; i < charts.size(); ++i) {
-    const Plane plane{.chart = charts[i], .left = kCell * static_cast<double>(i) + kLeft};
+    const Chart chart = Rounded(charts[i]);
+    const Plane plane{.chart = chart, .left = kCell * static_cast<double>(i) + kLeft};
     svg += Axes(plane);
     // The first series last, so that it lies on top.
     for (std::size_t s = charts[i].series.size(); s-- > 0;) {
       const Series& series = charts[i].series[s];
       const auto name = std::find(names.begin(), names.end(), series.name);
-      svg += SvgLine(plane, series, StyleOf(static_cast<std::size_t>(name - names.begin())));
+      svg += SvgLine(plane, series, LineStyleOf(static_cast<std::size_t>(name - names.begin())));
     }
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const Style style = StyleOf(i);
+    const LineStyle style = LineStyleOf(i);
     const double x = kLeft + kLegendColumn * static_cast<double>(i % columns);
     const double y = legend + kLegendRow * static_cast<double>(i / columns) + 10;
     svg += fmt::format("<path d=\"M{:.1f} {:.1f}h24\" stroke=\"{}\" stroke-width=\"{}\"{}/>\n", x,

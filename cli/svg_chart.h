@@ -25,7 +25,8 @@ struct Chart {
   std::vector<Series> series;
 };
 
-// Points outside a chart's range are drawn at its edge.
+// Axes have round ticks, and the vertical one ends at such. Points outside a chart's range are
+// drawn at its edge.
 std::string DrawCharts(const std::vector<Chart>& charts);
 
 }  // namespace optcache::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "sidecar/stream_name.h"
 #include "wire/stream_id.h"
 
@@ -56,6 +57,8 @@ Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& c
   RETURN_IF_ERROR(agent->clients_.Open(loop, clock, agent->options_.socket, agent->arena_.arena(),
                                        agent->feeder_));
   agent->node_.Open(agent->feeder_);
+  agent->feeder_.WatchStores();
+  RETURN_IF_ERROR(agent->ServeByS3());
   agent->FetchManifests();
   return agent;
 }
@@ -76,19 +79,26 @@ Agent::Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, han
       store_(loop, clock),
       orders_(loop, clock),
       clients_(*datasets_),
+      objects_(alarms_),
+      router_(clients_, objects_),
       feeder_(
-          {.arena = arena_, .node = node_, .store = store_, .orders = orders_, .clients = clients_},
-          alarms_, options_.feeder) {
+          {.arena = arena_, .node = node_, .store = store_, .orders = orders_, .clients = router_},
+          alarms_, options_.feeder),
+      key_order_(feeder_.readers(), kObjectClients) {
   if (tls_) {
     tls_files_ =
         std::make_unique<net::TlsFiles>(loop_, net::TlsPaths{.trust = options_.node_ca}, tls_);
   }
   for (const DatasetShelf::Place& place : datasets_->places()) {
-    if (place.dataset != nullptr) store_.Add(*place.dataset);
+    if (place.dataset == nullptr) continue;
+    store_.Add(*place.dataset);
+    WarnOfLargeSamples(*place.dataset);
   }
 }
 
 Agent::~Agent() {
+  s3_.reset();
+  objects_.Close();
   clients_.Close();
   node_.Close();
   feeder_.GiveUp();  // else each read that is cancelled would make room for the next
@@ -115,7 +125,47 @@ void Agent::FetchManifests() {
                           {.urls = options_.manifests,
                            .token_file = options_.token_file,
                            .seed = SeedOf(options_.name)},
-                          [this](const ServedDataset& dataset) { store_.Add(dataset); });
+                          [this](const ServedDataset& dataset) {
+                            store_.Add(dataset);
+                            WarnOfLargeSamples(dataset);
+                            Serve(dataset);
+                          });
+}
+
+// Those that are refused whenever the arena has no room for them, or always.
+void Agent::WarnOfLargeSamples(const ServedDataset& dataset) const {
+  ByteCount largest = 0;
+  for (SampleId id = 0; id < dataset.samples(); ++id)
+    largest = std::max(largest, dataset.SizeOf(id));
+  const SampleMemory& memory = feeder_.memory();
+  const ByteCount by_copy = std::min(memory.AloneAtAnyTime(), kCopyMax);
+  if (largest <= by_copy) return;
+  const bool ever =
+      largest <= std::max(memory.arena_capacity(), std::min(memory.AloneMax(), kCopyMax));
+  Log(LogLevel::kWarning,
+      ever ? "samples are so large that they are refused while the arena is full"
+           : "samples are too large for this sidecar, and are refused",
+      {{"dataset", dataset.name()},
+       {"largest", FormatBytes(largest)},
+       {"arena", FormatBytes(memory.arena_capacity())},
+       {"overflow", FormatBytes(memory.overflow_capacity())},
+       {"do", largest > kCopyMax ? "start with --arena of at least twice the largest"
+                                 : "start with --overflow of at least twice the largest"}});
+}
+
+Status Agent::ServeByS3() {
+  objects_.Open(feeder_, key_order_);
+  if (options_.s3.address.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(s3_,
+                   S3Endpoint::Start(loop_, options_.datasets, objects_, key_order_, options_.s3));
+  for (const DatasetShelf::Place& place : datasets_->places()) {
+    if (place.dataset != nullptr) Serve(*place.dataset);
+  }
+  return OkStatus();
+}
+
+void Agent::Serve(const ServedDataset& dataset) {
+  if (s3_ != nullptr) s3_->Serve(dataset);
 }
 
 void Agent::RunAlarms() {
@@ -137,9 +187,14 @@ void Agent::Stop(std::function<void()> done) {
 
 void Agent::VisitCounters(const CounterVisitor& visitor) const {
   feeder_.VisitCounters(visitor);
-  if (computed_) computed_->VisitCounters(visitor);
+  if (computed_) {
+    computed_->VisitCounters(visitor);
+  } else {
+    ComputedDesk::VisitNone(visitor);
+  }
   node_.VisitCounters(visitor);
   clients_.VisitCounters(visitor);
+  if (s3_ != nullptr) s3_->VisitCounters(visitor);
   datasets_->VisitCounters(visitor);
 }
 

@@ -15,11 +15,15 @@
 #include "net/tls_files.h"
 #include "sidecar/alarms.h"
 #include "sidecar/client_desk.h"
+#include "sidecar/client_router.h"
 #include "sidecar/computed_desk.h"
 #include "sidecar/dataset_shelf.h"
 #include "sidecar/feeder.h"
+#include "sidecar/key_order.h"
 #include "sidecar/node_link.h"
+#include "sidecar/object_reads.h"
 #include "sidecar/order_replayer.h"
+#include "sidecar/s3_endpoint.h"
 #include "sidecar/store_reader.h"
 
 namespace optcache::sidecar {
@@ -38,6 +42,7 @@ struct AgentOptions {
   bool tls_throughout = false;         // no plaintext after the handshake
   std::string ca_file;  // certificates to trust instead of the system's, for stores by https
   FeederOptions feeder;
+  S3EndpointOptions s3;
 };
 
 // Used on the loop's thread only.
@@ -56,12 +61,19 @@ class Agent {
 
   // Connections of training processes.
   std::size_t clients() const { return clients_.clients(); }
+  // Where it serves by S3; 0: it does not.
+  std::uint16_t s3_port() const { return s3_ == nullptr ? 0 : s3_->port(); }
   void VisitCounters(const CounterVisitor& visitor) const;
+  // Null if it is not measured.
+  const HeadspaceMeter* headspace() const { return feeder_.headspace(); }
 
  private:
   Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, handoff::Arena arena,
         std::unique_ptr<DatasetShelf> datasets);
   Status KeepComputed();
+  Status ServeByS3();
+  void WarnOfLargeSamples(const ServedDataset& dataset) const;
+  void Serve(const ServedDataset& dataset);
   void FetchManifests();
   void RunAlarms();
   void ArmAlarms();
@@ -80,7 +92,11 @@ class Agent {
   StoreReader store_;
   OrderReplayer orders_;
   ClientDesk clients_;
+  ObjectReads objects_;
+  ClientRouter router_;
   Feeder feeder_;
+  KeyOrder key_order_;
+  std::unique_ptr<S3Endpoint> s3_;  // if there is one
   std::optional<SharedArena> computed_memory_;
   std::optional<ComputedDesk> computed_;  // if there is memory for it
 };

@@ -1,5 +1,7 @@
 #include "sidecar/batch_desk.h"
 
+#include <algorithm>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
@@ -34,6 +36,7 @@ Status BatchDesk::Check(ClientId client, const BatchRequest& request) const {
             fmt::format("a request for {} samples of {} together; ask for fewer, for {} at once",
                         request.ids.size(), FormatBytes(bytes), FormatBytes(kBatchBytesMax))};
   }
+  RETURN_IF_ERROR(CheckSize(request));
   std::size_t waiting = 0;
   for (const auto& [id, batch] : batches_) {
     if (batch.client == client && !batch.answered) ++waiting;
@@ -46,14 +49,33 @@ Status BatchDesk::Check(ClientId client, const BatchRequest& request) const {
   return OkStatus();
 }
 
+// One that neither the arena nor a copy could ever hold is not read. Requests for several are small
+// enough.
+Status BatchDesk::CheckSize(const BatchRequest& request) const {
+  const ByteCount size = request.dataset->SizeOf(request.ids.front());
+  const ByteCount by_copy = std::min(memory_.AloneMax(), request.copy_max);
+  if (request.ids.size() > 1 || size <= std::max(memory_.arena_capacity(), by_copy))
+    return OkStatus();
+  const std::string_view flags = size > request.copy_max ? "--arena" : "--arena or --overflow";
+  return {Code::kInvalidArgument,
+          fmt::format("sample {} of dataset '{}' has {}: the arena has {} and {} can be sent by "
+                      "copy; start the sidecar with {} of at least {}, "
+                      "or store smaller samples",
+                      request.ids.front(), request.dataset->name(), FormatBytes(size),
+                      FormatBytes(memory_.arena_capacity()), FormatBytes(by_copy), flags,
+                      FormatBytes(2 * size))};
+}
+
 void BatchDesk::Ask(ClientId client, const BatchRequest& request) {
   if (const Status status = Check(client, request); !status.ok()) {
     clients_.Refuse(client, request.request, status);
     return;
   }
+  if (headspace_ != nullptr && AnswerAtOnce(client, request)) return;
   const BatchId id = ++last_id_;
   Batch& batch = batches_[id];
   batch.client = client;
+  batch.tally = &tallies_[request.dataset->name()];
   batch.request = request.request;
   batch.asked_at = alarms_.Now();
   std::unordered_map<SampleId, HeldSampleRef> without_order;
@@ -144,8 +166,8 @@ bool BatchDesk::PlaceInArena(Batch& batch) {
 }
 
 // The arena first, then the overflow for all the rest, or for nothing.
-bool BatchDesk::PlaceAnywhere(Batch& batch) {
-  if (PlaceInArena(batch)) return true;
+BatchDesk::Placed BatchDesk::PlaceAnywhere(BatchId id, Batch& batch) {
+  if (PlaceInArena(batch)) return Placed::kAll;
   ByteCount bytes = 0;
   std::unordered_set<const HeldSample*> counted;
   for (const Item& item : batch.items) {
@@ -153,19 +175,43 @@ bool BatchDesk::PlaceAnywhere(Batch& batch) {
     if (sample.state() != HeldSample::State::kNoMemory) continue;
     if (counted.insert(&sample).second) bytes += sample.size();
   }
-  if (!memory_.Admits(bytes)) return false;
+  if (!memory_.Admits(bytes)) {
+    if (memory_.others_ask()) return Placed::kInLine;
+    RefuseForWantOfRoom(id, bytes);
+    return Placed::kRefused;
+  }
   WarnOfOverflow(bytes);
   for (const Item& item : batch.items) {
     if (item.sample->state() != HeldSample::State::kNoMemory) continue;
     Place(*item.sample, memory_.AllocateAsked(item.sample->size()));
   }
-  return true;
+  return Placed::kAll;
+}
+
+// Waiting would not help: who holds the arena may be the one that asks.
+void BatchDesk::RefuseForWantOfRoom(BatchId id, ByteCount bytes) {
+  const auto found = batches_.find(id);
+  const Batch& batch = found->second;
+  const ClientId client = batch.client;
+  const std::uint64_t request = batch.request;
+  LetGo(id, batch);
+  batches_.erase(found);
+  ++failed_;
+  clients_.Refuse(
+      client, request,
+      {Code::kResourceExhausted,
+       fmt::format("the arena of {} has no room for {} now, and of --overflow {} no more than {} "
+                   "can be sent by copy now: start the sidecar with --overflow of at least twice "
+                   "the largest sample, or a larger --arena",
+                   FormatBytes(memory_.arena_capacity()), FormatBytes(bytes),
+                   FormatBytes(memory_.overflow_capacity()), FormatBytes(memory_.AloneNow()))});
 }
 
 void BatchDesk::Admit() {
   while (!in_line_.empty()) {
     const auto found = batches_.find(in_line_.front());
-    if (found != batches_.end() && !PlaceAnywhere(found->second)) return;
+    if (found != batches_.end() && PlaceAnywhere(found->first, found->second) == Placed::kInLine)
+      return;
     in_line_.pop_front();
   }
 }
@@ -195,16 +241,20 @@ void BatchDesk::Answer(BatchId id, Batch& batch) {
   ++answered_;
   std::vector<Served> served;
   served.reserve(batch.items.size());
+  std::uint64_t hits = 0;
   for (const Item& item : batch.items) {
     item.sample->NoLongerAskedBy(id);
+    if (item.sample->source() != Source::kStore) ++hits;
     served.push_back({.status = item.sample->error(), .buffer = item.sample->buffer()});
     if (item.sample->in_arena()) batch.handed_out.push_back(item.sample->buffer());
-    Deliver(item);
+    Deliver(item, *batch.tally);
   }
   const Duration waited = alarms_.Now() - batch.asked_at;
-  wait_ += waited;
+  batch.tally->wait += waited;
   RankReader* reader = readers_.Find(batch.items.front().reader);
   if (reader != nullptr) reader->AddWait(waited);
+  if (reader != nullptr && headspace_ != nullptr)
+    headspace_->OnAnswer(*reader, served, hits, waited);
   const ClientId client = batch.client;
   const std::uint64_t request = batch.request;
   const bool holds = !batch.handed_out.empty();
@@ -213,7 +263,33 @@ void BatchDesk::Answer(BatchId id, Batch& batch) {
   clients_.Reply(client, request, holds ? id : 0, served);
 }
 
-void BatchDesk::Deliver(const Item& item) {
+// With samples that are here already, as if they were those that were asked for.
+bool BatchDesk::AnswerAtOnce(ClientId client, const BatchRequest& request) {
+  RankReader* const reader = readers_.Find(request.reader);
+  if (reader == nullptr || !headspace_->OnAsk(*reader, request.ids.size(), alarms_.Now()))
+    return false;
+  const BatchId id = ++last_id_;
+  Batch& batch = batches_[id];
+  batch.client = client;
+  batch.answered = true;
+  std::vector<Served> served;
+  for (std::size_t i = 0; i < request.ids.size(); ++i) {
+    const Item item = Resolve(request, i);
+    if (Pass* const pass = PassOf(item)) {
+      pass->MarkDelivered(item.index);
+      pass->Unstage(item.index);
+    }
+    BufferRef buffer = headspace_->Instead(request.dataset->SizeOf(request.ids[i]));
+    batch.handed_out.push_back(buffer);
+    served.push_back({.status = {}, .buffer = std::move(buffer), .stand_in = true});
+  }
+  ++answered_;
+  headspace_->OnAnswer(*reader, served, 0, Duration::zero());
+  clients_.Reply(client, request.request, id, served);
+  return true;
+}
+
+void BatchDesk::Deliver(const Item& item, Tally& tally) {
   Pass* pass = PassOf(item);
   if (item.sample->state() == HeldSample::State::kFailed) {
     ++failed_;
@@ -221,8 +297,8 @@ void BatchDesk::Deliver(const Item& item) {
     return;
   }
   const auto source = static_cast<std::size_t>(item.sample->source());
-  ++served_[source];
-  served_bytes_[source] += item.sample->size();
+  ++tally.samples[source];
+  tally.bytes[source] += item.sample->size();
   if (!item.sample->in_arena()) ++copied_;
   if (pass == nullptr) return;
   pass->MarkDelivered(item.index);
@@ -247,13 +323,18 @@ void BatchDesk::OnClientGone(ClientId client) {
       ++it;
       continue;
     }
-    if (!batch.answered) --waiting_;
-    for (const Item& item : batch.items) {
-      item.sample->NoLongerAskedBy(it->first);
-      Pass* pass = PassOf(item);
-      if (pass != nullptr) pass->MarkUnasked(item.index);
-    }
+    LetGo(it->first, batch);
     it = batches_.erase(it);
+  }
+}
+
+// Of its samples, as if they had not been asked for.
+void BatchDesk::LetGo(BatchId id, const Batch& batch) {
+  if (!batch.answered) --waiting_;
+  for (const Item& item : batch.items) {
+    item.sample->NoLongerAskedBy(id);
+    Pass* pass = PassOf(item);
+    if (pass != nullptr) pass->MarkUnasked(item.index);
   }
 }
 

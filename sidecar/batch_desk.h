@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -14,6 +16,7 @@
 
 #include "base/counters.h"
 #include "sidecar/fetcher.h"
+#include "sidecar/headspace_meter.h"
 #include "sidecar/held_sample.h"
 #include "sidecar/reader_table.h"
 #include "sidecar/sample_memory.h"
@@ -28,20 +31,27 @@ struct BatchRequest {
   ReaderId reader = 0;  // 0: the read belongs to no order
   PassNumber pass = 0;
   std::optional<std::uint64_t> first;  // place in the rank's list; the others follow it there
+  // What an answer to this client may carry outside the arena.
+  ByteCount copy_max = std::numeric_limits<ByteCount>::max();
 };
 
 // Each request is answered once, unless its client goes. A sample that the arena has no room for is
 // fetched into the overflow and answered by copy; a request takes from the overflow what it needs
 // at once or waits in line, and one that has its memory never waits for another's: so whatever the
-// sizes, the line moves. Not thread-safe: belongs to the event loop's thread.
+// sizes, the line moves. What has no place even alone is refused before it is read. Not
+// thread-safe: belongs to the event loop's thread.
 class BatchDesk {
  public:
-  static constexpr std::size_t kBatchMax = 65'536;         // samples in a request
-  static constexpr ByteCount kBatchBytesMax = 64_MiB;      // of a request for more than one sample
+  static constexpr std::size_t kBatchMax = 65'536;  // samples in a request
+  static constexpr ByteCount kBatchBytesMax =
+      SampleMemory::kAloneAlways;                          // of more than one sample
   static constexpr std::size_t kWaitingPerClientMax = 64;  // requests
 
   BatchDesk(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher, ClientPort& clients,
             const Alarms& alarms);
+
+  // Tells it of every batch of a rank, and has those answered at once that it says.
+  void Measure(HeadspaceMeter& headspace) { headspace_ = &headspace; }
 
   void Ask(ClientId client, const BatchRequest& request);
   void Release(ClientId client, BatchId batch);
@@ -66,8 +76,15 @@ class BatchDesk {
     PassNumber pass = 0;
     std::uint64_t index = 0;
   };
+  // What trainers got of one dataset.
+  struct Tally {
+    std::array<std::uint64_t, kSources> samples{};
+    std::array<ByteCount, kSources> bytes{};
+    Duration wait{};
+  };
   struct Batch {
     ClientId client = 0;
+    Tally* tally = nullptr;
     std::uint64_t request = 0;
     MonotonicTime asked_at{};
     std::vector<Item> items;
@@ -82,9 +99,14 @@ class BatchDesk {
   Item WithoutOrder(const BatchRequest& request, SampleId id);
   bool Place(HeldSample& sample, BufferRef buffer);
   bool PlaceInArena(Batch& batch);
-  bool PlaceAnywhere(Batch& batch);
+  enum class Placed { kAll, kInLine, kRefused };
+  Placed PlaceAnywhere(BatchId id, Batch& batch);
+  void RefuseForWantOfRoom(BatchId id, ByteCount bytes);
+  void LetGo(BatchId id, const Batch& batch);
+  Status CheckSize(const BatchRequest& request) const;
+  bool AnswerAtOnce(ClientId client, const BatchRequest& request);
   void Answer(BatchId id, Batch& batch);
-  void Deliver(const Item& item);
+  void Deliver(const Item& item, Tally& tally);
   Pass* PassOf(const Item& item);
   void WarnOfOverflow(ByteCount bytes);
 
@@ -93,19 +115,18 @@ class BatchDesk {
   Fetcher& fetcher_;
   ClientPort& clients_;
   const Alarms& alarms_;
+  HeadspaceMeter* headspace_ = nullptr;  // if it is measured
   std::unordered_map<BatchId, Batch> batches_;
   std::deque<BatchId> in_line_;  // for the overflow; may name batches that are gone
   BatchId last_id_ = 0;
   std::size_t waiting_ = 0;
   bool warned_ = false;
 
-  std::array<std::uint64_t, kSources> served_{};
-  std::array<ByteCount, kSources> served_bytes_{};
+  std::map<std::string, Tally> tallies_;  // by dataset: those asked for so far
   std::uint64_t copied_ = 0;
   std::uint64_t failed_ = 0;
   std::uint64_t unforetold_ = 0;
   std::uint64_t answered_ = 0;
-  Duration wait_{};
 };
 
 }  // namespace optcache::sidecar

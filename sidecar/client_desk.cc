@@ -107,8 +107,8 @@ void ClientDesk::Reply(ClientId client, std::uint64_t request, BatchId batch,
     if (!sample.status.ok()) {
       reply.samples.emplace_back(sample.status);
     } else if (const auto& slot = sample.buffer->slot(); slot) {
-      reply.samples.emplace_back(
-          handoff::ArenaSample{.offset = slot->offset, .length = slot->length});
+      reply.samples.emplace_back(handoff::ArenaSample{
+          .offset = slot->offset, .length = slot->length, .stand_in = sample.stand_in});
     } else {
       reply.samples.emplace_back(
           handoff::InlineSample{.bytes = sample.buffer->bytes(), .pin = sample.buffer});
@@ -146,39 +146,26 @@ Result<const ServedDataset*> ClientDesk::Dataset(handoff::DatasetHandle handle) 
 
 // The client asks again while it is kUnavailable.
 Result<handoff::OpenReply> ClientDesk::Open(const DatasetShelf::Place& place,
-                                            handoff::DatasetHandle handle) {
+                                            handoff::DatasetHandle handle) const {
   if (place.dataset == nullptr) {
     return Error(Code::kUnavailable,
                  fmt::format("dataset '{}' is not there yet: {}", place.name, place.waits_for));
   }
   const dataset::Manifest& manifest = place.dataset->manifest();
+  const HeadspaceMeter* const headspace = feeder_->headspace();
   return handoff::OpenReply{.dataset = handle,
                             .samples = manifest.samples(),
                             .digest = manifest.digest(),
                             .manifest_bytes = manifest.bytes().size(),
                             .name = place.name,
+                            .notice = headspace == nullptr ? "" : headspace->Notice(),
                             .manifest_fd = place.dataset->manifest_fd()};
 }
 
 Result<handoff::OpenReply> ClientDesk::OnOpen(handoff::ClientId /*client*/,
                                               const handoff::OpenRequest& request) {
-  std::string known;
-  const auto& places = datasets_.places();
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const DatasetShelf::Place& place = places[i];
-    const bool only_one = request.name.empty() && places.size() == 1;
-    if (only_one || QualifiedDataset(request.name) == QualifiedDataset(place.name)) {
-      return Open(place, static_cast<handoff::DatasetHandle>(i + 1));
-    }
-    known.append(known.empty() ? "" : ", ").append(place.name);
-  }
-  if (request.name.empty()) {
-    return Error(Code::kInvalidArgument,
-                 fmt::format("this sidecar serves several datasets; name one of: {}", known));
-  }
-  return Error(
-      Code::kNotFound,
-      fmt::format("this sidecar does not serve dataset '{}'; it serves: {}", request.name, known));
+  ASSIGN_OR_RETURN(const std::size_t at, datasets_.Find(request.name));
+  return Open(datasets_.places()[at], static_cast<handoff::DatasetHandle>(at + 1));
 }
 
 Result<const DatasetPort*> ClientDesk::PortOf(handoff::ClientId client,
@@ -256,7 +243,8 @@ void ClientDesk::OnGet(handoff::ClientId client, handoff::RequestId request,
     channel_->Fail(client, request, dataset.error());
     return;
   }
-  BatchRequest batch{.request = request, .dataset = *dataset, .ids = std::move(get.ids)};
+  BatchRequest batch{
+      .request = request, .dataset = *dataset, .ids = std::move(get.ids), .copy_max = kCopyMax};
   if (get.stream != 0) {
     batch.reader = feeder_->readers().Find(get.stream, get.rank);
     batch.pass = get.pass;

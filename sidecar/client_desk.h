@@ -19,6 +19,9 @@
 
 namespace optcache::sidecar {
 
+// The most that one answer carries by copy: a frame, but for its head and the sample's entry.
+inline constexpr ByteCount kCopyMax = handoff::kMaxReplyBytes - 4_KiB;
+
 // The shared memory as the core sees it.
 class SharedArena final : public ArenaPort {
  public:
@@ -87,8 +90,8 @@ class ClientDesk final : public ClientPort, public ComputedPort, public handoff:
   std::string WhyWaiting(handoff::ClientId client, handoff::RequestId request) override;
 
  private:
-  static Result<handoff::OpenReply> Open(const DatasetShelf::Place& place,
-                                         handoff::DatasetHandle handle);
+  Result<handoff::OpenReply> Open(const DatasetShelf::Place& place,
+                                  handoff::DatasetHandle handle) const;
   Result<const ServedDataset*> Dataset(handoff::DatasetHandle handle) const;
   // Where a rank is attached, or, with a handle, would be: among those of samples, or of computed
   // ones.

@@ -344,16 +344,24 @@ void ComputedDesk::Work() {
 }
 
 void ComputedDesk::VisitCounters(const CounterVisitor& visitor) const {
+  VisitFigures(hits_, misses_, capacity_, memory_.arena_in_use(), visitor);
+}
+
+void ComputedDesk::VisitNone(const CounterVisitor& visitor) {
+  VisitFigures(0, 0, 0, 0, visitor);
+}
+
+void ComputedDesk::VisitFigures(std::uint64_t hits, std::uint64_t misses, ByteCount capacity,
+                                ByteCount in_use, const CounterVisitor& visitor) {
   const auto reads = [&](const char* result, std::uint64_t count) {
     visitor(MetricKind::kCounter, "optcache_computed_reads_total", {{"result", result}},
             static_cast<double>(count));
   };
-  reads("hit", hits_);
-  reads("miss", misses_);
+  reads("hit", hits);
+  reads("miss", misses);
   visitor(MetricKind::kGauge, "optcache_computed_capacity_bytes", {},
-          static_cast<double>(capacity_));
-  visitor(MetricKind::kGauge, "optcache_computed_bytes", {},
-          static_cast<double>(memory_.arena_in_use()));
+          static_cast<double>(capacity));
+  visitor(MetricKind::kGauge, "optcache_computed_bytes", {}, static_cast<double>(in_use));
 }
 
 }  // namespace optcache::sidecar

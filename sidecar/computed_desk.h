@@ -96,8 +96,12 @@ class ComputedDesk {
 
   Result<handoff::ComputedCounts> CountsOf(ClientId client, ComputedHandle handle) const;
   void VisitCounters(const CounterVisitor& visitor) const;
+  // Where no memory is given for them, so that a page has the same series everywhere.
+  static void VisitNone(const CounterVisitor& visitor);
 
  private:
+  static void VisitFigures(std::uint64_t hits, std::uint64_t misses, ByteCount capacity,
+                           ByteCount in_use, const CounterVisitor& visitor);
   // Nodes hear nothing of computed samples.
   class NoNode final : public NodePort {
    public:

@@ -4,8 +4,11 @@
 #include <filesystem>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/files.h"
 #include "base/log.h"
+#include "sidecar/stream_name.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -102,6 +105,29 @@ void DatasetShelf::Shutdown() {
   for (const Place& place : places_) {
     if (place.dataset != nullptr) place.dataset->store().Shutdown();
   }
+}
+
+Result<std::size_t> DatasetShelf::Find(std::string_view name) const {
+  std::string known;
+  std::vector<std::size_t> namesakes;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const std::string_view whole = places_[i].name;
+    if (name.empty() || whole.substr(whole.find('/') + 1) == name) namesakes.push_back(i);
+    if (QualifiedDataset(whole) == QualifiedDataset(name)) return i;
+    known.append(known.empty() ? "" : ", ").append(whole);
+  }
+  if (namesakes.size() == 1) return namesakes.front();
+  if (name.empty()) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("this sidecar serves several datasets; name one of: {}", known));
+  }
+  if (!namesakes.empty()) {
+    return Error(
+        Code::kInvalidArgument,
+        fmt::format("this sidecar serves several datasets '{}'; write one of: {}", name, known));
+  }
+  return Error(Code::kNotFound,
+               fmt::format("this sidecar does not serve dataset '{}'; it serves: {}", name, known));
 }
 
 void DatasetShelf::VisitCounters(const CounterVisitor& visitor) const {

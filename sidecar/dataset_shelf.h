@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/counters.h"
@@ -42,6 +43,10 @@ class DatasetShelf {
                     std::function<void(const ServedDataset&)> on_served);
 
   const std::vector<Place>& places() const { return places_; }
+  // Where the dataset stands that a client calls so: by its whole name, or without the namespace
+  // where no other is called so, or by no name where there is one alone. kNotFound,
+  // kInvalidArgument: which names there are.
+  Result<std::size_t> Find(std::string_view name) const;
 
   void VisitCounters(const CounterVisitor& visitor) const;
 

@@ -8,7 +8,12 @@ Feeder::Feeder(const FeederPorts& ports, Alarms& alarms, const FeederOptions& op
       fetcher_(ports.node, ports.store, alarms, options.fetch, [this] { WorkLater(); }),
       readers_(ports.node, ports.orders, alarms, options.readers, [this] { WorkLater(); }),
       desk_(readers_, memory_, fetcher_, ports.clients, alarms),
-      stager_(readers_, memory_, fetcher_, [this](HeldSample& sample) { desk_.OnEnded(sample); }) {}
+      stager_(readers_, memory_, fetcher_, [this](HeldSample& sample) { desk_.OnEnded(sample); }),
+      stores_(ports.node, ports.store, alarms) {
+  if (!options.headspace) return;
+  headspace_.emplace(*options.headspace, readers_, memory_.arena_capacity());
+  desk_.Measure(*headspace_);
+}
 
 void Feeder::WorkLater() {
   if (std::exchange(work_due_, true)) return;
@@ -32,10 +37,25 @@ void Feeder::OnClientGone(ClientId client) {
 void Feeder::OnNodeUp() {
   fetcher_.OnNodeUp();
   readers_.OnNodeUp();
+  stores_.OnNodeUp();
 }
 
 void Feeder::OnNodeLost() {
   fetcher_.OnNodeLost();
+}
+
+void Feeder::OnAnswer(std::uint32_t request, const wire::SampleReply& reply) {
+  fetcher_.OnAnswer(request, reply);
+}
+
+BufferRef Feeder::OnPayloadStart(std::uint32_t request, const wire::SampleReply& reply,
+                                 ByteCount length) {
+  return fetcher_.OnPayloadStart(request, reply, length);
+}
+
+void Feeder::OnPayload(std::uint32_t request, const wire::SampleReply& reply,
+                       const Status& status) {
+  fetcher_.OnPayload(request, reply, status);
 }
 
 void Feeder::EndAll() {
@@ -53,6 +73,7 @@ void Feeder::VisitCounters(const CounterVisitor& visitor) const {
   fetcher_.VisitCounters(visitor);
   readers_.VisitCounters(visitor);
   desk_.VisitCounters(visitor);
+  if (headspace_) headspace_->VisitCounters(visitor);
 }
 
 }  // namespace optcache::sidecar

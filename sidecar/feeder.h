@@ -9,15 +9,19 @@
 // Whatever happens may make work: the parts say so, and the feeder looks at all of it once, after
 // everything that was due. It has no socket, no thread and no file: those are behind its ports.
 
+#include <optional>
+
 #include "base/clock.h"
 #include "base/counters.h"
 #include "sidecar/alarms.h"
 #include "sidecar/batch_desk.h"
 #include "sidecar/fetcher.h"
+#include "sidecar/headspace_meter.h"
 #include "sidecar/ports.h"
 #include "sidecar/reader_table.h"
 #include "sidecar/sample_memory.h"
 #include "sidecar/stager.h"
+#include "sidecar/store_watch.h"
 
 namespace optcache::sidecar {
 
@@ -25,6 +29,7 @@ struct FeederOptions {
   FetchOptions fetch;
   ReaderOptions readers;
   ByteCount overflow_bytes = 256_MiB;
+  std::optional<headspace::Options> headspace;  // measure it
 };
 
 struct FeederPorts {
@@ -37,7 +42,7 @@ struct FeederPorts {
 
 // Not thread-safe: belongs to the event loop's thread. Its owner runs the alarms when they are due,
 // and lets go of all buffers before the feeder dies.
-class Feeder {
+class Feeder final : public NodeListener {
  public:
   Feeder(const FeederPorts& ports, Alarms& alarms, const FeederOptions& options);
   Feeder(const Feeder&) = delete;
@@ -46,13 +51,25 @@ class Feeder {
   // What training processes want: Attach and Begin of `readers`, Ask and Release of `desk`.
   ReaderTable& readers() { return readers_; }
   BatchDesk& desk() { return desk_; }
+  const SampleMemory& memory() const { return memory_; }
   // A training process has gone, and with it all that it held.
   void OnClientGone(ClientId client);
 
-  // What the node says goes to the fetcher, but for these two.
+  // Null if it is not measured.
+  const HeadspaceMeter* headspace() const { return headspace_ ? &*headspace_ : nullptr; }
+
+  // From now on tells the node whether the stores answer.
+  void WatchStores() { stores_.Start(); }
+
+  // What the node says goes to the fetcher.
+  void OnNodeUp() override;
+  void OnNodeLost() override;
+  void OnAnswer(std::uint32_t request, const wire::SampleReply& reply) override;
+  BufferRef OnPayloadStart(std::uint32_t request, const wire::SampleReply& reply,
+                           ByteCount length) override;
+  void OnPayload(std::uint32_t request, const wire::SampleReply& reply,
+                 const Status& status) override;
   Fetcher& fetcher() { return fetcher_; }
-  void OnNodeUp();
-  void OnNodeLost();
 
   // All loaders have ended: told to the node, for a stop.
   void EndAll();
@@ -71,8 +88,10 @@ class Feeder {
   SampleMemory memory_;
   Fetcher fetcher_;
   ReaderTable readers_;
+  std::optional<HeadspaceMeter> headspace_;
   BatchDesk desk_;
   Stager stager_;
+  StoreWatch stores_;
 };
 
 }  // namespace optcache::sidecar

@@ -37,6 +37,7 @@ void SampleMemory::VisitCounters(const CounterVisitor& visitor) const {
 
 void StoreQueue::VisitCounters(const CounterVisitor& visitor) const {
   visitor(MetricKind::kCounter, "optcache_store_read_failures_total", {}, Number(failures_));
+  visitor(MetricKind::kCounter, "optcache_store_reads_joined_total", {}, Number(joined_));
   visitor(MetricKind::kGauge, "optcache_store_reads_running", {}, Number(running_));
   visitor(MetricKind::kGauge, "optcache_store_reads_waiting", {}, Number(waiting_.size()));
 }
@@ -81,14 +82,20 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
   visitor(MetricKind::kGauge, "optcache_arena_bytes", Label("state", "handed_out"),
           Number(handed_out));
   std::uint64_t all = 0;
-  for (std::size_t i = 0; i < kSources; ++i) {
-    const MetricLabels labels = Label("source", kSourceNames[i]);
-    visitor(MetricKind::kCounter, "optcache_client_samples_total", labels, Number(served_[i]));
-    visitor(MetricKind::kCounter, "optcache_client_sample_bytes_total", labels,
-            Number(served_bytes_[i]));
-    all += served_[i];
+  std::uint64_t hits = 0;
+  for (const auto& [dataset, tally] : tallies_) {
+    for (std::size_t i = 0; i < kSources; ++i) {
+      const MetricLabels labels = {{"source", std::string(kSourceNames[i])}, {"dataset", dataset}};
+      visitor(MetricKind::kCounter, "optcache_client_samples_total", labels,
+              Number(tally.samples[i]));
+      visitor(MetricKind::kCounter, "optcache_client_sample_bytes_total", labels,
+              Number(tally.bytes[i]));
+      all += tally.samples[i];
+      if (i != static_cast<std::size_t>(Source::kStore)) hits += tally.samples[i];
+    }
+    visitor(MetricKind::kCounter, "optcache_client_wait_seconds_total", Label("dataset", dataset),
+            std::chrono::duration<double>(tally.wait).count());
   }
-  const std::uint64_t hits = all - served_[static_cast<std::size_t>(Source::kStore)];
   visitor(MetricKind::kGauge, "optcache_observed_hit_ratio", {},
           all == 0 ? 0 : Number(hits) / Number(all));
   visitor(MetricKind::kCounter, "optcache_client_batches_total", {}, Number(answered_));
@@ -96,8 +103,6 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
   visitor(MetricKind::kCounter, "optcache_client_copied_samples_total", {}, Number(copied_));
   visitor(MetricKind::kCounter, "optcache_client_failed_samples_total", {}, Number(failed_));
   visitor(MetricKind::kCounter, "optcache_unforetold_reads_total", {}, Number(unforetold_));
-  visitor(MetricKind::kCounter, "optcache_client_wait_seconds_total", {},
-          std::chrono::duration<double>(wait_).count());
 }
 
 }  // namespace optcache::sidecar

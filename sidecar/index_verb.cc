@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "net/http_client.h"
 #include "net/tls_files.h"
 #include "sidecar/manifest_upload.h"
+#include "sidecar/served_dataset.h"
 #include "sidecar/stream_name.h"
 #include "sidecar/termination.h"
 #include "storage/index.h"
@@ -60,19 +60,32 @@ class ProgressLog {
 
 Result<dataset::Manifest> MakeManifest(const IndexFlags& flags, Deadline deadline) {
   ASSIGN_OR_RETURN(const std::optional<dataset::Order> order, ParseOrder(flags.order));
+  ASSIGN_OR_RETURN(const storage::IndexFormat format, storage::ParseFormat(flags.format));
   ASSIGN_OR_RETURN(const bool digests, ParseVerify(flags.verify));
+  storage::OpenOptions open = flags.store;
+  if (!flags.request_rate.empty()) {
+    ASSIGN_OR_RETURN(open.rates.requests_per_second, ParseRequestRate(flags.request_rate));
+  }
+  if (!flags.byte_rate.empty()) {
+    ASSIGN_OR_RETURN(open.rates.bytes_per_second, ParseByteRate(flags.byte_rate));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
-                   storage::OpenStore(flags.source, flags.store));
+                   storage::OpenStore(flags.source, open));
   ProgressLog progress;
   ASSIGN_OR_RETURN(
       storage::IndexReport report,
       storage::BuildManifest(
-          *store, {.order = order,
+          *store, {.format = format,
+                   .order = order,
                    .include = flags.include,
                    .digests = digests,
                    .concurrent_stats_max = flags.store.concurrent_reads_max,
                    .deadline = deadline,
                    .progress = [&](storage::IndexProgress step) { progress.Tell(step); }}));
+  if (!report.unfit_idx_files.empty()) {
+    Log(LogLevel::kWarning, "index files do not fit their archives, whose headers were read",
+        {{"files", report.unfit_idx_files.size()}, {"first", report.unfit_idx_files.front()}});
+  }
   if (report.missing_count > 0) {
     Log(LogLevel::kWarning, "samples are listed but not there, reading them will fail",
         {{"samples", report.missing_count}, {"first", report.missing.front()}});
@@ -109,14 +122,6 @@ Status Upload(const IndexFlags& flags, const dataset::Manifest& manifest, Deadli
                          .digest = dataset::ToHex(manifest.digest()),
                          .bytes = manifest.shared_bytes(),
                          .timeout = deadline.Remaining(SystemClock().Now())});
-}
-
-// Not atomically: the kubelet has mounted this very file.
-void WriteTermination(const std::string& file, const std::string& message) {
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out << message;
-  out.close();
-  if (!out) Log(LogLevel::kWarning, "the termination message is lost", {{"file", file}});
 }
 
 }  // namespace

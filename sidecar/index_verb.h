@@ -16,8 +16,11 @@ struct IndexFlags {
   std::string dataset;  // "namespace/name"
   std::string source;
   storage::OpenOptions store;
+  std::string request_rate;  // a second; empty: no limit
+  std::string byte_rate;     // likewise
   std::vector<std::string> include;
-  std::string order;  // "Path", "List", "ImageFolder"; empty: chosen by what is there
+  std::string format = "Files";  // "Tar", "TarFiles"
+  std::string order;             // "Path", "List", "ImageFolder"; empty: chosen by what is there
   std::string verify = "Checksum";
   std::vector<std::string> manifests;  // URLs of nodes
   std::string token_file;

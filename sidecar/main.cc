@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "handoff/socket.h"
+#include "headspace/report_json.h"
 #include "metrics/metrics_page.h"
 #include "net/service_pages.h"
 #include "net/stop_signals.h"
@@ -18,6 +19,8 @@
 #include "sidecar/exit_watch.h"
 #include "sidecar/index_verb.h"
 #include "sidecar/python_copy.h"
+#include "sidecar/termination.h"
+#include "sidecar/warm_verb.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -28,6 +31,7 @@ constexpr Duration kAwaitWatchAtMost = std::chrono::seconds(30);
 struct Flags {
   AgentOptions agent;
   IndexFlags index;
+  WarmFlags warm;
   std::string python;
   std::string python_package = "/usr/share/optcache/python/optcache";
   ExitWatch::Options exit;
@@ -37,8 +41,13 @@ struct Flags {
   std::string arena = "1Gi";
   std::string computed = "0";
   std::string overflow = "256Mi";
+  std::string headspace;
+  std::string termination_file;
   std::vector<std::string> datasets;
   std::vector<std::string> keys;
+  std::vector<std::string> request_rates;
+  std::vector<std::string> byte_rates;
+  std::vector<std::string> samplers;
   bool json_log = false;
   bool debug = false;
 };
@@ -61,9 +70,17 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
       ->required(required);
   app.add_option(
          "--keys", flags.keys,
-         "NAME=DIR: token, or username and password, and perhaps ca.crt, each a file in DIR, "
-         "for the web server of that dataset; read again when they change")
+         "NAME=DIR: token, or username and password, for the web server of that dataset, or "
+         "accessKeyID, secretAccessKey and perhaps sessionToken and sseCustomerKey, for its "
+         "bucket; and perhaps ca.crt; each a file in DIR, read again when they change")
       ->type_name("NAME=DIR");
+  app.add_option("--requests-per-second", flags.request_rates,
+                 "NAME=N: the store of that dataset gets N requests a second from this process, at "
+                 "most; without: no limit")
+      ->type_name("NAME=N");
+  app.add_option("--bytes-per-second", flags.byte_rates,
+                 "NAME=BYTES, for example images=50Mi: likewise, for what is read of it")
+      ->type_name("NAME=BYTES");
   app.add_option("--manifests", agent.manifests,
                  "URL of a node that serves manifests; may be given several times, nearest first");
   app.add_option("--manifest-dir", agent.manifest_dir,
@@ -86,6 +103,25 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   app.add_option("--computed", flags.computed,
                  "Bytes of shared memory for computed samples (optcache.cached); 0: none are kept")
       ->capture_default_str();
+  app.add_option("--headspace", flags.headspace,
+                 "Measure how much faster training would get if samples were there at once: true, "
+                 "or steps=N,free-steps=N,warmup-steps=N,run-steps=N; its results are not for use")
+      ->type_name("STEPS");
+  app.add_option("--s3", agent.s3.address,
+                 "127.0.0.1:PORT at which the datasets are served by S3, too, for training that is "
+                 "not changed: read-only, and to everybody on this machine's loopback")
+      ->type_name("HOST:PORT");
+  app.add_option("--sampler", flags.samplers,
+                 "NAME=SAMPLER: the order in which that dataset is read by S3, for example "
+                 "images=torch-distributed,seed=0,world=8,ranks=4; ranks is how many of them read "
+                 "here")
+      ->type_name("NAME=SAMPLER");
+  app.add_option("--pod-index", agent.s3.pod,
+                 "This is so many pods after the job's first: so its ranks for --sampler are known")
+      ->capture_default_str();
+  app.add_option("--termination-file", flags.termination_file,
+                 "Gets a line of JSON at the end: what --headspace has measured")
+      ->type_name("FILE");
   app.add_option("--store-concurrency", agent.feeder.fetch.store_concurrency,
                  "Store reads at a time")
       ->check(CLI::Range(1, 1024))
@@ -144,16 +180,24 @@ void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
   CLI::App* verb = app.add_subcommand(
       "index", "Makes a dataset's manifest and gives it to the nodes; for the operator's Jobs");
   verb->add_option("--dataset", flags.dataset, "NAMESPACE/NAME")->required();
-  verb->add_option("--source", flags.source, "Folder or URL where the objects are")->required();
+  verb->add_option("--source", flags.source,
+                   "Folder, URL or address of a bucket where the objects are")
+      ->required();
   verb->add_option("--listing", flags.store.listing, "The file by which a web server lists them")
       ->capture_default_str();
   verb->add_option("--ca-file", flags.store.ca_file,
                    "Certificates to trust instead of the system's, for sources by https");
   verb->add_option("--keys", flags.store.keys_folder,
-                   "Token, or username and password, and perhaps ca.crt, each a file in DIR, for a "
-                   "web server")
+                   "Token, or username and password, for a web server, or accessKeyID, "
+                   "secretAccessKey and perhaps sessionToken and sseCustomerKey, for a bucket; and "
+                   "perhaps ca.crt; each a file in DIR")
       ->type_name("DIR");
-  verb->add_option("--include", flags.include, "GLOB of what is a sample; may be given again");
+  verb->add_option("--include", flags.include,
+                   "GLOB of what is a sample, or an archive of samples; may be given again");
+  verb->add_option("--format", flags.format,
+                   "Files, Tar (samples are groups of files in archives) or TarFiles (files in "
+                   "archives)")
+      ->capture_default_str();
   verb->add_option("--order", flags.order, "Path, List or ImageFolder");
   verb->add_option("--verify", flags.verify, "Checksum, or Digest: read everything once")
       ->capture_default_str();
@@ -163,6 +207,12 @@ void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
   verb->add_option("--parallel", flags.store.concurrent_reads_max, "Requests at a time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  verb->add_option("--requests-per-second", flags.request_rate,
+                   "Requests a second, at most, but for the listing; without: no limit")
+      ->type_name("N");
+  verb->add_option("--bytes-per-second", flags.byte_rate,
+                   "Bytes a second, at most, for example 50Mi: for --verify Digest")
+      ->type_name("BYTES");
   verb->add_option("--timeout", flags.timeout_s, "Seconds for all of it")
       ->check(CLI::Range(1, 7 * 24 * 3600))
       ->capture_default_str();
@@ -171,21 +221,83 @@ void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
       ->capture_default_str();
 }
 
+void AddWarmFlags(CLI::App& app, WarmFlags& flags) {
+  CLI::App* verb = app.add_subcommand(
+      "warm", "Puts samples into the node of this machine before a job reads them");
+  verb->add_option("--name", flags.name, "This process's name, for logs")->required();
+  verb->add_option("--node", flags.node, "HOST:PORT of this machine's optcache-node")->required();
+  verb->add_option("--dataset", flags.datasets,
+                   "NAME=MANIFEST_FILE=STORE_URI, or NAME==STORE_URI if the nodes have its "
+                   "manifest")
+      ->required();
+  verb->add_option("--keys", flags.keys, "NAME=DIR, as of a sidecar")->type_name("NAME=DIR");
+  verb->add_option("--requests-per-second", flags.request_rates, "NAME=N, of the store, at most")
+      ->type_name("NAME=N");
+  verb->add_option("--bytes-per-second", flags.byte_rates,
+                   "NAME=BYTES, for example images=50Mi: read of the store, at most")
+      ->type_name("NAME=BYTES");
+  verb->add_option("--order", flags.order,
+                   "Recipe of the order in which the job will read, for example "
+                   "'torch-distributed size=1281167 seed=5 world=8'; without: as the list has them")
+      ->type_name("RECIPE");
+  verb->add_option("--part", flags.parts,
+                   "What may be put into a node, for example node1=12Mi, for each that is warmed "
+                   "together; without: everything into this one")
+      ->type_name("NODE=BYTES");
+  verb->add_option("--at", flags.at, "The node of which this process puts the part")
+      ->type_name("NODE");
+  verb->add_option("--manifests", flags.manifests, "URL of a node; may be given again");
+  verb->add_option("--token-file", flags.token_file, "Token that tells nodes who this is");
+  verb->add_option("--node-ca", flags.node_ca, "Certificates that sign nodes'");
+  verb->add_flag("--tls-throughout", flags.tls_throughout, "Samples by TLS, too");
+  verb->add_option("--ca-file", flags.ca_file,
+                   "Certificates to trust instead of the system's, for https");
+  verb->add_option("--store-concurrency", flags.store_concurrency, "Store reads at a time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--timeout", flags.timeout_s, "Seconds for all of it")
+      ->check(CLI::Range(1, 7 * 24 * 3600))
+      ->capture_default_str();
+  verb->add_flag("--progress", flags.progress, "Lines of JSON on standard output: how far it is");
+  verb->add_option("--termination-file", flags.termination_file,
+                   "Gets a line of JSON at the end: what came of it");
+}
+
 // Ready with or without a node: samples are served.
-net::HttpHandler Pages(const metrics::MetricsPage& page) {
-  return net::Serve({.metrics = [&page] { return page.Render(); }, .ready = OkStatus});
+net::HttpHandler Pages(const metrics::MetricsPage& page, const HeadspaceMeter* headspace) {
+  net::HttpHandler usual =
+      net::Serve({.metrics = [&page] { return page.Render(); }, .ready = OkStatus});
+  if (headspace == nullptr) return usual;
+  return [usual = std::move(usual), headspace](const net::HttpRequest& request,
+                                               const net::HttpResponder& respond) {
+    if (request.path() != "/headspace") return usual(request, respond);
+    respond(net::HttpResponse::Json(200, headspace::ReportAsJson(headspace->Report())));
+  };
 }
 
 Status Run(Flags flags) {
   ASSIGN_OR_RETURN(flags.agent.arena_bytes, ParseQuantity(flags.arena));
   ASSIGN_OR_RETURN(flags.agent.feeder.overflow_bytes, ParseQuantity(flags.overflow));
   ASSIGN_OR_RETURN(flags.agent.computed_bytes, ParseQuantity(flags.computed));
+  if (!flags.headspace.empty()) {
+    ASSIGN_OR_RETURN(flags.agent.feeder.headspace, headspace::ParseOptions(flags.headspace));
+  }
   for (const std::string& text : flags.datasets) {
     ASSIGN_OR_RETURN(DatasetSource source, ParseDatasetSource(text));
     flags.agent.datasets.push_back(std::move(source));
   }
   for (const std::string& text : flags.keys)
     RETURN_IF_ERROR(AddKeys(text, flags.agent.datasets));
+  for (const std::string& text : flags.request_rates)
+    RETURN_IF_ERROR(AddRequestRate(text, flags.agent.datasets));
+  for (const std::string& text : flags.byte_rates)
+    RETURN_IF_ERROR(AddByteRate(text, flags.agent.datasets));
+  for (const std::string& text : flags.samplers)
+    RETURN_IF_ERROR(AddSampler(text, flags.agent.datasets, flags.agent.s3));
+  if (!flags.agent.s3.address.empty() && flags.agent.feeder.headspace) {
+    return {Code::kInvalidArgument,
+            "--headspace answers with other samples than are asked for, so it goes without --s3"};
+  }
   if (!flags.python.empty()) {
     RETURN_IF_ERROR(CopyPythonPackage(flags.python_package, flags.python));
   }
@@ -197,7 +309,7 @@ Status Run(Flags flags) {
   metrics::MetricsPage page;
   page.Add([&agent](const CounterVisitor& visitor) { agent->VisitCounters(visitor); });
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   net::ListenHttp(loop, flags.http, {}, Pages(page)));
+                   net::ListenHttp(loop, flags.http, {}, Pages(page, agent->headspace())));
   page.Add([&http](const CounterVisitor& visitor) { http->VisitCounters(visitor); });
 
   const auto stop = [&] {
@@ -213,6 +325,9 @@ Status Run(Flags flags) {
   Log(LogLevel::kInfo, "sidecar started",
       {{"name", name}, {"socket", socket}, {"http", http->port()}});
   loop.Run();
+  if (const HeadspaceMeter* const headspace = agent->headspace();
+      headspace != nullptr && !flags.termination_file.empty())
+    WriteTermination(flags.termination_file, TerminationMessage(headspace->Report()));
   return OkStatus();
 }
 
@@ -220,6 +335,10 @@ Status RunWhatIsAsked(const CLI::App& app, Flags flags) {
   if (app.got_subcommand("index")) {
     std::signal(SIGPIPE, SIG_IGN);  // a peer that has gone is an error of the write
     return RunIndex(flags.index);
+  }
+  if (app.got_subcommand("warm")) {
+    net::BlockStopSignals();
+    return RunWarm(flags.warm);
   }
   if (!flags.probe.empty()) return internal::StatusOf(handoff::ConnectTo(flags.probe));
   if (!flags.await_watch.empty()) {
@@ -238,9 +357,11 @@ int main(int argc, char** argv) {
   CLI::App app("Hands training processes their samples before they ask", "optcache-sidecar");
   const std::string_view first = argc > 1 ? argv[1] : "";
   sidecar::Flags flags;
-  const bool serves = first != "--probe" && first != "--await-watch" && first != "index";
+  const bool is_verb = first == "index" || first == "warm";
+  const bool serves = first != "--probe" && first != "--await-watch" && !is_verb;
   sidecar::AddFlags(app, flags, serves ? sidecar::Serves::kYes : sidecar::Serves::kNo);
   sidecar::AddIndexFlags(app, flags.index);
+  sidecar::AddWarmFlags(app, flags.warm);
   CLI11_PARSE(app, argc, argv);
   SetUpLog("optcache-sidecar", flags.debug ? LogLevel::kDebug : LogLevel::kInfo,
            flags.json_log ? LogFormat::kJson : LogFormat::kText);

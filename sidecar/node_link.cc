@@ -17,35 +17,38 @@ constexpr auto kStallDeadline = std::chrono::seconds(3);
 
 class NodeLink::Handler final : public net::ConnectionHandler {
  public:
-  explicit Handler(Feeder& feeder) : feeder_(&feeder) {}
+  explicit Handler(NodeListener& listener) : listener_(&listener) {}
 
-  // The feeder hears no more; late events of closing connections go nowhere.
+  // The listener hears no more; late events of closing connections go nowhere.
   void Mute() {
-    feeder_ = nullptr;
+    listener_ = nullptr;
     connection_ = nullptr;
   }
   net::Connection* connection() const { return connection_; }
 
   void OnOpen(net::Connection& connection) override {
-    if (feeder_ == nullptr) return;
+    if (listener_ == nullptr) return;
     connection_ = &connection;
     Log(LogLevel::kInfo, "node connected",
         {{"node", connection.peer_name()}, {"address", connection.address()}});
-    feeder_->OnNodeUp();
+    listener_->OnNodeUp();
   }
 
   void OnMessage(net::Connection& connection, std::uint32_t request_id,
                  wire::Message message) override {
-    if (feeder_ == nullptr || &connection != connection_) return;
-    const auto* reply = std::get_if<wire::SampleReply>(&message);
-    if (reply != nullptr) feeder_->fetcher().OnAnswer(request_id, *reply);
+    if (listener_ == nullptr || &connection != connection_) return;
+    if (const auto* reply = std::get_if<wire::SampleReply>(&message)) {
+      listener_->OnAnswer(request_id, *reply);
+    } else if (const auto* stored = std::get_if<wire::StoreReply>(&message)) {
+      listener_->OnStored(*stored);
+    }
   }
 
   net::PayloadSink OnPayloadStart(net::Connection& connection, std::uint32_t request_id,
                                   const wire::Message& message, ByteCount length) override {
     const auto* reply = std::get_if<wire::SampleReply>(&message);
-    if (feeder_ == nullptr || &connection != connection_ || reply == nullptr) return {};
-    BufferRef buffer = feeder_->fetcher().OnPayloadStart(request_id, *reply, length);
+    if (listener_ == nullptr || &connection != connection_ || reply == nullptr) return {};
+    BufferRef buffer = listener_->OnPayloadStart(request_id, *reply, length);
     if (buffer == nullptr) return {};
     return {.destination = buffer->bytes(), .owner = std::move(buffer)};
   }
@@ -53,8 +56,8 @@ class NodeLink::Handler final : public net::ConnectionHandler {
   void OnPayload(net::Connection& connection, std::uint32_t request_id, wire::Message message,
                  Status status) override {
     const auto* reply = std::get_if<wire::SampleReply>(&message);
-    if (feeder_ == nullptr || &connection != connection_ || reply == nullptr) return;
-    feeder_->fetcher().OnPayload(request_id, *reply, status);
+    if (listener_ == nullptr || &connection != connection_ || reply == nullptr) return;
+    listener_->OnPayload(request_id, *reply, status);
   }
 
   void OnClosed(net::Connection& connection, const Status& status) override {
@@ -63,11 +66,11 @@ class NodeLink::Handler final : public net::ConnectionHandler {
     Log(LogLevel::kWarning, "node lost, samples come from the store",
         {{"address", connection.address()},
          {"reason", status.ok() ? "the node closed the connection" : status.ToString()}});
-    if (feeder_ != nullptr) feeder_->OnNodeLost();
+    if (listener_ != nullptr) listener_->OnNodeLost();
   }
 
  private:
-  Feeder* feeder_;
+  NodeListener* listener_;
   net::Connection* connection_ = nullptr;  // null while there is none
 };
 
@@ -75,8 +78,8 @@ NodeLink::~NodeLink() {
   Close();
 }
 
-void NodeLink::Open(Feeder& feeder) {
-  handler_ = std::make_shared<Handler>(feeder);
+void NodeLink::Open(NodeListener& listener) {
+  handler_ = std::make_shared<Handler>(listener);
   net::ClientPoolOptions options;
   options.dial.hello = {.role = wire::Role::kSidecar, .name = options_.name};
   options.dial.tls = options_.tls;

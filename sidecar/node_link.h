@@ -9,7 +9,6 @@
 #include "base/counters.h"
 #include "net/client_pool.h"
 #include "net/event_loop.h"
-#include "sidecar/feeder.h"
 #include "sidecar/ports.h"
 
 namespace optcache::sidecar {
@@ -31,8 +30,8 @@ class NodeLink final : public NodePort {
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
 
-  // From now on connects, and tells `feeder` what the node says until Close.
-  void Open(Feeder& feeder);
+  // From now on connects, and tells `listener` what the node says until Close.
+  void Open(NodeListener& listener);
   void Close();
 
   bool connected() const override;

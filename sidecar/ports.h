@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,14 @@
 
 namespace optcache::sidecar {
 
+// Where a sample's bytes lie in an object that holds others, too.
+struct StorePlace {
+  std::uint32_t object = 0;
+  ByteCount begin = 0;
+  ByteCount end = 0;  // above begin
+  friend auto operator<=>(const StorePlace&, const StorePlace&) = default;
+};
+
 // One dataset, as its manifest describes it. Lives as long as the sidecar.
 class DatasetPort {
  public:
@@ -28,9 +37,11 @@ class DatasetPort {
   virtual wire::DatasetKey key() const = 0;
   virtual SampleId samples() const = 0;
   virtual ByteCount SizeOf(SampleId id) const = 0;
+  // Nothing: the sample is an object of its own, or empty.
+  virtual std::optional<StorePlace> PlaceOf(SampleId /*id*/) const { return std::nullopt; }
 };
 
-// The node of this machine, which may be gone at any time. Its answers go to Fetcher's On...
+// The node of this machine, which may be gone at any time. Its answers go to a NodeListener.
 class NodePort {
  public:
   virtual ~NodePort() = default;
@@ -42,6 +53,24 @@ class NodePort {
   virtual void Drop(Status why) = 0;
 };
 
+// Who hears what the node says.
+class NodeListener {
+ public:
+  virtual ~NodeListener() = default;
+  virtual void OnNodeUp() = 0;
+  virtual void OnNodeLost() = 0;
+  // An answer without payload.
+  virtual void OnAnswer(std::uint32_t request, const wire::SampleReply& reply) = 0;
+  // A payload of `length` begins: where it goes, null if nowhere.
+  virtual BufferRef OnPayloadStart(std::uint32_t request, const wire::SampleReply& reply,
+                                   ByteCount length) = 0;
+  // It has arrived (ok), is damaged (kDataLoss), or was thrown away.
+  virtual void OnPayload(std::uint32_t request, const wire::SampleReply& reply,
+                         const Status& status) = 0;
+  // What became of a Put.
+  virtual void OnStored(const wire::StoreReply& /*reply*/) {}
+};
+
 // The object stores behind the datasets.
 class StorePort {
  public:
@@ -50,6 +79,18 @@ class StorePort {
   using Done = std::function<void(Result<std::uint32_t> crc)>;
   // Reads the whole sample into `into` and checks what can be checked. Ends within a deadline.
   virtual void Read(const DatasetPort& dataset, SampleId id, BufferRef into, Done done) = 0;
+
+  struct Part {
+    SampleId id = 0;
+    BufferRef into;
+    Done done;
+  };
+  // The same for several samples of one object, by rising places that do not overlap, by one read
+  // of all that lies from the first to the last. Each is told of its own end.
+  virtual void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts) = 0;
+
+  // Of each dataset, whether its store answers.
+  virtual std::vector<wire::StoreHealth> Health() const { return {}; }
 };
 
 // What a rank reads in one pass.
@@ -89,6 +130,7 @@ using BatchId = std::uint64_t;
 struct Served {
   Status status;
   BufferRef buffer;
+  bool stand_in = false;  // the bytes of another sample, in the arena
 };
 
 // The training processes.

@@ -71,6 +71,17 @@ class RankReader {
     end_ = passes == 0 ? 0 : from.value_or(first_pass_) + passes;
   }
 
+  // So many passes in all; 0: nobody knows.
+  std::uint32_t passes() const { return end_; }
+
+  // Samples that are staged now, for the present pass and the next.
+  std::size_t staged() const {
+    return (current_ ? current_->staged() : 0) + (next_ ? next_->staged() : 0);
+  }
+  // Nothing new is staged until it is called with false.
+  void HoldStaging(bool hold) { staging_held_ = hold; }
+  bool staging_held() const { return staging_held_; }
+
   // A pass begins and voids what was left of the one before. If it is the one foretold, what was
   // staged for it stays.
   void Begin(const PassSpan& span, std::optional<std::uint32_t> crc);
@@ -127,6 +138,7 @@ class RankReader {
   Attachment attachment_;
   ClientId owner_;
   bool ended_ = false;
+  bool staging_held_ = false;
   PassNumber first_pass_ = 0;
   PassNumber end_ = 0;  // the stream is over before this pass; 0: nobody knows
   struct HandedOver {

@@ -14,6 +14,7 @@ Buffer::~Buffer() {
 SampleMemory::SampleMemory(ArenaPort& arena, ByteCount overflow_bytes,
                            std::function<void()> on_free)
     : arena_(arena),
+      overflow_limit_(overflow_bytes),
       asked_limit_(overflow_bytes / 2),
       staged_limit_(overflow_bytes / 2),
       on_free_(std::move(on_free)) {}
@@ -30,12 +31,16 @@ BufferRef SampleMemory::AllocateInArena(ByteCount size) {
 }
 
 BufferRef SampleMemory::AllocateStaged(ByteCount size) {
-  if (size > staged_limit_ || staged_in_use_ > staged_limit_ - size) return nullptr;
+  const ByteCount others = std::max(asked_in_use_, asked_limit_);
+  const ByteCount limit =
+      std::min(staged_limit_, overflow_limit_ - std::min(overflow_limit_, others));
+  if (size > limit || staged_in_use_ > limit - size) return nullptr;
   return OnHeap(Buffer::Pool::kStaged, size);
 }
 
 bool SampleMemory::Admits(ByteCount bytes) const {
-  return asked_in_use_ == 0 || (bytes <= asked_limit_ && asked_in_use_ <= asked_limit_ - bytes);
+  if (others_ask()) return bytes <= asked_limit_ && asked_in_use_ <= asked_limit_ - bytes;
+  return bytes <= AloneNow();
 }
 
 BufferRef SampleMemory::AllocateAsked(ByteCount size) {

@@ -3,6 +3,7 @@
 // Where samples lie: the arena, which the training processes map, and a bounded overflow in
 // ordinary memory for what the arena cannot take, which is answered by copy.
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -67,8 +68,12 @@ using BufferRef = std::shared_ptr<Buffer>;
 // there too. Outlives its buffers.
 class SampleMemory {
  public:
+  // So much may be taken by one request, alone, however small the overflow is.
+  static constexpr ByteCount kAloneAlways = 64_MiB;
+
   // `overflow_bytes` bounds what lies outside the arena: half of it for what is asked for, half for
-  // what is staged. `on_free` is called whenever room has become free.
+  // what is staged; what one request needs alone may take the staged half, too, while that is free.
+  // `on_free` is called whenever room has become free.
   SampleMemory(ArenaPort& arena, ByteCount overflow_bytes, std::function<void()> on_free);
 
   // In the arena; null if there is no room.
@@ -76,13 +81,20 @@ class SampleMemory {
   // In the overflow, for a sample too large to be staged in the arena; null if there is no room.
   BufferRef AllocateStaged(ByteCount size);
 
-  // May `bytes` be taken from the overflow by one request, as a whole? Yes if they fit, or if no
-  // other request holds any: so every request is served one day, and one that has been admitted
-  // never waits for memory. How large a request may be, the desk says.
+  // May `bytes` be taken from the overflow by one request, as a whole? One that has been admitted
+  // never waits for memory. If `others_ask` is false, waiting does not help.
   bool Admits(ByteCount bytes) const;
+  bool others_ask() const { return asked_in_use_ > 0; }
   // In the overflow, for an admitted request.
   BufferRef AllocateAsked(ByteCount size);
 
+  // The most that one request may take from it, alone: if nothing is staged there, as it is now,
+  // and whatever is staged.
+  ByteCount AloneMax() const { return std::max(overflow_limit_, kAloneAlways); }
+  ByteCount AloneNow() const { return std::max(overflow_limit_ - staged_in_use_, kAloneAlways); }
+  ByteCount AloneAtAnyTime() const { return std::max(asked_limit_, kAloneAlways); }
+
+  ByteCount overflow_capacity() const { return overflow_limit_; }
   ByteCount arena_capacity() const { return arena_.capacity(); }
   ByteCount arena_in_use() const { return arena_in_use_; }
   ByteCount overflow_in_use() const { return asked_in_use_ + staged_in_use_; }
@@ -96,6 +108,7 @@ class SampleMemory {
   ByteCount& InUse(Buffer::Pool pool);
 
   ArenaPort& arena_;
+  ByteCount overflow_limit_;
   ByteCount asked_limit_;
   ByteCount staged_limit_;
   std::function<void()> on_free_;

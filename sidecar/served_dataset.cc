@@ -1,13 +1,37 @@
 #include "sidecar/served_dataset.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/files.h"
 #include "handoff/memory_file.h"
 #include "sidecar/manifest_client.h"
+#include "storage/sample_read.h"
 
 namespace optcache::sidecar {
+namespace {
+
+struct NamedValue {
+  DatasetSource* dataset = nullptr;
+  std::string_view value;
+};
+
+// "NAME=VALUE" with the name of one of `datasets`.
+Result<NamedValue> SplitNamed(std::string_view flag, std::string_view what, std::string_view text,
+                              std::vector<DatasetSource>& datasets) {
+  const std::size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  const auto dataset = std::ranges::find(datasets, name, &DatasetSource::name);
+  if (equals == std::string_view::npos || equals + 1 == text.size() || dataset == datasets.end()) {
+    return Error(Code::kInvalidArgument, std::string(flag) + " '" + std::string(text) +
+                                             "' is not NAME=" + std::string(what) +
+                                             ", with the NAME of a --dataset");
+  }
+  return NamedValue{.dataset = &*dataset, .value = text.substr(equals + 1)};
+}
+
+}  // namespace
 
 Result<DatasetSource> ParseDatasetSource(std::string_view text) {
   const std::size_t first = text.find('=');
@@ -25,26 +49,59 @@ Result<DatasetSource> ParseDatasetSource(std::string_view text) {
 }
 
 Status AddKeys(std::string_view text, std::vector<DatasetSource>& datasets) {
-  const std::size_t equals = text.find('=');
-  const std::string_view name = text.substr(0, equals);
-  const auto dataset = std::ranges::find(datasets, name, &DatasetSource::name);
-  if (equals == std::string_view::npos || equals + 1 == text.size() || dataset == datasets.end()) {
-    return {Code::kInvalidArgument,
-            "--keys '" + std::string(text) + "' is not NAME=FOLDER, with the NAME of a --dataset"};
+  ASSIGN_OR_RETURN(const NamedValue keys, SplitNamed("--keys", "FOLDER", text, datasets));
+  keys.dataset->keys_folder = keys.value;
+  return OkStatus();
+}
+
+Result<double> ParseRequestRate(std::string_view text) {
+  double rate = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), rate, std::chars_format::fixed);
+  if (error != std::errc() || end != text.data() + text.size() || !(rate > 0) || rate > 1e6) {
+    return Error(Code::kInvalidArgument,
+                 "'" + std::string(text) + "' requests a second: allowed: above 0, up to 1000000");
   }
-  dataset->keys_folder = text.substr(equals + 1);
+  return rate;
+}
+
+Result<double> ParseByteRate(std::string_view text) {
+  ASSIGN_OR_RETURN(const ByteCount bytes, ParseQuantity(text));
+  if (bytes == 0) return Error(Code::kInvalidArgument, "0 bytes a second: allowed: above 0");
+  return static_cast<double>(bytes);
+}
+
+Status AddRequestRate(std::string_view text, std::vector<DatasetSource>& datasets) {
+  ASSIGN_OR_RETURN(const NamedValue named,
+                   SplitNamed("--requests-per-second", "N", text, datasets));
+  ASSIGN_OR_RETURN(named.dataset->rates.requests_per_second, ParseRequestRate(named.value));
+  return OkStatus();
+}
+
+Status AddByteRate(std::string_view text, std::vector<DatasetSource>& datasets) {
+  ASSIGN_OR_RETURN(const NamedValue named,
+                   SplitNamed("--bytes-per-second", "BYTES", text, datasets));
+  ASSIGN_OR_RETURN(named.dataset->rates.bytes_per_second, ParseByteRate(named.value));
   return OkStatus();
 }
 
 Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
                                                           storage::OpenOptions options) {
   options.keys_folder = source.keys_folder;
+  options.rates = source.rates;
   return storage::OpenStore(source.store_uri, options);
 }
 
 Result<UniqueFd> SealedCopyOf(const std::string& manifest_file) {
   ASSIGN_OR_RETURN(const SharedBytes bytes, SharedBytes::Map(manifest_file, kManifestBytesMax));
   return handoff::MakeSealedCopy("optcache-manifest", AsBytes(bytes.view()));
+}
+
+std::optional<StorePlace> ServedDataset::PlaceOf(SampleId id) const {
+  if (manifest_.layout() == dataset::Layout::kObjects) return std::nullopt;
+  const storage::SampleRange range = storage::RangeOf(manifest_, id);
+  if (!storage::NeedsRead(manifest_, range)) return std::nullopt;
+  return StorePlace{.object = range.object, .begin = range.begin, .end = range.end};
 }
 
 ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, UniqueFd manifest_fd,

@@ -22,7 +22,8 @@ struct DatasetSource {
   std::string name;
   std::string manifest_file;  // empty: the nodes have it
   std::string store_uri;
-  std::string keys_folder;  // of the store, see storage/http_keys.h; empty: read without
+  std::string keys_folder;    // of the store, see storage/open_store.h; empty: read without
+  storage::StoreRates rates;  // of what this process asks of the store
 };
 
 // "NAME=MANIFEST_FILE=STORE_URI", or "NAME==STORE_URI". kInvalidArgument repeats the form.
@@ -32,7 +33,17 @@ Result<DatasetSource> ParseDatasetSource(std::string_view text);
 // dataset.
 Status AddKeys(std::string_view text, std::vector<DatasetSource>& datasets);
 
-// The store of a dataset, with its keys.
+// "NAME=N" and "NAME=BYTES": how many requests, and bytes ("50Mi"), of the store of one of
+// `datasets` this process may ask for a second. kInvalidArgument: not that form, not above 0, or no
+// such dataset.
+Status AddRequestRate(std::string_view text, std::vector<DatasetSource>& datasets);
+Status AddByteRate(std::string_view text, std::vector<DatasetSource>& datasets);
+
+// The numbers of those. kInvalidArgument says what is allowed.
+Result<double> ParseRequestRate(std::string_view text);
+Result<double> ParseByteRate(std::string_view text);
+
+// The store of a dataset, with its keys and rates.
 Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
                                                           storage::OpenOptions options);
 
@@ -54,6 +65,7 @@ class ServedDataset final : public DatasetPort {
   wire::DatasetKey key() const override { return key_; }
   SampleId samples() const override { return manifest_.samples(); }
   ByteCount SizeOf(SampleId id) const override { return manifest_.Size(id); }
+  std::optional<StorePlace> PlaceOf(SampleId id) const override;
 
   const dataset::Manifest& manifest() const { return manifest_; }
   // A sealed memory file with the manifest's bytes, for clients.

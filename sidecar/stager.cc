@@ -16,15 +16,6 @@ constexpr std::size_t kAheadMax = 4096;
 // in the overflow instead.
 constexpr ByteCount kLargePart = 4;
 
-std::size_t Staged(const RankReader& reader) {
-  return reader.current()->staged() + (reader.next() != nullptr ? reader.next()->staged() : 0);
-}
-
-std::size_t MayStage(const RankReader& reader) {
-  const std::size_t reads = reader.current()->order()->ids.size();
-  return std::clamp(reads / kAheadPart, kAheadMin, kAheadMax);
-}
-
 ByteCount StagedArenaBytes(const RankReader& reader) {
   return reader.current()->staged_arena_bytes() +
          (reader.next() != nullptr ? reader.next()->staged_arena_bytes() : 0);
@@ -40,6 +31,12 @@ Stager::Stager(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher,
                std::function<void(HeldSample&)> ended)
     : readers_(readers), memory_(memory), fetcher_(fetcher), ended_(std::move(ended)) {}
 
+std::size_t Stager::MayStage(const RankReader& reader) {
+  if (reader.current() == nullptr || reader.current()->order() == nullptr) return 0;
+  const std::size_t reads = reader.current()->order()->ids.size();
+  return std::clamp(reads / kAheadPart, kAheadMin, kAheadMax);
+}
+
 void Stager::Fill() {
   ByteCount ranks = 0;
   for (const auto& [id, reader] : readers_.readers())
@@ -47,7 +44,7 @@ void Stager::Fill() {
   if (ranks == 0) return;
   const ByteCount window = memory_.arena_capacity() / ranks;
   for (auto& [id, reader] : readers_.readers()) {
-    if (!Reads(reader)) continue;
+    if (!Reads(reader) || reader.staging_held()) continue;
     Step step = Step::kStaged;
     while (step == Step::kStaged || step == Step::kPassedOver)
       step = StageNext(reader, window);
@@ -65,7 +62,7 @@ Stager::Step Stager::StageNext(RankReader& reader, ByteCount window) {
   const Attachment& attachment = reader.attachment();
   const SampleId id = pass->order()->ids[*index];
   const ByteCount size = attachment.dataset->SizeOf(id);
-  if (Staged(reader) >= MayStage(reader)) return Step::kNoRoom;
+  if (reader.staged() >= MayStage(reader)) return Step::kNoRoom;
   BufferRef buffer = Allocate(size, window, StagedArenaBytes(reader));
   if (buffer == nullptr) {
     if (size <= window) return Step::kNoRoom;

@@ -24,6 +24,9 @@ class Stager {
   Stager(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher,
          std::function<void(HeldSample&)> ended);
 
+  // How many samples of a rank's order may be staged at a time, memory aside.
+  static std::size_t MayStage(const RankReader& reader);
+
   // Stages what there is room for.
   void Fill();
 

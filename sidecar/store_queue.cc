@@ -1,11 +1,18 @@
 #include "sidecar/store_queue.h"
 
+#include <algorithm>
+#include <iterator>
+#include <memory>
 #include <utility>
+
+#include "sidecar/joined_read.h"
 
 namespace optcache::sidecar {
 
 StoreQueue::Ticket StoreQueue::Add(Read read, bool urgent) {
   const Ticket ticket = ++last_ticket_;
+  if (const auto place = read.dataset->PlaceOf(read.id))
+    by_place_.emplace(Beside(read.dataset, *place, ticket), ticket);
   waiting_.emplace(ticket, std::move(read));
   (urgent ? urgent_ : staged_).push_back(ticket);
   StartNext();
@@ -17,37 +24,94 @@ void StoreQueue::MakeUrgent(Ticket ticket) {
 }
 
 bool StoreQueue::Cancel(Ticket ticket) {
-  return waiting_.erase(ticket) > 0;
+  if (!waiting_.contains(ticket)) return false;
+  Take(ticket);
+  return true;
 }
 
-bool StoreQueue::Pop(std::deque<Ticket>& queue, Read& read) {
+// Out of all that knows of waiting reads but the queues, which skip what is gone.
+StoreQueue::Read StoreQueue::Take(Ticket ticket) {
+  const auto found = waiting_.find(ticket);
+  Read read = std::move(found->second);
+  waiting_.erase(found);
+  if (const auto place = read.dataset->PlaceOf(read.id))
+    by_place_.erase(Beside(read.dataset, *place, ticket));
+  return read;
+}
+
+std::optional<StoreQueue::Joined> StoreQueue::Pop(std::deque<Ticket>& queue) {
   while (!queue.empty()) {
-    const auto found = waiting_.find(queue.front());
+    const Ticket ticket = queue.front();
     queue.pop_front();
-    if (found == waiting_.end()) continue;
-    read = std::move(found->second);
-    waiting_.erase(found);
-    return true;
+    if (!waiting_.contains(ticket)) continue;
+    return TakeNeighbours(ticket, Take(ticket));
   }
-  return false;
+  return std::nullopt;
+}
+
+// The read, and those that wait right after and right before it, by their places.
+StoreQueue::Joined StoreQueue::TakeNeighbours(Ticket ticket, Read read) {
+  const DatasetPort* const dataset = read.dataset;
+  const auto place = dataset->PlaceOf(read.id);
+  Joined reads;
+  reads.push_back(std::move(read));
+  if (!place) return reads;
+  JoinedRead joined(*place);
+  const Beside here(dataset, *place, ticket);
+  const auto of_dataset = [&](const auto& entry) { return std::get<0>(entry.first) == dataset; };
+  for (auto next = by_place_.upper_bound(here); next != by_place_.end() && of_dataset(*next) &&
+                                                joined.TakeAfter(std::get<1>(next->first));) {
+    const Ticket taken = next->second;
+    ++next;
+    reads.push_back(Take(taken));
+  }
+  std::vector<Read> before;
+  for (auto next = by_place_.lower_bound(here); next != by_place_.begin();) {
+    const auto previous = std::prev(next);
+    if (!of_dataset(*previous) || !joined.TakeBefore(std::get<1>(previous->first))) break;
+    const Ticket taken = previous->second;
+    before.push_back(Take(taken));
+  }
+  reads.insert(reads.begin(), std::make_move_iterator(before.rbegin()),
+               std::make_move_iterator(before.rend()));
+  joined_ += reads.size() - 1;
+  return reads;
 }
 
 void StoreQueue::StartNext() {
-  Read read;
-  while (running_ < concurrency_ && (Pop(urgent_, read) || Pop(staged_, read))) {
-    Start(std::move(read));
+  while (running_ < concurrency_) {
+    std::optional<Joined> reads = Pop(urgent_);
+    if (!reads) reads = Pop(staged_);
+    if (!reads) return;
+    Start(*std::move(reads));
   }
 }
 
-void StoreQueue::Start(Read read) {
+void StoreQueue::Start(Joined reads) {
   ++running_;
-  store_.Read(*read.dataset, read.id, read.into,
-              [this, done = std::move(read.done)](Result<std::uint32_t> crc) {
-                --running_;
-                if (!crc) ++failures_;
-                StartNext();
-                done(std::move(crc));
-              });
+  // Shared by the ends of the samples, which come one by one.
+  const auto left = std::make_shared<std::size_t>(reads.size());
+  const auto end = [this, left](StorePort::Done done) {
+    return [this, left, done = std::move(done)](Result<std::uint32_t> crc) {
+      if (--*left == 0) --running_;
+      if (!crc) ++failures_;
+      StartNext();
+      done(std::move(crc));
+    };
+  };
+  const DatasetPort& dataset = *reads.front().dataset;
+  if (reads.size() == 1) {
+    Read& read = reads.front();
+    store_.Read(dataset, read.id, std::move(read.into), end(std::move(read.done)));
+    return;
+  }
+  std::vector<StorePort::Part> parts;
+  parts.reserve(reads.size());
+  for (Read& read : reads) {
+    parts.push_back(
+        {.id = read.id, .into = std::move(read.into), .done = end(std::move(read.done))});
+  }
+  store_.ReadTogether(dataset, std::move(parts));
 }
 
 }  // namespace optcache::sidecar

@@ -1,11 +1,15 @@
 #pragma once
 
-// Store reads: dozens at a time, urgent ones first.
+// Store reads: dozens at a time, urgent ones first, neighbours of one object together.
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
+#include <tuple>
 #include <unordered_map>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -13,8 +17,9 @@
 
 namespace optcache::sidecar {
 
-// Bounds how many reads run at once; what waits is bounded by the memory its buffers hold. Not
-// thread-safe: belongs to the event loop's thread.
+// Bounds how many reads run at once; a read that begins takes along what waits right beside it in
+// its object (joined_read.h), so nothing is delayed to be joined. What waits is bounded by the
+// memory its buffers hold. Not thread-safe: belongs to the event loop's thread.
 class StoreQueue {
  public:
   using Ticket = std::uint64_t;
@@ -40,18 +45,26 @@ class StoreQueue {
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:
+  // In one order for all objects of a dataset; the ticket tells a sample from itself.
+  using Beside = std::tuple<const DatasetPort*, StorePlace, Ticket>;
+  using Joined = std::vector<Read>;
+
   void StartNext();
-  void Start(Read read);
-  bool Pop(std::deque<Ticket>& queue, Read& read);
+  void Start(Joined reads);
+  std::optional<Joined> Pop(std::deque<Ticket>& queue);
+  Joined TakeNeighbours(Ticket ticket, Read read);
+  Read Take(Ticket ticket);
 
   StorePort& store_;
   std::size_t concurrency_;
   std::unordered_map<Ticket, Read> waiting_;
-  std::deque<Ticket> urgent_;  // may name reads that have begun or were cancelled
+  std::map<Beside, Ticket> by_place_;  // those of waiting_ that lie beside others
+  std::deque<Ticket> urgent_;          // may name reads that have begun or were cancelled
   std::deque<Ticket> staged_;
   Ticket last_ticket_ = 0;
   std::size_t running_ = 0;
   std::uint64_t failures_ = 0;
+  std::uint64_t joined_ = 0;  // reads that another one took along
 };
 
 }  // namespace optcache::sidecar

@@ -3,13 +3,29 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "base/utf8.h"
 #include "dataset/digest.h"
+#include "storage/sample_read.h"
 
 namespace optcache::sidecar {
 namespace {
 
-// All attempts of the store together; each has a shorter deadline of its own.
+// All attempts of the store together, beside what the bytes may take; each has a shorter deadline
+// of its own.
 constexpr auto kReadDeadline = std::chrono::seconds(120);
+constexpr std::size_t kMaxCauseBytes = 512;  // docs/formats/wire.md
+
+wire::StoreState StateOf(storage::StoreHealth::State state) {
+  switch (state) {
+    case storage::StoreHealth::State::kUntried:
+      return wire::StoreState::kUntried;
+    case storage::StoreHealth::State::kAnswers:
+      return wire::StoreState::kAnswers;
+    case storage::StoreHealth::State::kSilent:
+      return wire::StoreState::kSilent;
+  }
+  return wire::StoreState::kUntried;
+}
 
 }  // namespace
 
@@ -23,39 +39,69 @@ struct StoreReader::Pending {
 };
 
 void StoreReader::Read(const DatasetPort& dataset, SampleId id, BufferRef into, Done done) {
-  const ServedDataset& served = *datasets_.at(&dataset);
-  const dataset::Manifest& manifest = served.manifest();
-  storage::ReadRequest request{.object = manifest.Path(id),
-                               .destination = into->bytes(),
-                               .object_size = manifest.Size(id),
-                               .validator = manifest.ValidatorOf(id),
-                               .deadline = Deadline::After(clock_, kReadDeadline)};
-  auto read = std::make_shared<Pending>(
-      Pending{.dataset = served, .id = id, .into = std::move(into), .done = std::move(done)});
-  const Status accepted = served.store().Read(
-      std::move(request), [this, read](const storage::ReadOutcome& outcome) mutable {
-        OnRead(std::move(read), outcome.status);
-      });
-  if (!accepted.ok()) End(std::move(read), Error(accepted));
+  std::vector<Part> parts;
+  parts.push_back({.id = id, .into = std::move(into), .done = std::move(done)});
+  ReadTogether(dataset, std::move(parts));
 }
 
-// On a thread of the store.
-void StoreReader::OnRead(std::shared_ptr<Pending> read, Status status) {
-  if (!status.ok()) {
-    End(std::move(read), Error(std::move(status)));
-    return;
+void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> parts) {
+  const ServedDataset& served = *datasets_.at(&dataset);
+  const dataset::Manifest& manifest = served.manifest();
+  const storage::SampleRange first = storage::RangeOf(manifest, parts.front().id);
+  storage::Destination destination;
+  auto reads = std::make_shared<Together>();
+  for (Part& part : parts) {
+    const storage::SampleRange range = storage::RangeOf(manifest, part.id);
+    destination.Skip(range.begin - first.begin - destination.size());
+    storage::LayOut(manifest, part.id, part.into->bytes(), destination);
+    reads->push_back(std::make_shared<Pending>(Pending{.dataset = served,
+                                                       .id = part.id,
+                                                       .into = std::move(part.into),
+                                                       .done = std::move(part.done)}));
   }
-  const dataset::Manifest& manifest = read->dataset.manifest();
-  const auto digest = manifest.SampleDigest(read->id);
-  if (digest && dataset::Sha256Of(read->into->bytes()) != *digest) {
-    const std::string what = read->dataset.store().name() + ": " + manifest.Path(read->id) +
-                             ": its SHA-256 is not the manifest's; the object was changed or is "
-                             "damaged: restore it, or index the dataset again";
-    End(std::move(read), Error(Code::kDataLoss, what));
-    return;
+  if (!storage::NeedsRead(manifest, first)) return OnRead(std::move(reads), OkStatus());
+  const Deadline deadline =
+      Deadline::After(clock_, kReadDeadline + storage::TransferTimeMax(destination.size()));
+  const Status accepted = served.store().Read(
+      storage::RequestFor(manifest, first.object, first.begin, std::move(destination), deadline),
+      [this, reads](const storage::ReadOutcome& outcome) mutable {
+        OnRead(std::move(reads), outcome.status);
+      });
+  if (!accepted.ok()) OnRead(std::move(reads), accepted);
+}
+
+std::vector<wire::StoreHealth> StoreReader::Health() const {
+  std::vector<wire::StoreHealth> all;
+  all.reserve(datasets_.size());
+  for (const auto& [_, dataset] : datasets_) {
+    storage::StoreHealth health = dataset->store().Health();
+    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(health.silent_for);
+    all.push_back({.dataset = dataset->key(),
+                   .state = StateOf(health.state),
+                   .silent_ms = static_cast<std::uint64_t>(silent.count()),
+                   .cause = CutText(std::move(health.cause), kMaxCauseBytes)});
   }
-  const std::uint32_t crc = Crc32c(read->into->bytes());
-  End(std::move(read), crc);
+  return all;
+}
+
+// On a thread of the store, or, where nothing was read, on the loop's.
+void StoreReader::OnRead(std::shared_ptr<Together> reads, const Status& status) {
+  for (std::shared_ptr<Pending>& read : *reads) {
+    Result<std::uint32_t> crc = status.ok() ? Check(*read) : Error(status);
+    End(std::move(read), std::move(crc));
+  }
+}
+
+Result<std::uint32_t> StoreReader::Check(const Pending& read) {
+  const dataset::Manifest& manifest = read.dataset.manifest();
+  const auto digest = manifest.SampleDigest(read.id);
+  if (digest && dataset::Sha256Of(read.into->bytes()) != *digest) {
+    return Error(Code::kDataLoss,
+                 read.dataset.store().name() + ": " + manifest.Path(read.id) +
+                     ": its SHA-256 is not the manifest's; the object was changed or is damaged: "
+                     "restore it, or index the dataset again");
+  }
+  return Crc32c(read.into->bytes());
 }
 
 void StoreReader::End(std::shared_ptr<Pending> read, Result<std::uint32_t> crc) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "base/clock.h"
 #include "net/event_loop.h"
@@ -21,10 +22,15 @@ class StoreReader final : public StorePort {
   void Add(const ServedDataset& dataset) { datasets_.emplace(&dataset, &dataset); }
 
   void Read(const DatasetPort& dataset, SampleId id, BufferRef into, Done done) override;
+  void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts) override;
+  std::vector<wire::StoreHealth> Health() const override;
 
  private:
   struct Pending;
-  void OnRead(std::shared_ptr<Pending> read, Status status);
+  // What one read fills.
+  using Together = std::vector<std::shared_ptr<Pending>>;
+  void OnRead(std::shared_ptr<Together> reads, const Status& status);
+  static Result<std::uint32_t> Check(const Pending& read);
   void End(std::shared_ptr<Pending> read, Result<std::uint32_t> crc);
 
   net::EventLoop& loop_;

@@ -1,6 +1,10 @@
 #include "sidecar/termination.h"
 
+#include <fstream>
+
 #include <nlohmann/json.hpp>
+
+#include "base/log.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -24,6 +28,20 @@ std::string TerminationMessage(const Indexed& indexed) {
                 {"largest", indexed.largest}});
 }
 
+std::string TerminationMessage(const headspace::Report& report) {
+  return Write({{"headspace",
+                 {{"state", headspace::StateName(report.state)},
+                  {"message", report.message.substr(0, kTerminationSentenceMax)}}}});
+}
+
+// Not atomically: the kubelet has mounted this very file.
+void WriteTermination(const std::string& file, const std::string& message) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << message;
+  out.close();
+  if (!out) Log(LogLevel::kWarning, "the termination message is lost", {{"file", file}});
+}
+
 std::string_view ReasonOf(IndexStep step, Code code) {
   const bool upload = step == IndexStep::kUpload;
   switch (code) {
@@ -43,6 +61,16 @@ std::string_view ReasonOf(IndexStep step, Code code) {
 std::string TerminationMessage(IndexStep step, const Status& why) {
   return Write({{"reason", ReasonOf(step, why.code())},
                 {"message", why.message().substr(0, kTerminationSentenceMax)}});
+}
+
+std::string WarmedMessage(const std::string& at, std::string_view progress) {
+  Json message = {{"at", at}};
+  message.update(Json::parse(progress, nullptr, /*allow_exceptions=*/false));
+  return Write(message);
+}
+
+std::string WarmFailedMessage(const Status& why) {
+  return Write({{"message", why.message().substr(0, kTerminationSentenceMax)}});
 }
 
 }  // namespace optcache::sidecar

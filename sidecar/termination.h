@@ -1,7 +1,7 @@
 #pragma once
 
 // What a container says at its end, in its termination message: how an index Job tells the operator
-// what came out (docs/kubernetes.md, "A Dataset's life"). Pure.
+// what came out (docs/kubernetes.md, "A Dataset's life"), and a sidecar what it has measured.
 
 #include <cstdint>
 #include <string>
@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "headspace/report.h"
 
 namespace optcache::sidecar {
 
@@ -20,6 +21,12 @@ struct Indexed {
 };
 std::string TerminationMessage(const Indexed& indexed);
 
+// Of a sidecar that has measured headspace: the Event on the pod's owner.
+std::string TerminationMessage(const headspace::Report& report);
+
+// Writes it where the kubelet reads it.
+void WriteTermination(const std::string& file, const std::string& message);
+
 // The part of the work that failed.
 enum class IndexStep { kSource, kUpload };
 
@@ -27,5 +34,10 @@ enum class IndexStep { kSource, kUpload };
 std::string_view ReasonOf(IndexStep step, Code code);
 // Cut to what Kubernetes keeps of it.
 std::string TerminationMessage(IndexStep step, const Status& why);
+
+// Of a warm-up that has ended: {"at": NODE, "samples": …}, of a line of its progress.
+std::string WarmedMessage(const std::string& at, std::string_view progress);
+// Of one that has failed: {"message": …}.
+std::string WarmFailedMessage(const Status& why);
 
 }  // namespace optcache::sidecar

@@ -1,6 +1,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +11,6 @@
 #include <cstdio>
 
 #include <fmt/format.h>
-
-#include "base/unique_fd.h"
 
 namespace optcache {
 namespace {
@@ -87,6 +86,14 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   const UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.valid()) ::fsync(directory.get());
   return OkStatus();
+}
+
+Result<UniqueFd> LockFile(const std::string& path) {
+  UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock.valid()) return Error(ErrnoStatus(errno, "open " + path));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno == EWOULDBLOCK) return Error(Code::kConflict, path + " is locked by another");
+  return Error(ErrnoStatus(errno, "lock " + path));
 }
 
 Result<std::string> ReadToken(const std::string& path) {

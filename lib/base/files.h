@@ -1,13 +1,14 @@
 #pragma once
 
-// Whole-file reads and writes for small files (manifests, state, configuration); how many may be
-// open.
+// Whole-file reads and writes for small files (manifests, state, configuration); locks; how many
+// may be open.
 
 #include <string>
 #include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace optcache {
 
@@ -22,6 +23,10 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& name);
 
 // Replaces `path` atomically: a temporary file beside it, fsync, rename, fsync of the folder.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
+
+// Locks the file, which it makes if need be, for as long as the descriptor is open: a process that
+// dies, however it does, leaves nothing locked. kConflict: it is locked already.
+Result<UniqueFd> LockFile(const std::string& path);
 
 // The one line of a file that holds a bearer token, for example of a Kubernetes ServiceAccount.
 // kInvalidArgument, without its content: it is empty, too long, or has characters no token has.

@@ -1,6 +1,8 @@
 #include "cache/directory.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace optcache::cache {
 
@@ -9,7 +11,7 @@ DirectoryAnswer Directory::Ask(SampleId id, bool want_lease, MonotonicTime now) 
   const auto it = entries_.find(id);
   if (it != entries_.end()) {
     const Record& record = it->second;
-    if (record.held) return {.kind = Kind::kHeld, .holder = record.holder};
+    if (record.holder != 0) return {.kind = Kind::kHeld, .holder = record.holder};
     if (record.lease != 0 && now < record.lease_end) return {.kind = Kind::kWaiting};
   }
   if (!want_lease) return {.kind = Kind::kNobody};
@@ -25,13 +27,21 @@ void Directory::Extend(SampleId id, Record& record, MonotonicTime now) {
 }
 
 void Directory::Gained(SampleId id, MemberId holder) {
-  entries_[id] = Record{.holder = holder, .held = true};
+  Record& record = entries_[id];
+  record = {.holder = holder, .before = record.holder == holder ? record.before : record.holder};
 }
 
 void Directory::Lost(SampleId id, MemberId holder) {
   const auto it = entries_.find(id);
-  if (it == entries_.end() || !it->second.held || it->second.holder != holder) return;
-  entries_.erase(it);
+  if (it != entries_.end() && !Forget(holder, it->second)) entries_.erase(it);
+}
+
+// False: it had a holder, and has none any more.
+bool Directory::Forget(MemberId holder, Record& record) {
+  if (record.before == holder) record.before = 0;
+  if (record.holder != holder || holder == 0) return true;
+  record.holder = std::exchange(record.before, 0);
+  return record.holder != 0;
 }
 
 bool Directory::Renew(SampleId id, LeaseId lease, MonotonicTime now) {
@@ -44,7 +54,7 @@ bool Directory::Renew(SampleId id, LeaseId lease, MonotonicTime now) {
 void Directory::EndLease(SampleId id, LeaseId lease) {
   const auto it = entries_.find(id);
   if (it == entries_.end() || it->second.lease != lease || lease == 0) return;
-  if (it->second.held) {
+  if (it->second.holder != 0) {
     it->second.lease = 0;
   } else {
     entries_.erase(it);
@@ -52,15 +62,15 @@ void Directory::EndLease(SampleId id, LeaseId lease) {
 }
 
 void Directory::ForgetMember(MemberId member) {
-  std::erase_if(entries_, [member](const auto& entry) {
-    return entry.second.held && entry.second.holder == member;
-  });
+  for (auto it = entries_.begin(); it != entries_.end();)
+    it = Forget(member, it->second) ? std::next(it) : entries_.erase(it);
 }
 
 void Directory::Sweep(MonotonicTime now) {
   for (; !lease_ends_.empty() && lease_ends_.front().first <= now; lease_ends_.pop_front()) {
     const auto it = entries_.find(lease_ends_.front().second);
-    if (it != entries_.end() && !it->second.held && it->second.lease_end <= now) entries_.erase(it);
+    if (it != entries_.end() && it->second.holder == 0 && it->second.lease_end <= now)
+      entries_.erase(it);
   }
 }
 

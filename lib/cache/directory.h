@@ -39,8 +39,10 @@ class Directory {
   // Who has `id`? Nobody and `want_lease`: the asker may read it until its lease ends.
   DirectoryAnswer Ask(SampleId id, bool want_lease, MonotonicTime now);
 
+  // The newest holder is the one that is asked. The one before is remembered: when the newest has
+  // lost its copy, that is found again.
   void Gained(SampleId id, MemberId holder);
-  // Forgets `holder` if it still is the one known.
+  // Forgets `holder` if it still is one of those known.
   void Lost(SampleId id, MemberId holder);
 
   // False when the lease is not the present one any more.
@@ -62,12 +64,13 @@ class Directory {
 
  private:
   struct Record {
-    MemberId holder = 0;
-    bool held = false;
-    LeaseId lease = 0;  // 0: none
+    MemberId holder = 0;  // 0: none
+    MemberId before = 0;  // that held it when `holder` came, 0: none
+    LeaseId lease = 0;    // 0: none
     MonotonicTime lease_end{};
   };
 
+  static bool Forget(MemberId holder, Record& record);
   void Extend(SampleId id, Record& record, MonotonicTime now);
 
   Duration lease_time_;

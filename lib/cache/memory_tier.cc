@@ -32,47 +32,87 @@ ByteCount SampleBytes::LiveBytes() {
   return g_live_bytes;
 }
 
-void MemoryTier::SetBudget(ByteCount capacity, ByteCount reserve) {
+void MemoryTier::SetBudget(ByteCount capacity, ByteCount reserve, ByteCount disk) {
   capacity_ = capacity;
   reserve_ = reserve;
+  disk_ = std::min(disk, capacity);
 }
 
 bool MemoryTier::Reserve(ByteCount size) {
   const ByteCount budget = capacity_ + reserve_;
   if (size > budget || used_ > budget - size) return false;
+  const ByteCount memory_budget = memory() + reserve_;
+  if (size > memory_budget || in_memory() > memory_budget - size) return false;
   used_ += size;
   peak_ = std::max(peak_, used_);
   return true;
 }
 
 void MemoryTier::Unreserve(ByteCount size) {
-  CHECK(used_ >= size);
+  CHECK(in_memory() >= size);
   used_ -= size;
+}
+
+// What an entry took.
+void MemoryTier::Release(SampleId id, const Entry& entry) {
+  if (!entry.on_disk) return Unreserve(entry.size);
+  on_disk_ -= entry.size;
+  used_ -= entry.size;
+  erased_on_disk_.push_back(id);
 }
 
 Entry& MemoryTier::Insert(SampleId id, Entry entry) {
   CHECK(entry.bytes != nullptr);
-  Entry& slot = entries_[id];
-  if (slot.bytes) Unreserve(slot.bytes->size());
-  slot = std::move(entry);
-  return slot;
+  Erase(id);
+  Entry& inserted = in_memory_entries_[id] = std::move(entry);
+  inserted.size = inserted.bytes->size();
+  inserted.on_disk = false;
+  return inserted;
 }
 
-Entry* MemoryTier::Find(SampleId id) {
-  const auto it = entries_.find(id);
-  return it == entries_.end() ? nullptr : &it->second;
+void MemoryTier::MoveToDisk(SampleId id) {
+  auto node = in_memory_entries_.extract(id);
+  CHECK(!node.empty());
+  Entry& entry = node.mapped();
+  entry.bytes.reset();
+  entry.on_disk = true;
+  on_disk_ += entry.size;
+  on_disk_entries_.insert(std::move(node));
+}
+
+Entry& MemoryTier::InsertOnDisk(SampleId id, ByteCount size, Entry entry) {
+  CHECK(Find(id) == nullptr);
+  Entry& inserted = on_disk_entries_[id] = std::move(entry);
+  inserted.size = size;
+  inserted.on_disk = true;
+  on_disk_ += size;
+  used_ += size;
+  return inserted;
+}
+
+std::vector<SampleId> MemoryTier::TakeErasedOnDisk() {
+  return std::exchange(erased_on_disk_, {});
 }
 
 const Entry* MemoryTier::Find(SampleId id) const {
-  const auto it = entries_.find(id);
-  return it == entries_.end() ? nullptr : &it->second;
+  for (const Entries* entries : {&in_memory_entries_, &on_disk_entries_}) {
+    if (const auto it = entries->find(id); it != entries->end()) return &it->second;
+  }
+  return nullptr;
+}
+
+Entry* MemoryTier::Find(SampleId id) {
+  return const_cast<Entry*>(std::as_const(*this).Find(id));
 }
 
 void MemoryTier::Erase(SampleId id) {
-  const auto it = entries_.find(id);
-  if (it == entries_.end()) return;
-  Unreserve(it->second.bytes->size());
-  entries_.erase(it);
+  for (Entries* entries : {&in_memory_entries_, &on_disk_entries_}) {
+    const auto it = entries->find(id);
+    if (it == entries->end()) continue;
+    Release(id, it->second);
+    entries->erase(it);
+    return;
+  }
 }
 
 ByteCount MemoryTier::OverheadOf(std::size_t samples) {

@@ -1,4 +1,6 @@
 #include <charconv>
+#include <cstdint>
+#include <limits>
 
 #include "config/internal/resources.h"
 
@@ -43,6 +45,8 @@ void ReadMaxUnavailable(YamlMap& rollout, std::string& out) {
   }
 }
 
+constexpr std::uint32_t kDeadlineSecondsMax = std::numeric_limits<std::int32_t>::max();
+
 void ReadRollout(YamlMap& spec, Rollout& out) {
   spec.In("rollout", [&](YamlMap& rollout) {
     rollout.Read("strategy",
@@ -55,6 +59,11 @@ void ReadRollout(YamlMap& spec, Rollout& out) {
                  out.activate_at);
     rollout.Read("paused", out.paused);
     rollout.Read("acknowledge", out.acknowledge);
+    // What a cluster alone can do, in files that both read.
+    std::uint32_t deadline_seconds = 0;
+    rollout.Read("progressDeadlineSeconds", deadline_seconds, 1, kDeadlineSecondsMax);
+    std::string restarted_at;
+    rollout.Read("restartedAt", restarted_at);
     rollout.In("abort", [&](YamlMap& abort) {
       abort.ReadShare("whenBelowPredictedBy", out.abort.when_below_predicted_by);
       abort.ReadShare("whenWorseThanPreviousBy", out.abort.when_worse_than_previous_by);

@@ -56,6 +56,11 @@ std::string Qualified(const CachePlan& plan) {
 
 }  // namespace
 
+std::string Dataset::Address() const {
+  if (s3) return dataset::AddressOf(*s3);
+  return file ? file->path : http->base_url;
+}
+
 ByteCount Capacity::Of(ByteCount dataset_bytes) const {
   if (percent <= 0) return bytes;
   return static_cast<ByteCount>(static_cast<double>(dataset_bytes) * percent / 100);

@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dataset/s3_location.h"
 
 namespace optcache::config {
 
@@ -43,6 +44,10 @@ struct HttpSource {
   friend bool operator==(const HttpSource&, const HttpSource&) = default;
 };
 
+// A bucket; keys come from the environment of the processes that read it.
+using S3Source = dataset::S3Location;
+
+enum class Format { kFiles, kTar, kTarFiles };
 enum class Order { kImageFolder, kPath, kList };
 enum class Verify { kChecksum, kDigest };
 enum class Tier { kMemory, kDisk };
@@ -63,14 +68,24 @@ struct Access {
   friend bool operator==(const Access&, const Access&) = default;
 };
 
+// What each process may ask of the source; 0: as much as it carries.
+struct Limits {
+  std::int64_t requests_per_second = 0;
+  ByteCount bytes_per_second = 0;
+  friend bool operator==(const Limits&, const Limits&) = default;
+};
+
 struct Dataset {
   std::string name;
   std::string name_space = "default";
-  std::optional<FileSource> file;  // exactly one of these two
+  std::optional<FileSource> file;  // exactly one of these three
   std::optional<HttpSource> http;
+  std::optional<S3Source> s3;
+  Format format = Format::kFiles;
   std::vector<std::string> include;  // empty: all that are samples
   std::optional<Order> order;        // unset: chosen by what is there
   Verify verify = Verify::kChecksum;
+  Limits limits;
   Capacity capacity;
   std::optional<Capacity> min_capacity;
   std::vector<Tier> tiers = {Tier::kMemory};
@@ -78,8 +93,8 @@ struct Dataset {
   std::vector<Access> access;
 
   std::string QualifiedName() const { return name_space + "/" + name; }
-  // Where the samples are: a path or a URL.
-  const std::string& Address() const { return file ? file->path : http->base_url; }
+  // Where the samples are: a path, a URL or the address of a bucket.
+  std::string Address() const;
   friend bool operator==(const Dataset&, const Dataset&) = default;
 };
 

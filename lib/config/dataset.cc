@@ -3,14 +3,34 @@
 namespace optcache::config::internal {
 namespace {
 
-void ReadSource(YamlMap& spec, Dataset& dataset) {
-  if (!spec.Has("source")) return spec.Fail("source", "missing, allowed: file or http");
-  spec.In("source", [&](YamlMap& source) {
-    for (const char* kind : {"s3", "pvc"}) {
-      if (source.Has(kind)) {
-        source.Fail(kind, "not supported by this version, which reads file and http");
-      }
+void ReadS3(YamlMap& s3, S3Source& out) {
+  s3.Need("bucket", out.bucket, "the name of a bucket");
+  s3.Read("prefix", out.prefix);
+  s3.Read("endpoint", out.endpoint);
+  s3.Read("region", out.region);
+  s3.Read("requesterPays", out.requester_pays);
+  s3.Read("style", {{"Path", std::string("path")}, {"VirtualHost", std::string("virtual")}},
+          out.style);
+  for (const char* field : {"secretRef", "roleARN", "stsEndpoint"}) {
+    if (s3.Has(field)) {
+      s3.Fail(field,
+              "is of a cluster; on one machine leave it out: the variables AWS_ACCESS_KEY_ID, "
+              "AWS_SECRET_ACCESS_KEY and so on say the keys, or `--keys NAME=FOLDER`");
     }
+  }
+  if (!out.endpoint.empty() && !out.endpoint.starts_with("http://") &&
+      !out.endpoint.starts_with("https://")) {
+    s3.Fail("endpoint", "'" + out.endpoint + "', allowed: http://… or https://…");
+  }
+}
+
+void ReadSource(YamlMap& spec, Dataset& dataset) {
+  if (!spec.Has("source")) return spec.Fail("source", "missing, allowed: file, http or s3");
+  spec.In("source", [&](YamlMap& source) {
+    if (source.Has("pvc")) {
+      source.Fail("pvc", "is a volume of a cluster; on one machine write file: {path: …}");
+    }
+    source.In("s3", [&](YamlMap& s3) { ReadS3(s3, dataset.s3.emplace()); });
     source.In("file",
               [&](YamlMap& file) { file.Need("path", dataset.file.emplace().path, "a folder"); });
     source.In("http", [&](YamlMap& http) {
@@ -19,15 +39,16 @@ void ReadSource(YamlMap& spec, Dataset& dataset) {
       http.Read("listing", out.listing);
       if (http.Has("secretRef"))
         http.Fail("secretRef",
-                  "names a Secret of a cluster; on one machine servers are read without");
+                  "names a Secret of a cluster; on one machine leave it out and give `--keys "
+                  "NAME=FOLDER`");
       if (!out.base_url.starts_with("http://") && !out.base_url.starts_with("https://")) {
         http.Fail("baseURL", "'" + out.base_url + "', allowed: http://… or https://…");
       }
     });
   });
-  if (dataset.file.has_value() == dataset.http.has_value()) {
-    spec.Fail("source", "needs exactly one of file and http");
-  }
+  const int sources =
+      int{dataset.file.has_value()} + int{dataset.http.has_value()} + int{dataset.s3.has_value()};
+  if (sources != 1) spec.Fail("source", "needs exactly one of file, http and s3");
 }
 
 void ReadPlacement(YamlMap& spec, Placement& out) {
@@ -59,11 +80,9 @@ Dataset ReadDataset(YamlMap& document) {
   if (!document.Has("spec")) document.Fail("spec", "missing, write spec: {source: …, cache: …}");
   document.In("spec", [&](YamlMap& spec) {
     ReadSource(spec, dataset);
-    std::string format = "Files";
-    spec.Read("format", format);
-    if (format != "Files") {
-      spec.Fail("format", "'" + format + "' is not supported by this version, allowed: Files");
-    }
+    spec.Read("format",
+              {{"Files", Format::kFiles}, {"Tar", Format::kTar}, {"TarFiles", Format::kTarFiles}},
+              dataset.format);
     spec.Read("include", dataset.include);
     Order order = Order::kPath;
     spec.Read(
@@ -71,8 +90,14 @@ Dataset ReadDataset(YamlMap& document) {
         {{"ImageFolder", Order::kImageFolder}, {"Path", Order::kPath}, {"List", Order::kList}},
         order);
     if (spec.Has("order")) dataset.order = order;
+    if (dataset.format == Format::kTar && dataset.order == Order::kImageFolder)
+      spec.Fail("order", "ImageFolder numbers files in class folders, format Tar has none");
     spec.Read("verify", {{"Checksum", Verify::kChecksum}, {"Digest", Verify::kDigest}},
               dataset.verify);
+    spec.In("limits", [&](YamlMap& limits) {
+      limits.Read("requestsPerSecond", dataset.limits.requests_per_second, 1, 1'000'000);
+      limits.Read("bytesPerSecond", dataset.limits.bytes_per_second);
+    });
     if (!spec.Has("cache")) spec.Fail("cache", "missing, write cache: {capacity: 30%}");
     spec.In("cache", [&](YamlMap& cache) {
       cache.Need("capacity", dataset.capacity);

@@ -49,10 +49,8 @@ ByteCount BytesOf(std::span<const MemberCapacity> shares, MemberId member) {
   return found != shares.end() && found->member == member ? found->bytes : 0;
 }
 
-}  // namespace
-
-std::vector<std::vector<MemberCapacity>> SplitCapacity(const std::vector<Member>& members,
-                                                       const std::vector<CapacityWish>& wishes) {
+std::vector<std::vector<MemberCapacity>> SplitMemory(const std::vector<Member>& members,
+                                                     const std::vector<CapacityWish>& wishes) {
   std::vector<std::vector<MemberCapacity>> shares;
   shares.reserve(wishes.size());
   std::map<MemberId, Wide> demanded;
@@ -69,6 +67,31 @@ std::vector<std::vector<MemberCapacity>> SplitCapacity(const std::vector<Member>
       const Wide offer = offers.at(share.member);
       const Wide whole = std::max(demanded.at(share.member), offer);
       if (whole != 0) share.bytes = static_cast<ByteCount>(offer * share.bytes / whole);
+    }
+  }
+  return shares;
+}
+
+}  // namespace
+
+std::vector<std::vector<MemberCapacity>> SplitCapacity(const std::vector<Member>& members,
+                                                       const std::vector<CapacityWish>& wishes) {
+  auto shares = SplitMemory(members, wishes);
+  std::vector<Member> disks = members;
+  for (Member& member : disks)
+    member.capacity = member.disk;
+  std::vector<CapacityWish> wanted;
+  wanted.reserve(wishes.size());
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    wanted.push_back({.bytes = Less(wishes[i].with_disk, TotalOf(shares[i])),
+                      .members = wishes[i].members,
+                      .shares = {}});
+  }
+  const auto on_disk = SplitMemory(disks, wanted);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    for (std::size_t m = 0; m < shares[i].size(); ++m) {
+      shares[i][m].disk = on_disk[i][m].bytes;
+      shares[i][m].bytes += on_disk[i][m].bytes;
     }
   }
   return shares;
@@ -91,7 +114,7 @@ std::vector<std::vector<MemberCapacity>> ShareGrant(const std::vector<MemberCapa
     };
     const std::size_t own = readers > 0 ? claims[i].ranks : (i == 0 ? 1 : 0);
     ByteCount left = std::max(TotalOf(claims[i].in_force), Less(TotalOf(grant), others(TotalOf)));
-    for (const auto& [member, granted] : grant) {
+    for (const auto& [member, granted, disk, departs] : grant) {
       const auto bytes_of = [id = member](std::span<const MemberCapacity> some) {
         return BytesOf(some, id);
       };
@@ -101,7 +124,11 @@ std::vector<std::vector<MemberCapacity>> ShareGrant(const std::vector<MemberCapa
           static_cast<ByteCount>(Wide{granted} * own / std::max<std::size_t>(readers, 1));
       const ByteCount share = std::min({due, room, left});
       left -= share;
-      shares[i].push_back({.member = member, .bytes = share});
+      const Wide on_disk = granted == 0 ? 0 : Wide{disk} * share / granted;
+      shares[i].push_back({.member = member,
+                           .bytes = share,
+                           .disk = static_cast<ByteCount>(on_disk),
+                           .departs = departs});
     }
   }
   return shares;

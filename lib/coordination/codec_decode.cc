@@ -105,6 +105,24 @@ void Read(JsonObject object, StreamState& stream) {
   }
 }
 
+void Read(JsonObject& object, RevisionState& revision) {
+  object.Read("revision", revision.name, kMaxNameBytes);
+  Read(object, "retention", revision.retention);
+  Read(object, "objective", revision.objective);
+  object.ForEach("recipes", kMaxStreams, [&](JsonObject item) {
+    StreamRecipe& recipe = revision.recipes.emplace_back();
+    item.ReadHex("stream", recipe.stream);
+    item.In("recipe", [&](JsonObject fields) { Read(std::move(fields), recipe.recipe); });
+  });
+}
+
+void Read(JsonObject object, TrialState& trial) {
+  object.Need("id", trial.id, kMaxNameBytes);
+  Read(object, trial.revision);
+  object.ForEach("expected", kMaxJobsOfPlan,
+                 [&](JsonObject item) { Read(std::move(item), trial.expected.emplace_back()); });
+}
+
 void Read(JsonObject object, DatasetState& dataset) {
   object.Need("name", dataset.name, kMaxNameBytes);
   object.Need("manifest", dataset.manifest_digest, kMaxNameBytes);
@@ -117,6 +135,9 @@ void Read(JsonObject object, DatasetState& dataset) {
     MemberCapacity& capacity = dataset.capacities.emplace_back();
     item.Read("member", capacity.member);
     item.Read("bytes", capacity.bytes);
+    item.Read("disk", capacity.disk);
+    item.Read("departs", capacity.departs);
+    capacity.disk = std::min(capacity.disk, capacity.bytes);
   });
   object.ForEach("streams", kMaxStreams,
                  [&](JsonObject item) { Read(std::move(item), dataset.streams.emplace_back()); });
@@ -124,6 +145,14 @@ void Read(JsonObject object, DatasetState& dataset) {
   object.Read("namespaces", kMaxNamespaces, dataset.namespaces);
   object.Read("manifest_members", kMaxMembers, dataset.manifest_members);
   object.Read("manifest_holders", kMaxMembers, dataset.manifest_holders);
+  object.Read("revision", dataset.revision, kMaxNameBytes);
+  object.In("update", [&](JsonObject update) {
+    dataset.update.emplace();
+    Read(update, dataset.update->revision);
+    update.Read("members", kMaxMembers, dataset.update->members);
+  });
+  object.ForEach("trials", kMaxTrials,
+                 [&](JsonObject item) { Read(std::move(item), dataset.trials.emplace_back()); });
 }
 
 void Read(JsonObject object, Member& member) {
@@ -131,6 +160,8 @@ void Read(JsonObject object, Member& member) {
   object.Need("name", member.name, kMaxNameBytes);
   object.Need("address", member.address, kMaxNameBytes);
   object.Read("capacity", member.capacity);
+  object.Read("disk", member.disk);
+  object.Read("leaving", member.leaving);
   object.Read("manifest_url", member.manifest_url, kMaxNameBytes);
   if (member.id == 0) object.errors().Add(object.PathOf("id"), "missing or 0");
 }
@@ -147,6 +178,8 @@ Result<Report> ParseReport(std::string_view json) {
   object.Need("address", report.address, kMaxNameBytes);
   object.Read("metrics", report.metrics, kMaxNameBytes);
   object.Read("capacity", report.capacity);
+  object.Read("disk", report.disk);
+  object.Read("leaving", report.leaving);
   object.Read("member", report.member);
   Read(object, "applied", report.applied);
   object.Read("manifest_url", report.manifest_url, kMaxNameBytes);

@@ -78,49 +78,92 @@ Json Encode(const StreamState& stream) {
   return json;
 }
 
+// Into a revision of its own, or among the fields of a dataset that follows it.
+Json Encode(const RevisionState& revision) {
+  Json json = {{"revision", revision.name},
+               {"retention", RetentionName(revision.retention)},
+               {"objective", ObjectiveName(revision.objective)}};
+  if (!revision.recipes.empty()) {
+    json["recipes"] = Array(revision.recipes, [](const StreamRecipe& recipe) -> Json {
+      return {{"stream", Hex(recipe.stream)}, {"recipe", Encode(recipe.recipe)}};
+    });
+  }
+  return json;
+}
+
+Json Encode(const UpdateState& update) {
+  Json json = Encode(update.revision);
+  json["members"] = update.members;
+  return json;
+}
+
+Json Encode(const TrialState& trial) {
+  Json json = Encode(trial.revision);
+  json["id"] = trial.id;
+  if (!trial.expected.empty())
+    json["expected"] = Array(trial.expected, [](const StreamState& s) { return Encode(s); });
+  return json;
+}
+
+Json Encode(const MemberCapacity& capacity) {
+  Json json = {{"member", capacity.member}, {"bytes", capacity.bytes}};
+  if (capacity.disk > 0) json["disk"] = capacity.disk;
+  if (capacity.departs) json["departs"] = true;
+  return json;
+}
+
 Json Encode(const DatasetState& dataset) {
-  return {{"name", dataset.name},
-          {"manifest", dataset.manifest_digest},
-          {"key", Hex(dataset.key)},
-          {"retention", RetentionName(dataset.retention)},
-          {"objective", ObjectiveName(dataset.objective)},
-          {"planned", FormatVersion(dataset.planned)},
-          {"base", dataset.base_digest},
-          {"capacities", Array(dataset.capacities,
-                               [](const MemberCapacity& capacity) -> Json {
-                                 return {{"member", capacity.member}, {"bytes", capacity.bytes}};
-                               })},
-          {"streams", Array(dataset.streams, [](const StreamState& s) { return Encode(s); })},
-          {"inventory_wanted", dataset.inventory_wanted},
-          {"namespaces", dataset.namespaces},
-          {"manifest_members", dataset.manifest_members},
-          {"manifest_holders", dataset.manifest_holders}};
+  Json json = {
+      {"name", dataset.name},
+      {"manifest", dataset.manifest_digest},
+      {"key", Hex(dataset.key)},
+      {"retention", RetentionName(dataset.retention)},
+      {"objective", ObjectiveName(dataset.objective)},
+      {"planned", FormatVersion(dataset.planned)},
+      {"base", dataset.base_digest},
+      {"capacities", Array(dataset.capacities, [](const MemberCapacity& c) { return Encode(c); })},
+      {"streams", Array(dataset.streams, [](const StreamState& s) { return Encode(s); })},
+      {"inventory_wanted", dataset.inventory_wanted},
+      {"namespaces", dataset.namespaces},
+      {"manifest_members", dataset.manifest_members},
+      {"manifest_holders", dataset.manifest_holders}};
+  if (!dataset.revision.empty()) json["revision"] = dataset.revision;
+  if (dataset.update) json["update"] = Encode(*dataset.update);
+  if (!dataset.trials.empty())
+    json["trials"] = Array(dataset.trials, [](const TrialState& trial) { return Encode(trial); });
+  return json;
 }
 
 Json Encode(const Member& member) {
-  return {{"id", member.id},
-          {"name", member.name},
-          {"address", member.address},
-          {"capacity", member.capacity},
-          {"manifest_url", member.manifest_url}};
+  Json json = {{"id", member.id},
+               {"name", member.name},
+               {"address", member.address},
+               {"capacity", member.capacity},
+               {"manifest_url", member.manifest_url}};
+  if (member.disk > 0) json["disk"] = member.disk;
+  if (member.leaving) json["leaving"] = true;
+  return json;
 }
 
 }  // namespace
 
 std::string ToJson(const Report& report) {
-  return Dump(
-      {{"node", report.node},
-       {"incarnation", report.incarnation},
-       {"address", report.address},
-       {"metrics", report.metrics},
-       {"capacity", report.capacity},
-       {"member", report.member},
-       {"applied", FormatVersion(report.applied)},
-       {"manifest_url", report.manifest_url},
-       {"manifests", report.manifests},
-       {"datasets", Array(report.datasets, [](const DatasetReport& d) { return Encode(d); })},
-       {"retiring", Array(report.retiring, [](const DatasetReport& d) { return Encode(d); })},
-       {"streams", Array(report.streams, [](const StreamReport& s) { return Encode(s); })}});
+  Json json = {
+      {"node", report.node},
+      {"incarnation", report.incarnation},
+      {"address", report.address},
+      {"metrics", report.metrics},
+      {"capacity", report.capacity},
+      {"member", report.member},
+      {"applied", FormatVersion(report.applied)},
+      {"manifest_url", report.manifest_url},
+      {"manifests", report.manifests},
+      {"datasets", Array(report.datasets, [](const DatasetReport& d) { return Encode(d); })},
+      {"retiring", Array(report.retiring, [](const DatasetReport& d) { return Encode(d); })},
+      {"streams", Array(report.streams, [](const StreamReport& s) { return Encode(s); })}};
+  if (report.disk > 0) json["disk"] = report.disk;
+  if (report.leaving) json["leaving"] = true;
+  return Dump(json);
 }
 
 std::string ToJson(const ReportAnswer& answer) {

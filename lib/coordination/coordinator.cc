@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "coordination/codec.h"
+#include "coordination/pass_sums.h"
 
 namespace optcache::coordination {
 namespace {
@@ -74,6 +75,9 @@ void AddCounters(const DatasetReport& from, DatasetReport& to) {
   to.moves += from.moves;
   to.moved_bytes += from.moved_bytes;
   to.planned_misses += from.planned_misses;
+  to.passes.insert(to.passes.end(), from.passes.begin(), from.passes.end());
+  AddUp(to.passes);
+  KeepLatest(to.passes);
 }
 
 }  // namespace
@@ -100,7 +104,7 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
   entry->datasets.clear();
   for (const auto* list : {&report.datasets, &report.retiring}) {
     for (const DatasetReport& dataset : *list)
-      TakeNumbers(dataset, *entry);
+      TakeNumbers(dataset, *entry, now);
   }
   if (!learning_ &&
       Known(report) > state_.version) {  // a coordinator that was started again goes on above
@@ -114,13 +118,21 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
                       .traces_wanted = TracesWanted(report, entry->member.id)};
 }
 
-void Coordinator::TakeNumbers(const DatasetReport& report, MemberEntry& entry) {
+void Coordinator::TakeNumbers(const DatasetReport& report, MemberEntry& entry, MonotonicTime now) {
   DatasetId id{.name = report.name, .manifest_digest = report.manifest_digest};
   if (const DatasetEntry* const present = Present(report.name);
       id.manifest_digest.empty() && present != nullptr) {
     id.manifest_digest = present->spec.manifest_digest;
   }
-  if (datasets_.contains(id)) entry.datasets.insert_or_assign(std::move(id), report);
+  const auto dataset = datasets_.find(id);
+  if (dataset == datasets_.end()) return;
+  if (report.store.silent > 0) dataset->second.store_silent_at = now;
+  const auto& granted = dataset->second.granted;
+  const auto share =
+      std::ranges::lower_bound(granted, entry.member.id, {}, &MemberCapacity::member);
+  const bool departs = share != granted.end() && share->member == entry.member.id && share->departs;
+  if (departs && report.samples == 0) placement_is_due_ = true;  // it has given all away
+  entry.datasets.insert_or_assign(std::move(id), report);
 }
 
 // What the node is and offers, which decides what is placed there.
@@ -129,8 +141,10 @@ void Coordinator::TakeOffer(const Report& report, MemberEntry& entry) {
   const Member member{.id = entry.member.id,
                       .name = report.node,
                       .address = report.address,
-                      .capacity = report.capacity,
-                      .manifest_url = report.manifest_url};
+                      .capacity = report.leaving ? 0 : report.capacity,
+                      .disk = report.leaving ? 0 : report.disk,
+                      .manifest_url = report.manifest_url,
+                      .leaving = report.leaving};
   std::vector<std::string> manifests = report.manifests;
   std::ranges::sort(manifests);
   if (member == entry.member && manifests == entry.manifests) return;
@@ -152,24 +166,29 @@ void Coordinator::Learn(MonotonicTime now) {
 // A node that was started again is another member: it holds nothing of what the old one held.
 Result<Coordinator::MemberEntry*> Coordinator::FindOrAdmit(const Report& report) {
   if (report.member <= kMaxLearnedMember) next_member_ = std::max(next_member_, report.member + 1);
-  const auto known = std::ranges::find_if(
-      members_, [&](const auto& item) { return item.second.member.name == report.node; });
-  if (known != members_.end()) {
-    if (report.incarnation == known->second.incarnation) return &known->second;
-    if (report.incarnation < known->second.incarnation) {
+  MemberEntry* const known = MemberNamed(report.node);
+  if (known != nullptr) {
+    if (report.incarnation == known->incarnation) return known;
+    if (report.incarnation < known->incarnation) {
       return Error(Code::kConflict, "node " + report.node + " has been started again since");
     }
   }
-  if (known == members_.end() && members_.size() >= kMaxMembers) {
+  if (known == nullptr && members_.size() >= kMaxMembers) {
     return Error(Code::kResourceExhausted,
                  "there are " + std::to_string(kMaxMembers) + " members already");
   }
   ASSIGN_OR_RETURN(const MemberId id, IdFor(report));
-  if (known != members_.end()) RemoveMember(known->first);
+  if (known != nullptr) RemoveMember(known->member.id);
   MemberEntry& entry = members_[id];
+  names_[report.node] = id;
   entry.member = {.id = id, .name = report.node, .address = {}, .capacity = 0};
   entry.incarnation = report.incarnation;
   return &entry;
+}
+
+Coordinator::MemberEntry* Coordinator::MemberNamed(std::string_view node) {
+  const auto found = names_.find(node);
+  return found == names_.end() ? nullptr : &members_.at(found->second);
 }
 
 // What a successor's predecessor has given is kept; anything else is new, and above all ids that
@@ -206,16 +225,14 @@ void Coordinator::RemoveMember(MemberId id) {
         stream.ForgetMember(id);
     }
   }
+  names_.erase(found->second.member.name);
   members_.erase(found);
   placement_is_due_ = true;
 }
 
 Status Coordinator::OnInventory(const Inventory& inventory) {
-  const auto member = std::ranges::find_if(members_, [&](const auto& item) {
-    return item.second.member.name == inventory.node &&
-           item.second.incarnation == inventory.incarnation;
-  });
-  if (member == members_.end()) {
+  const MemberEntry* const member = MemberNamed(inventory.node);
+  if (member == nullptr || member->incarnation != inventory.incarnation) {
     return {Code::kNotFound, "node " + inventory.node + " is no member"};
   }
   const std::vector<DatasetEntry*> manifests = ManifestsOf(inventory.dataset);
@@ -234,15 +251,14 @@ Status Coordinator::OnInventory(const Inventory& inventory) {
   for (const RankPosition& position : inventory.positions) {
     const auto stream = dataset.streams.find(position.stream);
     if (stream == dataset.streams.end()) continue;
-    if (stream->second.Has(position.rank, member->first)) stream->second.Reached(position.next);
+    if (stream->second.Has(position.rank, member->member.id)) stream->second.Reached(position.next);
   }
-  dataset.collection->answers.insert_or_assign(member->first, inventory.ids);
+  dataset.collection->answers.insert_or_assign(member->member.id, inventory.ids);
   return OkStatus();
 }
 
 void Coordinator::OnTick(MonotonicTime now) {
-  if (learning_) Learn(now);
-  if (learning_) return;
+  if (learning_) return Learn(now);  // what it has learned is for its host first
   RemoveSilentMembers(now);
   for (auto& [id, dataset] : datasets_)
     EndStreams(dataset, now);
@@ -283,13 +299,8 @@ bool Coordinator::IsPlanned(const DatasetEntry& dataset, StreamId id) {
 
 Coordinator::PlanInputs Coordinator::InputsNow(const DatasetEntry& dataset) const {
   PlanInputs inputs{
-      .objective = dataset.spec.objective, .capacities = dataset.capacities, .streams = {}};
-  if (dataset.spec.retention != Retention::kOptimal) return inputs;
-  for (const auto& [id, stream] : dataset.streams) {
-    if (!stream.AllRanksKnown()) continue;
-    StreamState& state = inputs.streams.emplace_back(stream.State());
-    if (stream.TracesHold()) state.traces = dataset.traces.PassesOf(id);
-  }
+      .assignment = {}, .trials = {}, .capacities = dataset.capacities, .streams = {}};
+  TakeRevisions(dataset, inputs);
   SetRates(dataset.streams, inputs.streams);
   return inputs;
 }
@@ -303,12 +314,23 @@ bool Coordinator::IsGathering(const DatasetEntry& dataset, MonotonicTime now) co
   });
 }
 
+// Who has given away all that it had is missing from the next plan, but is no reason for one.
+bool Coordinator::SharesHaveChanged(const DatasetEntry& dataset,
+                                    const std::vector<MemberCapacity>& now) {
+  std::vector<MemberCapacity> planned = dataset.planned_capacities;
+  std::erase_if(planned, [&](const MemberCapacity& share) {
+    return share.departs &&
+           !std::ranges::binary_search(now, share.member, {}, &MemberCapacity::member);
+  });
+  return planned != now;
+}
+
 bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& inputs,
                             MonotonicTime now) const {
   if (inputs.streams.empty() && dataset.planned_streams.empty()) return false;
   if (IsGathering(dataset, now)) return false;
-  if (inputs.objective != dataset.planned_objective ||
-      inputs.capacities != dataset.planned_capacities ||
+  if (AsksForTrial(dataset, inputs) || !IsAssignedAs(dataset, inputs) ||
+      SharesHaveChanged(dataset, inputs.capacities) ||
       !std::ranges::equal(inputs.streams, StillPlanned(dataset), {}, WithoutCutAndRate,
                           WithoutCutAndRate)) {
     return true;
@@ -319,10 +341,15 @@ bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& input
 
 void Coordinator::Step(DatasetEntry& dataset, MonotonicTime now) {
   PlanInputs inputs = InputsNow(dataset);
-  if (dataset.planned_streams.empty()) {
-    dataset.planned_objective = inputs.objective;  // there is no plan to disturb
+  if (dataset.planned_streams.empty()) {  // there is no plan to disturb
+    NameRevisions(dataset, inputs);
     dataset.planned_capacities = inputs.capacities;
-    if (inputs.streams.empty()) return;
+    if (inputs.streams.empty()) {
+      dataset.planned_trials = std::move(inputs.trials);
+      return;
+    }
+  } else if (IsAssignedAs(dataset, inputs)) {
+    NameRevisions(dataset, inputs);
   }
   if (!dataset.collection) {
     if (!PlanIsDue(dataset, inputs, now)) return;
@@ -351,7 +378,8 @@ void Coordinator::FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTim
   SetBase(dataset, MakePlanBase(std::move(holdings)));
   dataset.planned = {.term = options_.term, .counter = state_.version.counter + 1};
   dataset.planned_at = now;
-  dataset.planned_objective = inputs.objective;
+  dataset.planned_assignment = std::move(inputs.assignment);
+  dataset.planned_trials = std::move(inputs.trials);
   dataset.planned_capacities = std::move(inputs.capacities);
   dataset.planned_streams = std::move(inputs.streams);
   dataset.planned_progress.clear();
@@ -389,8 +417,11 @@ DatasetState Coordinator::Describe(const DatasetEntry& dataset) const {
   DatasetState state{.name = dataset.spec.name,
                      .manifest_digest = dataset.spec.manifest_digest,
                      .key = dataset.spec.key,
-                     .retention = dataset.spec.retention,
-                     .objective = dataset.planned_objective,
+                     .revision = dataset.planned_assignment.own.name,
+                     .retention = dataset.planned_assignment.own.retention,
+                     .objective = dataset.planned_assignment.own.objective,
+                     .update = dataset.planned_assignment.update,
+                     .trials = dataset.planned_trials,
                      .planned = dataset.planned,
                      .base_digest = dataset.base_digest,
                      .capacities = dataset.planned_capacities,

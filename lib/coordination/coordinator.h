@@ -14,6 +14,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,31 +25,15 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "coordination/capacity_split.h"
+#include "coordination/dataset_spec.h"
 #include "coordination/plan_base.h"
+#include "coordination/revisions.h"
 #include "coordination/state.h"
 #include "coordination/status.h"
 #include "coordination/trace_book.h"
 #include "coordination/tracked_stream.h"
 
 namespace optcache::coordination {
-
-// What the user wants of one dataset.
-struct DatasetSpec {
-  std::string name;             // "namespace/name"
-  std::string manifest_digest;  // hex
-  DatasetKey key = 0;
-  std::uint64_t samples = 0;
-  ByteCount bytes = 0;     // of all samples
-  ByteCount capacity = 0;  // wanted of all members together
-  Retention retention = Retention::kOptimal;
-  Objective objective = Objective::kBytes;
-  std::vector<std::string> namespaces;             // whose pods may use it
-  std::optional<std::vector<std::string>> placed;  // nodes that hold it, ascending; nullopt: all
-  // Of each of `placed`, together `capacity`; empty: in proportion to what they offer.
-  std::vector<ByteCount> shares;
-  std::string note;  // why its capacity is what it is, for the status; empty: as was asked for
-  friend bool operator==(const DatasetSpec&, const DatasetSpec&) = default;
-};
 
 struct CoordinatorOptions {
   std::uint32_t term = 0;
@@ -98,6 +83,10 @@ class Coordinator {
   // Of version 0.0 while a successor learns.
   const DesiredState& state() const { return state_; }
   bool learning() const { return learning_; }
+  // Has every rank that reads had time to be heard? Not soon after a successor has begun.
+  bool KnowsStreams(MonotonicTime now) const {
+    return !options_.successor || (first_report_ && now - *first_report_ > options_.rank_silence);
+  }
 
   // Is that the manifest of a dataset, or one that retires?
   bool Names(std::string_view manifest_digest) const;
@@ -134,6 +123,11 @@ class Coordinator {
     std::string digest;
     std::shared_ptr<const std::string> bytes;
   };
+  // A whole pass of a stream that has ended, for a while: its host may not have seen it yet.
+  struct EndedPass {
+    PassStatus pass;
+    MonotonicTime ended_at;
+  };
   struct DatasetEntry {
     DatasetSpec spec;
     // Since when its Dataset has another manifest; nullopt: this is the present one.
@@ -150,7 +144,8 @@ class Coordinator {
     // The plan in force: its inputs as they were fixed.
     Version planned;
     MonotonicTime planned_at;
-    Objective planned_objective = Objective::kBytes;
+    Assignment planned_assignment;
+    std::vector<TrialState> planned_trials;
     std::vector<MemberCapacity> planned_capacities;
     std::vector<StreamState> planned_streams;
     std::vector<double> planned_progress;  // of planned_streams, at planned_at
@@ -158,16 +153,19 @@ class Coordinator {
     std::vector<NamedBytes> bases;  // this one's and the one's before
     std::optional<Collection> collection;
     DatasetReport departed;  // counters of members that have gone
+    std::vector<EndedPass> ended_passes;
 
     std::vector<MemberId> manifest_members;
     std::vector<MemberId> manifest_holders;
     std::size_t manifest_holders_total = 0;
     std::optional<MonotonicTime> manifest_missed;  // since when members are there and none has it
+    std::optional<MonotonicTime> store_silent_at;  // the last that was heard of a silent store
   };
   using Datasets = std::map<DatasetId, DatasetEntry>;
   // What a plan made now would be made of; cuts are not set.
   struct PlanInputs {
-    Objective objective = Objective::kBytes;
+    Assignment assignment;
+    std::vector<TrialState> trials;
     std::vector<MemberCapacity> capacities;
     std::vector<StreamState> streams;
   };
@@ -175,9 +173,10 @@ class Coordinator {
   Result<MemberEntry*> FindOrAdmit(const Report& report);
   Result<MemberId> IdFor(const Report& report);
   MemberId NewId();
+  MemberEntry* MemberNamed(std::string_view node);
   void Learn(MonotonicTime now);
   void TakeOffer(const Report& report, MemberEntry& entry);
-  void TakeNumbers(const DatasetReport& report, MemberEntry& entry);
+  void TakeNumbers(const DatasetReport& report, MemberEntry& entry, MonotonicTime now);
   void RemoveMember(MemberId id);
 
   std::vector<DatasetEntry*> ManifestsOf(std::string_view dataset);
@@ -205,21 +204,40 @@ class Coordinator {
 
   static bool IsPlanned(const DatasetEntry& dataset, StreamId id);
   PlanInputs InputsNow(const DatasetEntry& dataset) const;
+  static Recipe RecipeBy(const std::vector<JobRecipe>& jobs, const DatasetEntry& dataset,
+                         const StreamState& stream);
+  static std::vector<StreamState> WholeStreams(const DatasetEntry& dataset);
+  static RevisionState ToState(const RevisionSpec& wanted, const DatasetEntry& dataset,
+                               const std::vector<StreamState>& streams);
+  void TakeRevisions(const DatasetEntry& dataset, PlanInputs& inputs) const;
+  static bool AsksForTrial(const DatasetEntry& dataset, const PlanInputs& inputs);
+  static bool IsAssignedAs(const DatasetEntry& dataset, const PlanInputs& inputs);
+  static void NameRevisions(DatasetEntry& dataset, const PlanInputs& inputs);
   bool IsGathering(const DatasetEntry& dataset, MonotonicTime now) const;
   bool PlanIsDue(const DatasetEntry& dataset, const PlanInputs& inputs, MonotonicTime now) const;
   void Step(DatasetEntry& dataset, MonotonicTime now);
   void FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTime now);
   static void SetBase(DatasetEntry& dataset, const PlanBase& base);
+  static bool SharesHaveChanged(const DatasetEntry& dataset,
+                                const std::vector<MemberCapacity>& now);
   static bool AllHaveAnswered(const DatasetEntry& dataset);
   void RemoveSilentMembers(MonotonicTime now);
   void PlaceDatasets(MonotonicTime now);
   void SplitCapacities();
+  std::vector<MemberCapacity> WithDeparting(std::vector<MemberCapacity> shares,
+                                            const std::vector<MemberCapacity>& before,
+                                            const std::string& dataset) const;
   void ShareGrants();
   CapacityWish WishOf(const DatasetSpec& spec) const;
   void PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const;
   void Publish();
   DatasetState Describe(const DatasetEntry& dataset) const;
   DatasetStatus StatusOf(const DatasetEntry& dataset, MonotonicTime now) const;
+  static void AddRevisions(const DatasetEntry& dataset, DatasetStatus& status);
+  std::vector<PassStatus> PassesOf(const DatasetEntry& dataset) const;
+  void KeepEndedPasses(DatasetEntry& dataset, MonotonicTime now) const;
+  void AddPasses(const DatasetEntry& dataset, DatasetStatus& status) const;
+  void AddStore(const DatasetEntry& dataset, MonotonicTime now, DatasetStatus& status) const;
   void AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const;
   void NoteRetiring(const DatasetEntry& dataset, DatasetStatus& status) const;
 
@@ -233,6 +251,7 @@ class Coordinator {
   RequestNumber next_request_ = 1;
   bool placement_is_due_ = true;  // members, what they offer or what is wanted has changed
   std::map<MemberId, MemberEntry> members_;
+  std::map<std::string, MemberId, std::less<>> names_;  // of members_
   Datasets datasets_;
 };
 

@@ -148,9 +148,29 @@ void Coordinator::SplitCapacities() {
   for (const auto& [id, dataset] : datasets_) {
     if (dataset.retiring_since) continue;
     for (DatasetEntry* const manifest : ManifestsOf(id.name))
-      manifest->granted = *share;
+      manifest->granted = WithDeparting(*share, manifest->granted, id.name);
     ++share;
   }
+}
+
+// Members that leave, and those on which it is placed no more, have a share of nothing, but what
+// they hold is in the next plan's base: it says where that goes. The latter only until they have
+// given it away.
+std::vector<MemberCapacity> Coordinator::WithDeparting(std::vector<MemberCapacity> shares,
+                                                       const std::vector<MemberCapacity>& before,
+                                                       const std::string& dataset) const {
+  for (const auto& [id, entry] : members_) {
+    const auto place = std::ranges::lower_bound(shares, id, {}, &MemberCapacity::member);
+    if (place != shares.end() && place->member == id) continue;
+    const bool leaves = entry.member.leaving;
+    const bool had_share = std::ranges::binary_search(before, id, {}, &MemberCapacity::member);
+    if (!leaves && !had_share) continue;
+    const bool stays_listed = std::ranges::any_of(entry.datasets, [&](const auto& served) {
+      return served.first.name == dataset && (leaves || served.second.samples > 0);
+    });
+    if (stays_listed) shares.insert(place, {.member = id, .departs = !leaves});
+  }
+  return shares;
 }
 
 // By the ranks of the streams that are read. What a stream that begins is due it gets when those of
@@ -177,7 +197,8 @@ void Coordinator::ShareGrants() {
 }
 
 CapacityWish Coordinator::WishOf(const DatasetSpec& spec) const {
-  CapacityWish wish{.bytes = spec.capacity};
+  CapacityWish wish{
+      .bytes = spec.capacity, .members = {}, .shares = {}, .with_disk = spec.with_disk};
   if (!spec.placed) return wish;
   wish.members.emplace();
   for (const auto& [id, entry] : members_) {
@@ -193,7 +214,7 @@ CapacityWish Coordinator::WishOf(const DatasetSpec& spec) const {
 void Coordinator::PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const {
   std::vector<ManifestCandidate> candidates;
   for (const auto& [id, entry] : members_) {
-    if (entry.member.manifest_url.empty()) continue;
+    if (entry.member.manifest_url.empty() || entry.member.leaving) continue;
     candidates.push_back(
         {.member = id,
          .placed = std::ranges::binary_search(dataset.granted, id, {}, &MemberCapacity::member),

@@ -1,19 +1,20 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/some_of.h"
 #include "coordination/coordinator.h"
 #include "coordination/stream_recipe.h"
 
 namespace optcache::coordination {
 namespace {
 
-StreamStatus StatusOf(const TrackedStream& stream, const std::vector<PassTrace>& traces,
-                      bool planned) {
-  const StreamState state = stream.State();
+StreamStatus StatusOf(const TrackedStream& stream, const StreamState& state,
+                      const std::vector<PassTrace>& traces, bool planned) {
   const auto recipe = SamplerRecipe(state.recipe);
   const bool by_lists = stream.TracesHold() && !traces.empty();
   return {.name = stream.name(),
@@ -27,10 +28,33 @@ StreamStatus StatusOf(const TrackedStream& stream, const std::vector<PassTrace>&
           .ranks = stream.ranks_attached(),
           .ranks_lost = stream.ranks_lost(),
           .planned = planned,
-          .order_known = state.recipe.known || by_lists,
+          .order_known = state.recipe.known || by_lists || stream.HasReadByLists(),
           .repeats = by_lists || (recipe && recipe->replacement),
           .rate = stream.rate().value_or(0),
           .conflict = stream.conflict()};
+}
+
+// Names of nodes by digest, for each revision and pass: members plan passes at different times, and
+// some another revision.
+using NodesByDigest = std::map<std::string_view, std::vector<std::string>>;
+using PlanDigests = std::map<std::pair<std::string_view, std::string_view>, NodesByDigest>;
+
+// Of those that plan the same, all who do not have the digest that most have.
+std::vector<std::string> WhoDiffers(const PlanDigests& plans) {
+  std::vector<std::string> odd;
+  for (const auto& [plan, digests] : plans) {
+    std::size_t most = 0;
+    bool is_tied = false;
+    for (const auto& [digest, nodes] : digests) {
+      is_tied = nodes.size() == most || (is_tied && nodes.size() < most);
+      most = std::max(most, nodes.size());
+    }
+    for (const auto& [digest, nodes] : digests) {
+      if (is_tied || nodes.size() < most) odd.insert(odd.end(), nodes.begin(), nodes.end());
+    }
+  }
+  std::ranges::sort(odd);
+  return odd;
 }
 
 std::string Percent(ByteCount part, ByteCount whole) {
@@ -45,6 +69,7 @@ class Sum {
 
   void Add(const DatasetReport& report) {
     sum_.used_bytes += report.used_bytes;
+    sum_.disk_used_bytes += report.disk_used_bytes;
     sum_.samples += report.samples;
     sum_.hits += report.hits;
     sum_.peer_hits += report.peer_hits;
@@ -68,7 +93,44 @@ class Sum {
   double weights_ = 0;
 };
 
+// The longest of these that `seconds` has reached; "" if none.
+std::string_view LongerThan(double seconds) {
+  struct Step {
+    double seconds;
+    std::string_view text;
+  };
+  static constexpr std::array<Step, 12> kSteps = {{{10, "10 seconds"},
+                                                   {30, "30 seconds"},
+                                                   {60, "1 minute"},
+                                                   {120, "2 minutes"},
+                                                   {300, "5 minutes"},
+                                                   {900, "15 minutes"},
+                                                   {1800, "30 minutes"},
+                                                   {3600, "1 hour"},
+                                                   {3 * 3600, "3 hours"},
+                                                   {12 * 3600, "12 hours"},
+                                                   {24 * 3600, "1 day"},
+                                                   {7 * 24 * 3600, "7 days"}}};
+  std::string_view longest;
+  for (const Step& step : kSteps) {
+    if (seconds >= step.seconds) longest = step.text;
+  }
+  return longest;
+}
+
 }  // namespace
+
+std::string DescribeSilence(const StoreStatus& store) {
+  const std::uint64_t all = store.silent + store.answering;
+  std::string text = "it answers nothing to " + std::to_string(store.silent) + " of " +
+                     std::to_string(all) + (all == 1 ? " sidecar" : " sidecars") + ", on " +
+                     std::to_string(store.members_silent) +
+                     (store.members_silent == 1 ? " machine" : " machines");
+  if (const std::string_view time = LongerThan(store.silent_seconds); !time.empty())
+    text += ", for more than " + std::string(time);
+  if (!store.cause.empty()) text += " (last: " + store.cause + ")";
+  return text;
+}
 
 std::optional<double> ObservedHitRatio(const DatasetReport& sum) {
   const std::uint64_t hits = sum.hits + sum.peer_hits;
@@ -91,10 +153,13 @@ ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
               .address = entry.member.address,
               .metrics = entry.metrics,
               .capacity = entry.member.capacity,
+              .disk = entry.member.disk,
               .silent_seconds = std::chrono::duration<double>(now - entry.heard).count(),
               .applied = entry.applied};
-    for (const auto& [dataset_id, dataset] : entry.datasets)
+    for (const auto& [dataset_id, dataset] : entry.datasets) {
       member.used += dataset.used_bytes;
+      member.disk_used += dataset.disk_used_bytes;
+    }
   }
   for (const auto& [id, dataset] : datasets_)
     (dataset.retiring_since ? status.retiring : status.datasets).push_back(StatusOf(dataset, now));
@@ -105,7 +170,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   const DatasetSpec& spec = dataset.spec;
   DatasetStatus status{.name = spec.name,
                        .manifest_digest = spec.manifest_digest,
-                       .retention = spec.retention,
+                       .retention = dataset.planned_assignment.own.retention,
                        .total_samples = spec.samples,
                        .total_bytes = spec.bytes,
                        .planned = dataset.planned,
@@ -118,50 +183,92 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   for (const MemberCapacity& share : dataset.capacities)
     status.capacity += share.bytes;
   Sum sum(dataset.departed);
-  std::map<std::string_view, std::string_view> digests;  // members plan passes at different times
+  PlanDigests digests;
   for (const auto& [id, entry] : members_) {
     const auto report =
         entry.datasets.find({.name = spec.name, .manifest_digest = spec.manifest_digest});
     if (report == entry.datasets.end()) continue;
     sum.Add(report->second);
-    status.nodes.push_back({.name = entry.member.name, .used = report->second.used_bytes});
     const DatasetReport& counted = report->second;
+    status.nodes.push_back({.name = entry.member.name,
+                            .used = counted.used_bytes,
+                            .revision = counted.revision,
+                            .derived = counted.derived,
+                            .trials = counted.trials});
     if (entry.applied < dataset.planned || counted.plan.empty()) continue;
     status.plan_digest = counted.plan_digest;
-    const auto [first, is_first] = digests.try_emplace(counted.plan, counted.plan_digest);
-    if (first->second != counted.plan_digest) status.digests_agree = false;
+    digests[{counted.revision, counted.plan}][counted.plan_digest].push_back(entry.member.name);
   }
+  status.nodes_that_differ = WhoDiffers(digests);
   status.sum = sum.Finish();
   status.sum.name = spec.name;
   status.sum.manifest_digest = spec.manifest_digest;
-  std::set<std::string> readers;
+  std::set<MemberId> readers;
   for (const auto& [id, stream] : dataset.streams) {
-    status.streams.push_back(optcache::coordination::StatusOf(stream, dataset.traces.PassesOf(id),
-                                                              IsPlanned(dataset, id)));
-    for (const MemberId member : stream.State().node_of_rank) {
-      if (const auto found = members_.find(member); found != members_.end())
-        readers.insert(found->second.member.name);
+    const StreamState announced = stream.State();
+    status.streams.push_back(optcache::coordination::StatusOf(
+        stream, announced, dataset.traces.PassesOf(id), IsPlanned(dataset, id)));
+    if (stream.AnnouncesOrder()) {
+      status.streams.back().differs = DifferenceFrom(spec.jobs, announced);
+    } else if (announced.conflict.empty() && RecipeOf(spec.jobs, announced) != nullptr) {
+      status.streams.back().order_known = true;  // from its CachePlan
     }
+    readers.insert(announced.node_of_rank.begin(), announced.node_of_rank.end());
   }
-  status.readers.assign(readers.begin(), readers.end());
+  for (const MemberId member : readers) {
+    if (const auto found = members_.find(member); found != members_.end())
+      status.readers.push_back(found->second.member.name);
+  }
+  std::ranges::sort(status.readers);
+  AddRevisions(dataset, status);
+  AddPasses(dataset, status);
+  AddStore(dataset, now, status);
   if (!dataset.retiring_since) AddNotes(dataset, status);
   return status;
+}
+
+// The cause is that of whom it is silent to for the longest.
+void Coordinator::AddStore(const DatasetEntry& dataset, MonotonicTime now,
+                           DatasetStatus& status) const {
+  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
+  StoreStatus& store = status.store;
+  if (dataset.store_silent_at) store.quiet_seconds = seconds(now - *dataset.store_silent_at);
+  for (const auto& [_, entry] : members_) {
+    const auto found = entry.datasets.find(
+        {.name = dataset.spec.name, .manifest_digest = dataset.spec.manifest_digest});
+    if (found == entry.datasets.end()) continue;
+    const StoreReport& report = found->second.store;
+    store.answering += report.answering;
+    store.silent += report.silent;
+    if (report.silent == 0) continue;
+    ++store.members_silent;
+    const double silent =
+        seconds(std::chrono::milliseconds(report.silent_ms)) + seconds(now - entry.heard);
+    if (store.members_silent > 1 && silent <= store.silent_seconds) continue;
+    store.silent_seconds = silent;
+    store.cause = report.cause;
+  }
 }
 
 void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const {
   const DatasetSpec& spec = dataset.spec;
   if (auto note = OversizeNote(spec.capacity, spec.bytes)) status.notes.push_back(*std::move(note));
   if (!spec.note.empty()) status.notes.push_back(spec.note);
+  if (status.store.silent > 0)
+    status.notes.push_back("the store is silent: " + DescribeSilence(status.store) +
+                           "; reads wait for it");
   // Rounding down takes less than a byte a member.
   ByteCount granted = 0;
   for (const MemberCapacity& share : dataset.granted)
     granted += share.bytes;
   if (!members_.empty() && granted + members_.size() < spec.capacity) {
-    status.notes.push_back("the members' memory gives " + Percent(granted, spec.capacity) +
+    const std::string offer = spec.with_disk > 0 ? "memory and disks give " : "memory gives ";
+    status.notes.push_back("the members' " + offer + Percent(granted, spec.capacity) +
                            " of the capacity asked for (" + FormatBytes(spec.capacity) + ")");
   }
-  if (!status.digests_agree) {
-    status.notes.emplace_back("nodes have derived different plans from the same inputs");
+  if (!status.nodes_that_differ.empty()) {
+    status.notes.push_back("these nodes have derived other plans than the rest from the same " +
+                           ("inputs: " + SomeOf(status.nodes_that_differ)));
   }
   NoteRetiring(dataset, status);
   for (const std::string& name : dataset.refused) {

@@ -128,6 +128,7 @@ bool Coordinator::Supersede(DatasetEntry& dataset, const StreamReport& report) {
 }
 
 void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) const {
+  KeepEndedPasses(dataset, now);
   for (auto* lives : {&dataset.streams, &dataset.next_lives}) {
     std::erase_if(*lives, [&](const auto& item) {
       const TrackedStream& stream = item.second;

@@ -52,12 +52,11 @@ Status Coordinator::OnTrace(std::string_view node, std::string_view digest, std:
     return {Code::kResourceExhausted,
             "a list of " + std::to_string(bytes.size()) + " bytes: there is no room for it"};
   }
-  const auto member = std::ranges::find_if(
-      members_, [node](const auto& item) { return item.second.member.name == node; });
+  const MemberEntry* const member = MemberNamed(node);
   for (auto& [id, dataset] : datasets_) {
-    if (member == members_.end() || dataset.traces.Has(digest)) continue;
+    if (member == nullptr || dataset.traces.Has(digest)) continue;
     for (const auto& [stream_id, stream] : dataset.streams) {
-      if (stream.NamedBy(member->first, digest)) {
+      if (stream.NamedBy(member->member.id, digest)) {
         return dataset.traces.Take(digest, std::move(bytes), dataset.spec.samples);
       }
     }

@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,12 @@ inline constexpr std::size_t kMaxInventoryBytes = 32U << 20;  // JSON text
 inline constexpr std::size_t kMaxBaseBytes = 64U << 20;
 inline constexpr std::size_t kMaxTraceBytes = sampler::kMaxRankListBytes;
 inline constexpr std::size_t kMaxTraceBytesInAll = 256U << 20;  // that a coordinator keeps
+inline constexpr std::size_t kMaxCauseBytes = 512;
+inline constexpr std::uint64_t kMaxSilentMs = 30ULL * 24 * 3600 * 1000;
+inline constexpr std::size_t kMaxTrials = 4;       // of one dataset at a time
+inline constexpr std::size_t kMaxJobsOfPlan = 64;  // that a CachePlan names
+inline constexpr std::size_t kPassesReported = 3;  // of one stream: the latest
+inline constexpr std::size_t kMaxPassReports = kPassesReported * kMaxStreams;
 
 // Of a desired state. Totally ordered; a node refuses one that is not higher than its own.
 struct Version {
@@ -113,16 +120,65 @@ struct StreamReport {
   friend bool operator==(const StreamReport&, const StreamReport&) = default;
 };
 
+// What was read in one pass of one stream, through one node by its ranks or through all of them,
+// and what the plan had foretold of those same reads. A read that went past the node is in none of
+// it.
+struct PassReport {
+  StreamId stream = 0;
+  PassNumber pass = 0;
+  std::uint64_t hits = 0;       // from the node's own memory
+  std::uint64_t peer_hits = 0;  // from another node's memory
+  std::uint64_t misses = 0;
+  ByteCount miss_bytes = 0;
+  ByteCount moved_bytes = 0;         // pushed to other nodes after reads of this pass
+  std::uint64_t planned_reads = 0;   // of the whole pass, once a plan covers it
+  std::uint64_t planned_misses = 0;  // of those
+  ByteCount planned_miss_bytes = 0;
+  ByteCount planned_moved_bytes = 0;
+  friend bool operator==(const PassReport&, const PassReport&) = default;
+};
+
+// What an epoch is foretold to be: one pass of every stream.
+struct Forecast {
+  std::uint64_t reads = 0;
+  std::uint64_t store_reads = 0;
+  ByteCount read_bytes = 0;
+  ByteCount store_bytes = 0;
+  ByteCount moved_bytes = 0;
+  friend bool operator==(const Forecast&, const Forecast&) = default;
+};
+
+// What came of TrialState. Of equal `planned` all nodes have the same digest and forecast.
+struct TrialReport {
+  std::string id;
+  Version planned;     // whose inputs it was derived from
+  std::string digest;  // hex, of what was derived
+  std::string error;   // why nothing could be; empty: the rest counts
+  Forecast all;        // of all nodes
+  Forecast own;        // reads by the ranks of the node that reports
+  friend bool operator==(const TrialReport&, const TrialReport&) = default;
+};
+
+// Whether the dataset's store answers the sidecars of a node, as those know that have asked it.
+struct StoreReport {
+  std::uint32_t answering = 0;  // sidecars that it answers
+  std::uint32_t silent = 0;     // to which it answers nothing: they take it for gone
+  std::uint64_t silent_ms = 0;  // for how long, to whom for the longest
+  std::string cause;            // that one's last: one line of text, bounded
+  friend bool operator==(const StoreReport&, const StoreReport&) = default;
+};
+
 // What a node says of one dataset. Counters count since the node started.
 struct DatasetReport {
   std::string name;
-  std::string plan;         // newest pass planned: version, stream, pass; empty: none
-  std::string plan_digest;  // of that pass, hex
-  ByteCount used_bytes = 0;
-  std::uint64_t samples = 0;    // held now
-  std::uint64_t hits = 0;       // answered from this node's memory
-  std::uint64_t peer_hits = 0;  // answered from another node's memory
-  std::uint64_t misses = 0;     // left to the store
+  std::string plan;               // newest pass planned: version, stream, pass; empty: none
+  std::string plan_digest;        // of that pass, hex
+  ByteCount used_bytes = 0;       // in memory and on disk
+  ByteCount disk_used_bytes = 0;  // of these, on disk
+  std::uint64_t samples = 0;      // held now
+  std::uint64_t hits = 0;         // answered from this node's memory
+  std::uint64_t peer_hits = 0;    // answered from another node's memory
+  std::uint64_t misses = 0;       // left to the store
   ByteCount miss_bytes = 0;
   std::uint64_t moves = 0;  // pushed to other nodes
   ByteCount moved_bytes = 0;
@@ -131,6 +187,11 @@ struct DatasetReport {
   std::string manifest_digest;       // hex; empty: of an older node, the present one
   std::uint64_t total_samples = 0;   // that the manifest lists
   ByteCount total_bytes = 0;
+  std::string revision;             // that it follows; empty: of no name
+  Version derived;                  // `planned` of the newest plan that it has derived, or need not
+  std::vector<PassReport> passes;   // kPassesReported a stream, by stream and pass
+  std::vector<TrialReport> trials;  // of those that the state asks for
+  StoreReport store;
   friend bool operator==(const DatasetReport&, const DatasetReport&) = default;
 };
 
@@ -139,7 +200,9 @@ struct Report {
   std::uint64_t incarnation = 0;       // rises with each start of the node's process
   std::string address;                 // host:port where other nodes reach it
   std::string metrics;                 // URL of its /metrics; empty: none
-  ByteCount capacity = 0;              // payload bytes it offers
+  ByteCount capacity = 0;              // payload bytes it offers in memory
+  ByteCount disk = 0;                  // and on its disk
+  bool leaving = false;                // it is about to end, and gives what it holds to others
   MemberId member = 0;                 // the id it has been given; 0: none yet
   Version applied;                     // the desired state in force there
   std::string manifest_url;            // where others fetch its manifests; empty: nowhere
@@ -185,8 +248,10 @@ struct Member {
   MemberId id = 0;
   std::string name;
   std::string address;
-  ByteCount capacity = 0;
+  ByteCount capacity = 0;    // in memory; one that is leaving offers none
+  ByteCount disk = 0;        // on its disk
   std::string manifest_url;  // empty: it gives no manifests to others
+  bool leaving = false;      // it has a share of nothing, and is no sample's home
   friend bool operator==(const Member&, const Member&) = default;
 };
 
@@ -196,6 +261,8 @@ enum class Objective : std::uint8_t { kBytes, kRequests };
 struct MemberCapacity {
   MemberId member = 0;
   ByteCount bytes = 0;
+  ByteCount disk = 0;    // so many of them on the member's disk, the others in its memory
+  bool departs = false;  // the dataset is placed there no more: it gives away what it holds
   friend bool operator==(const MemberCapacity&, const MemberCapacity&) = default;
 };
 
@@ -229,14 +296,48 @@ inline bool HasOrder(const StreamState& stream) {
   return stream.recipe.known || !stream.traces.empty();
 }
 
+// Of a stream: what its order is taken to be.
+struct StreamRecipe {
+  StreamId stream = 0;
+  Recipe recipe;
+  friend bool operator==(const StreamRecipe&, const StreamRecipe&) = default;
+};
+
+// What a revision of a CachePlan asks for (docs/formats/rollout.md).
+struct RevisionState {
+  std::string name;
+  Retention retention = Retention::kOptimal;
+  Objective objective = Objective::kBytes;
+  std::vector<StreamRecipe> recipes;  // where they differ from the dataset's streams, by stream
+  friend bool operator==(const RevisionState&, const RevisionState&) = default;
+};
+
+// Members that follow another revision than the dataset's own.
+struct UpdateState {
+  RevisionState revision;
+  std::vector<MemberId> members;  // ascending
+  friend bool operator==(const UpdateState&, const UpdateState&) = default;
+};
+
+// A revision that members derive beside what they follow, to say what would come of it.
+struct TrialState {
+  std::string id;
+  RevisionState revision;
+  std::vector<StreamState> expected;  // jobs that do not read yet: complete, by id
+  friend bool operator==(const TrialState&, const TrialState&) = default;
+};
+
 // The plan's inputs. Those of the plan (objective, capacities, complete streams, base) change only
 // together with `planned`, so a node that starts late derives the same plan as the others.
 struct DatasetState {
   std::string name;
   std::string manifest_digest;  // hex
   DatasetKey key = 0;
+  std::string revision;  // empty: of no name
   Retention retention = Retention::kOptimal;
   Objective objective = Objective::kBytes;
+  std::optional<UpdateState> update;
+  std::vector<TrialState> trials;          // at most kMaxTrials
   Version planned;                         // when the plan's inputs were fixed; zero: no plan yet
   std::string base_digest;                 // hex, GET /v1/base/<digest>; empty: nothing held
   std::vector<MemberCapacity> capacities;  // ascending by member

@@ -17,9 +17,11 @@ struct MemberStatus {
   MemberId id = 0;
   std::string name;
   std::string address;
-  std::string metrics;  // URL; empty: none
-  ByteCount capacity = 0;
-  ByteCount used = 0;         // by all datasets
+  std::string metrics;        // URL; empty: none
+  ByteCount capacity = 0;     // in memory
+  ByteCount disk = 0;         // that it offers on its disk
+  ByteCount used = 0;         // by all datasets, in memory and on disk
+  ByteCount disk_used = 0;    // of these, on disk
   double silent_seconds = 0;  // since its last report
   Version applied;
   friend bool operator==(const MemberStatus&, const MemberStatus&) = default;
@@ -44,16 +46,42 @@ struct StreamStatus {
   std::uint64_t ranks_lost = 0;  // known and not heard of
   bool planned = false;
   bool order_known = true;
-  bool repeats = false;  // a pass may read a sample several times, and others not at all
-  double rate = 0;       // positions a second; 0: not measured
-  std::string conflict;  // what its ranks disagree on
+  bool repeats = false;   // a pass may read a sample several times, and others not at all
+  double rate = 0;        // positions a second; 0: not measured
+  std::string conflict;   // what its ranks disagree on
+  std::string differs{};  // from what the CachePlan says of its job; empty: it does not
   friend bool operator==(const StreamStatus&, const StreamStatus&) = default;
 };
 
 struct NodeShare {
   std::string name;
   ByteCount used = 0;
+  std::string revision{};             // that it follows
+  Version derived{};                  // the newest plan that it has derived
+  std::vector<TrialReport> trials{};  // what came of those that the state asks for
   friend bool operator==(const NodeShare&, const NodeShare&) = default;
+};
+
+// A pass that all members together have told of.
+struct PassStatus {
+  std::string stream;
+  Position length = 0;    // reads that it has
+  bool complete = false;  // every rank has begun a later one, or ended
+  PassReport sum;
+  friend bool operator==(const PassStatus&, const PassStatus&) = default;
+};
+
+// Whether the store answers sidecars, as those say that have asked it.
+struct StoreStatus {
+  std::uint64_t answering = 0;       // sidecars
+  std::uint64_t silent = 0;          // sidecars that take it for gone,
+  std::uint64_t members_silent = 0;  // on so many members
+  double silent_seconds = 0;         // for how long, to whom for the longest
+  std::string cause;                 // that one's last
+  // Since the last word of a sidecar that it was silent; nullopt: there has been none, or another
+  // coordinator heard it.
+  std::optional<double> quiet_seconds;
+  friend bool operator==(const StoreStatus&, const StoreStatus&) = default;
 };
 
 // Sums over the members; those that have gone are counted in what only grows.
@@ -66,7 +94,9 @@ struct DatasetStatus {
   ByteCount capacity = 0;  // granted by the members, for this manifest
   Version planned;
   std::string plan_digest;  // of the members that report this plan; empty: none does
-  bool digests_agree = true;
+  // Of members whose digest is not that of most who follow the same revision and plan the same
+  // pass, ascending; if equally many have two digests, all of them. Empty: all agree.
+  std::vector<std::string> nodes_that_differ;
   bool replanning = false;  // inventories are being collected
   DatasetReport sum;        // predicted_hit_ratio is the mean, weighted by requests
   std::vector<StreamStatus> streams;
@@ -76,6 +106,10 @@ struct DatasetStatus {
   std::uint64_t manifest_holders = 0;  // members that keep its manifest for others
   // Since when there are members who could and none of them does; 0: some do.
   double manifest_missed_seconds = 0;
+  std::string revision;            // of members that are not in an update
+  std::string update_revision;     // of those that are; empty: there is none
+  std::vector<PassStatus> passes;  // by stream and pass
+  StoreStatus store;
   friend bool operator==(const DatasetStatus&, const DatasetStatus&) = default;
 };
 
@@ -93,6 +127,10 @@ std::optional<double> ObservedHitRatio(const DatasetReport& sum);
 
 // What to tell who asked for more capacity than there are bytes; nullopt: nothing.
 std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_bytes);
+
+// "it answers nothing to 3 of 8 sidecars, on 2 machines, for more than 5 minutes (last: …)"; the
+// same for a while, so that who keeps it need not write it anew all the time.
+std::string DescribeSilence(const StoreStatus& store);
 
 std::string ToJson(const ClusterStatus& status);
 // As coordination/codec.h.

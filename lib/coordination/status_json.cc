@@ -21,7 +21,9 @@ Json Encode(const MemberStatus& member) {
           {"address", member.address},
           {"metrics", member.metrics},
           {"capacity", member.capacity},
+          {"disk", member.disk},
           {"used", member.used},
+          {"disk_used", member.disk_used},
           {"silent_seconds", member.silent_seconds},
           {"applied", FormatVersion(member.applied)}};
 }
@@ -31,13 +33,40 @@ Json Encode(const SidecarStatus& sidecar) {
 }
 
 Json Encode(const StreamStatus& stream) {
-  return {{"name", stream.name},        {"incarnation", stream.incarnation},
-          {"pass", stream.pass},        {"position", stream.position},
-          {"length", stream.length},    {"world", stream.world},
-          {"ranks", stream.ranks},      {"ranks_lost", stream.ranks_lost},
-          {"planned", stream.planned},  {"order_known", stream.order_known},
-          {"repeats", stream.repeats},  {"rate", stream.rate},
-          {"conflict", stream.conflict}};
+  return {{"name", stream.name},         {"incarnation", stream.incarnation},
+          {"pass", stream.pass},         {"position", stream.position},
+          {"length", stream.length},     {"world", stream.world},
+          {"ranks", stream.ranks},       {"ranks_lost", stream.ranks_lost},
+          {"planned", stream.planned},   {"order_known", stream.order_known},
+          {"repeats", stream.repeats},   {"rate", stream.rate},
+          {"conflict", stream.conflict}, {"differs", stream.differs}};
+}
+
+Json Encode(const NodeShare& node) {
+  Json json = {{"name", node.name}, {"used", node.used}};
+  if (!node.revision.empty()) json["revision"] = node.revision;
+  if (node.derived != Version{}) json["derived"] = FormatVersion(node.derived);
+  if (!node.trials.empty())
+    json["trials"] = Array(node.trials, [](const TrialReport& trial) { return Encode(trial); });
+  return json;
+}
+
+Json Encode(const PassStatus& pass) {
+  Json json = Encode(pass.sum);
+  json["name"] = pass.stream;
+  json["length"] = pass.length;
+  json["complete"] = pass.complete;
+  return json;
+}
+
+Json Encode(const StoreStatus& store) {
+  Json json = {{"answering", store.answering},
+               {"silent", store.silent},
+               {"members_silent", store.members_silent},
+               {"silent_seconds", store.silent_seconds},
+               {"cause", store.cause}};
+  if (store.quiet_seconds) json["quiet_seconds"] = *store.quiet_seconds;
+  return json;
 }
 
 Json Encode(const DatasetStatus& dataset) {
@@ -50,19 +79,20 @@ Json Encode(const DatasetStatus& dataset) {
           {"capacity", dataset.capacity},
           {"planned", FormatVersion(dataset.planned)},
           {"plan_digest", dataset.plan_digest},
-          {"digests_agree", dataset.digests_agree},
+          {"nodes_that_differ", dataset.nodes_that_differ},
           {"replanning", dataset.replanning},
           {"observed_hit_ratio", observed ? Json(*observed) : Json(nullptr)},
           {"sum", Encode(dataset.sum)},
           {"streams", Array(dataset.streams, [](const StreamStatus& s) { return Encode(s); })},
           {"notes", dataset.notes},
-          {"nodes", Array(dataset.nodes,
-                          [](const NodeShare& node) -> Json {
-                            return {{"name", node.name}, {"used", node.used}};
-                          })},
+          {"nodes", Array(dataset.nodes, [](const NodeShare& node) { return Encode(node); })},
           {"readers", dataset.readers},
           {"manifest_holders", dataset.manifest_holders},
-          {"manifest_missed_seconds", dataset.manifest_missed_seconds}};
+          {"manifest_missed_seconds", dataset.manifest_missed_seconds},
+          {"revision", dataset.revision},
+          {"update_revision", dataset.update_revision},
+          {"passes", Array(dataset.passes, [](const PassStatus& pass) { return Encode(pass); })},
+          {"store", Encode(dataset.store)}};
 }
 
 void Read(JsonObject object, MemberStatus& member) {
@@ -71,7 +101,9 @@ void Read(JsonObject object, MemberStatus& member) {
   object.Read("address", member.address, kMaxNameBytes);
   object.Read("metrics", member.metrics, kMaxNameBytes);
   object.Read("capacity", member.capacity);
+  object.Read("disk", member.disk);
   object.Read("used", member.used);
+  object.Read("disk_used", member.disk_used);
   object.Read("silent_seconds", member.silent_seconds);
   Read(object, "applied", member.applied);
 }
@@ -96,6 +128,34 @@ void Read(JsonObject object, StreamStatus& stream) {
   object.Read("repeats", stream.repeats);
   object.Read("rate", stream.rate);
   object.Read("conflict", stream.conflict, kMaxNameBytes);
+  object.Read("differs", stream.differs, kMaxNameBytes);
+}
+
+void Read(JsonObject object, NodeShare& node) {
+  object.Need("name", node.name, kMaxNameBytes);
+  object.Read("used", node.used);
+  object.Read("revision", node.revision, kMaxNameBytes);
+  Read(object, "derived", node.derived);
+  object.ForEach("trials", kMaxTrials,
+                 [&](JsonObject item) { Read(std::move(item), node.trials.emplace_back()); });
+}
+
+void Read(JsonObject object, PassStatus& pass) {
+  object.Need("name", pass.stream, kMaxNameBytes);
+  object.Read("length", pass.length);
+  object.Read("complete", pass.complete);
+  Read(object, pass.sum);
+}
+
+void Read(JsonObject object, StoreStatus& store) {
+  object.Read("answering", store.answering);
+  object.Read("silent", store.silent);
+  object.Read("members_silent", store.members_silent);
+  object.Read("silent_seconds", store.silent_seconds);
+  object.Read("cause", store.cause, kMaxCauseBytes);
+  double quiet = -1;
+  object.Read("quiet_seconds", quiet);
+  if (quiet >= 0) store.quiet_seconds = quiet;
 }
 
 void Read(JsonObject object, DatasetStatus& dataset) {
@@ -107,21 +167,23 @@ void Read(JsonObject object, DatasetStatus& dataset) {
   object.Read("capacity", dataset.capacity);
   Read(object, "planned", dataset.planned);
   object.Read("plan_digest", dataset.plan_digest, kMaxNameBytes);
-  object.Read("digests_agree", dataset.digests_agree);
+  object.Read("nodes_that_differ", kMaxMembers, dataset.nodes_that_differ);
   object.Read("replanning", dataset.replanning);
   dataset.sum.name = dataset.name;  // also if there is no sum
   object.In("sum", [&](JsonObject sum) { Read(std::move(sum), dataset.sum); });
   object.ForEach("streams", kMaxStreams,
                  [&](JsonObject item) { Read(std::move(item), dataset.streams.emplace_back()); });
   object.Read("notes", kMaxNotes, dataset.notes);
-  object.ForEach("nodes", kMaxMembers, [&](JsonObject item) {
-    NodeShare& node = dataset.nodes.emplace_back();
-    item.Need("name", node.name, kMaxNameBytes);
-    item.Read("used", node.used);
-  });
+  object.ForEach("nodes", kMaxMembers,
+                 [&](JsonObject item) { Read(std::move(item), dataset.nodes.emplace_back()); });
   object.Read("readers", kMaxMembers, dataset.readers);
   object.Read("manifest_holders", dataset.manifest_holders);
   object.Read("manifest_missed_seconds", dataset.manifest_missed_seconds);
+  object.Read("revision", dataset.revision, kMaxNameBytes);
+  object.Read("update_revision", dataset.update_revision, kMaxNameBytes);
+  object.ForEach("passes", kMaxPassReports,
+                 [&](JsonObject item) { Read(std::move(item), dataset.passes.emplace_back()); });
+  object.In("store", [&](JsonObject store) { Read(std::move(store), dataset.store); });
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -48,38 +47,40 @@ TrackedStream::TrackedStream(const StreamReport& first, MonotonicTime now)
     : id_(first.id), name_(first.name), incarnation_(first.incarnation), heard_(now) {}
 
 bool TrackedStream::BeginsAnew(const RankReport& report) const {
-  const auto known = ranks_.find(report.rank);
-  if (known == ranks_.end() || report.ended || !report.started) return false;
-  const RankReport& before = known->second.report;
+  const RankEntry* const known = ranks_.Find(report.rank);
+  if (known == nullptr || report.ended || !report.started) return false;
+  const RankReport& before = known->report;
   if (!before.started) return false;
   return report.pass < before.pass || report.recipe.world != before.recipe.world ||
          (report.pass == before.pass && report.epoch != before.epoch);
 }
 
 bool TrackedStream::Has(Rank rank, MemberId member) const {
-  const auto known = ranks_.find(rank);
-  return known != ranks_.end() && known->second.member == member;
+  const RankEntry* const known = ranks_.Find(rank);
+  return known != nullptr && known->member == member;
 }
 
 void TrackedStream::Observe(const RankReport& report, MemberId member, MonotonicTime now) {
   // Nodes list for a while what has ended with them. That a rank has ended is known from the node
   // with which it read; another one speaks of the job before, or of a place that the rank has left.
-  const auto known = ranks_.find(report.rank);
-  if (report.ended && (known == ranks_.end() || known->second.member != member)) return;
+  const RankEntry* const known = ranks_.Find(report.rank);
+  if (report.ended && (known == nullptr || known->member != member)) return;
   // Who had begun to read has been started again, or its node has and will soon be told.
-  if (known != ranks_.end() && known->second.report.started && !report.started) return;
-  if (ranks_.empty() || (!recipe_.known && report.recipe.known)) TakeRecipe(report);
+  if (known != nullptr && known->report.started && !report.started) return;
+  if (ranks_.size() == 0 || (!recipe_.known && report.recipe.known)) TakeRecipe(report);
   CheckRecipe(report);
   if (report.rank >= recipe_.world) return;
-  RankState& rank = ranks_[report.rank];
-  const bool stays = rank.member != 0 && rank.member != member && !rank.report.ended &&
-                     now - rank.heard < kRankStays;
+  const bool stays = known != nullptr && known->member != 0 && known->member != member &&
+                     !known->report.ended && now - known->heard < kRankStays;
   if (stays) return;
-  rank = {.report = report, .member = member, .last_member = member, .heard = now};
+  ranks_.Set(report.rank,
+             {.report = report, .member = member, .last_member = member, .heard = now});
   heard_ = std::max(heard_, now);
+  names_lists_ = names_lists_ || !report.traces.empty();
   if (!report.started) return;
   if (!started_) started_at_ = now;
   FollowEpochs(report);
+  NoteEnds(report);
   TakeLength(report, now);
   Reached({.pass = report.pass, .position = report.position});
   MeasureRate(now);
@@ -110,15 +111,13 @@ void TrackedStream::TakeLength(const RankReport& report, MonotonicTime now) {
 
 // Ranks must agree: what one reads beyond the others would be in no plan.
 Position TrackedStream::StopsAt() const {
-  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t most = 0;
-  for (const auto& [number, rank] : ranks_) {
-    least = std::min(least, rank.report.pass_reads);
-    most = std::max(most, rank.report.pass_reads);
-  }
+  const auto& pass_reads = ranks_.totals().pass_reads;
+  if (pass_reads.empty()) return 0;
+  const std::uint64_t least = pass_reads.begin()->first;
+  const std::uint64_t most = pass_reads.rbegin()->first;
   const std::uint64_t list = whole_length_ / recipe_.world;  // of a rank
   const std::uint64_t tolerance = list / kWholePassTolerance;
-  const bool agree = most - std::min(least, most) <= tolerance;
+  const bool agree = most - least <= tolerance;
   const bool is_part = most >= list / kLeastShareOfPass && most < list - tolerance;
   return agree && least != 0 && is_part ? most * recipe_.world : 0;
 }
@@ -176,10 +175,25 @@ void TrackedStream::FollowEpochs(const RankReport& report) {
     StartAt(report, report.epoch == before ? 0 : 1);
     return;
   }
-  const Position end = pass_length_ - std::min(pass_length_, whole_length_ / kWholePassTolerance);
-  const bool cut_short = report.last_pass_end != 0 && report.last_pass_end < end;
-  if (cut_short && report.pass > first_pass_) StartAt(report, epoch_step_);
+  if (EndedEarly(report) && report.pass > first_pass_) StartAt(report, epoch_step_);
   confirmed_pass_ = std::max(confirmed_pass_, report.pass);
+}
+
+// The pass before the present one.
+bool TrackedStream::EndedEarly(const RankReport& report) const {
+  return report.last_pass_end != 0 && report.last_pass_end < LeastEnd();
+}
+
+// A pass counts as whole from here on: loaders drop their last, smaller batch.
+Position TrackedStream::LeastEnd() const {
+  return pass_length_ - std::min(pass_length_, whole_length_ / kWholePassTolerance);
+}
+
+// Passes of lists differ in length: nobody knows by now how long the one before was.
+void TrackedStream::NoteEnds(const RankReport& report) {
+  if (recipe_.known && EndedEarly(report) && report.pass > 0) cut_short_.insert(report.pass - 1);
+  while (cut_short_.size() > kPassesReported)
+    cut_short_.erase(cut_short_.begin());
 }
 
 // A rank that was heard late has begun in an earlier pass than the others were first seen in.
@@ -204,27 +218,22 @@ void TrackedStream::Reached(const Cut& next) {
 }
 
 void TrackedStream::LoseRanks(MonotonicTime lost_before) {
-  for (auto& [number, rank] : ranks_) {
-    if (rank.heard < lost_before && !rank.report.ended) rank.member = 0;
-  }
+  ranks_.LoseSilent(lost_before);
 }
 
 void TrackedStream::ForgetMember(MemberId member) {
-  for (auto& [number, rank] : ranks_) {
-    if (rank.member == member) rank.member = 0;
-    if (rank.last_member == member) rank.last_member = 0;
-  }
+  ranks_.ForgetMember(member);
 }
 
 void TrackedStream::Forgive(Duration pause) {
   heard_ += pause;
-  for (auto& [number, rank] : ranks_)
-    rank.heard += pause;
+  ranks_.Forgive(pause);
 }
 
 bool TrackedStream::NamedBy(MemberId member, std::string_view digest) const {
-  return std::ranges::any_of(ranks_, [=](const auto& item) {
-    const RankState& rank = item.second;
+  if (ranks_.totals().with_traces == 0) return false;
+  return std::ranges::any_of(ranks_.entries(), [=](const auto& item) {
+    const RankEntry& rank = item.second;
     return rank.member == member &&
            std::ranges::find(rank.report.traces, digest, &PassTrace::digest) !=
                rank.report.traces.end();
@@ -233,8 +242,9 @@ bool TrackedStream::NamedBy(MemberId member, std::string_view digest) const {
 
 NamedTraces TrackedStream::Traces() const {
   NamedTraces traces;
+  if (ranks_.totals().with_traces == 0) return traces;
   const PassNumber lowest = LowestPass();
-  for (const auto& [number, rank] : ranks_) {
+  for (const auto& [number, rank] : ranks_.entries()) {
     for (const PassTrace& trace : rank.report.traces) {
       if (trace.pass < lowest) continue;
       auto& ranks = traces[trace.pass];
@@ -246,15 +256,23 @@ NamedTraces TrackedStream::Traces() const {
 }
 
 bool TrackedStream::TracesHold() const {
-  return !recipe_.known && conflict_.empty() && std::ranges::all_of(ranks_, [](const auto& item) {
-    const RankReport& report = item.second.report;
-    return !report.started || report.order_known;
-  });
+  return !recipe_.known && conflict_.empty() && ranks_.totals().astray == 0;
+}
+
+bool TrackedStream::HasRead(PassNumber pass) const {
+  const bool from_begin = pass != first_cut_.pass || first_cut_.position == 0;
+  if (!from_begin || cut_short_.contains(pass)) return false;
+  if (pass < LowestPass()) return true;
+  return AllRanksKnown() && std::ranges::all_of(ranks_.entries(), [&](const auto& item) {
+           const RankReport& rank = item.second.report;
+           const bool at_end = rank.pass == pass && rank.position + recipe_.world > LeastEnd();
+           return rank.ended && (rank.pass > pass || at_end);
+         });
 }
 
 PassNumber TrackedStream::LowestPass() const {
   std::optional<PassNumber> lowest;
-  for (const auto& [number, rank] : ranks_) {
+  for (const auto& [number, rank] : ranks_.entries()) {
     const RankReport& report = rank.report;
     if (report.ended || rank.member == 0) continue;
     lowest = std::min(lowest.value_or(report.pass), report.pass);
@@ -262,25 +280,10 @@ PassNumber TrackedStream::LowestPass() const {
   return ranks_.size() == recipe_.world ? lowest.value_or(frontier_.pass) : 0;
 }
 
-bool TrackedStream::AllRanksEnded() const {
-  return !ranks_.empty() &&
-         std::ranges::all_of(ranks_, [](const auto& item) { return item.second.report.ended; });
-}
-
-bool TrackedStream::NobodyReads() const {
-  return std::ranges::all_of(
-      ranks_, [](const auto& item) { return item.second.member == 0 || item.second.report.ended; });
-}
-
-std::size_t TrackedStream::ranks_lost() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(ranks_, [](const auto& item) { return item.second.member == 0; }));
-}
-
-bool TrackedStream::OrderKnown() const {
-  return conflict_.empty() && std::ranges::all_of(ranks_, [](const auto& item) {
-           return item.second.report.recipe.known && item.second.report.order_known;
-         });
+Recipe TrackedStream::recipe() const {
+  Recipe recipe = recipe_;
+  recipe.known = conflict_.empty() && ranks_.totals().foretold == ranks_.size();
+  return recipe;
 }
 
 // When all ranks are lost the job is being restarted: the stream keeps its places until it ends.
@@ -289,16 +292,15 @@ StreamState TrackedStream::State() const {
   StreamState state{.id = id_,
                     .name = name_,
                     .incarnation = incarnation_,
-                    .recipe = recipe_,
+                    .recipe = recipe(),
                     .complete = AllRanksKnown(),
                     .conflict = conflict_,
                     .first_pass = first_pass_,
                     .first_epoch = first_epoch_,
                     .epoch_step = epoch_step_,
                     .stops_at = StopsAt()};
-  state.recipe.known = OrderKnown();
   state.node_of_rank.resize(recipe_.world);
-  for (const auto& [number, rank] : ranks_) {
+  for (const auto& [number, rank] : ranks_.entries()) {
     state.node_of_rank[number] = paused ? rank.last_member : rank.member;
   }
   return state;
@@ -317,15 +319,11 @@ Cut TrackedStream::FirstCut() const {
 
 // Passes since the stream's first one, averaged over the ranks that are reading, in positions.
 double TrackedStream::Progress() const {
-  double sum = 0;
-  double count = 0;
-  for (const auto& [number, rank] : ranks_) {
-    if (!rank.report.started || rank.member == 0) continue;
-    sum += static_cast<double>(rank.report.pass) * static_cast<double>(pass_length_) +
-           static_cast<double>(rank.report.position);
-    count += 1;
-  }
-  return count == 0 ? 0 : sum / count;
+  const RankTotals& ranks = ranks_.totals();
+  if (ranks.reading == 0) return 0;
+  const double sum = static_cast<double>(ranks.passes) * static_cast<double>(pass_length_) +
+                     static_cast<double>(ranks.positions);
+  return sum / static_cast<double>(ranks.reading);
 }
 
 void TrackedStream::MeasureRate(MonotonicTime now) {

@@ -4,13 +4,14 @@
 // it: whether all ranks are there, which epoch each pass is, how far and how fast the stream is.
 
 #include <array>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "coordination/state.h"
+#include "coordination/stream_ranks.h"
 #include "coordination/stream_recipe.h"
 #include "coordination/trace_book.h"
 
@@ -38,6 +39,8 @@ class TrackedStream {
   NamedTraces Traces() const;
   // May a plan go by them? Not if ranks disagree, or read something else than they say.
   bool TracesHold() const;
+  // Has every rank ended, and read what its lists said? The lists have gone by then.
+  bool HasReadByLists() const { return names_lists_ && TracesHold() && AllRanksEnded(); }
 
   // Is the rank known from that member?
   bool Has(Rank rank, MemberId member) const;
@@ -55,11 +58,20 @@ class TrackedStream {
   // When the first rank began to read; only of a stream that has been read.
   MonotonicTime started_at() const { return started_at_; }
   bool AllRanksKnown() const { return ranks_.size() == recipe_.world && started_; }
-  bool AllRanksEnded() const;
-  bool NobodyReads() const;  // all ranks known so far have ended or are lost
+  // Has a rank said in what order it reads?
+  bool AnnouncesOrder() const { return recipe_.known || !Traces().empty(); }
+  // What plans take their order to be: not known if they disagree, or read something else.
+  Recipe recipe() const;
+  bool AllRanksEnded() const {
+    return ranks_.size() != 0 && ranks_.totals().ended == ranks_.size();
+  }
+  // All ranks known so far have ended or are lost.
+  bool NobodyReads() const { return ranks_.totals().idle == ranks_.size(); }
 
   // The plan's view. The order is unknown when ranks disagree or read something else than foretold.
   StreamState State() const;
+  // Have all ranks read that pass from its begin to its end?
+  bool HasRead(PassNumber pass) const;
   // The pass in which the last of its ranks is that reads; 0 before all have begun.
   PassNumber LowestPass() const;
   // The farthest place that any rank has reached, at the start of a pass rather than at an end.
@@ -76,24 +88,19 @@ class TrackedStream {
   // What the ranks disagree on, with both values; empty: nothing.
   const std::string& conflict() const { return conflict_; }
   std::size_t ranks_attached() const { return ranks_.size(); }
-  std::size_t ranks_lost() const;
+  std::size_t ranks_lost() const { return ranks_.totals().lost; }
 
  private:
-  struct RankState {
-    RankReport report;
-    MemberId member = 0;  // 0: lost
-    MemberId last_member = 0;
-    MonotonicTime heard;
-  };
-
   void TakeRecipe(const RankReport& report);
   void TakeLength(const RankReport& report, MonotonicTime now);
+  void NoteEnds(const RankReport& report);
+  bool EndedEarly(const RankReport& report) const;
+  Position LeastEnd() const;
   void CheckRecipe(const RankReport& report);
   void FollowEpochs(const RankReport& report);
   void StartAt(const RankReport& report, std::uint32_t epoch_step);
   void StartEarlier(const RankReport& report);
   void MeasureRate(MonotonicTime now);
-  bool OrderKnown() const;
   double Progress() const;
   Position StopsAt() const;
 
@@ -105,13 +112,15 @@ class TrackedStream {
   Position whole_length_ = 0;  // of a pass that is read to its end
   Position pass_length_ = 0;
   std::string conflict_;
-  std::map<Rank, RankState> ranks_;
+  bool names_lists_ = false;  // some rank has
+  StreamRanks ranks_;
   MonotonicTime heard_;
 
   bool started_ = false;  // some rank has begun a pass
   MonotonicTime started_at_;
   Cut first_cut_;
   Cut frontier_;
+  std::set<PassNumber> cut_short_;  // of the latest passes, those that ended before their end
   PassNumber first_pass_ = 0;
   std::uint64_t first_epoch_ = 0;
   std::uint32_t epoch_step_ = 1;

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/utf8.h"
+
 namespace optcache::dataset {
 namespace {
 
@@ -22,28 +24,6 @@ char ToLower(char c) {
 bool EndsWithIgnoringCase(std::string_view text, std::string_view ending) {
   if (text.size() < ending.size()) return false;
   return std::ranges::equal(text.substr(text.size() - ending.size()), ending, {}, ToLower);
-}
-
-// The length of the UTF-8 character at the front of `text`, or 0 if there is none: no overlong
-// forms, no surrogates, nothing above U+10FFFF (RFC 3629).
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xc0U) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first < 0xc2) return 0;
-  if (first < 0xe0) return follows(1) ? 2 : 0;
-  const unsigned second = byte(1);
-  if (first < 0xf0) {
-    const bool overlong = first == 0xe0 && second < 0xa0;
-    const bool surrogate = first == 0xed && second >= 0xa0;
-    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  const bool overlong = first == 0xf0 && second < 0x90;
-  const bool beyond = first > 0xf4 || (first == 0xf4 && second >= 0x90);
-  return follows(1) && follows(2) && follows(3) && !overlong && !beyond ? 4 : 0;
 }
 
 // A path's parts in the order in which they are compared.

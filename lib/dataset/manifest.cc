@@ -56,6 +56,7 @@ class ManifestParser {
     RETURN_IF_ERROR(CheckLengths());
     RETURN_IF_ERROR(CheckStrings());
     RETURN_IF_ERROR(CheckNumbers());
+    RETURN_IF_ERROR(CheckShards());
     manifest_.digest_ = Sha256Of(Bytes());
     return std::move(manifest_);
   }
@@ -81,6 +82,7 @@ class ManifestParser {
                     const StringTableView::Visitor& visit) const;
   Status CheckStrings() const;
   Status CheckNumbers() const;
+  Status CheckShards();
 
   Manifest manifest_;
   std::uint32_t sections_ = 0;
@@ -91,11 +93,12 @@ Status ManifestParser::ParseHeader() {
   if (bytes.size() < internal::kHeaderBytes || !bytes.starts_with(internal::kMagic)) {
     return Damaged(0, "this is not a manifest file");
   }
-  if (const auto major = At<std::uint16_t>(8); major != internal::kMajorVersion) {
+  const auto major = At<std::uint16_t>(8);
+  if (major != internal::kMajorOfObjects && major != internal::kMajorOfShards) {
     return {Code::kInvalidArgument,
             fmt::format("manifest: version {} cannot be read by this program, which reads version "
-                        "{}: build the manifest again or update the program",
-                        major, internal::kMajorVersion)};
+                        "{} and {}: build the manifest again or update the program",
+                        major, internal::kMajorOfObjects, internal::kMajorOfShards)};
   }
   sections_ = At<std::uint32_t>(28);
   if (sections_ > internal::kSectionsMax) return Damaged(28, "too many sections");
@@ -116,6 +119,10 @@ Status ManifestParser::ParseHeader() {
   if (order < 1 || order > 3) return Damaged(12, "unknown order");
   const auto samples = At<std::uint64_t>(16);
   if (samples < 1 || samples > internal::kSamplesMax) return Damaged(16, "number of samples");
+  const auto layout = At<std::uint32_t>(internal::kLayoutOffset);
+  if ((layout == 0) != (major == internal::kMajorOfObjects) || layout > 2)
+    return Damaged(internal::kLayoutOffset, "unknown layout");
+  manifest_.layout_ = static_cast<Layout>(layout);
   manifest_.order_ = static_cast<Order>(order);
   manifest_.samples_ = static_cast<std::uint32_t>(samples);
   manifest_.classes_ = At<std::uint32_t>(24);
@@ -139,8 +146,8 @@ ManifestParser::Section* ManifestParser::SectionOf(std::uint32_t kind) {
       return &manifest_.etags_;
     case internal::kSampleDigests:
       return &manifest_.sample_digests_;
-    default:
-      return nullptr;  // of a later minor version
+    default:  // null: of a later minor version
+      return manifest_.layout_ == Layout::kObjects ? nullptr : manifest_.shards_.Of(kind);
   }
 }
 
@@ -217,16 +224,15 @@ Status ManifestParser::CheckTable(const Section& section, std::string_view name,
 }
 
 Status ManifestParser::CheckStrings() const {
-  RETURN_IF_ERROR(CheckTable(
-      manifest_.paths_, "paths", manifest_.samples_,
-      [](std::uint32_t /*index*/, std::string_view path) { return CheckObjectPath(path); }));
+  if (manifest_.layout_ != Layout::kGroups) {  // else they are keys, see CheckShards
+    RETURN_IF_ERROR(CheckTable(
+        manifest_.paths_, "paths", manifest_.samples_,
+        [](std::uint32_t /*index*/, std::string_view path) { return CheckObjectPath(path); }));
+  }
   if (manifest_.etags_.offset != 0) {
-    RETURN_IF_ERROR(CheckTable(manifest_.etags_, "ETags", manifest_.samples_,
-                               [](std::uint32_t /*index*/, std::string_view etag) {
-                                 return etag.size() <= kETagBytesMax
-                                            ? OkStatus()
-                                            : Status(Code::kDataLoss, "an ETag is too long");
-                               }));
+    RETURN_IF_ERROR(
+        CheckTable(manifest_.etags_, "ETags", manifest_.samples_,
+                   [](std::uint32_t /*index*/, std::string_view etag) { return CheckETag(etag); }));
   }
   if (manifest_.classes_ == 0) {
     if (manifest_.class_names_.offset == 0) return OkStatus();
@@ -254,6 +260,19 @@ Status ManifestParser::CheckNumbers() const {
   return OkStatus();
 }
 
+Status ManifestParser::CheckShards() {
+  Manifest& m = manifest_;
+  m.objects_ = m.samples_;
+  if (m.layout_ == Layout::kObjects) return OkStatus();
+  if (m.modified_.present() || m.etags_.present()) {
+    return Damaged(std::max(m.modified_.offset, m.etags_.offset),
+                   "validators of samples that are parts of archives");
+  }
+  RETURN_IF_ERROR(internal::CheckShardSections(m.bytes(), m.Samples(), m.shards_));
+  m.objects_ = m.Table(m.shards_.paths).size();
+  return OkStatus();
+}
+
 Result<Manifest> Manifest::Parse(SharedBytes bytes) {
   return ManifestParser(std::move(bytes)).Parse();
 }
@@ -278,14 +297,40 @@ ByteCount Manifest::Size(SampleId sample) const {
 }
 
 Validator Manifest::ValidatorOf(SampleId sample) const {
+  return ObjectAt(ObjectOf(sample)).validator;
+}
+
+internal::SampleSections Manifest::Samples() const {
+  return {
+      .paths = paths_, .sizes = sizes_, .samples = samples_, .groups = layout_ == Layout::kGroups};
+}
+
+Object Manifest::ObjectAt(std::uint32_t index) const {
+  CHECK(index < objects_);
+  const bool whole = layout_ == Layout::kObjects;
+  const auto number = [&](const Section& section) {
+    return Load<std::uint64_t>(bytes_.data() + section.offset + index * std::uint64_t{8});
+  };
+  Object object = {.path = Table(whole ? paths_ : shards_.paths).At(index),
+                   .size = number(whole ? sizes_ : shards_.sizes),
+                   .validator = {}};
+  const Section& modified = whole ? modified_ : shards_.modified;
+  const Section& etags = whole ? etags_ : shards_.etags;
+  if (modified.present())
+    object.validator.modified_ns = static_cast<std::int64_t>(number(modified));
+  if (etags.present()) object.validator.etag = Table(etags).At(index);
+  return object;
+}
+
+std::uint32_t Manifest::ObjectOf(SampleId sample) const {
   CHECK(sample < samples_);
-  Validator validator;
-  if (modified_.offset != 0) {
-    validator.modified_ns =
-        Load<std::int64_t>(bytes_.data() + modified_.offset + sample * std::uint64_t{8});
-  }
-  if (etags_.offset != 0) validator.etag = Table(etags_).At(sample);
-  return validator;
+  return layout_ == Layout::kObjects ? sample : internal::ShardOf(bytes(), shards_, sample);
+}
+
+std::vector<Member> Manifest::MembersOf(SampleId sample) const {
+  CHECK(sample < samples_);
+  if (layout_ == Layout::kObjects) return {{.name = {}, .offset = 0, .size = Size(sample)}};
+  return internal::MembersOf(bytes(), Samples(), shards_, sample);
 }
 
 std::optional<Digest> Manifest::SampleDigest(SampleId sample) const {

@@ -6,12 +6,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/shared_bytes.h"
 #include "dataset/digest.h"
+#include "dataset/internal/shard_sections.h"
+#include "dataset/members.h"
 #include "dataset/string_table.h"
 #include "dataset/validator.h"
 
@@ -29,9 +32,22 @@ enum class Order : std::uint32_t {
 // "image-folder", "path", "list".
 std::string_view OrderName(Order order);
 
+// What a sample is.
+enum class Layout : std::uint32_t {
+  kObjects = 0,  // an object
+  kGroups = 1,   // several members of an archive, joined as members.h says
+  kMembers = 2,  // a member of an archive
+};
+
+// An object that samples are read from.
+struct Object {
+  std::string path;  // relative to the source's root
+  ByteCount size = 0;
+  Validator validator;
+};
+
 inline constexpr ByteCount kManifestBytesMax = ByteCount{64} << 30U;
 inline constexpr size_t kPathBytesMax = kStringBytesMax;
-inline constexpr size_t kETagBytesMax = 256;
 
 // kInvalidArgument says why `path` may not name an object: it must stay below the source's root, as
 // docs/formats/manifest.md has it.
@@ -57,10 +73,22 @@ class Manifest {
   Order order() const { return order_; }
   ByteCount total_bytes() const { return total_bytes_; }
 
-  // The object's path relative to the source's root; decodes at most 16 strings.
+  Layout layout() const { return layout_; }
+
+  // The object's path relative to the source's root, the member's within its archive, or the key of
+  // a group, which others may have too; decodes at most 16 strings.
   std::string Path(SampleId sample) const;
+  // Of what is handed out.
   ByteCount Size(SampleId sample) const;
+  // Of the object that holds the sample.
   Validator ValidatorOf(SampleId sample) const;
+  // All that samples are read from: as many objects as samples, or the archives.
+  std::uint32_t objects() const { return objects_; }
+  Object ObjectAt(std::uint32_t index) const;
+  // The object that holds the sample.
+  std::uint32_t ObjectOf(SampleId sample) const;
+  // What of its object makes the sample, by rising offset: all of it, or members of an archive.
+  std::vector<Member> MembersOf(SampleId sample) const;
   // SHA-256 of the sample's bytes, if the source was indexed with digests.
   std::optional<Digest> SampleDigest(SampleId sample) const;
 
@@ -76,24 +104,24 @@ class Manifest {
   const Digest& digest() const { return digest_; }
 
  private:
-  // Where a section lies in bytes_; absent ones have length 0.
-  struct Section {
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
-  };
+  using Section = internal::Section;
   friend class ManifestParser;
 
   Manifest() = default;
   std::string_view View(const Section& section) const;
   StringTableView Table(const Section& section) const;
+  internal::SampleSections Samples() const;
 
   SharedBytes bytes_;
   Digest digest_ = {};
   Order order_ = Order::kList;
+  Layout layout_ = Layout::kObjects;
   std::uint32_t samples_ = 0;
+  std::uint32_t objects_ = 0;
   std::uint32_t classes_ = 0;
   ByteCount total_bytes_ = 0;
   Section paths_, sizes_, class_of_, class_names_, modified_, etags_, sample_digests_;
+  internal::ShardSections shards_;
 };
 
 }  // namespace optcache::dataset

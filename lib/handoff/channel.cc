@@ -298,7 +298,7 @@ Status ChannelServer::HandleOpen(Connection& connection, RequestId request,
   }
   UniqueFd manifest(::fcntl(reply->manifest_fd, F_DUPFD_CLOEXEC, 0));
   if (!manifest.valid()) return ErrnoStatus(errno, "pass the manifest");
-  Send(connection, EncodeOpened(request, *reply), std::move(manifest));
+  Send(connection, EncodeOpened(request, *reply, connection.version), std::move(manifest));
   return OkStatus();
 }
 
@@ -329,7 +329,7 @@ Status ChannelServer::HandleGet(Connection& connection, RequestId request, GetRe
 void ChannelServer::Reply(ClientId client, RequestId request, const SamplesReply& reply) {
   Connection* connection = Find(client);
   if (connection == nullptr || connection->waiting.erase(request) == 0) return;
-  Result<std::vector<Piece>> pieces = EncodeSamples(request, reply);
+  Result<std::vector<Piece>> pieces = EncodeSamples(request, reply, connection->version);
   if (!pieces) {
     Send(*connection, EncodeError(request, pieces.error()));
     if (reply.batch != 0) handler_.OnRelease(client, {reply.batch});

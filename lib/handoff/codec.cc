@@ -328,6 +328,7 @@ FrameBytes ErrorEntry(const Status& status) {
 
 // The entries of a Samples frame, and what follows them.
 struct Entries {
+  std::uint16_t version = kMaxVersion;
   std::vector<SampleEntry> entries;
   std::vector<EntryKind> kinds;
   std::vector<Piece> tail;
@@ -335,7 +336,7 @@ struct Entries {
 
   void Add(const ArenaSample& sample) {
     entries.push_back({.place = sample.offset, .length = sample.length});
-    kinds.push_back(EntryKind::kArena);
+    kinds.push_back(sample.stand_in && version >= 2 ? EntryKind::kStandIn : EntryKind::kArena);
   }
   void Add(const InlineSample& sample) {
     AddToTail(EntryKind::kInline, {.owned = {}, .pinned = sample.bytes, .pin = sample.pin});
@@ -402,14 +403,15 @@ FrameBytes EncodeWelcome(RequestId request, std::uint16_t version, ByteCount are
       .Finish();
 }
 
-FrameBytes EncodeOpened(RequestId request, const OpenReply& reply) {
-  return FrameWriter(FrameType::kOpened, request)
-      .Put(reply.dataset)
+FrameBytes EncodeOpened(RequestId request, const OpenReply& reply, std::uint16_t version) {
+  FrameWriter frame(FrameType::kOpened, request);
+  frame.Put(reply.dataset)
       .Put(reply.samples)
       .PutBytes(reply.digest)
       .Put(reply.manifest_bytes)
-      .PutString(reply.name)
-      .Finish();
+      .PutString(reply.name);
+  if (version >= 2) frame.PutString(reply.notice);
+  return frame.Finish();
 }
 
 FrameBytes EncodeAttached(RequestId request, const AttachReply& reply, std::uint16_t version) {
@@ -462,16 +464,19 @@ FrameBytes EncodeCounts(RequestId request, const ComputedCounts& counts) {
       .Finish();
 }
 
-Result<std::vector<Piece>> EncodeSamples(RequestId request, const SamplesReply& reply) {
-  Entries all;
+Result<std::vector<Piece>> EncodeSamples(RequestId request, const SamplesReply& reply,
+                                         std::uint16_t version) {
+  Entries all{.version = version};
   all.entries.reserve(reply.samples.size());
   all.kinds.reserve(reply.samples.size());
   for (const ServedSample& sample : reply.samples) {
     std::visit([&](const auto& s) { all.Add(s); }, sample);
   }
+  const std::size_t usual =
+      static_cast<std::size_t>(std::ranges::count(all.kinds, EntryKind::kArena));
   const SamplesHeader header{.batch = reply.batch,
                              .count = static_cast<std::uint32_t>(all.entries.size()),
-                             .others = static_cast<std::uint32_t>(all.tail.size())};
+                             .others = static_cast<std::uint32_t>(all.kinds.size() - usual)};
   FrameWriter writer(FrameType::kSamples, request);
   writer.Put(header).PutList(all.entries);
   if (header.others > 0) writer.PutList(all.kinds);

@@ -24,7 +24,7 @@ FrameBytes EncodeClientFrame(RequestId request, const ClientMessage& message);
 
 // --- The server's frames. Texts are cut to kMaxStringBytes.
 FrameBytes EncodeWelcome(RequestId request, std::uint16_t version, ByteCount arena_size);
-FrameBytes EncodeOpened(RequestId request, const OpenReply& reply);
+FrameBytes EncodeOpened(RequestId request, const OpenReply& reply, std::uint16_t version);
 FrameBytes EncodeAttached(RequestId request, const AttachReply& reply, std::uint16_t version);
 FrameBytes EncodeDone(RequestId request);
 FrameBytes EncodeWaiting(RequestId request, std::string_view why);
@@ -45,6 +45,7 @@ struct Piece {
 
 // A Samples frame: what is inline is not copied. kResourceExhausted: the frame would be longer than
 // kMaxReplyBytes.
-Result<std::vector<Piece>> EncodeSamples(RequestId request, const SamplesReply& reply);
+Result<std::vector<Piece>> EncodeSamples(RequestId request, const SamplesReply& reply,
+                                         std::uint16_t version);
 
 }  // namespace optcache::handoff

@@ -62,7 +62,7 @@ struct SamplesHeader {
 };
 static_assert(sizeof(SamplesHeader) == 16 && std::is_trivially_copyable_v<SamplesHeader>);
 
-enum class EntryKind : std::uint8_t { kArena = 0, kInline = 1, kError = 2 };
+enum class EntryKind : std::uint8_t { kArena = 0, kInline = 1, kError = 2, kStandIn = 3 };
 
 struct SampleEntry {
   std::uint64_t place = 0;

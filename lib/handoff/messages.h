@@ -126,6 +126,7 @@ struct OpenReply {
   std::array<std::byte, 32> digest{};
   std::uint64_t manifest_bytes = 0;
   std::string name;
+  std::string notice{};  // what whoever opens it is to be told; from version 2 on
   int manifest_fd = -1;  // a sealed memory file (handoff/memory_file.h), lent for the call
 };
 
@@ -139,6 +140,7 @@ struct AttachReply {
 struct ArenaSample {
   ByteCount offset = 0;
   ByteCount length = 0;
+  bool stand_in = false;  // another sample's bytes, as headspace is measured
 };
 // ... or in memory that `pin` keeps until it has been sent.
 struct InlineSample {

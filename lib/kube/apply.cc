@@ -24,8 +24,7 @@ const char* ListKeyOf(const Json& entries) {
 }
 
 std::size_t HashOf(const Json& object) {
-  return std::hash<std::string>()(
-      object.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
+  return std::hash<std::string>()(ToText(object));
 }
 
 // Resource versions are opaque, but those of one server are numbers that rise; what is none is
@@ -117,7 +116,9 @@ void Applier::Impl::Step(const std::shared_ptr<Run>& run) {
 void Applier::Impl::Apply(const std::shared_ptr<Run>& run) {
   const ApplyItem item = std::move(run->applies.front());
   run->applies.pop_front();
-  client_.Apply(item.resource, item.object,
+  Json object = item.object;
+  if (!item.resource_version.empty()) object["metadata"]["resourceVersion"] = item.resource_version;
+  client_.Apply(item.resource, std::move(object),
                 {.field_manager = options_.field_manager, .subresource = item.subresource},
                 [weak = weak_from_this(), run, item](const ApiResult<Json>& answer) {
                   const auto self = weak.lock();

@@ -26,6 +26,8 @@ struct ApplyItem {
   // Only if there is none of that name, also none that the informer does not show yet: nothing of
   // somebody else's is taken over.
   bool create_only = false;
+  // Not empty: kConflict if the object has another resourceVersion by now.
+  std::string resource_version{};
 };
 
 struct DeleteItem {

@@ -95,12 +95,12 @@ void Client::Create(const Resource& resource, const Json& object, ObjectCallback
   Call({.verb = Verb::kCreate,
         .resource = resource,
         .key = {.ns = KeyOf(object).ns, .name = ""},
-        .body = object.dump()},
+        .body = ToText(object)},
        std::move(callback));
 }
 
 void Client::Update(const Resource& resource, const Json& object, ObjectCallback callback) {
-  Call({.verb = Verb::kUpdate, .resource = resource, .key = KeyOf(object), .body = object.dump()},
+  Call({.verb = Verb::kUpdate, .resource = resource, .key = KeyOf(object), .body = ToText(object)},
        std::move(callback));
 }
 
@@ -111,7 +111,7 @@ void Client::Apply(const Resource& resource, const Json& object, const ApplyOpti
                      .key = KeyOf(object),
                      .subresource = options.subresource,
                      .query = {{"fieldManager", options.field_manager}},
-                     .body = object.dump()};
+                     .body = ToText(object)};
   if (options.force) request.query.emplace_back("force", "true");
   if (options.dry_run) request.query.emplace_back("dryRun", "All");
   Call(std::move(request), std::move(callback));
@@ -119,7 +119,7 @@ void Client::Apply(const Resource& resource, const Json& object, const ApplyOpti
 
 void Client::Delete(const Resource& resource, const ObjectKey& key, const DeleteOptions& options,
                     DoneCallback callback) {
-  Call({.verb = Verb::kDelete, .resource = resource, .key = key, .body = ToJson(options).dump()},
+  Call({.verb = Verb::kDelete, .resource = resource, .key = key, .body = ToText(ToJson(options))},
        [callback = std::move(callback)](ApiResult<Json> result) {
          if (!result) return callback(std::unexpected(std::move(result).error()));
          callback({});

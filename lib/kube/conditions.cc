@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kube/internal/text.h"
+#include "base/utf8.h"
 #include "kube/time_text.h"
 
 namespace optcache::kube {

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
-#include "kube/internal/text.h"
+#include "base/utf8.h"
 #include "kube/time_text.h"
 
 namespace optcache::kube {

@@ -141,7 +141,7 @@ void LeaderElector::Impl::Write(const WriteLease& step) {
   ApiRequest request{.verb = step.create ? Verb::kCreate : Verb::kUpdate,
                      .resource = kLeases,
                      .key = options_.lease,
-                     .body = lease.dump()};
+                     .body = ToText(lease)};
   if (step.create) request.key.name.clear();
   Request(std::move(request), [this](ApiResult<Json> result) {
     if (result) lease_ = *std::move(result);
@@ -224,14 +224,15 @@ void LeaderElector::Impl::Release() {
   record.duration_seconds = 1;
   Json lease = lease_;
   lease["spec"] = ToSpec(record);
-  Request({.verb = Verb::kUpdate, .resource = kLeases, .key = options_.lease, .body = lease.dump()},
-          [this](const ApiResult<Json>& result) {
-            if (!result) {
-              Log(LogLevel::kWarning, "cannot give the lease back",
-                  {{"error", result.error().status.ToString()}});
-            }
-            Released();
-          });
+  Request(
+      {.verb = Verb::kUpdate, .resource = kLeases, .key = options_.lease, .body = ToText(lease)},
+      [this](const ApiResult<Json>& result) {
+        if (!result) {
+          Log(LogLevel::kWarning, "cannot give the lease back",
+              {{"error", result.error().status.ToString()}});
+        }
+        Released();
+      });
 }
 
 void LeaderElector::Impl::Released() {

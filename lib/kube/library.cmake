@@ -7,7 +7,7 @@ project_library(kube
           object_cache.h resources.h time_text.h watch_cycle.h watch_decoder.h work_queue.h
   SOURCES api_access.cc api_client.cc api_error.cc apply.cc client.cc conditions.cc controller.cc
           election.cc event_series.cc events.cc fenced_client.cc informer.cc internal/api_watch.cc
-          internal/bearer_token.cc internal/percent_encoding.cc internal/rest_requests.cc
+          internal/bearer_token.cc internal/rest_requests.cc
           leader_election.cc object.cc object_cache.cc resources.cc time_text.cc watch_cycle.cc
           watch_decoder.cc work_queue.cc
   DEPS base net

@@ -57,6 +57,10 @@ const Json& Find(const Json& object, std::string_view pointer) {
   return *at;
 }
 
+std::string ToText(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
 const Json& Items(const Json& object, std::string_view pointer) {
   static const Json none = Json::array();
   const Json& items = Find(object, pointer);

@@ -28,6 +28,10 @@ struct ObjectKey {
   auto operator<=>(const ObjectKey&) const = default;
 };
 
+// One line. Text that is no UTF-8 is replaced: some comes from jobs, which may call themselves what
+// they like.
+std::string ToText(const Json& json);
+
 // What lies at an RFC 6901 pointer, "/spec/containers/0/name"; null where nothing does. The
 // reference lives as long as `object`.
 const Json& Find(const Json& object, std::string_view pointer);

@@ -1,6 +1,6 @@
 #include "kube/resources.h"
 
-#include "kube/internal/percent_encoding.h"
+#include "base/percent_encoding.h"
 
 namespace optcache::kube {
 

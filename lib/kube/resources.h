@@ -33,6 +33,10 @@ inline constexpr Resource kConfigMaps{.version = "v1", .kind = "ConfigMap", .plu
 inline constexpr Resource kSecrets{.version = "v1", .kind = "Secret", .plural = "secrets"};
 inline constexpr Resource kServices{.version = "v1", .kind = "Service", .plural = "services"};
 inline constexpr Resource kJobs{.group = "batch", .version = "v1", .kind = "Job", .plural = "jobs"};
+inline constexpr Resource kControllerRevisions{.group = "apps",
+                                               .version = "v1",
+                                               .kind = "ControllerRevision",
+                                               .plural = "controllerrevisions"};
 inline constexpr Resource kLeases{
     .group = "coordination.k8s.io", .version = "v1", .kind = "Lease", .plural = "leases"};
 inline constexpr Resource kEvents{

@@ -91,6 +91,7 @@ class PassPlan {
 
   // What to do at `position`. Outside [begin, end): nobody has it, nobody keeps it.
   Decision At(Position position) const;
+  const std::vector<NodeIndex>& node_of_rank() const { return node_of_rank_; }
   // The node that reads `position`.
   NodeIndex ReaderAt(Position position) const {
     return node_of_rank_[static_cast<std::size_t>(position % node_of_rank_.size())];

@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "plan/fitted_base.h"
 #include "plan/holders.h"
 #include "plan/merged_order.h"
 #include "plan/pass_plan.h"
@@ -66,6 +67,9 @@ struct PlanWindow {
   // Held so far and not worth their room: their holders drop them before the window's first read.
   // Empty but for a base that does not fit the inputs, unequal sizes, and a stream's end.
   std::vector<SampleId> evictions;
+  // Of the first window: samples that go to other nodes before its first read, as their holders
+  // have no room for them any more; in the order in which they are read.
+  std::vector<Relocation> relocations;
   // One a pass that the window reaches into, by stream id and pass. Empty: nothing is left to plan.
   std::vector<std::shared_ptr<const PassPlan>> plans;
   // A sample is kept for a read in this pass of its stream or in one of so many that follow, where

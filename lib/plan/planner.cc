@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "plan/fitted_base.h"
 #include "plan/plan.h"
 #include "plan/slot_plan.h"
 #include "plan/window_plan.h"
@@ -142,7 +143,7 @@ class Planner::Impl {
   Result<Ahead> LookAhead(const std::vector<Stream*>& active, std::uint64_t passes_ahead);
   Status PlanByMin(const std::vector<Stream*>& active, std::uint64_t passes_ahead,
                    PlanWindow& window);
-  Status EvictExcess(const std::vector<Stream*>& active, std::vector<SampleId>& evictions);
+  Status FitBase(const std::vector<Stream*>& active, PlanWindow& window);
 
   Inputs inputs_;
   OrderProvider provider_;
@@ -204,7 +205,7 @@ Result<PlanWindow> Planner::Impl::Next() {
     window.digest = DigestOf(window);
     return window;
   }
-  if (!std::exchange(base_checked_, true)) RETURN_IF_ERROR(EvictExcess(active, window.evictions));
+  if (!std::exchange(base_checked_, true)) RETURN_IF_ERROR(FitBase(active, window));
   if (inputs_.method == Method::kMin || active.size() > 1) {
     RETURN_IF_ERROR(PlanByMin(active, kPassesAhead, window));
   } else {
@@ -215,6 +216,9 @@ Result<PlanWindow> Planner::Impl::Next() {
     if (!shuffles) RETURN_IF_ERROR(PlanByMin(active, kPassesAheadWhenIrregular, window));
   }
   std::sort(window.evictions.begin(), window.evictions.end());
+  std::erase_if(window.relocations, [&](const Relocation& move) {
+    return std::ranges::binary_search(window.evictions, move.sample);
+  });
   window.digest = DigestOf(window);
   return window;
 }
@@ -313,36 +317,19 @@ Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, std::uint64_
   return OkStatus();
 }
 
-// A base may come from members with more room: then what is used last goes.
-Status Planner::Impl::EvictExcess(const std::vector<Stream*>& active,
-                                  std::vector<SampleId>& evictions) {
-  std::vector<ByteCount> used(inputs_.capacities.size());
-  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
-    if (holders_[sample] != kNoNode) used[holders_[sample]] += inputs_.sizes[sample];
-  }
-  const auto over = [&](std::size_t node) { return used[node] > inputs_.capacities[node]; };
-  bool any_over = false;
-  for (std::size_t node = 0; node < used.size(); ++node)
-    any_over = any_over || over(node);
-  if (!any_over) return OkStatus();
-
+// A base may come from members that have less room now, or have left.
+Status Planner::Impl::FitBase(const std::vector<Stream*>& active, PlanWindow& window) {
+  if (Fits(inputs_.sizes, inputs_.capacities, holders_)) return OkStatus();
   ASSIGN_OR_RETURN(const Ahead ahead, LookAhead(active, 1));
-  std::vector<std::size_t> first_read(holders_.size(), ahead.merged.size());
+  std::vector<FirstRead> first_reads(holders_.size(), {.read = ahead.merged.size()});
   MergedOrder::Cursor cursor = ahead.merged.End();
-  for (std::size_t t = ahead.merged.size(); t-- > 0;)
-    first_read[cursor.Previous().sample] = t;
-  std::vector<SampleId> last_first;
-  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
-    if (holders_[sample] != kNoNode && over(holders_[sample])) last_first.push_back(sample);
+  for (std::size_t t = ahead.merged.size(); t-- > 0;) {
+    const MergedOrder::Read read = cursor.Previous();
+    first_reads[read.sample] = {.read = t, .reader = read.reader};
   }
-  std::stable_sort(last_first.begin(), last_first.end(),
-                   [&](SampleId a, SampleId b) { return first_read[a] > first_read[b]; });
-  for (const SampleId sample : last_first) {
-    if (!over(holders_[sample])) continue;
-    used[holders_[sample]] -= inputs_.sizes[sample];
-    holders_[sample] = kNoNode;
-    evictions.push_back(sample);
-  }
+  FittedBase fitted = plan::FitBase(inputs_.sizes, inputs_.capacities, first_reads, holders_);
+  window.evictions = std::move(fitted.evictions);
+  window.relocations = std::move(fitted.relocations);
   return OkStatus();
 }
 

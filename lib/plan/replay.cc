@@ -23,6 +23,18 @@ void Replay::Evict(std::span<const SampleId> samples) {
   }
 }
 
+void Replay::Relocate(std::span<const Relocation> moves) {
+  for (const auto& [sample, from, to] : moves) {
+    if (holders_[sample] != from) ++misplaced_;
+    if (holders_[sample] != kNoNode) used_[holders_[sample]] -= sizes_[sample];
+    holders_[sample] = to;
+    used_[to] += sizes_[sample];
+  }
+  for (std::size_t node = 0; node < used_.size(); ++node) {
+    if (used_[node] > capacities_[node]) ++capacity_exceeded_;
+  }
+}
+
 void Replay::Read(SampleId sample, NodeIndex reader, const Decision& decision, std::size_t tenth) {
   const ByteCount bytes = sizes_[sample];
   const NodeIndex holder = holders_[sample];

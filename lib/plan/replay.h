@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "plan/fitted_base.h"
 #include "plan/holders.h"
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
@@ -23,6 +24,8 @@ class Replay {
   Replay(Sizes sizes, std::vector<ByteCount> capacities, Holders base = {});
 
   void Evict(std::span<const SampleId> samples);
+  // All of them, after which every node must have room for what it holds.
+  void Relocate(std::span<const Relocation> moves);
   // The read of `sample` by a rank on `reader`; `share` is how far into its pass it lies, in [0,
   // 1).
   void Read(SampleId sample, NodeIndex reader, const Decision& decision, std::size_t tenth);

@@ -114,7 +114,8 @@ SlotPlanner::Irregular SlotPlanner::Load(const Pass& pass, const Holders& holder
 // With unequal sizes it also marks the samples that would come too late: what a large sample leaves
 // free near the end of the next pass can no longer be filled, because too few bytes are still to be
 // read there. Of the bytes that remain at its read, a share 1 - c is not already kept, and one
-// node's share of those are candidates for its room.
+// node's share of those are candidates for its room. Where nearly all is kept there is little that
+// could have its room instead: no more is given up than that.
 std::uint64_t SlotPlanner::LoadNextReaders() {
   const Sizes& sizes = options_.sizes;
   std::fill(next_reader_.begin(), next_reader_.end(), kNoNode);
@@ -123,6 +124,7 @@ std::uint64_t SlotPlanner::LoadNextReaders() {
   const bool mark_late = !sizes.equal() && capacity < sizes.total();
   const ByteCount percent_not_kept = mark_late ? 100 - capacity * 100 / sizes.total() : 100;
   const ByteCount nodes = options_.capacities.size();
+  ByteCount replaceable = mark_late ? sizes.total() - capacity : 0;
   if (mark_late) too_late_ = BitVector(sizes.count());
 
   std::uint64_t repeats = 0;
@@ -137,7 +139,10 @@ std::uint64_t SlotPlanner::LoadNextReaders() {
     next_reader_[sample] = reader == kNoNode ? kNodeless : reader;
     if (!mark_late) continue;
     const ByteCount bytes = sizes[sample];
-    if (bytes * nodes * 100 > remaining * percent_not_kept) too_late_.Set(sample);
+    if (bytes <= replaceable && bytes * nodes * 100 > remaining * percent_not_kept) {
+      too_late_.Set(sample);
+      replaceable -= bytes;
+    }
     remaining += bytes;
   }
   return repeats;

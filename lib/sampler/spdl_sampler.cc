@@ -20,12 +20,12 @@ constexpr std::uint64_t kFewPart = 50;
 // for i in size-1 .. first: swap(list[i], list[0 .. i]), with the memory asked for ahead of time as
 // in randperm.cc.
 void ShuffleTail(std::span<SampleId> list, std::uint64_t first, Pcg64& generator) {
-  constexpr std::uint32_t kBatch = 128;
-  std::array<std::uint32_t, kBatch> places;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  constexpr std::uint32_t kSwaps = 128;
+  std::array<std::uint32_t, kSwaps> places;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   auto next = static_cast<std::uint32_t>(list.size() - 1);
   while (next >= first && next > 0) {
     const auto left = static_cast<std::uint32_t>(next - std::max<std::uint64_t>(first, 1) + 1);
-    const std::uint32_t batch = std::min(kBatch, left);
+    const std::uint32_t batch = std::min(kSwaps, left);
     for (std::uint32_t k = 0; k < batch; ++k) {
       places[k] = generator.UpTo(next - k);
       __builtin_prefetch(&list[places[k]], 1);

@@ -13,6 +13,7 @@
 
 #include "base/unique_fd.h"
 #include "dataset/manifest.h"
+#include "storage/internal/source_file.h"
 #include "storage/internal/walk.h"
 
 namespace optcache::storage {
@@ -37,17 +38,21 @@ Result<std::unique_ptr<FileStore>> FileStore::Open(FileStoreOptions options, con
   options.root = WithoutTrailingSlashes(std::move(options.root));
   struct stat root = {};
   const bool found = ::stat(options.root.c_str(), &root) == 0;
-  if (!found && errno != ENOENT) return Error(ErrnoStatus(errno, options.root));
+  if (!found && errno != ENOENT) return Error(internal::FileError(errno, options.root));
   if (!found || !S_ISDIR(root.st_mode)) {
     return Error(found ? Code::kInvalidArgument : Code::kNotFound,
                  options.root + (found ? " is not a folder" : ": there is no such folder") +
                      ": check the address of the source");
   }
-  return std::unique_ptr<FileStore>(new FileStore(std::move(options), clock));
+  ASSIGN_OR_RETURN(std::string real_root, internal::RealPath(options.root));
+  return std::unique_ptr<FileStore>(new FileStore(std::move(options), std::move(real_root), clock));
 }
 
-FileStore::FileStore(FileStoreOptions options, const Clock& clock)
-    : options_(std::move(options)), name_("file://" + options_.root), clock_(clock) {
+FileStore::FileStore(FileStoreOptions options, std::string real_root, const Clock& clock)
+    : options_(std::move(options)),
+      real_root_(std::move(real_root)),
+      name_("file://" + options_.root),
+      clock_(clock) {
   const MutexLock lock(mutex_);
   for (unsigned i = 0; i < std::max(options_.threads, 1U); ++i) {
     threads_.emplace_back([this] { ServeReads(); });
@@ -129,7 +134,8 @@ Status FileStore::ReadNow(const ReadRequest& request) const {
   const std::string path = PathOf(request.object);
   // O_NONBLOCK: opening a pipe without a writer would hang.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) return ErrnoStatus(errno, Describe(request));
+  if (!fd.valid()) return internal::FileError(errno, Describe(request));
+  RETURN_IF_ERROR(internal::CheckOpenInside(real_root_, fd.get(), Describe(request)));
   const auto check = [&]() -> Status {
     struct stat file = {};
     if (::fstat(fd.get(), &file) != 0) return ErrnoStatus(errno, Describe(request));
@@ -137,13 +143,25 @@ Status FileStore::ReadNow(const ReadRequest& request) const {
     return CheckUnchanged(Describe(request), request.listed(), internal::InfoOf(file));
   };
   RETURN_IF_ERROR(check());
-  RETURN_IF_ERROR(ReadBytes(fd.get(), request));
+  RETURN_IF_ERROR(ReadParts(fd.get(), request));
   return check();
 }
 
-Status FileStore::ReadBytes(int fd, const ReadRequest& request) const {
-  MutableByteSpan rest = request.destination;
+// What is thrown away need not be read here.
+Status FileStore::ReadParts(int fd, const ReadRequest& request) const {
   ByteCount offset = request.offset;
+  for (const Destination::Part& part : request.destination.parts()) {
+    if (part.data != nullptr) {
+      RETURN_IF_ERROR(ReadBytes(fd, offset, MutableByteSpan(part.data, part.length), request));
+    }
+    offset += part.length;
+  }
+  return OkStatus();
+}
+
+// `request` is the whole that this is a part of.
+Status FileStore::ReadBytes(int fd, ByteCount offset, MutableByteSpan rest,
+                            const ReadRequest& request) const {
   while (!rest.empty()) {
     if (stopping_) return {Code::kCancelled, Describe(request) + ": the store was shut down"};
     if (request.deadline.Expired(clock_.Now())) {
@@ -168,7 +186,7 @@ Result<ObjectInfo> FileStore::Stat(const std::string& object, Deadline /*deadlin
   RETURN_IF_ERROR(dataset::CheckObjectPath(object));
   const std::string path = PathOf(object);
   struct stat file = {};
-  if (::stat(path.c_str(), &file) != 0) return Error(ErrnoStatus(errno, path));
+  if (::stat(path.c_str(), &file) != 0) return Error(internal::FileError(errno, path));
   if (!S_ISREG(file.st_mode)) return Error(NotRegular(path));
   return internal::InfoOf(file);
 }

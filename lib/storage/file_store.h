@@ -20,10 +20,11 @@ struct FileStoreOptions {
   unsigned walk_threads = 8;  // folders listed at a time
 };
 
-// The files below a folder, local or mounted. Links are followed, as torchvision does. Reads check
-// size and modification time before and after, so that a file written meanwhile is noticed.
-// A read that waits for a thread ends at its deadline; one that has begun looks at it between steps
-// of 1 MiB, so a file system that hangs holds up that read, and Shutdown, until it answers.
+// The files below a folder, local or mounted. Links are followed, as torchvision does, but none
+// that lead out of the folder. Reads check size and modification time before and after, so that a
+// file written meanwhile is noticed. A read that waits for a thread ends at its deadline; one that
+// has begun looks at it between steps of 1 MiB, so a file system that hangs holds up that read, and
+// Shutdown, until it answers.
 class FileStore final : public ObjectStore {
  public:
   // kNotFound or kInvalidArgument if the root is not a folder. `clock` must outlive the store.
@@ -44,15 +45,18 @@ class FileStore final : public ObjectStore {
     ReadCallback done;
   };
 
-  FileStore(FileStoreOptions options, const Clock& clock);
+  FileStore(FileStoreOptions options, std::string real_root, const Clock& clock);
   std::string PathOf(const std::string& object) const { return options_.root + "/" + object; }
   void ServeReads();
   void ExpireWaitingReads();
   std::vector<WaitingRead> TakeExpired(MonotonicTime now) REQUIRES(mutex_);
   Status ReadNow(const ReadRequest& request) const;
-  Status ReadBytes(int fd, const ReadRequest& request) const;
+  Status ReadParts(int fd, const ReadRequest& request) const;
+  Status ReadBytes(int fd, ByteCount offset, MutableByteSpan into,
+                   const ReadRequest& request) const;
 
   const FileStoreOptions options_;
+  const std::string real_root_;  // without links
   const std::string name_;
   const Clock& clock_;
   std::atomic<bool> stopping_ = false;  // written under mutex_, read between the steps of a read

@@ -1,58 +1,35 @@
 #include "storage/http_keys.h"
 
-#include <algorithm>
-#include <filesystem>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "base/base64.h"
-#include "base/files.h"
+#include "storage/internal/key_files.h"
 
 namespace optcache::storage {
 namespace {
 
-constexpr ByteCount kKeyBytesMax = 8_KiB;
-constexpr Duration kLookEvery = std::chrono::seconds(1);
-
-std::unexpected<Status> BadKeys(const std::string& folder, std::string_view why) {
-  return Error(Code::kPermissionDenied, fmt::format("the keys in {}: {}", folder, why));
-}
-
-// None if there is no such file.
-Result<std::optional<std::string>> ReadKey(const std::string& folder, std::string_view name) {
-  Result<std::string> text = ReadFile(fmt::format("{}/{}", folder, name), kKeyBytesMax);
-  if (!text && text.error().code() == Code::kNotFound) return std::nullopt;
-  if (!text) return BadKeys(folder, fmt::format("{} cannot be read, or is too long", name));
-  while (text->ends_with('\n') || text->ends_with('\r'))
-    text->pop_back();
-  // It becomes a part of a header.
-  const bool right = !text->empty() && std::ranges::all_of(*text, [](unsigned char c) {
-    return c >= ' ' && c != 0x7f;
-  });
-  if (!right) return BadKeys(folder, fmt::format("{} is empty, or not one line of text", name));
-  return *std::move(text);
-}
+constexpr Duration kHttpKeysLookEvery = std::chrono::seconds(1);
 
 }  // namespace
 
 Result<HttpKeys> ReadHttpKeys(const std::string& folder) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> token, ReadKey(folder, "token"));
-  ASSIGN_OR_RETURN(const std::optional<std::string> user, ReadKey(folder, "username"));
-  ASSIGN_OR_RETURN(const std::optional<std::string> password, ReadKey(folder, "password"));
+  ASSIGN_OR_RETURN(const std::optional<std::string> token, internal::ReadKeyFile(folder, "token"));
+  ASSIGN_OR_RETURN(const std::optional<std::string> user,
+                   internal::ReadKeyFile(folder, "username"));
+  ASSIGN_OR_RETURN(const std::optional<std::string> password,
+                   internal::ReadKeyFile(folder, "password"));
   HttpKeys keys;
-  std::error_code ignored;
-  const std::string ca_file = folder + "/ca.crt";
-  if (std::filesystem::exists(ca_file, ignored)) keys.ca_file = ca_file;
+  keys.ca_file = internal::CaFileIn(folder);
   if (user.has_value() != password.has_value())
-    return BadKeys(folder, "username and password go together, one is missing");
-  if (token && user) return BadKeys(folder, "there are a token and a username: leave one out");
+    return internal::BadKeys(folder, "username and password go together, one is missing");
+  if (token && user)
+    return internal::BadKeys(folder, "there are a token and a username: leave one out");
   if (user && user->find(':') != std::string::npos)
-    return BadKeys(folder, "a username has no colon in it");
+    return internal::BadKeys(folder, "a username has no colon in it");
   if (token) keys.authorization = "Bearer " + *token;
   if (user) keys.authorization = "Basic " + EncodeBase64(*user + ":" + *password);
   if (keys.authorization.empty() && keys.ca_file.empty())
-    return BadKeys(folder, "there is no token, no username and password, and no ca.crt");
+    return internal::BadKeys(folder, "there is no token, no username and password, and no ca.crt");
   return keys;
 }
 
@@ -61,7 +38,7 @@ HttpKeyFolder::HttpKeyFolder(std::string folder, const Clock& clock)
   const MutexLock lock(mutex_);
   if (folder_.empty()) return;
   keys_ = ReadHttpKeys(folder_);
-  next_ = clock_.Now() + kLookEvery;
+  next_ = clock_.Now() + kHttpKeysLookEvery;
 }
 
 Result<HttpKeys> HttpKeyFolder::keys() {
@@ -69,7 +46,7 @@ Result<HttpKeys> HttpKeyFolder::keys() {
   {
     const MutexLock lock(mutex_);
     if (folder_.empty() || now < next_) return keys_;
-    next_ = now + kLookEvery;
+    next_ = now + kHttpKeysLookEvery;
   }
   Result<HttpKeys> keys = ReadHttpKeys(folder_);
   const MutexLock lock(mutex_);

@@ -13,12 +13,13 @@ namespace optcache::storage {
 namespace internal {
 class HttpClient;
 struct HttpRequest;
-struct HttpResponse;
 }  // namespace internal
 
 struct HttpStoreOptions {
-  std::string base_url;               // http:// or https://, percent-encoded, without query
-  std::string listing = "index.txt";  // lists the objects, see listing_file.h
+  std::string base_url;  // http:// or https://, percent-encoded, without query
+  // Lists the objects, see listing_file.h; "autoindex": the server's pages of folders do, see
+  // autoindex.h.
+  std::string listing = "index.txt";
   unsigned concurrent_reads_max = 64;
   size_t waiting_reads_max = 1024;
   ByteCount listing_bytes_max = 4_GiB;
@@ -49,14 +50,12 @@ class HttpStore final : public ObjectStore {
   HttpStore(HttpStoreOptions options, const Clock& clock);
   std::string UrlOf(std::string_view object) const;
   Result<internal::HttpRequest> RequestFor(std::string_view object, Deadline deadline);
-  Result<internal::HttpResponse> SendAndWait(internal::HttpRequest request);
+  Result<std::string> FetchText(const std::string& object, ByteCount bytes_max, Deadline deadline);
+  Result<ObjectListing> ListFolders(Deadline deadline, const ListProgress& progress);
 
   const HttpStoreOptions options_;
   HttpKeyFolder keys_;
   std::unique_ptr<internal::HttpClient> client_;
 };
-
-// `path` as it stands in a URL: all but letters, digits, "-._~" and the slash as %XX.
-std::string PercentEncodePath(std::string_view path);
 
 }  // namespace optcache::storage

@@ -6,6 +6,7 @@
 
 #include "dataset/manifest_builder.h"
 #include "dataset/numbering.h"
+#include "storage/index_tar.h"
 #include "storage/internal/digest_many.h"
 #include "storage/internal/stat_many.h"
 
@@ -96,13 +97,24 @@ std::string_view StepName(IndexProgress::Step step) {
       return "listing";
     case IndexProgress::Step::kAsking:
       return "asking for sizes";
+    case IndexProgress::Step::kArchives:
+      return "looking into archives";
     case IndexProgress::Step::kReading:
       return "reading";
   }
   return "";
 }
 
+Result<IndexFormat> ParseFormat(std::string_view name) {
+  if (name == "files" || name == "Files") return IndexFormat::kFiles;
+  if (name == "tar" || name == "Tar") return IndexFormat::kTar;
+  if (name == "tar-files" || name == "TarFiles") return IndexFormat::kTarFiles;
+  return Error(Code::kInvalidArgument,
+               fmt::format("format {}: there are files, tar and tar-files", name));
+}
+
 Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& options) {
+  if (options.format != IndexFormat::kFiles) return BuildTarManifest(store, options);
   const auto listed = [&](std::uint64_t objects) {
     if (options.progress)
       options.progress({.step = IndexProgress::Step::kListing, .done = objects});
@@ -129,9 +141,11 @@ Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& option
   }
   ASSIGN_OR_RETURN(const std::vector<dataset::Digest> digests,
                    ReadDigests(store, listing, *numbering, options));
+  const std::uint64_t left_out = listing.objects.size() - numbering->objects.size();
   ASSIGN_OR_RETURN(Manifest manifest, Assemble(listing, *std::move(numbering), digests));
   return IndexReport{.manifest = std::move(manifest),
                      .objects = listing.objects.size(),
+                     .left_out = left_out,
                      .missing_count = missing_count,
                      .missing = std::move(missing),
                      .unversioned_count = unversioned_count};

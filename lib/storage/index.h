@@ -16,20 +16,35 @@ namespace optcache::storage {
 
 // How far indexing has come.
 struct IndexProgress {
-  // Asking: for what the listing does not tell. Reading: for the digests.
-  enum class Step { kListing, kAsking, kReading };
+  // Asking: for what the listing does not tell. Archives: looking into them. Reading: for the
+  // digests.
+  enum class Step { kListing, kAsking, kArchives, kReading };
   Step step = Step::kListing;
   std::uint64_t done = 0;
   std::uint64_t all = 0;  // 0 while not known
 };
 
-// "listing", "asking for sizes", "reading".
+// "listing", "asking for sizes", "looking into archives", "reading".
 std::string_view StepName(IndexProgress::Step step);
 
+// What the objects of a source are.
+enum class IndexFormat {
+  kFiles,     // samples
+  kTar,       // tar archives in which members of one key make a sample, as for `webdataset`
+  kTarFiles,  // tar archives in which each member is a sample
+};
+// "files", "tar", "tar-files", or, as resources write them, "Files", "Tar", "TarFiles".
+// kInvalidArgument lists the former.
+Result<IndexFormat> ParseFormat(std::string_view name);
+
 struct IndexOptions {
-  std::optional<dataset::Order> order;  // unset: chosen by what is there, see numbering.h
-  std::vector<std::string> include;     // patterns, see glob.h
-  bool digests = false;                 // reads all samples once and notes their SHA-256
+  IndexFormat format = IndexFormat::kFiles;
+  // Unset: chosen by what is there, see numbering.h. Groups are in the order of their archives, and
+  // these by path or, with kList, as listed.
+  std::optional<dataset::Order> order;
+  // Patterns, see glob.h, of objects: of samples or of archives, which are **/*.tar without any.
+  std::vector<std::string> include;
+  bool digests = false;  // reads all samples once and notes their SHA-256
   unsigned concurrent_stats_max = 32;
   unsigned concurrent_reads_max = 16;
   Deadline deadline;
@@ -38,9 +53,12 @@ struct IndexOptions {
 
 struct IndexReport {
   dataset::Manifest manifest;
-  std::uint64_t objects = 0;            // listed; those that are no samples are left out
-  std::uint64_t missing_count = 0;      // samples that are listed but not there
-  std::vector<std::string> missing;     // the first few of them
+  std::uint64_t objects = 0;         // listed
+  std::uint64_t left_out = 0;        // objects that are no samples, and members of archives
+  std::uint64_t missing_count = 0;   // samples that are listed but not there
+  std::vector<std::string> missing;  // the first few of them
+  // Index files beside archives that do not fit them, and why: the archives' headers were read.
+  std::vector<std::string> unfit_idx_files;
   std::uint64_t unversioned_count = 0;  // samples of which the store tells neither ETag nor time
 };
 

@@ -1,6 +1,5 @@
 #include "storage/listing_file.h"
 
-#include <algorithm>
 #include <charconv>
 #include <set>
 
@@ -19,14 +18,6 @@ std::string_view TakeUntil(std::string_view& text, char separator) {
   return field;
 }
 
-// RFC 9110: "..." or W/"...", without blanks, control characters and other quotes.
-bool IsETag(std::string_view text) {
-  if (text.starts_with("W/")) text.remove_prefix(2);
-  if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return false;
-  return std::ranges::all_of(text.substr(1, text.size() - 2),
-                             [](unsigned char c) { return c > ' ' && c != '"' && c != 0x7f; });
-}
-
 Result<ListedObject> ParseLine(std::string_view line) {
   if (line.starts_with("./")) line.remove_prefix(2);
   ListedObject object;
@@ -43,7 +34,7 @@ Result<ListedObject> ParseLine(std::string_view line) {
   if (line.find('\t') != std::string_view::npos) {
     return Error(Code::kInvalidArgument, "more than three fields");
   }
-  if (!line.empty() && !IsETag(line)) {
+  if (!line.empty() && !dataset::IsETag(line)) {
     return Error(Code::kInvalidArgument,
                  fmt::format("{} is not an ETag: write it as the server sends it, \"...\" or "
                              "W/\"...\", or leave it out",

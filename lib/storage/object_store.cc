@@ -1,5 +1,7 @@
 #include "storage/object_store.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "dataset/manifest.h"
@@ -13,6 +15,11 @@ std::string_view WithoutWeakMark(std::string_view etag) {
 }
 
 }  // namespace
+
+Duration TransferTimeMax(ByteCount bytes) {
+  constexpr ByteCount kSecondsMax = 24 * 60 * 60;
+  return std::chrono::seconds(std::min(bytes / kSlowestBytesPerSecond, kSecondsMax));
+}
 
 Status CheckReadRequest(const ReadRequest& request) {
   RETURN_IF_ERROR(dataset::CheckObjectPath(request.object));

@@ -13,6 +13,7 @@
 #include "base/counters.h"
 #include "base/result.h"
 #include "dataset/validator.h"
+#include "storage/destination.h"
 
 namespace optcache::storage {
 
@@ -25,10 +26,13 @@ struct ObjectInfo {
 struct ReadRequest {
   std::string object;            // path relative to the store's root
   ByteCount offset = 0;          // of the first byte
-  MutableByteSpan destination;   // as many bytes are read as fit; not empty unless object_size is 0
+  Destination destination;       // as many bytes are read as fit; not empty unless object_size is 0
   ByteCount object_size = 0;     // of the whole object, as the manifest says
   dataset::Validator validator;  // as the manifest says; what is unknown is not compared
   Deadline deadline;
+  // A store on a network from which nothing comes for so long, or a few seconds more, is not waited
+  // for any longer.
+  Duration silence_max = std::chrono::seconds(30);
 
   ObjectInfo listed() const { return {.size = object_size, .validator = validator}; }
 };
@@ -38,18 +42,41 @@ struct ReadRequest {
 //   kNotFound           the object is not there, or is no regular file
 //   kConflict           it is not the one that the manifest lists: size, ETag or time differ
 //   kDataLoss           fewer or more bytes came than announced
-//   kUnavailable        the store cannot answer now: 5xx, 429, connection refused or reset
+//   kUnavailable        the store cannot answer now: 5xx, 429, connection refused or reset, silence
 //   kDeadlineExceeded   the deadline came first
 //   kPermissionDenied   not allowed to read it
 //   kInvalidArgument    the store cannot do what was asked, ranges for example
+//   kResourceExhausted  it was not its turn before the deadline; the store was not asked
 //   kCancelled          the store was shut down
 struct ReadOutcome {
   Status status;
   Duration retry_after = Duration::zero();  // with kUnavailable: how long the store asks to wait
+  Duration held_back = Duration::zero();    // how long the read waited before the store was asked
+  // Of a read that failed while bytes came: how many, and how much of the destination's front they
+  // fill for sure, since the answer's strong ETag is the listed one. A read of the rest may follow:
+  // the store sends ranges.
+  ByteCount received = 0;
+  ByteCount filled = 0;
   std::uint32_t attempts = 1;
 };
 
+// A read may take so much longer than one of no bytes: what is slower than this is given up.
+inline constexpr ByteCount kSlowestBytesPerSecond = 256_KiB;
+Duration TransferTimeMax(ByteCount bytes);  // a day at most
+
 using ReadCallback = std::move_only_function<void(ReadOutcome)>;
+
+// Whether a store answers, as far as those know who asked it last.
+struct StoreHealth {
+  enum class State : std::uint8_t {
+    kUntried,  // nobody has asked it, or not for a while
+    kAnswers,
+    kSilent,  // it is taken for gone
+  };
+  State state = State::kUntried;
+  Duration silent_for = Duration::zero();  // kSilent: since nothing was answered
+  std::string cause;                       // kSilent: why, as the last attempt had it
+};
 
 struct ListedObject {
   std::string path;
@@ -82,7 +109,8 @@ class ObjectStore {
   // perhaps before this returns, at about the deadline at the latest. The destination must stay
   // valid until then, and is not written to afterwards.
   // Otherwise the read was not accepted and `done` never runs: kResourceExhausted if too many reads
-  // wait already, kInvalidArgument if the request contradicts itself, kCancelled after Shutdown.
+  // wait already, kUnavailable if the store is taken for gone, kInvalidArgument if the request
+  // contradicts itself, kCancelled after Shutdown.
   virtual Status Read(ReadRequest request, ReadCallback done) = 0;
 
   // Size and validator of one object: kNotFound and the like as for reads.
@@ -96,6 +124,9 @@ class ObjectStore {
   virtual void Shutdown() = 0;
 
   virtual void VisitCounters(const CounterVisitor& visit) const = 0;
+
+  // Of a store behind a circuit breaker (breaking_store.h); of others nobody knows.
+  virtual StoreHealth Health() const { return {}; }
 };
 
 // What every store refuses: paths outside the root, a range beyond the object's end, an empty

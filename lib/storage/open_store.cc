@@ -2,29 +2,57 @@
 
 #include <fmt/format.h>
 
+#include "storage/aws_profile.h"
+#include "storage/breaking_store.h"
 #include "storage/file_store.h"
+#include "storage/hedging_store.h"
 #include "storage/http_store.h"
+#include "storage/limiting_store.h"
+#include "storage/s3_store.h"
 
 namespace optcache::storage {
 namespace {
 
 constexpr std::string_view kFileScheme = "file://";
 
+bool IsNetworkAddress(std::string_view address) {
+  return address.starts_with("http://") || address.starts_with("https://") ||
+         address.starts_with(kS3Scheme);
+}
+
+// Reads and their hedges.
+unsigned RequestsAtATime(std::string_view address, const OpenOptions& options) {
+  const bool hedges = IsNetworkAddress(address) && options.hedges.extra_share > 0;
+  return options.concurrent_reads_max +
+         (hedges ? static_cast<unsigned>(options.hedges.running_max) : 0);
+}
+
 Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
                                                  const OpenOptions& options, const Clock& clock) {
   if (address.starts_with("http://") || address.starts_with("https://")) {
     return HttpStore::Open({.base_url = std::string(address),
                             .listing = options.listing,
-                            .concurrent_reads_max = options.concurrent_reads_max,
+                            .concurrent_reads_max = RequestsAtATime(address, options),
                             .ca_file = options.ca_file,
                             .keys_folder = options.keys_folder},
                            clock);
+  }
+  if (address.starts_with(kS3Scheme)) {
+    ASSIGN_OR_RETURN(
+        const Environment environment,
+        WithAwsProfile(ProcessEnvironment, {.own_keys = !options.keys_folder.empty()}));
+    ASSIGN_OR_RETURN(S3Address bucket, ParseS3Address(address, environment));
+    return S3Store::Open({.address = std::move(bucket),
+                          .concurrent_reads_max = RequestsAtATime(address, options),
+                          .ca_file = options.ca_file,
+                          .keys_folder = options.keys_folder},
+                         clock);
   }
   if (address.starts_with(kFileScheme)) address.remove_prefix(kFileScheme.size());
   if (address.empty() || address.find("://") != std::string_view::npos) {
     return Error(Code::kInvalidArgument,
                  fmt::format("\"{}\" is no address of a source: give a folder, file:///folder, "
-                             "http://host/prefix or https://host/prefix",
+                             "http://host/prefix, https://host/prefix or s3://bucket/prefix",
                              address));
   }
   return FileStore::Open({.root = std::string(address), .threads = options.concurrent_reads_max},
@@ -36,7 +64,21 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
 Result<std::unique_ptr<ObjectStore>> OpenStore(std::string_view address, const OpenOptions& options,
                                                const Clock& clock) {
   ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> back_end, OpenBackEnd(address, options, clock));
-  return std::make_unique<RetryingStore>(std::move(back_end), options.retry, clock);
+  auto limiting = std::make_unique<LimitingStore>(
+      std::move(back_end),
+      LimitingOptions{.gate = {.concurrency = {.max = RequestsAtATime(address, options)},
+                               .rates = options.rates}},
+      clock);
+  LimitingStore& limits = *limiting;
+  std::unique_ptr<ObjectStore> store = std::move(limiting);
+  if (IsNetworkAddress(address)) {
+    store = std::make_unique<HedgingStore>(
+        std::move(store), options.hedges, [&limits] { return limits.HasRoom(); }, clock);
+  }
+  store = std::make_unique<BreakingStore>(std::move(store), options.breaker, clock);
+  RetryOptions retry = options.retry;
+  if (address.starts_with(kS3Scheme)) retry.repeats_lists = false;  // its lister asks by the page
+  return std::make_unique<RetryingStore>(std::move(store), retry, clock);
 }
 
 }  // namespace optcache::storage

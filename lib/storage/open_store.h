@@ -4,21 +4,38 @@
 #include <string>
 #include <string_view>
 
+#include "storage/circuit_breaker.h"
+#include "storage/hedge_policy.h"
 #include "storage/object_store.h"
+#include "storage/request_gate.h"
 #include "storage/retrying_store.h"
 
 namespace optcache::storage {
 
 struct OpenOptions {
-  std::string listing = "index.txt";  // of a web server, see listing_file.h
-  unsigned concurrent_reads_max = 64;
+  std::string listing = "index.txt";   // of a web server, see listing_file.h
+  unsigned concurrent_reads_max = 64;  // hedges come on top
   std::string ca_file;
-  std::string keys_folder;  // of a web server, see http_keys.h
+  std::string keys_folder;  // of a web server or a bucket, see http_keys.h and s3_credentials.h
   RetryOptions retry;
+  CircuitBreakerOptions breaker;
+  HedgeOptions hedges;  // of network stores
+  StoreRates rates;     // of this process: of all that it sends, but for listing
 };
 
-// The store at `address`, with retries: a folder as a path or as file:///path, or a web server as
-// http://host:port/prefix or https://. kInvalidArgument says which addresses there are.
+// The store at `address`: a folder as a path or as file:///path, a web server as
+// http://host:port/prefix or https://, or a bucket as s3://bucket/prefix?…. The forms are those of
+// docs/formats/address.md. kInvalidArgument says which addresses there are.
+//
+// It is made of layers, and a read passes them in this order:
+//   retries             so that all below are asked once for each attempt; their budget is of what
+//                       callers see
+//   circuit breaker     below the retries, since it counts attempts; above all that costs time, so
+//                       that a store which is gone is an error at once
+//   hedges              of network stores: each attempt may become two requests. A folder is read
+//                       from one disk or mount, where a second request waits for the same thing
+//   limits              last, so that they hold for every request that the store gets
+//   the back end        which knows nothing of all this
 Result<std::unique_ptr<ObjectStore>> OpenStore(std::string_view address,
                                                const OpenOptions& options = {},
                                                const Clock& clock = SystemClock());

@@ -11,38 +11,38 @@ namespace {
 
 using dataset::Manifest;
 
-// What was found, by sample, so that the report does not depend on who answered first. Thread-safe.
+// What was found, by object, so that the report does not depend on who answered first. Thread-safe.
 class Findings {
  public:
   explicit Findings(size_t named_max) : named_max_(named_max) {}
 
-  void AddMissing(SampleId sample, std::string path) {
+  void AddMissing(std::uint32_t object, std::string path) {
     const MutexLock lock(mutex_);
     ++missing_count_;
-    Keep(missing_, sample, std::move(path));
+    Keep(missing_, object, std::move(path));
   }
-  void AddChanged(SampleId sample, std::string sentence) {
+  void AddChanged(std::uint32_t object, std::string sentence) {
     const MutexLock lock(mutex_);
     ++changed_count_;
-    Keep(changed_, sample, std::move(sentence));
+    Keep(changed_, object, std::move(sentence));
   }
   VerifyReport Report(std::uint64_t checked) {
     const MutexLock lock(mutex_);
     VerifyReport report = {
         .checked = checked, .missing_count = missing_count_, .changed_count = changed_count_};
-    for (auto& [sample, text] : missing_)
+    for (auto& [object, text] : missing_)
       report.missing.push_back(std::move(text));
-    for (auto& [sample, text] : changed_)
+    for (auto& [object, text] : changed_)
       report.changed.push_back(std::move(text));
     return report;
   }
 
  private:
-  using Named = std::map<SampleId, std::string>;
+  using Named = std::map<std::uint32_t, std::string>;
 
-  // Of all that come, the samples with the smallest numbers stay.
-  void Keep(Named& named, SampleId sample, std::string text) const {
-    named.emplace(sample, std::move(text));
+  // Of all that come, the objects with the smallest numbers stay.
+  void Keep(Named& named, std::uint32_t object, std::string text) const {
+    named.emplace(object, std::move(text));
     if (named.size() > named_max_) named.erase(std::prev(named.end()));
   }
 
@@ -58,22 +58,22 @@ class Findings {
 
 Result<VerifyReport> VerifyManifest(ObjectStore& store, const Manifest& manifest,
                                     const VerifyOptions& options) {
-  const std::uint64_t all = manifest.samples();
+  const std::uint64_t all = manifest.objects();
   const std::uint64_t chosen =
       options.samples_max == 0 ? all : std::min<std::uint64_t>(options.samples_max, all);
-  const auto sample_at = [&](size_t i) { return static_cast<SampleId>(i * all / chosen); };
+  const auto object_at = [&](size_t i) { return static_cast<std::uint32_t>(i * all / chosen); };
   Findings findings(options.named_max);
   const auto compare = [&](size_t i, Result<ObjectInfo> found) {
-    const SampleId sample = sample_at(i);
-    const ObjectInfo listed = {.size = manifest.Size(sample),
-                               .validator = manifest.ValidatorOf(sample)};
+    const std::uint32_t index = object_at(i);
+    const dataset::Object object = manifest.ObjectAt(index);
+    const ObjectInfo listed = {.size = object.size, .validator = object.validator};
     const bool was_missing = listed.size == 0 && !listed.validator.known();
     if (!found) {
-      if (!was_missing) findings.AddMissing(sample, manifest.Path(sample));
+      if (!was_missing) findings.AddMissing(index, object.path);
       return;
     }
-    const Status status = CheckUnchanged(manifest.Path(sample), listed, *found);
-    if (!status.ok()) findings.AddChanged(sample, status.message());
+    const Status status = CheckUnchanged(object.path, listed, *found);
+    if (!status.ok()) findings.AddChanged(index, status.message());
   };
   const auto report = [&](size_t done) {
     if (options.progress) options.progress(done, chosen);
@@ -83,7 +83,7 @@ Result<VerifyReport> VerifyManifest(ObjectStore& store, const Manifest& manifest
       {.count = chosen,
        .concurrent_max = options.concurrent_stats_max,
        .deadline = options.deadline},
-      [&](size_t i) { return manifest.Path(sample_at(i)); }, compare, report));
+      [&](size_t i) { return manifest.ObjectAt(object_at(i)).path; }, compare, report));
   return findings.Report(chosen);
 }
 

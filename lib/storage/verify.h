@@ -12,7 +12,7 @@
 namespace optcache::storage {
 
 struct VerifyOptions {
-  std::uint32_t samples_max = 0;  // how many samples to look at, evenly spread; 0: all
+  std::uint32_t samples_max = 0;  // how many objects to look at, evenly spread; 0: all
   unsigned concurrent_stats_max = 32;
   size_t named_max = 20;  // of the objects found to differ, how many the report names
   Deadline deadline;
@@ -20,7 +20,7 @@ struct VerifyOptions {
 };
 
 struct VerifyReport {
-  std::uint64_t checked = 0;
+  std::uint64_t checked = 0;  // objects: samples, or the archives that they are in
   std::uint64_t missing_count = 0;
   std::uint64_t changed_count = 0;
   std::vector<std::string> missing;  // paths, by sample
@@ -29,8 +29,8 @@ struct VerifyReport {
   bool clean() const { return missing_count == 0 && changed_count == 0; }
 };
 
-// Compares size and validator of each sample with what the store says of its object. A sample that
-// was missing when the manifest was made and still is does not count. Blocks; reads no bytes.
+// Compares size and validator of each object with what the store says of it. A sample that was
+// missing when the manifest was made and still is does not count. Blocks; reads no bytes.
 Result<VerifyReport> VerifyManifest(ObjectStore& store, const dataset::Manifest& manifest,
                                     const VerifyOptions& options);
 

@@ -25,7 +25,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message> + 1> kNames 
                                                                                    "Push",
                                                                                    "StreamOrder",
                                                                                    "StreamTrace",
-                                                                                   "StreamPassEnd"};
+                                                                                   "StreamPassEnd",
+                                                                                   "StoreHealth"};
 
 template <MessageType type, typename M>
 constexpr bool kNumberIs =
@@ -44,7 +45,8 @@ static_assert(kNumberIs<MessageType::kHello, Hello> && kNumberIs<MessageType::kW
               kNumberIs<MessageType::kAnnounce, Announce> && kNumberIs<MessageType::kPush, Push> &&
               kNumberIs<MessageType::kStreamOrder, StreamOrder> &&
               kNumberIs<MessageType::kStreamTrace, StreamTrace> &&
-              kNumberIs<MessageType::kStreamPassEnd, StreamPassEnd>);
+              kNumberIs<MessageType::kStreamPassEnd, StreamPassEnd> &&
+              kNumberIs<MessageType::kStoreHealth, StoreHealth>);
 
 template <typename T>
 T Load(ByteSpan bytes, std::size_t at) {

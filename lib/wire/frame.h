@@ -45,6 +45,7 @@ enum class MessageType : std::uint8_t {
   kStreamOrder = 16,
   kStreamTrace = 17,
   kStreamPassEnd = 18,
+  kStoreHealth = 19,
 };
 
 MessageType TypeOf(const Message& message);

@@ -133,8 +133,7 @@ struct LeaseUpdate {
   friend bool operator==(const LeaseUpdate&, const LeaseUpdate&) = default;
 };
 
-// --- Streams: sidecar to its node, which reports to the coordinator
-// --------------------------------
+// --- Streams: sidecar to its node, which reports to the coordinator ------------------------------
 
 // A rank has attached to a stream. The sampler's fields are those of sampler/order_source.h.
 struct StreamAttach {
@@ -206,8 +205,25 @@ struct StreamProgress {
   friend bool operator==(const StreamProgress&, const StreamProgress&) = default;
 };
 
-// --- Between nodes
-// ---------------------------------------------------------------------------------
+// --- Stores: sidecar to its node, which reports to the coordinator
+
+enum class StoreState : std::uint8_t {
+  kUntried = 0,  // nothing was asked of it, or not for a while
+  kAnswers = 1,
+  kSilent = 2,  // it answers nothing, and is taken for gone
+};
+
+// Whether the sidecar reaches the store of a dataset. Sent when it changes, and now and then. From
+// version 3 on.
+struct StoreHealth {
+  DatasetKey dataset = 0;
+  StoreState state = StoreState::kUntried;
+  std::uint64_t silent_ms = 0;  // kSilent: for how long
+  std::string cause;            // kSilent: of the last attempt, for people
+  friend bool operator==(const StoreHealth&, const StoreHealth&) = default;
+};
+
+// --- Between nodes -------------------------------------------------------------------------------
 
 // To the home node of each id: who holds it? If nobody: a lease for the asker.
 struct Lookup {
@@ -260,8 +276,9 @@ struct Push {
   friend bool operator==(const Push&, const Push&) = default;
 };
 
-using Message = std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply,
-                             LeaseUpdate, StreamAttach, StreamProgress, Lookup, LookupReply,
-                             Holding, Announce, Push, StreamOrder, StreamTrace, StreamPassEnd>;
+using Message =
+    std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply, LeaseUpdate,
+                 StreamAttach, StreamProgress, Lookup, LookupReply, Holding, Announce, Push,
+                 StreamOrder, StreamTrace, StreamPassEnd, StoreHealth>;
 
 }  // namespace optcache::wire

@@ -43,6 +43,7 @@ DatasetStatus ParseDatasetStatus(const kube::Json& object) {
   std::ranges::sort(status.nodes, {}, &NodeBytes::name);
   if (const kube::Json& capacity = kube::Find(json, "/capacity"); capacity.is_object()) {
     status.capacity = {.granted = CountAt(capacity, "/granted"),
+                       .on_disk = CountAt(capacity, "/onDisk"),
                        .floor = CountAt(capacity, "/floor"),
                        .ceiling = CountAt(capacity, "/ceiling"),
                        .read_rate = CountAt(capacity, "/readBytesPerSecond"),
@@ -75,6 +76,7 @@ kube::Json ToJson(const DatasetStatus& status) {
                         {"ceiling", status.capacity->ceiling},
                         {"readBytesPerSecond", status.capacity->read_rate},
                         {"savedBytesPerSecond", status.capacity->saved_rate}};
+    if (status.capacity->on_disk > 0) json["capacity"]["onDisk"] = status.capacity->on_disk;
   }
   if (!status.nodes.empty()) {
     kube::Json nodes = kube::Json::array();

@@ -21,9 +21,10 @@ struct NodeBytes {
   friend bool operator==(const NodeBytes&, const NodeBytes&) = default;
 };
 
-// How much of the nodes' memory it gets, and what by.
+// How much of the nodes' memory and disks it gets, and what by.
 struct CapacityStatus {
   ByteCount granted = 0;
+  ByteCount on_disk = 0;  // of that
   ByteCount floor = 0;
   ByteCount ceiling = 0;
   std::uint64_t read_rate = 0;   // bytes a second, three digits; 0: nobody reads, or not known

@@ -15,15 +15,17 @@ constexpr std::size_t kMaxName = 253;
 constexpr std::size_t kMaxUrl = 2048;
 constexpr std::size_t kMaxPath = 1024;
 constexpr std::size_t kMaxQuantity = 32;
+constexpr std::int64_t kMaxRequests = 1'000'000;  // a second
 constexpr std::size_t kMaxIncludes = 64;
 constexpr std::size_t kMaxSelector = 32;
 constexpr std::size_t kMaxLabel = 63;
 constexpr std::size_t kMaxAccess = 64;
+constexpr std::size_t kMaxTiers = 2;
 constexpr std::int64_t kMaxNodes = 100'000;
 constexpr double kMaxPercent = 1000;
 
-constexpr std::array<std::pair<std::string_view, Format>, 2> kFormats{
-    {{"Files", Format::kFiles}, {"Tar", Format::kTar}}};
+constexpr std::array<std::pair<std::string_view, Format>, 3> kFormats{
+    {{"Files", Format::kFiles}, {"Tar", Format::kTar}, {"TarFiles", Format::kTarFiles}}};
 constexpr std::array<std::pair<std::string_view, Order>, 3> kOrders{
     {{"ImageFolder", Order::kImageFolder}, {"Path", Order::kPath}, {"List", Order::kList}}};
 constexpr std::array<std::pair<std::string_view, Verify>, 2> kVerifies{
@@ -32,6 +34,9 @@ constexpr std::array<std::pair<std::string_view, SchedulingPreference>, 3> kPref
     {{"Preferred", SchedulingPreference::kPreferred},
      {"Required", SchedulingPreference::kRequired},
      {"None", SchedulingPreference::kNone}}};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kStyles{
+    {{"Path", "path"}, {"VirtualHost", "virtual"}}};
 
 template <typename Enum, std::size_t n>
 std::span<const std::pair<std::string_view, Enum>> AllOf(
@@ -57,13 +62,24 @@ std::string SecretOf(Fields fields) {
 
 S3Source ReadS3(Fields fields) {
   S3Source source;
-  fields.Need("bucket", kMaxLabel, source.bucket);
-  fields.Read("prefix", kMaxPath, source.prefix);
-  fields.Read("endpoint", kMaxUrl, source.endpoint);
-  fields.Read("region", kMaxLabel, source.region);
+  dataset::S3Location& place = source.place;
+  fields.Need("bucket", kMaxLabel, place.bucket);
+  fields.Read("prefix", kMaxPath, place.prefix);
+  fields.Read("endpoint", kMaxUrl, place.endpoint);
+  fields.Read("region", kMaxLabel, place.region);
+  std::string_view style;
+  fields.Read("style", AllOf(kStyles), style);
+  place.style = style;
+  fields.Read("requesterPays", place.requester_pays);
+  fields.Read("roleARN", kMaxUrl, place.role_arn);
+  fields.Read("stsEndpoint", kMaxUrl, place.sts_endpoint);
   source.secret = SecretOf(fields);
-  if (!source.endpoint.empty() && !IsUrl(source.endpoint))
-    fields.Fault("endpoint", "allowed: https://… or http://…");
+  for (const auto& [name, url] :
+       {std::pair{"endpoint", place.endpoint}, std::pair{"stsEndpoint", place.sts_endpoint}}) {
+    if (!url.empty() && !IsUrl(url)) fields.Fault(name, "allowed: https://… or http://…");
+  }
+  if (place.role_arn.empty() && !place.sts_endpoint.empty())
+    fields.Fault("stsEndpoint", "for roleARN alone, which is missing");
   return source;
 }
 
@@ -112,11 +128,36 @@ std::optional<Capacity> ReadCapacity(Fields& fields, const char* name) {
   return capacity.value_or(Capacity{});
 }
 
+// True: disk, too. Memory is always one of them, as all samples arrive there.
+bool ReadTiers(Fields& fields) {
+  std::vector<std::string> tiers;
+  fields.Read("tiers", kMaxTiers, kMaxLabel, tiers);
+  for (const std::string& tier : tiers) {
+    if (tier != "Memory" && tier != "Disk")
+      fields.Fault("tiers", "\"" + tier + "\" is not known, allowed: Memory, Disk");
+  }
+  return std::ranges::find(tiers, "Disk") != tiers.end();
+}
+
+Limits ReadLimits(Fields fields) {
+  Limits limits;
+  fields.Read("requestsPerSecond", 1, kMaxRequests, limits.requests_per_second);
+  std::string text;
+  fields.ReadIntOrText("bytesPerSecond", kMaxQuantity, text);
+  if (text.empty()) return limits;
+  const Result<ByteCount> bytes = ParseQuantity(text);
+  if (!bytes) fields.Fault("bytesPerSecond", bytes.error().message());
+  if (bytes && *bytes == 0) fields.Fault("bytesPerSecond", "must be above 0");
+  limits.bytes_per_second = bytes.value_or(0);
+  return limits;
+}
+
 void ReadCache(Fields fields, DatasetSpec& dataset) {
   const std::optional<Capacity> capacity = ReadCapacity(fields, "capacity");
   if (!capacity) fields.Fault("capacity", "missing");
   dataset.capacity = capacity.value_or(Capacity{});
   dataset.min_capacity = ReadCapacity(fields, "minCapacity");
+  dataset.on_disk = ReadTiers(fields);
   if (!dataset.min_capacity) return;
   const Capacity& least = *dataset.min_capacity;
   // A quantity and a share can be compared once the Dataset's size is known: FloorOf.
@@ -157,6 +198,12 @@ std::vector<Access> ReadAccess(Fields& spec, const Source& source) {
 
 }  // namespace
 
+std::string AddressOf(const S3Source& source, const std::string& token_file) {
+  dataset::S3Location place = source.place;
+  if (source.web_identity()) place.token_file = token_file;
+  return dataset::AddressOf(place);
+}
+
 ByteCount Capacity::Of(ByteCount dataset_bytes) const {
   if (share <= 0) return std::min(bytes, dataset_bytes);
   const double wanted = std::floor(std::min(share, 1.0) * static_cast<double>(dataset_bytes));
@@ -191,6 +238,13 @@ std::string_view OrderName(Order order) {
   return "";
 }
 
+std::string_view FormatName(Format format) {
+  for (const auto& [name, value] : kFormats) {
+    if (value == format) return name;
+  }
+  return "";
+}
+
 std::string_view VerifyName(Verify verify) {
   return verify == Verify::kChecksum ? "Checksum" : "Digest";
 }
@@ -204,6 +258,7 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   spec.Read("include", kMaxIncludes, kMaxPath, dataset.include);
   spec.Read("order", AllOf(kOrders), dataset.order);
   spec.Read("verify", AllOf(kVerifies), dataset.verify);
+  dataset.limits = ReadLimits(spec.In("limits"));
   ReadCache(spec.In("cache"), dataset);
   dataset.placement = ReadPlacement(spec.In("placement"));
   dataset.access = ReadAccess(spec, dataset.source);

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dataset/s3_location.h"
 #include "kube/object.h"
 #include "kube/resources.h"
 
@@ -23,12 +24,17 @@ inline constexpr kube::Resource kDatasets{
 inline constexpr const char* kReindexAnnotation = "optcache.io/reindex";
 
 struct S3Source {
-  std::string bucket;
-  std::string prefix;
-  std::string endpoint;  // empty: Amazon's of the region
-  std::string region = "us-east-1";
-  std::string secret;  // empty: read without keys
+  // Without a token file: that depends on the pod.
+  dataset::S3Location place = {.region = "us-east-1"};
+  std::string secret;  // empty: none of its own
+
+  // Keys come for the pod's own token.
+  bool web_identity() const { return !place.role_arn.empty(); }
 };
+
+// The address by which a pod reads it whose token for web identities, if it needs one, is that
+// file.
+std::string AddressOf(const S3Source& source, const std::string& token_file);
 
 struct HttpSource {
   std::string base_url;
@@ -43,7 +49,7 @@ struct ClaimSource {
 
 using Source = std::variant<S3Source, HttpSource, ClaimSource>;
 
-enum class Format { kFiles, kTar };
+enum class Format { kFiles, kTar, kTarFiles };
 enum class Order { kAutomatic, kImageFolder, kPath, kList };
 enum class Verify { kChecksum, kDigest };
 enum class SchedulingPreference { kPreferred, kRequired, kNone };
@@ -70,14 +76,22 @@ struct Access {
   std::string claim;   // empty: none
 };
 
+// What each process may ask of the source; 0: as much as it carries.
+struct Limits {
+  std::int64_t requests_per_second = 0;
+  ByteCount bytes_per_second = 0;
+};
+
 struct DatasetSpec {
   Source source = HttpSource{};
   Format format = Format::kFiles;
   std::vector<std::string> include;
   Order order = Order::kAutomatic;
   Verify verify = Verify::kChecksum;
+  Limits limits;
   Capacity capacity;
   std::optional<Capacity> min_capacity;
+  bool on_disk = false;  // what memory has no room for may lie on the nodes' disks
   Placement placement;
   std::vector<Access> access;
 
@@ -95,5 +109,6 @@ Result<Capacity> ParseCapacity(const std::string& text);
 // As the CRD and `optcache-sidecar index` write them; kAutomatic has none.
 std::string_view OrderName(Order order);
 std::string_view VerifyName(Verify verify);
+std::string_view FormatName(Format format);
 
 }  // namespace optcache::api

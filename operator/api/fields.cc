@@ -62,6 +62,13 @@ void Fields::Read(const char* name, std::size_t max_bytes, std::string& out) {
   if (const kube::Json* const value = Value(name)) Text(name, *value, max_bytes, out);
 }
 
+void Fields::Read(const char* name, bool& out) {
+  const kube::Json* const value = Value(name);
+  if (value == nullptr) return;
+  if (!value->is_boolean()) return Fault(name, "neither true nor false");
+  out = value->get<bool>();
+}
+
 void Fields::Need(const char* name, std::size_t max_bytes, std::string& out) {
   const kube::Json* const value = Value(name);
   if (value == nullptr) return Fault(name, "missing");

@@ -44,6 +44,7 @@ class Fields {
   void Fault(std::string_view name, const std::string& what) { faults_.Add(PathOf(name), what); }
 
   void Read(const char* name, std::size_t max_bytes, std::string& out);
+  void Read(const char* name, bool& out);
   void Need(const char* name, std::size_t max_bytes, std::string& out);
   void Read(const char* name, std::int64_t min, std::int64_t max, std::int64_t& out);
   // A quantity is text, or a number.

@@ -67,7 +67,7 @@ void InjectionCheck::Try() {
                 .resource = kube::kPods,
                 .key = {.ns = ns_, .name = ""},
                 .query = {{"dryRun", "All"}},
-                .body = BuildCheckPod(ns_).dump()},
+                .body = kube::ToText(BuildCheckPod(ns_))},
                [this](const kube::ApiResult<kube::Json>& answer) {
                  Status status = ReadCheck(answer);
                  if (status.code() != Code::kUnavailable || clock_.Now() >= deadline_)

@@ -5,6 +5,7 @@
 
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/dataset/plan_choice.h"
+#include "operator/reconcile/warmup/warm_job.h"
 
 namespace optcache::manager {
 namespace {
@@ -89,7 +90,14 @@ void ClusterSync::Tick() {
     touched_ = touched_ || cordons_.Meant(now) != draining_;
     reconcile::ClusterSigns signs = reconcile::SignsOf(status_);
     const bool others_read = TakeReads(now);
-    if (touched_ || others_read || signs != signs_ || SettleReads(now)) Replan(signs);
+    auto warmed = reconcile::MachinesBeingWarmed(
+        parts_.watches.jobs.cache(), parts_.watches.job_pods.cache(), parts_.clock.UnixSeconds());
+    const bool others_are_warmed = warmed_ != warmed;
+    warmed_ = std::move(warmed);
+    if (touched_ || others_read || others_are_warmed || signs != signs_ || OrdersHaveChanged() ||
+        SettleReads(now))
+      Replan(signs);
+    drift_.Look(plan_.specs, status_, now);
   }
   parts_.service.Tick();
   // Who was told of a placement looks at once, and not again if there is nothing to see.
@@ -126,8 +134,8 @@ bool ClusterSync::TakeReads(MonotonicTime now) {
 
 // Rates are settled anew where memory divided by those of now saves enough more.
 bool ClusterSync::SettleReads(MonotonicTime now) {
-  const bool enough = std::ranges::all_of(
-      plan_.placed, [](const auto& item) { return item.second.granted == item.second.ceiling; });
+  const bool enough =
+      std::ranges::all_of(plan_.placed, [](const auto& item) { return item.second.HasAll(); });
   return !enough && reads_.SettleIfWorthwhile(now, [this](const coordination::ClusterReads& rates) {
     const reconcile::ClusterObserved observed = Observe(rates);
     return coordination::SettledReads::Savings{.then = SavedBy(PlanCluster(observed), observed),
@@ -138,26 +146,59 @@ bool ClusterSync::SettleReads(MonotonicTime now) {
 void ClusterSync::Replan(const reconcile::ClusterSigns& signs) {
   if (std::exchange(touched_, false)) LookAtMachines();
   signs_ = signs;
-  reconcile::ClusterPlan plan = reconcile::PlanCluster(Observe(reads_.in_force()));
+  const reconcile::ClusterObserved observed = Observe(reads_.in_force());
+  reconcile::ClusterPlan plan = reconcile::PlanCluster(observed);
+  std::map<std::string, reconcile::RevisionInForce> in_force;
+  orders_.clear();
+  rollouts_.clear();
+  for (const reconcile::ClusterDataset& dataset : observed.datasets) {
+    const std::string name = dataset.QualifiedName();
+    orders_.emplace(name, reconcile::OrdersOf(dataset.rollout, observed, name));
+    rollouts_.emplace(name, dataset.rollout);
+    in_force[name] = {.hash = dataset.revision, .content = dataset.plan};
+  }
   if (plan.specs != plan_.specs) parts_.service.SetDatasets(plan.specs, {});
+  in_force_ = std::move(in_force);
   std::set<std::string> moved;
+  std::map<std::string, MonotonicTime> placed_at;
   for (const auto& [dataset, placed] : plan.placed) {
     const auto before = plan_.placed.find(dataset);
+    const bool same_nodes =
+        before != plan_.placed.end() && before->second.members == placed.members;
+    placed_at[dataset] = same_nodes ? placed_at_.at(dataset) : parts_.clock.Now();
     if (before == plan_.placed.end() || before->second != placed) moved.insert(dataset);
   }
   for (const std::string& dataset : plan.too_many) {
     if (!plan_.too_many.contains(dataset)) moved.insert(dataset);
   }
   plan_ = std::move(plan);
+  placed_at_ = std::move(placed_at);
   for (const std::string& dataset : moved)
     on_placed_(ToKey(dataset));
+}
+
+// Nodes have said something on which it depends who follows what.
+bool ClusterSync::OrdersHaveChanged() const {
+  const reconcile::ClusterObserved observed{.state = &parts_.service.coordinator().state(),
+                                            .status = &status_};
+  return std::ranges::any_of(rollouts_, [&](const auto& item) {
+    const auto& [dataset, rollout] = item;
+    return rollout.activated &&
+           reconcile::OrdersOf(rollout, observed, dataset) != orders_.at(dataset);
+  });
+}
+
+reconcile::RevisionInForce ClusterSync::InForce(const std::string& dataset) const {
+  const auto found = in_force_.find(dataset);
+  return found == in_force_.end() ? reconcile::RevisionInForce{} : found->second;
 }
 
 reconcile::ClusterObserved ClusterSync::Observe(const coordination::ClusterReads& reads) const {
   reconcile::ClusterObserved observed{.machines = &machines_,
                                       .state = &parts_.service.coordinator().state(),
                                       .status = &status_,
-                                      .reads = &reads};
+                                      .reads = &reads,
+                                      .warmed = &warmed_};
   const std::set<kube::ObjectKey> with_gpus = DatasetsOfGpuPods();
   for (const auto& [key, known] : parts_.datasets.all()) {
     const auto plans = reconcile::PlansOf(key, known.uid, parts_.watches.plans.cache());
@@ -166,8 +207,10 @@ reconcile::ClusterObserved ClusterSync::Observe(const coordination::ClusterReads
                                  .created = known.created,
                                  .spec = known.spec,
                                  .status = known.status,
-                                 .plan = reconcile::ChoosePlan(plans).spec,
                                  .wants_gpus = with_gpus.contains(key)});
+    reconcile::TakeRevisions(reconcile::ChoosePlan(plans), parts_.watches.plans.cache(),
+                             parts_.watches.revisions.cache(), InForce(key.ToString()),
+                             observed.datasets.back());
   }
   return observed;
 }
@@ -211,6 +254,12 @@ std::optional<reconcile::Placed> ClusterSync::PlacedOf(const std::string& datase
   return found == plan_.placed.end() ? std::nullopt : std::optional(found->second);
 }
 
+Duration ClusterSync::PlacedFor(const std::string& dataset) const {
+  const auto placed = plan_.placed.find(dataset);
+  if (placed == plan_.placed.end() || placed->second.members.empty()) return Duration::zero();
+  return parts_.clock.Now() - placed_at_.at(dataset);
+}
+
 std::optional<reconcile::CacheView> ClusterSync::ViewOf(const std::string& dataset) const {
   if (!begun_ || parts_.service.coordinator().learning()) return std::nullopt;
   return reconcile::ViewOf(
@@ -220,8 +269,22 @@ std::optional<reconcile::CacheView> ClusterSync::ViewOf(const std::string& datas
 
 std::optional<reconcile::PlanView> ClusterSync::PlanViewOf(const std::string& dataset) const {
   if (!begun_ || parts_.service.coordinator().learning()) return std::nullopt;
-  return reconcile::PlanViewOf({.state = &parts_.service.coordinator().state(), .status = &status_},
-                               dataset);
+  auto view = reconcile::PlanViewOf(
+      {.state = &parts_.service.coordinator().state(), .status = &status_, .placed = &plan_.placed},
+      dataset);
+  if (!view) return view;
+  view->drifted = drift_.Of(dataset);
+  view->streams_known = KnowsStreams();
+  return view;
+}
+
+// A leader that has just begun hears of streams node by node.
+bool ClusterSync::KnowsStreams() const {
+  const bool all_have_reported = std::ranges::all_of(machines_, [this](const auto& machine) {
+    return std::ranges::find(status_.members, machine.first, &coordination::MemberStatus::name) !=
+           status_.members.end();
+  });
+  return all_have_reported || parts_.service.coordinator().KnowsStreams(parts_.clock.Now());
 }
 
 void ClusterSync::VisitCounters(const CounterVisitor& visitor) const {

@@ -19,6 +19,8 @@
 #include "operator/manager/watches.h"
 #include "operator/reconcile/cluster/cluster_plan.h"
 #include "operator/reconcile/cluster/cordons.h"
+#include "operator/reconcile/cluster/drift.h"
+#include "operator/reconcile/cluster/take_revisions.h"
 
 namespace optcache::manager {
 
@@ -45,6 +47,8 @@ class ClusterSync {
 
   // For a Dataset's status: nothing is known before nodes have been heard.
   std::optional<reconcile::Placed> PlacedOf(const std::string& dataset) const;
+  // For how long it has been on the nodes on which it is; 0: it is on none.
+  Duration PlacedFor(const std::string& dataset) const;
   bool IsTooMany(const std::string& dataset) const { return plan_.too_many.contains(dataset); }
   std::optional<reconcile::CacheView> ViewOf(const std::string& dataset) const;
   std::optional<reconcile::PlanView> PlanViewOf(const std::string& dataset) const;
@@ -57,6 +61,9 @@ class ClusterSync {
   void LookWhatIsKnown(MonotonicTime now);
   bool TakeReads(MonotonicTime now);
   bool SettleReads(MonotonicTime now);
+  bool OrdersHaveChanged() const;
+  bool KnowsStreams() const;
+  reconcile::RevisionInForce InForce(const std::string& dataset) const;
   void Replan(const reconcile::ClusterSigns& signs);
   reconcile::ClusterObserved Observe(const coordination::ClusterReads& reads) const;
   void LookAtMachines();
@@ -76,6 +83,12 @@ class ClusterSync {
   reconcile::ClusterSigns signs_;
   coordination::SettledReads reads_;
   reconcile::ClusterPlan plan_;
+  std::map<std::string, MonotonicTime> placed_at_;       // when plan_ took its nodes, by Dataset
+  std::map<std::string, std::set<std::string>> warmed_;  // as plan_ goes by them
+  std::map<std::string, coordination::RolloutState> rollouts_;  // as plan_ goes by them
+  std::map<std::string, coordination::RolloutOrders> orders_;   // in plan_
+  std::map<std::string, reconcile::RevisionInForce> in_force_;  // by plan_
+  reconcile::Drift drift_;
   std::map<std::string, reconcile::MemberMachine> machines_;  // since something was touched
   reconcile::Cordons cordons_;
   std::set<std::string> draining_;  // Kubernetes nodes, in machines_

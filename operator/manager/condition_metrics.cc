@@ -5,8 +5,6 @@
 namespace optcache::manager {
 namespace {
 
-constexpr std::size_t kMaxDatasetsShown = 1024;
-
 // As kube-state-metrics writes it.
 std::string StatusLabel(const kube::Json& condition) {
   const std::string status = kube::TextAt(condition, "/status");
@@ -15,17 +13,23 @@ std::string StatusLabel(const kube::Json& condition) {
 
 }  // namespace
 
+void VisitConditions(const char* metric, const std::string& dataset, const kube::Json& object,
+                     const CounterVisitor& visitor) {
+  for (const kube::Json& condition : kube::Items(object, "/status/conditions")) {
+    visitor(MetricKind::kGauge, metric,
+            {{"dataset", dataset},
+             {"condition", kube::TextAt(condition, "/type")},
+             {"status", StatusLabel(condition)}},
+            1);
+  }
+}
+
 void VisitConditions(const kube::ObjectCache& datasets, const CounterVisitor& visitor) {
   std::size_t shown = 0;
   for (const auto& dataset : datasets.List()) {
     if (++shown > kMaxDatasetsShown) return;
-    for (const kube::Json& condition : kube::Items(*dataset, "/status/conditions")) {
-      visitor(MetricKind::kGauge, "optcache_dataset_condition",
-              {{"dataset", kube::KeyOf(*dataset).ToString()},
-               {"condition", kube::TextAt(condition, "/type")},
-               {"status", StatusLabel(condition)}},
-              1);
-    }
+    VisitConditions("optcache_dataset_condition", kube::KeyOf(*dataset).ToString(), *dataset,
+                    visitor);
   }
 }
 

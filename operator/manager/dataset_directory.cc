@@ -20,6 +20,8 @@ webhook::SchedulingPreference ToWebhook(api::SchedulingPreference preference) {
 webhook::DatasetFacts ToFacts(const kube::ObjectKey& key, const KnownDataset& known) {
   webhook::DatasetFacts facts{.name_space = key.ns,
                               .name = key.name,
+                              .requests_per_second = known.spec.limits.requests_per_second,
+                              .bytes_per_second = known.spec.limits.bytes_per_second,
                               .scheduling = ToWebhook(known.spec.placement.scheduling),
                               .indexed = !known.status.manifest_digest.empty(),
                               .samples = known.status.samples,
@@ -27,6 +29,10 @@ webhook::DatasetFacts ToFacts(const kube::ObjectKey& key, const KnownDataset& kn
   if (const auto* http = std::get_if<api::HttpSource>(&known.spec.source)) {
     facts.url = http->base_url;
     facts.secret = http->secret;
+  } else if (const auto* s3 = std::get_if<api::S3Source>(&known.spec.source)) {
+    facts.url = api::AddressOf(*s3, webhook::kStsToken);
+    facts.secret = s3->secret;
+    facts.web_identity = s3->web_identity();
   } else if (const auto* claim = std::get_if<api::ClaimSource>(&known.spec.source)) {
     facts.claim = claim->claim;
     facts.claim_folder = claim->path;

@@ -5,8 +5,12 @@
 
 #include "base/log.h"
 #include "operator/manager/condition_metrics.h"
+#include "operator/manager/plan_metrics.h"
+#include "operator/manager/warmup_metrics.h"
+#include "operator/reconcile/cacheplan/revisions.h"
 #include "operator/reconcile/dataset/index_job.h"
 #include "operator/reconcile/dataset/observe.h"
+#include "operator/reconcile/warmup/warm_job.h"
 
 namespace optcache::manager {
 namespace {
@@ -50,6 +54,26 @@ std::vector<kube::ObjectKey> DatasetOfPlan(const kube::Json& plan) {
   return {{.ns = kube::KeyOf(plan).ns, .name = kube::TextAt(plan, "/spec/dataset")}};
 }
 
+std::vector<kube::ObjectKey> PlanOfRevision(const kube::Json& revision) {
+  const auto plan = kube::LabelOf(revision, reconcile::kPlanLabel);
+  if (!plan) return {};
+  return {{.ns = kube::KeyOf(revision).ns, .name = *plan}};
+}
+
+std::vector<kube::ObjectKey> WarmupOfLabel(const kube::Json& object) {
+  const auto name = kube::LabelOf(object, reconcile::kWarmupLabel);
+  if (!name) return {};
+  return {{.ns = kube::KeyOf(object).ns, .name = *name}};
+}
+
+std::vector<kube::ObjectKey> KeysOf(const std::vector<kube::ObjectCache::Entry>& objects) {
+  std::vector<kube::ObjectKey> keys;
+  keys.reserve(objects.size());
+  for (const auto& object : objects)
+    keys.push_back(kube::KeyOf(*object));
+  return keys;
+}
+
 std::vector<kube::ObjectKey> DatasetOfLabel(const kube::Json& object) {
   const auto name = kube::LabelOf(object, reconcile::kDatasetLabel);
   if (!name) return {};
@@ -81,21 +105,30 @@ Leadership::Leadership(Parts parts, const OperatorOptions& options, std::uint64_
       dataset_reconciler_({parts_.clock, parts_.watches, parts_.datasets, cluster_, runner_},
                           SettingsOf(options)),
       plan_reconciler_({parts_.clock, parts_.watches, parts_.datasets, cluster_, runner_}),
+      warmup_reconciler_({parts_.clock, parts_.watches, parts_.datasets, cluster_, runner_},
+                         SettingsOf(options)),
       bundle_reconciler_({parts_.clock, parts_.watches, parts_.datasets, cluster_, runner_},
                          parts_.certificates, options.system_namespace),
       dataset_controller_(parts_.loop, parts_.clock, {.name = "dataset"}, dataset_reconciler_),
       plan_controller_(parts_.loop, parts_.clock, {.name = "cacheplan"}, plan_reconciler_),
+      warmup_controller_(parts_.loop, parts_.clock, {.name = "warmup"}, warmup_reconciler_),
       bundle_controller_(parts_.loop, parts_.clock, {.name = "ca-bundle"}, bundle_reconciler_),
       self_(std::make_shared<Leadership*>(this)) {
   WatchDatasets();
   WatchPlans();
+  WatchWarmups();
   WatchBundles();
-  for (kube::Informer* informer : {&parts_.watches.datasets, &parts_.watches.plans,
-                                   &parts_.watches.node_pods, &parts_.watches.nodes})
+  for (kube::Informer* informer :
+       {&parts_.watches.datasets, &parts_.watches.plans, &parts_.watches.revisions,
+        &parts_.watches.node_pods, &parts_.watches.nodes})
     TouchOnChange(*informer, [](const kube::ObjectChange&) { return true; });
   TouchOnChange(parts_.watches.training_pods, MattersToPlacement);
+  TouchOnChange(parts_.watches.jobs, [](const kube::ObjectChange& change) {
+    return !OfBoth(change, WarmupOfLabel).empty();
+  });
   parts_.certificates.Lead(client_, events_);
   parts_.injection.Lead(events_);
+  parts_.headspace.Lead(events_);
   Log(LogLevel::kInfo, "leading", {{"term", term}});
 }
 
@@ -104,6 +137,7 @@ Leadership::~Leadership() {
   parts_.certificates.OnBundle(nullptr);
   parts_.certificates.Follow();
   parts_.injection.Follow();
+  parts_.headspace.Follow();
   parts_.gate.Follow("");
 }
 
@@ -136,7 +170,26 @@ void Leadership::WatchPlans() {
     return OfBoth(change,
                   [&](const kube::Json& plan) { return plans_of(DatasetOfPlan(plan).front()); });
   });
+  plan_controller_.Watch(parts_.watches.revisions, [](const kube::ObjectChange& change) {
+    return OfBoth(change, PlanOfRevision);
+  });
   plan_controller_.Start();
+}
+
+// A Dataset that is indexed, or another plan for it, may be what a warm-up waits for.
+void Leadership::WatchWarmups() {
+  warmup_controller_.For(parts_.watches.warmups);
+  const auto warmups_of = [this](const kube::ObjectKey& dataset) {
+    return KeysOf(parts_.watches.warmups.cache().Lookup(reconcile::kByDataset, dataset.ToString()));
+  };
+  warmup_controller_.Watch(parts_.watches.datasets, [warmups_of](const kube::ObjectChange& change) {
+    return warmups_of(change.key);
+  });
+  for (kube::Informer* informer : {&parts_.watches.jobs, &parts_.watches.job_pods}) {
+    warmup_controller_.Watch(
+        *informer, [](const kube::ObjectChange& change) { return OfBoth(change, WarmupOfLabel); });
+  }
+  warmup_controller_.Start();
 }
 
 void Leadership::WatchBundles() {
@@ -177,12 +230,16 @@ void Leadership::OnPlaced(const kube::ObjectKey& dataset) {
   for (const auto& plan :
        parts_.watches.plans.cache().Lookup(reconcile::kByDataset, dataset.ToString()))
     plan_controller_.Enqueue(kube::KeyOf(*plan));
+  for (const kube::ObjectKey& warmup :
+       KeysOf(parts_.watches.warmups.cache().Lookup(reconcile::kByDataset, dataset.ToString())))
+    warmup_controller_.Enqueue(warmup);
 }
 
 kube::ObjectCache::Entry Leadership::Present(const kube::Resource& resource,
                                              const kube::ObjectKey& key) {
-  for (const kube::Informer* informer : {&parts_.watches.datasets, &parts_.watches.plans,
-                                         &parts_.watches.jobs, &parts_.watches.bundles}) {
+  for (const kube::Informer* informer :
+       {&parts_.watches.datasets, &parts_.watches.plans, &parts_.watches.revisions,
+        &parts_.watches.warmups, &parts_.watches.jobs, &parts_.watches.bundles}) {
     if (informer->resource() == resource) return informer->cache().Find(key);
   }
   return nullptr;
@@ -191,9 +248,12 @@ kube::ObjectCache::Entry Leadership::Present(const kube::Resource& resource,
 void Leadership::VisitCounters(const CounterVisitor& visitor) const {
   cluster_.VisitCounters(visitor);
   VisitConditions(parts_.watches.datasets.cache(), visitor);
+  VisitPlans(parts_.watches.datasets.cache(), parts_.watches.plans.cache(), cluster_, visitor);
+  VisitWarmups(parts_.watches.warmups.cache(), visitor);
   events_.VisitCounters(visitor);
   dataset_controller_.VisitCounters(visitor);
   plan_controller_.VisitCounters(visitor);
+  warmup_controller_.VisitCounters(visitor);
   bundle_controller_.VisitCounters(visitor);
 }
 

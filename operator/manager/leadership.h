@@ -18,6 +18,7 @@
 #include "operator/manager/certificate_keeper.h"
 #include "operator/manager/cluster_sync.h"
 #include "operator/manager/dataset_directory.h"
+#include "operator/manager/headspace_watch.h"
 #include "operator/manager/injection_watch.h"
 #include "operator/manager/options.h"
 #include "operator/manager/reconcilers.h"
@@ -38,6 +39,7 @@ class Leadership {
     DatasetDirectory& datasets;
     CertificateKeeper& certificates;
     InjectionWatch& injection;
+    HeadspaceWatch& headspace;
     control::ControlGate& gate;
   };
   // `term` is that of the Lease.
@@ -51,6 +53,7 @@ class Leadership {
  private:
   void WatchDatasets();
   void WatchPlans();
+  void WatchWarmups();
   void WatchBundles();
   // What placement depends on; callbacks of informers outlive this object.
   void TouchOnChange(kube::Informer& informer,
@@ -67,9 +70,11 @@ class Leadership {
   ClusterSync cluster_;
   DatasetReconciler dataset_reconciler_;
   CachePlanReconciler plan_reconciler_;
+  WarmupReconciler warmup_reconciler_;
   BundleReconciler bundle_reconciler_;
   kube::Controller dataset_controller_;
   kube::Controller plan_controller_;
+  kube::Controller warmup_controller_;
   kube::Controller bundle_controller_;
   std::shared_ptr<Leadership*> self_;  // for callbacks that outlive it; null in it then
 };

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "operator/api/cache_plan_types.h"
+#include "operator/api/warmup_types.h"
 #include "operator/pki/objects.h"
 #include "operator/reconcile/bundle.h"
 #include "operator/reconcile/cacheplan/decide.h"
 #include "operator/reconcile/dataset/decide.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/dataset/plan_choice.h"
+#include "operator/reconcile/warmup/decide.h"
 
 namespace optcache::manager {
 
@@ -36,10 +38,12 @@ void CachePlanReconciler::Reconcile(const kube::ObjectKey& key, kube::ReconcileD
   if (plan == nullptr) return done({.status = OkStatus()});
   const kube::ObjectKey dataset{.ns = key.ns, .name = kube::TextAt(*plan, "/spec/dataset")};
   const auto known = parts_.watches.datasets.cache().Find(dataset);
-  reconcile::PlanObserved observed{.plan = *plan,
-                                   .dataset_exists = known != nullptr,
-                                   .view = parts_.cluster.PlanViewOf(dataset.ToString()),
-                                   .now = parts_.clock.UnixSeconds()};
+  reconcile::PlanObserved observed{
+      .plan = *plan,
+      .dataset_exists = known != nullptr,
+      .revisions = reconcile::RevisionsOf(key, parts_.watches.revisions.cache()),
+      .view = parts_.cluster.PlanViewOf(dataset.ToString()),
+      .now = parts_.clock.UnixSeconds()};
   if (known != nullptr) {
     const auto plans =
         reconcile::PlansOf(dataset, kube::UidOf(*known), parts_.watches.plans.cache());
@@ -48,6 +52,25 @@ void CachePlanReconciler::Reconcile(const kube::ObjectKey& key, kube::ReconcileD
   }
   parts_.runner.Run(reconcile::DecideCachePlan(observed),
                     kube::ReferenceTo(api::kCachePlans, *plan), std::move(done));
+}
+
+void WarmupReconciler::Reconcile(const kube::ObjectKey& key, kube::ReconcileDone done) {
+  const auto warmup = parts_.watches.warmups.cache().Find(key);
+  if (warmup == nullptr) return done({.status = OkStatus()});
+  reconcile::WarmupObserved observed =
+      reconcile::ObserveWarmup(*warmup,
+                               {.datasets = parts_.watches.datasets.cache(),
+                                .plans = parts_.watches.plans.cache(),
+                                .jobs = parts_.watches.jobs.cache(),
+                                .pods = parts_.watches.job_pods.cache()},
+                               parts_.clock.UnixSeconds());
+  const std::string dataset =
+      kube::ObjectKey{.ns = key.ns, .name = kube::TextAt(*warmup, "/spec/dataset")}.ToString();
+  observed.placed = parts_.cluster.PlacedOf(dataset);
+  observed.placed_for = parts_.cluster.PlacedFor(dataset);
+  observed.cache = parts_.cluster.ViewOf(dataset);
+  parts_.runner.Run(reconcile::DecideWarmup(observed, settings_),
+                    kube::ReferenceTo(api::kWarmups, *warmup), std::move(done));
 }
 
 void BundleReconciler::Reconcile(const kube::ObjectKey& key, kube::ReconcileDone done) {

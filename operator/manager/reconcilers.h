@@ -42,6 +42,17 @@ class CachePlanReconciler final : public kube::Reconciler {
   ReconcilerParts parts_;
 };
 
+class WarmupReconciler final : public kube::Reconciler {
+ public:
+  WarmupReconciler(ReconcilerParts parts, reconcile::ReconcileSettings settings)
+      : parts_(parts), settings_(std::move(settings)) {}
+  void Reconcile(const kube::ObjectKey& key, kube::ReconcileDone done) override;
+
+ private:
+  ReconcilerParts parts_;
+  const reconcile::ReconcileSettings settings_;
+};
+
 // Of the ConfigMap optcache-ca; its keys are names of namespaces.
 class BundleReconciler final : public kube::Reconciler {
  public:

@@ -10,10 +10,15 @@
 #include "base/random.h"
 #include "operator/api/cache_plan_types.h"
 #include "operator/api/dataset_types.h"
+#include "operator/api/warmup_types.h"
+#include "operator/manager/headspace_watch.h"
 #include "operator/pki/objects.h"
+#include "operator/reconcile/cacheplan/revisions.h"
 #include "operator/reconcile/dataset/index_job.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/decision.h"
+#include "operator/reconcile/warmup/decide.h"
+#include "operator/reconcile/warmup/warm_job.h"
 #include "operator/webhook/sidecar_spec.h"
 
 namespace optcache::manager {
@@ -22,10 +27,10 @@ namespace {
 using kube::InformerOptions;
 using kube::Json;
 
-const std::string& IndexLabels() {
-  static const std::string kLabels =
-      fmt::format("{}={},{}={}", reconcile::kManagedByLabel, reconcile::kManagedBy,
-                  reconcile::kComponentLabel, reconcile::kIndexComponent);
+// Of index Jobs, those of Warmups, and their pods.
+const std::string& JobLabels() {
+  static const std::string kLabels = fmt::format("{}={},{}", reconcile::kManagedByLabel,
+                                                 reconcile::kManagedBy, reconcile::kComponentLabel);
   return kLabels;
 }
 
@@ -111,6 +116,7 @@ void ReduceNode(Json& node) {
 void ReduceTrainingPod(Json& pod) {
   const bool wants_gpus = AsksForGpus(pod) && !HasEnded(pod);
   const bool has_sidecar = webhook::FindSidecar(kube::Find(pod, "/spec")) != nullptr;
+  Json headspace = HeadspaceOf(pod);
   kube::KeepOnly({"/status/phase"})(pod);
   ReduceMetadata(pod);
   KeepMembers(pod["metadata"], "labels", {kInjectLabel});
@@ -118,6 +124,7 @@ void ReduceTrainingPod(Json& pod) {
               {kDatasetAnnotation, kInjectedAnnotation, kOptionalAnnotation});
   pod[Json::json_pointer(kWantsGpus)] = wants_gpus;
   pod[Json::json_pointer(kHasSidecar)] = has_sidecar;
+  if (!headspace.is_null()) pod[Json::json_pointer(kHeadspaceSaid)] = std::move(headspace);
 }
 
 Watches::Watches(net::EventLoop& loop, const Clock& clock, kube::Client& client,
@@ -126,14 +133,23 @@ Watches::Watches(net::EventLoop& loop, const Clock& clock, kube::Client& client,
       plans(loop, clock, client,
             Seeded(seed, {.resource = api::kCachePlans,
                           .indexes = {{reconcile::kByDataset, reconcile::PlansByDataset()}}})),
+      revisions(loop, clock, client,
+                Seeded(seed, {.resource = kube::kControllerRevisions,
+                              .selection = {.labels = reconcile::kPlanLabel},
+                              .transform = kube::KeepOnly({"/data", "/revision"}),
+                              .indexes = {{reconcile::kByPlan, reconcile::RevisionsByPlan()}}})),
+      warmups(loop, clock, client,
+              Seeded(seed, {.resource = api::kWarmups,
+                            .indexes = {{reconcile::kByDataset, reconcile::PlansByDataset()}}})),
       jobs(loop, clock, client,
            Seeded(seed, {.resource = kube::kJobs,
-                         .selection = {.labels = IndexLabels()},
+                         .selection = {.labels = JobLabels()},
                          .transform = kube::KeepOnly(reconcile::JobFields()),
-                         .indexes = {{reconcile::kByDataset, reconcile::JobsByDataset()}}})),
+                         .indexes = {{reconcile::kByDataset, reconcile::JobsByDataset()},
+                                     {reconcile::kByWarmup, reconcile::JobsByWarmup()}}})),
       job_pods(loop, clock, client,
                Seeded(seed, {.resource = kube::kPods,
-                             .selection = {.labels = IndexLabels()},
+                             .selection = {.labels = JobLabels()},
                              .transform = kube::KeepOnly(reconcile::IndexPodFields()),
                              .indexes = {{reconcile::kByJob, reconcile::PodsByJob()}}})),
       training_pods(
@@ -162,8 +178,8 @@ Watches::Watches(net::EventLoop& loop, const Clock& clock, kube::Client& client,
                                       authority::kInjectorName))) {}
 
 std::vector<kube::Informer*> Watches::All() {
-  return {&datasets,  &plans, &jobs,    &job_pods, &training_pods,
-          &node_pods, &nodes, &bundles, &secret,   &injectors};
+  return {&datasets,      &plans,     &revisions, &warmups, &jobs,   &job_pods,
+          &training_pods, &node_pods, &nodes,     &bundles, &secret, &injectors};
 }
 
 void Watches::Start() {

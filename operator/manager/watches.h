@@ -20,6 +20,7 @@ namespace optcache::manager {
 inline constexpr const char* kInjectLabel = "optcache.io/inject";
 inline constexpr const char* kDatasetAnnotation = "optcache.io/dataset";
 inline constexpr const char* kInjectedAnnotation = "optcache.io/injected";
+inline constexpr const char* kResultsAnnotation = "optcache.io/results";
 inline constexpr const char* kOptionalAnnotation = "optcache.io/optional";
 
 // In the place of a training pod's containers: whether one of them asks for GPUs and may still run,
@@ -33,7 +34,7 @@ bool IsGpu(std::string_view resource);
 
 // What is left of an object in a cache of thousands. Machines: labels, whether they are cordoned,
 // GPUs and the kubelet's version; training pods: namespace, owner, our annotations, phase,
-// kWantsGpus and kHasSidecar.
+// kWantsGpus and kHasSidecar, kHeadspaceSaid.
 void ReduceNode(kube::Json& node);
 void ReduceTrainingPod(kube::Json& pod);
 
@@ -45,8 +46,10 @@ struct Watches {
 
   kube::Informer datasets;
   kube::Informer plans;          // index by Dataset
-  kube::Informer jobs;           // index Jobs, by Dataset
-  kube::Informer job_pods;       // of index Jobs, by Job
+  kube::Informer revisions;      // ControllerRevisions of plans, by plan
+  kube::Informer warmups;        // index by Dataset
+  kube::Informer jobs;           // of ours, index by Dataset and by Warmup
+  kube::Informer job_pods;       // of those, by Job
   kube::Informer training_pods;  // those with the label, as ReduceTrainingPod leaves them
   kube::Informer node_pods;      // of the DaemonSet
   kube::Informer nodes;          // all machines of the cluster

@@ -21,8 +21,9 @@ class DecisionRunner {
   DecisionRunner(kube::Applier& applier, kube::EventRecorder& events, FindPresent present)
       : applier_(applier), events_(events), present_(std::move(present)) {}
 
-  // Records the events about `regarding`, applies, deletes, and ends the reconciliation. What fails
-  // is told as an event, too: it may be a quota, or an admission webhook of somebody else.
+  // Applies, records the events about `regarding` once that is done, deletes, and ends the
+  // reconciliation. What fails is told as an event, too: it may be a quota, or an admission webhook
+  // of somebody else.
   void Run(Decision decision, const kube::ObjectReference& regarding, kube::ReconcileDone done);
 
  private:

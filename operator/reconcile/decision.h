@@ -19,6 +19,8 @@ struct Change {
   kube::Json object;
   std::string subresource;   // "status"
   bool create_only = false;  // one of that name stays as it is, whosever it is
+  // Not empty: only while the object is of this version.
+  std::string resource_version{};
 };
 
 struct Removal {

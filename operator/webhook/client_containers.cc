@@ -40,9 +40,9 @@ void SetUnlessSet(const ClientContainer& client, std::string_view name, const st
   const Json* const present = FindNamed(Items(*client.container, "env"), name);
   if (present == nullptr) {
     patch.Append(client.path, "env", {{"name", name}, {"value", value}});
-  } else if (name == "OPTCACHE_SOCKET" && TextIn(*present, "value") != value) {
-    warnings.push_back(fmt::format("container {} sets {} itself: it does not use the sidecar",
-                                   client.name(), name));
+  } else if (name != "OPTCACHE_DATASET" && TextIn(*present, "value") != value) {
+    warnings.push_back(fmt::format("container {} sets {} itself: it does not use the sidecar{}",
+                                   client.name(), name, name == "OPTCACHE_SOCKET" ? "" : " by S3"));
   }
 }
 
@@ -127,6 +127,8 @@ void Wire(const ClientContainer& client, const Wiring& wiring, PodPatch& patch,
   SetUnlessSet(client, "OPTCACHE_SOCKET", kSocket, patch, warnings);
   SetUnlessSet(client, "OPTCACHE_DATASET", wiring.request->datasets.front().QualifiedName(), patch,
                warnings);
+  if (wiring.request->s3_endpoint)
+    SetUnlessSet(client, "AWS_ENDPOINT_URL_S3", kS3Url, patch, warnings);
   if (wiring.request->python) AddToPythonPath(client, patch, warnings);
 }
 

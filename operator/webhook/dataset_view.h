@@ -14,6 +14,9 @@ namespace optcache::webhook {
 
 enum class SchedulingPreference { kPreferred, kRequired, kNone };
 
+// Where a sidecar finds its pod's token for services that give keys for it.
+inline constexpr const char* kStsToken = "/var/run/secrets/optcache/sts-token";
+
 // Another namespace that may use the Dataset, with objects of its own to read the source by.
 struct Grant {
   std::string name_space;
@@ -28,11 +31,16 @@ struct DatasetFacts {
 
   // Where the samples are: a URL, or a folder of a PersistentVolumeClaim. Both empty: a source that
   // this version cannot read.
-  std::string url;
+  std::string url;  // or the address of a bucket
   std::string claim;
   std::string claim_folder;  // relative to the volume, may be empty
   std::string secret;        // with the store's keys; empty: read without keys
+  // Keys come for the pod's own token, in the file kStsToken.
+  bool web_identity = false;
   std::vector<Grant> access;
+  // What each sidecar may ask of the store a second; 0: as much as it carries.
+  std::int64_t requests_per_second = 0;
+  ByteCount bytes_per_second = 0;
 
   SchedulingPreference scheduling = SchedulingPreference::kPreferred;
   // The machines that hold it or shall, as values of their label kubernetes.io/hostname.

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 100;
 constexpr std::size_t kUidBytes = 8;
+constexpr std::uint32_t kMaxIndex = 1U << 20U;
 
 std::string Named(const std::string& name, const std::string& uid) {
   std::string owner = name.substr(0, kMaxNameBytes);
@@ -47,10 +48,34 @@ Identity FromPod(const Json& pod) {
   return {.owner = Named(TextIn(*controller, "name"), TextIn(*controller, "uid"))};
 }
 
+std::optional<std::uint32_t> NumberIn(const Json& labels, const char* name) {
+  const std::string text = TextIn(labels, name);
+  std::uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (text.empty() || error != std::errc() || rest != end || number >= kMaxIndex)
+    return std::nullopt;
+  return number;
+}
+
+std::optional<std::uint32_t> IndexOf(const Json& pod) {
+  const Json& metadata = Member(pod, "metadata");
+  const Json& labels = Member(metadata, "labels");
+  for (const char* const name :
+       {"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index",
+        "leaderworkerset.sigs.k8s.io/worker-index"}) {
+    if (const auto index = NumberIn(labels, name)) return index;
+  }
+  const auto replica = NumberIn(labels, "training.kubeflow.org/replica-index");
+  if (replica) return *replica + (TextIn(labels, "training.kubeflow.org/replica-type") == "worker");
+  return NumberIn(Member(metadata, "annotations"), "batch.kubernetes.io/job-completion-index");
+}
+
 }  // namespace
 
 Identity IdentityOf(const Json& pod, const InjectionRequest& request) {
   Identity identity = FromPod(pod);
+  identity.index = IndexOf(pod);
   if (!request.owner.empty()) identity.owner = request.owner;
   if (request.incarnation != 0) identity.incarnation = request.incarnation;
   return identity;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "operator/webhook/request.h"
 #include "operator/webhook/sidecar_spec.h"
 #include "operator/webhook/unknown_annotations.h"
+#include "sampler/pod_order.h"
 
 namespace optcache::webhook {
 namespace {
@@ -146,6 +148,19 @@ void WarnOfPod(const Json& spec, const SidecarPlan& plan, std::vector<std::strin
   }
   if (plan.host_network)
     warnings.emplace_back("with hostNetwork the sidecar's metrics are not reachable from outside");
+  if (!plan.request.headspace.empty()) {
+    warnings.emplace_back(
+        "headspace is measured in this pod: for some steps samples are replaced by others, and "
+        "what it trains is not for use");
+  }
+  if (!plan.request.sampler.empty() && !plan.identity.index) {
+    const auto order = sampler::ParsePodOrder(plan.request.sampler);
+    if (order && order->recipe.world > order->ranks) {
+      warnings.emplace_back(
+          "nothing says which of its job's pods this is, so it is taken for the first: of a Job, "
+          "say completionMode: Indexed");
+    }
+  }
   if (Member(spec, "resources").is_object()) {
     warnings.emplace_back("the pod's own spec.resources must have room for the sidecar's, too");
   }
@@ -194,6 +209,7 @@ void AddSidecar(const SidecarPlan& plan, const InjectionSettings& settings,
                 BuildContainer(plan, settings));
   const auto annotations = kMetadata / "annotations";
   patch.Set(annotations, kInjectedAnnotation, settings.version);
+  if (!plan.request.headspace.empty()) patch.Set(annotations, kResultsAnnotation, "not-for-use");
   const Json& present = Member(Member(patch.object(), "metadata"), "annotations");
   if (!plan.native && !present.contains(kDefaultContainer))
     patch.Set(annotations, kDefaultContainer, first);
@@ -218,6 +234,26 @@ std::expected<Injection, Refusal> Complete(const Json& pod, std::string_view nam
   return injection;
 }
 
+// Signatures are not checked there, so nobody but the pod may reach it; and its clients come and
+// go, so that they do not say when the training has ended.
+std::optional<Refusal> RefuseEndpoint(const SidecarPlan& plan) {
+  if (!plan.request.s3_endpoint) return std::nullopt;
+  if (plan.host_network) {
+    return Refusal{.reason = Reason::kUnsupportedPod,
+                   .message =
+                       "annotation optcache.io/s3-endpoint with hostNetwork: everybody on "
+                       "the machine could read there; take one of both away"};
+  }
+  if (plan.ends_by_itself && !plan.shares_processes) {
+    return Refusal{.reason = Reason::kUnsupportedPod,
+                   .message =
+                       "annotation optcache.io/s3-endpoint before Kubernetes 1.29: the "
+                       "sidecar must see when the other containers have ended; let the pod "
+                       "have shareProcessNamespace: true"};
+  }
+  return std::nullopt;
+}
+
 std::expected<SidecarPlan, Refusal> MakePlan(const Json& pod, std::string_view name_space,
                                              const DatasetView& datasets,
                                              const InjectionSettings& settings) {
@@ -236,6 +272,7 @@ std::expected<SidecarPlan, Refusal> MakePlan(const Json& pod, std::string_view n
       plan.shares_processes && restart == "Never" && Items(spec, "containers").size() == 1;
   plan.host_network = IsTrue(Member(spec, "hostNetwork"));
   plan.limits_storage = LimitsStorage(spec);
+  if (auto refusal = RefuseEndpoint(plan)) return std::unexpected(*std::move(refusal));
   const ByteCount memory = ParseQuantity(plan.request.memory).value_or(0);
   const ByteCount least = MemoryFor(plan.request.shared_bytes(), {});
   if (!plan.request.memory.empty() && memory < least) {

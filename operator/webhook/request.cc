@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "headspace/options.h"
+#include "sampler/pod_order.h"
+
 namespace optcache::webhook {
 namespace {
 
@@ -90,6 +93,40 @@ Status ReadArena(const char* annotation, const std::string& text, std::string& a
         .error();
   }
   arena = text;
+  return OkStatus();
+}
+
+Status ReadHeadspace(const char* annotation, const std::string& text, std::string& headspace) {
+  if (text == "false") return OkStatus();
+  if (!headspace::ParseOptions(text)) {
+    return Wrong(annotation, text,
+                 "write \"true\", or some of steps=200,free-steps=200,warmup-steps=50,"
+                 "run-steps=90000: steps and free-steps from 20 to 1000000, warmup-steps from 0")
+        .error();
+  }
+  headspace = text;
+  return OkStatus();
+}
+
+Status ReadSampler(const char* annotation, const std::string& text, std::string& sampler) {
+  if (const auto order = sampler::ParsePodOrder(text); !order)
+    return Wrong(annotation, text, order.error().message()).error();
+  sampler = text;
+  return OkStatus();
+}
+
+// What the endpoint's annotations need of each other.
+Status CheckEndpoint(const InjectionRequest& request) {
+  if (!request.sampler.empty() && !request.s3_endpoint) {
+    return {Code::kInvalidArgument,
+            "annotation optcache.io/sampler says how keys are read by S3: set "
+            "optcache.io/s3-endpoint: \"true\", too; loaders that are attached say it themselves"};
+  }
+  if (!request.headspace.empty() && request.s3_endpoint) {
+    return {Code::kInvalidArgument,
+            "annotation optcache.io/headspace answers with other samples than are asked for, so it "
+            "goes without optcache.io/s3-endpoint"};
+  }
   return OkStatus();
 }
 
@@ -211,6 +248,16 @@ Result<InjectionRequest> ParseRequest(const Json& pod, std::string_view name_spa
   RETURN_IF_ERROR(read("computed", [&](const char* name, Text text) {
     return ReadArena(name, text, request.computed);
   }));
+  RETURN_IF_ERROR(read("headspace", [&](const char* name, Text text) {
+    return ReadHeadspace(name, text, request.headspace);
+  }));
+  RETURN_IF_ERROR(read("s3-endpoint", [&](const char* name, Text text) {
+    return ReadBool(name, text, request.s3_endpoint);
+  }));
+  RETURN_IF_ERROR(read("sampler", [&](const char* name, Text text) {
+    return ReadSampler(name, text, request.sampler);
+  }));
+  RETURN_IF_ERROR(CheckEndpoint(request));
   RETURN_IF_ERROR(read("resources", [&](const char* name, Text text) {
     return ReadResources(name, text, request);
   }));

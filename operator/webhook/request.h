@@ -15,6 +15,8 @@ namespace optcache::webhook {
 
 inline constexpr const char* kInjectLabel = "optcache.io/inject";
 inline constexpr const char* kInjectedAnnotation = "optcache.io/injected";
+// What the pod trains is not for use: headspace is measured in it.
+inline constexpr const char* kResultsAnnotation = "optcache.io/results";
 inline constexpr std::size_t kMaxDatasetsPerPod = 16;
 inline constexpr ByteCount kMinArena = 16_MiB;
 inline constexpr ByteCount kMaxArena = 4096_GiB;
@@ -36,6 +38,9 @@ struct InjectionRequest {
   std::vector<DatasetName> datasets;    // at least one, none twice
   std::string arena = "1Gi";            // a quantity
   std::string computed;                 // a quantity; empty: no computed samples are kept
+  std::string headspace;                // what is measured; empty: nothing
+  bool s3_endpoint = false;             // the sidecar serves by S3, too
+  std::string sampler;                  // of the first dataset, as it is read there; empty: unknown
   std::string cpu = "500m";             // a quantity
   std::string memory;                   // a quantity; empty: computed
   std::string storage;                  // a quantity; empty: computed

@@ -71,6 +71,15 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
   add("--http", plan.host_network ? "127.0.0.1:0" : fmt::format("*:{}", kPagesPort));
   add("--arena", plan.request.arena);
   if (!plan.request.computed.empty()) add("--computed", plan.request.computed);
+  if (!plan.request.headspace.empty()) {
+    add("--headspace", plan.request.headspace);
+    add("--termination-file", "/dev/termination-log");
+  }
+  if (plan.request.s3_endpoint) add("--s3", kS3Address);
+  if (!plan.request.sampler.empty()) {
+    add("--sampler", plan.datasets.front().facts->QualifiedName() + "=" + plan.request.sampler);
+    add("--pod-index", std::to_string(plan.identity.index.value_or(0)));
+  }
   if (const ByteCount overflow = OverflowFor(LargestOf(plan.datasets)); overflow > kDefaultOverflow)
     add("--overflow", MebibytesOf(overflow));
   add("--node", fmt::format("{}-node.{}:4100", settings.name, suffix));
@@ -82,6 +91,11 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
     const std::string name = dataset.facts->QualifiedName();
     add("--dataset", Literal(name + "==" + AddressOf(dataset)));
     if (!dataset.secret.empty()) add("--keys", name + "=" + SecretFolder(*dataset.facts));
+    if (dataset.facts->requests_per_second > 0) {
+      add("--requests-per-second", fmt::format("{}={}", name, dataset.facts->requests_per_second));
+    }
+    if (dataset.facts->bytes_per_second > 0)
+      add("--bytes-per-second", fmt::format("{}={}", name, dataset.facts->bytes_per_second));
   }
   add("--manifest-dir", fmt::format("{}/manifests", kRunFolder));
   if (plan.request.python) add("--python", kPythonFolder);
@@ -115,6 +129,11 @@ Json ReadOnlyMount(std::string_view volume, std::string_view folder) {
 
 std::string SecretVolume(std::size_t number) {
   return fmt::format("optcache-keys-{}", number);
+}
+
+Json ProjectedToken(const char* audience, const char* path) {
+  return {{"serviceAccountToken",
+           {{"audience", audience}, {"expirationSeconds", kTokenSeconds}, {"path", path}}}};
 }
 
 Json MountsOf(const SidecarPlan& plan) {
@@ -215,14 +234,13 @@ Json BuildContainer(const SidecarPlan& plan, const InjectionSettings& settings) 
 std::vector<Json> BuildVolumes(const SidecarPlan& plan) {
   // As much as it can come to: Kubernetes ends a pod that has more.
   const ByteCount most = plan.datasets.size() * kCopiesOfManifest * kManifestBytesMax + kFilesBytes;
+  Json tokens = Json::array({ProjectedToken("optcache", "token")});
+  const bool web_identity = std::ranges::any_of(
+      plan.datasets, [](const ChosenDataset& dataset) { return dataset.facts->web_identity; });
+  if (web_identity) tokens.push_back(ProjectedToken("sts.amazonaws.com", "sts-token"));
   std::vector<Json> volumes = {
       {{"name", kRunVolume}, {"emptyDir", {{"sizeLimit", MebibytesOf(most)}}}},
-      {{"name", kTokenVolume},
-       {"projected",
-        {{"sources", Json::array({{{"serviceAccountToken",
-                                    {{"audience", "optcache"},
-                                     {"expirationSeconds", kTokenSeconds},
-                                     {"path", "token"}}}}})}}}},
+      {{"name", kTokenVolume}, {"projected", {{"sources", std::move(tokens)}}}},
       // Optional: a namespace whose ConfigMap is still to come holds no pod.
       {{"name", kCaVolume}, {"configMap", {{"name", "optcache-ca"}, {"optional", true}}}}};
   for (std::size_t i = 0; i < plan.datasets.size(); ++i) {

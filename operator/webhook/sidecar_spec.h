@@ -22,6 +22,9 @@ inline constexpr const char* kSocket = "/run/optcache/sock";
 inline constexpr const char* kExitFile = "/run/optcache/exit";
 inline constexpr const char* kPythonFolder = "/run/optcache/python";
 inline constexpr int kPagesPort = 4103;
+// On the pod's loopback alone.
+inline constexpr const char* kS3Address = "127.0.0.1:4104";
+inline constexpr const char* kS3Url = "http://127.0.0.1:4104";
 // The image's user, named where a pod's own user is root.
 inline constexpr int kSidecarUser = 65532;
 

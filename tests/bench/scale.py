@@ -1,4 +1,8 @@
-"""What 1,000 nodes and 8 jobs on 10 M samples say: messages and bytes, counted at the real service."""
+"""What 1,000 nodes and 8 jobs on 10 M samples say: messages and bytes, counted at the real service.
+
+Also how another revision of their CachePlan is rolled out, on a clock that goes on by what deriving a plan takes; and the
+same on three nodes.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,17 @@ from bench.figures import Figure
 NODES = 1000
 JOBS = 8
 SAMPLES = 10_000_000
+FEW = (3, 2, 1_281_167)  # nodes, jobs, samples
 KINDS = ("report", "state", "inventory", "base")
 
 
 def run(context: Context) -> list[Figure]:
     nodes, samples = (50, 100_000) if context.quick else (NODES, SAMPLES)
-    sizes = ["--nodes", str(nodes), "--jobs", str(JOBS), "--samples", str(samples)]
-    *phases, between = context.ask("bench_scale", *sizes)
+    context.say(f"{nodes} nodes")
+    *phases, between = _simulate(context, nodes, JOBS, samples)
     figures = [figure for phase in phases for figure in _coordinator(phase, nodes)]
     moves, asked = between["moves"], between["asked"]
-    return [
-        *figures,
+    figures += [
         Figure(
             "between nodes, a pass of all jobs: messages a node, no two in one",
             between["messages"],
@@ -28,6 +32,22 @@ def run(context: Context) -> list[Figure]:
         ),
         Figure("the same: without payloads", between["bytes"] / 1e6, "MB a node"),
     ]
+    few, jobs, samples = FEW
+    context.say(f"{few} nodes")
+    *phases, _ = _simulate(context, few, jobs, samples)
+    figures += [
+        Figure(f"{few} nodes, {jobs} jobs, {samples:,} samples: {one.name}", one.value, one.unit, one.peer)
+        for phase in phases
+        if phase["writes"]
+        for one in _rollout(phase)
+    ]
+    return figures
+
+
+def _simulate(context: Context, nodes: int, jobs: int, samples: int) -> list[dict[str, Any]]:
+    sizes = ["--nodes", str(nodes), "--jobs", str(jobs), "--samples", str(samples)]
+    phases: list[dict[str, Any]] = context.ask("bench_scale", *sizes)
+    return phases
 
 
 def _coordinator(phase: dict[str, Any], nodes: int) -> list[Figure]:
@@ -48,4 +68,15 @@ def _coordinator(phase: dict[str, Any], nodes: int) -> list[Figure]:
             f"{sent['base']:,.0f} MB",
         ),
         Figure(f"{name}: the coordinator's CPU", phase["cpu_s"], "s", f"of {seconds:.0f} s"),
+        *(_rollout(phase) if phase["writes"] else []),
+    ]
+
+
+def _rollout(phase: dict[str, Any]) -> list[Figure]:
+    """Of a phase in which another revision is rolled out."""
+    name, operator = phase["phase"], phase["operator_cpu_s"]
+    return [
+        Figure(f"{name}: time", phase["seconds"], "s", f"deriving a plan takes {phase['derive_s']:.2f} s"),
+        Figure(f"{name}: the CachePlan's status is written", phase["writes"], "times"),
+        Figure(f"{name}: CPU of the leader's looks", operator, "s", "one a second"),
     ]

@@ -1,7 +1,9 @@
 // What a large cluster says: messages and bytes to and from the coordinator, counted at the real
 // service in one process, on a clock of its own; and of one node's pass between nodes, counted from
 // the real plan and encoded by the real codec. Nodes report, poll, answer inventories and fetch
-// bases as cache-node does; bytes are bodies, without HTTP's heads. Prints JSON.
+// bases as cache-node does; bytes are bodies, without HTTP's heads. Then another revision is rolled
+// out by the real state machine; a node takes as long to derive a plan as it takes here. Prints
+// JSON.
 //
 //   bench_scale --nodes 1000 --jobs 8 --samples 10000000
 
@@ -10,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,30 +23,24 @@
 
 #include "base/random.h"
 #include "bench/cpu_timer.h"
+#include "bench/scale_plan.h"
 #include "control/control_service.h"
 #include "coordination/codec.h"
-#include "plan/plan.h"
-#include "sampler/order_source.h"
+#include "coordination/rollout.h"
 #include "support/manual_clock.h"
-#include "wire/codec.h"
 
 namespace optcache {
 namespace {
 
 using bench::CpuTimer;
+using bench::FirstPlan;
+using bench::kCapacity;
+using bench::Size;
 using namespace std::chrono_literals;
 
-constexpr double kCapacity = 0.3;
 constexpr Duration kTick = 50ms;
 constexpr Duration kReportEvery = 1s;
 constexpr std::uint64_t kSampleBytes = 110'000;
-
-struct Size {
-  std::uint32_t nodes = 1000;
-  std::uint32_t jobs = 8;
-  std::uint32_t samples = 10'000'000;
-  std::uint32_t pass_seconds = 1000;
-};
 
 // A kind of message, both ways.
 struct Traffic {
@@ -55,8 +52,27 @@ struct Traffic {
 enum Kind : std::uint8_t { kReport, kState, kInventory, kBase, kKinds };
 constexpr std::array<std::string_view, kKinds> kNames = {"report", "state", "inventory", "base"};
 
+// What a node derives until `at`.
+struct OwnPlan {
+  Duration at{};
+  std::string name;  // of the revision
+};
+struct TrialToDerive {
+  Duration at{};
+  std::string id;
+  coordination::Version planned;
+};
+
+template <typename Trials>
+bool IsAmong(const Trials& trials, const std::string& id) {
+  return std::ranges::any_of(trials, [&id](const auto& trial) { return trial.id == id; });
+}
+
 struct Node {
   coordination::Report report;
+  coordination::Version planned;      // the plan that it follows, or derives
+  std::optional<OwnPlan> own;         // comes first
+  std::vector<TrialToDerive> trials;  // then these, one after the other
   Duration next_report{};
   bool polling = false;
   coordination::RequestNumber answered = 0;
@@ -66,15 +82,7 @@ struct Node {
 class Cluster {
  public:
   explicit Cluster(const Size& size) : size_(size), service_(clock_, {}), nodes_(size.nodes) {
-    service_.SetDatasets({{.name = "vision/large",
-                           .manifest_digest = std::string(64, 'a'),
-                           .key = 1,
-                           .samples = size.samples,
-                           .bytes = size.samples * kSampleBytes,
-                           .capacity = static_cast<ByteCount>(
-                               kCapacity * static_cast<double>(size.samples * kSampleBytes)),
-                           .namespaces = {"vision"}}},
-                         {});
+    service_.SetDatasets({Spec()}, {});
     for (std::uint32_t n = 0; n < size.nodes; ++n) {
       nodes_[n].report = {
           .node = fmt::format("optcache-node-{:05}", n),
@@ -115,6 +123,21 @@ class Cluster {
     Run(5s);
   }
   void NodeLeaves() { --present_; }
+
+  // The spec asks for another revision, whose plan takes a node `derive` to make, and is rolled out
+  // a quarter of the nodes at a time, not waiting for epochs to end. Until `phase` has begun, or
+  // ten minutes.
+  void RollOut(Duration derive, coordination::RolloutPhase phase) {
+    derive_ = derive;
+    if (!rollout_) {
+      rollout_ = Advance({}, Inputs(kOld));
+      next_look_ = now_;
+    }
+    for (const Duration end = now_ + 10min; now_ < end && rollout_->phase != phase;) {
+      if (now_ >= next_look_) Look();
+      Step();
+    }
+  }
   void Run(Duration time) {
     for (const Duration end = now_ + time; now_ < end;)
       Step();
@@ -132,14 +155,135 @@ class Cluster {
                           kNames[kind], traffic_[kind].messages, traffic_[kind].bytes_in,
                           traffic_[kind].bytes_out);
     }
+    json += fmt::format(R"(, "writes": {}, "derive_s": {:.3f}, "operator_cpu_s": {:.3f})",
+                        std::exchange(writes_, 0), std::chrono::duration<double>(derive_).count(),
+                        operator_cpu_.seconds() - phase_operator_cpu_);
     traffic_ = {};
     phase_began_ = now_;
     phase_cpu_ = cpu_.seconds();
+    phase_operator_cpu_ = operator_cpu_.seconds();
     phase_version_ = service_.coordinator().state().version.counter;
     return json + "}";
   }
 
  private:
+  static constexpr const char* kOld = "5f0c9a1b22";
+  static constexpr const char* kNew = "93be01d7ac";
+
+  coordination::DatasetSpec Spec() const {
+    const ByteCount bytes = size_.samples * kSampleBytes;
+    return {.name = "vision/large",
+            .manifest_digest = std::string(64, 'a'),
+            .key = 1,
+            .samples = size_.samples,
+            .bytes = bytes,
+            .capacity = static_cast<ByteCount>(kCapacity * static_cast<double>(bytes)),
+            .namespaces = {"vision"},
+            .revision = kOld};
+  }
+  static coordination::RevisionSpec Revision(const std::string& name) {
+    return {.name = name,
+            .objective = name == kNew ? coordination::Objective::kRequests
+                                      : coordination::Objective::kBytes};
+  }
+
+  // What the operator's leader does each second: it looks, decides, writes, and then acts.
+  void Look() {
+    next_look_ = now_ + 1s;
+    operator_cpu_.Start();
+    const coordination::RolloutInputs inputs = Inputs(kNew);
+    const coordination::RolloutState next = Advance(*rollout_, inputs);
+    if (next != *rollout_) ++writes_;
+    rollout_ = next;
+    const coordination::RolloutOrders orders = OrdersOf(*rollout_, inputs);
+    coordination::DatasetSpec spec = Spec();
+    spec.revision = orders.current;
+    spec.objective = Revision(orders.current).objective;
+    if (!orders.update.empty())
+      spec.update = {.revision = Revision(orders.update), .nodes = orders.nodes};
+    for (const auto& [id, revision] : orders.trials)
+      spec.trials.push_back({.id = id, .revision = Revision(revision)});
+    if (spec != spec_) service_.SetDatasets({spec}, {});
+    spec_ = std::move(spec);
+    operator_cpu_.Stop();
+  }
+
+  coordination::RolloutInputs Inputs(const char* wanted) {
+    const coordination::ClusterStatus status = service_.coordinator().Snapshot(clock_.Now());
+    const coordination::DatasetStatus& dataset = status.datasets.front();
+    coordination::RolloutInputs inputs{.revision = wanted};
+    inputs.knobs.at_epoch_boundary = false;
+    inputs.mean_sample_bytes = kSampleBytes;
+    inputs.now = std::chrono::duration_cast<std::chrono::seconds>(now_).count();
+    inputs.passes = dataset.passes;
+    for (const coordination::NodeShare& node : dataset.nodes) {
+      inputs.nodes.push_back({.name = node.name,
+                              .revision = node.revision,
+                              .planned = node.derived >= dataset.planned,
+                              .trials = node.trials});
+    }
+    return inputs;
+  }
+
+  // On one thread of the node's: what it follows now, then trials. What lay before it in the queue
+  // and is followed no more is given up.
+  void Derive(Node& node, const coordination::DatasetState& state) {
+    const bool is_new = std::exchange(node.planned, state.planned) != state.planned;
+    if (derive_ == Duration::zero()) return;
+    const bool updated =
+        state.update && std::ranges::binary_search(state.update->members, node.report.member);
+    const std::string& follows = updated ? state.update->revision.name : state.revision;
+    coordination::DatasetReport& report = node.report.datasets.front();
+    if (is_new) DeriveOwn(node);
+    if (node.own) {
+      node.own->name = follows;
+    } else {
+      report.revision = follows;  // as it did, by another name
+      report.derived = state.planned;
+    }
+    const auto is_over = [&state](const std::string& id) { return !IsAmong(state.trials, id); };
+    std::erase_if(report.trials, [&](const auto& trial) { return is_over(trial.id); });
+    std::erase_if(node.trials, [&](const auto& trial) { return is_over(trial.id); });
+    Duration at = node.own ? node.own->at : now_;
+    if (!node.trials.empty()) at = std::max(at, node.trials.back().at);
+    for (const coordination::TrialState& trial : state.trials) {
+      if (!IsAmong(report.trials, trial.id) && !IsAmong(node.trials, trial.id))
+        node.trials.push_back({.at = at += derive_, .id = trial.id, .planned = state.planned});
+    }
+  }
+
+  void DeriveOwn(Node& node) {
+    const Duration given_up =
+        node.own ? std::max(node.own->at - now_, Duration::zero()) : Duration::zero();
+    for (TrialToDerive& trial : node.trials) {
+      if (trial.at > now_) trial.at += derive_ - given_up;
+    }
+    node.own = OwnPlan{.at = now_ + derive_, .name = {}};
+  }
+
+  void FinishDeriving(Node& node) {
+    coordination::DatasetReport& report = node.report.datasets.front();
+    if (node.own && node.own->at <= now_) {
+      report.revision = node.own->name;
+      report.derived = node.planned;
+      node.own.reset();
+    }
+    std::erase_if(node.trials, [&](const TrialToDerive& derived) {
+      if (derived.at > now_) return false;
+      const std::uint64_t reads = std::uint64_t{size_.samples} * size_.jobs;
+      const coordination::Forecast forecast{.reads = reads,
+                                            .store_reads = reads * 2 / 5,
+                                            .read_bytes = reads * kSampleBytes,
+                                            .store_bytes = reads * 2 / 5 * kSampleBytes};
+      report.trials.push_back({.id = derived.id,
+                               .planned = derived.planned,
+                               .digest = "00000000c0ffee00",
+                               .all = forecast,
+                               .own = forecast});
+      return true;
+    });
+  }
+
   void Attach(std::uint32_t node, std::uint32_t job) {
     nodes_[node].report.streams.push_back(
         {.id = 0xa1b2c3d4e5f60000U + job,
@@ -179,6 +323,7 @@ class Cluster {
   void Act(Node& node) {
     if (now_ >= node.next_report) {
       node.next_report = now_ + kReportEvery;
+      FinishDeriving(node);
       Report(node);
     }
     if (!node.polling && node.report.member != 0) Poll(node);
@@ -234,6 +379,7 @@ class Cluster {
     node.report.applied = state.version;
     const coordination::DatasetState& dataset = state.datasets.front();
     planned_ = planned_ || dataset.planned != coordination::Version{};
+    Derive(node, dataset);
     if (dataset.inventory_wanted != 0 && dataset.inventory_wanted != node.answered) {
       node.answered = dataset.inventory_wanted;
       asked_.push_back(&node);
@@ -270,55 +416,18 @@ class Cluster {
   std::array<Traffic, kKinds> traffic_{};
   std::size_t state_bytes_ = 0;
   std::size_t base_bytes_ = 0;
-  CpuTimer cpu_;
+  CpuTimer cpu_;  // of the coordinator
+  CpuTimer operator_cpu_;
   Duration phase_began_{};
   double phase_cpu_ = 0;
+  double phase_operator_cpu_ = 0;
   std::uint64_t phase_version_ = 0;
+  Duration derive_{};
+  std::optional<coordination::RolloutState> rollout_;
+  coordination::DatasetSpec spec_;
+  Duration next_look_{};
+  std::uint64_t writes_ = 0;  // of the CachePlan's status
 };
-
-// Sizes of frames with one item, which is how they go out where nodes are many and items few.
-std::uint64_t FrameBytes(const wire::Message& message) {
-  std::vector<std::byte> bytes;
-  wire::AppendFrame(1, message, 0, bytes);
-  return bytes.size();
-}
-
-// What nodes say to each other in the first pass of all jobs, a node's mean; payloads apart.
-std::string NodesOfOnePass(const Size& size) {
-  plan::Inputs inputs{.sizes = plan::Sizes::Equal(size.samples, 1)};
-  const auto room = static_cast<ByteCount>(kCapacity * size.samples / size.nodes);
-  inputs.capacities.assign(size.nodes, room);
-  std::vector<NodeIndex> node_of_rank(size.nodes);
-  std::iota(node_of_rank.begin(), node_of_rank.end(), NodeIndex{0});
-  std::vector<sampler::OrderSource> orders;
-  for (std::uint32_t job = 0; job < size.jobs; ++job) {
-    inputs.streams.push_back({.id = job, .node_of_rank = node_of_rank});
-    orders.push_back(
-        sampler::OrderSource::Make({.size = size.samples, .seed = job, .world = size.nodes})
-            .value());
-  }
-  plan::Planner planner = *plan::Planner::Make(inputs, [&](StreamId job, PassNumber pass) {
-    return std::make_shared<const std::vector<SampleId>>(orders[job].PassOrder(pass).value());
-  });
-  plan::PlanStats stats;
-  const plan::PlanWindow window = planner.Next().value();
-  for (const auto& plan : window.plans)
-    stats += plan->stats();
-  // A read that its node does not hold asks the home, which gives a lease or says who has it, and
-  // is told how that went; what is kept is told to the home, and what is given up.
-  const std::uint64_t asked = stats.store_reads + stats.peer_hits;
-  const std::uint64_t look_up = FrameBytes(wire::Lookup{.ids = {1}}) +
-                                FrameBytes(wire::LookupReply{.items = {{}}}) +
-                                FrameBytes(wire::LeaseUpdate{.leases = {{1, 1}}});
-  const std::uint64_t push = FrameBytes(wire::Announce{.ids = {1}}) + FrameBytes(wire::Push{}) +
-                             FrameBytes(wire::StoreReply{}) +
-                             2 * FrameBytes(wire::Holding{.gained = {1}});
-  return fmt::format(
-      R"({{"phase": "between nodes", "reads": {}, "asked": {}, "moves": {}, "messages": {}, "bytes": {}}})",
-      stats.accesses / size.nodes, asked / size.nodes, stats.moves / size.nodes,
-      (3 * asked + 5 * stats.moves) / size.nodes,
-      (look_up * asked + push * stats.moves) / size.nodes);
-}
 
 void Run(const Size& size) {
   std::vector<std::string> phases;
@@ -332,7 +441,14 @@ void Run(const Size& size) {
   cluster.NodeLeaves();
   cluster.Run(60s);
   phases.push_back(cluster.Phase("a node leaves"));
-  phases.push_back(NodesOfOnePass(size));
+  const FirstPlan derived = DerivePlan(size);
+  const auto derive = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::max(derived.seconds, 1e-6)));
+  cluster.RollOut(derive, coordination::RolloutPhase::kActivate);
+  phases.push_back(cluster.Phase("a patch, until prepared"));
+  cluster.RollOut(derive, coordination::RolloutPhase::kComplete);
+  phases.push_back(cluster.Phase("then until complete"));
+  phases.push_back(NodesOfOnePass(size, derived.stats));
   fmt::print("[{}]\n", fmt::join(phases, ",\n "));
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.context import REPOSITORY, Context
 from bench.readers import Rank
-from harness.cluster import Budget, Cluster, ClusterOptions
+from harness.cluster import Budget, Cluster, ClusterOptions, transit_reserve
 from harness.store import LISTING, Store
 
 sys.path.append(str(REPOSITORY / "tests" / "demo"))
@@ -21,7 +21,6 @@ from accounting import Delivery  # noqa: E402
 from dataset import unpack_default  # noqa: E402
 
 BESIDE_SHARE = 0.02  # of the dataset: arenas and transit reserves, all together
-RESERVE_SHARE = 0.02  # of a node's memory, its rule
 PAGE_BYTES = 4096
 
 
@@ -44,7 +43,8 @@ class Made:
         total = self.samples * self.bytes_each
         memory = int(total * self.share / self.machines)
         beside = int(total * BESIDE_SHARE / self.machines)
-        arena = self.arena or max(beside - int(memory * RESERVE_SHARE), total // self.samples * 32)
+        reserve = transit_reserve(memory, total, self.samples)
+        arena = self.arena or max(beside - reserve, self.bytes_each * 32)
         return Budget(memory, -(-arena // PAGE_BYTES) * PAGE_BYTES)
 
     def write(self, root: Path) -> None:

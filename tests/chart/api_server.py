@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import socket
 import ssl
 import subprocess
 import urllib.error
@@ -15,6 +14,7 @@ from typing import Any
 
 from harness import processes
 from harness.errors import HarnessError
+from harness.ports import free_port
 
 READY_SECONDS = 60.0
 COMMAND_SECONDS = 60.0
@@ -32,14 +32,6 @@ class Answer:
         return json.loads(self.out)
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 @dataclass
 class ApiServer:
     programs: Path  # the folder of etcd, kube-apiserver, kubectl and helm
@@ -54,7 +46,7 @@ class ApiServer:
     token: str = ""
 
     def start(self) -> None:
-        client, peer, secure = free_ports(3)
+        client, peer, secure = (free_port() for _ in range(3))
         self._spawn(
             "etcd",
             f"--data-dir={self.folder}/etcd",

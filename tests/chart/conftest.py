@@ -43,6 +43,7 @@ def api(bare_api: ApiServer) -> ApiServer:
         done = bare_api.kubectl("apply", "--server-side", f"--filename={crd}")
         assert done.code == 0, done.err
     wait = ("--for=condition=Established", "--timeout=30s")
-    done = bare_api.kubectl("wait", "crd/datasets.optcache.io", "crd/cacheplans.optcache.io", *wait)
+    crds = [f"crd/{plural}.optcache.io" for plural in ("datasets", "cacheplans", "warmups")]
+    done = bare_api.kubectl("wait", *crds, *wait)
     assert done.code == 0, done.err
     return bare_api

@@ -1,4 +1,4 @@
-"""What a real API server makes of Datasets and CachePlans."""
+"""What a real API server makes of Datasets, CachePlans and Warmups."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from api_server import ApiServer, Object
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PLURALS = {"Dataset": "datasets", "CachePlan": "cacheplans"}
-KINDS = {"dataset": "Dataset", "cacheplan": "CachePlan"}
+PLURALS = {"Dataset": "datasets", "CachePlan": "cacheplans", "Warmup": "warmups"}
+KINDS = {"dataset": "Dataset", "cacheplan": "CachePlan", "warmup": "Warmup"}
 CASES = [
     pytest.param(KINDS[file], case, id=f"{file}: {case['name']}")
     for file in KINDS
@@ -140,19 +140,33 @@ STATUS: dict[str, Object] = {
         "predicted": {"hitRatio": "0.3", "storeBytesPerEpoch": 9, "movedBytesPerEpoch": 1},
         "observed": {"hitRatio": "0.3", "storeBytesPerEpoch": 9, "movedBytesPerEpoch": 1},
         "jobs": [
-            {"name": "j", "pass": 1, "position": 9, "ranks": 8, "rate": "1.5", "order": "Known"}
+            {"name": "j", "pass": 1, "position": 9, "length": 90, "ranks": 8, "rate": "1.5", "order": "Known"}
         ],
         "conditions": [condition("Available")],
     },
+    "Warmup": {
+        "observedGeneration": 1,
+        "manifestDigest": "8b1f",
+        "progress": "63%",
+        "samples": 2657,
+        "bytes": 25200000,
+        "totalBytes": 40000000,
+        "startTime": CONDITION_TIME,
+        "completionTime": CONDITION_TIME,
+        "conditions": [condition("Complete"), condition("Failed")],
+    },
 }
-# As the operator writes it; tests/unit/operator/cache_plan_decide_test.cc makes the file.
+# As the operator writes it; tests of tests/unit/operator make the files.
+GOLDEN = ROOT / "tests/golden/operator"
 WRITTEN = {
     **STATUS,
-    "CachePlan": json.loads((ROOT / "tests/golden/operator/cacheplan-status.json").read_text()),
+    "CachePlan": json.loads((GOLDEN / "cacheplan-status.json").read_text()),
+    "Warmup": json.loads((GOLDEN / "warmup-status.json").read_text()),
 }
 SPEC: dict[str, Object] = {
     "Dataset": {"source": {"http": {"baseURL": "http://a"}}, "cache": {"capacity": "30%"}},
     "CachePlan": {"dataset": "images"},
+    "Warmup": {"dataset": "images"},
 }
 
 
@@ -210,6 +224,7 @@ def test_short_names_and_category(api: ApiServer) -> None:
     assert {name: each["shortNames"] for name, each in main.items()} == {
         "datasets": ["ocds"],
         "cacheplans": ["ocplan"],
+        "warmups": ["ocwarm"],
     }
     assert all(each["categories"] == ["optcache"] for each in main.values())
 

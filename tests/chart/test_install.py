@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ SYSTEM = "optcache"
 INJECTOR = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/optcache-injector"
 SECRET = f"/api/v1/namespaces/{SYSTEM}/secrets/optcache-pki"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-GONE_SECONDS = 30.0
+GONE_SECONDS = 120.0  # finalizers take their turns
 PREFIX = "--set=image.prefix=registry.example.com/team/"
 # Nobody answers there, so a pod that a webhook selects is refused.
 VALUES = (PREFIX, "--set=webhook.failurePolicy=Fail", "--set=webhook.excludedNamespaces={excluded}")
@@ -112,6 +113,19 @@ def test_pods_pass_pod_security(installed: ApiServer, kind: str) -> None:
     path = f"/apis/apps/v1/namespaces/{SYSTEM}/{kind}"
     template = installed.request("GET", path).json()["spec"]["template"]
     body = pod("from-template", SYSTEM, template)
+    done = installed.kubectl("create", "--filename=-", "--dry-run=server", stdin=body)
+    assert done.code == 0, done.err
+
+
+def test_the_job_of_a_warmup_is_taken(installed: ApiServer) -> None:
+    """As the operator writes it (tests/unit/operator/warmup_decide_test.cc); its pods pass PodSecurity, too."""
+    job = json.loads((ROOT / "tests/golden/operator/warmup-job.json").read_text())
+    options = ("--filename=-", "--server-side", "--dry-run=server", "--validate=strict")
+    done = installed.kubectl("apply", *options, stdin=job)
+    assert done.code == 0, done.err
+    template = job["spec"]["template"]
+    template["spec"]["serviceAccountName"] = "default"  # as a controller would get it
+    body = pod("warms", SYSTEM, template)
     done = installed.kubectl("create", "--filename=-", "--dry-run=server", stdin=body)
     assert done.code == 0, done.err
 
@@ -341,10 +355,10 @@ def test_an_uninstall_takes_crds_where_the_values_say_so(installed: ApiServer) -
     """With all Datasets that there are."""
     helm(installed, "upgrade", "optcache", CHART, *VALUES, "--set=crds.keep=false")
     helm(installed, "uninstall", "optcache")
-    names = ("datasets.optcache.io", "cacheplans.optcache.io")
+    names = ("datasets.optcache.io", "cacheplans.optcache.io", "warmups.optcache.io")
     processes.wait_until(
         lambda: all(installed.request("GET", f"{CRDS}/{name}").code == 404 for name in names),
-        "both CRDs are gone",
+        "all CRDs are gone",
         GONE_SECONDS,
     )
     helm(installed, "install", "optcache", CHART, *VALUES)

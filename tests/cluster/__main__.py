@@ -34,7 +34,15 @@ def status(cluster: Cluster, arguments: argparse.Namespace) -> int:
 
 
 def make_programs(cluster: Cluster, arguments: argparse.Namespace) -> int:
-    programs.ensure(cluster.paths)
+    wanted = () if arguments.built else arguments.modules or programs.ALWAYS
+    programs.ensure(cluster.paths, wanted)
+    return 0
+
+
+def prepare(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    programs.ensure(cluster.paths, ["s3"])  # first: tests on loopback use it
+    cluster.prepare(recipes.of_all_cases(cluster.paths))
+    print("cluster: prepared")
     return 0
 
 
@@ -57,15 +65,19 @@ def load(cluster: Cluster, arguments: argparse.Namespace) -> int:
 
 def test(cluster: Cluster, arguments: argparse.Namespace) -> int:
     """pytest takes this process's place."""
-    folder = str(settings.HERE / "cases")
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=0", folder]
-    os.execv(sys.executable, [*words, *arguments.words])
+    words = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--durations=0"]
+    more = list(arguments.words)
+    if "--smoke" in more:
+        more.remove("--smoke")
+        more += ["-m", "smoke", "--maxfail=1"]
+        os.environ["OPTCACHE_SMOKE"] = "1"
+    os.execv(sys.executable, [*words, str(settings.HERE / "cases"), *more])
 
 
 def demonstrate(cluster: Cluster, arguments: argparse.Namespace) -> int:
     from cluster import demo  # torch takes seconds to load
 
-    return demo.run(cluster, arguments.epochs)
+    return demo.run(cluster, arguments.epochs, arguments.source)
 
 
 def tool(cluster: Cluster, arguments: argparse.Namespace) -> int:
@@ -85,7 +97,12 @@ def parse() -> argparse.Namespace:
     verbs.add_parser("down", help="end it and all that was left of one").set_defaults(act=down)
     verbs.add_parser("status", help="what runs, and where the logs are").set_defaults(act=status)
     verb = verbs.add_parser("programs", help="build Kubernetes from Go modules, if it is not built")
+    modules = ", ".join(programs.PROGRAMS)
+    verb.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {modules}; default: those of a cluster")
+    verb.add_argument("--built", action="store_true", help="only let this checkout use those that are")
     verb.set_defaults(act=make_programs)
+    verb = verbs.add_parser("prepare", help="make programs and images that tests use, but start nothing")
+    verb.set_defaults(act=prepare)
     verb = verbs.add_parser("images", help="make our images anew if they changed, and load them")
     verb.add_argument("names", nargs="*", metavar="NAME", help="operator cache-node sidecar …")
     verb.set_defaults(act=images)
@@ -94,8 +111,10 @@ def parse() -> argparse.Namespace:
     verb.set_defaults(act=load)
     verb = verbs.add_parser("demo", help="a training job from nothing to figures; the cluster stays up")
     verb.add_argument("--epochs", type=int, default=3, help="default: %(default)s")
+    where = "of the Dataset: a web server (default), or a bucket of versitygw"
+    verb.add_argument("--source", choices=("http", "s3"), default="http", help=where)
     verb.set_defaults(act=demonstrate)
-    verbs.add_parser("test", help="the cases: -k CASE and other words of pytest").set_defaults(act=test)
+    verbs.add_parser("test", help="the cases, or with --smoke the few of ring 2; -k CASE and other words of pytest").set_defaults(act=test)
     for name in ("kubectl", "helm"):
         verbs.add_parser(name, help=f"{name} as administrator").set_defaults(act=tool)
     # What follows these verbs is for other programs, options too.
@@ -103,6 +122,8 @@ def parse() -> argparse.Namespace:
     own = words[:1] if words[:1] and words[0] in ("test", "kubectl", "helm") else words
     arguments = parser.parse_args(own)
     arguments.words = words[len(own) :]
+    if arguments.verb == "programs" and not set(arguments.modules) <= set(programs.PROGRAMS):
+        parser.error(f"modules are {', '.join(programs.PROGRAMS)}")
     if arguments.verb == "up" and not 1 <= arguments.workers <= settings.WORKERS_MAX:
         parser.error(f"--workers is {arguments.workers}, allowed: 1 to {settings.WORKERS_MAX}")
     if arguments.verb == "demo" and not 1 <= arguments.epochs <= EPOCHS_MAX:

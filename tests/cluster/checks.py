@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from cluster import training
+from typing import Optional
+
+from cluster import settings, training
 from cluster.training import StoreReads
 from cluster.workspace import Workspace
 
-# Of store bytes, above the least that any cache of that size reads.
-TOLERANCE = 1.005
+# Of store bytes, above the least that any cache of that size reads: by how much depends on when the
+# first plan comes, and so on what else the machine does.
+TOLERANCE = 1.10 if settings.SMOKE else 1.005
 
 
-def check_samples(workspace: Workspace, job: str, pods: int, epochs: int, seed: int = 0) -> None:
-    """Each rank got exactly what its sampler lists, byte for byte."""
+def check_samples(
+    workspace: Workspace, job: str, pods: int, epochs: Optional[int], seed: int = 0
+) -> None:
+    """Each rank got exactly what its sampler lists, byte for byte; `epochs` None: it still reads."""
     ranks = workspace.ranks(job)
     samples = workspace.samples
     assert list(training.wrong_bytes(ranks, samples.digests)) == []
@@ -22,7 +27,7 @@ def check_store_reads(
     workspace: Workspace, since: str, share: float, epochs: int, tolerance: float
 ) -> StoreReads:
     """What was read of the store from then on: `tolerance` times the bound at most."""
-    read = training.store_reads(workspace.store.log(since), workspace.samples.sizes)
+    read = workspace.store.reads(since, workspace.samples)
     total = workspace.samples.dataset.total_bytes
     least = bound(total, share * total, epochs)
     assert read.body_bytes <= tolerance * least, f"{read.body_bytes / least:.4f} x the bound"

@@ -48,19 +48,25 @@ class Cluster:
         numbers = sorted(int(path.name[1:]) for path in self.paths.run.glob("n[0-9]*"))
         return [Worker(self.paths, number) for number in numbers]
 
+    def prepare(self, images: Sequence[Image] = ()) -> list[Path]:
+        """All that takes minutes and outlives a cluster: programs, and archives of these images."""
+        if lacks := missing():
+            raise ClusterError("\n".join(lacks))
+        programs.ensure(self.paths)
+        archives = [self.images.pause()]
+        archives += [self.images.build(image) for image in (self._dns_image(), *images)]
+        with _locked(self.paths):
+            Seed(self.paths).ensure(archives)
+        return archives
+
     def up(self, workers: int = settings.WORKERS, images: Sequence[Image] = ()) -> None:
         """Starts what does not run of it yet; returns when all workers are Ready.
 
         They have these images, which do not change often: kept unpacked between clusters.
         """
-        if lacks := missing():
-            raise ClusterError("\n".join(lacks))
+        archives = self.prepare(images)
         with _locked(self.paths):
             self._claim()
-            programs.ensure(self.paths)
-            archives = [self.images.pause()]
-            archives += [self.images.build(image) for image in (self._dns_image(), *images)]
-            Seed(self.paths).ensure(archives)
             self._start_control()
             for number in range(1, workers + 1):
                 self._start_worker(Worker(self.paths, number), archives)

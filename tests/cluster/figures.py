@@ -12,11 +12,14 @@ from cluster.cluster import Cluster
 from cluster.errors import ClusterError
 from cluster.host import missing
 from cluster.release import Release
+from cluster.rollouts import Rollout
 from cluster.scale import REAL, Scale, Size
 from cluster.workspace import Samples, Store, Workspace
 
 MEBIBYTE = 1 << 20
 ALTERNATIONS = 3
+PODS = 3
+WAIT_SECONDS = 240
 FULL, QUICK = Size(machines=1000, pods=5000, datasets=200), Size(machines=20, pods=50, datasets=5)
 
 Say = Callable[[str], None]
@@ -48,10 +51,14 @@ def _figures(cluster: Cluster, quick: bool, say: Say) -> Iterator[Figure]:
     workspace = Workspace(cluster, "figures", store, Samples())
     workspace.create()
     try:
+        rollout = Rollout(workspace, "images")
+        rollout.create("images", retention="Pin", rollout={"paused": True})
         say("a Dataset of 14,059 files")
         yield Figure("a Dataset of 14,059 files until it is Ready", workspace.make_dataset(), "s")
         say("first batches")
         yield from _first_batches(workspace, 1 if quick else ALTERNATIONS)
+        say("a rollout")
+        yield _prepared(workspace, rollout, 1 if quick else ALTERNATIONS)
     finally:
         workspace.delete()
     say("many machines")
@@ -73,6 +80,25 @@ def _first_batches(workspace: Workspace, alternations: int) -> Iterator[Figure]:
     with_us, without = (min(seconds[inject]) for inject in (True, False))
     yield Figure("a pod's first batch, from its creation", with_us, "s", peer=f"without us {without:.1f} s")
     yield Figure("of that, what injection adds", with_us - without, "s", goal=at_most(1.0))
+
+
+def _prepared(workspace: Workspace, rollout: Rollout, alternations: int) -> Figure:
+    """From a patch of a CachePlan until all nodes have derived it. No node goes over: it is paused."""
+    environment = {"STORE_URL": workspace.store.url, "EPOCHS": "1000", "PAUSE": "0.1"}
+    jobs = ("one", "two")
+    for job in jobs:
+        workspace.start_training(job, pods=PODS, environment=environment)
+    rollout.wait_for_passes(1, WAIT_SECONDS, len(jobs))
+    rollout.wait("the first revision", WAIT_SECONDS, phase="Complete", active=PODS)
+    seconds = []
+    for _ in range(alternations):
+        began = time.monotonic()
+        rollout.patch(retention="Optimal")
+        rollout.wait("it is prepared", WAIT_SECONDS, phase="Prepare", prepared=PODS)
+        seconds.append(time.monotonic() - began)
+        rollout.patch(retention="Pin")
+        rollout.wait("all as before", WAIT_SECONDS, phase="Complete", prepared=PODS)
+    return Figure(f"patched until {PODS} nodes have prepared, 2 jobs reading", min(seconds), "s")
 
 
 def _scale(scale: Scale, size: Size, seconds: float) -> Iterator[Figure]:

@@ -16,6 +16,7 @@ from cluster.errors import ClusterError
 # What comes soon is seen soon; what takes long is not asked for all the time.
 POLL_SECONDS, POLL_SECONDS_MAX = 0.05, 1.0
 MESSAGE_LINES = 20
+TIMED_OUT = 124  # as of timeout(1)
 
 Word = Union[str, Path]
 
@@ -29,7 +30,10 @@ def run(
     environment: Optional[dict[str, str]] = None,
     folder: Optional[Path] = None,
 ) -> subprocess.CompletedProcess[str]:
-    """ClusterError with the last lines it wrote, if it fails (and `check`) or takes too long."""
+    """ClusterError with the last lines it wrote, if it fails or takes too long.
+
+    Without `check` that is not an error: the exit code is then TIMED_OUT where it took too long.
+    """
     words = [str(word) for word in command]
     try:
         done = subprocess.run(
@@ -45,7 +49,10 @@ def run(
             cwd=folder,
         )
     except subprocess.TimeoutExpired as error:
-        raise ClusterError(f"not done after {seconds:.0f} s: {' '.join(words)}") from error
+        message = f"not done after {seconds:.0f} s: {' '.join(words)}"
+        if check:
+            raise ClusterError(message) from error
+        return subprocess.CompletedProcess(words, TIMED_OUT, "", message)
     except FileNotFoundError as error:
         raise ClusterError(f"there is no program {words[0]}") from error
     if check and done.returncode != 0:
@@ -57,13 +64,22 @@ def run(
 def wait_until(
     condition: Callable[[], object], what: Callable[[], str] | str, seconds: float
 ) -> None:
-    """ClusterError: `what` did not come true in time."""
+    """ClusterError: `what` did not come true in time.
+
+    A command within `condition` that fails is asked again: the API server may be busy.
+    """
     deadline = time.monotonic() + seconds
     pause = POLL_SECONDS
-    while not condition():
+    while True:
+        last = ""
+        try:
+            if condition():
+                return
+        except ClusterError as error:
+            last = f"\n{error}"
         if time.monotonic() > deadline:
             text = what if isinstance(what, str) else what()
-            raise ClusterError(f"not within {seconds:.0f} s: {text}")
+            raise ClusterError(f"not within {seconds:.0f} s: {text}{last}")
         time.sleep(pause)
         pause = min(1.5 * pause, POLL_SECONDS_MAX)
 

@@ -1,7 +1,7 @@
 """Container images, made on this machine by buildah: no registry is asked.
 
 An image is made again when its inputs change, which a digest in its archive's name tells. Archives
-are in `build/cluster/images`, and so is buildah's store of layers.
+lie outside of the checkout (`Paths.images`), and so does buildah's store with the base image.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from typing import Optional
 from cluster.containerd import PAUSE_IMAGE
 from cluster.errors import ClusterError
 from cluster.host import Word, run
-from cluster.settings import Paths
+from cluster.settings import DEBIAN_RELEASE, Paths
 
 BASE_IMAGE = "docker.io/library/debian:12-slim"
-RELEASE = "bookworm"
 BUILD_SECONDS = 3600.0
 CONTAINERS_CONF = """\
 [containers]
@@ -107,17 +106,17 @@ class ImageStore:
         return self._folder / f"{name}.{digest(image)[:16]}.tar"
 
     def _build(self, image: Image, archive: Path) -> None:
-        words: list[Word] = ["build", "--isolation=chroot", "--pull-never", "--layers", "--quiet"]
+        # Straight into its archive: a layer in buildah's store would be a third copy of it.
+        fresh = archive.with_suffix(".new")
+        fresh.unlink(missing_ok=True)
+        words: list[Word] = ["build", "--isolation=chroot", "--pull-never", "--layers=false"]
+        words += ["--quiet", "--disable-compression=false"]  # space is scarcer than time
         words += [f"--build-arg={name}={value}" for name, value in image.arguments.items()]
         if image.target:
             words.append(f"--target={image.target}")
-        words += ["--tag", image.reference, "--file", image.dockerfile, image.context]
+        words += ["--tag", f"oci-archive:{fresh}:{image.reference}"]
+        words += ["--file", image.dockerfile, image.context]
         self._buildah(*words)
-        fresh = archive.with_suffix(".new")
-        fresh.unlink(missing_ok=True)
-        where = f"oci-archive:{fresh}:{image.reference}"
-        # Not compressed: it does not leave this machine.
-        self._buildah("push", "--quiet", "--disable-compression", image.reference, where)
         for old in self._folder.glob(archive.name.rpartition(".")[0].rpartition(".")[0] + ".*.tar"):
             old.unlink()
         fresh.replace(archive)
@@ -137,10 +136,13 @@ class ImageStore:
 
     def _make_base(self, root: Path) -> None:
         shutil.rmtree(root, ignore_errors=True)
-        words: list[Word] = ["debootstrap", "--variant=minbase", RELEASE, root, _mirror()]
+        words: list[Word] = ["debootstrap", "--variant=minbase", DEBIAN_RELEASE, root, _mirror()]
         run(words, seconds=BUILD_SECONDS)
         for leftover in root.glob("var/cache/apt/archives/*.deb"):
             leftover.unlink()
+        # As in images from a registry: packages that were installed do not stay as archives.
+        keep_none = root / "etc" / "apt" / "apt.conf.d" / "keep-no-archives"
+        keep_none.write_text('APT::Keep-Downloaded-Packages "false";\n')
         container = self._buildah("from", "scratch").strip()
         try:
             self._buildah("add", "--quiet", container, f"{root}/", "/")
@@ -164,10 +166,10 @@ class ImageStore:
 
 def _mirror() -> str:
     """Where this machine's own packages come from."""
-    filters = ["Created-By: Packages", f"Codename: {RELEASE}", "Component: main", "Label: Debian"]
+    filters = ["Created-By: Packages", f"Codename: {DEBIAN_RELEASE}", "Component: main", "Label: Debian"]
     lines = run(["apt-get", "indextargets", "--format", "$(SITE)", *filters]).stdout.split()
     if not lines:
-        raise ClusterError(f"apt knows no mirror of Debian {RELEASE}: run apt-get update")
+        raise ClusterError(f"apt knows no mirror of Debian {DEBIAN_RELEASE}: run apt-get update")
     return lines[0]
 
 

@@ -26,11 +26,7 @@ USERS = {
 
 def make_all(paths: Paths) -> None:
     pki = paths.pki
-    pki.mkdir(parents=True, exist_ok=True)
-    _key(pki / "ca.key")
-    subject = f"/CN={settings.PREFIX}-test-ca"
-    command: list[Word] = ["openssl", "req", "-x509", "-new", "-key", pki / "ca.key", "-days", DAYS]
-    run([*command, "-subj", subject, "-out", pki / "ca.crt"])
+    _authority(pki)
     run(["openssl", "genrsa", "-out", pki / "sa.key", "2048"])
     run(["openssl", "rsa", "-in", pki / "sa.key", "-pubout", "-out", pki / "sa.pub"])
     names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
@@ -50,6 +46,23 @@ def make_worker(paths: Paths, number: int) -> None:
     alternatives = [f"DNS:{name}", f"IP:{settings.worker_address(number)}"]
     _leaf(paths.pki, name, f"/O=system:nodes/CN=system:node:{name}", alternatives)
     _kubeconfig(paths, name)
+
+
+def make_server(folder: Path, host: str) -> tuple[str, str, str]:
+    """The certificates of an authority of its own and of a server, and the server's key, as PEM."""
+    _authority(folder)
+    _leaf(folder, "server", f"/CN={host}", [f"DNS:{host}"])
+    names = ("ca.crt", "server.crt", "server.key")
+    authority, certificate, key = ((folder / name).read_text() for name in names)
+    return authority, certificate, key
+
+
+def _authority(pki: Path) -> None:
+    pki.mkdir(parents=True, exist_ok=True)
+    _key(pki / "ca.key")
+    subject = f"/CN={settings.PREFIX}-test-ca"
+    command: list[Word] = ["openssl", "req", "-x509", "-new", "-key", pki / "ca.key", "-days", DAYS]
+    run([*command, "-subj", subject, "-out", pki / "ca.crt"])
 
 
 def _key(path: Path) -> None:

@@ -1,8 +1,13 @@
-"""The cluster's programs, built from Go modules. They are kept: they change with go.mod alone."""
+"""The cluster's programs, built from Go modules.
+
+They lie outside of the checkout, in a folder that the modules' digest names, so that a machine builds
+them once. Go's caches are not kept: gigabytes that nothing else would use.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
+import fcntl
 import os
 import shutil
 import sys
@@ -14,8 +19,7 @@ from cluster.errors import ClusterError
 from cluster.host import run
 from cluster.settings import Paths
 
-MODULES = settings.HERE / "tools"
-# Of each module in `tools`, what it makes.
+# Of each module in settings.TOOLS, what it makes.
 PROGRAMS = {
     "kubernetes": (
         "etcd",
@@ -38,31 +42,54 @@ BUILD_SECONDS = 3600.0
 
 
 def ensure(paths: Paths, modules: Sequence[str] = ALWAYS) -> None:
-    """Builds what is missing or of another version: minutes the first time, then nothing."""
+    """Builds what is missing: minutes the first time on a machine, then nothing."""
     paths.programs.mkdir(parents=True, exist_ok=True)
-    for module in modules:
-        names = PROGRAMS[module]
-        stamp = paths.programs / f".{module}"
-        digest = _digest(module)
-        have = all((paths.programs / name).exists() for name in names)
-        if have and (paths.borrowed or (stamp.exists() and stamp.read_text() == digest)):
-            continue
-        if not shutil.which("go"):
-            raise ClusterError(f"{', '.join(names)} must be built: there is no Go toolchain (go)")
-        print(f"cluster: building {', '.join(names)}", file=sys.stderr, flush=True)
-        _build(module, paths.programs)
-        stamp.write_text(digest)
+    if not paths.borrowed:
+        _link(paths)
+    missing_ones = [module for module in modules if not _is_built(paths, module)]
+    if not missing_ones:
+        return
+    caches = paths.programs / ".go"
+    with open(paths.programs / ".go.lock", "w", encoding="utf-8") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        for module in missing_ones:
+            with open(paths.programs / f".{module}.lock", "w", encoding="utf-8") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # who comes second finds them made
+                if not _is_built(paths, module):
+                    _build(module, paths.programs, caches)
+        with contextlib.suppress(BlockingIOError):  # another process uses them, and removes them
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(caches, ignore_errors=True)
+
+
+def _is_built(paths: Paths, module: str) -> bool:
+    return all(paths.program(name).exists() for name in PROGRAMS[module])
+
+
+def _link(paths: Paths) -> None:
+    """The checkout's `build/cluster/bin` leads to the programs of its modules."""
+    link = paths.programs_link
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.is_dir() and not link.is_symlink():
+        shutil.rmtree(link)  # of a checkout that built its own
+    if not link.is_symlink() or link.readlink() != paths.programs:
+        fresh = link.with_name(f".bin.{os.getpid()}")
+        fresh.symlink_to(paths.programs)
+        fresh.replace(link)
 
 
 def missing(paths: Paths) -> list[str]:
     """What this machine lacks to have them, a sentence each."""
-    names = [name for module in ALWAYS for name in PROGRAMS[module]]
-    if all((paths.programs / name).exists() for name in names) or shutil.which("go"):
+    if all(_is_built(paths, module) for module in ALWAYS) or shutil.which("go"):
         return []
     return ["the cluster's programs are built from Go modules, and there is no Go toolchain (go)"]
 
 
-def _build(module: str, target: Path) -> None:
+def _build(module: str, target: Path, caches: Path) -> None:
+    names = ", ".join(PROGRAMS[module])
+    if not shutil.which("go"):
+        raise ClusterError(f"{names} must be built: there is no Go toolchain (go)")
+    print(f"cluster: building {names}", file=sys.stderr, flush=True)
     version = settings.KUBERNETES_VERSION
     minor = version.split(".")[1]
     variables = {
@@ -75,15 +102,15 @@ def _build(module: str, target: Path) -> None:
     fresh = target / f".{module}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    command = ["go", "build", "-trimpath", "-ldflags", flags, "-o", f"{fresh}{os.sep}", "tool"]
-    environment = {"CGO_ENABLED": "0"}
-    run(command, seconds=BUILD_SECONDS, environment=environment, folder=MODULES / module)
+    # -modcacherw: what it fetches can be removed again.
+    command = ["go", "build", "-trimpath", "-modcacherw", "-ldflags", flags]
+    command += ["-o", f"{fresh}{os.sep}", "tool"]
+    environment = {
+        "CGO_ENABLED": "0",
+        "GOCACHE": str(caches / "build"),
+        "GOMODCACHE": str(caches / "modules"),
+    }
+    run(command, seconds=BUILD_SECONDS, environment=environment, folder=settings.TOOLS / module)
     for file in fresh.iterdir():
         file.replace(target / RENAMED.get(file.name, file.name))
     fresh.rmdir()
-
-
-def _digest(module: str) -> str:
-    files = [(MODULES / module / name).read_bytes() for name in ("go.mod", "go.sum")]
-    version = settings.KUBERNETES_VERSION.encode()
-    return hashlib.sha256(b"\0".join([*files, version])).hexdigest()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from cluster import settings
+from cluster import programs, settings
 from cluster.errors import ClusterError
 from cluster.host import run
 from cluster.images import Image, ImageStore
@@ -27,6 +27,7 @@ PREFIX = "optcache.test/"
 TAG = "test"
 FROM_SOURCES_TAG = "sources"
 STORE = "optcache.test/store:1"
+BUCKET_SERVER = "optcache.test/s3:1"
 TRAINING = "optcache.test/training:1"
 
 
@@ -101,6 +102,26 @@ def object_store(paths: Paths) -> Image:
     return Image(STORE, context, CONTAINERS / "store" / "Dockerfile")
 
 
+def bucket_server(paths: Paths) -> Image:
+    """versitygw with the same images as files of a bucket."""
+    programs.ensure(paths, ["s3"])
+    images = object_store(paths).context / "images"
+    context = paths.images / "s3-files"
+    context.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(paths.program("versitygw"), context)
+    if not (context / "images").is_dir():
+        fresh = context / "images.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.copytree(images, fresh, copy_function=os.link, ignore=shutil.ignore_patterns("index.txt"))
+        fresh.rename(context / "images")
+    return Image(BUCKET_SERVER, context, CONTAINERS / "s3" / "Dockerfile")
+
+
+def of_all_cases(paths: Paths) -> list[Image]:
+    """What nearly every case uses, and what does not change with our programs."""
+    return [object_store(paths), training()]
+
+
 def _copy_package(source: Path, target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
@@ -113,4 +134,4 @@ def all_images(store: ImageStore, paths: Paths) -> dict[str, Callable[[], Image]
         return lambda: component(name, store, paths)
 
     images = {name: of(name) for name in COMPONENTS}
-    return {**images, "store": lambda: object_store(paths), "training": training}
+    return {**images, "store": lambda: object_store(paths), "s3": lambda: bucket_server(paths), "training": training}

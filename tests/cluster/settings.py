@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
+TOOLS = HERE / "tools"  # the Go modules of the programs
 KUBERNETES_VERSION = "v1.36.3"
+DEBIAN_RELEASE = "bookworm"
+
+# Ring 2: few cases, whatever else the machine does.
+SMOKE = os.environ.get("OPTCACHE_SMOKE") == "1"
 
 # Whose release is upgraded to that of now. Until there is a release: the first commit whose wire
 # protocol is the present one, versions and their negotiation included.
@@ -46,20 +52,45 @@ def pod_range(number: int) -> str:
     return f"10.78.{number}.0/24"
 
 
+def cache_folder() -> Path:
+    """Where every checkout of this user finds what takes minutes to build."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "optcache"
+
+
+def tools_digest() -> str:
+    """It changes with the Go modules that the programs are built from."""
+    state = hashlib.sha256(KUBERNETES_VERSION.encode())
+    for file in sorted(TOOLS.glob("*/go.*")):
+        state.update(f"\0{file.relative_to(TOOLS)}\0".encode() + file.read_bytes())
+    return state.hexdigest()[:16]
+
+
 @dataclass(frozen=True)
 class Paths:
-    """Where things lie. `root` outlives the cluster (programs, images), `run` does not."""
+    """Where things lie. `root` belongs to this checkout, programs and images to all of them.
+
+    Only `run` ends with the cluster.
+    """
 
     root: Path
     programs: Path
+    images: Path
     borrowed: bool  # the programs: made elsewhere, taken as they are
 
     @staticmethod
     def default() -> Paths:
         root = REPOSITORY / "build" / "cluster"
-        elsewhere = os.environ.get("OPTCACHE_CLUSTER_BIN")
-        programs = Path(elsewhere) if elsewhere else root / "bin"
-        return Paths(root, programs.resolve(), borrowed=bool(elsewhere))
+        kept = cache_folder()
+        images = kept / f"images-{DEBIAN_RELEASE}"
+        if elsewhere := os.environ.get("OPTCACHE_CLUSTER_BIN"):
+            return Paths(root, Path(elsewhere).resolve(), images, borrowed=True)
+        return Paths(root, kept / f"programs-{tools_digest()}", images, borrowed=False)
+
+    @property
+    def programs_link(self) -> Path:
+        """Where those look who know the checkout alone."""
+        return self.root / "bin"
 
     @property
     def run(self) -> Path:
@@ -77,10 +108,6 @@ class Paths:
     @property
     def audit_log(self) -> Path:
         return self.log / "audit.log"
-
-    @property
-    def images(self) -> Path:
-        return self.root / "images"
 
     def worker(self, number: int) -> Path:
         return self.run / f"n{number}"

@@ -15,7 +15,7 @@ from cluster.errors import ClusterError
 from cluster.host import wait_until
 from cluster.objects import Object
 from cluster.settings import REPOSITORY
-from cluster.training import Rank
+from cluster.training import Rank, StoreReads
 
 POD_SECONDS = 300.0
 DATASET_SECONDS = 180.0
@@ -47,16 +47,20 @@ class Samples:
 
 
 class FewSamples(Samples):
-    """Each `step`th of all, for cases that are not about many."""
+    """Each `step`th of those whose paths begin so, for cases that are not about many."""
 
-    def __init__(self, whole: Samples, step: int) -> None:
+    def __init__(self, whole: Samples, step: int = 1, prefixes: tuple[str, ...] = ("",)) -> None:
         self._whole = whole
         self._step = step
+        self._prefixes = prefixes
 
     @cached_property
     def dataset(self) -> Any:
-        whole, chosen = self._whole.dataset, slice(None, None, self._step)
-        return replace(whole, paths=whole.paths[chosen], sizes=whole.sizes[chosen])
+        whole = self._whole.dataset
+        named = zip(whole.paths, whole.sizes, strict=True)
+        chosen = [(path, size) for path, size in named if path.startswith(self._prefixes)]
+        paths, sizes = zip(*chosen[:: self._step], strict=True)
+        return replace(whole, paths=paths, sizes=sizes)
 
 
 class Store:
@@ -80,6 +84,9 @@ class Store:
         """A line for each request since that second of `host.utc`."""
         words = (f"--namespace={self.SPACE}", "deployment/store", "--tail=-1", f"--since-time={since}")
         return self._cluster.kubectl("logs", *words).stdout
+
+    def reads(self, since: str, samples: Samples) -> StoreReads:
+        return training.store_reads(self.log(since), samples.sizes)
 
 
 class Workspace:
@@ -178,7 +185,7 @@ class Workspace:
             self.kubectl("logs", pod, "--all-containers", "--tail=-1", "--ignore-errors", check=False)
             for pod in objects.names(self.get("pods")["items"])
         ]
-        kinds = "pods,jobs,deployments,configmaps,datasets,cacheplans,events"
+        kinds = "pods,jobs,deployments,configmaps,datasets,cacheplans,warmups,events"
         return "\n".join([*logs, self.kubectl("get", kinds, "--output=yaml")])
 
     def wait_for_batches(self, job: str, count: int, seconds: float = POD_SECONDS) -> None:
@@ -195,7 +202,13 @@ class Workspace:
         """ClusterError with the ends of its pods' logs where it fails."""
         deadline = time.monotonic() + seconds
         while True:
-            status = self.get(f"job/{name}")["status"]
+            try:
+                status = self.get(f"job/{name}")["status"]
+            except ClusterError:  # the API server is busy
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(SLOW_POLL_SECONDS)
+                continue
             held = {item["type"] for item in status.get("conditions", []) if item["status"] == "True"}
             if "Complete" in held:
                 return

@@ -10,7 +10,7 @@ import accounting
 from accounting import Delivery
 from harness import checks
 from harness.checks import Records
-from harness.cluster import Budget, Cluster, ClusterOptions, Metrics
+from harness.cluster import Budget, Cluster, ClusterOptions, Metrics, transit_reserve
 from harness.dataset import Dataset
 from harness.job import Job
 from harness.store import LISTING, Store
@@ -19,7 +19,6 @@ from report import PolicyResult, Setup
 
 CAPACITY_SHARE = 0.30  # of the dataset, all nodes together
 BESIDE_SHARE = 0.02  # arenas and transit reserves, all together
-RESERVE_SHARE = 0.02  # of a node's memory, its rule
 PAGE_BYTES = 4096
 RANK_PROGRAM = Path(__file__).with_name("rank.py")
 
@@ -45,9 +44,8 @@ class Experiment:
         arena = beside - self.reserve_of(memory)
         return Budget(memory, max(arena // PAGE_BYTES, 1) * PAGE_BYTES)
 
-    @staticmethod
-    def reserve_of(memory: int) -> int:
-        return int(memory * RESERVE_SHARE)
+    def reserve_of(self, memory: int) -> int:
+        return transit_reserve(memory, self.dataset.total_bytes, len(self.dataset.paths))
 
     @property
     def setup(self) -> Setup:
@@ -170,13 +168,21 @@ class Experiment:
         )
 
     def _prediction(self, policy: str, nodes: Sequence[Metrics]) -> tuple[int, float]:
-        """Store bytes and hit ratio of the run: the plan's own, which all nodes share, or, where
-        there is no plan, the closed form."""
-        reads = max(node.get("optcache_plan_predicted_store_reads_total", 0) for node in nodes)
-        if policy == "Optimal" and reads > 0:
-            name = "optcache_plan_predicted_store_bytes_total"
-            planned = self.epochs * self.machines * self._length_of_rank()
-            return int(max(node.get(name, 0) for node in nodes)), 1 - reads / planned
+        """Store bytes and hit ratio of the run: what the plan had foretold of the nodes' reads,
+        or, where there is no plan, the closed form."""
+
+        def foretold_misses(of: str) -> float:
+            name = f"optcache_plan_predicted_{of}_total{{"
+            return sum(
+                value
+                for node in nodes
+                for series, value in node.items()
+                if series.startswith(name) and 'result="miss"' in series
+            )
+
+        planned = sum(node.get("optcache_plan_predicted_requests_total", 0) for node in nodes)
+        if policy == "Optimal" and planned > 0:
+            return int(foretold_misses("request_bytes")), 1 - foretold_misses("requests") / planned
         share = self.setup.capacity_bytes / self.setup.total_bytes
         ratio = accounting.predicted_hit_ratio(policy, share, self.epochs)
         return round((1 - ratio) * self.epochs * self.setup.total_bytes), ratio

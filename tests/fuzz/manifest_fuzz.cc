@@ -46,11 +46,31 @@ void Seal(std::string& bytes) {
         Crc32c(all.subspan(kHeaderBytes, sections * kSectionBytes), Crc32c(all.first(kCrcOffset))));
 }
 
+// What is read lies within its object, and what is handed out is as long as told.
+void UsePlaces(const Manifest& manifest, SampleId sample) {
+  const Object object = manifest.ObjectAt(manifest.ObjectOf(sample));
+  const std::vector<Member> members = manifest.MembersOf(sample);
+  ByteCount end = 0;
+  ByteCount size = 0;
+  for (const Member& member : members) {
+    CHECK(member.offset >= end && member.size <= object.size - member.offset);
+    end = member.offset + member.size;
+    size += member.size + MemberPadding(member.size);
+  }
+  if (manifest.layout() == Layout::kGroups) {
+    CHECK(manifest.Size(sample) == size + MembersHead(manifest.Path(sample), members).size());
+  } else {
+    CHECK(manifest.Size(sample) == members.front().size);
+  }
+}
+
 void Use(const Manifest& manifest) {
   ByteCount total = 0;
   for (SampleId sample = 0; sample < manifest.samples(); ++sample) {
-    CHECK(CheckObjectPath(manifest.Path(sample)).ok());
-    CHECK(manifest.ValidatorOf(sample).etag.size() <= kETagBytesMax);
+    if (manifest.layout() != Layout::kGroups) CHECK(CheckObjectPath(manifest.Path(sample)).ok());
+    UsePlaces(manifest, sample);
+    CHECK(CheckETag(manifest.ValidatorOf(sample).etag).ok());
+    CHECK(CheckETag(manifest.ObjectAt(manifest.ObjectOf(sample)).validator.etag).ok());
     if (manifest.classes() > 0) CHECK(!manifest.ClassName(manifest.ClassOf(sample)).empty());
     (void)manifest.SampleDigest(sample);
     total += manifest.Size(sample);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket as sockets
 import subprocess
@@ -28,8 +29,9 @@ kind: Dataset
 metadata: {{name: {dataset}}}
 spec:
   source: {source}
-  order: ImageFolder
-  cache: {{capacity: "{capacity}"}}
+  order: {order}
+  format: {format}
+  cache: {{capacity: "{capacity}", tiers: {tiers}}}
 ---
 apiVersion: optcache.io/v1alpha1
 kind: CachePlan
@@ -46,6 +48,12 @@ class Budget:
     arena: int  # of each sidecar
     overflow: int = 64 << 20  # of each sidecar, taken only while its arena is full
     computed: int = 0  # of each sidecar, for computed samples
+    disk: int = 0  # of each node, in files: what plans count on is a tenth less
+
+
+def transit_reserve(memory: int, total_bytes: int, samples: int) -> int:
+    """What a node of so much memory may hold beside it for transit, by its rule."""
+    return max(memory // 50, min(256 * (total_bytes // samples), 128 << 10, memory // 4))
 
 
 @dataclass(frozen=True)
@@ -57,15 +65,24 @@ class ClusterOptions:
     budget: Budget
     state: Path  # manifests stay there, so one dataset is indexed once
     sockets: Path
+    bucket: str = ""  # instead of base_url: what is written below spec.source.s3
+    order: str = "ImageFolder"
+    format: str = "Files"
+    disk: Path | None = None  # the nodes' disk, if their budget has one
+    s3_endpoint: bool = False  # of each sidecar
+    sampler: str = ""  # the order in which DATASET is read there
+    keys: Path | None = None  # folder with those of the store
 
     @property
     def source(self) -> str:
+        if self.bucket:
+            return f"{{s3: {self.bucket}}}"
         if not self.listing:
             return f'{{file: {{path: "{self.base_url}"}}}}'
         return f'{{http: {{baseURL: "{self.base_url}", listing: {self.listing}}}}}'
 
 
-Metrics = dict[str, float]  # by name, summed over labels
+Metrics = dict[str, float]  # by name, summed over labels, and by series as it is written
 
 
 class Cluster:
@@ -80,7 +97,11 @@ class Cluster:
             CONFIGURATION.format(
                 dataset=DATASET,
                 source=options.source,
-                capacity=options.machines * options.budget.memory,
+                order=options.order,
+                format=options.format,
+                capacity=options.machines
+                * (options.budget.memory + options.budget.disk * 9 // 10),
+                tiers="[Memory, Disk]" if options.disk else "[Memory]",
                 retention=retention,
             )
         )
@@ -103,6 +124,10 @@ class Cluster:
         status = stop(self._up)
         if status != 0 and error is None and not self._left:
             raise HarnessError(f"optcache up ended with status {status}:\n{last_lines(self._log)}")
+
+    def groups(self) -> list[int]:
+        """The process groups of `optcache up` and of what it has started."""
+        return [self._up.pid, *self.pids().values()]
 
     def pids(self) -> dict[str, int]:
         """Of the processes that run now, by the names that `optcache up` gave them."""
@@ -133,6 +158,15 @@ class Cluster:
 
     def socket(self, machine: int) -> Path:
         return self._options.sockets / f"machine-{machine}.sock"
+
+    def s3_endpoint(self, machine: int) -> str:
+        """As `optcache up` prints it, for AWS_ENDPOINT_URL_S3."""
+        line = re.compile(rf"machine {machine}: export AWS_ENDPOINT_URL_S3=(\S+)")
+        found = line.findall(self._log.read_text(errors="replace"))
+        if not found:
+            raise HarnessError(f"no endpoint of machine {machine}:\n{last_lines(self._log)}")
+        url: str = found[-1]
+        return url
 
     def log_of(self, process: str) -> str:
         """What it and its forerunners in the same state folder wrote."""
@@ -194,7 +228,17 @@ class Cluster:
             *("--state", options.state),
             *("--socket-dir", options.sockets),
             *("--port", "0"),
+            *self._disk(),
+            *(["--s3-endpoint"] if options.s3_endpoint else []),
+            *(["--sampler", f"{DATASET}={options.sampler}"] if options.sampler else []),
+            *(["--keys", f"{DATASET}={options.keys}"] if options.keys else []),
         ]
+
+    def _disk(self) -> Sequence[str | Path]:
+        options = self._options
+        if options.disk is None:
+            return []
+        return ["--disk", options.disk, "--disk-capacity", str(options.budget.disk)]
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -249,11 +293,12 @@ def _listens(path: Path) -> bool:
 
 
 def parse_metrics(text: str) -> Metrics:
-    """Prometheus' text format; series of one name are added up."""
+    """Prometheus' text format. Under a name alone, its series are added up."""
     metrics: Metrics = {}
     for line in text.splitlines():
         if line and not line.startswith("#"):
             series, value = line.rsplit(" ", 1)
             name = series.split("{", 1)[0]
             metrics[name] = metrics.get(name, 0.0) + float(value)
+            metrics[series] = float(value) if series != name else metrics[name]
     return metrics

@@ -6,16 +6,16 @@ import hashlib
 import json
 import os
 import re
-import socket
 import subprocess
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.control_plane import ApiServer, Authority, Operator, Pod
 from harness.dataset import Dataset, dataset_key
 from harness.errors import HarnessError
+from harness.ports import free_port
 from harness.processes import last_lines, stop, wait_until
 from harness.store import LISTING, Store
 
@@ -23,13 +23,6 @@ import optcache
 
 MEMORY = 256 << 20
 BIRDS = "vision/birds"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Process:
@@ -176,6 +169,23 @@ class ClusterSide:
         outcome: dict[str, Any] = json.loads(message.read_text())
         return outcome
 
+    def warm(self, pod: Pod, dataset: str, source: str, *flags: str) -> dict[str, Any]:
+        """Runs the verb of a Warmup's Job in that pod; its termination message."""
+        message = self.folder / "termination"
+        message.unlink(missing_ok=True)
+        subprocess.run(
+            [
+                *(self._programs / "optcache-sidecar", "warm", "--dataset", f"{dataset}=={source}"),
+                *("--name", f"{pod.namespace}/{pod.name}", "--node", self.wire_address()),
+                *("--node-ca", self.authority.certificate, "--token-file", self.token_of(pod)),
+                *("--manifests", self.manifest_url(), "--termination-file", message, *flags),
+            ],
+            check=False,
+            capture_output=True,
+        )
+        outcome: dict[str, Any] = json.loads(message.read_text())
+        return outcome
+
     def publish(
         self, datasets: dict[str, tuple[str, list[str]]], holders: list[int] | None = None
     ) -> None:
@@ -249,16 +259,17 @@ class ClusterSide:
         return sidecar, where / "sock"
 
     def wait_ready(self, name: str = "node-a") -> None:
-        node = self.nodes[name]
-        try:
-            wait_until(node.is_ready, f"{name} is ready")
-        except HarnessError as error:
-            raise HarnessError(f"{error}\n{last_lines(node.log)}") from error
+        self._wait(name, self.nodes[name].is_ready, f"{name} is ready")
 
     def wait_served(self, name: str = "node-a") -> None:
         """Its manifest port answers, so it has its certificate."""
-        node = self.nodes[name]
-        wait_until(lambda: name in self.operator.reports, f"{name} reports:\n{last_lines(node.log)}")
+        self._wait(name, lambda: name in self.operator.reports, f"{name} reports")
+
+    def _wait(self, name: str, condition: Callable[[], bool], what: str) -> None:
+        try:
+            wait_until(condition, what)
+        except HarnessError as error:
+            raise HarnessError(f"{error}\n{last_lines(self.nodes[name].log)}") from error
 
 
 def serve(side: ClusterSide, store: Store, namespaces: list[str], *flags: str) -> ClusterSide:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from dataclasses import dataclass
 
 from harness.dataset import Dataset
 from harness.store import LISTING
@@ -31,6 +31,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path.removeprefix("/")
+        if path != LISTING:
+            self.server.take_time()
         body = self.server.objects.get(path)
         if body is None:
             missing(self, b"")
@@ -119,15 +121,30 @@ def _half(handler: Handler, body: bytes) -> None:
     handler.close_connection = True
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How long an object takes at least, and how many do so at once; others wait their turn."""
+
+    seconds: float = 0.0
+    at_once: int = 1
+
+
 class Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, objects: Mapping[str, bytes]) -> None:
+    def __init__(self, objects: Mapping[str, bytes], pace: Pace) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self._pace = pace
+        self._turns = threading.Semaphore(pace.at_once)
         self.objects = objects
         self.gets: collections.Counter[str] = collections.Counter()
         self.faults: dict[str, tuple[Fault, int]] = {}  # by path; how many more times
         self._lock = threading.Lock()
+
+    def take_time(self) -> None:
+        if self._pace.seconds:
+            with self._turns:
+                time.sleep(self._pace.seconds)
 
     def next_fault(self, path: str) -> Fault | None:
         with self._lock:
@@ -143,22 +160,17 @@ class Server(ThreadingHTTPServer):
 class FaultyStore:
     """Serves a dataset until the end of its `with`; the listing knows sizes and ETags."""
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, pace: Pace = Pace()) -> None:
         objects = {path: (dataset.root / path).read_bytes() for path in dataset.paths}
         listing = [f"{path}\t{len(body)}\t{etag_of(body)}\n" for path, body in objects.items()]
-        self._server = Server({**objects, LISTING: "".join(listing).encode()})
+        self._server = Server({**objects, LISTING: "".join(listing).encode()}, pace)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
     def __enter__(self) -> FaultyStore:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

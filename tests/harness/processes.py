@@ -40,7 +40,7 @@ def wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> bool:
         os.close(descriptor)
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 120.0) -> None:
     """For what happens in another process. HarnessError names `what` did not come true in time."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -6,12 +6,12 @@ import socket
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 
 from harness.errors import HarnessError
+from harness.ports import free_port
 from harness.processes import stop
 
-START_SECONDS = 10.0
+START_SECONDS = 60.0
 
 # The fields are those that accounting.py reads. One process, not a daemon: it ends with its pid.
 CONFIGURATION = """\
@@ -56,7 +56,7 @@ class Store:
     def __init__(self, root: Path, folder: Path, guard: str = "", secure: bool = False) -> None:
         self._folder = folder
         self._secure = secure
-        self._port = _free_port()
+        self._port = free_port()
         quoted = str(root.resolve()).replace("\\", "\\\\").replace('"', '\\"')
         if "$" in quoted:
             raise HarnessError(f"nginx cannot serve {root}: there is a $ in its path")
@@ -79,12 +79,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         stop(self._nginx)
 
     @property
@@ -122,9 +117,3 @@ class Store:
                     words = log.read_text() if log.exists() else str(error)
                     raise HarnessError(f"nginx does not start: {words.strip()}") from error
                 time.sleep(0.02)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

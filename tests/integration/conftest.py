@@ -115,15 +115,23 @@ def start_cache(
             arena: int = ARENA,
             overflow: int = ARENA,
             retention: str = "Optimal",
+            disk: Path | None = None,
+            disk_share: float = 0.0,
         ) -> Cluster:
             options = ClusterOptions(
                 programs=programs,
                 base_url=store.base_url,
                 listing=LISTING,
                 machines=machines,
-                budget=Budget(int(dataset.total_bytes * share / machines), arena, overflow),
+                budget=Budget(
+                    int(dataset.total_bytes * share / machines),
+                    arena,
+                    overflow,
+                    disk=int(dataset.total_bytes * disk_share / machines * 10 / 9),
+                ),
                 state=manifests,
                 sockets=tmp_path,
+                disk=disk,
             )
             return running.enter_context(Cluster(options, retention, tmp_path))
 

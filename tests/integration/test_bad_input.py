@@ -100,12 +100,11 @@ def shell(programs: Path, tmp_path: Path) -> Iterator[Shell]:
         ("capacity: 50%", "capacity: -5", f"6: spec.cache.capacity: '-5' {QUANTITY}, or a share as 30%"),
         ("{capacity: 50%}", "yes", "6: spec.cache: not a mapping, allowed: {key: value}"),
         ("  cache: {capacity: 50%}\n", "", "5: spec.cache: missing, write cache: {capacity: 30%}"),
-        ("  source: {file: {path: data}}\n", "", "5: spec.source: missing, allowed: file or http"),
-        ("{file: {path: data}}", "{}", "5: spec.source: needs exactly one of file and http"),
+        ("  source: {file: {path: data}}\n", "", "5: spec.source: missing, allowed: file, http or s3"),
+        ("{file: {path: data}}", "{}", "5: spec.source: needs exactly one of file, http and s3"),
         ("{path: data}", "{}", "5: spec.source.file.path: missing or empty, allowed: a folder"),
-        ("{path: data}", "{path: data}, http: {baseURL: 'http://x'}", "5: spec.source: needs exactly one of file and http"),
+        ("{path: data}", "{path: data}, http: {baseURL: 'http://x'}", "5: spec.source: needs exactly one of file, http and s3"),
         ("file: {path: data}", "http: {baseURL: x}", "5: spec.source.http.baseURL: 'x', allowed: http://… or https://…"),
-        ("file: {path: data}", "s3: {bucket: b}", "5: spec.source.s3: not supported by this version, which reads file and http"),
         ("kind: Dataset", "kind: Datset", "2: kind: 'Datset' is not known, allowed: Dataset, CachePlan"),
         ("kind: Dataset\n", "", "1: kind: missing or empty, allowed: Dataset, CachePlan"),
         ("v1alpha1", "v2", "1: apiVersion: 'optcache.io/v2' is not known, allowed: optcache.io/v1alpha1"),
@@ -113,7 +112,7 @@ def shell(programs: Path, tmp_path: Path) -> Iterator[Shell]:
         ("name: images", "name: My_Images", f"3: metadata.name: 'My_Images', allowed: {SUBDOMAIN}"),
         ("spec:", "spec:\n  include: '*.png'", "5: spec.include: not a list, allowed: [one, two]"),
         ("spec:", "spec:\n  order: Random", "5: spec.order: 'Random' is not known, allowed: ImageFolder, Path, List"),
-        ("spec:", "spec:\n  kapazität: 3", "5: spec.kapazität is not known, allowed: source, format, include, order, verify, cache, placement, access"),
+        ("spec:", "spec:\n  kapazität: 3", "5: spec.kapazität is not known, allowed: source, format, include, order, verify, limits, cache, placement, access"),
         ("dataset: images", "dataset: imgs", "11: spec.dataset: there is no Dataset default/imgs in the files given"),
         ("dataset: images", "dataset: images, retention: FIFO", "11: spec.retention: 'FIFO' is not known, allowed: Optimal, Pin, LRU, None"),
         ("dataset: images", "dataset: images, jobs: [{name: j, sampler: {worldSize: many}}]", "11: spec.jobs[0].sampler.worldSize: 'many', allowed: a whole number from 1 to 65536"),
@@ -165,7 +164,7 @@ def test_up_says_that_the_source_has_nothing(shell: Shell, path: str, sentence: 
 def test_up_says_that_no_web_server_answers(shell: Shell) -> None:
     said = shell.up_with(DATASET.replace("file: {path: data}", "http: {baseURL: 'http://127.0.0.1:1/'}"))
     assert re.fullmatch(
-        r"optcache: dataset default/images: listing http://127\.0\.0\.1:1/index\.txt: "
+        r"optcache: dataset default/images: attempt 5 of 5: listing http://127\.0\.0\.1:1/index\.txt: "
         r"Failed to connect to 127\.0\.0\.1 port 1 after \d+ ms: Couldn't connect to server; check the "
         r"address of the source",
         said,
@@ -221,23 +220,61 @@ def test_up_says_which_word_is_wrong(shell: Shell, words: list[str], sentence: s
     )
 
 
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        (["keys"], "'keys' is not NAME=FOLDER, with the NAME of one Dataset"),
+        (["images=none"], "'images=none': there is no folder none"),
+        (["images=.", "default/images=."], "'default/images=.': keys of default/images are given twice"),
+        (["birds=."], "'birds=.': default/birds lies in a folder, which is read without"),
+    ],
+)
+def test_up_refuses_keys_before_it_begins(shell: Shell, keys: list[str], sentence: str) -> None:
+    birds = DATASET.replace("images", "birds")
+    images = DATASET.replace("{file: {path: data}}", "{http: {baseURL: http://127.0.0.1:1/}}")
+    (shell.folder / "f.yaml").write_text(f"{birds}---\n{images}")
+    words = [word for each in keys for word in ("--keys", each)]
+    result = shell.run("up", "-f", "f.yaml", "--state", "state", *words)
+    assert (result.code, result.err) == (1, f"optcache: --keys {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("sampler", "sentence"),
+    [
+        ("images", "is not NAME=SAMPLER, with the NAME of one Dataset"),
+        ("birds=sequential", "is not NAME=SAMPLER, with the NAME of one Dataset"),
+        ("images=random", ": unknown sampler 'random'"),
+        ("default/images=sequential,wrld=2", "'wrld=2' is not known to this version"),
+    ],
+)
+def test_up_refuses_a_sampler_before_it_begins(shell: Shell, sampler: str, sentence: str) -> None:
+    (shell.folder / "f.yaml").write_text(DATASET)
+    words = ["up", "-f", "f.yaml", "--state", "state", "--s3-endpoint", "--sampler", sampler]
+    result = shell.run(*words)
+    assert result.code == 1
+    assert result.err.startswith(f"optcache: --sampler '{sampler}'")
+    assert sentence in result.err
+    assert "samples" not in result.out, "nothing was indexed"
+
+
 def test_more_capacity_than_bytes_works_and_is_noted(shell: Shell) -> None:
     (shell.folder / "f.yaml").write_text(DATASET.replace("50%", "1Gi"))
     log = shell.folder / "up.log"
     program = str(shell.programs / "optcache")
     command = [program, "up", "-f", "f.yaml", "--state", "state", "--port", "0"]
+    command += ["--socket-dir", "."]
     with open(log, "wb") as out:
         up = subprocess.Popen(
             command, cwd=shell.folder, stdout=out, stderr=out, start_new_session=True
         )
     try:
-        socket_path = shell.folder / "state" / "sockets" / "machine-0.sock"
+        socket_path = shell.folder / "machine-0.sock"
         wait_until(socket_path.is_socket, "the sidecar listens")
         assert bytes(optcache.Dataset(socket=str(socket_path))[1]) == b"data/b/2.png"
         other = shell.run("up", "-f", "f.yaml", "--state", "state", "--port", "0")
         assert (other.code, other.err) == (
             1,
-            f"optcache: another `optcache up` works in {shell.folder}/state: stop it or choose "
+            f"optcache: `optcache up`, process {up.pid}, works in {shell.folder}/state: stop it or choose "
             "another folder with --state\n",
         )
     finally:
@@ -245,6 +282,7 @@ def test_more_capacity_than_bytes_works_and_is_noted(shell: Shell) -> None:
     said = log.read_text()
     note = "the capacity (1.00 GiB) is larger than the dataset (24 B): all of it is kept"
     assert f"default/images: {note}\n" in said
+    assert f"export OPTCACHE_SOCKET={socket_path}\n" in said
     url = r"http://127\.0\.0\.1:\d+/metrics"
     assert re.search(rf"^machine 0: metrics at {url} \(node\), {url} \(sidecar\)$", said, re.M)
 
@@ -260,7 +298,7 @@ def test_more_capacity_than_bytes_works_and_is_noted(shell: Shell) -> None:
         ("status --coordinator x", "the coordinator at x does not answer: x/v1/status: not an http:// or https:// URL"),
         ("manifest build --source none -o m", "none: there is no such folder: check the address of the source"),
         ("manifest build --source empty -o m", "file://empty: there is no object: check the address of the source"),
-        ("manifest build --source ftp://x/ -o m", '"ftp://x/" is no address of a source: give a folder, file:///folder, http://host/prefix or https://host/prefix'),
+        ("manifest build --source ftp://x/ -o m", '"ftp://x/" is no address of a source: give a folder, file:///folder, http://host/prefix, https://host/prefix or s3://bucket/prefix'),
         ("manifest build --source data --include *.gif -o m", "file://data: none of the 2 objects is a sample: check the include patterns"),
         ("manifest build --source data --order random -o m", "order random: there are image-folder, path and list"),
         ("manifest build --source data -o none/m", "cannot write none/m: No such file or directory"),
@@ -323,6 +361,7 @@ def test_each_verb_says_what_it_cannot_do(shell: Shell, words: str, sentence: st
             " simulate",
         ),
         ("manifest", "A subcommand is required", " manifest"),
+        ("rollout stat x", "'stat' is not known", " rollout"),
         ("manifest build", "--source is required", " manifest build"),
     ],
 )  # fmt: skip
@@ -389,6 +428,7 @@ def test_what_a_sidecar_cannot_do_is_said_at_once(
     assert refusal(lambda: optcache.Dataset("nope", socket=path)) == (
         "this sidecar does not serve dataset 'nope'; it serves: default/images"
     )
+    assert optcache.Dataset("images", socket=path).name == "default/images"
     data = optcache.Dataset(socket=path)
     count = len(dataset.paths)
     for index in (count, -count - 1, 1 << 40):

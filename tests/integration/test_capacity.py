@@ -1,4 +1,4 @@
-"""Two datasets of one machine that has no room for both: memory goes to the one that is read faster."""
+"""Two datasets of one machine that has no room for both: who gets its memory, and who gives it up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from harness.cluster import transit_reserve
 from harness.processes import stop, wait_until
 
 FILES, SIZE = 500, 8192
@@ -23,6 +25,13 @@ apiVersion: optcache.io/v1alpha1
 kind: Dataset
 metadata: {{name: {name}}}
 spec: {{source: {{file: {{path: {path}}}}}, cache: {{capacity: 100%}}}}
+"""
+PLAN = """\
+---
+apiVersion: optcache.io/v1alpha1
+kind: CachePlan
+metadata: {{name: {name}}}
+spec: {{dataset: {name}, retention: {retention}}}
 """
 TRAIN = """\
 import sys, time
@@ -42,41 +51,100 @@ for epoch in range(1000):
 """
 
 
-def test_memory_goes_to_what_is_read_faster(programs: Path, tmp_path: Path) -> None:
-    for name in PAUSES:
-        (tmp_path / name).mkdir()
-        for index in range(FILES):
-            (tmp_path / name / f"{index:04}.bin").write_bytes(bytes([index % 256]) * SIZE)
-    configuration = tmp_path / "datasets.yaml"
-    configuration.write_text("".join(DATASET.format(name=name, path=tmp_path / name) for name in PAUSES))
-    optcache, state = programs / "optcache", tmp_path / "state"
+class Machine:
+    """`optcache up` over two datasets, and jobs that read one each."""
 
-    def seen() -> dict[str, Any]:
-        words = (optcache, "status", "--state", state, "--output", "json")
+    def __init__(self, programs: Path, folder: Path, plans: str = "") -> None:
+        self._optcache = programs / "optcache"
+        self._folder = folder
+        for name in PAUSES:
+            (folder / name).mkdir()
+            for index in range(FILES):
+                (folder / name / f"{index:04}.bin").write_bytes(bytes([index % 256]) * SIZE)
+        configuration = folder / "datasets.yaml"
+        datasets = [DATASET.format(name=name, path=folder / name) for name in PAUSES]
+        configuration.write_text("".join(datasets) + plans)
+        self._running: list[subprocess.Popen[bytes]] = []
+        up = (self._optcache, "up", "-f", configuration, "--memory", str(ROOM), "--port", "0")
+        flags = ("--state", folder / "state", "--socket-dir", folder)
+        with (folder / "up.log").open("w") as log:
+            self._start([*up, *flags], stdout=log, stderr=log)
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in reversed(self._running):
+            stop(process)
+
+    def _start(self, words: list[Any], **more: Any) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "OPTCACHE_SOCKET": str(self._folder / "machine-0.sock")}
+        self._running.append(subprocess.Popen(words, env=environment, start_new_session=True, **more))
+        return self._running[-1]
+
+    def train(self, name: str, pause: float) -> subprocess.Popen[bytes]:
+        return self._start([sys.executable, "-c", TRAIN, name, str(pause)])
+
+    def end(self, job: subprocess.Popen[bytes]) -> None:
+        self._running.remove(job)
+        stop(job)
+
+    def status(self) -> dict[str, Any]:
+        words = (self._optcache, "status", "--state", self._folder / "state", "--output", "json")
         done = subprocess.run(words, capture_output=True, text=True, check=False)
-        found = json.loads(done.stdout)["datasets"] if done.returncode == 0 else []
+        status: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
+        return status
+
+    def datasets(self) -> dict[str, Any]:
+        found = self.status().get("datasets", [])
         return {item["name"].removeprefix("default/"): item for item in found}
 
-    def have(fast: int, slow: int) -> bool:
-        found = seen()
+    def have(self, fast: int, slow: int) -> bool:
+        found = self.datasets()
         return len(found) == 2 and all(
             abs(found[name]["capacity"] - bytes_) <= 1
             for name, bytes_ in {"fast": fast, "slow": slow}.items()
         )
 
-    up = (optcache, "up", "-f", configuration, "--memory", str(ROOM), "--port", "0")
-    environment = {**os.environ, "OPTCACHE_SOCKET": str(tmp_path / "machine-0.sock")}
-    running: list[subprocess.Popen[bytes]] = []
-    try:
-        with (tmp_path / "up.log").open("w") as log:
-            flags = ("--state", state, "--socket-dir", tmp_path)
-            running.append(subprocess.Popen([*up, *flags], stdout=log, stderr=log, start_new_session=True))
-        wait_until(lambda: have(ROOM // 2, ROOM // 2), "each has half while nobody reads", SECONDS)
+    def held(self) -> dict[str, int]:
+        """Bytes of each, as the node said last."""
+        return {
+            name: sum(share["used"] for share in item["nodes"])
+            for name, item in self.datasets().items()
+        }
+
+
+@pytest.mark.long
+def test_memory_goes_to_what_is_read_faster(programs: Path, tmp_path: Path) -> None:
+    with Machine(programs, tmp_path) as machine:
+        half = ROOM // 2
+        wait_until(lambda: machine.have(half, half), "each has half while nobody reads", SECONDS)
         for name, pause in PAUSES.items():
-            words = [sys.executable, "-c", TRAIN, name, str(pause)]
-            running.append(subprocess.Popen(words, env=environment, start_new_session=True))
-        wait_until(lambda: have(WHOLE, ROOM - WHOLE), "the fast one has all that it wants", SECONDS)
-        assert "the next byte is worth more to default/fast" in seen()["slow"]["notes"][0]
-    finally:
-        for process in reversed(running):
-            stop(process)
+            machine.train(name, pause)
+        fast_has_all = "the fast one has all that it wants"
+        wait_until(lambda: machine.have(WHOLE, ROOM - WHOLE), fast_has_all, SECONDS)
+        notes = machine.datasets()["slow"]["notes"]
+        assert "the next byte is worth more to default/fast" in notes[0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("retention", ["Optimal", "Pin", "LRU"])
+def test_what_nobody_reads_any_more_gives_way(
+    programs: Path, tmp_path: Path, retention: str
+) -> None:
+    plans = "".join(PLAN.format(name=name, retention=retention) for name in PAUSES)
+    with Machine(programs, tmp_path, plans) as machine:
+        first = machine.train("slow", PAUSES["fast"])
+        wait_until(lambda: machine.held().get("slow") == WHOLE, "the first job fills it", SECONDS)
+        machine.end(first)
+        machine.train("fast", PAUSES["fast"])
+        most = 0
+
+        def has_its_share() -> bool:
+            nonlocal most
+            held = machine.held()
+            most = max(most, sum(held.values()))
+            return held["fast"] >= ROOM // 2 * 9 // 10 and sum(held.values()) <= ROOM
+
+        wait_until(has_its_share, "the second job has the memory that it is due", SECONDS)
+        assert most <= ROOM + len(PAUSES) * transit_reserve(ROOM, WHOLE, FILES)

@@ -36,6 +36,26 @@ def test_what_a_pod_reads_comes_from_the_node_the_second_time(
     assert sidecar.count("optcache_node_connected") == 1
 
 
+def test_what_a_warmup_has_read_is_there_for_pods(
+    served: ClusterSide, store: Store, dataset: Dataset
+) -> None:
+    """By the token of its own pod; one of a namespace that may not use the dataset gets no further."""
+    begin = store.log_size()
+    job = Pod("vision", "images-warm-0")
+    said = served.warm(job, BIRDS, store.base_url, "--part", f"node1={dataset.total_bytes}", "--at", "node1")
+    assert said["read"] == len(dataset.paths) and said["failed"] == 0, said
+    assert store.read_bytes(begin) >= dataset.total_bytes
+    begin = store.log_size()
+    said = served.warm(job, BIRDS, store.base_url)
+    assert (said["read"], said["held"]) == (0, len(dataset.paths)), said
+    sidecar, where = served.start_sidecar(POD, BIRDS, store.base_url)
+    wait_until(lambda: sidecar.count("optcache_node_connected") == 1, "the sidecar has its node")
+    read_all(where, dataset)
+    assert store.read_bytes(begin) == 0
+    said = served.warm(Pod("strangers", "warm-0"), BIRDS, store.base_url, "--timeout", "5")
+    assert "5 s" in said["message"], said
+
+
 def test_nodes_and_pods_meet_by_ipv6(
     programs: Path, tmp_path: Path, store: Store, dataset: Dataset
 ) -> None:

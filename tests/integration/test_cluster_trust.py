@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from harness.cluster_side import BIRDS, ClusterSide, read_all, serve
 from harness.control_plane import Pod
 from harness.dataset import Dataset
@@ -150,6 +151,7 @@ def token_until(token: str, until: float) -> str:
     return f"head.{claims.rstrip('=')}.{token}"
 
 
+@pytest.mark.long
 def test_a_connection_ends_with_its_token_and_its_pod_comes_back_with_a_fresh_one(
     served: ClusterSide, store: Store, dataset: Dataset
 ) -> None:
@@ -170,6 +172,7 @@ def test_a_connection_ends_with_its_token_and_its_pod_comes_back_with_a_fresh_on
     assert fresh in served.api.reviewed
 
 
+@pytest.mark.long
 def test_a_connection_by_a_token_that_was_carried_away_ends_with_it(
     served: ClusterSide, store: Store
 ) -> None:

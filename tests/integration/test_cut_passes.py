@@ -97,6 +97,7 @@ def orders_unknown(cluster: Cluster) -> int:
     return int(sum(it["optcache_unknown_orders_total"] for it in cluster.sidecar_metrics()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("announced", [True, False])
 @pytest.mark.parametrize("machines", [1, 2])
 def test_quarters_of_passes_are_read_as_min_would(

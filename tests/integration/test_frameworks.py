@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from harness import framework_rank
 from harness.cluster import Cluster
 from harness.dataset import Dataset
 from harness.framework_rank import BATCH, EPOCHS, FRAMEWORKS
+from harness.ports import free_port
 from harness.processes import last_lines, stop, wait_until
 
 RANKS = 2
@@ -50,12 +50,6 @@ def start(framework: str, rank: int, port: int, cache: Cluster, folder: Path) ->
             stderr=log,
             start_new_session=True,
         )
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

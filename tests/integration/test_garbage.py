@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 import optcache
 import pytest
@@ -118,12 +117,7 @@ class Reader:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join(timeout=60)
         assert not self._thread.is_alive(), "the reader hangs"
@@ -161,6 +155,7 @@ def cluster(start_cache: Callable[..., Cluster]) -> Iterator[Cluster]:
     assert running.pids() == processes
 
 
+@pytest.mark.long
 def test_garbage_is_hung_up_on_and_counted(
     cluster: Cluster, dataset: Dataset, chance: random.Random, long: bool
 ) -> None:
@@ -202,6 +197,7 @@ def test_a_good_client_may_send_byte_by_byte(cluster: Cluster, name: str) -> Non
     assert PLACES[name](cluster).door.welcomes_single_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "clients", "refused", "at_once"),
     [

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import optcache
+import pytest
 from harness import checks
 from harness.checks import Records
 from harness.cluster import Cluster
@@ -79,6 +80,7 @@ def make_script(chance: random.Random, kills: int, batches: int) -> list[tuple[i
     return list(zip(sorted(chance.sample(range(1, batches), kills)), victims, strict=True))
 
 
+@pytest.mark.long
 def test_job_ends_whoever_is_killed(
     start_cache: Callable[..., Cluster],
     run_job: Callable[..., Records],

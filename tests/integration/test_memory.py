@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import optcache
+import pytest
 from harness.checks import Records
 from harness.cluster import Cluster
 from harness.dataset import Dataset
@@ -28,6 +29,7 @@ def peak_bytes(cluster: Cluster, process: str) -> int:
     return int(found[1]) * 1024
 
 
+@pytest.mark.long
 def test_peaks_stay_below_the_limits(
     start_cache: Callable[..., Cluster],
     run_job: Callable[..., Records],

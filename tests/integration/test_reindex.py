@@ -11,9 +11,10 @@ from typing import Any
 
 import optcache
 import pytest
-from harness.cluster_side import Process, free_port
+from harness.cluster_side import Process
 from harness.dataset import Dataset
 from harness.plain_rank import CheckedSamples
+from harness.ports import free_port
 from harness.processes import wait_until
 from harness.store import LISTING, Store
 from torch.utils.data import DataLoader
@@ -167,6 +168,7 @@ def only_stream(dataset: dict[str, Any]) -> dict[str, Any]:
     return dict(dataset["streams"][0])
 
 
+@pytest.mark.long
 def test_a_job_goes_on_by_its_plan_and_the_next_one_begins_with_the_new_manifest(
     machine: Machine,
     store: Store,

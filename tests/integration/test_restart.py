@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from harness.checks import Records
 from harness.cluster import Cluster
 from harness.dataset import Dataset
@@ -21,6 +22,7 @@ BATCH = 8
 SHARE = 0.5  # of the dataset that the nodes hold
 
 
+@pytest.mark.long
 def test_job_goes_on_with_its_ranks_on_other_machines(
     start_cache: Callable[..., Cluster],
     run_job: Callable[..., Records],

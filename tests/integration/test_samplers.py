@@ -110,6 +110,7 @@ def foretold_reads(
     return {name: of["storeReads"] for name, of in json.loads(shown)["policies"].items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("machines", [1, 2])
 def test_weights_are_planned_as_well_as_their_future_is_known(
     start_cache: Callable[..., Cluster],

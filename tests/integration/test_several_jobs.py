@@ -13,7 +13,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from harness.cluster import Cluster
+from harness.dataset import Dataset
+from harness.store import Store
 
 PAGE = Path(__file__).parents[2] / "docs" / "user" / "several-jobs.md"
 READS = 20_000
@@ -21,6 +24,7 @@ ALONE = 15_200  # of the store, if each job has a cache of its own
 SECONDS = 100
 
 
+@pytest.mark.long
 def test_two_jobs_on_this_machine(programs: Path, tmp_path: Path) -> None:
     page = PAGE.read_text()
     block, _ = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
@@ -105,6 +109,59 @@ def test_ranks_of_two_jobs_find_each_other(start_cache: Callable[..., Cluster]) 
     attached = re.findall(r"loader attached.*?stream=\S*/(\S+) .*?rank=(\d)", log)
     assert attached == [("train", "0"), ("train-2", "1"), ("train", "1"), ("train-2", "0")]
     assert "order unknown" not in log
+
+
+PACED = """
+import sys, time
+import optcache
+from optcache.torch import attach
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+seed, pause, passes = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+data = optcache.Dataset()
+sampler = DistributedSampler(data, num_replicas=1, rank=0, seed=seed)
+loader = DataLoader(data, batch_size=10, sampler=sampler, collate_fn=list)
+attach(loader, name=f"job-{seed}", passes=passes)
+print("attached", flush=True)
+sys.stdin.readline()
+for epoch in range(passes):
+    sampler.set_epoch(epoch)
+    for batch in loader:
+        time.sleep(pause)
+"""
+PAUSES = (0.002, 0.004, 0.008, 0.012)  # of the jobs, for each batch
+MARGIN = 1.01  # two that ask at one moment on a busy machine may both read a sample
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("passes", [1, 2])
+def test_jobs_that_drift_apart_read_what_fits_once(
+    start_cache: Callable[..., Cluster], store: Store, dataset: Dataset, passes: int
+) -> None:
+    """In passes too short to measure speeds in, up to the end of the last one."""
+    cluster = start_cache(share=1.0)
+    with contextlib.ExitStack() as stack:
+        jobs = []
+        for seed, pause in enumerate(PAUSES):
+            job = subprocess.Popen(
+                [sys.executable, "-c", PACED, str(seed), str(pause), str(passes)],
+                env={**os.environ, "OPTCACHE_SOCKET": str(cluster.socket(0))},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(job.wait)
+            stack.callback(job.kill)
+            jobs.append(job)
+        assert [said(job) for job in jobs] == ["attached"] * len(jobs)
+        begin = store.log_size()
+        for job in jobs:
+            tell(job, 0)
+        assert [job.wait() for job in jobs] == [0] * len(jobs)
+    read = store.read_bytes(begin) / dataset.total_bytes
+    print(f"{read:.3f} times the dataset")
+    assert read <= MARGIN
 
 
 def said(process: subprocess.Popen[str]) -> str:

@@ -6,8 +6,12 @@ Each case has a sample of its own, so that all of them share one cache.
 from __future__ import annotations
 
 import random
+import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from harness.cluster import Budget, Cluster, ClusterOptions
 from harness.dataset import Dataset, generate
 from harness.faulty_store import FOR_EVER, Fault, FaultyStore
 from harness.plain_rank import CheckedSamples
+from harness.processes import wait_until
 from harness.store import LISTING
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
@@ -25,8 +30,11 @@ from torch.utils.data.distributed import DistributedSampler
 from optcache.torch import attach
 
 SAMPLES = 240
-ATTEMPTS = 5
+ATTEMPTS = 8
 ATTEMPTS_AFTER_DAMAGE = 2
+OUTAGE_SECONDS = 12  # longer than all attempts of a read take
+
+OTHERS = iter(range(140, SAMPLES))  # read beside those of a case, each once
 
 PASSING: list[Fault] = [
     faulty_store.unavailable,
@@ -103,6 +111,24 @@ def test_store_is_given_the_time_it_asks_for(
     assert time.monotonic() - began >= 2
 
 
+@contextmanager
+def others_are_read(samples: optcache.Dataset) -> Iterator[None]:
+    """So that the store is not taken for gone: that would be waited for."""
+    ended = threading.Event()
+
+    def read() -> None:
+        while not ended.wait(0.4):
+            samples[next(OTHERS)]
+
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(read)
+        try:
+            yield
+        finally:
+            ended.set()
+            reading.result()
+
+
 @pytest.mark.parametrize("case", LASTING)
 def test_fault_that_lasts_is_explained(
     samples: optcache.Dataset,
@@ -114,7 +140,7 @@ def test_fault_that_lasts_is_explained(
     sample = len(PASSING) + 1 + LASTING.index(case)
     path = objects.paths[sample]
     store.script(path, fault, times=FOR_EVER)
-    with pytest.raises(optcache.SampleError) as raised:
+    with others_are_read(samples), pytest.raises(optcache.SampleError) as raised:
         samples[sample]
     assert raised.value.code == code
     assert raised.value.index == sample
@@ -127,17 +153,78 @@ def test_fault_that_lasts_is_explained(
     assert samples[sample] == (objects.root / path).read_bytes()
 
 
+@pytest.mark.long
 def test_store_that_stalls(
-    samples: optcache.Dataset, store: FaultyStore, objects: Dataset, long: bool
+    samples: optcache.Dataset, store: FaultyStore, objects: Dataset
 ) -> None:
     """An attempt is given up after 30 s, and the next one succeeds."""
-    if not long:
-        pytest.skip("takes half a minute: ./dev test --long")
     sample = len(PASSING) + len(LASTING) + 1
     path = objects.paths[sample]
     store.script(path, faulty_store.stalled)
     assert samples[sample] == (objects.root / path).read_bytes()
     assert store.gets(path) == 2
+
+
+def test_store_that_is_gone_is_waited_for(
+    samples: optcache.Dataset, store: FaultyStore, objects: Dataset
+) -> None:
+    """It is asked by a few reads for all, and when it is back, all of them end well."""
+    lost = range(100, 140)
+    for sample in lost:
+        store.script(objects.paths[sample], faulty_store.unavailable, times=FOR_EVER)
+    with ThreadPoolExecutor(1) as reader:
+        batch = reader.submit(lambda: [bytes(view) for view in samples.__getitems__(list(lost))])
+        time.sleep(OUTAGE_SECONDS)
+        assert not batch.done()
+        asked = sum(store.gets(objects.paths[sample]) for sample in lost)
+        assert asked <= len(lost) * ATTEMPTS / 2
+        for sample in lost:
+            store.script(objects.paths[sample], faulty_store.right, times=0)
+        read = batch.result(timeout=60)
+    assert read == [(objects.root / objects.paths[sample]).read_bytes() for sample in lost]
+
+
+def test_store_that_is_gone_is_seen(
+    samples: optcache.Dataset,
+    cluster: Cluster,
+    store: FaultyStore,
+    objects: Dataset,
+    programs: Path,
+) -> None:
+    """In the status: to how many it is silent, and why; and when it is back, that it answers."""
+
+    def reach() -> dict[str, Any]:
+        (dataset,) = cluster.status()["datasets"]
+        reached: dict[str, Any] = dataset["store"]
+        return reached
+
+    def table() -> str:
+        command = [programs / "optcache", "status", "--coordinator", cluster.url]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    lost = range(60, 90)
+    samples[59]
+    wait_until(lambda: reach()["answering"] == 1, "the sidecar says that the store answers")
+    assert reach()["silent"] == 0
+    assert "the store is silent" not in table()
+    for sample in lost:
+        store.script(objects.paths[sample], faulty_store.unavailable, times=FOR_EVER)
+    with ThreadPoolExecutor(1) as reader:
+        batch = reader.submit(lambda: [bytes(view) for view in samples.__getitems__(list(lost))])
+        wait_until(lambda: reach()["silent"] == 1, "the sidecar says that the store is silent", 20)
+        seen = reach()
+        assert seen["answering"] == 0 and seen["members_silent"] == 1
+        assert 2 <= seen["silent_seconds"] < 20
+        assert "HTTP 503" in seen["cause"]
+        note = "the store is silent: it answers nothing to 1 of 1 sidecar, on 1 machine"
+        assert note in table() and "HTTP 503" in table()
+        for sample in lost:
+            store.script(objects.paths[sample], faulty_store.right, times=0)
+        assert len(batch.result(timeout=60)) == len(lost)
+    wait_until(lambda: reach()["answering"] == 1, "the sidecar says that it is back")
+    back = reach()
+    assert back["silent"] == 0 and back["cause"] == "" and back["quiet_seconds"] < 30
+    assert "the store is silent" not in table()
 
 
 def test_error_reaches_the_training_process(
@@ -153,19 +240,21 @@ def test_error_reaches_the_training_process(
     store.script(path, faulty_store.right, times=0)
 
 
-def test_epoch_with_a_fault_in_every_third_object(
+def test_epoch_with_faults_here_and_there(
     cluster: Cluster,
     store: FaultyStore,
     objects: Dataset,
     chance: random.Random,
     tmp_path: Path,
+    long: bool,
 ) -> None:
+    """In every third object at length; in short in fewer, since some faults hold all reads back."""
     digests = tmp_path / "digests"
     objects.write_digests(digests)
     samples = CheckedSamples(
         optcache.Dataset(socket=str(cluster.socket(0))), digests.read_bytes()
     )
-    for path in chance.sample(objects.paths, SAMPLES // 3):
+    for path in chance.sample(objects.paths, SAMPLES // (3 if long else 12)):
         store.script(path, chance.choice(PASSING))
     sampler: DistributedSampler[Any] = DistributedSampler(samples, num_replicas=1, rank=0)
     loader = attach(

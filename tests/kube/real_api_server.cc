@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 
 #include "base/check.h"
@@ -25,17 +26,23 @@ namespace {
 
 constexpr std::int64_t kDay = 86'400;
 
-// That nobody listens on now. Who takes it meanwhile makes the test fail, which is rare.
+// Below those that the kernel gives to clients, so that none of theirs takes it meanwhile.
+constexpr std::uint16_t kFirstPort = 14'000;
+constexpr std::uint16_t kLastPort = 19'999;
+
+// That nobody listens on now.
 std::uint16_t FreePort() {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  CHECK(::bind(socket.get(), generic, sizeof(address)) == 0);
-  CHECK(::getsockname(socket.get(), generic, &size) == 0);
-  return ntohs(address.sin_port);
+  static std::mt19937 random{std::random_device{}()};
+  std::uniform_int_distribution<std::uint16_t> ports(kFirstPort, kLastPort);
+  while (true) {
+    const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(ports(random));
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(socket.get(), generic, sizeof(address)) == 0) return ntohs(address.sin_port);
+  }
 }
 
 void Write(const std::string& path, const std::string& text) {

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from api_server import Answer, ApiServer, free_ports
+from api_server import Answer, ApiServer
 from harness import processes
 from harness.errors import HarnessError
+from harness.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / (os.environ.get("OPTCACHE_CLUSTER_BIN") or "build/cluster/bin")
 SYSTEM = "optcache"
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 90.0
 
 Object = dict[str, Any]
 
@@ -109,7 +110,7 @@ class Cluster:
         # kube-apiserver signed it itself.
         certificate = self.api.folder / "certificates" / "apiserver.crt"
         (account / "ca.crt").write_text(certificate.read_text())
-        webhook, control, pages = free_ports(3)
+        webhook, control, pages = (free_port() for _ in range(3))
         log = self.folder / f"{name}.log"
         environment = {
             "POD_NAME": name,

@@ -1,4 +1,4 @@
-"""What the cluster's cases conclude from logs: ranks' records and nginx's access log."""
+"""What the cluster's cases conclude from logs: ranks' records and the stores' access logs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cluster import demo, training  # noqa: E402
+from cluster import buckets, demo, training  # noqa: E402
 from torch.utils.data.distributed import DistributedSampler  # noqa: E402
 
 SAMPLES, WORLD, EPOCHS = 23, 3, 2
@@ -87,6 +87,7 @@ nginx: a line of its own
 def test_a_demo_is_right_within_its_bound(store_bytes: int, wrong: list[str], right: bool) -> None:
     """1000 bytes of which 30 % fit, twice: 1700 at least."""
     outcome = demo.Outcome(
+        source="s3",
         samples=10,
         total_bytes=1000,
         epochs=2,
@@ -97,3 +98,32 @@ def test_a_demo_is_right_within_its_bound(store_bytes: int, wrong: list[str], ri
     )
     assert outcome.right == right
     assert ("TOO MUCH" in demo.report(outcome)) == (store_bytes > 1708)
+
+
+BUCKET_LOG = """\
+initializing S3 access logs with '-' file
+log starts 2026-11-23 12:13:59.760237536 +0000 UTC m=+0.030875411
+owner images [23/November/2026:12:14:01 +0000] 10.78.1.7 reader FFGK5U0WEDQYXO5J s3_GetObject a/1.jpg /images/a/1.jpg 200 - 0 0 0 0 - - - 1xm= SigV4 - AuthHeader s3.us-east-1.amazonaws.com - arn:aws:s3:::/images/a/1.jpg Yes
+owner images [23/November/2026:12:14:01 +0000] 10.78.1.7 reader U0M8AGAYJNE7DAFF s3_HeadObject a/1.jpg /images/a/1.jpg 200 - 0 0 0 0 - - - fOH= SigV4 - AuthHeader s3.us-east-1.amazonaws.com - arn:aws:s3:::/images/a/1.jpg Yes
+- images [23/November/2026:12:14:01 +0000] 10.78.1.7 - LK8F9VOE01PHPL7F s3_GetObject a/1.jpg /images/a/1.jpg 403 InvalidAccessKeyId 0 0 0 0 - - - 7km= SigV4 - AuthHeader s3.us-east-1.amazonaws.com - arn:aws:s3:::/images/a/1.jpg Yes
+owner images [23/November/2026:12:14:02 +0000] 10.78.1.7 reader PSS5EASVSZY6LFIU s3_ListObjectsV2 - /images/?list-type=2&max-keys=1000 200 - 430 0 0 0 - optcache - PTr= SigV4 - AuthHeader s3.us-east-1.amazonaws.com - arn:aws:s3:::/images/ Yes
+owner images [23/November/2026:12:14:03 +0000] 10.78.1.7 reader 3J5UZR3TI308UW4K s3_GetObject b/a+b c.jpg /images/b/a%2Bb%20c.jpg 200 - 0 0 0 0 - - - +Lf= SigV4 - AuthHeader s3.us-east-1.amazonaws.com - arn:aws:s3:::/images/b Yes
+"""
+
+
+def test_a_bucket_says_who_asked_for_what() -> None:
+    requests = list(buckets.requests_of(BUCKET_LOG))
+    assert [(request.who, request.operation, request.status) for request in requests] == [
+        ("reader", "GetObject", 200),
+        ("reader", "HeadObject", 200),
+        ("-", "GetObject", 403),
+        ("reader", "ListObjectsV2", 200),
+        ("reader", "GetObject", 200),
+    ]
+    assert requests[-1].path == "/images/b/a+b c.jpg"
+
+
+def test_reads_of_a_bucket_are_whole_samples_that_were_given() -> None:
+    sizes = {"/images/a/1.jpg": 6, "/images/b/a+b c.jpg": 10}
+    assert buckets.sample_reads(BUCKET_LOG, sizes) == training.StoreReads(2, 16)
+    assert buckets.sample_reads(BUCKET_LOG, {"/images/a/1.jpg": 6}) == training.StoreReads(1, 6)

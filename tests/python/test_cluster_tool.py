@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cluster import doors, older, processes
+from cluster import doors, older, processes, prometheus
 from cluster.errors import ClusterError
 from cluster.host import run, utc, wait_until
 from cluster.images import Image, digest
@@ -128,3 +128,32 @@ def test_processes_of_a_namespace_are_found() -> None:
 def test_times_are_in_order_as_text() -> None:
     """Beside those of the audit log, which have microseconds: "11.9Z" stands before "11Z"."""
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", utc())
+
+
+def test_pods_are_targets_as_prometheus_names_them() -> None:
+    pod = {
+        "metadata": {
+            "namespace": "vision",
+            "name": "train-0",
+            "labels": {"jobset.sigs.k8s.io/jobset-name": "train"},
+            "annotations": {"optcache.io/owner": "resnet"},
+            "ownerReferences": [{"name": "other"}, {"name": "train-0", "controller": True}],
+        },
+        "spec": {
+            "nodeName": "n1",
+            "initContainers": [{"ports": [{"name": "optcache-pages", "containerPort": 4103}]}],
+            "containers": [{}],
+        },
+        "status": {"podIP": "10.78.1.5", "phase": "Running"},
+    }
+    (found,) = prometheus.targets([pod, {**pod, "status": {}}, {**pod, "status": {**pod["status"], "phase": "Failed"}}])
+    assert found["targets"] == ["10.78.1.5:4103"]
+    assert found["labels"] == {
+        "__meta_kubernetes_namespace": "vision",
+        "__meta_kubernetes_pod_name": "train-0",
+        "__meta_kubernetes_pod_node_name": "n1",
+        "__meta_kubernetes_pod_controller_name": "train-0",
+        "__meta_kubernetes_pod_label_jobset_sigs_k8s_io_jobset_name": "train",
+        "__meta_kubernetes_pod_annotation_optcache_io_owner": "resnet",
+        "__meta_kubernetes_pod_container_port_name": "optcache-pages",
+    }

@@ -75,6 +75,14 @@ def test_knows_classes_paths_and_sizes(server: Server, samples: Path, contents: 
     assert ds.manifest.targets() == [i // 50 for i in range(200)]
 
 
+def test_finds_a_sample_by_its_path(server: Server) -> None:
+    ds = optcache.Dataset()
+    assert [ds.index_of(ds.path(i)) for i in range(len(ds))] == list(range(len(ds)))
+    assert pickle.loads(pickle.dumps(ds)).index_of(ds.path(9)) == 9
+    with pytest.raises(KeyError, match="local/test has no object class 0"):
+        ds.index_of("class 0")
+
+
 def test_a_dataset_without_classes(serve: Callable[..., Server], tmp_path: Path) -> None:
     folder = tmp_path / "flat"
     folder.mkdir()
@@ -120,6 +128,23 @@ def test_waits_for_a_dataset_that_is_being_indexed(
     with caplog.at_level(logging.WARNING, "optcache"):
         assert len(optcache.Dataset()) == 200
     assert "not indexed yet" in caplog.text
+
+
+def test_tells_once_when_samples_are_others_and_when_they_are_not_any_more(
+    serve: Callable[..., Server], samples: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    serve(samples, "--stand-in", "7")
+    ds = optcache.Dataset()
+    copies = optcache.stats().copies
+    with caplog.at_level(logging.WARNING, "optcache"):
+        for batch in ([1, 2], [6, 7], [7, 8], [3, 4], [5, 6]):
+            ds.__getitems__(batch)
+    said = [record.message for record in caplog.records if "headspace" in record.message]
+    assert said == [
+        "headspace: from here on the sidecar gives other samples than are asked for, at once",
+        "headspace: from here on samples are those that are asked for",
+    ]
+    assert optcache.stats().copies == copies
 
 
 def test_an_object_that_is_gone(

@@ -198,7 +198,7 @@ def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "content, seconds_later, says",
     [
         (b"right", 0, None),
-        (b"longer than it was", 0, "another file: it has 18 bytes, the sample has 5"),
+        (b"longer than it was", 0, "another file: it has 18 bytes, the indexed one has 5"),
         (b"wrong", 1, "written at another time"),
     ],
 )

@@ -188,15 +188,24 @@ def read_epochs(loader: Any, epochs: int = 3) -> list[Any]:
     return read
 
 
-@pytest.mark.parametrize("kind", LOADERS)
-@pytest.mark.parametrize("workers, persistent", [(0, False), (2, False), (2, True)])
+WITHOUT_WORKERS, WITH_WORKERS = [(0, False)], [(2, False), (2, True)]
+QUICK_KINDS = ("distributed", "shuffle with generator", "pairs")
+
+
 @pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize(
+    "kind, workers, persistent",
+    [
+        pytest.param(
+            kind, *workers, marks=[] if workers in WITHOUT_WORKERS or kind in QUICK_KINDS else pytest.mark.long
+        )
+        for kind in LOADERS
+        for workers in [*WITHOUT_WORKERS, *WITH_WORKERS]
+    ],
+)
 def test_an_attached_loader_reads_the_same(
     train: ImageFolder, kind: str, workers: int, persistent: bool, drop_last: bool
 ) -> None:
-    if workers and kind not in ("distributed", "shuffle with generator", "pairs"):
-        if not os.environ.get("OPTCACHE_LONG"):
-            pytest.skip("with OPTCACHE_LONG=1")
     data = Numbers(train.data)
 
     def make() -> Any:

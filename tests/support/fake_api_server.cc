@@ -11,6 +11,8 @@
 #include <array>
 #include <chrono>
 #include <sstream>
+#include <tuple>
+#include <utility>
 
 #include "base/check.h"
 #include "support/raw_http.h"
@@ -91,6 +93,32 @@ std::string Line(const char* type, const Json& object) {
   return Json({{"type", type}, {"object", object}}).dump() + "\n";
 }
 
+// 0: any.
+std::pair<UniqueFd, std::uint16_t> Bind(std::uint16_t port) {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int one = 1;  // though connections of before linger
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof(address);
+  if (::bind(fd.get(), generic, size) != 0) return {UniqueFd(), 0};
+  CHECK(::getsockname(fd.get(), generic, &size) == 0);
+  return {std::move(fd), ntohs(address.sin_port)};
+}
+
+// A socket that was bound to a port by number keeps it when it listens no more, so that nobody else
+// has it when the server starts again.
+std::pair<UniqueFd, std::uint16_t> BindToAPort() {
+  for (int tries = 0; tries < 100; ++tries) {
+    const std::uint16_t free = Bind(0).second;
+    if (auto bound = Bind(free); bound.first.valid()) return bound;
+  }
+  CHECK(false);
+}
+
 }  // namespace
 
 FakeFault TooManyRequests(int retry_after_s) {
@@ -112,19 +140,8 @@ std::string FakeApiServer::url() const {
 }
 
 void FakeApiServer::Start() {
-  listener_ = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int one = 1;
-  ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port_);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  CHECK(::bind(listener_.get(), generic, sizeof(address)) == 0);
+  if (!listener_.valid()) std::tie(listener_, port_) = BindToAPort();
   CHECK(::listen(listener_.get(), 64) == 0);
-  socklen_t size = sizeof(address);
-  CHECK(::getsockname(listener_.get(), generic, &size) == 0);
-  port_ = ntohs(address.sin_port);
   {
     const MutexLock lock(mutex_);
     stopping_ = false;
@@ -144,7 +161,6 @@ void FakeApiServer::Stop() {
   changed_.NotifyAll();
   ::shutdown(listener_.get(), SHUT_RDWR);
   acceptor_.join();
-  listener_.Reset();
   {
     const MutexLock lock(mutex_);
     connections.swap(connections_);

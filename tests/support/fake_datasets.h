@@ -72,6 +72,14 @@ class FakeDatasets : public DatasetView {
     guarded.secret = "keys";
     guarded.access.front().secret = "keys-of-speech";
     add("guarded", std::move(guarded));
+    DatasetFacts bucket = at("s3://images/train/?region=eu-west-1");
+    bucket.secret = "bucket-keys";
+    bucket.requests_per_second = 200;
+    bucket.bytes_per_second = 50 << 20;
+    add("bucket", std::move(bucket));
+    DatasetFacts role = at(std::string("s3://images/?role-arn=arn&token-file=") + kStsToken);
+    role.web_identity = true;
+    add("role", std::move(role));
     add("newer", {.understood = false});
     DatasetFacts videos = at("http://store/videos/");
     videos.largest_sample = 700_MiB;

@@ -47,6 +47,11 @@ class FakeObjectStore final : public ObjectStore {
   bool CompleteNext() {
     return CompleteChosen([](const auto& waiting) { return waiting.begin(); });
   }
+  // Ends the newest waiting read; false if there is none.
+  bool CompleteNewest() {
+    return CompleteChosen(
+        [](auto& waiting) { return waiting.empty() ? waiting.end() : std::prev(waiting.end()); });
+  }
   // Ends the oldest waiting read of `path`; false if there is none.
   bool Complete(const std::string& path) {
     return CompleteChosen([&](const auto& waiting) {
@@ -71,6 +76,11 @@ class FakeObjectStore final : public ObjectStore {
     const MutexLock lock(mutex_);
     return reads_;
   }
+  // Bytes of the largest of them.
+  ByteCount largest_read() const {
+    const MutexLock lock(mutex_);
+    return largest_read_;
+  }
   // The deadline of the read that was accepted last.
   Deadline last_deadline() const {
     const MutexLock lock(mutex_);
@@ -87,6 +97,7 @@ class FakeObjectStore final : public ObjectStore {
       if (shut_down_) return {Code::kCancelled, name_ + ": shut down"};
       if (waiting_.size() >= waiting_max_) return {Code::kResourceExhausted, name_ + ": full"};
       ++reads_;
+      largest_read_ = std::max<ByteCount>(largest_read_, request.destination.size());
       last_deadline_ = request.deadline;
       waiting_.push_back({std::move(request), std::move(done)});
       at_once = at_once_;
@@ -170,9 +181,11 @@ class FakeObjectStore final : public ObjectStore {
         !status.ok()) {
       return {.status = std::move(status)};
     }
-    std::ranges::copy(
-        AsBytes(found->second.content).subspan(request.offset, request.destination.size()),
-        request.destination.begin());
+    DestinationWriter writer(request.destination);
+    if (!writer.Write(
+            AsBytes(found->second.content).subspan(request.offset, request.destination.size()))) {
+      return {.status = {Code::kDataLoss, "writing was stopped"}};
+    }
     return {};
   }
 
@@ -183,6 +196,7 @@ class FakeObjectStore final : public ObjectStore {
   std::deque<Waiting> waiting_ GUARDED_BY(mutex_);
   size_t waiting_max_ GUARDED_BY(mutex_) = 1 << 20;
   size_t reads_ GUARDED_BY(mutex_) = 0;
+  ByteCount largest_read_ GUARDED_BY(mutex_) = 0;
   Deadline last_deadline_ GUARDED_BY(mutex_) = Deadline(MonotonicTime());
   bool at_once_ GUARDED_BY(mutex_) = false;
   bool shut_down_ GUARDED_BY(mutex_) = false;

@@ -104,7 +104,9 @@ HandoffServer::~HandoffServer() = default;
 Result<handoff::OpenReply> HandoffServer::OnOpen(ClientId /*client*/,
                                                  const handoff::OpenRequest& request) {
   Report("open", Field("name", request.name));
-  if (!request.name.empty() && request.name != "test" && request.name != "local/test") {
+  const bool by_short_name = request.name == "short";
+  if (!request.name.empty() && request.name != "test" && request.name != "local/test" &&
+      !by_short_name) {
     return Error(Code::kNotFound, "there is no dataset " + request.name + " here, only local/test");
   }
   if (clock_.Now() - started_at_ < options_.open_delay) {
@@ -113,7 +115,7 @@ Result<handoff::OpenReply> HandoffServer::OnOpen(ClientId /*client*/,
   handoff::OpenReply reply{.dataset = 5,
                            .samples = manifest_.samples(),
                            .manifest_bytes = manifest_.bytes().size(),
-                           .name = "local/test",
+                           .name = by_short_name ? "vision/short" : "local/test",
                            .manifest_fd = manifest_file_.get()};
   std::ranges::copy(manifest_.digest(), reply.digest.begin());
   return reply;
@@ -197,7 +199,8 @@ handoff::ServedSample HandoffServer::Read(SampleId id, Batch& batch) {
   if (const auto slot = arena_.Allocate(size)) {
     std::memcpy(arena_.Bytes(*slot).data(), bytes->data(), size);
     batch.push_back(*slot);
-    return handoff::ArenaSample{.offset = slot->offset, .length = size};
+    return handoff::ArenaSample{
+        .offset = slot->offset, .length = size, .stand_in = id == options_.stand_in};
   }
   if (!warned_) Report("overflow", Field("bytes", size));
   warned_ = true;

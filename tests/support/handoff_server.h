@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,9 @@ struct HandoffServerOptions {
   Duration delay{};       // before each answer
   Duration open_delay{};  // from the start; until then there is "no dataset yet"
   bool quiet = false;     // report no events
-  bool stage = false;     // lay all samples into the arena at the start, for good
+  // Whose bytes are those of another, as it says.
+  std::optional<SampleId> stand_in;
+  bool stage = false;  // lay all samples into the arena at the start, for good
 };
 
 // Writes one line of JSON an event to standard output. A slot that comes back is overwritten at

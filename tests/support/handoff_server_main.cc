@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   app.add_option("--arena", flags.arena, "bytes");
   app.add_option("--delay-ms", flags.delay_ms, "before each answer");
   app.add_option("--open-delay-ms", flags.open_delay_ms, "until the dataset is there");
+  app.add_option("--stand-in", flags.server.stand_in, "a sample that is said to be another");
   app.add_flag("--stage", flags.server.stage, "lay all samples into the arena at the start");
   app.add_flag("--quiet", flags.server.quiet, "report nothing but that it is ready");
   CLI11_PARSE(app, argc, argv);

@@ -27,14 +27,19 @@ std::string_view TakeLine(std::string_view& text) {
   return line;
 }
 
-// Reads up to the empty line that ends a request's head; bytes beyond it stay in `buffer`.
+bool ReadMore(int fd, std::string& buffer) {
+  char piece[4096];
+  const ssize_t n = ::recv(fd, piece, sizeof(piece), 0);
+  if (n <= 0) return false;
+  buffer.append(piece, static_cast<size_t>(n));
+  return true;
+}
+
+// Reads a request's head and as much body as it announces; bytes beyond stay in `buffer`.
 std::optional<RecordedRequest> ReadRequest(int fd, std::string& buffer) {
   size_t end = 0;
   while ((end = buffer.find("\r\n\r\n")) == std::string::npos) {
-    char piece[4096];
-    const ssize_t n = ::recv(fd, piece, sizeof(piece), 0);
-    if (n <= 0 || buffer.size() > kHeadBytesMax) return std::nullopt;
-    buffer.append(piece, static_cast<size_t>(n));
+    if (buffer.size() > kHeadBytesMax || !ReadMore(fd, buffer)) return std::nullopt;
   }
   std::string_view head = std::string_view(buffer).substr(0, end);
   std::string_view first = TakeLine(head);
@@ -49,6 +54,14 @@ std::optional<RecordedRequest> ReadRequest(int fd, std::string& buffer) {
     request.headers[Lowercase(std::string(line.substr(0, colon)))] = line.substr(colon + 2);
   }
   buffer.erase(0, end + 4);
+  const auto length = request.headers.find("content-length");
+  if (length == request.headers.end()) return request;
+  const size_t body_bytes = std::stoul(length->second);
+  while (buffer.size() < body_bytes) {
+    if (body_bytes > kHeadBytesMax || !ReadMore(fd, buffer)) return std::nullopt;
+  }
+  request.body = buffer.substr(0, body_bytes);
+  buffer.erase(0, body_bytes);
   return request;
 }
 
@@ -111,6 +124,11 @@ void ScriptedHttpServer::AnswerNext(const std::string& path, ScriptedAnswer answ
 void ScriptedHttpServer::set_ignores_ranges(bool ignores) {
   const MutexLock lock(mutex_);
   ignores_ranges_ = ignores;
+}
+
+void ScriptedHttpServer::set_required_headers(std::map<std::string, std::string> headers) {
+  const MutexLock lock(mutex_);
+  required_headers_ = std::move(headers);
 }
 
 std::vector<RecordedRequest> ScriptedHttpServer::requests() const {
@@ -212,6 +230,9 @@ ScriptedAnswer ScriptedHttpServer::Choose(const RecordedRequest& request) {
 
 ScriptedAnswer ScriptedHttpServer::AnswerFromObject(const Object& object,
                                                     const RecordedRequest& request) const {
+  // Both are sorted by name.
+  if (!std::ranges::includes(request.headers, required_headers_))
+    return {.status = 400, .body = "<Error><Code>InvalidRequest</Code></Error>"};
   ScriptedAnswer answer = {.body = object.body};
   if (!object.etag.empty()) answer.headers.push_back("ETag: " + object.etag);
   const auto if_match = request.headers.find("if-match");

@@ -35,10 +35,12 @@ struct RecordedRequest {
   std::string method;
   std::string target;                          // as sent, percent-encoded
   std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
 };
 
 // A small HTTP/1.1 file server on the loopback, on a port of the system's choice, that misbehaves
-// on request. Knows GET, HEAD, single ranges, If-Match and keep-alive. Thread-safe.
+// on request. Knows GET, HEAD, bodies of a known length, single ranges, If-Match and keep-alive.
+// Thread-safe.
 class ScriptedHttpServer {
  public:
   ScriptedHttpServer();
@@ -53,6 +55,9 @@ class ScriptedHttpServer {
   // The next requests for `path` are answered so, one after the other.
   void AnswerNext(const std::string& path, ScriptedAnswer answer);
   void set_ignores_ranges(bool ignores);
+  // Objects are answered with 400 from now on, where a request has not these headers (names in
+  // lower case) with these values.
+  void set_required_headers(std::map<std::string, std::string> headers);
 
   std::vector<RecordedRequest> requests() const;
   int connections() const;
@@ -79,6 +84,7 @@ class ScriptedHttpServer {
   CondVar changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   bool ignores_ranges_ GUARDED_BY(mutex_) = false;
+  std::map<std::string, std::string> required_headers_ GUARDED_BY(mutex_);
   std::map<std::string, Object> objects_ GUARDED_BY(mutex_);
   std::map<std::string, std::deque<ScriptedAnswer>> script_ GUARDED_BY(mutex_);
   std::vector<RecordedRequest> requests_ GUARDED_BY(mutex_);

@@ -13,6 +13,7 @@ LAYERS: dict[str, set[str]] = {
     "wire": set(),
     "plan": {"dataset"},
     "simulation": {"dataset", "plan"},
+    "headspace": set(),
     "coordination": {"dataset", "sampler", "plan"},
     "storage": {"dataset"},
     "cache": {"dataset", "plan"},
@@ -28,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
 PROGRAMS = ("cache-node", "sidecar", "operator", "cli")
 
 # No thread, no clock, no file, no socket: same input, same output.
-PURE = ("dataset", "sampler", "plan", "simulation", "coordination", "wire")
+PURE = ("dataset", "sampler", "plan", "simulation", "headspace", "coordination", "wire")
 IMPURE_HEADERS = re.compile(
     r"<(thread|mutex|shared_mutex|atomic|condition_variable|future|fstream|iostream|filesystem"
     r"|unistd\.h|fcntl\.h|(sys|netinet|arpa|linux)/.*)>"
@@ -54,8 +55,9 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (re.compile(r"<isa-l"), ("lib/base/",)),
     (
         re.compile(r"<nlohmann/"),
-        ("lib/coordination/", "lib/control/", "lib/kube/", "lib/plan/safetensors.cc", "cache-node/",
-         "sidecar/", "operator/", "cli/", "tests/"),
+        ("lib/coordination/", "lib/control/", "lib/headspace/", "lib/kube/",
+         "lib/plan/safetensors.cc", "lib/storage/s3_temporary_keys.cc", "cache-node/", "sidecar/",
+         "operator/", "cli/", "tests/"),
     ),
     (
         re.compile(r"<CLI/"),
@@ -102,6 +104,8 @@ UNTESTED: dict[str, str] = {
     "lib/net/internal/stream.cc": "http_server_test.cc tests it over real sockets",
     "lib/pki/internal/openssl.cc": "requests_test.cc and certificates_test.cc read and name through it",
     "lib/net/internal/socket_connection.cc": "connection_test.cc and server_test.cc do",
+    "lib/storage/internal/http_exchange.cc": "http_store_test.cc and s3_store_test.cc read through it",
+    "lib/storage/internal/key_files.cc": "http_keys_test.cc and s3_credentials_test.cc read through it",
     "lib/simulation/homed_cluster.cc": "cluster_test.cc follows it by hand",
     "lib/simulation/nopfs_cluster.cc": "cluster_test.cc follows it by hand",
     "lib/simulation/planned_cluster.cc": "cluster_test.cc follows it by hand",

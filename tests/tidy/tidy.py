@@ -23,6 +23,11 @@ CPP = (".cc", ".h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(<[^>]+>|"[^"]+")')
 STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 METRIC = re.compile(r'"(optcache_[a-z0-9_]+)"')
+# What shows metrics to people, by the beginning of its path.
+SHOWS_METRICS = (
+    "charts/optcache/dashboards/",
+    "charts/optcache/templates/prometheusrule.yaml",
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,8 @@ def read_tree(root: Path) -> Tree:
         full = root / path
         if not full.is_file():
             continue
-        text = full.read_text(errors="replace") if path.endswith(checked) else ""
+        wanted = path.endswith(checked) or path.startswith(SHOWS_METRICS)
+        text = full.read_text(errors="replace") if wanted else ""
         tree[path] = File(path, full.stat().st_size, text)
     return tree
 
@@ -236,6 +242,13 @@ def check_metrics(tree: Tree) -> Findings:
                     yield Finding(file.path, number, f"{name} is not in docs/metrics.md, add it")
     for name in sorted(documented.keys() - reported):
         yield Finding(page.path, documented[name], f"{name} is not in the code, take it out")
+    for file in tree.values():
+        if not file.path.startswith(SHOWS_METRICS):
+            continue
+        for number, line in enumerate(file.lines, 1):
+            for name in re.findall(r"\boptcache_[a-z0-9_]+", line):
+                if not {name, re.sub(r"_(bucket|sum|count)$", "", name)} & documented.keys():
+                    yield Finding(file.path, number, f"{name} is not in docs/metrics.md, use one")
 
 
 def check_links(tree: Tree) -> Findings:

@@ -115,6 +115,14 @@ class TidyTest(unittest.TestCase):
         self.write("docs/metrics.md", "\n| `optcache_node_hits_total` | hits |\n")
         self.expect("docs/metrics.md:2: optcache_node_hits_total is not in the code")
 
+    def test_dashboards_and_alerts_show_documented_metrics(self) -> None:
+        self.write("docs/metrics.md", "| `optcache_node_hits_total` | hits |\n| `optcache_time` | |\n")
+        self.write("cache-node/node.h", '#pragma once\n"optcache_node_hits_total" "optcache_time"\n')
+        self.write("charts/optcache/templates/prometheusrule.yaml", "expr: optcache_time_bucket\n")
+        self.expect()
+        self.write("charts/optcache/dashboards/a.json", '{\n "expr": "rate(optcache_gone_total[5m])"}')
+        self.expect("charts/optcache/dashboards/a.json:2: optcache_gone_total is not in docs")
+
     def test_links_resolve(self) -> None:
         self.write("docs/A.md", "[b](B.md#x) [lib](../lib/plan) [web](https://x.example) [c](C.md)")
         self.write("docs/B.md", "```\n[in a fence](nowhere.md)\n```\nand `[in code](nowhere.md)`")

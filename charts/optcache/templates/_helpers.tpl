@@ -57,22 +57,34 @@ capabilities: {drop: [ALL]}
 {{- mulf $number (get $units $unit) | int64 -}}
 {{- end -}}
 
-{{- /* 1.12 x memory + 100 B a sample + 32 MiB, in whole MiB: docs/memory.md says why. */ -}}
+{{- /* 1.12 x memory + 100 B a sample + 32 MiB, with a disk 280 B a sample and 20 MiB more, in whole MiB: docs/memory.md says why. */ -}}
 {{- define "optcache.nodeMemory" -}}
 {{- if .Values.node.memoryLimit -}}
 {{- .Values.node.memoryLimit -}}
 {{- else -}}
 {{- $payload := include "optcache.bytes" .Values.node.memory | float64 -}}
-{{- $bytes := addf (mulf $payload 1.12) (mulf 100 (.Values.node.samples | float64)) 33554432 -}}
+{{- $disk := .Values.node.disk.enabled -}}
+{{- $sample := ternary 380 100 $disk -}}
+{{- $bytes := addf (mulf $payload 1.12) (mulf $sample (.Values.node.samples | float64)) (ternary 54525952 33554432 $disk) -}}
 {{- divf $bytes 1048576 | ceil | int64 -}}Mi
 {{- end -}}
 {{- end -}}
 
-{{- /* The state folder and a GiB for logs, in whole MiB. */ -}}
+{{- /* The size of the disk's volume, in whole MiB: a twentieth and 64 MiB more than its files may take, for the file system. */ -}}
+{{- define "optcache.diskVolume" -}}
+{{- $bytes := include "optcache.bytes" .Values.node.disk.capacity | float64 -}}
+{{- divf (addf (mulf $bytes 1.05) 67108864) 1048576 | ceil | int64 -}}Mi
+{{- end -}}
+
+{{- /* The state folder, the disk where it is an emptyDir, and a GiB for logs, in whole MiB. */ -}}
 {{- define "optcache.nodeDisk" -}}
 {{- $state := 0 -}}
 {{- if not .Values.node.stateVolume }}{{ $state = include "optcache.bytes" .Values.node.stateSize | float64 }}{{ end -}}
-{{- divf (addf $state 1073741824) 1048576 | ceil | int64 -}}Mi
+{{- $disk := 0 -}}
+{{- if and .Values.node.disk.enabled (eq .Values.node.disk.volume "emptyDir") -}}
+{{- $disk = include "optcache.bytes" (include "optcache.diskVolume" .) | float64 -}}
+{{- end -}}
+{{- divf (addf $state $disk 1073741824) 1048576 | ceil | int64 -}}Mi
 {{- end -}}
 
 {{- /* The page of an alert, at its heading: (list $ "OptcacheNodeDown") */ -}}

@@ -156,6 +156,15 @@ void YamlMap::Need(std::string_view name, Capacity& out) {
   out = {.bytes = *bytes, .percent = 0};
 }
 
+void YamlMap::Read(std::string_view name, ByteCount& out) {
+  const std::optional<std::string> text = Text(name);
+  if (!text) return;
+  const Result<ByteCount> bytes = ParseQuantity(*text);
+  if (!bytes) return Fail(name, bytes.error().message());
+  if (*bytes == 0) return Fail(name, "0, allowed: a quantity above 0");
+  out = *bytes;
+}
+
 YAML::Node YamlMap::FindList(std::string_view name) {
   const YAML::Node list = Find(name);
   if (list.IsNull()) return list;

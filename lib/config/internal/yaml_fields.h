@@ -55,6 +55,8 @@ class YamlMap {
   }
   void ReadShare(std::string_view name, double& out);  // 0 to 1, may be quoted
   void Need(std::string_view name, Capacity& out);
+  // A quantity above 0.
+  void Read(std::string_view name, ByteCount& out);
   void Read(std::string_view name, std::vector<std::string>& out);
   void Read(std::string_view name, std::map<std::string, std::string>& out);
   // RFC 1123: a label (at most 63 characters), or labels with dots between (at most 253).

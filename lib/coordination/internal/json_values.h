@@ -23,6 +23,14 @@ std::string Dump(const Json& json);
 // 16 digits, as JsonObject::ReadHex reads them.
 std::string Hex(std::uint64_t value);
 
+Json Encode(const PassReport& pass);
+void Read(JsonObject& object, PassReport& pass);
+Json Encode(const Forecast& forecast);
+void Read(JsonObject object, Forecast& forecast);
+Json Encode(const TrialReport& trial);
+void Read(JsonObject object, TrialReport& trial);
+Json Encode(const StoreReport& store);
+void Read(JsonObject object, StoreReport& store);
 Json Encode(const DatasetReport& dataset);
 void Read(JsonObject object, DatasetReport& dataset);
 void Read(JsonObject& object, const char* name, Version& version);

@@ -4,9 +4,17 @@
 
 #include <fmt/format.h>
 
-#include "kube/internal/percent_encoding.h"
+#include "base/percent_encoding.h"
 
 namespace optcache::kube {
+namespace {
+
+// What a query adds to an address: nothing if there is none.
+std::string QueryPart(const QueryFields& query) {
+  return query.empty() ? "" : "?" + QueryString(query);
+}
+
+}  // namespace
 
 std::string_view HttpMethod(Verb verb) {
   switch (verb) {
@@ -64,7 +72,7 @@ net::HttpRequest ToHttp(const std::string& server, const ApiRequest& request,
   return {.method = std::string(HttpMethod(request.verb)),
           .url = server +
                  request.resource.Path(request.key.ns, request.key.name, request.subresource) +
-                 QueryString(request.query),
+                 QueryPart(request.query),
           .headers = std::move(headers),
           .body = request.body};
 }
@@ -84,7 +92,7 @@ net::HttpRequest ToHttp(const std::string& server, const WatchRequest& request,
     query.emplace_back("fieldSelector", request.selection.fields);
   }
   return {.method = "GET",
-          .url = server + request.resource.Path(request.selection.ns) + QueryString(query),
+          .url = server + request.resource.Path(request.selection.ns) + QueryPart(query),
           .headers = std::move(headers),
           .body = ""};
 }

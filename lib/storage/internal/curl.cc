@@ -19,10 +19,11 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
 constexpr Duration kIdleWait = std::chrono::seconds(10);  // the loop looks around this often
-constexpr ByteCount kErrorBodyBytesMax = 64_KiB;          // more of one is not worth reading
-constexpr long kRedirectionsMax = 5;                      // NOLINT(google-runtime-int): libcurl's
-constexpr long kTrustCachedSeconds = 60;                  // NOLINT(google-runtime-int): libcurl's
-constexpr long kReceiveBufferBytes = 256 * 1024;          // NOLINT(google-runtime-int): libcurl's
+constexpr Duration kUnwantedWait = std::chrono::milliseconds(100);  // unwanted ones end within it
+constexpr long kRedirectionsMax = 5;  // NOLINT(google-runtime-int): libcurl's
+constexpr curl_off_t kRetryAfterSecondsMax = 24L * 60 * 60;
+constexpr long kTrustCachedSeconds = 60;          // NOLINT(google-runtime-int): libcurl's
+constexpr long kReceiveBufferBytes = 256 * 1024;  // NOLINT(google-runtime-int): libcurl's
 
 struct EasyDeleter {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
@@ -42,7 +43,7 @@ struct Transfer {
   std::unique_ptr<curl_slist, ListDeleter> headers;
   std::array<char, CURL_ERROR_SIZE> error_text = {};
   bool body_refused = false;
-  ByteCount error_body_bytes = 0;
+  std::string error_body;
 };
 
 void InitializeLibrary() {
@@ -71,8 +72,9 @@ size_t TakeBody(char* data, size_t size, size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   const int status = HttpStatus(transfer.easy.get());
   if (status < 200 || status > 299) {
-    transfer.error_body_bytes += size * count;
-    return transfer.error_body_bytes <= kErrorBodyBytesMax ? size * count : 0;
+    const size_t room = kErrorBodyBytesMax - transfer.error_body.size();
+    transfer.error_body.append(data, std::min(size * count, room));
+    return size * count <= room ? size * count : 0;
   }
   const ByteSpan piece = AsBytes({data, size * count});
   if (transfer.request.take_body && transfer.request.take_body(status, piece)) return size * count;
@@ -80,10 +82,25 @@ size_t TakeBody(char* data, size_t size, size_t count, void* context) {
   return 0;
 }
 
+// What would end a line of the request, or libcurl's view of it. Does not repeat values: they may
+// be keys.
+Status CheckLines(const HttpRequest& request) {
+  constexpr std::string_view kEnds("\r\n\0", 3);
+  if (request.url.find_first_of(kEnds) != std::string::npos)
+    return {Code::kInvalidArgument, "not sent: the address has a line break or a NUL byte in it"};
+  for (const std::string_view header : request.headers) {
+    if (header.find_first_of(kEnds) == std::string_view::npos) continue;
+    return {Code::kInvalidArgument,
+            fmt::format("not sent: the header {} has a line break or a NUL byte in it",
+                        header.substr(0, header.find_first_of(": \r\n")))};
+  }
+  return OkStatus();
+}
+
 Code CodeOf(CURLcode result, bool deadline_came) {
   switch (result) {
     case CURLE_OPERATION_TIMEDOUT:
-      // Otherwise it was the connection that took too long.
+      // Otherwise it was the connection that took too long, or silence.
       return deadline_came ? Code::kDeadlineExceeded : Code::kUnavailable;
     case CURLE_PARTIAL_FILE:
       return Code::kDataLoss;
@@ -119,9 +136,26 @@ HttpResponse ResponseOf(const Transfer& transfer, CURLcode result, MonotonicTime
   response.content_range = HeaderOf(easy, "Content-Range");
   const auto modified = InfoOr<curl_off_t>(easy, CURLINFO_FILETIME_T, -1);
   response.last_modified_s = std::max<curl_off_t>(modified, 0);
-  response.retry_after = std::chrono::seconds(
-      std::max<curl_off_t>(InfoOr<curl_off_t>(easy, CURLINFO_RETRY_AFTER, 0), 0));
+  // Any number of seconds may stand there.
+  response.retry_after = std::chrono::seconds(std::clamp<curl_off_t>(
+      InfoOr<curl_off_t>(easy, CURLINFO_RETRY_AFTER, 0), 0, kRetryAfterSecondsMax));
+  for (const std::string& name : transfer.request.wanted_headers) {
+    if (std::string value = HeaderOf(easy, name.c_str()); !value.empty())
+      response.headers.emplace(name, std::move(value));
+  }
+  response.error_body = transfer.error_body;
   return response;
+}
+
+// The method and what goes with it.
+void SetMethod(CURL* easy, const HttpRequest& request) {
+  curl_easy_setopt(easy, CURLOPT_NOBODY, request.method == HttpRequest::Method::kHead ? 1L : 0L);
+  const bool put = request.method == HttpRequest::Method::kPut;
+  if (!put && request.method != HttpRequest::Method::kPost) return;
+  curl_easy_setopt(easy, CURLOPT_POST, 1L);
+  if (put) curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "PUT");
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
 }
 
 }  // namespace
@@ -157,6 +191,7 @@ class HttpClient::Loop {
   void Start(std::unique_ptr<Transfer> transfer);
   void SetOptions(Transfer& transfer);
   void FinishCompleted();
+  void CancelUnwanted(Duration& wait);
   std::unique_ptr<Transfer> Remove(CURL* easy);
   void CancelRunning();
 
@@ -176,6 +211,7 @@ class HttpClient::Loop {
 };
 
 Status HttpClient::Loop::Send(HttpRequest request, HttpCallback done) {
+  RETURN_IF_ERROR(CheckLines(request));
   auto transfer = std::make_unique<Transfer>(std::move(request), std::move(done));
   {
     const MutexLock lock(mutex_);
@@ -207,6 +243,7 @@ void HttpClient::Loop::Run() {
     curl_multi_perform(multi_.get(), &running);
     const size_t before = running_.size();
     FinishCompleted();
+    CancelUnwanted(wait);
     if (running_.size() < before) continue;  // a handle is free, something may wait for it
     const auto wait_ms = duration_cast<milliseconds>(wait).count() + 1;
     curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(wait_ms), nullptr);
@@ -269,7 +306,7 @@ void HttpClient::Loop::SetOptions(Transfer& transfer) {
       duration_cast<milliseconds>(request.deadline.Remaining(clock_.Now())).count() + 1;
   const bool secure = request.url.starts_with("https:");
   curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(easy, CURLOPT_NOBODY, request.method == HttpRequest::Method::kHead ? 1L : 0L);
+  SetMethod(easy, request);
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer.headers.get());
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
   curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
@@ -279,10 +316,16 @@ void HttpClient::Loop::SetOptions(Transfer& transfer) {
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "optcache");
   curl_easy_setopt(easy, CURLOPT_FILETIME, 1L);
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+  if (!request.uses_proxies) curl_easy_setopt(easy, CURLOPT_PROXY, "");
+  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request.follows_redirections ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_MAXREDIRS, kRedirectionsMax);
   curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, remaining);
+  if (request.silence_max > Duration::zero()) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(request.silence_max).count();
+    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(seconds));  // NOLINT
+  }
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                    duration_cast<milliseconds>(options_.connect_timeout).count());
   curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, kTrustCachedSeconds);
@@ -302,6 +345,22 @@ void HttpClient::Loop::FinishCompleted() {
     curl_easy_reset(transfer->easy.get());
     free_handles_.push_back(std::move(transfer->easy));
     transfer->done(std::move(response));
+  }
+}
+
+// Lowers `wait` while there are transfers that may become unwanted.
+void HttpClient::Loop::CancelUnwanted(Duration& wait) {
+  std::vector<CURL*> unwanted;
+  for (const auto& transfer : running_) {
+    if (!transfer->request.unwanted) continue;
+    wait = std::min(wait, kUnwantedWait);
+    if (transfer->request.unwanted()) unwanted.push_back(transfer->easy.get());
+  }
+  for (CURL* const easy : unwanted) {
+    const std::unique_ptr<Transfer> transfer = Remove(easy);  // closes its connection
+    curl_easy_reset(easy);
+    free_handles_.push_back(std::move(transfer->easy));
+    transfer->done({.transport = {Code::kCancelled, "its answer is not wanted any more"}});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "dataset/digest.h"
+#include "dataset/manifest.h"
 #include "storage/object_store.h"
 
 namespace optcache::storage::internal {
@@ -21,5 +22,12 @@ Status DigestMany(ObjectStore& store, const DigestManyOptions& options,
                   const std::function<ListedObject(size_t index)>& object_of,
                   const std::function<void(size_t index, const dataset::Digest&)>& take,
                   const std::function<void(size_t done)>& report);
+
+// The same for the first `count` samples of a manifest, as they are handed out. Each thread holds
+// one sample as a whole.
+Status DigestSamples(ObjectStore& store, const dataset::Manifest& manifest,
+                     const DigestManyOptions& options,
+                     const std::function<void(size_t index, const dataset::Digest&)>& take,
+                     const std::function<void(size_t done)>& report);
 
 }  // namespace optcache::storage::internal

@@ -17,11 +17,13 @@
 #include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "dataset/manifest.h"
+#include "storage/internal/source_file.h"
 
 namespace optcache::storage::internal {
 namespace {
 
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+constexpr size_t kEntriesOfATask = 1024;
 
 // A folder on the way from the root, by which a loop of links is recognised. Shared by all folders
 // below it that still wait for their turn.
@@ -36,9 +38,29 @@ struct Folder {
   std::shared_ptr<const Ancestor> parent;
 };
 
+// A folder whose entries are being looked at. Shared by those who do.
+struct OpenFolder {
+  UniqueFd fd;
+  std::string path;
+  std::shared_ptr<const Ancestor> self;
+};
+
+struct Entry {
+  std::string name;
+  unsigned char type;  // DT_DIR and the like
+};
+
+// A folder to read or, where `open` is set, entries of one to look at.
+struct Task {
+  Folder folder;
+  std::shared_ptr<const OpenFolder> open;
+  std::vector<Entry> entries;
+};
+
 struct FolderContent {
   std::vector<ListedObject> files;
   std::vector<Folder> folders;
+  std::vector<Task> rest;  // entries for other threads
 };
 
 struct CloseDirectory {
@@ -54,28 +76,33 @@ class Walker {
 
  private:
   void Work();
+  Result<FolderContent> Do(const Task& task) const;
   Result<FolderContent> ReadFolder(const Folder& folder) const;
-  Status AddEntry(int directory_fd, const dirent& entry, const Folder& folder,
-                  const std::shared_ptr<const Ancestor>& self, FolderContent& content) const;
+  Status LookAt(const OpenFolder& folder, const std::vector<Entry>& entries,
+                FolderContent& content) const;
+  Status AddEntry(const OpenFolder& folder, const Entry& entry, FolderContent& content) const;
   std::string FullPath(const std::string& path) const {
     return path.empty() ? options_.root : options_.root + "/" + path;
   }
-  void Finish(const Folder& folder, Result<FolderContent> content) REQUIRES(mutex_);
+  void Finish(Result<FolderContent> content) REQUIRES(mutex_);
 
   const WalkOptions& options_;
+  std::string real_root_;  // set before the threads begin
   const Clock& clock_;
   Mutex mutex_;
   CondVar changed_;
-  std::deque<Folder> waiting_ GUARDED_BY(mutex_);
+  // Entries before folders, so that few folders are open.
+  std::deque<Task> waiting_ GUARDED_BY(mutex_);
   unsigned busy_ GUARDED_BY(mutex_) = 0;
   Status status_ GUARDED_BY(mutex_);
   ObjectListing listing_ GUARDED_BY(mutex_);
 };
 
 Result<ObjectListing> Walker::Run() {
+  ASSIGN_OR_RETURN(real_root_, RealPath(options_.root));
   {
     const MutexLock lock(mutex_);
-    waiting_.push_back({});
+    waiting_.emplace_back();
   }
   {
     std::vector<std::jthread> threads;
@@ -92,7 +119,7 @@ Result<ObjectListing> Walker::Run() {
 
 void Walker::Work() {
   while (true) {
-    Folder folder;
+    Task task;
     {
       const MutexLock lock(mutex_);
       while (waiting_.empty() && busy_ > 0 && status_.ok()) {
@@ -103,15 +130,16 @@ void Walker::Work() {
                                                         options_.root, listing_.objects.size())};
       }
       if (waiting_.empty() || !status_.ok()) return;
-      folder = std::move(waiting_.front());
+      task = std::move(waiting_.front());
       waiting_.pop_front();
       ++busy_;
     }
-    Result<FolderContent> content = ReadFolder(folder);
+    Result<FolderContent> content = Do(task);
+    task = {};
     std::uint64_t objects = 0;
     {
       const MutexLock lock(mutex_);
-      Finish(folder, std::move(content));
+      Finish(std::move(content));
       objects = listing_.objects.size();
     }
     changed_.NotifyAll();
@@ -119,7 +147,7 @@ void Walker::Work() {
   }
 }
 
-void Walker::Finish(const Folder& folder, Result<FolderContent> content) {
+void Walker::Finish(Result<FolderContent> content) {
   --busy_;
   if (!content) {
     if (status_.ok()) status_ = std::move(content).error();
@@ -127,51 +155,81 @@ void Walker::Finish(const Folder& folder, Result<FolderContent> content) {
   }
   std::ranges::move(content->files, std::back_inserter(listing_.objects));
   for (Folder& child : content->folders) {
-    if (folder.path.empty()) listing_.top_folders.push_back(child.path);
-    waiting_.push_back(std::move(child));
+    if (child.path.find('/') == std::string::npos) listing_.top_folders.push_back(child.path);
+    waiting_.push_back({.folder = std::move(child), .open = nullptr, .entries = {}});
   }
+  for (Task& task : content->rest)
+    waiting_.push_front(std::move(task));
+}
+
+Result<FolderContent> Walker::Do(const Task& task) const {
+  if (task.open == nullptr) return ReadFolder(task.folder);
+  FolderContent content;
+  RETURN_IF_ERROR(LookAt(*task.open, task.entries, content));
+  return content;
 }
 
 Result<FolderContent> Walker::ReadFolder(const Folder& folder) const {
   const std::string path = FullPath(folder.path);
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info = {};
-  if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return Error(ErrnoStatus(errno, path));
+  if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return Error(FileError(errno, path));
   for (const Ancestor* a = folder.parent.get(); a != nullptr; a = a->parent.get()) {
     if (a->device == info.st_dev && a->inode == info.st_ino) {
       return Error(Code::kInvalidArgument,
                    path + ": a link that leads back to a folder above it; remove it");
     }
   }
-  const auto self = std::make_shared<const Ancestor>(
+  const auto open = std::make_shared<OpenFolder>();
+  open->fd = UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  open->path = folder.path;
+  open->self = std::make_shared<const Ancestor>(
       Ancestor{.device = info.st_dev, .inode = info.st_ino, .parent = folder.parent});
   const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(fd.get()));
-  if (directory == nullptr) return Error(ErrnoStatus(errno, path));
-  const int directory_fd = fd.Release();  // closed with `directory`
+  if (directory == nullptr || !open->fd.valid()) return Error(ErrnoStatus(errno, path));
+  (void)fd.Release();  // closed with `directory`
   FolderContent content;
+  std::vector<Entry> entries;
   while (true) {
     errno = 0;
     const dirent* entry = ::readdir(directory.get());  // NOLINT(concurrency-mt-unsafe): our own DIR
     if (entry == nullptr && errno != 0) return Error(ErrnoStatus(errno, path));
-    if (entry == nullptr) return content;
-    RETURN_IF_ERROR(AddEntry(directory_fd, *entry, folder, self, content));
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..")
+      entries.push_back({.name = std::string(name), .type = entry->d_type});
+    if (entries.size() < kEntriesOfATask) continue;
+    content.rest.push_back({.folder = {}, .open = open, .entries = std::move(entries)});
+    entries.clear();
   }
+  RETURN_IF_ERROR(LookAt(*open, entries, content));
+  return content;
 }
 
-Status Walker::AddEntry(int directory_fd, const dirent& entry, const Folder& folder,
-                        const std::shared_ptr<const Ancestor>& self, FolderContent& content) const {
-  const char* const name = entry.d_name;
-  if (std::string_view(name) == "." || std::string_view(name) == "..") return OkStatus();
-  std::string path = folder.path.empty() ? name : folder.path + "/" + name;
+Status Walker::LookAt(const OpenFolder& folder, const std::vector<Entry>& entries,
+                      FolderContent& content) const {
+  for (const Entry& entry : entries)
+    RETURN_IF_ERROR(AddEntry(folder, entry, content));
+  return OkStatus();
+}
+
+Status Walker::AddEntry(const OpenFolder& folder, const Entry& entry,
+                        FolderContent& content) const {
+  std::string path = folder.path.empty() ? entry.name : folder.path + "/" + entry.name;
   RETURN_IF_ERROR(dataset::CheckObjectPath(path));
-  if (entry.d_type == DT_DIR) {
-    content.folders.push_back({std::move(path), self});
+  if (entry.type == DT_DIR) {
+    content.folders.push_back({std::move(path), folder.self});
     return OkStatus();
   }
   struct stat info = {};
-  const bool there = ::fstatat(directory_fd, name, &info, 0) == 0;
+  const bool there = ::fstatat(folder.fd.get(), entry.name.c_str(), &info, 0) == 0;
+  if (there && entry.type != DT_REG) {  // a link, or a file system that does not tell
+    const std::string full = FullPath(path);
+    const Result<std::string> real = RealPath(full);
+    if (real) RETURN_IF_ERROR(CheckInside(real_root_, *real, full));
+  }
   if (there && S_ISDIR(info.st_mode)) {
-    content.folders.push_back({std::move(path), self});
+    content.folders.push_back({std::move(path), folder.self});
   } else if (there && S_ISREG(info.st_mode)) {
     content.files.push_back({std::move(path), InfoOf(info)});
   } else {

@@ -14,7 +14,7 @@ namespace optcache::storage::internal {
 
 struct WalkOptions {
   std::string root;
-  unsigned threads = 8;
+  unsigned threads = 8;  // look at the files of one large folder together, too
   Deadline deadline;
   ListProgress progress;  // may be empty
 };
@@ -24,7 +24,9 @@ ObjectInfo InfoOf(const struct stat& file);
 // Every file below the root, links followed as Python's os.walk(followlinks=True) does, sorted by
 // path. What is no regular file, a dangling link for example, is listed without info.
 // kInvalidArgument: a link leads back to a folder above it, or a path is too long for a manifest;
-// kPermissionDenied: a folder cannot be read, and a dataset with holes helps nobody.
+// kPermissionDenied: a link leads out of the root, or a folder cannot be read, and a dataset with
+// holes helps nobody. Files that go meanwhile are listed without info; a folder that does is
+// kNotFound.
 Result<ObjectListing> Walk(const WalkOptions& options, const Clock& clock);
 
 }  // namespace optcache::storage::internal

@@ -65,6 +65,9 @@ constexpr auto Fields(Is<StreamTrace> auto& m) {
 constexpr auto Fields(Is<StreamPassEnd> auto& m) {
   return std::tie(m.stream, m.rank, m.reads);
 }
+constexpr auto Fields(Is<StoreHealth> auto& m) {
+  return std::tie(m.dataset, m.state, m.silent_ms, m.cause);
+}
 constexpr auto Fields(Is<StreamProgress> auto& m) {
   return std::tie(m.stream, m.rank, m.pass, m.epoch, m.start, m.position, m.wait_us, m.order_known,
                   m.ended);
@@ -100,6 +103,9 @@ inline constexpr std::pair<Answer, Answer> kRange<Answer> = {Answer::kHere, Answ
 template <>
 inline constexpr std::pair<LeaseEvent, LeaseEvent> kRange<LeaseEvent> = {LeaseEvent::kRenew,
                                                                          LeaseEvent::kFailed};
+template <>
+inline constexpr std::pair<StoreState, StoreState> kRange<StoreState> = {StoreState::kUntried,
+                                                                         StoreState::kSilent};
 template <>
 inline constexpr std::pair<Found, Found> kRange<Found> = {Found::kHeld, Found::kNobody};
 

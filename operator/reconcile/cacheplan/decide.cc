@@ -2,182 +2,261 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "base/check.h"
-#include "coordination/codec.h"
-#include "dataset/digest.h"
+#include "base/some_of.h"
 #include "kube/conditions.h"
 #include "operator/api/cache_plan_types.h"
-#include "operator/api/not_supported.h"
-#include "operator/reconcile/reasons.h"
+#include "operator/reconcile/cacheplan/plan_status.h"
+#include "operator/reconcile/cacheplan/prediction.h"
+#include "operator/reconcile/cacheplan/rollout_status.h"
 
 namespace optcache::reconcile {
 namespace {
 
-using kube::ConditionStatus;
+using coordination::RolloutInputs;
+using coordination::RolloutPhase;
+using coordination::RolloutReport;
+using coordination::RolloutState;
 using kube::Json;
 
 constexpr std::size_t kMaxJobs = 256;  // of status.jobs
-constexpr std::size_t kMaxJobName = 512;
-constexpr std::size_t kRevisionDigits = 10;
-constexpr std::uint64_t kPositionSteps = 20;  // of a pass: what moves by less is not written
-constexpr double kRateStep = 0.05;
 constexpr Duration kLookEvery = std::chrono::seconds(15);
+constexpr Duration kLookOften = std::chrono::seconds(1);  // while a rollout moves
+// A revision that was written is seen by then.
+constexpr std::int64_t kSeenWithinSeconds = 60;
 
-// What the plan asks for, by name: equal specs have equal revisions.
-std::string RevisionOf(const api::CachePlanSpec& spec) {
-  const std::string text = fmt::format("{} {}", coordination::RetentionName(spec.retention),
-                                       coordination::ObjectiveName(spec.objective));
-  return dataset::ToHex(dataset::Sha256Of(AsBytes(text))).substr(0, kRevisionDigits);
-}
-
-const Json kNothing;
-
-const Json& JobBefore(const Json& plan, const std::string& name) {
-  for (const Json& job : kube::Items(plan, "/status/jobs")) {
-    if (kube::TextAt(job, "/name") == name) return job;
-  }
-  return kNothing;
-}
-
-// Positions and rates move all the time; small steps keep what was written.
-Json Describe(const PlanJob& job, const Json& before) {
-  std::uint64_t position = job.position;
-  const auto old_position = kube::NumberAt(before, "/position");
-  const bool same_pass = kube::NumberAt(before, "/pass") == static_cast<std::int64_t>(job.pass);
-  if (same_pass && old_position && *old_position >= 0) {
-    const auto old = static_cast<std::uint64_t>(*old_position);
-    const std::uint64_t moved = old > position ? old - position : position - old;
-    if (moved * kPositionSteps < job.length) position = old;
-  }
-  std::string rate = fmt::format("{:.1f}", job.rate);
-  const std::string old_rate = kube::TextAt(before, "/rate");
-  if (!old_rate.empty()) {
-    const double old = std::strtod(old_rate.c_str(), nullptr);
-    if (std::abs(old - job.rate) < kRateStep * std::max(old, job.rate)) rate = old_rate;
-  }
-  return {{"name", job.name.substr(0, kMaxJobName)},
-          {"pass", job.pass},
-          {"position", position},
-          {"ranks", job.ranks},
-          {"rate", rate},
-          {"order", job.order_known ? "Known" : "Unknown"}};
-}
-
-class PlanStatus {
- public:
-  explicit PlanStatus(const PlanObserved& observed)
-      : observed_(observed), conditions_(kube::Items(observed.plan, "/status/conditions")) {
-    if (!conditions_.is_array()) conditions_ = Json::array();
-    std::erase_if(conditions_.get_ref<Json::array_t&>(), [](const Json& condition) {
-      return kube::TextAt(condition, "/type") == "Invalid";
-    });
-    json_["observedGeneration"] = kube::GenerationOf(observed.plan);
-  }
-
-  void Set(const char* type, bool value, std::string reason, std::string message) {
-    DCHECK(IsKnownReason(reason));
-    kube::SetCondition(conditions_,
-                       {.type = type,
-                        .status = value ? ConditionStatus::kTrue : ConditionStatus::kFalse,
-                        .reason = std::move(reason),
-                        .message = std::move(message),
-                        .observed_generation = kube::GenerationOf(observed_.plan)},
-                       observed_.now);
-  }
-  Json& json() { return json_; }
-
-  Change Finish() {
-    json_["conditions"] = std::move(conditions_);
-    Json object = kube::MakeObject(api::kCachePlans, kube::KeyOf(observed_.plan));
-    object["status"] = std::move(json_);
-    return {.resource = api::kCachePlans, .object = std::move(object), .subresource = "status"};
-  }
-
- private:
-  const PlanObserved& observed_;
-  Json conditions_;
-  Json json_ = Json::object();
-};
-
-void DescribeView(const PlanObserved& observed, const PlanView& view, const std::string& revision,
-                  PlanStatus& status) {
+// What the rollout's state says is to be kept is in `status.json()` by then.
+void DescribeNumbers(const PlanView& view, const RolloutReport& report, PlanStatus& status) {
   Json& json = status.json();
-  const bool everywhere = view.nodes_desired > 0 && view.nodes_active >= view.nodes_desired;
-  const std::string before = kube::TextAt(observed.plan, "/status/currentRevision");
-  json["updateRevision"] = revision;
-  if (everywhere || !before.empty()) json["currentRevision"] = everywhere ? revision : before;
-  if (!view.digest.empty()) json["digest"] = view.digest;
-  json["nodes"] = {{"desired", view.nodes_desired}, {"active", view.nodes_active}};
-  if (view.predicted_hit_ratio)
+  if (report.observed) {
+    json["observed"] = NumbersToJson(report.observed->numbers);
+    json["observed"]["passes"] = report.passes;
+    json["observed"]["since"] = report.since;
+  } else if (!report.forgets) {
+    status.Keep("observed");
+    status.Keep("predicted");
+  }
+  if (report.predicted) json["predicted"] = NumbersToJson(*report.predicted);
+  const bool whole = json.contains("predicted") && json["predicted"].contains("storeBytesPerEpoch");
+  if (!whole && view.predicted_hit_ratio)
     json["predicted"] = {{"hitRatio", fmt::format("{:.3f}", *view.predicted_hit_ratio)}};
-  if (view.observed_hit_ratio)
-    json["observed"] = {{"hitRatio", fmt::format("{:.3f}", *view.observed_hit_ratio)}};
-  for (std::size_t i = 0; i < std::min(view.jobs.size(), kMaxJobs); ++i)
-    json["jobs"].push_back(Describe(view.jobs[i], JobBefore(observed.plan, view.jobs[i].name)));
-  const std::string how_far =
-      fmt::format("{} of {} nodes follow it", view.nodes_active, view.nodes_desired);
+}
+
+void SetProgress(const PlanView& view, const RolloutReport& report, PlanStatus& status) {
   if (view.nodes_desired == 0) {
     status.Set("Available", false, "NotPlaced", "the Dataset is on no node yet");
-    status.Set("Progressing", false, "NotPlaced", "the Dataset is on no node yet");
-  } else {
-    status.Set("Available", view.nodes_active > 0, view.nodes_active > 0 ? "Followed" : "Waiting",
-               how_far);
-    status.Set("Progressing", !everywhere, everywhere ? "Complete" : "NodesChange", how_far);
+    status.Set("Progressing", false, "NotPlaced",
+               report.moving ? report.message : "the Dataset is on no node yet");
+    return;
   }
+  const std::string how_far =
+      fmt::format("{} of {} nodes follow it", view.nodes_active, view.nodes_desired);
+  status.Set("Available", view.nodes_active > 0, view.nodes_active > 0 ? "Followed" : "Waiting",
+             how_far);
+  status.Set("Progressing", report.progressing, report.reason, report.message);
 }
 
-void SetDegraded(const PlanObserved& observed, bool valid, PlanStatus& status) {
-  if (!valid) return status.Set("Degraded", true, "Invalid", "the defaults are followed instead");
-  if (const auto fields = api::NotSupported(observed.plan); !fields.empty()) {
+void DescribeView(const PlanObserved& observed, const PlanView& view, const RolloutState& state,
+                  const RolloutReport& report, PlanStatus& status) {
+  Json& json = status.json();
+  if (!view.digest.empty()) json["digest"] = view.digest;
+  json["nodes"] = {
+      {"desired", report.desired}, {"prepared", report.prepared}, {"active", report.active}};
+  DescribeNumbers(view, report, status);
+  for (std::size_t i = 0; i < std::min(view.jobs.size(), kMaxJobs); ++i)
+    json["jobs"].push_back(DescribeJob(view.jobs[i], observed.plan));
+  if (const auto question = QuestionOf(observed.plan)) {
+    if (IsAnswered(observed.plan, *question)) {
+      status.Keep("prediction");
+    } else {
+      json["prediction"] = AnswerOf(*question, view.nodes, state.current);
+    }
+  }
+  SetProgress(view, report, status);
+}
+
+// What nodes and jobs do not do as they should.
+void SetDeviation(const PlanView& view, const RolloutState& state, PlanStatus& status) {
+  const bool settled =
+      state.phase == RolloutPhase::kStopped || state.phase == RolloutPhase::kComplete;
+  if (settled && state.failed) {
+    const bool in_force = state.failed->revision == state.current;
     return status.Set(
-        "Degraded", true, "NotSupported",
-        fmt::format("this version does not do what these ask for: {}", fmt::join(fields, ", ")));
+        "Degraded", true, "RolloutStopped",
+        fmt::format("{} {}: {}: {}", state.failed->revision,
+                    in_force ? "is in force, but could not be derived anew" : "is not in force",
+                    state.failed->reason, state.failed->message));
   }
-  const bool orders_known =
-      !observed.view || std::ranges::all_of(observed.view->jobs, &PlanJob::order_known);
-  if (orders_known) return status.Set("Degraded", false, "AsWanted", "what is read is planned");
-  status.Set("Degraded", true, "OrderUnknown",
-             "some jobs read in an order that is not known: see jobs");
+  if (!view.nodes_that_differ.empty()) {
+    return status.Set("Degraded", true, "PlansDiffer",
+                      "these nodes have derived other plans than the rest from the same inputs: " +
+                          SomeOf(view.nodes_that_differ) + ": please report this");
+  }
+  if (!view.drifted.empty()) {
+    return status.Set("Degraded", true, "NodesDiffer",
+                      "these nodes follow no revision that they should: " + SomeOf(view.drifted));
+  }
+  for (const PlanJob& job : view.jobs) {
+    if (!job.differs.empty())
+      return status.Set("Degraded", true, "SamplerDiffers", job.name + ": " + job.differs);
+  }
+  if (!std::ranges::all_of(view.jobs, &PlanJob::order_known)) {
+    return status.Set("Degraded", true, "OrderUnknown",
+                      "some jobs read in an order that is not known: see jobs");
+  }
+  status.Set("Degraded", false, "AsWanted", "what is read is planned");
 }
 
-// Keeps what was written while nothing new is known.
-void KeepView(const Json& plan, PlanStatus& status) {
-  for (const char* field :
-       {"currentRevision", "updateRevision", "digest", "nodes", "predicted", "observed", "jobs"}) {
-    const Json& before = kube::Find(plan, std::string("/status/") + field);
-    if (!before.is_null()) status.json()[field] = before;
+void SetDegraded(const PlanObserved& observed, bool valid, const RolloutState* state,
+                 PlanStatus& status) {
+  if (!valid) {
+    return status.Set("Degraded", true, "Invalid",
+                      "what was in force before stays, the defaults where nothing was");
   }
+  if (state != nullptr) return SetDeviation(*observed.view, *state, status);
+  status.Set("Degraded", false, "AsWanted", "what is read is planned");
+}
+
+// Keeps what was written, as nothing is done here for the rollout.
+void KeepView(PlanStatus& status) {
+  for (const char* field : {"currentRevision", "updateRevision", "collisionCount", "rollout",
+                            "digest", "nodes", "predicted", "observed", "jobs", "prediction"})
+    status.Keep(field);
+}
+
+kube::EventText Event(kube::EventType type, const char* reason, std::string note) {
+  return {.type = type, .reason = reason, .action = "Rollout", .note = std::move(note)};
+}
+
+void TellOfStep(const std::string& plan, const RolloutState& before, const RolloutState& after,
+                Decision& decision) {
+  using enum RolloutPhase;
+  const bool same = before.phase == after.phase && before.revision == after.revision;
+  if (before.current.empty() || same) return;
+  const std::string update = RevisionName(plan, after.revision);
+  if (after.phase == kPrepare) {
+    const bool anew = after.revision == after.current;
+    std::string note =
+        anew ? update + " is derived anew"
+             : fmt::format("{} takes the place of {}", update, RevisionName(plan, after.current));
+    decision.events.push_back(Event(kube::EventType::kNormal, "RolloutStarted", std::move(note)));
+  } else if (after.phase == kComplete && after.failed) {
+    decision.events.push_back(
+        Event(kube::EventType::kWarning, "RolloutStopped",
+              fmt::format("{} is in force, but could not be derived anew: {}: {}", update,
+                          after.failed->reason, after.failed->message)));
+  } else if (after.phase == kComplete) {
+    decision.events.push_back(
+        Event(kube::EventType::kNormal, "RolloutComplete", update + " is in force"));
+  } else if (after.phase == kGoBack && after.failed) {
+    decision.events.push_back(
+        Event(kube::EventType::kWarning, "RolledBack",
+              fmt::format("nodes go back to {}: {}: {}", RevisionName(plan, after.current),
+                          after.failed->reason, after.failed->message)));
+  } else if (after.phase == kStopped && after.failed) {
+    decision.events.push_back(
+        Event(kube::EventType::kWarning, "RolloutStopped",
+              fmt::format("{}: {}: {}", update, after.failed->reason, after.failed->message)));
+  }
+}
+
+// What is known between two steps; as if nothing were, where the content of the revision in force
+// is lost, and nobody can go on with it.
+RolloutState StateOf(const PlanObserved& observed) {
+  RolloutState state = RolloutOf(observed.plan);
+  if (state.current.empty()) return {};
+  const bool lost = FindRevision(observed.revisions, state.current) == nullptr;
+  const auto now = static_cast<std::int64_t>(observed.now);
+  return lost && now - state.start_time > kSeenWithinSeconds ? RolloutState{} : state;
+}
+
+std::set<std::string> RevisionsInUse(const RolloutState& state, const std::string& update,
+                                     const PlanView& view) {
+  std::set<std::string> used = {state.current, state.revision, update};
+  if (state.activated) used.insert(state.activated->revision);
+  for (const coordination::RolloutNode& node : view.nodes)
+    used.insert(node.revision);
+  return used;
+}
+
+// The next step of the rollout, and what is to be done for it.
+RolloutState Step(const PlanObserved& observed, const api::CachePlanSpec& spec, PlanStatus& status,
+                  Decision& decision) {
+  const std::string plan = kube::KeyOf(observed.plan).name;
+  RevisionChoice update =
+      ChooseRevision(observed.plan, api::RevisionContent(spec), observed.revisions,
+                     kube::NumberAt(observed.plan, "/status/collisionCount").value_or(0));
+  if (update.change) decision.applies.push_back(*std::move(update.change));
+  RolloutInputs inputs = InputsOf(*observed.view, observed.now);
+  inputs.revision = update.hash;
+  inputs.is_tried = spec.retention != coordination::Retention::kOptimal;
+  inputs.knobs = spec.rollout;
+  const RolloutState before = StateOf(observed);
+  RolloutState state = coordination::Advance(before, inputs);
+  TellOfStep(plan, before, state, decision);
+  Json& json = status.json();
+  json["currentRevision"] = RevisionName(plan, state.current);
+  json["updateRevision"] = RevisionName(plan, update.hash);
+  json["collisionCount"] = update.collisions;
+  json["rollout"] = RolloutToJson(state);
+  const RolloutReport report = coordination::ReportOf(state, inputs);
+  DescribeView(observed, *observed.view, state, report, status);
+  decision.deletes =
+      SurplusRevisions(observed.plan, observed.revisions,
+                       RevisionsInUse(state, update.hash, *observed.view), spec.revision_history);
+  const auto question = QuestionOf(observed.plan);
+  const bool asks = question && !IsAnswered(observed.plan, *question);
+  decision.requeue_after = report.moving || asks ? kLookOften : kLookEvery;
+  return state;
 }
 
 }  // namespace
+
+RolloutInputs InputsOf(const PlanView& view, double now) {
+  return {.nodes = view.nodes,
+          .streams = view.streams,
+          .streams_known = view.streams_known,
+          .passes = view.passes,
+          .mean_sample_bytes = view.mean_sample_bytes,
+          .now = static_cast<std::int64_t>(now)};
+}
 
 Decision DecideCachePlan(const PlanObserved& observed) {
   Decision decision;
   if (kube::IsBeingDeleted(observed.plan)) return decision;
   PlanStatus status(observed);
+  std::optional<RolloutState> state;
   const Result<api::CachePlanSpec> spec = api::ParseCachePlanSpec(observed.plan);
   if (!spec) {
+    KeepView(status);
     status.Set("Invalid", true, "Invalid", spec.error().message());
     status.Set("Available", false, "Invalid", spec.error().message());
   } else if (!observed.dataset_exists) {
+    KeepView(status);
     status.Set("Available", false, "NoDataset",
                "there is no Dataset " + spec->dataset + " in this namespace");
   } else if (observed.followed != kube::KeyOf(observed.plan).name) {
+    KeepView(status);
     status.Set("Available", false, "AnotherPlan",
                "the Dataset follows CachePlan " + observed.followed + ": remove one of them");
   } else if (observed.view) {
-    DescribeView(observed, *observed.view, RevisionOf(*spec), status);
-    decision.requeue_after = kLookEvery;
+    state = Step(observed, *spec, status, decision);
   } else {
-    KeepView(observed.plan, status);
+    KeepView(status);
+    status.Keep("observedGeneration");  // nobody has looked at the spec
     if (kube::ConditionOf(observed.plan, "Available").reason.empty())
       status.Set("Available", false, "Waiting", "the Dataset is not indexed yet");
   }
-  SetDegraded(observed, spec.has_value(), status);
-  decision.applies.push_back(status.Finish());
+  SetDegraded(observed, spec.has_value(), state ? &*state : nullptr, status);
+  Change change = status.Finish();
+  // A step is made from the state that was seen, and from no other; nor may what is only kept take
+  // a later state back.
+  if (change.object["status"].contains("rollout"))
+    change.resource_version = kube::ResourceVersionOf(observed.plan);
+  decision.applies.push_back(std::move(change));
   return decision;
 }
 

@@ -4,6 +4,8 @@
 #include <tuple>
 
 #include "dataset/digest.h"
+#include "operator/reconcile/cluster/plan_jobs.h"
+#include "wire/stream_id.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -49,6 +51,21 @@ std::vector<coordination::StreamStatus> StreamsOf(const coordination::ClusterSta
   return streams;
 }
 
+// Of all its manifests that are read, by stream and pass.
+std::vector<coordination::PassStatus> PassesOf(const coordination::ClusterStatus& status,
+                                               const std::string& dataset) {
+  std::vector<coordination::PassStatus> passes;
+  for (const auto* list : {&status.datasets, &status.retiring}) {
+    for (const coordination::DatasetStatus& one : *list) {
+      if (one.name == dataset) passes.insert(passes.end(), one.passes.begin(), one.passes.end());
+    }
+  }
+  std::ranges::stable_sort(passes, {}, [](const coordination::PassStatus& pass) {
+    return std::pair(pass.sum.stream, pass.sum.pass);
+  });
+  return passes;
+}
+
 // How many jobs read a manifest that the Dataset had before. A stream is
 // NAMESPACE/JOB/DATASET/LOADER.
 std::size_t JobsOfBefore(const coordination::ClusterStatus& status, const std::string& dataset) {
@@ -64,6 +81,12 @@ std::size_t JobsOfBefore(const coordination::ClusterStatus& status, const std::s
 // The members on which it is placed.
 std::set<std::string> PlacedOn(const ClusterObserved& observed, const std::string& dataset) {
   std::set<std::string> members;
+  if (observed.placed != nullptr) {
+    const auto placed = observed.placed->find(dataset);
+    if (placed != observed.placed->end())
+      members.insert(placed->second.members.begin(), placed->second.members.end());
+    return members;
+  }
   const auto state =
       std::ranges::find(observed.state->datasets, dataset, &coordination::DatasetState::name);
   if (state == observed.state->datasets.end()) return members;
@@ -96,10 +119,31 @@ std::vector<api::NodeBytes> NodesOf(const ClusterObserved& observed,
   return list;
 }
 
+// Where the coordinator has placed it, by Kubernetes nodes, with what they have granted.
+std::vector<api::NodeBytes> GrantsOf(const ClusterObserved& observed, const std::string& dataset) {
+  const auto state =
+      std::ranges::find(observed.state->datasets, dataset, &coordination::DatasetState::name);
+  if (state == observed.state->datasets.end()) return {};
+  const auto names = NamesOf(*observed.state);
+  std::map<std::string, ByteCount> nodes;  // during an update a machine may have two members
+  for (const coordination::MemberCapacity& capacity : state->capacities) {
+    const auto name = names.find(capacity.member);
+    if (name == names.end() || capacity.departs) continue;
+    const auto machine = observed.machines->find(name->second);
+    if (machine != observed.machines->end() && !machine->second.node.empty())
+      nodes[machine->second.node] += capacity.bytes;
+  }
+  std::vector<api::NodeBytes> list;
+  list.reserve(nodes.size());
+  for (const auto& [node, bytes] : nodes)
+    list.push_back({.name = node, .bytes = bytes});
+  return list;
+}
+
 std::vector<Machine> MachinesOf(const ClusterObserved& observed) {
   std::vector<Machine> machines;
   for (const coordination::MemberStatus& member : observed.status->members) {
-    Machine machine{.member = member.name, .memory = member.capacity};
+    Machine machine{.member = member.name, .memory = member.capacity, .disk = member.disk};
     const auto known = observed.machines->find(member.name);
     if (known != observed.machines->end()) {
       machine.node = known->second.node;
@@ -108,6 +152,8 @@ std::vector<Machine> MachinesOf(const ClusterObserved& observed) {
       machine.cordoned = known->second.cordoned;
       machine.draining = known->second.draining;
       machine.leaving = known->second.leaving;
+    } else {
+      machine.leaving = true;  // its pod is gone: it is a member until it has been silent for long
     }
     machines.push_back(std::move(machine));
   }
@@ -127,9 +173,21 @@ std::vector<coordination::Worth> WorthOf(const ClusterDataset& dataset,
   return coordination::WorthOf(reads, dataset.status.bytes, dataset.plan.retention);
 }
 
+// Members on machines that a warm-up fills: they will hold its bytes, as soon as the first of them
+// does.
+void AddWarmed(const ClusterObserved& observed, Demand& demand) {
+  if (observed.warmed == nullptr) return;
+  const auto nodes = observed.warmed->find(demand.dataset);
+  if (nodes == observed.warmed->end()) return;
+  for (const auto& [member, machine] : *observed.machines) {
+    if (!machine.leaving && nodes->second.contains(machine.node)) demand.holders.insert(member);
+  }
+}
+
 Demand DemandOf(const ClusterDataset& dataset, const ClusterSigns& signs,
-                const coordination::DatasetReads& reads) {
+                const ClusterObserved& observed) {
   const std::string name = dataset.QualifiedName();
+  const coordination::DatasetReads& reads = ReadsOf(observed, name);
   Demand demand{.dataset = name,
                 .wanted = dataset.spec.capacity.Of(dataset.status.bytes),
                 .floor = dataset.spec.FloorOf(dataset.status.bytes),
@@ -138,12 +196,43 @@ Demand DemandOf(const ClusterDataset& dataset, const ClusterSigns& signs,
                 .measured = coordination::IsMeasured(reads),
                 .node_selector = dataset.spec.placement.node_selector,
                 .max_nodes = dataset.spec.placement.max_nodes,
+                .on_disk = dataset.spec.on_disk,
                 .wants_gpus = dataset.wants_gpus};
   if (const auto readers = signs.readers.find(name); readers != signs.readers.end())
     demand.readers = readers->second;
   if (const auto holders = signs.holders.find(name); holders != signs.holders.end())
     demand.holders = holders->second;
+  AddWarmed(observed, demand);
   return demand;
+}
+
+coordination::RevisionSpec RevisionOf(const std::string& name, const api::CachePlanSpec& content) {
+  return {.name = name,
+          .retention = content.retention,
+          .objective = content.objective,
+          .jobs = api::RecipesOf(content.jobs)};
+}
+
+// What nodes are to follow, and to try beside it. What has no content left is not asked for.
+void Assign(const ClusterDataset& dataset, const coordination::RolloutOrders& orders,
+            coordination::DatasetSpec& spec) {
+  const auto update = dataset.revisions.find(orders.update);
+  if (!orders.update.empty() && update != dataset.revisions.end()) {
+    spec.update = {.revision = RevisionOf(orders.update, update->second), .nodes = orders.nodes};
+  }
+  for (const auto& [id, revision] : orders.trials) {
+    const auto content = dataset.revisions.find(revision);
+    if (content != dataset.revisions.end())
+      spec.trials.push_back({.id = id, .revision = RevisionOf(revision, content->second)});
+  }
+  if (!dataset.question || !dataset.question->error.empty()) return;
+  const std::string current = coordination::CurrentTrial(dataset.revision);
+  if (std::ranges::find(spec.trials, current, &coordination::TrialSpec::id) == spec.trials.end())
+    spec.trials.push_back({.id = current, .revision = RevisionOf(dataset.revision, dataset.plan)});
+  const std::string& asked = dataset.question->trial;
+  spec.trials.push_back(
+      {.id = asked,
+       .revision = RevisionOf(asked.substr(0, asked.find('@')), dataset.question->spec)});
 }
 
 coordination::DatasetSpec SpecOf(const ClusterDataset& dataset, const Placed& placed) {
@@ -153,16 +242,50 @@ coordination::DatasetSpec SpecOf(const ClusterDataset& dataset, const Placed& pl
       .key = dataset::KeyOf(dataset.QualifiedName(), dataset.status.manifest_digest),
       .samples = dataset.status.samples,
       .bytes = dataset.status.bytes,
-      .capacity = placed.granted,
+      .capacity = placed.granted - placed.on_disk,
       .retention = dataset.plan.retention,
       .objective = dataset.plan.objective,
       .namespaces = {dataset.ns},
       .placed = placed.members,
-      .shares = placed.shares};
+      .shares = placed.shares,
+      .revision = dataset.revision,
+      .jobs = api::RecipesOf(dataset.plan.jobs)};
+  if (placed.on_disk > 0) spec.with_disk = dataset.spec.capacity.Of(dataset.status.bytes);
   for (const api::Access& access : dataset.spec.access) {
     if (access.ns != dataset.ns) spec.namespaces.push_back(access.ns);
   }
   return spec;
+}
+
+// What members have said of the Dataset, by name; those that have said nothing are left out.
+std::vector<coordination::RolloutNode> SayingNodes(const coordination::DatasetStatus& dataset) {
+  std::vector<coordination::RolloutNode> nodes;
+  nodes.reserve(dataset.nodes.size());
+  for (const coordination::NodeShare& share : dataset.nodes)
+    nodes.push_back({.name = share.name,
+                     .revision = share.revision,
+                     .planned = share.derived >= dataset.planned,
+                     .trials = share.trials});
+  std::ranges::sort(nodes, {}, &coordination::RolloutNode::name);
+  return nodes;
+}
+
+// The members on which it is placed, by name.
+std::vector<coordination::RolloutNode> PlacedNodes(const ClusterObserved& observed,
+                                                   const coordination::DatasetStatus& dataset) {
+  const std::vector<coordination::RolloutNode> saying = SayingNodes(dataset);
+  const std::set<std::string> placed = PlacedOn(observed, dataset.name);
+  std::vector<coordination::RolloutNode> nodes;
+  for (const coordination::MemberStatus& member : observed.status->members) {
+    if (!placed.contains(member.name)) continue;
+    const auto said =
+        std::ranges::lower_bound(saying, member.name, {}, &coordination::RolloutNode::name);
+    const bool has_said = said != saying.end() && said->name == member.name;
+    nodes.push_back(has_said ? *said : coordination::RolloutNode{.name = member.name});
+    nodes.back().planned = has_said && said->planned;
+  }
+  std::ranges::sort(nodes, {}, &coordination::RolloutNode::name);
+  return nodes;
 }
 
 }  // namespace
@@ -184,11 +307,13 @@ ClusterPlan PlanCluster(const ClusterObserved& observed) {
   std::vector<Demand> demands;
   demands.reserve(indexed.size());
   for (const ClusterDataset* dataset : indexed)
-    demands.push_back(DemandOf(*dataset, signs, ReadsOf(observed, dataset->QualifiedName())));
+    demands.push_back(DemandOf(*dataset, signs, observed));
   const std::vector<Placed> placed = Place(MachinesOf(observed), demands);
   for (std::size_t i = 0; i < indexed.size(); ++i) {
     plan.specs.push_back(SpecOf(*indexed[i], placed[i]));
-    if (placed[i].granted < demands[i].wanted) plan.specs.back().note = placed[i].why;
+    if (!placed[i].HasAll()) plan.specs.back().note = placed[i].why;
+    Assign(*indexed[i], OrdersOf(indexed[i]->rollout, observed, placed[i].dataset),
+           plan.specs.back());
     plan.placed.emplace(placed[i].dataset, placed[i]);
   }
   return plan;
@@ -209,7 +334,7 @@ double SavedBy(const ClusterPlan& plan, const ClusterObserved& observed) {
 ClusterSigns SignsOf(const coordination::ClusterStatus& status) {
   ClusterSigns signs;
   for (const coordination::MemberStatus& member : status.members)
-    signs.members.emplace(member.name, member.capacity);
+    signs.members.emplace(member.name, std::pair(member.capacity, member.disk));
   // A manifest that jobs still read lies where its Dataset is placed.
   for (const auto* list : {&status.datasets, &status.retiring}) {
     for (const coordination::DatasetStatus& dataset : *list) {
@@ -229,8 +354,11 @@ std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::stri
                  .manifest_holders = known->manifest_holders,
                  .manifest_missed_seconds = known->manifest_missed_seconds,
                  .cached_bytes = known->sum.used_bytes,
+                 .cached_samples = known->sum.samples,
+                 .placed = GrantsOf(observed, dataset),
                  .hit_ratio = coordination::ObservedHitRatio(known->sum),
-                 .plans_agree = known->digests_agree};
+                 .nodes_that_differ = known->nodes_that_differ,
+                 .store = known->store};
   if (known->planned != coordination::Version{} && !known->plan_digest.empty())
     view.predicted_hit_ratio = known->sum.predicted_hit_ratio;
   view.nodes = NodesOf(observed, *known);
@@ -244,25 +372,37 @@ std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::stri
 std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::string& dataset) {
   const coordination::DatasetStatus* const known = StatusOf(observed, dataset);
   if (known == nullptr) return std::nullopt;
-  PlanView view{.digest = known->plan_digest,
-                .observed_hit_ratio = coordination::ObservedHitRatio(known->sum)};
+  PlanView view{.digest = known->plan_digest, .nodes_that_differ = known->nodes_that_differ};
+  if (known->total_samples > 0) view.mean_sample_bytes = known->total_bytes / known->total_samples;
   if (!known->plan_digest.empty()) view.predicted_hit_ratio = known->sum.predicted_hit_ratio;
-  const std::set<std::string> placed = PlacedOn(observed, dataset);
-  for (const coordination::MemberStatus& member : observed.status->members) {
-    if (!placed.contains(member.name)) continue;
-    ++view.nodes_desired;
-    if (member.applied >= known->planned) ++view.nodes_active;
+  view.nodes = PlacedNodes(observed, *known);
+  view.nodes_desired = view.nodes.size();
+  // Who has derived a plan goes on by it while the next one is made.
+  view.nodes_active = static_cast<std::uint64_t>(
+      std::ranges::count_if(view.nodes, [](const coordination::RolloutNode& node) {
+        return node.planned || !node.revision.empty();
+      }));
+  view.passes = PassesOf(*observed.status, dataset);
+  const std::vector<coordination::StreamStatus> streams = StreamsOf(*observed.status, dataset);
+  for (const coordination::StreamStatus& stream : streams) {
+    view.streams.push_back({.id = wire::StreamIdOf(stream.name, stream.incarnation),
+                            .name = stream.name,
+                            .pass = stream.pass,
+                            .gathering = stream.ranks < stream.world});
   }
-  for (const coordination::StreamStatus& stream : StreamsOf(*observed.status, dataset)) {
-    view.jobs.push_back({.name = stream.name,
-                         .pass = stream.pass,
-                         .position = stream.position,
-                         .length = stream.length,
-                         .ranks = stream.ranks,
-                         .rate = stream.rate,
-                         .order_known = stream.order_known && stream.conflict.empty()});
-  }
+  view.jobs = PlanJobsOf(streams);
   return view;
+}
+
+coordination::RolloutOrders OrdersOf(const coordination::RolloutState& rollout,
+                                     const ClusterObserved& observed, const std::string& dataset) {
+  if (rollout.current.empty()) return {};
+  const coordination::DatasetStatus* const known = StatusOf(observed, dataset);
+  coordination::RolloutInputs inputs;
+  // Also where it is not placed yet: a successor is told who follows what before it has placed
+  // anything.
+  if (known != nullptr) inputs.nodes = SayingNodes(*known);
+  return coordination::OrdersOf(rollout, inputs);
 }
 
 }  // namespace optcache::reconcile

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordination/coordinator.h"
@@ -16,6 +17,7 @@
 #include "operator/api/dataset_status.h"
 #include "operator/api/dataset_types.h"
 #include "operator/reconcile/cacheplan/decide.h"
+#include "operator/reconcile/cacheplan/prediction.h"
 #include "operator/reconcile/dataset/observed.h"
 #include "operator/reconcile/placement/placement.h"
 
@@ -28,7 +30,11 @@ struct ClusterDataset {
   std::string created;  // as the API server writes times
   api::DatasetSpec spec;
   api::DatasetStatus status;
-  api::CachePlanSpec plan;
+  api::CachePlanSpec plan;                              // of what is in force
+  std::string revision;                                 // its hash
+  coordination::RolloutState rollout;                   // as it is kept; `current` empty: none
+  std::map<std::string, api::CachePlanSpec> revisions;  // contents that the rollout needs
+  std::optional<PredictionQuestion> question;
   bool wants_gpus = false;
 
   std::string QualifiedName() const { return ns + "/" + name; }
@@ -50,6 +56,10 @@ struct ClusterObserved {
   const coordination::DesiredState* state = nullptr;
   const coordination::ClusterStatus* status = nullptr;  // of the same moment
   const coordination::ClusterReads* reads = nullptr;    // by which memory is divided; null: none
+  // Kubernetes nodes that warm-ups fill just now, by Dataset; null: none.
+  const std::map<std::string, std::set<std::string>>* warmed = nullptr;
+  // Where Datasets are to be; null: where the coordinator's state has them.
+  const std::map<std::string, Placed>* placed = nullptr;
 };
 
 struct ClusterPlan {
@@ -65,7 +75,8 @@ double SavedBy(const ClusterPlan& plan, const ClusterObserved& observed);
 
 // What PlanCluster depends on of the coordinator's state: it is asked anew when this changes.
 struct ClusterSigns {
-  std::map<std::string, ByteCount> members;              // with the memory that they offer
+  // With the memory that they offer, and the disk.
+  std::map<std::string, std::pair<ByteCount, ByteCount>> members;
   std::map<std::string, std::set<std::string>> readers;  // by Dataset
   std::map<std::string, std::set<std::string>> holders;
   friend bool operator==(const ClusterSigns&, const ClusterSigns&) = default;
@@ -75,5 +86,10 @@ ClusterSigns SignsOf(const coordination::ClusterStatus& status);
 // What the coordinator knows of one Dataset, for its status; nullopt if it does not know it.
 std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::string& dataset);
 std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::string& dataset);
+
+// What the rollout of a Dataset's CachePlan asks of nodes now; PlanCluster gives it to the
+// coordinator.
+coordination::RolloutOrders OrdersOf(const coordination::RolloutState& rollout,
+                                     const ClusterObserved& observed, const std::string& dataset);
 
 }  // namespace optcache::reconcile

@@ -6,11 +6,12 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/some_of.h"
 #include "kube/conditions.h"
 #include "operator/api/dataset_types.h"
-#include "operator/api/not_supported.h"
 #include "operator/reconcile/dataset/indexing.h"
 #include "operator/reconcile/dataset/plan_choice.h"
+#include "operator/reconcile/dataset/source_reach.h"
 #include "operator/reconcile/dataset/status_numbers.h"
 #include "operator/reconcile/reasons.h"
 
@@ -83,12 +84,26 @@ class Conditions {
   std::vector<kube::EventText> events_;
 };
 
-void SetIndexed(const Indexing& indexing, Conditions& conditions) {
+void SetListed(const Observed& observed, const api::DatasetSpec& spec, const Indexing& indexing,
+               std::string_view manifest, Conditions& conditions) {
+  const bool is_of_this = observed.cache && observed.cache->manifest_digest == manifest;
+  // What was said of it before it was listed anew does not count.
+  const kube::Condition before = indexing.result
+                                     ? kube::Condition{.type = "SourceReachable"}
+                                     : kube::ConditionOf(observed.dataset, "SourceReachable");
+  SourceReach reach = JudgeSource(spec, before, is_of_this ? &observed.cache->store : nullptr);
+  const bool told = IsOfSidecars(reach.reason);
+  conditions.Set("SourceReachable", reach.status, std::move(reach.reason), std::move(reach.message),
+                 told ? std::optional(ConditionStatus::kFalse) : std::nullopt);
+}
+
+void SetIndexed(const Observed& observed, const api::DatasetSpec& spec, const Indexing& indexing,
+                std::string_view manifest, Conditions& conditions) {
   conditions.Set("Indexed", indexing.done ? ConditionStatus::kTrue : ConditionStatus::kFalse,
                  indexing.reason, indexing.message, ConditionStatus::kFalse);
   switch (indexing.source) {
     case SourceState::kReachable:
-      conditions.Set("SourceReachable", ConditionStatus::kTrue, "Listed", "the source was listed");
+      SetListed(observed, spec, indexing, manifest, conditions);
       break;
     case SourceState::kUnreachable:
       conditions.Set("SourceReachable", ConditionStatus::kFalse, indexing.reason, indexing.message);
@@ -134,34 +149,31 @@ bool SetPlaced(const Observed& observed, bool indexed, Conditions& conditions) {
   return ok;
 }
 
-void SetDegraded(const Observed& observed, const PlanChoice& plan, ByteCount wanted,
-                 Conditions& conditions) {
+void SetDegraded(const Observed& observed, const PlanChoice& plan, Conditions& conditions) {
   std::string reason = "AsWanted";
   std::string message = "nothing keeps it from being cached as its Dataset and CachePlan say";
-  if (const auto fields = api::NotSupported(observed.dataset); !fields.empty()) {
-    reason = "NotSupported";
-    message = fmt::format("this version does not do what {} asks for", fmt::join(fields, ", "));
-  }
   if (observed.cache && !observed.cache->conflicts.empty()) {
     reason = "OrderUnknown";
     message = "jobs whose ranks disagree are cached without a plan: ";
     for (std::size_t i = 0; i < std::min(observed.cache->conflicts.size(), kMaxConflictsShown); ++i)
       message += (i > 0 ? "; " : "") + observed.cache->conflicts[i];
   }
-  if (observed.placed && !observed.placed->members.empty() && observed.placed->granted < wanted) {
+  if (observed.placed && !observed.placed->members.empty() && !observed.placed->HasAll()) {
     reason = "CapacityNotGranted";
-    message = fmt::format("nodes have room for {} of the {} that it asks for",
-                          FormatBytes(observed.placed->granted), FormatBytes(wanted));
+    message =
+        fmt::format("nodes have room for {} of the {} that it asks for",
+                    FormatBytes(observed.placed->granted), FormatBytes(observed.placed->ceiling));
     if (!observed.placed->why.empty()) message += ": " + observed.placed->why;
   }
-  if (observed.cache && !observed.cache->plans_agree) {
+  if (observed.cache && !observed.cache->nodes_that_differ.empty()) {
     reason = "PlansDiffer";
-    message = "nodes have derived different plans from the same inputs: please report this";
+    message = "these nodes have derived other plans than the rest from the same inputs: " +
+              SomeOf(observed.cache->nodes_that_differ) + ": please report this";
   }
   if (!plan.fault.empty()) {
     reason = "PlanInvalid";
-    message = fmt::format("CachePlan {} is not followed, the defaults are: {}", plan.chosen->name,
-                          plan.fault);
+    message = fmt::format("CachePlan {} is not followed, but what was in force before: {}",
+                          plan.chosen->name, plan.fault);
   }
   conditions.Set("Degraded",
                  reason == "AsWanted" ? ConditionStatus::kFalse : ConditionStatus::kTrue, reason,
@@ -234,14 +246,14 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   Conditions conditions(observed.dataset, status.conditions, observed.now);
   conditions.Drop("Invalid");
   const bool indexed = !status.manifest_digest.empty();
-  SetIndexed(indexing, conditions);
+  SetIndexed(observed, *spec, indexing, status.manifest_digest, conditions);
   const bool placed = SetPlaced(observed, indexed, conditions);
   if (indexed) {
     SetManifestLost(lost, conditions);
   } else {
     conditions.Drop("ManifestLost");
   }
-  SetDegraded(observed, ChoosePlan(observed.plans), spec->capacity.Of(status.bytes), conditions);
+  SetDegraded(observed, ChoosePlan(observed.plans), conditions);
   // While a change is being indexed, what is served is the Dataset as it was before.
   if (indexed && status.index_hash != hash) status.observed_generation = served_before;
   conditions.set_generation(status.observed_generation);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "dataset/digest.h"
+#include "operator/reconcile/dataset/source_pod.h"
 #include "operator/reconcile/reasons.h"
 
 namespace optcache::reconcile {
@@ -14,134 +15,54 @@ namespace {
 using kube::Json;
 
 constexpr std::size_t kHashDigits = 10;
-constexpr std::size_t kMaxJobName = 63;  // it becomes a label of the pods
+constexpr std::size_t kMaxIndexJobName = 63;  // it becomes a label of the pods
 constexpr std::size_t kMaxMessage = 4096;
 constexpr std::size_t kMaxShownMessage = 1024;
 constexpr std::size_t kDigestDigits = 64;
-constexpr int kUser = 65532;  // the image's own
 constexpr int kRetries = 3;
 constexpr int kDeadlineSeconds = 4 * 3600;
-constexpr int kTokenSeconds = 3600;
-constexpr const char* kClaimFolder = "/mnt/optcache";
-constexpr const char* kKeysFolder = "/etc/optcache/keys";
-
-// Kubernetes replaces $(NAME) in arguments, and makes $$ a $.
-std::string Literal(std::string_view text) {
-  std::string escaped;
-  for (const char c : text)
-    escaped += c == '$' ? std::string("$$") : std::string(1, c);
-  return escaped;
-}
-
-std::string FolderOf(const api::ClaimSource& source) {
-  return source.path.empty() ? kClaimFolder : fmt::format("{}/{}", kClaimFolder, source.path);
-}
-
-// Of a web server; empty: it is read without keys.
-std::string KeysOf(const api::DatasetSpec& spec) {
-  const auto* http = std::get_if<api::HttpSource>(&spec.source);
-  return http == nullptr ? "" : http->secret;
-}
 
 Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec,
                const ReconcileSettings& settings) {
   Json args = {"index"};
   const auto add = [&args](std::string_view flag, const std::string& value) {
     args.push_back(flag);
-    args.push_back(Literal(value));
+    args.push_back(LiteralArgument(value));
   };
   add("--dataset", key.ToString());
-  if (const auto* http = std::get_if<api::HttpSource>(&spec.source)) {
-    add("--source", http->base_url);
+  add("--source", SourceAddress(spec));
+  if (const auto* http = std::get_if<api::HttpSource>(&spec.source))
     add("--listing", http->listing);
-    if (!http->secret.empty()) add("--keys", kKeysFolder);
-  } else {
-    add("--source", FolderOf(std::get<api::ClaimSource>(spec.source)));
-  }
+  if (const std::string keys = KeysFolder(spec); !keys.empty()) add("--keys", keys);
   for (const std::string& pattern : spec.include)
     add("--include", pattern);
+  if (spec.format != api::Format::kFiles) add("--format", std::string(FormatName(spec.format)));
   if (spec.order != api::Order::kAutomatic) add("--order", std::string(OrderName(spec.order)));
   add("--verify", std::string(VerifyName(spec.verify)));
-  for (const char* service : {"node", "nodes"}) {
-    add("--manifests", fmt::format("https://{}-{}.{}.svc:4102", settings.name, service,
-                                   settings.system_namespace));
-  }
-  add("--node-ca", "/etc/optcache/ca/ca.crt");
-  add("--token-file", "/var/run/secrets/optcache/token");
+  if (spec.limits.requests_per_second > 0)
+    add("--requests-per-second", std::to_string(spec.limits.requests_per_second));
+  if (spec.limits.bytes_per_second > 0)
+    add("--bytes-per-second", std::to_string(spec.limits.bytes_per_second));
+  AddNodeArguments(settings, args);
   return args;
-}
-
-Json Mount(const char* volume, const char* folder) {
-  return {{"name", volume}, {"mountPath", folder}, {"readOnly", true}};
-}
-
-Json Container(const kube::ObjectKey& key, const api::DatasetSpec& spec,
-               const ReconcileSettings& settings) {
-  const Json amounts = {{"cpu", "1"}, {"memory", "1Gi"}, {"ephemeral-storage", "256Mi"}};
-  const Json enough = {{"requests", amounts}, {"limits", amounts}};
-  Json mounts = {Mount("token", "/var/run/secrets/optcache"), Mount("ca", "/etc/optcache/ca")};
-  if (std::holds_alternative<api::ClaimSource>(spec.source))
-    mounts.push_back(Mount("data", kClaimFolder));
-  if (!KeysOf(spec).empty()) mounts.push_back(Mount("keys", kKeysFolder));
-  return {{"name", "index"},
-          {"image", settings.sidecar_image},
-          {"imagePullPolicy", settings.image_pull_policy},
-          {"command", {"optcache-sidecar"}},
-          {"args", Arguments(key, spec, settings)},
-          {"resources", settings.index_pod.value("resources", enough)},
-          {"securityContext",
-           {{"allowPrivilegeEscalation", false},
-            {"capabilities", {{"drop", {"ALL"}}}},
-            {"readOnlyRootFilesystem", true}}},
-          {"terminationMessagePolicy", "FallbackToLogsOnError"},
-          {"volumeMounts", mounts}};
-}
-
-Json Volumes(const api::DatasetSpec& spec) {
-  Json volumes = Json::array();
-  volumes.push_back({{"name", "token"},
-                     {"projected",
-                      {{"sources", Json::array({{{"serviceAccountToken",
-                                                  {{"audience", "optcache"},
-                                                   {"expirationSeconds", kTokenSeconds},
-                                                   {"path", "token"}}}}})}}}});
-  volumes.push_back({{"name", "ca"}, {"configMap", {{"name", "optcache-ca"}}}});
-  if (const auto* claim = std::get_if<api::ClaimSource>(&spec.source)) {
-    volumes.push_back(
-        {{"name", "data"},
-         {"persistentVolumeClaim", {{"claimName", claim->claim}, {"readOnly", true}}}});
-  }
-  // Optional: the Job says what is missing, where a pod would only wait.
-  if (const std::string secret = KeysOf(spec); !secret.empty()) {
-    volumes.push_back({{"name", "keys"}, {"secret", {{"secretName", secret}, {"optional", true}}}});
-  }
-  return volumes;
 }
 
 Json PodSpec(const kube::ObjectKey& key, const api::DatasetSpec& spec,
              const ReconcileSettings& settings) {
-  Json security = {{"runAsNonRoot", true},
-                   {"runAsUser", kUser},
-                   {"runAsGroup", kUser},
-                   {"seccompProfile", {{"type", "RuntimeDefault"}}}};
-  security.update(settings.index_pod.value("securityContext", Json::object()));
-  Json pod = {{"restartPolicy", "Never"},
-              {"automountServiceAccountToken", false},
-              {"securityContext", std::move(security)},
-              {"containers", Json::array({Container(key, spec, settings)})},
-              {"volumes", Volumes(spec)}};
+  const Json amounts = {{"cpu", "1"}, {"memory", "1Gi"}, {"ephemeral-storage", "256Mi"}};
+  const Json enough = {{"requests", amounts}, {"limits", amounts}};
+  Json pod = SourcePod("index", Arguments(key, spec, settings),
+                       settings.index_pod.value("resources", enough), spec, settings);
   const Json linux = {{"kubernetes.io/os", "linux"}};
   pod["nodeSelector"] = settings.index_pod.value("nodeSelector", linux);
   pod["tolerations"] = settings.index_pod.value("tolerations", Json::array());
-  for (const std::string& secret : settings.image_pull_secrets)
-    pod["imagePullSecrets"].push_back({{"name", secret}});
   return pod;
 }
 
 // The parts of a source that say what is listed, and how.
 Json SourceOf(const api::DatasetSpec& spec) {
   if (const auto* s3 = std::get_if<api::S3Source>(&spec.source))
-    return {"s3", s3->bucket, s3->prefix, s3->endpoint, s3->region, s3->secret};
+    return {"s3", SourceAddress(spec), s3->secret};
   if (const auto* http = std::get_if<api::HttpSource>(&spec.source)) {
     Json parts = {"http", http->base_url, http->listing};
     if (!http->secret.empty()) parts.push_back(http->secret);
@@ -180,7 +101,7 @@ bool IsDigest(const std::string& text) {
 
 std::string IndexHash(const kube::Json& dataset, const api::DatasetSpec& spec) {
   const Json all = {SourceOf(spec),
-                    spec.format == api::Format::kTar ? "Tar" : "Files",
+                    FormatName(spec.format),
                     spec.include,
                     OrderName(spec.order),
                     VerifyName(spec.verify),
@@ -191,7 +112,7 @@ std::string IndexHash(const kube::Json& dataset, const api::DatasetSpec& spec) {
 
 std::string IndexJobName(std::string_view dataset, std::string_view hash) {
   const std::string ending = fmt::format("-index-{}", hash);
-  const std::size_t room = kMaxJobName - ending.size();
+  const std::size_t room = kMaxIndexJobName - ending.size();
   if (dataset.size() <= room) return std::string(dataset) + ending;
   // Two names that begin alike must not share a Job.
   constexpr std::size_t kNameDigits = 6;
@@ -221,31 +142,21 @@ Result<Json> ParseIndexPod(std::string_view text) {
 
 Result<Json> BuildIndexJob(const Json& dataset, const api::DatasetSpec& spec,
                            const ReconcileSettings& settings) {
-  if (std::holds_alternative<api::S3Source>(spec.source)) {
-    return Error(Code::kInvalidArgument,
-                 "source.s3 cannot be read by this version: use http or pvc");
-  }
-  if (spec.format == api::Format::kTar) {
-    return Error(Code::kInvalidArgument, "format Tar cannot be indexed by this version");
-  }
   const kube::ObjectKey key = kube::KeyOf(dataset);
   const std::string name = IndexJobName(key.name, IndexHash(dataset, spec));
   const Json labels = {{kManagedByLabel, kManagedBy},
                        {"app.kubernetes.io/name", "optcache"},
                        {kComponentLabel, kIndexComponent},
                        {kDatasetLabel, key.name}};
-  Json pod_labels = labels;
-  pod_labels["optcache.io/inject"] = "false";
-  pod_labels["sidecar.istio.io/inject"] = "false";
   Json job = kube::MakeObject(kube::kJobs, {.ns = key.ns, .name = name});
   job["metadata"]["labels"] = labels;
   job["metadata"]["ownerReferences"] = Json::array({kube::OwnerReference(api::kDatasets, dataset)});
-  job["spec"] = {
-      {"backoffLimit", kRetries},
-      {"activeDeadlineSeconds", kDeadlineSeconds},
-      {"ttlSecondsAfterFinished", kJobKeptSeconds},
-      {"template",
-       {{"metadata", {{"labels", pod_labels}}}, {"spec", PodSpec(key, spec, settings)}}}};
+  job["spec"] = {{"backoffLimit", kRetries},
+                 {"activeDeadlineSeconds", kDeadlineSeconds},
+                 {"ttlSecondsAfterFinished", kJobKeptSeconds},
+                 {"template",
+                  {{"metadata", {{"labels", SourcePodLabels(labels)}}},
+                   {"spec", PodSpec(key, spec, settings)}}}};
   return job;
 }
 

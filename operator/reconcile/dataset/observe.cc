@@ -99,7 +99,10 @@ void TakePods(std::vector<kube::ObjectCache::Entry> pods, IndexJob& index) {
   });
   std::string trouble;
   for (const auto& pod : pods) {
-    if (std::string message = MessageOf(*pod); !message.empty()) index.result = std::move(message);
+    if (std::string message = MessageOf(*pod); !message.empty()) {
+      index.results.push_back(message);
+      index.result = std::move(message);
+    }
     trouble = TroubleOf(*pod);
   }
   if (!trouble.empty()) index.trouble = std::move(trouble);
@@ -123,7 +126,8 @@ kube::IndexFunction PodsByJob() {
 }
 
 const std::vector<std::string>& JobFields() {
-  static const std::vector<std::string> fields = {"/status/conditions", "/status/completionTime"};
+  static const std::vector<std::string> fields = {"/spec/completions", "/status/conditions",
+                                                  "/status/completionTime"};
   return fields;
 }
 
@@ -149,21 +153,25 @@ std::vector<PlanObject> PlansOf(const kube::ObjectKey& dataset, const std::strin
   return found;
 }
 
+IndexJob ObserveJob(const Json& job, const kube::ObjectCache& pods) {
+  const auto owner = kube::ControllerOf(job);
+  IndexJob index{
+      .name = kube::KeyOf(job).name,
+      .uid = kube::UidOf(job),
+      .owner_uid = owner ? owner->uid : "",
+      .deleting = kube::IsBeingDeleted(job),
+      .created_at = kube::ParseTime(kube::TextAt(job, "/metadata/creationTimestamp")).value_or(0),
+      .completions = kube::NumberAt(job, "/spec/completions").value_or(1)};
+  TakeEnd(job, index);
+  TakePods(pods.Lookup(kByJob, kube::KeyOf(job).ToString()), index);
+  return index;
+}
+
 Observed ObserveDataset(const Json& dataset, const DatasetSources& sources, double now) {
   Observed observed{.dataset = dataset, .now = now};
   const kube::ObjectKey key = kube::KeyOf(dataset);
   for (const auto& job : sources.jobs.Lookup(kByDataset, key.ToString())) {
-    const auto owner = kube::ControllerOf(*job);
-    IndexJob index{
-        .name = kube::KeyOf(*job).name,
-        .uid = kube::UidOf(*job),
-        .owner_uid = owner ? owner->uid : "",
-        .deleting = kube::IsBeingDeleted(*job),
-        .created_at =
-            kube::ParseTime(kube::TextAt(*job, "/metadata/creationTimestamp")).value_or(0)};
-    TakeEnd(*job, index);
-    TakePods(sources.pods.Lookup(kByJob, kube::KeyOf(*job).ToString()), index);
-    observed.jobs.push_back(std::move(index));
+    observed.jobs.push_back(ObserveJob(*job, sources.pods));
   }
   observed.plans = PlansOf(key, kube::UidOf(dataset), sources.plans);
   const auto namesake = sources.plans.Find(key);

@@ -33,6 +33,9 @@ Observed ObserveDataset(const kube::Json& dataset, const DatasetSources& sources
 std::vector<PlanObject> PlansOf(const kube::ObjectKey& dataset, const std::string& uid,
                                 const kube::ObjectCache& plans);
 
+// A Job and what its pods say, which are looked up in a cache with kByJob.
+IndexJob ObserveJob(const kube::Json& job, const kube::ObjectCache& pods);
+
 // All that is read of Jobs and of their pods, as kube::KeepOnly takes it.
 const std::vector<std::string>& JobFields();
 const std::vector<std::string>& IndexPodFields();

@@ -54,6 +54,7 @@ void TakeNumbers(const CacheView& cache, api::DatasetStatus& status) {
 
 api::CapacityStatus CapacityOf(const Placed& placed) {
   return {.granted = placed.granted,
+          .on_disk = placed.on_disk,
           .floor = placed.floor,
           .ceiling = placed.ceiling,
           .read_rate = ThreeDigits(placed.read),

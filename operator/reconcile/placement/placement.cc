@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "coordination/capacity_shares.h"
+#include "coordination/capacity_split.h"
 #include "operator/reconcile/placement/policies.h"
 
 namespace optcache::reconcile {
@@ -22,7 +23,7 @@ void Trace(std::string_view policy, const std::string& what, std::string& trace)
 }
 
 Choice Consider(const std::vector<const Machine*>& machines, const Demand& demand,
-                const std::map<std::string, ByteCount>& promised) {
+                const Promises& promised) {
   Choice choice{.candidates = {.machines = machines, .promised = &promised}};
   if (machines.empty()) choice.reason = PlacedReason::kNoNodes;
   for (const Policy& filter : Filters()) {
@@ -58,25 +59,99 @@ std::size_t HowMany(const Demand& demand, const Candidates& candidates) {
   const std::size_t limit =
       std::min<std::size_t>(candidates.machines.size(), demand.max_nodes.value_or(UINT32_MAX));
   std::size_t count = 0;
-  ByteCount memory = 0;  // that is left by those placed before
+  ByteCount room = 0;  // that is left by those placed before
   const auto left_of = [&](const Machine& machine) {
-    const auto promised = candidates.promised->find(machine.member);
-    const ByteCount taken = promised == candidates.promised->end() ? 0 : promised->second;
-    return machine.memory - std::min(taken, machine.memory);
+    const Room left = RoomOn(machine, *candidates.promised);
+    return demand.on_disk ? left.memory + left.disk : left.memory;
   };
   for (const Machine* machine : candidates.machines) {
     const bool reads = demand.readers.contains(machine->member);
     if (!reads && !demand.holders.contains(machine->member)) break;
     ++count;
-    memory += left_of(*machine);
+    room += left_of(*machine);
   }
   // Where bytes are already, more nodes would only take memory from those that hold them.
   const std::size_t least = count > 0 ? count : kIdleNodes;
-  while (count < limit && (memory < demand.wanted || count < least)) {
-    memory += left_of(*candidates.machines[count]);
+  while (count < limit && (room < demand.wanted || count < least)) {
+    room += left_of(*candidates.machines[count]);
     ++count;
   }
   return std::min(count, limit);
+}
+
+// Its part of one machine: of memory; if it may lie on disk, only what no disk is left for.
+Room PartOf(const Demand& demand, ByteCount part, const Room& left) {
+  if (!demand.on_disk) return {.memory = part};
+  const ByteCount disk = std::min(part, left.disk);
+  return {.memory = part - disk, .disk = disk};
+}
+
+// Members by their place in `machines`, counted from 1, as SplitCapacity wants them.
+std::vector<coordination::Member> MembersOf(const std::vector<const Machine*>& machines) {
+  std::vector<coordination::Member> members;
+  for (const Machine* machine : machines) {
+    members.push_back({.id = static_cast<coordination::MemberId>(members.size() + 1),
+                       .capacity = machine->memory,
+                       .disk = machine->disk});
+  }
+  return members;
+}
+
+// What each would get of its members' disks, where `memory` says what it has of their memory. As
+// the coordinator divides them.
+std::vector<ByteCount> DisksOf(const std::vector<const Machine*>& machines,
+                               std::span<const Demand> demands,
+                               std::span<const coordination::CapacityClaim> claims,
+                               const std::vector<std::vector<ByteCount>>& memory) {
+  if (std::ranges::none_of(demands, &Demand::on_disk)) return std::vector<ByteCount>(claims.size());
+  std::vector<coordination::CapacityWish> wishes;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    coordination::CapacityWish& wish = wishes.emplace_back();
+    wish.members.emplace();
+    for (const std::size_t member : claims[i].members)
+      wish.members->push_back(static_cast<coordination::MemberId>(member + 1));
+    wish.shares = memory[i];
+    if (demands[i].on_disk) wish.with_disk = demands[i].wanted;
+  }
+  std::vector<ByteCount> disks;
+  for (const auto& shares : coordination::SplitCapacity(MembersOf(machines), wishes)) {
+    ByteCount& sum = disks.emplace_back(0);
+    for (const coordination::MemberCapacity& share : shares)
+      sum += share.disk;
+  }
+  return disks;
+}
+
+// What memory saves of a Dataset of which so much lies on disk anyway.
+std::vector<coordination::Worth> BeyondDisk(const std::vector<coordination::Worth>& worth,
+                                            ByteCount disk) {
+  std::vector<coordination::Worth> beyond;
+  for (const coordination::Worth& piece : worth) {
+    if (piece.until > disk) beyond.push_back({.until = piece.until - disk, .slope = piece.slope});
+  }
+  if (beyond.empty() && !worth.empty()) beyond.push_back({.until = worth.back().until});
+  return beyond;
+}
+
+std::string OnDiskText(ByteCount disk) {
+  if (disk == 0) return "; none on disk, as its nodes offer none or memory has room for it";
+  return fmt::format("; {} of it on disk", FormatBytes(disk));
+}
+
+// Of the memory alone, for Datasets that may lie on disk.
+std::vector<coordination::CapacityClaim> OfMemory(
+    std::span<const coordination::CapacityClaim> claims, std::span<const Demand> demands,
+    const std::vector<ByteCount>& disks) {
+  std::vector<coordination::CapacityClaim> of_memory(claims.begin(), claims.end());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (disks[i] == 0) continue;
+    coordination::CapacityClaim& claim = of_memory[i];
+    const ByteCount least =
+        std::min(kMemoryBesideDisk * claim.members.size(), demands[i].wanted / 8);
+    claim.floor = std::max(claim.floor - std::min(disks[i], claim.floor), least);
+    claim.worth = BeyondDisk(claim.worth, disks[i]);
+  }
+  return of_memory;
 }
 
 }  // namespace
@@ -108,7 +183,7 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
     index.emplace(machine->member, offers.size());
     offers.push_back(machine->memory);
   }
-  std::map<std::string, ByteCount> promised;
+  Promises promised;
   for (const Demand& demand : demands) {
     const Choice choice = Consider(by_name, demand, promised);
     Placed placed{.dataset = demand.dataset, .reason = choice.reason};
@@ -122,7 +197,10 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
       const std::string& member = choice.candidates.machines[i]->member;
       placed.members.push_back(member);
       claim.members.push_back(index.at(member));
-      promised[member] += demand.wanted / count;
+      const Room part =
+          PartOf(demand, demand.wanted / count, RoomOn(*choice.candidates.machines[i], promised));
+      promised[member].memory += part.memory;
+      promised[member].disk += part.disk;
     }
     std::ranges::sort(placed.members);
     std::ranges::sort(claim.members);
@@ -131,10 +209,21 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
     claims.push_back(std::move(claim));
     all.push_back(std::move(placed));
   }
-  const auto shares = coordination::SplitByWorth(offers, claims);
+  std::vector<std::vector<ByteCount>> memory;
+  for (const coordination::CapacityClaim& claim : claims)
+    memory.emplace_back(claim.members.size(), 0);
+  const auto at_most = DisksOf(by_name, demands, claims, memory);
+  std::vector<coordination::CapacityShare> shares =
+      coordination::SplitByWorth(offers, OfMemory(claims, demands, at_most));
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    memory[i] = shares[i].bytes;
+  const auto disks = DisksOf(by_name, demands, claims, memory);
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    shares[i].total += disks[i];
   std::vector<std::string> why = coordination::ExplainShares(claims, shares);
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].granted = shares[i].total;
+    all[i].on_disk = disks[i];
     all[i].shares = shares[i].bytes;
     all[i].floor = demands[i].floor;
     all[i].ceiling = demands[i].wanted;
@@ -142,6 +231,7 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
       all[i].read = demands[i].read;
       all[i].saved = coordination::SavedBy(demands[i].worth, shares[i].total);
     }
+    if (demands[i].on_disk) why[i] += OnDiskText(disks[i]);
     all[i].message += "; " + why[i];
     all[i].why = std::move(why[i]);
   }

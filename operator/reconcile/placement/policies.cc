@@ -67,9 +67,7 @@ std::string FreeMemory(const Demand&, Candidates& candidates) {
   std::vector<std::pair<ByteCount, const Machine*>> free;  // once a machine, not once a comparison
   free.reserve(candidates.machines.size());
   for (const Machine* machine : candidates.machines) {
-    const auto promised = candidates.promised->find(machine->member);
-    const ByteCount taken = promised == candidates.promised->end() ? 0 : promised->second;
-    free.emplace_back(machine->memory - std::min(taken, machine->memory), machine);
+    free.emplace_back(RoomOn(*machine, *candidates.promised).memory, machine);
   }
   std::ranges::stable_sort(free, std::greater<>(), [](const auto& entry) { return entry.first; });
   std::ranges::transform(free, candidates.machines.begin(),
@@ -134,6 +132,13 @@ constexpr auto kRankings =
                            {.name = "readers", .apply = Readers}});
 
 }  // namespace
+
+Room RoomOn(const Machine& machine, const Promises& promised) {
+  const auto found = promised.find(machine.member);
+  const Room taken = found == promised.end() ? Room{} : found->second;
+  return {.memory = machine.memory - std::min(taken.memory, machine.memory),
+          .disk = machine.disk - std::min(taken.disk, machine.disk)};
+}
 
 std::string Listed(const std::vector<std::string>& first, std::size_t total) {
   std::string text = fmt::format("{}", fmt::join(first, ", "));

@@ -13,11 +13,20 @@
 
 namespace optcache::reconcile {
 
+// Of a machine's memory and disk.
+struct Room {
+  ByteCount memory = 0;
+  ByteCount disk = 0;
+};
+using Promises = std::map<std::string, Room>;  // by member
+
+// What they leave of a machine.
+Room RoomOn(const Machine& machine, const Promises& promised);
+
 // Of one Dataset, while it is being placed.
 struct Candidates {
   std::vector<const Machine*> machines;  // the best first
-  // Bytes of each member that Datasets placed before are to get.
-  const std::map<std::string, ByteCount>* promised = nullptr;
+  const Promises* promised = nullptr;    // what Datasets placed before are to get
 };
 
 using PolicyFunction = std::string (*)(const Demand& demand, Candidates& candidates);

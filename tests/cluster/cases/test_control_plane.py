@@ -22,8 +22,10 @@ OPERATOR = f"system:serviceaccount:{releases.SPACE}:optcache-operator"
 TAKEOVER_SECONDS = 40.0
 RECOVERY_SECONDS = 30.0
 # Until a Dataset is Ready that is made once the API server is back. Watches try again after at most 30 s
-# and by chance as much again, as client-go's do; then the Dataset is indexed.
-RETURN_SECONDS = 90.0
+# and by chance as much again, as client-go's do: ours, and those of the Job controller, which makes the
+# index's pod. That may find no way to the store for half a minute, while Services find their endpoints
+# again: then there is a second one.
+RETURN_SECONDS = 150.0
 ADMISSION_SECONDS = 4.0
 KILL_SECONDS = 0.2
 SLOW = {"EPOCHS": "2", "PAUSE": "0.05"}

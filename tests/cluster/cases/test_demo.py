@@ -13,15 +13,21 @@ from cluster.release import Release
 
 EPOCHS = 2
 SECONDS = 900
+GONE_SECONDS = 180
 
 
 @pytest.fixture
 def gone_afterwards(cluster: Cluster) -> Iterator[None]:
     yield
-    cluster.kubectl("delete", "namespace", demo.SPACE, "--ignore-not-found", "--wait=false")
+    words = ("delete", "namespace", demo.SPACE, "--ignore-not-found", f"--timeout={GONE_SECONDS}s")
+    cluster.kubectl(*words, seconds=GONE_SECONDS + 30)
 
 
-def test_it_ends_well(at_length: None, installed: Release, gone_afterwards: None) -> None:
-    done = run([sys.executable, "-m", "cluster", "demo", "--epochs", str(EPOCHS)], seconds=SECONDS)
+@pytest.mark.parametrize("source", demo.SOURCES)
+def test_it_ends_well(
+    source: str, at_length: None, installed: Release, gone_afterwards: None
+) -> None:
+    words = ["--epochs", str(EPOCHS), "--source", source]
+    done = run([sys.executable, "-m", "cluster", "demo", *words], seconds=SECONDS)
     assert "all right" in done.stdout
     assert f"in {EPOCHS} epochs, {demo.PODS} pods" in done.stdout

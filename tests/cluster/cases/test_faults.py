@@ -17,9 +17,12 @@ from cluster.workspace import Workspace
 PODS = 4
 TRAINING_SECONDS = 600
 DRAIN_SECONDS = 90
+SILENCE_SECONDS = 120
 FAST = {"EPOCHS": "1", "PASSES": "0", "PAUSE": "0", "BATCH": "32"}
 SLOW = {"EPOCHS": "2", "PAUSE": "0.05"}
 BRISK = {**SLOW, "BATCH": "32"}  # where the fault takes a moment
+LASTING_EPOCHS = 4
+LASTING = {**SLOW, "EPOCHS": str(LASTING_EPOCHS)}
 HOST = "kubernetes.io/hostname"
 # Of a first batch, later than without us: once the ranks have met; and from the Job's creation on, with
 # the start of one more container, whose probe asks each second.
@@ -172,3 +175,27 @@ def test_a_frozen_node_holds_nobody_up(
     finally:
         processes.send(pid, signal.SIGCONT)
     installed.wait_ready()
+
+
+def source_reachable(workspace: Workspace) -> str:
+    conditions = workspace.get("dataset/images")["status"]["conditions"]
+    return next(str(each["reason"]) for each in conditions if each["type"] == "SourceReachable")
+
+
+def test_a_store_that_is_away_for_a_while(
+    at_length: None, installed: Release, workspace: Workspace, cluster: Cluster
+) -> None:
+    """Training waits for it, the Dataset says so, and no sample is lost."""
+    workspace.make_dataset()
+    workspace.start_training("train", environment=LASTING, pods=PODS)
+    workspace.wait_for_batches("train", 20)
+    scale = ("scale", "deployment/store", f"--namespace={workspace.store.SPACE}")
+    cluster.kubectl(*scale, "--replicas=0")
+    try:
+        wait_until(lambda: source_reachable(workspace) == "StoreSilent", "the store is away", SILENCE_SECONDS)
+    finally:
+        cluster.kubectl(*scale, "--replicas=1")
+        workspace.store.start()
+    wait_until(lambda: source_reachable(workspace) == "StoreAnswers", "it is back", SILENCE_SECONDS)
+    workspace.wait_for_job("train", TRAINING_SECONDS)
+    check_samples(workspace, "train", PODS, epochs=LASTING_EPOCHS)

@@ -43,7 +43,7 @@ def test_a_job_reads_through_the_cache(installed: Release, workspace: Workspace)
         assert (shown["NAME"], shown["READY"], shown["SAMPLES"]) == ("images", "True", str(samples))
         return abs(float(shown["HIT RATIO"]) - expected) < 0.01
 
-    wait_until(told, f"kubectl shows a hit ratio of {expected:.2f}", 40)
+    wait_until(told, f"kubectl shows a hit ratio of {expected:.2f}", 120)
 
 
 def test_two_jobs_share_what_they_will_read(

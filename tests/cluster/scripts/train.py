@@ -6,7 +6,8 @@ way the SHA-256 of the bytes of every sample is written down: a line of JSON for
 
 Environment: WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them, JOB_COMPLETION_INDEX as
 the Job does; EPOCHS, BATCH, WORKERS, SEED; PAUSE, seconds a batch takes beside; PASSES, how many the
-cache is told of instead of EPOCHS (0: it is not told, and keeps what another may want); STORE_URL.
+cache is told of instead of EPOCHS (0: it is not told, and keeps what another may want); STORE_URL;
+OPAQUE=1, a sampler whose order nobody can foretell.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import io
 import json
 import os
 import socket
+import threading
 import time
 import urllib.request
 import warnings
@@ -92,15 +94,24 @@ def make_loader(rank: int, world: int, epochs: int) -> DataLoader:  # type: igno
         images = PlainImages(os.environ["STORE_URL"])
     dataset = Numbered(images)
     seed, workers = int(number("SEED", 0)), int(number("WORKERS", 1))
+    sampler = OpaqueSampler if number("OPAQUE", 0) else DistributedSampler
     loader = DataLoader(
         dataset,
         batch_size=int(number("BATCH", 16)),
-        sampler=DistributedSampler(dataset, num_replicas=world, rank=rank, seed=seed),
+        sampler=sampler(dataset, num_replicas=world, rank=rank, seed=seed),
         num_workers=workers,
         persistent_workers=workers > 0,
     )
     passes = int(number("PASSES", epochs))
     return attach(loader, dataset=images.data, passes=passes) if cached else loader
+
+
+class OpaqueSampler(DistributedSampler):  # type: ignore[type-arg]
+    """Reads as DistributedSampler does, but is of a class of its own and cannot be copied."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._lock = threading.Lock()
 
 
 def wait_for_name(name: str, seconds: float = 120) -> None:

@@ -62,6 +62,17 @@ TEST_F(ReadTokenTest, HasALimit) {
   EXPECT_EQ(ReadBack(std::string(4097, 'a')).error().code(), Code::kResourceExhausted);
 }
 
+TEST(Files, ALockIsHeldAsLongAsItIsOpen) {
+  const TempDir dir;
+  auto first = LockFile(dir.Join("lock"));
+  ASSERT_TRUE(first) << first.error().ToString();
+  EXPECT_EQ(LockFile(dir.Join("lock")).error().code(), Code::kConflict);
+  EXPECT_TRUE(LockFile(dir.Join("other")));
+  first->Reset();
+  EXPECT_TRUE(LockFile(dir.Join("lock")));
+  EXPECT_EQ(LockFile(dir.Join("none/lock")).error().code(), Code::kNotFound);
+}
+
 TEST(Files, AsManyMayBeOpenAsTheSystemAllows) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);

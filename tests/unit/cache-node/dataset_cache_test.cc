@@ -26,7 +26,7 @@ TEST(DatasetCache, AMissThatThePlanKeepsIsHereAtItsNextRead) {
   EXPECT_TRUE(cluster.Put(0, kStream, {0, 3, 7}));
   EXPECT_EQ(cluster.Get(0, kStream, {1, 5, 7}).answer, Answer::kHere);
   EXPECT_EQ(cluster.last_payload(), BytesOf(7, 100));
-  EXPECT_EQ(cluster.cache(0).tier().used(), 0U);  // read, and the plan drops it
+  EXPECT_EQ(cluster.cache(0).tier().used(), cluster.cache(0).keeper().spare_bytes());  // given up
 }
 
 TEST(DatasetCache, NobodyEndsTheLeaseOfAnother) {
@@ -91,14 +91,6 @@ TEST(DatasetCache, TheOnlyNodeGivesNothingAway) {
   EXPECT_EQ(cluster.cache(0).tier().samples(), 1U);
 }
 
-TEST(DatasetCache, AMissThatThePlanDropsIsNotKept) {
-  LoopbackCluster cluster(Equal(1, 10));
-  cluster.Plan(kStream, 0, 3, {});
-  const auto reply = cluster.Get(0, kStream, {0, 3, 7});
-  EXPECT_EQ(reply.answer, Answer::kMissDrop);
-  EXPECT_NE(reply.lease, 0U);
-}
-
 TEST(DatasetCache, AKeptSampleMovesToTheNodeOfItsNextReader) {
   LoopbackCluster cluster(Equal(3, 10));
   cluster.Plan(kStream, 0, 3, {.keep = true, .keep_at = 3});
@@ -141,7 +133,8 @@ TEST(DatasetCache, AMoveThatFindsNoRoomIsGivenUpAtItsDeadline) {
   cluster.Read(0, kStream, {0, 20, 20});
   cluster.Advance(seconds(30));
   cluster.Settle();
-  EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
+  EXPECT_EQ(cluster.cache(0).mover().outbox_samples(), 0U);
+  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U) << "it stays while there is room";
   EXPECT_EQ(cluster.cache(0).counters().dropped_in_transit, 1U);
 }
 
@@ -154,7 +147,7 @@ TEST(DatasetCache, WhatThePlanDoesNotExpectIsFoundThroughItsHome) {
   EXPECT_EQ(cluster.Get(3, kStream, {1, 0, 7}, GetMode::kUrgent).answer, Answer::kPeer);
   EXPECT_EQ(cluster.last_payload(), BytesOf(7, 100));
   cluster.Settle();
-  EXPECT_EQ(cluster.cache(1).tier().samples(), 0U);
+  EXPECT_TRUE(cluster.cache(1).keeper().Inventory().empty());
 }
 
 TEST(DatasetCache, AReaderThatFetchesFromAPeerKeepsItIfThePlanSaysSo) {
@@ -164,8 +157,8 @@ TEST(DatasetCache, AReaderThatFetchesFromAPeerKeepsItIfThePlanSaysSo) {
   cluster.Plan(kStream, 1, 0, {.keep = true, .keep_at = 4});
   EXPECT_FALSE(cluster.Read(3, kStream, {1, 0, 7}));
   cluster.Settle();
-  EXPECT_EQ(cluster.cache(1).tier().samples(), 0U);
-  EXPECT_EQ(cluster.cache(3).tier().samples(), 1U);
+  EXPECT_TRUE(cluster.cache(1).keeper().Inventory().empty());
+  EXPECT_EQ(cluster.cache(3).keeper().Inventory(), std::vector<SampleId>{7});
 }
 
 TEST(DatasetCache, WhatIsKeptFromAPeerTakesNoRoomOfTheRelay) {
@@ -237,10 +230,10 @@ TEST(DatasetCache, ARankThatRunsAheadGetsACopyAndTheSampleWaits) {
   // Node 2's rank is already in pass 2, node 1's has not read it in pass 1.
   EXPECT_FALSE(cluster.Read(1, kStream, {2, 0, 7}));
   EXPECT_EQ(cluster.cache(0).tier().samples(), 1U);
-  // When it does, the push comes too late and is not admitted.
+  // When it does, nobody waits for the sample any more.
   EXPECT_FALSE(cluster.Read(0, kStream, {1, 9, 7}));
   cluster.Settle();
-  EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
+  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U);
   EXPECT_EQ(cluster.cache(1).tier().samples(), 0U);
 }
 
@@ -305,7 +298,7 @@ TEST(DatasetCache, BeforeAPlanIsKnownSamplesStayWithTheirReaderAndAreObeyedLater
   EXPECT_NE(cluster.cache(0).tier().Find(1), nullptr);
   EXPECT_NE(cluster.cache(1).tier().Find(2), nullptr);
   EXPECT_EQ(cluster.cache(0).tier().Find(2), nullptr);
-  EXPECT_EQ(cluster.cache(0).tier().Find(3), nullptr);
+  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U);
   EXPECT_EQ(cluster.cache(0).keeper().Inventory(), std::vector<SampleId>{1});
 }
 
@@ -322,20 +315,20 @@ TEST(DatasetCache, TheNextPlanGivesUpWhatALatePassOfAStreamThatIsOverKept) {
   cluster.Plan(kStream, 7, 0, {.keep = true, .keep_at = 1});
   cluster.Read(0, kStream, {7, 0, 7});
   cluster.cache(0).keeper().Evict(7, 1);
-  EXPECT_EQ(cluster.cache(0).tier().samples(), 1U) << "it was kept again since";
+  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 0U) << "it was kept again since";
   cluster.cache(0).keeper().OnStreamEnded(kStream);
   cluster.cache(0).keeper().Evict(7, 1);
-  EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
+  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U);
 }
 
-TEST(DatasetCache, WhatWasKeptForAPassThatIsOverGoes) {
+TEST(DatasetCache, WhatWasKeptForAPassThatIsOverIsGivenUp) {
   LoopbackCluster cluster(Equal(1, 10));
   cluster.Plan(kStream, 0, 0, {.keep = true, .keep_at = 1});
   cluster.Read(0, kStream, {0, 0, 7});
   cluster.cache(0).keeper().OnPassReached(kStream, 1);
-  EXPECT_EQ(cluster.cache(0).tier().samples(), 1U);
+  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 0U);
   cluster.cache(0).keeper().OnPassReached(kStream, 2);
-  EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
+  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U);
   EXPECT_EQ(cluster.cache(0).counters().dropped_stale, 1U);
 }
 
@@ -483,6 +476,17 @@ TEST(DatasetCache, BytesThatArrivedWrongAreNotKept) {
                          {Code::kDataLoss, "checksum"}, {});
   EXPECT_EQ(cluster.cache(0).tier().used(), 0U);
   EXPECT_EQ(cluster.cache(0).counters().bad_bytes, 1U);
+}
+
+TEST(TransitReserve, IsAFiftiethAndMoreWhereFewSamplesFit) {
+  const plan::Sizes common(std::vector<std::uint32_t>(10, 1000));
+  EXPECT_EQ(TransitReserve(100'000'000, common), 2'000'000U);
+  EXPECT_EQ(TransitReserve(2'000'000, common), 128_KiB);
+  EXPECT_EQ(TransitReserve(100'000, common), 25'000U);
+  const plan::Sizes small(std::vector<std::uint32_t>(10, 100));
+  EXPECT_EQ(TransitReserve(1'000'000, small), 25'600U);
+  EXPECT_EQ(TransitReserve(0, common), 0U);
+  EXPECT_EQ(TransitReserve(1000, plan::Sizes(std::vector<std::uint32_t>())), 20U);
 }
 
 }  // namespace

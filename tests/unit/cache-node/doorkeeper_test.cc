@@ -138,6 +138,17 @@ TEST_F(DoorkeeperTest, ReadsAndPutsOnlyOfDatasetsThatAreShared) {
   EXPECT_EQ(refusals_.count(Refused::kNamespace), 3U);
 }
 
+TEST_F(DoorkeeperTest, AGuestTellsNothingOfTheStore) {
+  Enter(1, a_, "speech");
+  EXPECT_EQ(door_.MaySay(1, wire::StoreHealth{.dataset = 1}).code(), Code::kPermissionDenied);
+  EXPECT_EQ(refusals_.count(Refused::kNamespace), 0U) << "it is no offence";
+  EXPECT_EQ(door_.MaySay(1, wire::StoreHealth{.dataset = 2}).code(), Code::kPermissionDenied);
+  EXPECT_EQ(refusals_.count(Refused::kNamespace), 1U) << "this is: it may not use it at all";
+  Enter(2, b_, "vision");
+  EXPECT_TRUE(door_.MaySay(2, wire::StoreHealth{.dataset = 1}).ok());
+  EXPECT_EQ(door_.MaySay(2, wire::StoreHealth{.dataset = 9}).code(), Code::kNotFound);
+}
+
 TEST_F(DoorkeeperTest, AnAccessThatIsTakenBackEndsAtOnce) {
   Enter(1, a_, "speech");
   state_.datasets[0].namespaces = {"vision"};

@@ -4,6 +4,7 @@
 // + 1.
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,6 +49,8 @@ class LoopbackCluster {
     ByteCount reserve = 100;
     std::vector<std::uint32_t> sizes;
     const Verdicts* plans = nullptr;  // instead of what Plan says
+    // Whose caches they are, made by the test and outliving this; else it makes its own.
+    std::function<DatasetCache&(wire::MemberId, Effects&)> make{};
   };
 
   struct Reply {
@@ -65,7 +68,7 @@ class LoopbackCluster {
       nodes_.push_back(std::make_unique<Node>(*this, member, options));
     }
     for (auto& node : nodes_)
-      node->cache.SetMembers(members, clock_.Now());
+      node->cache.SetMembers(members);
   }
 
   DatasetCache& cache(std::size_t node) { return nodes_[node]->cache; }
@@ -76,22 +79,27 @@ class LoopbackCluster {
   // Whose sidecars ask and put from now on.
   void Be(GuestId guest) { guest_ = guest; }
   void Advance(Duration by) { clock_.Advance(by); }
+  MonotonicTime now() const { return clock_.Now(); }
   void CutOff(std::size_t node) { nodes_[node]->reachable = false; }
   void LoseSidecar(std::size_t node) {
     cache(node).OnClientGone(kSidecar, clock_.Now());
     Settle();
   }
 
-  // On which nodes the dataset is placed from now on.
+  // On which nodes the dataset is placed from now on. The others give them what they hold.
   void Place(const std::vector<wire::MemberId>& members) {
-    for (auto& node : nodes_)
-      node->cache.SetMembers(members, clock_.Now());
+    std::vector<std::size_t> losers;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (cache(i).SetMembers(members)) losers.push_back(i);
+    }
+    for (const std::size_t node : losers)
+      GiveAway(node);
     Settle();
   }
   // The node goes. How many samples it sends to others.
   std::size_t GiveAway(std::size_t node) {
-    const std::size_t samples =
-        cache(node).keeper().GiveAway(clock_.Now() + std::chrono::seconds(10), clock_.Now());
+    const std::size_t samples = cache(node).keeper().GiveAway(
+        Keeper::OnDisk::kGoes, clock_.Now() + std::chrono::seconds(10), clock_.Now());
     Settle();
     return samples;
   }
@@ -173,12 +181,18 @@ class LoopbackCluster {
     Node(LoopbackCluster& owner, wire::MemberId self, const Options& options)
         : cluster(owner),
           member(self),
-          cache({.self = self,
-                 .retention = options.retention,
-                 .capacity = options.capacity,
-                 .reserve = options.reserve,
-                 .sizes = owner.sizes_},
-                {}, options.plans != nullptr ? *options.plans : owner.verdicts_, *this) {}
+          cache(options.make ? options.make(self, *this) : MakeOwn(options)) {}
+
+    DatasetCache& MakeOwn(const Options& options) {
+      const Verdicts& verdicts = options.plans != nullptr ? *options.plans : cluster.verdicts_;
+      own = std::make_unique<DatasetCache>(DatasetConfig{.self = member,
+                                                         .retention = options.retention,
+                                                         .capacity = options.capacity,
+                                                         .reserve = options.reserve,
+                                                         .sizes = cluster.sizes_},
+                                           ReadDeadlines{}, verdicts, *this);
+      return *own;
+    }
 
     std::uint32_t NewRequestId() override { return cluster.next_request_++; }
     void Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
@@ -201,7 +215,8 @@ class LoopbackCluster {
     LoopbackCluster& cluster;
     wire::MemberId member;
     bool reachable = true;
-    DatasetCache cache;
+    std::unique_ptr<DatasetCache> own;
+    DatasetCache& cache;
     std::vector<LoopbackCluster::Reply> replies;
   };
   struct Envelope {
@@ -247,7 +262,7 @@ class LoopbackCluster {
     } else if (const auto* stored = std::get_if<wire::StoreReply>(&e.message)) {
       to.OnStoreReply(*stored, now);
     } else if (const auto* push = std::get_if<wire::Push>(&e.message)) {
-      auto buffer = to.Receive({.id = push->item.id}, e.payload->size());
+      auto buffer = to.ReceivePush(push->item.id, e.payload->size());
       if (buffer) Copy(*e.payload, *buffer);
       to.OnPush(from, e.request_id, *push, buffer, OkStatus());
     }

@@ -1,5 +1,6 @@
 // Whole training runs through several nodes' caches in one thread, with the real planner: what the
-// nodes do must be what the plan foretold.
+// nodes do must be what the plan foretold, but for samples that it gave up and that were still
+// there.
 
 #include <algorithm>
 #include <numeric>
@@ -46,6 +47,7 @@ struct Outcome {
   ByteCount peak = 0;    // of the fullest node
   ByteCount budget = 0;  // capacity and reserve of one node
   std::uint64_t lost = 0;
+  std::uint64_t spare = 0;  // hits on what the plan had given up
 };
 
 std::vector<SampleId> OrderOf(const Run& run, sampler::OrderSource& source, PassNumber pass) {
@@ -92,15 +94,17 @@ Outcome Train(const Run& run) {
   Outcome outcome{.budget = capacity + capacity / 50};
   for (PassNumber pass = 0; pass < run.passes; ++pass) {
     plan::PlanWindow window = planner->Next().value();
-    for (auto& plan : window.plans)
+    for (auto& plan : window.plans) {
+      outcome.planned_reads += plan->stats().store_reads;
+      outcome.planned_bytes += plan->stats().store_bytes;
       book.Add({.plan = plan, .members = members});
+    }
     for (std::size_t node = 0; node < run.nodes; ++node) {
       for (const SampleId id : window.evictions)
         cluster.cache(node).keeper().Evict(id, pass);
       cluster.cache(node).keeper().KeepFor(window.passes_ahead);
       cluster.cache(node).keeper().OnPassReached(kRunStream, pass);
     }
-    book.OnPassBegun(kRunStream, pass);
     const auto order = OrderOf(run, *source, pass);
     for (Position position = 0; position < order.size(); ++position) {
       const SampleId id = order[position];
@@ -110,13 +114,21 @@ Outcome Train(const Run& run) {
       }
     }
   }
+  Counters sum;
   for (std::size_t node = 0; node < run.nodes; ++node) {
     outcome.peak = std::max(outcome.peak, cluster.cache(node).tier().peak());
-    outcome.lost += cluster.cache(node).counters().dropped_in_transit +
-                    cluster.cache(node).counters().puts_refused;
+    const Counters& counters = cluster.cache(node).counters();
+    outcome.lost += counters.dropped_in_transit + counters.puts_refused;
+    outcome.spare += counters.hits_spare;
+    sum.foretold_misses += counters.foretold_misses;
+    sum.misses += counters.misses;
+    sum.foretold_moved_bytes += counters.foretold_moved_bytes;
+    sum.moved_bytes += counters.moved_bytes;
+    EXPECT_LE(counters.foretold_local, counters.hits_local) << node;
+    EXPECT_LE(counters.foretold_bytes_local, counters.hit_bytes_local) << node;
   }
-  outcome.planned_reads = book.foretold().store_reads;
-  outcome.planned_bytes = book.foretold().store_bytes;
+  EXPECT_EQ(sum.foretold_misses, sum.misses + outcome.spare);
+  EXPECT_LE(sum.moved_bytes, sum.foretold_moved_bytes);
   return outcome;
 }
 
@@ -124,7 +136,7 @@ TEST(PlannedRun, EqualSizesReadExactlyWhatThePlanForetells) {
   for (const std::size_t nodes : {1U, 2U, 4U}) {
     const Outcome outcome =
         Train({.nodes = nodes, .sizes = std::vector<std::uint32_t>(2000, 1000)});
-    EXPECT_EQ(outcome.store_reads, outcome.planned_reads) << nodes;
+    EXPECT_EQ(outcome.store_reads + outcome.spare, outcome.planned_reads) << nodes;
     EXPECT_LE(outcome.peak, outcome.budget) << nodes;
     EXPECT_EQ(outcome.lost, 0U) << nodes;
   }
@@ -135,7 +147,7 @@ TEST(PlannedRun, NodesThatNobodyReadsThroughAreUsedAsForetold) {
     const Outcome outcome =
         Train({.readers = readers, .sizes = std::vector<std::uint32_t>(2000, 1000)});
     EXPECT_EQ(outcome.planned_reads, 2000U + 3 * 1400) << readers;
-    EXPECT_EQ(outcome.store_reads, outcome.planned_reads) << readers;
+    EXPECT_EQ(outcome.store_reads + outcome.spare, outcome.planned_reads) << readers;
     EXPECT_LE(outcome.peak, outcome.budget) << readers;
     EXPECT_EQ(outcome.lost, 0U) << readers;
   }
@@ -143,8 +155,8 @@ TEST(PlannedRun, NodesThatNobodyReadsThroughAreUsedAsForetold) {
 
 TEST(PlannedRun, HeavyTailedSizesReadExactlyWhatThePlanForetells) {
   const Outcome outcome = Train({.sizes = HeavyTailedSizes(3000)});
-  EXPECT_EQ(outcome.store_reads, outcome.planned_reads);
-  EXPECT_EQ(outcome.store_bytes, outcome.planned_bytes);
+  EXPECT_EQ(outcome.store_reads + outcome.spare, outcome.planned_reads);
+  EXPECT_LE(outcome.store_bytes, outcome.planned_bytes);
   EXPECT_LE(outcome.peak, outcome.budget);
   EXPECT_EQ(outcome.lost, 0U);
 }
@@ -159,7 +171,8 @@ TEST(PlannedRun, WeightedDrawsAreReadAsForetold) {
                                      .share = share,
                                      .sizes = std::vector<std::uint32_t>(1600, 1000),
                                      .weighted = true});
-      EXPECT_EQ(outcome.store_reads, outcome.planned_reads) << nodes << " nodes, " << share;
+      EXPECT_EQ(outcome.store_reads + outcome.spare, outcome.planned_reads)
+          << nodes << " nodes, " << share;
       EXPECT_LE(outcome.peak, outcome.budget) << nodes;
       EXPECT_EQ(outcome.lost, 0U) << nodes;
     }
@@ -168,7 +181,7 @@ TEST(PlannedRun, WeightedDrawsAreReadAsForetold) {
 
 TEST(PlannedRun, APaddedOrderIsReadAsForetold) {
   const Outcome outcome = Train({.sizes = std::vector<std::uint32_t>(1999, 1000)});
-  EXPECT_EQ(outcome.store_reads, outcome.planned_reads);
+  EXPECT_EQ(outcome.store_reads + outcome.spare, outcome.planned_reads);
 }
 
 TEST(PlannedRun, ADatasetThatFitsIsReadOnce) {
@@ -178,6 +191,79 @@ TEST(PlannedRun, ADatasetThatFitsIsReadOnce) {
   EXPECT_EQ(outcome.store_reads, 500U);
   EXPECT_EQ(outcome.lost, 0U);
   EXPECT_EQ(outcome.lost, 0U);
+}
+
+// Jobs with orders of their own that are planned as if they went in step, and do not.
+std::uint64_t StoreReadsOfJobsApart(std::size_t nodes, PassNumber passes, double share = 1) {
+  constexpr std::size_t kJobs = 4;
+  constexpr std::uint32_t kSamples = 400;
+  constexpr std::uint32_t kBytes = 100;
+  std::vector<std::vector<plan::Order>> orders(kJobs);  // by job and pass
+  Random random(kSeed);
+  for (auto& of_job : orders) {
+    for (PassNumber pass = 0; pass < passes; ++pass) {
+      std::vector<SampleId> order(kSamples);
+      std::iota(order.begin(), order.end(), 0);
+      for (std::uint32_t left = kSamples; left > 1; --left)
+        std::swap(order[left - 1], order[random.Below(left)]);
+      of_job.push_back(std::make_shared<const std::vector<SampleId>>(std::move(order)));
+    }
+  }
+  const auto capacity =
+      static_cast<ByteCount>(static_cast<double>(kSamples * kBytes) * share) / nodes;
+  const std::vector<std::uint32_t> sizes(kSamples, kBytes);
+  plan::Inputs inputs{.sizes = plan::Sizes(sizes),
+                      .capacities = std::vector<ByteCount>(nodes, capacity)};
+  auto members = std::make_shared<std::vector<wire::MemberId>>();
+  std::vector<NodeIndex> node_of_rank;
+  for (std::size_t node = 0; node < nodes; ++node) {
+    node_of_rank.push_back(static_cast<NodeIndex>(node));
+    members->push_back(static_cast<wire::MemberId>(node + 1));
+  }
+  for (std::size_t job = 0; job < kJobs; ++job)
+    inputs.streams.push_back({.id = job + 1, .node_of_rank = node_of_rank});
+  auto planner = plan::Planner::Make(inputs, [&](StreamId stream, PassNumber pass) -> plan::Order {
+    return pass < passes ? orders[stream - 1][pass] : nullptr;
+  });
+  EXPECT_TRUE(planner.has_value());
+  PlanBook book;
+  LoopbackCluster cluster({.nodes = nodes,
+                           .capacity = capacity,
+                           .reserve = capacity / 50,
+                           .sizes = sizes,
+                           .plans = &book});
+  while (true) {
+    const plan::PlanWindow window = planner->Next().value();
+    if (window.plans.empty()) break;
+    EXPECT_TRUE(window.evictions.empty());
+    for (const auto& plan : window.plans)
+      book.Add({.plan = plan, .members = members});
+  }
+  std::uint64_t store_reads = 0;
+  std::vector<std::uint64_t> done(kJobs);
+  const std::uint64_t all = std::uint64_t{passes} * kSamples;
+  while (std::ranges::any_of(done, [&](std::uint64_t reads) { return reads < all; })) {
+    const std::size_t job = std::min(random.Below(kJobs), random.Below(kJobs));  // some are faster
+    if (done[job] == all) continue;
+    const auto pass = static_cast<PassNumber>(done[job] / kSamples);
+    const Position position = done[job]++ % kSamples;
+    const SampleId id = (*orders[job][pass])[position];
+    store_reads += cluster.Read(position % nodes, job + 1, {pass, position, id}) ? 1U : 0U;
+  }
+  return store_reads;
+}
+
+TEST(PlannedRun, JobsThatDriftApartReadWhatFitsOnce) {
+  for (const PassNumber passes : {1U, 2U, 3U})
+    EXPECT_EQ(StoreReadsOfJobsApart(1, passes), 400U) << passes << " passes";
+}
+
+// What is read at another node than planned may lie at both, so it takes some more room.
+TEST(PlannedRun, JobsThatDriftApartOnSeveralNodesReadWhatFitsOnce) {
+  for (const PassNumber passes : {1U, 2U, 3U}) {
+    EXPECT_LE(StoreReadsOfJobsApart(2, passes, 2.0), 408U) << passes << " passes";
+    EXPECT_LE(StoreReadsOfJobsApart(2, passes, 1.25), 420U) << passes << " passes";
+  }
 }
 
 TEST(PlannedRun, NoCapacityReadsEverythingEveryPass) {

@@ -82,8 +82,8 @@ TEST(PrivateCopies, AreNeitherAnnouncedNorListedNorGivenAwayNorRelayed) {
   EXPECT_EQ(cluster.cache(1).tier().samples(), 0U);
   EXPECT_EQ(cluster.cache(1).counters().hits_peer, 0U);
   // The homes change: what is here is announced anew.
-  cluster.cache(0).SetMembers({1}, {});
-  cluster.cache(0).SetMembers({1, 2}, {});
+  cluster.cache(0).SetMembers({1});
+  cluster.cache(0).SetMembers({1, 2});
   cluster.Settle();
   EXPECT_EQ(cluster.cache(0).directory().samples() + cluster.cache(1).directory().samples(), 0U);
 }

@@ -21,8 +21,8 @@ wire::StreamAttach Attach(Rank rank = 0, std::uint32_t world = 1) {
 
 TEST(StreamTable, RefusesWhatNoReportCouldSay) {
   StreamTable table;
-  for (const std::string& name :
-       {std::string(), std::string(coordination::kMaxNameBytes + 1, 'x')}) {
+  for (const std::string& name : {std::string(), std::string(coordination::kMaxNameBytes + 1, 'x'),
+                                  std::string("vision/job/\xc3")}) {
     wire::StreamAttach attach = Attach();
     attach.stream_name = name;
     EXPECT_EQ(table.OnAttach(kSidecar, attach).code(), Code::kInvalidArgument) << name.size();

@@ -12,6 +12,8 @@ using std::chrono::seconds;
 
 class DirectoryTest : public testing::Test {
  protected:
+  DirectoryAnswer Ask(SampleId id) { return directory_.Ask(id, true, clock_.Now()); }
+
   ManualClock clock_;
   Directory directory_{seconds(5), 100};
 };
@@ -59,6 +61,23 @@ TEST_F(DirectoryTest, ALateLossDoesNotHideTheNewHolder) {
   EXPECT_EQ(directory_.Ask(1, true, clock_.Now()).holder, 8U);
   directory_.Lost(1, 8);
   EXPECT_EQ(directory_.samples(), 0U);
+}
+
+TEST_F(DirectoryTest, TheCopyBeforeIsFoundWhenTheNewestIsLost) {
+  directory_.Gained(7, 2);
+  directory_.Gained(7, 3);
+  directory_.Gained(7, 3);
+  EXPECT_EQ(Ask(7).holder, 3U);
+  directory_.Lost(7, 3);
+  EXPECT_EQ(Ask(7).holder, 2U);
+  directory_.Gained(7, 4);
+  directory_.Lost(7, 2);
+  EXPECT_EQ(Ask(7).holder, 4U);
+  directory_.Gained(7, 5);
+  directory_.ForgetMember(5);
+  EXPECT_EQ(Ask(7).holder, 4U);
+  directory_.Lost(7, 4);
+  EXPECT_EQ(Ask(7).kind, Kind::kLeased);
 }
 
 TEST_F(DirectoryTest, ForgetsWhatAMemberHeldThatLeft) {

@@ -28,6 +28,42 @@ TEST(MemoryTier, RefusesSizesThatWouldOverflow) {
   EXPECT_FALSE(tier.Reserve(~ByteCount{0}));
 }
 
+TEST(MemoryTier, WhatLiesOnDiskLeavesRoomInMemory) {
+  MemoryTier tier(100, 10, 60);  // 40 in memory
+  EXPECT_EQ(tier.memory(), 40U);
+  ASSERT_TRUE(tier.Reserve(30));
+  tier.Insert(1, EntryOf(30));
+  EXPECT_FALSE(tier.Reserve(30));
+  EXPECT_TRUE(tier.WaitsForDisk(30));
+  EXPECT_FALSE(tier.WaitsForDisk(20));
+  tier.MoveToDisk(1);
+  EXPECT_EQ(tier.Find(1)->bytes, nullptr);
+  EXPECT_EQ(tier.in_memory(), 0U);
+  EXPECT_EQ(tier.on_disk(), 30U);
+  EXPECT_EQ(tier.used(), 30U);
+  EXPECT_TRUE(tier.Reserve(50));  // memory and the reserve
+  EXPECT_FALSE(tier.Reserve(1));
+  EXPECT_TRUE(tier.TakeErasedOnDisk().empty());
+  tier.Erase(1);
+  EXPECT_EQ(tier.TakeErasedOnDisk(), std::vector<SampleId>{1});
+  EXPECT_EQ(tier.used(), 50U);
+  EXPECT_EQ(tier.samples_on_disk(), 0U);
+}
+
+TEST(MemoryTier, TheCapacityHoldsForBothTogether) {
+  MemoryTier tier(100, 0, 60);
+  tier.InsertOnDisk(1, 60, {});
+  tier.InsertOnDisk(2, 30, {});  // found there
+  EXPECT_TRUE(tier.Reserve(10));
+  EXPECT_FALSE(tier.Reserve(1));
+  EXPECT_FALSE(tier.WaitsForDisk(1));  // the plan has to give something up
+  tier.Unreserve(10);
+  ASSERT_TRUE(tier.Reserve(5));
+  tier.Insert(1, EntryOf(5));  // anew
+  EXPECT_EQ(tier.TakeErasedOnDisk(), std::vector<SampleId>{1});
+  EXPECT_EQ(tier.used(), 35U);
+}
+
 TEST(MemoryTier, ReplacingASampleReleasesTheOldOne) {
   MemoryTier tier(100, 0);
   ASSERT_TRUE(tier.Reserve(30));
@@ -76,7 +112,7 @@ TEST(MemoryTier, UsedEqualsTheSumOfItsEntriesUnderRandomUse) {
       tier.Insert(id, EntryOf(size));
     }
     ByteCount sum = 0;
-    for (const auto& [_, entry] : tier.entries())
+    for (const auto& [_, entry] : tier.in_memory_entries())
       sum += entry.bytes->size();
     ASSERT_EQ(sum, tier.used());
     ASSERT_LE(tier.used(), 1100U);

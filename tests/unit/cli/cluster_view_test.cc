@@ -4,6 +4,7 @@
 
 #include "cli/yaml_text.h"
 #include "support/golden_file.h"
+#include "unit/cli/plan_examples.h"
 
 namespace optcache::cli {
 namespace {
@@ -86,6 +87,22 @@ TEST(ClusterView, PrintsTheSameAsJsonAndAsYaml) {
   ASSERT_TRUE(view) << view.error().message();
   ExpectGolden(ToJson(*view), "cli/cluster-status.json");
   ExpectGolden(ToYaml(ToJson(*view)), "cli/cluster-status.yaml");
+}
+
+TEST(ClusterView, SaysInALineHowFarARolloutIs) {
+  const auto view = [](const nlohmann::json& plan) {
+    return ReadClusterView({.resources = nlohmann::json{{"items", {plan}}}.dump()}).value();
+  };
+  const ClusterView under_way = view(PlanIn(
+      "Activate", "NodesChange", "", R"({"status": {"nodes": {"prepared": 3, "active": 1}}})"));
+  const std::string line =
+      "vision/imagenet: Waiting for cacheplan \"imagenet\" rollout to finish: 1 of 3 nodes follow "
+      "revision "
+      "93be01d7ac...\n";
+  EXPECT_TRUE(FormatClusterView(under_way).contains("\n" + line)) << FormatClusterView(under_way);
+  EXPECT_TRUE(ToJson(under_way).contains(R"("phase": "Activate")"));
+  EXPECT_FALSE(FormatClusterView(view(CompletePlan())).contains("rollout"));
+  EXPECT_FALSE(FormatClusterView(view(StoppedPlan())).contains("rollout"));
 }
 
 }  // namespace

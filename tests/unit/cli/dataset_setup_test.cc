@@ -58,6 +58,19 @@ TEST_F(DatasetSetupTest, IndexesTheSource) {
   EXPECT_EQ(ReadFile(ready->manifest_file, 1_MiB), *ready->manifest);
 }
 
+TEST_F(DatasetSetupTest, RefusesACapacityThatKeepsNoSample) {
+  Write("data/x/a.jpg", std::string(400, 'a'));
+  Write("data/x/b.jpg", std::string(200, 'b'));
+  dataset_.capacity = {.bytes = 30};
+  const auto percent = SetUpNow();
+  ASSERT_FALSE(percent);
+  EXPECT_THAT(percent.error().message(), HasSubstr("did you mean 30%, or a number of bytes"));
+  dataset_.capacity = {.bytes = 299};
+  ASSERT_FALSE(SetUpNow());
+  dataset_.capacity = {.bytes = 300};
+  EXPECT_TRUE(SetUpNow());
+}
+
 TEST_F(DatasetSetupTest, FindsAManifestOfTheSameSourceAgain) {
   Write("data/x/a.jpg", "12345");
   ASSERT_TRUE(SetUpNow());

@@ -42,6 +42,20 @@ TEST_F(KubectlTest, TellsErrorsByWhatItSays) {
   }
 }
 
+TEST_F(KubectlTest, SaysInALineThatThereIsNoCluster) {
+  const auto out =
+      That(
+          "echo 'E1123 memcache.go:265] couldn'\\''t get current server API group list' >&2\n"
+          "echo 'The connection to the server localhost:8080 was refused - did you specify the "
+          "right host or port?' >&2\nexit 1")
+          .Run({});
+  ASSERT_FALSE(out);
+  EXPECT_EQ(out.error().code(), Code::kUnavailable);
+  EXPECT_TRUE(out.error().message().starts_with("kubectl reaches no cluster: check --context"));
+  EXPECT_EQ(out.error().message().find("memcache"), std::string::npos) << out.error().message();
+  EXPECT_EQ(out.error().message().find('\n'), std::string::npos);
+}
+
 TEST_F(KubectlTest, EndsOneThatHangsOrPrintsWithoutEnd) {
   const auto hung = That("exec sleep 100", {.timeout = std::chrono::milliseconds(200)}).Run({});
   ASSERT_FALSE(hung);

@@ -11,7 +11,8 @@ const Machine kMachine{.index = 1,
                        .socket = "/run/machine-1.sock",
                        .node_port = 4101,
                        .node_http_port = 4201,
-                       .sidecar_http_port = 4301};
+                       .sidecar_http_port = 4301,
+                       .s3_port = 4401};
 const MachineOptions kOptions{.program_dir = "/opt/bin",
                               .coordinator = "http://127.0.0.1:7450",
                               .log_dir = "/state/logs",
@@ -42,11 +43,12 @@ TEST(Machines, ASidecarsCommandLine) {
   datasets[1].spec.name = "vision/b";
   datasets[1].manifest_file = "/state/b.manifest";
   datasets[1].store = "http://h/b?x=1";
+  datasets[1].keys_folder = "/keys";
   EXPECT_EQ(Joined(SidecarOf(kMachine, kOptions, datasets)),
             "/opt/bin/optcache-sidecar --name sidecar-1 --socket /run/machine-1.sock --node "
             "127.0.0.1:4101 --http 127.0.0.1:4301 --arena 200 --overflow 300 --dataset "
             "vision/a=/state/a.manifest=/data/a --dataset "
-            "vision/b=/state/b.manifest=http://h/b?x=1");
+            "vision/b=/state/b.manifest=http://h/b?x=1 --keys vision/b=/keys");
 }
 
 TEST(Machines, ASidecarTrustsTheCertificatesThatAreGiven) {
@@ -54,6 +56,17 @@ TEST(Machines, ASidecarTrustsTheCertificatesThatAreGiven) {
   options.ca_file = "/etc/ca.pem";
   EXPECT_EQ(Joined(SidecarOf(kMachine, options, {})),
             Joined(SidecarOf(kMachine, kOptions, {})) + " --ca-file /etc/ca.pem");
+}
+
+TEST(Machines, ASidecarServesByS3InItsOrder) {
+  MachineOptions options = kOptions;
+  options.s3 = true;
+  options.samplers = {"a=sequential", "b=torch-distributed,world=2"};
+  EXPECT_EQ(Joined(SidecarOf(kMachine, options, {})),
+            Joined(SidecarOf(kMachine, kOptions, {})) +
+                " --s3 127.0.0.1:4401 --pod-index 1 --sampler a=sequential --sampler "
+                "b=torch-distributed,world=2");
+  EXPECT_EQ(S3Of(kMachine), "http://127.0.0.1:4401");
 }
 
 TEST(Machines, ASidecarsPlaceInTheStatus) {
@@ -72,9 +85,10 @@ TEST(Machines, HavePortsOfTheirOwn) {
   ASSERT_TRUE(machines);
   std::set<std::uint16_t> ports;
   for (const Machine& machine : *machines) {
-    ports.insert({machine.node_port, machine.node_http_port, machine.sidecar_http_port});
+    ports.insert(
+        {machine.node_port, machine.node_http_port, machine.sidecar_http_port, machine.s3_port});
   }
-  EXPECT_EQ(ports.size(), 24U);
+  EXPECT_EQ(ports.size(), 32U);
   EXPECT_FALSE(ports.contains(0));
   EXPECT_EQ(machines->at(7).socket, "/run/machine-7.sock");
 }

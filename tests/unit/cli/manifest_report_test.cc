@@ -69,8 +69,11 @@ TEST(ManifestReport, IsJsonForPrograms) {
 }
 
 TEST(ManifestReport, NotesSayWhatWasDecidedLeftOutMissingOrUnversioned) {
-  storage::IndexReport report = {
-      .manifest = WithSizes({1, 2}), .objects = 5, .missing_count = 2, .missing = {"o0"}};
+  storage::IndexReport report = {.manifest = WithSizes({1, 2}),
+                                 .objects = 5,
+                                 .left_out = 3,
+                                 .missing_count = 2,
+                                 .missing = {"o0"}};
   report.unversioned_count = 1;
   EXPECT_THAT(
       BuildNotes(report, false),

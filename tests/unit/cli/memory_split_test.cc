@@ -71,5 +71,33 @@ TEST(MemorySplit, FloorsAreKept) {
   EXPECT_EQ((*specs)[0].capacity, 50U);
 }
 
+ClusterStatus WithDisks(ByteCount memory, ByteCount disk) {
+  ClusterStatus status = Read(memory, 0, 0);
+  for (coordination::MemberStatus& member : status.members)
+    member.disk = disk / 2;
+  return status;
+}
+
+TEST(MemorySplit, WhatDisksHoldBesideMemoryIsNotMissing) {
+  WantedDataset on_disk = Wanting("a", 100);
+  on_disk.spec.with_disk = 100;
+  MemorySplit split({on_disk});
+  const auto specs = split.Update(WithDisks(20, 200), kBegin);
+  ASSERT_TRUE(specs);
+  EXPECT_EQ((*specs)[0].capacity, 20U);
+  EXPECT_EQ((*specs)[0].with_disk, 100U);
+  EXPECT_EQ((*specs)[0].note, "");
+}
+
+TEST(MemorySplit, SaysWhatMemoryAndDisksTogetherLack) {
+  WantedDataset on_disk = Wanting("a", 100);
+  on_disk.spec.with_disk = 100;
+  MemorySplit split({on_disk});
+  const auto specs = split.Update(WithDisks(20, 40), kBegin);
+  ASSERT_TRUE(specs);
+  EXPECT_EQ((*specs)[0].note,
+            "60 B of 100 B: nobody reads it; its nodes offer no more; 40 B of it on disk");
+}
+
 }  // namespace
 }  // namespace optcache::cli

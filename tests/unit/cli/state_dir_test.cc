@@ -17,18 +17,20 @@ std::string FreshFolder() {
 TEST(StateDir, IsMadeAndUsedByOneAtATime) {
   const std::string folder = FreshFolder();
   {
-    const Result<StateDir> first = StateDir::Open(folder);
+    const Result<StateDir> first = StateDir::Open(folder, "optcache headspace");
     ASSERT_TRUE(first) << first.error().ToString();
-    const Result<StateDir> second = StateDir::Open(folder);
+    const Result<StateDir> second = StateDir::Open(folder, "optcache up");
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code(), Code::kConflict);
+    EXPECT_TRUE(second.error().message().starts_with("`optcache headspace`, process "))
+        << second.error().message();
   }
-  EXPECT_TRUE(StateDir::Open(folder));
+  EXPECT_TRUE(StateDir::Open(folder, "optcache up"));
 }
 
 TEST(StateDir, TellsWhereTheCoordinatorIs) {
   const std::string folder = FreshFolder();
-  const Result<StateDir> state = StateDir::Open(folder);
+  const Result<StateDir> state = StateDir::Open(folder, "optcache up");
   ASSERT_TRUE(state);
   EXPECT_EQ(FindCoordinator("", folder).error().code(), Code::kNotFound);
   ASSERT_TRUE(state->WriteCoordinator("http://127.0.0.1:1").ok());
@@ -38,8 +40,15 @@ TEST(StateDir, TellsWhereTheCoordinatorIs) {
   EXPECT_FALSE(FindCoordinator("", folder));
 }
 
+TEST(StateDir, RefusesAPathThatArgumentsCannotCarry) {
+  const Result<StateDir> state = StateDir::Open(FreshFolder() + "/seed=1", "optcache up");
+  ASSERT_FALSE(state);
+  EXPECT_EQ(state.error().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(state.error().message().ends_with("choose another folder with --state"));
+}
+
 TEST(StateDir, MakesFoldersBelowIt) {
-  const Result<StateDir> state = StateDir::Open(FreshFolder());
+  const Result<StateDir> state = StateDir::Open(FreshFolder(), "optcache up");
   ASSERT_TRUE(state);
   const Result<std::string> logs = state->Subfolder("logs");
   ASSERT_TRUE(logs);

@@ -80,6 +80,26 @@ TEST(StatusView, FitsDatasetsNodesAndStreamsOnOneScreen) {
             "(rank 3); its order is not known\n");
 }
 
+TEST(StatusView, SaysWhatNodesOfferOnDisks) {
+  ClusterStatus status;
+  status.members = {{.id = 1,
+                     .name = "node-0",
+                     .address = "a:1",
+                     .capacity = 16_MiB,
+                     .disk = 450_MiB,
+                     .used = 57_MiB,
+                     .disk_used = 50_MiB},
+                    {.id = 2, .name = "node-1", .address = "a:2", .capacity = 16_MiB}};
+  const std::string text = FormatStatus(status);
+  EXPECT_NE(
+      text.find(
+          "NODE    ID  ADDRESS  MEMORY    USED      DISK     ON DISK   STATE  HEARD  METRICS\n"
+          "node-0  1   a:1      16.0 MiB  7.00 MiB  450 MiB  50.0 MiB  0.0    now    -\n"
+          "node-1  2   a:2      16.0 MiB  0 B       -        0 B       0.0    now    -\n"),
+      std::string::npos)
+      << text;
+}
+
 TEST(StatusView, SaysWhatIsMissingInAnEmptyCluster) {
   ClusterStatus status;
   status.datasets = {{.name = "default/images", .total_samples = 10, .total_bytes = 100}};

@@ -88,6 +88,7 @@ TEST(Configuration, ReadsEveryFieldOfAPlan) {
   objective: Requests
   jobs: [{name: j, sampler: {kind: TorchRandom, seed: -3, worldSize: 2, epochs: 5, shuffle: false, dropLast: true}}]
   rollout: {strategy: AllAtOnce, partition: 2, maxUnavailable: 3, activateAt: Now, paused: true, acknowledge: true,
+            progressDeadlineSeconds: 60, restartedAt: "2027-01-15T08:00:00Z",
             abort: {whenBelowPredictedBy: "0.1", whenWorseThanPreviousBy: 0.2, after: 4}}
   revisionHistoryLimit: 3
 )",
@@ -186,16 +187,62 @@ TEST(Configuration, ChecksNamesAsKubernetesDoes) {
 
 TEST(Configuration, NeedsExactlyOneSourceThatIsSupported) {
   EXPECT_EQ(WithImages("file: {path: /data}", "{}"),
-            "f.yaml:6: spec.source: needs exactly one of file and http");
-  EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b}"),
-            "f.yaml:6: spec.source.s3: not supported by this version, which reads file and http");
+            "f.yaml:6: spec.source: needs exactly one of file, http and s3");
+  EXPECT_EQ(WithImages("file: {path: /data}", "file: {path: /data}\n    s3: {bucket: b}"),
+            "f.yaml:6: spec.source: needs exactly one of file, http and s3");
+  EXPECT_EQ(WithImages("file: {path: /data}", "pvc: {claimName: c}"),
+            "f.yaml:6: spec.source.pvc: is a volume of a cluster; on one machine write file: "
+            "{path: …}");
   EXPECT_EQ(WithImages("file: {path: /data}", "http: {baseURL: ftp://h}"),
             "f.yaml:6: spec.source.http.baseURL: 'ftp://h', allowed: http://… or https://…");
   EXPECT_EQ(WithImages("file: {path: /data}", "http: {baseURL: http://h, secretRef: {name: k}}"),
             "f.yaml:6: spec.source.http.secretRef: names a Secret of a cluster; on one machine "
-            "servers are read without");
-  EXPECT_EQ(WithImages("  cache:", "  format: Tar\n  cache:"),
-            "f.yaml:7: spec.format: 'Tar' is not supported by this version, allowed: Files");
+            "leave it out and give `--keys NAME=FOLDER`");
+}
+
+TEST(Configuration, ReadsLimitsOfTheSource) {
+  const auto parsed = ParseConfiguration(
+      Replaced(kImages,
+               "  cache:", "  limits: {requestsPerSecond: 9, bytesPerSecond: 1Ki}\n  cache:"),
+      "f.yaml");
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  EXPECT_EQ(parsed->datasets.at(0).limits,
+            (Limits{.requests_per_second = 9, .bytes_per_second = 1024}));
+  EXPECT_EQ(
+      WithImages("  cache:", "  limits: {requestsPerSecond: 0}\n  cache:"),
+      "f.yaml:7: spec.limits.requestsPerSecond: '0', allowed: a whole number from 1 to 1000000");
+  EXPECT_EQ(WithImages("  cache:", "  limits: {bytesPerSecond: 0}\n  cache:"),
+            "f.yaml:7: spec.limits.bytesPerSecond: 0, allowed: a quantity above 0");
+}
+
+TEST(Configuration, KnowsTheFormats) {
+  EXPECT_EQ(WithImages("  cache:", "  format: Zip\n  cache:"),
+            "f.yaml:7: spec.format: 'Zip' is not known, allowed: Files, Tar, TarFiles");
+  EXPECT_EQ(
+      WithImages("  cache:", "  format: Tar\n  order: ImageFolder\n  cache:"),
+      "f.yaml:8: spec.order: ImageFolder numbers files in class folders, format Tar has none");
+  EXPECT_EQ(WithImages("  cache:", "  format: TarFiles\n  order: ImageFolder\n  cache:"), "none");
+}
+
+TEST(Configuration, ABucketHasAnAddress) {
+  EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b}"), "none");
+  EXPECT_EQ(WithImages("file: {path: /data}", "s3: {prefix: a/}"),
+            "f.yaml:6: spec.source.s3.bucket: missing or empty, allowed: the name of a bucket");
+  EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b, endpoint: minio}"),
+            "f.yaml:6: spec.source.s3.endpoint: 'minio', allowed: http://… or https://…");
+  EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b, style: path}"),
+            "f.yaml:6: spec.source.s3.style: 'path' is not known, allowed: Path, VirtualHost");
+  EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b, secretRef: {name: k}}"),
+            "f.yaml:6: spec.source.s3.secretRef: is of a cluster; on one machine leave it "
+            "out: the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and so on say the keys, "
+            "or `--keys NAME=FOLDER`");
+  std::string text(kImages);
+  const std::string source = "file: {path: /data}";
+  text.replace(text.find(source), source.size(),
+               "s3: {bucket: b, prefix: a/, endpoint: https://h, region: r, style: VirtualHost, "
+               "requesterPays: true}");
+  EXPECT_EQ(ParseConfiguration(text, "f.yaml")->datasets.at(0).Address(),
+            "s3://b/a/?endpoint=https%3A//h&region=r&style=virtual&requester-pays=true");
 }
 
 TEST(Configuration, ChecksAPlansNumbers) {

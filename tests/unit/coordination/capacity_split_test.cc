@@ -33,6 +33,40 @@ TEST(SplitCapacity, AsksOnlyMembersThatTheDatasetIsPlacedOn) {
   EXPECT_EQ(SplitCapacity(members, {{.bytes = 100, .members = {{}}}}), (Shares{{}}));
 }
 
+TEST(SplitCapacity, DisksGiveWhatMemoryDoesNot) {
+  const std::vector<Member> members = {{.id = 1, .capacity = 100, .disk = 600},
+                                       {.id = 2, .capacity = 100, .disk = 200},
+                                       {.id = 3, .capacity = 100}};
+  EXPECT_EQ(SplitCapacity(members, {{.bytes = 700, .with_disk = 700}}),
+            (Shares{{{1, 400, 300}, {2, 200, 100}, {3, 100}}}));
+  // Memory is enough for it.
+  EXPECT_EQ(SplitCapacity(members, {{.bytes = 60, .with_disk = 60}}),
+            (Shares{{{1, 20}, {2, 20}, {3, 20}}}));
+  // More than all have.
+  EXPECT_EQ(SplitCapacity(members, {{.bytes = 5000, .with_disk = 5000}}),
+            (Shares{{{1, 700, 600}, {2, 300, 200}, {3, 100}}}));
+}
+
+TEST(SplitCapacity, DisksAreForThoseWhoMayUseThem) {
+  const std::vector<Member> members = {{.id = 1, .capacity = 100, .disk = 100}};
+  EXPECT_EQ(SplitCapacity(members, {{.bytes = 150}, {.bytes = 50, .with_disk = 90}}),
+            (Shares{{{1, 75}}, {{1, 90, 65}}}));
+  EXPECT_EQ(
+      SplitCapacity(members, {{.bytes = 150, .with_disk = 150}, {.bytes = 50, .with_disk = 90}}),
+      (Shares{{{1, 128, 53}}, {{1, 71, 46}}}));
+}
+
+// What memory it has was said; the disk is asked for the rest.
+TEST(SplitCapacity, SharesAreOfMemory) {
+  const std::vector<Member> members = {{.id = 1, .capacity = 100, .disk = 30},
+                                       {.id = 2, .capacity = 100},
+                                       {.id = 3, .capacity = 50, .disk = 10}};
+  EXPECT_EQ(
+      SplitCapacity(members,
+                    {{.bytes = 90, .members = {{1, 3}}, .shares = {80, 10}, .with_disk = 110}}),
+      (Shares{{{1, 95, 15}, {3, 15, 5}}}));
+}
+
 TEST(SplitCapacity, FollowsSharesWhereTheyAreSaid) {
   const std::vector<Member> members = {
       {.id = 1, .capacity = 100}, {.id = 2, .capacity = 100}, {.id = 3, .capacity = 50}};

@@ -18,32 +18,59 @@ Recipe SomeRecipe() {
           .known = false};
 }
 
+TrialReport SomeTrial() {
+  return {
+      .id = "93be01d7ac@update",
+      .planned = {.term = 2, .counter = 8},
+      .digest = "00c0ffee",
+      .all = {.reads = 1, .store_reads = 2, .read_bytes = 3, .store_bytes = 4, .moved_bytes = 5},
+      .own = {.reads = 6, .store_reads = 7, .read_bytes = 8, .store_bytes = 9}};
+}
+
 Report SomeReport() {
   Report report{.node = "node-a",
                 .incarnation = 0xfedcba9876543210U,
                 .address = "10.0.0.1:7070",
                 .metrics = "http://10.0.0.1:7071/metrics",
                 .capacity = 1_GiB,
+                .disk = 2_GiB,
+                .leaving = true,
                 .member = 4,
                 .applied = {.term = 2, .counter = 9},
                 .manifest_url = "https://10.0.0.1:4102",
                 .manifests = {"00ff", "abcd"}};
-  report.datasets.push_back({.name = "vision/imagenet",
-                             .plan = "0.7 00000000000000a1 3",
-                             .plan_digest = "abc",
-                             .used_bytes = 5,
-                             .samples = 6,
-                             .hits = 7,
-                             .peer_hits = 8,
-                             .misses = 9,
-                             .miss_bytes = 10,
-                             .moves = 11,
-                             .moved_bytes = 12,
-                             .planned_misses = 13,
-                             .predicted_hit_ratio = 0.375,
-                             .manifest_digest = "00ff",
-                             .total_samples = 14,
-                             .total_bytes = 15});
+  report.datasets.push_back(
+      {.name = "vision/imagenet",
+       .plan = "0.7 00000000000000a1 3",
+       .plan_digest = "abc",
+       .used_bytes = 5,
+       .disk_used_bytes = 3,
+       .samples = 6,
+       .hits = 7,
+       .peer_hits = 8,
+       .misses = 9,
+       .miss_bytes = 10,
+       .moves = 11,
+       .moved_bytes = 12,
+       .planned_misses = 13,
+       .predicted_hit_ratio = 0.375,
+       .manifest_digest = "00ff",
+       .total_samples = 14,
+       .total_bytes = 15,
+       .revision = "5f0c9a1b22",
+       .passes = {{.stream = 0xa1,
+                   .pass = 2,
+                   .hits = 16,
+                   .peer_hits = 17,
+                   .misses = 18,
+                   .miss_bytes = 19,
+                   .moved_bytes = 20,
+                   .planned_reads = 21,
+                   .planned_misses = 22,
+                   .planned_miss_bytes = 23,
+                   .planned_moved_bytes = 24}},
+       .trials = {SomeTrial(), {.id = "b", .error = "no order"}},
+       .store = {.answering = 25, .silent = 26, .silent_ms = 27, .cause = "refused"}});
   report.retiring.push_back({.name = "vision/imagenet", .manifest_digest = "eeff"});
   StreamReport stream{.id = 0xffffffffffffffffU,
                       .name = "vision/job/imagenet/train",
@@ -67,20 +94,26 @@ Report SomeReport() {
 
 DesiredState SomeState() {
   DesiredState state{.version = {.term = 1, .counter = 17}};
-  state.members.push_back(
-      {.id = 3, .name = "a", .address = "h:1", .capacity = 100, .manifest_url = "https://h:2"});
-  DatasetState dataset{.name = "vision/imagenet",
-                       .manifest_digest = "00ff",
-                       .key = 0x0123456789abcdefU,
-                       .retention = Retention::kPin,
-                       .objective = Objective::kRequests,
-                       .planned = {.term = 1, .counter = 16},
-                       .base_digest = "beef",
-                       .capacities = {{.member = 3, .bytes = 50}},
-                       .inventory_wanted = 8,
-                       .namespaces = {"vision", "speech"},
-                       .manifest_members = {3, 4},
-                       .manifest_holders = {3}};
+  state.members.push_back({.id = 3,
+                           .name = "a",
+                           .address = "h:1",
+                           .capacity = 100,
+                           .disk = 900,
+                           .manifest_url = "https://h:2",
+                           .leaving = true});
+  DatasetState dataset{
+      .name = "vision/imagenet",
+      .manifest_digest = "00ff",
+      .key = 0x0123456789abcdefU,
+      .retention = Retention::kPin,
+      .objective = Objective::kRequests,
+      .planned = {.term = 1, .counter = 16},
+      .base_digest = "beef",
+      .capacities = {{.member = 3, .bytes = 50, .disk = 20}, {.member = 4, .departs = true}},
+      .inventory_wanted = 8,
+      .namespaces = {"vision", "speech"},
+      .manifest_members = {3, 4},
+      .manifest_holders = {3}};
   dataset.streams.push_back({.id = 5,
                              .name = "s",
                              .incarnation = 1,
@@ -93,7 +126,17 @@ DesiredState SomeState() {
                              .first_epoch = 12,
                              .epoch_step = 0,
                              .cut = {.pass = 4, .position = 99}});
+  dataset.revision = "5f0c9a1b22";
+  dataset.update = {.revision = {.name = "93be01d7ac",
+                                 .retention = Retention::kNone,
+                                 .objective = Objective::kRequests,
+                                 .recipes = {{.stream = 5, .recipe = {.seed = 7, .world = 2}}}},
+                    .members = {3, 9}};
+  dataset.trials = {{.id = "93be01d7ac@update", .revision = dataset.update->revision},
+                    {.id = "p", .revision = {.name = "p"}, .expected = dataset.streams}};
   state.datasets.push_back(dataset);
+  dataset.update.reset();
+  dataset.trials.clear();
   dataset.manifest_digest = "eeff";
   dataset.retention = Retention::kLru;
   state.retiring.push_back(dataset);

@@ -68,6 +68,9 @@ class TracesTest : public testing::Test {
       std::erase_if(report.traces, [pass](const PassTrace& old) { return old.pass < pass; });
     }
   }
+  bool OrderKnown() {
+    return scenario_.coordinator().Snapshot(scenario_.now()).datasets[0].streams[0].order_known;
+  }
   std::vector<PassNumber> Planned() const {
     std::vector<PassNumber> passes;
     for (const PassTrace& trace : scenario_.stream().traces)
@@ -96,7 +99,7 @@ TEST_F(TracesTest, APassIsPlannedOnceAllOfItsListsAreHere) {
   ASSERT_NE(bytes, nullptr);
   EXPECT_TRUE(sampler::ParseLists(*bytes, 1000).has_value());
   EXPECT_EQ(sent_, 2) << "each once";
-  EXPECT_TRUE(scenario_.coordinator().Snapshot(scenario_.now()).datasets[0].streams[0].order_known);
+  EXPECT_TRUE(OrderKnown());
 }
 
 TEST_F(TracesTest, EachListThatComesAsksForAPlanAndNoneThatEndsDoes) {
@@ -207,9 +210,24 @@ TEST_F(TracesTest, AnEndedStreamLeavesNoLists) {
     At(rank).ended = true;
     At(rank).traces.clear();
   }
+  Exchange();
+  EXPECT_TRUE(OrderKnown()) << "it read what they said";
   scenario_.Plan();
   scenario_.Plan();
   EXPECT_EQ(scenario_.coordinator().TraceBytes(digest), nullptr);
+}
+
+TEST_F(TracesTest, AnEndedStreamThatReadSomethingElseWasNotForetold) {
+  NameAll(0);
+  Begin(0);
+  Plan();
+  for (Rank rank = 0; rank < kWorld; ++rank) {
+    At(rank).order_known = rank == 0;
+    At(rank).ended = true;
+    At(rank).traces.clear();
+  }
+  Exchange();
+  EXPECT_FALSE(OrderKnown());
 }
 
 // A coordinator that takes over knows what nodes tell it, and asks for the lists again.

@@ -95,7 +95,9 @@ class Scenario {
       Second();
   }
   void Tick() {
+    const bool learned = coordinator_.learning();
     coordinator_.OnTick(now_);
+    if (learned && !coordinator_.learning()) coordinator_.OnTick(now_);
     for (auto& [name, report] : reports_)
       report.applied = std::max(report.applied, coordinator_.state().version);
   }

@@ -50,12 +50,16 @@ TEST(ClusterStatus, ShowsPlansThatDiffer) {
   scenario.Node("a").datasets = {Counted(1, 1, "aa")};
   scenario.Node("b").datasets = {Counted(1, 1, "aa")};
   scenario.Second();
-  EXPECT_TRUE(StatusOf(scenario).digests_agree);
+  EXPECT_TRUE(StatusOf(scenario).nodes_that_differ.empty());
   scenario.Node("b").datasets = {Counted(1, 1, "bb")};
   scenario.Second();
-  EXPECT_FALSE(StatusOf(scenario).digests_agree);
+  // Which of the two is wrong nobody can tell.
+  EXPECT_EQ(StatusOf(scenario).nodes_that_differ, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(StatusOf(scenario).notes.back(),
-            "nodes have derived different plans from the same inputs");
+            "these nodes have derived other plans than the rest from the same inputs: a, b");
+  scenario.Node("c").datasets = {Counted(1, 1, "aa")};
+  scenario.Second();
+  EXPECT_EQ(StatusOf(scenario).nodes_that_differ, std::vector<std::string>{"b"});
 }
 
 TEST(ClusterStatus, ComparesDigestsOfTheSamePass) {
@@ -64,7 +68,7 @@ TEST(ClusterStatus, ComparesDigestsOfTheSamePass) {
   scenario.Node("b").datasets = {Counted(1, 1, "bb")};
   scenario.Node("b").datasets.front().plan = "0.1 00000000000000a1 1";
   scenario.Second();
-  EXPECT_TRUE(StatusOf(scenario).digests_agree);
+  EXPECT_TRUE(StatusOf(scenario).nodes_that_differ.empty());
   EXPECT_TRUE(StatusOf(scenario).notes.empty());
 }
 
@@ -122,6 +126,68 @@ TEST(ClusterStatus, SaysWhenTheCapacityIsLargerThanTheDataset) {
                 "the capacity (1.95 KiB) is larger than the dataset (1000 B): all of it is kept"});
 }
 
+DatasetReport OfStore(const StoreReport& store) {
+  return {.name = "vision/imagenet", .manifest_digest = "aa", .store = store};
+}
+
+TEST(ClusterStatus, SaysToWhomTheStoreIsSilent) {
+  Scenario scenario;
+  scenario.Node("a").datasets = {
+      OfStore({.answering = 1, .silent = 2, .silent_ms = 4000, .cause = "refused"})};
+  scenario.Node("b").datasets = {OfStore({.silent = 1, .silent_ms = 70000, .cause = "no route"})};
+  scenario.Node("c").datasets = {OfStore({.answering = 4})};
+  scenario.Second();
+  const auto seen = [&] { return scenario.coordinator().Snapshot(scenario.now()).datasets[0]; };
+  StoreStatus store = seen().store;
+  EXPECT_EQ(store.answering, 5U);
+  EXPECT_EQ(store.silent, 3U);
+  EXPECT_EQ(store.members_silent, 2U);
+  EXPECT_EQ(store.cause, "no route");
+  EXPECT_GE(store.silent_seconds, 70.0);
+  EXPECT_LT(store.silent_seconds, 72.0);
+  ASSERT_TRUE(store.quiet_seconds);
+  EXPECT_LT(*store.quiet_seconds, 2.0);
+  EXPECT_EQ(seen().notes.back(),
+            "the store is silent: it answers nothing to 3 of 8 sidecars, on 2 machines, for more "
+            "than 1 minute (last: no route); reads wait for it");
+
+  scenario.Node("a").datasets = {OfStore({.answering = 3})};
+  scenario.Remove("b");
+  scenario.Seconds(40);
+  store = seen().store;
+  EXPECT_EQ(store.silent, 0U);
+  EXPECT_EQ(store.answering, 7U);
+  EXPECT_EQ(store.silent_seconds, 0);
+  ASSERT_TRUE(store.quiet_seconds);
+  EXPECT_GE(*store.quiet_seconds, 39.0);
+  EXPECT_EQ(seen().notes, std::vector<std::string>{});
+}
+
+TEST(ClusterStatus, WhatIsSaidOfAnEarlierManifestsStoreIsNotOfThisOne) {
+  Scenario scenario;
+  DatasetReport before = OfStore({.silent = 1, .silent_ms = 5000});
+  before.manifest_digest = "00";
+  scenario.Node("a").datasets = {before};
+  scenario.Second();
+  EXPECT_EQ(scenario.coordinator().Snapshot(scenario.now()).datasets[0].store, StoreStatus{});
+}
+
+TEST(DescribeSilence, IsTheSameForAWhile) {
+  const StoreStatus store{
+      .answering = 0, .silent = 1, .members_silent = 1, .silent_seconds = 9.9, .cause = ""};
+  EXPECT_EQ(DescribeSilence(store), "it answers nothing to 1 of 1 sidecar, on 1 machine");
+  StoreStatus later = store;
+  later.silent_seconds = 301;
+  EXPECT_EQ(DescribeSilence(later),
+            "it answers nothing to 1 of 1 sidecar, on 1 machine, for more than 5 minutes");
+  StoreStatus last = store;
+  last.silent_seconds = 899;
+  EXPECT_EQ(DescribeSilence(last), DescribeSilence(later));
+  last.silent_seconds = 1e300;
+  EXPECT_EQ(DescribeSilence(last),
+            "it answers nothing to 1 of 1 sidecar, on 1 machine, for more than 7 days");
+}
+
 TEST(ClusterStatus, ReadsTheJsonThatItWrites) {
   Scenario scenario;
   scenario.Node("a").capacity = 100;
@@ -135,6 +201,18 @@ TEST(ClusterStatus, ReadsTheJsonThatItWrites) {
   EXPECT_EQ(status.members[0].metrics, "http://a:2/metrics");
   EXPECT_EQ(status.datasets[0].streams[0].conflict, "seed: 0 (rank 0), 9 (rank 1)");
   status.sidecars = {{.name = "s", .socket = "/run/s", .metrics = "http://a:3/metrics"}};
+  status.datasets[0].revision = "5f0c9a1b22";
+  status.datasets[0].update_revision = "93be01d7ac";
+  status.datasets[0].nodes[0].revision = "93be01d7ac";
+  status.datasets[0].nodes[0].trials = {{.id = "t", .digest = "aa", .all = {.reads = 5}}};
+  status.datasets[0].passes = {
+      {.stream = "a/b/c/d", .length = 7, .complete = true, .sum = {.stream = 1, .hits = 3}}};
+  status.datasets[0].store = {.answering = 1,
+                              .silent = 2,
+                              .members_silent = 1,
+                              .silent_seconds = 12.5,
+                              .cause = "refused",
+                              .quiet_seconds = 0};
   EXPECT_EQ(ParseClusterStatus(ToJson(status)), status);
 }
 

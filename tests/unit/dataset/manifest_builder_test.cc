@@ -40,6 +40,9 @@ TEST(ManifestBuilder, RefusesALongETagAndTooManyBytes) {
   EXPECT_THAT(builder.Add({.path = "x", .validator = {.etag = std::string(kETagBytesMax + 1, 'e')}})
                   .message(),
               HasSubstr("x: its ETag has 257 bytes"));
+  EXPECT_THAT(
+      builder.Add({.path = "x", .validator = {.etag = "\"e\"\r\nX-Injected: yes"}}).message(),
+      HasSubstr("x: its ETag is none"));
   ASSERT_TRUE(builder.Add({.path = "y", .size = ~ByteCount{0}}).ok());
   EXPECT_EQ(builder.Add({.path = "z", .size = 1}).code(), Code::kInvalidArgument);
 }

@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "base/random.h"
 #include "dataset/manifest_builder.h"
+#include "support/sealed_manifest.h"
 #include "support/seeds.h"
 
 namespace optcache::dataset {
@@ -111,19 +112,30 @@ TEST(Manifest, SurvivesHeadersThatLieUnderAGoodChecksum) {
       // A minor version, the order, reserved bytes and the kind of the last section (then one of
       // a later minor version) may differ; nothing else may.
       const bool harmless = at == 10 || at == 11 || (at == 12 && value >= 1 && value <= 3) ||
-                            (at >= 48 && at < 60) || (at == kLastKind && value > 7) ||
+                            (at >= 52 && at < 60) || (at == kLastKind && value > 7) ||
                             (at > kLastKind && at < kLastKind + 4);
       EXPECT_EQ(parsed.has_value(), harmless) << "byte " << at << " = " << value;
     }
   }
 }
 
+// They go into the headers of requests.
+TEST(Manifest, RefusesAnETagWithALineBreak) {
+  std::string bytes(Small().bytes());
+  const size_t at = bytes.find("\"32\"");
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at + 1, 2, "\r\n");
+  const Status status = Manifest::Parse(SealedManifest(std::move(bytes))).error();
+  EXPECT_EQ(status.code(), Code::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("ETag is none"));
+}
+
 TEST(Manifest, RefusesAnotherMajorVersionWithASentence) {
   std::string bytes(Small().bytes());
-  bytes[8] = 2;
+  bytes[8] = 3;
   const Status status = Manifest::Parse(Sealed(bytes)).error();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("version 2"));
+  EXPECT_THAT(status.message(), HasSubstr("version 3"));
 }
 
 TEST(Manifest, SaysWhatIsNoManifest) {

@@ -36,6 +36,7 @@ struct FakeHandler final : ChannelHandler {
                      .samples = 100,
                      .manifest_bytes = 12,
                      .name = "the one",
+                     .notice = request.name == "noted" ? "mind this" : "",
                      .manifest_fd = manifest.get()};
   }
   Result<AttachReply> OnAttach(ClientId, const AttachRequest& request) override {
@@ -200,6 +201,14 @@ TEST_F(ChannelTest, OpensADatasetWithItsManifest) {
   std::array<char, 12> text{};
   ASSERT_EQ(::pread(opened.fd.get(), text.data(), text.size(), 0), 12);
   EXPECT_EQ(std::string_view(text.data(), 12), "the manifest");
+}
+
+TEST_F(ChannelTest, SaysWhatIsToBeKnownOfADataset) {
+  ConnectAndHello();
+  Say(2, OpenRequest{.name = "noted"});
+  const Heard opened = Hear();
+  ASSERT_EQ(opened.type, FrameType::kOpened);
+  EXPECT_TRUE(opened.body.ends_with(std::string("the one\x09\0mind this", 18))) << opened.body;
 }
 
 TEST_F(ChannelTest, PassesAnErrorOnAsItIs) {

@@ -168,7 +168,8 @@ TEST(Codec, RefusesTypesThatNoClientSends) {
 
 TEST(Codec, SamplesOfTheArenaNeedNoKinds) {
   const auto pieces = EncodeSamples(
-      3, {.batch = 8, .samples = {ArenaSample{.offset = 64, .length = 5}, ArenaSample{}}});
+      3, {.batch = 8, .samples = {ArenaSample{.offset = 64, .length = 5}, ArenaSample{}}},
+      kMaxVersion);
   ASSERT_TRUE(pieces);
   ASSERT_EQ(pieces->size(), 1U);
   const FrameBytes& frame = pieces->front().owned;
@@ -187,9 +188,11 @@ TEST(Codec, SamplesOfTheArenaNeedNoKinds) {
 TEST(Codec, SamplesByCopyAndErrorsFollowInOneTail) {
   const auto bytes = std::make_shared<const std::string>("inline");
   const auto pieces =
-      EncodeSamples(3, {.batch = 0,
-                        .samples = {InlineSample{.bytes = AsBytes(*bytes), .pin = bytes},
-                                    Status(Code::kNotFound, "gone")}});
+      EncodeSamples(3,
+                    {.batch = 0,
+                     .samples = {InlineSample{.bytes = AsBytes(*bytes), .pin = bytes},
+                                 Status(Code::kNotFound, "gone")}},
+                    kMaxVersion);
   ASSERT_TRUE(pieces);
   FrameBytes all;
   for (const Piece& piece : *pieces) {
@@ -202,11 +205,32 @@ TEST(Codec, SamplesByCopyAndErrorsFollowInOneTail) {
   EXPECT_EQ(AsText(BodyOf(all).subspan(kinds + 2)), std::string("inline\x01gone"));
 }
 
+TEST(Codec, SaysWhichSamplesStandInForOthers) {
+  const SamplesReply reply{
+      .batch = 8,
+      .samples = {ArenaSample{.length = 5}, ArenaSample{.length = 6, .stand_in = true}}};
+  const auto others = [&reply](std::uint16_t version) {
+    const auto pieces = EncodeSamples(3, reply, version).value();
+    const ByteSpan body = BodyOf(pieces.front().owned);
+    SamplesHeader header;
+    std::memcpy(&header, body.data(), sizeof(header));
+    if (header.others > 0) {
+      const std::size_t kinds = sizeof(SamplesHeader) + 2 * sizeof(SampleEntry);
+      EXPECT_EQ(body.size(), kinds + 2);
+      EXPECT_EQ(body[kinds], std::byte{0});
+      EXPECT_EQ(body[kinds + 1], std::byte{3});
+    }
+    return header.others;
+  };
+  EXPECT_EQ(others(2), 1U);
+  EXPECT_EQ(others(1), 0U) << "who knows no such kind";
+}
+
 TEST(Codec, RefusesSamplesThatNoFrameCanHold) {
   const auto pin = std::make_shared<const int>(0);
   const ByteSpan huge(static_cast<const std::byte*>(nullptr), std::size_t{1} << 32U);
-  const auto pieces =
-      EncodeSamples(3, {.batch = 0, .samples = {InlineSample{.bytes = huge, .pin = pin}}});
+  const auto pieces = EncodeSamples(
+      3, {.batch = 0, .samples = {InlineSample{.bytes = huge, .pin = pin}}}, kMaxVersion);
   ASSERT_FALSE(pieces);
   EXPECT_EQ(pieces.error().code(), Code::kResourceExhausted);
 }

@@ -24,6 +24,12 @@ class ClientTest : public testing::Test {
   std::optional<ApiResult<Json>> result;
 };
 
+TEST_F(ClientTest, SendsWhatIsNoUtf8WithoutIt) {
+  const Json object = {{"metadata", {{"name", "a"}}}, {"status", {{"job", "half of \xe2\x82"}}}};
+  client.Apply(kPods, object, {.field_manager = "test"}, Keep());
+  EXPECT_EQ(TextAt(Json::parse(client.Next().body), "/status/job"), "half of \xef\xbf\xbd");
+}
+
 TEST_F(ClientTest, ListsAllPages) {
   client.List(kPods, {.ns = "vision", .labels = "a=b", .fields = "spec.nodeName=n"}, Keep());
   EXPECT_EQ(

@@ -18,10 +18,7 @@ PlanObserved Followed() {
 }
 
 Json StatusOf(const PlanObserved& observed) {
-  const Decision decision = DecideCachePlan(observed);
-  EXPECT_EQ(decision.applies.size(), 1U);
-  EXPECT_EQ(decision.applies.at(0).subresource, "status");
-  return decision.applies.at(0).object.at("status");
+  return DecideCachePlan(observed).applies.back().object.at("status");
 }
 
 std::string ConditionIn(const Json& status, const std::string& type) {
@@ -29,12 +26,13 @@ std::string ConditionIn(const Json& status, const std::string& type) {
   return std::string(kube::ToText(condition.status)) + " " + condition.reason;
 }
 
+// Three nodes, of which so many have taken over the newest inputs.
 PlanView Following(std::uint64_t active) {
-  return {.digest = "abc",
-          .nodes_desired = 3,
-          .nodes_active = active,
-          .predicted_hit_ratio = 0.3,
-          .observed_hit_ratio = 0.29};
+  PlanView view{
+      .digest = "abc", .nodes_desired = 3, .nodes_active = active, .predicted_hit_ratio = 0.3};
+  for (const char* name : {"a", "b", "c"})
+    view.nodes.push_back({.name = name, .planned = true});
+  return view;
 }
 
 TEST(DecideCachePlan, SaysHowManyNodesFollowIt) {
@@ -42,16 +40,13 @@ TEST(DecideCachePlan, SaysHowManyNodesFollowIt) {
   observed.view = Following(2);
   Json status = StatusOf(observed);
   EXPECT_EQ(ConditionIn(status, "Available"), "True Followed");
-  EXPECT_EQ(ConditionIn(status, "Progressing"), "True NodesChange");
-  EXPECT_EQ(status["nodes"], Json::parse(R"({"desired": 3, "active": 2})"));
+  EXPECT_EQ(status["nodes"], Json::parse(R"({"desired": 3, "prepared": 0, "active": 0})"));
   EXPECT_EQ(status["observedGeneration"], 2);
-  EXPECT_FALSE(status.contains("currentRevision"));
   observed.view = Following(3);
   status = StatusOf(observed);
   EXPECT_EQ(ConditionIn(status, "Progressing"), "False Complete");
   EXPECT_EQ(status["currentRevision"], status["updateRevision"]);
   EXPECT_EQ(status["predicted"]["hitRatio"], "0.300");
-  EXPECT_EQ(status["observed"]["hitRatio"], "0.290");
 }
 
 // The file is what tests/chart shows in the columns of `kubectl get`.
@@ -64,6 +59,18 @@ TEST(DecideCachePlan, WritesAWholeStatus) {
                           .length = 14059,
                           .ranks = 4,
                           .rate = 812.5}};
+  observed.view->passes = {{.stream = "vision/job/train",
+                            .length = 14059,
+                            .complete = true,
+                            .sum = {.stream = 0xa1,
+                                    .pass = 0,
+                                    .hits = 7873,
+                                    .misses = 6186,
+                                    .miss_bytes = 61'860'000,
+                                    .moved_bytes = 1'000'000,
+                                    .planned_reads = 14059,
+                                    .planned_misses = 6158,
+                                    .planned_miss_bytes = 61'580'000}}};
   ExpectGolden(StatusOf(observed).dump(1) + "\n", "operator/cacheplan-status.json");
 }
 
@@ -89,40 +96,63 @@ TEST(DecideCachePlan, SaysWhyItIsNotFollowed) {
   EXPECT_EQ(ConditionIn(status, "Degraded"), "True Invalid");
 }
 
+// Nodes follow another plan's revision; there is none of this one to come from.
+TEST(DecideCachePlan, OneThatTakesThePlaceOfAnotherIsInForceAtOnce) {
+  PlanObserved observed = Followed();
+  observed.view = Following(3);
+  for (coordination::RolloutNode& node : observed.view->nodes)
+    node.revision = "0123456789";
+  const Decision decision = DecideCachePlan(observed);
+  const Json& status = decision.applies.back().object.at("status");
+  EXPECT_EQ(ConditionIn(status, "Progressing"), "False Complete");
+  EXPECT_EQ(status["currentRevision"], status["updateRevision"]);
+  EXPECT_EQ(status["nodes"]["active"], 0);
+  EXPECT_TRUE(decision.events.empty());
+}
+
+TEST(DecideCachePlan, WhileTheDatasetIsOnNoNodeAnUpdateWaits) {
+  PlanObserved observed = Followed();
+  observed.view = PlanView{};
+  for (const char* retention : {"Pin", "LRU"}) {
+    observed.plan["spec"]["retention"] = retention;
+    for (int step = 0; step < 8; ++step) {
+      const Decision decision = DecideCachePlan(observed);
+      for (const Change& change : decision.applies) {
+        if (!change.create_only) continue;
+        observed.revisions.push_back({.name = kube::KeyOf(change.object).name,
+                                      .number = change.object["revision"],
+                                      .content = change.object["data"]["spec"]});
+      }
+      observed.plan["status"] = decision.applies.back().object.at("status");
+    }
+    EXPECT_EQ(ConditionIn(observed.plan["status"], "Progressing"), "False NotPlaced");
+  }
+  const Json& status = observed.plan["status"];
+  EXPECT_EQ(status["rollout"]["phase"], "Prepare");
+  EXPECT_NE(status["currentRevision"], status["updateRevision"]);
+  EXPECT_EQ(observed.revisions.size(), 2U);
+}
+
 std::string DegradedOf(const PlanObserved& observed) {
   const kube::Condition condition = kube::ConditionOf({{"status", StatusOf(observed)}}, "Degraded");
   return condition.reason + ": " + condition.message;
 }
 
-TEST(DecideCachePlan, NamesWhatThisVersionDoesNotDo) {
+TEST(DecideCachePlan, NamesWhatNodesAndJobsDoNotDoAsTheyShould) {
   PlanObserved observed = Followed();
   observed.view = Following(3);
-  observed.plan["spec"]["rollout"] = Json::parse(
-      R"({"strategy": "AllAtOnce", "partition": 0, "maxUnavailable": "25%", "activateAt": "Now",
-          "paused": true, "acknowledge": false,
-          "abort": {"whenBelowPredictedBy": "0.05", "whenWorseThanPreviousBy": "0.1", "after": 1}})");
-  EXPECT_EQ(DegradedOf(observed),
-            "NotSupported: this version does not do what these ask for: spec.rollout.paused, "
-            "spec.rollout.abort.whenWorseThanPreviousBy");
-  observed.plan["spec"]["rollout"] = {
-      {"partition", 1}, {"maxUnavailable", 2}, {"abort", {{"after", 2}}}};
-  observed.plan["spec"]["jobs"] = {{{"name", "resnet"}}};
-  observed.plan["spec"]["revisionHistoryLimit"] = 3;
-  EXPECT_EQ(DegradedOf(observed),
-            "NotSupported: this version does not do what these ask for: spec.jobs, "
-            "spec.rollout.partition, spec.rollout.maxUnavailable, spec.rollout.abort.after, "
-            "spec.revisionHistoryLimit");
-}
-
-TEST(DecideCachePlan, DefaultsAskForNothing) {
-  PlanObserved observed = Followed();
-  observed.view = Following(3);
-  observed.plan["spec"]["rollout"] = Json::parse(
-      R"({"strategy": "Staged", "partition": 0, "maxUnavailable": "25%",
-          "activateAt": "EpochBoundary", "paused": false, "acknowledge": false,
-          "abort": {"whenBelowPredictedBy": "0.05", "whenWorseThanPreviousBy": "0.05", "after": 1}})");
-  observed.plan["spec"]["revisionHistoryLimit"] = 10;
   EXPECT_EQ(DegradedOf(observed), "AsWanted: what is read is planned");
+  observed.view->jobs = {{.name = "v/j/d/l", .differs = "seed: 1, 2 (CachePlan, then the job)"}};
+  EXPECT_EQ(DegradedOf(observed), "SamplerDiffers: v/j/d/l: seed: 1, 2 (CachePlan, then the job)");
+  observed.view->nodes_that_differ = {"b"};
+  EXPECT_EQ(DegradedOf(observed),
+            "PlansDiffer: these nodes have derived other plans than the rest from the same inputs: "
+            "b: please report this");
+  observed.view->nodes_that_differ.clear();
+  observed.view->drifted = {"a", "b", "c", "d", "e", "f", "g"};
+  EXPECT_EQ(
+      DegradedOf(observed),
+      "NodesDiffer: these nodes follow no revision that they should: a, b, c, d, e and 2 more");
 }
 
 TEST(DecideCachePlan, KeepsWhatWasWrittenWhileNothingIsKnown) {
@@ -131,6 +161,33 @@ TEST(DecideCachePlan, KeepsWhatWasWrittenWhileNothingIsKnown) {
   observed.plan["status"] = StatusOf(observed);
   observed.view.reset();
   EXPECT_EQ(StatusOf(observed), observed.plan["status"]);
+}
+
+TEST(DecideCachePlan, DoesNotSayThatItLookedWhileNothingIsKnown) {
+  PlanObserved observed = Followed();
+  observed.view = Following(3);
+  observed.plan["status"] = StatusOf(observed);
+  observed.plan["metadata"]["generation"] = 3;
+  observed.plan["spec"]["retention"] = "LRU";
+  observed.view.reset();
+  EXPECT_EQ(StatusOf(observed)["observedGeneration"], 2);
+  observed.plan.erase("status");
+  EXPECT_FALSE(StatusOf(observed).contains("observedGeneration"));
+}
+
+TEST(DecideCachePlan, NeverWritesARolloutOverALaterOne) {
+  PlanObserved observed = Followed();
+  observed.plan["metadata"]["resourceVersion"] = "41";
+  observed.view = Following(3);
+  const auto version = [&] { return DecideCachePlan(observed).applies.back().resource_version; };
+  observed.plan["status"] = StatusOf(observed);
+  EXPECT_EQ(version(), "41") << "nothing has changed, but there may be another by now";
+  observed.view.reset();
+  EXPECT_EQ(version(), "41") << "what is kept is written, too";
+  observed.plan["spec"]["retention"] = "Belady";
+  EXPECT_EQ(version(), "41");
+  observed.plan.erase("status");
+  EXPECT_EQ(version(), "");
 }
 
 TEST(DecideCachePlan, ListsJobsAndIgnoresSmallSteps) {
@@ -148,6 +205,7 @@ TEST(DecideCachePlan, ListsJobsAndIgnoresSmallSteps) {
   EXPECT_EQ(StatusOf(observed), observed.plan["status"]);
   observed.view->jobs[0].position = 150;
   EXPECT_EQ(StatusOf(observed)["jobs"][0]["position"], 150);
+  EXPECT_EQ(StatusOf(observed)["jobs"][0]["length"], 1000);
   observed.view->jobs[0].pass = 3;
   observed.view->jobs[0].position = 0;
   EXPECT_EQ(StatusOf(observed)["jobs"][0]["position"], 0);

@@ -55,6 +55,27 @@ TEST_F(ClusterPlanTest, TellsTheCoordinatorWhatToServe) {
   EXPECT_EQ(plan.placed.at(kName).members, std::vector<std::string>{"pod-a"});
 }
 
+TEST_F(ClusterPlanTest, ADatasetWithTierDiskGetsWhatMemoryDoesNotGive) {
+  AddMember("pod-a", "a");
+  status_.members[0].capacity = 200;
+  status_.members[0].disk = 1000;
+  EXPECT_EQ(PlanCluster(Observe()).specs[0].with_disk, 0U);
+  datasets_[0].spec.on_disk = true;
+  const ClusterPlan plan = PlanCluster(Observe());
+  EXPECT_EQ(plan.specs[0].capacity, 200U);
+  EXPECT_EQ(plan.specs[0].with_disk, 500U);
+  EXPECT_EQ(plan.placed.at(kName).granted, 500U);
+  EXPECT_EQ(plan.specs[0].note, "");
+}
+
+TEST_F(ClusterPlanTest, LooksAgainWhenADiskIsGone) {
+  AddMember("pod-a", "a");
+  status_.members[0].disk = 1000;
+  const ClusterSigns before = SignsOf(status_);
+  status_.members[0].disk = 0;
+  EXPECT_NE(SignsOf(status_), before);
+}
+
 TEST_F(ClusterPlanTest, LeavesOutWhatIsNotIndexed) {
   datasets_[0].status.manifest_digest.clear();
   EXPECT_TRUE(PlanCluster(Observe()).specs.empty());
@@ -109,6 +130,34 @@ TEST_F(ClusterPlanTest, FollowsReadersAndHolders) {
             (std::vector<std::string>{"pod-a", "pod-c"}));
 }
 
+// Else the first node that holds something would be taken for enough.
+TEST_F(ClusterPlanTest, MachinesThatAWarmUpFillsStay) {
+  for (const char* name : {"pod-a", "pod-b", "pod-c", "pod-d"})
+    AddMember(name, std::string("machine-") + name);
+  EXPECT_EQ(PlanCluster(Observe()).placed.at(kName).members.size(), kIdleNodes);
+  status_.datasets.push_back({.name = kName});
+  status_.datasets[0].nodes = {{"pod-a", 100}};
+  ClusterObserved observed = Observe();
+  EXPECT_EQ(PlanCluster(observed).placed.at(kName).members, std::vector<std::string>{"pod-a"});
+  std::map<std::string, std::set<std::string>> warmed = {
+      {kName, {"machine-pod-a", "machine-pod-b", "machine-pod-c"}}, {"vision/other", {"x"}}};
+  observed.warmed = &warmed;
+  EXPECT_EQ(PlanCluster(observed).placed.at(kName).members,
+            (std::vector<std::string>{"pod-a", "pod-b", "pod-c"}));
+  machines_["pod-c"].leaving = true;
+  EXPECT_EQ(PlanCluster(observed).placed.at(kName).members,
+            (std::vector<std::string>{"pod-a", "pod-b"}));
+}
+
+TEST_F(ClusterPlanTest, TellsWhatEachMachineHasGranted) {
+  AddMember("pod-a", "a");
+  AddMember("pod-b", "b");
+  status_.datasets.push_back({.name = kName});
+  state_.datasets.push_back(
+      {.name = kName, .capacities = {{.member = 2, .bytes = 300}, {.member = 1, .bytes = 5}}});
+  EXPECT_EQ(ViewOf(Observe(), kName)->placed, (std::vector<api::NodeBytes>{{"a", 5}, {"b", 300}}));
+}
+
 TEST_F(ClusterPlanTest, AJobThatReadsAnEarlierManifestCountsForItsDataset) {
   AddMember("pod-a", "a");
   status_.datasets.push_back({.name = kName});
@@ -138,6 +187,16 @@ TEST_F(ClusterPlanTest, LeavesMachinesThatDrain) {
   EXPECT_EQ(PlanCluster(Observe()).specs[0].placed, std::vector<std::string>{"pod-b"});
 }
 
+// It counts as a member until it has been silent for long.
+TEST_F(ClusterPlanTest, LeavesMembersWhosePodsAreGone) {
+  AddMember("pod-a", "a");
+  AddMember("pod-b", "b");
+  status_.members[0].capacity = 2000;
+  EXPECT_EQ(PlanCluster(Observe()).specs[0].placed, (std::vector<std::string>{"pod-a", "pod-b"}));
+  machines_.erase("pod-a");
+  EXPECT_EQ(PlanCluster(Observe()).specs[0].placed, std::vector<std::string>{"pod-b"});
+}
+
 TEST_F(ClusterPlanTest, SignsChangeWithMembersAndTheirMemory) {
   AddMember("pod-a", "a");
   const ClusterSigns before = SignsOf(status_);
@@ -154,6 +213,7 @@ TEST_F(ClusterPlanTest, ShowsWhatNodesHoldByMachine) {
   coordination::DatasetStatus dataset{.name = kName, .manifest_digest = kManifestDigest};
   dataset.nodes = {{"pod-b", 5}, {"pod-b2", 6}};
   dataset.sum = {.used_bytes = 11, .hits = 1, .misses = 3};
+  dataset.store = {.answering = 2, .silent = 1, .members_silent = 1, .quiet_seconds = 0.5};
   dataset.streams = {{.name = "s", .conflict = "seed: 0 (rank 0), 1 (rank 3)"}};
   status_.datasets.push_back(dataset);
   const auto view = ViewOf(Observe(), kName);
@@ -162,6 +222,7 @@ TEST_F(ClusterPlanTest, ShowsWhatNodesHoldByMachine) {
   EXPECT_EQ(view->cached_bytes, 11U);
   EXPECT_EQ(view->hit_ratio, 0.25);
   EXPECT_FALSE(view->predicted_hit_ratio);
+  EXPECT_EQ(view->store, dataset.store);
   EXPECT_EQ(view->conflicts, std::vector<std::string>{"s: seed: 0 (rank 0), 1 (rank 3)"});
   EXPECT_FALSE(ViewOf(Observe(), "vision/other"));
 }
@@ -173,12 +234,35 @@ TEST_F(ClusterPlanTest, CountsNodesThatFollowThePlan) {
   state_.datasets.push_back({.name = kName, .capacities = {{1, 10}, {2, 10}}});
   status_.datasets.push_back({.name = kName, .planned = {.term = 0, .counter = 7}});
   status_.datasets[0].sum = {.hits = 1, .misses = 3};
-  status_.members[1].applied = {.term = 0, .counter = 6};
+  status_.datasets[0].nodes = {{.name = "pod-a", .derived = {.term = 0, .counter = 7}},
+                               {.name = "pod-b", .derived = {.term = 0, .counter = 6}}};
   const auto view = PlanViewOf(Observe(), kName);
   ASSERT_TRUE(view);
   EXPECT_EQ(view->nodes_desired, 2U);
   EXPECT_EQ(view->nodes_active, 1U);
-  EXPECT_EQ(view->observed_hit_ratio, 0.25);
+  EXPECT_TRUE(view->nodes[0].planned);
+  EXPECT_FALSE(view->nodes[1].planned) << "it has the state, and derives";
+}
+
+TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
+  AddMember("pod-a", "a");
+  status_.datasets.push_back({.name = kName});
+  status_.datasets[0].streams = {
+      {.name = "vision/paused/imagenet/train", .ranks = 2, .ranks_lost = 2}};
+  status_.datasets[0].passes = {{.sum = {.stream = 9, .pass = 1}}};
+  status_.retiring.push_back({.name = kName, .manifest_digest = "before"});
+  status_.retiring[0].streams = {{.name = "vision/old/imagenet/train", .pass = 4, .ranks = 2}};
+  status_.retiring[0].passes = {{.sum = {.stream = 3, .pass = 7}}};
+  status_.retiring.push_back({.name = "vision/other"});
+  const auto view = PlanViewOf(Observe(), kName);
+  ASSERT_TRUE(view);
+  ASSERT_EQ(view->streams.size(), 2U);
+  EXPECT_EQ(view->streams[0].name, "vision/paused/imagenet/train");
+  EXPECT_EQ(view->streams[1].name, "vision/old/imagenet/train");
+  EXPECT_EQ(view->streams[1].pass, 4U);
+  ASSERT_EQ(view->passes.size(), 2U);
+  EXPECT_EQ(view->passes[0].sum.stream, 3U);
+  EXPECT_TRUE(view->streams_known);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "coordination/codec.h"
 #include "dataset/digest.h"
 #include "operator/api/dataset_types.h"
+#include "operator/reconcile/warmup/warm_job.h"
 #include "support/manual_clock.h"
 #include "unit/kube/api_fixture.h"
 
@@ -115,6 +116,23 @@ class ClusterSyncTest : public kube::ApiFixture {
                                 .dataset_key = dataset::KeyOf(dataset, std::string(64, 'a')),
                                 .ranks = {rank}});
     }
+    service->Handle({.method = "POST", .url = "/v1/report", .body = coordination::ToJson(report)},
+                    [](const net::HttpResponse&) {});
+  }
+  // The node's one rank has read its only pass.
+  void ReportEnd() {
+    coordination::Report report{
+        .node = "node-x", .incarnation = 1, .address = "10.0.0.9:4100", .capacity = 40000};
+    const coordination::RankReport rank{
+        .recipe = {.size = 1000}, .started = true, .position = 1000, .ended = true};
+    report.streams = {{.id = 1,
+                       .name = "vision/job-imagenet/imagenet/train",
+                       .incarnation = 1,
+                       .dataset = dataset_key.ToString(),
+                       .dataset_key = dataset::KeyOf(dataset_key.ToString(), std::string(64, 'a')),
+                       .ranks = {rank}}};
+    report.datasets = {
+        {.name = dataset_key.ToString(), .passes = {{.stream = 1, .pass = 0, .hits = 7}}}};
     service->Handle({.method = "POST", .url = "/v1/report", .body = coordination::ToJson(report)},
                     [](const net::HttpResponse&) {});
   }
@@ -270,6 +288,70 @@ TEST_F(ClusterSyncTest, ASuccessorDividesMemoryAsItsPredecessorDid) {
   RunUntil([&] { return Reason() == PlacedReason::kPlaced; });
   EXPECT_EQ(GrantedTo("birds"), 30000U);
   EXPECT_EQ(GrantedTo("imagenet"), 10000U);
+}
+
+// A job of a single pass ends with it: the rollout has to see that pass all the same.
+TEST_F(ClusterSyncTest, TheLastPassOfAJobThatHasEndedIsSeen) {
+  Lead(/*successor=*/false);
+  RunUntil([&] { return begun; });
+  ReportReads({{"imagenet", 0}});
+  RunUntil([&] { return Reason() == PlacedReason::kPlaced; });
+  clock.Advance(seconds(1));
+  ReportEnd();
+  clock.Advance(seconds(1));
+  const auto view = [&] { return sync->PlanViewOf(dataset_key.ToString()); };
+  RunUntil([&] { return view() && view()->streams.empty() && !view()->passes.empty(); });
+  EXPECT_TRUE(view()->passes[0].complete);
+  EXPECT_EQ(view()->passes[0].sum.hits, 7U);
+}
+
+TEST_F(ClusterSyncTest, ASuccessorKnowsStreamsWhenAllNodesHaveReportedOrHadTimeTo) {
+  PutNodePod("y");
+  RunUntil([&] { return watches.node_pods.cache().List().size() == 2; });
+  Lead(/*successor=*/true);
+  Report("x", 0, /*member=*/7);
+  RunFor(kSomeTicks);
+  clock.Advance(seconds(2));
+  const auto known = [&] {
+    const auto view = sync->PlanViewOf(dataset_key.ToString());
+    return view && view->streams_known;
+  };
+  RunUntil([&] { return sync->PlanViewOf(dataset_key.ToString()).has_value(); });
+  EXPECT_FALSE(known());
+  Report("y");
+  clock.Advance(seconds(1));
+  RunUntil(known);
+}
+
+TEST_F(ClusterSyncTest, ADatasetStaysOnMachinesThatAWarmUpFills) {
+  using Nodes = std::vector<std::string>;
+  PutNodePod("y");
+  RunUntil([&] { return watches.node_pods.cache().List().size() == 2; });
+  Lead(/*successor=*/false);
+  RunUntil([&] { return begun; });
+  Report("x");
+  Report("y");
+  RunUntil([&] { return Members() == Nodes{"node-x", "node-y"}; });
+  Json job = kube::MakeObject(kube::kJobs, {.ns = "vision", .name = "images-warm-1"});
+  job["metadata"]["labels"] = {{reconcile::kManagedByLabel, reconcile::kManagedBy},
+                               {"app.kubernetes.io/component", reconcile::kWarmComponent},
+                               {reconcile::kWarmupLabel, "images"}};
+  job["metadata"]["annotations"] = {{reconcile::kWarmsAnnotation, "imagenet"},
+                                    {reconcile::kWarmNodesAnnotation, "machine-x,machine-y"}};
+  server.store([&](kube::FakeApiStore& store) { store.Put(kube::kJobs, job); });
+  RunUntil([&] { return watches.jobs.cache().size() == 1; });
+  const auto placed_for = [&] { return sync->PlacedFor(dataset_key.ToString()); };
+  Report("x", /*used=*/5000);
+  clock.Advance(seconds(5));
+  Report("x", /*used=*/5000);
+  RunFor(kSomeTicks);
+  EXPECT_EQ(Members(), (Nodes{"node-x", "node-y"}));
+  EXPECT_EQ(placed_for(), seconds(5));
+  server.store([&](kube::FakeApiStore& store) { store.Remove(kube::kJobs, kube::KeyOf(job)); });
+  RunUntil([&] { return watches.jobs.cache().size() == 0; });
+  clock.Advance(seconds(1));
+  RunUntil([&] { return Members() == Nodes{"node-x"}; });
+  EXPECT_EQ(placed_for(), seconds(0));
 }
 
 TEST_F(ClusterSyncTest, AMachineThatStaysCordonedIsLeftUntilItIsUncordoned) {

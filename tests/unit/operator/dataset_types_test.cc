@@ -30,12 +30,15 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   const auto spec = ParseDatasetSpec(Dataset(R"({
     "source": {"pvc": {"claimName": "data", "path": "train"}}, "format": "Files",
     "include": ["**/*.jpg"], "order": "Path", "verify": "Digest",
+    "limits": {"requestsPerSecond": 200, "bytesPerSecond": "50Mi"},
     "cache": {"capacity": "30%", "minCapacity": 100},
     "placement": {"nodeSelector": {"pool": "gpu"}, "maxNodes": 4, "schedulingPreference": "None"},
     "access": [{"namespace": "speech", "claimName": "theirs"}]})"));
   ASSERT_TRUE(spec) << spec.error().message();
   EXPECT_EQ(std::get<ClaimSource>(spec->source).claim, "data");
   EXPECT_EQ(std::get<ClaimSource>(spec->source).path, "train");
+  EXPECT_EQ(spec->limits.requests_per_second, 200);
+  EXPECT_EQ(spec->limits.bytes_per_second, 50U << 20);
   EXPECT_EQ(spec->include, std::vector<std::string>{"**/*.jpg"});
   EXPECT_EQ(spec->order, Order::kPath);
   EXPECT_EQ(spec->verify, Verify::kDigest);
@@ -65,9 +68,37 @@ TEST(ParseDatasetSpec, ReadsABucket) {
           "cache": {"capacity": 1024}, "access": [{"namespace": "n", "secretRef": {"name": "k"}}]})"));
   ASSERT_TRUE(spec) << spec.error().message();
   EXPECT_EQ(std::get<S3Source>(spec->source).secret, "keys");
-  EXPECT_EQ(std::get<S3Source>(spec->source).region, "us-east-1");
+  const auto& bucket = std::get<S3Source>(spec->source);
+  EXPECT_EQ(AddressOf(bucket, "/token"), "s3://b/p/?region=us-east-1");
   EXPECT_EQ(spec->capacity.bytes, 1024U);
   EXPECT_EQ(spec->access[0].secret, "k");
+}
+
+TEST(ParseDatasetSpec, ReadsHowABucketIsRead) {
+  const auto spec = ParseDatasetSpec(Dataset(
+      R"({"source": {"s3": {"bucket": "b", "endpoint": "https://h", "region": "r", "style": "Path",
+                            "requesterPays": true, "roleARN": "arn", "stsEndpoint": "http://sts"}},
+          "cache": {"capacity": 1024}})"));
+  ASSERT_TRUE(spec) << spec.error().message();
+  const auto& bucket = std::get<S3Source>(spec->source);
+  EXPECT_TRUE(bucket.web_identity());
+  EXPECT_EQ(AddressOf(bucket, "/token"),
+            "s3://b/?endpoint=https%3A//h&region=r&style=path&requester-pays=true&role-arn=arn"
+            "&sts-endpoint=http%3A//sts&token-file=/token");
+}
+
+TEST(ParseDatasetSpec, SaysWhatIsWrongWithABucket) {
+  const auto fault = [](const std::string& fields) {
+    return FaultOf(R"({"source": {"s3": {"bucket": "b", )" + fields +
+                   R"(}}, "cache": {"capacity": 1}})");
+  };
+  EXPECT_EQ(fault(R"("style": "path")"),
+            "spec.source.s3.style: \"path\" is not known, allowed: Path, VirtualHost");
+  EXPECT_EQ(fault(R"("endpoint": "h")"), "spec.source.s3.endpoint: allowed: https://… or http://…");
+  EXPECT_EQ(fault(R"("roleARN": "r", "stsEndpoint": "h")"),
+            "spec.source.s3.stsEndpoint: allowed: https://… or http://…");
+  EXPECT_EQ(fault(R"("stsEndpoint": "https://h")"),
+            "spec.source.s3.stsEndpoint: for roleARN alone, which is missing");
 }
 
 TEST(ParseDatasetSpec, AFloorIsAtMostTheCapacity) {
@@ -164,8 +195,8 @@ TEST(DatasetStatus, ReadsWhatItWrites) {
       .hit_ratio = 0.25,
       .predicted_hit_ratio = 0.5,
       .nodes = {{"a", 1}, {"b", 2}},
-      .capacity =
-          CapacityStatus{.granted = 8, .floor = 2, .ceiling = 9, .read_rate = 7, .saved_rate = 5}};
+      .capacity = CapacityStatus{
+          .granted = 8, .on_disk = 3, .floor = 2, .ceiling = 9, .read_rate = 7, .saved_rate = 5}};
   const Json json = ToJson(status);
   EXPECT_EQ(json["size"], "2.00 KiB");
   EXPECT_EQ(json["hitRatio"], "0.250");

@@ -1,5 +1,8 @@
 #include "operator/reconcile/dataset/index_job.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <gtest/gtest.h>
 
 namespace optcache::reconcile {
@@ -135,14 +138,53 @@ TEST(IndexJob, MountsTheKeysReadOnly) {
   EXPECT_EQ(kube::Find(pod, "/containers/0/args/8"), "/etc/optcache/keys");
 }
 
-TEST(IndexJob, SaysWhatCannotBeIndexed) {
-  for (const char* text : {R"({"source": {"s3": {"bucket": "b"}}, "cache": {"capacity": 1}})",
-                           R"({"source": {"http": {"baseURL": "http://s"}}, "format": "Tar",
-                               "cache": {"capacity": 1}})"}) {
-    const Json dataset = Dataset(Json::parse(text));
-    EXPECT_EQ(
-        BuildIndexJob(dataset, api::ParseDatasetSpec(dataset).value(), kSettings).error().code(),
-        Code::kInvalidArgument);
+TEST(IndexJob, KeepsToTheLimitsOfTheSource) {
+  const Json job = JobOf(Dataset(Json::parse(
+      R"({"source": {"http": {"baseURL": "http://s"}}, "cache": {"capacity": 1},
+          "limits": {"requestsPerSecond": 200, "bytesPerSecond": "1Ki"}})")));
+  const auto args =
+      kube::Find(job, "/spec/template/spec/containers/0/args").get<std::vector<std::string>>();
+  const auto after = [&args](std::string_view flag) {
+    return *std::next(std::ranges::find(args, flag));
+  };
+  EXPECT_EQ(after("--requests-per-second"), "200");
+  EXPECT_EQ(after("--bytes-per-second"), "1024");
+}
+
+TEST(IndexJob, ReadsABucketWithItsKeys) {
+  const Json job = JobOf(Dataset(Json::parse(
+      R"({"source": {"s3": {"bucket": "b", "prefix": "p/", "secretRef": {"name": "store"}}},
+          "cache": {"capacity": 1}})")));
+  const Json& pod = kube::Find(job, "/spec/template/spec");
+  EXPECT_EQ(kube::Find(pod, "/containers/0/args/4"), "s3://b/p/?region=us-east-1");
+  EXPECT_EQ(kube::Find(pod, "/containers/0/args/5"), "--keys");
+  EXPECT_EQ(kube::Find(pod, "/volumes/2/secret/secretName"), "store");
+  EXPECT_EQ(kube::Find(pod, "/volumes/0/projected/sources").size(), 1U);
+}
+
+TEST(IndexJob, ShowsItsTokenWhereKeysComeForIt) {
+  const Json job = JobOf(Dataset(Json::parse(
+      R"({"source": {"s3": {"bucket": "b", "roleARN": "arn:aws:iam::1:role/reader"}},
+          "cache": {"capacity": 1}})")));
+  const Json& pod = kube::Find(job, "/spec/template/spec");
+  EXPECT_EQ(kube::Find(pod, "/containers/0/args/4"),
+            "s3://b/?region=us-east-1&role-arn=arn%3Aaws%3Aiam%3A%3A1%3Arole/reader"
+            "&token-file=/var/run/secrets/optcache/sts-token");
+  EXPECT_EQ(kube::Find(pod, "/volumes/0/projected/sources/1/serviceAccountToken"),
+            Json::parse(R"({"audience": "sts.amazonaws.com", "expirationSeconds": 3600,
+                            "path": "sts-token"})"));
+}
+
+TEST(IndexJob, TellsWhatTheObjectsAre) {
+  for (const char* format : {"Tar", "TarFiles"}) {
+    Json spec = Json::parse(R"({"source": {"http": {"baseURL": "http://s"}},
+                                "cache": {"capacity": 1}})");
+    spec["format"] = format;
+    const Json job = JobOf(Dataset(spec));
+    const Json& args = kube::Find(job, "/spec/template/spec/containers/0/args");
+    const auto flag = std::ranges::find(args, "--format");
+    ASSERT_NE(flag, args.end());
+    EXPECT_EQ(*std::next(flag), format);
   }
 }
 
@@ -156,6 +198,7 @@ TEST(IndexHash, ChangesWithAllThatTheManifestDependsOn) {
                             R"({"spec": {"source": {"http": {"secretRef": {"name": "s"}}}}})",
                             R"({"spec": {"include": []}})", R"({"spec": {"order": "List"}})",
                             R"({"spec": {"verify": "Checksum"}})", R"({"spec": {"format": "Tar"}})",
+                            R"({"spec": {"format": "TarFiles"}})",
                             R"({"metadata": {"annotations": {"optcache.io/reindex": "1"}}})"}) {
     Json changed = HttpDataset();
     changed.merge_patch(Json::parse(patch));

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "operator/manager/check_injection.h"
 #include "operator/manager/condition_metrics.h"
 #include "operator/manager/dataset_directory.h"
+#include "operator/manager/headspace_watch.h"
 #include "operator/manager/injection_watch.h"
 #include "operator/manager/node_tokens.h"
 #include "operator/manager/reconcilers.h"
+#include "operator/manager/warmup_metrics.h"
 #include "operator/manager/watches.h"
 #include "operator/webhook/review.h"
 #include "unit/kube/api_fixture.h"
@@ -152,6 +155,58 @@ TEST(IsUninjected, IsAPodThatAskedAndGotNothing) {
   }
 }
 
+// --- Pods in which headspace was measured --------------------------------------------------------
+
+Json MeasuredPod(const char* list) {
+  Json pod = TrainingPod();
+  pod["metadata"]["annotations"]["optcache.io/results"] = "not-for-use";
+  pod["status"][list] = Json::parse(R"([{"name": "train"}, {"name": "optcache-sidecar", "state":
+      {"terminated": {"finishedAt": "2026-01-01T00:00:00Z",
+                      "message": "{\"headspace\": {\"state\": \"done\", \"message\": \"So.\"}}\n"}}}])");
+  return pod;
+}
+
+TEST(HeadspaceOf, IsTheSidecarsLastWord) {
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    Json pod = MeasuredPod(list);
+    ReduceTrainingPod(pod);
+    const Json& said = kube::Find(pod, kHeadspaceSaid);
+    EXPECT_EQ(kube::TextAt(said, "/state"), "done") << list;
+    EXPECT_EQ(kube::TextAt(said, "/message"), "So.") << list;
+    EXPECT_EQ(kube::TextAt(said, "/at"), "2026-01-01T00:00:00Z") << list;
+  }
+}
+
+TEST(HeadspaceOf, IsNothingWhereItWasNotMeasuredOrNothingWasSaid) {
+  for (const char* patch :
+       {R"({"metadata": {"annotations": {"optcache.io/results": null}}})",
+        R"({"status": {"containerStatuses": []}})", R"({"status": {"containerStatuses": 3}})",
+        R"({"status": {"containerStatuses": [{"name": "optcache-sidecar",
+            "state": {"running": {}}}]}})",
+        R"({"status": {"containerStatuses": [{"name": "optcache-sidecar",
+            "state": {"terminated": {"message": "panic"}}}]}})",
+        R"({"status": {"containerStatuses": [{"name": "optcache-sidecar",
+            "state": {"terminated": {"message": "{\"headspace\": 7}"}}}]}})"}) {
+    Json pod = MeasuredPod("containerStatuses");
+    pod.merge_patch(Json::parse(patch));
+    ReduceTrainingPod(pod);
+    EXPECT_TRUE(kube::Find(pod, kHeadspaceSaid).is_null()) << patch;
+  }
+}
+
+TEST(HeadspaceOf, IsNoLongerThanAnEventMayBeAndStaysText) {
+  Json pod = MeasuredPod("containerStatuses");
+  std::string message = "x";
+  while (message.size() < 4000)
+    message += "\xe2\x82\xac";
+  pod["status"]["containerStatuses"][1]["state"]["terminated"]["message"] =
+      Json({{"headspace", {{"message", message}}}}).dump();
+  const std::string cut = kube::TextAt(HeadspaceOf(pod), "/message");
+  EXPECT_LE(cut.size(), 700U);
+  EXPECT_TRUE(message.starts_with(cut));
+  EXPECT_TRUE(IsUtf8(cut));
+}
+
 TEST(Reduce, ATrainingPodMayBringItsOwnSidecar) {
   for (const char* list : {"containers", "initContainers"}) {
     Json pod = TrainingPod();
@@ -229,6 +284,61 @@ TEST(VisitConditions, HasABound) {
   EXPECT_EQ(ConditionsShown(datasets).size(), 1024U);
 }
 
+// --- Warmups as metrics -------------------------------------------------------------------------
+
+// "optcache_warmup_bytes{dataset=…,warmup=…} 5", those of states only where they are 1.
+std::vector<std::string> WarmupsShown(const kube::ObjectCache& warmups) {
+  std::vector<std::string> shown;
+  VisitWarmups(warmups, [&](MetricKind kind, std::string_view name, const MetricLabels& labels,
+                            double value) {
+    EXPECT_EQ(kind, MetricKind::kGauge);
+    if (name == "optcache_warmup_state" && value == 0) return;
+    std::string line(name.substr(std::string_view("optcache_warmup_").size()));
+    for (const auto& [label, text] : labels)
+      line += " " + label + "=" + text;
+    shown.push_back(line + " " + std::to_string(static_cast<int>(value)));
+  });
+  return shown;
+}
+
+Json WarmupOf(const char* status) {
+  return Json{{"metadata", {{"name", "fill"}, {"namespace", "vision"}}},
+              {"spec", {{"dataset", "imagenet"}}},
+              {"status", Json::parse(status)}};
+}
+
+TEST(VisitWarmups, ShowsHowEachStandsAndHowFarItIs) {
+  kube::ObjectCache warmups;
+  const auto shown = [&](const char* status) {
+    warmups.Put({"vision", "fill"}, WarmupOf(status));
+    return WarmupsShown(warmups);
+  };
+  const std::string whose = " dataset=vision/imagenet warmup=vision/fill";
+  EXPECT_EQ(shown(R"({"bytes": 5, "totalBytes": 9, "conditions": [
+                      {"type": "Complete", "status": "False", "reason": "Warming"},
+                      {"type": "Failed", "status": "False", "reason": "AsWanted"}]})"),
+            (std::vector<std::string>{"state" + whose + " state=running 1", "bytes" + whose + " 5",
+                                      "room_bytes" + whose + " 9"}));
+  EXPECT_EQ(shown("{}")[0], "state" + whose + " state=waiting 1");
+  EXPECT_EQ(shown(R"({"conditions": [{"type": "Complete", "status": "True",
+                                      "reason": "Warmed"}]})")[0],
+            "state" + whose + " state=complete 1");
+  EXPECT_EQ(shown(R"({"conditions": [{"type": "Complete", "status": "False",
+                                      "reason": "WarmupFailed"},
+                                     {"type": "Failed", "status": "True",
+                                      "reason": "WarmupFailed"}]})")[0],
+            "state" + whose + " state=failed 1");
+}
+
+TEST(VisitWarmups, HasABound) {
+  kube::ObjectCache warmups;
+  for (std::size_t i = 0; i < kMaxWarmupsShown + 5; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    warmups.Put({"vision", name}, {{"metadata", {{"name", name}, {"namespace", "vision"}}}});
+  }
+  EXPECT_EQ(WarmupsShown(warmups).size(), 3 * kMaxWarmupsShown);
+}
+
 // --- Datasets for the injector ------------------------------------------------------------------
 
 class DatasetDirectoryTest : public kube::ApiFixture {
@@ -260,6 +370,18 @@ TEST_F(DatasetDirectoryTest, TellsWhichKeysEachNamespaceHas) {
   EXPECT_EQ(facts->url, "https://s");
   EXPECT_EQ(facts->secret, "keys");
   EXPECT_EQ(facts->access.at(0).secret, "theirs");
+  EXPECT_FALSE(facts->web_identity);
+}
+
+TEST_F(DatasetDirectoryTest, ABucketHasAnAddress) {
+  Put("images", R"({"source": {"s3": {"bucket": "b", "roleARN": "r", "secretRef": {"name": "k"}}},
+                    "cache": {"capacity": 1}})");
+  const webhook::DatasetFacts* const facts = Find("images");
+  ASSERT_NE(facts, nullptr);
+  EXPECT_EQ(facts->url,
+            std::string("s3://b/?region=us-east-1&role-arn=r&token-file=") + webhook::kStsToken);
+  EXPECT_EQ(facts->secret, "k");
+  EXPECT_TRUE(facts->web_identity);
 }
 
 TEST_F(DatasetDirectoryTest, WhatItCannotUnderstandIsThereAllTheSame) {

@@ -134,12 +134,32 @@ class OperatorFixture : public kube::ApiFixture {
         R"([{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": true}])");
     server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
   }
-  // Events NotInjected about that Job.
-  std::size_t TimesTold(const std::string& ns) {
+  // One of that Job, in which headspace was measured, and that has ended.
+  void PutMeasuredPod(const std::string& ns, seconds ago, const std::string& state) {
+    Json pod = kube::MakeObject(kube::kPods, {.ns = ns, .name = "train-0"});
+    pod["metadata"]["labels"] = {{"optcache.io/inject", "true"}};
+    pod["metadata"]["annotations"] = {{"optcache.io/injected", "0.1.0"},
+                                      {"optcache.io/results", "not-for-use"}};
+    pod["metadata"]["ownerReferences"] = Json::parse(
+        R"([{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": true}])");
+    const Json said = {{"headspace", {{"state", state}, {"message", "A sentence."}}}};
+    const double ended = SystemClock().UnixSeconds() - static_cast<double>(ago.count());
+    pod["status"] = {
+        {"phase", "Succeeded"},
+        {"initContainerStatuses", Json::array({{{"name", "optcache-sidecar"},
+                                                {"state",
+                                                 {{"terminated",
+                                                   {{"exitCode", 0},
+                                                    {"finishedAt", kube::FormatTime(ended)},
+                                                    {"message", said.dump()}}}}}}})}};
+    server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
+  }
+  // Events about that Job.
+  std::size_t TimesTold(const std::string& ns, const std::string& reason = "NotInjected") {
     std::size_t times = 0;
     server.store([&](kube::FakeApiStore& store) {
       for (const Json& event : store.List(kube::kEvents)) {
-        if (kube::TextAt(event, "/reason") == "NotInjected" &&
+        if (kube::TextAt(event, "/reason") == reason &&
             kube::TextAt(event, "/regarding/name") == "train" && kube::KeyOf(event).ns == ns)
           ++times;
       }

@@ -327,6 +327,19 @@ TEST_F(OperatorTest, TellsTheOwnerOfAPodThatCameWithoutItsSidecar) {
   RunUntil([&] { return TimesTold("vision") == 1; });
 }
 
+TEST_F(OperatorTest, TellsTheOwnerOfAPodWhatWasMeasuredInIt) {
+  PutMeasuredPod("yesterday", hours(24), "done");
+  const auto op = Start("a");
+  RunUntil([&] { return op->leads() && op->Ready().ok(); });
+  PutMeasuredPod("vision", seconds(0), "done");
+  PutMeasuredPod("speech", seconds(0), "ended early");
+  RunUntil([&] {
+    return TimesTold("vision", "HeadspaceMeasured") == 1 &&
+           TimesTold("speech", "HeadspaceNotMeasured") == 1;
+  });
+  EXPECT_EQ(TimesTold("yesterday", "HeadspaceMeasured"), 0U);
+}
+
 TEST_F(OperatorTest, ALeaderTellsOfPodsThatCameInTheOutageBeforeIt) {
   PutUninjectedPod("vision", minutes(10));
   PutUninjectedPod("yesterday", hours(24));

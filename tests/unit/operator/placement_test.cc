@@ -274,5 +274,106 @@ TEST(Place, TheOrderOfMachinesDoesNotMatter) {
   EXPECT_EQ(PlaceOne(machines, Wanting(120)), PlaceOne(sorted, Wanting(120)));
 }
 
+Machine WithDisk(const std::string& name, ByteCount memory, ByteCount disk) {
+  Machine machine = Node(name, memory);
+  machine.disk = disk;
+  return machine;
+}
+
+Demand OnDisk(ByteCount bytes) {
+  Demand demand = Wanting(bytes);
+  demand.on_disk = true;
+  return demand;
+}
+
+TEST(PlaceOnDisk, WhatMemoryHasNoRoomForLiesOnDisk) {
+  const std::vector<Machine> machines = {WithDisk("a", 100, 300), WithDisk("b", 100, 100)};
+  const Placed placed = PlaceOne(machines, OnDisk(400));
+  EXPECT_EQ(placed.granted, 400U);
+  EXPECT_EQ(placed.on_disk, 200U);
+  EXPECT_EQ(placed.shares, (std::vector<ByteCount>{100, 100}));
+  EXPECT_TRUE(Says(placed, "400 B of 400 B: nobody reads it; 200 B of it on disk"))
+      << placed.message;
+}
+
+TEST(PlaceOnDisk, WhoKeepsToMemoryIsGrantedNoDisk) {
+  const std::vector<Machine> machines = {WithDisk("a", 100, 1000)};
+  const Placed placed = PlaceOne(machines, Wanting(400));
+  EXPECT_EQ(placed.granted, 100U);
+  EXPECT_EQ(placed.on_disk, 0U);
+}
+
+TEST(PlaceOnDisk, NothingGoesThereWhereMemoryHasRoomOrThereIsNoDisk) {
+  const std::vector<Machine> machines = {WithDisk("a", 500, 1000)};
+  EXPECT_EQ(PlaceOne(machines, OnDisk(400)).on_disk, 0U);
+  const Placed placed = PlaceOne({Node("a")}, OnDisk(400));
+  EXPECT_EQ(placed.granted, 100U);
+  EXPECT_TRUE(Says(placed, "none on disk")) << placed.message;
+}
+
+// As many nodes as memory and disks together ask for.
+TEST(PlaceOnDisk, TakesNoMoreNodesThanItsBytesNeed) {
+  std::vector<Machine> machines;
+  for (const char* name : {"a", "b", "c", "d", "e"})
+    machines.push_back(WithDisk(name, 100, 900));
+  EXPECT_EQ(PlaceOne(machines, OnDisk(2500)).members.size(), 3U);
+  EXPECT_EQ(PlaceOne(machines, OnDisk(3500)).members.size(), 4U);
+  EXPECT_EQ(PlaceOne(machines, Wanting(3500)).members.size(), 5U);
+}
+
+// Memory goes where no disk is: what lies on disk anyway saves nothing more in memory.
+TEST(PlaceOnDisk, MemoryGoesToWhoMayNotUseTheDisk) {
+  const std::vector<Machine> machines = {WithDisk("a", 1000, 10'000)};
+  Demand disk = OnDisk(4000);
+  disk.dataset = "vision/disk";
+  disk.worth = {{.until = 4000, .slope = 5}};
+  Demand memory = Wanting(900);
+  memory.worth = {{.until = 900, .slope = 1}};
+  const std::vector<Placed> placed = Place(machines, std::vector<Demand>{disk, memory});
+  // An eighth of what it asks for stays in memory: all that it has on disk has come by there.
+  EXPECT_EQ(placed[0].shares, std::vector<ByteCount>{500});
+  EXPECT_EQ(placed[0].granted, 4000U);
+  EXPECT_EQ(placed[0].on_disk, 3500U);
+  EXPECT_EQ(placed[1].granted, 500U);
+  EXPECT_EQ(placed[1].on_disk, 0U);
+}
+
+TEST(PlaceOnDisk, MemoryGoesToWhomTheDisksHaveNoRoomFor) {
+  const std::vector<Machine> machines = {WithDisk("a", 1000, 1000)};
+  Demand disk = OnDisk(4000);
+  disk.worth = {{.until = 4000, .slope = 5}};
+  Demand memory = Wanting(900);
+  memory.dataset = "vision/memory";
+  memory.worth = {{.until = 900, .slope = 1}};
+  const std::vector<Placed> placed = Place(machines, std::vector<Demand>{disk, memory});
+  EXPECT_EQ(placed[0].granted, 2000U);
+  EXPECT_EQ(placed[1].granted, 0U);
+}
+
+TEST(PlaceOnDisk, DisksAreDividedByWhatIsAskedOfThem) {
+  const std::vector<Machine> machines = {WithDisk("a", 800, 3000)};
+  Demand small = OnDisk(2000);
+  small.dataset = "vision/small";
+  Demand large = OnDisk(6000);
+  large.dataset = "vision/large";
+  const std::vector<Placed> placed = Place(machines, std::vector<Demand>{small, large});
+  EXPECT_NEAR(static_cast<double>(placed[0].on_disk), 3000.0 * 1750 / 7200, 2);
+  EXPECT_LE(placed[0].on_disk + placed[1].on_disk, 3000U);
+  EXPECT_GE(placed[0].on_disk + placed[1].on_disk, 2998U);
+}
+
+// What is kept whatever happens may lie on disk, too.
+TEST(PlaceOnDisk, AFloorThatDisksHoldTakesNoMemoryFromOthers) {
+  const std::vector<Machine> machines = {WithDisk("a", 1000, 10'000)};
+  Demand disk = OnDisk(800);
+  disk.dataset = "vision/disk";
+  disk.floor = 800;
+  Demand memory = Wanting(900);
+  memory.worth = {{.until = 900, .slope = 1}};
+  const std::vector<Placed> placed = Place(machines, std::vector<Demand>{disk, memory});
+  EXPECT_EQ(placed[0].granted, 800U);
+  EXPECT_EQ(placed[1].granted, 900U);
+}
+
 }  // namespace
 }  // namespace optcache::reconcile

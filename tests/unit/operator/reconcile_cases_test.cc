@@ -70,6 +70,7 @@ PlanObject PlanFrom(const Json& json) {
 Placed PlacedFrom(const Json& json) {
   Placed placed{.members = json.value("members", std::vector<std::string>()),
                 .granted = BytesAt(json, "/granted"),
+                .on_disk = BytesAt(json, "/onDisk"),
                 .floor = BytesAt(json, "/floor"),
                 .ceiling = BytesAt(json, "/ceiling"),
                 .read = RealAt(json, "read"),
@@ -88,9 +89,18 @@ CacheView CacheFrom(const Json& json) {
                  .manifest_holders = json.value("holders", std::uint64_t{0}),
                  .manifest_missed_seconds = RealAt(json, "missedSeconds"),
                  .cached_bytes = BytesAt(json, "/cached"),
-                 .plans_agree = json.value("plansAgree", true),
+                 .nodes_that_differ = json.value("nodesThatDiffer", std::vector<std::string>()),
                  .jobs_of_before = json.value("jobsOfBefore", std::size_t{0}),
                  .conflicts = json.value("conflicts", std::vector<std::string>())};
+  if (json.contains("store")) {
+    const Json& store = json["store"];
+    view.store = {.answering = store.value("answering", std::uint64_t{0}),
+                  .silent = store.value("silent", std::uint64_t{0}),
+                  .members_silent = store.value("machines", std::uint64_t{0}),
+                  .silent_seconds = RealAt(store, "silentSeconds"),
+                  .cause = store.value("cause", "")};
+    if (store.contains("quietSeconds")) view.store.quiet_seconds = RealAt(store, "quietSeconds");
+  }
   if (json.contains("hitRatio")) view.hit_ratio = RealAt(json, "hitRatio");
   if (json.contains("predicted")) view.predicted_hit_ratio = RealAt(json, "predicted");
   for (const Json& node : kube::Items(json, "/nodes"))

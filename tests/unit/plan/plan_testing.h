@@ -57,6 +57,7 @@ struct CheckedRun {
   PlanStats foretold;
   std::vector<std::uint64_t> digests;
   std::uint64_t evictions = 0;
+  std::uint64_t relocations = 0;
 };
 
 inline CheckedRun RunChecked(const Inputs& inputs, const std::vector<Passes>& passes) {
@@ -68,6 +69,8 @@ inline CheckedRun RunChecked(const Inputs& inputs, const std::vector<Passes>& pa
     const Result<PlanWindow> window = planner->Next();
     EXPECT_TRUE(window.has_value()) << window.error().ToString();
     replay.Evict(window->evictions);
+    replay.Relocate(window->relocations);
+    run.relocations += window->relocations.size();
     run.evictions += window->evictions.size();
     if (window->plans.empty()) break;
     run.digests.push_back(window->digest);

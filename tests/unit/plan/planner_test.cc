@@ -90,7 +90,7 @@ TEST(Planner, WhatIsHeldAtTheEndOfAllStreamsStays) {
   EXPECT_TRUE(window->evictions.empty());
 }
 
-TEST(Planner, ABaseThatNoLongerFitsLosesWhatIsReadLast) {
+TEST(Planner, ABaseThatNoLongerFitsMovesToWhoHasRoomAndLosesWhatIsReadLast) {
   const Passes passes = ShuffledPasses(100, 2, 6);
   Inputs inputs = TwoNodes(100, 10);
   inputs.base.assign(100, kNoNode);
@@ -98,11 +98,55 @@ TEST(Planner, ABaseThatNoLongerFitsLosesWhatIsReadLast) {
     inputs.base[passes[0][p]] = 0;
   Result<Planner> planner = Planner::Make(inputs, ProvidePasses({passes}));
   const Result<PlanWindow> window = planner->Next();
-  EXPECT_EQ(window->evictions.size(), 30U);
+  EXPECT_EQ(window->evictions.size(), 20U);
+  EXPECT_EQ(window->relocations.size(), 10U);
   for (Position p = 0; p < 40; ++p) {
-    EXPECT_EQ(window->plans[0]->At(p).holder, p < 10 ? 0 : kNoNode) << p;
+    EXPECT_EQ(window->plans[0]->At(p).holder, p < 10 ? 0 : p < 20 ? 1 : kNoNode) << p;
   }
-  EXPECT_EQ(RunChecked(inputs, {passes}).evictions, 30U);
+  const CheckedRun run = RunChecked(inputs, {passes});
+  EXPECT_EQ(run.evictions, 20U);
+  EXPECT_EQ(run.relocations, 10U);
+}
+
+struct Before {
+  Holders base;
+  std::uint64_t store_reads = 0;
+};
+
+// What is held at a place in the second pass, and how often the store was read until then.
+Before UntilCut(const Inputs& inputs, const Passes& passes, Position cut) {
+  Result<Planner> planner = Planner::Make(inputs, ProvidePasses({passes}));
+  Before before{.base = {}, .store_reads = planner->Next()->plans.front()->stats().store_reads};
+  before.base = planner->holders();
+  const Result<PlanWindow> window = planner->Next();
+  Advance(*window->plans[0], passes[1], cut, before.base);
+  for (Position p = 0; p < cut; ++p) {
+    if (window->plans[0]->At(p).holder == kNoNode) ++before.store_reads;
+  }
+  return before;
+}
+
+// In the middle of a pass a node leaves and the others get its share, or one joins and gets a part
+// of theirs: not one read of the store more.
+TEST(Planner, ANodeThatComesOrGoesCostsNoReadWhereThereIsRoom) {
+  const Passes passes = ShuffledPasses(600, 4, 21);
+  Inputs two{.sizes = Sizes::Equal(600, 1),
+             .capacities = {120, 120, 0},
+             .streams = {{.id = 0, .node_of_rank = {0, 1}}}};
+  Inputs three = two;
+  three.capacities = {80, 80, 80};
+  for (const auto& [was, is] : {std::pair(two, three), std::pair(three, two)}) {
+    const Before before = UntilCut(was, passes, 250);
+    Inputs after = is;
+    after.streams[0].pass = 1;
+    after.streams[0].position = 250;
+    after.base = before.base;
+    const CheckedRun rest = RunChecked(after, {passes});
+    EXPECT_EQ(rest.evictions, 0U);
+    EXPECT_GT(rest.relocations, 70U);
+    EXPECT_LE(before.store_reads + rest.replayed.store_reads,
+              RunChecked(was, {passes}).replayed.store_reads + 5);
+  }
 }
 
 TEST(Planner, UnlimitedCapacityHoldsTheDataset) {

@@ -322,6 +322,22 @@ TEST(SlotPlan, SpareRoomIsUsedEvenlyWhereSizesVary) {
   EXPECT_LE(static_cast<double>(run.replayed.store_bytes), 1.01 * bound);
 }
 
+// A capacity of 100 %, divided by nodes in whole bytes: nothing is given up for what is not there.
+TEST(SlotPlan, AByteLessThanAllKeepsNearlyAll) {
+  Random random(13);
+  std::vector<std::uint32_t> sizes(2000);
+  ByteCount total = 0;
+  for (std::uint32_t& size : sizes) {
+    size = 100 + static_cast<std::uint32_t>(random.Below(100) * random.Below(100));
+    total += size;
+  }
+  const ByteCount third = (total - 1) / 3;
+  Inputs inputs = OneStream(2000, {third, third, third});
+  inputs.sizes = Sizes(sizes);
+  const CheckedRun run = RunChecked(inputs, {SeededPasses(2000, 6, 14)});
+  EXPECT_LE(run.replayed.store_bytes, total + 5 * total * 4 / 100);
+}
+
 TEST(SlotPlan, RanksWithoutANodeReadTheStore) {
   Inputs inputs = OneStream(1000, {500});
   inputs.streams[0].node_of_rank = {0, kNoNode};

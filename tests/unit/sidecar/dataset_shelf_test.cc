@@ -99,5 +99,33 @@ TEST_F(DatasetShelfTest, CountsWhatIsAwaited) {
   EXPECT_EQ(awaited(), 0);
 }
 
+TEST_F(DatasetShelfTest, ADatasetIsFoundByItsNameWhereNoOtherIsCalledSo) {
+  EXPECT_EQ(shelf_->Find("").value(), 0U);
+  EXPECT_EQ(shelf_->Find("birds").value(), 0U);
+  const auto sources = [this](std::initializer_list<const char*> names) {
+    std::vector<DatasetSource> all;
+    for (const char* name : names)
+      all.push_back({.name = name, .store_uri = dir_.path()});
+    return all;
+  };
+  const auto shelf =
+      DatasetShelf::Open(sources({"vision/birds", "art/birds", "local/cats"}), {}, "").value();
+  EXPECT_EQ(shelf->Find("vision/birds").value(), 0U);
+  EXPECT_EQ(shelf->Find("art/birds").value(), 1U);
+  EXPECT_EQ(shelf->Find("cats").value(), 2U);
+  for (const char* name : {"dogs", "speech/birds", "/birds", "vision/"}) {
+    const auto none = shelf->Find(name);
+    ASSERT_FALSE(none) << name;
+    EXPECT_EQ(none.error().code(), Code::kNotFound) << name;
+  }
+  EXPECT_EQ(shelf->Find("").error().message(),
+            "this sidecar serves several datasets; name one of: vision/birds, art/birds, "
+            "local/cats");
+  EXPECT_EQ(shelf->Find("birds").error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(shelf->Find("birds").error().message(),
+            "this sidecar serves several datasets 'birds'; write one of: vision/birds, art/birds, "
+            "local/cats");
+}
+
 }  // namespace
 }  // namespace optcache::sidecar

@@ -48,6 +48,11 @@ class FakeDataset final : public DatasetPort {
   wire::DatasetKey key() const override { return 77; }
   SampleId samples() const override { return static_cast<SampleId>(sizes_.size()); }
   ByteCount SizeOf(SampleId id) const override { return sizes_.at(id); }
+  std::optional<StorePlace> PlaceOf(SampleId id) const override {
+    const auto found = places.find(id);
+    return found == places.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::map<SampleId, StorePlace> places;  // of samples in archives
 
  private:
   std::string name_;
@@ -142,6 +147,14 @@ class FakeStore final : public StorePort {
     ++reads[id];
     if (on_read) on_read();
   }
+  // Each sample is told of its end by itself, as from several threads.
+  void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts) override {
+    runs.emplace_back();
+    for (Part& part : parts) {
+      runs.back().push_back(part.id);
+      Read(dataset, part.id, std::move(part.into), std::move(part.done));
+    }
+  }
   // Ends the read at that place of `pending`.
   void End(std::size_t at = 0, const Status& status = {}) {
     Pending read = std::move(pending.at(at));
@@ -159,6 +172,7 @@ class FakeStore final : public StorePort {
   }
   std::deque<Pending> pending;
   std::map<SampleId, int> reads;
+  std::vector<std::vector<SampleId>> runs;  // ids of those that were read together
   std::function<void()> on_read;
 };
 

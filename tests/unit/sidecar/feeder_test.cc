@@ -155,6 +155,45 @@ TEST_F(FeederTest, RequestsQueueForTheOverflowAndEachIsAnswered) {
   EXPECT_EQ(world_.clients.answers.size(), 2U);
 }
 
+TEST(Feeder, WhatNeitherArenaNorOverflowCouldHoldIsRefusedBeforeItIsRead) {
+  World world{1000, {100, 300_MiB, 200_MiB}, {.overflow_bytes = 256_MiB}};
+  world.node.up = false;
+  world.Ask(2, 11, {1});
+  ASSERT_EQ(world.clients.refused.size(), 1U);
+  const auto& [request, why] = world.clients.refused.front();
+  EXPECT_EQ(request, 11U);
+  EXPECT_EQ(why.code(), Code::kInvalidArgument);
+  for (const char* const part :
+       {"300 MiB", "1000 B", "256 MiB", "--arena or --overflow of at least 600 MiB"})
+    EXPECT_NE(why.message().find(part), std::string::npos) << why.message();
+  world.feeder->desk().Ask(2, {.request = 12,
+                               .dataset = &world.dataset,
+                               .ids = {2},
+                               .first = std::nullopt,
+                               .copy_max = 100_MiB});
+  ASSERT_EQ(world.clients.refused.size(), 2U) << "an answer by copy carries less";
+  EXPECT_EQ(world.clients.refused.back().second.message().find("--overflow"), std::string::npos);
+  world.Run();
+  EXPECT_TRUE(world.store.reads.empty());
+  EXPECT_EQ(world.feeder->memory().overflow_in_use(), 0U);
+}
+
+TEST(Feeder, WhatHasNoRoomInAFullArenaIsCopiedWithinTheOverflowOrRefused) {
+  World world{100_MiB, {90_MiB, 80_MiB, 60_MiB}, {.overflow_bytes = 16_MiB}};
+  world.node.up = false;
+  world.Ask(2, 11, {0});
+  world.Ask(3, 12, {1});
+  world.Ask(4, 13, {2});
+  world.Run();
+  ASSERT_EQ(world.clients.refused.size(), 1U);
+  EXPECT_EQ(world.clients.refused.front().first, 12U);
+  EXPECT_EQ(world.clients.refused.front().second.code(), Code::kResourceExhausted);
+  EXPECT_NE(world.clients.refused.front().second.message().find("--overflow 16.0 MiB"),
+            std::string::npos);
+  EXPECT_EQ(world.feeder->memory().overflow_in_use(), 60_MiB) << "the next is not held up";
+  EXPECT_EQ(world.feeder->desk().waiting(), 2U);
+}
+
 TEST_F(FeederTest, RunsOnIntoTheNextPassBeforeItIsAnnounced) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);

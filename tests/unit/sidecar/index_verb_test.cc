@@ -25,7 +25,7 @@ class IndexVerbTest : public testing::Test {
     dir_.Write("data/notes.txt", "not a sample");
     flags_ = {.dataset = "vision/birds",
               .source = dir_.Join("data"),
-              .store = {.retry = {.attempts_max = 1}},
+              .store = {.retry = {.attempts_max = 1, .call_attempts_max = 1}},
               .include = {"*.jpg"},
               .order = "Path",
               .timeout_s = 30,

@@ -53,12 +53,27 @@ TEST(SampleMemory, AdmitsWhatFitsBesidesTheOthers) {
   EXPECT_FALSE(memory.Admits(31));
 }
 
-TEST(SampleMemory, AdmitsARequestOfAnySizeAlone) {
+TEST(SampleMemory, AdmitsSoMuchAloneHoweverSmallTheOverflow) {
   FakeArena arena(100);
   SampleMemory memory(arena, 200, {});
-  EXPECT_TRUE(memory.Admits(100'000));
+  EXPECT_TRUE(memory.Admits(SampleMemory::kAloneAlways));
+  EXPECT_FALSE(memory.Admits(SampleMemory::kAloneAlways + 1));
   const BufferRef asked = memory.AllocateAsked(100'000);
   EXPECT_FALSE(memory.Admits(1));
+  EXPECT_TRUE(memory.others_ask());
+  EXPECT_EQ(memory.AllocateStaged(1), nullptr);
+}
+
+TEST(SampleMemory, ARequestAloneMayHaveTheStagedHalfWhileThatIsFree) {
+  FakeArena arena(100);
+  SampleMemory memory(arena, 200_MiB, {});
+  EXPECT_TRUE(memory.Admits(200_MiB));
+  EXPECT_FALSE(memory.Admits(200_MiB + 1));
+  BufferRef staged = memory.AllocateStaged(50_MiB);
+  EXPECT_TRUE(memory.Admits(150_MiB));
+  EXPECT_FALSE(memory.Admits(150_MiB + 1));
+  const BufferRef asked = memory.AllocateAsked(150_MiB);
+  EXPECT_EQ(memory.AllocateStaged(1), nullptr) << "both together are within the overflow";
 }
 
 }  // namespace

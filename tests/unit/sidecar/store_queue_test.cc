@@ -1,5 +1,7 @@
 #include "sidecar/store_queue.h"
 
+#include "base/random.h"
+#include "sidecar/joined_read.h"
 #include "unit/sidecar/fakes.h"
 
 namespace optcache::sidecar {
@@ -74,6 +76,134 @@ TEST_F(StoreQueueTest, HandsErrorsOn) {
   Add(0);
   store_.End(0, Status(Code::kNotFound, "gone"));
   EXPECT_EQ(ended_, (std::vector<std::pair<SampleId, bool>>{{0, false}}));
+}
+
+// Samples 0 to 9 lie one after the other in an archive, with headers between.
+class JoiningTest : public StoreQueueTest {
+ protected:
+  JoiningTest() {
+    for (SampleId id = 0; id < 10; ++id)
+      dataset_.places[id] = {.object = 0, .begin = id * 1000U, .end = id * 1000U + 10};
+  }
+  void Fill() {  // the places, with samples that lie far away
+    dataset_.places[8].object = 1;
+    dataset_.places[9].object = 2;
+    Add(8);
+    Add(9);
+  }
+};
+
+TEST_F(JoiningTest, NeighboursThatWaitAreReadTogether) {
+  Fill();
+  for (const SampleId id : {3U, 5U, 2U, 4U})
+    Add(id);
+  EXPECT_TRUE(store_.runs.empty());
+  store_.End(0);
+  EXPECT_EQ(store_.runs, (std::vector<std::vector<SampleId>>{{2, 3, 4, 5}}));
+  EXPECT_EQ(queue_.running(), 2U) << "together they are one";
+  EXPECT_EQ(queue_.waiting(), 0U);
+  store_.EndAll();
+  EXPECT_EQ(ended_.size(), 6U);
+  EXPECT_EQ(queue_.running(), 0U);
+}
+
+TEST_F(JoiningTest, NothingWaitsToBeJoined) {
+  Add(0);
+  Add(1);
+  EXPECT_TRUE(store_.runs.empty());
+  EXPECT_EQ(Running(), (std::vector<SampleId>{0, 1}));
+}
+
+TEST_F(JoiningTest, SamplesOfOtherObjectsAreReadAlone) {
+  Fill();
+  dataset_.places.erase(4);
+  dataset_.places[5].object = 7;
+  for (const SampleId id : {3U, 4U, 5U})
+    Add(id);
+  store_.EndAll();
+  EXPECT_TRUE(store_.runs.empty());
+  EXPECT_EQ(ended_.size(), 5U);
+}
+
+TEST_F(JoiningTest, CancelledSamplesAreNotTakenAlong) {
+  Fill();
+  Add(3);
+  const auto cancelled = Add(4);
+  Add(5);
+  EXPECT_TRUE(queue_.Cancel(cancelled));
+  EXPECT_FALSE(queue_.Cancel(cancelled));
+  store_.End(0);
+  EXPECT_EQ(store_.runs, (std::vector<std::vector<SampleId>>{{3, 5}}));
+}
+
+TEST_F(JoiningTest, OneSampleAskedForTwiceIsReadTwice) {
+  Fill();
+  Add(3);
+  Add(3);
+  store_.EndAll();
+  EXPECT_EQ(store_.reads[3], 2);
+  EXPECT_TRUE(store_.runs.empty());
+}
+
+// Whatever is added, made urgent, cancelled and ended in whatever order: each read that is not
+// cancelled ends once, and what is read together lies together.
+TEST(StoreQueueProperty, EachReadEndsOnce) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    constexpr SampleId kSamples = 60;
+    FakeDataset dataset("shards", std::vector<ByteCount>(kSamples, 10));
+    ByteCount at = 0;
+    for (SampleId id = 0; id < kSamples; ++id) {
+      at += random.Below(4) == 0 ? 100'000U : 1'000U;
+      if (random.Below(10) != 0)
+        dataset.places[id] = {.object = id / 20, .begin = at, .end = at + 10};
+      at += 10;
+    }
+    FakeArena arena(1);
+    SampleMemory memory(arena, 1 << 20, {});
+    FakeStore store;
+    StoreQueue queue(store, 1 + random.Below(4));
+    std::map<StoreQueue::Ticket, int> expected;
+    std::map<StoreQueue::Ticket, int> ended;
+    std::vector<StoreQueue::Ticket> tickets;
+    for (int step = 0; step < 200; ++step) {
+      const std::uint64_t choice = random.Below(10);
+      if (choice < 5) {
+        const StoreQueue::Ticket next = tickets.size() + 1;
+        const auto ticket =
+            queue.Add({.dataset = &dataset,
+                       .id = static_cast<SampleId>(random.Below(kSamples)),
+                       .into = memory.AllocateAsked(10),
+                       .done = [&ended, next](const Result<std::uint32_t>&) { ++ended[next]; }},
+                      random.Below(4) == 0);
+        ASSERT_EQ(ticket, next);
+        tickets.push_back(ticket);
+        expected[ticket] = 1;
+      } else if (choice < 6 && !tickets.empty()) {
+        queue.MakeUrgent(tickets[random.Below(tickets.size())]);
+      } else if (choice < 7 && !tickets.empty()) {
+        const auto ticket = tickets[random.Below(tickets.size())];
+        if (queue.Cancel(ticket)) expected[ticket] = 0;
+      } else if (!store.pending.empty()) {
+        store.End(random.Below(store.pending.size()));
+      }
+    }
+    store.EndAll();
+    EXPECT_EQ(queue.running(), 0U);
+    EXPECT_EQ(queue.waiting(), 0U);
+    for (const auto& [ticket, times] : expected)
+      EXPECT_EQ(ended[ticket], times) << ticket;
+    for (const auto& run : store.runs) {
+      for (std::size_t i = 1; i < run.size(); ++i) {
+        const StorePlace& before = dataset.places.at(run[i - 1]);
+        const StorePlace& after = dataset.places.at(run[i]);
+        EXPECT_EQ(before.object, after.object);
+        EXPECT_GE(after.begin, before.end);
+        EXPECT_LE(after.begin - before.end, JoinLimits{}.gap_max);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -35,6 +35,21 @@ TEST(AddKeys, BelongToADatasetThatIsThere) {
   }
 }
 
+TEST(AddRates, BelongToADatasetThatIsThereAndAreAboveZero) {
+  std::vector<DatasetSource> datasets = {{.name = "vision/a"}, {.name = "vision/b"}};
+  EXPECT_TRUE(AddRequestRate("vision/b=12.5", datasets).ok());
+  EXPECT_TRUE(AddByteRate("vision/b=2Ki", datasets).ok());
+  EXPECT_EQ(datasets[0].rates.requests_per_second, 0);
+  EXPECT_EQ(datasets[1].rates.requests_per_second, 12.5);
+  EXPECT_EQ(datasets[1].rates.bytes_per_second, 2048);
+  for (const char* text : {"vision/c=1", "vision/b", "vision/b=", "vision/b=0", "vision/b=-1",
+                           "vision/b=nan", "vision/b=1e9", "vision/b=2000000", "vision/b=1x"}) {
+    EXPECT_EQ(AddRequestRate(text, datasets).code(), Code::kInvalidArgument) << text;
+  }
+  for (const char* text : {"vision/c=1", "vision/b=", "vision/b=0", "vision/b=-1", "vision/b=1x"})
+    EXPECT_EQ(AddByteRate(text, datasets).code(), Code::kInvalidArgument) << text;
+}
+
 TEST(ParseDatasetSource, RepeatsTheFormToWhoeverMissesIt) {
   for (const char* text : {"images", "images=file", "=m=s", "a==", "a=m="}) {
     const auto source = ParseDatasetSource(text);
@@ -110,6 +125,13 @@ TEST_F(StoreReaderTest, RefusesBytesThatAreNotTheManifests) {
   EXPECT_NE(crc.error().message().find("SHA-256"), std::string::npos);
 }
 
+TEST_F(StoreReaderTest, SaysWhetherItsStoresAnswer) {
+  ASSERT_EQ(reader_.Health().size(), 1U);
+  EXPECT_EQ(reader_.Health()[0], wire::StoreHealth{.dataset = dataset_->key()});
+  ASSERT_TRUE(Read(0, memory_.AllocateInArena(dataset_->SizeOf(0))).has_value());
+  EXPECT_EQ(reader_.Health()[0].state, wire::StoreState::kAnswers);
+}
+
 TEST_F(StoreReaderTest, LetsGoOfItsBufferBeforeItCallsBack) {
   BufferRef buffer = memory_.AllocateInArena(dataset_->SizeOf(0));
   reader_.Read(*dataset_, 0, std::move(buffer), [&](const Result<std::uint32_t>&) {
@@ -124,6 +146,72 @@ TEST(ServedDataset, NamesTheDatasetWhoseManifestIsMissing) {
       ServedDataset::Open({.name = "two", .manifest_file = "/nowhere", .store_uri = "/tmp"});
   ASSERT_FALSE(served.has_value());
   EXPECT_NE(served.error().message().find("dataset 'two'"), std::string::npos);
+}
+
+// Three samples of an archive, the last one empty.
+class ShardReaderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_.Write("data/s.tar", "....first..second..");
+    dataset::ManifestBuilder builder(dataset::Order::kPath, {}, dataset::Layout::kMembers);
+    ASSERT_TRUE(builder.AddShard({.path = "s.tar", .size = 19, .validator = {}}).ok());
+    for (const dataset::Member& member :
+         {dataset::Member{"", 4, 5}, dataset::Member{"", 11, 6}, dataset::Member{"", 17, 0}}) {
+      ASSERT_TRUE(builder
+                      .Add({.path = std::to_string(member.offset),
+                            .validator = {},
+                            .digest = {},
+                            .members = {&member, 1}})
+                      .ok());
+    }
+    dir_.Write("manifest", std::move(builder).Finish().value().bytes());
+    dataset_ = ServedDataset::Open({.name = "shards",
+                                    .manifest_file = dir_.Join("manifest"),
+                                    .store_uri = dir_.Join("data")})
+                   .value();
+    reader_.Add(*dataset_);
+  }
+
+  TempDir dir_;
+  FakeArena arena_{1};
+  SampleMemory memory_{arena_, 1000, {}};
+  net::EventLoop loop_;
+  std::unique_ptr<ServedDataset> dataset_;
+  StoreReader reader_{loop_, SystemClock()};
+};
+
+TEST_F(ShardReaderTest, KnowsWhichSamplesLieTogether) {
+  EXPECT_EQ(dataset_->PlaceOf(0), (StorePlace{.object = 0, .begin = 4, .end = 9}));
+  EXPECT_EQ(dataset_->PlaceOf(1), (StorePlace{.object = 0, .begin = 11, .end = 17}));
+  EXPECT_EQ(dataset_->PlaceOf(2), std::nullopt) << "nothing has to be read";
+}
+
+TEST_F(ShardReaderTest, FillsSeveralSamplesByOneRead) {
+  std::vector<StorePort::Part> parts;
+  std::vector<BufferRef> buffers;
+  std::size_t ended = 0;
+  for (const SampleId id : {0U, 1U}) {
+    buffers.push_back(memory_.AllocateAsked(dataset_->SizeOf(id)));
+    parts.push_back({.id = id, .into = buffers.back(), .done = [&](Result<std::uint32_t> crc) {
+                       EXPECT_TRUE(crc.has_value());
+                       if (++ended == 2) loop_.Stop();
+                     }});
+  }
+  reader_.ReadTogether(*dataset_, std::move(parts));
+  loop_.Run();
+  EXPECT_EQ(AsText(buffers[0]->bytes()), "first");
+  EXPECT_EQ(AsText(buffers[1]->bytes()), "second");
+}
+
+TEST_F(ShardReaderTest, AnEmptyMemberNeedsNoStore) {
+  Result<std::uint32_t> result = 7;
+  reader_.Read(*dataset_, 2, memory_.AllocateAsked(0), [&](Result<std::uint32_t> crc) {
+    result = std::move(crc);
+    loop_.Stop();
+  });
+  loop_.Run();
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(*result, Crc32c({}));
 }
 
 }  // namespace

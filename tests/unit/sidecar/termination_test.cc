@@ -42,6 +42,18 @@ TEST(Termination, StaysBelowWhatKubernetesKeeps) {
   EXPECT_TRUE(Json::accept(message));
 }
 
+TEST(Termination, SaysWhatWasMeasured) {
+  const Json said = Json::parse(TerminationMessage(
+      {.state = headspace::State::kDone, .message = "So.", .loader = "", .what_if = {}}));
+  EXPECT_EQ(said["headspace"]["state"], "done");
+  EXPECT_EQ(said["headspace"]["message"], "So.");
+}
+
+TEST(Termination, AWarmUpSaysWhereItWas) {
+  const Json said = Json::parse(WarmedMessage("node\"1", R"({"samples":5})"));
+  EXPECT_EQ(said, Json({{"at", "node\"1"}, {"samples", 5}}));
+}
+
 TEST(Termination, APathThatIsNoTextIsNoHindrance) {
   const std::string message =
       TerminationMessage(IndexStep::kSource, {Code::kInvalidArgument, "\xff\xfe.jpg"});

@@ -1,5 +1,6 @@
 #include "storage/internal/curl.h"
 
+#include <atomic>
 #include <future>
 #include <string>
 
@@ -63,11 +64,59 @@ TEST_F(HttpClientTest, EndsATransferWhoseBodyIsNotWanted) {
   EXPECT_TRUE(Send(Get("/b")).get().transport.ok()) << "the handle is as good as new";
 }
 
+// One header would be two, or the end of a request and the beginning of another.
+TEST_F(HttpClientTest, RefusesWhatEndsALine) {
+  using namespace std::string_literals;
+  const auto refused = [&](HttpRequest request) {
+    const Status status = client_.Send(std::move(request), [](const HttpResponse&) { FAIL(); });
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_EQ(status.message().find("secret"), std::string::npos) << status.message();
+    return status.message();
+  };
+  for (const std::string& end : {"\r"s, "\n"s, "\r\nX-Injected: yes"s, "\0"s}) {
+    HttpRequest request = Get("/a");
+    request.headers.push_back("If-Match: secret" + end);
+    EXPECT_NE(refused(std::move(request)).find("the header If-Match "), std::string::npos);
+    refused(Get("/a" + end));
+  }
+  server_.Put("b", "0123");
+  EXPECT_TRUE(Send(Get("/b")).get().transport.ok());
+  EXPECT_EQ(server_.requests().size(), 1U);
+}
+
 TEST_F(HttpClientTest, DoesNotReadAllOfALongError) {
   server_.AnswerNext("a", {.status = 500, .body = std::string(10 << 20, 'e')});
   const HttpResponse response = Send(Get("/a")).get();
   EXPECT_EQ(response.http_status, 500);
   EXPECT_EQ(body_, "");
+}
+
+TEST_F(HttpClientTest, EndsATransferFromWhichNothingComes) {
+  server_.AnswerNext("a", {.body = "0", .content_length = 4, .end = ScriptedAnswer::End::kStall});
+  HttpRequest request = Get("/a");
+  request.silence_max = std::chrono::seconds(1);
+  const HttpResponse response = Send(std::move(request)).get();
+  EXPECT_EQ(response.transport.code(), Code::kUnavailable);
+  EXPECT_NE(response.transport.message().find("too slow"), std::string::npos)
+      << response.transport.message();
+}
+
+TEST_F(HttpClientTest, ALongRetryAfterDoesNotOverflow) {
+  server_.AnswerNext("a", {.status = 503, .headers = {"Retry-After: 9223372036854775807"}});
+  EXPECT_EQ(Send(Get("/a")).get().retry_after, std::chrono::hours(24));
+}
+
+TEST_F(HttpClientTest, EndsATransferThatHasBecomeUnwanted) {
+  server_.AnswerNext("a", {.without_answer = true, .end = ScriptedAnswer::End::kStall});
+  std::atomic<bool> unwanted = false;
+  HttpRequest request = Get("/a");
+  request.unwanted = [&] { return unwanted.load(); };
+  std::future<HttpResponse> stalled = Send(std::move(request));
+  ASSERT_TRUE(server_.WaitForRequests(1));
+  unwanted = true;
+  EXPECT_EQ(stalled.get().transport.code(), Code::kCancelled);
+  server_.Put("b", "0123");
+  EXPECT_TRUE(Send(Get("/b")).get().transport.ok()) << "the handle is as good as new";
 }
 
 TEST_F(HttpClientTest, CountsWhatWaitsAndRunsUntilShutdown) {

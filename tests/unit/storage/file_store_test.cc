@@ -50,6 +50,32 @@ TEST_F(FileStoreTest, ReadsWholeFilesAndRanges) {
   EXPECT_EQ(part, "456");
 }
 
+TEST_F(FileStoreTest, ALinkThatLeadsOutIsNotFollowed) {
+  const TempDir outside;
+  outside.Write("secret", "s");
+  dir_.Write("b", "s");
+  std::filesystem::create_symlink(outside.Join("secret"), dir_.Join("a"));
+  std::filesystem::create_symlink(dir_.Join("b"), dir_.Join("c"));
+  std::string into(1, '.');
+  const auto store = Open();
+  const ReadOutcome out = ReadWaiter().Run(*store, Request("a", into, 1));
+  EXPECT_EQ(out.status.code(), Code::kPermissionDenied);
+  EXPECT_EQ(into, ".");
+  EXPECT_TRUE(ReadWaiter().Run(*store, Request("c", into, 1)).status.ok());
+}
+
+TEST_F(FileStoreTest, FillsSeveralPlacesWithOneRead) {
+  dir_.Write("a", "0123456789");
+  std::string first(2, '.');
+  std::string second(3, '.');
+  ReadRequest request = Request("a", first, 10, 1);
+  request.destination.Skip(3);
+  request.destination.Add(std::as_writable_bytes(std::span(second)));
+  EXPECT_TRUE(ReadWaiter().Run(*Open(), std::move(request)).status.ok());
+  EXPECT_EQ(first, "12");
+  EXPECT_EQ(second, "678");
+}
+
 TEST_F(FileStoreTest, ReadsFilesOfManySteps) {
   std::string content(5'000'001, '\0');
   for (size_t i = 0; i < content.size(); ++i)

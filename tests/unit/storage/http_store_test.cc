@@ -62,6 +62,19 @@ TEST_F(HttpStoreTest, ReadsRanges) {
   EXPECT_EQ(server_.requests().at(0).headers.at("range"), "bytes=3-6");
 }
 
+TEST_F(HttpStoreTest, FillsSeveralPlacesWithOneRequest) {
+  server_.Put("a", "0123456789");
+  std::string second(3, '.');
+  ReadRequest request = Part("a", 1, 2, 10);
+  request.destination.Skip(3);
+  request.destination.Add(std::as_writable_bytes(std::span(second)));
+  EXPECT_TRUE(Run(std::move(request)).status.ok());
+  EXPECT_EQ(into_, "12");
+  EXPECT_EQ(second, "678");
+  ASSERT_EQ(server_.requests().size(), 1);
+  EXPECT_EQ(server_.requests().at(0).headers.at("range"), "bytes=1-8");
+}
+
 TEST_F(HttpStoreTest, ReadsLargeAndEmptyObjects) {
   std::string large(3'000'000, '\0');
   for (size_t i = 0; i < large.size(); ++i)
@@ -123,6 +136,43 @@ TEST_F(HttpStoreTest, AnotherVersionIsAConflict) {
   EXPECT_EQ(Run(Whole("a", 10, "\"v1\"")).status.code(), Code::kConflict);
   EXPECT_EQ(Run(Whole("a", 9)).status.code(), Code::kConflict);
   EXPECT_EQ(Run(Part("a", 0, 5, 11)).status.code(), Code::kConflict);
+}
+
+TEST_F(HttpStoreTest, TellsWhatCameOfTheListedVersionBeforeTheEnd) {
+  const auto cut = [](std::vector<std::string> headers) {
+    return ScriptedAnswer{
+        .headers = std::move(headers), .body = "0123", .content_length = 10, .end = End::kClose};
+  };
+  const std::string ranges = "Accept-Ranges: bytes";
+  server_.AnswerNext("a", cut({"ETag: \"v1\"", ranges}));
+  ReadOutcome outcome = Run(Whole("a", 10, "\"v1\""));
+  EXPECT_EQ(outcome.status.code(), Code::kDataLoss);
+  EXPECT_EQ(outcome.received, 4U);
+  EXPECT_EQ(outcome.filled, 4U);
+  server_.AnswerNext("a", cut({"ETag: \"v1\""}));
+  EXPECT_EQ(Run(Whole("a", 10, "\"v1\"")).filled, 0U) << "the rest cannot be asked for";
+  server_.AnswerNext("a", cut({ranges}));
+  outcome = Run(Whole("a", 10, "\"v1\""));
+  EXPECT_EQ(outcome.received, 4U);
+  EXPECT_EQ(outcome.filled, 0U) << "which version it is, is not known";
+  server_.AnswerNext("a", cut({"ETag: W/\"v1\"", ranges}));
+  EXPECT_EQ(Run(Whole("a", 10, "W/\"v1\"")).filled, 0U) << "a weak ETag is not of the bytes";
+  server_.AnswerNext("a", {.headers = {"ETag: \"v1\"", ranges}, .body = "0123"});
+  EXPECT_EQ(Run(Whole("a", 10, "\"v1\"")).filled, 0U) << "an answer for another length";
+}
+
+TEST_F(HttpStoreTest, TimesThatNobodyCanMeanAreUnknown) {
+  server_.AnswerNext(
+      "a", {.headers = {"Last-Modified: Fri, 31 Dec 9999 23:59:59 GMT"}, .body = "0123456789"});
+  EXPECT_EQ(store_->Stat("a", Soon()).value().validator.modified_ns, 0);
+}
+
+TEST_F(HttpStoreTest, WhatIsNoETagIsNotAskedForAndNotTold) {
+  EXPECT_EQ(ReadWaiter().Run(*store_, Whole("a", 10, "\"v1\"\r\nX-Injected: yes")).status.code(),
+            Code::kInvalidArgument);
+  EXPECT_TRUE(server_.requests().empty());
+  server_.Put("a", "0123456789", "v1");
+  EXPECT_EQ(store_->Stat("a", Soon()).value().validator.etag, "");
 }
 
 TEST_F(HttpStoreTest, WeakETagsAreComparedHereAsServersWouldNot) {
@@ -312,7 +362,9 @@ TEST_F(HttpStoreTest, SaysWhatToDoWithoutAListing) {
   const auto listing = store_->List(Soon(), {});
   ASSERT_FALSE(listing);
   EXPECT_EQ(listing.error().code(), Code::kNotFound);
-  EXPECT_TRUE(listing.error().message().ends_with("check the address of the source"));
+  EXPECT_TRUE(listing.error().message().ends_with(
+      "check the address of the source. If it is right, put a list of its samples there, a path a "
+      "line, or give listing: autoindex where the server shows its folders"));
 }
 
 TEST_F(HttpStoreTest, ListsByItsListing) {

@@ -20,6 +20,7 @@ Result<IndexReport> Index(const std::string& address,
   options.deadline = Deadline::After(SystemClock(), std::chrono::minutes(1));
   const RetryOptions retry = {
       .attempts_max = 2,
+      .call_attempts_max = 2,
       .backoff = {.first = std::chrono::milliseconds(1), .limit = std::chrono::milliseconds(1)}};
   const auto store = OpenStore(address, {.retry = retry}).value();
   return BuildManifest(*store, options);

@@ -1,19 +1,51 @@
 #include "storage/open_store.h"
 
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/read_waiter.h"
+#include "support/scripted_http_server.h"
 #include "support/temp_dir.h"
 
 namespace optcache::storage {
 namespace {
 
-TEST(OpenStore, KnowsFoldersAndWebServers) {
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+ReadRequest RequestFor(std::string object, std::string& into) {
+  into.assign(4, '.');
+  return {.object = std::move(object),
+          .offset = 0,
+          .destination = std::as_writable_bytes(std::span(into)),
+          .object_size = 4,
+          .validator = {},
+          .deadline = Deadline::After(SystemClock(), std::chrono::minutes(1))};
+}
+
+std::set<std::string> MetricsOf(const ObjectStore& store) {
+  std::set<std::string> names;
+  store.VisitCounters(
+      [&](MetricKind, std::string_view name, const MetricLabels&, double) { names.emplace(name); });
+  return names;
+}
+
+constexpr RetryOptions kQuickRetries = {
+    .backoff = {.first = milliseconds(1), .limit = milliseconds(2)}};
+
+TEST(OpenStore, KnowsFoldersWebServersAndBuckets) {
   const TempDir dir;
   EXPECT_EQ(OpenStore(dir.path()).value()->name(), "file://" + dir.path());
   EXPECT_EQ(OpenStore("file://" + dir.path()).value()->name(), "file://" + dir.path());
   EXPECT_EQ(OpenStore("http://127.0.0.1:1/x/").value()->name(), "http://127.0.0.1:1/x");
   EXPECT_EQ(OpenStore("https://127.0.0.1:1").value()->name(), "https://127.0.0.1:1");
+  EXPECT_EQ(OpenStore("s3://bucket/a?endpoint=http://127.0.0.1:1").value()->name(),
+            "s3://bucket/a/");
+  EXPECT_EQ(OpenStore("s3://b").error().code(), Code::kInvalidArgument);
 }
 
 TEST(OpenStore, SaysWhichAddressesThereAre) {
@@ -27,6 +59,105 @@ TEST(OpenStore, SaysWhichAddressesThereAre) {
 
 TEST(OpenStore, AMissingFolderIsNotFound) {
   EXPECT_EQ(OpenStore("/nonexistent/folder").error().code(), Code::kNotFound);
+}
+
+TEST(OpenStore, HedgesNetworkStoresAlone) {
+  const TempDir dir;
+  const auto folder = MetricsOf(*OpenStore(dir.path()).value());
+  const auto server = MetricsOf(*OpenStore("http://127.0.0.1:1").value());
+  EXPECT_FALSE(folder.contains("optcache_store_hedges_total"));
+  EXPECT_TRUE(server.contains("optcache_store_hedges_total"));
+  for (const char* metric : {"optcache_store_retries_left", "optcache_store_breaker_state",
+                             "optcache_store_concurrency_limit"}) {
+    EXPECT_TRUE(folder.contains(metric)) << metric;
+    EXPECT_TRUE(server.contains(metric)) << metric;
+  }
+}
+
+TEST(OpenStore, AnErrorSaysStoreObjectRangeAttemptAndCause) {
+  ScriptedHttpServer server;
+  for (int i = 0; i < 8; ++i)
+    server.AnswerNext("a b", {.status = 503});
+  const auto store = OpenStore(server.url(), {.retry = kQuickRetries}).value();
+  std::string into;
+  EXPECT_EQ(
+      ReadWaiter().Run(*store, RequestFor("a b", into)).status.message(),
+      server.url() + ": attempt 8 of 8: a b bytes 0-3: HTTP 503: the server cannot answer now");
+}
+
+TEST(OpenStore, AStoreThatIsGoneIsWaitedForUntilTheDeadline) {
+  const CircuitBreakerOptions breaker = {
+      .failures_min = 2, .failing_min = Duration::zero(), .first_wait = std::chrono::minutes(10)};
+  // Nobody listens on port 1.
+  RetryOptions retry = kQuickRetries;
+  retry.gone_wait = milliseconds(10);
+  const auto store = OpenStore("http://127.0.0.1:1", {.retry = retry, .breaker = breaker}).value();
+  std::string into;
+  for (const char* object : {"a", "b"}) {
+    ReadRequest request = RequestFor(object, into);
+    request.deadline = Deadline::After(SystemClock(), milliseconds(100));
+    const ReadOutcome outcome = ReadWaiter().Run(*store, std::move(request));
+    EXPECT_EQ(outcome.status.code(), Code::kUnavailable);
+    EXPECT_THAT(outcome.status.message(),
+                HasSubstr(fmt::format("{} bytes 0-3: not asked: the store http://127.0.0.1:1 has "
+                                      "answered nothing",
+                                      object)));
+  }
+}
+
+// The server takes a request and says nothing; the read ends by the second one, and the first is
+// given up.
+TEST(OpenStore, AReadOfAStalledServerIsHedged) {
+  ScriptedHttpServer server;
+  server.Put("a", "0123");
+  const HedgeOptions eager = {.extra_share = 1,
+                              .late_quantile = 0,
+                              .late_medians = 0,
+                              .late_min = milliseconds(20),
+                              .measured_min = 1};
+  const auto store = OpenStore(server.url(), {.concurrent_reads_max = 1, .hedges = eager}).value();
+  std::string into;
+  ASSERT_TRUE(ReadWaiter().Run(*store, RequestFor("a", into)).status.ok());
+  server.AnswerNext("a", {.without_answer = true, .end = ScriptedAnswer::End::kStall});
+  const ReadOutcome outcome = ReadWaiter().Run(*store, RequestFor("a", into));
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  EXPECT_EQ(into, "0123");
+  EXPECT_EQ(outcome.attempts, 1U);
+  EXPECT_EQ(server.requests().size(), 3U);
+}
+
+TEST(OpenStore, AReadGoesOnWhereItsConnectionBroke) {
+  ScriptedHttpServer server;
+  server.Put("a", "0123", "\"v1\"");
+  server.AnswerNext("a", {.headers = {"ETag: \"v1\"", "Accept-Ranges: bytes"},
+                          .body = "01",
+                          .content_length = 4,
+                          .end = ScriptedAnswer::End::kClose});
+  const auto store = OpenStore(server.url(), {.retry = kQuickRetries}).value();
+  std::string into;
+  ReadRequest request = RequestFor("a", into);
+  request.validator.etag = "\"v1\"";
+  const ReadOutcome outcome = ReadWaiter().Run(*store, std::move(request));
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  EXPECT_EQ(into, "0123");
+  ASSERT_EQ(server.requests().size(), 2U);
+  EXPECT_FALSE(server.requests()[0].headers.contains("range"));
+  EXPECT_EQ(server.requests()[1].headers.at("range"), "bytes=2-3");
+  EXPECT_EQ(server.requests()[1].headers.at("if-match"), "\"v1\"");
+}
+
+TEST(OpenStore, RetryAfterHoldsBackAllReads) {
+  ScriptedHttpServer server;
+  server.Put("b", "0123");
+  server.AnswerNext("a", {.status = 503, .headers = {"Retry-After: 1"}});
+  RetryOptions once = kQuickRetries;
+  once.attempts_max = 1;
+  const auto store = OpenStore(server.url(), {.retry = once}).value();
+  std::string into;
+  const MonotonicTime began = SystemClock().Now();
+  EXPECT_FALSE(ReadWaiter().Run(*store, RequestFor("a", into)).status.ok());
+  EXPECT_TRUE(ReadWaiter().Run(*store, RequestFor("b", into)).status.ok());
+  EXPECT_GE(SystemClock().Now() - began, std::chrono::seconds(1));
 }
 
 }  // namespace

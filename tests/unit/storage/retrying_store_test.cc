@@ -51,6 +51,11 @@ TEST(WaitBeforeRetry, HonoursRetryAfterWithinTheDeadline) {
   EXPECT_EQ(WaitBeforeRetry({}, busy, {.all = 1}, seconds(1), seconds(7)), std::nullopt);
 }
 
+TEST(WaitBeforeRetry, CapsWhatTheStoreAsksFor) {
+  const ReadOutcome maintenance = Failed(Code::kUnavailable, std::chrono::hours(1));
+  EXPECT_EQ(WaitBeforeRetry({}, maintenance, {.all = 1}, seconds(1), seconds(120)), seconds(60));
+}
+
 class RetryingStoreTest : public testing::Test {
  protected:
   void SetUp() override { Open({}); }
@@ -100,6 +105,7 @@ TEST_F(RetryingStoreTest, TriesAgainUntilItSucceeds) {
 }
 
 TEST_F(RetryingStoreTest, TheFinalErrorNamesStoreObjectRangeAttemptAndCause) {
+  Open({.attempts_max = 5});
   for (int i = 0; i < 5; ++i) {
     fake_->FailNext("a", {.status = {Code::kUnavailable, "a bytes 0-3: cause"}});
   }
@@ -117,7 +123,14 @@ TEST_F(RetryingStoreTest, DoesNotRepeatWhatWillNotGetBetter) {
 
 TEST_F(RetryingStoreTest, DoesNotWaitForWhatComesTooLate) {
   fake_->FailNext("a", Failed(Code::kUnavailable, std::chrono::hours(1)));
-  EXPECT_EQ(Run(Request()).status.code(), Code::kUnavailable);
+  ReadRequest request = Request();
+  request.deadline = Deadline::After(SystemClock(), seconds(59));
+  const ReadOutcome outcome = Run(std::move(request));
+  EXPECT_EQ(outcome.status.code(), Code::kUnavailable);
+  EXPECT_THAT(outcome.status.message(),
+              testing::ContainsRegex("attempt 1 of 8: not tried again: its deadline comes in "
+                                     "5[89].. s, another attempt in 60.0 s, as the store asked: "
+                                     "cause"));
   EXPECT_EQ(fake_->reads(), 1U);
 }
 
@@ -126,6 +139,40 @@ TEST_F(RetryingStoreTest, AnAttemptHasAShorterDeadlineThanTheRead) {
   const ReadRequest request = Request();
   ASSERT_TRUE(Run(request).status.ok());
   EXPECT_LT(fake_->last_deadline().at(), request.deadline.at());
+}
+
+TEST_F(RetryingStoreTest, AnAttemptMayTakeAsLongAsItsBytes) {
+  constexpr ByteCount kBytes = 90 * kSlowestBytesPerSecond;
+  std::string into(kBytes, '.');
+  ReadRequest request = Request();
+  request.destination = std::as_writable_bytes(std::span(into));
+  request.object_size = kBytes;
+  request.deadline = Deadline::After(SystemClock(), std::chrono::hours(1));
+  fake_->Put("a", into);
+  const MonotonicTime began = SystemClock().Now();
+  ASSERT_TRUE(Run(std::move(request)).status.ok());
+  EXPECT_GE(fake_->last_deadline().at(), began + seconds(120));
+  EXPECT_LT(fake_->last_deadline().at(), began + seconds(180));
+}
+
+// The two bytes that came are not asked for again.
+TEST_F(RetryingStoreTest, GoesOnWhereTheAttemptBeforeEnded) {
+  for (int i = 0; i < 3; ++i)
+    fake_->FailNext("a", {.status = {Code::kDataLoss, "cut"}, .received = 1, .filled = 1});
+  ReadRequest request = Request();
+  into_ = "abc.";
+  const ReadOutcome outcome = Run(std::move(request));
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  EXPECT_EQ(into_, "abc3");
+}
+
+TEST_F(RetryingStoreTest, BeginsAnewWhereTheRestCannotBeHad) {
+  fake_->FailNext("a", {.status = {Code::kUnavailable, "reset"}, .received = 2, .filled = 2});
+  fake_->FailNext("a", Failed(Code::kInvalidArgument));  // the server ignores ranges
+  EXPECT_TRUE(Run(Request()).status.ok());
+  EXPECT_EQ(into_, "0123");
+  fake_->FailNext("a", Failed(Code::kInvalidArgument));
+  EXPECT_EQ(Run(Request()).status.code(), Code::kInvalidArgument) << "of a whole read it is final";
 }
 
 TEST_F(RetryingStoreTest, ARefusalOfALaterAttemptIsAnOutcome) {
@@ -173,6 +220,64 @@ TEST_F(RetryingStoreTest, ShutdownCancelsReadsThatRunAndReadsThatWaitForARetry) 
   EXPECT_EQ(Run(Request()).status.code(), Code::kCancelled);
 }
 
+TEST_F(RetryingStoreTest, ARetryWaitsForTheBudgetThatAllReadsShare) {
+  Open({.budget = {.share_of_successes = 0, .floor_per_second = 1000, .saved_max = 1}});
+  for (int i = 0; i < 4; ++i)
+    fake_->FailNext("a", Failed(Code::kUnavailable));
+  const ReadOutcome outcome = Run(Request());
+  EXPECT_TRUE(outcome.status.ok());
+  EXPECT_EQ(outcome.attempts, 5U);
+  EXPECT_EQ(Counters().at("optcache_store_retries_total"), 4);
+}
+
+TEST_F(RetryingStoreTest, AnEmptyBudgetIsNamedInTheError) {
+  Open({.budget = {.share_of_successes = 0.1, .floor_per_second = 0, .saved_max = 2}});
+  for (int i = 0; i < 4; ++i)
+    fake_->FailNext("a", {.status = {Code::kUnavailable, "a bytes 0-3: cause"}});
+  EXPECT_EQ(Counters().at("optcache_store_retries_left"), 2);
+  const ReadOutcome outcome = Run(Request());
+  EXPECT_EQ(outcome.status.code(), Code::kUnavailable);
+  EXPECT_EQ(outcome.status.message(),
+            "fake://bucket: attempt 3 of 8: not tried again: too many reads of this store fail, "
+            "and the retry budget (10 % of the reads that succeed, and 0 a second) is empty: a "
+            "bytes 0-3: cause");
+  EXPECT_EQ(outcome.attempts, 3U);
+  const auto counters = Counters();
+  EXPECT_EQ(counters.at("optcache_store_retries_total"), 2);
+  EXPECT_EQ(counters.at("optcache_store_retries_delayed_total"), 1);
+  EXPECT_EQ(counters.at("optcache_store_retries_left"), 0);
+  EXPECT_EQ(counters.at("optcache_store_reads_in_flight"), 0);
+}
+
+TEST_F(RetryingStoreTest, SuccessesPayForRetries) {
+  Open({.budget = {.share_of_successes = 0.5, .floor_per_second = 0, .saved_max = 1}});
+  fake_->FailNext("a", Failed(Code::kUnavailable));
+  EXPECT_TRUE(Run(Request()).status.ok());  // by what was saved, and brings a half
+  fake_->FailNext("a", Failed(Code::kUnavailable));
+  EXPECT_FALSE(Run(Request()).status.ok());
+  EXPECT_TRUE(Run(Request()).status.ok());  // the other half
+  fake_->FailNext("a", Failed(Code::kUnavailable));
+  EXPECT_TRUE(Run(Request()).status.ok());
+}
+
+TEST_F(RetryingStoreTest, WhatTheStoreHasNotHeardOfTakesNothingOfTheBudget) {
+  Open({.budget = {.share_of_successes = 0, .floor_per_second = 0, .saved_max = 0}});
+  fake_->FailNext("a", Failed(Code::kResourceExhausted));
+  EXPECT_TRUE(Run(Request()).status.ok());
+}
+
+TEST_F(RetryingStoreTest, ShutdownEndsWhatWaitsForTheBudget) {
+  Open({.budget = {.share_of_successes = 0, .floor_per_second = 1e-3, .saved_max = 1}});
+  for (int i = 0; i < 2; ++i)
+    fake_->FailNext("a", Failed(Code::kUnavailable));
+  ReadWaiter waiter;
+  ReadRequest request = Request();
+  request.deadline = Deadline::After(SystemClock(), std::chrono::hours(1));
+  waiter.Start(*store_, std::move(request));
+  store_->Shutdown();
+  EXPECT_EQ(waiter.Wait().status.code(), Code::kCancelled);
+}
+
 TEST_F(RetryingStoreTest, Counts) {
   fake_->FailNext("a", Failed(Code::kUnavailable));
   ASSERT_TRUE(Run(Request()).status.ok());
@@ -210,13 +315,32 @@ class ShakyStore final : public ObjectStore {
 };
 
 TEST(RetryingStore, RepeatsStatAndListToo) {
-  const RetryOptions options = {.attempts_max = 3,
+  const RetryOptions options = {.call_attempts_max = 3,
                                 .backoff = {.first = milliseconds(1), .limit = milliseconds(1)}};
   const Deadline soon = Deadline::After(SystemClock(), seconds(60));
   EXPECT_TRUE(RetryingStore(std::make_unique<ShakyStore>(2), options).Stat("a", soon).has_value());
   EXPECT_FALSE(RetryingStore(std::make_unique<ShakyStore>(3), options).Stat("a", soon).has_value());
   EXPECT_TRUE(RetryingStore(std::make_unique<ShakyStore>(2), options).List(soon, {}).has_value());
   EXPECT_FALSE(RetryingStore(std::make_unique<ShakyStore>(3), options).List(soon, {}).has_value());
+}
+
+TEST(RetryingStore, LeavesListsToAStoreThatAsksAgainItself) {
+  const RetryOptions options = {.backoff = {.first = milliseconds(1), .limit = milliseconds(1)},
+                                .repeats_lists = false};
+  const Deadline soon = Deadline::After(SystemClock(), seconds(60));
+  RetryingStore store(std::make_unique<ShakyStore>(1), options);
+  EXPECT_EQ(store.List(soon, {}).error().message(), "not now");
+}
+
+TEST(RetryingStore, ErrorsOfStatAndListSayHowOftenAndWhyNotMore) {
+  RetryOptions options = {.call_attempts_max = 2,
+                          .backoff = {.first = milliseconds(1), .limit = milliseconds(1)}};
+  const Deadline soon = Deadline::After(SystemClock(), seconds(60));
+  RetryingStore twice(std::make_unique<ShakyStore>(9), options);
+  EXPECT_EQ(twice.Stat("a", soon).error().message(), "attempt 2 of 2: not now");
+  options.budget = {.share_of_successes = 0, .floor_per_second = 0, .saved_max = 0};
+  RetryingStore once(std::make_unique<ShakyStore>(9), options);
+  EXPECT_THAT(once.List(soon, {}).error().message(), testing::HasSubstr("budget"));
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "storage/internal/walk.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -59,6 +62,47 @@ TEST_F(WalkTest, ALoopOfLinksIsAnErrorThatNamesIt) {
   ASSERT_FALSE(listing.has_value());
   EXPECT_EQ(listing.error().code(), Code::kInvalidArgument);
   EXPECT_THAT(listing.error().message(), HasSubstr("a/up"));
+}
+
+TEST_F(WalkTest, ALinkOutOfTheRootIsRefused) {
+  const TempDir outside;
+  outside.Write("secret", "s");
+  dir_.Write("a/1.jpg", "1");
+  for (const std::string& target : {outside.Join("secret"), outside.path()}) {
+    std::filesystem::create_symlink(target, dir_.Join("a/out"));
+    const Status status = List().error();
+    EXPECT_EQ(status.code(), Code::kPermissionDenied);
+    EXPECT_THAT(status.message(), HasSubstr("a/out: a link that leads out of the source"));
+    std::filesystem::remove(dir_.Join("a/out"));
+  }
+  std::filesystem::create_symlink(dir_.Join("a/1.jpg"), dir_.Join("in"));
+  EXPECT_EQ(List()->objects.size(), 2U) << "an absolute link that stays inside";
+}
+
+TEST_F(WalkTest, TheRootItselfMayBeALink) {
+  const TempDir links;
+  dir_.Write("a/1.jpg", "1");
+  std::filesystem::create_symlink("1.jpg", dir_.Join("a/2.jpg"));
+  std::filesystem::create_symlink(dir_.path(), links.Join("root"));
+  const auto listing = Walk({.root = links.Join("root"),
+                             .deadline = Deadline::After(SystemClock(), std::chrono::minutes(1)),
+                             .progress = {}},
+                            SystemClock());
+  EXPECT_THAT(PathsOf(*listing), ElementsAre("a/1.jpg", "a/2.jpg"));
+}
+
+TEST_F(WalkTest, ManyFilesOfOneFolderAreSharedAmongThreads) {
+  constexpr int kFiles = 100'000;
+  const int folder = ::open(dir_.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  for (int i = 0; i < kFiles; ++i)
+    ASSERT_EQ(::mknodat(folder, fmt::format("{:05}", i).c_str(), S_IFREG | 0644, 0), 0);
+  ::close(folder);
+  const ObjectListing listing = List().value();
+  ASSERT_EQ(listing.objects.size(), kFiles);
+  for (int i = 0; i < kFiles; ++i) {
+    EXPECT_EQ(listing.objects[static_cast<size_t>(i)].path, fmt::format("{:05}", i));
+    EXPECT_TRUE(listing.objects[static_cast<size_t>(i)].info.has_value());
+  }
 }
 
 TEST_F(WalkTest, ListingEndsAtItsDeadline) {

@@ -26,6 +26,7 @@ class RandomFiller {
   void operator()(Answer& value) { value = static_cast<Answer>(random_.Below(6)); }
   void operator()(LeaseEvent& value) { value = static_cast<LeaseEvent>(random_.Below(3)); }
   void operator()(Found& value) { value = static_cast<Found>(random_.Below(4)); }
+  void operator()(StoreState& value) { value = static_cast<StoreState>(random_.Below(3)); }
   void operator()(Code& value) { value = static_cast<Code>(random_.Below(11)); }
   void operator()(std::string& value) {
     value.resize(random_.Below(random_.Below(20) == 0 ? kMaxStringBytes + 1 : 30));

@@ -11,6 +11,7 @@ from ._stats import Stats, stats
 from .computed import Computed, cached
 from .dataset import Dataset
 from .errors import OptcacheError, SampleError, SidecarUnavailable
+from .webdataset import WebDataset
 
 __version__ = "0.1.0"
 
@@ -21,6 +22,7 @@ __all__ = [
     "SampleError",
     "SidecarUnavailable",
     "Stats",
+    "WebDataset",
     "__version__",
     "cached",
     "stats",

@@ -96,6 +96,7 @@ class Channel:
         self.pid = os.getpid()
         self.handles: dict[str, int] = {}
         self.computed: dict[int, memoryview] = {}
+        self._stand_ins: set[int] = set()  # streams whose samples are others, at the last look
         self._request = 0
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
@@ -180,13 +181,16 @@ class Channel:
 
         def views(body: memoryview) -> list[memoryview]:
             batch, count, others = protocol.SAMPLES_BODY.unpack_from(body)
+            entries = body[protocol.SAMPLES_BODY.size :]
+            kinds = bytes(entries[16 * count : 17 * count]) if others else b""
+            stand_ins = kinds.count(protocol.KIND_STAND_IN)
             counters.add(
                 samples=count,
                 round_trips=1,
                 wait_seconds=time.monotonic() - began,
-                copies=others,
+                copies=others - stand_ins,
             )
-            entries = body[protocol.SAMPLES_BODY.size :]
+            self._tell_of_stand_ins(where[0], stand_ins > 0)
             if others:
                 return self._mixed_views(batch, count, entries)
             whole = self._hold(batch)
@@ -196,6 +200,19 @@ class Channel:
             ]
 
         return self._call(protocol.GET, head + ids.tobytes(), protocol.SAMPLES, views)
+
+    def _tell_of_stand_ins(self, stream: int, given: bool) -> None:
+        """Once when they begin in a stream and once when they end, in each process that reads it."""
+        if given == (stream in self._stand_ins):
+            return
+        if given:
+            self._stand_ins.add(stream)
+            log.warning(
+                "headspace: from here on the sidecar gives other samples than are asked for, at once"
+            )
+        else:
+            self._stand_ins.remove(stream)
+            log.warning("headspace: from here on samples are those that are asked for")
 
     # --- Computed samples
 
@@ -255,7 +272,11 @@ class Channel:
         kinds, tail = bytes(rest[:count]), rest[count:]
         if tail.obj is self._buffer:
             tail = memoryview(bytes(tail))
-        sources = (whole, tail.toreadonly())
+        sources = {
+            protocol.KIND_ARENA: whole,
+            protocol.KIND_STAND_IN: whole,
+            protocol.KIND_INLINE: tail.toreadonly(),
+        }
         views = []
         for position, (place, length) in enumerate(protocol.ENTRY.iter_unpack(entries)):
             kind = kinds[position]

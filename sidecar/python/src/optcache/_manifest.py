@@ -9,17 +9,36 @@ import mmap
 import os
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from .errors import OptcacheError
 
-_HEADER = struct.Struct("<8sHHIQIIQQ")
+_HEADER = struct.Struct("<8sHHIQIIQQI")
 _HEADER_BYTES = 64
 _SECTION = struct.Struct("<IIQQ")
 _MAGIC = b"OPTCMANI"
-_MAJOR = 1
+_MAJORS = (1, 2)
 _SECTIONS_MAX = 32
 _PATHS, _SIZES, _CLASSES, _CLASS_NAMES, _MODIFIED = 1, 2, 3, 4, 5
+_SHARDS, _SHARD_SIZES, _SHARD_MODIFIED, _SHARD_OF = 8, 9, 10, 12
+_FIRST_MEMBER, _OFFSETS, _MEMBER_SIZES, _MEMBER_NAMES = 13, 14, 15, 16
+_OBJECTS, _GROUPS, _MEMBERS = 0, 1, 2  # layouts
+
+
+class Member(NamedTuple):
+    """A part of a sample, in the object that holds it."""
+
+    name: bytes
+    offset: int
+    size: int
+
+
+class Place(NamedTuple):
+    """The object that a sample is or is a part of."""
+
+    path: str
+    size: int
+    modified_ns: int  # since 1970; 0: not known
 
 
 class _StringTable:
@@ -80,8 +99,18 @@ class Manifest:
             self._paths = _StringTable(sections[_PATHS])
             self._sizes = sections[_SIZES].cast("Q")
             self._modified: Optional[memoryview] = None
-            if _MODIFIED in sections:
-                self._modified = sections[_MODIFIED].cast("q")
+            modified = _MODIFIED if self._layout == _OBJECTS else _SHARD_MODIFIED
+            if modified in sections:
+                self._modified = sections[modified].cast("q")
+            if self._layout != _OBJECTS:
+                self._shards = _StringTable(sections[_SHARDS])
+                self._shard_sizes = sections[_SHARD_SIZES].cast("Q")
+                self._shard_of = sections[_SHARD_OF].cast("I")
+                self._offsets = sections[_OFFSETS].cast("Q")
+            if self._layout == _GROUPS:
+                self._first_member = sections[_FIRST_MEMBER].cast("I")
+                self._member_sizes = sections[_MEMBER_SIZES].cast("Q")
+                self._member_names = _StringTable(sections[_MEMBER_NAMES])
             self._class_of: Optional[memoryview] = None
             self.classes: list[str] = []
             if _CLASSES in sections:
@@ -97,11 +126,12 @@ class Manifest:
         return cls(memoryview(data), digest, name)
 
     def _parse_header(self, data: memoryview) -> dict[int, memoryview]:
-        magic, major, _, _, samples, _, sections, _, _ = _HEADER.unpack_from(data)
+        magic, major, _, _, samples, _, sections, _, _, layout = _HEADER.unpack_from(data)
         self._count: int = samples
-        if magic != _MAGIC or major != _MAJOR or sections > _SECTIONS_MAX:
+        self._layout: int = layout
+        if magic != _MAGIC or major not in _MAJORS or sections > _SECTIONS_MAX:
             raise OptcacheError(
-                f"the sidecar sent a manifest of version {major}, this package reads {_MAJOR}: "
+                f"the sidecar sent a manifest of version {major}, this package reads 1 and 2: "
                 "install the Python package and the sidecar of one release",
                 "invalid_argument",
             )
@@ -116,7 +146,9 @@ class Manifest:
         return self._count
 
     def path(self, index: int) -> str:
-        """The object's path below the source's root; bytes that are no UTF-8 as os.fsdecode has it."""
+        """The object's path below the source's root, a member's in its archive, or a group's key;
+        bytes that are no UTF-8 as os.fsdecode has it.
+        """
         return os.fsdecode(self._paths[index])
 
     def paths(self) -> Iterator[str]:
@@ -132,8 +164,48 @@ class Manifest:
         return sum(map(self._sizes.__getitem__, indices))
 
     def modified_ns(self, index: int) -> int:
-        """When the object was written, in nanoseconds since 1970; 0 if that is not known."""
-        return int(self._modified[index]) if self._modified is not None else 0
+        """When the object that holds the sample was written, in nanoseconds since 1970; 0 if that is
+        not known.
+        """
+        if self._modified is None:
+            return 0
+        at = index if self._layout == _OBJECTS else self._shard_of[index]
+        return int(self._modified[at])
+
+    def place(self, index: int) -> Place:
+        """The object that the sample is or is a part of."""
+        if self._layout == _OBJECTS:
+            return Place(self.path(index), self.size(index), self.modified_ns(index))
+        shard = self._shard_of[index]
+        return Place(
+            os.fsdecode(self._shards[shard]),
+            int(self._shard_sizes[shard]),
+            self.modified_ns(index),
+        )
+
+    def members(self, index: int) -> list[Member]:
+        """What of its object makes the sample: all of it, or members of an archive."""
+        if self._layout == _OBJECTS:
+            return [Member(b"", 0, self.size(index))]
+        if self._layout == _MEMBERS:
+            return [Member(b"", int(self._offsets[index]), self.size(index))]
+        return [
+            Member(self._member_names[at], int(self._offsets[at]), int(self._member_sizes[at]))
+            for at in range(self._first_member[index], self._first_member[index + 1])
+        ]
+
+    def key(self, index: int) -> Optional[bytes]:
+        """Of a group; None where a sample is one piece."""
+        return self._paths[index] if self._layout == _GROUPS else None
+
+    def check_groups(self) -> None:
+        """Raises OptcacheError if samples are not groups of members of tar archives."""
+        if self._layout != _GROUPS:
+            raise OptcacheError(
+                f"the samples of {self.name} are single files: WebDataset reads those of several "
+                "members of a tar archive. Index it with format Tar, or take optcache.Dataset",
+                "invalid_argument",
+            )
 
     def target(self, index: int) -> int:
         """The number of the sample's class. Raises OptcacheError if the dataset has no classes."""

@@ -38,7 +38,7 @@ _COUNTS_BODY = struct.Struct("<6Q")
 _U16 = struct.Struct("<H")
 _U64 = struct.Struct("<Q")
 
-KIND_ARENA, KIND_INLINE, KIND_ERROR = range(3)
+KIND_ARENA, KIND_INLINE, KIND_ERROR, KIND_STAND_IN = range(4)
 
 IDS_MAX = 65_536  # in one Get
 TRACE_MAX = 1 << 26  # ids of a rank's list
@@ -72,6 +72,7 @@ class Opened(NamedTuple):
     digest: bytes
     manifest_bytes: int
     name: str
+    notice: str = ""  # what who opens it is to be told
 
 
 class Attached(NamedTuple):
@@ -230,8 +231,9 @@ def parse_welcome(body: memoryview) -> tuple[int, int]:
 
 def parse_opened(body: memoryview) -> Opened:
     handle, samples, digest, manifest_bytes = _OPENED_BODY.unpack_from(body)
-    name = parse_string(body[_OPENED_BODY.size :])
-    return Opened(handle, samples, digest, manifest_bytes, name)
+    name, rest = _take_string(body[_OPENED_BODY.size :])
+    notice = parse_string(rest) if rest else ""
+    return Opened(handle, samples, digest, manifest_bytes, name, notice)
 
 
 def parse_attached(body: memoryview) -> Attached:
@@ -257,8 +259,13 @@ def parse_counts(body: memoryview) -> Counts:
 
 
 def parse_string(body: memoryview) -> str:
+    return _take_string(body)[0]
+
+
+def _take_string(body: memoryview) -> tuple[str, memoryview]:
+    """The string that stands first, and what follows it."""
     (length,) = _U16.unpack_from(body)
-    return str(body[2 : 2 + length], "utf-8", "replace")
+    return str(body[2 : 2 + length], "utf-8", "replace"), body[2 + length :]
 
 
 def parse_error(body: memoryview) -> tuple[int, str]:

@@ -6,6 +6,7 @@ import array
 import functools
 import logging
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any, Callable, NoReturn, Optional, Union
 
@@ -14,6 +15,8 @@ from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_ta
 from ._channel import Channel, SampleFailed
 from ._endpoint import endpoint_at, with_patience
 from ._manifest import Manifest
+from ._members import pack
+from ._names import Names
 from ._stats import counters
 from .computed import kept, resolve, stats_of
 from .errors import OptcacheError, SampleError
@@ -40,6 +43,8 @@ class Dataset:
         endpoint: the sidecar.
         transform: as given.
         kept: where what `transform` makes is kept; None: nowhere.
+        notice: what the sidecar wants known of this run: that its results are not for use, as
+            headspace is measured. Warned of when the dataset is opened; usually empty.
     """
 
     def __init__(
@@ -53,7 +58,8 @@ class Dataset:
         """Opens a dataset.
 
         Args:
-            name: which; None: what OPTCACHE_DATASET says, or the only one that the sidecar has.
+            name: which, without its namespace where no other is called so; None: what
+                OPTCACHE_DATASET says, or the only one that the sidecar has.
             socket: the sidecar's socket; None: what OPTCACHE_SOCKET says.
             copy: give bytes instead of views.
             transform: makes of a sample's bytes what is given out.
@@ -74,10 +80,16 @@ class Dataset:
         root = os.environ.get("OPTCACHE_FALLBACK_ROOT") or ""
         self._fallback_root: str = root if self._wanted == usual else ""
         self._manifest: Optional[Manifest] = None
+        self._names: Optional[Names] = None
         self._digest = b""  # not known yet
+        self.notice = ""
         self._digest = self.manifest.digest
         self.name = self.manifest.name
         self._wanted = self.name
+        if self.name == usual:
+            self._fallback_root = root
+        if self.notice:
+            warnings.warn(f"optcache: {self.notice}.", stacklevel=2)
         self.transform = transform
         if computed and transform is None:
             raise ValueError("Dataset: computed= keeps what transform= makes, and there is none")
@@ -151,6 +163,18 @@ class Dataset:
         """The object's path below the root of the dataset's source."""
         return self.manifest.path(self._resolve(index))
 
+    def index_of(self, path: str) -> int:
+        """The sample whose object has this path: the inverse of `path`. The first call reads all
+        paths.
+
+        Raises KeyError if there is none.
+        """
+        names = self._names = self._names or Names(self.manifest)
+        index = names.find(path)
+        if index is None:
+            raise KeyError(f"{self.name} has no object {path}")
+        return index
+
     def size(self, index: int) -> int:
         """The sample's length in bytes."""
         return self.manifest.size(self._resolve(index))
@@ -183,6 +207,7 @@ class Dataset:
             "name": self.name,
             "copy": self._copy,
             "digest": self._digest,
+            "notice": self.notice,
             "fallback_root": self._fallback_root,
             "transform": self.transform,
             "kept": self.kept,
@@ -193,10 +218,12 @@ class Dataset:
         self.name = self._wanted = state["name"]
         self._copy = state["copy"]
         self._digest = state["digest"]
+        self.notice = state["notice"]
         self._fallback_root = state["fallback_root"]
         self.transform = state["transform"]
         self.kept = state["kept"]
         self._manifest = None
+        self._names = None
 
     # --- Reading
 
@@ -275,6 +302,7 @@ class Dataset:
         """
         opened, descriptor = channel.open(self._wanted)
         try:
+            self.notice = opened.notice
             if self._digest and opened.digest != self._digest:
                 raise OptcacheError(
                     f"the dataset {opened.name} was indexed anew while it was in use: start the job "
@@ -296,28 +324,33 @@ class Dataset:
         return views
 
     def _read_file(self, index: int) -> bytes:
-        path = os.path.join(self._fallback_root, self.manifest.path(index))
+        place = self.manifest.place(index)
+        path = os.path.join(self._fallback_root, place.path)
         without = f"sample {index} of {self.name}: the sidecar has gone, and {path}"
         try:
             with open(path, "rb") as file:
-                data = file.read()
-                modified_ns = os.fstat(file.fileno()).st_mtime_ns
+                found = os.fstat(file.fileno())
+                parts = []
+                for member in self.manifest.members(index):
+                    file.seek(member.offset)
+                    parts.append((member.name, file.read(member.size)))
         except OSError as error:
             raise SampleError(
                 f"{without} cannot be read instead: {error.strerror}", "unavailable", index
             ) from error
-        if len(data) != self.manifest.size(index):
+        if found.st_size != place.size:
             raise SampleError(
-                f"{without} is another file: it has {len(data)} bytes, the sample has "
-                f"{self.manifest.size(index)}",
+                f"{without} is another file: it has {found.st_size} bytes, the indexed one has "
+                f"{place.size}",
                 "conflict",
                 index,
             )
-        if not _same_time(self.manifest.modified_ns(index), modified_ns):
+        if not _same_time(place.modified_ns, found.st_mtime_ns):
             raise SampleError(
                 f"{without} was written at another time than the sample", "conflict", index
             )
-        return data
+        key = self.manifest.key(index)
+        return parts[0][1] if key is None else pack(key, parts)
 
 
 def _same_time(indexed_ns: int, found_ns: int) -> bool:

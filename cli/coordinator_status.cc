@@ -1,0 +1,36 @@
+#include "cli/coordinator_status.h"
+
+#include <memory>
+#include <optional>
+
+#include "net/http_client.h"
+
+namespace optcache::cli {
+namespace {
+
+constexpr Duration kTimeout = std::chrono::seconds(5);
+
+}  // namespace
+
+Result<std::string> FetchStatus(const std::string& url) {
+  net::EventLoop loop;
+  const std::unique_ptr<net::HttpClient> client = net::MakeHttpClient(loop);
+  std::optional<Result<net::HttpResponse>> answer;
+  client->Send({.url = url + "/v1/status"}, kTimeout, [&](Result<net::HttpResponse> response) {
+    answer = std::move(response);
+    loop.Stop();
+  });
+  loop.Run();
+  if (!*answer) {
+    return Error(
+        std::move(*answer).error().WithContext("the coordinator at " + url + " does not answer"));
+  }
+  if ((*answer)->status != 200) {
+    return Error(Code::kUnavailable, url + " answers with status " +
+                                         std::to_string((*answer)->status) +
+                                         ": is it a coordinator of optcache?");
+  }
+  return (*answer)->body;
+}
+
+}  // namespace optcache::cli

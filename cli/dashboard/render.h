@@ -1,0 +1,11 @@
+#pragma once
+
+// `optcache dashboard`: the dashboards as pictures, from a Prometheus.
+
+#include "cli/verb.h"
+
+namespace optcache::cli {
+
+void AddDashboardCommand(CLI::App& app, Verb& chosen);
+
+}  // namespace optcache::cli

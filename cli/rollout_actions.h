@@ -1,0 +1,27 @@
+#pragma once
+
+// What `rollout pause`, `resume`, `undo` and `restart` do. Each answers with the line to print, in
+// kubectl's words.
+
+#include <cstdint>
+#include <string>
+
+#include "cli/kubectl.h"
+#include "cli/plan_resource.h"
+
+namespace optcache::cli {
+
+// kInvalidArgument: it is as it shall be already.
+Result<std::string> PauseRollout(const Kubectl& kubectl, const PlanResource& plan);
+Result<std::string> ResumeRollout(const Kubectl& kubectl, const PlanResource& plan);
+
+// `number` 0: the newest revision of other content. kInvalidArgument: the rollout is paused;
+// kNotFound: there is no such revision.
+Result<std::string> UndoRollout(const Kubectl& kubectl, const PlanResource& plan,
+                                std::uint64_t number);
+
+// `now` is RFC 3339. kInvalidArgument: the rollout is paused, or was restarted within that second.
+Result<std::string> RestartRollout(const Kubectl& kubectl, const PlanResource& plan,
+                                   const std::string& now);
+
+}  // namespace optcache::cli

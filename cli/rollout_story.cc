@@ -1,0 +1,242 @@
+#include "cli/rollout_story.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace optcache::cli {
+namespace {
+
+using kube::ConditionStatus;
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr std::size_t kMaxPassesNamed = 3;
+constexpr std::uint64_t kBarWidth = 20;
+
+std::string UpdateHash(const PlanResource& plan) {
+  if (!plan.phase_revision.empty() && plan.phase != "GoBack") return plan.phase_revision;
+  return HashOfRevision(plan.update);
+}
+
+// "pass 7 of vision/resnet/imagenet/train (43 %)".
+std::string DescribePass(const PlanJob& job) {
+  const std::string share = ShareOfPass(job);
+  return fmt::format("pass {} of {}{}", job.pass, job.name,
+                     share.empty() ? "" : fmt::format(" ({})", share));
+}
+
+std::string DescribePasses(const PlanResource& plan) {
+  std::vector<std::string> passes;
+  std::size_t more = 0;
+  for (const PlanJob& job : plan.jobs) {
+    if (!job.is_awaited) continue;
+    if (passes.size() < kMaxPassesNamed) {
+      passes.push_back(DescribePass(job));
+    } else {
+      ++more;
+    }
+  }
+  const std::string rest = more == 0 ? "" : fmt::format(" and of {} more jobs", more);
+  return fmt::format("{}{}", fmt::join(passes, ", "), rest);
+}
+
+RolloutStory Waiting(const PlanResource& plan, const std::string& what) {
+  return {.line = fmt::format("Waiting for cacheplan \"{}\" rollout to finish: {}...", plan.name,
+                              what)};
+}
+
+RolloutStory Failed(std::string line) {
+  return {.outcome = RolloutOutcome::kFailed, .line = std::move(line)};
+}
+
+RolloutStory OfStopped(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
+  const PlanFailure failed = plan.failed.value_or(PlanFailure{});
+  const bool went_back = failed.reason == "BelowPredicted" || failed.reason == "WorseThanPrevious";
+  RolloutStory story =
+      Failed(fmt::format("cacheplan \"{}\" rollout of {} was stopped: {}: {}; {} {}", plan.name,
+                         DescribeRevision(revisions, failed.revision), failed.reason,
+                         failed.message, went_back ? "went back to" : "still in force:",
+                         DescribeRevision(revisions, HashOfRevision(plan.current))));
+  story.advice = fmt::format(
+      "Take the change back: kubectl optcache rollout undo {0} -n {1}; try it again: kubectl "
+      "optcache "
+      "rollout restart {0} -n {1}",
+      plan.name, plan.name_space);
+  return story;
+}
+
+// What is in force stays so: there is nothing to take back.
+RolloutStory OfNotDerivedAnew(const PlanResource& plan,
+                              const std::vector<PlanRevision>& revisions) {
+  RolloutStory story =
+      Failed(fmt::format("cacheplan \"{}\": {} is in force, but could not be derived anew: {}: {}",
+                         plan.name, DescribeRevision(revisions, HashOfRevision(plan.current)),
+                         plan.failed->reason, plan.failed->message));
+  story.advice = fmt::format("Try it again: kubectl optcache rollout restart {} -n {}", plan.name,
+                             plan.name_space);
+  return story;
+}
+
+RolloutStory OfPrepare(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
+  if (plan.progressing.reason == "PredictedWorse") {
+    RolloutStory story = Waiting(
+        plan, fmt::format("held, {} is predicted to be worse: {}",
+                          DescribeRevision(revisions, UpdateHash(plan)), plan.progressing.message));
+    story.advice = fmt::format(
+        "Let it go on: kubectl patch cacheplan {0} -n {1} --type=merge -p "
+        "'{{\"spec\":{{\"rollout\":{{\"acknowledge\":true}}}}}}', and set it to false when that is "
+        "done: it counts for every later change, too; take it back: kubectl optcache rollout undo "
+        "{0} -n {1}",
+        plan.name, plan.name_space);
+    return story;
+  }
+  RolloutStory story =
+      Waiting(plan, fmt::format("{} of {} nodes prepared", plan.prepared, plan.desired));
+  story.done = plan.prepared;
+  story.all = plan.desired;
+  return story;
+}
+
+RolloutStory OfActivate(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
+  const std::string follow = fmt::format("{} of {} nodes follow {}", plan.active, plan.desired,
+                                         DescribeRevision(revisions, UpdateHash(plan)));
+  if (plan.progressing.reason == "Partitioned") {
+    return {.outcome = RolloutOutcome::kSucceeded,
+            .line = fmt::format("partitioned rollout of cacheplan \"{}\" complete: {}", plan.name,
+                                follow),
+            .advice = "It goes on when spec.rollout.partition is less.",
+            .done = plan.active,
+            .all = plan.desired};
+  }
+  std::string what = follow;
+  if (plan.progressing.reason == "EpochAwaited") {
+    const std::string passes = DescribePasses(plan);
+    what +=
+        passes.empty() ? ", waiting for the end of an epoch" : ", waiting for the end of " + passes;
+  }
+  RolloutStory story = Waiting(plan, what);
+  story.done = plan.active;
+  story.all = plan.desired;
+  return story;
+}
+
+RolloutStory OfObserve(const PlanResource& plan) {
+  std::string passes;
+  for (const PlanJob& job : plan.jobs) {
+    if (&job - plan.jobs.data() >= static_cast<std::ptrdiff_t>(kMaxPassesNamed)) break;
+    passes += (passes.empty() ? "" : ", ") + DescribePass(job);
+  }
+  if (plan.jobs.size() > kMaxPassesNamed)
+    passes += fmt::format(" and of {} more jobs", plan.jobs.size() - kMaxPassesNamed);
+  const std::uint64_t wanted = plan.wanted_passes * plan.marked_streams;
+  const std::uint64_t counted = std::min(plan.marked_passes, wanted);
+  const std::string how_far =
+      wanted == 0 ? "" : fmt::format(", {} of {} passes observed", counted, wanted);
+  RolloutStory story = Waiting(plan, fmt::format("all {} nodes follow it{}{}", plan.active, how_far,
+                                                 passes.empty() ? "" : ", observing " + passes));
+  story.done = counted;
+  story.all = wanted;
+  return story;
+}
+
+RolloutStory OfGoBack(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
+  const std::string current = DescribeRevision(revisions, HashOfRevision(plan.current));
+  const std::string why =
+      plan.failed ? fmt::format("{}: {}; ", plan.failed->reason, plan.failed->message) : "";
+  return Waiting(plan, fmt::format("{}going back to {}", why, current));
+}
+
+RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
+  if (plan.phase == "Prepare") return OfPrepare(plan, revisions);
+  if (plan.phase == "Activate") return OfActivate(plan, revisions);
+  if (plan.phase == "Observe") return OfObserve(plan);
+  if (plan.phase == "GoBack") return OfGoBack(plan, revisions);
+  if (plan.phase == "Stopped") return OfStopped(plan, revisions);
+  if (plan.phase == "Complete" && plan.failed && plan.current == plan.update)
+    return OfNotDerivedAnew(plan, revisions);
+  if (!plan.current.empty() && plan.current == plan.update &&
+      (plan.phase == "Complete" || plan.phase.empty())) {
+    return {.outcome = RolloutOutcome::kSucceeded,
+            .line = fmt::format("cacheplan \"{}\" successfully rolled out", plan.name)};
+  }
+  return Waiting(
+      plan, plan.available.message.empty() ? "the operator has not begun" : plan.available.message);
+}
+
+OrderedJson RevisionAsJson(const std::vector<PlanRevision>& revisions, const std::string& name) {
+  if (name.empty()) return nullptr;
+  const std::string hash = HashOfRevision(name);
+  const PlanRevision* const revision = FindRevision(revisions, hash);
+  OrderedJson json = {{"name", name}, {"hash", hash}};
+  if (revision != nullptr) json["revision"] = revision->number;
+  return json;
+}
+
+}  // namespace
+
+RolloutStory TellRollout(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
+  if (plan.available.status == ConditionStatus::kFalse) {
+    for (const char* reason : {"AnotherPlan", "NoDataset", "Invalid"}) {
+      if (plan.available.reason == reason && plan.observed_generation >= plan.generation) {
+        return Failed(fmt::format("cacheplan \"{}\" is not in use: {}: {}", plan.name, reason,
+                                  plan.available.message));
+      }
+    }
+  }
+  if (plan.observed_generation < plan.generation) {
+    return plan.available.reason == "Waiting"
+               ? Waiting(plan, plan.available.message)
+               : RolloutStory{.line = "Waiting for cacheplan spec update to be observed..."};
+  }
+  if (plan.progressing.reason == "ProgressDeadlineExceeded") {
+    return Failed(fmt::format("cacheplan \"{}\" exceeded its progress deadline: {}", plan.name,
+                              plan.progressing.message));
+  }
+  RolloutStory story = OfPhase(plan, revisions);
+  const bool is_held =
+      plan.paused && story.outcome == RolloutOutcome::kUnderWay &&
+      (plan.phase == "Prepare" || plan.phase == "Activate" || plan.phase == "Observe");
+  if (is_held) {
+    story.line += " (paused)";
+    story.advice = fmt::format("Let it go on: kubectl optcache rollout resume {} -n {}", plan.name,
+                               plan.name_space);
+  }
+  if (plan.acknowledge && story.advice.empty()) {
+    story.advice =
+        "spec.rollout.acknowledge is set: no change is held that is predicted to be worse.";
+  }
+  return story;
+}
+
+std::string RolloutBar(const RolloutStory& story) {
+  if (story.all == 0) return "";
+  const std::uint64_t filled = std::min(story.done, story.all) * kBarWidth / story.all;
+  return fmt::format("[{}{}]  {} of {}", std::string(filled, '#'),
+                     std::string(kBarWidth - filled, '-'), story.done, story.all);
+}
+
+std::string RolloutAsJson(const PlanResource& plan, const std::vector<PlanRevision>& revisions,
+                          const RolloutStory& story) {
+  OrderedJson json = {
+      {"namespace", plan.name_space},
+      {"name", plan.name},
+      {"outcome", story.outcome == RolloutOutcome::kUnderWay    ? "UnderWay"
+                  : story.outcome == RolloutOutcome::kSucceeded ? "Succeeded"
+                                                                : "Failed"},
+      {"phase", plan.phase},
+      {"paused", plan.paused},
+      {"message", story.line},
+      {"current", RevisionAsJson(revisions, plan.current)},
+      {"update", RevisionAsJson(revisions, plan.update)},
+      {"nodes", {{"desired", plan.desired}, {"prepared", plan.prepared}, {"active", plan.active}}},
+      {"predicted", FiguresAsJson(plan.predicted)},
+      {"observed", FiguresAsJson(plan.observed)}};
+  if (plan.failed) {
+    json["failed"] = {{"revision", plan.failed->revision},
+                      {"reason", plan.failed->reason},
+                      {"message", plan.failed->message}};
+  }
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace optcache::cli

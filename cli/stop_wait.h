@@ -1,0 +1,26 @@
+#pragma once
+
+#include <csignal>
+
+#include "base/clock.h"
+
+namespace optcache::cli {
+
+// Waiting that ^C ends, for a verb that has to tidy up before it goes. While this lives, SIGINT,
+// SIGTERM and SIGHUP do nothing else. Not thread-safe: of the only thread.
+class StopWait {
+ public:
+  StopWait();
+  ~StopWait();
+  StopWait(const StopWait&) = delete;
+  StopWait& operator=(const StopWait&) = delete;
+
+  // False, and soon: one of these signals has come.
+  bool For(Duration time);
+
+ private:
+  sigset_t awaited_{};
+  sigset_t before_{};
+};
+
+}  // namespace optcache::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+// What the nodes of a rollout have said, looked at by the state that it is in.
+
+#include <cstdint>
+#include <string>
+
+#include "coordination/rollout.h"
+
+namespace optcache::coordination::internal {
+
+// How far a node is with the trials that Prepare asks for.
+struct Derivation {
+  bool update = false;    // it has derived the update
+  bool complete = false;  // that, and what it is compared with
+  std::string error;      // why it could not
+};
+Derivation DerivationOf(const RolloutNode& node, const RolloutState& state);
+
+// Is the update held because it is predicted to be worse? Meaningful when all nodes have derived.
+bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs);
+
+// Have nodes been waited for beyond the deadline?
+bool IsLate(const RolloutState& state, const RolloutInputs& inputs);
+
+// Has the order to follow `state.activated`, if it has derived that.
+bool IsOrdered(const RolloutNode& node, const RolloutState& state);
+
+struct Activation {
+  std::uint64_t ordered = 0;   // nodes that shall follow the update
+  std::uint64_t followed = 0;  // of those, that do
+  std::uint64_t ready = 0;     // of those, that have derived the newest plan
+  std::uint64_t goal = 0;      // that shall in the end
+};
+Activation ActivationOf(const RolloutState& state, const RolloutInputs& inputs);
+
+}  // namespace optcache::coordination::internal

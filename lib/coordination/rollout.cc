@@ -1,0 +1,416 @@
+#include "coordination/rollout.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "coordination/internal/rollout_nodes.h"
+#include "dataset/digest.h"
+
+namespace optcache::coordination {
+namespace {
+
+constexpr std::uint64_t kMillionthsInPermille = 1000;
+
+constexpr std::array<std::pair<RolloutPhase, std::string_view>, 6> kPhases{
+    {{RolloutPhase::kPrepare, "Prepare"},
+     {RolloutPhase::kActivate, "Activate"},
+     {RolloutPhase::kObserve, "Observe"},
+     {RolloutPhase::kComplete, "Complete"},
+     {RolloutPhase::kGoBack, "GoBack"},
+     {RolloutPhase::kStopped, "Stopped"}}};
+
+constexpr auto kFailureReasons = std::to_array<std::string_view>(
+    {"DigestMismatch", "PrepareFailed", "BelowPredicted", "WorseThanPrevious"});
+
+void Enter(RolloutState& state, RolloutPhase phase, const RolloutInputs& inputs) {
+  state.phase = phase;
+  state.progress_time = inputs.now;
+  state.ready = 0;
+  state.wanted = 0;
+}
+
+// Time counts while nodes are waited for, from the last one that answered.
+void Await(RolloutState& state, std::uint64_t ready, std::uint64_t wanted,
+           const RolloutInputs& inputs) {
+  if (inputs.knobs.paused && state.phase != RolloutPhase::kGoBack) wanted = ready;
+  const bool waited = state.ready < state.wanted;
+  if ((ready < wanted && !waited) || ready > state.ready) state.progress_time = inputs.now;
+  state.ready = ready;
+  state.wanted = wanted;
+}
+
+bool IsSettled(const RolloutState& state) {
+  return state.phase == RolloutPhase::kComplete || state.phase == RolloutPhase::kStopped;
+}
+
+// States are kept where people can edit them: is it one that a step leads to?
+bool IsPossible(const RolloutState& state) {
+  const bool is_update = state.revision != state.current;
+  switch (state.phase) {
+    case RolloutPhase::kPrepare:
+      return true;
+    case RolloutPhase::kActivate:
+    case RolloutPhase::kObserve:
+      return is_update && state.activated && state.activated->revision == state.revision;
+    case RolloutPhase::kComplete:
+      return !is_update && !state.activated;
+    case RolloutPhase::kGoBack:
+      return !state.activated;
+    case RolloutPhase::kStopped:
+      return is_update && !state.activated && state.failed;
+  }
+  return false;
+}
+
+// Do nodes follow an update?
+bool IsMixed(const RolloutState& state) {
+  return state.activated && !state.activated->up_to.empty();
+}
+
+// In Prepare and later, `marks` say which passes were read in part by another revision. `previous`
+// is of the current one, and stays.
+void Begin(RolloutState& state, const RolloutInputs& inputs) {
+  if (state.phase == RolloutPhase::kGoBack || IsMixed(state)) state.marks = MarksOf(inputs.streams);
+  Enter(state, RolloutPhase::kPrepare, inputs);
+  state.revision = inputs.revision;
+  state.start_time = inputs.now;
+  state.restarted_at = inputs.knobs.restarted_at;
+  state.sums.reset();
+  state.since.clear();
+  state.predicted.reset();
+  state.forecast.reset();
+  state.failed.reset();
+}
+
+void GoBack(RolloutState& state, const RolloutInputs& inputs) {
+  Enter(state, RolloutPhase::kGoBack, inputs);
+  state.activated.reset();
+  state.marks.reset();
+  state.sums.reset();
+  state.since.clear();
+}
+
+void Settle(RolloutState& state, RolloutPhase phase, const RolloutInputs& inputs) {
+  if (state.phase == RolloutPhase::kGoBack || (IsMixed(state) && phase == RolloutPhase::kStopped))
+    state.marks = MarksOf(inputs.streams);
+  Enter(state, phase, inputs);
+  state.activated.reset();
+  state.sums.reset();
+  state.since.clear();
+}
+
+void Fail(RolloutState& state, const RolloutInputs& inputs, std::string reason,
+          std::string message) {
+  state.failed = {.revision = state.revision,
+                  .reason = std::move(reason),
+                  .message = std::move(message),
+                  .time = inputs.now};
+}
+
+// Nobody knows what nodes follow: from Prepare on they follow the current revision.
+void BeginAnew(RolloutState& state, const RolloutInputs& inputs) {
+  Begin(state, inputs);
+  state.activated.reset();
+  state.marks = MarksOf(inputs.streams);
+}
+
+// The spec asks for another revision, or for another try.
+bool TakeUp(RolloutState& state, const RolloutInputs& inputs) {
+  if (inputs.revision != state.revision) {
+    if (inputs.revision != state.current) {
+      Begin(state, inputs);
+      return true;
+    }
+    const bool settled = IsSettled(state);
+    state.revision = state.current;
+    state.failed.reset();
+    state.predicted.reset();
+    state.forecast.reset();
+    if (settled) {
+      Settle(state, RolloutPhase::kComplete, inputs);
+    } else {
+      GoBack(state, inputs);
+    }
+    return true;
+  }
+  const bool again = inputs.knobs.restarted_at != state.restarted_at;
+  if (!again || state.phase == RolloutPhase::kGoBack) return false;
+  if (IsSettled(state) && !inputs.knobs.restarted_at.empty()) {
+    Begin(state, inputs);
+  } else {
+    state.restarted_at = inputs.knobs.restarted_at;
+  }
+  return true;
+}
+
+// Of the streams that read; empty: nobody does, or some are about to.
+std::string JobsOf(const RolloutInputs& inputs) {
+  if (std::ranges::any_of(inputs.streams, &ReadingStream::gathering)) return {};
+  std::set<StreamId> ids;
+  for (const ReadingStream& stream : inputs.streams)
+    ids.insert(stream.id);
+  if (ids.empty()) return {};
+  return fmt::format("{:016x}", dataset::KeyOf(fmt::format("{:x}", fmt::join(ids, " ")), "jobs"));
+}
+
+// Of nodes that went by the same inputs, one with the digest that fewest have; nullopt: they agree.
+std::optional<std::string> Disagreement(const RolloutState& state, const RolloutInputs& inputs) {
+  std::map<Version, std::map<std::string, std::vector<const RolloutNode*>>> planned;
+  const std::string id = UpdateTrial(state.revision);
+  for (const RolloutNode& node : inputs.nodes) {
+    for (const TrialReport& trial : node.trials) {
+      if (trial.id == id && trial.error.empty())
+        planned[trial.planned][trial.digest].push_back(&node);
+    }
+  }
+  for (const auto& [version, digests] : planned) {
+    if (digests.size() < 2) continue;
+    const auto fewer = [](const auto& one, const auto& other) {
+      return std::tuple(one.second.size(), other.second.front()->name) <
+             std::tuple(other.second.size(), one.second.front()->name);
+    };
+    const auto odd = std::ranges::min_element(digests, fewer);
+    const auto rest = std::ranges::max_element(digests, fewer);
+    return fmt::format(
+        "from the same inputs node {} derived {:.10} and node {} derived {:.10} ({} of {} nodes)",
+        odd->second.front()->name, odd->first, rest->second.front()->name, rest->first,
+        odd->second.size(), inputs.nodes.size());
+  }
+  return std::nullopt;
+}
+
+void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
+  if (!IsMixed(state)) {
+    const LatestPasses latest = LatestOf(
+        inputs.passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
+    if (const auto observed = ObservedOf(latest.sums, latest.streams)) state.previous = observed;
+  }
+  Enter(state, RolloutPhase::kActivate, inputs);
+  // Others that followed an abandoned update go back until it is their turn.
+  if (!state.activated || state.activated->revision != state.revision)
+    state.activated = ActivatedNodes{.revision = state.revision};
+  state.marks = MarksOf(inputs.streams);
+}
+
+// What is in force stays so, also when it could not be derived anew.
+RolloutPhase PhaseOfFailed(const RolloutState& state) {
+  return state.revision == state.current ? RolloutPhase::kComplete : RolloutPhase::kStopped;
+}
+
+// Nodes stay with an abandoned update while the next one is derived, and no longer.
+void LeaveAbandoned(RolloutState& state, const RolloutInputs& inputs) {
+  if (!IsMixed(state)) return;
+  state.activated.reset();
+  state.marks = MarksOf(inputs.streams);
+}
+
+void Prepare(RolloutState& state, const RolloutInputs& inputs) {
+  std::uint64_t ready = 0;
+  for (const RolloutNode& node : inputs.nodes) {
+    const internal::Derivation derivation = internal::DerivationOf(node, state);
+    if (!derivation.error.empty() && !inputs.knobs.paused) {
+      Fail(state, inputs, "PrepareFailed",
+           fmt::format("node {} could not derive it: {}", node.name, derivation.error));
+      return Settle(state, PhaseOfFailed(state), inputs);
+    }
+    if (derivation.complete) ++ready;
+  }
+  Await(state, ready, inputs.nodes.size(), inputs);
+  if (inputs.knobs.paused || internal::IsLate(state, inputs)) LeaveAbandoned(state, inputs);
+  if (ready < inputs.nodes.size()) return;
+  const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state.revision));
+  state.predicted = update != nullptr ? NumbersOf(update->all) : std::nullopt;
+  if (inputs.is_tried) state.forecast = JobsForecast{.jobs = JobsOf(inputs)};
+  if (inputs.knobs.paused) return;
+  if (auto disagreement = Disagreement(state, inputs)) {
+    Fail(state, inputs, "DigestMismatch", *std::move(disagreement));
+    return Settle(state, PhaseOfFailed(state), inputs);
+  }
+  // All follow it already: it was only derived anew.
+  if (state.revision == state.current) return Settle(state, RolloutPhase::kComplete, inputs);
+  if (internal::IsHeldAsWorse(state, inputs) && !inputs.knobs.acknowledge)
+    return LeaveAbandoned(state, inputs);
+  if (!inputs.streams_known) return;
+  EnterActivate(state, inputs);
+}
+
+void EnterObserve(RolloutState& state, const RolloutInputs& inputs) {
+  Enter(state, RolloutPhase::kObserve, inputs);
+  state.activated->up_to = inputs.nodes.back().name;
+  state.marks = MarksOf(inputs.streams);
+  state.sums = PassSums{};
+  state.since.clear();
+}
+
+void Activate(RolloutState& state, const RolloutInputs& inputs) {
+  const internal::Activation nodes = internal::ActivationOf(state, inputs);
+  Await(state, nodes.ready, nodes.ordered, inputs);
+  if (nodes.ready < nodes.ordered || !inputs.streams_known) return;
+  if (!state.marks) {  // the batch has gone over just now
+    state.marks = MarksOf(inputs.streams);
+    return;
+  }
+  if (inputs.knobs.paused) return;
+  if (nodes.ordered == inputs.nodes.size()) return EnterObserve(state, inputs);
+  if (nodes.ordered >= nodes.goal) return;
+  if (inputs.knobs.at_epoch_boundary && !AllHaveBegunAnother(*state.marks, inputs.streams)) return;
+  const std::uint64_t batch = inputs.knobs.all_at_once
+                                  ? inputs.nodes.size()
+                                  : BatchOf(inputs.knobs.max_unavailable, inputs.nodes.size());
+  const std::uint64_t ordered = std::min(nodes.ordered + batch, nodes.goal);
+  state.activated->up_to = inputs.nodes[ordered - 1].name;
+  state.marks.reset();
+  Await(state, nodes.ready, ordered, inputs);
+}
+
+// Of the passes that were observed; empty: nothing is wrong.
+std::pair<std::string, std::string> Fault(const RolloutState& state, const RolloutInputs& inputs,
+                                          const ObservedEpoch& observed) {
+  const std::optional<EpochNumbers> planned = PlannedOf(*state.sums, 1);
+  const std::optional<EpochNumbers> predicted = planned ? planned : state.predicted;
+  const std::uint64_t seen = observed.numbers.hit_permille;
+  if (predicted && predicted->hit_permille > seen &&
+      (predicted->hit_permille - seen) * kMillionthsInPermille >
+          inputs.knobs.below_predicted_millionths) {
+    return {"BelowPredicted",
+            fmt::format("the hit ratio is {}, predicted was {}, since {}", RatioText(seen),
+                        RatioText(predicted->hit_permille), state.since)};
+  }
+  if (!state.previous) return {};
+  const std::uint64_t before = state.previous->store_bytes_per_read_tenths;
+  const std::uint64_t now = observed.store_bytes_per_read_tenths;
+  if (IsMoreBy(now, before, inputs.knobs.worse_than_previous_millionths) &&
+      now - before > LeastWorseTenths(inputs.mean_sample_bytes)) {
+    return {"WorseThanPrevious",
+            fmt::format("a read costs {} bytes of the source, before it was {}, since {}",
+                        TenthsText(now), TenthsText(before), state.since)};
+  }
+  return {};
+}
+
+void Observe(RolloutState& state, const RolloutInputs& inputs) {
+  if (!state.marks) state.marks = MarksOf(inputs.streams);
+  if (!state.sums) state.sums = PassSums{};
+  const std::uint64_t followed = internal::ActivationOf(state, inputs).followed;
+  Await(state, followed, followed, inputs);
+  if (inputs.streams_known) ForgetEarlierLives(inputs.streams, inputs.knobs.after, *state.marks);
+  // What was counted is kept before it is judged.
+  if (CountPasses(inputs.passes, inputs.mean_sample_bytes, inputs.knobs.after, *state.marks,
+                  *state.sums, state.since))
+    return;
+  if (inputs.knobs.paused || !inputs.streams_known) return;
+  const bool over = std::ranges::all_of(*state.marks, [&](const PassMark& mark) {
+    return mark.passes >= inputs.knobs.after ||
+           std::ranges::find(inputs.streams, mark.stream, &ReadingStream::id) ==
+               inputs.streams.end();
+  });
+  if (!over) return;
+  const std::optional<ObservedEpoch> observed =
+      ObservedOf(*state.sums, CountedStreams(*state.marks));
+  // All that were counted on have ended before: those that have begun since show it as well.
+  if (!observed && !inputs.streams.empty()) return;
+  auto [reason, message] =
+      observed ? Fault(state, inputs, *observed) : std::pair<std::string, std::string>();
+  if (!reason.empty()) {
+    Fail(state, inputs, std::move(reason), std::move(message));
+    return GoBack(state, inputs);
+  }
+  state.current = state.revision;
+  state.previous = observed;
+  state.forecast.reset();  // Prepare's goes by what lay there before
+  Settle(state, RolloutPhase::kComplete, inputs);
+}
+
+void WaitForReturn(RolloutState& state, const RolloutInputs& inputs) {
+  const auto returned = static_cast<std::uint64_t>(
+      std::ranges::count(inputs.nodes, state.current, &RolloutNode::revision));
+  Await(state, returned, inputs.nodes.size(), inputs);
+  if (returned < inputs.nodes.size() || !inputs.streams_known) return;
+  Settle(state, state.failed ? RolloutPhase::kStopped : RolloutPhase::kComplete, inputs);
+}
+
+// Asks for a forecast of what is in force when other jobs read than at the last, and takes it.
+void ForetellJobs(RolloutState& state, const RolloutInputs& inputs) {
+  if (!inputs.is_tried || inputs.nodes.empty()) return;
+  const std::string jobs = JobsOf(inputs);
+  if (!jobs.empty() && (!state.forecast || state.forecast->jobs != jobs))
+    state.forecast = JobsForecast{.jobs = jobs, .awaited = true};
+  if (!state.forecast || !state.forecast->awaited) return;
+  const std::string id = JobsTrial(state.current, state.forecast->jobs);
+  const bool all_have = std::ranges::all_of(inputs.nodes, [&id](const RolloutNode& node) {
+    return std::ranges::find(node.trials, id, &TrialReport::id) != node.trials.end();
+  });
+  if (!all_have) return;
+  const TrialReport* const trial = NewestTrial(inputs.nodes, id);
+  state.predicted = trial != nullptr ? NumbersOf(trial->all) : std::nullopt;
+  state.forecast->awaited = false;
+}
+
+}  // namespace
+
+std::string_view PhaseName(RolloutPhase phase) {
+  return std::ranges::find(kPhases, phase, &std::pair<RolloutPhase, std::string_view>::first)
+      ->second;
+}
+
+std::optional<RolloutPhase> PhaseOfName(std::string_view name) {
+  const auto found =
+      std::ranges::find(kPhases, name, &std::pair<RolloutPhase, std::string_view>::second);
+  return found == kPhases.end() ? std::nullopt : std::optional(found->first);
+}
+
+bool IsFailureReason(std::string_view reason) {
+  return std::ranges::find(kFailureReasons, reason) != kFailureReasons.end();
+}
+
+std::uint64_t BatchOf(const MaxUnavailable& max, std::uint64_t nodes) {
+  const std::uint64_t amount = max.percent ? (nodes * max.amount + 99) / 100 : max.amount;
+  return std::max<std::uint64_t>(amount, 1);
+}
+
+RolloutState Advance(RolloutState state, const RolloutInputs& inputs) {
+  if (state.current.empty()) {
+    return {.current = inputs.revision,
+            .revision = inputs.revision,
+            .start_time = inputs.now,
+            .progress_time = inputs.now,
+            .restarted_at = inputs.knobs.restarted_at};
+  }
+  if (!IsPossible(state)) {
+    BeginAnew(state, inputs);
+    return state;
+  }
+  if (TakeUp(state, inputs)) return state;
+  // Without nodes nothing can be derived, followed or observed.
+  if (inputs.nodes.empty() && !IsSettled(state) && state.phase != RolloutPhase::kGoBack) {
+    Await(state, 0, 0, inputs);
+    return state;
+  }
+  switch (state.phase) {
+    case RolloutPhase::kPrepare:
+      Prepare(state, inputs);
+      break;
+    case RolloutPhase::kActivate:
+      Activate(state, inputs);
+      break;
+    case RolloutPhase::kObserve:
+      Observe(state, inputs);
+      break;
+    case RolloutPhase::kGoBack:
+      WaitForReturn(state, inputs);
+      break;
+    case RolloutPhase::kComplete:
+      ForetellJobs(state, inputs);
+      break;
+    case RolloutPhase::kStopped:
+      break;
+  }
+  return state;
+}
+
+}  // namespace optcache::coordination

@@ -1,0 +1,297 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "coordination/internal/rollout_nodes.h"
+#include "coordination/rollout.h"
+
+namespace optcache::coordination {
+namespace {
+
+using internal::ActivationOf;
+using internal::DerivationOf;
+
+constexpr std::size_t kMaxNamed = 5;  // nodes in a message
+
+const TrialReport* FindTrial(const RolloutNode& node, std::string_view id) {
+  const auto found = std::ranges::find(node.trials, id, &TrialReport::id);
+  return found == node.trials.end() ? nullptr : &*found;
+}
+
+bool IsAwaited(const RolloutNode& node, const RolloutState& state) {
+  switch (state.phase) {
+    case RolloutPhase::kPrepare:
+      return !DerivationOf(node, state).complete;
+    case RolloutPhase::kActivate:
+      return internal::IsOrdered(node, state) && (node.revision != state.revision || !node.planned);
+    case RolloutPhase::kGoBack:
+      return node.revision != state.current;
+    default:
+      return false;
+  }
+}
+
+std::string Awaited(const RolloutState& state, const RolloutInputs& inputs) {
+  std::vector<std::string_view> names;
+  std::size_t more = 0;
+  for (const RolloutNode& node : inputs.nodes) {
+    if (!IsAwaited(node, state)) continue;
+    if (names.size() < kMaxNamed) {
+      names.push_back(node.name);
+    } else {
+      ++more;
+    }
+  }
+  const std::string rest = more == 0 ? "" : fmt::format(" and {} more", more);
+  return fmt::format("{}{}", fmt::join(names, ", "), rest);
+}
+
+struct Words {
+  bool progressing = false;
+  std::string reason;
+  std::string message;
+};
+
+Words OfPrepare(const RolloutState& state, const RolloutInputs& inputs) {
+  const auto complete = static_cast<std::uint64_t>(std::ranges::count_if(
+      inputs.nodes, [&](const RolloutNode& node) { return DerivationOf(node, state).complete; }));
+  if (complete == inputs.nodes.size() && internal::IsHeldAsWorse(state, inputs) &&
+      !inputs.knobs.acknowledge) {
+    return {.reason = "PredictedWorse",
+            .message = "more bytes of the source are predicted for a read than with " +
+                       state.current + ": spec.rollout.acknowledge lets it go on"};
+  }
+  std::string message =
+      fmt::format("{} of {} nodes have derived {}", complete, inputs.nodes.size(), state.revision);
+  if (state.activated) {
+    const auto others =
+        std::ranges::count(inputs.nodes, state.activated->revision, &RolloutNode::revision);
+    message += fmt::format(", {} follow {} meanwhile", others, state.activated->revision);
+  }
+  return {.progressing = true, .reason = "Preparing", .message = std::move(message)};
+}
+
+Words OfActivate(const RolloutState& state, const RolloutInputs& inputs) {
+  const internal::Activation nodes = ActivationOf(state, inputs);
+  std::string how_far =
+      fmt::format("{} of {} nodes follow {}", nodes.followed, inputs.nodes.size(), state.revision);
+  if (nodes.ready < nodes.followed)
+    how_far += fmt::format(", {} have derived the newest plan", nodes.ready);
+  if (nodes.ready < nodes.ordered || !state.marks || nodes.ordered == inputs.nodes.size())
+    return {.progressing = true, .reason = "NodesChange", .message = how_far};
+  if (nodes.ordered >= nodes.goal) {
+    return {.reason = "Partitioned",
+            .message = fmt::format("{}, spec.rollout.partition keeps {} back", how_far,
+                                   inputs.nodes.size() - nodes.ordered)};
+  }
+  return {.progressing = true,
+          .reason = "EpochAwaited",
+          .message = how_far + ", the next ones go over when every job has begun another epoch"};
+}
+
+Words OfObserve(const RolloutState& state, const RolloutInputs& inputs) {
+  std::uint32_t fewest = inputs.knobs.after;
+  if (state.marks) {
+    for (const PassMark& mark : *state.marks)
+      fewest = std::min(fewest, mark.passes);
+  }
+  return {.progressing = true,
+          .reason = "Observing",
+          .message = fmt::format("all nodes follow {}, {} of {} epochs of every job are observed",
+                                 state.revision, fewest, inputs.knobs.after)};
+}
+
+Words OfPhase(const RolloutState& state, const RolloutInputs& inputs) {
+  switch (state.phase) {
+    case RolloutPhase::kPrepare:
+      return OfPrepare(state, inputs);
+    case RolloutPhase::kActivate:
+      return OfActivate(state, inputs);
+    case RolloutPhase::kObserve:
+      return OfObserve(state, inputs);
+    case RolloutPhase::kGoBack:
+      return {.progressing = true,
+              .reason = "GoingBack",
+              .message = fmt::format("{} of {} nodes follow {} again", state.ready,
+                                     inputs.nodes.size(), state.current)};
+    case RolloutPhase::kStopped:
+      if (state.failed) return {.reason = state.failed->reason, .message = state.failed->message};
+      break;
+    case RolloutPhase::kComplete:
+      if (state.failed) {
+        return {.reason = state.failed->reason,
+                .message = fmt::format("{} is in force; it could not be derived anew: {}",
+                                       state.current, state.failed->message)};
+      }
+      break;
+  }
+  return {.reason = "Complete", .message = fmt::format("{} is in force", state.current)};
+}
+
+Words WordsOf(const RolloutState& state, const RolloutInputs& inputs) {
+  Words words = OfPhase(state, inputs);
+  const bool settled =
+      state.phase == RolloutPhase::kComplete || state.phase == RolloutPhase::kStopped;
+  if (settled) return words;
+  if (inputs.nodes.empty()) {
+    return {.reason = "NotPlaced",
+            .message = fmt::format("the Dataset is on no node: {} waits", state.revision)};
+  }
+  if (inputs.knobs.paused && state.phase != RolloutPhase::kGoBack)
+    return {.reason = "Paused", .message = "spec.rollout.paused: " + words.message};
+  if (internal::IsLate(state, inputs)) {
+    return {.reason = "ProgressDeadlineExceeded",
+            .message = fmt::format("{}; awaited for more than {} s: {}", words.message,
+                                   inputs.knobs.progress_deadline_seconds, Awaited(state, inputs))};
+  }
+  return words;
+}
+
+// Of the revision in force, where its plan foretold nothing of what was observed.
+std::optional<EpochNumbers> ForecastInForce(const RolloutState& state,
+                                            const RolloutInputs& inputs) {
+  if (state.phase == RolloutPhase::kComplete) return state.predicted;
+  const TrialReport* const current = NewestTrial(inputs.nodes, CurrentTrial(state.current));
+  return current != nullptr ? NumbersOf(current->all) : std::nullopt;
+}
+
+void AddNumbers(const RolloutState& state, const RolloutInputs& inputs, RolloutReport& report) {
+  const bool mixed = state.phase != RolloutPhase::kObserve &&
+                     (state.activated || state.phase == RolloutPhase::kGoBack);
+  report.forgets = state.phase == RolloutPhase::kObserve || state.phase == RolloutPhase::kGoBack ||
+                   (state.phase == RolloutPhase::kPrepare && state.activated);
+  if (mixed) return;
+  if (state.phase == RolloutPhase::kObserve) {
+    if (!state.sums || state.sums->reads == 0) return;
+    const std::uint64_t streams = CountedStreams(state.marks.value_or(std::vector<PassMark>()));
+    report.observed = ObservedOf(*state.sums, streams);
+    report.passes = state.sums->passes;
+    report.since = state.since;
+    report.predicted = PlannedOf(*state.sums, streams);
+    if (!report.predicted) report.predicted = state.predicted;
+    return;
+  }
+  const LatestPasses latest = LatestOf(inputs.passes, state.marks.value_or(std::vector<PassMark>()),
+                                       inputs.mean_sample_bytes);
+  report.observed = ObservedOf(latest.sums, latest.streams);
+  report.passes = latest.sums.passes;
+  report.since = latest.since;
+  report.predicted = PlannedOf(latest.sums, latest.streams);
+  if (state.phase == RolloutPhase::kComplete && state.forecast) {
+    report.predicted = state.predicted;
+  } else if (report.observed && !report.predicted) {
+    report.predicted = ForecastInForce(state, inputs);
+  }
+}
+
+}  // namespace
+
+namespace internal {
+
+Derivation DerivationOf(const RolloutNode& node, const RolloutState& state) {
+  Derivation derivation;
+  const TrialReport* const update = FindTrial(node, UpdateTrial(state.revision));
+  if (update == nullptr) return derivation;
+  derivation.error = update->error;
+  derivation.update = update->error.empty();
+  derivation.complete =
+      derivation.update &&
+      (state.revision == state.current || FindTrial(node, CurrentTrial(state.current)) != nullptr);
+  return derivation;
+}
+
+bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs) {
+  const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state.revision));
+  const TrialReport* const current = NewestTrial(inputs.nodes, CurrentTrial(state.current));
+  return update != nullptr && current != nullptr && IsPredictedWorse(update->all, current->all);
+}
+
+bool IsLate(const RolloutState& state, const RolloutInputs& inputs) {
+  return state.ready < state.wanted &&
+         inputs.now - state.progress_time > inputs.knobs.progress_deadline_seconds;
+}
+
+bool IsOrdered(const RolloutNode& node, const RolloutState& state) {
+  return state.activated &&
+         (state.phase == RolloutPhase::kObserve || node.name <= state.activated->up_to);
+}
+
+Activation ActivationOf(const RolloutState& state, const RolloutInputs& inputs) {
+  const std::uint64_t nodes = inputs.nodes.size();
+  Activation activation{
+      .goal = inputs.knobs.all_at_once ? nodes : nodes - std::min(inputs.knobs.partition, nodes)};
+  for (const RolloutNode& node : inputs.nodes) {
+    if (!IsOrdered(node, state)) continue;
+    ++activation.ordered;
+    if (node.revision != state.revision) continue;
+    ++activation.followed;
+    if (node.planned) ++activation.ready;
+  }
+  return activation;
+}
+
+}  // namespace internal
+
+std::string UpdateTrial(std::string_view revision) {
+  return fmt::format("{}@update", revision);
+}
+std::string CurrentTrial(std::string_view revision) {
+  return fmt::format("{}@current", revision);
+}
+
+std::string JobsTrial(std::string_view revision, std::string_view jobs) {
+  return fmt::format("{}@jobs-{}", revision, jobs);
+}
+
+const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::string_view id) {
+  const TrialReport* newest = nullptr;
+  for (const RolloutNode& node : nodes) {
+    const TrialReport* const trial = FindTrial(node, id);
+    if (trial == nullptr || !trial->error.empty()) continue;
+    if (newest == nullptr || newest->planned < trial->planned) newest = trial;
+  }
+  return newest;
+}
+
+RolloutOrders OrdersOf(const RolloutState& state, const RolloutInputs& inputs) {
+  RolloutOrders orders{.current = state.current};
+  if (state.activated) {
+    // Who comes prepares first.
+    const std::string prepared = UpdateTrial(state.activated->revision);
+    for (const RolloutNode& node : inputs.nodes) {
+      if (!internal::IsOrdered(node, state)) continue;
+      const TrialReport* const trial = FindTrial(node, prepared);
+      const bool has_derived = trial != nullptr && trial->error.empty();
+      if (node.revision == state.activated->revision || has_derived)
+        orders.nodes.push_back(node.name);
+    }
+    if (!orders.nodes.empty()) orders.update = state.activated->revision;
+  }
+  const bool prepares = state.phase == RolloutPhase::kPrepare;
+  if (prepares || state.phase == RolloutPhase::kActivate || state.phase == RolloutPhase::kObserve)
+    orders.trials.emplace_back(UpdateTrial(state.revision), state.revision);
+  if (prepares && state.revision != state.current)
+    orders.trials.emplace_back(CurrentTrial(state.current), state.current);
+  if (state.phase == RolloutPhase::kComplete && state.forecast && state.forecast->awaited)
+    orders.trials.emplace_back(JobsTrial(state.current, state.forecast->jobs), state.current);
+  return orders;
+}
+
+RolloutReport ReportOf(const RolloutState& state, const RolloutInputs& inputs) {
+  RolloutReport report{
+      .desired = inputs.nodes.size(),
+      .moving = state.phase != RolloutPhase::kComplete && state.phase != RolloutPhase::kStopped};
+  for (const RolloutNode& node : inputs.nodes) {
+    const bool follows = node.revision == state.revision;
+    if (follows) ++report.active;
+    if (follows || DerivationOf(node, state).update) ++report.prepared;
+  }
+  Words words = WordsOf(state, inputs);
+  report.progressing = words.progressing;
+  report.reason = std::move(words.reason);
+  report.message = std::move(words.message);
+  AddNumbers(state, inputs, report);
+  return report;
+}
+
+}  // namespace optcache::coordination

@@ -1,0 +1,72 @@
+#include "sampler/pod_order.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "sampler/recipe_text.h"
+
+namespace optcache::sampler {
+namespace {
+
+constexpr std::string_view kRanks = "ranks=";
+constexpr std::string_view kSize = "size=";
+
+Status Wrong(std::string_view text, const std::string& why) {
+  return {Code::kInvalidArgument, "sampler '" + std::string(text) + "': " + why +
+                                      "; write a kind and its fields by comma, for example "
+                                      "torch-distributed,seed=0,world=8,ranks=4"};
+}
+
+}  // namespace
+
+Result<PodOrder> ParsePodOrder(std::string_view text) {
+  PodOrder order;
+  std::string recipe;
+  bool has_size = false;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view word = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+    if (word.starts_with(kRanks)) {
+      const char* const end = word.data() + word.size();
+      const auto [stop, error] = std::from_chars(word.data() + kRanks.size(), end, order.ranks);
+      if (error != std::errc() || stop != end || order.ranks == 0 || order.ranks > kMaxRanksOfPod)
+        return Error(Wrong(text, "ranks is a number from 1 to 64"));
+      continue;
+    }
+    has_size = has_size || word.starts_with(kSize);
+    recipe.append(recipe.empty() ? "" : " ").append(word);
+  }
+  if (!has_size) recipe += " " + std::string(kSize) + std::to_string(kMaxSize);
+  auto parsed = ParseRecipe(recipe);
+  if (!parsed) return Error(Wrong(text, parsed.error().message()));
+  order.recipe = *std::move(parsed);
+  if (!order.recipe.subset.empty()) return Error(Wrong(text, "a subset cannot be said here"));
+  if (!has_size) order.recipe.size = 0;
+  if (order.recipe.world % order.ranks != 0)
+    return Error(Wrong(text, "world is a multiple of ranks: all pods have as many"));
+  return order;
+}
+
+Result<PodRanks> RanksOf(const PodOrder& order, std::uint32_t pod, std::uint64_t samples) {
+  PodRanks ranks{.recipe = order.recipe, .ranks = {}};
+  if (ranks.recipe.size == 0) ranks.recipe.size = samples;
+  if (ranks.recipe.size != samples) {
+    return Error(Code::kInvalidArgument,
+                 "the sampler is over " + std::to_string(ranks.recipe.size) +
+                     " samples, the dataset has " + std::to_string(samples) + ": leave size out");
+  }
+  RETURN_IF_ERROR(Validate(ranks.recipe));
+  const std::uint64_t first = std::uint64_t{pod} * order.ranks;
+  if (first + order.ranks > ranks.recipe.world) {
+    return Error(Code::kInvalidArgument,
+                 "pod " + std::to_string(pod) + " has ranks from " + std::to_string(first) +
+                     " on, the sampler's world has " + std::to_string(ranks.recipe.world));
+  }
+  for (std::uint32_t i = 0; i < order.ranks; ++i)
+    ranks.ranks.push_back(static_cast<Rank>(first + i));
+  return ranks;
+}
+
+}  // namespace optcache::sampler

@@ -1,0 +1,286 @@
+#include "storage/index_tar.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dataset/manifest_builder.h"
+#include "dataset/numbering.h"
+#include "dataset/tar_groups.h"
+#include "dataset/tar_idx.h"
+#include "storage/internal/digest_many.h"
+#include "storage/internal/stat_many.h"
+#include "storage/tar_index.h"
+
+namespace optcache::storage {
+namespace {
+
+using dataset::Layout;
+using dataset::Manifest;
+using dataset::ManifestBuilder;
+using dataset::Member;
+using dataset::Order;
+using dataset::TarFile;
+
+// A sample before it has a number.
+struct Found {
+  std::string path;  // or key
+  std::uint32_t shard = 0;
+  std::vector<Member> members;
+};
+
+struct Samples {
+  Layout layout = Layout::kGroups;
+  Order order = Order::kPath;
+  std::vector<std::string> classes;
+  std::vector<dataset::ClassIndex> class_of;  // by sample; empty without classes
+  std::vector<Found> found;                   // by sample
+  std::uint64_t left_out = 0;                 // members
+};
+
+// kInvalidArgument, if one of them is an archive that was compressed: no other is left.
+Status CheckCompressed(const std::vector<std::string_view>& paths) {
+  constexpr std::array<std::string_view, 6> kEndings = {".tar.gz", ".tgz",     ".tar.zst",
+                                                        ".tar.xz", ".tar.bz2", ".tar.lz4"};
+  for (const std::string_view path : paths) {
+    if (std::ranges::none_of(kEndings, [&](std::string_view end) { return path.ends_with(end); }))
+      continue;
+    return {Code::kInvalidArgument,
+            fmt::format("none of the {} objects is a .tar archive; {} is compressed, so no part of "
+                        "it can be read alone: unpack it to a plain .tar",
+                        paths.size(), path)};
+  }
+  return OkStatus();
+}
+
+// The archives among what is listed, in the order of their samples' numbers.
+Result<std::vector<ListedObject>> ChooseArchives(ObjectListing listing,
+                                                 const IndexOptions& options) {
+  const std::vector<std::string> usual = {"**/*.tar"};
+  ASSIGN_OR_RETURN(dataset::GlobSet include,
+                   dataset::GlobSet::Compile(options.include.empty() ? usual : options.include));
+  std::vector<std::string_view> paths;
+  paths.reserve(listing.objects.size());
+  for (const ListedObject& object : listing.objects)
+    paths.emplace_back(object.path);
+  if (options.include.empty() &&
+      std::ranges::none_of(paths, [&](std::string_view path) { return include.Matches(path); })) {
+    RETURN_IF_ERROR(CheckCompressed(paths));
+  }
+  const bool as_listed = options.order == Order::kList;
+  ASSIGN_OR_RETURN(const dataset::Numbering numbering,
+                   dataset::NumberSamples(paths, listing.top_folders,
+                                          {.order = as_listed ? Order::kList : Order::kPath,
+                                           .include = std::move(include)}));
+  std::vector<ListedObject> archives;
+  archives.reserve(numbering.objects.size());
+  for (const std::uint32_t object : numbering.objects)
+    archives.push_back(std::move(listing.objects[object]));
+  return archives;
+}
+
+// Those beside archives, of all that is listed.
+TarIdxFiles IdxFilesIn(const ObjectListing& listing) {
+  std::set<std::string> wanted;
+  for (const ListedObject& object : listing.objects)
+    wanted.insert(dataset::TarIdxPath(object.path));
+  TarIdxFiles found;
+  for (const ListedObject& object : listing.objects) {
+    if (wanted.contains(object.path)) found.emplace(object.path, object);
+  }
+  return found;
+}
+
+// Asks for what the listing does not tell of the archives.
+Status AskForArchives(ObjectStore& store, std::vector<ListedObject>& archives,
+                      const IndexOptions& options) {
+  std::vector<ListedObject*> unknown;
+  for (ListedObject& archive : archives) {
+    if (!archive.info || !archive.info->validator.known()) unknown.push_back(&archive);
+  }
+  RETURN_IF_ERROR(internal::StatMany(
+      store,
+      {.count = unknown.size(),
+       .concurrent_max = options.concurrent_stats_max,
+       .deadline = options.deadline},
+      [&](size_t i) { return unknown[i]->path; },
+      [&](size_t i, Result<ObjectInfo> info) {
+        unknown[i]->info = info ? std::optional(*std::move(info)) : std::nullopt;
+      },
+      [](size_t) {}));
+  for (const ListedObject& archive : archives) {
+    if (!archive.info) {
+      return {Code::kNotFound,
+              fmt::format("{}: {} is listed but not there: its samples would be missing. Put it "
+                          "back, or list the source anew",
+                          store.name(), archive.path)};
+    }
+  }
+  return OkStatus();
+}
+
+Result<Samples> Group(const std::vector<ListedObject>& archives,
+                      std::vector<std::vector<TarFile>> files, const IndexOptions& options) {
+  if (options.order == Order::kImageFolder) {
+    return Error(Code::kInvalidArgument,
+                 "order image-folder numbers files in class folders, and samples of several "
+                 "members are none: take path or list, or format tar-files");
+  }
+  Samples samples = {.layout = Layout::kGroups, .order = options.order.value_or(Order::kPath)};
+  for (std::uint32_t shard = 0; shard < files.size(); ++shard) {
+    dataset::TarGrouper grouper;
+    for (const TarFile& file : files[shard]) {
+      if (Status added = grouper.Add(file); !added.ok())
+        return Error(std::move(added).WithContext(archives[shard].path));
+    }
+    size_t taken = 0;
+    for (dataset::TarGroup& group : std::move(grouper).Finish()) {
+      taken += group.members.size();
+      samples.found.push_back(
+          {.path = std::move(group.key), .shard = shard, .members = std::move(group.members)});
+    }
+    samples.left_out += files[shard].size() - taken;
+    files[shard] = {};
+  }
+  return samples;
+}
+
+// A member's path below the folder into which its archive would be unpacked.
+std::string_view PathOf(const TarFile& file) {
+  std::string_view path = file.name;
+  while (path.starts_with("./") || path.starts_with('/'))
+    path.remove_prefix(path.front() == '/' ? 1 : 2);
+  return path;
+}
+
+// As if all archives were unpacked in one folder.
+Result<Samples> Single(std::vector<std::vector<TarFile>> files, const IndexOptions& options) {
+  std::vector<Found> all;
+  for (std::uint32_t shard = 0; shard < files.size(); ++shard) {
+    for (const TarFile& file : files[shard]) {
+      if (dataset::IsTarMeta(file.name)) continue;
+      all.push_back({.path = std::string(PathOf(file)),
+                     .shard = shard,
+                     .members = {{.name = {}, .offset = file.offset, .size = file.size}}});
+    }
+    files[shard] = {};
+  }
+  std::vector<std::string_view> paths;
+  std::set<std::string_view> top_folders;
+  paths.reserve(all.size());
+  for (const Found& found : all) {
+    paths.emplace_back(found.path);
+    const size_t slash = paths.back().find('/');
+    if (slash != std::string_view::npos) top_folders.insert(paths.back().substr(0, slash));
+  }
+  ASSIGN_OR_RETURN(dataset::Numbering numbering,
+                   dataset::NumberSamples(
+                       paths, std::vector<std::string>(top_folders.begin(), top_folders.end()),
+                       {.order = options.order, .include = {}}));
+  Samples samples = {.layout = Layout::kMembers,
+                     .order = numbering.order,
+                     .classes = std::move(numbering.classes),
+                     .class_of = std::move(numbering.class_of),
+                     .found = {},
+                     .left_out = all.size() - numbering.objects.size()};
+  samples.found.reserve(numbering.objects.size());
+  for (const std::uint32_t at : numbering.objects)
+    samples.found.push_back(std::move(all[at]));
+  return samples;
+}
+
+Result<Manifest> AssembleTar(const std::vector<ListedObject>& archives, const Samples& samples,
+                             const std::vector<dataset::Digest>& digests) {
+  ManifestBuilder builder(samples.order, samples.classes, samples.layout);
+  for (const ListedObject& archive : archives) {
+    RETURN_IF_ERROR(builder.AddShard(
+        {.path = archive.path, .size = archive.info->size, .validator = archive.info->validator}));
+  }
+  for (size_t i = 0; i < samples.found.size(); ++i) {
+    const Found& found = samples.found[i];
+    Status added = builder.Add(
+        {.path = found.path,
+         .class_index = samples.class_of.empty() ? dataset::kNoClass : samples.class_of[i],
+         .validator = {},
+         .digest = digests.empty() ? std::nullopt : std::optional(digests[i]),
+         .shard = found.shard,
+         .members = found.members});
+    if (!added.ok()) return Error(std::move(added).WithContext(archives[found.shard].path));
+  }
+  return std::move(builder).Finish();
+}
+
+// The samples' digests are of what is handed out, so they are read by a manifest without any.
+Result<std::vector<dataset::Digest>> ReadTarDigests(ObjectStore& store, const Manifest& manifest,
+                                                    const IndexOptions& options) {
+  std::vector<dataset::Digest> digests(manifest.samples());
+  RETURN_IF_ERROR(internal::DigestSamples(
+      store, manifest,
+      {.count = manifest.samples(),
+       .concurrent_max = options.concurrent_reads_max,
+       .deadline = options.deadline},
+      [&](size_t i, const dataset::Digest& digest) { digests[i] = digest; },
+      [&](size_t done) {
+        if (options.progress)
+          options.progress(
+              {.step = IndexProgress::Step::kReading, .done = done, .all = digests.size()});
+      }));
+  return digests;
+}
+
+}  // namespace
+
+Result<IndexReport> BuildTarManifest(ObjectStore& store, const IndexOptions& options) {
+  const auto tell = [&](IndexProgress::Step step, std::uint64_t done, std::uint64_t all) {
+    if (options.progress) options.progress({.step = step, .done = done, .all = all});
+  };
+  const auto of_store = [&](Status status) {
+    return Error(std::move(status).WithContext(store.name()));
+  };
+  ASSIGN_OR_RETURN(ObjectListing listing, store.List(options.deadline, [&](std::uint64_t objects) {
+    tell(IndexProgress::Step::kListing, objects, 0);
+  }));
+  const std::uint64_t objects = listing.objects.size();
+  TarIdxFiles idx_files = IdxFilesIn(listing);
+  Result<std::vector<ListedObject>> archives = ChooseArchives(std::move(listing), options);
+  if (!archives) return of_store(std::move(archives).error());
+  RETURN_IF_ERROR(AskForArchives(store, *archives, options));
+  ASSIGN_OR_RETURN(TarContents contents,
+                   IndexTars(store, *archives,
+                             {.idx_files = std::move(idx_files),
+                              .concurrent_max = options.concurrent_reads_max,
+                              .deadline = options.deadline,
+                              .progress = [&](std::uint64_t done, std::uint64_t all) {
+                                tell(IndexProgress::Step::kArchives, done, all);
+                              }}));
+  Result<Samples> samples = options.format == IndexFormat::kTar
+                                ? Group(*archives, std::move(contents.files), options)
+                                : Single(std::move(contents.files), options);
+  if (!samples) return of_store(std::move(samples).error());
+  if (samples->found.empty()) {
+    return of_store({Code::kInvalidArgument,
+                     fmt::format("there is no sample in {} archive(s): their files should be named "
+                                 "KEY.ENDING, as 0001.jpg and 0001.cls",
+                                 archives->size())});
+  }
+  ASSIGN_OR_RETURN(Manifest manifest, AssembleTar(*archives, *samples, {}));
+  if (options.digests) {
+    ASSIGN_OR_RETURN(const std::vector<dataset::Digest> digests,
+                     ReadTarDigests(store, manifest, options));
+    ASSIGN_OR_RETURN(manifest, AssembleTar(*archives, *samples, digests));
+  }
+  std::uint64_t unversioned = 0;
+  for (SampleId sample = 0; sample < manifest.samples(); ++sample) {
+    if (!(*archives)[manifest.ObjectOf(sample)].info->validator.known()) ++unversioned;
+  }
+  return IndexReport{.manifest = std::move(manifest),
+                     .objects = objects,
+                     .left_out = objects - archives->size() + samples->left_out,
+                     .unfit_idx_files = std::move(contents.unfit_idx_files),
+                     .unversioned_count = unversioned};
+}
+
+}  // namespace optcache::storage

@@ -1,0 +1,53 @@
+#pragma once
+
+// What the stores that speak HTTP share: how a read is asked for, how its answer is checked, and
+// what a status means.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "storage/internal/curl.h"
+#include "storage/object_store.h"
+
+namespace optcache::storage::internal {
+
+// What an answer other than 2xx means to a plain web server's client. `what` begins the message.
+Status HttpError(const HttpResponse& response, std::string_view what);
+
+// What sets one protocol over HTTP apart from another; its parts are functions without state.
+struct HttpDialect {
+  Status (*error)(const HttpResponse& response, std::string_view what) = HttpError;
+  // Looks at a whole object that came complete, whose CRC-32C is given: kDataLoss if the answer's
+  // headers say otherwise.
+  Status (*check_whole)(const HttpResponse& response, std::uint32_t crc) = nullptr;
+};
+
+// An ETag that is none by RFC 9110 counts as unknown.
+dataset::Validator ValidatorOf(const HttpResponse& response);
+
+// Ok if a complete 2xx answer came.
+Status CheckAnswer(const HttpResponse& response, std::string_view what,
+                   const HttpDialect& dialect = {});
+
+// True if all of the object is asked for: then by no range.
+bool IsWhole(const ReadRequest& request);
+
+// "Range: …" and "If-Match: …", as far as they are needed.
+std::vector<std::string> ReadHeaders(const ReadRequest& request);
+
+// Sends `http`, which has all but take_body, and fills the destination of `read`. As
+// ObjectStore::Read.
+Status SendRead(HttpClient& client, HttpRequest http, ReadRequest read, const HttpDialect& dialect,
+                ReadCallback done);
+
+// Blocks until the answer is there, at about the request's deadline at the latest.
+Result<HttpResponse> SendAndWait(HttpClient& client, HttpRequest request);
+
+// Of the answer to a HEAD request for `object`.
+Result<ObjectInfo> InfoOf(const HttpResponse& response, const std::string& object,
+                          const HttpDialect& dialect = {});
+
+}  // namespace optcache::storage::internal

@@ -1,0 +1,412 @@
+#include "storage/internal/s3_lister.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/mutex.h"
+#include "dataset/manifest.h"
+#include "storage/internal/guessed_cuts.h"
+
+namespace optcache::storage::internal {
+namespace {
+
+// Keys above `after`, up to `end` with it.
+struct KeyRange {
+  std::string after;
+  std::string end;                // empty: there is no end
+  std::vector<std::string> cuts;  // ascending; where it may be cut, used up from the front
+  size_t level = 0;               // of folders below the prefix, where the next cuts are looked for
+  // Looks in vain come ever more seldom: so many pages are left until the next.
+  size_t pages_until_look = 0;
+  size_t pages_until_look_after = 0;
+  bool guessed = false;  // it begins at a guess, and its first page has not come yet
+};
+
+void KeepCutsWithin(KeyRange& range) {
+  std::erase_if(range.cuts, [&](const std::string& cut) {
+    return cut <= range.after || (!range.end.empty() && cut >= range.end);
+  });
+}
+
+// The folder of `key` that is so many levels below `prefix`: all up to a slash, or nothing if it
+// has fewer.
+std::optional<std::string> FolderAt(const std::string& key, size_t prefix_bytes, size_t level) {
+  size_t at = std::min(prefix_bytes, key.size());
+  for (; level > 0; --level) {
+    const size_t slash = key.find('/', at);
+    if (slash == std::string::npos) return std::nullopt;
+    at = slash + 1;
+  }
+  return key.substr(0, at);
+}
+
+// How many keys of the page there are in a folder of that level, in the mean.
+double KeysPerFolder(const std::vector<S3Key>& keys, size_t prefix_bytes, size_t level) {
+  size_t folders = 0;
+  std::optional<std::string> last;
+  for (const S3Key& key : keys) {
+    std::optional<std::string> folder = FolderAt(key.key, prefix_bytes, level);
+    if (folders == 0 || folder != last) ++folders;
+    last = std::move(folder);
+  }
+  return folders == 0 ? 0 : static_cast<double>(keys.size()) / static_cast<double>(folders);
+}
+
+// Of so many pages that came, one may have been for nothing before guesses end.
+constexpr double kPagesAWastedOne = 10;
+
+// Which part of a page was asked for in vain: it is beyond the range, or a guess leads to less.
+double WastedOf(const KeyRange& range, const S3Page& page, size_t keys_per_page) {
+  const auto end = std::ranges::partition_point(
+      page.keys, [&](const S3Key& key) { return range.end.empty() || key.key <= range.end; });
+  const bool all = end == page.keys.end() && !page.truncated;
+  if (all && !range.guessed) return 0;
+  const auto within = static_cast<double>(end - page.keys.begin());
+  const size_t whole = all ? keys_per_page : page.keys.size();
+  return whole == 0 ? 1 : std::max(0.0, 1 - within / static_cast<double>(whole));
+}
+
+// Thread-safe: Run starts its threads and joins them.
+class Lister {
+ public:
+  Lister(const S3ListOptions& options, const S3PageSource& fetch, const Clock& clock)
+      : options_(options), fetch_(fetch), clock_(clock) {}
+
+  Result<ObjectListing> Run();
+
+ private:
+  struct Found {
+    std::vector<ListedObject> objects;
+    std::set<std::string, std::less<>> folders;
+  };
+
+  void Work();
+  std::optional<KeyRange> Next();
+  void End(Status status);
+  bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+  Status ListRange(KeyRange range, Found& found);
+  Status CutIfIdle(KeyRange& range, const std::vector<S3Key>& keys);
+  Status LookForCuts(KeyRange& range);
+  Result<bool> CutAtFolders(KeyRange& range, const std::vector<S3Key>& keys, size_t helpers);
+  void CutAtGuesses(KeyRange& range, const std::vector<S3Key>& keys, size_t helpers);
+  void NotePage(KeyRange& range, const S3Page& page);
+  void GiveAway(KeyRange& range, size_t pieces);
+  void Give(std::vector<KeyRange> given);
+  size_t idle() const {
+    const MutexLock lock(mutex_);
+    return waiting_.empty() ? idle_ : 0;
+  }
+  Result<S3Page> Fetch(const S3PageRequest& request);
+  bool SleepBeforeNext(Duration wait);
+  Status Take(S3Key key, Found& found);
+  void NoteFolder(std::string_view key, Found& found) const;
+
+  const S3ListOptions& options_;
+  const S3PageSource& fetch_;
+  const Clock& clock_;
+  std::atomic<std::uint64_t> objects_ = 0;
+  std::atomic<bool> stopping_ = false;  // after the first error
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<KeyRange> waiting_ GUARDED_BY(mutex_);
+  unsigned busy_ GUARDED_BY(mutex_) = 0;
+  unsigned idle_ GUARDED_BY(mutex_) = 0;
+  Status status_ GUARDED_BY(mutex_);
+  Found found_ GUARDED_BY(mutex_);
+  // What guesses cost: of those that are open it is not known yet.
+  std::uint64_t pages_ GUARDED_BY(mutex_) = 0;
+  double pages_wasted_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t guesses_open_ GUARDED_BY(mutex_) = 0;
+};
+
+Result<ObjectListing> Lister::Run() {
+  const unsigned count = std::max(options_.concurrent_max, 1U);
+  {
+    const MutexLock lock(mutex_);
+    waiting_.push_back({});
+    idle_ = count;
+  }
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(count);
+    for (unsigned i = 0; i < count; ++i)
+      threads.emplace_back([this] { Work(); });
+  }
+  const MutexLock lock(mutex_);
+  RETURN_IF_ERROR(status_);
+  if (found_.objects.empty()) {
+    return Error(
+        Code::kNotFound,
+        fmt::format("there are no objects below \"{}\"; check bucket and prefix", options_.prefix));
+  }
+  std::ranges::sort(found_.objects, {}, &ListedObject::path);
+  ObjectListing listing = {.objects = std::move(found_.objects), .top_folders = {}};
+  listing.top_folders.assign(found_.folders.begin(), found_.folders.end());
+  return listing;
+}
+
+void Lister::Work() {
+  Found found;
+  while (std::optional<KeyRange> range = Next())
+    End(ListRange(*std::move(range), found));
+  const MutexLock lock(mutex_);
+  std::ranges::move(found.objects, std::back_inserter(found_.objects));
+  found_.folders.merge(found.folders);
+}
+
+// Waits for a range; nothing if there will be none.
+std::optional<KeyRange> Lister::Next() {
+  const MutexLock lock(mutex_);
+  while (waiting_.empty() && busy_ > 0 && status_.ok()) {
+    if (!changed_.WaitUntil(mutex_, options_.deadline.at())) break;
+  }
+  if (waiting_.empty() || !status_.ok()) return std::nullopt;
+  KeyRange range = std::move(waiting_.front());
+  waiting_.pop_front();
+  ++busy_;
+  --idle_;
+  return range;
+}
+
+void Lister::End(Status status) {
+  {
+    const MutexLock lock(mutex_);
+    --busy_;
+    ++idle_;
+    if (!status.ok()) stopping_ = true;
+    if (status_.ok()) status_ = std::move(status);
+  }
+  changed_.NotifyAll();
+}
+
+Status Lister::ListRange(KeyRange range, Found& found) {
+  while (!stopping()) {
+    ASSIGN_OR_RETURN(S3Page page, Fetch({.prefix = options_.prefix, .start_after = range.after}));
+    NotePage(range, page);
+    const bool ends = !page.truncated || (!range.end.empty() && page.last() >= range.end);
+    if (!page.keys.empty()) range.after = page.keys.back().key;
+    if (!ends) RETURN_IF_ERROR(CutIfIdle(range, page.keys));
+    for (S3Key& key : page.keys) {
+      if (!range.end.empty() && key.key > range.end) break;
+      RETURN_IF_ERROR(Take(std::move(key), found));
+    }
+    if (options_.progress) options_.progress(objects_);
+    if (ends) break;
+  }
+  return OkStatus();
+}
+
+// The folder right below the prefix that the key is in, if it is in one.
+void Lister::NoteFolder(std::string_view key, Found& found) const {
+  if (key.size() <= options_.prefix.size()) return;
+  key.remove_prefix(options_.prefix.size());
+  const size_t slash = key.find('/');
+  if (slash == std::string_view::npos || slash == 0) return;
+  if (!found.folders.contains(key.substr(0, slash))) found.folders.emplace(key.substr(0, slash));
+}
+
+Status Lister::Take(S3Key key, Found& found) {
+  NoteFolder(key.key, found);
+  if (key.key.size() == options_.prefix.size() || key.key.ends_with('/')) return OkStatus();
+  std::string path =
+      options_.prefix.empty() ? std::move(key.key) : key.key.substr(options_.prefix.size());
+  if (Status status = dataset::CheckObjectPath(path); !status.ok())
+    return std::move(status).WithContext(fmt::format("no manifest can hold the key \"{}\"", path));
+  ++objects_;
+  found.objects.push_back(
+      {.path = std::move(path),
+       .info = ObjectInfo{.size = key.size,
+                          .validator = {.modified_ns = 0, .etag = std::move(key.etag)}}});
+  return OkStatus();
+}
+
+void Lister::NotePage(KeyRange& range, const S3Page& page) {
+  const double wasted = WastedOf(range, page, options_.keys_per_page);
+  const MutexLock lock(mutex_);
+  ++pages_;
+  pages_wasted_ += wasted;
+  if (range.guessed) --guesses_open_;
+  range.guessed = false;
+}
+
+// Gives pieces of what is left of the range to idle threads.
+Status Lister::CutIfIdle(KeyRange& range, const std::vector<S3Key>& keys) {
+  const size_t helpers = idle();
+  if (helpers == 0) return OkStatus();
+  if (range.pages_until_look > 0) {
+    --range.pages_until_look;
+  } else {
+    ASSIGN_OR_RETURN(const bool given, CutAtFolders(range, keys, helpers));
+    if (given) return OkStatus();
+  }
+  CutAtGuesses(range, keys, helpers);
+  return OkStatus();
+}
+
+// If it is worth a request or more for each piece, by how densely the folders of this page are
+// filled.
+Result<bool> Lister::CutAtFolders(KeyRange& range, const std::vector<S3Key>& keys, size_t helpers) {
+  KeepCutsWithin(range);
+  if (range.cuts.empty()) RETURN_IF_ERROR(LookForCuts(range));
+  const double left = KeysPerFolder(keys, options_.prefix.size(), range.level) *
+                      static_cast<double>(range.cuts.size());
+  const auto pages =
+      static_cast<size_t>(left / static_cast<double>(std::max<size_t>(options_.keys_per_page, 1)));
+  // This range keeps a page as well.
+  const size_t pieces = std::min({helpers, range.cuts.size(), std::max<size_t>(pages, 1) - 1});
+  if (pieces > 0) {
+    GiveAway(range, pieces);
+    return true;
+  }
+  range.pages_until_look_after = 2 * range.pages_until_look_after + 1;
+  range.pages_until_look = range.pages_until_look_after;
+  return false;
+}
+
+// Where a folder is long, by the keys that are seen in it.
+void Lister::CutAtGuesses(KeyRange& range, const std::vector<S3Key>& keys, size_t helpers) {
+  size_t guesses_max = 0;
+  {
+    const MutexLock lock(mutex_);
+    const double left = static_cast<double>(pages_) / kPagesAWastedOne - pages_wasted_ -
+                        static_cast<double>(guesses_open_);
+    guesses_max = std::min(helpers, static_cast<size_t>(std::max(left, 0.0)));
+  }
+  if (guesses_max == 0) return;
+  SeenKeys seen = {.keys = {}, .end = range.end};
+  seen.keys.reserve(keys.size());
+  for (const S3Key& key : keys)
+    seen.keys.emplace_back(key.key);
+  const std::vector<std::string> guesses = GuessCuts(seen, guesses_max);
+  if (guesses.empty()) return;
+  // With what is known of folders.
+  std::vector<KeyRange> given(guesses.size(), range);
+  for (size_t i = 0; i < guesses.size(); ++i) {
+    KeyRange& part = given[i];
+    part.after = guesses[i];
+    if (i + 1 < guesses.size()) part.end = guesses[i + 1];
+    part.guessed = true;
+    KeepCutsWithin(part);
+  }
+  range.end = guesses.front();
+  KeepCutsWithin(range);
+  {
+    const MutexLock lock(mutex_);
+    guesses_open_ += given.size();
+  }
+  Give(std::move(given));
+}
+
+// Asks which folders follow, at the first level of folders that has any in the range. Afterwards
+// range.level is that of the cuts.
+Status Lister::LookForCuts(KeyRange& range) {
+  if (range.level > 0) --range.level;  // of the folder whose content is asked for
+  for (;; ++range.level) {
+    const std::optional<std::string> folder =
+        FolderAt(range.after, options_.prefix.size(), range.level);
+    if (!folder) break;
+    ASSIGN_OR_RETURN(S3Page page,
+                     Fetch({.prefix = *folder, .start_after = range.after, .roll_up = true}));
+    for (std::string& cut : page.common_prefixes) {
+      const bool within = cut > range.after && (range.end.empty() || cut < range.end);
+      if (within) range.cuts.push_back(std::move(cut));
+    }
+    if (range.cuts.empty()) continue;
+    ++range.level;
+    return OkStatus();
+  }
+  range.level = 0;
+  return OkStatus();
+}
+
+// Keeps the first piece; the others begin at cuts that are evenly spaced.
+void Lister::GiveAway(KeyRange& range, size_t pieces) {
+  std::vector<KeyRange> given;
+  const size_t step = std::max<size_t>(range.cuts.size() / (pieces + 1), 1);
+  std::string end = range.end;
+  for (size_t piece = pieces; piece > 0; --piece) {
+    const size_t at = std::min(piece * step, range.cuts.size() - 1);
+    KeyRange part = {
+        .after = range.cuts[at], .end = std::move(end), .cuts = {}, .level = range.level};
+    part.cuts.assign(
+        std::make_move_iterator(range.cuts.begin() + static_cast<std::ptrdiff_t>(at) + 1),
+        std::make_move_iterator(range.cuts.end()));
+    end = part.after;
+    range.cuts.resize(at);
+    given.push_back(std::move(part));
+    if (range.cuts.empty()) break;
+  }
+  range.end = std::move(end);
+  Give(std::move(given));
+}
+
+void Lister::Give(std::vector<KeyRange> given) {
+  {
+    const MutexLock lock(mutex_);
+    std::ranges::move(given, std::back_inserter(waiting_));
+  }
+  changed_.NotifyAll();
+}
+
+Result<S3Page> Lister::Fetch(const S3PageRequest& request) {
+  Backoff backoff(options_.backoff, std::hash<std::string>()(request.start_after));
+  for (unsigned attempt = 1;; ++attempt) {
+    Result<S3Page> page = fetch_(request);
+    if (page) {
+      const auto stray = std::ranges::find_if(page->keys, [&](const S3Key& key) {
+        return key.key <= request.start_after || !key.key.starts_with(request.prefix);
+      });
+      if (stray != page->keys.end()) {
+        return Error(Code::kInvalidArgument,
+                     fmt::format("the server lists \"{}\" when asked for what comes after \"{}\" "
+                                 "below \"{}\": it cannot list by start-after",
+                                 stray->key, request.start_after, request.prefix));
+      }
+      if (page->keys.empty() && page->truncated && !request.roll_up) {
+        return Error(Code::kInvalidArgument,
+                     "the server sends pages without keys, and says that "
+                     "there are more");
+      }
+      return page;
+    }
+    const Code code = page.error().code();
+    const bool may_get_better = code == Code::kUnavailable || code == Code::kDeadlineExceeded ||
+                                code == Code::kResourceExhausted || code == Code::kDataLoss;
+    if (!may_get_better) return page;
+    if (attempt >= options_.attempts_max || !SleepBeforeNext(backoff.Next())) {
+      return Error(
+          std::move(page).error().WithContext(fmt::format("asked {} times for a page", attempt)));
+    }
+  }
+}
+
+// False if there is no next attempt.
+bool Lister::SleepBeforeNext(Duration wait) {
+  const MonotonicTime until = clock_.Now() + wait;
+  if (options_.deadline.Expired(until)) return false;
+  const MutexLock lock(mutex_);
+  while (!stopping() && clock_.Now() < until)
+    changed_.WaitUntil(mutex_, until);
+  return !stopping();
+}
+
+}  // namespace
+
+Result<ObjectListing> ListBucket(const S3ListOptions& options, const S3PageSource& fetch,
+                                 const Clock& clock) {
+  return Lister(options, fetch, clock).Run();
+}
+
+}  // namespace optcache::storage::internal

@@ -1,0 +1,83 @@
+#include "storage/request_gate.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace optcache::storage {
+namespace {
+
+ConcurrencyLimit::End EndOf(const Status& status) {
+  switch (status.code()) {
+    case Code::kUnavailable:
+    case Code::kDeadlineExceeded:
+      return ConcurrencyLimit::End::kOverloaded;
+    case Code::kCancelled:
+    case Code::kResourceExhausted:
+      return ConcurrencyLimit::End::kUnknown;
+    default:
+      return ConcurrencyLimit::End::kAnswered;
+  }
+}
+
+std::optional<TokenBucket> BucketFor(double per_second) {
+  if (per_second <= 0) return std::nullopt;
+  const double second = std::max(per_second, 1.0);
+  return TokenBucket({.capacity = second, .per_second = per_second, .initial = second});
+}
+
+}  // namespace
+
+RequestGate::RequestGate(RequestGateOptions options)
+    : options_(options),
+      concurrency_(options.concurrency),
+      requests_(BucketFor(options.rates.requests_per_second)),
+      bytes_(BucketFor(options.rates.bytes_per_second)) {}
+
+// `now` if only a running request may be in the way.
+MonotonicTime RequestGate::NotBefore(MonotonicTime now) {
+  Duration wait = closed_until_ > now ? closed_until_ - now : Duration::zero();
+  if (requests_) wait = std::max(wait, requests_->Until(1, now));
+  if (bytes_) wait = std::max(wait, bytes_->Until(0, now));  // no debts
+  return now + wait;
+}
+
+bool RequestGate::MayStart(MonotonicTime now) {
+  return concurrency_.MayStart() && NotBefore(now) == now;
+}
+
+std::optional<MonotonicTime> RequestGate::OpensAt(MonotonicTime now) {
+  const MonotonicTime at = NotBefore(now);
+  if (!concurrency_.MayStart() || at == now) return std::nullopt;
+  return at;
+}
+
+RequestGate::Ticket RequestGate::OnStart(ByteCount bytes, MonotonicTime now) {
+  if (requests_) requests_->Take(1, now);
+  if (bytes_) bytes_->Take(static_cast<double>(bytes), now);
+  return concurrency_.OnStart();
+}
+
+void RequestGate::OnEnd(Ticket ticket, const Status& status, Duration retry_after,
+                        MonotonicTime now) {
+  concurrency_.OnEnd(ticket, EndOf(status));
+  if (status.ok() || retry_after <= Duration::zero()) return;
+  closed_until_ = std::max(closed_until_, now + std::min(retry_after, options_.closed_max));
+}
+
+std::string RequestGate::Describe(MonotonicTime now) const {
+  std::string text = fmt::format("{} of {} requests at a time", concurrency_.limit(),
+                                 std::max(options_.concurrency.max, 1U));
+  if (requests_) text += fmt::format(", {:g} a second", options_.rates.requests_per_second);
+  if (bytes_) {
+    text += fmt::format(", {} a second",
+                        FormatBytes(static_cast<ByteCount>(options_.rates.bytes_per_second)));
+  }
+  if (now < closed_until_) {
+    const double wait_s = std::chrono::duration<double>(closed_until_ - now).count();
+    text += fmt::format(", none for {:.1f} s, as the store asked", wait_s);
+  }
+  return text;
+}
+
+}  // namespace optcache::storage

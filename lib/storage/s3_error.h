@@ -1,0 +1,34 @@
+#pragma once
+
+// What S3 says when it refuses: a status of HTTP and, but for HEAD, a few lines of XML.
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace optcache::storage {
+
+inline constexpr std::size_t kS3ErrorBytesMax = 64U << 10U;
+
+struct S3Error {
+  std::string code;     // "NoSuchKey"; empty: the answer does not say
+  std::string message;  // of the server, at most 300 bytes, one line
+  std::string region;   // where the bucket is, if the server says so
+};
+
+// Of the body of an answer. Whatever else stands there, key ids and signatures among it, is left
+// behind. Empty if it is not S3's XML.
+S3Error ParseS3Error(std::string_view body);
+
+// What the caller does about it, in a sentence that begins with `what`; `bucket_region` is the
+// header x-amz-bucket-region, perhaps empty.
+//   kNotFound          NoSuchKey, NoSuchBucket
+//   kUnavailable       SlowDown and the like, 5xx, 429, a session token that has expired: try again
+//   kConflict          the object is another one
+//   kPermissionDenied  keys, rights, clock, an archived object
+//   kInvalidArgument   another region or endpoint is needed: says which; anything else
+Status S3Status(int http_status, const S3Error& error, std::string_view bucket_region,
+                std::string_view what);
+
+}  // namespace optcache::storage

@@ -1,0 +1,38 @@
+#pragma once
+
+// A page of ListObjectsV2, as S3 sends it.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace optcache::storage {
+
+inline constexpr ByteCount kS3PageBytesMax = 64_MiB;
+inline constexpr size_t kS3KeysPerPageMax = 10000;  // S3 sends 1,000 at most
+inline constexpr size_t kS3KeyBytesMax = 1024;
+
+struct S3Key {
+  std::string key;
+  ByteCount size = 0;
+  std::string etag;  // quotes included; empty: not told
+  friend bool operator==(const S3Key&, const S3Key&) = default;
+};
+
+struct S3Page {
+  std::vector<S3Key> keys;                   // ascending by their bytes
+  std::vector<std::string> common_prefixes;  // ascending; what a delimiter rolls up
+  bool truncated = false;                    // there is more
+
+  // Of keys and common prefixes, or empty if there is none: where the next page begins after.
+  std::string_view last() const;
+};
+
+// kDataLoss: it is no such page, or breaks a limit, or its keys are not in order, with what and
+// where. Keys are decoded if the page says that they are encoded (encoding-type=url).
+Result<S3Page> ParseS3Page(std::string_view xml);
+
+}  // namespace optcache::storage

@@ -1,0 +1,254 @@
+#include "storage/s3_store.h"
+
+#include <algorithm>
+#include <future>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/base64.h"
+#include "base/percent_encoding.h"
+#include "dataset/manifest.h"
+#include "storage/internal/curl.h"
+#include "storage/internal/http_exchange.h"
+#include "storage/internal/s3_lister.h"
+#include "storage/s3_error.h"
+#include "storage/s3_instance_keys.h"
+#include "storage/s3_key_chain.h"
+#include "storage/s3_web_identity.h"
+
+namespace optcache::storage {
+namespace {
+
+constexpr std::string_view kS3KeysPerPage = "1000";
+constexpr const char* kCrcHeader = "x-amz-checksum-crc32c";
+constexpr const char* kChecksumTypeHeader = "x-amz-checksum-type";
+constexpr const char* kBucketRegionHeader = "x-amz-bucket-region";
+
+std::string HeaderIn(const internal::HttpResponse& response, const std::string& name) {
+  const auto found = response.headers.find(name);
+  return found == response.headers.end() ? "" : found->second;
+}
+
+Status S3AnswerError(const internal::HttpResponse& response, std::string_view what) {
+  return S3Status(response.http_status, ParseS3Error(response.error_body),
+                  HeaderIn(response, kBucketRegionHeader), what);
+}
+
+// What the store says of the whole object; of objects uploaded in parts it may be a checksum of
+// checksums ("…-3"), which says nothing here.
+Status CheckCrc(const internal::HttpResponse& response, std::uint32_t crc) {
+  const std::string text = HeaderIn(response, kCrcHeader);
+  if (text.empty() || text.contains('-') || HeaderIn(response, kChecksumTypeHeader) == "COMPOSITE")
+    return OkStatus();
+  const Result<std::string> bytes = DecodeBase64(text);
+  if (!bytes || bytes->size() != sizeof(crc)) return OkStatus();
+  std::uint32_t told = 0;
+  for (const char c : *bytes)
+    told = told << 8U | static_cast<unsigned char>(c);
+  if (told == crc) return OkStatus();
+  return {Code::kDataLoss,
+          fmt::format("the CRC-32C of what came is {:08x}, the store says {:08x}", crc, told)};
+}
+
+std::string KeyInClear(std::string_view which, const S3Place& place) {
+  return fmt::format(
+      "{}: {} would be asked in clear text, and anybody on the way would see the "
+      "key. Objects that are encrypted with a key of yours need https://; for others, unset it "
+      "here",
+      which, place.origin);
+}
+
+constexpr internal::HttpDialect kS3Dialect = {.error = S3AnswerError, .check_whole = CheckCrc};
+
+}  // namespace
+
+Result<std::unique_ptr<S3Store>> S3Store::Open(S3StoreOptions options, const Clock& clock) {
+  std::unique_ptr<S3Store> store(new S3Store(std::move(options), clock));
+  RETURN_IF_ERROR(store->UseEnvironment());
+  return store;
+}
+
+S3Store::S3Store(S3StoreOptions options, const Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      name_(options_.address.name()),
+      place_(PlaceOf(options_.address)),
+      client_(std::make_unique<internal::HttpClient>(
+          internal::HttpClientOptions{.concurrent_max = std::max(options_.concurrent_reads_max,
+                                                                 options_.concurrent_lists_max),
+                                      .waiting_max = options_.waiting_reads_max,
+                                      .connect_timeout = options_.connect_timeout},
+          clock)) {
+  if (!options_.keys_folder.empty())
+    folder_ = std::make_shared<S3KeyFolder>(options_.keys_folder, clock);
+  if (options_.address.web_identity()) {
+    const Result<S3Keys> keys = folder_ ? folder_->keys() : S3Keys{};
+    const std::string folder_ca = keys ? keys->ca_file : "";
+    credentials_ = std::make_shared<S3WebIdentity>(
+        S3WebIdentityOptions{.sts_endpoint = options_.address.sts_endpoint,
+                             .role_arn = options_.address.role_arn,
+                             .token_file = options_.address.token_file,
+                             .ca_file = folder_ca.empty() ? options_.ca_file : folder_ca},
+        clock);
+  } else if (FolderBringsCredentials()) {
+    credentials_ = folder_;
+  }
+}
+
+S3Store::~S3Store() {
+  Shutdown();
+}
+
+// One with a customer's key and no credentials leaves them to others; one that cannot be read now
+// may have them soon.
+bool S3Store::FolderBringsCredentials() const {
+  if (!folder_) return false;
+  const Result<S3Keys> keys = folder_->keys();
+  return !keys || !keys->credentials.anonymous() || !keys->customer_key;
+}
+
+Status S3Store::UseEnvironment() {
+  if (!credentials_) {
+    ASSIGN_OR_RETURN(credentials_, OpenKeyChain(options_.environment, MachineVendor(), clock_));
+  }
+  if (folder_) return OkStatus();
+  ASSIGN_OR_RETURN(customer_key_, CustomerKeyOfEnvironment(options_.environment));
+  if (customer_key_ && !place_.confidential())
+    return {Code::kInvalidArgument, KeyInClear("OPTCACHE_SSE_CUSTOMER_KEY", place_)};
+  return OkStatus();
+}
+
+Result<std::optional<S3CustomerKey>> S3Store::CustomerKeyNow(const S3Keys& of_folder) const {
+  if (of_folder.customer_key && !place_.confidential())
+    return Error(Code::kPermissionDenied, KeyInClear("sseCustomerKey", place_));
+  return folder_ ? of_folder.customer_key : customer_key_;
+}
+
+std::string S3Store::PathOf(std::string_view object) const {
+  return fmt::format("{}/{}{}", place_.path, PercentEncodePath(options_.address.prefix),
+                     PercentEncodePath(object));
+}
+
+Result<internal::HttpRequest> S3Store::Signed(const S3Credentials& credentials, bool head,
+                                              std::string_view path, const QueryFields& query,
+                                              Deadline deadline) {
+  ASSIGN_OR_RETURN(const S3Keys keys, folder_ ? folder_->keys() : S3Keys{});
+  ASSIGN_OR_RETURN(const std::optional<S3CustomerKey> customer_key, CustomerKeyNow(keys));
+  const bool of_object = query.empty();
+  std::vector<std::pair<std::string, std::string>> headers;
+  if (customer_key && of_object) headers = CustomerKeyHeaders(*customer_key);
+  if (!head && of_object) headers.emplace_back("x-amz-checksum-mode", "ENABLED");
+  if (options_.address.requester_pays) headers.emplace_back("x-amz-request-payer", "requester");
+  return internal::HttpRequest{
+      .method = head ? internal::HttpRequest::Method::kHead : internal::HttpRequest::Method::kGet,
+      .url = fmt::format("{}{}{}{}", place_.origin, path, query.empty() ? "" : "?",
+                         QueryString(query)),
+      .headers = SignedHeaders(
+          {.method = head ? "HEAD" : "GET", .host = place_.host, .path = path, .query = query},
+          std::move(headers), options_.address.region, clock_.UnixSeconds(), credentials),
+      .follows_redirections = false,
+      // A proxy would see the key.
+      .uses_proxies = place_.encrypted() || !customer_key,
+      .wanted_headers = {kCrcHeader, kChecksumTypeHeader, kBucketRegionHeader},
+      .ca_file = keys.ca_file.empty() ? options_.ca_file : keys.ca_file,
+      .deadline = deadline};
+}
+
+Status S3Store::Read(ReadRequest request, ReadCallback done) {
+  RETURN_IF_ERROR(CheckReadRequest(request));
+  struct Waiting {
+    ReadRequest request;
+    ReadCallback done;
+  };
+  // Shared: the callback that waits for keys is made before it is known whether it is needed.
+  const auto waiting = std::make_shared<Waiting>(std::move(request), std::move(done));
+  S3CredentialsCallback later = [this, waiting](const Result<S3Credentials>& credentials) {
+    const auto end = [waiting](ReadOutcome outcome) { waiting->done(std::move(outcome)); };
+    Status sent = credentials ? SendRead(*credentials, waiting->request, end) : credentials.error();
+    if (!sent.ok()) end({.status = std::move(sent)});
+  };
+  ASSIGN_OR_RETURN(const std::optional<S3Credentials> now, credentials_->Get(later));
+  if (!now) return OkStatus();
+  return SendRead(*now, std::move(waiting->request), std::move(waiting->done));
+}
+
+Status S3Store::SendRead(const S3Credentials& credentials, ReadRequest request, ReadCallback done) {
+  ASSIGN_OR_RETURN(internal::HttpRequest http,
+                   Signed(credentials, false, PathOf(request.object), {}, request.deadline));
+  std::ranges::move(internal::ReadHeaders(request), std::back_inserter(http.headers));
+  return internal::SendRead(*client_, std::move(http), std::move(request), kS3Dialect,
+                            std::move(done));
+}
+
+Result<S3Credentials> S3Store::CredentialsNow() {
+  const auto ended = std::make_shared<std::promise<Result<S3Credentials>>>();
+  std::future<Result<S3Credentials>> future = ended->get_future();
+  S3CredentialsCallback later = [ended](Result<S3Credentials> credentials) {
+    ended->set_value(std::move(credentials));
+  };
+  ASSIGN_OR_RETURN(std::optional<S3Credentials> now, credentials_->Get(later));
+  if (now) return *std::move(now);
+  return future.get();
+}
+
+Result<ObjectInfo> S3Store::Stat(const std::string& object, Deadline deadline) {
+  RETURN_IF_ERROR(dataset::CheckObjectPath(object));
+  ASSIGN_OR_RETURN(const S3Credentials credentials, CredentialsNow());
+  ASSIGN_OR_RETURN(internal::HttpRequest request,
+                   Signed(credentials, true, PathOf(object), {}, deadline));
+  ASSIGN_OR_RETURN(const internal::HttpResponse response,
+                   internal::SendAndWait(*client_, std::move(request)));
+  return internal::InfoOf(response, object, kS3Dialect);
+}
+
+Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline deadline) {
+  QueryFields query = {
+      {"list-type", "2"}, {"encoding-type", "url"}, {"max-keys", std::string(kS3KeysPerPage)}};
+  if (!page.prefix.empty()) query.emplace_back("prefix", page.prefix);
+  if (!page.start_after.empty()) query.emplace_back("start-after", page.start_after);
+  if (page.roll_up) query.emplace_back("delimiter", "/");
+  ASSIGN_OR_RETURN(const S3Credentials credentials, CredentialsNow());
+  ASSIGN_OR_RETURN(internal::HttpRequest request,
+                   Signed(credentials, false, place_.path + "/", query, deadline));
+  std::string text;
+  request.take_body = [&](int /*http_status*/, ByteSpan piece) {
+    text += AsText(piece);
+    return text.size() <= kS3PageBytesMax;
+  };
+  ASSIGN_OR_RETURN(const internal::HttpResponse response,
+                   internal::SendAndWait(*client_, std::move(request)));
+  RETURN_IF_ERROR(internal::CheckAnswer(response, "listing " + name_, kS3Dialect));
+  return ParseS3Page(text);
+}
+
+Result<ObjectListing> S3Store::List(Deadline deadline, const ListProgress& progress) {
+  const auto fetch = [&](const internal::S3PageRequest& page) {
+    const Deadline page_deadline = Deadline::After(clock_, options_.page_timeout);
+    return FetchPage(
+        page, std::min(deadline, page_deadline,
+                       [](const Deadline& a, const Deadline& b) { return a.at() < b.at(); }));
+  };
+  return internal::ListBucket({.prefix = options_.address.prefix,
+                               .concurrent_max = options_.concurrent_lists_max,
+                               .backoff = {},
+                               .deadline = deadline,
+                               .progress = progress},
+                              fetch, clock_);
+}
+
+void S3Store::Shutdown() {
+  if (credentials_) credentials_->Shutdown();
+  client_->Shutdown();
+}
+
+void S3Store::VisitCounters(const CounterVisitor& visit) const {
+  const internal::TransferCounts counts = client_->counts();
+  visit(MetricKind::kGauge, "optcache_store_waiting_reads", {{"store", name()}},
+        static_cast<double>(counts.waiting));
+  visit(MetricKind::kGauge, "optcache_store_running_reads", {{"store", name()}},
+        static_cast<double>(counts.running));
+}
+
+}  // namespace optcache::storage

@@ -1,0 +1,178 @@
+#include "storage/tar_index.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/mutex.h"
+#include "dataset/tar_idx.h"
+#include "storage/internal/blocking_read.h"
+#include "storage/internal/first_error.h"
+
+namespace optcache::storage {
+namespace {
+
+using dataset::TarFile;
+using dataset::TarReader;
+
+// Over a network, reading so many bytes that nobody needs costs about as much as another request.
+constexpr ByteCount kGapWorthARequest = 256_KiB;
+constexpr ByteCount kWindowOfMany = 1_MiB;
+constexpr ByteCount kWindowOfOne = 16_KiB;  // a few headers with small data between
+
+// A part of an archive, which moves on with what is asked for. Not thread-safe: one owner.
+class Window {
+ public:
+  Window(ObjectStore& store, const ListedObject& archive, Deadline deadline)
+      : store_(store), archive_(archive), deadline_(deadline) {}
+
+  // So many bytes from `position` on, which never goes back; they lie within the archive.
+  Result<ByteSpan> At(ByteCount position, ByteCount length) {
+    const ByteCount end = begin_ + bytes_.size();
+    if (position + length > end) RETURN_IF_ERROR(MoveTo(position, length, end));
+    return ByteSpan(bytes_).subspan(position - begin_, length);
+  }
+
+ private:
+  Status MoveTo(ByteCount position, ByteCount length, ByteCount end) {
+    const ByteCount gap = position > end ? position - end : 0;
+    const bool many = begin_ + bytes_.size() > 0 && gap < kGapWorthARequest;
+    const ByteCount left = archive_.info->size - position;
+    bytes_.resize(std::min(std::max(length, many ? kWindowOfMany : kWindowOfOne), left));
+    begin_ = position;
+    return internal::ReadAndWait(store_, {.object = archive_.path,
+                                          .offset = position,
+                                          .destination = MutableByteSpan(bytes_),
+                                          .object_size = archive_.info->size,
+                                          .validator = archive_.info->validator,
+                                          .deadline = deadline_});
+  }
+
+  ObjectStore& store_;
+  const ListedObject& archive_;
+  const Deadline deadline_;
+  ByteCount begin_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+Result<std::vector<std::byte>> ReadPart(ObjectStore& store, const ListedObject& object,
+                                        ByteCount offset, ByteCount length, Deadline deadline) {
+  std::vector<std::byte> bytes(length);
+  RETURN_IF_ERROR(internal::ReadAndWait(store, {.object = object.path,
+                                                .offset = offset,
+                                                .destination = MutableByteSpan(bytes),
+                                                .object_size = object.info->size,
+                                                .validator = object.info->validator,
+                                                .deadline = deadline}));
+  return bytes;
+}
+
+// Whether the archive has this member, and nothing behind it.
+Result<bool> EndsWith(ObjectStore& store, const ListedObject& archive, const TarFile& last,
+                      Deadline deadline) {
+  const ByteCount header_at = last.offset - dataset::kTarBlockBytes;
+  ASSIGN_OR_RETURN(const auto header,
+                   ReadPart(store, archive, header_at, dataset::kTarBlockBytes, deadline));
+  Result<TarReader> reader = TarReader::Open(archive.info->size - header_at);
+  if (!reader) return false;
+  const Result<std::optional<TarFile>> file = reader->Take(header);
+  if (!file || !*file || (*file)->size != last.size) return false;
+  if (reader->done()) return true;
+  const ByteCount rest_at = header_at + reader->position();
+  ASSIGN_OR_RETURN(const auto rest,
+                   ReadPart(store, archive, rest_at, dataset::kTarBlockBytes, deadline));
+  return std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+bool IsOfStore(Code code) {
+  return code != Code::kInvalidArgument && code != Code::kNotFound && code != Code::kConflict;
+}
+
+}  // namespace
+
+Result<std::vector<TarFile>> ReadTarIdx(ObjectStore& store, const ListedObject& idx,
+                                        const ListedObject& archive, Deadline deadline) {
+  CHECK(archive.info.has_value());
+  ListedObject file = idx;
+  if (!file.info) {
+    ASSIGN_OR_RETURN(file.info, store.Stat(idx.path, deadline));
+  }
+  const ByteCount size = file.info->size;
+  if (size == 0 || size > dataset::kTarIdxBytesMax) {
+    return Error(Code::kInvalidArgument, fmt::format("{} bytes, where an index has 1 to {}", size,
+                                                     dataset::kTarIdxBytesMax));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadPart(store, file, 0, size, deadline));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  ASSIGN_OR_RETURN(std::vector<TarFile> files, dataset::ParseTarIdx(text, archive.info->size));
+  if (files.empty()) return Error(Code::kInvalidArgument, "names no member");
+  ASSIGN_OR_RETURN(const bool fits, EndsWith(store, archive, files.back(), deadline));
+  if (!fits) return Error(Code::kInvalidArgument, "the archive ends otherwise: make it anew");
+  return files;
+}
+
+Result<std::vector<TarFile>> IndexTar(ObjectStore& store, const ListedObject& archive,
+                                      Deadline deadline) {
+  CHECK(archive.info.has_value());
+  const auto of_archive = [&](Status status) {
+    return Error(std::move(status).WithContext(store.name() + ": " + archive.path));
+  };
+  Result<TarReader> reader = TarReader::Open(archive.info->size);
+  if (!reader) return of_archive(std::move(reader).error());
+  Window window(store, archive, deadline);
+  std::vector<TarFile> files;
+  while (!reader->done()) {
+    ASSIGN_OR_RETURN(const ByteSpan bytes, window.At(reader->position(), reader->wanted()));
+    Result<std::optional<TarFile>> file = reader->Take(bytes);
+    if (!file) return of_archive(std::move(file).error());
+    if (*file) files.push_back(**std::move(file));
+  }
+  return files;
+}
+
+Result<TarContents> IndexTars(ObjectStore& store, const std::vector<ListedObject>& archives,
+                              const TarIndexOptions& options) {
+  TarContents contents;
+  contents.files.resize(archives.size());
+  std::atomic<size_t> next = 0;
+  std::atomic<std::uint64_t> done = 0;
+  internal::FirstError error;
+  Mutex mutex;  // of unfit_idx_files
+  // Nothing if there is no index file that fits.
+  const auto by_idx = [&](const ListedObject& archive) -> Result<std::vector<TarFile>> {
+    const auto idx = options.idx_files.find(dataset::TarIdxPath(archive.path));
+    if (idx == options.idx_files.end()) return std::vector<TarFile>();
+    Result<std::vector<TarFile>> files = ReadTarIdx(store, idx->second, archive, options.deadline);
+    if (files || IsOfStore(files.error().code())) return files;
+    const MutexLock lock(mutex);
+    contents.unfit_idx_files.push_back(idx->first + ": " + files.error().message());
+    return std::vector<TarFile>();
+  };
+  const auto work = [&] {
+    while (!error.any()) {
+      const size_t index = next++;
+      if (index >= archives.size()) return;
+      Result<std::vector<TarFile>> files = by_idx(archives[index]);
+      if (files && files->empty()) files = IndexTar(store, archives[index], options.deadline);
+      if (!files) return error.Set(std::move(files).error());
+      contents.files[index] = *std::move(files);
+      const std::uint64_t so_far = ++done;
+      if (options.progress) options.progress(so_far, archives.size());
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    const size_t count = std::min<size_t>(std::max(options.concurrent_max, 1U), archives.size());
+    for (size_t i = 0; i < count; ++i)
+      threads.emplace_back(work);
+  }
+  RETURN_IF_ERROR(error.Take());
+  std::ranges::sort(contents.unfit_idx_files);
+  return contents;
+}
+
+}  // namespace optcache::storage

@@ -1,0 +1,119 @@
+#include "operator/reconcile/cacheplan/prediction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "operator/reconcile/cacheplan/revisions.h"
+#include "operator/reconcile/cacheplan/rollout_status.h"
+
+namespace optcache::reconcile {
+namespace {
+
+using coordination::RolloutNode;
+using coordination::TrialReport;
+using kube::Json;
+
+constexpr std::size_t kMaxQuestionBytes = 32U << 10;
+constexpr std::size_t kMaxIdBytes = 63;
+constexpr std::size_t kMaxNodes = 64;
+
+const TrialReport* TrialAt(const RolloutNode& node, const std::string& id) {
+  const auto found = std::ranges::find(node.trials, id, &TrialReport::id);
+  return found == node.trials.end() ? nullptr : &*found;
+}
+
+// The hash of the content that is asked for.
+std::string RevisionAskedBy(const PredictionQuestion& question) {
+  return question.trial.substr(0, question.trial.find('@'));
+}
+
+}  // namespace
+
+std::optional<PredictionQuestion> QuestionOf(const Json& plan) {
+  const auto text = kube::AnnotationOf(plan, kPredictAnnotation);
+  if (!text) return std::nullopt;
+  PredictionQuestion question;
+  if (text->size() > kMaxQuestionBytes) {
+    question.error = fmt::format("{}: {} bytes, allowed: {}", kPredictAnnotation, text->size(),
+                                 kMaxQuestionBytes);
+    return question;
+  }
+  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    question.error =
+        fmt::format(R"({}: no JSON as {{"id": "a1", "spec": {{}}}})", kPredictAnnotation);
+    return question;
+  }
+  const std::string id = kube::TextAt(json, "/id");
+  if (id.empty() || id.size() > kMaxIdBytes) {
+    question.error =
+        fmt::format("{}: id: needed, at most {} characters", kPredictAnnotation, kMaxIdBytes);
+    return question;
+  }
+  question.id = id;
+  auto spec = api::ParseRevisionContent(kube::Find(json, "/spec"));
+  if (!spec) {
+    question.error = fmt::format("{}: {}", kPredictAnnotation, spec.error().message());
+    return question;
+  }
+  question.spec = *std::move(spec);
+  // Another content under the same id is another question.
+  question.trial = fmt::format("{}@predict-{}",
+                               RevisionHash(api::RevisionContent(question.spec), 0), question.id);
+  return question;
+}
+
+bool IsAnswered(const Json& plan, const PredictionQuestion& question) {
+  const Json& answer = kube::Find(plan, "/status/prediction");
+  return question.error.empty() && kube::TextAt(answer, "/id") == question.id &&
+         kube::TextAt(answer, "/revision") == RevisionAskedBy(question);
+}
+
+Json AnswerOf(const PredictionQuestion& question, const std::vector<RolloutNode>& nodes,
+              const std::string& current_revision) {
+  Json answer = Json::object();
+  if (!question.id.empty()) answer["id"] = question.id;
+  if (!question.error.empty()) {
+    answer["error"] = question.error;
+    return answer;
+  }
+  if (nodes.empty()) {
+    answer["error"] = "the Dataset is on no node yet";
+    return answer;
+  }
+  Json shares = Json::array();
+  const std::string current_trial = coordination::CurrentTrial(current_revision);
+  for (const RolloutNode& node : nodes) {
+    const TrialReport* const trial = TrialAt(node, question.trial);
+    if (trial != nullptr && !trial->error.empty()) {
+      answer["error"] = fmt::format("node {} could not derive it: {}", node.name, trial->error);
+      answer["revision"] = RevisionAskedBy(question);
+      return answer;
+    }
+    if (trial == nullptr || TrialAt(node, current_trial) == nullptr) return answer;
+    if (shares.size() == kMaxNodes) continue;
+    shares.push_back({{"name", node.name},
+                      {"storeBytes", trial->own.store_bytes},
+                      {"movedBytes", trial->own.moved_bytes}});
+  }
+  answer["revision"] = RevisionAskedBy(question);
+  const TrialReport* const asked = coordination::NewestTrial(nodes, question.trial);
+  const auto numbers = coordination::NumbersOf(asked->all);
+  if (!numbers) {
+    answer["error"] =
+        "nobody reads the Dataset and spec.jobs names nobody: there is nothing to predict";
+    return answer;
+  }
+  answer.update(NumbersToJson(*numbers));
+  answer["nodes"] = std::move(shares);
+  const TrialReport* const current = coordination::NewestTrial(nodes, current_trial);
+  const auto now = current != nullptr ? coordination::NumbersOf(current->all) : std::nullopt;
+  if (!now) return answer;
+  answer["current"] = NumbersToJson(*now);
+  answer["worse"] = coordination::IsPredictedWorse(asked->all, current->all);
+  return answer;
+}
+
+}  // namespace optcache::reconcile

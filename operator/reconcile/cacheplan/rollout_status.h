@@ -1,0 +1,21 @@
+#pragma once
+
+// status.rollout of a CachePlan: what the rollout's state machine knows between two steps.
+
+#include <string_view>
+
+#include "coordination/rollout.h"
+#include "kube/object.h"
+
+namespace optcache::reconcile {
+
+// Without `current`, which is the plan's status.currentRevision.
+kube::Json RolloutToJson(const coordination::RolloutState& state);
+
+// Of a CachePlan's status. What cannot be read is as if it were not there: a rollout then begins
+// anew at Prepare, and one that has no phase has none behind it.
+coordination::RolloutState RolloutOf(const kube::Json& plan);
+
+kube::Json NumbersToJson(const coordination::EpochNumbers& numbers);
+
+}  // namespace optcache::reconcile

@@ -1,0 +1,58 @@
+#include "operator/reconcile/cluster/plan_jobs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "base/utf8.h"
+#include "operator/reconcile/cacheplan/plan_status.h"
+
+namespace optcache::reconcile {
+namespace {
+
+using coordination::StreamStatus;
+
+PlanJob JobOf(const StreamStatus& stream, std::string name) {
+  return {.name = std::move(name),
+          .pass = stream.pass,
+          .position = stream.position,
+          .length = stream.length,
+          .ranks = stream.ranks,
+          .rate = stream.rate,
+          .order_known = stream.order_known && stream.conflict.empty(),
+          .differs = stream.differs};
+}
+
+// Ranks that have gone over to the other manifest may be known of both.
+void AddRanks(const StreamStatus& stream, PlanJob& job) {
+  const PlanJob other = JobOf(stream, job.name);
+  job.ranks = std::max(
+      {job.ranks, other.ranks, std::min<std::uint64_t>(job.ranks + other.ranks, stream.world)});
+  job.rate = std::max(job.rate, other.rate);
+  job.order_known = job.order_known && other.order_known;
+  if (job.differs.empty()) job.differs = other.differs;
+}
+
+}  // namespace
+
+std::vector<PlanJob> PlanJobsOf(const std::vector<StreamStatus>& streams) {
+  std::vector<PlanJob> jobs;
+  std::map<std::string, std::pair<std::size_t, std::uint32_t>> known;  // place and incarnation
+  for (const StreamStatus& stream : streams) {
+    const std::string name = CutText(stream.name, kMaxJobName);
+    const auto [found, is_new] = known.try_emplace(name, jobs.size(), stream.incarnation);
+    auto& [place, incarnation] = found->second;
+    if (is_new) {
+      jobs.push_back(JobOf(stream, name));
+    } else if (stream.incarnation == incarnation) {
+      AddRanks(stream, jobs[place]);
+    } else if (stream.incarnation > incarnation) {
+      incarnation = stream.incarnation;
+      jobs[place] = JobOf(stream, name);
+    }
+  }
+  return jobs;
+}
+
+}  // namespace optcache::reconcile

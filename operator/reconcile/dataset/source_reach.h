@@ -1,0 +1,33 @@
+#pragma once
+
+// Whether a Dataset's source is reached, once it was listed: what sidecars that read it say.
+
+#include <optional>
+#include <string>
+
+#include "kube/conditions.h"
+#include "operator/api/dataset_types.h"
+#include "operator/reconcile/dataset/observed.h"
+
+namespace optcache::reconcile {
+
+// Silent for so long to somebody: it is told.
+inline constexpr double kSilentSeconds = 10;
+// Silent to nobody for so long: it is over.
+inline constexpr double kQuietSeconds = 30;
+
+struct SourceReach {
+  kube::ConditionStatus status = kube::ConditionStatus::kTrue;
+  std::string reason;  // "Listed", "StoreSilent", "StoreAnswers", "NotAsked"
+  std::string message;
+};
+
+// By what sidecars say, not by the listing.
+bool IsOfSidecars(std::string_view reason);
+
+// `before` is the condition as it stands, `store` what sidecars say now; null: nobody knows, and
+// what they said before stays.
+SourceReach JudgeSource(const api::DatasetSpec& spec, const kube::Condition& before,
+                        const coordination::StoreStatus* store);
+
+}  // namespace optcache::reconcile

@@ -1,0 +1,131 @@
+#include "sidecar/object_reads.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace optcache::sidecar {
+namespace {
+
+constexpr Duration kLookAgain = std::chrono::milliseconds(10);
+
+}  // namespace
+
+void ObjectReads::Close() {
+  for (const auto& [client, read] : reads_)
+    alarms_.Cancel(read.linger);
+  open_.clear();
+  lingering_ = 0;
+  reads_.clear();
+}
+
+void ObjectReads::Read(const DatasetPort& dataset, SampleId id, const ByteRange& part, Done done) {
+  const Sample sample{.dataset = &dataset, .id = id};
+  const ByteCount size = dataset.SizeOf(id);
+  const bool whole = part.length == size;
+  if (const auto found = open_.find(sample); !whole && found != open_.end()) {
+    const ClientId client = found->second;
+    OneRead& read = reads_.at(client);
+    read.asked += part.length;
+    read.waiting.push_back(std::move(done));
+    ++joined_;
+    if (read.buffer != nullptr) Serve(client);
+    return;
+  }
+  if (reads_.size() >= kReadsMax) {
+    return done(Error(Code::kResourceExhausted,
+                      fmt::format("{} reads wait already; ask again in a moment", reads_.size())));
+  }
+  const ClientId client = ++last_;
+  OneRead& read = reads_[client];
+  read.sample = sample;
+  read.begun_at = alarms_.Now();
+  read.asked = part.length;
+  read.open = !whole;
+  read.waiting.push_back(std::move(done));
+  if (!whole) open_.emplace(sample, client);
+  Ask(client);
+}
+
+void ObjectReads::Ask(ClientId client) {
+  const auto found = reads_.find(client);
+  if (found == reads_.end()) return;
+  const Sample sample = found->second.sample;
+  const KeyTag tag = order_->Take(*sample.dataset, sample.id);
+  const bool may_wait = alarms_.Now() - found->second.begun_at < kOrderMax;
+  if (tag.reader == 0 && may_wait && order_->Awaits(*sample.dataset)) {
+    alarms_.After(kLookAgain, [this, client] { Ask(client); });
+    return;
+  }
+  feeder_->desk().Ask(client, {.request = client,
+                               .dataset = sample.dataset,
+                               .ids = {sample.id},
+                               .reader = tag.reader,
+                               .pass = tag.pass,
+                               .first = std::nullopt});
+}
+
+void ObjectReads::Reply(ClientId client, std::uint64_t /*request*/, BatchId batch,
+                        const std::vector<Served>& samples) {
+  // The buffer keeps its room by itself. Later: the core is in the middle of its answers.
+  if (batch != 0) {
+    alarms_.At(alarms_.Now(), [this, client, batch] { feeder_->desk().Release(client, batch); });
+  }
+  const auto found = reads_.find(client);
+  if (found == reads_.end()) return;
+  const Served& served = samples.front();
+  if (!served.status.ok()) return Fail(client, served.status);
+  found->second.buffer = served.buffer;
+  Serve(client);
+}
+
+void ObjectReads::Refuse(ClientId client, std::uint64_t /*request*/, const Status& why) {
+  Fail(client, why);
+}
+
+void ObjectReads::Serve(ClientId client) {
+  OneRead& read = reads_.at(client);
+  const BufferRef buffer = read.buffer;
+  const std::vector<Done> waiting = std::exchange(read.waiting, {});
+  if (read.open && read.asked < read.sample.dataset->SizeOf(read.sample.id)) {
+    LingerOn(client, read);
+    if (lingering_ > kOpenMax) CloseOldest();
+  } else {
+    End(client);
+  }
+  for (const Done& done : waiting)
+    done(buffer);
+}
+
+void ObjectReads::LingerOn(ClientId client, OneRead& read) {
+  if (read.linger == 0) ++lingering_;
+  alarms_.Cancel(read.linger);
+  read.linger = alarms_.After(kLinger, [this, client] { End(client); });
+}
+
+// What has come and waits only for what may come, the oldest first; else nothing.
+void ObjectReads::CloseOldest() {
+  const auto oldest =
+      std::ranges::find_if(reads_, [](const auto& entry) { return entry.second.linger != 0; });
+  if (oldest != reads_.end()) End(oldest->first);
+}
+
+void ObjectReads::End(ClientId client) {
+  const auto found = reads_.find(client);
+  if (found == reads_.end()) return;
+  if (found->second.linger != 0) --lingering_;
+  alarms_.Cancel(found->second.linger);
+  if (found->second.open) open_.erase(found->second.sample);
+  reads_.erase(found);
+}
+
+void ObjectReads::Fail(ClientId client, const Status& why) {
+  const auto found = reads_.find(client);
+  if (found == reads_.end()) return;
+  const std::vector<Done> waiting = std::move(found->second.waiting);
+  End(client);
+  for (const Done& done : waiting)
+    done(Error(why));
+}
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,92 @@
+#pragma once
+
+// Parts of objects out of the core's samples: whoever asks for a part reads the whole sample, and
+// several who ask for parts of one sample within a short time read it once.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "sidecar/alarms.h"
+#include "sidecar/byte_range.h"
+#include "sidecar/feeder.h"
+#include "sidecar/key_order.h"
+#include "sidecar/ports.h"
+
+namespace optcache::sidecar {
+
+// Clients that are no connections of training processes have ids from here on.
+inline constexpr ClientId kObjectClients = ClientId{1} << 63U;
+
+// A request for the whole of an object is a read of its own. One for a part joins the read that is
+// open for the sample, if there is one: it stays open until as many bytes have been asked for as
+// the sample has, or nobody has asked for kLinger. Not thread-safe: belongs to the event loop's
+// thread.
+class ObjectReads final : public ClientPort {
+ public:
+  static constexpr std::size_t kReadsMax = 1024;  // that have not ended
+  static constexpr std::size_t kOpenMax = 64;     // that hold a sample only for what may come
+  static constexpr Duration kLinger = std::chrono::seconds(5);
+  // An order that is being made is waited for so long.
+  static constexpr Duration kOrderMax = std::chrono::seconds(2);
+
+  // The whole sample; its memory is free when the last reference is gone. Or why there is none.
+  using Done = std::function<void(Result<BufferRef>)>;
+
+  explicit ObjectReads(Alarms& alarms) : alarms_(alarms) {}
+  // Before the first Read. Both outlive it.
+  void Open(Feeder& feeder, KeyOrder& order) {
+    feeder_ = &feeder;
+    order_ = &order;
+  }
+  // Calls back no more.
+  void Close();
+
+  // `done` is called once, now or later. kResourceExhausted: too many wait already.
+  void Read(const DatasetPort& dataset, SampleId id, const ByteRange& part, Done done);
+
+  std::size_t reads() const { return reads_.size(); }
+  std::uint64_t joined() const { return joined_; }
+
+  // From the core.
+  void Reply(ClientId client, std::uint64_t request, BatchId batch,
+             const std::vector<Served>& samples) override;
+  void Refuse(ClientId client, std::uint64_t request, const Status& why) override;
+
+ private:
+  struct Sample {
+    const DatasetPort* dataset = nullptr;
+    SampleId id = 0;
+    auto operator<=>(const Sample&) const = default;
+  };
+  struct OneRead {
+    Sample sample;
+    MonotonicTime begun_at{};
+    ByteCount asked = 0;  // bytes of all parts
+    bool open = false;    // for further parts
+    BufferRef buffer;     // once it has come
+    std::vector<Done> waiting;
+    Alarms::Id linger = 0;  // 0: it does not hold the sample for what may come
+  };
+
+  void Ask(ClientId client);
+  void Serve(ClientId client);
+  void LingerOn(ClientId client, OneRead& read);
+  void CloseOldest();
+  void End(ClientId client);
+  void Fail(ClientId client, const Status& why);
+
+  Alarms& alarms_;
+  Feeder* feeder_ = nullptr;
+  KeyOrder* order_ = nullptr;
+  ClientId last_ = kObjectClients;
+  std::map<ClientId, OneRead> reads_;  // in the order in which they began
+  std::map<Sample, ClientId> open_;
+  std::size_t lingering_ = 0;
+  std::uint64_t joined_ = 0;
+};
+
+}  // namespace optcache::sidecar

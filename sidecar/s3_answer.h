@@ -1,0 +1,43 @@
+#pragma once
+
+// What a client of S3 is answered: a page of XML, an error, or a part of an object. Pure.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "net/http.h"
+#include "sidecar/byte_range.h"
+#include "sidecar/key_space.h"
+#include "sidecar/s3_request.h"
+
+namespace optcache::sidecar {
+
+// The body of an answer that is still to be read. A value.
+struct ObjectPart {
+  std::size_t dataset = 0;  // as KeySpace::Add was told
+  SampleId id = 0;
+  ByteRange bytes;
+  ByteCount size = 0;  // of the object
+};
+
+struct S3Answer {
+  int status = 200;
+  net::HttpHeaders headers;
+  std::string body;
+  std::optional<ObjectPart> part;           // instead of `body`
+  std::optional<ByteCount> length_of_head;  // HEAD of an object: what GET would send
+};
+
+// What a read that has failed is for a client. These ask again after 500 and 503 alone.
+S3Error ErrorOfRead(const Status& status);
+
+// A page of XML with S3's error. `resource` is the path that was asked for.
+S3Answer AnswerWithError(const S3Error& error, std::string_view resource);
+
+// The request's whole answer; `headers` are its own: ranges and conditions. Objects that no dataset
+// has are NoSuchKey, archives whose members are samples NotImplemented.
+S3Answer AnswerS3(const S3Request& request, const net::HttpHeaders& headers, const KeySpace& keys);
+
+}  // namespace optcache::sidecar

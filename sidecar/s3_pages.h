@@ -1,0 +1,36 @@
+#pragma once
+
+// The XML that S3 answers with. Pure.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sidecar/key_space.h"
+#include "sidecar/s3_request.h"
+
+namespace optcache::sidecar {
+
+// A page of a listing. Keys and common prefixes count together against max_keys.
+struct Listing {
+  std::vector<FoundObject> objects;          // by rising keys
+  std::vector<std::string> common_prefixes;  // rising
+  bool truncated = false;
+  std::string last;  // the key or common prefix after which the next page begins; empty: no page
+};
+
+Listing ListKeys(const BucketView& bucket, const ListQuery& query);
+
+// For either version of the listing.
+std::string ListingPage(const S3Request& request, const Listing& listing);
+
+std::string ErrorPage(const S3Error& error, std::string_view resource);
+std::string BucketsPage(const std::vector<std::string>& names);
+// us-east-1 is told as S3 does: by nothing.
+std::string LocationPage(std::string_view region);
+std::string VersioningPage();
+
+// Text between tags: what XML takes for its own is escaped, and so are control characters.
+std::string EscapeXml(std::string_view text);
+
+}  // namespace optcache::sidecar

@@ -1,0 +1,199 @@
+#include "sidecar/s3_request.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/base64.h"
+#include "base/percent_encoding.h"
+
+namespace optcache::sidecar {
+namespace {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+constexpr auto kOperationNames = std::to_array<std::string_view>(
+    {"list_buckets", "head_bucket", "bucket_location", "bucket_versioning", "list_objects",
+     "list_objects_v2", "head_object", "get_object"});
+static_assert(kOperationNames.size() == kS3Operations);
+
+constexpr std::string_view kNoWrites =
+    "This endpoint serves the samples of Datasets to their training and takes nothing. Give the "
+    "client that saves checkpoints an endpoint of its own, for example "
+    "boto3.client('s3', endpoint_url='https://s3.us-east-1.amazonaws.com'), instead of "
+    "AWS_ENDPOINT_URL_S3";
+
+// Parts of objects and buckets that are asked for by a word in the query and that nobody has here.
+constexpr auto kObjectParts =
+    std::to_array<std::string_view>({"acl", "attributes", "legal-hold", "partNumber", "restore",
+                                     "retention", "tagging", "torrent", "uploadId"});
+constexpr auto kListFields = std::to_array<std::string_view>(
+    {"list-type", "prefix", "delimiter", "max-keys", "marker", "continuation-token", "start-after",
+     "encoding-type", "fetch-owner", "optional-object-attributes", "x-id"});
+
+std::unexpected<S3Error> Refuse(int status, std::string_view code, std::string message) {
+  return std::unexpected(
+      S3Error{.status = status, .code = std::string(code), .message = std::move(message)});
+}
+
+std::expected<std::string, S3Error> Decode(std::string_view text, bool plus_is_blank) {
+  std::string plain(text);
+  if (plus_is_blank) std::ranges::replace(plain, '+', ' ');
+  Result<std::string> decoded = PercentDecode(plain);
+  if (!decoded) return Refuse(400, "InvalidURI", "The address is not percent-encoded as it should");
+  return *std::move(decoded);
+}
+
+std::expected<Fields, S3Error> FieldsOf(std::string_view query) {
+  Fields fields;
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view field = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    if (field.empty()) continue;
+    if (fields.size() == kQueryFieldsMax)
+      return Refuse(400, "InvalidArgument", "The query has too many fields");
+    const std::size_t equals = std::min(field.find('='), field.size());
+    auto name = Decode(field.substr(0, equals), true);
+    auto value = Decode(field.substr(std::min(equals + 1, field.size())), true);
+    if (!name) return std::unexpected(std::move(name).error());
+    if (!value) return std::unexpected(std::move(value).error());
+    fields.emplace_back(*std::move(name), *std::move(value));
+  }
+  return fields;
+}
+
+const std::string* FieldIn(const Fields& fields, std::string_view name) {
+  const auto found = std::ranges::find(fields, name, &Fields::value_type::first);
+  return found == fields.end() ? nullptr : &found->second;
+}
+
+std::string TextIn(const Fields& fields, std::string_view name) {
+  const std::string* const found = FieldIn(fields, name);
+  return found == nullptr ? "" : *found;
+}
+
+// Base64 by the letters that stay as they are in an address (RFC 4648, section 5).
+std::string SwapForAddress(std::string base64, bool to_address) {
+  for (char& c : base64) {
+    if (c == (to_address ? '+' : '-')) {
+      c = to_address ? '-' : '+';
+    } else if (c == (to_address ? '/' : '_')) {
+      c = to_address ? '_' : '/';
+    }
+  }
+  return base64;
+}
+
+std::expected<ListQuery, S3Error> ListQueryOf(const Fields& fields, S3Operation operation) {
+  ListQuery list{.prefix = TextIn(fields, "prefix"), .delimiter = TextIn(fields, "delimiter")};
+  list.encodes_keys = TextIn(fields, "encoding-type") == "url";
+  if (const std::string* const most = FieldIn(fields, "max-keys"); most != nullptr) {
+    const char* const end = most->data() + most->size();
+    const auto [rest, error] = std::from_chars(most->data(), end, list.max_keys);
+    if (error != std::errc() || rest != end)
+      return Refuse(400, "InvalidArgument", "max-keys is not a whole number from 0 on");
+    list.max_keys = std::min(list.max_keys, kListMax);
+  }
+  if (operation == S3Operation::kListObjects) {
+    list.after = TextIn(fields, "marker");
+    list.goes_on = true;
+    return list;
+  }
+  list.start_after = TextIn(fields, "start-after");
+  list.after = list.start_after;
+  if (const std::string* const token = FieldIn(fields, "continuation-token"); token != nullptr) {
+    Result<std::string> after = DecodeBase64(SwapForAddress(*token, false));
+    if (!after || after->size() > kKeyBytesMax)
+      return Refuse(400, "InvalidArgument", "The continuation token is none of this endpoint");
+    list.token = *token;
+    list.after = *std::move(after);
+    list.goes_on = true;
+  }
+  return list;
+}
+
+std::expected<S3Request, S3Error> BucketRequest(std::string_view method, std::string bucket,
+                                                const Fields& fields) {
+  S3Request request{.operation = S3Operation::kHeadBucket, .bucket = std::move(bucket)};
+  if (method == "HEAD") return request;
+  if (FieldIn(fields, "location") != nullptr) {
+    request.operation = S3Operation::kBucketLocation;
+    return request;
+  }
+  if (FieldIn(fields, "versioning") != nullptr) {
+    request.operation = S3Operation::kBucketVersioning;
+    return request;
+  }
+  for (const auto& [name, value] : fields) {
+    const bool of_signature = name.starts_with("X-Amz-") || name.starts_with("AWSAccessKeyId");
+    if (!of_signature && std::ranges::find(kListFields, name) == kListFields.end()) {
+      return Refuse(501, "NotImplemented",
+                    fmt::format("This endpoint does not know '{}' of a bucket", name));
+    }
+  }
+  request.operation =
+      TextIn(fields, "list-type") == "2" ? S3Operation::kListObjectsV2 : S3Operation::kListObjects;
+  auto list = ListQueryOf(fields, request.operation);
+  if (!list) return std::unexpected(std::move(list).error());
+  request.list = *std::move(list);
+  return request;
+}
+
+std::expected<S3Request, S3Error> ObjectRequest(std::string_view method, std::string bucket,
+                                                std::string key, const Fields& fields) {
+  if (key.size() > kKeyBytesMax)
+    return Refuse(400, "KeyTooLongError", "A key has at most 1,024 bytes");
+  for (const std::string_view part : kObjectParts) {
+    if (FieldIn(fields, part) != nullptr) {
+      return Refuse(501, "NotImplemented",
+                    fmt::format("This endpoint does not know '{}' of an object", part));
+    }
+  }
+  if (const std::string version = TextIn(fields, "versionId");
+      !version.empty() && version != "null") {
+    return Refuse(404, "NoSuchVersion", "Objects have the one version that was indexed");
+  }
+  return S3Request{
+      .operation = method == "HEAD" ? S3Operation::kHeadObject : S3Operation::kGetObject,
+      .bucket = std::move(bucket),
+      .key = std::move(key)};
+}
+
+}  // namespace
+
+std::string_view S3OperationName(S3Operation operation) {
+  return kOperationNames.at(static_cast<std::size_t>(operation));
+}
+
+std::expected<S3Request, S3Error> ParseS3Request(std::string_view method, std::string_view target) {
+  if (method == "PUT" || method == "POST" || method == "DELETE" || method == "PATCH")
+    return Refuse(403, "AccessDenied", std::string(kNoWrites));
+  if (method != "GET" && method != "HEAD")
+    return Refuse(405, "MethodNotAllowed", "This endpoint answers GET and HEAD alone");
+  if (!target.starts_with('/'))
+    return Refuse(400, "InvalidURI", "The address does not begin with a slash");
+  const std::size_t question = std::min(target.find('?'), target.size());
+  auto fields = FieldsOf(target.substr(std::min(question + 1, target.size())));
+  if (!fields) return std::unexpected(std::move(fields).error());
+  const std::string_view path = target.substr(1, question - 1);
+  const std::size_t slash = std::min(path.find('/'), path.size());
+  auto bucket = Decode(path.substr(0, slash), false);
+  auto key = Decode(path.substr(std::min(slash + 1, path.size())), false);
+  if (!bucket) return std::unexpected(std::move(bucket).error());
+  if (!key) return std::unexpected(std::move(key).error());
+  if (bucket->empty()) {
+    if (!key->empty()) return Refuse(400, "InvalidBucketName", "The bucket has no name");
+    return S3Request{};
+  }
+  if (key->empty()) return BucketRequest(method, *std::move(bucket), *fields);
+  return ObjectRequest(method, *std::move(bucket), *std::move(key), *fields);
+}
+
+std::string TokenAfter(std::string_view key) {
+  return SwapForAddress(EncodeBase64(key), true);
+}
+
+}  // namespace optcache::sidecar

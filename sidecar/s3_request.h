@@ -1,0 +1,68 @@
+#pragma once
+
+// What a client of S3 asks for, read from the head of its request, path style. Pure.
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "net/http.h"
+
+namespace optcache::sidecar {
+
+inline constexpr std::size_t kKeyBytesMax = 1024;
+inline constexpr std::size_t kQueryFieldsMax = 64;
+inline constexpr std::size_t kListMax = 1000;  // keys and common prefixes in a page
+
+// What S3 answers when it does not do what it is asked: its own code and status, and a sentence.
+struct S3Error {
+  int status = 400;
+  std::string code;  // "NoSuchKey"
+  std::string message;
+  friend bool operator==(const S3Error&, const S3Error&) = default;
+};
+
+enum class S3Operation {
+  kListBuckets,
+  kHeadBucket,
+  kBucketLocation,
+  kBucketVersioning,
+  kListObjects,    // the first version, by markers
+  kListObjectsV2,  // by tokens
+  kHeadObject,
+  kGetObject,
+};
+// For metrics: "get_object". In the order of the enumerators, so that they can be counted.
+std::string_view S3OperationName(S3Operation operation);
+inline constexpr std::size_t kS3Operations = 8;
+
+// Which part of a listing. Strings are decoded.
+struct ListQuery {
+  std::string prefix;
+  std::string delimiter;
+  std::string after;     // only keys above it
+  bool goes_on = false;  // `after` is where a page ended, which may be a common prefix
+  std::size_t max_keys = kListMax;
+  bool encodes_keys = false;  // encoding-type=url
+  std::string token;          // as it came, to be repeated; V2
+  std::string start_after;    // the same
+};
+
+struct S3Request {
+  S3Operation operation = S3Operation::kListBuckets;
+  std::string bucket;  // decoded
+  std::string key;     // decoded
+  ListQuery list;
+};
+
+// `target` is the request's "/bucket/key?query". The answer to a method that writes says how to
+// save elsewhere. Everything about a client's signature is passed over.
+std::expected<S3Request, S3Error> ParseS3Request(std::string_view method, std::string_view target);
+
+// The token by which a listing goes on after `key`.
+std::string TokenAfter(std::string_view key);
+
+}  // namespace optcache::sidecar

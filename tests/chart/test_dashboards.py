@@ -1,0 +1,159 @@
+"""The chart's dashboards: what they show exists, is understood by promtool, and is explained."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from harness.prometheus import documented_scrape
+from test_render import CHART, objects, render, unknown_metrics
+
+Object = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((CHART / "dashboards").glob("*.json"))
+DASHBOARDS = {path.name: json.loads(path.read_text()) for path in FILES}
+UIDS = {"optcache-overview", "optcache-rollout", "optcache-nodes", "optcache-control-plane"}
+UNITS = {"percentunit", "bytes", "Bps", "ops", "s", "short", "none"}
+KINDS = {"timeseries", "stat", "gauge", "table", "state-timeline"}
+BUILT_IN = {"__rate_interval", "__range"}
+# What Grafana puts in.
+FILLED = {"$__rate_interval": "5m", "$__range": "3h"}
+
+
+def panels(dashboard: Object) -> list[Object]:
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+def queries() -> list[tuple[str, str, str]]:
+    return [
+        (name, panel["title"], target["expr"])
+        for name, dashboard in DASHBOARDS.items()
+        for panel in panels(dashboard)
+        for target in panel["targets"]
+    ]
+
+
+def filled(expression: str) -> str:
+    for name, value in FILLED.items():
+        expression = expression.replace(name, value)
+    return re.sub(r"\$[a-z]+", ".*", expression)
+
+
+def test_the_chart_ships_each_in_a_config_map_of_its_own(helm: Path) -> None:
+    rendered = objects(render(helm, "--set=monitoring.dashboards=true"))
+    maps = [o for o in rendered if o["metadata"]["name"].startswith("optcache-dashboard-")]
+    shipped = {name: json.loads(text) for each in maps for name, text in each["data"].items()}
+    assert shipped == DASHBOARDS
+    assert len(maps) == len(DASHBOARDS)
+    assert all(each["metadata"]["labels"]["grafana_dashboard"] == "1" for each in maps)
+
+
+def test_their_names_stay() -> None:
+    """Links and bookmarks of people go by uid."""
+    assert {dashboard["uid"] for dashboard in DASHBOARDS.values()} == UIDS
+    assert all(name == f"{dashboard['uid']}.json" for name, dashboard in DASHBOARDS.items())
+
+
+def test_promtool_understands_every_query(tmp_path: Path) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("no promtool: it is in Debian's package prometheus")
+    rules = [{"record": "r:r", "expr": filled(expr)} for _, _, expr in queries()]
+    path = tmp_path / "rules.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "g", "rules": rules}]}))
+    command = [promtool, "check", "rules", "--lint=none", path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_promtool_understands_the_scrape_that_is_documented(tmp_path: Path) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("no promtool: it is in Debian's package prometheus")
+    entry = documented_scrape()
+    # Which Debian's Prometheus is built without.
+    assert entry.pop("kubernetes_sd_configs") == [{"role": "pod"}]
+    path = tmp_path / "prometheus.yaml"
+    path.write_text(yaml.safe_dump({"scrape_configs": [entry]}))
+    command = [promtool, "check", "config", path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_they_show_metrics_that_exist() -> None:
+    assert len(queries()) > 80
+    for name, title, expr in queries():
+        assert not unknown_metrics(expr), (name, title)
+
+
+def test_counters_are_shown_as_rates() -> None:
+    page = (ROOT / "docs/metrics.md").read_text()
+    counters = set(re.findall(r"(?m)^\| `([a-z_]+)` \| counter \|", page))
+    assert len(counters) > 50
+    for name, title, expr in queries():
+        for use in re.finditer(r"\b[a-z][a-z_0-9]+\b(\{[^}]*\})?(\[[^]]*\])?", expr):
+            metric = use.group().partition("{")[0].partition("[")[0]
+            if metric in counters:
+                before = expr[: use.start()]
+                assert before.endswith(("rate(", "increase(")), (name, title, metric)
+                assert use.group().endswith("]"), (name, title, metric)
+
+
+def test_each_panel_has_a_unit_a_sentence_and_a_place() -> None:
+    for name, dashboard in DASHBOARDS.items():
+        assert dashboard["description"].endswith(".")
+        taken: set[tuple[int, int]] = set()
+        for panel in dashboard["panels"]:
+            at = panel["gridPos"]
+            cells = {
+                (x, y)
+                for x in range(at["x"], at["x"] + at["w"])
+                for y in range(at["y"], at["y"] + at["h"])
+            }
+            assert not cells & taken and at["x"] + at["w"] <= 24, (name, panel["title"])
+            taken |= cells
+        for panel in panels(dashboard):
+            assert panel["type"] in KINDS
+            assert panel["fieldConfig"]["defaults"]["unit"] in UNITS
+            assert panel["description"].endswith("."), (name, panel["title"])
+        titles = [panel["title"] for panel in panels(dashboard) if panel["type"] == "timeseries"]
+        assert len(titles) == len(set(titles)), name
+        ids = [panel["id"] for panel in dashboard["panels"]]
+        assert len(ids) == len(set(ids)), name
+
+
+def test_variables_are_declared_and_used() -> None:
+    for name, dashboard in DASHBOARDS.items():
+        declared = {variable["name"] for variable in dashboard["templating"]["list"]} - {"source"}
+        asked = [variable.get("query") for variable in dashboard["templating"]["list"]]
+        text = json.dumps([asked, [panel.get("targets") for panel in dashboard["panels"]]])
+        used = set(re.findall(r"\$\{?([a-z_]+)", text)) - BUILT_IN
+        assert used == declared, name
+        for variable in dashboard["templating"]["list"]:
+            if variable["type"] == "query":
+                assert variable["multi"] and variable["includeAll"]
+                assert not unknown_metrics(variable["query"].partition("(")[2])
+
+
+def test_jobs_are_chosen_by_the_labels_of_their_sidecars() -> None:
+    """So that what the operator and what sidecars say of one job can be shown, and joined, together."""
+    for name, title, expr in queries():
+        for selector in re.findall(r"optcache_job_[a-z_]+(\{[^}]*\})", expr):
+            assert 'namespace=~"$namespace"' in selector, (name, title)
+            assert 'training_job=~"$job"' in selector, (name, title)
+
+
+def test_each_is_described_for_people() -> None:
+    page = (ROOT / "docs/user/dashboards.md").read_text()
+    for dashboard in DASHBOARDS.values():
+        assert f"## {dashboard['title'].removeprefix('optcache / ')}\n" in page
+        for panel in dashboard["panels"]:
+            if panel["type"] == "row":
+                assert f"**{panel['title']}**" in page, (dashboard["title"], panel["title"])

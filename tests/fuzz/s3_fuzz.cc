@@ -1,0 +1,61 @@
+// Any text as what S3 answers: a page of keys, an error, or a token service's keys: read or
+// refused, never more.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/s3_address.h"
+#include "storage/s3_customer_key.h"
+#include "storage/s3_error.h"
+#include "storage/s3_listing.h"
+#include "storage/s3_web_identity.h"
+
+namespace {
+
+void Check(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  namespace storage = optcache::storage;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto page = storage::ParseS3Page(text)) {
+    Check(page->keys.size() <= storage::kS3KeysPerPageMax);
+    for (const storage::S3Key& key : page->keys) {
+      Check(!key.key.empty() && key.key.size() <= storage::kS3KeyBytesMax);
+      Check(key.key <= page->last());
+      Check(key.etag.empty() || key.etag.ends_with('"'));
+    }
+    Check(!page->truncated || !page->last().empty());
+  } else {
+    Check(page.error().code() == optcache::Code::kDataLoss);
+  }
+  const storage::S3Error error = storage::ParseS3Error(text);
+  Check(error.message.size() <= 300);
+  Check(!storage::S3Status(400, error, "", "what").ok());
+  if (const auto keys = storage::ParseWebIdentityAnswer(text)) {
+    Check(!keys->credentials.anonymous());
+  } else {
+    Check(keys.error().code() == optcache::Code::kDataLoss);
+  }
+  if (const auto key = storage::ParseS3CustomerKey(text)) {
+    Check(key->key == text && key->key.size() == 44 && key->key_md5.size() == 24);
+  } else {
+    Check(key.error().code() == optcache::Code::kInvalidArgument);
+  }
+  const auto nothing = [](const char* /*name*/) { return std::optional<std::string>(); };
+  if (const auto address = storage::ParseS3Address(text, nothing)) {
+    Check(address->prefix.empty() || address->prefix.ends_with('/'));
+    const storage::S3Place place = storage::PlaceOf(*address);
+    Check(place.origin.ends_with(place.host) && !place.host.empty());
+  } else {
+    Check(address.error().code() == optcache::Code::kInvalidArgument);
+  }
+  return 0;
+}

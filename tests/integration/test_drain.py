@@ -1,0 +1,180 @@
+"""A node joins in the middle of a pass and leaves in the middle of another: its share moves."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.cluster import Cluster
+from harness.dataset import Dataset
+from harness.plain_rank import CheckedSamples
+from harness.processes import stop, wait_until
+from harness.store import Store
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+from optcache.torch import attach
+
+BATCH = 8
+SHARE = 0.5  # of the dataset that two nodes hold, or three
+# Beyond what is read in a pass when nothing happens: reads that are under way meanwhile.
+SURPLUS = 0.03
+
+
+class Job:
+    """Two ranks in this process, one batch of each after the other."""
+
+    def __init__(self, samples: list[CheckedSamples]) -> None:
+        self._loaders = []
+        for rank, own in enumerate(samples):
+            sampler: DistributedSampler[Any] = DistributedSampler(own, num_replicas=2, rank=rank)
+            loader = DataLoader(own, batch_size=BATCH, sampler=sampler)
+            self._loaders.append(attach(loader, dataset=own.samples))
+
+    def read(self, epoch: int, in_the_middle: Callable[[], None] = lambda: None) -> None:
+        for loader in self._loaders:
+            sampler: Any = loader.sampler
+            sampler.set_epoch(epoch)
+        ranks = [iter(loader) for loader in self._loaders]
+        batches = len(self._loaders[0])
+        for batch in range(batches):
+            if batch == batches // 2:
+                in_the_middle()
+            for rank in ranks:
+                ids, right, _ = next(rank)
+                assert right.all(), f"wrong bytes among {ids.tolist()}"
+        assert [next(rank, None) for rank in ranks] == [None, None]
+
+
+class Extra:
+    """A third node, started by hand."""
+
+    def __init__(
+        self, programs: Path, cluster: Cluster, memory: int, folder: Path, disk: int = 0
+    ) -> None:
+        self._cluster = cluster
+        self._log = folder / "extra.log"
+        command: list[str | Path] = [programs / "optcache-node", "--name", "extra"]
+        command += ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--coordinator", cluster.url]
+        command += ["--memory", str(memory), "--drain-seconds", "40"]
+        if disk:
+            command += ["--disk", folder / "extra", "--disk-capacity", str(disk), "--disk-goes"]
+        with open(self._log, "ab") as log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def has_its_share(self) -> bool:
+        """Samples have come, and nobody has any more for others."""
+        members = [member["name"] for member in self._cluster.status()["members"]]
+        if "extra" not in members:
+            return False
+        nodes = [*self._cluster.node_metrics(), self._cluster.metrics_of("extra")]
+        waiting = sum(node.get("optcache_outbox_bytes", 0) for node in nodes)
+        return nodes[-1].get("optcache_cache_bytes", 0) > 0 and waiting == 0
+
+    def end(self) -> str:
+        """By SIGTERM; what it says of its last minute."""
+        assert stop(self._process, 60) == 0
+        lines = [line for line in self._log.read_text().splitlines() if "drained" in line]
+        return lines[-1]
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture
+def extras() -> Iterator[list[Extra]]:
+    started: list[Extra] = []
+    yield started
+    for extra in started:
+        extra.kill()
+
+
+def test_what_a_node_holds_moves_when_it_comes_and_goes(
+    start_cache: Callable[..., Cluster],
+    open_samples: Callable[..., CheckedSamples],
+    programs: Path,
+    store: Store,
+    dataset: Dataset,
+    tmp_path: Path,
+    extras: list[Extra],
+) -> None:
+    cluster = start_cache(machines=2, share=SHARE, arena=512 << 10)
+    job = Job([open_samples(cluster.socket(machine)) for machine in range(2)])
+    memory = int(dataset.total_bytes * SHARE / 2)
+
+    def relocated(result: str) -> float:
+        series = f'optcache_relocations_total{{dataset="default/images",result="{result}"}}'
+        return sum(node[series] for node in cluster.node_metrics())
+
+    def join() -> None:
+        extras.append(Extra(programs, cluster, memory, tmp_path))
+        wait_until(extras[0].has_its_share, "the node that joins has its share", 60)
+
+    said: list[str] = []
+
+    def leave() -> None:
+        said.append(extras[0].end())
+
+    def is_planned() -> bool:
+        return all(stream["planned"] for stream in cluster.status()["datasets"][0]["streams"])
+
+    def plan() -> None:
+        wait_until(is_planned, "the job is planned")
+
+    happens: dict[int, Callable[[], None]] = {1: plan, 3: join, 5: leave}
+    for epoch in range(8):
+        begin = store.log_size()
+        job.read(epoch, happens.get(epoch, lambda: None))
+        share = store.read_bytes(begin) / dataset.total_bytes
+        if epoch > 2:
+            assert share <= 1 - SHARE + SURPLUS, f"epoch {epoch}"
+    assert relocated("moved") > 0
+    assert relocated("lost") == 0
+    assert "lost=0" in said[0] and "not_sent=0" in said[0], said
+    assert "moved=0" not in said[0], said
+
+
+def test_a_disk_that_goes_with_its_node_is_emptied_first(
+    start_cache: Callable[..., Cluster],
+    open_samples: Callable[..., CheckedSamples],
+    programs: Path,
+    store: Store,
+    dataset: Dataset,
+    tmp_path: Path,
+    extras: list[Extra],
+) -> None:
+    """The others have room for all of it: what lay there is not read from the store again."""
+    disk = 0.9  # of the dataset, of two nodes
+    cluster = start_cache(
+        machines=2, share=SHARE, arena=512 << 10, disk=tmp_path / "disk", disk_share=disk
+    )
+    job = Job([open_samples(cluster.socket(machine)) for machine in range(2)])
+    # Less memory than the others: much of its share lies on its disk.
+    memory, on_disk = (int(dataset.total_bytes * share / 2) for share in (0.3, disk))
+    lay_there: list[float] = []
+    said: list[str] = []
+
+    def join() -> None:
+        extras.append(Extra(programs, cluster, memory, tmp_path, disk=on_disk))
+        wait_until(extras[0].has_its_share, "the node that joins has its share", 60)
+
+    def leave() -> None:
+        series = 'optcache_cache_samples{dataset="default/images",tier="disk"}'
+        lay_there.append(cluster.metrics_of("extra")[series])
+        said.append(extras[0].end())
+
+    happens: dict[int, Callable[[], None]] = {2: join, 5: leave}
+    reads = 0  # in any pass a few large samples find no room beside others
+    for epoch in range(7):
+        begin = store.log_size()
+        job.read(epoch, happens.get(epoch, lambda: None))
+        reads += len(store.access_log(begin).splitlines()) if epoch >= 5 else 0
+    assert lay_there[0] > 50
+    assert reads < 0.8 * lay_there[0]  # a fifth of it on a quiet machine; all of it if it stays
+    assert "lost=0" in said[0] and "not_sent=0" in said[0], said

@@ -1,0 +1,345 @@
+"""Client libraries of S3, not changed, read a bucket through the sidecar's endpoint: the bytes are
+those of the bucket, and come from the cache the second time. Each is skipped where it is not
+installed; `./dev test frameworks` installs all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import sys
+import tarfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import s3_reader, s3_server
+from harness.cluster import Budget, Cluster, ClusterOptions
+from harness.errors import HarnessError
+from harness.s3_server import Keys, S3Server
+
+KEYS = Keys("AKIAOPTCACHETEST", "a/secret+that=is/long enough")
+BUCKET = s3_reader.BUCKET
+PREFIX = s3_reader.PREFIX
+SAMPLES = 24
+EPOCHS = 2
+GET = "s3_GetObject"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _program() -> None:
+    if why := s3_server.missing_program():
+        pytest.skip(why)
+    s3_server.program()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[S3Server]:
+    with S3Server(tmp_path / "s3", KEYS) as running:
+        running.client().make_bucket(BUCKET)
+        running.client().make_bucket("checkpoints")
+        yield running
+
+
+@dataclass
+class Content:
+    """What lies in the bucket, and what a client reads of it: SHA-256 by key or sample."""
+
+    samples: dict[str, str] = field(default_factory=dict)
+    objects: int = 0
+    total_bytes: int = 0
+
+    def place(self, server: S3Server, key: str, body: bytes) -> None:
+        server.place(BUCKET, PREFIX + key, body)
+        self.objects += 1
+        self.total_bytes += len(body)
+
+
+def random_bytes() -> list[bytes]:
+    chance = random.Random(7)
+    return [chance.randbytes(chance.randint(1, 200_000)) for _ in range(SAMPLES)]
+
+
+def sha256(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def loose_objects(server: S3Server, folder: Path) -> Content:
+    content = Content()
+    for number, body in enumerate(random_bytes()):
+        key = f"class {number % 3}/+{number:03}.bin"
+        content.place(server, key, body)
+        content.samples[PREFIX + key] = sha256(body)
+    return content
+
+
+def tar_shards(server: S3Server, folder: Path) -> Content:
+    content = Content()
+    samples = random_bytes()
+    for shard in range(4):
+        into = BytesIO()
+        with tarfile.open(fileobj=into, mode="w") as archive:
+            for number in range(shard, SAMPLES, 4):
+                member = tarfile.TarInfo(f"{number:03}.bin")
+                member.size = len(samples[number])
+                archive.addfile(member, BytesIO(samples[number]))
+                content.samples[f"{number:03}"] = sha256(samples[number])
+        content.place(server, f"shard-{shard}.tar", into.getvalue())
+    return content
+
+
+def mosaic_shards(server: S3Server, folder: Path) -> Content:
+    from streaming import MDSWriter
+
+    content = Content()
+    columns = {"id": "str", "bytes": "bytes"}
+    with MDSWriter(out=str(folder / "mds"), columns=columns, size_limit=1 << 19) as out:
+        for number, body in enumerate(random_bytes()):
+            out.write({"id": str(number), "bytes": body})
+            content.samples[str(number)] = sha256(body)
+    for file in sorted((folder / "mds").iterdir()):
+        content.place(server, file.name, file.read_bytes())
+    return content
+
+
+def json_lines(server: S3Server, folder: Path) -> Content:
+    content = Content()
+    samples = random_bytes()
+    for part in range(3):
+        lines = []
+        for number in range(part, SAMPLES, 3):
+            lines.append(json.dumps({"id": str(number), "bytes": samples[number].hex()}))
+            content.samples[str(number)] = sha256(samples[number])
+        content.place(server, f"part-{part}.jsonl", "\n".join(lines).encode() + b"\n")
+    return content
+
+
+@contextmanager
+def cache_over(
+    programs: Path, server: S3Server, content: Content, folder: Path, sampler: str = ""
+) -> Iterator[Cluster]:
+    """All of the bucket has room in it. Its environment has the bucket's keys; its clients' not."""
+    options = ClusterOptions(
+        programs=programs,
+        base_url="",
+        listing="",
+        machines=1,
+        budget=Budget(memory=2 * content.total_bytes, arena=16 << 20, overflow=16 << 20),
+        state=folder / "state",
+        sockets=folder,
+        bucket=f'{{bucket: {BUCKET}, prefix: "{PREFIX}", endpoint: "{server.endpoint}"}}',
+        order="Path",
+        s3_endpoint=True,
+        sampler=sampler,
+    )
+    keys = {"AWS_ACCESS_KEY_ID": KEYS.access, "AWS_SECRET_ACCESS_KEY": KEYS.secret}
+    before = {name: os.environ.get(name) for name in keys}
+    os.environ.update(keys)
+    try:
+        with Cluster(options, "Optimal", folder) as cluster:
+            yield cluster
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+def environment(cache: Cluster) -> dict[str, str]:
+    """Of a client that has keys of nobody."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return clean | {
+        "AWS_ENDPOINT_URL_S3": cache.s3_endpoint(0),
+        "OPTCACHE_SOCKET": str(cache.socket(0)),
+        "AWS_ACCESS_KEY_ID": "anybody",
+        "AWS_SECRET_ACCESS_KEY": "anything",
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def read_epochs(
+    cache: Cluster, client: str, folder: Path, after_epoch: Callable[[], None]
+) -> list[list[tuple[str, str]]]:
+    own = folder / "client"
+    own.mkdir()
+    read = []
+    with open(folder / "client.log", "wb") as log:
+        reader = subprocess.Popen(
+            [sys.executable, s3_reader.__file__, client, own, str(EPOCHS)],
+            env=environment(cache),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+        )
+        assert reader.stdin is not None and reader.stdout is not None
+        try:
+            for epoch in range(EPOCHS):
+                line = reader.stdout.readline()
+                if not line:
+                    raise HarnessError((folder / "client.log").read_text(errors="replace"))
+                read.append([(key, digest) for key, digest in json.loads(line)])
+                after_epoch()
+                if epoch + 1 < EPOCHS:
+                    reader.stdin.write(b"\n")
+                    reader.stdin.flush()
+            reader.stdin.close()
+            assert reader.wait(60) == 0
+        finally:
+            reader.kill()
+            reader.wait()
+            reader.stdout.close()
+    return read
+
+
+def needs(package: str) -> Any:
+    missing = importlib.util.find_spec(package) is None
+    return pytest.mark.skipif(missing, reason=f"{package} is not installed")
+
+
+@pytest.mark.parametrize(
+    ("client", "make"),
+    [
+        pytest.param("boto3", loose_objects, marks=needs("boto3")),
+        pytest.param("boto3_transfer", loose_objects, marks=needs("boto3")),
+        pytest.param("s3fs", loose_objects, marks=needs("s3fs")),
+        pytest.param("s3torchconnector", loose_objects, marks=needs("s3torchconnector")),
+        pytest.param("webdataset", tar_shards, marks=[needs("webdataset"), needs("boto3")]),
+        pytest.param("streaming", mosaic_shards, marks=needs("streaming")),
+        pytest.param("datasets", json_lines, marks=[needs("datasets"), needs("s3fs")]),
+    ],
+)
+def test_a_library_reads_the_cache(
+    programs: Path,
+    server: S3Server,
+    tmp_path: Path,
+    client: str,
+    make: Callable[[S3Server, Path], Content],
+) -> None:
+    content = make(server, tmp_path)
+    with cache_over(programs, server, content, tmp_path) as cache:
+        requests: list[int] = []
+        delivered: list[float] = []
+
+        def note() -> None:
+            (metrics,) = cache.sidecar_metrics()
+            requests.append(server.requests(GET))
+            delivered.append(metrics[_from("node")])
+
+        read = read_epochs(cache, client, tmp_path, note)
+        (metrics,) = cache.sidecar_metrics()
+    for epoch in read:
+        assert dict(epoch) == content.samples
+    assert requests[0] == content.objects, "each object is read from the bucket once"
+    assert requests[1] == requests[0], "the second epoch is the cache's alone"
+    assert delivered[1] - delivered[0] >= content.objects
+    assert metrics['optcache_s3_requests_total{operation="refused"}'] == 0
+    if client == "boto3_transfer":
+        assert metrics["optcache_s3_joined_reads_total"] > content.objects
+        assert delivered[1] - delivered[0] == content.objects, "ranges of an object are one read"
+
+
+def _from(source: str) -> str:
+    return f'optcache_client_samples_total{{source="{source}",dataset="default/images"}}'
+
+
+def check_that_the_order_was_known(
+    content: Content, read: list[list[tuple[str, str]]], requests: int, metrics: Mapping[str, float]
+) -> None:
+    """Each epoch another order, and each object read of the bucket once."""
+    for epoch in read:
+        assert dict(epoch) == content.samples
+    assert read[0] != read[1]
+    assert requests == content.objects
+    assert metrics["optcache_unforetold_reads_total"] == 0
+    assert metrics["optcache_passes_total"] == EPOCHS
+
+
+@needs("boto3")
+def test_an_annotated_order_is_followed(
+    programs: Path, server: S3Server, tmp_path: Path
+) -> None:
+    content = loose_objects(server, tmp_path)
+    sampler = f"torch-distributed,seed={s3_reader.SEED}"
+    with cache_over(programs, server, content, tmp_path, sampler) as cache:
+        read = read_epochs(cache, "boto3_in_order", tmp_path, lambda: None)
+        (metrics,) = cache.sidecar_metrics()
+        requests = server.requests(GET)
+    check_that_the_order_was_known(content, read, requests, metrics)
+    assert metrics["optcache_unknown_orders_total"] == 0
+
+
+@needs("boto3")
+@needs("torch")
+def test_an_attached_order_is_followed(
+    programs: Path, server: S3Server, tmp_path: Path
+) -> None:
+    content = loose_objects(server, tmp_path)
+    with cache_over(programs, server, content, tmp_path) as cache:
+        read = read_epochs(cache, "boto3_attached", tmp_path, lambda: None)
+        (metrics,) = cache.sidecar_metrics()
+        requests = server.requests(GET)
+    check_that_the_order_was_known(content, read, requests, metrics)
+
+
+@needs("boto3")
+def test_checkpoints_go_elsewhere(programs: Path, server: S3Server, tmp_path: Path) -> None:
+    import boto3
+    from botocore.exceptions import ClientError
+
+    content = loose_objects(server, tmp_path)
+
+    def client(endpoint: str, access: str, secret: str) -> Any:
+        return boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=access,
+            aws_secret_access_key=secret,
+        )
+
+    with cache_over(programs, server, content, tmp_path) as cache:
+        reader = client(cache.s3_endpoint(0), "anybody", "anything")
+        checkpoint = random.Random(3).randbytes(3 << 20)
+        for bucket in (BUCKET, "checkpoints"):
+            with pytest.raises(ClientError) as refused:
+                reader.put_object(Bucket=bucket, Key="epoch-1.pt", Body=checkpoint)
+            assert refused.value.response["Error"]["Code"] == "AccessDenied"
+            assert "endpoint_url=" in refused.value.response["Error"]["Message"]
+        with pytest.raises(ClientError, match="AccessDenied"):
+            reader.delete_object(Bucket=BUCKET, Key=next(iter(content.samples)))
+        with pytest.raises(ClientError, match="NoSuchBucket"):
+            reader.list_objects_v2(Bucket="checkpoints")
+
+        writer = client(server.endpoint, KEYS.access, KEYS.secret)
+        writer.put_object(Bucket="checkpoints", Key="epoch-1.pt", Body=checkpoint)
+        saved = writer.get_object(Bucket="checkpoints", Key="epoch-1.pt")["Body"].read()
+        assert saved == checkpoint
+        key = next(iter(content.samples))
+        body = reader.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+        assert sha256(body) == content.samples[key], "reading goes on"
+
+
+def test_only_what_was_indexed_is_served(
+    programs: Path, server: S3Server, tmp_path: Path
+) -> None:
+    content = loose_objects(server, tmp_path)
+    server.place(BUCKET, "secret/plan.txt", b"not for training")
+    with cache_over(programs, server, content, tmp_path) as cache:
+        server.place(BUCKET, PREFIX + "later.bin", b"came after the index")
+        for key in ("secret/plan.txt", PREFIX + "later.bin"):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(f"{cache.s3_endpoint(0)}/{BUCKET}/{key}", timeout=30)
+            assert refused.value.code == 404
+            assert b"<Code>NoSuchKey</Code>" in refused.value.read()

@@ -1,0 +1,190 @@
+"""Samples in tar archives: the same, under the same numbers, as Python's tarfile and the
+`webdataset` package have them; read by ranges, once.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import optcache
+import pytest
+from harness.cluster import Budget, Cluster, ClusterOptions
+from harness.shards import FORMATS, Sample, make_shards, samples_of, write_shard
+from harness.store import LISTING, Store
+from torch.utils.data import DataLoader
+
+from optcache.torch import attach
+
+SHARDS = 5
+SAMPLES = 40  # of a shard
+MEMORY = 64 << 20
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("shards")
+    make_shards(root, SHARDS, SAMPLES, random.Random(1))
+    return root
+
+
+@pytest.fixture(scope="module")
+def shard_store(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with Store(shards, tmp_path_factory.mktemp("store")) as running:
+        paths = sorted(str(path.relative_to(shards)) for path in shards.rglob("*.tar"))
+        running.listing_file.write_text("".join(f"{path}\n" for path in paths))
+        yield running
+
+
+@pytest.fixture
+def serve(programs: Path, tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """serve(source, format): the socket of a cache over it."""
+    with ExitStack() as running:
+
+        def start(base_url: str, listing: str, format: str, memory: int = MEMORY) -> Path:
+            options = ClusterOptions(
+                programs=programs,
+                base_url=base_url,
+                listing=listing,
+                machines=1,
+                budget=Budget(memory, 8 << 20, 8 << 20),
+                state=tmp_path / "state",
+                sockets=tmp_path,
+                order="ImageFolder" if format == "TarFiles" else "Path",
+                format=format,
+            )
+            return running.enter_context(Cluster(options, "Optimal", tmp_path)).socket(0)
+
+        yield start
+
+
+def as_list(dataset: optcache.WebDataset) -> list[Sample]:
+    return [dataset[index] for index in range(len(dataset))]
+
+
+def test_groups_of_a_web_server_are_those_of_tarfile(
+    serve: Callable[..., Path], shards: Path, shard_store: Store
+) -> None:
+    socket = serve(shard_store.base_url, LISTING, "Tar")
+    expected = samples_of(shards)
+    assert len(expected) == SHARDS * SAMPLES
+    dataset = optcache.WebDataset(socket=str(socket))
+    assert as_list(dataset) == expected
+    begin = shard_store.log_size()
+    assert as_list(dataset) == expected
+    assert shard_store.access_log(begin) == "", "all of it is held"
+    views = optcache.WebDataset(socket=str(socket), views=True)
+    assert isinstance(views[0]["jpg"], memoryview)
+    assert {**views[7]} == expected[7]
+
+
+def test_every_read_of_a_sample_is_one_range(
+    serve: Callable[..., Path], shards: Path, shard_store: Store
+) -> None:
+    socket = serve(shard_store.base_url, LISTING, "Tar")
+    begin = shard_store.log_size()
+    dataset = optcache.WebDataset(socket=str(socket))
+    order = list(range(len(dataset)))
+    random.Random(2).shuffle(order)
+    expected = samples_of(shards)
+    for index in order:
+        assert dataset[index] == expected[index]
+    reads = [line.split(" ") for line in shard_store.access_log(begin).splitlines()]
+    assert {(read[1], read[2]) for read in reads} == {("GET", "206")}
+    assert len(reads) <= len(dataset)
+
+
+def test_groups_of_a_folder_through_a_loader(serve: Callable[..., Path], shards: Path) -> None:
+    socket = serve(str(shards), "", "Tar", memory=1 << 20)
+    expected = samples_of(shards)
+    dataset = optcache.WebDataset(socket=str(socket))
+    loader = attach(
+        DataLoader(dataset, batch_size=8, shuffle=True, num_workers=2, collate_fn=list)
+    )
+    for _ in range(2):
+        read = [sample for batch in loader for sample in batch]
+        by_bytes = sorted(read, key=lambda sample: (sample["__key__"], sample["jpg"]))
+        assert by_bytes == sorted(expected, key=lambda s: (s["__key__"], s["jpg"]))
+
+
+def test_groups_are_those_of_webdataset(
+    serve: Callable[..., Path], shards: Path, shard_store: Store
+) -> None:
+    webdataset = pytest.importorskip("webdataset", reason="`./dev test frameworks` installs it")
+    urls = [str(path) for path in sorted(shards.rglob("*.tar"))]
+    theirs = []
+    for sample in webdataset.WebDataset(urls, shardshuffle=False):
+        theirs.append({k: v for k, v in sample.items() if k not in ("__url__", "__local_path__")})
+    socket = serve(shard_store.base_url, LISTING, "Tar")
+    assert as_list(optcache.WebDataset(socket=str(socket))) == theirs
+
+
+def test_files_of_archives_are_numbered_as_if_unpacked(
+    serve: Callable[..., Path], tmp_path: Path
+) -> None:
+    chance = random.Random(3)
+    files = {
+        f"{kind}/{number}.png": chance.randbytes(chance.randrange(3000))
+        for kind in ("cat", "dog")
+        for number in range(20)
+    }
+    names = list(files)
+    chance.shuffle(names)
+    root = tmp_path / "archives"
+    for part in range(3):
+        chosen = [(f"./{name}", files[name]) for name in names[part::3]]
+        write_shard(root / f"{part}.tar", chosen, FORMATS[part])
+    dataset = optcache.Dataset(socket=str(serve(str(root), "", "TarFiles")))
+    assert dataset.classes == ["cat", "dog"]
+    assert [dataset.path(i) for i in range(len(dataset))] == sorted(names)
+    for index, name in enumerate(sorted(names)):
+        assert bytes(dataset[index]) == files[name]
+        assert dataset.classes[dataset.target(index)] == name[:3]
+
+
+def test_a_dataset_of_files_is_no_web_dataset(serve: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.txt").write_text("a")
+    socket = serve(str(tmp_path / "files"), "", "Files")
+    with pytest.raises(optcache.OptcacheError, match="single files"):
+        optcache.WebDataset(socket=str(socket))
+
+
+def test_the_sidecar_gone_samples_come_from_the_shards(
+    serve: Callable[..., Path], shards: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPTCACHE_FALLBACK_ROOT", str(shards))
+    dataset = optcache.WebDataset(socket=str(serve(str(shards), "", "Tar")))
+    parts = [dataset._read_file(index) for index in range(len(dataset))]
+    assert [bytes(view) for view in dataset._samples(range(len(dataset)), None)] == parts
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda data: b"\x1f\x8b" + data[2:], "is compressed"),
+        (lambda data: data[: len(data) // 2], "cut short|beyond the archive's end"),
+        (lambda data: data[:3] + b"?" + data[4:], "this is no tar archive"),
+    ],
+)
+def test_a_bad_archive_is_named(
+    programs: Path, tmp_path: Path, damage: Callable[[bytes], bytes], words: str
+) -> None:
+    write_shard(tmp_path / "bad.tar", [("a.jpg", b"x" * 40_000)], FORMATS[0])
+    (tmp_path / "bad.tar").write_bytes(damage((tmp_path / "bad.tar").read_bytes()))
+    run = subprocess.run(
+        [
+            programs / "optcache",
+            *("manifest", "build", "--format", "tar", "--source", tmp_path),
+            *("-o", tmp_path / "m"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode != 0
+    assert "bad.tar: tar archive: " in run.stderr
+    assert any(word in run.stderr for word in words.split("|")), run.stderr

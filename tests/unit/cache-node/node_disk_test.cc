@@ -1,0 +1,85 @@
+#include "cache-node/node_disk.h"
+
+#include <chrono>
+#include <filesystem>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "base/log.h"
+#include "support/manual_clock.h"
+#include "support/temp_dir.h"
+
+namespace optcache::node {
+namespace {
+
+using testing::HasSubstr;
+
+struct NodeDiskTest : testing::Test {
+  Result<std::unique_ptr<NodeDisk>> Open(const std::string& path) {
+    return NodeDisk::Open(loop, clock, path, 1_MiB);
+  }
+
+  ManualClock clock;
+  net::EventLoop loop;
+  TempDir dir;
+};
+
+TEST_F(NodeDiskTest, AFolderIsOneNodes) {
+  auto first = Open(dir.path());
+  ASSERT_TRUE(first) << first.error().ToString();
+  // What the first one is writing is no segment yet, and not the second one's to remove.
+  const std::string half = "optcache/0000000000000abc/0000000000000005.segment";
+  dir.Write(half, "half");
+  const auto second = Open(dir.path());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), Code::kConflict);
+  EXPECT_THAT(second.error().message(), HasSubstr(dir.Join("optcache")));
+  EXPECT_THAT(second.error().message(), HasSubstr("--disk"));
+  EXPECT_TRUE(std::filesystem::exists(dir.Join(half)));
+  EXPECT_TRUE(Open(dir.Join("other")));
+
+  first->reset();
+  EXPECT_TRUE(Open(dir.path()));
+  EXPECT_FALSE(std::filesystem::exists(dir.Join(half)));
+}
+
+TEST_F(NodeDiskTest, AFolderThatCannotBeMadeIsAnError) {
+  dir.Write("file", "no folder");
+  const auto disk = Open(dir.Join("file"));
+  ASSERT_FALSE(disk);
+  EXPECT_THAT(disk.error().message(), HasSubstr(dir.Join("file/optcache")));
+}
+
+// One line for each time that it rests, not for each tick.
+TEST_F(NodeDiskTest, AFullDiskIsLogged) {
+  SetUpLog("node_disk_test", LogLevel::kInfo, LogFormat::kText);
+  const auto disk = Open(dir.path());
+  ASSERT_TRUE(disk) << disk.error().ToString();
+  const auto lines = [&] {
+    testing::internal::CaptureStderr();
+    (*disk)->Tick();
+    (*disk)->Tick();
+    std::istringstream log(testing::internal::GetCapturedStderr());
+    int count = 0;
+    for (std::string line; std::getline(log, line);) {
+      count += line.contains("the disk is full") && line.contains(dir.path()) ? 1 : 0;
+    }
+    return count;
+  };
+  const auto fill = [&] {
+    (*disk)->state().OnWritten({Code::kResourceExhausted, "no space"}, 0, 0, clock.Now());
+  };
+  EXPECT_EQ(lines(), 0);
+  fill();
+  EXPECT_EQ(lines(), 1);
+  fill();  // what was being written at that time
+  EXPECT_EQ(lines(), 0);
+  clock.Advance(std::chrono::minutes(2));
+  EXPECT_EQ(lines(), 0);
+  fill();
+  EXPECT_EQ(lines(), 1);
+}
+
+}  // namespace
+}  // namespace optcache::node

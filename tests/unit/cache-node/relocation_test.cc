@@ -1,0 +1,110 @@
+#include <gtest/gtest.h>
+
+#include "unit/cache-node/loopback_cluster.h"
+
+namespace optcache::node {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr StreamId kMovedStream = 42;
+
+LoopbackCluster::Options NodesAlike(std::size_t nodes, std::size_t samples) {
+  return {.nodes = nodes, .sizes = std::vector<std::uint32_t>(samples, 100)};
+}
+
+TEST(Relocation, WhatThePlanHasNoRoomForGoesWhereItSaysInItsOrder) {
+  LoopbackCluster cluster(NodesAlike(3, 10));
+  for (SampleId id = 0; id < 5; ++id) {
+    cluster.Plan(kMovedStream, 0, id, {.keep = true, .keep_at = 1});
+    EXPECT_TRUE(cluster.Read(0, kMovedStream, {0, id, id}));
+  }
+  // Sample 9 is not here.
+  EXPECT_EQ(
+      cluster.cache(0).keeper().Relocate({{4, 3}, {9, 3}, {1, 2}, {0, 3}}, Keeper::OnDisk::kGoes,
+                                         cluster.now() + seconds(10), cluster.now()),
+      3U);
+  cluster.Settle();
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 2U);
+  EXPECT_NE(cluster.cache(1).tier().Find(1), nullptr);
+  EXPECT_NE(cluster.cache(2).tier().Find(4), nullptr);
+  EXPECT_NE(cluster.cache(2).tier().Find(0), nullptr);
+  const Counters& counters = cluster.cache(0).counters();
+  EXPECT_EQ(counters.relocated, 3U);
+  EXPECT_EQ(counters.relocated_bytes, 300U);
+  EXPECT_EQ(counters.relocations_lost, 0U);
+  EXPECT_EQ(counters.moves, 0U);  // that follow reads
+  for (SampleId id = 0; id < 5; ++id)
+    EXPECT_FALSE(cluster.Read(1, 0, {0, id, id})) << id;
+}
+
+TEST(Relocation, WhatNobodyTakesInTimeIsLostAndCounted) {
+  LoopbackCluster cluster(NodesAlike(2, 10));
+  cluster.Plan(kMovedStream, 0, 1, {.keep = true, .keep_at = 1});
+  EXPECT_TRUE(cluster.Read(0, kMovedStream, {0, 1, 1}));
+  cluster.CutOff(1);
+  (void)cluster.cache(0).keeper().Relocate({{1, 2}}, Keeper::OnDisk::kGoes,
+                                           cluster.now() + seconds(10), cluster.now());
+  cluster.Settle();
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 1U);
+  cluster.Advance(seconds(10));
+  cluster.Settle();
+  EXPECT_EQ(cluster.cache(0).mover().outbox_samples(), 0U);
+  EXPECT_TRUE(cluster.cache(0).keeper().Inventory().empty());
+  EXPECT_EQ(cluster.cache(0).counters().relocations_lost, 1U);
+}
+
+TEST(Relocation, ANodeThatEndsKeepsItsBudgetAndGivesNothingAwayByItself) {
+  LoopbackCluster cluster(NodesAlike(2, 10));
+  cluster.Plan(kMovedStream, 0, 1, {.keep = true, .keep_at = 1});
+  EXPECT_TRUE(cluster.Read(0, kMovedStream, {0, 1, 1}));
+  cluster.cache(0).OnEnding();
+  cluster.cache(0).SetBudget(Retention::kOptimal, 0, 0);
+  cluster.Place({2});
+  EXPECT_EQ(cluster.cache(0).tier().samples(), 1U);
+  // What is read here still goes on to others from here.
+  cluster.Plan(kMovedStream, 0, 2, {.keep = true, .keep_at = 2});
+  EXPECT_TRUE(cluster.Read(0, kMovedStream, {0, 2, 2}));
+  cluster.Settle();
+  EXPECT_NE(cluster.cache(1).tier().Find(2), nullptr);
+}
+
+// Writes down what is pushed, and answers nothing.
+struct SilentPeers final : Effects {
+  std::uint32_t NewRequestId() override { return 1; }
+  void Reply(ClientId, std::uint32_t, const wire::Message&, const cache::SampleRef&) override {}
+  bool Send(wire::MemberId, std::uint32_t, const wire::Message& message,
+            const cache::SampleRef&) override {
+    if (const auto* push = std::get_if<wire::Push>(&message)) pushed.push_back(push->item.id);
+    return true;
+  }
+  std::vector<SampleId> pushed;
+};
+
+TEST(Relocation, WhatIsReadSoonestIsPushedFirst) {
+  SilentPeers peers;
+  Counters counters;
+  PassCounts passes;
+  Mover mover(1, peers, counters, passes, {.in_flight = 2});
+  const auto bytes = std::make_shared<cache::SampleBytes>(10);
+  const MonotonicTime now{seconds(1)};
+  const auto add = [&](SampleId id, std::uint64_t turn) {
+    mover.Add({.id = id, .receiver = 2, .turn = turn, .relocates = true},
+              {.bytes = bytes, .size = 10}, now);
+  };
+  add(1, 4);
+  add(2, 3);
+  add(3, 2);
+  add(4, 1);
+  add(2, 5);  // takes the place of its first order
+  mover.Tick(now);
+  EXPECT_EQ(peers.pushed, (std::vector<SampleId>{4, 3}));
+  EXPECT_TRUE(mover.OnReply(4, true, now));
+  mover.Cancel(3);
+  mover.Tick(now);
+  EXPECT_EQ(peers.pushed, (std::vector<SampleId>{4, 3, 1, 2}));
+  EXPECT_EQ(mover.outbox_samples(), 2U);
+}
+
+}  // namespace
+}  // namespace optcache::node

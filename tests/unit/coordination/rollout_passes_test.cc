@@ -1,0 +1,275 @@
+// What a rollout makes of streams and their passes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordination/rollout.h"
+#include "unit/coordination/rollout_fixture.h"
+
+namespace optcache::coordination {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+TEST_F(Rollout, OneReadOfTheSourceIsNotWorseThanNone) {
+  story_.foretold = story_.costs = {{"old", 0}, {"new", 0}};
+  story_.Read(1, 4);
+  story_.EndPass();
+  story_.costs["new"] = 5;  // half a percent of its reads
+  story_.Run();
+  ASSERT_EQ(story_.state.previous->store_bytes_per_read_tenths, 0U);
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, MoreThanThatIs) {
+  story_.foretold = story_.costs = {{"old", 0}, {"new", 0}};
+  story_.Read(1, 4);
+  story_.EndPass();
+  story_.costs["new"] = 6;
+  story_.Run();
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
+}
+
+TEST_F(Rollout, ObservesWholePassesThatBeginLater) {
+  story_.Read(1, 4);
+  knobs().after = 2;
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe");
+  EXPECT_EQ(story_.state.current, "old");
+  story_.EndPass();  // had begun before
+  story_.Run();
+  EXPECT_EQ(story_.state.sums->passes, 0U);
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.state.sums->passes, 1U);
+  EXPECT_EQ(ReportOf(story_.state, story_.inputs).observed->numbers.hit_permille, 600U);
+  EXPECT_EQ(story_.state.since, "pass 6 of vision/job1/imagenet/train");
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, WhatIsInForceIsForetoldOnceMoreFromWhatLiesThereNow) {
+  story_.inputs.is_tried = true;
+  story_.Read(1, 4);
+  story_.EndPass();
+  story_.Run();
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  story_.foretold["new"] = 410;
+  story_.EndPass();
+  story_.StepUntilStill();
+  ASSERT_EQ(story_.Phase(), "Complete") << story_.Reason();
+  ASSERT_TRUE(story_.state.forecast);
+  EXPECT_THAT(OrdersOf(story_.state, story_.inputs).trials,
+              ElementsAre(Pair(JobsTrial("new", story_.state.forecast->jobs), "new")));
+  EXPECT_EQ(story_.state.predicted->hit_permille, 600U) << "Prepare's, until nodes have answered";
+  story_.Run();
+  EXPECT_EQ(story_.state.predicted->hit_permille, 590U);
+  EXPECT_THAT(OrdersOf(story_.state, story_.inputs).trials, IsEmpty());
+  EXPECT_FALSE(story_.Step()) << "once for the same jobs";
+}
+
+TEST_F(Rollout, BelowPredictedGoesBackAndStops) {
+  story_.Read(1, 4);
+  story_.costs["new"] = 460;  // .06 more than foretold
+  story_.Run();
+  story_.EndPass();
+  story_.EndPass();
+  story_.Step();  // counts
+  story_.Step();
+  EXPECT_EQ(story_.Phase(), "GoBack");
+  EXPECT_THAT(story_.Updated(), IsEmpty());
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Stopped");
+  EXPECT_EQ(story_.Reason(), "BelowPredicted");
+  EXPECT_THAT(story_.state.failed->message, HasSubstr("0.540"));
+  EXPECT_THAT(story_.state.failed->message, HasSubstr("0.600"));
+  EXPECT_EQ(story_.Node("a").revision, "old");
+}
+
+TEST_F(Rollout, WhatThePlanInForceForetoldCountsMoreThanTheForecast) {
+  story_.Read(1, 4);
+  story_.costs["new"] = 460;
+  story_.Run();
+  story_.EndPass();
+  story_.EndPass();
+  story_.inputs.passes.back().sum.planned_reads = 950;
+  story_.inputs.passes.back().sum.planned_misses = 437;  // .46 of them
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, WorseThanBeforeGoesBackAndStops) {
+  story_.Read(1, 4);
+  story_.foretold["new"] = 640;
+  story_.costs["new"] = 640;  // .067 more than before
+  knobs().acknowledge = true;
+  story_.EndPass();
+  story_.Run();
+  ASSERT_TRUE(story_.state.previous);
+  EXPECT_EQ(story_.state.previous->store_bytes_per_read_tenths, 600U);
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Stopped");
+  EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
+}
+
+TEST_F(Rollout, ReadsPastTheNodesAreNoHits) {
+  story_.Read(1, 4);
+  story_.Run();
+  story_.EndPass();
+  story_.EndPass();
+  story_.inputs.passes.back().sum.hits -= 100;
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "BelowPredicted");
+}
+
+TEST_F(Rollout, PausedPassesAreCountedAndNotJudged) {
+  story_.Read(1, 4);
+  story_.costs["new"] = 1000;
+  story_.Run();
+  knobs().paused = true;
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe");
+  EXPECT_EQ(story_.state.sums->passes, 1U);
+  knobs().paused = false;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Stopped");
+}
+
+TEST_F(Rollout, WhenAllJobsThatWereCountedOnHaveEndedThoseThatReadAreObserved) {
+  story_.Read(1, 4);
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  story_.inputs.streams.clear();
+  story_.Read(2, 0);
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe");
+  story_.inputs.streams.clear();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete");
+}
+
+TEST_F(Rollout, StreamsThatMayNotHaveBeenHeardYetAreWaitedFor) {
+  knobs().at_epoch_boundary = true;
+  story_.Read(1, 4);
+  Prepare();
+  story_.inputs.streams.clear();  // another leader
+  story_.inputs.streams_known = false;
+  story_.Run();
+  EXPECT_THAT(story_.Updated(), IsEmpty());
+  story_.Read(1, 3);  // of the slower of its ranks
+  story_.Run();
+  EXPECT_THAT(story_.Updated(), IsEmpty());
+  story_.inputs.streams[0].pass = 4;
+  story_.inputs.streams_known = true;
+  story_.Run();
+  EXPECT_THAT(story_.Updated(), IsEmpty());
+  ++story_.inputs.streams[0].pass;
+  story_.Run();
+  EXPECT_THAT(story_.Updated(), ElementsAre("a"));
+}
+
+TEST_F(Rollout, ObserveIsNotOverBeforeStreamsAreKnown) {
+  story_.Read(1, 4);
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  story_.inputs.streams.clear();
+  story_.inputs.streams_known = false;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe");
+  story_.inputs.streams_known = true;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete");
+}
+
+TEST_F(Rollout, JobsOfOnePassAreObserved) {
+  story_.Read(1, 0);
+  story_.costs["new"] = 1000;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  story_.inputs.streams.clear();
+  story_.Read(2, 0);
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe");
+  story_.EndPass();
+  story_.inputs.streams.clear();  // it has ended with its first pass
+  story_.Read(3, 0);
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Stopped");
+  EXPECT_EQ(story_.Reason(), "BelowPredicted");
+}
+
+TEST_F(Rollout, AStreamThatBeginsAgainIsNotWaitedForUpToItsMark) {
+  story_.Read(1, 7);
+  story_.Run();
+  story_.inputs.streams[0].pass = 0;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe");
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete");
+  EXPECT_EQ(story_.state.since, "");
+  EXPECT_EQ(story_.state.marks->front().pass, 0U);
+}
+
+TEST_F(Rollout, WhatWasObservedOfTheRevisionInForceIsWhatTheNextIsComparedWith) {
+  story_.Read(1, 4);
+  story_.Run();
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Complete");
+  story_.foretold["other"] = story_.costs["other"] = 440;  // a tenth more
+  story_.inputs.revision = "other";
+  knobs().acknowledge = true;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe") << "no pass has ended since";
+  ASSERT_TRUE(story_.state.previous);
+  EXPECT_EQ(story_.state.previous->store_bytes_per_read_tenths, 400U);
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
+}
+
+TEST_F(Rollout, WhatIsObservedIsOfOneRevisionAlone) {
+  story_.Read(1, 4);
+  story_.EndPass();
+  EXPECT_TRUE(ReportOf(story_.state, story_.inputs).observed);
+  Prepare();
+  story_.Step();
+  EXPECT_FALSE(ReportOf(story_.state, story_.inputs).observed);
+  story_.Run();
+  EXPECT_FALSE(ReportOf(story_.state, story_.inputs).observed);
+  EXPECT_FALSE(ReportOf(story_.state, story_.inputs).predicted);
+  EXPECT_TRUE(ReportOf(story_.state, story_.inputs).forgets);
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Complete");
+  EXPECT_FALSE(ReportOf(story_.state, story_.inputs).observed);  // what was counted stands
+  story_.EndPass();
+  const RolloutReport report = ReportOf(story_.state, story_.inputs);
+  EXPECT_EQ(report.since, "pass 7 of vision/job1/imagenet/train");
+  ASSERT_TRUE(report.predicted) << "by the forecast, where no plan covers it";
+  EXPECT_EQ(report.predicted->hit_permille, 600U);
+}
+
+}  // namespace
+}  // namespace optcache::coordination

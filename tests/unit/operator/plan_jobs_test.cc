@@ -1,0 +1,68 @@
+#include "operator/reconcile/cluster/plan_jobs.h"
+
+#include <gtest/gtest.h>
+
+#include "base/utf8.h"
+#include "operator/reconcile/cacheplan/plan_status.h"
+
+namespace optcache::reconcile {
+namespace {
+
+using coordination::StreamStatus;
+
+TEST(PlanJobs, RanksThatReadTwoManifestsAreOneJob) {
+  const std::vector<PlanJob> jobs = PlanJobsOf({{.name = "v/j/d/train",
+                                                 .pass = 3,
+                                                 .position = 5,
+                                                 .length = 100,
+                                                 .world = 8,
+                                                 .ranks = 3,
+                                                 .rate = 10},
+                                                {.name = "v/k/d/train", .world = 1, .ranks = 1},
+                                                {.name = "v/j/d/train",
+                                                 .pass = 3,
+                                                 .position = 9,
+                                                 .length = 90,
+                                                 .world = 8,
+                                                 .ranks = 5,
+                                                 .order_known = false,
+                                                 .rate = 12,
+                                                 .differs = "seed"}});
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].name, "v/j/d/train");
+  EXPECT_EQ(jobs[0].position, 5U) << "the first manifest says how far it is";
+  EXPECT_EQ(jobs[0].length, 100U);
+  EXPECT_EQ(jobs[0].ranks, 8U);
+  EXPECT_EQ(jobs[0].rate, 12);
+  EXPECT_FALSE(jobs[0].order_known);
+  EXPECT_EQ(jobs[0].differs, "seed");
+}
+
+TEST(PlanJobs, RanksKnownOfBothManifestsCountOnce) {
+  const StreamStatus stream{.name = "v/j/d/train", .world = 8, .ranks = 8};
+  EXPECT_EQ(PlanJobsOf({stream, stream})[0].ranks, 8U);
+}
+
+TEST(PlanJobs, OnlyTheLatestLifeOfAStreamCounts) {
+  const StreamStatus before{.name = "v/j/d/train", .incarnation = 1, .pass = 9, .ranks = 4};
+  const StreamStatus now{.name = "v/j/d/train", .incarnation = 2, .pass = 0, .ranks = 1};
+  for (const auto& streams : {std::vector{before, now}, std::vector{now, before}}) {
+    const std::vector<PlanJob> jobs = PlanJobsOf(streams);
+    ASSERT_EQ(jobs.size(), 1U);
+    EXPECT_EQ(jobs[0].pass, 0U);
+    EXPECT_EQ(jobs[0].ranks, 1U);
+  }
+}
+
+TEST(PlanJobs, NamesAreCutBetweenCharactersAndStayDifferent) {
+  std::string name = "v/j";
+  while (name.size() < 1000)
+    name += "\xe2\x82\xac";
+  const std::vector<PlanJob> jobs = PlanJobsOf({{.name = name + "a"}, {.name = name + "b"}});
+  ASSERT_EQ(jobs.size(), 1U) << "a list by name takes no two of one name";
+  EXPECT_LE(jobs[0].name.size(), kMaxJobName);
+  EXPECT_TRUE(IsUtf8(jobs[0].name));
+}
+
+}  // namespace
+}  // namespace optcache::reconcile

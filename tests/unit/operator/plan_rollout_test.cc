@@ -1,0 +1,226 @@
+// A CachePlan's rollout as reconciliations see it: what is written, deleted and told.
+
+#include <gtest/gtest.h>
+
+#include "kube/conditions.h"
+#include "operator/reconcile/cacheplan/decide.h"
+#include "operator/reconcile/cacheplan/prediction.h"
+#include "operator/reconcile/cacheplan/rollout_status.h"
+
+namespace optcache::reconcile {
+namespace {
+
+using coordination::RolloutNode;
+using kube::Json;
+
+// Three nodes follow what the status says; what is applied is as an API server would keep it.
+class PlanRollout : public testing::Test {
+ protected:
+  PlanRollout() {
+    observed_ = {.dataset_exists = true, .followed = "mine", .now = 1'800'000'000};
+    observed_.plan = kube::MakeObject(api::kCachePlans, {.ns = "vision", .name = "mine"});
+    observed_.plan["metadata"]["uid"] = "plan-uid";
+    observed_.plan["metadata"]["resourceVersion"] = "41";
+    observed_.plan["spec"] = {{"dataset", "imagenet"}, {"rollout", {{"activateAt", "Now"}}}};
+    observed_.view.emplace();
+    observed_.view->nodes_desired = observed_.view->nodes_active = 3;
+    for (const char* name : {"a", "b", "c"})
+      observed_.view->nodes.push_back({.name = name, .planned = true});
+    Reconcile();
+    AllAnswer();
+  }
+
+  Decision Reconcile() {
+    Decision decision = DecideCachePlan(observed_);
+    for (const Change& change : decision.applies) {
+      if (change.subresource == "status") {
+        observed_.plan["status"] = change.object["status"];
+      } else {
+        Keep(change.object);
+      }
+    }
+    for (const Removal& removal : decision.deletes) {
+      std::erase_if(observed_.revisions,
+                    [&](const Revision& revision) { return revision.name == removal.key.name; });
+    }
+    for (const kube::EventText& event : decision.events)
+      events_.push_back(event.reason);
+    return decision;
+  }
+  void Keep(const Json& object) {
+    std::erase_if(observed_.revisions, [&](const Revision& revision) {
+      return revision.name == kube::KeyOf(object).name;
+    });
+    observed_.revisions.push_back({.name = kube::KeyOf(object).name,
+                                   .uid = "uid",
+                                   .owner_uid = kube::ControllerOf(object)->uid,
+                                   .number = object["revision"],
+                                   .content = object["data"]["spec"]});
+    std::ranges::sort(observed_.revisions, {}, &Revision::number);
+  }
+  void AllAnswer() {
+    const auto orders =
+        coordination::OrdersOf(RolloutOf(observed_.plan), InputsOf(*observed_.view, observed_.now));
+    for (RolloutNode& node : observed_.view->nodes) {
+      const bool updated = std::ranges::find(orders.nodes, node.name) != orders.nodes.end();
+      node.revision = updated ? orders.update : orders.current;
+      node.trials.clear();
+      for (const auto& [id, revision] : orders.trials)
+        node.trials.push_back({.id = id, .digest = id + digests_[node.name]});
+    }
+  }
+  void RunToTheEnd() {
+    for (int i = 0; i < 40; ++i) {
+      Reconcile();
+      AllAnswer();
+    }
+  }
+  std::string Status(const std::string& pointer) const {
+    return kube::TextAt(observed_.plan, "/status" + pointer);
+  }
+  std::string Progress() const {
+    const auto condition = kube::ConditionOf(observed_.plan, "Progressing");
+    return std::string(kube::ToText(condition.status)) + " " + condition.reason;
+  }
+
+  PlanObserved observed_;
+  std::vector<std::string> events_;
+  std::map<std::string, std::string> digests_;
+};
+
+TEST_F(PlanRollout, TheFirstRevisionIsInForceAtOnceAndKept) {
+  EXPECT_EQ(Status("/rollout/phase"), "Complete");
+  EXPECT_EQ(Status("/currentRevision"), Status("/updateRevision"));
+  ASSERT_EQ(observed_.revisions.size(), 1U);
+  EXPECT_EQ(observed_.revisions[0].name, Status("/currentRevision"));
+  EXPECT_EQ(Progress(), "False Complete");
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(PlanRollout, NothingIsWrittenWhileNothingChanges) {
+  const Json before = observed_.plan["status"];
+  Reconcile();
+  const Json settled = observed_.plan["status"];
+  const Decision decision = Reconcile();
+  EXPECT_EQ(observed_.plan["status"], settled);
+  EXPECT_EQ(decision.applies.size(), 1U);
+  EXPECT_EQ(decision.applies[0].resource_version, "41");
+  EXPECT_EQ(decision.requeue_after, std::chrono::seconds(15));
+}
+
+TEST_F(PlanRollout, AChangeIsRolledOutStepByStep) {
+  const std::string before = Status("/currentRevision");
+  observed_.plan["spec"]["retention"] = "Pin";
+  const Decision decision = Reconcile();
+  EXPECT_EQ(Status("/rollout/phase"), "Prepare");
+  EXPECT_EQ(Status("/currentRevision"), before);
+  EXPECT_NE(Status("/updateRevision"), before);
+  EXPECT_EQ(decision.applies.front().resource, kube::kControllerRevisions);  // first of all
+  EXPECT_EQ(decision.applies.back().resource_version, "41");
+  EXPECT_EQ(decision.requeue_after, std::chrono::seconds(1));
+  RunToTheEnd();
+  EXPECT_EQ(Status("/rollout/phase"), "Complete");
+  EXPECT_EQ(Status("/currentRevision"), Status("/updateRevision"));
+  EXPECT_EQ(Status("/nodes/active"), "3");
+  EXPECT_EQ(events_, (std::vector<std::string>{"RolloutStarted", "RolloutComplete"}));
+}
+
+TEST_F(PlanRollout, KnobsAreNoRevision) {
+  observed_.plan["spec"]["rollout"]["maxUnavailable"] = 2;
+  observed_.plan["spec"]["revisionHistoryLimit"] = 3;
+  Reconcile();
+  EXPECT_EQ(Status("/rollout/phase"), "Complete");
+  EXPECT_EQ(observed_.revisions.size(), 1U);
+}
+
+TEST_F(PlanRollout, OneThatIsStoppedSaysWhyUntilItIsTriedAgain) {
+  digests_["b"] = "odd";
+  observed_.plan["spec"]["retention"] = "Pin";
+  RunToTheEnd();
+  EXPECT_EQ(Status("/rollout/phase"), "Stopped");
+  EXPECT_EQ(Status("/rollout/failed/reason"), "DigestMismatch");
+  EXPECT_EQ(Progress(), "False DigestMismatch");
+  EXPECT_EQ(kube::ConditionOf(observed_.plan, "Degraded").reason, "RolloutStopped");
+  EXPECT_EQ(events_, (std::vector<std::string>{"RolloutStarted", "RolloutStopped"}));
+  digests_.clear();
+  observed_.plan["spec"]["rollout"]["restartedAt"] = "2027-01-15T08:00:00Z";
+  RunToTheEnd();
+  EXPECT_EQ(Status("/rollout/phase"), "Complete");
+  EXPECT_EQ(kube::ConditionOf(observed_.plan, "Degraded").reason, "AsWanted");
+}
+
+TEST_F(PlanRollout, WhatIsInForceAndCannotBeDerivedAnewIsNotSaidToBeOutOfForce) {
+  digests_["b"] = "odd";
+  observed_.plan["spec"]["rollout"]["restartedAt"] = "2027-01-15T08:00:00Z";
+  RunToTheEnd();
+  EXPECT_EQ(Status("/rollout/phase"), "Complete");
+  EXPECT_EQ(Progress(), "False DigestMismatch");
+  EXPECT_NE(kube::ConditionOf(observed_.plan, "Degraded").message.find("is in force, but"),
+            std::string::npos);
+  EXPECT_EQ(events_, (std::vector<std::string>{"RolloutStarted", "RolloutStopped"}));
+}
+
+TEST_F(PlanRollout, HistoryIsKeptUpToItsLimit) {
+  observed_.plan["spec"]["revisionHistoryLimit"] = 1;
+  for (const char* retention : {"Pin", "LRU", "None"}) {
+    observed_.plan["spec"]["retention"] = retention;
+    RunToTheEnd();
+  }
+  ASSERT_EQ(observed_.revisions.size(), 2U);
+  EXPECT_EQ(observed_.revisions[0].content["retention"], "LRU");
+  EXPECT_EQ(observed_.revisions[1].content["retention"], "None");
+  observed_.plan["spec"]["retention"] = "LRU";  // back
+  RunToTheEnd();
+  EXPECT_EQ(observed_.revisions[1].content["retention"], "LRU");
+  EXPECT_GT(observed_.revisions[1].number, 4);
+  EXPECT_EQ(Status("/currentRevision"), observed_.revisions[1].name);
+}
+
+TEST_F(PlanRollout, AStepThatWasLostIsMadeAgain) {
+  observed_.plan["spec"]["retention"] = "Pin";
+  const Json before = observed_.plan["status"];
+  Reconcile();
+  const Json after = observed_.plan["status"];
+  observed_.plan["status"] = before;  // a conflict
+  Reconcile();
+  EXPECT_EQ(observed_.plan["status"], after);
+}
+
+TEST_F(PlanRollout, WhileNothingIsKnownNothingMoves) {
+  observed_.plan["spec"]["retention"] = "Pin";
+  Reconcile();
+  const Json before = observed_.plan["status"];
+  const auto view = std::exchange(observed_.view, std::nullopt);
+  Reconcile();
+  EXPECT_EQ(observed_.plan["status"]["rollout"], before["rollout"]);
+  EXPECT_EQ(observed_.plan["status"]["currentRevision"], before["currentRevision"]);
+  observed_.view = view;
+  observed_.plan["spec"]["retention"] = "Belady";  // cannot be understood
+  Reconcile();
+  EXPECT_EQ(observed_.plan["status"]["rollout"], before["rollout"]);
+}
+
+TEST_F(PlanRollout, ARevisionInForceWhoseContentIsLostBeginsAnew) {
+  observed_.plan["spec"]["retention"] = "Pin";
+  observed_.revisions.clear();
+  Reconcile();  // it may only not be seen yet
+  EXPECT_EQ(Status("/rollout/phase"), "Prepare");
+  observed_.revisions.clear();
+  observed_.now += 61;
+  Reconcile();
+  EXPECT_EQ(Status("/rollout/phase"), "Complete");
+  EXPECT_EQ(Status("/currentRevision"), Status("/updateRevision"));
+}
+
+TEST_F(PlanRollout, APredictionIsAnsweredWhileItIsAskedFor) {
+  observed_.plan["metadata"]["annotations"] = {{kPredictAnnotation, "nonsense"}};
+  const Decision decision = Reconcile();
+  EXPECT_NE(Status("/prediction/error"), "");
+  EXPECT_EQ(decision.requeue_after, std::chrono::seconds(1));
+  observed_.plan["metadata"].erase("annotations");
+  Reconcile();
+  EXPECT_EQ(Status("/prediction"), "");
+}
+
+}  // namespace
+}  // namespace optcache::reconcile

@@ -1,0 +1,121 @@
+#include "operator/reconcile/cacheplan/prediction.h"
+
+#include <gtest/gtest.h>
+
+namespace optcache::reconcile {
+namespace {
+
+using coordination::RolloutNode;
+using kube::Json;
+
+constexpr const char* kCurrent = "0123456789";
+
+Json Asking(const std::string& annotation) {
+  Json plan = kube::MakeObject(api::kCachePlans, {.ns = "vision", .name = "mine"});
+  plan["metadata"]["annotations"] = {{kPredictAnnotation, annotation}};
+  return plan;
+}
+
+PredictionQuestion Question() {
+  return QuestionOf(Asking(R"({"id": "a1", "spec": {"retention": "Pin"}})")).value();
+}
+
+RolloutNode Answering(const std::string& name, ByteCount own) {
+  RolloutNode node{.name = name};
+  node.trials.push_back(
+      {.id = Question().trial,
+       .all = {.reads = 100, .store_reads = 40, .store_bytes = 4000, .moved_bytes = 7},
+       .own = {.store_bytes = own}});
+  node.trials.push_back({.id = coordination::CurrentTrial(kCurrent),
+                         .all = {.reads = 100, .store_reads = 30, .store_bytes = 3000}});
+  return node;
+}
+
+TEST(Prediction, NobodyAsks) {
+  EXPECT_FALSE(QuestionOf(kube::MakeObject(api::kCachePlans, {.ns = "v", .name = "m"})));
+}
+
+TEST(Prediction, MissingFieldsHaveTheirDefaults) {
+  const PredictionQuestion question = Question();
+  EXPECT_EQ(question.error, "");
+  EXPECT_EQ(question.spec.retention, coordination::Retention::kPin);
+  EXPECT_EQ(question.spec.objective, coordination::Objective::kBytes);
+  EXPECT_TRUE(question.trial.ends_with("@predict-a1"));
+}
+
+TEST(Prediction, AnotherContentIsAnotherTrial) {
+  EXPECT_NE(Question().trial, QuestionOf(Asking(R"({"id": "a1", "spec": {}})"))->trial);
+}
+
+TEST(Prediction, WhatCannotBeReadIsAnsweredWithAnError) {
+  for (const std::string& text :
+       {std::string("yes"), std::string("[]"), std::string(R"({"spec": {}})"),
+        std::string(R"({"id": "a1", "spec": {"retention": "Belady"}})"),
+        std::string(R"({"id": "a1", "spec": []})"), R"({"id": ")" + std::string(64, 'x') + R"("})",
+        std::string(40'000, ' ')}) {
+    const auto question = QuestionOf(Asking(text));
+    ASSERT_TRUE(question);
+    const Json answer = AnswerOf(*question, {Answering("a", 1)}, kCurrent);
+    EXPECT_NE(kube::TextAt(answer, "/error").find(kPredictAnnotation), std::string::npos) << text;
+    EXPECT_FALSE(answer.contains("hitRatio"));
+  }
+}
+
+TEST(Prediction, HasTheFiguresOfAllNodesAndOfEach) {
+  const Json answer = AnswerOf(Question(), {Answering("a", 2500), Answering("b", 1500)}, kCurrent);
+  EXPECT_EQ(answer, Json::parse(R"({"id": "a1", "hitRatio": "0.600", "storeBytesPerEpoch": 4000,
+      "movedBytesPerEpoch": 7, "revision": ")" +
+                                Question().trial.substr(0, 10) + R"(", "worse": true,
+      "current": {"hitRatio": "0.700", "storeBytesPerEpoch": 3000, "movedBytesPerEpoch": 0},
+      "nodes": [{"name": "a", "storeBytes": 2500, "movedBytes": 0},
+                {"name": "b", "storeBytes": 1500, "movedBytes": 0}]})"));
+}
+
+TEST(Prediction, IsOnItsWayUntilAllNodesHaveDerivedIt) {
+  EXPECT_EQ(AnswerOf(Question(), {Answering("a", 1), {.name = "b"}}, kCurrent),
+            Json::parse(R"({"id": "a1"})"));
+}
+
+TEST(Prediction, SaysWhyThereIsNone) {
+  RolloutNode failed = Answering("b", 1);
+  failed.trials[0].error = "out of memory";
+  EXPECT_EQ(kube::TextAt(AnswerOf(Question(), {Answering("a", 1), failed}, kCurrent), "/error"),
+            "node b could not derive it: out of memory");
+  EXPECT_NE(kube::TextAt(AnswerOf(Question(), {}, kCurrent), "/error"), "");
+  RolloutNode idle = Answering("a", 1);
+  idle.trials[0].all = {};
+  EXPECT_NE(kube::TextAt(AnswerOf(Question(), {idle}, kCurrent), "/error").find("nobody reads"),
+            std::string::npos);
+}
+
+TEST(Prediction, ForAReadDecidesWhatIsWorse) {
+  RolloutNode node = Answering("a", 1);
+  node.trials[0].all = {.reads = 200, .store_bytes = 6030};  // 30.15 for a read; now 30
+  EXPECT_EQ(AnswerOf(Question(), {node}, kCurrent)["worse"], false);
+  node.trials[0].all.store_bytes = 6031;
+  EXPECT_EQ(AnswerOf(Question(), {node}, kCurrent)["worse"], true);
+}
+
+TEST(Prediction, IsAnsweredOnceForThatContent) {
+  Json plan = Asking(R"({"id": "a1", "spec": {"retention": "Pin"}})");
+  EXPECT_FALSE(IsAnswered(plan, Question()));
+  plan["status"]["prediction"] = AnswerOf(Question(), {Answering("a", 1), {.name = "b"}}, kCurrent);
+  EXPECT_FALSE(IsAnswered(plan, Question())) << "on its way";
+  plan["status"]["prediction"] = AnswerOf(Question(), {}, kCurrent);
+  EXPECT_FALSE(IsAnswered(plan, Question())) << "it may be placed yet";
+  plan["status"]["prediction"] = AnswerOf(Question(), {Answering("a", 1)}, kCurrent);
+  EXPECT_TRUE(IsAnswered(plan, Question()));
+  EXPECT_FALSE(IsAnswered(plan, *QuestionOf(Asking(R"({"id": "a1", "spec": {}})"))));
+  EXPECT_FALSE(
+      IsAnswered(plan, *QuestionOf(Asking(R"({"id": "a2", "spec": {"retention": "Pin"}})"))));
+}
+
+TEST(Prediction, NamesAtMostSixtyFourNodes) {
+  std::vector<RolloutNode> nodes;
+  for (int i = 0; i < 70; ++i)
+    nodes.push_back(Answering("n" + std::to_string(i), 1));
+  EXPECT_EQ(AnswerOf(Question(), nodes, kCurrent)["nodes"].size(), 64U);
+}
+
+}  // namespace
+}  // namespace optcache::reconcile

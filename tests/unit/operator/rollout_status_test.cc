@@ -1,0 +1,104 @@
+#include "operator/reconcile/cacheplan/rollout_status.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/api/cache_plan_types.h"
+
+namespace optcache::reconcile {
+namespace {
+
+using coordination::RolloutPhase;
+using coordination::RolloutState;
+using kube::Json;
+
+Json PlanWith(const RolloutState& state) {
+  Json plan = kube::MakeObject(api::kCachePlans, {.ns = "vision", .name = "mine"});
+  plan["status"] = {{"currentRevision", "mine-" + state.current},
+                    {"rollout", RolloutToJson(state)}};
+  return plan;
+}
+
+RolloutState Whole() {
+  RolloutState state{.current = "0123456789",
+                     .phase = RolloutPhase::kObserve,
+                     .revision = "abcdef0123",
+                     .start_time = 1'800'000'000,
+                     .progress_time = 1'800'000'100,
+                     .ready = 2,
+                     .wanted = 3,
+                     .restarted_at = "2027-01-15T08:00:00Z"};
+  state.activated = {.revision = "abcdef0123", .up_to = "node-b"};
+  state.marks = {{.stream = 0xfedcba9876543210, .pass = 7, .passes = 1}, {.stream = 1, .pass = 0}};
+  state.sums = {.passes = 1,
+                .reads = 1'281'167,
+                .hits = 700'000,
+                .store_bytes = 70'000'000'000,
+                .moved_bytes = 5,
+                .planned_reads = 1'281'000,
+                .planned_hits = 700'001,
+                .planned_store_bytes = 69'000'000'000,
+                .planned_moved_bytes = 4};
+  state.since = "pass 7 of vision/resnet/imagenet/train";
+  state.predicted = {.hit_permille = 62, .store_bytes = 1, .moved_bytes = 2};
+  state.forecast = {.jobs = "00000000000000a1", .awaited = true};
+  state.previous = {.numbers = {.hit_permille = 1000, .store_bytes = 3, .moved_bytes = 4},
+                    .store_bytes_per_read_tenths = 712'345};
+  state.failed = {
+      .revision = "ff", .reason = "BelowPredicted", .message = "m", .time = 1'800'000'200};
+  return state;
+}
+
+TEST(RolloutStatus, IsReadBackAsItWas) {
+  EXPECT_EQ(RolloutOf(PlanWith(Whole())), Whole());
+  const RolloutState plain{.current = "0123456789", .revision = "0123456789"};
+  EXPECT_EQ(RolloutOf(PlanWith(plain)), plain);
+}
+
+TEST(RolloutStatus, NoMarksAreNotTheSameAsMarksOfNobody) {
+  RolloutState state = Whole();
+  state.marks.emplace();
+  EXPECT_EQ(RolloutOf(PlanWith(state)), state);
+  state.marks.reset();
+  EXPECT_EQ(RolloutOf(PlanWith(state)), state);
+}
+
+TEST(RolloutStatus, IsAsItsDocumentSays) {
+  const Json json = RolloutToJson(Whole());
+  EXPECT_EQ(json["phase"], "Observe");
+  EXPECT_EQ(json["startTime"], "2027-01-15T08:00:00Z");
+  EXPECT_EQ(json["marks"][0],
+            Json::parse(R"({"stream": "fedcba9876543210", "pass": 7, "passes": 1})"));
+  EXPECT_EQ(json["predicted"]["hitRatio"], "0.062");
+  EXPECT_EQ(json["previous"]["storeBytesPerRead"], "71234.5");
+  EXPECT_EQ(json["activated"], Json::parse(R"({"revision": "abcdef0123", "upTo": "node-b"})"));
+}
+
+TEST(RolloutStatus, AFailureHasOneOfOurReasonsWhoeverWroteIt) {
+  for (const char* reason : {"", "  ", "Because!", "RolloutStopped"}) {
+    RolloutState state = Whole();
+    state.failed->reason = reason;
+    EXPECT_EQ(RolloutOf(PlanWith(state)).failed->reason, "RolloutStopped");
+  }
+}
+
+TEST(RolloutStatus, WhatCannotBeReadIsAsIfItWereNotThere) {
+  EXPECT_EQ(RolloutOf(Json::object()), RolloutState{});
+  Json plan = PlanWith(Whole());
+  plan["status"]["rollout"]["phase"] = "Later";
+  EXPECT_EQ(RolloutOf(plan), RolloutState{});
+  plan = PlanWith(Whole());
+  plan["status"]["rollout"]["ready"] = -1;
+  plan["status"]["rollout"]["sums"] = "none";
+  plan["status"]["rollout"]["previous"]["storeBytesPerRead"] = "1e300";
+  plan["status"]["rollout"]["startTime"] = "yesterday";
+  const RolloutState state = RolloutOf(plan);
+  EXPECT_EQ(state.ready, 0U);
+  EXPECT_FALSE(state.sums);
+  EXPECT_EQ(state.previous->store_bytes_per_read_tenths, 0U);
+  EXPECT_EQ(state.start_time, 0);
+  plan["status"]["currentRevision"] = "another-0123456789";
+  EXPECT_EQ(RolloutOf(plan).current, "");
+}
+
+}  // namespace
+}  // namespace optcache::reconcile

@@ -1,0 +1,194 @@
+#include "sidecar/object_reads.h"
+
+#include "sidecar/client_router.h"
+#include "unit/sidecar/fakes.h"
+
+namespace optcache::sidecar {
+namespace {
+
+// A core of its own: World's has other clients.
+class ObjectReadsTest : public testing::Test {
+ protected:
+  ObjectReadsTest() {
+    node_.up = false;
+    feeder_.emplace(
+        FeederPorts{
+            .arena = arena_, .node = node_, .store = store_, .orders = orders_, .clients = router_},
+        alarms_, FeederOptions{.overflow_bytes = 2000});
+    order_.emplace(feeder_->readers(), kObjectClients);
+    reads_.Open(*feeder_, *order_);
+  }
+  ~ObjectReadsTest() override {
+    reads_.Close();
+    answers_.clear();
+    store_.pending.clear();
+    feeder_.reset();
+    EXPECT_EQ(arena_.slots(), 0U);
+  }
+  ObjectReadsTest(const ObjectReadsTest&) = delete;
+  ObjectReadsTest& operator=(const ObjectReadsTest&) = delete;
+
+  void Read(SampleId id, const ByteRange& part) {
+    reads_.Read(dataset_, id, part,
+                [this](Result<BufferRef> buffer) { answers_.push_back(std::move(buffer)); });
+    alarms_.RunDue();
+  }
+  void RunStore() {
+    orders_.AnswerAll();
+    alarms_.RunDue();
+    while (!store_.pending.empty()) {
+      store_.EndAll();
+      alarms_.RunDue();
+    }
+  }
+  void Advance(Duration by) {
+    clock_.Advance(by);
+    alarms_.RunDue();
+  }
+
+  ManualClock clock_;
+  FakeDataset dataset_{"images", std::vector<ByteCount>(100, 100)};
+  FakeArena arena_{10'000};
+  Alarms alarms_{clock_};
+  FakeNode node_;
+  FakeStore store_;
+  FakeOrders orders_;
+  FakeClients processes_;
+  ObjectReads reads_{alarms_};
+  ClientRouter router_{processes_, reads_};
+  std::optional<Feeder> feeder_;
+  std::optional<KeyOrder> order_;
+  std::vector<Result<BufferRef>> answers_;
+};
+
+TEST_F(ObjectReadsTest, ReadTheWholeSample) {
+  Read(3, {.first = 0, .length = 100});
+  RunStore();
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_TRUE(IsSample(3, (*answers_[0])->bytes()));
+  EXPECT_EQ(reads_.reads(), 0U);
+}
+
+TEST_F(ObjectReadsTest, KeepTheBytesAsLongAsTheyAreUsed) {
+  Read(3, {.first = 0, .length = 100});
+  RunStore();
+  EXPECT_EQ(arena_.slots(), 1U);
+  answers_.clear();
+  EXPECT_EQ(arena_.slots(), 0U);
+}
+
+TEST_F(ObjectReadsTest, AreOneForTheRangesOfASample) {
+  Read(3, {.first = 0, .length = 40});
+  Read(3, {.first = 40, .length = 40});
+  RunStore();
+  Read(3, {.first = 80, .length = 20});
+  EXPECT_EQ(answers_.size(), 3U);
+  EXPECT_EQ(store_.reads[3], 1);
+  EXPECT_EQ(reads_.joined(), 2U);
+  EXPECT_EQ(reads_.reads(), 0U) << "all of it has been asked for";
+}
+
+TEST_F(ObjectReadsTest, BeginAnewAfterTheWholeSample) {
+  for (int pass = 1; pass <= 2; ++pass) {
+    Read(3, {.first = 0, .length = 50});
+    Read(3, {.first = 50, .length = 50});
+    RunStore();
+    EXPECT_EQ(store_.reads[3], pass);
+  }
+  Read(3, {.first = 0, .length = 100});
+  Read(3, {.first = 0, .length = 100});
+  RunStore();
+  EXPECT_EQ(store_.reads[3], 4) << "whole objects are reads of their own";
+}
+
+TEST_F(ObjectReadsTest, EndWhenNobodyAsksForMore) {
+  Read(3, {.first = 0, .length = 10});
+  RunStore();
+  answers_.clear();
+  Advance(ObjectReads::kLinger / 2);
+  Read(3, {.first = 10, .length = 10});
+  Advance(ObjectReads::kLinger / 2);
+  EXPECT_EQ(reads_.reads(), 1U) << "from the last range on";
+  answers_.clear();
+  Advance(ObjectReads::kLinger);
+  EXPECT_EQ(reads_.reads(), 0U);
+  EXPECT_EQ(arena_.slots(), 0U);
+}
+
+TEST_F(ObjectReadsTest, HoldFewSamplesForWhatMayCome) {
+  for (SampleId id = 0; id <= ObjectReads::kOpenMax; ++id) {
+    Read(id, {.first = 0, .length = 10});
+    RunStore();
+    answers_.clear();
+  }
+  EXPECT_EQ(reads_.reads(), ObjectReads::kOpenMax);
+}
+
+TEST_F(ObjectReadsTest, HoldFewSamplesThatWereAllAskedForAtOnce) {
+  constexpr SampleId kAtOnce = 100;
+  static_assert(kAtOnce > ObjectReads::kOpenMax);
+  for (SampleId id = 0; id < kAtOnce; ++id)
+    Read(id, {.first = 0, .length = 10});
+  EXPECT_EQ(reads_.reads(), kAtOnce);
+  RunStore();
+  EXPECT_EQ(answers_.size(), kAtOnce);
+  EXPECT_EQ(reads_.reads(), ObjectReads::kOpenMax);
+  Read(kAtOnce - 1, {.first = 10, .length = 10});
+  EXPECT_EQ(reads_.joined(), 1U) << "the last ones stay";
+  answers_.clear();
+  Advance(ObjectReads::kLinger);
+  EXPECT_EQ(reads_.reads(), 0U);
+}
+
+TEST_F(ObjectReadsTest, TellEveryoneWhoWaitsOfAnError) {
+  Read(3, {.first = 0, .length = 10});
+  Read(3, {.first = 10, .length = 10});
+  store_.End(0, {Code::kUnavailable, "the store is gone"});
+  alarms_.RunDue();
+  ASSERT_EQ(answers_.size(), 2U);
+  EXPECT_EQ(answers_[0].error().message(), "the store is gone");
+  EXPECT_EQ(answers_[1].error().code(), Code::kUnavailable);
+  EXPECT_EQ(reads_.reads(), 0U);
+}
+
+TEST_F(ObjectReadsTest, HaveALimit) {
+  for (std::size_t i = 0; i < ObjectReads::kReadsMax; ++i)
+    Read(static_cast<SampleId>(i % 100), {.first = 0, .length = 100});
+  EXPECT_TRUE(answers_.empty());
+  Read(1, {.first = 0, .length = 100});
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(answers_[0].error().code(), Code::kResourceExhausted);
+}
+
+TEST_F(ObjectReadsTest, CountInTheOrderThatIsKnown) {
+  const sampler::Recipe recipe{.kind = sampler::Kind::kSequential, .size = 100};
+  ASSERT_TRUE(order_->Attach(dataset_, {.recipe = recipe, .ranks = {0}}).ok());
+  Read(0, {.first = 0, .length = 100});
+  EXPECT_TRUE(store_.pending.empty()) << "the order is not there yet";
+  orders_.AnswerAll();
+  Advance(std::chrono::milliseconds(10));
+  RunStore();
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(feeder_->readers().Find(1)->current()->delivered(), 1U);
+  EXPECT_GT(store_.reads.size(), 1U) << "what comes next is staged";
+}
+
+TEST_F(ObjectReadsTest, DoNotWaitForAnOrderForEver) {
+  const sampler::Recipe recipe{.kind = sampler::Kind::kSequential, .size = 100};
+  ASSERT_TRUE(order_->Attach(dataset_, {.recipe = recipe, .ranks = {0}}).ok());
+  Read(7, {.first = 0, .length = 100});
+  for (Duration waited{}; waited <= ObjectReads::kOrderMax; waited += std::chrono::milliseconds(10))
+    Advance(std::chrono::milliseconds(10));
+  EXPECT_EQ(store_.reads[7], 1);
+}
+
+TEST_F(ObjectReadsTest, LeaveTrainingProcessesTheirAnswers) {
+  feeder_->desk().Ask(5, {.request = 1, .dataset = &dataset_, .ids = {2}});
+  RunStore();
+  EXPECT_EQ(processes_.answers.size(), 1U);
+  processes_.answers.clear();
+  feeder_->OnClientGone(5);
+}
+
+}  // namespace
+}  // namespace optcache::sidecar

@@ -1,0 +1,108 @@
+#include "sidecar/s3_answer.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/sidecar/s3_world.h"
+
+namespace optcache::sidecar {
+namespace {
+
+class S3AnswerTest : public testing::Test {
+ protected:
+  S3AnswerTest() { world_.Add("data", "train/", {"b", "a"}); }
+  S3Answer Answer(std::string_view target, const net::HttpHeaders& headers = {},
+                  std::string_view method = "GET") {
+    const auto request = ParseS3Request(method, target);
+    EXPECT_TRUE(request.has_value()) << target;
+    return AnswerS3(request.value_or(S3Request{}), headers, world_.keys);
+  }
+  static std::string Header(const S3Answer& answer, std::string_view name) {
+    return std::string(net::FindHeader(answer.headers, name).value_or("none"));
+  }
+
+  S3World world_;
+};
+
+TEST(S3Answer, AReadThatFailedSaysWhetherToAskAgain) {
+  const auto error = [](Code code) { return ErrorOfRead({code, "why"}); };
+  EXPECT_EQ(error(Code::kNotFound), (S3Error{404, "NoSuchKey", "why"}));
+  EXPECT_EQ(error(Code::kConflict), (S3Error{412, "PreconditionFailed", "why"}));
+  EXPECT_EQ(error(Code::kPermissionDenied), (S3Error{403, "AccessDenied", "why"}));
+  EXPECT_EQ(error(Code::kInvalidArgument), (S3Error{400, "InvalidRequest", "why"}));
+  for (const Code code : {Code::kUnavailable, Code::kResourceExhausted, Code::kDeadlineExceeded})
+    EXPECT_EQ(error(code), (S3Error{503, "SlowDown", "why"}));
+  for (const Code code : {Code::kDataLoss, Code::kInternal, Code::kCancelled})
+    EXPECT_EQ(error(code), (S3Error{500, "InternalError", "why"}));
+}
+
+TEST_F(S3AnswerTest, IsTheWholeObject) {
+  const S3Answer answer = Answer("/data/train/a");
+  EXPECT_EQ(answer.status, 200);
+  ASSERT_TRUE(answer.part);
+  EXPECT_EQ(answer.part->id, 1U);
+  EXPECT_EQ(answer.part->bytes, (ByteRange{.first = 0, .length = 10}));
+  EXPECT_EQ(Header(answer, "ETag"), "\"a\"");
+  EXPECT_EQ(Header(answer, "Last-Modified"), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(Header(answer, "Accept-Ranges"), "bytes");
+}
+
+TEST_F(S3AnswerTest, IsARange) {
+  const S3Answer answer = Answer("/data/train/a", {{"range", "bytes=2-4"}});
+  EXPECT_EQ(answer.status, 206);
+  EXPECT_EQ(answer.part->bytes, (ByteRange{.first = 2, .length = 3}));
+  EXPECT_EQ(Header(answer, "Content-Range"), "bytes 2-4/10");
+  const S3Answer beyond = Answer("/data/train/a", {{"Range", "bytes=10-"}});
+  EXPECT_EQ(beyond.status, 416);
+  EXPECT_EQ(Header(beyond, "Content-Range"), "bytes */10");
+  EXPECT_NE(beyond.body.find("InvalidRange"), std::string::npos);
+}
+
+TEST_F(S3AnswerTest, IsAHeadAlone) {
+  const S3Answer answer = Answer("/data/train/a", {}, "HEAD");
+  EXPECT_EQ(answer.length_of_head, 10U);
+  EXPECT_FALSE(answer.part);
+  EXPECT_EQ(Answer("/data", {}, "HEAD").status, 200);
+  EXPECT_EQ(Header(Answer("/data", {}, "HEAD"), "x-amz-bucket-region"), "eu-test-1");
+  EXPECT_EQ(Answer("/nobody", {}, "HEAD").status, 404);
+}
+
+TEST_F(S3AnswerTest, KeepsConditions) {
+  EXPECT_EQ(Answer("/data/train/a", {{"If-None-Match", "\"x\", \"a\""}}).status, 304);
+  EXPECT_EQ(Answer("/data/train/a", {{"If-None-Match", "*"}}).status, 304);
+  EXPECT_EQ(Answer("/data/train/a", {{"If-None-Match", "\"b\""}}).status, 200);
+  EXPECT_EQ(Answer("/data/train/a", {{"If-Match", "\"a\""}}).status, 200);
+  EXPECT_EQ(Answer("/data/train/a", {{"If-Match", "a"}}).status, 200) << "as some clients write it";
+  EXPECT_EQ(Answer("/data/train/a", {{"If-Match", "\"b\""}}).status, 412);
+  EXPECT_EQ(Answer("/data/train/a", {{"If-Range", "\"b\""}, {"Range", "bytes=0-1"}}).status, 200);
+  EXPECT_EQ(Answer("/data/train/a", {{"If-Range", "\"a\""}, {"Range", "bytes=0-1"}}).status, 206);
+}
+
+TEST_F(S3AnswerTest, SaysWhatThereIsNot) {
+  const S3Answer key = Answer("/data/train/c");
+  EXPECT_EQ(key.status, 404);
+  EXPECT_NE(key.body.find("<Code>NoSuchKey</Code>"), std::string::npos);
+  const S3Answer bucket = Answer("/nobody/train/a");
+  EXPECT_EQ(bucket.status, 404);
+  EXPECT_NE(bucket.body.find("<Code>NoSuchBucket</Code>"), std::string::npos);
+}
+
+TEST_F(S3AnswerTest, ServesMembersOfArchivesAndNotTheArchives) {
+  world_.AddArchives("members", dataset::Layout::kMembers);
+  world_.AddArchives("groups", dataset::Layout::kGroups);
+  EXPECT_EQ(Answer("/members/one.tar/a.jpg").status, 200);
+  for (const char* const target : {"/members/one.tar", "/groups/one.tar", "/groups?list-type=2"}) {
+    const S3Answer answer = Answer(target);
+    EXPECT_EQ(answer.status, 501) << target;
+    EXPECT_NE(answer.body.find("format Files"), std::string::npos);
+  }
+}
+
+TEST_F(S3AnswerTest, ListsBucketsAndWhatLiesThere) {
+  EXPECT_NE(Answer("/").body.find("<Name>data</Name>"), std::string::npos);
+  EXPECT_NE(Answer("/data?list-type=2").body.find("<Key>train/b</Key>"), std::string::npos);
+  EXPECT_NE(Answer("/data?location").body.find("eu-test-1"), std::string::npos);
+  EXPECT_NE(Answer("/data?versioning").body.find("VersioningConfiguration"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace optcache::sidecar

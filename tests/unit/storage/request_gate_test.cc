@@ -1,0 +1,140 @@
+#include "storage/request_gate.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "support/manual_clock.h"
+#include "support/seeds.h"
+
+namespace optcache::storage {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kNone = Duration::zero();
+
+class RequestGateTest : public testing::Test {
+ protected:
+  void End(RequestGate& gate, Code code, Duration retry_after = kNone) {
+    gate.OnEnd(gate.OnStart(1, clock_.Now()),
+               code == Code::kOk ? OkStatus() : Status(code, "cause"), retry_after, clock_.Now());
+  }
+  ManualClock clock_;
+};
+
+TEST_F(RequestGateTest, LetsThroughAsManyAsAllowedAtATime) {
+  RequestGate gate({.concurrency = {.max = 2}});
+  const auto ticket = gate.OnStart(1, clock_.Now());
+  EXPECT_TRUE(gate.MayStart(clock_.Now()));
+  gate.OnStart(1, clock_.Now());
+  EXPECT_FALSE(gate.MayStart(clock_.Now()));
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), std::nullopt);  // another has to end
+  gate.OnEnd(ticket, OkStatus(), kNone, clock_.Now());
+  EXPECT_TRUE(gate.MayStart(clock_.Now()));
+}
+
+TEST_F(RequestGateTest, ClosesUntilTheTimeThatTheStoreAskedFor) {
+  RequestGate gate({});
+  const auto first = gate.OnStart(1, clock_.Now());
+  const auto second = gate.OnStart(1, clock_.Now());
+  gate.OnEnd(first, {Code::kUnavailable, "cause"}, seconds(3), clock_.Now());
+  gate.OnEnd(second, {Code::kUnavailable, "cause"}, seconds(1), clock_.Now());  // not sooner
+  EXPECT_FALSE(gate.MayStart(clock_.Now()));
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + seconds(3));
+  EXPECT_EQ(gate.Describe(clock_.Now()),
+            "44 of 64 requests at a time, none for 3.0 s, as the store asked");
+  clock_.Advance(milliseconds(2999));
+  EXPECT_FALSE(gate.MayStart(clock_.Now()));
+  clock_.Advance(milliseconds(1));
+  EXPECT_TRUE(gate.MayStart(clock_.Now()));
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), std::nullopt);
+  EXPECT_EQ(gate.Describe(clock_.Now()), "44 of 64 requests at a time");
+}
+
+TEST_F(RequestGateTest, DoesNotBelieveAnyRetryAfter) {
+  RequestGate gate({.closed_max = seconds(60)});
+  End(gate, Code::kUnavailable, std::chrono::hours(24 * 365));
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + seconds(60));
+}
+
+TEST_F(RequestGateTest, OnlySomeErrorsMeanThatTheStoreIsOverloaded) {
+  for (const Code code : {Code::kUnavailable, Code::kDeadlineExceeded}) {
+    RequestGate gate({});
+    End(gate, code);
+    EXPECT_EQ(gate.concurrency().decreases(), 1U) << CodeName(code);
+  }
+  for (const Code code :
+       {Code::kOk, Code::kNotFound, Code::kConflict, Code::kDataLoss, Code::kPermissionDenied,
+        Code::kInvalidArgument, Code::kCancelled, Code::kResourceExhausted, Code::kInternal}) {
+    RequestGate gate({});
+    End(gate, code);
+    EXPECT_EQ(gate.concurrency().decreases(), 0U) << CodeName(code);
+    EXPECT_EQ(gate.concurrency().running(), 0U);
+  }
+}
+
+TEST_F(RequestGateTest, KeepsToARateOfRequests) {
+  RequestGate gate({.rates = {.requests_per_second = 4}});
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(gate.MayStart(clock_.Now()));
+    gate.OnStart(1000, clock_.Now());
+  }
+  EXPECT_FALSE(gate.MayStart(clock_.Now()));
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + milliseconds(250));
+  EXPECT_EQ(gate.Describe(clock_.Now()), "64 of 64 requests at a time, 4 a second");
+  clock_.Advance(milliseconds(250));
+  EXPECT_TRUE(gate.MayStart(clock_.Now()));
+}
+
+TEST_F(RequestGateTest, KeepsToARateOfBytesAlsoWhereOneRequestIsMore) {
+  RequestGate gate({.rates = {.bytes_per_second = 1000}});
+  gate.OnStart(3500, clock_.Now());
+  EXPECT_FALSE(gate.MayStart(clock_.Now()));
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + milliseconds(2500));
+  EXPECT_EQ(gate.Describe(clock_.Now()), "64 of 64 requests at a time, 1000 B a second");
+  clock_.Advance(milliseconds(2500));
+  EXPECT_TRUE(gate.MayStart(clock_.Now()));
+}
+
+TEST_F(RequestGateTest, OfSeveralReasonsTheLastOneOpensIt) {
+  RequestGate gate({.rates = {.requests_per_second = 1, .bytes_per_second = 100}});
+  gate.OnEnd(gate.OnStart(400, clock_.Now()), {Code::kUnavailable, "cause"}, seconds(2),
+             clock_.Now());
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + seconds(3));
+}
+
+// Requests of any size that are sent as soon as they may be: over any time since the beginning, no
+// more than the rate allows, what was saved for a second, and the last one; and the store is not
+// kept waiting either.
+TEST_F(RequestGateTest, KeepsItsRatesOverAnyTime) {
+  const std::uint64_t seed = TestSeed(418);
+  SCOPED_TRACE(testing::Message() << "TEST_SEED=" << seed);
+  Random random(seed);
+  for (int round = 0; round < 50; ++round) {
+    const StoreRates rates = {.requests_per_second = 0.5 + 200 * random.Unit(),
+                              .bytes_per_second = 100 + 1e6 * random.Unit()};
+    RequestGate gate({.concurrency = {.max = 4}, .rates = rates});
+    const MonotonicTime began = clock_.Now();
+    double requests = 0;
+    double bytes = 0;
+    for (int i = 0; i < 500; ++i) {
+      if (const auto at = gate.OpensAt(clock_.Now())) clock_.Advance(*at - clock_.Now());
+      ASSERT_TRUE(gate.MayStart(clock_.Now()));
+      const ByteCount size = random.Below(100'000);
+      const double elapsed_s = std::chrono::duration<double>(clock_.Now() - began).count();
+      ASSERT_LE(requests, std::max(rates.requests_per_second, 1.0) +
+                              rates.requests_per_second * elapsed_s + 1e-6);
+      ASSERT_LE(bytes, rates.bytes_per_second * (1 + elapsed_s) + 1e-3);
+      gate.OnEnd(gate.OnStart(size, clock_.Now()), OkStatus(), kNone, clock_.Now());
+      ++requests;
+      bytes += static_cast<double>(size);
+    }
+    const double elapsed_s = std::chrono::duration<double>(clock_.Now() - began).count();
+    EXPECT_TRUE(requests >= 0.9 * rates.requests_per_second * elapsed_s ||
+                bytes >= 0.9 * rates.bytes_per_second * elapsed_s);
+  }
+}
+
+}  // namespace
+}  // namespace optcache::storage

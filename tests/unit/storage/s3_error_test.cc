@@ -1,0 +1,114 @@
+#include "storage/s3_error.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace optcache::storage {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string ErrorXml(const std::string& code, const std::string& message = "Because.") {
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>" + code + "</Code><Message>" +
+         message + "</Message><RequestId>4442587FB7D0A2F9</RequestId></Error>";
+}
+
+TEST(S3Error, ReadsCodeMessageAndRegion) {
+  const S3Error error = ParseS3Error(
+      "<Error><Code>AuthorizationHeaderMalformed</Code><Message>the region is\nwrong &amp; "
+      "so</Message><Region>eu-central-1</Region></Error>");
+  EXPECT_EQ(error.code, "AuthorizationHeaderMalformed");
+  EXPECT_EQ(error.message, "the region is wrong & so");
+  EXPECT_EQ(error.region, "eu-central-1");
+}
+
+TEST(S3Error, ReadsThatOfTheTokenService) {
+  const S3Error error = ParseS3Error(
+      "<ErrorResponse "
+      "xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><Error><Type>Sender</Type>"
+      "<Code>InvalidIdentityToken</Code><Message>no</Message></Error></ErrorResponse>");
+  EXPECT_EQ(error.code, "InvalidIdentityToken");
+}
+
+TEST(S3Error, OtherTextIsNoError) {
+  for (const std::string text :
+       {"", "<html>no</html>", "{\"error\": 1}", "<Error><Code>cut", "\xff\xfe"})
+    EXPECT_EQ(ParseS3Error(text).code, "") << text;
+  EXPECT_EQ(ParseS3Error(std::string(kS3ErrorBytesMax + 1, ' ')).code, "");
+}
+
+TEST(S3Error, LongMessagesAreCut) {
+  const S3Error error = ParseS3Error(ErrorXml("AccessDenied", std::string(5000, 'x')));
+  EXPECT_EQ(error.message.size(), 300U);
+}
+
+TEST(S3Error, CodesSayWhatToDo) {
+  struct Case {
+    int http_status;
+    std::string code;
+    Code expected;
+  };
+  for (const Case& c :
+       {Case{404, "NoSuchKey", Code::kNotFound}, Case{404, "NoSuchBucket", Code::kNotFound},
+        Case{403, "AccessDenied", Code::kPermissionDenied},
+        Case{403, "SignatureDoesNotMatch", Code::kPermissionDenied},
+        Case{403, "InvalidAccessKeyId", Code::kPermissionDenied},
+        Case{404, "XAdminUserNotFound", Code::kPermissionDenied},
+        Case{403, "RequestTimeTooSkewed", Code::kPermissionDenied},
+        Case{403, "InvalidObjectState", Code::kPermissionDenied},
+        Case{400, "InvalidRequest", Code::kInvalidArgument},
+        Case{400, "ExpiredToken", Code::kUnavailable},
+        Case{400, "RequestTimeout", Code::kUnavailable}, Case{503, "SlowDown", Code::kUnavailable},
+        Case{500, "InternalError", Code::kUnavailable},
+        Case{412, "PreconditionFailed", Code::kConflict},
+        Case{416, "InvalidRange", Code::kConflict}, Case{501, "NotImplemented", Code::kUnavailable},
+        Case{400, "InvalidArgument", Code::kInvalidArgument}}) {
+    const Status status = S3Status(c.http_status, ParseS3Error(ErrorXml(c.code)), "", "a.jpg");
+    EXPECT_EQ(status.code(), c.expected) << c.code;
+    EXPECT_THAT(status.message(), HasSubstr("a.jpg: HTTP " + std::to_string(c.http_status) + ": " +
+                                            c.code + ": Because: "));
+  }
+}
+
+TEST(S3Error, WithoutABodyTheStatusCounts) {
+  struct Case {
+    int http_status;
+    Code expected;
+  };
+  for (const Case c :
+       {Case{301, Code::kInvalidArgument}, Case{400, Code::kInvalidArgument},
+        Case{401, Code::kPermissionDenied}, Case{403, Code::kPermissionDenied},
+        Case{404, Code::kNotFound}, Case{408, Code::kUnavailable}, Case{412, Code::kConflict},
+        Case{416, Code::kConflict}, Case{429, Code::kUnavailable}, Case{503, Code::kUnavailable}})
+    EXPECT_EQ(S3Status(c.http_status, {}, "", "a").code(), c.expected) << c.http_status;
+}
+
+TEST(S3Error, AnotherRegionIsNamed) {
+  const auto says_region = HasSubstr("set region=eu-central-1 in the source's address");
+  const S3Error malformed = {
+      .code = "AuthorizationHeaderMalformed", .message = "", .region = "eu-central-1"};
+  EXPECT_THAT(S3Status(400, malformed, "", "a").message(), says_region);
+  const S3Error moved = {.code = "PermanentRedirect", .message = "", .region = ""};
+  EXPECT_THAT(S3Status(301, moved, "eu-central-1", "a").message(), says_region);
+  // A HEAD has no body.
+  EXPECT_THAT(S3Status(400, {}, "eu-central-1", "a").message(), says_region);
+  EXPECT_EQ(S3Status(400, {}, "eu-central-1", "a").code(), Code::kInvalidArgument);
+  // Servers tell the region with other errors, too.
+  const S3Error denied = {.code = "AccessDenied", .message = "", .region = ""};
+  EXPECT_THAT(S3Status(403, denied, "eu-central-1", "a").message(), Not(says_region));
+}
+
+TEST(S3Error, KeysAreNotRepeated) {
+  const S3Error error = ParseS3Error(
+      "<Error><Code>SignatureDoesNotMatch</Code><Message>No.</Message>"
+      "<AWSAccessKeyId>AKIA</AWSAccessKeyId><StringToSign>secret</StringToSign></Error>");
+  const std::string message = S3Status(403, error, "", "a").message();
+  EXPECT_THAT(message, Not(HasSubstr("AKIA")));
+  EXPECT_THAT(message, Not(HasSubstr("StringToSign")));
+}
+
+}  // namespace
+}  // namespace optcache::storage
