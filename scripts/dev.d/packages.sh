@@ -4,19 +4,20 @@
 build_packages=(
   ca-certificates ccache cmake g++ git ninja-build pkg-config python3
   libbenchmark-dev libboost-dev libboost-system-dev libcli11-dev libcpprest-dev
-  libcurl4-openssl-dev libfmt-dev libgmock-dev libgtest-dev libisal-dev libspdlog-dev libssl-dev
+  libcurl4-openssl-dev libfmt-dev libgmock-dev libgtest-dev libisal-dev libpugixml-dev libspdlog-dev libssl-dev
   libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev
 )
 clang_packages=(clang-19 libclang-rt-19-dev)
-check_packages=("${clang_packages[@]}" clang-format-19 clang-tidy-19 mypy shellcheck yamllint)
-python_packages=(python3-numpy python3-pytest python3-torch python3-torchvision)
-test_packages=("${python_packages[@]}" nginx-light openssl python3-jsonpatch python3-yaml)
+quick_packages=(clang-format-19 mypy python3-numpy shellcheck yamllint)
+check_packages=("${quick_packages[@]}" "${clang_packages[@]}" clang-tidy-19)
+python_packages=(python3-fsspec python3-numpy python3-pytest python3-pytest-xdist python3-torch python3-torchvision)
+test_packages=("${python_packages[@]}" nginx-light openssl prometheus python3-boto3 python3-jsonpatch python3-matplotlib python3-yaml)
 demo_packages=(nginx-light python3-matplotlib python3-numpy python3-torch python3-torchvision)
 cluster_packages=(
   buildah conntrack containerd containernetworking-plugins curl debootstrap gcc gettext-base iproute2 iptables libc6-dev
   openssl procps python3 runc util-linux
 )
-bench_packages=(memcached "${demo_packages[@]}")
+bench_packages=(curl memcached python3-venv "${demo_packages[@]}")
 
 as_root() {
   if ((EUID == 0)); then "$@"; else sudo "$@"; fi

@@ -2,13 +2,13 @@
 # Steps with a name and a time, and the count of tests over all of them.
 
 logs=build/logs
-failed_step=""
+with_totals=""
 
 say() { printf 'dev: %s\n' "$*"; }
 
 # step NAME COMMAND...: runs the command (or function) in a subshell where the first failure ends it.
 step() {
-  local name=$1 code=0
+  local name=$1 code=0 result=passed
   shift
   local begin=$SECONDS
   printf '\n== %s\n' "$name"
@@ -19,12 +19,23 @@ step() {
   )
   code=$?
   set -e
+  if ((code != 0)); then result=failed; fi
+  if [[ -n ${with_totals:-} ]]; then printf '%s\t%d\t%s\n' "$name" $((SECONDS - begin)) $result >>"$logs/steps.tsv"; fi
   if ((code != 0)); then
-    failed_step=$name
     say "FAILED: $name, after $((SECONDS - begin)) s (exit code $code)"
     exit 1
   fi
   say "$name: $((SECONDS - begin)) s"
+}
+
+# make_room GB PATH...: if less is free here, removes what can be made again.
+make_room() {
+  local wanted=$1 free
+  shift
+  free=$(df --output=avail -B 1G . | tail -n 1)
+  if ((free >= wanted)); then return; fi
+  say "only $((free)) GB are free here: $* go"
+  rm -rf "$@"
 }
 
 # counted LOG COMMAND...: runs a test runner, keeps its output for print_totals and shows it without
@@ -36,26 +47,19 @@ counted() {
   "$@" 2>&1 | tee "$log" | sed -uE '/^ +Start +[0-9]+: /d; / Passed +[0-9.]+ sec$/d'
 }
 
-# Prints `N passed, N failed` over the runners' summaries: CTest's and pytest's.
-print_totals() {
-  local passed failed
-  read -r passed failed < <(
-    cat "$logs"/*.log 2>/dev/null | awk '
-      / tests passed, .* tests? failed out of / {
-        for (i = 2; i <= NF; i++) {
-          if ($i ~ /^tests?$/ && $(i + 1) == "failed") { bad = $(i - 1) }
-        }
-        failed += bad; passed += $NF - bad
-      }
-      /(passed|failed|error).* in [0-9.]+s/ {
-        for (i = 2; i <= NF; i++) {
-          if ($i ~ /^passed/) passed += $(i - 1)
-          if ($i ~ /^(failed|errors?)/) failed += $(i - 1)
-        }
-      }
-      END { printf "%d %d\n", passed, failed }'
-  ) || true
-  # A step that stopped before its runner could count is a failure too.
-  if [[ -n $failed_step && ${failed:-0} -eq 0 ]]; then failed=1; fi
-  printf '%d passed, %d failed\n' "${passed:-0}" "${failed:-0}"
+# From here on steps are noted, and whatever ends the script, it ends with their table and the totals.
+begin_totals() {
+  rm -rf "$logs"
+  mkdir -p "$logs"
+  : >"$logs/steps.tsv"
+  with_totals=1
+  trap end_totals EXIT
+}
+
+end_totals() {
+  local code=$?
+  if [[ -n ${background:-} ]]; then kill -- "-$background" 2>/dev/null || true; fi
+  python3 scripts/dev.d/totals.py "$logs" tests/skips.txt || ((code)) || code=1
+  if [[ -n ${last_words:-} ]]; then say "$last_words"; fi
+  exit "$code"
 }

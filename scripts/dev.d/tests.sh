@@ -1,0 +1,187 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# ./dev test, ./dev ci: the rings of tests. docs/HACKING.md says which to run when.
+
+# Whose tests run again under a sanitizer: parsers and owners of memory; users of threads. What costs
+# most to build for it waits for --long.
+asan_tests=(fuzz base dataset wire config coordination handoff cache)
+asan_long_tests=(fuzz-programs storage pki net metrics kube control cache-node sidecar operator)
+tsan_tests=(base storage handoff)
+tsan_long_tests=(cache net metrics kube cache-node sidecar)
+
+# test_sanitized PRESET LIBRARY...: their unit tests alone are built and run; `fuzz` is the corpora.
+test_sanitized() {
+  local preset=$1 targets labels
+  shift
+  targets=("${@//-/_}")
+  labels=$(IFS='|' && echo "$*")
+  compile "$preset" "${targets[@]/%/_test}"
+  counted "$preset-$1" ctest --preset "$preset" -j "$jobs" -L "^($labels)\$"
+}
+
+# test_python PYTHON TESTS LOG [WORD...]: by pytest.
+test_python() {
+  local interpreter=$1 tests=$2 log=$3
+  shift 3
+  use_programs dev
+  counted "$log" "$interpreter" -m pytest -q -rs -p no:cacheprovider -p harness.rings "$@" "tests/$tests"
+}
+
+# Whether the programs are built that suites with a real API server need.
+have_api_server() {
+  local program
+  for program in etcd kube-apiserver kubectl helm; do
+    [[ -x ${OPTCACHE_CLUSTER_BIN:-build/cluster/bin}/$program ]] || return 1
+  done
+}
+
+# The cluster's programs and images, made while other steps leave the processors idle; end_totals ends it.
+begin_cluster_parts() {
+  use_programs dev
+  set -m # a process group of its own, in this session: another one would get a half of the processors
+  chrt --idle 0 ionice -c 3 "$python" -m cluster prepare >"$logs/cluster-parts.txt" 2>&1 &
+  background=$!
+  set +m
+}
+
+# It takes a minute or two; without Go its tests are skipped.
+make_s3_server() {
+  command -v go >/dev/null || return 0
+  use_programs dev
+  "$python" -m cluster programs s3
+}
+
+# Ring 1 without the suites that need an API server. Words are for pytest.
+test_on_loopback() {
+  step "build (dev)" compile dev
+  step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$jobs" -LE '^api$'
+  step "Python tests" test_python "$python" python python "$@"
+  step "server of S3" make_s3_server
+  step "integration tests" test_python "$python" integration integration "$@" --durations=20
+}
+
+# One after the other: each starts etcd and kube-apiserver of its own.
+test_api_server() { counted api ctest --preset dev -L '^api$'; }
+
+test_ring1() {
+  begin_totals
+  step packages need "${build_packages[@]}" "${test_packages[@]}"
+  use_programs dev
+  "$python" -m cluster programs --built # leads build/cluster/bin to those that are there
+  test_on_loopback -n "$jobs"
+  if have_api_server; then
+    step "API server" test_api_server
+  else
+    last_words="the suites with a real API server did not run: ./dev cluster programs builds it"
+  fi
+}
+
+# Ring 2: few cases on a real Kubernetes.
+test_smoke() {
+  use_programs dev
+  counted cluster "$python" -m cluster test --smoke
+}
+
+# Ring 3.
+test_long() {
+  begin_totals
+  export OPTCACHE_LONG=1
+  export TEST_SEED=${TEST_SEED:-$(date +%s)}
+  say "TEST_SEED=$TEST_SEED"
+  step packages need "${build_packages[@]}" "${test_packages[@]}" "${cluster_packages[@]}"
+  use_programs dev
+  step "programs of Kubernetes" "$python" -m cluster programs
+  test_on_loopback
+  step "API server" test_api_server
+  step "address and undefined behaviour sanitizers" test_sanitized asan "${asan_tests[@]}" "${asan_long_tests[@]}"
+  step "thread sanitizer" test_sanitized tsan "${tsan_tests[@]}" "${tsan_long_tests[@]}"
+  step "ten more seeds" test_seeds
+  step "virtual environment with torch 2.15" make_torch2_venv
+  step "Python tests with torch 2.15" test_python .venv-torch2/bin/python python python-torch2
+  step Kubernetes test_cluster
+}
+
+# All cases on a real Kubernetes.
+test_cluster() {
+  make_room 8 build/asan build/tsan # images and three workers take 5 GB
+  use_programs dev
+  counted cluster "$python" -m cluster test
+}
+
+# The randomised tests with seeds that nobody has seen.
+test_seeds() {
+  local seed
+  for ((seed = TEST_SEED + 1; seed <= TEST_SEED + 10; ++seed)); do
+    TEST_SEED=$seed OPTCACHE_LONG=0 \
+      counted "seed-$seed" ctest --preset dev -j "$jobs" -L '^(plan|wire|coordination|cache|cache-node|sidecar)$'
+  done
+}
+
+make_torch2_venv() {
+  need python3-venv
+  [[ -x .venv-torch2/bin/python ]] || "$python" -m venv .venv-torch2
+  .venv-torch2/bin/pip install --quiet 'torch==2.15.*' 'torchvision==0.29.*' numpy pytest \
+    accelerate pytorch-lightning spdl-core torchdata
+  .venv-torch2/bin/pip install --quiet --no-deps 'nemo_toolkit==1.23.0' # for Megatron's samplers
+}
+
+# All of PyPI's packages that tests know, with the newest torch that all of them take.
+make_frameworks_venv() {
+  local pip=(.venv-frameworks/bin/python -m pip install --quiet)
+  need python3-venv
+  [[ -x .venv-frameworks/bin/pip ]] || "$python" -m venv .venv-frameworks
+  "${pip[@]}" accelerate==1.15.0 mosaicml==0.32.1 mosaicml-streaming==0.13.0 numpy pytest pytorch-lightning==2.6.6 \
+    spdl-core==0.8.0 torch==2.7.0 torchdata==0.11.0 torchvision==0.22.0 webdataset==1.0.2
+  # Clients of S3, all named: else pip tries every version that might go with another.
+  "${pip[@]}" aiobotocore==3.10.0 boto3==1.43.117 datasets==4.8.5 s3fs==2026.2.0 s3torchconnector==1.5.0
+  "${pip[@]}" --no-deps nemo_toolkit==1.23.0 # for Megatron's samplers
+}
+
+frameworks() {
+  use_programs dev
+  # Tests skip what is missing; here nothing may be.
+  .venv-frameworks/bin/python -W ignore -c \
+    'import accelerate, boto3, composer, datasets, nemo, pytorch_lightning, s3fs, s3torchconnector, spdl.source, streaming, torchdata.stateful_dataloader, webdataset'
+  test_python .venv-frameworks/bin/python python python-frameworks
+  # Trainers are slow to start.
+  OPTCACHE_LONG=1 test_python .venv-frameworks/bin/python integration/test_frameworks.py integration-frameworks
+  test_python .venv-frameworks/bin/python integration/test_tar.py integration-tar
+  test_python .venv-frameworks/bin/python integration/test_s3_endpoint.py integration-s3-endpoint
+}
+
+test_frameworks() {
+  begin_totals
+  step packages need "${build_packages[@]}" "${test_packages[@]}"
+  step "build (dev)" compile dev
+  step "virtual environment with frameworks" make_frameworks_venv
+  step "tests with frameworks" frameworks
+}
+
+test_all() {
+  case ${1:-} in
+    "") test_ring1 ;;
+    --long) test_long ;;
+    frameworks) test_frameworks ;;
+    *) unknown "$1" ;;
+  esac
+}
+
+# What must pass before a change is merged: rings 1 and 2, and the sanitizers where they pay.
+ci() {
+  begin_totals
+  step packages need "${build_packages[@]}" "${quick_packages[@]}" "${test_packages[@]}" "${cluster_packages[@]}"
+  quick_steps
+  begin_cluster_parts
+  test_on_loopback -n "$jobs"
+  step "address and undefined behaviour sanitizers" test_sanitized asan "${asan_tests[@]}"
+  step "thread sanitizer" test_sanitized tsan "${tsan_tests[@]}"
+  step "programs and images of Kubernetes" finish_cluster_parts
+  step "API server" test_api_server
+  step "Kubernetes, ring 2" test_smoke
+}
+
+# Waits for what begin_cluster_parts makes.
+finish_cluster_parts() {
+  while kill -0 "$background" 2>/dev/null; do sleep 1; done
+  cat "$logs/cluster-parts.txt"
+  grep -q '^cluster: prepared$' "$logs/cluster-parts.txt"
+}
