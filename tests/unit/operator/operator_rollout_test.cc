@@ -92,8 +92,8 @@ class OperatorRollout : public OperatorFixture {
     }
     EXPECT_TRUE(condition()) << Plan().dump(1);
   }
-  // The first revision is complete before any node has the Dataset: that one follows it is more. The
-  // status says so only at its next look, which is seconds away.
+  // The first revision is complete before any node has the Dataset: that one follows it is more.
+  // The status says so only at its next look, which is seconds away.
   bool IsFollowed() {
     return PlanText("/status/rollout/phase") == "Complete" && !followed_.empty();
   }
