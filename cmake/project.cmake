@@ -14,6 +14,9 @@ target_compile_options(project_warnings INTERFACE
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-restrict;-Wno-maybe-uninitialized>"
   $<$<BOOL:${OPTCACHE_WERROR}>:-Werror>)
 
+# Paths in messages and symbols begin at the repository, so that what compiles is the same in every
+# checkout, and ccache finds it.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 add_compile_definitions(_TURN_OFF_PLATFORM_STRING)  # cpprestsdk's U macro breaks gtest
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_definitions(BOOST_ASIO_HAS_CO_AWAIT=1 BOOST_ASIO_HAS_STD_COROUTINE=1)
@@ -61,8 +64,7 @@ function(project_test name)
   string(REPLACE "-" "_" target "${name}_test")
   add_executable(${target} ${ARG_SOURCES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${target} PRIVATE OPTCACHE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_link_libraries(${target} PRIVATE ${ARG_DEPS} project_warnings GTest::gmock GTest::gtest_main)
+  target_link_libraries(${target} PRIVATE ${ARG_DEPS} source_dir project_warnings GTest::gmock GTest::gtest_main)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${name})
 endfunction()

@@ -3,11 +3,16 @@
 
 # cluster VERB...: its programs and images are made where they are missing.
 cluster() {
+  case ${1:---help} in
+    # Their words are for other programs, or for those that have to be installed first.
+    kubectl | helm | test) ;;
+    *) if asks_for_text "$@" || [[ -z ${1:-} ]]; then python_verb -m cluster "${@:---help}"; fi ;;
+  esac
   need "${cluster_packages[@]}"
   case ${1:-} in
     images | test | demo)
       need "${build_packages[@]}" "${python_packages[@]}"
-      step "build (dev)" compile_programs dev
+      step "build (dev)" compile_programs dev "${programs[@]}"
       use_programs dev
       ;;
   esac

@@ -69,7 +69,7 @@ def test(cluster: Cluster, arguments: argparse.Namespace) -> int:
     more = list(arguments.words)
     if "--smoke" in more:
         more.remove("--smoke")
-        more += ["-m", "smoke", "--maxfail=1"]
+        more.append("--maxfail=1")
         os.environ["OPTCACHE_SMOKE"] = "1"
     os.execv(sys.executable, [*words, str(settings.HERE / "cases"), *more])
 

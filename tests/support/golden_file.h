@@ -9,11 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include "support/source_dir.h"
+
 namespace optcache {
 
 // `name` is the file's path below tests/golden.
 inline void ExpectGolden(const std::string& text, const std::string& name) {
-  const std::string path = std::string(OPTCACHE_SOURCE_DIR) + "/tests/golden/" + name;
+  const std::string path = InRepository("tests/golden/" + name);
   if (std::getenv("UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
   std::ifstream file(path);
   EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {}))

@@ -7,6 +7,7 @@
 #include "base/unique_fd.h"
 #include "cli/duration_text.h"
 #include "support/golden_file.h"
+#include "support/source_dir.h"
 #include "unit/cli/fake_kubectl.h"
 #include "unit/cli/plan_examples.h"
 
@@ -97,11 +98,10 @@ TEST_F(RolloutWatchTest, StaysWithItsRevision) {
 }
 
 TEST(RolloutPage, ShowsWhatIsPrinted) {
-  const std::string source = OPTCACHE_SOURCE_DIR;
-  const auto page = ReadFile(source + "/docs/user/rollout.md", 1_MiB);
+  const auto page = ReadFile(InRepository("docs/user/rollout.md"), 1_MiB);
   ASSERT_TRUE(page) << page.error().message();
   for (const char* name : {"watch", "predict", "show", "history-stopped", "diff"}) {
-    const auto printed = ReadFile(source + "/tests/golden/cli/rollout/" + name + ".txt", 1_MiB);
+    const auto printed = ReadFile(InRepository("tests/golden/cli/rollout/") + name + ".txt", 1_MiB);
     ASSERT_TRUE(printed) << printed.error().message();
     EXPECT_TRUE(page->contains("```\n" + *printed + "```\n")) << name;
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "support/source_dir.h"
 
 namespace optcache::config {
 namespace {
@@ -122,7 +123,7 @@ TEST(Configuration, ReadsEveryFieldOfAPlan) {
 
 TEST(Configuration, ReadsTheSamples) {
   int count = 0;
-  const std::string folder = std::string(OPTCACHE_SOURCE_DIR) + "/manifests/samples";
+  const std::string folder = InRepository("manifests/samples");
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const Result<std::string> text = ReadFile(entry.path(), kMaxFileBytes);
     ASSERT_TRUE(text);

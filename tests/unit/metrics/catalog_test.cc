@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/source_dir.h"
+
 namespace optcache::metrics {
 namespace {
 
@@ -20,7 +22,7 @@ TEST(Catalog, NamesEachMetricOnceAndByTheConventions) {
 }
 
 TEST(Catalog, StandsInTheDocumentation) {
-  std::ifstream file(OPTCACHE_SOURCE_DIR "/docs/metrics.md");
+  std::ifstream file(InRepository("docs/metrics.md"));
   std::stringstream text;
   text << file.rdbuf();
   for (const Metric& metric : Catalog()) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "support/source_dir.h"
 #include "unit/net/loop_fixture.h"
 
 namespace optcache::net {
@@ -76,7 +77,7 @@ TEST_F(VersionsTest, WhatAnOlderNodeDoesNotKnowIsNotSent) {
 // What a peer of version 1 says, as it was recorded.
 TEST_F(VersionsTest, ANewerNodeChoosesTheVersionOfARecordedHello) {
   Start({.min = 1, .max = 7});
-  const auto hex = ReadFile(OPTCACHE_SOURCE_DIR "/tests/golden/wire/hello.hex", 1_MiB);
+  const auto hex = ReadFile(InRepository("tests/golden/wire/hello.hex"), 1_MiB);
   ASSERT_TRUE(hex.has_value()) << hex.error().message();
   const std::vector<std::byte> hello = Unhex(*hex);
   const RawClient client(server->port());

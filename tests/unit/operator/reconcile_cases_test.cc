@@ -9,6 +9,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "operator/reconcile/dataset/decide.h"
+#include "support/source_dir.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -196,8 +197,8 @@ TEST(ReconcileCases, AreDecidedAsTheySay) {
                                    .system_namespace = "optcache-system",
                                    .sidecar_image = "optcache/sidecar:1"};
   std::set<std::filesystem::path> files;
-  for (const auto& file : std::filesystem::directory_iterator(std::string(OPTCACHE_SOURCE_DIR) +
-                                                              "/tests/cases/reconcile"))
+  for (const auto& file :
+       std::filesystem::directory_iterator(InRepository("tests/cases/reconcile")))
     files.insert(file.path());
   ASSERT_FALSE(files.empty());
   for (const auto& file : files) {

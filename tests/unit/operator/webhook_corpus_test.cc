@@ -14,6 +14,7 @@
 
 #include "operator/webhook/inject.h"
 #include "support/fake_datasets.h"
+#include "support/source_dir.h"
 
 namespace optcache::webhook {
 namespace {
@@ -21,11 +22,10 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* kFolder = OPTCACHE_SOURCE_DIR "/tests/golden/injection";
-
 std::vector<std::filesystem::path> Cases() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(InRepository("tests/golden/injection")))
     files.push_back(entry.path());
   std::ranges::sort(files);
   return files;

@@ -14,6 +14,7 @@
 #include "operator/webhook/pod_patch.h"
 #include "operator/webhook/sidecar_spec.h"
 #include "support/fake_datasets.h"
+#include "support/source_dir.h"
 
 namespace optcache::webhook {
 namespace {
@@ -201,7 +202,7 @@ TEST(Inject, AddsSecretsForOurImageToThoseOfThePod) {
 
 // The command line of docs/kubernetes.md, "The injected sidecar", word by word.
 std::vector<std::string> DocumentedCommand() {
-  std::ifstream file(OPTCACHE_SOURCE_DIR "/docs/kubernetes.md");
+  std::ifstream file(InRepository("docs/kubernetes.md"));
   std::string line;
   while (std::getline(file, line) && line != "## The injected sidecar") {
   }

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "plan/decision_table.h"
 #include "plan/safetensors.h"
+#include "support/source_dir.h"
 
 namespace optcache::plan {
 namespace {
@@ -19,7 +20,7 @@ using Shapes = std::map<std::string, std::vector<std::uint64_t>>;
 using Numbers = std::vector<std::int64_t>;
 
 std::string Golden() {
-  return ReadFile(OPTCACHE_SOURCE_DIR "/tests/golden/plan/opt4torch.safetensors", 1_MiB).value();
+  return ReadFile(InRepository("tests/golden/plan/opt4torch.safetensors"), 1_MiB).value();
 }
 
 // Written by the package safetensors; the table is OPT4TorchDataset's own.

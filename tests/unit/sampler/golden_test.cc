@@ -15,6 +15,7 @@
 #include "sampler/randperm.h"
 #include "sampler/recipe_text.h"
 #include "support/seeds.h"
+#include "support/source_dir.h"
 
 namespace optcache::sampler {
 namespace {
@@ -100,7 +101,7 @@ void ReplayFile(const std::filesystem::path& path, bool modern, int expected_lin
 class SamplerGolden : public testing::TestWithParam<std::string> {
  protected:
   static std::filesystem::path File(const std::string& suffix) {
-    return std::filesystem::path(OPTCACHE_SOURCE_DIR) / "tests/golden/sampler" /
+    return std::filesystem::path(InRepository("tests/golden/sampler")) /
            ("torch-" + GetParam() + suffix);
   }
   static bool modern() { return GetParam() != "1.13"; }
@@ -126,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Torch, SamplerGolden, testing::Values("1.13", "2.15"),
 TEST(GoldenFiles, VersionsDifferFromTheLimitOnAndNotBefore) {
   const auto crcs = [](const std::string& version) {
     std::vector<std::string> found;
-    const auto path = std::filesystem::path(OPTCACHE_SOURCE_DIR) / "tests/golden/sampler" /
+    const auto path = std::filesystem::path(InRepository("tests/golden/sampler")) /
                       ("torch-" + version + "-large.txt");
     std::istringstream lines(ReadFile(path, 1_MiB).value());
     for (std::string line; std::getline(lines, line);)
@@ -142,7 +143,7 @@ TEST(GoldenFiles, VersionsDifferFromTheLimitOnAndNotBefore) {
 
 // Each by the package's own classes; Megatron's, which is in no package, by those of its source.
 TEST(FrameworkGolden, ReplaysWhatFrameworksRead) {
-  const auto folder = std::filesystem::path(OPTCACHE_SOURCE_DIR) / "tests/golden/sampler";
+  const auto folder = std::filesystem::path(InRepository("tests/golden/sampler"));
   ReplayFile(folder / "accelerate.txt", true, 180);
   ReplayFile(folder / "megatron.txt", true, 120);
   ReplayFile(folder / "spdl.txt", true, 66);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "support/source_dir.h"
 #include "wire/codec.h"
 
 namespace optcache::wire {
@@ -119,7 +120,7 @@ std::vector<std::byte> Unhex(const std::string& text) {
 TEST(GoldenFrames, AreWrittenAndReadAsEver) {
   for (const auto& [name, message] : Examples()) {
     SCOPED_TRACE(name);
-    const std::string path = OPTCACHE_SOURCE_DIR "/tests/golden/wire/" + name + ".hex";
+    const std::string path = InRepository("tests/golden/wire/") + name + ".hex";
     std::vector<std::byte> frame;
     AppendFrame(0x01020304, message, CarriesPayload(message) ? 9 : 0, frame);
     if (std::getenv("UPDATE_GOLDEN") != nullptr) {
