@@ -47,8 +47,10 @@ counted() {
   "$@" 2>&1 | tee "$log" | sed -uE '/^ +Start +[0-9]+: /d; / Passed +[0-9.]+ sec$/d'
 }
 
-# From here on steps are noted, and whatever ends the script, it ends with their table and the totals.
+# begin_totals NAME: from here on steps are noted; whatever ends the script, it ends with their table and
+# the totals, which are also appended to a file of this machine.
 begin_totals() {
+  run_name=$1
   rm -rf "$logs"
   mkdir -p "$logs"
   : >"$logs/steps.tsv"
@@ -56,10 +58,13 @@ begin_totals() {
   trap end_totals EXIT
 }
 
+# Where every checkout finds what outlives it; tests/cluster/settings.py knows it, too.
+cache_folder() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/optcache"; }
+
 end_totals() {
   local code=$?
   if [[ -n ${background:-} ]]; then kill -- "-$background" 2>/dev/null || true; fi
-  python3 scripts/dev.d/totals.py "$logs" tests/skips.txt || ((code)) || code=1
+  python3 scripts/dev.d/totals.py "$logs" tests/skips.txt "$(cache_folder)/runs.tsv" "$run_name" || ((code)) || code=1
   if [[ -n ${last_words:-} ]]; then say "$last_words"; fi
   exit "$code"
 }

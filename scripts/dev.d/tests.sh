@@ -66,7 +66,7 @@ test_on_loopback() {
 test_api_server() { counted api ctest --preset dev -L '^api$'; }
 
 test_ring1() {
-  begin_totals
+  begin_totals test
   step packages need "${build_packages[@]}" "${test_packages[@]}"
   use_programs dev
   "$python" -m cluster programs --built # leads build/cluster/bin to those that are there
@@ -84,30 +84,65 @@ test_smoke() {
   counted cluster "$python" -m cluster test --smoke
 }
 
-# Ring 3.
+# Ring 3, in parts of less than an hour each.
+long_parts=6
+test_long_part() {
+  case $1 in
+    1)
+      test_on_loopback
+      step "API server" test_api_server
+      ;;
+    2)
+      step "address and undefined behaviour sanitizers" test_sanitized asan "${asan_tests[@]}" "${asan_long_tests[@]}"
+      step "thread sanitizer" test_sanitized tsan "${tsan_tests[@]}" "${tsan_long_tests[@]}"
+      ;;
+    3)
+      step "build (dev)" compile dev
+      step "ten more seeds" test_seeds
+      step "virtual environment with torch 2.15" make_torch2_venv
+      step "Python tests with torch 2.15" test_python .venv-torch2/bin/python python python-torch2
+      step "build (release), warnings are errors" compile_strictly
+      step demo ./dev demo --quick
+      step benchmarks ./dev bench --quick
+      ;;
+    *)
+      step "build (dev)" compile dev
+      step "Kubernetes, cases $(($1 - 3)) of 3" test_cluster "--part=$(($1 - 3))/3"
+      ;;
+  esac
+}
+
+# test_long [K/N]: all of it or one part.
 test_long() {
-  begin_totals
+  local first=1 last=$long_parts part
+  if [[ -n ${1:-} ]]; then
+    [[ $1 =~ ^[1-$long_parts]/$long_parts$ ]] || {
+      say "--part is 1/$long_parts to $long_parts/$long_parts"
+      exit 2
+    }
+    first=${1%/*} last=${1%/*}
+  fi
+  begin_totals "test --long ${1:-}"
   export OPTCACHE_LONG=1
   export TEST_SEED=${TEST_SEED:-$(date +%s)}
   say "TEST_SEED=$TEST_SEED"
   step packages need "${build_packages[@]}" "${test_packages[@]}" "${cluster_packages[@]}"
   use_programs dev
   step "programs of Kubernetes" "$python" -m cluster programs
-  test_on_loopback
-  step "API server" test_api_server
-  step "address and undefined behaviour sanitizers" test_sanitized asan "${asan_tests[@]}" "${asan_long_tests[@]}"
-  step "thread sanitizer" test_sanitized tsan "${tsan_tests[@]}" "${tsan_long_tests[@]}"
-  step "ten more seeds" test_seeds
-  step "virtual environment with torch 2.15" make_torch2_venv
-  step "Python tests with torch 2.15" test_python .venv-torch2/bin/python python python-torch2
-  step Kubernetes test_cluster
+  for ((part = first; part <= last; ++part)); do test_long_part $part; done
 }
 
-# All cases on a real Kubernetes.
+# Not the tests, and beside the build that people use, whose compiler may warn of more than ours.
+compile_strictly() {
+  cmake --preset release -B build/release-strict -D OPTCACHE_WERROR=ON >/dev/null
+  cmake --build build/release-strict --target "${programs[@]/%//all}" benchmarks -- --quiet
+}
+
+# All cases on a real Kubernetes, or those that words for pytest choose.
 test_cluster() {
   make_room 8 build/asan build/tsan # images and three workers take 5 GB
   use_programs dev
-  counted cluster "$python" -m cluster test
+  counted cluster "$python" -m cluster test "$@"
 }
 
 # The randomised tests with seeds that nobody has seen.
@@ -152,7 +187,7 @@ frameworks() {
 }
 
 test_frameworks() {
-  begin_totals
+  begin_totals "test frameworks"
   step packages need "${build_packages[@]}" "${test_packages[@]}"
   step "build (dev)" compile dev
   step "virtual environment with frameworks" make_frameworks_venv
@@ -162,7 +197,10 @@ test_frameworks() {
 test_all() {
   case ${1:-} in
     "") test_ring1 ;;
-    --long) test_long ;;
+    --long)
+      [[ $# -eq 1 || ($# -eq 3 && $2 == --part) ]] || unknown "${*:2}"
+      test_long "${3:-}"
+      ;;
     frameworks) test_frameworks ;;
     *) unknown "$1" ;;
   esac
@@ -170,7 +208,7 @@ test_all() {
 
 # What must pass before a change is merged: rings 1 and 2, and the sanitizers where they pay.
 ci() {
-  begin_totals
+  begin_totals ci
   step packages need "${build_packages[@]}" "${quick_packages[@]}" "${test_packages[@]}" "${cluster_packages[@]}"
   quick_steps
   begin_cluster_parts

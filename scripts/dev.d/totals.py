@@ -1,8 +1,11 @@
-"""What the runners of a `./dev test` said, in sum: `totals.py LOGS SKIPS`.
+"""What the runners of a `./dev test` said, in sum: `totals.py LOGS SKIPS RECORD NAME`.
 
 Prints a table of the steps with their seconds, tests that were skipped though SKIPS does not name them,
 and as the last line `N passed, N failed, N skipped`. Such a skip counts as a failure. Exit status 1 if
 anything failed.
+
+A line for the run called NAME is appended to the file RECORD: time, commit, NAME, seconds, passed, failed
+and skipped, with tabs between them.
 
 LOGS is a folder with the outputs of ctest and pytest (`-rs`), and with `steps.tsv`: name, seconds and
 `passed` or `failed` of each step. A line of SKIPS is a regular expression, two blanks and the reason.
@@ -11,7 +14,9 @@ LOGS is a folder with the outputs of ctest and pytest (`-rs`), and with `steps.t
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +59,16 @@ def allowed(path: Path) -> list[re.Pattern[str]]:
     return [re.compile(line.split("  ")[0]) for line in lines]
 
 
+def record(path: Path, name: str, seconds: int, totals: Totals) -> None:
+    words = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    commit = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    counts = (totals.passed, totals.failed, totals.skipped)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("\t".join(map(str, (now, commit, name, seconds, *counts))) + "\n")
+
+
 def main() -> int:
     logs, expected = Path(sys.argv[1]), allowed(Path(sys.argv[2]))
     totals = Totals()
@@ -76,6 +91,7 @@ def main() -> int:
     # A step that ended before its runner could count is a failure, too.
     if not totals.failed and any(result == "failed" for _, _, result in steps):
         totals.failed = 1
+    record(Path(sys.argv[3]), sys.argv[4], sum(int(seconds) for _, seconds, _ in steps), totals)
     print(f"{totals.passed} passed, {totals.failed} failed, {totals.skipped} skipped")
     return 1 if totals.failed else 0
 

@@ -65,7 +65,8 @@ def load(cluster: Cluster, arguments: argparse.Namespace) -> int:
 
 def test(cluster: Cluster, arguments: argparse.Namespace) -> int:
     """pytest takes this process's place."""
-    words = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--durations=0"]
+    words = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
+    words += ["-p", "harness.rings", f"--cases={settings.cache_folder() / 'cases.tsv'}"]
     more = list(arguments.words)
     if "--smoke" in more:
         more.remove("--smoke")

@@ -1,12 +1,17 @@
-"""A plugin of pytest: which tests belong to which ring, and what a failed one leaves in the output.
+"""A plugin of pytest: which tests belong to which ring, and what a run leaves behind.
 
 `pytest -p harness.rings`. Tests that are marked `long` run with OPTCACHE_LONG=1 alone; without it they
-are not selected, so that a skipped test is always one that misses something.
+are not selected, so that a skipped test is always one that misses something. A failed test shows the ends
+of the logs in its folder. With `--cases FILE` a table of all cases with their seconds ends the run, and
+is appended to FILE, so that growth is seen.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,17 +23,27 @@ LOG_LINES = 50  # of each process
 LOGS_MAX = 20
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("rings")
+    group.addoption("--part", metavar="K/N", type=_part, help="the K-th of N parts of the tests")
+    group.addoption("--cases", metavar="FILE", type=Path, help="appends the seconds of each case")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: takes minutes, or a quiet machine: ./dev test --long")
+    if file := config.getoption("--cases"):
+        config.pluginmanager.register(_Cases(file))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get("OPTCACHE_LONG") == "1":
-        return
-    long = [item for item in items if item.get_closest_marker("long")]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    chosen = [item for item in items if _is_long() or not item.get_closest_marker("long")]
+    if part := config.getoption("--part"):
+        number, parts = part
+        chosen = chosen[len(chosen) * (number - 1) // parts : len(chosen) * number // parts]
+    if len(chosen) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -40,3 +55,40 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed and isinstance(folder, Path):
         for log in sorted(folder.rglob("*.log"))[:LOGS_MAX]:
             report.sections.append((str(log.relative_to(folder)), last_lines(log, LOG_LINES)))
+
+
+class _Cases:
+    """Seconds of each case, its fixtures included."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._results: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.nodeid] += report.duration
+        if report.when == "call" or report.outcome != "passed":
+            self._results[report.nodeid] = report.outcome
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.section("seconds of each case")
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        words = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+        commit = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with open(self._file, "a", encoding="utf-8") as file:
+            for case, seconds in sorted(self._seconds.items(), key=lambda each: -each[1]):
+                result = self._results.get(case, "")
+                terminalreporter.write_line(f"{seconds:8.1f} s  {result:8} {case}")
+                file.write(f"{now}\t{commit}\t{seconds:.1f}\t{result}\t{case}\n")
+
+
+def _is_long() -> bool:
+    return os.environ.get("OPTCACHE_LONG") == "1"
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, _, parts = text.partition("/")
+    if not (number.isdigit() and parts.isdigit() and 1 <= int(number) <= int(parts)):
+        raise ValueError(text)
+    return int(number), int(parts)

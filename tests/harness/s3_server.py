@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from harness.ports import free_port
 from harness.processes import last_lines, stop, wait_until
 from harness.s3_client import S3Client
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
+LOG_RESTS_SECONDS = 0.5
 PROGRAM = "versitygw"
 
 
@@ -120,7 +122,13 @@ class S3Server:
         path.write_bytes(body)
 
     def requests(self, operation: str) -> int:
-        """How many of one kind it has answered, as its log names them: "s3_GetObject"."""
+        """How many of one kind it has answered, as its log names them: "s3_GetObject".
+
+        It logs a request after its answer has been sent, so the log is awaited until it rests.
+        """
+        size = -1
+        while size != (size := self._requests.stat().st_size):
+            time.sleep(LOG_RESTS_SECONDS)
         return self._requests.read_text(errors="replace").count(operation)
 
     def _listens(self) -> bool:

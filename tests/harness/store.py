@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import subprocess
 import time
+import urllib.error
+import urllib.request
+import uuid
 from pathlib import Path
 
 from harness.errors import HarnessError
 from harness.ports import free_port
-from harness.processes import stop
+from harness.processes import stop, wait_until
 
 START_SECONDS = 60.0
 
@@ -45,6 +49,7 @@ http {{
 """
 
 LISTING = "optcache-listing.txt"
+MARK = "optcache-mark-"  # of requests that nobody counts
 
 
 class Store:
@@ -94,11 +99,34 @@ class Store:
 
     def log_size(self) -> int:
         """Where the access log ends now."""
-        return (self._folder / "access.log").stat().st_size
+        self._settle()
+        return self._log.stat().st_size
 
     def access_log(self, begin: int = 0) -> str:
         """What has been written to it since it ended at `begin`."""
-        return (self._folder / "access.log").read_bytes()[begin:].decode("ascii")
+        self._settle()
+        lines = self._log.read_bytes()[begin:].decode("ascii").splitlines(keepends=True)
+        return "".join(line for line in lines if MARK not in line)
+
+    def _settle(self) -> None:
+        """Until all that has been answered is logged.
+
+        nginx logs a request after its last byte has been sent. As it is one process, the line of a
+        request that begins later comes after that.
+        """
+        mark = f"{MARK}{uuid.uuid4().hex}"
+        context = ssl._create_unverified_context() if self._secure else None
+        try:
+            urllib.request.urlopen(f"{self.base_url}{mark}", timeout=START_SECONDS, context=context)
+        except urllib.error.HTTPError:
+            pass  # there is no such file
+        except urllib.error.URLError:
+            return  # it has ended
+        wait_until(lambda: mark in self._log.read_text(), "nginx has logged what it has answered")
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "access.log"
 
     def read_bytes(self, begin: int = 0) -> int:
         """Bytes of all answers since the log ended at `begin`."""

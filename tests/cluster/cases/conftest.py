@@ -59,13 +59,6 @@ def long() -> bool:
     return os.environ.get("OPTCACHE_LONG") == "1"
 
 
-@pytest.fixture(scope="session")
-def at_length(long: bool) -> None:
-    """For cases that repeat in another way what a shorter one says."""
-    if not long:
-        pytest.skip("only with ./dev test --long")
-
-
 @pytest.fixture(autouse=True)
 def deadline(long: bool) -> Iterator[None]:
     """A case that hangs fails."""

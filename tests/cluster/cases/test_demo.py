@@ -23,9 +23,10 @@ def gone_afterwards(cluster: Cluster) -> Iterator[None]:
     cluster.kubectl(*words, seconds=GONE_SECONDS + 30)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", demo.SOURCES)
 def test_it_ends_well(
-    source: str, at_length: None, installed: Release, gone_afterwards: None
+    source: str, installed: Release, gone_afterwards: None
 ) -> None:
     words = ["--epochs", str(EPOCHS), "--source", source]
     done = run([sys.executable, "-m", "cluster", "demo", *words], seconds=SECONDS)

@@ -114,8 +114,9 @@ def placement(workspace: Workspace) -> str:
     return next(str(each["message"]) for each in conditions if each["type"] == "Placed")
 
 
+@pytest.mark.long
 def test_a_machine_is_cordoned(
-    at_length: None, installed: Release, workspace: Workspace, cluster: Cluster
+    installed: Release, workspace: Workspace, cluster: Cluster
 ) -> None:
     """As before a reboot: what lies there goes to the others, and the next job reads it there."""
     workspace.make_dataset()
@@ -138,7 +139,8 @@ def test_a_machine_is_cordoned(
     wait_until(lambda: cordoned not in placement(workspace), f"{machine} may hold it again", DRAIN_SECONDS)
 
 
-def test_a_sidecar_is_killed(at_length: None, installed: Release, workspace: Workspace) -> None:
+@pytest.mark.long
+def test_a_sidecar_is_killed(installed: Release, workspace: Workspace) -> None:
     """It is restarted in its pod; the training process goes on and loses no sample."""
     workspace.make_dataset()
     workspace.start_training("train", environment=SLOW, pods=PODS)
@@ -159,8 +161,9 @@ def test_a_namespace_goes_with_all_that_is_in_it(installed: Release, workspace: 
     assert left == ""
 
 
+@pytest.mark.long
 def test_a_frozen_node_holds_nobody_up(
-    at_length: None, installed: Release, workspace: Workspace
+    installed: Release, workspace: Workspace
 ) -> None:
     """A process that is there but does not answer."""
     workspace.make_dataset()
@@ -182,8 +185,9 @@ def source_reachable(workspace: Workspace) -> str:
     return next(str(each["reason"]) for each in conditions if each["type"] == "SourceReachable")
 
 
+@pytest.mark.long
 def test_a_store_that_is_away_for_a_while(
-    at_length: None, installed: Release, workspace: Workspace, cluster: Cluster
+    installed: Release, workspace: Workspace, cluster: Cluster
 ) -> None:
     """Training waits for it, the Dataset says so, and no sample is lost."""
     workspace.make_dataset()

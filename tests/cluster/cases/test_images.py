@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from cluster import objects, recipes
 from cluster.cluster import Cluster
 from cluster.workspace import Workspace
@@ -11,7 +12,8 @@ RUN_SECONDS = 120
 SCRIPT = "optcache-sidecar --help && test -f /usr/share/optcache/python/optcache/__init__.py"
 
 
-def test_the_image_of_the_sidecar(at_length: None, cluster: Cluster, workspace: Workspace) -> None:
+@pytest.mark.long
+def test_the_image_of_the_sidecar(cluster: Cluster, workspace: Workspace) -> None:
     image = recipes.from_sources("sidecar")
     cluster.load(image)
     pod = objects.sleeping_pod(workspace.name, "tried", {}, {})

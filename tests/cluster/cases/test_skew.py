@@ -13,6 +13,8 @@ from cluster.host import utc, wait_until
 from cluster.release import READY_SECONDS, Release
 from cluster.workspace import Workspace
 
+pytestmark = pytest.mark.long  # another release is built from its sources
+
 PODS = 4
 EPOCHS = 3
 SHARE = 0.30
@@ -26,7 +28,7 @@ NODE, SIDECAR = (f"{recipes.PREFIX}optcache/{name}" for name in ("cache-node", "
 
 
 @pytest.fixture(scope="session")
-def older_chart(at_length: None, cluster: Cluster) -> Path:
+def older_chart(cluster: Cluster) -> Path:
     """Its images are in the cluster."""
     if reason := older.missing():
         pytest.skip(reason)

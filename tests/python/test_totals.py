@@ -1,0 +1,80 @@
+"""What `./dev test` says at its end, from what the runners said."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "dev.d" / "totals.py"
+CTEST = """\
+100% tests passed, 0 tests failed out of 40
+
+The following tests did not run:
+\t207 - Sampler.Large/2_15  # GetParam() = "2.15" (Skipped)
+"""
+FAILED_CTEST = """\
+95% tests passed, 2 tests failed out of 40
+
+The following tests FAILED:
+\t  3 - Plan.IsRight (Failed)
+"""
+PYTEST = """\
+SKIPPED [3] tests/python/test_a.py:12: could not import 'spdl': No module named 'spdl'
+=========== 1 failed, 10 passed, 3 skipped, 5 deselected, 1 error in 32.61s (0:00:32) ============
+"""
+QUIET_PYTEST = "282 passed, 2 warnings in 332.83s (0:05:32)\n"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "steps.tsv").write_text("build\t12\tpassed\nunit tests\t3\tpassed\n")
+    (tmp_path / "skips.txt").write_text("# comment\nSampler\\.Large  a minute\nNo module named 'spdl'  PyPI\n")
+    return folder
+
+
+def totals(logs: Path) -> tuple[int, list[str]]:
+    files = [logs, logs.parent / "skips.txt", logs.parent / "kept" / "runs.tsv"]
+    done = subprocess.run(
+        [sys.executable, PROGRAM, *files, "ci"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_runners_are_added_up(logs: Path) -> None:
+    (logs / "dev.log").write_text(CTEST)
+    (logs / "python.log").write_text(QUIET_PYTEST)
+    code, lines = totals(logs)
+    assert (code, lines[-1]) == (0, "321 passed, 0 failed, 1 skipped")
+    assert [line.split() for line in lines if line.endswith(" s  passed")] == [
+        ["build", "12", "s", "passed"],
+        ["unit", "tests", "3", "s", "passed"],
+    ]
+    (record,) = (logs.parent / "kept" / "runs.tsv").read_text().splitlines()
+    assert record.split("\t")[2:] == ["ci", "15", "321", "0", "1"]
+
+
+def test_failures_and_errors_are_failures(logs: Path) -> None:
+    (logs / "dev.log").write_text(FAILED_CTEST)
+    (logs / "python.log").write_text(PYTEST)
+    code, lines = totals(logs)
+    assert (code, lines[-1]) == (1, "48 passed, 4 failed, 3 skipped")
+
+
+def test_a_skip_that_nobody_allows_is_a_failure(logs: Path) -> None:
+    (logs / "dev.log").write_text(CTEST.replace("Sampler.Large", "Sampler.Small"))
+    code, lines = totals(logs)
+    assert (code, lines[-1]) == (1, "39 passed, 1 failed, 1 skipped")
+    assert any("does not allow: Sampler.Small" in line for line in lines)
+
+
+def test_a_step_that_ends_before_it_counts_is_a_failure(logs: Path) -> None:
+    with open(logs / "steps.tsv", "a") as steps:
+        steps.write("packages\t1\tfailed\n")
+    assert totals(logs)[0] == 1
+    assert totals(logs)[1][-1] == "0 passed, 1 failed, 0 skipped"
