@@ -19,6 +19,8 @@ from harness.ports import free_port
 READY_SECONDS = 60.0
 COMMAND_SECONDS = 60.0
 
+AUDIT_POLICY = Path(__file__).resolve().parents[1] / "cluster" / "addons" / "audit-policy.yaml"
+
 Object = dict[str, Any]
 
 
@@ -37,6 +39,10 @@ class ApiServer:
     programs: Path  # the folder of etcd, kube-apiserver, kubectl and helm
     folder: Path  # empty, for data, logs and the kubeconfig
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def audit_log(self) -> Path:
+        return self.folder / "audit.log"
 
     @property
     def kubeconfig(self) -> Path:
@@ -71,6 +77,8 @@ class ApiServer:
             "--service-account-issuer=https://kubernetes.default.svc",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--authorization-mode=RBAC",
+            f"--audit-policy-file={AUDIT_POLICY}",
+            f"--audit-log-path={self.audit_log}",
             # Nothing here makes a ServiceAccount `default`, without which no pod is taken.
             "--disable-admission-plugins=ServiceAccount",
         )

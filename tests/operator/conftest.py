@@ -34,10 +34,11 @@ class Operator:
     webhook: int
     control: int
     pages: int
+    host: str = "127.0.0.1"
 
     def page(self, path: str) -> Answer:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.pages}{path}", timeout=5) as page:
+            with urllib.request.urlopen(f"http://{self.host}:{self.pages}{path}", timeout=5) as page:
                 return Answer(page.status, page.read().decode())
         except urllib.error.HTTPError as error:
             return Answer(error.code, error.read().decode())
@@ -99,7 +100,8 @@ class Cluster:
         )
         return str(made["status"]["token"])
 
-    def start_operator(self, name: str, *flags: str) -> Operator:
+    def start_operator(self, name: str, *flags: str, host: str = "") -> Operator:
+        """With a `host` of its own (an address on loopback) at the ports of the chart."""
         program = os.environ.get("OPTCACHE_OPERATOR")
         if program is None:
             pytest.skip("OPTCACHE_OPERATOR does not name optcache-operator")
@@ -110,12 +112,13 @@ class Cluster:
         # kube-apiserver signed it itself.
         certificate = self.api.folder / "certificates" / "apiserver.crt"
         (account / "ca.crt").write_text(certificate.read_text())
-        webhook, control, pages = (free_port() for _ in range(3))
+        webhook, control, pages = (9443, 8443, 8080) if host else (free_port() for _ in range(3))
+        host = host or "127.0.0.1"
         log = self.folder / f"{name}.log"
         environment = {
             "POD_NAME": name,
             "POD_NAMESPACE": SYSTEM,
-            "POD_IP": "127.0.0.1",
+            "POD_IP": host,
             "KUBERNETES_SERVICE_HOST": "127.0.0.1",
             "KUBERNETES_SERVICE_PORT": str(self.api.port),
         }
@@ -124,9 +127,9 @@ class Cluster:
                 [
                     program,
                     "--sidecar-image=optcache/sidecar:test",
-                    f"--webhook-address=127.0.0.1:{webhook}",
-                    f"--control-address=127.0.0.1:{control}",
-                    f"--pages-address=127.0.0.1:{pages}",
+                    f"--webhook-address={host}:{webhook}",
+                    f"--control-address={host}:{control}",
+                    f"--pages-address={host}:{pages}",
                     f"--service-account={account}",
                     "--shutdown-delay=100ms",
                     *flags,
@@ -137,7 +140,7 @@ class Cluster:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        operator = Operator(name, process, log, webhook, control, pages)
+        operator = Operator(name, process, log, webhook, control, pages, host)
         self.operators.append(operator)
         return operator
 
@@ -151,6 +154,15 @@ class Cluster:
     def stop(self) -> None:
         for operator in self.operators:
             processes.stop(operator.process)
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The folder of ours."""
+    program = os.environ.get("OPTCACHE_OPERATOR")
+    if program is None:
+        pytest.skip("OPTCACHE_OPERATOR does not name optcache-operator")
+    return Path(program).parent
 
 
 @pytest.fixture(scope="module")
