@@ -38,7 +38,7 @@ make_room() {
   rm -rf "$@"
 }
 
-# counted LOG COMMAND...: runs a test runner, keeps its output for print_totals and shows it without
+# counted LOG COMMAND...: runs a test runner, keeps its output for end_totals and shows it without
 # CTest's lines on tests that passed.
 counted() {
   local log=$logs/$1.log
@@ -64,7 +64,7 @@ cache_folder() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/optcache"; }
 end_totals() {
   local code=$?
   if [[ -n ${background:-} ]]; then kill -- "-$background" 2>/dev/null || true; fi
-  python3 scripts/dev.d/totals.py "$logs" tests/skips.txt "$(cache_folder)/runs.tsv" "$run_name" || ((code)) || code=1
+  PYTHONPATH=tests python3 -m harness.totals "$logs" tests/skips.txt "$(cache_folder)/runs.tsv" "$run_name" "$code" || ((code)) || code=1
   if [[ -n ${last_words:-} ]]; then say "$last_words"; fi
   exit "$code"
 }

@@ -274,6 +274,7 @@ def test_index_jobs_are_as_the_values_say(helm: Path) -> None:
         ("--set=node.memory=0", "at '/node/memory'"),
         ("--set=node.cpu=0", "at '/node/cpu'"),
         ("--set=node.drainSeconds=-1", "at '/node/drainSeconds': minimum: got -1, want 0"),
+        ("--set=node.stateSize=255Mi", "node.stateSize is 255Mi: nodes need 256Mi at least"),
         ("--set=node.disk.capacity=much", "at '/node/disk/capacity'"),
         ("--set=node.disk.volume=tape", "value must be one of 'emptyDir', 'ephemeral', 'hostPath'"),
         ("--set=node.disk.enabled=true,node.disk.volume=hostPath", "at '/node/disk/hostPath'"),

@@ -9,14 +9,13 @@ is appended to FILE, so that growth is seen.
 from __future__ import annotations
 
 import os
-import subprocess
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harness import records
 from harness.processes import last_lines
 
 LOG_LINES = 50  # of each process
@@ -72,15 +71,11 @@ class _Cases:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         terminalreporter.section("seconds of each case")
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        words = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-        commit = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with open(self._file, "a", encoding="utf-8") as file:
-            for case, seconds in sorted(self._seconds.items(), key=lambda each: -each[1]):
-                result = self._results.get(case, "")
-                terminalreporter.write_line(f"{seconds:8.1f} s  {result:8} {case}")
-                file.write(f"{now}\t{commit}\t{seconds:.1f}\t{result}\t{case}\n")
+        slowest_first = sorted(self._seconds.items(), key=lambda each: -each[1])
+        rows = [(f"{seconds:.1f}", self._results.get(case, ""), case) for case, seconds in slowest_first]
+        for seconds, result, case in rows:
+            terminalreporter.write_line(f"{seconds:>8} s  {result:8} {case}")
+        records.append(self._file, rows)
 
 
 def _is_long() -> bool:

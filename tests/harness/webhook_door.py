@@ -9,6 +9,7 @@ import urllib.request
 from pathlib import Path
 
 ANSWER_SECONDS = 30.0
+BODY_MAX = 8 << 20  # a pod has at most 1.5 MiB, as etcd does
 
 
 class WebhookDoor:
@@ -23,8 +24,11 @@ class WebhookDoor:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                code, answer = outer._ask(self.path, body)
+                length = int(self.headers["Content-Length"])
+                if length > BODY_MAX:
+                    self.send_error(413)
+                    return
+                code, answer = outer._ask(self.path, self.rfile.read(length))
                 self.send_response(code)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(answer)))

@@ -11,7 +11,6 @@ import hashlib
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,7 +172,7 @@ def images(scene: Scene, node: Container) -> str:
     template["metadata"]["labels"]["batch.kubernetes.io/job-name"] = name
     pod = scene.create_pod(PODS, f"{name}-x", template, "default", "machine-x")
     (container,) = template["spec"]["containers"]
-    end(cluster, name, scene.kubelet.run(pod, container, "optcache-sidecar"))
+    cluster.finish_job("vision", name, scene.kubelet.run(pod, container, "optcache-sidecar"))
     cluster.wait(lambda: scene.condition("Ready").startswith("True"), "the Dataset is ready")
     return "vision/images"
 
@@ -181,22 +180,6 @@ def images(scene: Scene, node: Container) -> str:
 def bundle(cluster: Cluster) -> Object:
     found: Object = cluster.get("/api/v1/namespaces/vision/configmaps/optcache-ca").get("data", {})
     return found
-
-
-def end(cluster: Cluster, job: str, message: str) -> None:
-    """As kubelet and Job controller tell it."""
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    ended = {"exitCode": 0, "reason": "Completed", "message": message}
-    container = {
-        "name": "index", "ready": False, "restartCount": 0, "image": "i", "imageID": "i",
-        "state": {"terminated": ended},
-    }  # fmt: skip
-    cluster.patch(f"{PODS}/{job}-x/status", {"status": {"phase": "Succeeded", "containerStatuses": [container]}})
-    conditions = [
-        {"type": kind, "status": "True", "lastTransitionTime": now} for kind in ("SuccessCriteriaMet", "Complete")
-    ]
-    status = {"startTime": now, "completionTime": now, "succeeded": 1, "conditions": conditions}
-    cluster.patch(f"{JOBS}/{job}/status", {"status": status})
 
 
 def training_pod(name: str, dataset: str) -> Object:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "dev.d" / "totals.py"
+TESTS = Path(__file__).resolve().parents[1]
 CTEST = """\
 100% tests passed, 0 tests failed out of 40
 
@@ -37,10 +37,11 @@ def logs(tmp_path: Path) -> Path:
     return folder
 
 
-def totals(logs: Path) -> tuple[int, list[str]]:
+def totals(logs: Path, code: int = 0) -> tuple[int, list[str]]:
     files = [logs, logs.parent / "skips.txt", logs.parent / "kept" / "runs.tsv"]
+    program = [sys.executable, "-m", "harness.totals"]
     done = subprocess.run(
-        [sys.executable, PROGRAM, *files, "ci"], capture_output=True, text=True, timeout=60, check=False
+        [*program, *files, "ci", str(code)], capture_output=True, text=True, timeout=60, check=False, cwd=TESTS
     )
     assert done.stderr == ""
     return done.returncode, done.stdout.splitlines()
@@ -73,8 +74,12 @@ def test_a_skip_that_nobody_allows_is_a_failure(logs: Path) -> None:
     assert any("does not allow: Sampler.Small" in line for line in lines)
 
 
-def test_a_step_that_ends_before_it_counts_is_a_failure(logs: Path) -> None:
-    with open(logs / "steps.tsv", "a") as steps:
-        steps.write("packages\t1\tfailed\n")
-    assert totals(logs)[0] == 1
-    assert totals(logs)[1][-1] == "0 passed, 1 failed, 0 skipped"
+def test_an_end_before_anything_is_counted_is_a_failure(logs: Path) -> None:
+    code, lines = totals(logs, 2)
+    assert (code, lines[-1]) == (1, "0 passed, 1 failed, 0 skipped")
+
+
+def test_failed_tests_are_not_counted_twice(logs: Path) -> None:
+    (logs / "dev.log").write_text(FAILED_CTEST)
+    code, lines = totals(logs, 1)
+    assert (code, lines[-1]) == (1, "38 passed, 2 failed, 0 skipped")

@@ -76,6 +76,14 @@ capabilities: {drop: [ALL]}
 {{- divf (addf (mulf $bytes 1.05) 67108864) 1048576 | ceil | int64 -}}Mi
 {{- end -}}
 
+{{- /* The size of the state folder; nodes refuse to start with less than 256Mi. */ -}}
+{{- define "optcache.stateSize" -}}
+{{- if lt (include "optcache.bytes" .Values.node.stateSize | int64) 268435456 -}}
+{{- fail (printf "node.stateSize is %s: nodes need 256Mi at least (docs/memory.md)" .Values.node.stateSize) -}}
+{{- end -}}
+{{- .Values.node.stateSize -}}
+{{- end -}}
+
 {{- /* The state folder, the disk where it is an emptyDir, and a GiB for logs, in whole MiB. */ -}}
 {{- define "optcache.nodeDisk" -}}
 {{- $state := 0 -}}

@@ -1,8 +1,8 @@
-"""What the runners of a `./dev test` said, in sum: `totals.py LOGS SKIPS RECORD NAME`.
+"""What the runners of a `./dev test` said, in sum: `python -m harness.totals LOGS SKIPS RECORD NAME CODE`.
 
 Prints a table of the steps with their seconds, tests that were skipped though SKIPS does not name them,
-and as the last line `N passed, N failed, N skipped`. Such a skip counts as a failure. Exit status 1 if
-anything failed.
+and as the last line `N passed, N failed, N skipped`. Such a skip counts as a failure, and so does a CODE
+that is not 0 (the exit code of the whole run) where no test failed. Exit status 1 if anything failed.
 
 A line for the run called NAME is appended to the file RECORD: time, commit, NAME, seconds, passed, failed
 and skipped, with tabs between them.
@@ -14,12 +14,12 @@ LOGS is a folder with the outputs of ctest and pytest (`-rs`), and with `steps.t
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from harness import records
 
 CTEST_TOTAL = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", re.MULTILINE)
 CTEST_SKIP = re.compile(r"^\s+\d+ - (.*) \((?:Skipped|Disabled)\)$", re.MULTILINE)
@@ -59,39 +59,31 @@ def allowed(path: Path) -> list[re.Pattern[str]]:
     return [re.compile(line.split("  ")[0]) for line in lines]
 
 
-def record(path: Path, name: str, seconds: int, totals: Totals) -> None:
-    words = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    commit = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    counts = (totals.passed, totals.failed, totals.skipped)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a", encoding="utf-8") as file:
-        file.write("\t".join(map(str, (now, commit, name, seconds, *counts))) + "\n")
-
-
 def main() -> int:
-    logs, expected = Path(sys.argv[1]), allowed(Path(sys.argv[2]))
+    logs, skips_file, record, name, code = sys.argv[1:]
+    folder, expected = Path(logs), allowed(Path(skips_file))
     totals = Totals()
     surprises: list[str] = []
-    for log in sorted(logs.glob("*.log")):
+    for log in sorted(folder.glob("*.log")):
         text = log.read_text(errors="replace")
         add(totals, text)
         for what, count in skips(text):
             if not any(pattern.search(what) for pattern in expected):
                 surprises.append(what)
                 totals.failed += count
-    steps = [line.split("\t") for line in (logs / "steps.tsv").read_text().splitlines()]
-    width = max((len(name) for name, _, _ in steps), default=0)
+    steps = [line.split("\t") for line in (folder / "steps.tsv").read_text().splitlines()]
+    width = max((len(step) for step, _, _ in steps), default=0)
     print()
-    for name, seconds, result in steps:
-        print(f"{name:{width}}  {int(seconds):5} s  {result}")
-    print(f"{'all':{width}}  {sum(int(seconds) for _, seconds, _ in steps):5} s")
+    for step, taken, result in steps:
+        print(f"{step:{width}}  {int(taken):5} s  {result}")
+    seconds = sum(int(taken) for _, taken, _ in steps)
+    print(f"{'all':{width}}  {seconds:5} s")
     for what in surprises:
-        print(f"skipped, which {sys.argv[2]} does not allow: {what}")
-    # A step that ended before its runner could count is a failure, too.
-    if not totals.failed and any(result == "failed" for _, _, result in steps):
+        print(f"skipped, which {skips_file} does not allow: {what}")
+    # What ended before its runner could count is a failure, too.
+    if int(code) and not totals.failed:
         totals.failed = 1
-    record(Path(sys.argv[3]), sys.argv[4], sum(int(seconds) for _, seconds, _ in steps), totals)
+    records.append(Path(record), [(name, seconds, totals.passed, totals.failed, totals.skipped)])
     print(f"{totals.passed} passed, {totals.failed} failed, {totals.skipped} skipped")
     return 1 if totals.failed else 0
 
