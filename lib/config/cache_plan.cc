@@ -62,6 +62,7 @@ void ReadRollout(YamlMap& spec, Rollout& out) {
     // What a cluster alone can do, in files that both read.
     std::uint32_t deadline_seconds = 0;
     rollout.Read("progressDeadlineSeconds", deadline_seconds, 1, kDeadlineSecondsMax);
+    rollout.Read("epochDeadlineSeconds", deadline_seconds, 1, kDeadlineSecondsMax);
     std::string restarted_at;
     rollout.Read("restartedAt", restarted_at);
     rollout.In("abort", [&](YamlMap& abort) {

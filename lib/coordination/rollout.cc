@@ -44,6 +44,12 @@ void Await(RolloutState& state, std::uint64_t ready, std::uint64_t wanted,
   state.wanted = wanted;
 }
 
+// From here on another epoch of each stream counts.
+void AwaitEpochs(RolloutState& state, const RolloutInputs& inputs) {
+  state.marks = MarksOf(inputs.streams);
+  state.epoch_time = inputs.now;
+}
+
 bool IsSettled(const RolloutState& state) {
   return state.phase == RolloutPhase::kComplete || state.phase == RolloutPhase::kStopped;
 }
@@ -112,6 +118,12 @@ void Fail(RolloutState& state, const RolloutInputs& inputs, std::string reason,
                   .time = inputs.now};
 }
 
+void FailPrepare(RolloutState& state, const RolloutInputs& inputs, const RolloutNode& node,
+                 const internal::Derivation& derivation) {
+  Fail(state, inputs, "PrepareFailed",
+       fmt::format("node {} could not derive it: {}", node.name, derivation.error));
+}
+
 // Nobody knows what nodes follow: from Prepare on they follow the current revision.
 void BeginAnew(RolloutState& state, const RolloutInputs& inputs) {
   Begin(state, inputs);
@@ -161,7 +173,7 @@ std::string JobsOf(const RolloutInputs& inputs) {
 // Of nodes that went by the same inputs, one with the digest that fewest have; nullopt: they agree.
 std::optional<std::string> Disagreement(const RolloutState& state, const RolloutInputs& inputs) {
   std::map<Version, std::map<std::string, std::vector<const RolloutNode*>>> planned;
-  const std::string id = UpdateTrial(state.revision);
+  const std::string id = UpdateTrial(state);
   for (const RolloutNode& node : inputs.nodes) {
     for (const TrialReport& trial : node.trials) {
       if (trial.id == id && trial.error.empty())
@@ -194,7 +206,7 @@ void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
   // Others that followed an abandoned update go back until it is their turn.
   if (!state.activated || state.activated->revision != state.revision)
     state.activated = ActivatedNodes{.revision = state.revision};
-  state.marks = MarksOf(inputs.streams);
+  AwaitEpochs(state, inputs);
 }
 
 // What is in force stays so, also when it could not be derived anew.
@@ -214,8 +226,7 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
   for (const RolloutNode& node : inputs.nodes) {
     const internal::Derivation derivation = internal::DerivationOf(node, state);
     if (!derivation.error.empty() && !inputs.knobs.paused) {
-      Fail(state, inputs, "PrepareFailed",
-           fmt::format("node {} could not derive it: {}", node.name, derivation.error));
+      FailPrepare(state, inputs, node, derivation);
       return Settle(state, PhaseOfFailed(state), inputs);
     }
     if (derivation.complete) ++ready;
@@ -223,7 +234,7 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
   Await(state, ready, inputs.nodes.size(), inputs);
   if (inputs.knobs.paused || internal::IsLate(state, inputs)) LeaveAbandoned(state, inputs);
   if (ready < inputs.nodes.size()) return;
-  const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state.revision));
+  const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state));
   state.predicted = update != nullptr ? NumbersOf(update->all) : std::nullopt;
   if (inputs.is_tried) state.forecast = JobsForecast{.jobs = JobsOf(inputs)};
   if (inputs.knobs.paused) return;
@@ -242,23 +253,35 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
 void EnterObserve(RolloutState& state, const RolloutInputs& inputs) {
   Enter(state, RolloutPhase::kObserve, inputs);
   state.activated->up_to = inputs.nodes.back().name;
-  state.marks = MarksOf(inputs.streams);
+  AwaitEpochs(state, inputs);
   state.sums = PassSums{};
   state.since.clear();
 }
 
+// A node that has come since and cannot derive the update would hold the rest up for ever.
+bool FailsOfNewNode(RolloutState& state, const RolloutInputs& inputs) {
+  for (const RolloutNode& node : inputs.nodes) {
+    if (!internal::IsOrdered(node, state) || node.revision == state.revision) continue;
+    const internal::Derivation derivation = internal::DerivationOf(node, state);
+    if (derivation.error.empty()) continue;
+    FailPrepare(state, inputs, node, derivation);
+    return true;
+  }
+  return false;
+}
+
 void Activate(RolloutState& state, const RolloutInputs& inputs) {
+  if (FailsOfNewNode(state, inputs)) return GoBack(state, inputs);
   const internal::Activation nodes = internal::ActivationOf(state, inputs);
   Await(state, nodes.ready, nodes.ordered, inputs);
   if (nodes.ready < nodes.ordered || !inputs.streams_known) return;
-  if (!state.marks) {  // the batch has gone over just now
-    state.marks = MarksOf(inputs.streams);
-    return;
-  }
+  if (!state.marks) return AwaitEpochs(state, inputs);  // the batch has gone over just now
   if (inputs.knobs.paused) return;
   if (nodes.ordered == inputs.nodes.size()) return EnterObserve(state, inputs);
   if (nodes.ordered >= nodes.goal) return;
-  if (inputs.knobs.at_epoch_boundary && !AllHaveBegunAnother(*state.marks, inputs.streams)) return;
+  if (inputs.knobs.at_epoch_boundary && !AllHaveBegunAnother(*state.marks, inputs.streams) &&
+      !internal::IsEpochLate(state, inputs))
+    return;
   const std::uint64_t batch = inputs.knobs.all_at_once
                                   ? inputs.nodes.size()
                                   : BatchOf(inputs.knobs.max_unavailable, inputs.nodes.size());
@@ -301,19 +324,23 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   if (inputs.streams_known) ForgetEarlierLives(inputs.streams, inputs.knobs.after, *state.marks);
   // What was counted is kept before it is judged.
   if (CountPasses(inputs.passes, inputs.mean_sample_bytes, inputs.knobs.after, *state.marks,
-                  *state.sums, state.since))
+                  *state.sums, state.since)) {
+    state.epoch_time = inputs.now;
     return;
+  }
   if (inputs.knobs.paused || !inputs.streams_known) return;
+  const bool late = internal::IsEpochLate(state, inputs);
   const bool over = std::ranges::all_of(*state.marks, [&](const PassMark& mark) {
     return mark.passes >= inputs.knobs.after ||
            std::ranges::find(inputs.streams, mark.stream, &ReadingStream::id) ==
                inputs.streams.end();
   });
-  if (!over) return;
+  if (!over && !late) return;
   const std::optional<ObservedEpoch> observed =
       ObservedOf(*state.sums, CountedStreams(*state.marks));
-  // All that were counted on have ended before: those that have begun since show it as well.
-  if (!observed && !inputs.streams.empty()) return;
+  // All that were counted on have ended before: those that have begun since show it as well, unless
+  // they end no epoch either. Nothing speaks against the update then.
+  if (!observed && !inputs.streams.empty() && !late) return;
   auto [reason, message] =
       observed ? Fault(state, inputs, *observed) : std::pair<std::string, std::string>();
   if (!reason.empty()) {

@@ -69,7 +69,9 @@ struct RolloutState {
   std::int64_t progress_time = 0;  // when one more node had answered, or waiting for nodes began
   std::uint64_t ready = 0;         // nodes that have answered
   std::uint64_t wanted = 0;        // of so many that are waited for
-  std::string restarted_at;        // of the spec, when it was taken up
+  // Since when an epoch's end has been awaited without one more that counts.
+  std::int64_t epoch_time = 0;
+  std::string restarted_at;  // of the spec, when it was taken up
   std::optional<ActivatedNodes> activated;
   // In Activate absent until the last batch has gone over. At most kMaxMarks; other streams are not
   // waited for. In Complete, Stopped and Prepare: passes up to them were not of this revision
@@ -102,6 +104,7 @@ struct RolloutKnobs {
   std::uint64_t worse_than_previous_millionths = 50'000;
   std::uint32_t after = 1;  // passes of each stream
   std::int64_t progress_deadline_seconds = 600;
+  std::int64_t epoch_deadline_seconds = 86'400;
   std::string restarted_at;
   friend bool operator==(const RolloutKnobs&, const RolloutKnobs&) = default;
 };
@@ -159,7 +162,8 @@ struct RolloutReport {
 RolloutReport ReportOf(const RolloutState& state, const RolloutInputs& inputs);
 
 // The trials that Prepare asks for.
-std::string UpdateTrial(std::string_view revision);
+std::string UpdateTrial(
+    const RolloutState& state);  // of this try: nodes may still report earlier ones
 std::string CurrentTrial(std::string_view revision);
 
 // The one that Complete asks for, once for each set of jobs that read.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/some_of.h"
 #include "coordination/internal/rollout_nodes.h"
 #include "coordination/rollout.h"
 
@@ -10,8 +11,6 @@ namespace {
 
 using internal::ActivationOf;
 using internal::DerivationOf;
-
-constexpr std::size_t kMaxNamed = 5;  // nodes in a message
 
 const TrialReport* FindTrial(const RolloutNode& node, std::string_view id) {
   const auto found = std::ranges::find(node.trials, id, &TrialReport::id);
@@ -31,19 +30,25 @@ bool IsAwaited(const RolloutNode& node, const RolloutState& state) {
   }
 }
 
-std::string Awaited(const RolloutState& state, const RolloutInputs& inputs) {
-  std::vector<std::string_view> names;
-  std::size_t more = 0;
+std::string AwaitedNodes(const RolloutState& state, const RolloutInputs& inputs) {
+  std::vector<std::string> names;
   for (const RolloutNode& node : inputs.nodes) {
-    if (!IsAwaited(node, state)) continue;
-    if (names.size() < kMaxNamed) {
-      names.push_back(node.name);
-    } else {
-      ++more;
-    }
+    if (IsAwaited(node, state)) names.push_back(node.name);
   }
-  const std::string rest = more == 0 ? "" : fmt::format(" and {} more", more);
-  return fmt::format("{}{}", fmt::join(names, ", "), rest);
+  return SomeOf(names);
+}
+
+// The streams that still read, and whose mark says that their epoch's end is awaited.
+template <typename Awaits>
+std::string AwaitedStreams(const RolloutState& state, const RolloutInputs& inputs, Awaits awaits) {
+  std::vector<std::string> names;
+  for (const ReadingStream& stream : inputs.streams) {
+    const auto& marks = *state.marks;
+    const auto mark = std::ranges::lower_bound(marks, stream.id, {}, &PassMark::stream);
+    if (mark != marks.end() && mark->stream == stream.id && awaits(*mark, stream))
+      names.push_back(stream.name);
+  }
+  return SomeOf(names);
 }
 
 struct Words {
@@ -86,19 +91,27 @@ Words OfActivate(const RolloutState& state, const RolloutInputs& inputs) {
   }
   return {.progressing = true,
           .reason = "EpochAwaited",
-          .message = how_far + ", the next ones go over when every job has begun another epoch"};
+          .message =
+              how_far + ", the next ones go over when these begin another epoch: " +
+              AwaitedStreams(state, inputs, [](const PassMark& mark, const ReadingStream& stream) {
+                return mark.pass == stream.pass;
+              })};
 }
 
 Words OfObserve(const RolloutState& state, const RolloutInputs& inputs) {
-  std::uint32_t fewest = inputs.knobs.after;
+  const std::uint32_t after = inputs.knobs.after;
+  std::string message = fmt::format("all nodes follow {}", state.revision);
+  std::uint32_t fewest = after;
   if (state.marks) {
     for (const PassMark& mark : *state.marks)
       fewest = std::min(fewest, mark.passes);
+    const std::string awaited = AwaitedStreams(
+        state, inputs,
+        [after](const PassMark& mark, const ReadingStream&) { return mark.passes < after; });
+    if (!awaited.empty())
+      message += fmt::format(", {} of {} epochs are observed of: {}", fewest, after, awaited);
   }
-  return {.progressing = true,
-          .reason = "Observing",
-          .message = fmt::format("all nodes follow {}, {} of {} epochs of every job are observed",
-                                 state.revision, fewest, inputs.knobs.after)};
+  return {.progressing = true, .reason = "Observing", .message = std::move(message)};
 }
 
 Words OfPhase(const RolloutState& state, const RolloutInputs& inputs) {
@@ -141,8 +154,9 @@ Words WordsOf(const RolloutState& state, const RolloutInputs& inputs) {
     return {.reason = "Paused", .message = "spec.rollout.paused: " + words.message};
   if (internal::IsLate(state, inputs)) {
     return {.reason = "ProgressDeadlineExceeded",
-            .message = fmt::format("{}; awaited for more than {} s: {}", words.message,
-                                   inputs.knobs.progress_deadline_seconds, Awaited(state, inputs))};
+            .message =
+                fmt::format("{}; awaited for more than {} s: {}", words.message,
+                            inputs.knobs.progress_deadline_seconds, AwaitedNodes(state, inputs))};
   }
   return words;
 }
@@ -190,7 +204,7 @@ namespace internal {
 
 Derivation DerivationOf(const RolloutNode& node, const RolloutState& state) {
   Derivation derivation;
-  const TrialReport* const update = FindTrial(node, UpdateTrial(state.revision));
+  const TrialReport* const update = FindTrial(node, UpdateTrial(state));
   if (update == nullptr) return derivation;
   derivation.error = update->error;
   derivation.update = update->error.empty();
@@ -201,7 +215,7 @@ Derivation DerivationOf(const RolloutNode& node, const RolloutState& state) {
 }
 
 bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs) {
-  const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state.revision));
+  const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state));
   const TrialReport* const current = NewestTrial(inputs.nodes, CurrentTrial(state.current));
   return update != nullptr && current != nullptr && IsPredictedWorse(update->all, current->all);
 }
@@ -209,6 +223,10 @@ bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs) {
 bool IsLate(const RolloutState& state, const RolloutInputs& inputs) {
   return state.ready < state.wanted &&
          inputs.now - state.progress_time > inputs.knobs.progress_deadline_seconds;
+}
+
+bool IsEpochLate(const RolloutState& state, const RolloutInputs& inputs) {
+  return inputs.now - state.epoch_time > inputs.knobs.epoch_deadline_seconds;
 }
 
 bool IsOrdered(const RolloutNode& node, const RolloutState& state) {
@@ -232,9 +250,10 @@ Activation ActivationOf(const RolloutState& state, const RolloutInputs& inputs) 
 
 }  // namespace internal
 
-std::string UpdateTrial(std::string_view revision) {
-  return fmt::format("{}@update", revision);
+std::string UpdateTrial(const RolloutState& state) {
+  return fmt::format("{}@update-{}", state.revision, state.start_time);
 }
+
 std::string CurrentTrial(std::string_view revision) {
   return fmt::format("{}@current", revision);
 }
@@ -256,12 +275,11 @@ const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::strin
 RolloutOrders OrdersOf(const RolloutState& state, const RolloutInputs& inputs) {
   RolloutOrders orders{.current = state.current};
   if (state.activated) {
-    // Who comes prepares first.
-    const std::string prepared = UpdateTrial(state.activated->revision);
+    // A node that comes prepares first.
+    const bool is_update = state.activated->revision == state.revision;
     for (const RolloutNode& node : inputs.nodes) {
       if (!internal::IsOrdered(node, state)) continue;
-      const TrialReport* const trial = FindTrial(node, prepared);
-      const bool has_derived = trial != nullptr && trial->error.empty();
+      const bool has_derived = is_update && DerivationOf(node, state).update;
       if (node.revision == state.activated->revision || has_derived)
         orders.nodes.push_back(node.name);
     }
@@ -269,7 +287,7 @@ RolloutOrders OrdersOf(const RolloutState& state, const RolloutInputs& inputs) {
   }
   const bool prepares = state.phase == RolloutPhase::kPrepare;
   if (prepares || state.phase == RolloutPhase::kActivate || state.phase == RolloutPhase::kObserve)
-    orders.trials.emplace_back(UpdateTrial(state.revision), state.revision);
+    orders.trials.emplace_back(UpdateTrial(state), state.revision);
   if (prepares && state.revision != state.current)
     orders.trials.emplace_back(CurrentTrial(state.current), state.current);
   if (state.phase == RolloutPhase::kComplete && state.forecast && state.forecast->awaited)

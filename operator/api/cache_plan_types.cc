@@ -105,6 +105,8 @@ void ReadRollout(Fields rollout, RolloutKnobs& knobs) {
   rollout.Read("acknowledge", knobs.acknowledge);
   ReadCount(rollout, "progressDeadlineSeconds", 1, std::numeric_limits<std::int32_t>::max(),
             knobs.progress_deadline_seconds);
+  ReadCount(rollout, "epochDeadlineSeconds", 1, std::numeric_limits<std::int32_t>::max(),
+            knobs.epoch_deadline_seconds);
   rollout.Read("restartedAt", kMaxShortText, knobs.restarted_at);
   if (!knobs.restarted_at.empty() && !kube::ParseTime(knobs.restarted_at))
     rollout.Fault("restartedAt", "not a time as \"2027-01-15T08:00:00Z\"");

@@ -23,6 +23,10 @@ bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs);
 // Have nodes been waited for beyond the deadline?
 bool IsLate(const RolloutState& state, const RolloutInputs& inputs);
 
+// Has an epoch's end been awaited beyond the deadline? A job that starts again and again, or hangs,
+// ends none.
+bool IsEpochLate(const RolloutState& state, const RolloutInputs& inputs);
+
 // Has the order to follow `state.activated`, if it has derived that.
 bool IsOrdered(const RolloutNode& node, const RolloutState& state);
 

@@ -149,8 +149,10 @@ void TellOfStep(const std::string& plan, const RolloutState& before, const Rollo
               fmt::format("{} is in force, but could not be derived anew: {}: {}", update,
                           after.failed->reason, after.failed->message)));
   } else if (after.phase == kComplete) {
-    decision.events.push_back(
-        Event(kube::EventType::kNormal, "RolloutComplete", update + " is in force"));
+    const bool unseen = before.phase == kObserve && !after.previous;
+    decision.events.push_back(Event(
+        kube::EventType::kNormal, "RolloutComplete",
+        update + (unseen ? " is in force; no job has ended an epoch with it" : " is in force")));
   } else if (after.phase == kGoBack && after.failed) {
     decision.events.push_back(
         Event(kube::EventType::kWarning, "RolledBack",

@@ -100,6 +100,7 @@ Json RolloutToJson(const RolloutState& state) {
                {"revision", state.revision},
                {"startTime", Time(state.start_time)},
                {"progressTime", Time(state.progress_time)},
+               {"epochTime", Time(state.epoch_time)},
                {"ready", state.ready},
                {"wanted", state.wanted}};
   if (!state.restarted_at.empty()) json["restartedAt"] = state.restarted_at;
@@ -141,6 +142,7 @@ RolloutState RolloutOf(const Json& plan) {
   state.revision = kube::TextAt(json, "/revision");
   state.start_time = TimeAt(json, "/startTime");
   state.progress_time = TimeAt(json, "/progressTime");
+  state.epoch_time = TimeAt(json, "/epochTime");
   state.ready = CountAt(json, "/ready");
   state.wanted = CountAt(json, "/wanted");
   state.restarted_at = kube::TextAt(json, "/restartedAt");

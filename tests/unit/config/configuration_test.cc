@@ -89,7 +89,7 @@ TEST(Configuration, ReadsEveryFieldOfAPlan) {
   objective: Requests
   jobs: [{name: j, sampler: {kind: TorchRandom, seed: -3, worldSize: 2, epochs: 5, shuffle: false, dropLast: true}}]
   rollout: {strategy: AllAtOnce, partition: 2, maxUnavailable: 3, activateAt: Now, paused: true, acknowledge: true,
-            progressDeadlineSeconds: 60, restartedAt: "2027-01-15T08:00:00Z",
+            progressDeadlineSeconds: 60, epochDeadlineSeconds: 3600, restartedAt: "2027-01-15T08:00:00Z",
             abort: {whenBelowPredictedBy: "0.1", whenWorseThanPreviousBy: 0.2, after: 4}}
   revisionHistoryLimit: 3
 )",

@@ -228,6 +228,64 @@ TEST_F(Rollout, AStreamThatBeginsAgainIsNotWaitedForUpToItsMark) {
   EXPECT_EQ(story_.state.marks->front().pass, 0U);
 }
 
+// A job that hangs, or starts again in the same epoch each time.
+TEST_F(Rollout, AJobThatEndsNoEpochHoldsNodesUpForTheDeadlineOnly) {
+  knobs().at_epoch_boundary = true;
+  story_.Read(1, 4);
+  story_.Read(2, 9);
+  Prepare();
+  for (const char* node : {"a", "b", "c"}) {
+    ++story_.inputs.streams[1].pass;
+    story_.inputs.now += knobs().epoch_deadline_seconds;
+    story_.Run();
+    EXPECT_THAT(story_.Updated(), testing::Not(testing::Contains(node)));
+    EXPECT_THAT(ReportOf(story_.state, story_.inputs).message,
+                HasSubstr("begin another epoch: vision/job1/imagenet/train"));
+    ++story_.inputs.now;
+    story_.Run();
+    EXPECT_THAT(story_.Updated(), testing::Contains(node));
+  }
+}
+
+TEST_F(Rollout, OtherJobsAreObservedWhereOneEndsNoEpoch) {
+  story_.Read(1, 4);
+  story_.Read(2, 9);
+  story_.costs["new"] = 1000;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  story_.inputs.now += knobs().epoch_deadline_seconds;
+  story_.EndPass();
+  story_.EndPass();
+  std::erase_if(story_.inputs.passes, [](const PassStatus& pass) { return pass.sum.stream == 1; });
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  EXPECT_THAT(ReportOf(story_.state, story_.inputs).message,
+              HasSubstr("0 of 1 epochs are observed of: vision/job1/imagenet/train"));
+  story_.inputs.now += knobs().epoch_deadline_seconds;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe") << "since the last epoch that was counted";
+  ++story_.inputs.now;
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "BelowPredicted");
+}
+
+TEST_F(Rollout, WhereNoEpochEndsNothingSpeaksAgainstIt) {
+  story_.Read(1, 4);
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  for (StreamId life = 2; life < 10; ++life) {  // each of its own id
+    story_.inputs.streams.clear();
+    story_.Read(life, 0);
+    story_.inputs.now += knobs().epoch_deadline_seconds / 8;
+    story_.Run();
+    EXPECT_EQ(story_.Phase(), "Observe");
+  }
+  ++story_.inputs.now;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete");
+  EXPECT_FALSE(story_.state.previous);
+}
+
 TEST_F(Rollout, WhatWasObservedOfTheRevisionInForceIsWhatTheNextIsComparedWith) {
   story_.Read(1, 4);
   story_.Run();

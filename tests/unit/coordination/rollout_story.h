@@ -70,7 +70,7 @@ class RolloutStory {
       if (std::ranges::find(node.trials, id, &TrialReport::id) != node.trials.end()) continue;
       TrialReport trial{.id = id, .planned = {1, 1}, .digest = "digest of " + id};
       if (odd_digests.contains(node.name)) trial.digest = odd_digests.at(node.name);
-      if (id == UpdateTrial(revision) && errors.contains(node.name))
+      if (id == UpdateTrial(state) && errors.contains(node.name))
         trial.error = errors.at(node.name);
       trial.all = {.reads = kReads,
                    .store_reads = foretold.at(revision),

@@ -25,8 +25,8 @@ TEST_F(Rollout, PrepareAsksForBothRevisionsAndWaitsForAllNodes) {
   const RolloutOrders orders = OrdersOf(story_.state, story_.inputs);
   EXPECT_EQ(orders.current, "old");
   EXPECT_THAT(orders.nodes, IsEmpty());
-  EXPECT_THAT(orders.trials,
-              ElementsAre(std::pair("new@update", "new"), std::pair("old@current", "old")));
+  EXPECT_THAT(orders.trials, ElementsAre(std::pair("new@update-1800000000", "new"),
+                                         std::pair("old@current", "old")));
   story_.Answer(story_.Node("a"));
   story_.Answer(story_.Node("b"));
   story_.StepUntilStill();
@@ -187,11 +187,12 @@ TEST_F(Rollout, StoppedIsTriedAgainWhenRestarted) {
 TEST_F(Rollout, ACompleteOneThatIsRestartedIsDerivedAnew) {
   story_.Run();
   story_.foretold["new"] = 200;
+  story_.inputs.now += 60;
   knobs().restarted_at = "2027-01-15T08:00:00Z";
   ASSERT_TRUE(story_.Step());
   EXPECT_EQ(story_.Phase(), "Prepare");
   EXPECT_THAT(OrdersOf(story_.state, story_.inputs).trials,
-              ElementsAre(std::pair("new@update", "new")));
+              ElementsAre(std::pair("new@update-1800000060", "new")));
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Complete");
   EXPECT_EQ(story_.state.predicted->hit_permille, 800U);
@@ -362,6 +363,41 @@ TEST_F(Rollout, ABatchHasGoneOverWhenItHasDerivedItsPlan) {
   story_.Node("a").planned = true;
   story_.StepUntilStill();
   EXPECT_THAT(story_.Updated(), ElementsAre("a", "b"));
+}
+
+// Nodes report a trial for a while after it is asked for no more.
+TEST_F(Rollout, AnotherTryDoesNotGoByReportsOfTheOneBefore) {
+  story_.errors["b"] = "out of memory";
+  story_.Run();
+  ASSERT_EQ(story_.Reason(), "PrepareFailed");
+  story_.errors.clear();
+  ++story_.inputs.now;
+  knobs().restarted_at = "2027-01-15T08:00:01Z";
+  story_.StepUntilStill();
+  EXPECT_EQ(story_.Phase(), "Prepare") << story_.Reason();
+  EXPECT_EQ(ReportOf(story_.state, story_.inputs).prepared, 0U);
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, ANodeThatComesAndCannotPrepareEndsIt) {
+  knobs().at_epoch_boundary = true;
+  story_.Read(1, 4);
+  Prepare();
+  story_.EndPass();
+  story_.Run();
+  ASSERT_THAT(story_.Updated(), ElementsAre("a"));
+  story_.inputs.nodes.insert(story_.inputs.nodes.begin(),
+                             {.name = "Z", .revision = "old", .planned = true});
+  story_.errors["Z"] = "out of memory";
+  story_.Answer(story_.Node("Z"));
+  story_.Step();
+  EXPECT_EQ(story_.Phase(), "GoBack");
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Stopped");
+  EXPECT_EQ(story_.Reason(), "PrepareFailed");
+  EXPECT_THAT(story_.state.failed->message, HasSubstr("node Z"));
+  EXPECT_EQ(story_.Node("a").revision, "old");
 }
 
 TEST_F(Rollout, NothingIsObservedBeforeAllHaveDerivedThePlan) {

@@ -154,13 +154,14 @@ class OperatorFixture : public kube::ApiFixture {
                                                     {"message", said.dump()}}}}}}})}};
     server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
   }
-  // Events about that Job.
-  std::size_t TimesTold(const std::string& ns, const std::string& reason = "NotInjected") {
+  // Events about that Job, or about an object of another name.
+  std::size_t TimesTold(const std::string& ns, const std::string& reason = "NotInjected",
+                        const std::string& name = "train") {
     std::size_t times = 0;
     server.store([&](kube::FakeApiStore& store) {
       for (const Json& event : store.List(kube::kEvents)) {
         if (kube::TextAt(event, "/reason") == reason &&
-            kube::TextAt(event, "/regarding/name") == "train" && kube::KeyOf(event).ns == ns)
+            kube::TextAt(event, "/regarding/name") == name && kube::KeyOf(event).ns == ns)
           ++times;
       }
     });

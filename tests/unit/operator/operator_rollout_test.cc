@@ -214,6 +214,24 @@ TEST_F(OperatorRollout, ConflictsAreTriedAgainFromWhatIsThere) {
   EXPECT_EQ(followed_.size(), 2U);
 }
 
+// A step that the API server refuses has not happened.
+TEST_F(OperatorRollout, EventsTellOfStepsThatAreWritten) {
+  const auto op = StartWithNode();
+  server.FailNext("apply", "cacheplans",
+                  {.response = {.status = 409, .body = {{"reason", "Conflict"}}}}, 4);
+  Edit("Pin");
+  const auto told = [&](const char* reason) { return TimesTold("vision", reason, "imagenet"); };
+  RunNodeUntil(*op, [&] {
+    const bool started = told("RolloutStarted") > 0;
+    EXPECT_TRUE(!started || PlanText("/status/updateRevision") != first_);
+    const bool complete = told("RolloutComplete") > 0;
+    EXPECT_TRUE(!complete || PlanText("/status/currentRevision") != first_);
+    return started && complete;
+  });
+  EXPECT_EQ(told("RolloutStarted"), 1U);
+  EXPECT_EQ(told("RolloutComplete"), 1U);
+}
+
 TEST_F(OperatorRollout, AnAnswerThatIsLostMakesNoSecondStep) {
   const auto op = StartWithNode();
   server.FailNext("apply", "cacheplans", {.kind = kube::FakeFault::Kind::kLoseAnswer}, 4);

@@ -174,7 +174,7 @@ TEST(CachePlanSpec, ReadsHowItIsRolledOut) {
   Json plan = kube::MakeObject(api::kCachePlans, {.ns = "vision", .name = "mine"});
   plan["spec"] = Json::parse(R"({"dataset": "imagenet", "rollout": {
       "strategy": "AllAtOnce", "activateAt": "Now", "partition": 2, "maxUnavailable": 3,
-      "paused": true, "acknowledge": true, "progressDeadlineSeconds": 60,
+      "paused": true, "acknowledge": true, "progressDeadlineSeconds": 60, "epochDeadlineSeconds": 3600,
       "restartedAt": "2027-01-15T08:00:00Z",
       "abort": {"whenBelowPredictedBy": "0.125", "whenWorseThanPreviousBy": "1", "after": 4}},
       "revisionHistoryLimit": 0})");
@@ -191,6 +191,7 @@ TEST(CachePlanSpec, ReadsHowItIsRolledOut) {
                                         .worse_than_previous_millionths = 1'000'000,
                                         .after = 4,
                                         .progress_deadline_seconds = 60,
+                                        .epoch_deadline_seconds = 3600,
                                         .restarted_at = "2027-01-15T08:00:00Z"}));
   EXPECT_EQ(spec->revision_history, 0);
 }
@@ -205,6 +206,7 @@ TEST(CachePlanSpec, NamesEveryFaultWithItsField) {
            std::pair(R"({"rollout": {"paused": "yes"}})", "spec.rollout.paused"),
            std::pair(R"({"rollout": {"restartedAt": "now"}})", "spec.rollout.restartedAt"),
            std::pair(R"({"rollout": {"progressDeadlineSeconds": 0}})", "progressDeadlineSeconds"),
+           std::pair(R"({"rollout": {"epochDeadlineSeconds": 0}})", "epochDeadlineSeconds"),
            std::pair(R"({"rollout": {"abort": {"after": 0}}})", "spec.rollout.abort.after"),
            std::pair(R"({"rollout": {"abort": {"whenBelowPredictedBy": "1.1"}}})",
                      "BelowPredictedBy"),

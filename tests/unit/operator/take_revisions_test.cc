@@ -83,6 +83,7 @@ TEST_F(TakeRevisionsTest, OneThatCannotBeUnderstoodStaysAsItWas) {
 TEST_F(TakeRevisionsTest, TheCoordinatorIsToldWhoFollowsWhat) {
   RolloutState state{.current = lru_, .phase = RolloutPhase::kActivate, .revision = pin_};
   state.activated = {.revision = pin_, .up_to = "b"};
+  const std::string trial = coordination::UpdateTrial(state);
   Write(state);
   ClusterDataset dataset = Take();
   dataset.spec.capacity = {.share = 0.5};
@@ -96,7 +97,7 @@ TEST_F(TakeRevisionsTest, TheCoordinatorIsToldWhoFollowsWhat) {
   status.members = {{.id = 1, .name = "a", .capacity = 1000}};
   status.datasets.push_back({.name = "vision/imagenet"});
   status.datasets[0].nodes = {{.name = "a", .revision = pin_},
-                              {.name = "b", .trials = {{.id = pin_ + "@update"}}},
+                              {.name = "b", .trials = {{.id = trial}}},
                               {.name = "c", .revision = pin_}};
   std::map<std::string, MemberMachine> machines;
   const ClusterPlan plan = PlanCluster(
@@ -110,7 +111,7 @@ TEST_F(TakeRevisionsTest, TheCoordinatorIsToldWhoFollowsWhat) {
   EXPECT_EQ(spec.update->revision.retention, Retention::kPin);
   EXPECT_EQ(spec.update->nodes, (std::vector<std::string>{"a", "b"}));
   ASSERT_EQ(spec.trials.size(), 3U);
-  EXPECT_EQ(spec.trials[0].id, pin_ + "@update");
+  EXPECT_EQ(spec.trials[0].id, trial);
   EXPECT_EQ(spec.trials[1].id, lru_ + "@current");
   EXPECT_EQ(spec.trials[2].id, dataset.question->trial);
   EXPECT_EQ(spec.trials[2].revision.retention, Retention::kOptimal);
