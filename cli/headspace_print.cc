@@ -82,12 +82,12 @@ struct RunScale {
 
 std::string RunText(const Report& report) {
   if (!report.run || report.run->steps == 0)
-    return "How long the run is, is not known: say --run-steps, or attach(loader, passes=N).\n";
+    return "The length of the run is unknown: set --run-steps, or attach(loader, passes=N).\n";
   const headspace::RunHours& run = *report.run;
   const RunScale scale(run);
   return fmt::format(
       "The run, {} steps ({}): {} as it is, {} at best, saves {}.\n", run.steps,
-      run.announced ? "as announced" : "as you say", scale.Text(run.hours_now * kSecondsPerHour),
+      run.announced ? "as announced" : "as you set it", scale.Text(run.hours_now * kSecondsPerHour),
       scale.Text(run.hours_free * kSecondsPerHour), scale.Text(run.hours_saved * kSecondsPerHour));
 }
 
@@ -113,8 +113,8 @@ std::string CurveText(const Report& report) {
     rows.back().push_back(SavedText(report, point.seconds));
     rows.back().push_back(SavedText(report, point.seconds_in_turn));
   }
-  return "What if so many samples were hits? Computed: misses cost as much as they did, hits "
-         "nothing.\nReading and computing overlap, or come in turn; the truth lies between.\n\n" +
+  return "The time of a step by the share of hits, computed: a miss costs as much as it did, a hit "
+         "nothing.\nReading and computing overlap or come in turn; the truth lies between.\n\n" +
          FormatTable(rows);
 }
 

@@ -46,7 +46,7 @@ std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
   const std::vector<std::string> unknown = app->remaining(/*recurse=*/true);
   if (what == "A subcommand is required" && !unknown.empty())
     what = "'" + unknown.front() + "' is not known";
-  return "optcache: " + what + "\nSay `" + command + " --help` for what there is.\n";
+  return "optcache: " + what + "\nSee '" + command + " --help' for usage.\n";
 }
 
 int ParseAndRun(int argc, char** argv) {
@@ -54,7 +54,7 @@ int ParseAndRun(int argc, char** argv) {
   const bool is_plugin = called.substr(called.rfind('/') + 1).starts_with("kubectl-");
   CLI::App app("optcache: a cache for training data that knows what comes next",
                is_plugin ? kPluginName : "optcache");
-  app.footer("Say `optcache VERB --help` for a verb's options and examples.");
+  app.footer("Run `optcache COMMAND --help` for the options and examples of a command.");
   app.set_version_flag("--version", "optcache " OPTCACHE_VERSION);
   app.failure_message(UsageMessage);
   Verb chosen;

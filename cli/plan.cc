@@ -33,39 +33,39 @@ using plan::PlanFile;
 using plan::TableFigures;
 
 constexpr const char* kPlanMore =
-    R"(OPT4TorchDataset caches inside a training process what a file of decisions says, made before the run. generate, import,
-export, stats and show read and write such files. A cluster needs none, its nodes plan for themselves: what, say show,
-diff and predict of a CachePlan.
+    R"(OPT4TorchDataset caches samples inside a training process. A plan file, made before the run, decides which ones.
+generate, import, export, stats and show read and write plan files. A cluster needs no plan file: its nodes plan for
+themselves. show, diff and predict tell what they plan for a CachePlan.
 
 Examples:
-  The file that OPT4TorchDataset's own command makes, with an optimal table in it:
+  Write the file that OPT4TorchDataset's own command writes, with an optimal table in it:
     optcache plan generate --dataset-size 10000 --total-iter 100000 --maxsize 3000 --output plan.safetensors
-  What a file of OPT4TorchDataset is worth, and what it could be:
+  Compare a file of OPT4TorchDataset with the optimum:
     optcache plan import published.safetensors
-  The same reads, decided optimally, for OPT4TorchDataset to carry out:
+  Decide the same reads optimally, for OPT4TorchDataset to carry out:
     optcache plan export published.safetensors --output better.safetensors
-  What a cluster plans, and what it would plan:
+  Show what a cluster plans, and predict what it would plan:
     kubectl optcache plan show imagenet
     kubectl optcache plan predict -f plan.yaml)";
 
 constexpr const char* kGenerateMore =
     R"(--dataset-size, --total-iter, --seed, --no-replacement, --maxsize and --output are those of OPT4TorchDataset's
-command: one RandomSampler with that seed draws all reads. With --epochs the run is as many passes of a sampler
-that optcache knows (`optcache order --help`). A training process that caches for itself takes its own --rank.
+command: one RandomSampler with that seed draws all reads. With --epochs the run is that many passes of a sampler that
+optcache knows (`optcache order --help`). Use --rank if each training process caches for itself.
 
 Examples:
-  As OPT4TorchDataset:
+  Plan as OPT4TorchDataset does:
     optcache plan generate --dataset-size 10000 --total-iter 100000 --maxsize 3000 --output plan.safetensors
-  Rank 3 of 8 by DistributedSampler, 10 epochs; a cache of 5 % of the dataset:
+  Plan rank 3 of 8 by DistributedSampler, 10 epochs, with a cache of 5 % of the dataset:
     optcache plan generate --dataset-size 10000 --epochs 10 --world 8 --rank 3 --capacity 5% --output rank3.safetensors
-  Samples of your sizes in 2 GiB:
+  Plan with the sizes of your samples, in 2 GiB:
     optcache plan generate --recipe "torch-distributed size=14059 seed=1" --epochs 5 --manifest images.manifest
       --capacity 2Gi --output plan.safetensors)";
 
 constexpr const char* kImportMore =
-    R"(Replays the file's reads through its table as both runtimes of OPT4TorchDataset do, and beside it the table that
-OPT4TorchDataset plans for these reads, and an optimal one. Says which sampler makes the order, if optcache knows
-it: `optcache order --recipe` prints it, and jobs that read so need no file.
+    R"(Replays the file's reads as both runtimes of OPT4TorchDataset do: through the file's table, through the table that
+OPT4TorchDataset plans for these reads, and through an optimal one. Names the sampler that makes the order, if optcache
+knows it. `optcache order --recipe` then prints the order, and jobs that read in it need no file.
 
 Examples:
   optcache plan import published.safetensors
@@ -73,18 +73,18 @@ Examples:
   optcache simulate --nodes 1 --trace reads.txt)";
 
 constexpr const char* kExportMore =
-    R"(Takes the reads of a plan file and decides them by Belady's MIN with bypass, which OPT4TorchDataset's table can say
-in full: both of its runtimes then hit as often as any cache of that many samples can. The order, seed and, unless
-you say otherwise, maxsize stay.
+    R"(Takes the reads of a plan file and decides them by Belady's MIN with bypass. OPT4TorchDataset's table can hold these
+decisions in full: both of its runtimes then hit as often as any cache of that many samples can. The order and the seed
+stay. maxsize stays unless you set --maxsize or --capacity.
 
 Examples:
   optcache plan export published.safetensors --output better.safetensors
-  With room for 40,000 samples:
+  Make room for 40,000 samples:
     optcache plan export published.safetensors --maxsize 40000 --output larger.safetensors)";
 
 constexpr const char* kShowMore =
-    R"(A name is a file if there is one of that name, or if it ends in .safetensors; else a CachePlan. cacheplan/NAME is a
-CachePlan in any case. The other options are about those.
+    R"(A name means a file if a file of that name exists, or if it ends in .safetensors. Otherwise it means a CachePlan, and
+cacheplan/NAME always does. The other options apply to CachePlans only.
 
 Examples:
   optcache plan show plan.safetensors
@@ -166,7 +166,7 @@ Result<PlanReport> ReportOn(const std::string& file, const PlanFile& plan) {
   return report;
 }
 
-// Plans the reads anew, in both ways.
+// Plans the reads again, in both ways.
 Result<PlanReport> CompareReport(const std::string& file, const PlanFile& plan) {
   ASSIGN_OR_RETURN(PlanReport report, ReportOn(file, plan));
   const plan::Future future = plan::FutureOf(plan.reads, plan.dataset_size);
@@ -223,8 +223,8 @@ Status GeneratePlan(const GeneratePlanFlags& flags) {
   ASSIGN_OR_RETURN(const auto room, MakePlannedRoom(flags.room, order.dataset_size));
   if (!room) {
     return {Code::kInvalidArgument,
-            "how much is kept? Say --maxsize N (samples) or --capacity (30%, or 2Gi with "
-            "--manifest)"};
+            "the size of the cache is missing: set --maxsize N (samples) or --capacity (30%, or "
+            "2Gi with --manifest)"};
   }
   PlanFile plan{.dataset_size = order.dataset_size,
                 .seed = order.seed,
@@ -287,16 +287,17 @@ void AddPlanFile(CLI::App& command, std::string& file) {
 }
 
 void AddPlanRoom(CLI::App& command, PlanRoomFlags& flags) {
-  command.add_option("--maxsize", flags.maxsize, "Keep at most so many samples")
+  command.add_option("--maxsize", flags.maxsize, "The number of samples to keep at most")
       ->check(WholeNumber<std::uint64_t>(1, plan::kMaxPlanSamples));
   command
       .add_option("--capacity", flags.capacity,
-                  "Instead: a share of the dataset (30%), or bytes (2Gi) with --manifest")
+                  "Instead of --maxsize: a share of the dataset (30%), or bytes (2Gi) with "
+                  "--manifest")
       ->type_name("SIZE");
   command
       .add_option("--manifest", flags.manifest,
-                  "The samples' sizes (`optcache manifest build` makes one); capacity is then in "
-                  "bytes")
+                  "Manifest with the samples' sizes (`optcache manifest build` makes one); "
+                  "--capacity is then in bytes")
       ->type_name("FILE");
 }
 
@@ -313,13 +314,15 @@ void AddGeneratePlan(CLI::App& parent, Verb& chosen) {
       ->check(WholeNumber<std::uint64_t>(1, plan::kMaxPlanSamples));
   command->add_option("--total-iter", order.total_iter, "Reads that one RandomSampler draws")
       ->check(WholeNumber<std::uint64_t>(1, plan::kMaxPlanReads));
-  command->add_option("--seed", order.seed, "Of the sampler")
+  command->add_option("--seed", order.seed, "The sampler's seed")
       ->check(WholeNumber<std::int64_t>())
       ->capture_default_str();
   command->add_flag_callback(
       "--no-replacement", [&order] { order.replacement = false; },
-      "RandomSampler(replacement=False); without, it draws with replacement");
-  command->add_option("--epochs", order.epochs, "Instead of --total-iter: passes of --sampler")
+      "Draw without replacement: RandomSampler(replacement=False)");
+  command
+      ->add_option("--epochs", order.epochs,
+                   "Instead of --total-iter: the number of passes of --sampler")
       ->check(WholeNumber<std::uint32_t>(1, plan::kMaxPlanReads));
   command->add_option("--sampler", order.sampler,
                       "torch-distributed (default), torch-random or sequential");
@@ -330,7 +333,7 @@ void AddGeneratePlan(CLI::App& parent, Verb& chosen) {
       ->check(WholeNumber<Rank>());
   command->add_option(
       "--recipe", order.recipe,
-      "The whole order but --epochs and --rank, as docs/formats/recipe.md writes it");
+      "The whole order except --epochs and --rank, in the format of docs/formats/recipe.md");
   AddPlanRoom(*command, flags->room);
   command
       ->add_option("--planner", flags->planner,
@@ -349,7 +352,8 @@ void AddImportPlan(CLI::App& parent, Verb& chosen) {
   AddPlanFile(*command, flags->file);
   command
       ->add_option("--write-order", flags->order_file,
-                   "Write its reads, too: an id a line, or for numpy.load if the name ends in .npy")
+                   "Write the file's reads, too: one id per line, or for numpy.load if the name "
+                   "ends in .npy")
       ->type_name("FILE");
   Choose(*command, flags, ImportPlan, chosen);
 }
@@ -380,8 +384,8 @@ void AddPlanStats(CLI::App& parent, Verb& chosen) {
   const auto flags = std::make_shared<PlanStatsFlags>();
   CLI::App* command = parent.add_subcommand("stats", "Print a plan file's figures for scripts");
   command->footer(
-      "oneProcess and shared: the file, by each runtime; published and optimal: its reads planned "
-      "anew.\n\nExample:\n  optcache plan stats plan.safetensors --output json");
+      "oneProcess and shared: the file in each runtime. published and optimal: its reads planned "
+      "again.\n\nExample:\n  optcache plan stats plan.safetensors --output json");
   AddPlanFile(*command, flags->file);
   command->add_option("--output", flags->output, "table or json")
       ->capture_default_str()

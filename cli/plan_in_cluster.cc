@@ -31,16 +31,17 @@ constexpr ByteCount kMaxInput = 1_MiB;  // of standard input: more than an API s
 using Rows = std::vector<std::vector<std::string>>;
 
 constexpr const char* kDiffMore =
-    R"(A revision is a number of `kubectl optcache rollout history`, a hash or its beginning, `current` (in force) or
-`update` (what the CachePlan asks for).
+    R"(FROM and TO are each a number of `kubectl optcache rollout history`, a hash or its first digits, `current` (the revision
+in force) or `update` (the one that the CachePlan asks for).
 
 Examples:
   kubectl optcache plan diff current update imagenet
   kubectl optcache plan diff 3 4 imagenet -o json)";
 
 constexpr const char* kPredictMore =
-    R"(The nodes derive the plan beside the one that they follow, from the real samples, memory and jobs, and nothing changes.
-The file is read as `kubectl apply` would; only retention, objective and jobs count. Who may patch the CachePlan may ask.
+    R"(The nodes derive the plan beside the one that they follow, from the real samples, memory and jobs. Nothing changes.
+The file is read as `kubectl apply` reads it. Only retention, objective and jobs matter. You need the right to patch the
+CachePlan.
 
 Examples:
   kubectl optcache plan predict -f plan.yaml
@@ -91,7 +92,7 @@ Result<std::string> ReadStandardInput() {
 Status PredictPlan(const PredictFlags& flags) {
   ASSIGN_OR_RETURN(const Duration timeout, ParseDuration(flags.timeout));
   if (timeout == Duration(0)) {
-    return {Code::kInvalidArgument, "--timeout 0: say how long to wait, for example 10m"};
+    return {Code::kInvalidArgument, "--timeout 0: set how long to wait, for example 10m"};
   }
   ASSIGN_OR_RETURN(const std::string id, FreshId());
   PredictionRequest request{
@@ -198,11 +199,11 @@ Status ShowCachePlan(const std::string& name, const PlanInClusterFlags& flags) {
 void AddPlanDiff(CLI::App& parent, Verb& chosen) {
   const auto flags = std::make_shared<DiffFlags>();
   CLI::App* const command =
-      parent.add_subcommand("diff", "Where two revisions of a CachePlan in a cluster differ");
+      parent.add_subcommand("diff", "Compare two revisions of a CachePlan in a cluster");
   command->footer(kDiffMore);
-  command->add_option("FROM", flags->from, "A revision")->required();
-  command->add_option("TO", flags->to, "Another")->required();
-  command->add_option("NAME", flags->plan, "The CachePlan; none: the only one of the namespace")
+  command->add_option("FROM", flags->from, "The first revision")->required();
+  command->add_option("TO", flags->to, "The second revision")->required();
+  command->add_option("NAME", flags->plan, "The CachePlan; default: the only one of the namespace")
       ->expected(0, 1);
   AddPlanInClusterFlags(*command, *flags);
   Choose(*command, flags, DiffRevisions, chosen);
@@ -211,14 +212,14 @@ void AddPlanDiff(CLI::App& parent, Verb& chosen) {
 void AddPlanPredict(CLI::App& parent, Verb& chosen) {
   const auto flags = std::make_shared<PredictFlags>();
   CLI::App* const command = parent.add_subcommand(
-      "predict", "What a CachePlan would be worth in the cluster, before it is applied");
+      "predict", "Predict what a CachePlan would be worth in the cluster, before you apply it");
   command->footer(kPredictMore);
   command
       ->add_option("--filename,-f", flags->file,
                    "YAML or JSON with the CachePlan; -: standard input")
       ->required()
       ->type_name("FILE");
-  command->add_option("--timeout", flags->timeout, "Give up after so long: 90s, 10m")
+  command->add_option("--timeout", flags->timeout, "Time to wait, for example 90s or 10m")
       ->check(CLI::Validator(MustBeDuration, ""))
       ->capture_default_str();
   AddPlanInClusterFlags(*command, *flags);

@@ -65,13 +65,14 @@ Result<std::string> PlanNameOf(const std::vector<std::string>& words) {
   }
   if (std::ranges::find(kKinds, kind) == kKinds.end()) {
     return Error(Code::kInvalidArgument,
-                 fmt::format("'{0}' is no CachePlan: write cacheplan/NAME, or NAME; for other "
-                             "kinds there is `kubectl rollout`",
+                 fmt::format("'{0}' is not a CachePlan: write cacheplan/NAME or NAME; for other "
+                             "kinds use `kubectl rollout`",
                              kind));
   }
   if (!IsName(name)) {
     return Error(Code::kInvalidArgument,
-                 fmt::format("'{}' is no name of a CachePlan: a-z, 0-9, - and dots, at most {}",
+                 fmt::format("'{}' is not a name of a CachePlan: it takes a-z, 0-9, - and dots, at "
+                             "most {} characters",
                              name, kMaxName));
   }
   return name;
@@ -88,7 +89,7 @@ Result<PlanResource> AskForPlan(const Kubectl& kubectl, const std::string& name_
       all ? PlanOfDataset(Json::parse(*all, nullptr, /*allow_exceptions=*/false), name) : "";
   if (other.empty()) return std::unexpected(json.error());
   return Error(Code::kNotFound,
-               fmt::format("there is no CachePlan {0}, but Dataset {0} follows cacheplan/{1}: say "
+               fmt::format("there is no CachePlan {0}, but Dataset {0} follows cacheplan/{1}: use "
                            "{1} instead",
                            name, other));
 }
@@ -105,8 +106,9 @@ Result<PlanResource> AskForOnlyPlan(const Kubectl& kubectl, const std::string& n
   std::vector<std::string> names;
   for (const Json& item : items)
     names.push_back(kube::KeyOf(item).name);
-  return Error(Code::kInvalidArgument,
-               fmt::format("which CachePlan? Say the name of one of {}", fmt::join(names, ", ")));
+  return Error(
+      Code::kInvalidArgument,
+      fmt::format("this namespace has several CachePlans: name one of {}", fmt::join(names, ", ")));
 }
 
 Result<std::vector<PlanRevision>> AskForRevisions(const Kubectl& kubectl,

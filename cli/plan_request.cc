@@ -34,12 +34,12 @@ Recipe RandomOnce(std::uint64_t size, std::uint64_t draws, std::int64_t seed, bo
 Result<Recipe> RecipeOf(const PlanOrderFlags& flags) {
   if (!flags.recipe.empty()) {
     if (flags.dataset_size != 0 || !flags.sampler.empty()) {
-      return WrongFlag("--recipe says all of the order: leave --dataset-size and --sampler out");
+      return WrongFlag("--recipe sets the whole order: leave --dataset-size and --sampler out");
     }
     return sampler::ParseRecipe(flags.recipe);
   }
   if (flags.dataset_size == 0) {
-    return WrongFlag("how many samples has the dataset? Say --dataset-size N, or --recipe");
+    return WrongFlag("the size of the dataset is missing: set --dataset-size N or --recipe");
   }
   if (flags.epochs == 0) {
     return RandomOnce(flags.dataset_size, flags.total_iter, flags.seed, flags.replacement);
@@ -54,8 +54,8 @@ Result<Recipe> RecipeOf(const PlanOrderFlags& flags) {
 Status CheckPlanOrderFlags(const PlanOrderFlags& flags) {
   if ((flags.total_iter == 0) == (flags.epochs == 0)) {
     return WrongFlag(
-               "how long is the run? Say --total-iter N (one RandomSampler that draws so many), or "
-               "--epochs N (so many passes of --sampler or --recipe)")
+               "the length of the run is missing: set --total-iter N (draws of one RandomSampler) "
+               "or --epochs N (passes of --sampler or --recipe)")
         .error();
   }
   if (flags.epochs == 0 && (!flags.recipe.empty() || !flags.sampler.empty() || flags.world != 1)) {
@@ -138,7 +138,7 @@ Result<std::optional<plan::Room>> MakePlannedRoom(const PlanRoomFlags& flags,
                                                   std::uint32_t dataset_size) {
   std::optional<plan::Sizes> sizes;
   if (!flags.manifest.empty()) {
-    if (flags.capacity.empty()) return WrongFlag("--manifest says sizes: say --capacity, too");
+    if (flags.capacity.empty()) return WrongFlag("--manifest goes with --capacity: set both");
     ASSIGN_OR_RETURN(sizes, SizesOfManifest(flags.manifest));
     if (sizes->count() != dataset_size) {
       return WrongFlag("--manifest " + flags.manifest + " lists " + std::to_string(sizes->count()) +
@@ -146,7 +146,7 @@ Result<std::optional<plan::Room>> MakePlannedRoom(const PlanRoomFlags& flags,
     }
   }
   if (flags.maxsize != 0) {
-    if (!flags.capacity.empty()) return WrongFlag("say --maxsize or --capacity, not both");
+    if (!flags.capacity.empty()) return WrongFlag("set --maxsize or --capacity, not both");
     return plan::Room{.sizes = plan::Sizes::Equal(dataset_size, 1), .capacity = flags.maxsize};
   }
   if (flags.capacity.empty()) return std::nullopt;
@@ -158,8 +158,8 @@ Result<std::optional<plan::Room>> MakePlannedRoom(const PlanRoomFlags& flags,
     ASSIGN_OR_RETURN(room.capacity, ParseQuantity(flags.capacity));
   } else {
     return WrongFlag("--capacity " + flags.capacity +
-                     " is in bytes: say how large samples are by --manifest FILE; or say how many "
-                     "are kept, --maxsize N or --capacity 30%");
+                     " is in bytes: give the sizes of samples with --manifest FILE, or set the "
+                     "number to keep, --maxsize N or --capacity 30%");
   }
   if (room.capacity == 0) return WrongFlag("--capacity " + flags.capacity + " keeps nothing");
   return room;

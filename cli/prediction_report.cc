@@ -37,10 +37,11 @@ std::string ChangeText(const std::optional<ByteCount>& from, const std::optional
 }
 
 std::string Advice(const AnsweredPrediction& answer) {
-  if (answer.asked == answer.plan.content) return "It is what the CachePlan asks for already.\n";
+  if (answer.asked == answer.plan.content) return "The CachePlan asks for this already.\n";
   if (answer.prediction.worse) {
-    return "It is predicted to be worse: its rollout would wait for "
-           "spec.rollout.acknowledge. Take that back after it: it counts for every later change.\n";
+    return "It is predicted to be worse. Its rollout would wait until you set "
+           "spec.rollout.acknowledge to true. Set it to false again after the rollout: it applies "
+           "to every later change.\n";
   }
   return "";
 }
@@ -50,7 +51,7 @@ std::string Advice(const AnsweredPrediction& answer) {
 std::string PredictionAsTable(const AnsweredPrediction& answer) {
   const PlanFigures& now = answer.prediction.current;
   const PlanFigures& then = answer.prediction.asked;
-  const Rows rows = {{"FORETOLD", "PRESENT", "PREDICTED", "DIFFERENCE"},
+  const Rows rows = {{"FIGURE", "PRESENT", "PREDICTED", "DIFFERENCE"},
                      {"hit ratio", PercentText(now.hit_ratio), PercentText(then.hit_ratio),
                       PointsText(now.hit_ratio, then.hit_ratio)},
                      {"store bytes an epoch", BytesText(now.store_bytes),

@@ -26,21 +26,23 @@ namespace optcache::cli {
 namespace {
 
 constexpr const char* kRolloutMore =
-    R"(A change of a CachePlan's retention, objective or jobs is a revision. Nodes derive it beside the one in force, go
-over some at a time, and are observed; one that is worse than predicted or than before is taken back by itself.
-These verbs say what `kubectl rollout` says of Deployments; docs/user/rollout.md tells the whole story.
+    R"(A change of a CachePlan's retention, objective or jobs is a revision. Nodes derive it beside the one in force and
+switch to it, some at a time. Then whole epochs are observed. optcache takes a revision back that is worse than
+predicted or worse than the one before. These commands do for CachePlans what `kubectl rollout` does for Deployments.
+docs/user/rollout.md has the details.
 
 Examples:
-  Change a field, and see it come into force:
+  Change a field and wait until the change is in force:
     kubectl patch cacheplan imagenet --type=merge -p '{"spec":{"retention":"Optimal"}}'
     kubectl optcache rollout status imagenet
-  Which revisions there were, and back to one of them:
+  List the revisions and go back to one of them:
     kubectl optcache rollout history imagenet
     kubectl optcache rollout undo imagenet --to-revision 3)";
 
 constexpr const char* kStatusMore =
-    R"(Ends with 0 when the change is in force (or `partition` keeps the rest back), with 1 when it was stopped, exceeded
-its progress deadline, or --timeout is over. A line each time something changes; on a terminal one line and a bar.
+    R"(Exits with 0 when the change is in force, or when `partition` keeps the other nodes back. Exits with 1 when the
+change was stopped, when it exceeded its progress deadline, or when --timeout is over. Prints a line each time something
+changes. On a terminal it shows one line and a bar instead.
 
 Examples:
   kubectl optcache rollout status imagenet
@@ -49,8 +51,8 @@ Examples:
   kubectl optcache rollout status imagenet -o json)";
 
 constexpr const char* kHistoryMore =
-    R"(STATE says which revision is in force, which is being rolled out and how far, and why one was stopped. CHANGE-CAUSE
-is the annotation kubernetes.io/change-cause that the CachePlan had.
+    R"(STATE shows which revision is in force, which one is being rolled out and how far, and why one was stopped.
+CHANGE-CAUSE is the annotation kubernetes.io/change-cause that the CachePlan had.
 
 Examples:
   kubectl optcache rollout history imagenet
@@ -58,8 +60,8 @@ Examples:
   kubectl annotate cacheplan imagenet kubernetes.io/change-cause="two jobs more")";
 
 constexpr const char* kUndoMore =
-    R"(Writes retention, objective and jobs of an earlier revision into the CachePlan; how it is rolled out stays. Without
---to-revision it is the newest of other content than the CachePlan asks for now.
+    R"(Writes retention, objective and jobs of an earlier revision into the CachePlan and does not change spec.rollout.
+Without --to-revision it takes the newest revision whose content differs from what the CachePlan asks for now.
 
 Examples:
   kubectl optcache rollout undo imagenet
@@ -72,7 +74,7 @@ struct RolloutFlags {
   std::string output = "text";
   bool watch = true;
   std::string timeout = "0";
-  std::uint64_t revision = 0;  // 0: none was said
+  std::uint64_t revision = 0;  // 0: none was given
 };
 
 Result<PlanResource> AskForPlan(const Kubectl& kubectl, const RolloutFlags& flags) {
@@ -152,7 +154,8 @@ CLI::App* AddSubcommand(CLI::App& parent, const Subcommand& subcommand,
   command->add_option("NAME", flags->plan, "The CachePlan: NAME, cacheplan/NAME or cacheplan NAME")
       ->required()
       ->expected(1, 2);
-  command->add_option("--namespace,-n", flags->name_space, "Its namespace; default: kubectl's own");
+  command->add_option("--namespace,-n", flags->name_space,
+                      "The CachePlan's namespace; default: kubectl's own");
   AddKubectlOptions(*command, flags->kubectl);
   Choose(*command, flags, subcommand.action, chosen);
   return command;
@@ -174,13 +177,15 @@ void AddStatus(CLI::App& parent, Verb& chosen) {
   CLI::App* const command = AddSubcommand(
       parent, {"status", "Wait until a change is in force", RolloutStatus, kStatusMore}, flags,
       chosen);
-  command->add_flag("--watch,-w,!--no-watch", flags->watch,
-                    "Until it is over (the default); --watch=false looks once");
-  command->add_option("--timeout", flags->timeout, "Give up after so long: 90s, 30m; 0: never")
+  command->add_flag(
+      "--watch,-w,!--no-watch", flags->watch,
+      "Wait until the rollout is over (the default); --watch=false prints its status once");
+  command
+      ->add_option("--timeout", flags->timeout, "Time to wait, for example 90s or 30m; 0: no limit")
       ->check(CLI::Validator(MustBeDuration, ""))
       ->capture_default_str();
   AddRevision(*command, "--revision", *flags,
-              "End with an error when another revision becomes the newest; 0: go on with that");
+              "Fail when another revision than this becomes the newest; 0: follow the newest");
   AddOutput(*command, *flags);
 }
 
@@ -189,7 +194,7 @@ void AddHistory(CLI::App& parent, Verb& chosen) {
   CLI::App* const command = AddSubcommand(
       parent, {"history", "List the revisions that are kept", RolloutHistory, kHistoryMore}, flags,
       chosen);
-  AddRevision(*command, "--revision", *flags, "What this one asks for");
+  AddRevision(*command, "--revision", *flags, "Show what this revision asks for");
   AddOutput(*command, *flags);
 }
 
@@ -197,7 +202,8 @@ void AddUndo(CLI::App& parent, Verb& chosen) {
   const auto flags = std::make_shared<RolloutFlags>();
   CLI::App* const command = AddSubcommand(
       parent, {"undo", "Go back to an earlier revision", RolloutUndo, kUndoMore}, flags, chosen);
-  AddRevision(*command, "--to-revision", *flags, "Which; 0: the one before (the default)");
+  AddRevision(*command, "--to-revision", *flags,
+              "The revision to go back to; 0: the one before (the default)");
 }
 
 }  // namespace
@@ -210,11 +216,11 @@ void AddRolloutCommand(CLI::App& app, Verb& chosen) {
   AddStatus(*command, chosen);
   AddHistory(*command, chosen);
   constexpr Subcommand kSteer[] = {
-      {"pause", "No further node goes over, and no phase ends, until `resume`", RolloutPause,
-       "Example:\n  kubectl optcache rollout pause imagenet"},
-      {"resume", "Let a paused rollout go on", RolloutResume,
+      {"pause", "Hold a rollout: no further node switches, and no phase ends, until `resume`",
+       RolloutPause, "Example:\n  kubectl optcache rollout pause imagenet"},
+      {"resume", "Resume a paused rollout", RolloutResume,
        "Example:\n  kubectl optcache rollout resume imagenet"},
-      {"restart", "Try a stopped rollout again; of a complete one, derive its plan anew",
+      {"restart", "Try a stopped rollout again; if it is complete, derive its plan again",
        RolloutRestart, "Example:\n  kubectl optcache rollout restart imagenet"}};
   for (const Subcommand& subcommand : kSteer)
     AddSubcommand(*command, subcommand, std::make_shared<RolloutFlags>(), chosen);

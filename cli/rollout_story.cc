@@ -58,22 +58,21 @@ RolloutStory OfStopped(const PlanResource& plan, const std::vector<PlanRevision>
                          failed.message, went_back ? "went back to" : "still in force:",
                          DescribeRevision(revisions, HashOfRevision(plan.current))));
   story.advice = fmt::format(
-      "Take the change back: kubectl optcache rollout undo {0} -n {1}; try it again: kubectl "
-      "optcache "
-      "rollout restart {0} -n {1}",
+      "To take the change back, run: kubectl optcache rollout undo {0} -n {1}\n"
+      "To try it again, run: kubectl optcache rollout restart {0} -n {1}",
       plan.name, plan.name_space);
   return story;
 }
 
 // What is in force stays so: there is nothing to take back.
-RolloutStory OfNotDerivedAnew(const PlanResource& plan,
-                              const std::vector<PlanRevision>& revisions) {
+RolloutStory OfNotDerivedAgain(const PlanResource& plan,
+                               const std::vector<PlanRevision>& revisions) {
   RolloutStory story =
-      Failed(fmt::format("cacheplan \"{}\": {} is in force, but could not be derived anew: {}: {}",
+      Failed(fmt::format("cacheplan \"{}\": {} is in force, but could not be derived again: {}: {}",
                          plan.name, DescribeRevision(revisions, HashOfRevision(plan.current)),
                          plan.failed->reason, plan.failed->message));
-  story.advice = fmt::format("Try it again: kubectl optcache rollout restart {} -n {}", plan.name,
-                             plan.name_space);
+  story.advice = fmt::format("To try it again, run: kubectl optcache rollout restart {} -n {}",
+                             plan.name, plan.name_space);
   return story;
 }
 
@@ -83,10 +82,10 @@ RolloutStory OfPrepare(const PlanResource& plan, const std::vector<PlanRevision>
         plan, fmt::format("held, {} is predicted to be worse: {}",
                           DescribeRevision(revisions, UpdateHash(plan)), plan.progressing.message));
     story.advice = fmt::format(
-        "Let it go on: kubectl patch cacheplan {0} -n {1} --type=merge -p "
-        "'{{\"spec\":{{\"rollout\":{{\"acknowledge\":true}}}}}}', and set it to false when that is "
-        "done: it counts for every later change, too; take it back: kubectl optcache rollout undo "
-        "{0} -n {1}",
+        "To continue, run: kubectl patch cacheplan {0} -n {1} --type=merge -p "
+        "'{{\"spec\":{{\"rollout\":{{\"acknowledge\":true}}}}}}'\n"
+        "Set it to false again when the rollout is complete: it applies to every later change.\n"
+        "To take the change back, run: kubectl optcache rollout undo {0} -n {1}",
         plan.name, plan.name_space);
     return story;
   }
@@ -104,7 +103,7 @@ RolloutStory OfActivate(const PlanResource& plan, const std::vector<PlanRevision
     return {.outcome = RolloutOutcome::kSucceeded,
             .line = fmt::format("partitioned rollout of cacheplan \"{}\" complete: {}", plan.name,
                                 follow),
-            .advice = "It goes on when spec.rollout.partition is less.",
+            .advice = "To continue, lower spec.rollout.partition.",
             .done = plan.active,
             .all = plan.desired};
   }
@@ -153,7 +152,7 @@ RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& 
   if (plan.phase == "GoBack") return OfGoBack(plan, revisions);
   if (plan.phase == "Stopped") return OfStopped(plan, revisions);
   if (plan.phase == "Complete" && plan.failed && plan.current == plan.update)
-    return OfNotDerivedAnew(plan, revisions);
+    return OfNotDerivedAgain(plan, revisions);
   if (!plan.current.empty() && plan.current == plan.update &&
       (plan.phase == "Complete" || plan.phase.empty())) {
     return {.outcome = RolloutOutcome::kSucceeded,
@@ -198,12 +197,12 @@ RolloutStory TellRollout(const PlanResource& plan, const std::vector<PlanRevisio
       (plan.phase == "Prepare" || plan.phase == "Activate" || plan.phase == "Observe");
   if (is_held) {
     story.line += " (paused)";
-    story.advice = fmt::format("Let it go on: kubectl optcache rollout resume {} -n {}", plan.name,
-                               plan.name_space);
+    story.advice = fmt::format("To continue, run: kubectl optcache rollout resume {} -n {}",
+                               plan.name, plan.name_space);
   }
   if (plan.acknowledge && story.advice.empty()) {
     story.advice =
-        "spec.rollout.acknowledge is set: no change is held that is predicted to be worse.";
+        "spec.rollout.acknowledge is set: changes that are predicted to be worse are not held.";
   }
   return story;
 }

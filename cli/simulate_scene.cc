@@ -163,7 +163,7 @@ Result<SimulateScene> MakeScene(const SimulateFlags& flags) {
   scene.cache.seed = flags.seed;
   if (flags.store_latency != 0 && flags.store_bandwidth.empty() && flags.plot.empty()) {
     return Error(Code::kInvalidArgument,
-                 "store-latency: it shows in the time of an epoch; say --store-bandwidth, too, or "
+                 "store-latency: it shows in the time of an epoch; set --store-bandwidth, too, or "
                  "--plot");
   }
   for (const double bandwidth : flags.store_bandwidth) {

@@ -109,7 +109,7 @@ BatchDesk::Item BatchDesk::Resolve(const BatchRequest& request, std::size_t i) {
     if (!pass->Contains(index)) return WithoutOrder(request, id);
     if (!pass->Agrees(index, id)) {
       readers_.OnDrift(request.reader, *pass,
-                       fmt::format("rank {} reads sample {} at index {}, where {} was foretold",
+                       fmt::format("rank {} reads sample {} at index {}, where {} was predicted",
                                    found->attachment().rank, id, index, pass->order()->ids[index]));
     }
     return Claim(request.reader, *pass, index, id);

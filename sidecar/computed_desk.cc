@@ -204,7 +204,7 @@ void ComputedDesk::Resolve(const Computed& dataset, const ComputedRequest& reque
   if (index && pass->Contains(*index) && !pass->Agrees(*index, request.id)) {
     readers_.OnDrift(id, *pass,
                      fmt::format("rank {} reads computed sample {} at index {}, where another was "
-                                 "foretold",
+                                 "predicted",
                                  request.rank, request.id, *index));
     return;
   }

@@ -29,15 +29,15 @@ namespace optcache::cli {
 namespace {
 
 constexpr const char* kRenderMore =
-    R"(Draws what Grafana would show, without Grafana: each dashboard as one page, each panel as a file of its own, all SVG.
+    R"(Draws what Grafana would show, without Grafana. Writes SVG: one page for each dashboard, one file for each panel.
 
 Examples:
-  The last hour of all four dashboards:
+  Draw the last hour of all four dashboards:
     optcache dashboard render --prometheus http://localhost:9090 -o pictures
-  Two days of one Dataset, in one dashboard:
+  Draw two days of one Dataset, in one dashboard:
     optcache dashboard render --prometheus http://localhost:9090 -o pictures --last 2d \
       --dashboard optcache-overview --var dataset=vision/imagenet
-  From a Prometheus in the cluster:
+  Ask a Prometheus in the cluster:
     kubectl --namespace monitoring port-forward service/prometheus 9090 &
     optcache dashboard render --prometheus http://localhost:9090 -o pictures)";
 
@@ -347,7 +347,7 @@ CLI::Validator MustParse(Result<Value> (*parse)(Text)) {
 
 std::string MustBeUrl(const std::string& text) {
   if (text.starts_with("http://") || text.starts_with("https://")) return "";
-  return fmt::format("'{0}' is no URL: write http://{0}", text);
+  return fmt::format("'{0}' is not a URL: write http://{0}", text);
 }
 
 std::string MustBeAssignment(const std::string& text) {
@@ -357,27 +357,28 @@ std::string MustBeAssignment(const std::string& text) {
 
 void AddTimeOptions(CLI::App& command, RenderFlags& flags) {
   constexpr const char* kTime = "What time";
-  command.add_option("--last", flags.last, "So long, until --to: 90s, 15m, 1h, 2d")
+  command.add_option("--last", flags.last, "The time to show, up to --to: 90s, 15m, 1h, 2d")
       ->check(MustParse(ParseSpan))
       ->group(kTime)
       ->capture_default_str();
   command
       .add_option("--from", flags.from,
-                  "Instead of --last: 2026-01-05T10:00:00Z, or seconds since 1970")
+                  "Start of the time to show, instead of --last: 2026-01-05T10:00:00Z, or seconds "
+                  "since 1970")
       ->check(MustParse(ParseMoment))
       ->group(kTime)
       ->excludes("--last");
-  command.add_option("--to", flags.to, "Alike; default: now")
+  command.add_option("--to", flags.to, "End of the time to show, like --from; default: now")
       ->check(MustParse(ParseMoment))
       ->group(kTime);
   command
       .add_option("--step", flags.step,
-                  "Between two points; default: a 240th of the time, 1s at least")
+                  "Time between two points; default: a 240th of the time shown, at least 1s")
       ->check(MustParse(ParseSpan))
       ->group(kTime);
   command
       .add_option("--scrape-interval", flags.scrape_interval,
-                  "At which Prometheus asks: rates are over four of them at least")
+                  "How often Prometheus scrapes; rates cover at least four scrapes")
       ->check(MustParse(ParseSpan))
       ->group(kTime)
       ->capture_default_str();
@@ -386,34 +387,38 @@ void AddTimeOptions(CLI::App& command, RenderFlags& flags) {
 }  // namespace
 
 void AddDashboardCommand(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("dashboard", "The dashboards as pictures");
+  CLI::App* const command = app.add_subcommand("dashboard", "Draw the dashboards as pictures");
   command->require_subcommand(1);
-  CLI::App* const render =
-      command->add_subcommand("render", "Draw them from what a Prometheus has, as SVG");
+  CLI::App* const render = command->add_subcommand(
+      "render", "Draw the dashboards from the data of a Prometheus, as SVG");
   render->footer(kRenderMore);
   const auto flags = std::make_shared<RenderFlags>();
-  render->add_option("--prometheus", flags->prometheus, "Its URL: http://localhost:9090")
+  render
+      ->add_option("--prometheus", flags->prometheus,
+                   "URL of Prometheus, for example http://localhost:9090")
       ->required()
       ->check(CLI::Validator(MustBeUrl, ""));
-  render->add_option("-o,--output-dir", flags->output_folder, "Where the pictures go")->required();
+  render->add_option("-o,--output-dir", flags->output_folder, "Folder for the pictures")
+      ->required();
   render->add_option("--dashboards", flags->dashboards_folder,
                      "Folder of Grafana's JSON files; default: the dashboards of this release");
-  render->add_option("--dashboard", flags->uids, "Only the one of this uid; may be repeated")
+  render
+      ->add_option("--dashboard", flags->uids,
+                   "Draw only the dashboard of this uid; may be repeated")
       ->allow_extra_args(false);
   render
       ->add_option("--var", flags->variables,
-                   "NAME=VALUE of a variable, as dataset=vision/imagenet; may be repeated, for "
-                   "several values too; default: all")
+                   "Set a variable, for example dataset=vision/imagenet; may be repeated, also for "
+                   "several values of one variable; default: all values")
       ->check(CLI::Validator(MustBeAssignment, ""))
       ->allow_extra_args(false);
   AddTimeOptions(*render, *flags);
   render->add_option("--token-file", flags->token_file,
-                     "A file with a bearer token that Prometheus wants");
-  render->add_option("--output", flags->output, "What is printed: text, or json for programs")
+                     "File with the bearer token for Prometheus");
+  render->add_option("--output", flags->output, "What to print: text, or json for programs")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  render->add_flag("--require-data", flags->require_data,
-                   "Fail if a panel has no data; they are listed in any case");
+  render->add_flag("--require-data", flags->require_data, "Fail if a panel has no data");
   Choose(*render, flags, RunRender, chosen);
 }
 

@@ -101,8 +101,7 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_plan_predicted_hit_ratio", kGauge,
      "Share of reads that the newest planned pass serves from memory, over all nodes, 0 to 1"},
     {"optcache_plan_predicted_requests_total", kCounter,
-     "Of the reads in optcache_requests_total, those that a plan covers, as it had foretold "
-     "them"},
+     "Of the reads in optcache_requests_total, those that a plan covers, as it predicted them"},
     {"optcache_plan_predicted_request_bytes_total", kCounter, "Bytes of those reads"},
     {"optcache_plan_predicted_moved_bytes_total", kCounter,
      "Bytes that were to be pushed from this node after those reads, and after reads that it "
@@ -155,7 +154,7 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_s3_joined_reads_total", kCounter,
      "Ranges of objects that were answered from the read of another one"},
     {"optcache_passes_total", kCounter, "Passes begun by training processes"},
-    {"optcache_unknown_orders_total", kCounter, "Passes whose order was not the one foretold"},
+    {"optcache_unknown_orders_total", kCounter, "Passes whose order was not the predicted one"},
     {"optcache_unforetold_reads_total", kCounter, "Reads that are in no pass's order"},
     {"optcache_headspace_samples_total", kCounter,
      "Samples answered with others that were there at once, as headspace is measured; this and "

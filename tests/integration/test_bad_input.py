@@ -216,7 +216,7 @@ def test_up_says_which_file_it_cannot_write(shell: Shell) -> None:
 def test_up_says_which_word_is_wrong(shell: Shell, words: list[str], sentence: str) -> None:
     (shell.folder / "f.yaml").write_text(DATASET)
     assert shell.misused("up", *words) == (
-        f"optcache: {sentence}\nSay `optcache up --help` for what there is."
+        f"optcache: {sentence}\nSee 'optcache up --help' for usage."
     )
 
 
@@ -369,7 +369,7 @@ def test_each_verb_says_which_word_is_wrong(
     shell: Shell, words: str, sentence: str, verb: str
 ) -> None:
     assert shell.misused(*words.split()) == (
-        f"optcache: {sentence}\nSay `optcache{verb} --help` for what there is."
+        f"optcache: {sentence}\nSee 'optcache{verb} --help' for usage."
     )
 
 

@@ -64,8 +64,8 @@ TEST(PlannedOrder, ARecipeSaysTheDataset) {
 }
 
 TEST(PlannedOrder, SaysWhichFlagIsWrong) {
-  EXPECT_THAT(OrderErrorOf({.dataset_size = 10}), HasSubstr("Say --total-iter N"));
-  EXPECT_THAT(OrderErrorOf({.total_iter = 10}), HasSubstr("Say --dataset-size N"));
+  EXPECT_THAT(OrderErrorOf({.dataset_size = 10}), HasSubstr("set --total-iter N"));
+  EXPECT_THAT(OrderErrorOf({.total_iter = 10}), HasSubstr("set --dataset-size N"));
   EXPECT_THAT(OrderErrorOf({.dataset_size = 10, .total_iter = 10, .world = 2}),
               HasSubstr("--world go with --epochs"));
   EXPECT_THAT(OrderErrorOf({.dataset_size = 10, .replacement = false, .epochs = 1}),
@@ -94,7 +94,7 @@ TEST(PlannedRoom, IsInSamplesOrInBytes) {
   EXPECT_THAT(message({.capacity = "101%"}), HasSubstr("at most at 100%"));
   EXPECT_THAT(message({.capacity = "x%"}), HasSubstr("at most at 100%"));
   EXPECT_THAT(message({.capacity = ".1%"}), HasSubstr("keeps nothing"));
-  EXPECT_THAT(message({.manifest = "a"}), HasSubstr("say --capacity, too"));
+  EXPECT_THAT(message({.manifest = "a"}), HasSubstr("--manifest goes with --capacity"));
   EXPECT_THAT(message({.capacity = "3Gi", .manifest = "/nowhere"}), HasSubstr("/nowhere"));
 }
 

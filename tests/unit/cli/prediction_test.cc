@@ -191,7 +191,7 @@ TEST(PredictionReport, SaysWhenItIsWorseOrNothingNew) {
   answer.prediction.worse = true;
   EXPECT_TRUE(PredictionAsTable(answer).contains("acknowledge"));
   answer.asked = answer.plan.content;
-  EXPECT_TRUE(PredictionAsTable(answer).contains("what the CachePlan asks for already"));
+  EXPECT_TRUE(PredictionAsTable(answer).contains("asks for this already"));
 }
 
 TEST(StopWait, EndsWithASignal) {

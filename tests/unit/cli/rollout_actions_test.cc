@@ -115,7 +115,7 @@ TEST(AskForPlan, NamesThePlanThatADatasetOfThatNameFollows) {
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code(), Code::kNotFound);
   EXPECT_EQ(plan.error().message(),
-            "there is no CachePlan imagenet, but Dataset imagenet follows cacheplan/mine: say mine "
+            "there is no CachePlan imagenet, but Dataset imagenet follows cacheplan/mine: use mine "
             "instead");
 }
 

@@ -83,7 +83,7 @@ TEST(SimulateScene, SaysWhatIsWrong) {
   EXPECT_NE(ErrorOf({.jobs = 3, .apart = .5}).find("apart: it takes 0 and more"),
             std::string::npos);
   EXPECT_NE(ErrorOf({.apart = std::nan("")}).find("apart"), std::string::npos);
-  EXPECT_NE(ErrorOf({.samples = 10, .store_latency = 1}).find("say --store-bandwidth, too"),
+  EXPECT_NE(ErrorOf({.samples = 10, .store_latency = 1}).find("set --store-bandwidth, too"),
             std::string::npos);
 }
 

@@ -236,7 +236,7 @@ def attach(
     """Tells the sidecar what a DataLoader reads and when, so that samples are there before they are
     asked for. Returns the same loader; what it gives, and in which order, does not change.
 
-    The orders of PyTorch's samplers that have a seed of their own are foretold, and those of
+    The orders of PyTorch's samplers that have a seed of their own are predicted, and those of
     Accelerate, torchdata, Megatron and SPDL. What PyTorch's other samplers draw is handed over as a
     list when a pass begins, what you give as `trace` as well. With all others, each batch is told
     when the loader asks for it. docs/user/samplers.md says which is which.
