@@ -5,7 +5,7 @@
 //   void AddOrderCommand(CLI::App& app, Verb& chosen);
 //
 // which adds the subcommand with its options to `app` and, once the command line named it, puts
-// what is to be done into `chosen`. main.cc parses, then runs it.
+// what is to be done into `chosen`. program.cc parses, then runs it.
 
 #include <functional>
 

@@ -46,6 +46,8 @@ class FakeKubectl {
   }
 
   Kubectl kubectl() const { return Kubectl({.program = dir_.Join("kubectl")}); }
+  // For the PATH of what calls kubectl by its name.
+  const std::string& folder() const { return dir_.path(); }
 
   // What was at the standard input of all calls together.
   std::string Input() const { return ReadFile(dir_.Join("input"), 1_MiB).value_or(""); }

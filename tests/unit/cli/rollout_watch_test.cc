@@ -107,7 +107,7 @@ TEST(RolloutPage, ShowsWhatIsPrinted) {
   }
   const PlanResource stopped = ReadPlanResource(StoppedPlan().dump()).value();
   const RolloutStory story = TellRollout(stopped, ReadPlanRevisions(kRevisions).value());
-  EXPECT_TRUE(page->contains("```\noptcache: " + story.line + "\n" + story.advice + "\n```\n"))
+  EXPECT_TRUE(page->contains("```\nerror: " + story.line + "\n" + story.advice + "\n```\n"))
       << story.line;
 }
 

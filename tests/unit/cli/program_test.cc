@@ -1,0 +1,166 @@
+#include "cli/program.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/cli/fake_kubectl.h"
+#include "unit/cli/plan_examples.h"
+
+namespace optcache::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Ended {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+Ended RunAs(const char* called, const std::string& words) {
+  std::vector<std::string> arguments = {called};
+  for (std::size_t begin = 0; begin < words.size();) {
+    const std::size_t end = std::min(words.find(' ', begin), words.size());
+    arguments.push_back(words.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments)
+    pointers.push_back(argument.c_str());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Ended ended;
+  ended.status = RunProgram(static_cast<int>(pointers.size()), pointers.data(), "1.2.3");
+  ended.out = testing::internal::GetCapturedStdout();
+  ended.err = testing::internal::GetCapturedStderr();
+  return ended;
+}
+
+Ended RunAsPlugin(const std::string& words) {
+  return RunAs("/usr/bin/kubectl-optcache", words);
+}
+
+// The fake kubectl is the first of the PATH while this lives.
+class KubectlInPath {
+ public:
+  explicit KubectlInPath(const FakeKubectl& fake) {
+    ::setenv("PATH", (fake.folder() + ":" + before_).c_str(), 1);
+  }
+  ~KubectlInPath() { ::setenv("PATH", before_.c_str(), 1); }
+  KubectlInPath(const KubectlInPath&) = delete;
+  KubectlInPath& operator=(const KubectlInPath&) = delete;
+
+ private:
+  std::string before_ = ::getenv("PATH");
+};
+
+Ended AskAbout(const nlohmann::json& plan, const std::string& words) {
+  const FakeKubectl fake(
+      {{.words = "get cacheplans.optcache.io/imagenet", .answers = {plan.dump()}},
+       {.words = "get controllerrevisions.apps", .answers = {kRevisions}},
+       {.words = "patch cacheplans.optcache.io/imagenet", .answers = {"patched"}},
+       {.words = "get cacheplans.optcache.io",
+        .answers = {"Error from server (NotFound): not found"}}});
+  const KubectlInPath path(fake);
+  return RunAsPlugin(words);
+}
+
+// What `kubectl rollout` does in the same place: exit status 1, and "error: " on standard error.
+TEST(Program, EndsAsKubectlDoesWhenRolloutIsMisused) {
+  struct Case {
+    const char* words;
+    const char* error;
+    const char* help;
+  };
+  const Case cases[] = {
+      {"rollout nonsense", "unknown command \"nonsense\"", "rollout"},
+      {"rollout nonsense x", "unknown command \"nonsense\"", "rollout"},
+      {"rollout --nonsense", "unknown flag: --nonsense", "rollout"},
+      {"rollout status", "NAME is required", "rollout status"},
+      {"rollout status imagenet --nonsense", "unknown flag: --nonsense", "rollout status"},
+      {"rollout history", "NAME is required", "rollout history"},
+      {"rollout pause", "NAME is required", "rollout pause"},
+      {"rollout resume", "NAME is required", "rollout resume"},
+      {"rollout undo", "NAME is required", "rollout undo"},
+      {"rollout restart", "NAME is required", "rollout restart"},
+  };
+  for (const Case& each : cases) {
+    const std::string rest = std::string(each.error) + "\nSee '";
+    const std::string help = std::string(each.help) + " --help' for usage.\n";
+    const Ended plugin = RunAsPlugin(each.words);
+    EXPECT_EQ(plugin.status, 1) << each.words;
+    EXPECT_EQ(plugin.err, "error: " + rest + "kubectl optcache " + help) << each.words;
+    EXPECT_EQ(plugin.out, "") << each.words;
+    const Ended own = RunAs("optcache", each.words);
+    EXPECT_EQ(own.status, 2) << each.words;
+    EXPECT_EQ(own.err, "optcache: " + rest + "optcache " + help) << each.words;
+  }
+  for (const char* words : {"rollout status imagenet --timeout 5", "rollout undo x --to-revision y",
+                            "rollout status imagenet -o xml", "rollout status deployment/x"}) {
+    const Ended plugin = RunAsPlugin(words);
+    EXPECT_EQ(plugin.status, 1) << words;
+    EXPECT_THAT(plugin.err, StartsWith("error: ")) << words;
+  }
+}
+
+TEST(Program, PrintsHelpAsKubectlDoesForRolloutAlone) {
+  for (const char* words : {"", "rollout", "rollout --help", "rollout status --help"}) {
+    const Ended plugin = RunAsPlugin(words);
+    EXPECT_EQ(plugin.status, 0) << words;
+    EXPECT_THAT(plugin.out, HasSubstr("Usage: kubectl optcache")) << words;
+    EXPECT_EQ(plugin.err, "") << words;
+  }
+  const Ended own = RunAs("optcache", "rollout");
+  EXPECT_EQ(own.status, 2);
+  EXPECT_THAT(own.err, StartsWith("optcache: A subcommand is required"));
+}
+
+TEST(Program, EndsAsKubectlDoesByHowARolloutIs) {
+  nlohmann::json paused = PlanAsJson();
+  paused["spec"]["rollout"]["paused"] = true;
+  nlohmann::json late = PlanIn("Activate", "ProgressDeadlineExceeded", "awaited: m2");
+  struct Case {
+    nlohmann::json plan;
+    const char* words;
+    int status;
+    const char* out;
+    const char* error;
+  };
+  const Case cases[] = {
+      {CompletePlan(), "rollout status imagenet", 0, "successfully rolled out", ""},
+      {PlanAsJson(), "rollout status imagenet --watch=false", 0, "1 of 3 nodes prepared", ""},
+      {PlanIn("Activate", "Partitioned", ""), "rollout status imagenet", 0, "partitioned", ""},
+      {StoppedPlan(), "rollout status imagenet", 1, "", "error: cacheplan \"imagenet\" rollout of"},
+      {late, "rollout status imagenet", 1, "",
+       "error: cacheplan \"imagenet\" exceeded its progress deadline"},
+      {PlanAsJson(), "rollout status imagenet --timeout 1ms", 1, "", "error: timed out waiting"},
+      {PlanAsJson(), "rollout status other", 1, "", "Error from server (NotFound): "},
+      {PlanAsJson(), "rollout pause imagenet", 0, "imagenet paused", ""},
+      {paused, "rollout pause imagenet", 1, "", "error: cacheplans.optcache.io \"imagenet\" is"},
+      {paused, "rollout resume imagenet", 0, "imagenet resumed", ""},
+      {PlanAsJson(), "rollout resume imagenet", 1, "", "error: cacheplans.optcache.io"},
+      {PlanAsJson(), "rollout history imagenet", 0, "CHANGE-CAUSE", ""},
+      {PlanAsJson(), "rollout history imagenet --revision 9", 1, "", "error: unable to find"},
+      {PlanAsJson(), "rollout undo imagenet", 0, "imagenet rolled back", ""},
+      {PlanAsJson(), "rollout undo imagenet --to-revision 9", 1, "", "error: unable to find"},
+      {PlanAsJson(), "rollout restart imagenet", 0, "imagenet restarted", ""},
+      {paused, "rollout restart imagenet", 1, "", "error: can't restart paused cacheplan"},
+  };
+  for (const Case& each : cases) {
+    const Ended ended = AskAbout(each.plan, each.words);
+    EXPECT_EQ(ended.status, each.status) << each.words << "\n" << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr(each.out)) << each.words;
+    EXPECT_THAT(ended.err, StartsWith(each.error)) << each.words;
+    EXPECT_EQ(ended.err.empty(), each.status == 0) << each.words << "\n" << ended.err;
+  }
+}
+
+}  // namespace
+}  // namespace optcache::cli
