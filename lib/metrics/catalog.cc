@@ -253,7 +253,7 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_plan_rollout_reason", kGauge,
      "1 for the reason of a CachePlan's condition Progressing"},
     {"optcache_plan_rollout_nodes", kGauge,
-     "Nodes of a CachePlan's newest revision: desired, prepared, active, drifted"},
+     "Nodes of a CachePlan's newest revision: desired, prepared, active, drifted, missing"},
     {"optcache_plan_digests_differ", kGauge,
      "1 while nodes have derived different plans from the same inputs"},
     {"optcache_plan_pass_hit_ratio", kGauge,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kube/time_text.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/dataset/plan_choice.h"
 #include "operator/reconcile/warmup/warm_job.h"
@@ -94,6 +95,13 @@ void ClusterSync::Tick() {
         parts_.watches.jobs.cache(), parts_.watches.job_pods.cache(), parts_.clock.UnixSeconds());
     const bool others_are_warmed = warmed_ != warmed;
     warmed_ = std::move(warmed);
+    if (!coordinator.learning()) {
+      missing_.Look({.machines = machines_,
+                     .status = status_,
+                     .placed = plan_.placed,
+                     .now = now,
+                     .unix_seconds = parts_.clock.UnixSeconds()});
+    }
     if (touched_ || others_read || others_are_warmed || signs != signs_ || OrdersHaveChanged() ||
         SettleReads(now))
       Replan(signs);
@@ -219,7 +227,9 @@ void ClusterSync::LookAtMachines() {
   machines_.clear();
   std::set<std::string> cordoned;
   for (const auto& pod : parts_.watches.node_pods.cache().List()) {
+    const std::string created = kube::TextAt(*pod, "/metadata/creationTimestamp");
     reconcile::MemberMachine machine{.node = kube::TextAt(*pod, "/spec/nodeName"),
+                                     .created_at = kube::ParseTime(created).value_or(0),
                                      .leaving = kube::IsBeingDeleted(*pod)};
     const auto node = parts_.watches.nodes.cache().Find({.ns = "", .name = machine.node});
     if (node != nullptr) TakeNode(*node, machine);
@@ -274,8 +284,16 @@ std::optional<reconcile::PlanView> ClusterSync::PlanViewOf(const std::string& da
       dataset);
   if (!view) return view;
   view->drifted = drift_.Of(dataset);
+  view->missing = MissingOf(dataset);
   view->streams_known = KnowsStreams();
   return view;
+}
+
+std::vector<std::string> ClusterSync::MissingOf(const std::string& dataset) const {
+  const auto known = parts_.datasets.all().find(ToKey(dataset));
+  const auto placed = plan_.placed.find(dataset);
+  if (known == parts_.datasets.all().end() || placed == plan_.placed.end()) return {};
+  return missing_.Of(placed->second, known->second.spec.placement);
 }
 
 // A leader that has just begun hears of streams node by node.

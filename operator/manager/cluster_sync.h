@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -20,6 +21,7 @@
 #include "operator/reconcile/cluster/cluster_plan.h"
 #include "operator/reconcile/cluster/cordons.h"
 #include "operator/reconcile/cluster/drift.h"
+#include "operator/reconcile/cluster/missing_nodes.h"
 #include "operator/reconcile/cluster/take_revisions.h"
 
 namespace optcache::manager {
@@ -67,6 +69,7 @@ class ClusterSync {
   void Replan(const reconcile::ClusterSigns& signs);
   reconcile::ClusterObserved Observe(const coordination::ClusterReads& reads) const;
   void LookAtMachines();
+  std::vector<std::string> MissingOf(const std::string& dataset) const;
   std::set<kube::ObjectKey> DatasetsOfGpuPods() const;
 
   Parts parts_;
@@ -89,6 +92,7 @@ class ClusterSync {
   std::map<std::string, coordination::RolloutOrders> orders_;   // in plan_
   std::map<std::string, reconcile::RevisionInForce> in_force_;  // by plan_
   reconcile::Drift drift_;
+  reconcile::MissingNodes missing_;
   std::map<std::string, reconcile::MemberMachine> machines_;  // since something was touched
   reconcile::Cordons cordons_;
   std::set<std::string> draining_;  // Kubernetes nodes, in machines_

@@ -70,8 +70,11 @@ void VisitStatus(const std::string& dataset, const Json& plan, const CounterVisi
 
 void VisitView(const std::string& dataset, const reconcile::PlanView& view,
                const CounterVisitor& visitor) {
-  visitor(MetricKind::kGauge, "optcache_plan_rollout_nodes",
-          {{"dataset", dataset}, {"state", "drifted"}}, static_cast<double>(view.drifted.size()));
+  for (const auto& [state, nodes] :
+       {std::pair("drifted", &view.drifted), std::pair("missing", &view.missing)}) {
+    visitor(MetricKind::kGauge, "optcache_plan_rollout_nodes",
+            {{"dataset", dataset}, {"state", state}}, static_cast<double>(nodes->size()));
+  }
   visitor(MetricKind::kGauge, "optcache_plan_digests_differ", {{"dataset", dataset}},
           view.nodes_that_differ.empty() ? 0 : 1);
 }

@@ -62,6 +62,7 @@ inline constexpr auto kReasons = std::to_array<std::string_view>({
     "BelowPredicted",
     "WorseThanPrevious",
     "NodesDiffer",
+    "NodesMissing",
     "SamplerDiffers",
     // Warmup: Complete, Failed; and Events.
     "Warming",

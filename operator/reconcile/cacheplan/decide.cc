@@ -23,6 +23,7 @@ using coordination::RolloutState;
 using kube::Json;
 
 constexpr std::size_t kMaxJobs = 256;  // of status.jobs
+constexpr std::size_t kMaxMachinesNamed = 3;
 constexpr Duration kLookEvery = std::chrono::seconds(15);
 constexpr Duration kLookOften = std::chrono::seconds(1);  // while a rollout moves
 // A revision that was written is seen by then.
@@ -98,6 +99,11 @@ void SetDeviation(const PlanView& view, const RolloutState& state, PlanStatus& s
   if (!view.drifted.empty()) {
     return status.Set("Degraded", true, "NodesDiffer",
                       "these nodes follow no revision that they should: " + SomeOf(view.drifted));
+  }
+  if (!view.missing.empty()) {
+    return status.Set("Degraded", true, "NodesMissing",
+                      "the nodes of these machines do not report to the operator: " +
+                          SomeOf(view.missing, kMaxMachinesNamed));
   }
   for (const PlanJob& job : view.jobs) {
     if (!job.differs.empty())

@@ -41,6 +41,7 @@ struct PlanView {
   std::vector<coordination::PassStatus> passes{};
   ByteCount mean_sample_bytes = 0;
   std::vector<std::string> drifted{};  // nodes that have long followed nothing that they should
+  std::vector<std::string> missing{};  // machines whose node is no member, by name
 };
 
 struct PlanObserved {

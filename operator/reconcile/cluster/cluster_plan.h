@@ -45,6 +45,7 @@ struct MemberMachine {
   std::string node;  // of Kubernetes; empty: not known
   std::map<std::string, std::string> labels;
   std::uint64_t gpus = 0;
+  double created_at = 0;  // its pod; Unix seconds
   bool cordoned = false;
   bool draining = false;
   bool leaving = false;

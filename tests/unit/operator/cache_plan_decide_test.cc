@@ -144,6 +144,10 @@ TEST(DecideCachePlan, NamesWhatNodesAndJobsDoNotDoAsTheyShould) {
   EXPECT_EQ(DegradedOf(observed), "AsWanted: what is read is planned");
   observed.view->jobs = {{.name = "v/j/d/l", .differs = "seed: 1, 2 (CachePlan, then the job)"}};
   EXPECT_EQ(DegradedOf(observed), "SamplerDiffers: v/j/d/l: seed: 1, 2 (CachePlan, then the job)");
+  observed.view->missing = {"m1", "m2", "m3", "m4", "m5"};
+  EXPECT_EQ(DegradedOf(observed),
+            "NodesMissing: the nodes of these machines do not report to the operator: m1, m2, m3 "
+            "and 2 more");
   observed.view->nodes_that_differ = {"b"};
   EXPECT_EQ(DegradedOf(observed),
             "PlansDiffer: these nodes have derived other plans than the rest from the same inputs: "

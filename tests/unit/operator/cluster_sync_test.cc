@@ -323,6 +323,36 @@ TEST_F(ClusterSyncTest, ASuccessorKnowsStreamsWhenAllNodesHaveReportedOrHadTimeT
   RunUntil(known);
 }
 
+TEST_F(ClusterSyncTest, AMachineWhoseNodeFallsSilentIsMissing) {
+  using Nodes = std::vector<std::string>;
+  PutNodePod("y");
+  RunUntil([&] { return watches.node_pods.cache().List().size() == 2; });
+  Lead(/*successor=*/false);
+  RunUntil([&] { return begun; });
+  Report("x");
+  Report("y");
+  RunUntil([&] { return Members() == Nodes{"node-x", "node-y"}; });
+  const auto missing = [&] {
+    const auto view = sync->PlanViewOf(dataset_key.ToString());
+    return view ? view->missing : Nodes();
+  };
+  for (int i = 0; i < 4; ++i) {  // 40 s: it is no member any more
+    clock.Advance(seconds(10));
+    Report("x");
+    RunFor(kSomeTicks);
+  }
+  RunUntil([&] { return Members() == Nodes{"node-x"}; });
+  EXPECT_EQ(missing(), Nodes());
+  for (int i = 0; i < 4; ++i) {
+    clock.Advance(seconds(10));
+    Report("x");
+    RunFor(kSomeTicks);
+  }
+  RunUntil([&] { return missing() == Nodes{"machine-y"}; });
+  Report("y");
+  RunUntil([&] { return missing().empty(); });
+}
+
 TEST_F(ClusterSyncTest, ADatasetStaysOnMachinesThatAWarmUpFills) {
   using Nodes = std::vector<std::string>;
   PutNodePod("y");

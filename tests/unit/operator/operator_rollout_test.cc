@@ -137,9 +137,11 @@ TEST_F(OperatorRollout, AnEditedPlanComesIntoForce) {
   EXPECT_NE(
       page.find(R"(optcache_plan_rollout_reason{dataset="vision/imagenet",reason="complete"} 1)"),
       std::string::npos);
-  EXPECT_NE(
-      page.find(R"(optcache_plan_rollout_nodes{dataset="vision/imagenet",state="drifted"} 0)"),
-      std::string::npos);
+  for (const std::string state : {"drifted", "missing"}) {
+    EXPECT_NE(page.find(R"(optcache_plan_rollout_nodes{dataset="vision/imagenet",state=")" + state +
+                        R"("} 0)"),
+              std::string::npos);
+  }
 }
 
 // Of a job that was replaced, and of its successor by the same name: the one that is least far.

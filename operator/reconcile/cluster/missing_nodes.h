@@ -1,0 +1,53 @@
+#pragma once
+
+// Machines on which a node of the cache should run and is no member of the cluster. Placement
+// forgets such a machine, so nothing else says that it is missing. Pure: time is an argument.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "operator/api/dataset_types.h"
+#include "operator/reconcile/cluster/cluster_plan.h"
+
+namespace optcache::reconcile {
+
+// A node whose container restarts is back by then.
+inline constexpr Duration kMissingAfter = std::chrono::seconds(30);
+// A new pod pulls its image and gets its certificate first.
+inline constexpr double kNodeStartsWithinSeconds = 600;
+
+// A value.
+class MissingNodes {
+ public:
+  struct Seen {
+    const std::map<std::string, MemberMachine>& machines;  // of all node pods, by name
+    const coordination::ClusterStatus& status;
+    const std::map<std::string, Placed>& placed;  // from before members of `status` were dropped
+    MonotonicTime now;
+    double unix_seconds = 0;
+  };
+  void Look(const Seen& seen);
+
+  // Machines, by name: those that the Dataset was placed on, and those that were never members and
+  // that it may be placed on. None where `placed` is on as many nodes as the Dataset may have.
+  std::vector<std::string> Of(const Placed& placed, const api::Placement& placement) const;
+
+ private:
+  struct Absent {
+    std::string machine;
+    std::map<std::string, std::string> labels;
+    std::set<std::string> left_out;  // Datasets that were elsewhere when it was last a member
+    bool was_member = false;
+    MonotonicTime since;
+    bool is_missing = false;
+  };
+  Absent NewlyAbsent(const std::string& node, const Seen& seen) const;
+
+  std::set<std::string> members_;         // at the last look
+  std::map<std::string, Absent> absent_;  // by pod
+};
+
+}  // namespace optcache::reconcile
