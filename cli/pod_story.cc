@@ -181,7 +181,7 @@ std::optional<Reads> ReadReads(const std::optional<std::string>& metrics) {
   const auto samples = [&](std::string_view source) {
     return static_cast<std::uint64_t>(Sum(*metrics, "optcache_client_samples_total", source));
   };
-  return Reads{.node = samples("source=\"node\""),
+  return Reads{.node = samples("source=\"local\""),
                .peer = samples("source=\"peer\""),
                .store = samples("source=\"store\""),
                .wait_seconds = Sum(*metrics, "optcache_client_wait_seconds_total", "")};

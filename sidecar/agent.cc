@@ -90,9 +90,7 @@ Agent::Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, han
         std::make_unique<net::TlsFiles>(loop_, net::TlsPaths{.trust = options_.node_ca}, tls_);
   }
   for (const DatasetShelf::Place& place : datasets_->places()) {
-    if (place.dataset == nullptr) continue;
-    store_.Add(*place.dataset);
-    WarnOfLargeSamples(*place.dataset);
+    if (place.dataset != nullptr) Take(*place.dataset);
   }
 }
 
@@ -126,10 +124,15 @@ void Agent::FetchManifests() {
                            .token_file = options_.token_file,
                            .seed = SeedOf(options_.name)},
                           [this](const ServedDataset& dataset) {
-                            store_.Add(dataset);
-                            WarnOfLargeSamples(dataset);
+                            Take(dataset);
                             Serve(dataset);
                           });
+}
+
+void Agent::Take(const ServedDataset& dataset) {
+  store_.Add(dataset);
+  feeder_.fetcher().CountFor(dataset.name());
+  WarnOfLargeSamples(dataset);
 }
 
 // Those that are refused whenever the arena has no room for them, or always.

@@ -72,6 +72,7 @@ class Agent {
         std::unique_ptr<DatasetShelf> datasets);
   Status KeepComputed();
   Status ServeByS3();
+  void Take(const ServedDataset& dataset);
   void WarnOfLargeSamples(const ServedDataset& dataset) const;
   void Serve(const ServedDataset& dataset);
   void FetchManifests();

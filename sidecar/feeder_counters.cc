@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <string>
 #include <string_view>
 
 #include "sidecar/feeder.h"
@@ -9,7 +10,8 @@
 namespace optcache::sidecar {
 namespace {
 
-constexpr std::array<std::string_view, kSources> kSourceNames = {"node", "peer", "store"};
+// As nodes call them.
+constexpr std::array<std::string_view, kSources> kSourceNames = {"local", "peer", "store"};
 constexpr std::array<std::string_view, kFallbacks> kFallbackNames = {
     "node_down", "node_lost", "no_answer", "corrupt", "never_came"};
 
@@ -19,6 +21,10 @@ double Number(std::uint64_t count) {
 
 MetricLabels Label(std::string_view name, std::string_view value) {
   return {{std::string(name), std::string(value)}};
+}
+
+MetricLabels LabelsOf(const std::string& dataset, std::size_t source) {
+  return {{"source", std::string(kSourceNames[source])}, {"dataset", dataset}};
 }
 
 }  // namespace
@@ -44,11 +50,14 @@ void StoreQueue::VisitCounters(const CounterVisitor& visitor) const {
 
 void Fetcher::VisitCounters(const CounterVisitor& visitor) const {
   store_.VisitCounters(visitor);
-  for (std::size_t i = 0; i < kSources; ++i) {
-    const MetricLabels labels = Label("source", kSourceNames[i]);
-    visitor(MetricKind::kCounter, "optcache_fetched_samples_total", labels, Number(fetched_[i]));
-    visitor(MetricKind::kCounter, "optcache_fetched_bytes_total", labels,
-            Number(fetched_bytes_[i]));
+  for (const auto& [dataset, fetched] : fetched_) {
+    for (std::size_t i = 0; i < kSources; ++i) {
+      const MetricLabels labels = LabelsOf(dataset, i);
+      visitor(MetricKind::kCounter, "optcache_fetched_samples_total", labels,
+              Number(fetched.samples[i]));
+      visitor(MetricKind::kCounter, "optcache_fetched_bytes_total", labels,
+              Number(fetched.bytes[i]));
+    }
   }
   for (std::size_t i = 0; i < kFallbacks; ++i) {
     visitor(MetricKind::kCounter, "optcache_client_fallback_total",
@@ -85,7 +94,7 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
   std::uint64_t hits = 0;
   for (const auto& [dataset, tally] : tallies_) {
     for (std::size_t i = 0; i < kSources; ++i) {
-      const MetricLabels labels = {{"source", std::string(kSourceNames[i])}, {"dataset", dataset}};
+      const MetricLabels labels = LabelsOf(dataset, i);
       visitor(MetricKind::kCounter, "optcache_client_samples_total", labels,
               Number(tally.samples[i]));
       visitor(MetricKind::kCounter, "optcache_client_sample_bytes_total", labels,

@@ -335,8 +335,9 @@ void Fetcher::Finish(FetchId id, Result<Source> result) {
   Fetch& fetch = node.mapped();
   if (result) {
     const auto source = static_cast<std::size_t>(*result);
-    ++fetched_[source];
-    fetched_bytes_[source] += fetch.spec.buffer->bytes().size();
+    Fetched& fetched = fetched_[fetch.spec.dataset->name()];
+    ++fetched.samples[source];
+    fetched.bytes[source] += fetch.spec.buffer->bytes().size();
   }
   on_work_();
   if (fetch.done) fetch.done(std::move(result));

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -68,6 +70,9 @@ class Fetcher {
   Fetcher(NodePort& node, StorePort& store, Alarms& alarms, FetchOptions options,
           std::function<void()> on_work);
 
+  // Counts for `dataset` begin at 0 now, not with its first sample: a rate sees that one, too.
+  void CountFor(const std::string& dataset) { fetched_[dataset]; }
+
   // `done` is called once, never from within Start, unless the fetch is abandoned.
   FetchId Start(Spec spec, Done done);
   // A trainer waits for it now.
@@ -115,6 +120,11 @@ class Fetcher {
     bool counted = false;  // one of the staging Gets in flight
   };
 
+  struct Fetched {
+    std::array<std::uint64_t, kSources> samples{};
+    std::array<ByteCount, kSources> bytes{};
+  };
+
   Fetch* Find(FetchId id);
   void QueueToAsk(FetchId id, Fetch& fetch);
   bool SendOne(Urgency urgency);
@@ -148,8 +158,7 @@ class Fetcher {
   MonotonicTime heard_at_{};
   Alarms::Id renewal_ = 0;
 
-  std::array<std::uint64_t, kSources> fetched_{};
-  std::array<ByteCount, kSources> fetched_bytes_{};
+  std::map<std::string, Fetched> fetched_;  // by dataset
   std::array<std::uint64_t, kFallbacks> fallbacks_{};
   std::uint64_t puts_ = 0;
 };

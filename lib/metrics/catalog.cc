@@ -123,7 +123,7 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_manifest_fetches_total", kCounter,
      "Attempts to fetch a manifest from another node: stored, failed"},
     {"optcache_client_samples_total", kCounter,
-     "Samples handed to training processes, by where their bytes came from (node, peer, store)"},
+     "Samples handed to training processes, by where their bytes came from (local, peer, store)"},
     {"optcache_client_sample_bytes_total", kCounter, "Bytes of those"},
     {"optcache_client_batches_total", kCounter, "Requests of training processes answered"},
     {"optcache_client_batches_waiting", kGauge, "Requests of training processes not answered yet"},

@@ -127,8 +127,12 @@ def test_sidecars_count_by_dataset(
     run_job([cluster.socket(machine) for machine in range(MACHINES)], epochs=1)
     running.wait_for("sum(optcache_client_samples_total) > 0", "the reads are scraped")
     nodes = {each.labels["dataset"] for each in running.query("optcache_requests_total")}
-    for metric in ("optcache_client_samples_total", "optcache_client_wait_seconds_total"):
+    samples = ("optcache_client_samples_total", "optcache_fetched_samples_total")
+    for metric in (*samples, "optcache_client_wait_seconds_total"):
         assert {each.labels["dataset"] for each in running.query(metric)} == nodes
+    sources = {each.labels["source"] for each in running.query("optcache_requests_total")}
+    for metric in samples:
+        assert {each.labels["source"] for each in running.query(metric)} == sources
 
 
 def test_pages_are_as_prometheus_wants_them(

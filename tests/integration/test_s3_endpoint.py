@@ -235,7 +235,7 @@ def test_a_library_reads_the_cache(
         def note() -> None:
             (metrics,) = cache.sidecar_metrics()
             requests.append(server.requests(GET))
-            delivered.append(metrics[_from("node")])
+            delivered.append(metrics[_from("local")])
 
         read = read_epochs(cache, client, tmp_path, note)
         (metrics,) = cache.sidecar_metrics()

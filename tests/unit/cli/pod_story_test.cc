@@ -31,7 +31,7 @@ constexpr const char* kInjectors = R"({"items": [{"webhooks": [
        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}}]}]})";
 constexpr const char* kMetrics =
     "# TYPE optcache_client_samples_total counter\n"
-    "optcache_client_samples_total{source=\"node\"} 280\n"
+    "optcache_client_samples_total{source=\"local\"} 280\n"
     "optcache_client_samples_total{source=\"peer\"} 22\n"
     "optcache_client_samples_total{source=\"store\"} 698\n"
     "optcache_client_samples_total_other{source=\"store\"} 5\n"

@@ -110,6 +110,30 @@ TEST_F(FetcherTest, TakesTheBytesStraightIntoTheBuffer) {
   EXPECT_TRUE(store_.reads.empty());
 }
 
+TEST_F(FetcherTest, CountsByDatasetAndSource) {
+  fetcher_.CountFor("images");
+  fetcher_.CountFor("words");
+  for (SampleId id = 1; id <= 3; ++id)
+    Start(id);
+  fetcher_.Flush();
+  AnswerBytes(0, Answer::kHere, 1);
+  AnswerBytes(1, Answer::kPeer, 2);
+  Answer(2, Answer::kMissDrop);
+  store_.End();
+  std::map<std::string, double> counted;
+  fetcher_.VisitCounters(
+      [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
+        if (name == "optcache_fetched_samples_total")
+          counted[labels.at(0).second + " " + labels.at(1).second] = value;
+      });
+  EXPECT_EQ(counted, (std::map<std::string, double>{{"local images", 1},
+                                                    {"peer images", 1},
+                                                    {"store images", 1},
+                                                    {"local words", 0},
+                                                    {"peer words", 0},
+                                                    {"store words", 0}}));
+}
+
 TEST_F(FetcherTest, ReadsAMissOnceAndPutsBackWhatThePlanKeeps) {
   Start(3);
   fetcher_.Flush();
