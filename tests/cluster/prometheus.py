@@ -118,13 +118,13 @@ def render(it: Prometheus, folder: Path, *words: str) -> Object:
     return report
 
 
-def check_pages(release: Release) -> None:
-    """Of each component a page is as Prometheus wants it."""
-    for component in ("operator", "node"):
-        pod = release.pods(component)[0]
-        ports = pod["spec"]["containers"][0]["ports"]
-        port = next(each["containerPort"] for each in ports if each["name"] == "pages")
-        url = f"http://{pod['status']['podIP']}:{port}/metrics"
+def check_pages(pods: list[Object]) -> None:
+    """Of each of these the page is as Prometheus wants it: of an operator, a node, a sidecar."""
+    for pod in pods:
+        containers = [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
+        ports = [port for container in containers for port in container.get("ports", [])]
+        number = next(port["containerPort"] for port in ports if port.get("name", "").endswith("pages"))
+        url = f"http://{pod['status']['podIP']}:{number}/metrics"
         command = network.inside(settings.CONTROL_NAMESPACE, "curl", "--silent", "--fail", url)
         page = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         prometheus.check_page(page.stdout)

@@ -25,6 +25,22 @@ class Moment:
     reason: str  # of Progressing
     passes: tuple[tuple[str, int], ...]  # of each job
 
+    @staticmethod
+    def of(plan: Object) -> Optional[Moment]:
+        """None until the operator has seen the newest spec."""
+        status = plan.get("status", {})
+        if status.get("observedGeneration") != plan["metadata"]["generation"]:
+            return None
+        nodes = status.get("nodes", {})
+        jobs = ((job["name"], int(job["pass"])) for job in status.get("jobs", []))
+        return Moment(
+            status.get("rollout", {}).get("phase", ""),
+            nodes.get("prepared", 0),
+            nodes.get("active", 0),
+            condition(status, "Progressing").get("reason", ""),
+            tuple(sorted(jobs)),
+        )
+
     def since(self, before: Moment) -> dict[str, int]:
         """So many passes has each job begun."""
         then = dict(before.passes)
@@ -59,20 +75,8 @@ class Rollout:
         return status if status.get("observedGeneration") == plan["metadata"]["generation"] else {}
 
     def moment(self) -> Optional[Moment]:
-        status = self.status()
-        if not status:
-            return None
-        nodes = status.get("nodes", {})
-        progressing = condition(status, "Progressing")
-        jobs = ((job["name"], int(job["pass"])) for job in status.get("jobs", []))
-        seen = Moment(
-            status.get("rollout", {}).get("phase", ""),
-            nodes.get("prepared", 0),
-            nodes.get("active", 0),
-            progressing.get("reason", ""),
-            tuple(sorted(jobs)),
-        )
-        if not self.story or self.story[-1] != seen:
+        seen = Moment.of(self.plan())
+        if seen is not None and (not self.story or self.story[-1] != seen):
             self.story.append(seen)
         return seen
 

@@ -8,7 +8,8 @@ import re
 import shlex
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,9 +18,11 @@ import pytest
 from cluster import host, programs, recipes
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
+from cluster.plan_watch import PlanWatch
 from cluster.release import Release
+from cluster.rollout_jobs import PREFIXES
 from cluster.settings import SMOKE, Paths
-from cluster.workspace import Samples, Store, Workspace
+from cluster.workspace import FewSamples, Samples, Store, Workspace
 
 DEADLINE_SECONDS = 300 if SMOKE else 900
 LONG_DEADLINE_SECONDS = 3600
@@ -139,6 +142,25 @@ def workspace(
     space.create()
     yield space
     space.delete(wait=False)  # the next case has another
+
+
+@pytest.fixture
+def small(workspace: Workspace, samples: Samples) -> Workspace:
+    """With few samples, for cases in which epochs are to take seconds."""
+    workspace.samples = FewSamples(samples, prefixes=PREFIXES)
+    return workspace
+
+
+@pytest.fixture
+def watch(workspace: Workspace, tmp_path: Path) -> Iterator[Callable[[str], PlanWatch]]:
+    """watch("wide"): what `kubectl get cacheplan images -w -o wide` prints, until the case ends."""
+    with ExitStack() as running:
+
+        def start(output: str) -> PlanWatch:
+            file = tmp_path / f"watch-{len(list(tmp_path.glob('watch-*')))}"
+            return running.enter_context(PlanWatch(workspace, "images", output, file))
+
+        yield start
 
 
 @pytest.fixture

@@ -1,46 +1,44 @@
-"""A CachePlan is changed while jobs train: staged, held, taken back, and whoever dies meanwhile."""
+"""A CachePlan is changed while jobs train: staged, held, predicted, taken back by itself and by hand."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import processes, prometheus
-from cluster.checks import check_samples
+from cluster import objects, prometheus
 from cluster.cluster import Cluster
-from cluster.host import wait_until
+from cluster.host import run, wait_until
 from cluster.objects import Object
+from cluster.plan_watch import PlanWatch, steps_of
 from cluster.release import Release
+from cluster.rollout_jobs import (
+    AT_ONCE,
+    FOR_EVER,
+    JOBS,
+    PASS_SECONDS,
+    PODS,
+    ROLLOUT_SECONDS,
+    STEP_SECONDS,
+    check_all_samples,
+    train,
+)
 from cluster.rollouts import Moment, Rollout, condition, ratio
-from cluster.workspace import FewSamples, Samples, Workspace
+from cluster.workspace import Workspace
 from harness.prometheus import Prometheus, empty_panels
 
-# Some 5,790 small images, so that epochs take seconds and many fit what may be on its way between
-# nodes (2 % of their memory); a few of each class.
-PREFIXES = (
-    "doc/wesnoth-1.16-data/images/orb-",
-    "games/wesnoth/1.16/data/core/images/units/",
-    "icons/hicolor/64x64/",
-)
-INCLUDE = [prefix + ("**" if prefix.endswith("/") else "*") for prefix in PREFIXES]
-PODS = 3
-JOBS = {"first": 0, "second": 1}  # with their seeds
-FOR_EVER = "1000"  # epochs: the jobs go with the namespace
-PACE = {"EPOCHS": FOR_EVER, "PAUSE": "0.06", "BATCH": "16"}
-START_SECONDS = 240
-PASS_SECONDS = 60
-STEP_SECONDS = 90  # of a rollout, when no epoch's end is awaited
-ROLLOUT_SECONDS = 300
 CLOSE = 0.01  # observed to predicted, both with three digits
+SAME = 0.01  # of bytes: two forecasts, from two places in an epoch
 # Two passes of each job: by what one differs has also to do with who is ahead of whom.
 OBSERVED = {"abort": {"after": 2}}
+# These nodes have no disk: tests/integration/test_disk.py shows that these have data where there is one.
 OF_DISKS = ("Disk use by node", "Out of use", "Read and written", "Write amplification")
-# Nobody reads by S3, and nothing was warmed.
+# Nobody reads by S3 here, as in tests/integration/test_s3_endpoint.py, and nothing is warmed, as in test_warmup.py.
 OF_OTHERS = (
     "Requests by operation",
     "Ranges joined",
@@ -49,14 +47,19 @@ OF_OTHERS = (
     "Warm-ups by state",
     "Warm-ups",
 )
+MAY_BE_PENDING = {
+    "OptcacheTrainersWait": "all machines share the processors of one, for which trainers wait, too",
+    "OptcacheHitRatioBelowPredicted": "while nodes follow two revisions, they plan apart, and may hit less",
+    "OptcacheMoreStoreReadsThanPlanned": "and what is hit less is read of the store",
+}
 # Of a rollout that nothing stops.
 PHASES = ["Prepare", "Activate", "Observe", "Complete"]
-
-
-@pytest.fixture
-def small(workspace: Workspace, samples: Samples) -> Workspace:
-    workspace.samples = FewSamples(samples, prefixes=PREFIXES)
-    return workspace
+STEPS = [
+    ("Prepare", 0),
+    *(("Activate", active) for active in range(PODS + 1)),
+    ("Observe", PODS),
+    ("Complete", PODS),
+]
 
 
 @pytest.fixture
@@ -67,33 +70,20 @@ def watched(cluster: Cluster, installed: Release, tmp_path: Path) -> Iterator[Pr
         yield it
 
 
-def check_dashboards(watched: Prometheus, cluster: Cluster, release: Release) -> None:
-    """All panels have data but those of disks, which these nodes have not, of S3 and of warm-ups, and
-    no alert has anything to say; the pictures stay beside the logs."""
-    pictures = cluster.paths.log / "dashboards"
+def check_dashboards(watched: Prometheus, release: Release, workspace: Workspace) -> None:
+    """All panels have data but those of what is not here; the pictures stay beside the logs."""
+    pictures = release.cluster.paths.log / "dashboards"
     report = prometheus.render(watched, pictures, f"--last={watched.age_seconds()}s")
     empty = {f"optcache-nodes: {panel}" for panel in OF_DISKS}
     assert empty_panels(report) == empty | {f"optcache-overview: {panel}" for panel in OF_OTHERS}
-    assert watched.alerts() == []
-    prometheus.check_pages(release)
+    prometheus.check_pages([release.pods("operator")[0], release.pods("node")[0], workspace.pods("first")[0]])
 
 
-def train(workspace: Workspace, rollout: Rollout, plan: dict[str, Any], **environment: str) -> None:
-    """Two jobs read the Dataset by that plan, and have done so for two passes."""
-    rollout.create("images", **plan)
-    workspace.make_dataset(include=INCLUDE)
-    for job, seed in JOBS.items():
-        variables = {**PACE, "SEED": str(seed), **environment}
-        workspace.start_training(job, pods=PODS, environment=variables)
-    rollout.wait_for_passes(2, START_SECONDS, len(JOBS))
-
-
-def check_all_samples(workspace: Workspace) -> None:
-    """So far none was lost, doubled or wrong, and no container was started again."""
-    for job, seed in JOBS.items():
-        check_samples(workspace, job, PODS, None, seed)
-        restarts = [counts for _, counts in workspace.identities(job).values()]
-        assert all(count == 0 for counts in restarts for count in counts), restarts
+def check_alerts(watched: Prometheus) -> None:
+    """None has fired since the beginning, and none is about to that says something is wrong."""
+    assert watched.query('count_over_time(ALERTS{alertstate="firing"}[1h])') == []
+    pending = {alert["alertname"] for alert in watched.alerts("pending")}
+    assert pending <= set(MAY_BE_PENDING)
 
 
 def is_close(status: Object) -> bool:
@@ -121,31 +111,81 @@ def phases(story: list[Moment]) -> list[str]:
     return list(dict.fromkeys(moment.phase for moment in story))
 
 
+def epochs_between_nodes(moments: list[Moment]) -> list[int]:
+    """So many has each job begun, at least, from one more node that follows the update to the next."""
+    first: dict[int, Moment] = {}
+    for moment in moments:
+        if moment.phase in ("Activate", "Observe"):
+            first.setdefault(moment.active, moment)
+    return [min(first[count].since(first[count - 1]).values()) for count in range(1, PODS + 1)]
+
+
+def check_what_is_told_half_way(shell: dict[str, str], workspace: Workspace, status: Object) -> None:
+    told = json.loads(optcache(shell, workspace, "plan", "show", "cacheplan/images", "--output=json"))
+    assert (told["phase"], told["paused"]) == ("Activate", True)
+    assert told["nodes"] == {"desired": PODS, "prepared": PODS, "active": 1}
+    assert "UPDATE PREDICTED" in optcache(shell, workspace, "plan", "show", "cacheplan/images")
+    words = ("plan", "diff", "current", "update", "images")
+    told = json.loads(optcache(shell, workspace, *words, "--output=json"))
+    assert told["differences"] == [{"field": "retention", "from": "Pin", "to": "Optimal"}]
+    assert float(told["to"]["predictedHitRatio"]) == ratio(status["rollout"], "predicted")
+
+
+def check_history(shell: dict[str, str], workspace: Workspace) -> None:
+    told = json.loads(optcache(shell, workspace, "rollout", "history", "images", "--output=json"))
+    states = [(each["spec"]["retention"], each["state"]) for each in told["revisions"]]
+    assert states == [("Pin", ""), ("Optimal", "in force")]
+    numbers = [str(each["revision"]) for each in told["revisions"]]
+    one = optcache(shell, workspace, "rollout", "history", "images", f"--revision={numbers[0]}")
+    assert f"with revision #{numbers[0]}" in one and "retention: Pin" in one
+    differences = optcache(shell, workspace, "plan", "diff", *numbers, "images")
+    assert ["retention", "Pin", "Optimal"] in [line.split() for line in differences.splitlines()]
+
+
+def check_lines(lines: PlanWatch, status: Object) -> None:
+    """What `kubectl get cacheplan -w -o wide` has printed since the first revision was in force."""
+    ended = lambda: len(steps := steps_of(lines.rows())) > 1 and steps[-1] == STEPS[-1]  # noqa: E731
+    wait_until(ended, lambda: f"the end of the rollout: {steps_of(lines.rows())}", STEP_SECONDS)
+    heading, *rows = lines.rows()
+    assert steps_of([heading, *rows]) == [("Complete", PODS), *STEPS]
+    last = dict(zip(heading, rows[-1], strict=True))
+    assert last["REVISION"] == last["UPDATE"] == status["currentRevision"]
+    assert (last["RETENTION"], last["AVAILABLE"], last["REASON"]) == ("Optimal", "True", "Complete")
+    assert float(last["PREDICTED"]) > 0 and float(last["OBSERVED"]) > 0
+
+
 def test_a_patch_is_rolled_out(
-    cluster: Cluster,
     installed: Release,
     small: Workspace,
     watched: Prometheus,
+    watch: Callable[[str], PlanWatch],
     shell: dict[str, str],
 ) -> None:
     """Node by node at ends of epochs, held half-way, and what was predicted is what is observed."""
     rollout = Rollout(small, "images")
     train(small, rollout, {"retention": "Pin", "rollout": {"maxUnavailable": 1, **OBSERVED}})
-    before = rollout.wait("the first revision", STEP_SECONDS, phase="Complete")
+    rollout.wait("the first revision", STEP_SECONDS, phase="Complete")
+    assert "restarted" in optcache(shell, small, "rollout", "restart", "images")
+    before = rollout.wait("its plan is derived once more", STEP_SECONDS, phase="Complete")
+    assert before.active == before.prepared == PODS
+    assert "failed" not in rollout.status()["rollout"]
     first = rollout.status()["currentRevision"]
     pinned = ratio(rollout.status(), "observed")
-    assert before.active == before.prepared == PODS
 
+    lines, versions = watch("wide"), watch("json")
+    versions.wait("what is there is printed", STEP_SECONDS, phase="Complete")
+    wait_until(lambda: len(lines.rows()) > 1, "what is there is printed", STEP_SECONDS)
     rollout.story.clear()
     rollout.patch(retention="Optimal")
     half = rollout.wait("one node has gone over", ROLLOUT_SECONDS, phase="Activate", active=1)
     assert half.prepared == PODS
-    rollout.patch(rollout={"paused": True})
+    assert "paused" in optcache(shell, small, "rollout", "pause", "images")
     rollout.wait("it stands still", STEP_SECONDS, reason="Paused")
     rollout.wait_for_passes(2, 3 * PASS_SECONDS, len(JOBS))
     assert rollout.moment().active == 1  # type: ignore[union-attr]
     small.wait_for("cacheplan/images", "condition=Available", STEP_SECONDS)
-    rollout.patch(rollout={"paused": False})
+    check_what_is_told_half_way(shell, small, rollout.status())
+    assert "resumed" in optcache(shell, small, "rollout", "resume", "images")
     with ThreadPoolExecutor(1) as aside:
         words = ("rollout", "status", "images", f"--timeout={ROLLOUT_SECONDS}s")
         said = aside.submit(optcache, shell, small, *words)
@@ -153,19 +193,18 @@ def test_a_patch_is_rolled_out(
         assert "successfully rolled out" in said.result()
 
     assert phases(rollout.story) == PHASES
-    steps = [moment for moment in rollout.story if moment.phase == "Activate"]
-    assert sorted({moment.active for moment in steps}) in ([0, 1, 2], [0, 1, 2, 3])
-    assert [moment.active for moment in steps] == sorted(moment.active for moment in steps)
-    begun = [next(moment for moment in steps if moment.active == count) for count in (1, 2)]
-    assert min(begun[1].since(begun[0]).values()) >= 1, "an epoch of each job lies between two nodes"
     status = rollout.status()
     assert status["currentRevision"] == status["updateRevision"] != first
     check_prediction(status)
     assert ratio(status, "observed") > pinned
+    check_lines(lines, status)
+    versions.wait("the end of the rollout", STEP_SECONDS, phase="Complete")
+    assert min(epochs_between_nodes(versions.moments())) >= 1, "an epoch of each job lies between two nodes"
+    check_history(shell, small)
     check_all_samples(small)
-    check_dashboards(watched, cluster, installed)
+    check_dashboards(watched, installed, small)
 
-    rollout.patch(rollout={"strategy": "AllAtOnce", "activateAt": "Now"})
+    rollout.patch(rollout=AT_ONCE)
     assert "rolled back" in optcache(shell, small, "rollout", "undo", "images")
     rollout.wait("it has gone back by hand", ROLLOUT_SECONDS, phase="Prepare")
     # Less is predicted of Pin: that is what the user wants.
@@ -179,12 +218,13 @@ def test_a_patch_is_rolled_out(
     meets = "a pass is as it is foretold from what lies there now"
     wait_until(lambda: meets_jobs_forecast(rollout.status()), meets, 3 * PASS_SECONDS)
     check_all_samples(small)
+    check_alerts(watched)
 
 
 def test_a_patch_ends_complete(installed: Release, small: Workspace) -> None:
     """As short as a rollout can be; test_a_patch_is_rolled_out looks at each of its steps."""
     rollout = Rollout(small, "images")
-    train(small, rollout, {"retention": "Pin", "rollout": {"strategy": "AllAtOnce", "activateAt": "Now"}})
+    train(small, rollout, {"retention": "Pin", "rollout": AT_ONCE})
     rollout.wait("the first revision", STEP_SECONDS, phase="Complete")
     first = rollout.status()["currentRevision"]
     rollout.patch(retention="Optimal")
@@ -194,13 +234,46 @@ def test_a_patch_ends_complete(installed: Release, small: Workspace) -> None:
     check_all_samples(small)
 
 
-def test_a_change_for_the_worse_is_taken_back(installed: Release, small: Workspace) -> None:
+def edit(shell: dict[str, str], workspace: Workspace, folder: Path, expression: str) -> None:
+    """`kubectl edit` of the CachePlan, by a person who is an expression of sed."""
+    editor = folder / "editor"
+    editor.write_text(f"#!/bin/sh\nexec sed -i '{expression}' \"$1\"\n")
+    editor.chmod(0o755)
+    words = ("edit", "cacheplan/images", f"--namespace={workspace.name}")
+    told = run(["kubectl", *words], environment={**shell, "KUBE_EDITOR": str(editor)}).stdout
+    assert "edited" in told, told
+
+
+def predict(shell: dict[str, str], workspace: Workspace, file: Path, **spec: Any) -> Object:
+    """What `plan predict` says of the CachePlan with these fields."""
+    plan = objects.cache_plan(workspace.name, "images", "images")
+    plan["spec"].update(spec)
+    file.write_text(json.dumps(plan))
+    words = ("plan", "predict", f"--filename={file}", f"--timeout={ROLLOUT_SECONDS}s")
+    answer: Object = json.loads(optcache(shell, workspace, *words, "--output=json"))
+    return answer
+
+
+def check_same_numbers(one: Object, other: Object) -> None:
+    assert one["hitRatio"] == other["hitRatio"]
+    for bytes_of in ("storeBytesPerEpoch", "movedBytesPerEpoch"):
+        assert one[bytes_of] == pytest.approx(other[bytes_of], rel=SAME), bytes_of
+
+
+def test_a_change_for_the_worse_is_taken_back(
+    installed: Release, small: Workspace, shell: dict[str, str], tmp_path: Path
+) -> None:
+    """It is predicted before it is asked for, held when it is, and not kept when it is let go on."""
     rollout = Rollout(small, "images")
-    at_once = {"strategy": "AllAtOnce", "activateAt": "Now"}
-    train(small, rollout, {"retention": "Optimal", "rollout": at_once})
+    train(small, rollout, {"retention": "Pin", "rollout": AT_ONCE})
+    rollout.wait("the first revision", STEP_SECONDS, phase="Complete")
     good = rollout.status()["currentRevision"]
-    rollout.patch(retention="None")
+    answer = predict(shell, small, tmp_path / "plan.yaml", retention="None")
+    assert answer["worse"] and float(answer["current"]["hitRatio"]) > float(answer["predicted"]["hitRatio"])
+    assert rollout.plan()["spec"]["retention"] == "Pin" and rollout.status()["updateRevision"] == good
+    edit(shell, small, tmp_path, "s/retention: Pin/retention: None/")
     rollout.wait("it is predicted to be worse", STEP_SECONDS, phase="Prepare", reason="PredictedWorse")
+    check_same_numbers(answer["predicted"], rollout.status()["rollout"]["predicted"])
     rollout.wait_for_passes(1, PASS_SECONDS, len(JOBS))
     assert rollout.moment().active == 0  # type: ignore[union-attr]
     rollout.patch(rollout={"acknowledge": True})
@@ -216,8 +289,7 @@ def test_a_change_for_the_worse_is_taken_back(installed: Release, small: Workspa
 def test_a_wrong_sampler_is_taken_back(installed: Release, small: Workspace) -> None:
     """Orders that jobs do not announce are what the CachePlan says, until it turns out that they are not."""
     rollout = Rollout(small, "images")
-    at_once = {"strategy": "AllAtOnce", "activateAt": "Now", **OBSERVED}
-    train(small, rollout, {"retention": "Optimal", "rollout": at_once}, OPAQUE="1")
+    train(small, rollout, {"retention": "Optimal", "rollout": {**AT_ONCE, **OBSERVED}}, OPAQUE="1")
     assert orders(rollout) == {"Unknown"}
 
     def samplers(offset: int) -> list[dict[str, Any]]:
@@ -233,38 +305,6 @@ def test_a_wrong_sampler_is_taken_back(installed: Release, small: Workspace) -> 
     wait_until(lambda: orders(rollout) == {"Known"}, "orders of jobs are known", STEP_SECONDS)
     check_prediction(rollout.status())
     check_all_samples(small)
-
-
-def test_who_dies_during_a_rollout_changes_nothing(
-    installed: Release, small: Workspace, long: bool
-) -> None:
-    """The operator's leader and a node are killed in each phase; in short in one."""
-    rollout = Rollout(small, "images")
-    lenient = {"whenBelowPredictedBy": "1", "whenWorseThanPreviousBy": "1"}  # a node has lost its share
-    staged = {"maxUnavailable": 1, "activateAt": "EpochBoundary", "acknowledge": True, "abort": lenient}
-    train(small, rollout, {"retention": "Pin", "rollout": staged})
-    for number, phase in enumerate(PHASES[:3] if long else ["Activate"]):
-        retention = ("Optimal", "Pin")[number % 2]
-        rollout.patch(retention=retention)
-        rollout.wait(f"it is in {phase}", ROLLOUT_SECONDS, phase=phase)
-        kill_leader_and_node(installed)
-        done = rollout.wait("it is complete all the same", ROLLOUT_SECONDS, phase="Complete", active=PODS)
-        assert done.prepared == PODS
-        status = rollout.status()
-        assert status["currentRevision"] == status["updateRevision"]
-        installed.wait_ready()
-    for job, seed in JOBS.items():
-        check_samples(small, job, PODS, None, seed)
-
-
-def kill_leader_and_node(release: Release) -> None:
-    leader = release.leader()
-    pods = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in release.pods("operator")}
-    victim = release.pods("node")[-1]["metadata"]
-    (operator,) = processes.of_pod(pods[leader], "optcache-operator")
-    (node,) = processes.of_pod(victim["uid"], "optcache-node")
-    processes.kill([operator, node])
-    wait_until(lambda: operator not in processes.all_pids(), "the leader has ended", STEP_SECONDS)
 
 
 def optcache(environment: dict[str, str], workspace: Workspace, *words: str) -> str:
