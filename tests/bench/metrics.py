@@ -1,4 +1,4 @@
-"""What numbers cost: counting a sample, and a node's and a sidecar's page with many datasets."""
+"""What metrics cost: counting a sample, and a node's page with many datasets."""
 
 from __future__ import annotations
 
