@@ -11,15 +11,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
+from harness.cluster import Cluster
 from harness.errors import HarnessError
 from harness.processes import last_lines, stop, wait_for_end, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "optcache"
 START_SECONDS = 30.0
+
+# Panels that have data only where there is what they are about, and the test that shows that they have.
+PANELS_OF_DISKS = {  # tests/integration/test_disk.py
+    "optcache-nodes: Disk use by node",
+    "optcache-nodes: Out of use",
+    "optcache-nodes: Read and written",
+    "optcache-nodes: Write amplification",
+}
+PANELS_OF_S3 = {  # tests/integration/test_s3_endpoint.py
+    "optcache-overview: Ranges joined",
+    "optcache-overview: Refused",
+    "optcache-overview: Requests by operation",
+}
+PANELS_OF_WARMUPS = {  # tests/cluster/cases/test_warmup.py
+    "optcache-overview: Warm-ups",
+    "optcache-overview: Warm-ups by state",
+    "optcache-overview: Warmed",
+}
 
 Object = dict[str, Any]
 
@@ -47,6 +67,24 @@ def documented_scrape() -> Object:
     found = [entry for entry in entries if "kubernetes_sd_configs" in entry]
     assert len(found) == 1
     return found[0]
+
+
+def scrape_of(cluster: Cluster, machines: int) -> Object:
+    """The entry for `optcache up`, with the labels that docs/user/dashboards.md gives pods."""
+
+    def target(url: str, component: str, **labels: str) -> Object:
+        return {"targets": [urlsplit(url).netloc], "labels": {"component": component, **labels}}
+
+    groups = [target(cluster.url, "optcache-operator", job="optcache/optcache-operator", pod="operator")]
+    for machine in range(machines):
+        node, name = cluster.metrics_url(f"node-{machine}"), f"machine-{machine}"
+        groups.append(
+            target(node, "optcache-node", job="optcache/optcache-node", node=name, pod=f"node-{machine}")
+        )
+        sidecar = cluster.metrics_url(f"sidecar-{machine}")
+        labels = {"namespace": "vision", "pod": f"train-{machine}", "training_job": "train"}
+        groups.append(target(sidecar, "optcache-sidecar", node=name, **labels))
+    return {"job_name": "optcache", "static_configs": groups}
 
 
 @dataclass(frozen=True)

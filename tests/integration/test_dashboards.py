@@ -7,14 +7,20 @@ import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from harness import prometheus
 from harness.checks import Records
 from harness.cluster import Cluster
-from harness.prometheus import Prometheus, check_page, empty_panels
+from harness.prometheus import (
+    PANELS_OF_DISKS,
+    PANELS_OF_S3,
+    PANELS_OF_WARMUPS,
+    Prometheus,
+    check_page,
+    empty_panels,
+    scrape_of,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 MACHINES = 2
@@ -22,41 +28,10 @@ MACHINES = 2
 # each other ask for samples before they are moved.
 ARENA = 2 << 20
 
-# What a cache without Kubernetes has not: an operator, tokens, rollouts of a CachePlan. And what no
-# healthy run has: pages show nothing of what never happened. These nodes have no disk, nobody reads by
-# S3, and warm-ups of one machine are no Warmups.
-ABSENT = {
-    "optcache-nodes: Refused",
-    "optcache-nodes: Disk use by node",
-    "optcache-nodes: Out of use",
-    "optcache-nodes: Read and written",
-    "optcache-nodes: Write amplification",
-    "optcache-overview: Ranges joined",
-    "optcache-overview: Refused",
-    "optcache-overview: Requests by operation",
-    "optcache-overview: Warm-ups",
-    "optcache-overview: Warm-ups by state",
-    "optcache-overview: Warmed",
-}
+# What no healthy run has: pages show nothing of what never happened. And what there is not here.
+ABSENT = {"optcache-nodes: Refused"} | PANELS_OF_DISKS | PANELS_OF_S3 | PANELS_OF_WARMUPS
 
 pytestmark = pytest.mark.skipif(bool(prometheus.lacks()), reason=prometheus.lacks())
-
-
-def scrape(cluster: Cluster) -> dict[str, Any]:
-    """With the labels that docs/user/dashboards.md gives pods."""
-    def target(url: str, component: str, **labels: str) -> dict[str, Any]:
-        return {"targets": [urlsplit(url).netloc], "labels": {"component": component, **labels}}
-
-    groups = [target(cluster.url, "optcache-operator", job="optcache/optcache-operator", pod="operator")]
-    for machine in range(MACHINES):
-        node, name = cluster.metrics_url(f"node-{machine}"), f"machine-{machine}"
-        groups.append(
-            target(node, "optcache-node", job="optcache/optcache-node", node=name, pod=f"node-{machine}")
-        )
-        sidecar = cluster.metrics_url(f"sidecar-{machine}")
-        labels = {"namespace": "vision", "pod": f"train-{machine}", "training_job": "train"}
-        groups.append(target(sidecar, "optcache-sidecar", node=name, **labels))
-    return {"job_name": "optcache", "static_configs": groups}
 
 
 @pytest.fixture
@@ -74,7 +49,7 @@ def cluster(start_cache: Callable[..., Cluster]) -> Cluster:
 @pytest.fixture
 def running(cluster: Cluster, tmp_path: Path, helm: Path | None) -> Iterator[Prometheus]:
     rules = prometheus.chart_rules(helm) if helm else []
-    with Prometheus(tmp_path / "prometheus", [scrape(cluster)], rules) as it:
+    with Prometheus(tmp_path / "prometheus", [scrape_of(cluster, MACHINES)], rules) as it:
         it.wait_for_targets(1 + 2 * MACHINES)
         yield it
 

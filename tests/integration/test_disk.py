@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from harness import prometheus
 from harness.checks import Records
 from harness.cluster import Cluster, Metrics
 from harness.dataset import Dataset
 from harness.processes import wait_until
+from harness.prometheus import PANELS_OF_DISKS, Prometheus, empty_panels
 from harness.store import Store
 
 SHARE = 0.2  # of the dataset, in memory
@@ -54,6 +56,20 @@ def test_what_memory_has_no_room_for_is_read_from_disk(
     assert written <= 1.05 * node["optcache_disk_written_sample_bytes_total"]
     look_at_budgets(node, disk)
     assert node["optcache_disk_errors_total"] == 0
+
+
+@pytest.mark.skipif(bool(prometheus.lacks()), reason=prometheus.lacks())
+def test_dashboards_show_disks(
+    start_cache: Callable[..., Cluster], run_job: Callable[..., Records], programs: Path, tmp_path: Path
+) -> None:
+    cluster = start_cache(share=SHARE, disk=tmp_path / "disk", disk_share=DISK_SHARE)
+    with Prometheus(tmp_path / "prometheus", [prometheus.scrape_of(cluster, 1)]) as running:
+        running.wait_for_targets(3)
+        run_job([cluster.socket(0)], epochs=2)
+        running.wait_for("sum(optcache_disk_read_bytes_total) > 0", "reads of the disk are scraped")
+        words = ("--last=2m", "--step=1s", "--dashboard=optcache-nodes")
+        report = running.render(programs / "optcache", tmp_path / "pictures", *words)
+    assert empty_panels(report) & PANELS_OF_DISKS == set()
 
 
 def test_a_killed_node_finds_what_is_whole(

@@ -21,11 +21,13 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from harness import s3_reader, s3_server
+from harness import prometheus, s3_reader, s3_server
 from harness.cluster import Budget, Cluster, ClusterOptions
 from harness.errors import HarnessError
+from harness.prometheus import PANELS_OF_S3, Prometheus, empty_panels
 from harness.s3_server import Keys, S3Server
 
 KEYS = Keys("AKIAOPTCACHETEST", "a/secret+that=is/long enough")
@@ -343,3 +345,21 @@ def test_only_what_was_indexed_is_served(
                 urllib.request.urlopen(f"{cache.s3_endpoint(0)}/{BUCKET}/{key}", timeout=30)
             assert refused.value.code == 404
             assert b"<Code>NoSuchKey</Code>" in refused.value.read()
+
+
+@pytest.mark.skipif(bool(prometheus.lacks()), reason=prometheus.lacks())
+def test_dashboards_show_the_endpoint(programs: Path, server: S3Server, tmp_path: Path) -> None:
+    content = loose_objects(server, tmp_path)
+    with (
+        cache_over(programs, server, content, tmp_path) as cache,
+        Prometheus(tmp_path / "prometheus", [prometheus.scrape_of(cache, 1)]) as running,
+    ):
+        running.wait_for_targets(3)
+        for key in content.samples:
+            with urllib.request.urlopen(f"{cache.s3_endpoint(0)}/{BUCKET}/{quote(key)}", timeout=30) as body:
+                assert sha256(body.read()) == content.samples[key]
+        read = 'optcache_s3_requests_total{operation="get_object"}'
+        running.wait_for(f"sum({read}) >= {len(content.samples)}", "all reads are scraped")
+        words = ("--last=2m", "--step=1s", "--dashboard=optcache-overview")
+        report = running.render(programs / "optcache", tmp_path / "pictures", *words)
+    assert empty_panels(report) & PANELS_OF_S3 == set()

@@ -30,23 +30,20 @@ from cluster.rollout_jobs import (
 )
 from cluster.rollouts import Moment, Rollout, condition, ratio
 from cluster.workspace import Workspace
-from harness.prometheus import Prometheus, empty_panels
+from harness.prometheus import (
+    PANELS_OF_DISKS,
+    PANELS_OF_S3,
+    PANELS_OF_WARMUPS,
+    Prometheus,
+    empty_panels,
+)
 
 CLOSE = 0.01  # observed to predicted, both with three digits
 SAME = 0.01  # of bytes: two forecasts, from two places in an epoch
 # Two passes of each job: by what one differs has also to do with who is ahead of whom.
 OBSERVED = {"abort": {"after": 2}}
-# These nodes have no disk: tests/integration/test_disk.py shows that these have data where there is one.
-OF_DISKS = ("Disk use by node", "Out of use", "Read and written", "Write amplification")
-# Nobody reads by S3 here, as in tests/integration/test_s3_endpoint.py, and nothing is warmed, as in test_warmup.py.
-OF_OTHERS = (
-    "Requests by operation",
-    "Ranges joined",
-    "Refused",
-    "Warmed",
-    "Warm-ups by state",
-    "Warm-ups",
-)
+# These nodes have no disk, nobody reads by S3, and nothing is warmed.
+ABSENT = PANELS_OF_DISKS | PANELS_OF_S3 | PANELS_OF_WARMUPS
 MAY_BE_PENDING = {
     "OptcacheTrainersWait": "all machines share the processors of one, for which trainers wait, too",
     "OptcacheHitRatioBelowPredicted": "while nodes follow two revisions, they plan apart, and may hit less",
@@ -74,8 +71,7 @@ def check_dashboards(watched: Prometheus, release: Release, workspace: Workspace
     """All panels have data but those of what is not here; the pictures stay beside the logs."""
     pictures = release.cluster.paths.log / "dashboards"
     report = prometheus.render(watched, pictures, f"--last={watched.age_seconds()}s")
-    empty = {f"optcache-nodes: {panel}" for panel in OF_DISKS}
-    assert empty_panels(report) == empty | {f"optcache-overview: {panel}" for panel in OF_OTHERS}
+    assert empty_panels(report) == ABSENT
     prometheus.check_pages([release.pods("operator")[0], release.pods("node")[0], workspace.pods("first")[0]])
 
 

@@ -7,12 +7,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+from cluster import prometheus
 from cluster.checks import check_samples
+from cluster.cluster import Cluster
 from cluster.host import run, utc, wait_until
 from cluster.objects import Object
 from cluster.release import Release
 from cluster.settings import REPOSITORY
 from cluster.workspace import Samples, Workspace
+from harness.prometheus import PANELS_OF_WARMUPS, empty_panels
 
 SHARE = 0.30
 HEDGES = 0.01  # second reads of what is late
@@ -38,8 +41,17 @@ def reason(workspace: Workspace, name: str) -> str:
     return str(reasons.get("Complete", ""))
 
 
+def check_panels(cluster: Cluster, release: Release, folder: Path) -> None:
+    """Those of warm-ups have data."""
+    with prometheus.running(cluster, folder / "prometheus") as watched:
+        prometheus.wait_for_release(watched, release)
+        watched.wait_for("sum(optcache_warmup_state) > 0", "the Warmup is scraped")
+        report = prometheus.render(watched, folder / "pictures", "--last=1m", "--dashboard=optcache-overview")
+    assert empty_panels(report) & PANELS_OF_WARMUPS == set()
+
+
 def test_a_first_epoch_after_a_warmup(
-    installed: Release, workspace: Workspace, samples: Samples, shell: dict[str, str]
+    installed: Release, cluster: Cluster, workspace: Workspace, samples: Samples, shell: dict[str, str], tmp_path: Path
 ) -> None:
     """One that was there before its Dataset waits for it. Another one reads nothing again, and goes."""
     workspace.apply(warmup(workspace.name, "early"))
@@ -76,6 +88,7 @@ def test_a_first_epoch_after_a_warmup(
     share = workspace.store.reads(since, samples).body_bytes / total
     print(f"{share:.3f} of the bytes read in the first epoch")
     assert share <= 1 - status["bytes"] / total + STAGED
+    check_panels(cluster, installed, tmp_path)
 
 
 def test_a_warmup_that_is_deleted_stops(installed: Release, workspace: Workspace) -> None:
