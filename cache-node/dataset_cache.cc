@@ -326,7 +326,7 @@ void DatasetCache::OnLeaseUpdate(ClientId from, const wire::LeaseUpdate& update,
 void DatasetCache::OnPeerLeaseUpdate(const wire::LeaseUpdate& update, MonotonicTime now) {
   if (holdings_.homes().empty()) return;
   holdings_.Flush();  // who learns that a lease is done must know the holder first
-  std::map<wire::MemberId, wire::LeaseUpdate> by_home;
+  std::map<wire::MemberId, std::vector<std::pair<SampleId, wire::LeaseId>>> by_home;
   for (const auto& [id, lease] : update.leases) {
     const wire::MemberId home = holdings_.homes().Home(id);
     if (home == config_.self) {
@@ -336,14 +336,18 @@ void DatasetCache::OnPeerLeaseUpdate(const wire::LeaseUpdate& update, MonotonicT
         directory_.EndLease(id, lease);
       }
     } else {
-      wire::LeaseUpdate& message = by_home[home];
-      message.dataset = config_.key;
-      message.event = update.event;
-      message.leases.emplace_back(id, lease);
+      by_home[home].emplace_back(id, lease);
     }
   }
-  for (const auto& [home, message] : by_home)
-    effects_.Send(home, 0, message, nullptr);
+  for (auto& [home, leases] : by_home) {
+    while (!leases.empty()) {
+      effects_.Send(home, 0,
+                    wire::LeaseUpdate{.dataset = config_.key,
+                                      .event = update.event,
+                                      .leases = TakeUpTo(wire::kMaxItems, leases)},
+                    nullptr);
+    }
+  }
 }
 
 void DatasetCache::OnLookup(ClientId from, wire::MemberId /*member*/, std::uint32_t request_id,

@@ -31,6 +31,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_net_sent_frames_total", kCounter, "Wire messages sent"},
     {"optcache_net_corrupt_payloads_total", kCounter, "Payloads received with a wrong checksum"},
     {"optcache_net_refused_payloads_total", kCounter, "Payloads received that nobody wanted"},
+    {"optcache_net_unsendable_messages_total", kCounter,
+     "Wire messages that were too large to send, each of which closed its connection"},
     {"optcache_http_open_connections", kGauge, "HTTP connections that are open"},
     {"optcache_http_refused_connections_total", kCounter,
      "HTTP connections closed because there were too many"},

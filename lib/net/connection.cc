@@ -14,6 +14,7 @@ void TrafficCounters::Visit(const CounterVisitor& visitor, const MetricLabels& l
   count("optcache_net_sent_frames_total", frames_out);
   count("optcache_net_corrupt_payloads_total", corrupt_payloads);
   count("optcache_net_refused_payloads_total", refused_payloads);
+  count("optcache_net_unsendable_messages_total", unsendable_messages);
   for (std::size_t i = 0; i < closed.size(); ++i) {
     MetricLabels with_code = labels;
     with_code.emplace_back("code", CodeName(static_cast<Code>(i)));

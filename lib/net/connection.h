@@ -88,6 +88,7 @@ struct TrafficCounters {
   std::uint64_t frames_out = 0;
   std::uint64_t corrupt_payloads = 0;
   std::uint64_t refused_payloads = 0;
+  std::uint64_t unsendable_messages = 0;
   static constexpr std::size_t kCodes = static_cast<std::size_t>(Code::kInternal) + 1;
   std::array<std::uint64_t, kCodes> closed{};  // by the Code of OnClosed
 
@@ -105,7 +106,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // From OnOpen on. Queues a message; the frames queued in one turn of the loop leave in one system
   // call. Nothing happens on a closed connection: OnClosed has come or is about to;
-  // nor with a message that is newer than the version that both sides speak.
+  // nor with a message that is newer than the version that both sides speak. A message that is
+  // larger than one may be closes the connection with kResourceExhausted.
   virtual void Send(std::uint32_t request_id, const wire::Message& message) = 0;
 
   // The same with a payload, which is written from where it lies. `pin` keeps those bytes alive and

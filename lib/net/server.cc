@@ -102,7 +102,8 @@ class SocketServer final : public Server {
 // Says why and hangs up, without a connection of its own.
 void TurnAway(int fd, const std::string& why) {
   std::vector<std::byte> frame;
-  wire::AppendFrame(0, wire::Refusal{.code = Code::kResourceExhausted, .message = why}, 0, frame);
+  const wire::Refusal refusal{.code = Code::kResourceExhausted, .message = why};
+  if (!wire::AppendFrame(0, refusal, 0, frame).ok()) return;
   ::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

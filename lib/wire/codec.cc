@@ -70,8 +70,8 @@ std::uint32_t PayloadCrc(const Message& message) {
   return std::get<SampleReply>(message).crc;
 }
 
-void AppendFrame(std::uint32_t request_id, const Message& message, ByteCount payload_length,
-                 std::vector<std::byte>& out, FrameSeal* seal) {
+Status AppendFrame(std::uint32_t request_id, const Message& message, ByteCount payload_length,
+                   std::vector<std::byte>& out, FrameSeal* seal) {
   CHECK(payload_length == 0 || CarriesPayload(message));
   const std::size_t start = out.size();
   internal::BodyWriter writer(out);
@@ -87,7 +87,13 @@ void AppendFrame(std::uint32_t request_id, const Message& message, ByteCount pay
   std::visit([&writer](const auto& m) { writer.Write(m); }, message);
 
   const std::size_t body_length = out.size() - start - kHeaderBytes;
-  CHECK(body_length <= kMaxBodyBytes);
+  const char* error = writer.error();
+  if (error == nullptr && body_length > kMaxBodyBytes) error = "the body has more than 1 MiB";
+  if (error != nullptr) {
+    out.resize(start);
+    return {Code::kResourceExhausted,
+            std::string(TypeName(TypeOf(message))) + " cannot be sent: " + error};
+  }
   Store(out, start + 12, static_cast<std::uint32_t>(body_length));
   const ByteSpan frame = ByteSpan(out).subspan(start);
   Store(out, start + kCrcAt, FrameCrc(frame, frame.subspan(kHeaderBytes)));
@@ -95,6 +101,7 @@ void AppendFrame(std::uint32_t request_id, const Message& message, ByteCount pay
     const Tag tag = seal->Next(frame);
     out.insert(out.end(), tag.begin(), tag.end());
   }
+  return OkStatus();
 }
 
 Result<Decoded> DecodeFrame(ByteSpan bytes, const FrameLimits& limits, FrameSeal* seal) {

@@ -22,10 +22,11 @@ bool CarriesPayload(const Message& message);
 // The CRC-32C that a message which carries a payload tells of it; 0 for others.
 std::uint32_t PayloadCrc(const Message& message);
 
-// Appends header and body; the payload's bytes, if there are any, follow on the wire. Lists have at
-// most kMaxItems items; strings are cut to kMaxStringBytes. With a seal the frame is sealed.
-void AppendFrame(std::uint32_t request_id, const Message& message, ByteCount payload_length,
-                 std::vector<std::byte>& out, FrameSeal* seal = nullptr);
+// Appends header and body; the payload's bytes, if there are any, follow on the wire. Strings are
+// cut to kMaxStringBytes. With a seal the frame is sealed. kResourceExhausted: a list, a part or
+// the body is over its limit, and nothing was appended.
+Status AppendFrame(std::uint32_t request_id, const Message& message, ByteCount payload_length,
+                   std::vector<std::byte>& out, FrameSeal* seal = nullptr);
 
 struct Frame {
   std::uint32_t request_id = 0;

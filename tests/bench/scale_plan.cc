@@ -17,8 +17,8 @@ namespace {
 // Sizes of frames with one item, which is how they go out where nodes are many and items few.
 std::uint64_t FrameBytes(const wire::Message& message) {
   std::vector<std::byte> bytes;
-  wire::AppendFrame(1, message, 0, bytes);
-  return bytes.size();
+  const Status appended = wire::AppendFrame(1, message, 0, bytes);
+  return appended.ok() ? bytes.size() : 0;
 }
 
 }  // namespace

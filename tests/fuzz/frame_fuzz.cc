@@ -20,7 +20,7 @@ void Decode(ByteSpan bytes) {
   if (frame == nullptr) return;
 
   std::vector<std::byte> again;
-  wire::AppendFrame(frame->request_id, frame->message, frame->payload_length, again);
+  CHECK(wire::AppendFrame(frame->request_id, frame->message, frame->payload_length, again).ok());
   const auto second = wire::DecodeFrame(again);
   CHECK(second.has_value());
   const auto& copy = std::get<wire::Frame>(*second);

@@ -63,7 +63,7 @@ std::vector<std::byte> Tampered(Script& script) {
   };
   for (std::uint32_t i = 0; i < kFrames; ++i) {
     std::vector<std::byte> frame;
-    wire::AppendFrame(i, wire::StoreReply{.dataset = i, .id = i}, 0, frame, &seal);
+    CHECK(wire::AppendFrame(i, wire::StoreReply{.dataset = i, .id = i}, 0, frame, &seal).ok());
     switch (script.Next() % 8) {
       case 1:
         frame[script.Next() % frame.size()] ^= static_cast<std::byte>(script.Next());

@@ -8,19 +8,25 @@
 
 namespace optcache::net {
 
-void SendQueue::Push(std::uint32_t request_id, const wire::Message& message, ByteSpan payload,
-                     std::shared_ptr<const void> pin) {
+Status SendQueue::Push(std::uint32_t request_id, const wire::Message& message, ByteSpan payload,
+                       std::shared_ptr<const void> pin) {
   const bool joins = entries_.size() > peeked_ && entries_.back().payload.empty() &&
                      entries_.back().head.size() < kMaxJoinedHeads;
   if (!joins) entries_.emplace_back();
   Entry& entry = entries_.back();
   const std::size_t before = entry.head.size();
-  wire::AppendFrame(request_id, message, payload.size(), entry.head, seal_ ? &*seal_ : nullptr);
+  Status appended =
+      wire::AppendFrame(request_id, message, payload.size(), entry.head, seal_ ? &*seal_ : nullptr);
+  if (!appended.ok()) {
+    if (!joins) entries_.pop_back();
+    return appended;
+  }
   entry.payload = payload;
   if (!payload.empty()) entry.pin = std::move(pin);
   ++entry.frames;
   ++frames_;
   bytes_ += entry.head.size() - before + payload.size();
+  return OkStatus();
 }
 
 std::size_t SendQueue::Peek(std::span<ByteSpan> pieces) {

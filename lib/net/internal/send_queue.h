@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/status.h"
 #include "wire/messages.h"
 #include "wire/seal.h"
 
@@ -17,8 +18,9 @@ namespace optcache::net {
 // the caller has them. Not thread-safe: a value with one owner.
 class SendQueue {
  public:
-  void Push(std::uint32_t request_id, const wire::Message& message, ByteSpan payload,
-            std::shared_ptr<const void> pin);
+  // kResourceExhausted: the message is larger than one may be, and is not in the queue.
+  Status Push(std::uint32_t request_id, const wire::Message& message, ByteSpan payload,
+              std::shared_ptr<const void> pin);
 
   // Fills `pieces` with what comes next and returns how many. They stay where they are until they
   // are consumed, whatever is pushed meanwhile.

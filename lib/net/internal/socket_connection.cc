@@ -61,8 +61,7 @@ std::shared_ptr<SocketConnection> SocketConnection::Dialing(
       loop, std::move(options), std::move(address),
       wire::Session::Dialing(hello.role, {.min = hello.min_version, .max = hello.max_version})));
   connection->handler_ = std::move(handler);
-  connection->queue_.Push(0, hello, {}, nullptr);
-  ++connection->options_.counters->frames_out;
+  connection->Queue(0, hello, {}, nullptr);
   return connection;
 }
 
@@ -328,7 +327,11 @@ void SocketConnection::Send(std::uint32_t request_id, const wire::Message& messa
 
 void SocketConnection::Queue(std::uint32_t request_id, const wire::Message& message,
                              ByteSpan payload, std::shared_ptr<const void> pin) {
-  queue_.Push(request_id, message, payload, std::move(pin));
+  Status queued = queue_.Push(request_id, message, payload, std::move(pin));
+  if (!queued.ok()) {
+    ++options_.counters->unsendable_messages;
+    return Close(std::move(queued));
+  }
   ++options_.counters->frames_out;
   const ConnectionLimits& limits = options_.limits;
   if (queue_.bytes() > limits.max_queued_bytes || queue_.frames() > limits.max_queued_frames) {
@@ -451,7 +454,8 @@ void SocketConnection::CloseSocket(Status status, Tell tell) {
 void SocketConnection::SayRefusal(const Status& status) {
   if (!ready_ || writing_ || !queue_.at_boundary()) return;
   queue_.Clear();
-  queue_.Push(0, wire::Refusal{.code = status.code(), .message = status.message()}, {}, nullptr);
+  const wire::Refusal refusal{.code = status.code(), .message = status.message()};
+  if (!queue_.Push(0, refusal, {}, nullptr).ok()) return;
   error_code ignored;
   stream_.write_some(Gather(), ignored);
 }

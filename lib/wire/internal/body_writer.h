@@ -6,16 +6,18 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "wire/frame.h"
 #include "wire/internal/fields.h"
 
 namespace optcache::wire::internal {
 
-// Appends values, little endian, to a buffer. A value with one owner.
+// Appends values, little endian, to a buffer. What is over its limit is left out; error() says so,
+// and the body is of no use. A value with one owner.
 class BodyWriter {
  public:
   explicit BodyWriter(std::vector<std::byte>& out) : out_(out) {}
+
+  const char* error() const { return error_; }  // null: none
 
   template <typename T>
     requires std::is_integral_v<T>
@@ -38,13 +40,13 @@ class BodyWriter {
     out_.insert(out_.end(), bytes.begin(), bytes.end());
   }
   void Write(const std::vector<std::byte>& bytes) {
-    CHECK(bytes.size() <= kMaxPartBytes);
+    if (bytes.size() > kMaxPartBytes) return Fail("a part has more than 524288 bytes");
     Write(static_cast<std::uint32_t>(bytes.size()));
     out_.insert(out_.end(), bytes.begin(), bytes.end());
   }
   template <typename T>
   void Write(const std::vector<T>& items) {
-    CHECK(items.size() <= kMaxItems);
+    if (items.size() > kMaxItems) return Fail("a list has more than 4096 items");
     Write(static_cast<std::uint32_t>(items.size()));
     for (const T& item : items)
       Write(item);
@@ -58,7 +60,12 @@ class BodyWriter {
   }
 
  private:
+  void Fail(const char* error) {
+    if (error_ == nullptr) error_ = error;
+  }
+
   std::vector<std::byte>& out_;
+  const char* error_ = nullptr;
 };
 
 }  // namespace optcache::wire::internal

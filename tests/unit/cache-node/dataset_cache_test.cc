@@ -270,6 +270,39 @@ TEST(DatasetCache, TheLeaseOfASidecarThatIsGoneIsForTheNext) {
     EXPECT_NE(cluster.Get(1, kStream, {0, id + 10, id}).lease, 0U);
 }
 
+// Node 0 asks for `gets` full Gets of samples, about half of which have their home at node 1.
+void AskForMany(LoopbackCluster& cluster, SampleId gets) {
+  for (SampleId get = 0; get < gets; ++get) {
+    std::vector<wire::ReadItem> items;
+    for (SampleId id = get * wire::kMaxItems; items.size() < wire::kMaxItems; ++id)
+      items.push_back({0, id, id});
+    cluster.Ask(0, kStream, std::move(items));
+  }
+  cluster.Settle();
+}
+
+TEST(DatasetCache, MoreLeasesOfASidecarThatIsGoneThanAMessageHoldsGoInSeveral) {
+  constexpr SampleId kGets = 6;
+  LoopbackCluster cluster(Equal(2, kGets * wire::kMaxItems, 1));
+  AskForMany(cluster, kGets);
+  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), kGets * wire::kMaxItems);
+  EXPECT_GT(cluster.cache(1).directory().leases(), 2 * wire::kMaxItems);
+  cluster.LoseSidecar(0);
+  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), 0U);
+  EXPECT_EQ(cluster.cache(0).directory().leases(), 0U);
+  EXPECT_EQ(cluster.cache(1).directory().leases(), 0U);
+}
+
+TEST(DatasetCache, MoreLeasesThanAreGrantedGoBackInSeveralMessages) {
+  constexpr std::size_t kGrantsMax = 262'144;
+  constexpr SampleId kGets = kGrantsMax / wire::kMaxItems + 6;
+  LoopbackCluster cluster(Equal(2, kGets * wire::kMaxItems, 1));
+  AskForMany(cluster, kGets);
+  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), kGrantsMax);
+  EXPECT_EQ(cluster.cache(0).directory().leases() + cluster.cache(1).directory().leases(),
+            kGrantsMax);
+}
+
 TEST(DatasetCache, APeerThatIsGoneIsAMiss) {
   LoopbackCluster cluster(Equal(2, 40));
   for (SampleId id = 0; id < 5; ++id) {

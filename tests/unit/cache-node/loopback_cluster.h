@@ -16,6 +16,7 @@
 #include "base/crc32c.h"
 #include "cache-node/dataset_cache.h"
 #include "support/manual_clock.h"
+#include "wire/codec.h"
 
 namespace optcache::node {
 
@@ -197,6 +198,7 @@ class LoopbackCluster {
     std::uint32_t NewRequestId() override { return cluster.next_request_++; }
     void Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
                const cache::SampleRef& payload) override {
+      ExpectSendable(message, payload);
       if (to == kSidecar) {
         replies.push_back(
             {request_id, message, payload ? std::string(AsText(payload->bytes())) : std::string()});
@@ -207,6 +209,7 @@ class LoopbackCluster {
     }
     bool Send(wire::MemberId to, std::uint32_t request_id, const wire::Message& message,
               const cache::SampleRef& payload) override {
+      ExpectSendable(message, payload);
       if (!reachable || !cluster.nodes_[to - 1]->reachable) return false;
       cluster.queue_.push_back({member, to, request_id, message, payload});
       return true;
@@ -241,7 +244,6 @@ class LoopbackCluster {
     const ClientId from = kFirstNode + e.from;
     const MonotonicTime now = clock_.Now();
     if (const auto* get = std::get_if<wire::Get>(&e.message)) {
-      EXPECT_LE(get->items.size(), wire::kMaxItems);
       to.OnGet({.client = from, .member = e.from}, e.request_id, *get, now);
     } else if (const auto* reply = std::get_if<wire::SampleReply>(&e.message)) {
       std::shared_ptr<cache::SampleBytes> copy;
@@ -249,7 +251,6 @@ class LoopbackCluster {
       if (copy) Copy(*e.payload, *copy);
       to.OnPeerReply(e.request_id, *reply, copy, now);
     } else if (const auto* lookup = std::get_if<wire::Lookup>(&e.message)) {
-      EXPECT_LE(lookup->ids.size(), wire::kMaxItems);
       to.OnLookup(from, e.from, e.request_id, *lookup, now);
     } else if (const auto* found = std::get_if<wire::LookupReply>(&e.message)) {
       to.OnLookupReply(e.request_id, *found, now);
@@ -266,6 +267,11 @@ class LoopbackCluster {
       if (buffer) Copy(*e.payload, *buffer);
       to.OnPush(from, e.request_id, *push, buffer, OkStatus());
     }
+  }
+  static void ExpectSendable(const wire::Message& message, const cache::SampleRef& payload) {
+    std::vector<std::byte> frame;
+    const Status sent = wire::AppendFrame(0, message, payload ? payload->size() : 0, frame);
+    EXPECT_TRUE(sent.ok()) << sent.ToString();
   }
   static void Copy(const cache::SampleBytes& from, cache::SampleBytes& to) {
     std::copy(from.bytes().begin(), from.bytes().end(), to.writable().begin());

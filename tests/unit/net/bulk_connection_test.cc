@@ -183,7 +183,7 @@ TEST_F(BulkConnectionTest, AFrameOfAnotherConnectionEndsTheConnection) {
 TEST_F(BulkConnectionTest, AFrameWithoutSealEndsTheConnection) {
   Connect();
   Bytes frame;
-  wire::AppendFrame(1, wire::Get{}, 0, frame);
+  EXPECT_TRUE(wire::AppendFrame(1, wire::Get{}, 0, frame).ok());
   path->Inject(From::kDialer, frame);
   const Status status = NodesVerdict();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);

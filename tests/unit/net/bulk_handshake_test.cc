@@ -32,7 +32,7 @@ class RawTls {
   void Send(const std::vector<wire::Message>& messages) {
     std::vector<std::byte> bytes;
     for (const wire::Message& message : messages)
-      wire::AppendFrame(0, message, 0, bytes);
+      EXPECT_TRUE(wire::AppendFrame(0, message, 0, bytes).ok());
     error_code error;
     EXPECT_EQ(stream_.write_some(asio::buffer(bytes), error), bytes.size());
   }

@@ -155,6 +155,23 @@ TEST_P(ConnectionTest, TheNumberOfWaitingFramesIsBoundedToo) {
   EXPECT_EQ(peer->closed[0].code(), Code::kResourceExhausted);  // Told by the Refusal.
 }
 
+TEST_P(ConnectionTest, AMessageThatIsTooLargeClosesTheConnectionAndIsCounted) {
+  Connect();
+  Connection& to_peer = *node->open.begin()->second;
+  to_peer.Send(0, wire::LeaseUpdate{.leases = {wire::kMaxItems, {1, 2}}});
+  EXPECT_FALSE(to_peer.closed());
+  to_peer.Send(0, wire::LeaseUpdate{.leases = {wire::kMaxItems + 1, {1, 2}}});
+  EXPECT_TRUE(to_peer.closed());
+  RunUntil(loop, [&] { return node->closed.size() == 1 && peer->closed.size() == 1; });
+  EXPECT_EQ(node->closed[0].code(), Code::kResourceExhausted);
+  EXPECT_EQ(peer->closed[0].code(), Code::kResourceExhausted);  // Told by the Refusal.
+  double unsendable = 0;
+  server->VisitCounters([&](MetricKind, std::string_view name, const MetricLabels&, double value) {
+    if (name == "optcache_net_unsendable_messages_total") unsendable += value;
+  });
+  EXPECT_EQ(unsendable, 1);
+}
+
 TEST(Connection, APeerThatDoesNotReadIsCutAfterTheStallDeadline) {
   EventLoop loop;
   const auto node = std::make_shared<Recorder>();

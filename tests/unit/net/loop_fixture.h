@@ -122,7 +122,7 @@ class RawClient {
   }
   void Send(const wire::Message& message) const {
     std::vector<std::byte> frame;
-    wire::AppendFrame(0, message, 0, frame);
+    EXPECT_TRUE(wire::AppendFrame(0, message, 0, frame).ok());
     Send(frame);
   }
   // Everything until the end of the stream; only after the server has closed.

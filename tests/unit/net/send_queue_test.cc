@@ -39,8 +39,8 @@ TEST(SendQueue, WritesFramesAndPayloadsInOrderInWhateverSteps) {
     const wire::Message message =
         small ? wire::Message(wire::StoreReply{.id = i}) : wire::Message(wire::Push{});
     const ByteSpan payload = small ? ByteSpan() : ByteSpan(payloads[i]);
-    queue.Push(i, message, payload, nullptr);
-    wire::AppendFrame(i, message, payload.size(), expected);
+    EXPECT_TRUE(queue.Push(i, message, payload, nullptr).ok());
+    EXPECT_TRUE(wire::AppendFrame(i, message, payload.size(), expected).ok());
     expected.insert(expected.end(), payload.begin(), payload.end());
   }
   EXPECT_EQ(queue.frames(), 50U);
@@ -54,8 +54,8 @@ TEST(SendQueue, DropsAPinWhenItsPayloadIsWritten) {
   SendQueue queue;
   const auto bytes = std::make_shared<std::vector<std::byte>>(100);
   const std::weak_ptr<std::vector<std::byte>> alive = bytes;
-  queue.Push(0, wire::Push{}, *bytes, std::shared_ptr<const void>(bytes));
-  queue.Push(0, wire::StoreReply{}, {}, nullptr);
+  EXPECT_TRUE(queue.Push(0, wire::Push{}, *bytes, std::shared_ptr<const void>(bytes)).ok());
+  EXPECT_TRUE(queue.Push(0, wire::StoreReply{}, {}, nullptr).ok());
   EXPECT_EQ(alive.use_count(), 2);
   const ByteCount all = queue.bytes();
   queue.Consume(120);
@@ -70,20 +70,35 @@ TEST(SendQueue, DropsAPinWhenItsPayloadIsWritten) {
 TEST(SendQueue, JoinsSmallFramesIntoOnePiece) {
   SendQueue queue;
   for (std::uint32_t i = 0; i < 100; ++i)
-    queue.Push(i, wire::StoreReply{}, {}, nullptr);
+    EXPECT_TRUE(queue.Push(i, wire::StoreReply{}, {}, nullptr).ok());
   std::array<ByteSpan, 8> pieces;
   EXPECT_EQ(queue.Peek(pieces), 1U);
   EXPECT_EQ(pieces[0].size(), queue.bytes());
 }
 
+TEST(SendQueue, AMessageThatIsTooLargeLeavesTheQueueAsItWas) {
+  const wire::Message too_large = wire::Announce{.ids = std::vector<SampleId>(wire::kMaxItems + 1)};
+  SendQueue queue;
+  EXPECT_EQ(queue.Push(0, too_large, {}, nullptr).code(), Code::kResourceExhausted);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_TRUE(queue.Push(1, wire::StoreReply{.id = 1}, {}, nullptr).ok());
+  EXPECT_EQ(queue.Push(2, too_large, {}, nullptr).code(), Code::kResourceExhausted);
+  EXPECT_EQ(queue.frames(), 1U);
+  std::vector<std::byte> expected;
+  EXPECT_TRUE(wire::AppendFrame(1, wire::StoreReply{.id = 1}, 0, expected).ok());
+  EXPECT_EQ(queue.bytes(), expected.size());
+  Random random(1);
+  EXPECT_EQ(Drain(queue, random), expected);
+}
+
 TEST(SendQueue, WhatIsPeekedStaysWhereItIs) {
   SendQueue queue;
-  queue.Push(0, wire::StoreReply{}, {}, nullptr);
+  EXPECT_TRUE(queue.Push(0, wire::StoreReply{}, {}, nullptr).ok());
   std::array<ByteSpan, 8> pieces;
   ASSERT_EQ(queue.Peek(pieces), 1U);
   const ByteSpan before = pieces[0];
   for (int i = 0; i < 100; ++i)
-    queue.Push(0, wire::StoreReply{}, {}, nullptr);
+    EXPECT_TRUE(queue.Push(0, wire::StoreReply{}, {}, nullptr).ok());
   ASSERT_EQ(queue.Peek(pieces), 2U);
   EXPECT_EQ(pieces[0].data(), before.data());
   EXPECT_EQ(pieces[0].size(), before.size());

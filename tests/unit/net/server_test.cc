@@ -70,7 +70,7 @@ TEST_F(ServerTest, AHelloInSingleBytesIsAHello) {
   Start();
   const RawClient client(server->port());
   std::vector<std::byte> frame;
-  wire::AppendFrame(0, wire::Hello{.name = "slow"}, 0, frame);
+  EXPECT_TRUE(wire::AppendFrame(0, wire::Hello{.name = "slow"}, 0, frame).ok());
   for (const std::byte& byte : frame)
     client.Send(ByteSpan(&byte, 1));
   RunUntil(loop, [&] { return handler->opened == 1; });
@@ -88,7 +88,7 @@ TEST_F(ServerTest, ClosesAPeerThatSaysHalfAHello) {
   Start({.hello_deadline = milliseconds(20)});
   const RawClient client(server->port());
   std::vector<std::byte> frame;
-  wire::AppendFrame(0, wire::Hello{}, 0, frame);
+  EXPECT_TRUE(wire::AppendFrame(0, wire::Hello{}, 0, frame).ok());
   client.Send(ByteSpan(frame).first(20));
   RunUntil(loop, [&] { return ClosedWith(Code::kDeadlineExceeded) == 1; });
 }
@@ -98,7 +98,7 @@ TEST_F(ServerTest, ClosesAPeerThatStopsInAPayload) {
   const RawClient client(server->port());
   client.Send(wire::Hello{.role = wire::Role::kSidecar});
   std::vector<std::byte> frame;
-  wire::AppendFrame(0, wire::Put{}, 1'000'000, frame);
+  EXPECT_TRUE(wire::AppendFrame(0, wire::Put{}, 1'000'000, frame).ok());
   frame.resize(frame.size() + 1000);
   client.Send(frame);
   RunUntil(loop, [&] { return ClosedWith(Code::kDeadlineExceeded) == 1; });
@@ -130,7 +130,7 @@ TEST_F(ServerTest, ClosesAtLengthsOverTheLimit) {
   const RawClient client(server->port());
   client.Send(wire::Hello{.role = wire::Role::kSidecar});
   std::vector<std::byte> frame;
-  wire::AppendFrame(0, wire::Put{}, 1001, frame);
+  EXPECT_TRUE(wire::AppendFrame(0, wire::Put{}, 1001, frame).ok());
   client.Send(frame);
   RunUntil(loop, [&] { return ClosedWith(Code::kInvalidArgument) == 1; });
   EXPECT_EQ(LastWords(client).message, "a payload of 1001 bytes is over the limit of 1000");
@@ -141,7 +141,7 @@ TEST_F(ServerTest, ClosesAtAHelloThatIsNone) {
   Start();
   const RawClient client(server->port());
   std::vector<std::byte> frame;
-  wire::AppendFrame(0, wire::Hello{}, 0, frame);
+  EXPECT_TRUE(wire::AppendFrame(0, wire::Hello{}, 0, frame).ok());
   const std::uint32_t length = wire::kMaxHelloBodyBytes + 1;
   std::memcpy(frame.data() + 12, &length, sizeof(length));
   client.Send(ByteSpan(frame).first(wire::kHeaderBytes));

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::byte> Encode(const Message& message, ByteCount payload_length = 0) {
   std::vector<std::byte> bytes;
-  AppendFrame(7, message, payload_length, bytes);
+  EXPECT_TRUE(AppendFrame(7, message, payload_length, bytes).ok());
   return bytes;
 }
 
@@ -45,7 +45,7 @@ TEST(Codec, GivesBackWhatWasEncoded) {
     const ByteCount payload = CarriesPayload(message) ? random.Below(kMaxPayloadBytes + 1) : 0;
     std::vector<std::byte> bytes;
     const auto request_id = static_cast<std::uint32_t>(random.Next());
-    AppendFrame(request_id, message, payload, bytes);
+    EXPECT_TRUE(AppendFrame(request_id, message, payload, bytes).ok());
     const auto decoded = DecodeFrame(bytes);
     ASSERT_TRUE(decoded.has_value()) << decoded.error().ToString();
     const auto* frame = std::get_if<Frame>(&*decoded);
@@ -191,6 +191,24 @@ TEST(Codec, CutsLongStrings) {
   const auto decoded = DecodeFrame(Encode(Refusal{.message = std::string(5000, 'x')}));
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(std::get<Refusal>(std::get<Frame>(*decoded).message).message.size(), kMaxStringBytes);
+}
+
+TEST(Codec, WhatIsOverALimitIsRefusedAndNothingIsAppended) {
+  const std::vector<Message> too_large = {
+      LeaseUpdate{.leases = std::vector<std::pair<SampleId, LeaseId>>(kMaxItems + 1)},
+      Announce{.ids = std::vector<SampleId>(kMaxItems + 1)},
+      Holding{.gained = {1}, .lost = std::vector<SampleId>(kMaxItems + 1)},
+      StreamTrace{.packed = std::vector<std::byte>(kMaxPartBytes + 1)},
+  };
+  for (const Message& message : too_large) {
+    auto bytes = Encode(Welcome{});
+    const auto before = bytes;
+    EXPECT_EQ(AppendFrame(7, message, 0, bytes).code(), Code::kResourceExhausted);
+    EXPECT_EQ(bytes, before);
+  }
+  std::vector<std::byte> bytes;
+  EXPECT_EQ(AppendFrame(7, too_large[0], 0, bytes).message(),
+            "LeaseUpdate cannot be sent: a list has more than 4096 items");
 }
 
 TEST(Codec, RandomBytesNeverDecode) {

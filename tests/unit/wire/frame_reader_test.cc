@@ -83,7 +83,7 @@ TEST(FrameReader, ReadsFramesAndPayloadsInArbitraryCuts) {
         one.payload = RandomBytes(random, random.Below(limit));
         SetPayloadCrc(one.message, Crc32c(one.payload));
       }
-      AppendFrame(0, one.message, one.payload.size(), stream);
+      EXPECT_TRUE(AppendFrame(0, one.message, one.payload.size(), stream).ok());
       stream.insert(stream.end(), one.payload.begin(), one.payload.end());
       sent.push_back(std::move(one));
     }
@@ -97,7 +97,7 @@ TEST(FrameReader, ReadsFramesAndPayloadsInArbitraryCuts) {
 
 std::vector<std::byte> PutFrame(ByteSpan payload, std::uint32_t crc) {
   std::vector<std::byte> stream;
-  AppendFrame(0, Put{.crc = crc}, payload.size(), stream);
+  EXPECT_TRUE(AppendFrame(0, Put{.crc = crc}, payload.size(), stream).ok());
   stream.insert(stream.end(), payload.begin(), payload.end());
   return stream;
 }
@@ -106,7 +106,7 @@ TEST(FrameReader, AWrongPayloadSumIsToldAndTheStreamGoesOn) {
   Random random(1);
   const auto payload = RandomBytes(random, 50'000);
   auto stream = PutFrame(payload, Crc32c(payload) ^ 1U);
-  AppendFrame(0, StoreReply{}, 0, stream);
+  EXPECT_TRUE(AppendFrame(0, StoreReply{}, 0, stream).ok());
   Receiver receiver;
   receiver.Feed(stream, random, 9'000);
   ASSERT_EQ(receiver.received.size(), 2U);
@@ -118,7 +118,7 @@ TEST(FrameReader, ThrowsARefusedPayloadAway) {
   Random random(1);
   const auto payload = RandomBytes(random, 300'000);
   auto stream = PutFrame(payload, Crc32c(payload));
-  AppendFrame(0, StoreReply{}, 0, stream);
+  EXPECT_TRUE(AppendFrame(0, StoreReply{}, 0, stream).ok());
   Receiver receiver;
   receiver.refuse_payloads = true;
   receiver.Feed(stream, random, 90'000);
@@ -139,7 +139,7 @@ TEST(FrameReader, AnEmptyPayloadHasASumToo) {
 
 TEST(FrameReader, OffersTheSinkItself) {
   std::vector<std::byte> head;
-  AppendFrame(0, Put{}, 100'000, head);
+  EXPECT_TRUE(AppendFrame(0, Put{}, 100'000, head).ok());
   FrameReader reader;
   const auto space = reader.Space();
   std::memcpy(space[1].data(), head.data(), head.size());
@@ -158,7 +158,7 @@ TEST(FrameReader, ALongBodyMakesItsBufferGrowOnlyAsFarAsNeeded) {
   Random random(1);
   std::vector<std::byte> stream;
   const Get get{.items = std::vector<ReadItem>(kMaxItems)};
-  AppendFrame(0, get, 0, stream);
+  EXPECT_TRUE(AppendFrame(0, get, 0, stream).ok());
   Receiver receiver;
   receiver.Feed(stream, random, 1'000'000);
   ASSERT_EQ(receiver.received.size(), 1U);

@@ -9,7 +9,7 @@ namespace {
 
 TEST(Frame, HeaderSaysWhatWasWritten) {
   std::vector<std::byte> bytes;
-  AppendFrame(0x01020304, Push{}, 0x0a0b0c0d, bytes);
+  EXPECT_TRUE(AppendFrame(0x01020304, Push{}, 0x0a0b0c0d, bytes).ok());
   const auto header = ParseHeader(bytes);
   ASSERT_TRUE(header.has_value());
   EXPECT_EQ(header->type, MessageType::kPush);

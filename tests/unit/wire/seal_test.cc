@@ -17,7 +17,7 @@ using Bytes = std::vector<std::byte>;
 
 Bytes Sealed(FrameSeal& seal, std::uint32_t request_id) {
   Bytes frame;
-  AppendFrame(request_id, StoreReply{.id = request_id}, 0, frame, &seal);
+  EXPECT_TRUE(AppendFrame(request_id, StoreReply{.id = request_id}, 0, frame, &seal).ok());
   return frame;
 }
 
@@ -98,7 +98,7 @@ TEST(Seal, AFrameOfAnotherKeyEndsTheStream) {
 
 TEST(Seal, AFrameWithoutSealEndsTheStream) {
   Bytes plain;
-  AppendFrame(1, StoreReply{}, 0, plain);
+  EXPECT_TRUE(AppendFrame(1, StoreReply{}, 0, plain).ok());
   EXPECT_EQ(Read(1, {plain}), (Outcome{.taken = {}, .code = Code::kInvalidArgument}));
 }
 
@@ -126,7 +126,7 @@ TEST(Seal, AFrameIsCountedOnceHoweverItsBytesCome) {
   Bytes stream;
   const auto payload = RandomBytes(random, 1000);
   for (int i = 0; i < 5; ++i) {
-    AppendFrame(0, Push{.crc = Crc32c(payload)}, payload.size(), stream, &seal);
+    EXPECT_TRUE(AppendFrame(0, Push{.crc = Crc32c(payload)}, payload.size(), stream, &seal).ok());
     stream.insert(stream.end(), payload.begin(), payload.end());
   }
   FrameReader reader;
