@@ -83,7 +83,7 @@ Result<std::unique_ptr<ClusterSide>> ClusterSide::Start(net::EventLoop& loop, co
   ASSIGN_OR_RETURN(StateDir state_dir, StateDir::Open(options.state_dir));
   std::unique_ptr<ClusterSide> side(
       new ClusterSide(loop, clock, std::move(options), std::move(state_dir)));
-  RETURN_IF_ERROR(side->ConnectToApi());
+  RETURN_IF_ERROR(side->ConnectToApi(self.seed));
   ManifestStoreLimits limits = LimitsOf(side->options_.state_size);
   limits.samples = side->options_.samples_max;
   side->MakeClients(self);
@@ -116,16 +116,17 @@ Result<std::unique_ptr<ClusterSide>> ClusterSide::Start(net::EventLoop& loop, co
   return side;
 }
 
-Status ClusterSide::ConnectToApi() {
+Status ClusterSide::ConnectToApi(std::uint64_t seed) {
   kube::ApiAccess access{.server = options_.api_server,
                          .ca_file = options_.api_ca_file,
                          .token_file = options_.api_token_file};
   if (access.server.empty()) {
     ASSIGN_OR_RETURN(access, kube::InClusterAccess());
   }
-  api_ = kube::MakeApiClient(
-      loop_, clock_, access,
-      {.user_agent = "optcache-node", .request_timeout = std::chrono::seconds(8)});
+  api_ = kube::MakeApiClient(loop_, clock_, access,
+                             {.user_agent = "optcache-node",
+                              .request_timeout = std::chrono::seconds(8),
+                              .seed = seed});
   reviewer_ = std::make_unique<ApiTokenReviewer>(*api_);
   tokens_ = std::make_unique<TokenCheck>(*reviewer_, clock_);
   return OkStatus();

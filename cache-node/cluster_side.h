@@ -90,7 +90,7 @@ class ClusterSide {
 
  private:
   ClusterSide(net::EventLoop& loop, const Clock& clock, ClusterOptions options, StateDir state_dir);
-  Status ConnectToApi();
+  Status ConnectToApi(std::uint64_t seed);
   void MakeClients(const Self& self);
 
   net::EventLoop& loop_;

@@ -1,5 +1,7 @@
 #include "cli/dataset_setup.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -88,6 +90,7 @@ Result<std::string> Index(const config::Dataset& dataset, const std::string& add
   const auto& [requests, bytes] = dataset.limits;
   storage::OpenOptions open{.ca_file = options.ca_file,
                             .keys_folder = KeysFolderOf(dataset, options),
+                            .retry = {.seed = static_cast<std::uint64_t>(::getpid())},
                             .rates = {.requests_per_second = static_cast<double>(requests),
                                       .bytes_per_second = static_cast<double>(bytes)}};
   if (dataset.http) open.listing = dataset.http->listing;

@@ -1,5 +1,7 @@
 #include "cli/manifest.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -47,7 +49,7 @@ Examples:
 
 struct SourceFlags {
   std::string address;
-  storage::OpenOptions options;
+  storage::OpenOptions options{.retry = {.seed = static_cast<std::uint64_t>(::getpid())}};
   std::uint64_t timeout_s = 4ULL * 3600;
 
   Deadline deadline() const {

@@ -41,15 +41,19 @@ Status CheckManifestPlaces(const AgentOptions& options) {
 
 }  // namespace
 
+storage::OpenOptions StoreOptionsOf(const AgentOptions& options) {
+  // The queue of reads stands before the stores: each takes as many at once as it may send.
+  return {.concurrent_reads_max = static_cast<unsigned>(options.feeder.fetch.store_concurrency),
+          .ca_file = options.ca_file,
+          .retry = {.seed = SeedOf(options.name)}};
+}
+
 Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& clock,
                                             AgentOptions options) {
-  // The queue of reads stands before the stores: each takes as many at once as it may send.
-  const storage::OpenOptions store{
-      .concurrent_reads_max = static_cast<unsigned>(options.feeder.fetch.store_concurrency),
-      .ca_file = options.ca_file};
   RETURN_IF_ERROR(CheckManifestPlaces(options));
-  ASSIGN_OR_RETURN(std::unique_ptr<DatasetShelf> datasets,
-                   DatasetShelf::Open(options.datasets, store, options.manifest_dir));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<DatasetShelf> datasets,
+      DatasetShelf::Open(options.datasets, StoreOptionsOf(options), options.manifest_dir));
   ASSIGN_OR_RETURN(handoff::Arena arena, handoff::Arena::Create(options.arena_bytes));
   std::unique_ptr<Agent> agent(
       new Agent(loop, clock, std::move(options), std::move(arena), std::move(datasets)));

@@ -45,6 +45,9 @@ struct AgentOptions {
   S3EndpointOptions s3;
 };
 
+// How it opens its stores.
+storage::OpenOptions StoreOptionsOf(const AgentOptions& options);
+
 // Used on the loop's thread only.
 class Agent {
  public:

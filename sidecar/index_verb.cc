@@ -63,6 +63,7 @@ Result<dataset::Manifest> MakeManifest(const IndexFlags& flags, Deadline deadlin
   ASSIGN_OR_RETURN(const storage::IndexFormat format, storage::ParseFormat(flags.format));
   ASSIGN_OR_RETURN(const bool digests, ParseVerify(flags.verify));
   storage::OpenOptions open = flags.store;
+  open.retry.seed = wire::StreamIdOf(flags.dataset, 0);
   if (!flags.request_rate.empty()) {
     ASSIGN_OR_RETURN(open.rates.requests_per_second, ParseRequestRate(flags.request_rate));
   }

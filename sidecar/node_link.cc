@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "net/connection.h"
+#include "wire/stream_id.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -78,18 +79,21 @@ NodeLink::~NodeLink() {
   Close();
 }
 
+net::ClientPoolOptions PoolOptionsOf(const NodeLinkOptions& options) {
+  net::ClientPoolOptions pool{.seed = wire::StreamIdOf(options.name, 0), .label = "node"};
+  pool.dial.hello = {.role = wire::Role::kSidecar, .name = options.name};
+  pool.dial.tls = options.tls;
+  pool.dial.bulk = options.bulk;
+  if (!options.token_file.empty()) {
+    pool.dial.token = [file = options.token_file] { return ReadToken(file); };
+  }
+  pool.dial.limits.stall_deadline = kStallDeadline;
+  return pool;
+}
+
 void NodeLink::Open(NodeListener& listener) {
   handler_ = std::make_shared<Handler>(listener);
-  net::ClientPoolOptions options;
-  options.dial.hello = {.role = wire::Role::kSidecar, .name = options_.name};
-  options.dial.tls = options_.tls;
-  options.dial.bulk = options_.bulk;
-  if (!options_.token_file.empty()) {
-    options.dial.token = [file = options_.token_file] { return ReadToken(file); };
-  }
-  options.dial.limits.stall_deadline = kStallDeadline;
-  options.label = "node";
-  pool_ = std::make_unique<net::ClientPool>(loop_, std::move(options), handler_);
+  pool_ = std::make_unique<net::ClientPool>(loop_, PoolOptionsOf(options_), handler_);
   pool_->Keep(options_.address);
 }
 

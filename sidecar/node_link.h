@@ -21,6 +21,9 @@ struct NodeLinkOptions {
   bool bulk = true;  // with TLS: offers to go on in plaintext with sealed frames
 };
 
+// How it connects.
+net::ClientPoolOptions PoolOptionsOf(const NodeLinkOptions& options);
+
 // Used on the loop's thread only.
 class NodeLink final : public NodePort {
  public:

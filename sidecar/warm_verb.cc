@@ -154,7 +154,8 @@ Status WarmRun::Open() {
             "where is its manifest? Give --manifests URL of a node, or NAME=MANIFEST_FILE=STORE"};
   }
   const storage::OpenOptions store{.concurrent_reads_max = flags_.store_concurrency,
-                                   .ca_file = flags_.ca_file};
+                                   .ca_file = flags_.ca_file,
+                                   .retry = {.seed = wire::StreamIdOf(flags_.name, 0)}};
   ASSIGN_OR_RETURN(shelf_, DatasetShelf::Open({source_}, store, ""));
   if (!flags_.node_ca.empty()) {
     tls_ = std::make_shared<net::TlsContext>(net::TlsRole::kClient);

@@ -95,5 +95,10 @@ TEST_F(AgentTest, ReadsTheStoreAsOftenAtOnceAsItIsTold) {
   RunUntilRequests(kSamples);
 }
 
+// Else all sidecars of a cluster would ask a store again at the same moments.
+TEST(Agent, SidecarsOfTwoNamesDoNotRetryInStep) {
+  EXPECT_NE(StoreOptionsOf({.name = "a"}).retry.seed, StoreOptionsOf({.name = "b"}).retry.seed);
+}
+
 }  // namespace
 }  // namespace optcache::sidecar
