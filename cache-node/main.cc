@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "cache-node/node.h"
 #include "metrics/metrics_page.h"
 #include "net/service_pages.h"
@@ -141,7 +142,7 @@ int main(int argc, char** argv) {
   optcache::RaiseOpenFilesLimit();
   optcache::net::BlockStopSignals();
   if (const optcache::Status status = optcache::node::Run(std::move(flags)); !status.ok()) {
-    std::cerr << "optcache-node: " << status.message() << "\n";
+    std::cerr << "optcache-node: " << optcache::Visible(status.message(), "\n") << "\n";
     return 1;
   }
   return 0;

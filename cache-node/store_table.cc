@@ -1,26 +1,10 @@
 #include "cache-node/store_table.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/utf8.h"
 
 namespace optcache::node {
-namespace {
-
-// What a status can show: one line of UTF-8.
-std::string Printable(std::string_view text) {
-  std::string line;
-  while (!text.empty()) {
-    const std::size_t length = Utf8Length(text);
-    const bool is_control = length == 1 && (text[0] < ' ' || text[0] == '\x7f');
-    line += length == 0 || is_control ? "?" : text.substr(0, length);
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return CutText(std::move(line), coordination::kMaxCauseBytes);
-}
-
-}  // namespace
 
 void StoreTable::OnHealth(ClientId from, const wire::StoreHealth& health, MonotonicTime now) {
   auto& datasets = clients_[from];
@@ -31,7 +15,7 @@ void StoreTable::OnHealth(ClientId from, const wire::StoreHealth& health, Monoto
   if (health.state != wire::StoreState::kSilent) return;
   const auto silent = std::min<std::uint64_t>(health.silent_ms, coordination::kMaxSilentMs);
   entry.silent_since = now - std::chrono::milliseconds(silent);
-  entry.cause = Printable(health.cause);
+  entry.cause = CutText(Visible(health.cause), coordination::kMaxCauseBytes);
 }
 
 void StoreTable::OnClosed(ClientId from) {

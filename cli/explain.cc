@@ -8,6 +8,7 @@
 
 #include "cli/cluster_questions.h"
 #include "cli/pod_story.h"
+#include "cli/print.h"
 #include "cli/yaml_text.h"
 
 namespace optcache::cli {
@@ -28,8 +29,7 @@ Status ExplainPod(const ExplainRequest& request) {
   if (request.output == "text") text = FormatPodStory(story);
   if (request.output == "json") text = ToJson(story);
   if (request.output == "yaml") text = ToYaml(ToJson(story));
-  std::fputs(text.c_str(), stdout);
-  return OkStatus();
+  return Print(text);
 }
 
 }  // namespace

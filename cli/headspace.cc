@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
+#include "base/utf8.h"
 #include "cli/headspace_print.h"
 #include "cli/local_cluster.h"
 #include "cli/print.h"
@@ -58,7 +59,7 @@ struct HeadspaceRequest {
 };
 
 void SayToErrors(const std::string& line) {
-  fmt::print(stderr, "{}\n", line);
+  fmt::print(stderr, "{}\n", Visible(line));
 }
 
 // Runs the command, and looks at the sidecar's page until it says enough.

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
+#include "base/utf8.h"
 #include "cli/choose.h"
 #include "cli/manifest_report.h"
 #include "cli/print.h"
@@ -114,7 +115,7 @@ Status Build(const BuildFlags& flags) {
   line.reset();
   RETURN_IF_ERROR(WriteFileAtomically(flags.output, report.manifest.bytes()));
   for (const std::string& note : BuildNotes(report, order.has_value()))
-    fmt::print(stderr, "{}\n", note);
+    fmt::print(stderr, "{}\n", Visible(note));
   return Print(ManifestAsText(flags.output, report.manifest));
 }
 

@@ -1,14 +1,20 @@
 #include "cli/print.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "cli/yaml_text.h"
 
 namespace optcache::cli {
 
 Status Print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+  const bool for_people = ::isatty(STDOUT_FILENO) != 0;
+  const std::string shown = for_people ? Visible(text, "\n\t") : std::string();
+  const std::string& out = for_people ? shown : text;
+  if (std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0) {
     return OkStatus();
   }
   return ErrnoStatus(errno, "cannot write to standard output");

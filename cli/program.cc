@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/utf8.h"
 #include "cli/dashboard/render.h"
 #include "cli/dataset_usage.h"
 #include "cli/explain.h"
@@ -92,7 +93,8 @@ std::string UsageMessage(const CLI::App& app, const NamedCommand& command,
 // kubectl prints what the API server says without a prefix.
 void PrintError(const Manners& manners, const std::string& message) {
   const bool is_server = message.starts_with("Error from server");
-  std::fprintf(stderr, "%s%s\n", is_server ? "" : manners.error_prefix, message.c_str());
+  std::fprintf(stderr, "%s%s\n", is_server ? "" : manners.error_prefix,
+               Visible(message, "\n").c_str());
 }
 
 int ParseAndRun(int count, const char* const* arguments, const char* version,

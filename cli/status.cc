@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "cli/cluster_questions.h"
 #include "cli/coordinator_status.h"
+#include "cli/print.h"
 #include "cli/state_dir.h"
 #include "cli/status_view.h"
 #include "cli/yaml_text.h"
@@ -28,8 +29,7 @@ struct StatusRequest {
 
 Status Print(const std::string& output, const std::string& table, const std::string& json) {
   const std::string text = output == "table" ? table : output == "yaml" ? ToYaml(json) : json;
-  std::fputs(text.c_str(), stdout);
-  return OkStatus();
+  return cli::Print(text);
 }
 
 Status PrintClusterStatus(const StatusRequest& request) {

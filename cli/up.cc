@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
+#include "base/utf8.h"
 #include "cli/local_cluster.h"
 #include "net/stop_signals.h"
 
@@ -30,7 +31,7 @@ Examples:
 constexpr std::uint32_t kMachinesMax = 64;
 
 void Say(const std::string& line) {
-  fmt::print("{}\n", line);
+  fmt::print("{}\n", Visible(line));
   std::fflush(stdout);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "net/address.h"
 #include "net/stop_signals.h"
 #include "operator/manager/check_injection.h"
@@ -205,7 +206,7 @@ int main(int argc, char** argv) {
   net::BlockStopSignals();
   const Status status = *check ? manager::Check(flags) : manager::Run(flags);
   if (!status.ok()) {
-    std::cerr << "optcache-operator: " << status.message() << "\n";
+    std::cerr << "optcache-operator: " << Visible(status.message(), "\n") << "\n";
     return 1;
   }
   return 0;

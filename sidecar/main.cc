@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "handoff/socket.h"
 #include "headspace/report_json.h"
 #include "metrics/metrics_page.h"
@@ -368,6 +369,6 @@ int main(int argc, char** argv) {
   RaiseOpenFilesLimit();
   const Status status = sidecar::RunWhatIsAsked(app, std::move(flags));
   if (status.ok()) return 0;
-  std::cerr << "optcache-sidecar: " << status.message() << "\n";
+  std::cerr << "optcache-sidecar: " << Visible(status.message(), "\n") << "\n";
   return 1;
 }

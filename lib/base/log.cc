@@ -1,33 +1,36 @@
 #include "base/log.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/utf8.h"
+
 namespace optcache {
 namespace {
 
 std::atomic<LogFormat> g_format = LogFormat::kText;
 
+// Within quotes, also of JSON.
 std::string Escape(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, std::max<std::size_t>(Utf8Length(text), 1));
+    text.remove_prefix(character.size());
+    const std::string shown = Visible(character);
+    // JSON has no \x: there it is the text "\xff".
+    if (character == "\"" || character == "\\" || shown.starts_with("\\x")) out += '\\';
+    out += shown;
   }
   return out;
 }
 
 bool NeedsQuotes(std::string_view text) {
-  return text.empty() || text.find_first_of(" =\"\\\n\t") != std::string_view::npos;
+  return text.empty() || text.find_first_of(" =\"\\") != std::string_view::npos ||
+         Visible(text) != text;
 }
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
@@ -58,7 +61,7 @@ std::string FormatLogLine(LogFormat format, std::string_view event,
     }
     return line;
   }
-  std::string line(event);
+  std::string line = Visible(event);
   for (const LogField& field : fields) {
     line += NeedsQuotes(field.text) ? fmt::format(" {}=\"{}\"", field.key, Escape(field.text))
                                     : fmt::format(" {}={}", field.key, field.text);

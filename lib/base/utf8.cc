@@ -1,10 +1,21 @@
 #include "base/utf8.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 namespace optcache {
 namespace {
 
 bool Continues(char byte) {
   return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U;
+}
+
+// Of one character in UTF-8. U+0080 to U+00BF end in their number.
+bool IsControl(std::string_view character) {
+  const auto last = static_cast<unsigned char>(character.back());
+  if (character.size() == 2) return character[0] == '\xc2' && last < 0xa0;
+  return character.size() == 1 && (last < 0x20 || last == 0x7f);
 }
 
 }  // namespace
@@ -45,6 +56,24 @@ std::string CutText(std::string text, std::size_t limit) {
     --limit;
   text.resize(limit);
   return text;
+}
+
+std::string Visible(std::string_view text, std::string_view kept) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    text.remove_prefix(character.size());
+    const auto last = static_cast<unsigned char>(character.back());
+    if (length == 0) {
+      shown += fmt::format("\\x{:02x}", last);
+    } else if (IsControl(character) && !kept.contains(character)) {
+      shown += fmt::format("\\u{:04x}", last);
+    } else {
+      shown += character;
+    }
+  }
+  return shown;
 }
 
 }  // namespace optcache

@@ -1,6 +1,6 @@
 #pragma once
 
-// Text from outside: is it UTF-8, and where may it be cut?
+// Text from outside: is it UTF-8, where may it be cut, and how is it shown?
 
 #include <cstddef>
 #include <string>
@@ -16,5 +16,10 @@ bool IsUtf8(std::string_view text);
 
 // At most `limit` bytes, never cut in the middle of a UTF-8 character: readers would refuse that.
 std::string CutText(std::string text, std::size_t limit);
+
+// What a terminal or a log may show of `text`, in one line and without obeying it: a control
+// character (below U+0020, or U+007F to U+009F) as "\u001b", a byte that is no UTF-8 as "\xff".
+// Those among `kept`, such as "\n", stay.
+std::string Visible(std::string_view text, std::string_view kept = {});
 
 }  // namespace optcache

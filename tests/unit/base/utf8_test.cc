@@ -28,5 +28,13 @@ TEST(Utf8, IsCutBetweenCharactersAtAnyLimit) {
   EXPECT_EQ(CutText(text, 99), text);
 }
 
+TEST(Utf8, ShowsWhatATerminalWouldObey) {
+  EXPECT_EQ(Visible("na\xc3\xafve \\ \""), "na\xc3\xafve \\ \"");
+  EXPECT_EQ(Visible({"\0\x1b[0m\x7f", 6}), "\\u0000\\u001b[0m\\u007f");
+  EXPECT_EQ(Visible("\xc2\x80\xc2\x9f\xc2\xa0"), "\\u0080\\u009f\xc2\xa0");
+  EXPECT_EQ(Visible("\x9b\xe2\x82"), "\\x9b\\xe2\\x82");
+  EXPECT_EQ(Visible("a\nb\tc", "\n"), "a\nb\\u0009c");
+}
+
 }  // namespace
 }  // namespace optcache

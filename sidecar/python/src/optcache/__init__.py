@@ -7,13 +7,18 @@
 For PyTorch see `optcache.torch`, which is imported only when asked for.
 """
 
+import logging
+
 from ._stats import Stats, stats
+from ._text import VisibleLines
 from .computed import Computed, cached
 from .dataset import Dataset
 from .errors import OptcacheError, SampleError, SidecarUnavailable
 from .webdataset import WebDataset
 
 __version__ = "0.1.0"
+
+logging.getLogger("optcache").addFilter(VisibleLines())
 
 __all__ = [
     "Computed",

@@ -18,6 +18,7 @@ from ._manifest import Manifest
 from ._members import pack
 from ._names import Names
 from ._stats import counters
+from ._text import visible
 from .computed import kept, resolve, stats_of
 from .errors import OptcacheError, SampleError
 
@@ -89,7 +90,7 @@ class Dataset:
         if self.name == usual:
             self._fallback_root = root
         if self.notice:
-            warnings.warn(f"optcache: {self.notice}.", stacklevel=2)
+            warnings.warn(f"optcache: {visible(self.notice)}.", stacklevel=2)
         self.transform = transform
         if computed and transform is None:
             raise ValueError("Dataset: computed= keeps what transform= makes, and there is none")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Optional
 
+from ._text import visible
+
 _CODES = (
     "ok",
     "not_found",
@@ -32,7 +34,7 @@ class OptcacheError(RuntimeError):
     """
 
     def __init__(self, message: str, code: str = "internal") -> None:
-        super().__init__(message)
+        super().__init__(visible(message, "\n"))
         self.code = code
 
     def __reduce__(self) -> tuple[type[OptcacheError], tuple[object, ...]]:
