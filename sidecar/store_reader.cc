@@ -59,15 +59,15 @@ void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> par
                                                        .into = std::move(part.into),
                                                        .done = std::move(part.done)}));
   }
-  if (!storage::NeedsRead(manifest, first)) return OnRead(std::move(reads), OkStatus());
+  if (!storage::NeedsRead(manifest, first)) return OnRead(std::move(reads), {});
   const Deadline deadline =
       Deadline::After(clock_, kReadDeadline + storage::TransferTimeMax(destination.size()));
   const Status accepted = served.store().Read(
       storage::RequestFor(manifest, first.object, first.begin, std::move(destination), deadline),
       [this, reads](const storage::ReadOutcome& outcome) mutable {
-        OnRead(std::move(reads), outcome.status);
+        OnRead(std::move(reads), outcome);
       });
-  if (!accepted.ok()) OnRead(std::move(reads), accepted);
+  if (!accepted.ok()) OnRead(std::move(reads), {.status = accepted});
 }
 
 std::vector<wire::StoreHealth> StoreReader::Health() const {
@@ -85,23 +85,34 @@ std::vector<wire::StoreHealth> StoreReader::Health() const {
 }
 
 // On a thread of the store, or, where nothing was read, on the loop's.
-void StoreReader::OnRead(std::shared_ptr<Together> reads, const Status& status) {
+void StoreReader::OnRead(std::shared_ptr<Together> reads, const storage::ReadOutcome& outcome) {
   for (std::shared_ptr<Pending>& read : *reads) {
-    Result<std::uint32_t> crc = status.ok() ? Check(*read) : Error(status);
+    Result<std::uint32_t> crc =
+        outcome.status.ok() ? Check(*read, outcome.attempts) : Error(outcome.status);
     End(std::move(read), std::move(crc));
   }
 }
 
-Result<std::uint32_t> StoreReader::Check(const Pending& read) {
+Result<std::uint32_t> StoreReader::Check(const Pending& read, unsigned attempt) {
   const dataset::Manifest& manifest = read.dataset.manifest();
   const auto digest = manifest.SampleDigest(read.id);
-  if (digest && dataset::Sha256Of(read.into->bytes()) != *digest) {
-    return Error(Code::kDataLoss,
-                 read.dataset.store().name() + ": " + manifest.Path(read.id) +
+  if (!digest || dataset::Sha256Of(read.into->bytes()) == *digest) {
+    return Crc32c(read.into->bytes());
+  }
+  const std::string& store = read.dataset.store().name();
+  Status damaged(Code::kDataLoss,
+                 store + ": " + manifest.Path(read.id) +
                      ": its SHA-256 is not the manifest's; the object was changed or is damaged: "
                      "restore it, or index the dataset again");
-  }
-  return Crc32c(read.into->bytes());
+  const storage::SampleRange range = storage::RangeOf(manifest, read.id);
+  const dataset::Object object = manifest.ObjectAt(range.object);
+  damaged_.Tell({.store = store,
+                 .object = object.path,
+                 .begin = range.begin,
+                 .end = range.end,
+                 .attempt = attempt,
+                 .status = damaged});
+  return Error(std::move(damaged));
 }
 
 void StoreReader::End(std::shared_ptr<Pending> read, Result<std::uint32_t> crc) {

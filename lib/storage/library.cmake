@@ -8,7 +8,7 @@ project_library(storage
           internal/blocking_read.h internal/curl.h internal/digest_many.h internal/first_error.h
           internal/guessed_cuts.h internal/http_exchange.h internal/key_files.h internal/md5.h
           internal/s3_lister.h
-          breaking_store.h circuit_breaker.h hedge_policy.h hedging_store.h
+          breaking_store.h circuit_breaker.h failed_read_log.h hedge_policy.h hedging_store.h
           internal/source_file.h internal/stat_many.h internal/walk.h latency_quantiles.h
           limiting_store.h listing_file.h object_store.h open_store.h request_gate.h
           retry_budget.h retrying_store.h s3_address.h s3_credentials.h s3_customer_key.h s3_error.h s3_listing.h
@@ -26,6 +26,6 @@ project_library(storage
           s3_address.cc s3_credentials.cc s3_customer_key.cc s3_error.cc s3_listing.cc s3_signature.cc s3_store.cc
           s3_container_keys.cc s3_instance_keys.cc s3_key_chain.cc s3_temporary_keys.cc
           s3_web_identity.cc
-          breaking_store.cc circuit_breaker.cc hedge_policy.cc hedging_store.cc latency_quantiles.cc
+          breaking_store.cc circuit_breaker.cc failed_read_log.cc hedge_policy.cc hedging_store.cc latency_quantiles.cc
   DEPS base dataset
   PRIVATE_DEPS fmt::fmt CURL::libcurl nlohmann_json::nlohmann_json pugixml::pugixml)

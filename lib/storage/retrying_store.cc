@@ -64,6 +64,7 @@ RetryingStore::RetryingStore(std::unique_ptr<ObjectStore> inner, RetryOptions op
     : inner_(std::move(inner)),
       options_(options),
       clock_(clock),
+      failed_(clock),
       seeds_(options.seed),
       budget_(options.budget) {
   const MutexLock lock(mutex_);
@@ -140,9 +141,20 @@ bool RetryingStore::WaitForStore(const std::shared_ptr<Operation>& operation,
   return true;
 }
 
+void RetryingStore::LogFailure(const Operation& operation, const Status& status) {
+  const ReadRequest& request = operation.request;
+  failed_.Tell({.store = name(),
+                .object = request.object,
+                .begin = request.offset,
+                .end = request.offset + request.destination.size(),
+                .attempt = operation.attempts.all,
+                .status = status});
+}
+
 void RetryingStore::EndAttempt(const std::shared_ptr<Operation>& operation, ReadOutcome outcome) {
   if (!outcome.status.ok()) {
     operation->NoteFailure(outcome);
+    LogFailure(*operation, outcome.status);
     const MutexLock lock(mutex_);
     ++counts_.errors[outcome.status.code()];
   }
@@ -250,6 +262,7 @@ void RetryingStore::RunRetries() {
     Status refused = Attempt(operation);
     if (WaitForStore(operation, refused)) continue;
     if (refused.code() == Code::kUnavailable) {
+      LogFailure(*operation, refused);
       EndOperation(*operation, {.status = std::move(refused)});
     } else if (!refused.ok()) {
       EndAttempt(operation, {.status = std::move(refused)});

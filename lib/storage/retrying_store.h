@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "storage/failed_read_log.h"
 #include "storage/object_store.h"
 #include "storage/retry_budget.h"
 
@@ -44,14 +45,14 @@ std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadO
                                         Duration until_deadline);
 
 // Gives reads, Stat and List of another store more than one attempt, and counts. A final error
-// names store, object, range, attempt and cause. Each attempt has its own, shorter deadline, so
-// that one that hangs leaves time for another, and goes on where the one before ended if that is
-// sure to be the same version. Where most reads fail, retries wait for the budget
-// that all of them share; one that would find none before its deadline ends, and its error says so.
-// Reads that the inner store refuses with kUnavailable, since it takes the store for gone, wait for
-// it until their deadline: that is no attempt. So the longest outage that readers do not notice but
-// by waiting is what their deadlines allow.
-// Callbacks run on the inner store's threads or on this one's own.
+// names store, object, range, attempt and cause, and so does the log for attempts that failed. Each
+// attempt has its own, shorter deadline, so that one that hangs leaves time for another, and goes
+// on where the one before ended if that is sure to be the same version. Where most reads fail,
+// retries wait for the budget that all of them share; one that would find none before its deadline
+// ends, and its error says so. Reads that the inner store refuses with kUnavailable, since it takes
+// the store for gone, wait for it until their deadline: that is no attempt. So the longest outage
+// that readers do not notice but by waiting is what their deadlines allow. Callbacks run on the
+// inner store's threads or on this one's own.
 class RetryingStore final : public ObjectStore {
  public:
   RetryingStore(std::unique_ptr<ObjectStore> inner, RetryOptions options,
@@ -78,6 +79,7 @@ class RetryingStore final : public ObjectStore {
 
   Status Attempt(const std::shared_ptr<Operation>& operation);
   void EndAttempt(const std::shared_ptr<Operation>& operation, ReadOutcome outcome);
+  void LogFailure(const Operation& operation, const Status& status);
   bool WaitForStore(const std::shared_ptr<Operation>& operation, const Status& refused);
   bool ScheduleRetry(const std::shared_ptr<Operation>& operation, ReadOutcome& outcome);
   void EndOperation(Operation& operation, ReadOutcome outcome);
@@ -93,6 +95,7 @@ class RetryingStore final : public ObjectStore {
   const std::unique_ptr<ObjectStore> inner_;
   const RetryOptions options_;
   const Clock& clock_;
+  FailedReadLog failed_;
 
   mutable Mutex mutex_;
   CondVar changed_;

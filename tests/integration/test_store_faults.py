@@ -6,6 +6,7 @@ Each case has a sample of its own, so that all of them share one cache.
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import threading
 import time
@@ -151,6 +152,24 @@ def test_fault_that_lasts_is_explained(
     # It is read as soon as the store is right again.
     store.script(path, faulty_store.right, times=0)
     assert samples[sample] == (objects.root / path).read_bytes()
+
+
+def test_the_log_of_the_sidecar_names_a_failed_read(
+    samples: optcache.Dataset, cluster: Cluster, store: FaultyStore, objects: Dataset
+) -> None:
+    """It is read until its line comes: others of the same cause may have had theirs just before."""
+    sample = len(PASSING) + len(LASTING) + 3
+    path = objects.paths[sample]
+    store.script(path, faulty_store.missing, times=FOR_EVER)
+    line = rf"a read of the store failed .*object={path} bytes=0-\d+ attempt=1 code=not_found .*404"
+
+    def is_named() -> bool:
+        with pytest.raises(optcache.SampleError):
+            samples[sample]
+        return re.search(line, cluster.log_of("sidecar-0")) is not None
+
+    wait_until(is_named, "the log names the object and the cause")
+    store.script(path, faulty_store.right, times=0)
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 #include "base/crc32c.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "dataset/manifest_builder.h"
 #include "support/temp_dir.h"
 #include "unit/sidecar/fakes.h"
@@ -119,10 +120,14 @@ TEST_F(StoreReaderTest, NamesTheObjectThatIsMissing) {
 
 TEST_F(StoreReaderTest, RefusesBytesThatAreNotTheManifests) {
   dir_.Write("data/a.bin", "THE FIRST");
+  SetUpLog("sidecar_test", LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
   const auto crc = Read(0, memory_.AllocateInArena(dataset_->SizeOf(0)));
+  const std::string log = testing::internal::GetCapturedStderr();
   ASSERT_FALSE(crc.has_value());
   EXPECT_EQ(crc.error().code(), Code::kDataLoss);
   EXPECT_NE(crc.error().message().find("SHA-256"), std::string::npos);
+  EXPECT_NE(log.find("object=a.bin bytes=0-8 attempt=1 code=data_loss"), std::string::npos) << log;
 }
 
 TEST_F(StoreReaderTest, SaysWhetherItsStoresAnswer) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "support/fake_object_store.h"
 #include "support/read_waiter.h"
 
@@ -113,6 +114,18 @@ TEST_F(RetryingStoreTest, TheFinalErrorNamesStoreObjectRangeAttemptAndCause) {
   EXPECT_EQ(outcome.status.code(), Code::kUnavailable);
   EXPECT_EQ(outcome.status.message(), "fake://bucket: attempt 5 of 5: a bytes 0-3: cause");
   EXPECT_EQ(outcome.attempts, 5U);
+}
+
+TEST_F(RetryingStoreTest, TheLogNamesAttemptsThatFailed) {
+  SetUpLog("storage_test", LogLevel::kInfo, LogFormat::kText);
+  fake_->FailNext("a", Failed(Code::kUnavailable));
+  fake_->FailNext("a", Failed(Code::kConflict));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run(Request()).status.code(), Code::kConflict);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, testing::HasSubstr("store=fake://bucket object=a bytes=0-3 attempt=1 "
+                                      "code=unavailable cause=cause"));
+  EXPECT_THAT(log, testing::HasSubstr("attempt=2 code=conflict"));
 }
 
 TEST_F(RetryingStoreTest, DoesNotRepeatWhatWillNotGetBetter) {
