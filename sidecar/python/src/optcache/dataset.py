@@ -13,6 +13,7 @@ from typing import Any, Callable, NoReturn, Optional, Union
 from . import _protocol as protocol
 from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_tag, place_of
 from ._channel import Channel, SampleFailed
+from ._collate import let_torch_collate_views
 from ._endpoint import endpoint_at, with_patience
 from ._manifest import Manifest
 from ._members import pack
@@ -259,6 +260,7 @@ class Dataset:
             begin = end
         if self._copy:
             return [bytes(view) for view in views]
+        let_torch_collate_views()
         return views  # type: ignore[return-value]
 
     def _ends(self, ids: array.array[int]) -> list[int]:
