@@ -213,6 +213,7 @@ Status LocalCluster::StartMachines(const LocalOptions& options) {
   if (!options.memory.empty()) {
     ASSIGN_OR_RETURN(each.memory, ParseQuantity(options.memory));
   }
+  RETURN_IF_ERROR(CheckMemory(options.machines, each, TotalMemory()));
   if (!options.disk.empty()) {
     each.disk = options.disk;
     ASSIGN_OR_RETURN(each.disk_capacity, ParseQuantity(options.disk_capacity));

@@ -51,6 +51,18 @@ class PortPicker {
 
 }  // namespace
 
+Status CheckMemory(std::uint32_t machines, const MachineOptions& each, const MemoryRoom& total) {
+  const ByteCount for_sidecars = each.arena + each.overflow + each.computed;
+  const auto of_all = static_cast<double>(machines) *
+                      (static_cast<double>(each.memory) + static_cast<double>(for_sidecars));
+  if (of_all <= static_cast<double>(total.bytes)) return OkStatus();
+  return {Code::kInvalidArgument,
+          fmt::format("{} machine{} with {} for samples and {} for the sidecar each: more than the "
+                      "{} of {}; give less by --memory, or by the capacity of the datasets",
+                      machines, machines == 1 ? "" : "s", FormatBytes(each.memory),
+                      FormatBytes(for_sidecars), FormatBytes(total.bytes), total.limited_by)};
+}
+
 Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string& socket_dir) {
   PortPicker ports;
   std::vector<Machine> machines;

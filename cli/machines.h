@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/memory_room.h"
 #include "base/result.h"
 #include "cli/dataset_setup.h"
 #include "cli/supervisor.h"
@@ -39,6 +40,9 @@ struct MachineOptions {
   bool s3 = false;        // sidecars serve their datasets by S3, too
   std::vector<std::string> samplers;  // NAME=SAMPLER, the order in which that is read by S3
 };
+
+// kInvalidArgument: together they ask for more memory than there is.
+Status CheckMemory(std::uint32_t machines, const MachineOptions& each, const MemoryRoom& total);
 
 // Gives each machine free ports of the loopback interface and a socket in `socket_dir`.
 // kInvalidArgument: the path would be too long for a socket.

@@ -1,5 +1,7 @@
 #include "cli/manifest_report.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -107,6 +109,13 @@ std::vector<std::string> BuildNotes(const storage::IndexReport& report, bool ord
                                 fmt::join(report.missing, ", "),
                                 report.missing_count > report.missing.size() ? ", ..." : "",
                                 report.missing_count == 1 ? "it" : "them"));
+  }
+  if (report.unreadable_count > 0) {
+    notes.push_back(fmt::format("Warning: user {} may not read {} ({}{}): reading {} will fail.",
+                                ::geteuid(), Plural(report.unreadable_count, "sample"),
+                                fmt::join(report.unreadable, ", "),
+                                report.unreadable_count > report.unreadable.size() ? ", ..." : "",
+                                report.unreadable_count == 1 ? "it" : "them"));
   }
   if (!report.unfit_idx_files.empty()) {
     notes.push_back(fmt::format(

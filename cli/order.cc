@@ -1,5 +1,6 @@
 #include "cli/order.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "base/result.h"
 #include "cli/npy.h"
@@ -142,8 +144,20 @@ void AddSamplerOptions(CLI::App& command, OrderFlags& flags) {
 
 }  // namespace
 
+Status CheckOrderFits(const sampler::Recipe& recipe, const MemoryRoom& room) {
+  // The ids, and once more where they are dealt to ranks.
+  const ByteCount needed =
+      2 * sizeof(SampleId) * std::max(recipe.size, sampler::PassLength(recipe));
+  if (needed <= room.bytes) return OkStatus();
+  return {Code::kResourceExhausted,
+          fmt::format("an order of {} samples takes {} of memory while it is made; {} are left by "
+                      "{}",
+                      recipe.size, FormatBytes(needed), FormatBytes(room.bytes), room.limited_by)};
+}
+
 Status PrintOrder(const OrderRequest& request, std::FILE* out) {
   ASSIGN_OR_RETURN(sampler::OrderSource source, sampler::OrderSource::Make(request.recipe));
+  RETURN_IF_ERROR(CheckOrderFits(request.recipe, AvailableMemory()));
   ASSIGN_OR_RETURN(const std::vector<SampleId> ids,
                    request.rank ? source.RankOrder(request.epoch, *request.rank)
                                 : source.PassOrder(request.epoch));

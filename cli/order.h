@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/memory_room.h"
 #include "base/status.h"
 #include "cli/verb.h"
 #include "sampler/recipe.h"
@@ -21,6 +22,9 @@ struct OrderRequest {
   bool crc = false;            // print the order's CRC instead of its ids
   std::string npy_file{};      // write the ids there instead of printing them, if not empty
 };
+
+// kResourceExhausted: the order takes more memory while it is made than there is.
+Status CheckOrderFits(const sampler::Recipe& recipe, const MemoryRoom& room);
 
 // Prints to `out`, one id a line. kInvalidArgument if there is no such sampler, epoch or rank; what
 // the system says if the output cannot be written.

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -136,7 +137,10 @@ int RunProgram(int count, const char* const* arguments, const char* version) {
   const Manners manners = MannersOf(count > 0 ? arguments[0] : "");
   try {
     return ParseAndRun(count, arguments, version, manners);
-  } catch (const std::exception& error) {  // out of memory, or a mistake in a command's declaration
+  } catch (const std::bad_alloc&) {
+    PrintError(manners, "there is not enough memory for this");
+    return kFailed;
+  } catch (const std::exception& error) {  // a mistake in a command's declaration
     PrintError(manners, error.what());
     return kFailed;
   }

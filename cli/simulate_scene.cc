@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/files.h"
@@ -28,6 +30,12 @@ std::string Listed(const std::array<std::string_view, kCount>& names) {
 }
 
 Result<Trace> ReadTrace(const SimulateFlags& flags) {
+  // One such as /dev/zero has no end.
+  std::error_code unknown;
+  const auto kind = std::filesystem::status(flags.trace, unknown).type();
+  if (kind == std::filesystem::file_type::character || kind == std::filesystem::file_type::block) {
+    return Error(Code::kInvalidArgument, flags.trace + ": a device; give a file, or a pipe");
+  }
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.trace, simulation::kMaxTraceBytes));
   Result<Trace> trace = flags.trace_format == "ids"
                             ? simulation::ParseIdTrace(bytes)

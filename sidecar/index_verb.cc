@@ -1,5 +1,7 @@
 #include "sidecar/index_verb.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -90,6 +92,12 @@ Result<dataset::Manifest> MakeManifest(const IndexFlags& flags, Deadline deadlin
   if (report.missing_count > 0) {
     Log(LogLevel::kWarning, "samples are listed but not there, reading them will fail",
         {{"samples", report.missing_count}, {"first", report.missing.front()}});
+  }
+  if (report.unreadable_count > 0) {
+    Log(LogLevel::kWarning, "samples may not be read by this user, reading them will fail",
+        {{"samples", report.unreadable_count},
+         {"user", ::geteuid()},
+         {"first", report.unreadable.front()}});
   }
   return std::move(report.manifest);
 }

@@ -38,7 +38,15 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& name) {
 
 Result<std::string> ReadFile(const std::string& path, ByteCount limit) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return Error(ErrnoStatus(errno, "open " + path));
+  struct stat file = {};
+  if (!fd.valid() || ::fstat(fd.get(), &file) != 0) {
+    return Error(ErrnoStatus(errno, "open " + path));
+  }
+  const auto too_large = [&] {
+    return Error(Code::kResourceExhausted,
+                 fmt::format("{}: larger than the limit of {}", path, FormatBytes(limit)));
+  };
+  if (S_ISREG(file.st_mode) && static_cast<ByteCount>(file.st_size) > limit) return too_large();
   std::string content;
   while (true) {
     const size_t old_size = content.size();
@@ -46,10 +54,7 @@ Result<std::string> ReadFile(const std::string& path, ByteCount limit) {
     const ssize_t n = ::read(fd.get(), content.data() + old_size, kReadStep);
     if (n < 0 && errno != EINTR) return Error(ErrnoStatus(errno, "read " + path));
     content.resize(old_size + static_cast<size_t>(std::max<ssize_t>(n, 0)));
-    if (content.size() > limit) {
-      return Error(Code::kResourceExhausted,
-                   fmt::format("{}: larger than the limit of {}", path, FormatBytes(limit)));
-    }
+    if (content.size() > limit) return too_large();
     if (n == 0) return content;
   }
 }

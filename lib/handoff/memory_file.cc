@@ -4,59 +4,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <optional>
-#include <string_view>
 
 #include "base/files.h"
+#include "base/memory_room.h"
 
 namespace optcache::handoff {
 namespace {
 
-constexpr ByteCount kSmallFile = 1_MiB;
-
-// The number after `key` in a text of lines such as "MemAvailable:  1024 kB"; with an empty key,
-// the text's own.
-std::optional<ByteCount> NumberAfter(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(key);
-  if (at == std::string_view::npos) return std::nullopt;
-  text.remove_prefix(at + key.size());
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  ByteCount number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return std::nullopt;
-  return number;
-}
-
-std::optional<ByteCount> NumberIn(const std::string& path, std::string_view key) {
-  const Result<std::string> text = ReadFile(path, kSmallFile);
-  return text ? NumberAfter(*text, key) : std::nullopt;
-}
-
-// Where this process's control group (version 2) shows its limits.
-std::string ControlGroupFolder() {
-  const Result<std::string> groups = ReadFile("/proc/self/cgroup", kSmallFile);
-  constexpr std::string_view kVersion2 = "0::";
-  const std::size_t at = groups ? groups->find(kVersion2) : std::string::npos;
-  if (at == std::string::npos) return "/sys/fs/cgroup";
-  const std::size_t begin = at + kVersion2.size();
-  return "/sys/fs/cgroup" + groups->substr(begin, groups->find('\n', begin) - begin);
-}
-
-// Nothing if there is no limit.
-std::optional<ByteCount> ControlGroupRoom() {
-  const std::string folder = ControlGroupFolder();
-  const auto limit = NumberIn(folder + "/memory.max", "");
-  const auto used = NumberIn(folder + "/memory.current", "");
-  if (!limit || !used) return std::nullopt;
-  const ByteCount reclaimable = NumberIn(folder + "/memory.stat", "inactive_file ").value_or(0);
-  const ByteCount needed = *used - std::min(*used, reclaimable);
-  return *limit - std::min(*limit, needed);
-}
-
-Status NoMemory(ByteCount size, const AvailableMemory& available) {
+Status NoMemory(ByteCount size, const MemoryRoom& available) {
   return {Code::kResourceExhausted, "there is no room for " + FormatBytes(size) +
                                         " of shared memory: " + FormatBytes(available.bytes) +
                                         " are left by " + available.limited_by + "; ask for less"};
@@ -70,20 +26,9 @@ Result<UniqueFd> CreateMemoryFile(const std::string& name) {
 
 }  // namespace
 
-AvailableMemory GetAvailableMemory() {
-  AvailableMemory available{.bytes = ~ByteCount{0}, .limited_by = "the machine"};
-  if (const auto kilobytes = NumberIn("/proc/meminfo", "MemAvailable:")) {
-    available.bytes = *kilobytes * 1024;
-  }
-  if (const auto room = ControlGroupRoom(); room && *room < available.bytes) {
-    available = {.bytes = *room, .limited_by = "the container's memory limit"};
-  }
-  return available;
-}
-
 Result<UniqueFd> MakeMemoryFile(const std::string& name, ByteCount size) {
   // Asked first: beyond a container's limit the kernel does not refuse, it kills.
-  const AvailableMemory available = GetAvailableMemory();
+  const MemoryRoom available = AvailableMemory();
   if (size > available.bytes) return Error(NoMemory(size, available));
   ASSIGN_OR_RETURN(UniqueFd fd, CreateMemoryFile(name));
   if (::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) {

@@ -20,12 +20,4 @@ Result<UniqueFd> MakeSealedCopy(const std::string& name, ByteSpan bytes);
 // From now on nobody can change its content or its size; it is not mapped to be written.
 Status Seal(const UniqueFd& file);
 
-// What this process may still take, by /proc/meminfo and its control group, whichever is less.
-// The text says which.
-struct AvailableMemory {
-  ByteCount bytes = 0;
-  std::string limited_by;
-};
-AvailableMemory GetAvailableMemory();
-
 }  // namespace optcache::handoff

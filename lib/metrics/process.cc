@@ -2,14 +2,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <optional>
-#include <string>
 
-#include "base/files.h"
+#include "base/memory_room.h"
 #include "metrics/metrics_page.h"
 
 namespace optcache::metrics {
@@ -45,33 +41,14 @@ double OpenFiles() {
   return count;
 }
 
-// Of the process's control group (version 2): its container's. Nothing if there is none.
-std::optional<double> MemoryLimit() {
-  constexpr ByteCount kSmallFile = 64_KiB;
-  constexpr std::string_view kVersion2 = "0::";
-  const Result<std::string> groups = ReadFile("/proc/self/cgroup", kSmallFile);
-  const std::size_t at = groups ? groups->find(kVersion2) : std::string::npos;
-  if (at == std::string::npos) return std::nullopt;
-  const std::size_t begin = at + kVersion2.size();
-  const Result<std::string> limit = ReadFile(
-      "/sys/fs/cgroup" + groups->substr(begin, groups->find('\n', begin) - begin) + "/memory.max",
-      kSmallFile);
-  std::uint64_t bytes = 0;  // "max" is no number.
-  if (!limit ||
-      std::from_chars(limit->data(), limit->data() + limit->size(), bytes).ec != std::errc{}) {
-    return std::nullopt;
-  }
-  return static_cast<double>(bytes);
-}
-
 }  // namespace
 
 void VisitProcess(const CounterVisitor& visitor) {
   visitor(MetricKind::kGauge, "process_resident_memory_bytes", {}, ResidentBytes());
   visitor(MetricKind::kCounter, "process_cpu_seconds_total", {}, CpuSeconds());
   visitor(MetricKind::kGauge, "process_open_fds", {}, OpenFiles());
-  if (const auto limit = MemoryLimit())
-    visitor(MetricKind::kGauge, "optcache_memory_limit_bytes", {}, *limit);
+  if (const auto limit = ControlGroupMemoryLimit())
+    visitor(MetricKind::kGauge, "optcache_memory_limit_bytes", {}, static_cast<double>(*limit));
 }
 
 }  // namespace optcache::metrics

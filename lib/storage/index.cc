@@ -17,7 +17,7 @@ using dataset::Manifest;
 using dataset::ManifestBuilder;
 using dataset::Numbering;
 
-constexpr size_t kMissingNamed = 5;
+constexpr size_t kNamed = 5;
 
 Result<Numbering> Number(const ObjectListing& listing, const IndexOptions& options) {
   ASSIGN_OR_RETURN(dataset::GlobSet include, dataset::GlobSet::Compile(options.include));
@@ -125,13 +125,19 @@ Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& option
   RETURN_IF_ERROR(AskForTheRest(store, listing, *numbering, options));
   std::uint64_t missing_count = 0;
   std::uint64_t unversioned_count = 0;
+  std::uint64_t unreadable_count = 0;
   std::vector<std::string> missing;
+  std::vector<std::string> unreadable;
   for (const std::uint32_t object : numbering->objects) {
-    if (const auto& info = listing.objects[object].info) {
-      if (!info->validator.known()) ++unversioned_count;
-      continue;
+    const ListedObject& listed_object = listing.objects[object];
+    if (!listed_object.readable && unreadable_count++ < kNamed) {
+      unreadable.push_back(listed_object.path);
     }
-    if (missing_count++ < kMissingNamed) missing.push_back(listing.objects[object].path);
+    if (const auto& info = listed_object.info) {
+      if (!info->validator.known()) ++unversioned_count;
+    } else if (missing_count++ < kNamed) {
+      missing.push_back(listed_object.path);
+    }
   }
   if (missing_count == numbering->objects.size()) {
     return Error(Code::kNotFound,
@@ -148,6 +154,8 @@ Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& option
                      .left_out = left_out,
                      .missing_count = missing_count,
                      .missing = std::move(missing),
+                     .unreadable_count = unreadable_count,
+                     .unreadable = std::move(unreadable),
                      .unversioned_count = unversioned_count};
 }
 

@@ -53,10 +53,12 @@ struct IndexOptions {
 
 struct IndexReport {
   dataset::Manifest manifest;
-  std::uint64_t objects = 0;         // listed
-  std::uint64_t left_out = 0;        // objects that are no samples, and members of archives
-  std::uint64_t missing_count = 0;   // samples that are listed but not there
-  std::vector<std::string> missing;  // the first few of them
+  std::uint64_t objects = 0;            // listed
+  std::uint64_t left_out = 0;           // objects that are no samples, and members of archives
+  std::uint64_t missing_count = 0;      // samples that are listed but not there
+  std::vector<std::string> missing;     // the first few of them
+  std::uint64_t unreadable_count = 0;   // samples that this user may not read, as far as known
+  std::vector<std::string> unreadable;  // the first few of them
   // Index files beside archives that do not fit them, and why: the archives' headers were read.
   std::vector<std::string> unfit_idx_files;
   std::uint64_t unversioned_count = 0;  // samples of which the store tells neither ETag nor time
@@ -64,9 +66,9 @@ struct IndexReport {
 
 // Lists the store, numbers the samples and asks for sizes and validators that the listing does not
 // tell. A sample that is listed but not there keeps its number, as ImageFolder has it: reading it
-// will fail, and the report names it. Blocks until done or until the deadline.
-// kInvalidArgument: nothing to index, or what numbering refuses, with a sentence on what to do;
-// kNotFound: none of the samples is there; otherwise the store's error.
+// will fail, and the report names it, as it does one that may not be read. Blocks until done or
+// until the deadline. kInvalidArgument: nothing to index, or what numbering refuses, with a
+// sentence on what to do; kNotFound: none of the samples is there; otherwise the store's error.
 Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& options);
 
 }  // namespace optcache::storage

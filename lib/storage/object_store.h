@@ -81,6 +81,7 @@ struct StoreHealth {
 struct ListedObject {
   std::string path;
   std::optional<ObjectInfo> info;  // unset: the listing does not tell; Stat does
+  bool readable = true;            // false: this process may not read it, as far as a listing tells
 };
 
 struct ObjectListing {

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import DEADLINE_S, Server
+from conftest import Server
 
 import optcache
 
@@ -19,6 +19,7 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader  # noqa: E402
 
 COUNT = 12
+DEADLINE_S = 120.0
 
 
 def raw_batches(loader: DataLoader[Any]) -> Iterator[list[bytes]]:

@@ -25,6 +25,7 @@ def test_the_package_is_installed_by_readmes_commands(tmp_path: Path) -> None:
     )
     ask = "python3 -c 'import optcache; print(optcache.__file__)'"
     environment = {key: os.environ[key] for key in os.environ if key != "PYTHONPATH"}
+    environment["PIP_REQUIRE_VIRTUALENV"] = "1"  # also of a pip that Debian has not marked
     ran = subprocess.run(
         ["bash", "-c", "\n".join(["set -e", *commands, ask])],
         cwd=tmp_path,

@@ -81,6 +81,7 @@ class Walker {
   Status LookAt(const OpenFolder& folder, const std::vector<Entry>& entries,
                 FolderContent& content) const;
   Status AddEntry(const OpenFolder& folder, const Entry& entry, FolderContent& content) const;
+  static bool MayRead(const OpenFolder& folder, const Entry& entry, const struct stat& info);
   std::string FullPath(const std::string& path) const {
     return path.empty() ? options_.root : options_.root + "/" + path;
   }
@@ -213,6 +214,13 @@ Status Walker::LookAt(const OpenFolder& folder, const std::vector<Entry>& entrie
   return OkStatus();
 }
 
+// Of one that everybody may read nobody is asked: that would take as long as to list it.
+bool Walker::MayRead(const OpenFolder& folder, const Entry& entry, const struct stat& info) {
+  constexpr mode_t kAll = S_IRUSR | S_IRGRP | S_IROTH;
+  return (info.st_mode & kAll) == kAll ||
+         ::faccessat(folder.fd.get(), entry.name.c_str(), R_OK, AT_EACCESS) == 0;
+}
+
 Status Walker::AddEntry(const OpenFolder& folder, const Entry& entry,
                         FolderContent& content) const {
   std::string path = folder.path.empty() ? entry.name : folder.path + "/" + entry.name;
@@ -231,7 +239,7 @@ Status Walker::AddEntry(const OpenFolder& folder, const Entry& entry,
   if (there && S_ISDIR(info.st_mode)) {
     content.folders.push_back({std::move(path), folder.self});
   } else if (there && S_ISREG(info.st_mode)) {
-    content.files.push_back({std::move(path), InfoOf(info)});
+    content.files.push_back({std::move(path), InfoOf(info), MayRead(folder, entry, info)});
   } else {
     content.files.push_back({std::move(path), std::nullopt});
   }

@@ -27,6 +27,18 @@ std::string Joined(const ChildSpec& spec) {
   return text;
 }
 
+TEST(Machines, AskForNoMoreMemoryThanThereIs) {
+  const MemoryRoom total{.bytes = 3_GiB, .limited_by = "the machine"};
+  const MachineOptions each{.memory = 1_GiB, .arena = 256_MiB, .overflow = 128_MiB};
+  EXPECT_TRUE(CheckMemory(2, each, total).ok());
+  const Status refused = CheckMemory(3, each, total);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_EQ(refused.message(),
+            "3 machines with 1.00 GiB for samples and 384 MiB for the sidecar each: more than the "
+            "3.00 GiB of the machine; give less by --memory, or by the capacity of the datasets");
+  EXPECT_FALSE(CheckMemory(2, {.memory = ~ByteCount{0}}, total).ok());
+}
+
 TEST(Machines, ANodesCommandLine) {
   const ChildSpec spec = NodeOf(kMachine, kOptions);
   EXPECT_EQ(Joined(spec),

@@ -1,5 +1,7 @@
 #include "cli/manifest_report.h"
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,12 +76,16 @@ TEST(ManifestReport, NotesSayWhatWasDecidedLeftOutMissingOrUnversioned) {
                                  .left_out = 3,
                                  .missing_count = 2,
                                  .missing = {"o0"}};
+  report.unreadable_count = 1;
+  report.unreadable = {"o1"};
   report.unversioned_count = 1;
   EXPECT_THAT(
       BuildNotes(report, false),
       ElementsAre("No images in folders: numbered by path, without classes (--order path).",
                   "Left out: 3 objects that are no samples.",
                   "Warning: 2 samples are listed but not there (o0, ...): reading them will fail.",
+                  "Warning: user " + std::to_string(::geteuid()) +
+                      " may not read 1 sample (o1): reading it will fail.",
                   "Warning: of 1 sample the store tells neither ETag nor time: another object of "
                   "the same size in its place will not be noticed."));
   report = {.manifest = WithSizes({1, 2}), .objects = 2};

@@ -40,6 +40,16 @@ TEST(Order, PrintsOneRank) {
             "there is no rank 2 in a world of 2: ranks count from 0");
 }
 
+TEST(Order, SaysHowMuchMemoryItTakes) {
+  const sampler::Recipe largest{.size = 4'294'967'294};
+  EXPECT_TRUE(CheckOrderFits(largest, {.bytes = 33_GiB, .limited_by = "the machine"}).ok());
+  const Status refused = CheckOrderFits(largest, {.bytes = 20_GiB, .limited_by = "the machine"});
+  EXPECT_EQ(refused.code(), Code::kResourceExhausted);
+  EXPECT_EQ(refused.message(),
+            "an order of 4294967294 samples takes 32.0 GiB of memory while it is made; 20.0 GiB "
+            "are left by the machine");
+}
+
 TEST(Order, PrintsMoreThanFitsItsBuffer) {
   const OrderRequest request{.recipe = {.size = 200'000, .seed = 3}, .epoch = 1};
   sampler::OrderSource source = sampler::OrderSource::Make(request.recipe).value();

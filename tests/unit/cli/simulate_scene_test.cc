@@ -28,6 +28,10 @@ TEST(SimulateScene, HasADefaultForEverything) {
   EXPECT_TRUE(scene->cache.stores.empty());
 }
 
+TEST(SimulateScene, ReadsNoDevice) {
+  EXPECT_EQ(ErrorOf({.trace = "/dev/zero"}), "/dev/zero: a device; give a file, or a pipe");
+}
+
 TEST(SimulateScene, TakesRatesSizesAndStores) {
   const auto scene = MakeScene({.samples = 100,
                                 .epochs = 2,

@@ -31,12 +31,5 @@ TEST(MemoryFile, ASealedCopyHoldsItsBytesForEver) {
   EXPECT_EQ(::mmap(nullptr, 8, PROT_WRITE, MAP_SHARED, fd->get(), 0), MAP_FAILED);
 }
 
-TEST(MemoryFile, KnowsWhatMemoryIsLeft) {
-  const AvailableMemory available = GetAvailableMemory();
-  EXPECT_GT(available.bytes, 1_MiB);
-  EXPECT_LT(available.bytes, 1ULL << 50U);
-  EXPECT_FALSE(available.limited_by.empty());
-}
-
 }  // namespace
 }  // namespace optcache::handoff

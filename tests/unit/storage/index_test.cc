@@ -1,5 +1,7 @@
 #include "storage/index.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -59,6 +61,40 @@ TEST(Index, ADanglingLinkKeepsItsNumberAndIsReported) {
   EXPECT_EQ(report.manifest.Size(0), 0U);
   EXPECT_EQ(report.missing_count, 1U);
   EXPECT_THAT(report.missing, ElementsAre("a/0.jpg"));
+}
+
+// A user like any other, also where tests run as root.
+class Anybody {
+ public:
+  Anybody() : was_root_(::geteuid() == 0) { is_root_ = was_root_ && ::seteuid(kNobody) != 0; }
+  ~Anybody() {
+    if (was_root_) EXPECT_EQ(::seteuid(0), 0);
+  }
+  Anybody(const Anybody&) = delete;
+  Anybody& operator=(const Anybody&) = delete;
+  bool is_root() const { return is_root_; }
+
+ private:
+  static constexpr uid_t kNobody = 65534;
+  bool was_root_ = false;
+  bool is_root_ = false;
+};
+
+TEST(Index, AFileThatMayNotBeReadKeepsItsNumberAndIsReported) {
+  namespace fs = std::filesystem;
+  const TempDir dir;
+  for (const std::string name : {"a/0.jpg", "a/1.jpg", "b/2.jpg", "README"})
+    dir.Write(name, name);
+  fs::permissions(dir.path(), fs::perms(0755));
+  fs::permissions(dir.Join("a/1.jpg"), fs::perms::none);
+  fs::permissions(dir.Join("README"), fs::perms::none);
+  const Anybody anybody;
+  if (anybody.is_root()) GTEST_SKIP() << "root may read everything";
+  const IndexReport report = Index(dir.path()).value();
+  EXPECT_EQ(report.manifest.samples(), 3U);
+  EXPECT_EQ(report.manifest.Size(1), 7U);
+  EXPECT_EQ(report.unreadable_count, 1U);
+  EXPECT_THAT(report.unreadable, ElementsAre("a/1.jpg"));
 }
 
 TEST(Index, AsksAServerForWhatItsListingDoesNotTell) {
