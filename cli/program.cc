@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "base/utf8.h"
 #include "cli/dashboard/render.h"
@@ -34,7 +35,7 @@ struct Manners {
   const char* name;
   const char* error_prefix;
   int usage_error;
-  bool helps_without_command;  // a command group alone prints its help and succeeds
+  bool helps_without_command;  // on standard output
 };
 
 constexpr Manners kOwnManners = {.name = "optcache",
@@ -85,7 +86,7 @@ std::string UsageMessage(const CLI::App& app, const NamedCommand& command,
     if (word.starts_with('-')) {
       what = "unknown flag: " + word;
     } else if (command.is_group) {
-      what = "unknown command \"" + word + "\"";
+      what = fmt::format("unknown command \"{}\"", fmt::join(unknown, " "));
     }
   }
   return what + "\nSee '" + command.words + " --help' for usage.";
@@ -116,7 +117,7 @@ int ParseAndRun(int count, const char* const* arguments, const char* version,
     const bool lacks_command = command.is_group && app.remaining(/*recurse=*/true).empty();
     if (lacks_command && manners.helps_without_command) {
       std::fputs(app.help().c_str(), stdout);
-      return 0;
+      return kFailed;
     }
     PrintError(manners, UsageMessage(app, command, error));
     return manners.usage_error;

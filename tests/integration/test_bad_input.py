@@ -361,7 +361,7 @@ def test_each_verb_says_what_it_cannot_do(shell: Shell, words: str, sentence: st
             " simulate",
         ),
         ("manifest", "A subcommand is required", " manifest"),
-        ("rollout stat x", 'unknown command "stat"', " rollout"),
+        ("rollout stat x", 'unknown command "stat x"', " rollout"),
         ("manifest build", "--source is required", " manifest build"),
     ],
 )  # fmt: skip

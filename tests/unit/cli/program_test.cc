@@ -81,7 +81,7 @@ TEST(Program, EndsAsKubectlDoesWhenRolloutIsMisused) {
   };
   const Case cases[] = {
       {"rollout nonsense", "unknown command \"nonsense\"", "rollout"},
-      {"rollout nonsense x", "unknown command \"nonsense\"", "rollout"},
+      {"rollout nonsense x", "unknown command \"nonsense x\"", "rollout"},
       {"rollout --nonsense", "unknown flag: --nonsense", "rollout"},
       {"rollout status", "NAME is required", "rollout status"},
       {"rollout status imagenet --nonsense", "unknown flag: --nonsense", "rollout status"},
@@ -111,11 +111,17 @@ TEST(Program, EndsAsKubectlDoesWhenRolloutIsMisused) {
 }
 
 TEST(Program, PrintsHelpAsKubectlDoesForRolloutAlone) {
-  for (const char* words : {"", "rollout", "rollout --help", "rollout status --help"}) {
-    const Ended plugin = RunAsPlugin(words);
-    EXPECT_EQ(plugin.status, 0) << words;
-    EXPECT_THAT(plugin.out, HasSubstr("Usage: kubectl optcache")) << words;
-    EXPECT_EQ(plugin.err, "") << words;
+  struct Case {
+    const char* words;
+    int status;
+  };
+  const Case cases[] = {
+      {"", 0}, {"rollout", 1}, {"rollout --help", 0}, {"rollout status --help", 0}};
+  for (const Case& each : cases) {
+    const Ended plugin = RunAsPlugin(each.words);
+    EXPECT_EQ(plugin.status, each.status) << each.words;
+    EXPECT_THAT(plugin.out, HasSubstr("Usage: kubectl optcache")) << each.words;
+    EXPECT_EQ(plugin.err, "") << each.words;
   }
   const Ended own = RunAs("optcache", "rollout");
   EXPECT_EQ(own.status, 2);
