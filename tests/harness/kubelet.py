@@ -25,6 +25,7 @@ Object = dict[str, Any]
 Ask = Callable[[str, str, "Object | None"], Object]
 
 END_SECONDS = 120.0
+TERMINATION_PATH = "/dev/termination-log"  # where a container leaves its last word
 # Mounts the first word over /etc/hosts, which this process alone sees then, and becomes the others.
 WITH_HOSTS = 'mount --bind "$0" /etc/hosts; exec "$@"'
 
@@ -77,7 +78,8 @@ class Kubelet:
         mounts = self._mounts(pod, container, folder)
         address = pod["status"]["podIP"]
         environment = self._environment(pod, container, mounts)
-        words = [_word(word, environment, mounts, address) for word in container.get("args", [])]
+        places = {**mounts, TERMINATION_PATH: self.termination_file(pod, container)}
+        words = [_word(word, environment, places, address) for word in container.get("args", [])]
         alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
         log = folder / f"{container['name']}.log"
         with open(log, "ab") as output:
@@ -95,8 +97,7 @@ class Kubelet:
 
     def run(self, pod: Object, container: Object, program: str) -> str:
         """As `start`, to its end; its termination message."""
-        message = self._folder_of(pod) / "termination"
-        message.parent.mkdir(parents=True, exist_ok=True)
+        message = self.termination_file(pod, container)
         started = self.start(pod, container, program, "--termination-file", str(message))
         try:
             code = started.process.wait(END_SECONDS)
@@ -118,6 +119,12 @@ class Kubelet:
         """Where a file of that container is."""
         mounts = self._mounts(pod, container, self._folder_of(pod))
         return Path(_on_this_machine(path, mounts))
+
+    def termination_file(self, pod: Object, container: Object) -> Path:
+        """The container's last word, once it has ended."""
+        folder = self._folder_of(pod)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{container['name']}.termination"
 
     def _folder_of(self, pod: Object) -> Path:
         """By its name: a path of a socket may have 107 bytes."""

@@ -9,8 +9,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import signal
 import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +31,7 @@ from harness.webhook_door import WebhookDoor
 
 DATASETS = "/apis/optcache.io/v1alpha1/namespaces/vision/datasets"
 JOBS = "/apis/batch/v1/namespaces/vision/jobs"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/vision/events"
 PODS = "/api/v1/namespaces/vision/pods"
 SYSTEM_PODS = f"/api/v1/namespaces/{SYSTEM}/pods"
 INJECTOR = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/optcache-injector"
@@ -35,12 +40,25 @@ VALUES = ("image.prefix=registry.example.com/team/", "node.memory=64Mi", "node.s
 SAMPLES = 300
 BATCH = 32
 HEDGED = 1.1
+HEADSPACE = "steps=20,free-steps=20,warmup-steps=0"
+# Requests of a rank, of which some 200 are enough: docs/formats/headspace.md.
+HEADSPACE_BATCH, HEADSPACE_EPOCHS = 4, 4
+RUN_SECONDS = 120
 
 Object = dict[str, Any]
 
 
 def values() -> list[str]:
     return [f"--set={value}" for value in VALUES]
+
+
+@dataclass
+class Training:
+    """A pod whose sidecar runs, and what its training container is given."""
+
+    pod: Object
+    sidecar: Container
+    environment: dict[str, str]
 
 
 @dataclass
@@ -75,9 +93,10 @@ class Scene:
         self.cluster.patch(f"{path}/{name}/status", {"status": status})
         return self.cluster.get(f"{path}/{name}")
 
-    def read(self, socket: Path, name: str) -> None:
+    def read(self, training: Training) -> None:
         """Every sample once, each with the right bytes."""
-        images = optcache.Dataset(name, socket=str(socket), copy=True)
+        said = training.environment
+        images = optcache.Dataset(said["OPTCACHE_DATASET"], socket=said["OPTCACHE_SOCKET"], copy=True)
         assert len(images) == len(self.samples.paths)
         for first in range(0, len(images), BATCH):
             ids = list(range(first, min(first + BATCH, len(images))))
@@ -182,7 +201,7 @@ def bundle(cluster: Cluster) -> Object:
     return found
 
 
-def training_pod(name: str, dataset: str) -> Object:
+def training_pod(dataset: str, **annotations: str) -> Object:
     return {
         "metadata": {
             "labels": {"optcache.io/inject": "true"},
@@ -191,15 +210,15 @@ def training_pod(name: str, dataset: str) -> Object:
                 "optcache.io/dataset": dataset,
                 "optcache.io/arena": "16Mi",
                 "optcache.io/python": "false",
+                **{f"optcache.io/{name}": text for name, text in annotations.items()},
             },
         },
         "spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "pytorch:2"}]},
     }
 
 
-def start_training_pod(scene: Scene, name: str, dataset: str) -> tuple[Path, str]:
-    """Its sidecar runs; the socket and the Dataset's name that its training container is given."""
-    pod = scene.create_pod(PODS, name, training_pod(name, dataset), "default", "machine-x")
+def start_training_pod(scene: Scene, name: str, template: Object) -> Training:
+    pod = scene.create_pod(PODS, name, template, "default", "machine-x")
     (sidecar,) = pod["spec"]["initContainers"]
     assert (sidecar["name"], sidecar["command"]) == ("optcache-sidecar", ["optcache-sidecar"])
     started = scene.kubelet.start(pod, sidecar, "optcache-sidecar")
@@ -207,17 +226,17 @@ def start_training_pod(scene: Scene, name: str, dataset: str) -> tuple[Path, str
     environment = {each["name"]: each["value"] for each in train["env"]}
     socket = scene.kubelet.file(pod, train, environment["OPTCACHE_SOCKET"])
     scene.cluster.wait(lambda: started.runs() and socket.exists(), "the sidecar listens")
-    return socket, environment["OPTCACHE_DATASET"]
+    return Training(pod, started, {**environment, "OPTCACHE_SOCKET": str(socket)})
 
 
 def test_a_pod_reads_and_the_next_one_finds_it_in_the_cache(scene: Scene, images: str) -> None:
     begin = scene.store.log_size()
-    scene.read(*start_training_pod(scene, "first", "images"))
+    scene.read(start_training_pod(scene, "first", training_pod("images")))
     reads = [line.split(" ", 4)[4] for line in scene.store.access_log(begin).splitlines()]
     assert len(set(reads)) == SAMPLES
     assert len(reads) <= HEDGED * SAMPLES, "each sample once, but for reads that are late and asked for once more"
     begin = scene.store.log_size()
-    scene.read(*start_training_pod(scene, "second", "images"))
+    scene.read(start_training_pod(scene, "second", training_pod("images")))
     assert scene.store.read_bytes(begin) == 0
 
 
@@ -227,12 +246,78 @@ def test_who_leads_is_killed_and_pods_are_injected_by_the_next(scene: Scene, ima
     scene.start_operator("optcache-operator-1")
     scene.cluster.wait(lambda: scene.condition("Ready").startswith("True"), "the Dataset is ready")
     begin = scene.store.log_size()
-    scene.read(*start_training_pod(scene, "third", "images"))
+    scene.read(start_training_pod(scene, "third", training_pod("images")))
     assert scene.store.read_bytes(begin) == 0
 
 
+def run_rank(scene: Scene, training: Training, folder: Path) -> list[int]:
+    """A rank trains to its end; how many samples of each step were others than it had asked for."""
+    from harness import paced_rank
+
+    scene.samples.write_digests(folder / "digests")
+    pace = paced_rank.Pace(
+        digests=str(folder / "digests"),
+        records=str(folder / "records"),
+        compute_seconds=0.002,
+        batch=HEADSPACE_BATCH,
+        epochs=HEADSPACE_EPOCHS,
+        workers=1,
+    )
+    command = [sys.executable, paced_rank.__file__, paced_rank.save(pace, folder / "pace.json")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **training.environment}
+    subprocess.run(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, timeout=RUN_SECONDS, check=True)
+    return [wrong for _, wrong in map(json.loads, (folder / "records").read_text().splitlines())]
+
+
+def end_pod(scene: Scene, training: Training) -> str:
+    """Its sidecar ends, and the API server is told so; the termination message."""
+    (container,) = training.pod["spec"]["initContainers"]
+    scene.kubelet.stop(training.sidecar)
+    message = scene.kubelet.termination_file(training.pod, container).read_text()
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    ended = {"exitCode": 0, "reason": "Completed", "message": message, "finishedAt": now}
+    state = {
+        "name": container["name"], "ready": False, "restartCount": 0, "image": "i", "imageID": "i",
+        "state": {"terminated": ended},
+    }  # fmt: skip
+    status: Object = {"phase": "Succeeded", "initContainerStatuses": [state]}
+    scene.cluster.patch(f"{PODS}/{training.pod['metadata']['name']}/status", {"status": status})
+    return message
+
+
+def test_headspace_is_measured_where_an_annotation_asks_for_it(scene: Scene, images: str, tmp_path: Path) -> None:
+    """The job that owns the pod has an Event of it, and what was trained is marked as not for use."""
+    pytest.importorskip("torch")
+    template = training_pod("images", headspace=HEADSPACE)
+    job = scene.cluster.create(
+        JOBS, {"metadata": {"name": "measured"}, "spec": {"suspend": True, "template": template}}
+    )["metadata"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["name"], "uid": job["uid"], "controller": True}
+    template["metadata"]["ownerReferences"] = [owner]
+    training = start_training_pod(scene, "measured-0", template)
+    assert training.pod["metadata"]["annotations"]["optcache.io/results"] == "not-for-use"
+
+    others = run_rank(scene, training, tmp_path)
+    assert len(others) == HEADSPACE_EPOCHS * SAMPLES / HEADSPACE_BATCH
+    assert any(others) and not others[0] and not others[-1]
+    with urllib.request.urlopen(f"http://{training.sidecar.address}:4103/headspace", timeout=30) as page:
+        report = json.load(page)
+    assert (report["state"], report["results"], report["ranks"]) == ("done", "not-for-use", 1)
+
+    said = json.loads(end_pod(scene, training))["headspace"]
+    assert said == {"state": "done", "message": report["message"]}
+
+    def told() -> list[Object]:
+        events = scene.cluster.get(EVENTS)["items"]
+        return [each for each in events if each["reason"] == "HeadspaceMeasured" and each["regarding"]["uid"] == job["uid"]]
+
+    scene.cluster.wait(lambda: bool(told()), "the job has an Event")
+    (event,) = told()
+    assert event["note"] == f"pod measured-0: {report['message']} What it trained is not for use"
+
+
 def test_a_pod_of_another_namespace_is_refused(scene: Scene, images: str) -> None:
-    pod = training_pod("stranger", images)
+    pod = training_pod(images)
     pod["metadata"]["name"] = "stranger"
     answer = scene.cluster.api.request("POST", "/api/v1/namespaces/speech/pods", pod)
     assert answer.code == 400 or answer.code == 403, answer.out
@@ -247,9 +332,9 @@ def test_nothing_was_refused_to_us(scene: Scene, images: str) -> None:
 
 
 def test_a_pod_reads_on_when_all_of_us_is_gone(scene: Scene, images: str, node: Container) -> None:
-    socket, name = start_training_pod(scene, "last", "images")
-    scene.read(socket, name)
+    last = start_training_pod(scene, "last", training_pod("images"))
+    scene.read(last)
     assert scene.cluster.api.helm("uninstall", "optcache", f"--namespace={SYSTEM}").code == 0
     scene.cluster.stop()
     scene.kubelet.stop(node)
-    scene.read(socket, name)
+    scene.read(last)
