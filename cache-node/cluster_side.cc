@@ -123,10 +123,9 @@ Status ClusterSide::ConnectToApi(std::uint64_t seed) {
   if (access.server.empty()) {
     ASSIGN_OR_RETURN(access, kube::InClusterAccess());
   }
-  api_ = kube::MakeApiClient(loop_, clock_, access,
-                             {.user_agent = "optcache-node",
-                              .request_timeout = std::chrono::seconds(8),
-                              .seed = seed});
+  api_ = kube::MakeApiClient(
+      loop_, clock_, access,
+      {.user_agent = "optcache-node", .request_timeout = std::chrono::seconds(8), .seed = seed});
   reviewer_ = std::make_unique<ApiTokenReviewer>(*api_);
   tokens_ = std::make_unique<TokenCheck>(*reviewer_, clock_);
   return OkStatus();

@@ -29,30 +29,6 @@ TEST(DatasetCache, AMissThatThePlanKeepsIsHereAtItsNextRead) {
   EXPECT_EQ(cluster.cache(0).tier().used(), cluster.cache(0).keeper().spare_bytes());  // given up
 }
 
-TEST(DatasetCache, NobodyEndsTheLeaseOfAnother) {
-  LoopbackCluster cluster(Equal(2, 10));
-  for (SampleId id = 0; id < 10; ++id) {  // Some have their home here, some there.
-    const auto lease = cluster.Get(0, kStream, {0, id, id}, GetMode::kUrgent).lease;
-    ASSERT_NE(lease, 0U);
-    cluster.UpdateLease(0, LoopbackCluster::kSidecar + 1, wire::LeaseEvent::kFailed, id, lease);
-    EXPECT_EQ(cluster.Get(1, kStream, {0, id, id}).answer, Answer::kOnItsWay) << id;
-    cluster.UpdateLease(0, LoopbackCluster::kSidecar, wire::LeaseEvent::kFailed, id, lease);
-    EXPECT_NE(cluster.Get(1, kStream, {0, id, id}).lease, 0U) << id;
-  }
-}
-
-TEST(DatasetCache, KnowsHowManyLeasesAClientHas) {
-  LoopbackCluster cluster(Equal(1, 10));
-  const auto first = cluster.Get(0, kStream, {0, 1, 1}, GetMode::kUrgent);
-  const auto second = cluster.Get(0, kStream, {0, 2, 2}, GetMode::kUrgent);
-  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), 2U);
-  cluster.UpdateLease(0, LoopbackCluster::kSidecar, wire::LeaseEvent::kRenew, 1, first.lease);
-  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), 2U);
-  cluster.UpdateLease(0, LoopbackCluster::kSidecar, wire::LeaseEvent::kDone, 1, first.lease);
-  cluster.Put(0, kStream, {0, 2, 2}, second.lease);
-  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), 0U);
-}
-
 TEST(DatasetCache, ANodeThatGoesGivesAwayWhatItHolds) {
   LoopbackCluster cluster(Equal(3, 10));
   for (SampleId id = 0; id < 5; ++id)
@@ -258,49 +234,6 @@ TEST(DatasetCache, AnUrgentReadWaitsForTheLeaseButNotForEver) {
   EXPECT_EQ(cluster.Get(0, kStream, {0, 0, 7}).answer, Answer::kMissKeep);
   const auto reply = cluster.Get(1, kStream, {0, 1, 7}, GetMode::kUrgent);
   EXPECT_TRUE(reply.answer == Answer::kMissKeep || reply.answer == Answer::kMissDrop);
-}
-
-TEST(DatasetCache, TheLeaseOfASidecarThatIsGoneIsForTheNext) {
-  LoopbackCluster cluster(Equal(2, 10));
-  for (SampleId id = 0; id < 10; ++id)  // some at home here, some at home there
-    EXPECT_NE(cluster.Get(0, kStream, {0, id, id}).lease, 0U);
-  EXPECT_EQ(cluster.Get(1, kStream, {0, 17, 7}).answer, Answer::kOnItsWay);
-  cluster.LoseSidecar(0);
-  for (SampleId id = 0; id < 10; ++id)
-    EXPECT_NE(cluster.Get(1, kStream, {0, id + 10, id}).lease, 0U);
-}
-
-// Node 0 asks for `gets` full Gets of samples, about half of which have their home at node 1.
-void AskForMany(LoopbackCluster& cluster, SampleId gets) {
-  for (SampleId get = 0; get < gets; ++get) {
-    std::vector<wire::ReadItem> items;
-    for (SampleId id = get * wire::kMaxItems; items.size() < wire::kMaxItems; ++id)
-      items.push_back({0, id, id});
-    cluster.Ask(0, kStream, std::move(items));
-  }
-  cluster.Settle();
-}
-
-TEST(DatasetCache, MoreLeasesOfASidecarThatIsGoneThanAMessageHoldsGoInSeveral) {
-  constexpr SampleId kGets = 6;
-  LoopbackCluster cluster(Equal(2, kGets * wire::kMaxItems, 1));
-  AskForMany(cluster, kGets);
-  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), kGets * wire::kMaxItems);
-  EXPECT_GT(cluster.cache(1).directory().leases(), 2 * wire::kMaxItems);
-  cluster.LoseSidecar(0);
-  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), 0U);
-  EXPECT_EQ(cluster.cache(0).directory().leases(), 0U);
-  EXPECT_EQ(cluster.cache(1).directory().leases(), 0U);
-}
-
-TEST(DatasetCache, MoreLeasesThanAreGrantedGoBackInSeveralMessages) {
-  constexpr std::size_t kGrantsMax = 262'144;
-  constexpr SampleId kGets = kGrantsMax / wire::kMaxItems + 6;
-  LoopbackCluster cluster(Equal(2, kGets * wire::kMaxItems, 1));
-  AskForMany(cluster, kGets);
-  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), kGrantsMax);
-  EXPECT_EQ(cluster.cache(0).directory().leases() + cluster.cache(1).directory().leases(),
-            kGrantsMax);
 }
 
 TEST(DatasetCache, APeerThatIsGoneIsAMiss) {

@@ -251,7 +251,7 @@ TEST_P(ConnectionTest, CountsWhatPasses) {
         ++names;
       },
       {{"side", "test"}});
-  EXPECT_EQ(names, 17);
+  EXPECT_EQ(names, 18);
 }
 
 INSTANTIATE_TEST_SUITE_P(On, ConnectionTest,
