@@ -31,13 +31,13 @@ SourceReach Silent(const api::DatasetSpec& spec, const coordination::StoreStatus
               NameOf(spec), coordination::DescribeSilence(store))};
 }
 
-SourceReach Listed() {
+SourceReach WasListed() {
   return {.status = ConditionStatus::kTrue, .reason = "Listed", .message = "the source was listed"};
 }
 
 // What sidecars have said, or, if they have not, what the listing said.
 SourceReach Unchanged(const kube::Condition& before) {
-  if (!IsOfSidecars(before.reason)) return Listed();
+  if (!IsOfSidecars(before.reason)) return WasListed();
   return {.status = before.status, .reason = before.reason, .message = before.message};
 }
 

@@ -140,10 +140,13 @@ def check_history(shell: dict[str, str], workspace: Workspace) -> None:
 
 def check_lines(lines: PlanWatch, status: Object) -> None:
     """What `kubectl get cacheplan -w -o wide` has printed since the first revision was in force."""
-    ended = lambda: len(steps := steps_of(lines.rows())) > 1 and steps[-1] == STEPS[-1]  # noqa: E731
-    wait_until(ended, lambda: f"the end of the rollout: {steps_of(lines.rows())}", STEP_SECONDS)
+
+    def told() -> list[tuple[str, int]]:
+        return steps_of(lines.rows())
+
+    wait_until(lambda: told()[1:][-1:] == STEPS[-1:], lambda: f"the end of the rollout: {told()}", STEP_SECONDS)
     heading, *rows = lines.rows()
-    assert steps_of([heading, *rows]) == [("Complete", PODS), *STEPS]
+    assert told() == [("Complete", PODS), *STEPS]
     last = dict(zip(heading, rows[-1], strict=True))
     assert last["REVISION"] == last["UPDATE"] == status["currentRevision"]
     assert (last["RETENTION"], last["AVAILABLE"], last["REASON"]) == ("Optimal", "True", "Complete")

@@ -109,9 +109,12 @@ class Killer:
         leader = operators[self.release.leader()]
         nodes = sorted(self.release.pods("node"), key=lambda pod: self.kills.get(pod["metadata"]["name"], 0))
         victim = nodes[0]["metadata"]
-        (operator,) = processes.of_pod(leader, "optcache-operator")
-        (node,) = processes.of_pod(victim["uid"], "optcache-node")
-        return [operator, node], victim["name"]
+
+        def both() -> list[int]:
+            return processes.of_pod(leader, "optcache-operator") + processes.of_pod(victim["uid"], "optcache-node")
+
+        wait_until(lambda: len(both()) == 2, "the leader and a node run", STEP_SECONDS)
+        return both(), victim["name"]
 
     def shoot(self, aim: tuple[list[int], str]) -> None:
         victims, pod = aim
@@ -122,8 +125,11 @@ class Killer:
     def check_restarts(self, before: dict[str, int]) -> None:
         """Of nodes those have been started again that were killed, each as often, and no others."""
         wanted = {pod: count + self.kills.get(pod, 0) for pod, count in before.items()}
-        what = lambda: f"nodes have been started again: {wanted} wanted, {restarts(self.release)} seen"  # noqa: E731
-        wait_until(lambda: restarts(self.release) == wanted, what, STEP_SECONDS)
+        wait_until(
+            lambda: restarts(self.release) == wanted,
+            lambda: f"nodes have been started again: {wanted} wanted, {restarts(self.release)} seen",
+            STEP_SECONDS,
+        )
 
 
 def restarts(release: Release) -> dict[str, int]:
