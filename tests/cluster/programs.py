@@ -19,10 +19,12 @@ from cluster.errors import ClusterError
 from cluster.host import run
 from cluster.settings import Paths
 
-# Of each module in settings.TOOLS, what it makes.
+# Of each module in settings.TOOLS, what it makes. Those of "kubernetes" share its libraries.
 PROGRAMS = {
     "kubernetes": (
+        "coredns",
         "etcd",
+        "helm",
         "kube-apiserver",
         "kube-controller-manager",
         "kube-proxy",
@@ -30,12 +32,10 @@ PROGRAMS = {
         "kubectl",
         "kubelet",
     ),
-    "helm": ("helm",),
-    "coredns": ("coredns",),
     "kwok": ("kwok", "kwokctl"),
     "s3": ("versitygw",),
 }
-ALWAYS = ("kubernetes", "helm", "coredns")
+ALWAYS = ("kubernetes",)
 # A program whose package has another name than it.
 RENAMED = {"server": "etcd"}
 BUILD_SECONDS = 3600.0
@@ -104,13 +104,15 @@ def _build(module: str, target: Path, caches: Path) -> None:
     fresh.mkdir()
     # -modcacherw: what it fetches can be removed again.
     command = ["go", "build", "-trimpath", "-modcacherw", "-ldflags", flags]
-    command += ["-o", f"{fresh}{os.sep}", "tool"]
+    folder = settings.TOOLS / module
+    own = [f"./{main.parent.name}" for main in sorted(folder.glob("*/main.go"))]
+    command += ["-o", f"{fresh}{os.sep}", "tool", *own]
     environment = {
         "CGO_ENABLED": "0",
         "GOCACHE": str(caches / "build"),
         "GOMODCACHE": str(caches / "modules"),
     }
-    run(command, seconds=BUILD_SECONDS, environment=environment, folder=settings.TOOLS / module)
+    run(command, seconds=BUILD_SECONDS, environment=environment, folder=folder)
     for file in fresh.iterdir():
         file.replace(target / RENAMED.get(file.name, file.name))
     fresh.rmdir()

@@ -59,9 +59,9 @@ def cache_folder() -> Path:
 
 
 def tools_digest() -> str:
-    """It changes with the Go modules that the programs are built from."""
+    """It changes with what the programs are built from."""
     state = hashlib.sha256(KUBERNETES_VERSION.encode())
-    for file in sorted(TOOLS.glob("*/go.*")):
+    for file in sorted(path for path in TOOLS.rglob("*") if path.is_file()):
         state.update(f"\0{file.relative_to(TOOLS)}\0".encode() + file.read_bytes())
     return state.hexdigest()[:16]
 
