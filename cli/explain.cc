@@ -29,7 +29,7 @@ Status ExplainPod(const ExplainRequest& request) {
   if (request.output == "text") text = FormatPodStory(story);
   if (request.output == "json") text = ToJson(story);
   if (request.output == "yaml") text = ToYaml(ToJson(story));
-  return Print(text);
+  return cli::Print(text);
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ NamedCommand NamedBy(const CLI::App& app) {
 std::string UsageMessage(const CLI::App& app, const NamedCommand& command,
                          const CLI::Error& error) {
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
-  const bool is_of_word = command.is_group || error.get_name() == "ExtrasError";
+  const bool is_of_word =
+      command.is_group || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
   std::string what = error.what();
   if (is_of_word && !unknown.empty()) {
     const std::string& word = unknown.front();

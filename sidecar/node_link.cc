@@ -80,7 +80,7 @@ NodeLink::~NodeLink() {
 }
 
 net::ClientPoolOptions PoolOptionsOf(const NodeLinkOptions& options) {
-  net::ClientPoolOptions pool{.seed = wire::StreamIdOf(options.name, 0), .label = "node"};
+  net::ClientPoolOptions pool;
   pool.dial.hello = {.role = wire::Role::kSidecar, .name = options.name};
   pool.dial.tls = options.tls;
   pool.dial.bulk = options.bulk;
@@ -88,6 +88,8 @@ net::ClientPoolOptions PoolOptionsOf(const NodeLinkOptions& options) {
     pool.dial.token = [file = options.token_file] { return ReadToken(file); };
   }
   pool.dial.limits.stall_deadline = kStallDeadline;
+  pool.seed = wire::StreamIdOf(options.name, 0);
+  pool.label = "node";
   return pool;
 }
 

@@ -68,7 +68,9 @@ class Anybody {
  public:
   Anybody() : was_root_(::geteuid() == 0) { is_root_ = was_root_ && ::seteuid(kNobody) != 0; }
   ~Anybody() {
-    if (was_root_) EXPECT_EQ(::seteuid(0), 0);
+    if (was_root_) {
+      EXPECT_EQ(::seteuid(0), 0);
+    }
   }
   Anybody(const Anybody&) = delete;
   Anybody& operator=(const Anybody&) = delete;
