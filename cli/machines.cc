@@ -58,7 +58,7 @@ Status CheckMemory(std::uint32_t machines, const MachineOptions& each, const Mem
   if (of_all <= static_cast<double>(total.bytes)) return OkStatus();
   return {Code::kInvalidArgument,
           fmt::format("{} machine{} with {} for samples and {} for the sidecar each: more than the "
-                      "{} of {}; give less by --memory, or by the capacity of the datasets",
+                      "{} of {}; lower --memory, --arena or the capacity of the datasets",
                       machines, machines == 1 ? "" : "s", FormatBytes(each.memory),
                       FormatBytes(for_sidecars), FormatBytes(total.bytes), total.limited_by)};
 }

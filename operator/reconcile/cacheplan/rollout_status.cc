@@ -100,9 +100,9 @@ Json RolloutToJson(const RolloutState& state) {
                {"revision", state.revision},
                {"startTime", Time(state.start_time)},
                {"progressTime", Time(state.progress_time)},
-               {"epochTime", Time(state.epoch_time)},
                {"ready", state.ready},
                {"wanted", state.wanted}};
+  if (state.epoch_time > 0) json["epochTime"] = Time(state.epoch_time);
   if (!state.restarted_at.empty()) json["restartedAt"] = state.restarted_at;
   if (state.activated) {
     json["activated"] = {{"revision", state.activated->revision}};

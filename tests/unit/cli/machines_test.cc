@@ -35,7 +35,7 @@ TEST(Machines, AskForNoMoreMemoryThanThereIs) {
   EXPECT_EQ(refused.code(), Code::kInvalidArgument);
   EXPECT_EQ(refused.message(),
             "3 machines with 1.00 GiB for samples and 384 MiB for the sidecar each: more than the "
-            "3.00 GiB of the machine; give less by --memory, or by the capacity of the datasets");
+            "3.00 GiB of the machine; lower --memory, --arena or the capacity of the datasets");
   EXPECT_FALSE(CheckMemory(2, {.memory = ~ByteCount{0}}, total).ok());
 }
 
