@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from api_server import ApiServer, Object
 from harness import processes
+from harness.errors import HarnessError
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = str(ROOT / "charts" / "optcache")
@@ -21,7 +22,7 @@ SYSTEM = "optcache"
 INJECTOR = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/optcache-injector"
 SECRET = f"/api/v1/namespaces/{SYSTEM}/secrets/optcache-pki"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-GONE_SECONDS = 120.0  # finalizers take their turns
+GONE_SECONDS = 400.0  # the API server tries a finalizer again after up to minutes
 PREFIX = "--set=image.prefix=registry.example.com/team/"
 # Nobody answers there, so a pod that a webhook selects is refused.
 VALUES = (PREFIX, "--set=webhook.failurePolicy=Fail", "--set=webhook.excludedNamespaces={excluded}")
@@ -351,16 +352,26 @@ def test_an_uninstall_keeps_crds_and_a_new_install_takes_them_over(installed: Ap
     assert installed.request("GET", f"{path}/kept").code == 200
 
 
+def crds_left(api: ApiServer) -> list[str]:
+    """Each with what the API server says of its end."""
+    left = []
+    for name in ("datasets.optcache.io", "cacheplans.optcache.io", "warmups.optcache.io"):
+        answer = api.request("GET", f"{CRDS}/{name}")
+        if answer.code == 404:
+            continue
+        conditions = answer.json()["status"].get("conditions", []) if answer.code == 200 else []
+        left.append(f"{name}: {answer.code} {[each for each in conditions if each['type'] == 'Terminating']}")
+    return left
+
+
 def test_an_uninstall_takes_crds_where_the_values_say_so(installed: ApiServer) -> None:
     """With all Datasets that there are."""
     helm(installed, "upgrade", "optcache", CHART, *VALUES, "--set=crds.keep=false")
     helm(installed, "uninstall", "optcache")
-    names = ("datasets.optcache.io", "cacheplans.optcache.io", "warmups.optcache.io")
-    processes.wait_until(
-        lambda: all(installed.request("GET", f"{CRDS}/{name}").code == 404 for name in names),
-        "all CRDs are gone",
-        GONE_SECONDS,
-    )
+    try:
+        processes.wait_until(lambda: not crds_left(installed), "all CRDs are gone", GONE_SECONDS)
+    except HarnessError as error:
+        raise AssertionError(f"{error}: {crds_left(installed)}") from error
     helm(installed, "install", "optcache", CHART, *VALUES)
     path = "/apis/optcache.io/v1alpha1/namespaces/vision/datasets"
     processes.wait_until(

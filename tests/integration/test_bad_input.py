@@ -184,11 +184,7 @@ def test_up_says_which_port_is_in_use(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arena", "sentence"),
     [
-        (
-            "900Ti",
-            r"1 machine with 13 B for samples and 900 TiB for the sidecar each: more than the [0-9.]+ .iB of .*; "
-            "lower --memory, --arena or the capacity of the datasets",
-        ),
+        ("900Ti", "1 machine with 13 B for samples and 900 TiB for .*; lower --memory, --arena or the capacity of .*"),
         ("1", "sidecar-0 does not start: an arena of 1 B holds nothing: give it at least a few batches"),
     ],
 )  # fmt: skip
