@@ -133,7 +133,7 @@ def check_history(shell: dict[str, str], workspace: Workspace) -> None:
     assert states == [("Pin", ""), ("Optimal", "in force")]
     numbers = [str(each["revision"]) for each in told["revisions"]]
     one = optcache(shell, workspace, "rollout", "history", "images", f"--revision={numbers[0]}")
-    assert f"with revision #{numbers[0]}" in one and "retention: Pin" in one
+    assert f"with revision #{numbers[0]}" in one and 'retention: "Pin"' in one
     differences = optcache(shell, workspace, "plan", "diff", *numbers, "images")
     assert ["retention", "Pin", "Optimal"] in [line.split() for line in differences.splitlines()]
 
