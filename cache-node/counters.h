@@ -26,6 +26,10 @@ struct Counters {
   std::uint64_t foretold_bytes_peer = 0;
   std::uint64_t foretold_miss_bytes = 0;
   std::uint64_t foretold_moved_bytes = 0;  // to be pushed from here after what was read
+  // And as they were answered.
+  std::uint64_t covered_local = 0;
+  std::uint64_t covered_peer = 0;
+  std::uint64_t covered_misses = 0;
   // Samples that arrived to be kept.
   std::uint64_t puts_kept = 0;
   std::uint64_t puts_refused = 0;

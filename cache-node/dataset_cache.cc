@@ -109,7 +109,7 @@ void DatasetCache::AnswerHere(const Read& read, MonotonicTime now) {
   counters_.hits_disk += entry.on_disk ? 1U : 0U;
   counters_.hit_bytes_disk += entry.on_disk ? entry.size : 0U;
   passes_.OnHit(read.key());
-  CountRead(read.key(), entry.size);
+  CountRead({.key = read.key(), .size = entry.size, .outcome = Outcome::kLocal});
   effects_.Reply(read.from, read.request_id,
                  wire::SampleReply{.index = read.index, .answer = Answer::kHere, .crc = entry.crc},
                  entry.bytes);
@@ -122,7 +122,7 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
   ++counters_.misses;
   counters_.miss_bytes += size;
   passes_.OnMiss(read.key(), size);
-  CountRead(read.key(), size);
+  CountRead({.key = read.key(), .size = size, .outcome = Outcome::kMiss});
   const Copy copy{.id = read.item.id, .guest = read.guest};
   const bool keep = keeper_.WouldKeep(read.key(), copy, size, home_keeps) ||
                     (HasRoomInMemory(size) && keeper_.HasRoomToSpare(read.key(), copy, size));
@@ -455,7 +455,7 @@ void DatasetCache::SetBudget(Retention retention, ByteCount capacity, ByteCount 
     config_.reserve = reserve;
     tier_.SetBudget(capacity, reserve, disk);
   }
-  if (retention != Retention::kOptimal) not_foretold_ = {};
+  if (retention != Retention::kOptimal) uncovered_ = {};
   keeper_.SetRetention(retention, departs);
   keeper_.TrimSpares();
 }

@@ -182,6 +182,13 @@ class DatasetCache {
   };
 
   // A sample that is being read from the disk.
+  enum class Outcome : std::uint8_t { kLocal, kPeer, kMiss };
+  // A read by a rank of this node.
+  struct Answered {
+    ReadKey key;
+    ByteCount size = 0;
+    Outcome outcome = Outcome::kMiss;
+  };
   struct DiskRead {
     std::vector<Read> reads;  // that wait for it
     bool to_move = false;     // the mover waits for it
@@ -224,8 +231,8 @@ class DatasetCache {
   void WantRoom(ByteCount size);
   void ForgetAwaitedRoom(MonotonicTime now);
   void AnsweredFromElsewhere(const Read& read);
-  bool CountForetold(const ReadKey& key, ByteCount size);
-  void CountRead(const ReadKey& key, ByteCount size);
+  bool CountCovered(const Answered& read);
+  void CountRead(const Answered& read);
   void CountForetoldOfPeer(const ReadKey& key, ByteCount size);
   void GiveBackLeases(const wire::LookupReply& reply, MonotonicTime now);
   void AnswerLater(Read read, MonotonicTime now);
@@ -240,7 +247,7 @@ class DatasetCache {
   Effects& effects_;
   Counters counters_;
   PassCounts passes_;
-  std::vector<std::pair<ReadKey, ByteCount>> not_foretold_;  // read before a plan covered them
+  std::vector<Answered> uncovered_;  // read before a plan covered them
   cache::MemoryTier tier_;
   cache::Directory directory_;
   HoldingLog holdings_;

@@ -13,7 +13,7 @@ using wire::GetMode;
 namespace {
 
 // Of reads whose plan has not come; beyond it they are in no forecast.
-constexpr std::size_t kMaxNotForetold = 262'144;
+constexpr std::size_t kMaxUncovered = 262'144;
 
 }  // namespace
 
@@ -100,24 +100,34 @@ void DatasetCache::AnswerAgain(Read read, std::map<wire::MemberId, std::vector<R
 }
 
 // A read by a rank of this node that is being answered.
-void DatasetCache::CountRead(const ReadKey& key, ByteCount size) {
-  if (config_.retention != Retention::kOptimal || CountForetold(key, size)) return;
-  if (key.stream != 0 && not_foretold_.size() < kMaxNotForetold)
-    not_foretold_.emplace_back(key, size);
+void DatasetCache::CountRead(const Answered& read) {
+  if (config_.retention != Retention::kOptimal || CountCovered(read)) return;
+  if (read.key.stream != 0 && uncovered_.size() < kMaxUncovered) uncovered_.push_back(read);
 }
 
 void DatasetCache::OnNewPlan(MonotonicTime now) {
-  std::erase_if(not_foretold_,
-                [this](const auto& read) { return CountForetold(read.first, read.second); });
-  if (not_foretold_.size() == kMaxNotForetold) not_foretold_.clear();  // no plan comes for those
+  std::erase_if(uncovered_, [this](const Answered& read) { return CountCovered(read); });
+  if (uncovered_.size() == kMaxUncovered) uncovered_.clear();  // no plan comes for those
   keeper_.OnNewPlan(now);
 }
 
-// What the plan has said of it. False: no plan covers it.
-bool DatasetCache::CountForetold(const ReadKey& key, ByteCount size) {
-  const auto verdict = verdicts_.Find(key);
+// What the plan has said of it, and what came of it. False: no plan covers it.
+bool DatasetCache::CountCovered(const Answered& read) {
+  const auto verdict = verdicts_.Find(read.key);
   if (!verdict) return false;
   if (verdict->beyond) return true;
+  const ByteCount size = read.size;
+  switch (read.outcome) {
+    case Outcome::kLocal:
+      ++counters_.covered_local;
+      break;
+    case Outcome::kPeer:
+      ++counters_.covered_peer;
+      break;
+    case Outcome::kMiss:
+      ++counters_.covered_misses;
+      break;
+  }
   if (verdict->holder == 0) {
     ++counters_.foretold_misses;
     counters_.foretold_miss_bytes += size;
@@ -169,7 +179,7 @@ void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply
   ++counters_.hits_peer;
   counters_.hit_bytes_peer += bytes->size();
   passes_.OnPeerHit(answered.key());
-  CountRead(answered.key(), bytes->size());
+  CountRead({.key = answered.key(), .size = bytes->size(), .outcome = Outcome::kPeer});
   // The share is given back once the bytes are sent on.
   using Relayed = std::pair<cache::SampleRef, RelayShare>;
   const cache::SampleRef relayed(std::make_shared<const Relayed>(bytes, answered.relay),

@@ -345,6 +345,8 @@ coordination::DatasetReport NodeDataset::Report() const {
           .moves = counters.moves,
           .moved_bytes = counters.moved_bytes,
           .planned_misses = counters.foretold_misses,
+          .covered_reads = counters.covered_local + counters.covered_peer + counters.covered_misses,
+          .covered_hits = counters.covered_local + counters.covered_peer,
           .predicted_hit_ratio = book_.hit_ratio(),
           .manifest_digest = state_.manifest_digest,
           .total_samples = sizes_.count(),

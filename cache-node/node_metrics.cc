@@ -89,6 +89,18 @@ void VisitMemory(const CounterVisitor& visit, const std::string& dataset,
   gauge("optcache_directory_samples", static_cast<double>(cache.directory().samples()));
 }
 
+// What came of the reads that the plan covers, in whose words it is predicted.
+void VisitCovered(const CounterVisitor& visit, const std::string& dataset, const Counters& c) {
+  const auto count = [&](const char* result, const char* source, std::uint64_t reads) {
+    visit(MetricKind::kCounter, "optcache_plan_covered_requests_total",
+          {{"dataset", dataset}, {"result", result}, {"source", source}},
+          static_cast<double>(reads));
+  };
+  count("hit", "local", c.covered_local);
+  count("hit", "peer", c.covered_peer);
+  count("miss", "store", c.covered_misses);
+}
+
 void VisitPlan(const CounterVisitor& visit, const std::string& dataset,
                const NodeDataset& node_dataset) {
   const Counters& c = node_dataset.cache().counters();
@@ -103,6 +115,7 @@ void VisitPlan(const CounterVisitor& visit, const std::string& dataset,
   count("hit", "local", c.foretold_local, c.foretold_bytes_local);
   count("hit", "peer", c.foretold_peer, c.foretold_bytes_peer);
   count("miss", "store", c.foretold_misses, c.foretold_miss_bytes);
+  VisitCovered(visit, dataset, c);
   visit(MetricKind::kCounter, "optcache_plan_predicted_moved_bytes_total", {{"dataset", dataset}},
         static_cast<double>(c.foretold_moved_bytes));
   visit(MetricKind::kGauge, "optcache_plan_predicted_hit_ratio", {{"dataset", dataset}},

@@ -24,21 +24,16 @@ std::string Percent(double ratio) {
   return fmt::format("{:.1f} %", ratio * 100);
 }
 
+std::string PercentOf(std::optional<double> ratio) {
+  return ratio ? Percent(*ratio) : "-";
+}
+
 // 1234567 as 1,234,567.
 std::string Grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (std::size_t at = text.size(); at > 3;)
     text.insert(at -= 3, ",");
   return text;
-}
-
-std::string Observed(const DatasetStatus& dataset) {
-  const std::optional<double> ratio = coordination::ObservedHitRatio(dataset.sum);
-  return ratio ? Percent(*ratio) : "-";
-}
-
-std::string Predicted(const DatasetStatus& dataset) {
-  return dataset.plan_digest.empty() ? "-" : Percent(dataset.sum.predicted_hit_ratio);
 }
 
 std::string PlanOf(const DatasetStatus& dataset) {
@@ -55,8 +50,8 @@ std::vector<std::string> RowOf(const DatasetStatus& dataset, std::string name) {
           FormatBytes(dataset.sum.used_bytes),
           std::string(RetentionName(dataset.retention)),
           PlanOf(dataset),
-          Predicted(dataset),
-          Observed(dataset),
+          PercentOf(dataset.ratios.predicted),
+          PercentOf(dataset.ratios.observed),
           Grouped(dataset.sum.misses),
           FormatBytes(dataset.sum.moved_bytes)};
 }
@@ -161,8 +156,9 @@ std::string FormatStatusLine(const ClusterStatus& status) {
   std::string text = fmt::format("nodes {}", status.members.size());
   for (const DatasetStatus& dataset : status.datasets) {
     text += fmt::format("; {}: streams {}, hits {} (predicted {}), store reads {}, moved {}",
-                        dataset.name, dataset.streams.size(), Observed(dataset), Predicted(dataset),
-                        Grouped(dataset.sum.misses), FormatBytes(dataset.sum.moved_bytes));
+                        dataset.name, dataset.streams.size(), PercentOf(dataset.ratios.observed),
+                        PercentOf(dataset.ratios.predicted), Grouped(dataset.sum.misses),
+                        FormatBytes(dataset.sum.moved_bytes));
   }
   return text;
 }

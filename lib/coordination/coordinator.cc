@@ -75,6 +75,8 @@ void AddCounters(const DatasetReport& from, DatasetReport& to) {
   to.moves += from.moves;
   to.moved_bytes += from.moved_bytes;
   to.planned_misses += from.planned_misses;
+  to.covered_reads += from.covered_reads;
+  to.covered_hits += from.covered_hits;
   to.passes.insert(to.passes.end(), from.passes.begin(), from.passes.end());
   AddUp(to.passes);
   KeepLatest(to.passes);
@@ -101,10 +103,10 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
   TakeOffer(report, *entry);
   entry->heard = now;
   entry->applied = report.applied;
-  entry->datasets.clear();
+  const MemberEntry::Datasets before = std::exchange(entry->datasets, {});
   for (const auto* list : {&report.datasets, &report.retiring}) {
     for (const DatasetReport& dataset : *list)
-      TakeNumbers(dataset, *entry, now);
+      TakeNumbers(dataset, before, *entry, now);
   }
   if (!learning_ &&
       Known(report) > state_.version) {  // a coordinator that was started again goes on above
@@ -118,7 +120,8 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
                       .traces_wanted = TracesWanted(report, entry->member.id)};
 }
 
-void Coordinator::TakeNumbers(const DatasetReport& report, MemberEntry& entry, MonotonicTime now) {
+void Coordinator::TakeNumbers(const DatasetReport& report, const MemberEntry::Datasets& before,
+                              MemberEntry& entry, MonotonicTime now) {
   DatasetId id{.name = report.name, .manifest_digest = report.manifest_digest};
   if (const DatasetEntry* const present = Present(report.name);
       id.manifest_digest.empty() && present != nullptr) {
@@ -132,6 +135,7 @@ void Coordinator::TakeNumbers(const DatasetReport& report, MemberEntry& entry, M
       std::ranges::lower_bound(granted, entry.member.id, {}, &MemberCapacity::member);
   const bool departs = share != granted.end() && share->member == entry.member.id && share->departs;
   if (departs && report.samples == 0) placement_is_due_ = true;  // it has given all away
+  if (!before.contains(id)) dataset->second.recent.LeaveOut(report);
   entry.datasets.insert_or_assign(std::move(id), report);
 }
 
@@ -268,6 +272,7 @@ void Coordinator::OnTick(MonotonicTime now) {
   for (auto& [id, dataset] : datasets_) {
     FollowTraces(dataset);
     Step(dataset, now);
+    if (dataset.recent.IsDue(now)) dataset.recent.Take(SumOf(dataset), now);
   }
   Publish();
 }

@@ -27,6 +27,7 @@
 #include "coordination/capacity_split.h"
 #include "coordination/dataset_spec.h"
 #include "coordination/plan_base.h"
+#include "coordination/read_ratios.h"
 #include "coordination/revisions.h"
 #include "coordination/state.h"
 #include "coordination/status.h"
@@ -106,12 +107,14 @@ class Coordinator {
     friend auto operator<=>(const DatasetId&, const DatasetId&) = default;
   };
   struct MemberEntry {
+    using Datasets = std::map<DatasetId, DatasetReport>;
+
     Member member;
     std::string metrics;
     std::uint64_t incarnation = 0;
     MonotonicTime heard;
     Version applied;
-    std::map<DatasetId, DatasetReport> datasets;
+    Datasets datasets;
     std::vector<std::string> manifests;  // ascending
   };
   struct Collection {
@@ -154,6 +157,8 @@ class Coordinator {
     std::optional<Collection> collection;
     DatasetReport departed;  // counters of members that have gone
     std::vector<EndedPass> ended_passes;
+    RecentReads recent;
+    HitRatios ended_ratios;  // as a stream ended: of the last passes, whose reports go with it
 
     std::vector<MemberId> manifest_members;
     std::vector<MemberId> manifest_holders;
@@ -176,7 +181,8 @@ class Coordinator {
   MemberEntry* MemberNamed(std::string_view node);
   void Learn(MonotonicTime now);
   void TakeOffer(const Report& report, MemberEntry& entry);
-  void TakeNumbers(const DatasetReport& report, MemberEntry& entry, MonotonicTime now);
+  void TakeNumbers(const DatasetReport& report, const MemberEntry::Datasets& before,
+                   MemberEntry& entry, MonotonicTime now);
   void RemoveMember(MemberId id);
 
   std::vector<DatasetEntry*> ManifestsOf(std::string_view dataset);
@@ -237,6 +243,8 @@ class Coordinator {
   std::vector<PassStatus> PassesOf(const DatasetEntry& dataset) const;
   void KeepEndedPasses(DatasetEntry& dataset, MonotonicTime now) const;
   void AddPasses(const DatasetEntry& dataset, DatasetStatus& status) const;
+  HitRatios RatiosOf(const DatasetEntry& dataset, const DatasetStatus& status) const;
+  DatasetReport SumOf(const DatasetEntry& dataset) const;
   void AddStore(const DatasetEntry& dataset, MonotonicTime now, DatasetStatus& status) const;
   void AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const;
   void NoteRetiring(const DatasetEntry& dataset, DatasetStatus& status) const;

@@ -12,6 +12,10 @@ namespace {
 // A host looks every second, or every quarter of a minute where little happens.
 constexpr Duration kEndedPassesKept = std::chrono::minutes(1);
 
+ByteCount MeanBytes(const DatasetSpec& spec) {
+  return spec.samples == 0 ? 0 : spec.bytes / spec.samples;
+}
+
 }  // namespace
 
 // Of streams that are followed, by stream and pass.
@@ -49,6 +53,10 @@ void Coordinator::KeepEndedPasses(DatasetEntry& dataset, MonotonicTime now) cons
                       dataset.ended_passes.size() < kMaxPassReports;
     if (kept) dataset.ended_passes.push_back({.pass = std::move(pass), .ended_at = now});
   }
+  DatasetStatus status;
+  AddPasses(dataset, status);
+  const HitRatios ratios = RatiosOfPasses(status.passes, MeanBytes(dataset.spec));
+  if (ratios.observed) dataset.ended_ratios = ratios;
 }
 
 void Coordinator::AddPasses(const DatasetEntry& dataset, DatasetStatus& status) const {
@@ -61,6 +69,12 @@ void Coordinator::AddPasses(const DatasetEntry& dataset, DatasetStatus& status) 
   std::ranges::stable_sort(status.passes, {}, [](const PassStatus& pass) {
     return std::pair(pass.sum.stream, pass.sum.pass);
   });
+}
+
+HitRatios Coordinator::RatiosOf(const DatasetEntry& dataset, const DatasetStatus& status) const {
+  HitRatios ratios = RatiosOfPasses(status.passes, MeanBytes(dataset.spec));
+  if (!ratios.observed) ratios = dataset.ended_ratios;
+  return ratios.observed ? ratios : dataset.recent.Ratios(status.sum);
 }
 
 }  // namespace optcache::coordination

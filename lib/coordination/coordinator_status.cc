@@ -78,6 +78,8 @@ class Sum {
     sum_.moves += report.moves;
     sum_.moved_bytes += report.moved_bytes;
     sum_.planned_misses += report.planned_misses;
+    sum_.covered_reads += report.covered_reads;
+    sum_.covered_hits += report.covered_hits;
     const double weight = 1.0 + static_cast<double>(report.hits + report.peer_hits + report.misses);
     weighted_ += report.predicted_hit_ratio * weight;
     weights_ += weight;
@@ -132,12 +134,6 @@ std::string DescribeSilence(const StoreStatus& store) {
   return text;
 }
 
-std::optional<double> ObservedHitRatio(const DatasetReport& sum) {
-  const std::uint64_t hits = sum.hits + sum.peer_hits;
-  if (hits + sum.misses == 0) return std::nullopt;
-  return static_cast<double>(hits) / static_cast<double>(hits + sum.misses);
-}
-
 std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_bytes) {
   if (capacity <= dataset_bytes) return std::nullopt;
   return "the capacity (" + FormatBytes(capacity) + ") is larger than the dataset (" +
@@ -166,6 +162,20 @@ ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
   return status;
 }
 
+// Of the members' reports, and of those that have gone.
+DatasetReport Coordinator::SumOf(const DatasetEntry& dataset) const {
+  const DatasetId id{.name = dataset.spec.name, .manifest_digest = dataset.spec.manifest_digest};
+  Sum sum(dataset.departed);
+  for (const auto& [_, entry] : members_) {
+    if (const auto report = entry.datasets.find(id); report != entry.datasets.end())
+      sum.Add(report->second);
+  }
+  DatasetReport all = sum.Finish();
+  all.name = id.name;
+  all.manifest_digest = id.manifest_digest;
+  return all;
+}
+
 DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime now) const {
   const DatasetSpec& spec = dataset.spec;
   DatasetStatus status{.name = spec.name,
@@ -182,13 +192,11 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   }
   for (const MemberCapacity& share : dataset.capacities)
     status.capacity += share.bytes;
-  Sum sum(dataset.departed);
   PlanDigests digests;
   for (const auto& [id, entry] : members_) {
     const auto report =
         entry.datasets.find({.name = spec.name, .manifest_digest = spec.manifest_digest});
     if (report == entry.datasets.end()) continue;
-    sum.Add(report->second);
     const DatasetReport& counted = report->second;
     status.nodes.push_back({.name = entry.member.name,
                             .used = counted.used_bytes,
@@ -200,9 +208,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
     digests[{counted.revision, counted.plan}][counted.plan_digest].push_back(entry.member.name);
   }
   status.nodes_that_differ = WhoDiffers(digests);
-  status.sum = sum.Finish();
-  status.sum.name = spec.name;
-  status.sum.manifest_digest = spec.manifest_digest;
+  status.sum = SumOf(dataset);
   std::set<MemberId> readers;
   for (const auto& [id, stream] : dataset.streams) {
     const StreamState announced = stream.State();
@@ -222,6 +228,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   std::ranges::sort(status.readers);
   AddRevisions(dataset, status);
   AddPasses(dataset, status);
+  status.ratios = RatiosOf(dataset, status);
   AddStore(dataset, now, status);
   if (!dataset.retiring_since) AddNotes(dataset, status);
   return status;

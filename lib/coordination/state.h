@@ -182,7 +182,9 @@ struct DatasetReport {
   ByteCount miss_bytes = 0;
   std::uint64_t moves = 0;  // pushed to other nodes
   ByteCount moved_bytes = 0;
-  std::uint64_t planned_misses = 0;  // reads of the store that the plan foretold up to now
+  std::uint64_t planned_misses = 0;  // reads of the store that the plan predicted up to now
+  std::uint64_t covered_reads = 0;   // hits and misses whose outcome a plan had predicted
+  std::uint64_t covered_hits = 0;    // of those, as they were answered
   double predicted_hit_ratio = 0;    // of the plan in force, 0 to 1
   std::string manifest_digest;       // hex; empty: of an older node, the present one
   std::uint64_t total_samples = 0;   // that the manifest lists

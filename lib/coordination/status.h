@@ -84,6 +84,14 @@ struct StoreStatus {
   friend bool operator==(const StoreStatus&, const StoreStatus&) = default;
 };
 
+// Shares, 0 to 1, of the same reads: hits in this or another node's memory, and what the plans in
+// force had predicted of them. Nullopt: nothing was read, or no plan covered it.
+struct HitRatios {
+  std::optional<double> observed;
+  std::optional<double> predicted;
+  friend bool operator==(const HitRatios&, const HitRatios&) = default;
+};
+
 // Sums over the members; those that have gone are counted in what only grows.
 struct DatasetStatus {
   std::string name;
@@ -99,6 +107,7 @@ struct DatasetStatus {
   std::vector<std::string> nodes_that_differ;
   bool replanning = false;  // inventories are being collected
   DatasetReport sum;        // predicted_hit_ratio is the mean, weighted by requests
+  HitRatios ratios;         // of the last whole pass of each stream, else of the last 15 minutes
   std::vector<StreamStatus> streams;
   std::vector<std::string> notes;      // what the user should know
   std::vector<NodeShare> nodes;        // members that report the dataset
@@ -121,9 +130,6 @@ struct ClusterStatus {
   std::vector<DatasetStatus> retiring;  // as in the desired state
   friend bool operator==(const ClusterStatus&, const ClusterStatus&) = default;
 };
-
-// Hits in this or another node's memory among all requests; nullopt: there were none.
-std::optional<double> ObservedHitRatio(const DatasetReport& sum);
 
 // What to tell who asked for more capacity than there are bytes; nullopt: nothing.
 std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_bytes);

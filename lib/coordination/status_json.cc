@@ -69,8 +69,11 @@ Json Encode(const StoreStatus& store) {
   return json;
 }
 
+Json RatioOrNull(std::optional<double> ratio) {
+  return ratio ? Json(*ratio) : Json(nullptr);
+}
+
 Json Encode(const DatasetStatus& dataset) {
-  const std::optional<double> observed = ObservedHitRatio(dataset.sum);
   return {{"name", dataset.name},
           {"manifest", dataset.manifest_digest},
           {"retention", RetentionName(dataset.retention)},
@@ -81,7 +84,8 @@ Json Encode(const DatasetStatus& dataset) {
           {"plan_digest", dataset.plan_digest},
           {"nodes_that_differ", dataset.nodes_that_differ},
           {"replanning", dataset.replanning},
-          {"observed_hit_ratio", observed ? Json(*observed) : Json(nullptr)},
+          {"observed_hit_ratio", RatioOrNull(dataset.ratios.observed)},
+          {"predicted_hit_ratio", RatioOrNull(dataset.ratios.predicted)},
           {"sum", Encode(dataset.sum)},
           {"streams", Array(dataset.streams, [](const StreamStatus& s) { return Encode(s); })},
           {"notes", dataset.notes},
@@ -169,6 +173,8 @@ void Read(JsonObject object, DatasetStatus& dataset) {
   object.Read("plan_digest", dataset.plan_digest, kMaxNameBytes);
   object.Read("nodes_that_differ", kMaxMembers, dataset.nodes_that_differ);
   object.Read("replanning", dataset.replanning);
+  object.Read("observed_hit_ratio", dataset.ratios.observed);
+  object.Read("predicted_hit_ratio", dataset.ratios.predicted);
   dataset.sum.name = dataset.name;  // also if there is no sum
   object.In("sum", [&](JsonObject sum) { Read(std::move(sum), dataset.sum); });
   object.ForEach("streams", kMaxStreams,

@@ -108,6 +108,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_plan_predicted_moved_bytes_total", kCounter,
      "Bytes that were to be pushed from this node after those reads, and after reads that it "
      "answered for other nodes"},
+    {"optcache_plan_covered_requests_total", kCounter,
+     "Of the reads in optcache_requests_total, those that a plan covers, as they were answered"},
     {"optcache_plan_revision_info", kGauge, "1 for the revision that the node follows"},
     {"optcache_state_version", kGauge, "Counter of the desired state in force"},
     {"optcache_members", kGauge, "Nodes in the desired state in force"},

@@ -83,6 +83,14 @@ void JsonObject::Read(const char* name, double& out) {
   out = value->get<double>();
 }
 
+void JsonObject::Read(const char* name, std::optional<double>& out) {
+  const nlohmann::json* value = Find(name);
+  if (value == nullptr || value->is_null()) return;
+  double number = 0;
+  Read(name, number);
+  if (errors_->ok()) out = number;
+}
+
 void JsonObject::Read(const char* name, std::int64_t& out) {
   const nlohmann::json* value = Find(name);
   if (value == nullptr) return;

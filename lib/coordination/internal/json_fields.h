@@ -46,7 +46,8 @@ class JsonObject {
   void Need(const char* name, std::string& out, std::size_t max_bytes);
   void Read(const char* name, std::string& out, std::size_t max_bytes);
   void Read(const char* name, bool& out);
-  void Read(const char* name, double& out);  // finite
+  void Read(const char* name, double& out);                 // finite
+  void Read(const char* name, std::optional<double>& out);  // null: nullopt
   void Read(const char* name, std::int64_t& out);
   template <std::unsigned_integral Integer>
     requires(!std::same_as<Integer, bool>)

@@ -124,6 +124,8 @@ Json Encode(const DatasetReport& dataset) {
                {"moves", dataset.moves},
                {"moved_bytes", dataset.moved_bytes},
                {"planned_misses", dataset.planned_misses},
+               {"covered_reads", dataset.covered_reads},
+               {"covered_hits", dataset.covered_hits},
                {"predicted_hit_ratio", dataset.predicted_hit_ratio},
                {"manifest", dataset.manifest_digest},
                {"total_samples", dataset.total_samples},
@@ -161,6 +163,8 @@ void Read(JsonObject object, DatasetReport& dataset) {
   object.Read("moves", dataset.moves);
   object.Read("moved_bytes", dataset.moved_bytes);
   object.Read("planned_misses", dataset.planned_misses);
+  object.Read("covered_reads", dataset.covered_reads);
+  object.Read("covered_hits", dataset.covered_hits);
   object.Read("predicted_hit_ratio", dataset.predicted_hit_ratio);
   object.Read("manifest", dataset.manifest_digest, kMaxNameBytes);
   object.Read("total_samples", dataset.total_samples);

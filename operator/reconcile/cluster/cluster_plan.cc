@@ -356,11 +356,10 @@ std::optional<CacheView> ViewOf(const ClusterObserved& observed, const std::stri
                  .cached_bytes = known->sum.used_bytes,
                  .cached_samples = known->sum.samples,
                  .placed = GrantsOf(observed, dataset),
-                 .hit_ratio = coordination::ObservedHitRatio(known->sum),
+                 .hit_ratio = known->ratios.observed,
+                 .predicted_hit_ratio = known->ratios.predicted,
                  .nodes_that_differ = known->nodes_that_differ,
                  .store = known->store};
-  if (known->planned != coordination::Version{} && !known->plan_digest.empty())
-    view.predicted_hit_ratio = known->sum.predicted_hit_ratio;
   view.nodes = NodesOf(observed, *known);
   for (const coordination::StreamStatus& stream : StreamsOf(*observed.status, dataset)) {
     if (!stream.conflict.empty()) view.conflicts.push_back(stream.name + ": " + stream.conflict);

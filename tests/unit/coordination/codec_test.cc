@@ -53,6 +53,8 @@ Report SomeReport() {
        .moves = 11,
        .moved_bytes = 12,
        .planned_misses = 13,
+       .covered_reads = 40,
+       .covered_hits = 26,
        .predicted_hit_ratio = 0.375,
        .manifest_digest = "00ff",
        .total_samples = 14,

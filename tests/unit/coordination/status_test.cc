@@ -29,9 +29,7 @@ TEST(ClusterStatus, AddsUpWhatMembersCount) {
   const DatasetStatus status = StatusOf(scenario);
   EXPECT_EQ(status.sum.hits, 40U);
   EXPECT_EQ(status.sum.misses, 160U);
-  EXPECT_EQ(ObservedHitRatio(status.sum), 0.2);
   EXPECT_DOUBLE_EQ(status.sum.predicted_hit_ratio, 0.25);
-  EXPECT_EQ(ObservedHitRatio({}), std::nullopt);
 }
 
 TEST(ClusterStatus, CountsOfAMemberThatIsGoneStay) {

@@ -212,7 +212,8 @@ TEST_F(ClusterPlanTest, ShowsWhatNodesHoldByMachine) {
   state_.datasets.push_back({.name = kName, .capacities = {{1, 10}}});
   coordination::DatasetStatus dataset{.name = kName, .manifest_digest = kManifestDigest};
   dataset.nodes = {{"pod-b", 5}, {"pod-b2", 6}};
-  dataset.sum = {.used_bytes = 11, .hits = 1, .misses = 3};
+  dataset.sum = {.used_bytes = 11, .predicted_hit_ratio = 0.75};
+  dataset.ratios = {.observed = 0.25};
   dataset.store = {.answering = 2, .silent = 1, .members_silent = 1, .quiet_seconds = 0.5};
   dataset.streams = {{.name = "s", .conflict = "seed: 0 (rank 0), 1 (rank 3)"}};
   status_.datasets.push_back(dataset);
