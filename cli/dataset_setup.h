@@ -34,7 +34,7 @@ struct SetupOptions {
   std::string ca_file;    // certificates to trust instead of the system's
   // Of what store, by the dataset's qualified name: see storage/open_store.h.
   std::map<std::string, std::string> keys_folders{};
-  bool reindex = false;   // make manifests anew that are there already
+  bool reindex = false;   // replace manifests that are there already
   bool has_disk = false;  // nodes have one
   std::function<void(const std::string&)> say;
 };

@@ -43,7 +43,7 @@ Examples:
 constexpr Duration kLookEvery = std::chrono::milliseconds(500);
 constexpr Duration kPageLimit = std::chrono::seconds(5);
 constexpr Duration kTellEvery = std::chrono::seconds(10);
-// For loaders that are made anew between two epochs, and for a report that is just being made.
+// For loaders that are replaced between two epochs, and for a report that is just being made.
 constexpr Duration kEndedFor = std::chrono::seconds(10);
 constexpr Duration kLastLook = std::chrono::seconds(2);
 constexpr const char* kSucceeded = "exit status 0";

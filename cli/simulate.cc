@@ -138,7 +138,7 @@ void AddReadOptions(CLI::App& command, SimulateFlags& flags) {
     return command.add_option(name, value, help)->group(kReads)->capture_default_str();
   };
   add("--workload", flags.workload,
-      "permutation (shuffled anew each epoch), replacement, weighted (lognormal weights), half (a "
+      "permutation (shuffled again each epoch), replacement, weighted (lognormal weights), half (a "
       "random half each epoch), mixture (30 % of the samples three times) or zipf");
   add("--zipf-exponent", flags.zipf_exponent, "of zipf, 0 to 10");
   add("--samples", flags.samples, "in the dataset")->check(WholeNumber<std::uint32_t>());

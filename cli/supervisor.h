@@ -24,7 +24,7 @@ struct ChildSpec {
 struct SupervisorOptions {
   BackoffOptions restart = {.first = std::chrono::milliseconds(250),
                             .limit = std::chrono::seconds(10)};
-  Duration healthy_after = std::chrono::seconds(30);  // then the backoff begins anew
+  Duration healthy_after = std::chrono::seconds(30);  // then the backoff begins again
   int failed_starts_max = 3;  // of a child that never was healthy and ends by itself
   Duration stop_grace = std::chrono::seconds(5);  // between SIGTERM and SIGKILL
 };

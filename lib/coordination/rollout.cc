@@ -209,7 +209,7 @@ void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
   AwaitEpochs(state, inputs);
 }
 
-// What is in force stays so, also when it could not be derived anew.
+// What is in force stays so, also when it could not be derived again.
 RolloutPhase PhaseOfFailed(const RolloutState& state) {
   return state.revision == state.current ? RolloutPhase::kComplete : RolloutPhase::kStopped;
 }
@@ -242,7 +242,7 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
     Fail(state, inputs, "DigestMismatch", *std::move(disagreement));
     return Settle(state, PhaseOfFailed(state), inputs);
   }
-  // All follow it already: it was only derived anew.
+  // All follow it already: it was only derived again.
   if (state.revision == state.current) return Settle(state, RolloutPhase::kComplete, inputs);
   if (internal::IsHeldAsWorse(state, inputs) && !inputs.knobs.acknowledge)
     return LeaveAbandoned(state, inputs);
@@ -271,7 +271,7 @@ bool FailsOfNewNode(RolloutState& state, const RolloutInputs& inputs) {
 }
 
 void Activate(RolloutState& state, const RolloutInputs& inputs) {
-  if (FailsOfNewNode(state, inputs)) return GoBack(state, inputs);
+  if (!inputs.knobs.paused && FailsOfNewNode(state, inputs)) return GoBack(state, inputs);
   const internal::Activation nodes = internal::ActivationOf(state, inputs);
   Await(state, nodes.ready, nodes.ordered, inputs);
   if (nodes.ready < nodes.ordered || !inputs.streams_known) return;

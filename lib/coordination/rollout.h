@@ -44,7 +44,7 @@ struct ActivatedNodes {
   friend bool operator==(const ActivatedNodes&, const ActivatedNodes&) = default;
 };
 
-// Why an update was stopped, or the revision in force could not be derived anew.
+// Why an update was stopped, or the revision in force could not be derived again.
 struct RolloutFailure {
   std::string revision;
   std::string reason;  // one word

@@ -133,7 +133,7 @@ Words OfPhase(const RolloutState& state, const RolloutInputs& inputs) {
     case RolloutPhase::kComplete:
       if (state.failed) {
         return {.reason = state.failed->reason,
-                .message = fmt::format("{} is in force; it could not be derived anew: {}",
+                .message = fmt::format("{} is in force; it could not be derived again: {}",
                                        state.current, state.failed->message)};
       }
       break;

@@ -115,7 +115,7 @@ Status AskForArchives(ObjectStore& store, std::vector<ListedObject>& archives,
     if (!archive.info) {
       return {Code::kNotFound,
               fmt::format("{}: {} is listed but not there: its samples would be missing. Put it "
-                          "back, or list the source anew",
+                          "back, or list the source again",
                           store.name(), archive.path)};
     }
   }

@@ -111,7 +111,7 @@ Result<std::vector<TarFile>> ReadTarIdx(ObjectStore& store, const ListedObject& 
   ASSIGN_OR_RETURN(std::vector<TarFile> files, dataset::ParseTarIdx(text, archive.info->size));
   if (files.empty()) return Error(Code::kInvalidArgument, "names no member");
   ASSIGN_OR_RETURN(const bool fits, EndsWith(store, archive, files.back(), deadline));
-  if (!fits) return Error(Code::kInvalidArgument, "the archive ends otherwise: make it anew");
+  if (!fits) return Error(Code::kInvalidArgument, "the archive ends otherwise: make it again");
   return files;
 }
 

@@ -83,16 +83,22 @@ class Cluster:
     def namespace(self, name: str) -> None:
         self.create("/api/v1/namespaces", {"metadata": {"name": name}})
 
-    def finish_job(self, namespace: str, job: str, message: str) -> None:
-        """Its pod JOB-x ended well with this termination message, as kubelet and Job controller tell it."""
+    def end_pod(self, namespace: str, pod: str, container: str, message: str, *, init: bool = False) -> None:
+        """Its container ended well with this termination message, as kubelet tells it."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        ended = {"exitCode": 0, "reason": "Completed", "message": message}
-        container = {
-            "name": "index", "ready": False, "restartCount": 0, "image": "i", "imageID": "i",
+        ended = {"exitCode": 0, "reason": "Completed", "message": message, "finishedAt": now}
+        state = {
+            "name": container, "ready": False, "restartCount": 0, "image": "i", "imageID": "i",
             "state": {"terminated": ended},
         }  # fmt: skip
-        status: Object = {"phase": "Succeeded", "containerStatuses": [container]}
-        self.patch(f"/api/v1/namespaces/{namespace}/pods/{job}-x/status", {"status": status})
+        statuses = "initContainerStatuses" if init else "containerStatuses"
+        status: Object = {"phase": "Succeeded", statuses: [state]}
+        self.patch(f"/api/v1/namespaces/{namespace}/pods/{pod}/status", {"status": status})
+
+    def finish_job(self, namespace: str, job: str, message: str) -> None:
+        """Its pod JOB-x ended well with this termination message, as kubelet and Job controller tell it."""
+        self.end_pod(namespace, f"{job}-x", "index", message)
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         conditions = [
             {"type": kind, "status": "True", "lastTransitionTime": now}
             for kind in ("SuccessCriteriaMet", "Complete")

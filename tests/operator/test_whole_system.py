@@ -13,7 +13,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -274,14 +273,7 @@ def end_pod(scene: Scene, training: Training) -> str:
     (container,) = training.pod["spec"]["initContainers"]
     scene.kubelet.stop(training.sidecar)
     message = scene.kubelet.termination_file(training.pod, container).read_text()
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    ended = {"exitCode": 0, "reason": "Completed", "message": message, "finishedAt": now}
-    state = {
-        "name": container["name"], "ready": False, "restartCount": 0, "image": "i", "imageID": "i",
-        "state": {"terminated": ended},
-    }  # fmt: skip
-    status: Object = {"phase": "Succeeded", "initContainerStatuses": [state]}
-    scene.cluster.patch(f"{PODS}/{training.pod['metadata']['name']}/status", {"status": status})
+    scene.cluster.end_pod("vision", training.pod["metadata"]["name"], container["name"], message, init=True)
     return message
 
 

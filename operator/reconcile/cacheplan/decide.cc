@@ -88,7 +88,7 @@ void SetDeviation(const PlanView& view, const RolloutState& state, PlanStatus& s
     return status.Set(
         "Degraded", true, "RolloutStopped",
         fmt::format("{} {}: {}: {}", state.failed->revision,
-                    in_force ? "is in force, but could not be derived anew" : "is not in force",
+                    in_force ? "is in force, but could not be derived again" : "is not in force",
                     state.failed->reason, state.failed->message));
   }
   if (!view.nodes_that_differ.empty()) {
@@ -144,15 +144,15 @@ void TellOfStep(const std::string& plan, const RolloutState& before, const Rollo
   if (before.current.empty() || same) return;
   const std::string update = RevisionName(plan, after.revision);
   if (after.phase == kPrepare) {
-    const bool anew = after.revision == after.current;
+    const bool again = after.revision == after.current;
     std::string note =
-        anew ? update + " is derived anew"
-             : fmt::format("{} takes the place of {}", update, RevisionName(plan, after.current));
+        again ? update + " is derived again"
+              : fmt::format("{} takes the place of {}", update, RevisionName(plan, after.current));
     decision.events.push_back(Event(kube::EventType::kNormal, "RolloutStarted", std::move(note)));
   } else if (after.phase == kComplete && after.failed) {
     decision.events.push_back(
         Event(kube::EventType::kWarning, "RolloutStopped",
-              fmt::format("{} is in force, but could not be derived anew: {}: {}", update,
+              fmt::format("{} is in force, but could not be derived again: {}: {}", update,
                           after.failed->reason, after.failed->message)));
   } else if (after.phase == kComplete) {
     const bool unseen = before.phase == kObserve && !after.previous;

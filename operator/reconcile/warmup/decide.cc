@@ -285,7 +285,7 @@ void Follow(const IndexJob& job, Draft& draft) {
   if (const std::string gone = MachineThatIsGone(job, draft.observed); !gone.empty()) {
     draft.Remove(job);
     return draft.Say(Stage::kRuns, "Warming",
-                     fmt::format("Job {} is made anew: {} holds nothing of the Dataset any more",
+                     fmt::format("Job {} is replaced: {} holds nothing of the Dataset any more",
                                  job.name, gone));
   }
   const bool late = draft.observed.now - job.created_at > kWarmPodIsMadeWithinSeconds;

@@ -63,7 +63,7 @@ TEST(RolloutStory, TellsEachPhase) {
   again["status"]["rollout"]["failed"]["reason"] = "PrepareFailed";
   again["status"]["rollout"]["failed"]["message"] = "node c could not derive it: out of memory";
   again["status"]["currentRevision"] = again["status"]["updateRevision"];
-  text += AsText("Complete, not derived anew", Tell(again));
+  text += AsText("Complete, not derived again", Tell(again));
   ExpectGolden(text, "cli/rollout/phases.txt");
 }
 

@@ -209,7 +209,7 @@ TEST_F(Rollout, WhatIsInForceStaysSoWhenItCannotBeDerivedAnew) {
   EXPECT_EQ(story_.state.failed->revision, "new");
   const RolloutReport report = ReportOf(story_.state, story_.inputs);
   EXPECT_EQ(report.reason, "PrepareFailed");
-  EXPECT_THAT(report.message, HasSubstr("new is in force; it could not be derived anew: node c"));
+  EXPECT_THAT(report.message, HasSubstr("new is in force; it could not be derived again: node c"));
   story_.errors.clear();
   knobs().restarted_at = "2027-01-15T09:00:00Z";
   story_.Run();
@@ -391,6 +391,10 @@ TEST_F(Rollout, ANodeThatComesAndCannotPrepareEndsIt) {
                              {.name = "Z", .revision = "old", .planned = true});
   story_.errors["Z"] = "out of memory";
   story_.Answer(story_.Node("Z"));
+  knobs().paused = true;
+  story_.Step();
+  EXPECT_EQ(story_.Phase(), "Activate") << "paused, it neither goes on nor back";
+  knobs().paused = false;
   story_.Step();
   EXPECT_EQ(story_.Phase(), "GoBack");
   story_.Run();

@@ -256,7 +256,7 @@ TEST_F(WarmupTest, IsCompleteWhenAllPodsHaveSaidSo) {
   ASSERT_EQ(decision_.events.size(), 1U);
   EXPECT_EQ(decision_.events[0].reason, "Warmed");
   ExpectGolden(status.dump(1) + "\n", "operator/warmup-status.json");
-  // It is told once, and nothing is made anew when the Job is gone.
+  // It is told once, and no new Job is made when the Job is gone.
   observed_.jobs.clear();
   Decide();
   EXPECT_TRUE(decision_.events.empty());

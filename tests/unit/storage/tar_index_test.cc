@@ -75,7 +75,7 @@ TEST_F(TarIndexTest, AnIndexFileThatDoesNotFitIsNotUsed) {
   const std::string other = ThreeLargeFiles().replace(6002176 - 512, 512, std::string(512, 'x'));
   const std::string shorter = TarEntry("0.jpg", "x") + TarEnd();
   for (const auto& [bytes, files, why] :
-       {std::tuple(longer, 4, "a.idx: the archive ends otherwise: make it anew"),
+       {std::tuple(longer, 4, "a.idx: the archive ends otherwise: make it again"),
         std::tuple(shorter, 1, "a.idx: line 2: 0.jpg goes beyond this archive")}) {
     const ListedObject archive = Put("a.tar", bytes);
     const auto contents =
