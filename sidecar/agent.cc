@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "sidecar/sources_file.h"
 #include "sidecar/stream_name.h"
 #include "wire/stream_id.h"
 
@@ -60,6 +61,7 @@ Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& c
   RETURN_IF_ERROR(agent->KeepComputed());
   RETURN_IF_ERROR(agent->clients_.Open(loop, clock, agent->options_.socket, agent->arena_.arena(),
                                        agent->feeder_));
+  agent->ListSources();
   agent->node_.Open(agent->feeder_);
   agent->feeder_.WatchStores();
   RETURN_IF_ERROR(agent->ServeByS3());
@@ -117,6 +119,24 @@ Status Agent::KeepComputed() {
   computed_.emplace(*computed_memory_, orders_, alarms_, options_.feeder.readers, clients_);
   clients_.KeepComputed(*computed_, computed_memory_->arena());
   return OkStatus();
+}
+
+// Once this listens, so that the file of another sidecar at this socket stays; and before a client
+// gets its first answer.
+void Agent::ListSources() const {
+  std::vector<ListedSource> listed;
+  for (std::size_t i = 0; i < options_.datasets.size(); ++i) {
+    const ServedDataset* const dataset = datasets_->places()[i].dataset.get();
+    listed.push_back({.source = options_.datasets[i],
+                      .manifest_digest =
+                          dataset == nullptr ? "" : dataset::ToHex(dataset->manifest().digest())});
+  }
+  const Status written = WriteSources(options_.socket, listed, options_.ca_file);
+  if (!written.ok()) {
+    Log(LogLevel::kWarning,
+        "sources could not be listed: training waits while this sidecar does not answer",
+        {{"why", written.message()}});
+  }
 }
 
 void Agent::FetchManifests() {
@@ -187,6 +207,7 @@ void Agent::ArmAlarms() {
 }
 
 void Agent::Stop(std::function<void()> done) {
+  RemoveSources(options_.socket);  // while no other sidecar can have taken the socket
   clients_.Close();  // before their loaders end: they go on where the next one listens
   feeder_.EndAll();
   stop_timer_ = loop_.After(kFarewell, std::move(done));

@@ -74,6 +74,7 @@ class Agent {
   Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, handoff::Arena arena,
         std::unique_ptr<DatasetShelf> datasets);
   Status KeepComputed();
+  void ListSources() const;
   Status ServeByS3();
   void Take(const ServedDataset& dataset);
   void WarnOfLargeSamples(const ServedDataset& dataset) const;

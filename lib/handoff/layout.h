@@ -91,6 +91,7 @@ inline constexpr ByteCount kMaxQueuedBytes = 1_MiB;  // then the client is not r
 
 inline constexpr Duration kFrameDeadline = std::chrono::seconds(10);
 inline constexpr Duration kWriteDeadline = std::chrono::seconds(60);
-inline constexpr Duration kWaitingInterval = std::chrono::seconds(10);
+// Well below the silence after which a client reads the source itself.
+inline constexpr Duration kWaitingInterval = std::chrono::seconds(2);
 
 }  // namespace optcache::handoff
