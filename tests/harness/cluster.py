@@ -149,6 +149,12 @@ class Cluster:
         self._up.kill()
         self._up.wait()
 
+    def kill_for_good(self, process: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """A signal that ends a process, after SIGKILL to `optcache up`, which would start it again."""
+        self.kill_coordinator()
+        os.kill(self._left[process], number)
+        wait_until(lambda: _name_of(self._left[process]) != process, f"{process} has ended")
+
     def restart_coordinator(self) -> None:
         """Starts `optcache up` again; returns when it has put others in the place of its orphans."""
         self._start()

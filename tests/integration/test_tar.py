@@ -17,6 +17,7 @@ from harness.shards import FORMATS, Sample, make_shards, samples_of, write_shard
 from harness.store import LISTING, Store
 from torch.utils.data import DataLoader
 
+from optcache._source_reads import read_samples
 from optcache.torch import attach
 
 SHARDS = 5
@@ -154,11 +155,11 @@ def test_a_dataset_of_files_is_no_web_dataset(serve: Callable[..., Path], tmp_pa
 
 
 def test_the_sidecar_gone_samples_come_from_the_shards(
-    serve: Callable[..., Path], shards: Path, monkeypatch: pytest.MonkeyPatch
+    serve: Callable[..., Path], shards: Path
 ) -> None:
-    monkeypatch.setenv("OPTCACHE_FALLBACK_ROOT", str(shards))
     dataset = optcache.WebDataset(socket=str(serve(str(shards), "", "Tar")))
-    parts = [dataset._read_file(index) for index in range(len(dataset))]
+    assert dataset._source is not None
+    parts = read_samples(dataset._source, dataset.manifest, range(len(dataset)))
     assert [bytes(view) for view in dataset._samples(range(len(dataset)), None)] == parts
 
 

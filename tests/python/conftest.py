@@ -19,6 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 30.0
+IMAGES = 37
 sys.path.insert(0, str(ROOT / "sidecar" / "python" / "src"))
 
 
@@ -124,6 +125,22 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small PNGs in class folders whose names sort in several ways, some of them deeper."""
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("images")
+    generator = random.Random(3)
+    for i in range(IMAGES):
+        name = ["b", "A", "a b", "a-x"][i % 4]
+        path = folder / name / ("deep" if i % 3 else ".") / f"{i:03}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        colour = tuple(generator.randrange(256) for _ in range(3))
+        Image.new("RGB", (4, 4), colour).save(path)
+    return folder
+
+
 @pytest.fixture
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
     """Starts a server over a folder: serve(folder, *flags); the environment points to it."""
@@ -153,6 +170,14 @@ def contents(samples: Path) -> list[bytes]:
     return [path.read_bytes() for path in sorted(samples.glob("*/*"))]
 
 
+def list_source(server: Server, **entry: Any) -> Path:
+    """Writes what a sidecar writes beside its socket: where its dataset lies."""
+    served = {"name": "local/test", "path": str(server.folder), **entry}
+    path = Path(f"{server.socket}.sources")
+    path.write_text(json.dumps({"version": 1, "datasets": [served]}))
+    return path
+
+
 def until(condition: Callable[[], bool]) -> None:
     """Waits for something that happens in another process."""
     end = time.monotonic() + DEADLINE_S
@@ -162,4 +187,4 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-__all__ = ["Server", "find_program", "until"]
+__all__ = ["Server", "find_program", "list_source", "until"]

@@ -13,7 +13,7 @@ import optcache
 from optcache import _job
 from optcache import _protocol as protocol
 from optcache._attachment import Attachment
-from optcache._channel import Refused
+from optcache._faults import Refused
 
 RECIPE = protocol.Recipe(known=True, size=10)
 PASS = protocol.Pass(epoch=0, start=0, length=10)
@@ -27,6 +27,10 @@ class Sidecar:
         self.path = "/none"
         self.endpoint = self
         self.seen = True
+        self.away = False
+        self.silence_s = 60
+        self.goes_on_alone = False
+        self.wait = None
         self.told: list[Any] = []
         self.refusals: list[Refused] = []  # of the next passes
         self.names: dict[str, str] = {}  # that loaders get for theirs
@@ -37,6 +41,12 @@ class Sidecar:
 
     def alive(self) -> bool:
         return True
+
+    def bear_silence(self, seconds: int) -> None:
+        pass
+
+    def note(self, why: Exception) -> None:
+        pass
 
     def open_on(self, channel: Any) -> int:
         return 1

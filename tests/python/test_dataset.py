@@ -15,7 +15,7 @@ from conftest import Server
 
 import optcache
 from optcache import _channel, _protocol
-from optcache.dataset import _same_time
+from optcache._source_reads import _same_time
 
 
 def test_reads_like_a_sequence(server: Server, contents: list[bytes]) -> None:

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from typing import Optional, Union
 
 from . import _protocol as protocol
-from ._channel import Channel, Refused
-from ._endpoint import BROKEN, with_patience
+from ._channel import Channel
+from ._endpoint import with_patience
+from ._faults import BROKEN, Refused
 from ._job import job
 from ._store import Store
 from .dataset import Dataset
@@ -81,11 +82,20 @@ class Attachment:
         self._try_again_at = 0.0
 
     def attach(self, recipe: protocol.Recipe) -> None:
-        """Raises OptcacheError if the sidecar refuses, SidecarUnavailable if it stays away."""
+        """Raises OptcacheError if the sidecar refuses, SidecarUnavailable if it stays away and the
+        samples cannot be had without it.
+        """
         with self._alone():
             self._rank = recipe.rank
             _holders[self._place(self._loader)] = self
-            with_patience(self._dataset.endpoint, lambda: self._tell(recipe))
+            ours = self._dataset
+
+            def tell() -> Optional[Channel]:
+                return self._tell(recipe)
+
+            # One that is away is told when it is back.
+            instead = (lambda: None) if ours.goes_on_alone else None
+            with_patience(ours.endpoint, tell, instead, ours.wait)
 
     def begin(self, recipe: protocol.Recipe, what: protocol.Pass) -> protocol.Tag:
         """A pass begins; the place of its first batch."""
@@ -262,15 +272,17 @@ class Attachment:
 
     def _lose(self, why: Exception) -> None:
         log.info("the pass is not announced: %s", why)
+        self._dataset.endpoint.note(why)
         self._channel = None
         self._try_again_at = time.monotonic() + _RETRY_S
 
     def _tell(self, recipe: protocol.Recipe) -> Channel:
         """The connection, on which the sidecar has been told of the loader."""
-        channel = self._channel
-        if channel is None or not channel.alive():
-            channel = self._dataset.endpoint.connect()
+        channel, endpoint = self._channel, self._dataset.endpoint
+        if channel is None or not channel.alive() or endpoint.away:
+            channel = endpoint.connect()
             self._told = None
+        channel.bear_silence(endpoint.silence_s)
         if self._told == recipe:
             return channel
         if self._told is not None:

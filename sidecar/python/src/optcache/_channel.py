@@ -15,32 +15,17 @@ from typing import Any, Callable, NoReturn, Optional, TypeVar, Union
 
 from . import _protocol as protocol
 from ._arena import Arena
+from ._faults import ChannelBroken, Refused, SampleFailed, Silent
 from ._stats import counters
-from .errors import OptcacheError, code_name
+from .errors import code_name
 
 log = logging.getLogger("optcache")
 
 _BUFFER_BYTES = 64 * 1024
+_TELL_OF_WAITING_AFTER_S = 8.0  # since the first such word of the sidecar
 _TIMEVAL = struct.Struct("ll")
 
 T = TypeVar("T")
-
-
-class ChannelBroken(Exception):
-    """The connection is of no more use; a new one may be."""
-
-
-class Refused(OptcacheError):
-    """The sidecar answered a request with an error."""
-
-
-class SampleFailed(Exception):
-    """The sidecar could not read one sample of a batch."""
-
-    def __init__(self, position: int, code: str, text: str) -> None:
-        super().__init__(text)
-        self.position = position
-        self.code = code
 
 
 class _BatchRef(weakref.ref):  # type: ignore[type-arg]
@@ -89,10 +74,15 @@ class Channel:
         computed: the memory of computed samples, by what the sidecar calls them.
     """
 
-    def __init__(self, path: str) -> None:
-        """Raises OSError if nobody listens at `path`, ChannelBroken if what does is no sidecar."""
+    def __init__(self, path: str, silence_s: int = protocol.SILENCE_S) -> None:
+        """Raises OSError if nobody listens at `path`, ChannelBroken if what does is no sidecar.
+
+        Args:
+            silence_s: how long a request waits for the sidecar's next word.
+        """
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.healthy = False
+        self._silence_s = 0
         self.pid = os.getpid()
         self.handles: dict[str, int] = {}
         self.computed: dict[int, memoryview] = {}
@@ -106,11 +96,17 @@ class Channel:
         self._released: collections.deque[int] = collections.deque()
         self._unsent = b""  # the rest of a frame that the socket did not take whole
         self._send_lock = threading.Lock()
-        self._set_silence(protocol.HELLO_S)
-        self._socket.connect(path)
+        self.bear_silence(min(protocol.HELLO_S, silence_s))
+        self._connect(path)
         _channels.add(self)
         self._arena = self._hello()
-        self._set_silence(protocol.SILENCE_S)
+        self.bear_silence(silence_s)
+
+    def _connect(self, path: str) -> None:
+        try:
+            self._socket.connect(path)
+        except BlockingIOError:  # so many wait to be accepted that it takes no more
+            self._fail_of_silence()
 
     def __del__(self) -> None:
         if hasattr(self, "_socket"):  # none where a process has too many files
@@ -334,7 +330,10 @@ class Channel:
 
     # --- Frames
 
-    def _set_silence(self, seconds: int) -> None:
+    def bear_silence(self, seconds: int) -> None:
+        """How long requests wait for the sidecar's next word from now on."""
+        if seconds == self._silence_s:
+            return
         # Of the kernel, not of Python, which would make a second system call a read of it.
         self._silence_s = seconds
         limit = _TIMEVAL.pack(seconds, 0)
@@ -387,15 +386,17 @@ class Channel:
             self._fail("")
 
     def _answer(self, answers: tuple[int, ...]) -> tuple[int, memoryview]:
+        waiting_since = 0.0  # 0: it is not known to wait
         told = False
         while True:
             got, request, reply = self._read_frame()
             if request != self._request:
                 self._last_words(reply if got == protocol.ERROR else None)
             if got == protocol.WAITING:
-                if not told:
+                waiting_since = waiting_since or time.monotonic()
+                if not told and time.monotonic() - waiting_since >= _TELL_OF_WAITING_AFTER_S:
+                    told = True
                     log.warning("waiting for samples: %s", protocol.parse_string(reply))
-                told = True
                 continue
             if got == protocol.ERROR:
                 self.healthy = True
@@ -410,7 +411,11 @@ class Channel:
         try:
             with self._send_lock:
                 self._socket.sendall(self._take_unsent() + request)
+        except BlockingIOError:
+            self.healthy = False  # half a frame may be sent
+            self._fail_of_silence()
         except OSError as error:
+            self.healthy = False
             raise ChannelBroken(f"the connection to the sidecar broke: {error}") from error
         self._flush()
 
@@ -459,7 +464,7 @@ class Channel:
             else:
                 count = self._receive_with_descriptors(into, self._descriptors)
         except BlockingIOError:
-            self._fail(f"the sidecar was silent for {self._silence_s} s")
+            self._fail_of_silence()
         except OSError as error:
             self._fail(f"the connection to the sidecar broke: {error}")
         if count == 0:
@@ -482,6 +487,9 @@ class Channel:
         if code_name(code) == "invalid_argument":  # so it would be the next time
             raise Refused(text, code_name(code))
         self._fail(text)
+
+    def _fail_of_silence(self) -> NoReturn:
+        raise Silent(f"the sidecar was silent for {self._silence_s} s")
 
     def _fail(self, why: str) -> NoReturn:
         raise ChannelBroken(why or "what answers at the socket is not a sidecar of this release")

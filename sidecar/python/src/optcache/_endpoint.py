@@ -9,7 +9,10 @@ import threading
 import time
 from typing import Callable, Optional, TypeVar
 
-from ._channel import Channel, ChannelBroken, Refused
+from . import _protocol as protocol
+from ._breaker import Breaker
+from ._channel import Channel
+from ._faults import BROKEN, Refused, Silent, SourceFalters
 from ._stats import counters
 from .errors import OptcacheError, SidecarUnavailable
 
@@ -17,24 +20,29 @@ log = logging.getLogger("optcache")
 
 FIRST_WAIT_S = 10.0  # for a sidecar that was never there
 RETURN_WAIT_S = 300.0  # for one that was and is being restarted
-INSTEAD_AFTER_S = 2.0  # where samples can be had without it
+INSTEAD_AFTER_S = 5  # of silence, where samples can be had without it
 INDEX_WAIT_S = 3600.0  # for one that says that it has nothing to give yet
 PATH_MAX = 107  # bytes of a Unix socket's path
 _PAUSE_FIRST_S = 0.05
 _PAUSE_MAX_S = 1.0
 _TELL_AFTER_S = 0.5
 
-# What a request may end with when the sidecar goes away under it.
-BROKEN = (ChannelBroken, OSError)
-
 T = TypeVar("T")
 
 
 class Patience:
-    """How long a request waits for a sidecar that is away: pauses that double, up to a limit."""
+    """How long a request waits for a sidecar that is away."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(
+        self, endpoint: Endpoint, wait: Optional[float] = None, least_s: float = 0.0
+    ) -> None:
+        """Args:
+            wait: seconds; None: what OPTCACHE_WAIT says, or what is usual.
+            least_s: seconds that are waited even if that is less.
+        """
         self._endpoint = endpoint
+        self._least_s = least_s
+        self._wait = wait
         self._began = time.monotonic()
         self._pause = _PAUSE_FIRST_S
         self._told = False
@@ -46,15 +54,21 @@ class Patience:
     def wait(self, why: Exception) -> None:
         """Pauses before another try. Raises SidecarUnavailable when that has lasted too long."""
         limit = self._limit(why)
-        if self.waited_s >= limit:
+        rest = max(limit, self._least_s) - self.waited_s
+        if rest <= 0:
             raise SidecarUnavailable(self._endpoint.explain(why)) from why
         if not self._told and (isinstance(why, Refused) or self.waited_s > _TELL_AFTER_S):
             self._told = True
             log.warning("waiting up to %.0f s: %s", limit, self._endpoint.explain(why))
-        time.sleep(self._pause)
+        if self._endpoint.away and not isinstance(why, (Refused, SourceFalters)):
+            self._endpoint.wait(min(rest, _TELL_AFTER_S))
+            return
+        self._endpoint.pause(self._pause)
         self._pause = min(self._pause * 2, _PAUSE_MAX_S)
 
     def _limit(self, why: Exception) -> float:
+        if self._wait is not None:
+            return self._wait
         given = os.environ.get("OPTCACHE_WAIT")
         if given:
             return _seconds(given)
@@ -78,21 +92,34 @@ class Endpoint:
 
     Attributes:
         seen: whether the sidecar has answered this process, or the one it was forked from.
+        silence_s: how long a request waits for the next word of the sidecar.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.seen = False
+        self.silence_s = protocol.SILENCE_S
         self._local = threading.local()
-        self._away_since: Optional[float] = None
+        self._lost = False  # since the last connection
+        self._breaker = Breaker(path, self._probe)
+
+    def after_fork(self) -> None:
+        self._breaker.after_fork()
+
+    def hurry(self) -> None:
+        """There is a source to be read instead: silence is borne for a short time only. A sidecar
+        that waits for its store is not silent.
+        """
+        self.silence_s = INSTEAD_AFTER_S
 
     def channel(self) -> Channel:
         """This thread's connection, made now if there is none that works.
 
-        Raises OSError or ChannelBroken after one try.
+        Raises OSError or ChannelBroken after one try; at once while the sidecar is known to be away.
         """
         channel: Optional[Channel] = getattr(self._local, "channel", None)
         if channel is not None and channel.healthy and channel.pid == os.getpid():
+            channel.bear_silence(self.silence_s)
             return channel
         # The old one stays open as long as views of its batches are in use.
         self._local.channel = None
@@ -100,28 +127,63 @@ class Endpoint:
         return made
 
     def connect(self) -> Channel:
-        """A connection of its own. Raises OSError or ChannelBroken after one try."""
+        """A connection of its own. Raises as `channel` does."""
+        self._breaker.raise_if_open()
         try:
-            channel = Channel(self.path)
-        except (OSError, ChannelBroken):
-            if self._away_since is None:
-                self._away_since = time.monotonic()
+            channel = Channel(self.path, self.silence_s)
+        except BROKEN as why:
+            self._lost = True
+            self._breaker.trip(why)
             raise
-        if self._away_since is not None:
+        if self._lost:
             counters.add(reconnects=1)
-        self._away_since = None
+        self._lost = False
         self.seen = True
         return channel
 
-    def away_s(self) -> float:
-        """For how long no connection could be made; 0 if the last could."""
-        since = self._away_since
-        return 0.0 if since is None else time.monotonic() - since
+    def _probe(self) -> None:
+        Channel(self.path, INSTEAD_AFTER_S).close()
+
+    @property
+    def away(self) -> bool:
+        """The sidecar has not answered, and no probe has found it since."""
+        return self._breaker.open
+
+    def note(self, why: Exception) -> None:
+        """A request ended with that. Silence is as telling as a connection that cannot be made."""
+        if isinstance(why, Silent):
+            self.leave(why)
+
+    def leave(self, why: Exception) -> None:
+        """Counts as away from now on."""
+        self._lost = True
+        self._breaker.trip(why)
+
+    def wait(self, seconds: float) -> None:
+        """Until a probe finds the sidecar, or for so many seconds."""
+        self._breaker.wait(seconds)
+
+    def pause(self, seconds: float) -> None:
+        """For so many seconds; while the sidecar is away, until it is back at most."""
+        if self.away:
+            self._breaker.wait(seconds)
+        else:
+            time.sleep(seconds)
+
+    def tell_begin(self, where: str) -> None:
+        """Tells the log, once in the absence, that samples are read from there."""
+        self._breaker.tell_begin(where)
+
+    def count_direct(self, samples: int) -> None:
+        """So many samples were read from the source."""
+        self._breaker.count(samples)
 
     def explain(self, why: Exception) -> str:
         """A sentence that says what is wrong and what to do."""
         if isinstance(why, Refused):
             return f"the sidecar at {self.path} says: {why}"
+        if isinstance(why, SourceFalters):
+            return f"the sidecar at {self.path} does not answer, nor does the source: {why}"
         if isinstance(why, FileNotFoundError):
             advice = "start optcache-sidecar, or set OPTCACHE_SOCKET to where it listens"
             return f"there is no socket at {self.path}: {advice}"
@@ -141,30 +203,59 @@ class Endpoint:
 
 
 def with_patience(
-    endpoint: Endpoint, action: Callable[[], T], instead: Optional[Callable[[], T]] = None
+    endpoint: Endpoint,
+    action: Callable[[], T],
+    instead: Optional[Callable[[], T]] = None,
+    wait: Optional[float] = None,
 ) -> T:
-    """What `action` gives as soon as there is a sidecar; or `instead` when there is none for long.
+    """What `action` gives as soon as there is a sidecar; or `instead`, while there is none. One that
+    was never there is first waited for, INSTEAD_AFTER_S: it may be on its way.
+
+    Args:
+        instead: may raise SourceFalters, and is asked again then.
+        wait: as of Patience, which is had where there is nothing else to do.
 
     Raises:
         SidecarUnavailable: there was none for too long.
         OptcacheError: the sidecar refused.
     """
-    patience = Patience(endpoint)
+    patience = Patience(endpoint, wait, 0 if instead is None else INSTEAD_AFTER_S + 1)
+
+    def goes_on_alone() -> bool:
+        return endpoint.away and (endpoint.seen or patience.waited_s >= INSTEAD_AFTER_S)
+
     while True:
-        try:
-            return action()
-        except Refused as refused:
-            if refused.code != "unavailable":
-                raise OptcacheError(str(refused), refused.code) from None
-            why: Exception = refused
-        except BROKEN as broken:
-            why = broken
-        if instead is not None and endpoint.away_s() >= INSTEAD_AFTER_S:
-            return instead()
+        if instead is not None and goes_on_alone():
+            try:
+                return instead()
+            except SourceFalters as falters:
+                why: Exception = falters
+        else:
+            try:
+                return action()
+            except Refused as refused:
+                if refused.code != "unavailable":
+                    raise OptcacheError(str(refused), refused.code) from None
+                why = refused
+            except BROKEN as broken:
+                why = broken
+                endpoint.note(why)
+                if instead is not None and patience.waited_s >= INSTEAD_AFTER_S:
+                    endpoint.leave(why)  # it takes connections, and ends them
+                if instead is not None and goes_on_alone():
+                    continue
         patience.wait(why)
 
 
 _endpoints: dict[str, Endpoint] = {}
+
+
+def _after_fork_in_child() -> None:
+    for endpoint in list(_endpoints.values()):
+        endpoint.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def endpoint_at(path: Optional[str]) -> Endpoint:

@@ -5,6 +5,7 @@ Checksums are not looked at again: the sidecar has checked them, and nobody can 
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import os
 import struct
@@ -19,8 +20,9 @@ _SECTION = struct.Struct("<IIQQ")
 _MAGIC = b"OPTCMANI"
 _MAJORS = (1, 2)
 _SECTIONS_MAX = 32
-_PATHS, _SIZES, _CLASSES, _CLASS_NAMES, _MODIFIED = 1, 2, 3, 4, 5
-_SHARDS, _SHARD_SIZES, _SHARD_MODIFIED, _SHARD_OF = 8, 9, 10, 12
+_FILE_BYTES_MAX = 4 << 30
+_PATHS, _SIZES, _CLASSES, _CLASS_NAMES, _MODIFIED, _ETAGS, _DIGESTS = 1, 2, 3, 4, 5, 6, 7
+_SHARDS, _SHARD_SIZES, _SHARD_MODIFIED, _SHARD_ETAGS, _SHARD_OF = 8, 9, 10, 11, 12
 _FIRST_MEMBER, _OFFSETS, _MEMBER_SIZES, _MEMBER_NAMES = 13, 14, 15, 16
 _OBJECTS, _GROUPS, _MEMBERS = 0, 1, 2  # layouts
 
@@ -39,6 +41,7 @@ class Place(NamedTuple):
     path: str
     size: int
     modified_ns: int  # since 1970; 0: not known
+    etag: str = ""  # as its server sent it, quotes included; empty: not known
 
 
 class _StringTable:
@@ -102,6 +105,9 @@ class Manifest:
             modified = _MODIFIED if self._layout == _OBJECTS else _SHARD_MODIFIED
             if modified in sections:
                 self._modified = sections[modified].cast("q")
+            etags = _ETAGS if self._layout == _OBJECTS else _SHARD_ETAGS
+            self._etags = _StringTable(sections[etags]) if etags in sections else None
+            self._digests = sections.get(_DIGESTS)
             if self._layout != _OBJECTS:
                 self._shards = _StringTable(sections[_SHARDS])
                 self._shard_sizes = sections[_SHARD_SIZES].cast("Q")
@@ -123,6 +129,17 @@ class Manifest:
     def from_descriptor(cls, descriptor: int, size: int, digest: bytes, name: str) -> Manifest:
         """Maps the memory file; the descriptor stays the caller's."""
         data = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+        return cls(memoryview(data), digest, name)
+
+    @classmethod
+    def from_file(cls, path: str, digest: bytes, name: str) -> Manifest:
+        """Reads a file. Raises OSError, or ValueError if it is not the one of that digest."""
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > _FILE_BYTES_MAX:
+                raise ValueError(f"{path} is longer than a manifest can be")
+            data = file.read()
+        if hashlib.sha256(data).digest() != digest:
+            raise ValueError(f"{path} is another manifest than the sidecar's")
         return cls(memoryview(data), digest, name)
 
     def _parse_header(self, data: memoryview) -> dict[int, memoryview]:
@@ -174,14 +191,19 @@ class Manifest:
 
     def place(self, index: int) -> Place:
         """The object that the sample is or is a part of."""
+        at = index if self._layout == _OBJECTS else self._shard_of[index]
+        etag = "" if self._etags is None else str(self._etags[at], "ascii", "replace")
         if self._layout == _OBJECTS:
-            return Place(self.path(index), self.size(index), self.modified_ns(index))
-        shard = self._shard_of[index]
+            return Place(self.path(index), self.size(index), self.modified_ns(index), etag)
         return Place(
-            os.fsdecode(self._shards[shard]),
-            int(self._shard_sizes[shard]),
-            self.modified_ns(index),
+            os.fsdecode(self._shards[at]), int(self._shard_sizes[at]), self.modified_ns(index), etag
         )
+
+    def sample_digest(self, index: int) -> Optional[bytes]:
+        """The SHA-256 of the sample's bytes; None if the dataset was indexed without."""
+        if self._digests is None:
+            return None
+        return bytes(self._digests[32 * index : 32 * index + 32])
 
     def members(self, index: int) -> list[Member]:
         """What of its object makes the sample: all of it, or members of an archive."""

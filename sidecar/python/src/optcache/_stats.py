@@ -16,7 +16,7 @@ class Stats:
         round_trips: requests for samples that the sidecar has answered.
         wait_seconds: time spent waiting for those answers.
         copies: samples that came through the socket because the arena had no room.
-        fallbacks: samples read from their files because the sidecar was gone.
+        fallbacks: samples read from their source because the sidecar did not answer.
         reconnects: connections made after one was lost.
     """
 

@@ -9,8 +9,9 @@ import time
 from typing import Any, Callable, Optional
 
 from . import _protocol as protocol
-from ._channel import Channel, ChannelBroken, Refused
-from ._endpoint import BROKEN, Endpoint, endpoint_at, with_patience
+from ._channel import Channel
+from ._endpoint import Endpoint, endpoint_at, with_patience
+from ._faults import BROKEN, ChannelBroken, Refused
 from ._values import Corrupt, Unencodable, decode, encode
 from .errors import OptcacheError, SidecarUnavailable
 
@@ -28,7 +29,12 @@ class Store:
 
     Attributes:
         name: of the samples, in the sidecar.
+        goes_on_alone: as of a Dataset.
+        wait: as of a Dataset.
     """
+
+    goes_on_alone = True
+    wait: Optional[float] = None
 
     def __init__(
         self,
@@ -164,6 +170,7 @@ class Store:
     def _lose(self, why: Exception) -> None:
         self._try_again_at = time.monotonic() + _RETRY_S
         assert self._endpoint is not None
+        self._endpoint.note(why)
         self._alone(self._endpoint.explain(why))
 
     def _alone(self, why: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import functools
-import logging
 import os
 import warnings
 from collections.abc import Sequence
@@ -12,18 +11,18 @@ from typing import Any, Callable, NoReturn, Optional, Union
 
 from . import _protocol as protocol
 from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_tag, place_of
-from ._channel import Channel, SampleFailed
+from ._channel import Channel
 from ._collate import let_torch_collate_views
 from ._endpoint import endpoint_at, with_patience
+from ._faults import SampleFailed, SourceFalters
 from ._manifest import Manifest
-from ._members import pack
 from ._names import Names
+from ._source_reads import FileSource, Source, read_samples, source_of
+from ._sources import Served, named, sources_or_none
 from ._stats import counters
 from ._text import visible
 from .computed import kept, resolve, stats_of
 from .errors import OptcacheError, SampleError
-
-log = logging.getLogger("optcache")
 
 
 class Dataset:
@@ -45,6 +44,7 @@ class Dataset:
         endpoint: the sidecar.
         transform: as given.
         kept: where what `transform` makes is kept; None: nowhere.
+        wait: as given.
         notice: what the sidecar wants known of this run: that its results are not for use, as
             headspace is measured. Warned of when the dataset is opened; usually empty.
     """
@@ -56,6 +56,7 @@ class Dataset:
         copy: bool = False,
         transform: Optional[Callable[[Sample], Any]] = None,
         computed: Union[bool, str] = False,
+        wait: Optional[float] = None,
     ) -> None:
         """Opens a dataset.
 
@@ -68,28 +69,39 @@ class Dataset:
             computed: keep what `transform` makes, as optcache.cached does, for all processes of the
                 machine; what is random in it is drawn once. Its name there, or True: one of the
                 dataset and of what `transform` is, with its settings.
+            wait: seconds to wait for a sidecar that is away or has not indexed the dataset, where
+                the samples cannot be read without it. None: what OPTCACHE_WAIT says; else 10 for
+                one that was never there, 300 for one that has gone, 3600 for the index.
 
         Raises:
-            ValueError: `computed` without `transform`, or True where that cannot be pickled.
+            ValueError: `computed` without `transform`, or True where that cannot be pickled; or
+                `wait` is no number of seconds.
             SidecarUnavailable: no sidecar answers, or the dataset is not indexed in time.
             OptcacheError: the sidecar knows no such dataset, or the name is needed.
         """
+        if wait is not None and not wait >= 0:
+            raise ValueError(f"Dataset: wait={wait}: not a number of seconds")
         self.endpoint = endpoint_at(socket)
+        self.wait = wait
         self._copy = copy
         usual = os.environ.get("OPTCACHE_DATASET") or ""
         self._wanted: str = name or usual
-        # The files are those of one dataset; others may have the same paths.
-        root = os.environ.get("OPTCACHE_FALLBACK_ROOT") or ""
-        self._fallback_root: str = root if self._wanted == usual else ""
         self._manifest: Optional[Manifest] = None
         self._names: Optional[Names] = None
         self._digest = b""  # not known yet
+        self._served: Optional[Served] = None  # where it lies, as the sidecar says
+        self._source: Optional[Source] = None  # to be read while the sidecar is away
         self.notice = ""
         self._digest = self.manifest.digest
         self.name = self.manifest.name
+        # The files are those of one dataset; others may have the same paths.
+        root = os.environ.get("OPTCACHE_FALLBACK_ROOT") or ""
+        given = bool(root) and usual in (self._wanted, self.name)
         self._wanted = self.name
-        if self.name == usual:
-            self._fallback_root = root
+        self._served = self._listed()
+        self._source = FileSource(root) if given else source_of(self._served)
+        if self.goes_on_alone:
+            self.endpoint.hurry()
         if self.notice:
             warnings.warn(f"optcache: {visible(self.notice)}.", stacklevel=2)
         self.transform = transform
@@ -189,9 +201,19 @@ class Dataset:
     def manifest(self) -> Manifest:
         """The list of samples."""
         if self._manifest is None:
-            with_patience(self.endpoint, lambda: self.open_on(self.endpoint.channel()))
+            served = self._served or self._listed()
+            instead = None
+            if served is not None and served.manifest and source_of(served) is not None:
+                self.endpoint.hurry()
+                instead = functools.partial(self._open_alone, served)
+            with_patience(self.endpoint, self._open, instead, self.wait)
         assert self._manifest is not None
         return self._manifest
+
+    @property
+    def goes_on_alone(self) -> bool:
+        """Whether this process can read the samples without the sidecar."""
+        return self._source is not None
 
     @property
     def version(self) -> str:
@@ -210,7 +232,9 @@ class Dataset:
             "copy": self._copy,
             "digest": self._digest,
             "notice": self.notice,
-            "fallback_root": self._fallback_root,
+            "served": self._served,
+            "source": self._source,
+            "wait": self.wait,
             "transform": self.transform,
             "kept": self.kept,
         }
@@ -221,7 +245,12 @@ class Dataset:
         self._copy = state["copy"]
         self._digest = state["digest"]
         self.notice = state["notice"]
-        self._fallback_root = state["fallback_root"]
+        self._served = state["served"]
+        self._source = state["source"]
+        self.wait = state["wait"]
+        self.endpoint.seen = True  # by the process that this comes from
+        if self.goes_on_alone:
+            self.endpoint.hurry()
         self.transform = state["transform"]
         self.kept = state["kept"]
         self._manifest = None
@@ -289,14 +318,17 @@ class Dataset:
                 handle = self.open_on(channel)
             return channel.get(handle, ids, tag)
 
-        instead = (lambda: self._read_files(ids)) if self._fallback_root else None
+        instead = (lambda: self._read_source(ids)) if self.goes_on_alone else None
         try:
-            return with_patience(self.endpoint, get, instead)
+            return with_patience(self.endpoint, get, instead, self.wait)
         except SampleFailed as failed:
             index = ids[failed.position]
             raise SampleError(
                 f"sample {index} of {self.name} ({self.path(index)}): {failed}", failed.code, index
             ) from None
+
+    def _open(self) -> None:
+        self.open_on(self.endpoint.channel())
 
     def open_on(self, channel: Channel) -> int:
         """Opens the dataset on a connection; what the sidecar calls it there.
@@ -320,49 +352,24 @@ class Dataset:
             os.close(descriptor)
         return opened.handle
 
-    def _read_files(self, ids: Sequence[int]) -> list[memoryview]:
-        _warn_of_fallback(self.endpoint.path, self._fallback_root)
-        views = [memoryview(self._read_file(index)) for index in ids]
+    def _read_source(self, ids: Sequence[int]) -> list[memoryview]:
+        assert self._source is not None
+        self.endpoint.tell_begin(str(self._source))
+        views = [memoryview(s) for s in read_samples(self._source, self.manifest, ids)]
         counters.add(samples=len(views), fallbacks=len(views))
+        self.endpoint.count_direct(len(views))
         return views
 
-    def _read_file(self, index: int) -> bytes:
-        place = self.manifest.place(index)
-        path = os.path.join(self._fallback_root, place.path)
-        without = f"sample {index} of {self.name}: the sidecar has gone, and {path}"
+    def _listed(self) -> Optional[Served]:
+        """What the sidecar says of where the dataset lies."""
+        served = sources_or_none(self.endpoint.path)
+        return named(served, self._wanted) if served else None
+
+    def _open_alone(self, served: Served) -> None:
+        """Reads the manifest's file. Raises SourceFalters if it is not the right one."""
         try:
-            with open(path, "rb") as file:
-                found = os.fstat(file.fileno())
-                parts = []
-                for member in self.manifest.members(index):
-                    file.seek(member.offset)
-                    parts.append((member.name, file.read(member.size)))
-        except OSError as error:
-            raise SampleError(
-                f"{without} cannot be read instead: {error.strerror}", "unavailable", index
-            ) from error
-        if found.st_size != place.size:
-            raise SampleError(
-                f"{without} is another file: it has {found.st_size} bytes, the indexed one has "
-                f"{place.size}",
-                "conflict",
-                index,
-            )
-        if not _same_time(place.modified_ns, found.st_mtime_ns):
-            raise SampleError(
-                f"{without} was written at another time than the sample", "conflict", index
-            )
-        key = self.manifest.key(index)
-        return parts[0][1] if key is None else pack(key, parts)
-
-
-def _same_time(indexed_ns: int, found_ns: int) -> bool:
-    """Of the manifest and of a file; 0 is not known, and HTTP tells whole seconds."""
-    if indexed_ns % 1_000_000_000 == 0:
-        found_ns -= found_ns % 1_000_000_000
-    return indexed_ns in (0, found_ns)
-
-
-@functools.lru_cache(maxsize=None)
-def _warn_of_fallback(socket: str, root: str) -> None:
-    log.warning("the sidecar at %s has gone: reading files under %s until it is back", socket, root)
+            if self._digest and self._digest != served.digest:
+                raise ValueError(f"{served.manifest} is another manifest than that of the job")
+            self._manifest = Manifest.from_file(served.manifest, served.digest, served.name)
+        except (OSError, ValueError) as why:
+            raise SourceFalters(str(why)) from why

@@ -23,6 +23,7 @@ from . import _protocol as protocol
 from ._attachment import Attachment, Unannounced
 from ._batches import BatchIndex, IndexBatch, Sample, place_of
 from ._orders import Numbering, Source, dataset_under, order_of
+from ._roots import name_of_root
 from ._samplers import Order
 from ._store import Store
 from ._traces import Lister
@@ -64,22 +65,26 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
         name: Optional[str] = None,
         socket: Optional[str] = None,
         computed: Union[bool, str] = False,
+        wait: Optional[float] = None,
     ) -> None:
         """Opens the dataset.
 
         Args:
-            root: only for `samples`; nothing is read there.
+            root: the folder or address of the dataset's source, as for torchvision, or the
+                dataset's name. "": the one that `name` says. Where `name` is given, root is only
+                what paths in `samples` begin with.
             transform: applied to each image, target_transform to each class number.
             loader: makes an image from a file's bytes, a view that is good while it is in use.
-            name, socket: as for optcache.Dataset.
+            name, socket, wait: as for optcache.Dataset.
             computed: keep (image, target) as they come out of the transforms, for all processes of
                 the machine: as for optcache.Dataset.
 
         Raises:
-            ValueError: computed=True where a transform cannot be pickled.
-            OptcacheError: as optcache.Dataset, or the dataset has no classes.
+            ValueError: computed=True where a transform cannot be pickled; or of `wait`.
+            OptcacheError: as optcache.Dataset, or no dataset has that root, or the dataset has no
+                classes.
         """
-        self.data = Dataset(name, socket)
+        self.data = Dataset(name_of_root(root, name, socket, wait), socket, wait=wait)
         self.root = root
         self.transform = transform
         self.target_transform = target_transform

@@ -46,6 +46,7 @@ class WebDataset(Dataset):
         views: bool = False,
         transform: Optional[Callable[[Members], Any]] = None,
         computed: Union[bool, str] = False,
+        wait: Optional[float] = None,
     ) -> None:
         """Opens a dataset.
 
@@ -55,6 +56,7 @@ class WebDataset(Dataset):
             views: give read-only views of the sidecar's memory instead of bytes: nothing is copied.
             transform: makes of a sample's dict what is given out.
             computed: as for Dataset; keep what `transform` makes.
+            wait: as for Dataset.
 
         Raises:
             ValueError: `computed` without `transform`.
@@ -62,5 +64,6 @@ class WebDataset(Dataset):
         """
         if computed and transform is None:
             raise ValueError("WebDataset: computed= keeps what transform= makes, and there is none")
-        super().__init__(name, socket, transform=_Taken(views, transform), computed=computed)
+        taken = _Taken(views, transform)
+        super().__init__(name, socket, transform=taken, computed=computed, wait=wait)
         self.manifest.check_groups()

@@ -1,0 +1,191 @@
+"""Objects of a web server without keys, read by the training process itself."""
+
+from __future__ import annotations
+
+import email.utils
+import functools
+import http.client
+import os
+import ssl
+import threading
+import time
+import urllib.parse
+from typing import NamedTuple, Optional
+
+from ._faults import SourceFalters
+from ._manifest import Place
+
+_SILENCE_S = 20.0  # of the server, after which a read has failed
+_TRANSFER_S = 30.0  # for a read, and as long again as its bytes take at _RATE_MIN
+_RATE_MIN = 64 * 1024  # bytes a second
+_PIECE_BYTES = 1 << 20
+_REDIRECTIONS_MAX = 5
+_FALTERS = (408, 429)  # and all from 500 on
+_CHANGED = "changed since it was indexed"
+
+
+class Refusal(OSError):
+    """The server will not give it later either."""
+
+
+_connections = threading.local()  # of each thread; a forked process has other threads
+
+
+class HttpSource(NamedTuple):
+    """A web server. Uses no keys and no proxy."""
+
+    url: str
+    ca_file: str = ""  # certificates to trust instead of the system's
+
+    def __str__(self) -> str:
+        return self.url
+
+    def where(self, path: str) -> str:
+        return f"{self.url.rstrip('/')}/{urllib.parse.quote(os.fsencode(path))}"
+
+    def fetch(self, place: Place, begin: int, length: int) -> bytes:
+        """Bytes of an object, in one request.
+
+        Raises SourceFalters if the server may answer later, Refusal if it will not, ValueError if
+        it is not the object that was indexed.
+        """
+        url = self.where(place.path)
+        whole = length == place.size
+        headers = {"Accept-Encoding": "identity"}
+        if place.etag.startswith('"'):  # a weak one never matches
+            headers["If-Match"] = place.etag
+        if not whole:
+            headers["Range"] = f"bytes={begin}-{begin + length - 1}"
+        deadline = time.monotonic() + _TRANSFER_S + length / _RATE_MIN
+        try:
+            for _ in range(_REDIRECTIONS_MAX + 1):
+                response = self._ask(url, headers)
+                if response.status not in (301, 302, 303, 307, 308):
+                    _check(response, place, begin, length)
+                    return _body(response, length, deadline)
+                url = _redirected(url, response)
+            raise Refusal(f"more than {_REDIRECTIONS_MAX} redirections")
+        except ssl.SSLCertVerificationError as error:
+            _forget_connections()
+            raise Refusal(f"the server's certificate is not trusted: {error.reason}") from error
+        except (SourceFalters, ValueError, Refusal):
+            _forget_connections()  # which may have the rest of an answer
+            raise
+        except (http.client.HTTPException, OSError) as error:
+            _forget_connections()
+            raise SourceFalters(f"{url}: {str(error) or type(error).__name__}") from error
+
+    def _ask(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+        parts = urllib.parse.urlsplit(url)
+        connection, used = _connection(parts.scheme, parts.netloc, self.ca_file)
+        try:
+            query = f"?{parts.query}" if parts.query else ""
+            connection.request("GET", (parts.path or "/") + query, headers=headers)
+            return connection.getresponse()
+        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            if not used:
+                raise
+        # The server has ended a connection that was idle.
+        _forget_connections()
+        return self._ask(url, headers)
+
+
+def _check(response: http.client.HTTPResponse, place: Place, begin: int, length: int) -> None:
+    """Raises what fetch does if the answer is not the bytes of that object."""
+    status = response.status
+    if status in _FALTERS or status >= 500:
+        raise SourceFalters(f"{place.path}: HTTP {status}")
+    if status in (412, 416):
+        raise ValueError(_CHANGED)
+    if status not in (200, 206):
+        raise Refusal(f"HTTP {status}")
+    if _differs(response, place):
+        raise ValueError(_CHANGED)
+    whole = length == place.size
+    if status != (200 if whole else 206):
+        raise Refusal(f"HTTP {status}: the server ignores ranges")
+    if whole:
+        size: Optional[int] = response.length
+    else:
+        size = _size_in(response.getheader("Content-Range") or "", begin, length)
+    if size is not None and size != place.size:
+        raise ValueError(f"has {size} bytes, the indexed object has {place.size}")
+
+
+def _differs(response: http.client.HTTPResponse, place: Place) -> bool:
+    """Whether ETag or time of the answer are others than the object's, where both are known."""
+    etag = response.getheader("ETag") or ""
+    if etag and place.etag and etag.removeprefix("W/") != place.etag.removeprefix("W/"):
+        return True
+    try:
+        told = email.utils.parsedate_to_datetime(response.getheader("Last-Modified") or "")
+    except (TypeError, ValueError):
+        return False
+    return bool(place.modified_ns) and int(told.timestamp()) != place.modified_ns // 1_000_000_000
+
+
+def _size_in(content_range: str, begin: int, length: int) -> Optional[int]:
+    """The object's size, as "bytes 0-9/100" has it. Raises SourceFalters if it is another range."""
+    sent, _, size = content_range.partition("/")
+    if sent != f"bytes {begin}-{begin + length - 1}":
+        raise SourceFalters(f"the server sent another range: {content_range!r}")
+    return int(size) if size.isascii() and size.isdigit() else None
+
+
+def _body(response: http.client.HTTPResponse, length: int, deadline: float) -> bytes:
+    """As many bytes, and no more."""
+    pieces, have = [], 0
+    while piece := response.read1(_PIECE_BYTES):
+        pieces.append(piece)
+        have += len(piece)
+        if have > length:
+            raise ValueError(f"is longer than the {length} bytes that were indexed")
+        if time.monotonic() > deadline:
+            raise SourceFalters("its bytes come too slowly")
+    if have != length:
+        raise SourceFalters(f"only {have} of {length} bytes came")
+    response.close()  # which leaves the connection for the next request
+    return b"".join(pieces)
+
+
+def _redirected(url: str, response: http.client.HTTPResponse) -> str:
+    """Where the answer sends us: by the same scheme, or by https."""
+    response.read(_PIECE_BYTES)
+    _forget_connections()
+    target = urllib.parse.urljoin(url, response.getheader("Location") or "")
+    parts = urllib.parse.urlsplit(target)
+    if parts.scheme not in ("https", urllib.parse.urlsplit(url).scheme) or "@" in parts.netloc:
+        raise Refusal(f"HTTP {response.status}: a redirection that is not followed")
+    return parts._replace(fragment="").geturl()
+
+
+def _connection(
+    scheme: str, host: str, ca_file: str
+) -> tuple[http.client.HTTPConnection, bool]:
+    """This thread's connection to there, and whether it was used before. It has one at a time."""
+    place = (scheme, host, ca_file, os.getpid())
+    if getattr(_connections, "place", None) == place:
+        return _connections.connection, True
+    _forget_connections()
+    made: http.client.HTTPConnection
+    if scheme == "https":
+        made = http.client.HTTPSConnection(host, timeout=_SILENCE_S, context=_trust(ca_file))
+    else:
+        made = http.client.HTTPConnection(host, timeout=_SILENCE_S)
+    _connections.connection, _connections.place = made, place
+    return made, False
+
+
+def _forget_connections() -> None:
+    connection = getattr(_connections, "connection", None)
+    if connection is not None:
+        connection.close()
+    _connections.connection = _connections.place = None
+
+
+@functools.lru_cache(maxsize=16)
+def _trust(ca_file: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file or None)
+    except OSError as error:
+        raise Refusal(f"{ca_file}: {error.strerror}") from error

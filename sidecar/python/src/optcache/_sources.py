@@ -1,0 +1,167 @@
+"""What a sidecar serves and where that lies; docs/formats/sources.md says how it tells."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import os
+import re
+import stat
+from typing import Any, NamedTuple, Optional
+
+from .errors import OptcacheError
+
+log = logging.getLogger("optcache")
+
+VERSION = 1
+_BYTES_MAX = 1 << 20
+_TEXT_MAX = 4096
+_NAMED_MAX = 10  # datasets in a message
+_URL = re.compile(r"https?://[^/?#@\s\x00-\x1f\x7f]+(/[^?#\s\x00-\x1f\x7f]*)?")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Served(NamedTuple):
+    """A dataset, and where training processes can read it themselves: one of the first three."""
+
+    name: str
+    path: str = ""  # a folder
+    url: str = ""
+    kept: str = ""  # why they cannot
+    ca_file: str = ""  # certificates to trust instead of the system's
+    manifest: str = ""  # its file
+    digest: bytes = b""  # of that
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.path or self.url or self.kept})"
+
+
+class Unusable(Exception):
+    """There is no list of sources, or none that may be trusted."""
+
+
+class Missing(Unusable):
+    """There is none."""
+
+
+def sources_of(socket: str) -> list[Served]:
+    """What the sidecar at that socket has written; raises Unusable."""
+    path = socket + ".sources"
+    try:
+        data = _read(path, os.stat(socket).st_uid if os.path.exists(socket) else os.geteuid())
+    except FileNotFoundError:
+        raise Missing(f"there is no {path}") from None
+    except OSError as error:
+        raise Unusable(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        return _parse(data)
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"{path} is damaged: {error}") from None
+
+
+def _read(path: str, sidecars_uid: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise Unusable(f"{path} is not a file")
+        # Whoever may write it decides what is read as training data.
+        if found.st_uid not in (0, os.geteuid(), sidecars_uid) or found.st_mode & stat.S_IWOTH:
+            raise Unusable(f"{path} is not used: others than the sidecar's user may write it")
+        data = file.read(_BYTES_MAX + 1)
+    if len(data) > _BYTES_MAX:
+        raise Unusable(f"{path} is not used: it has more than {_BYTES_MAX} bytes")
+    return data
+
+
+def _parse(data: bytes) -> list[Served]:
+    parsed = json.loads(data)
+    if not isinstance(parsed, dict) or not isinstance(parsed.get("datasets"), list):
+        raise ValueError("it has no list of datasets")
+    if parsed.get("version") != VERSION:
+        raise ValueError(f"it has another version than {VERSION}")
+    return [_entry(item) for item in parsed["datasets"]]
+
+
+def _entry(item: Any) -> Served:
+    if not isinstance(item, dict):
+        raise ValueError("a dataset is not an object")
+    keys = ("name", "path", "url", "kept", "caFile", "manifest", "digest")
+    name, path, url, kept, ca_file, manifest, digest = (_text(item, key) for key in keys)
+    if not name or sum(map(bool, (path, url, kept))) != 1:
+        raise ValueError("a dataset needs a name, and one of path, url and kept")
+    for file in (path, ca_file, manifest):
+        if file and not os.path.isabs(file):
+            raise ValueError(f"the path {file!r} is not absolute")
+    if url and _URL.fullmatch(url) is None:
+        raise ValueError(f"{url!r} is not an address of a web server")
+    if bool(manifest) != bool(digest) or (digest and _DIGEST.fullmatch(digest) is None):
+        raise ValueError("a manifest needs its digest, 64 hexadecimal digits")
+    return Served(name, path, url, kept, ca_file, manifest, bytes.fromhex(digest))
+
+
+def _text(item: dict[str, Any], key: str) -> str:
+    text = item.get(key, "")
+    if not isinstance(text, str) or len(text) > _TEXT_MAX or "\0" in text:
+        raise ValueError(f"{key} is not a text of at most {_TEXT_MAX} characters")
+    return text
+
+
+def sources_or_none(socket: str) -> Optional[list[Served]]:
+    """The same; None where there is none, and a line in the log if there is one that is not used."""
+    try:
+        return sources_of(socket)
+    except Missing:
+        return None  # of an earlier release
+    except Unusable as why:
+        _tell(str(why))
+        return None
+
+
+@functools.lru_cache(maxsize=64)
+def _tell(why: str) -> None:
+    log.warning(
+        "where the sidecar's datasets lie is not known, so they are not read while it is away: %s",
+        why,
+    )
+
+
+def named(served: list[Served], name: str) -> Optional[Served]:
+    """The dataset that is called so: by its whole name, without its namespace where no other is
+    called so, or by none where there is one alone.
+    """
+    for entry in served:
+        if entry.name == name:
+            return entry
+    found = [e for e in served if not name or e.name.partition("/")[2] == name]
+    return found[0] if len(found) == 1 else None
+
+
+def dataset_at(root: str, served: list[Served]) -> Optional[Served]:
+    """The dataset whose source `root` is; else the one that is called so."""
+    real = os.path.realpath(root)
+    places = [
+        entry
+        for entry in served
+        if (entry.path and os.path.realpath(entry.path) == real)
+        or (entry.url and entry.url.rstrip("/") == root.rstrip("/"))
+    ]
+    if len(places) > 1:
+        names = ", ".join(entry.name for entry in places[:_NAMED_MAX])
+        raise OptcacheError(
+            f"several datasets have the source {root}: write name= with one of {names}",
+            "invalid_argument",
+        )
+    return places[0] if places else named(served, root)
+
+
+def no_dataset_at(root: str, socket: str, served: list[Served]) -> OptcacheError:
+    """What is said where no dataset fits."""
+    names = ", ".join(map(str, served[:_NAMED_MAX])) + (", …" if len(served) > _NAMED_MAX else "")
+    first = f"{served[0].name!r}" if served else "..."
+    return OptcacheError(
+        f"no dataset of the sidecar at {socket} has the source or the name {root!r}; it serves "
+        f"{names or 'none'}: give one of these folders, or its name, as name={first}",
+        "not_found",
+    )

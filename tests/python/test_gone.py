@@ -1,0 +1,351 @@
+"""A sidecar that is killed or frozen, and comes back, while samples are read."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import multiprocessing
+import os
+import pickle
+import signal
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Server, list_source, until
+
+import optcache
+from optcache import _breaker, _endpoint, _source_reads
+from optcache._faults import SourceFalters
+
+SILENCE_S = 1  # a whole number, of which the usual one is 5
+
+
+@pytest.fixture(autouse=True)
+def short_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_endpoint, "INSTEAD_AFTER_S", SILENCE_S)
+
+
+@pytest.fixture
+def listed(server: Server) -> Server:
+    list_source(server)
+    return server
+
+
+@contextlib.contextmanager
+def frozen(server: Server) -> Iterator[None]:
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+
+
+def is_probe(thread: threading.Thread, socket: object) -> bool:
+    return thread.name == f"optcache-probe {socket}"
+
+
+def probes(socket: object) -> int:
+    return sum(is_probe(thread, socket) for thread in threading.enumerate())
+
+
+def fallbacks() -> int:
+    return optcache.stats().fallbacks
+
+
+def test_a_killed_sidecar_is_missed_by_nobody(
+    listed: Server, contents: list[bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    ds = optcache.Dataset()
+    before = fallbacks()
+    listed.kill()
+    with caplog.at_level(logging.WARNING, "optcache"):
+        assert [bytes(ds[i]) for i in range(20)] == contents[:20]
+        assert ds.__getitems__([30, 31]) == contents[30:32]
+        assert fallbacks() == before + 22
+        assert probes(listed.socket) == 1
+        listed.start()
+        until(lambda: not ds.endpoint.away)
+    until(lambda: probes(listed.socket) == 0)
+    assert ds[5] == contents[5]
+    assert fallbacks() == before + 22
+    begin, end = [record.getMessage() for record in caplog.records]
+    assert f"reading samples from files under {listed.folder} until it does" in begin
+    assert "does not answer ([Errno 111] Connection refused)" in begin
+    assert "answers again" in end and "22 samples were read from the source" in end
+
+
+def test_a_frozen_sidecar_costs_one_silence(listed: Server, contents: list[bytes]) -> None:
+    ds = optcache.Dataset()
+    assert ds[0] == contents[0]
+    before = fallbacks()
+    with frozen(listed):
+        began = time.monotonic()
+        assert ds[1] == contents[1]
+        first_s = time.monotonic() - began
+        assert ds.endpoint.away
+        # Each of them would wait for a silence if the sidecar were tried.
+        assert [bytes(ds[i]) for i in range(100)] == contents[:100]
+        assert fallbacks() == before + 101
+    until(lambda: not ds.endpoint.away)
+    assert ds[7] == contents[7]
+    assert fallbacks() == before + 101
+    print(f"the first read took {first_s:.1f} s, of which {SILENCE_S} s were silence")
+
+
+def test_a_frozen_sidecar_is_not_connected_to_by_other_threads(
+    listed: Server, contents: list[bytes]
+) -> None:
+    ds = optcache.Dataset()
+    with frozen(listed):
+        assert ds[1] == contents[1]
+        got: list[bytes] = []
+        threads = [
+            threading.Thread(target=lambda: got.append(bytes(ds[2]))) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert got == [contents[2]] * 8
+        assert probes(listed.socket) == 1
+
+
+@pytest.mark.long
+def test_a_sidecar_that_waits_for_its_store_is_not_frozen(
+    serve: Callable[..., Server], samples: Path, contents: list[bytes]
+) -> None:
+    server = serve(samples, "--delay-ms", "12000")
+    list_source(server)
+    ds = optcache.Dataset()
+    ds.endpoint.silence_s = 5  # the sidecar says every 2 s that it is there
+    before = fallbacks()
+    assert ds[0] == contents[0]
+    assert fallbacks() == before
+
+
+def test_a_sidecar_that_ends_connections_counts_as_away(
+    listed: Server, contents: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ds = optcache.Dataset()
+
+    def ended(*_: Any) -> Any:
+        raise _endpoint.Silent("made up")
+
+    before = fallbacks()
+    monkeypatch.setattr(_endpoint.Channel, "get", ended)
+    assert ds[3] == contents[3]
+    assert fallbacks() == before + 1
+
+
+def read_in_child(ds: optcache.Dataset, expected: list[bytes], queue: Any) -> None:
+    right = [bytes(ds[i]) for i in range(10)] == expected
+    queue.put((right, fallbacks(), probes(ds.endpoint.path)))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_that_begin_while_it_is_away(
+    server: Server, contents: list[bytes], tmp_path: Path, method: str
+) -> None:
+    """A spawned one has no list of samples yet and reads it from its file."""
+    manifest = tmp_path / "manifest"
+    ds = optcache.Dataset()
+    data = memory_of(ds)
+    manifest.write_bytes(data)
+    list_source(server, manifest=str(manifest), digest=hashlib.sha256(data).hexdigest())
+    ds = optcache.Dataset()
+    server.kill()
+    assert ds[0] == contents[0]
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    worker = context.Process(target=read_in_child, args=(ds, contents[:10], queue))
+    worker.start()
+    right, counted, probing = queue.get(timeout=60)
+    worker.join()
+    assert (right, counted, probing) == (True, 10, 1)
+
+
+def memory_of(ds: optcache.Dataset) -> bytes:
+    """The bytes of a dataset's manifest, which its sidecar keeps in memory."""
+    channel = ds.endpoint.channel()
+    opened, descriptor = channel.open("")
+    try:
+        return os.pread(descriptor, opened.manifest_bytes, 0)
+    finally:
+        os.close(descriptor)
+
+
+def test_a_job_that_begins_without_its_sidecar(
+    server: Server, contents: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = tmp_path / "manifest"
+    data = memory_of(optcache.Dataset())
+    manifest.write_bytes(data)
+    list_source(server, manifest=str(manifest), digest=hashlib.sha256(data).hexdigest())
+    server.kill()
+    monkeypatch.setattr(_endpoint, "_endpoints", {})
+    ds = optcache.Dataset()
+    assert ds.name == "local/test" and ds[4] == contents[4]
+    server.start()
+    until(lambda: not ds.endpoint.away)
+    assert ds[5] == contents[5]
+
+
+@pytest.mark.parametrize("damage", ["other bytes", "gone", "other dataset"])
+def test_a_manifest_that_is_not_the_sidecars(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    ds = optcache.Dataset()
+    data = memory_of(ds)
+    manifest = tmp_path / "manifest"
+    manifest.write_bytes(data + b"!" if damage == "other bytes" else data)
+    list_source(server, manifest=str(manifest), digest=hashlib.sha256(data).hexdigest())
+    copy = pickle.dumps(optcache.Dataset(wait=1.5))
+    if damage == "gone":
+        manifest.unlink()
+    server.kill()
+    ds = pickle.loads(copy)
+    if damage == "other dataset":
+        ds._digest = bytes(32)
+    with pytest.raises(optcache.SidecarUnavailable, match="manifest"):
+        ds[0]
+
+
+def test_without_a_source_reads_wait_and_one_thread_probes(
+    server: Server, contents: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ds = optcache.Dataset(wait=60)
+    server.kill()
+    connects = []
+    connect = _endpoint.Channel._connect
+
+    def counted(channel: Any, path: str) -> None:
+        connects.append(is_probe(threading.current_thread(), server.socket))
+        connect(channel, path)
+
+    monkeypatch.setattr(_endpoint.Channel, "_connect", counted)
+    got: list[bytes] = []
+    threads = [threading.Thread(target=lambda: got.append(bytes(ds[2]))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    until(lambda: sum(connects) >= 5)
+    assert connects.count(False) <= 8  # the first of each at most
+    server.start()
+    for thread in threads:
+        thread.join()
+    assert got == [contents[2]] * 8
+    until(lambda: probes(server.socket) == 0)
+
+
+def test_the_wait_is_an_argument(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPTCACHE_WAIT", "1000")
+    ds = optcache.Dataset(wait=0.2)
+    copy = pickle.loads(pickle.dumps(ds))
+    server.kill()
+    for either in (ds, copy):
+        with pytest.raises(optcache.SidecarUnavailable, match="nobody listens"):
+            either[0]
+    with pytest.raises(ValueError, match="wait=-1"):
+        optcache.Dataset(wait=-1)
+
+
+def test_kept_sources_are_not_read(server: Server) -> None:
+    list_source(server, path="", kept="keys stay with the sidecar")
+    ds = optcache.Dataset(wait=0.2)
+    assert not ds.goes_on_alone
+    server.kill()
+    with pytest.raises(optcache.SidecarUnavailable):
+        ds[0]
+
+
+def test_a_folder_that_is_not_here_is_not_read(server: Server, tmp_path: Path) -> None:
+    list_source(server, path=str(tmp_path / "elsewhere"))
+    assert not optcache.Dataset().goes_on_alone
+
+
+def test_a_source_that_falters_is_asked_again(
+    listed: Server, contents: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ds = optcache.Dataset()
+    listed.kill()
+    read = _source_reads.FileSource.fetch
+    failures = [SourceFalters("made up")] * 3
+
+    def falters(source: Any, *place: Any) -> bytes:
+        if failures:
+            raise failures.pop()
+        return read(source, *place)
+
+    monkeypatch.setattr(_source_reads.FileSource, "fetch", falters)
+    assert ds[6] == contents[6]
+    failures += [SourceFalters("made up")] * 1000
+    ds.wait = 0.3
+    with pytest.raises(optcache.SidecarUnavailable, match="nor does the source: made up"):
+        ds[7]
+    listed.start()  # and where the sidecar is back, it is asked
+    ds.wait = 60
+    assert ds[8] == contents[8]
+    assert failures
+
+
+def test_the_log_says_how_it_goes_on(
+    listed: Server,
+    contents: list[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(_breaker, "TELL_EVERY_S", 0.2)
+    ds = optcache.Dataset()
+    listed.kill()
+    with caplog.at_level(logging.WARNING, "optcache"):
+        def told() -> list[str]:
+            return [r.getMessage() for r in caplog.records if "has not answered" in r.getMessage()]
+
+        while len(told()) < 2:
+            assert ds[6] == contents[6]
+    assert "samples were read from the source, 0 reads wait" in told()[0]
+    monkeypatch.setattr(_breaker, "IDLE_S", 0.1)
+    until(lambda: probes(listed.socket) == 0)
+    assert ds[6] == contents[6] and probes(listed.socket) == 1
+
+
+def test_a_process_without_threads_left_tries_each_time(
+    listed: Server, contents: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    ds = optcache.Dataset(wait=0.2)
+    listed.kill()
+    monkeypatch.setattr(_breaker.threading.Thread, "start", none)
+    with pytest.raises(optcache.SidecarUnavailable):
+        ds[0]
+    assert not ds.endpoint.away
+    monkeypatch.undo()
+    listed.start()
+    assert ds[0] == contents[0]
+
+
+def test_a_backlog_that_is_full(tmp_path: Path) -> None:
+    """So a sidecar that is frozen for long looks like."""
+    import socket
+
+    path = str(tmp_path / "full")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(0)
+    waiting = []
+    for _ in range(3):
+        client = socket.socket(socket.AF_UNIX)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 100_000))
+        waiting.append(client)
+        with contextlib.suppress(BlockingIOError):
+            client.connect(path)
+    with pytest.raises(_endpoint.Silent):
+        _endpoint.Channel(path, SILENCE_S)
+    listener.close()

@@ -1,0 +1,331 @@
+"""Samples read from a web server or from files without the sidecar."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import pytest
+
+import optcache
+from optcache import _http_reads, _source_reads
+from optcache._faults import SourceFalters
+from optcache._http_reads import HttpSource
+from optcache._manifest import Member, Place
+from optcache._members import pack
+from optcache._source_reads import FileSource, read_samples
+
+BODY = bytes(range(256)) * 16
+ETAG = '"v1"'
+
+
+class List:
+    """A manifest of one object: as a whole, and parts of it."""
+
+    name = "test"
+
+    def __init__(
+        self,
+        parts: Optional[list[Member]] = None,
+        etag: str = ETAG,
+        digest: Optional[bytes] = None,
+        key: Optional[bytes] = None,
+        modified_ns: int = 0,
+    ) -> None:
+        self._parts = parts or [Member(b"", 0, len(BODY))]
+        self._place = Place("a b/é.png", len(BODY), modified_ns, etag)
+        self._digest = digest
+        self._key = key
+
+    def place(self, index: int) -> Place:
+        return self._place
+
+    def members(self, index: int) -> list[Member]:
+        return self._parts
+
+    def key(self, index: int) -> Optional[bytes]:
+        return self._key
+
+    def sample_digest(self, index: int) -> Optional[bytes]:
+        return self._digest
+
+
+class Web(ThreadingHTTPServer):
+    """Answers by `answers`, then rightly."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: list[Callable[[Handler], None]] = []
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.connections = 0
+        self.at_once = self.most_at_once = 0
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/data"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Web
+
+    def setup(self) -> None:
+        super().setup()
+        with self.server.lock:
+            self.server.connections += 1
+
+    def do_GET(self) -> None:
+        with self.server.lock:
+            self.server.asked.append((self.path, dict(self.headers)))
+            answer = self.server.answers.pop(0) if self.server.answers else right
+            self.server.at_once += 1
+            self.server.most_at_once = max(self.server.most_at_once, self.server.at_once)
+        answer(self)
+        with self.server.lock:
+            self.server.at_once -= 1
+
+    def say(self, status: int, body: bytes, length: Optional[int] = None, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def right(handler: Handler) -> None:
+    asked = handler.headers.get("Range")
+    if asked is None:
+        handler.say(200, BODY, ETag=ETAG)
+        return
+    first, last = map(int, asked.removeprefix("bytes=").split("-"))
+    told = f"bytes {first}-{last}/{len(BODY)}"
+    handler.say(206, BODY[first : last + 1], ETag=ETAG, Content_Range=told)
+
+
+def status(code: int) -> Callable[[Handler], None]:
+    return lambda handler: handler.say(code, b"no")
+
+
+def whole(handler: Handler) -> None:
+    handler.say(200, BODY, ETag=ETAG)
+
+
+def cut(handler: Handler) -> None:
+    handler.say(200, BODY[:100], length=len(BODY), ETag=ETAG)
+    handler.close_connection = True
+
+
+def hang_up(handler: Handler) -> None:
+    handler.close_connection = True
+
+
+def flipped(handler: Handler) -> None:
+    handler.say(200, bytes(255 - byte for byte in BODY), ETag=ETAG)
+
+
+def to(where: str) -> Callable[[Handler], None]:
+    return lambda handler: handler.say(302, b"", Location=where)
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    server = Web()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def read(web: Web, listed: Any = None, count: int = 1) -> list[bytes]:
+    return read_samples(HttpSource(web.url), listed or List(), range(count))
+
+
+def test_an_object(web: Web) -> None:
+    assert read(web) == [BODY]
+    ((path, headers),) = web.asked
+    assert path == "/data/a%20b/%C3%A9.png"
+    assert headers["If-Match"] == ETAG and "Range" not in headers
+
+
+def test_a_part_of_an_archive(web: Web) -> None:
+    assert read(web, List([Member(b"", 512, 100)])) == [BODY[512:612]]
+    assert web.asked[0][1]["Range"] == "bytes=512-611"
+
+
+def test_a_group_is_one_request(web: Web) -> None:
+    members = [Member(b"jpg", 512, 3), Member(b"cls", 1024, 0), Member(b"txt", 1536, 2)]
+    expected = pack(b"k", [(b"jpg", BODY[512:515]), (b"cls", b""), (b"txt", BODY[1536:1538])])
+    assert read(web, List(members, key=b"k")) == [expected]
+    assert len(web.asked) == 1
+
+
+def test_an_empty_member_is_not_asked_for(web: Web) -> None:
+    assert read(web, List([Member(b"", 512, 0)])) == [b""]
+    assert not web.asked
+
+
+def test_a_weak_etag_is_compared_and_not_sent(web: Web) -> None:
+    assert read(web, List(etag='W/"v1"')) == [BODY]
+    assert "If-Match" not in web.asked[0][1]
+    with pytest.raises(optcache.SampleError, match="changed"):
+        read(web, List(etag='W/"v2"'))
+
+
+def test_a_time_is_compared(web: Web) -> None:
+    def dated(handler: Handler) -> None:
+        handler.say(200, BODY, Last_Modified="Thu, 01 Jan 1970 00:01:40 GMT")
+
+    web.answers = [dated, dated]
+    assert read(web, List(etag="", modified_ns=100_000_000_000)) == [BODY]
+    with pytest.raises(optcache.SampleError, match="changed"):
+        read(web, List(etag="", modified_ns=101_000_000_000))
+
+
+def test_connections_are_used_again_and_few(web: Web) -> None:
+    assert read(web, count=40) == [BODY] * 40
+    assert web.connections <= _source_reads.CONCURRENT_MAX
+    assert web.most_at_once <= _source_reads.CONCURRENT_MAX
+
+
+FALTERS = {
+    "503": status(503),
+    "500": status(500),
+    "429": status(429),
+    "408": status(408),
+    "cut": cut,
+    "nothing": hang_up,
+    "another range": lambda handler: handler.say(
+        206, BODY[:100], ETag=ETAG, Content_Range="bytes 0-99/4096"
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", FALTERS.values(), ids=FALTERS)
+def test_what_may_pass(web: Web, answer: Callable[[Handler], None]) -> None:
+    listed = List([Member(b"", 512, 100)]) if answer is FALTERS["another range"] else List()
+    web.answers = [answer] * 2
+    with pytest.raises(SourceFalters):
+        while web.answers:  # a connection that was idle is made again at once
+            read(web, listed)
+    web.answers = []
+    assert read(web) == [BODY]
+
+
+def test_a_server_that_is_not_there() -> None:
+    server = Web()
+    server.server_close()
+    with pytest.raises(SourceFalters, match="refused"):
+        read_samples(HttpSource(server.url), List(), [0])  # type: ignore[arg-type]
+
+
+REFUSALS = {
+    "401": (status(401), "HTTP 401", "unavailable"),
+    "403": (status(403), "HTTP 403", "unavailable"),
+    "404": (status(404), "HTTP 404", "unavailable"),
+    "412": (status(412), "changed since it was indexed", "conflict"),
+    "ftp": (to("ftp://127.0.0.1/a"), "a redirection that is not followed", "unavailable"),
+    "file": (to("file:///etc/passwd"), "a redirection that is not followed", "unavailable"),
+    "user": (to("http://me@127.0.0.1/a"), "a redirection that is not followed", "unavailable"),
+    "another size": (lambda h: h.say(200, BODY + b"!", ETag=ETAG), "4097 bytes", "conflict"),
+    "another ETag": (lambda h: h.say(200, BODY, ETag='"v2"'), "changed", "conflict"),
+}
+
+
+@pytest.mark.parametrize("answer, says, code", REFUSALS.values(), ids=REFUSALS)
+def test_what_does_not_pass(
+    web: Web, answer: Callable[[Handler], None], says: str, code: str
+) -> None:
+    web.answers = [answer]
+    with pytest.raises(optcache.SampleError, match=says) as caught:
+        read(web)
+    assert (caught.value.code, caught.value.index) == (code, 0)
+    assert web.url in str(caught.value)
+
+
+def test_a_server_that_ignores_ranges(web: Web) -> None:
+    web.answers = [whole]
+    with pytest.raises(optcache.SampleError, match="ignores ranges"):
+        read(web, List([Member(b"", 512, 100)]))
+
+
+def test_redirections(web: Web) -> None:
+    web.answers = [to("/elsewhere?x=1")]
+    assert read(web) == [BODY]
+    assert web.asked[1][0] == "/elsewhere?x=1"
+    web.answers = [to("/again")] * 10
+    with pytest.raises(optcache.SampleError, match="more than 5 redirections"):
+        read(web)
+
+
+def test_no_redirection_leaves_tls() -> None:
+    class Answer:
+        status = 302
+
+        def read(self, count: int) -> bytes:
+            return b""
+
+        def getheader(self, name: str) -> str:
+            return "http://host/a"
+
+    with pytest.raises(OSError, match="not followed"):
+        _http_reads._redirected("https://host/a", Answer())  # type: ignore[arg-type]
+    assert _http_reads._redirected("http://host/b", Answer()) == "http://host/a"  # type: ignore[arg-type]
+
+
+def test_digests(web: Web) -> None:
+    digest = hashlib.sha256(BODY).digest()
+    web.answers = [flipped]
+    assert read(web, List(digest=digest)) == [BODY]  # read once more
+    web.answers = [flipped] * 2
+    with pytest.raises(optcache.SampleError, match="other bytes than were indexed") as caught:
+        read(web, List(digest=digest))
+    assert caught.value.code == "data_loss"
+
+
+def test_a_stalled_server(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_http_reads, "_SILENCE_S", 0.2)
+    release = threading.Event()
+    web.answers = [lambda handler: (release.wait(30), None)[1]]
+    with pytest.raises(SourceFalters, match="timed out"):
+        read(web)
+    release.set()
+
+
+def test_a_trickling_server(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_http_reads, "_TRANSFER_S", -1e6)
+    with pytest.raises(SourceFalters, match="too slowly"):
+        read(web)
+
+
+def test_members_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "é.png").write_bytes(BODY)
+    listed: Any = List([Member(b"x", 512, 3), Member(b"y", 1024, 2)], key=b"k")
+    (sample,) = read_samples(FileSource(str(tmp_path)), listed, [0])
+    assert sample == pack(b"k", [(b"x", BODY[512:515]), (b"y", BODY[1024:1026])])
+
+
+@pytest.mark.parametrize("number, passes", [(errno.EIO, True), (errno.ENOENT, False)])
+def test_a_mount_that_falters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, passes: bool
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise OSError(number, "made up")
+
+    monkeypatch.setattr(FileSource, "_read", fail)
+    with pytest.raises(SourceFalters if passes else optcache.SampleError, match="made up"):
+        read_samples(FileSource(str(tmp_path)), List(), [0])  # type: ignore[arg-type]
