@@ -10,9 +10,9 @@
 namespace optcache::sidecar {
 namespace {
 
-// All attempts of the store together, beside what the bytes may take; each has a shorter deadline
-// of its own.
-constexpr auto kReadDeadline = std::chrono::seconds(120);
+// What a store may take that sends a little now and then. One that sends nothing is given up when
+// the dataset's patience ends (retrying_store.h).
+constexpr auto kLongestRead = std::chrono::hours(24);
 constexpr std::size_t kMaxCauseBytes = 512;  // docs/formats/wire.md
 
 wire::StoreState StateOf(storage::StoreHealth::State state) {
@@ -60,8 +60,7 @@ void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> par
                                                        .done = std::move(part.done)}));
   }
   if (!storage::NeedsRead(manifest, first)) return OnRead(std::move(reads), {});
-  const Deadline deadline =
-      Deadline::After(clock_, kReadDeadline + storage::TransferTimeMax(destination.size()));
+  const Deadline deadline = Deadline::After(clock_, kLongestRead);
   const Status accepted = served.store().Read(
       storage::RequestFor(manifest, first.object, first.begin, std::move(destination), deadline),
       [this, reads](const storage::ReadOutcome& outcome) mutable {

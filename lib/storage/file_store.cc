@@ -73,11 +73,12 @@ Status FileStore::Read(ReadRequest request, ReadCallback done) {
       return {Code::kResourceExhausted,
               fmt::format("{}: {} reads wait already", name_, waiting_.size())};
     }
-    if (request.deadline.at() < next_expiry_) {
-      next_expiry_ = request.deadline.at();
+    const Deadline turn(std::min(request.deadline.at(), clock_.Now() + request.silence_max));
+    if (turn.at() < next_expiry_) {
+      next_expiry_ = turn.at();
       expiry_is_earlier_.NotifyOne();
     }
-    waiting_.push_back({std::move(request), std::move(done)});
+    waiting_.push_back({std::move(request), std::move(done), turn});
   }
   read_waits_.NotifyOne();
   return OkStatus();
@@ -110,22 +111,23 @@ void FileStore::ExpireWaitingReads() {
       if (expired.empty() && !stopping_) expiry_is_earlier_.WaitUntil(mutex_, next_expiry_);
     }
     for (WaitingRead& read : expired) {
-      read.done({.status = {Code::kDeadlineExceeded,
-                            Describe(read.request) + ": the deadline came before its turn"}});
+      read.done(
+          {.status = {Code::kDeadlineExceeded,
+                      Describe(read.request) + ": no thread had time for it: those that read this "
+                                               "folder wait for the file system"}});
     }
   }
 }
 
 std::vector<FileStore::WaitingRead> FileStore::TakeExpired(MonotonicTime now) {
-  const auto first = std::stable_partition(waiting_.begin(), waiting_.end(), [&](const auto& read) {
-    return !read.request.deadline.Expired(now);
-  });
+  const auto first = std::stable_partition(
+      waiting_.begin(), waiting_.end(), [&](const auto& read) { return !read.turn.Expired(now); });
   std::vector<WaitingRead> expired(std::make_move_iterator(first),
                                    std::make_move_iterator(waiting_.end()));
   waiting_.erase(first, waiting_.end());
   next_expiry_ = now + kIdleWait;
   for (const WaitingRead& read : waiting_) {
-    next_expiry_ = std::min(next_expiry_, read.request.deadline.at());
+    next_expiry_ = std::min(next_expiry_, read.turn.at());
   }
   return expired;
 }
@@ -138,7 +140,7 @@ Status FileStore::ReadNow(const ReadRequest& request) const {
   RETURN_IF_ERROR(internal::CheckOpenInside(real_root_, fd.get(), Describe(request)));
   const auto check = [&]() -> Status {
     struct stat file = {};
-    if (::fstat(fd.get(), &file) != 0) return ErrnoStatus(errno, Describe(request));
+    if (::fstat(fd.get(), &file) != 0) return internal::FileError(errno, Describe(request));
     if (!S_ISREG(file.st_mode)) return NotRegular(Describe(request));
     return CheckUnchanged(Describe(request), request.listed(), internal::InfoOf(file));
   };
@@ -171,7 +173,7 @@ Status FileStore::ReadBytes(int fd, ByteCount offset, MutableByteSpan rest,
     const size_t step = std::min<size_t>(rest.size(), kReadStep);
     const ssize_t n = ::pread(fd, rest.data(), step, static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, Describe(request));
+    if (n < 0) return internal::FileError(errno, Describe(request));
     if (n == 0) {
       return {Code::kDataLoss,
               fmt::format("{}: the file ends {} bytes early", Describe(request), rest.size())};

@@ -108,6 +108,7 @@ Result<std::string> HttpStore::FetchText(const std::string& object, ByteCount by
     text += AsText(piece);
     return text.size() <= bytes_max;
   };
+  request.silence_max = kSilenceMax;
   ASSIGN_OR_RETURN(const HttpResponse response,
                    internal::SendAndWait(*client_, std::move(request)));
   const std::string what = fmt::format("listing {}/{}", options_.base_url, object);

@@ -16,11 +16,6 @@ std::string_view WithoutWeakMark(std::string_view etag) {
 
 }  // namespace
 
-Duration TransferTimeMax(ByteCount bytes) {
-  constexpr ByteCount kSecondsMax = 24 * 60 * 60;
-  return std::chrono::seconds(std::min(bytes / kSlowestBytesPerSecond, kSecondsMax));
-}
-
 Status CheckReadRequest(const ReadRequest& request) {
   RETURN_IF_ERROR(dataset::CheckObjectPath(request.object));
   const ByteCount length = request.destination.size();

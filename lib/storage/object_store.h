@@ -22,6 +22,9 @@ struct ObjectInfo {
   dataset::Validator validator;
 };
 
+// A store from which no byte comes for so long is not waited for any longer: the request ends.
+inline constexpr Duration kSilenceMax = std::chrono::seconds(20);
+
 // What to read and where to put it.
 struct ReadRequest {
   std::string object;            // path relative to the store's root
@@ -30,9 +33,10 @@ struct ReadRequest {
   ByteCount object_size = 0;     // of the whole object, as the manifest says
   dataset::Validator validator;  // as the manifest says; what is unknown is not compared
   Deadline deadline;
-  // A store on a network from which nothing comes for so long, or a few seconds more, is not waited
-  // for any longer.
-  Duration silence_max = std::chrono::seconds(30);
+  // How long the read may wait for its turn, and then, of a store on a network, for the next byte;
+  // a few seconds more in the worst case. How long the whole of it takes is the deadline's
+  // business.
+  Duration silence_max = kSilenceMax;
 
   ObjectInfo listed() const { return {.size = object_size, .validator = validator}; }
 };
@@ -59,10 +63,6 @@ struct ReadOutcome {
   ByteCount filled = 0;
   std::uint32_t attempts = 1;
 };
-
-// A read may take so much longer than one of no bytes: what is slower than this is given up.
-inline constexpr ByteCount kSlowestBytesPerSecond = 256_KiB;
-Duration TransferTimeMax(ByteCount bytes);  // a day at most
 
 using ReadCallback = std::move_only_function<void(ReadOutcome)>;
 

@@ -44,6 +44,8 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
     ASSIGN_OR_RETURN(S3Address bucket, ParseS3Address(address, environment));
     return S3Store::Open({.address = std::move(bucket),
                           .concurrent_reads_max = RequestsAtATime(address, options),
+                          .patience = options.retry.patience,
+                          .first_patience = options.retry.first_patience,
                           .ca_file = options.ca_file,
                           .keys_folder = options.keys_folder},
                          clock);

@@ -6,10 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "storage/circuit_breaker.h"
+
 namespace optcache::storage {
 namespace {
 
 constexpr Duration kIdleRetryWait = std::chrono::seconds(10);  // the thread looks around this often
+
+double InSeconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 bool MayGetBetter(Code code) {
   return code == Code::kUnavailable || code == Code::kDeadlineExceeded || code == Code::kDataLoss ||
@@ -19,16 +25,12 @@ bool MayGetBetter(Code code) {
 }  // namespace
 
 std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadOutcome& outcome,
-                                        AttemptCount attempts, Duration backoff,
-                                        Duration until_deadline) {
+                                        Duration backoff, TimeLeft left) {
   if (outcome.status.ok() || !MayGetBetter(outcome.status.code())) return std::nullopt;
-  if (attempts.all >= options.attempts_max) return std::nullopt;
-  if (outcome.status.code() == Code::kDataLoss &&
-      attempts.data_loss >= options.data_loss_attempts_max) {
-    return std::nullopt;
-  }
-  const Duration wait = std::max(backoff, std::min(outcome.retry_after, options.retry_after_max));
-  if (wait >= until_deadline) return std::nullopt;
+  const Duration asked = std::min(outcome.retry_after, options.retry_after_max);
+  if (left.patience == Duration::zero() || asked > left.patience) return std::nullopt;
+  const Duration wait = std::max(asked, std::min(backoff, left.patience));
+  if (wait >= left.deadline) return std::nullopt;
   return wait;
 }
 
@@ -38,25 +40,37 @@ struct RetryingStore::Operation {
   ReadRequest request;
   ReadCallback done;
   Backoff backoff;
-  AttemptCount attempts;
+  MonotonicTime patient_since;  // its begin, or when it last got a part of its bytes
+  unsigned attempts = 0;
   ByteCount filled = 0;  // of the destination, by attempts that ended within the object's bytes
   ReadOutcome last;      // of the attempt before, while it waits for another
   bool delayed = false;  // has found the budget empty
   bool unasked = false;  // the store was taken for gone and has not heard of the last attempt
 
-  void NoteFailure(ReadOutcome& outcome);
+  void NoteFailure(ReadOutcome& outcome, MonotonicTime now);
+};
+
+// One Stat or List with all its attempts.
+struct RetryingStore::Call {
+  Backoff backoff;
+  MonotonicTime began;
+  Deadline deadline;
+  unsigned attempts = 0;
 };
 
 // The next attempt goes on behind what has come, or begins anew if the rest cannot be had.
-void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome) {
+void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome, MonotonicTime now) {
   filled += outcome.filled;
-  if (outcome.filled > 0) return;
+  if (outcome.filled > 0) {
+    patient_since = now;
+    backoff.Reset();
+    return;
+  }
   const Code code = outcome.status.code();
   if (filled > 0 && (code == Code::kInvalidArgument || code == Code::kDataLoss)) {
     filled = 0;
     outcome.status = {Code::kDataLoss, outcome.status.message()};  // a server without ranges, say
   }
-  if (outcome.status.code() == Code::kDataLoss) ++attempts.data_loss;
 }
 
 RetryingStore::RetryingStore(std::unique_ptr<ObjectStore> inner, RetryOptions options,
@@ -75,9 +89,14 @@ RetryingStore::~RetryingStore() {
   Shutdown();
 }
 
-Deadline RetryingStore::AttemptDeadline(Deadline whole, ByteCount bytes) const {
-  const Duration timeout = options_.attempt_timeout + TransferTimeMax(bytes);
-  return Deadline(std::min(whole.at(), clock_.Now() + timeout));
+// Nothing comes of a Stat but its answer: until then there is silence.
+Deadline RetryingStore::StatDeadline(Deadline whole) const {
+  return Deadline(std::min(whole.at(), clock_.Now() + options_.silence_max));
+}
+
+TimeLeft RetryingStore::LeftOf(const Operation& operation, MonotonicTime now) const {
+  return {.patience = Deadline(operation.patient_since + options_.patience).Remaining(now),
+          .deadline = operation.request.deadline.Remaining(now)};
 }
 
 std::uint64_t RetryingStore::NextSeed() {
@@ -100,7 +119,7 @@ Status RetryingStore::Read(ReadRequest request, ReadCallback done) {
       std::make_shared<Operation>(Operation{.request = std::move(request),
                                             .done = std::move(done),
                                             .backoff = Backoff(options_.backoff, NextSeed()),
-                                            .attempts = {},
+                                            .patient_since = clock_.Now(),
                                             .last = {}});
   Status refused = Attempt(operation);
   if (refused.ok() || WaitForStore(operation, refused)) return OkStatus();
@@ -115,9 +134,8 @@ Status RetryingStore::Attempt(const std::shared_ptr<Operation>& operation) {
     request.offset += operation->filled;
     request.destination = request.destination.After(operation->filled);
   }
-  request.deadline = AttemptDeadline(request.deadline, request.destination.size());
-  request.silence_max = options_.attempt_timeout;
-  ++operation->attempts.all;
+  request.silence_max = options_.silence_max;
+  ++operation->attempts;
   return inner_->Read(std::move(request), [this, operation](ReadOutcome outcome) {
     EndAttempt(operation, std::move(outcome));
   });
@@ -128,12 +146,13 @@ Status RetryingStore::Attempt(const std::shared_ptr<Operation>& operation) {
 bool RetryingStore::WaitForStore(const std::shared_ptr<Operation>& operation,
                                  const Status& refused) {
   if (refused.code() != Code::kUnavailable) return false;
-  --operation->attempts.all;
+  --operation->attempts;
   const MonotonicTime now = clock_.Now();
+  const TimeLeft left = LeftOf(*operation, now);
   const MutexLock lock(mutex_);
   const auto wait =
       std::chrono::duration_cast<Duration>(options_.gone_wait * (0.5 + seeds_.Unit() / 2));
-  if (stopping_ || wait >= operation->request.deadline.Remaining(now)) return false;
+  if (stopping_ || wait >= std::min(left.patience, left.deadline)) return false;
   operation->unasked = true;
   operation->last = {.status = refused};
   waiting_.emplace(now + wait, operation);
@@ -147,13 +166,14 @@ void RetryingStore::LogFailure(const Operation& operation, const Status& status)
                 .object = request.object,
                 .begin = request.offset,
                 .end = request.offset + request.destination.size(),
-                .attempt = operation.attempts.all,
+                .attempt = operation.attempts,
                 .status = status});
 }
 
 void RetryingStore::EndAttempt(const std::shared_ptr<Operation>& operation, ReadOutcome outcome) {
+  NoteAnswer(outcome.received > 0 ? OkStatus() : outcome.status);
   if (!outcome.status.ok()) {
-    operation->NoteFailure(outcome);
+    operation->NoteFailure(outcome, clock_.Now());
     LogFailure(*operation, outcome.status);
     const MutexLock lock(mutex_);
     ++counts_.errors[outcome.status.code()];
@@ -165,12 +185,12 @@ void RetryingStore::EndAttempt(const std::shared_ptr<Operation>& operation, Read
 bool RetryingStore::ScheduleRetry(const std::shared_ptr<Operation>& operation,
                                   ReadOutcome& outcome) {
   const MonotonicTime now = clock_.Now();
-  const Duration left = operation->request.deadline.Remaining(now);
-  const std::optional<Duration> wait = WaitBeforeRetry(options_, outcome, operation->attempts,
-                                                       operation->backoff.Next(), Duration::max());
-  if (!wait) return false;
-  if (*wait >= left) {
-    outcome.status = std::move(outcome.status).WithContext(WhyTooLate(*wait, left, outcome));
+  const TimeLeft left = LeftOf(*operation, now);
+  const std::optional<Duration> wait =
+      WaitBeforeRetry(options_, outcome, operation->backoff.Next(), left);
+  if (!wait) {
+    if (MayGetBetter(outcome.status.code()))
+      outcome.status = std::move(outcome.status).WithContext(WhyGivenUp(outcome, left));
     return false;
   }
   const MutexLock lock(mutex_);
@@ -183,11 +203,10 @@ bool RetryingStore::ScheduleRetry(const std::shared_ptr<Operation>& operation,
 }
 
 void RetryingStore::EndOperation(Operation& operation, ReadOutcome outcome) {
-  outcome.attempts = operation.attempts.all;
+  outcome.attempts = operation.attempts;
   if (!outcome.status.ok()) {
     outcome.status = std::move(outcome.status)
-                         .WithContext(fmt::format("{}: attempt {} of {}", name(),
-                                                  operation.attempts.all, options_.attempts_max));
+                         .WithContext(fmt::format("{}: attempt {}", name(), operation.attempts));
   }
   {
     const MutexLock lock(mutex_);
@@ -201,14 +220,17 @@ void RetryingStore::EndOperation(Operation& operation, ReadOutcome outcome) {
   operation.done(std::move(outcome));
 }
 
-std::string RetryingStore::WhyTooLate(Duration wait, Duration left, const ReadOutcome& outcome) {
-  const auto seconds = [](Duration duration) {
-    return std::chrono::duration<double>(duration).count();
-  };
-  return fmt::format(
-      "not tried again: its deadline comes in {:.1f} s, another attempt in {:.1f} s{}",
-      seconds(left), seconds(wait),
-      outcome.retry_after > Duration::zero() ? ", as the store asked" : "");
+std::string RetryingStore::WhyGivenUp(const ReadOutcome& outcome, TimeLeft left) const {
+  const Duration asked = std::min(outcome.retry_after, options_.retry_after_max);
+  if (left.patience == Duration::zero()) {
+    return fmt::format("given up: nothing of it came for {:g} s, which is the patience",
+                       InSeconds(options_.patience));
+  }
+  if (asked > left.patience) {
+    return fmt::format("given up: the store asks to wait for {:.1f} s, patience ends in {:.1f} s",
+                       InSeconds(asked), InSeconds(left.patience));
+  }
+  return fmt::format("not tried again: its deadline comes in {:.1f} s", InSeconds(left.deadline));
 }
 
 std::string RetryingStore::WhyNoRetry() const {
@@ -238,7 +260,8 @@ std::shared_ptr<RetryingStore::Operation> RetryingStore::TakeDue(bool& may_retry
   if (!operation->delayed) ++counts_.delayed;
   operation->delayed = true;
   const Duration wait = budget_.UntilNext(now);
-  if (wait >= operation->request.deadline.Remaining(now)) return operation;
+  const TimeLeft left = LeftOf(*operation, now);
+  if (wait >= std::min(left.patience, left.deadline)) return operation;
   waiting_.emplace(now + wait, std::move(operation));  // behind those that wait longer
   return nullptr;
 }
@@ -263,32 +286,41 @@ void RetryingStore::RunRetries() {
     if (WaitForStore(operation, refused)) continue;
     if (refused.code() == Code::kUnavailable) {
       LogFailure(*operation, refused);
-      EndOperation(*operation, {.status = std::move(refused)});
+      ReadOutcome outcome = {.status = std::move(refused)};
+      TimeLeft left = LeftOf(*operation, clock_.Now());
+      if (left.patience <= left.deadline) left.patience = Duration::zero();  // too short to wait
+      outcome.status = std::move(outcome.status).WithContext(WhyGivenUp(outcome, left));
+      EndOperation(*operation, std::move(outcome));
     } else if (!refused.ok()) {
       EndAttempt(operation, {.status = std::move(refused)});
     }
   }
 }
 
-// Between two attempts of Stat or List; false if there shall be no other, and the status says after
-// how many.
-bool RetryingStore::SleepBeforeRetry(Status& status, unsigned attempts, Backoff& backoff,
-                                     Deadline deadline) {
+// Between two attempts; false if there shall be no other, and the status says after how many.
+bool RetryingStore::SleepBeforeRetry(Call& call, Status& status) {
   const MonotonicTime now = clock_.Now();
-  const AttemptCount count = {.all = attempts, .data_loss = attempts};
   RetryOptions options = options_;
-  options.attempts_max = options.call_attempts_max;
+  {
+    const MutexLock lock(mutex_);
+    if (!has_answered_) options.patience = std::min(options.patience, options.first_patience);
+  }
+  const Deadline patience(call.began + options.patience);
+  const TimeLeft left = {.patience = patience.Remaining(now),
+                         .deadline = call.deadline.Remaining(now)};
   const std::optional<Duration> wait =
-      WaitBeforeRetry(options, {.status = status}, count, backoff.Next(), deadline.Remaining(now));
-  if (wait && SleepUntilRetry(now + *wait, deadline, status)) return true;
-  if (attempts > 1) {
-    status = std::move(status).WithContext(
-        fmt::format("attempt {} of {}", attempts, options.attempts_max));
+      WaitBeforeRetry(options, {.status = status}, call.backoff.Next(), left);
+  const Deadline end(std::min(patience.at(), call.deadline.at()));
+  if (wait && SleepUntilRetry(now + *wait, end, status)) return true;
+  if (call.attempts > 1) {
+    status = std::move(status).WithContext(fmt::format("given up after {} attempts in {:.1f} s",
+                                                       call.attempts,
+                                                       InSeconds(clock_.Now() - call.began)));
   }
   return false;
 }
 
-bool RetryingStore::SleepUntilRetry(MonotonicTime at, Deadline deadline, Status& status) {
+bool RetryingStore::SleepUntilRetry(MonotonicTime at, Deadline end, Status& status) {
   const MutexLock lock(mutex_);
   while (!stopping_) {
     const MonotonicTime now = clock_.Now();
@@ -301,7 +333,7 @@ bool RetryingStore::SleepUntilRetry(MonotonicTime at, Deadline deadline, Status&
       return true;
     }
     const Duration wait = budget_.UntilNext(now);
-    if (wait >= deadline.Remaining(now)) {
+    if (wait >= end.Remaining(now)) {
       ++counts_.delayed;
       status = std::move(status).WithContext(WhyNoRetry());
       return false;
@@ -311,20 +343,34 @@ bool RetryingStore::SleepUntilRetry(MonotonicTime at, Deadline deadline, Status&
   return false;
 }
 
+void RetryingStore::NoteAnswer(const Status& status) {
+  if (BreakerEndOf(status.code()) != CircuitBreaker::End::kAnswered) return;
+  const MutexLock lock(mutex_);
+  has_answered_ = true;
+}
+
 Result<ObjectInfo> RetryingStore::Stat(const std::string& object, Deadline deadline) {
-  Backoff backoff(options_.backoff, NextSeed());
-  for (unsigned attempts = 1;; ++attempts) {
-    Result<ObjectInfo> info = inner_->Stat(object, AttemptDeadline(deadline, 0));
-    if (info || !SleepBeforeRetry(info.error(), attempts, backoff, deadline)) return info;
+  Call call = {.backoff = Backoff(options_.backoff, NextSeed()),
+               .began = clock_.Now(),
+               .deadline = deadline};
+  while (true) {
+    ++call.attempts;
+    Result<ObjectInfo> info = inner_->Stat(object, StatDeadline(deadline));
+    NoteAnswer(info ? OkStatus() : info.error());
+    if (info || !SleepBeforeRetry(call, info.error())) return info;
   }
 }
 
 Result<ObjectListing> RetryingStore::List(Deadline deadline, const ListProgress& progress) {
   if (!options_.repeats_lists) return inner_->List(deadline, progress);
-  Backoff backoff(options_.backoff, NextSeed());
-  for (unsigned attempts = 1;; ++attempts) {
+  Call call = {.backoff = Backoff(options_.backoff, NextSeed()),
+               .began = clock_.Now(),
+               .deadline = deadline};
+  while (true) {
+    ++call.attempts;
     Result<ObjectListing> listing = inner_->List(deadline, progress);
-    if (listing || !SleepBeforeRetry(listing.error(), attempts, backoff, deadline)) return listing;
+    NoteAnswer(listing ? OkStatus() : listing.error());
+    if (listing || !SleepBeforeRetry(call, listing.error())) return listing;
   }
 }
 

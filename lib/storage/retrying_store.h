@@ -16,13 +16,15 @@
 namespace optcache::storage {
 
 struct RetryOptions {
-  unsigned attempts_max = 8;  // over 6 s at least: a store that is gone is known as gone before
-  unsigned call_attempts_max = 5;       // of Stat and List, whose callers want to know soon
-  unsigned data_loss_attempts_max = 2;  // a broken answer is asked for once more
-  // Of an attempt, beside what its bytes may take (TransferTimeMax), and of silence within it.
-  Duration attempt_timeout = std::chrono::seconds(30);
+  // For so long a read, Stat or List is tried again after faults that can pass, counted from its
+  // begin, or from when it last got a part of its bytes.
+  Duration patience = std::chrono::minutes(10);
+  // The patience of Stat and List with a store that has not answered once: whoever gives a wrong
+  // address wants to know soon.
+  Duration first_patience = std::chrono::seconds(30);
+  Duration silence_max = kSilenceMax;                   // of an attempt, see ReadRequest
   Duration retry_after_max = std::chrono::seconds(60);  // a Retry-After beyond it is taken for this
-  BackoffOptions backoff;
+  BackoffOptions backoff = {.limit = std::chrono::seconds(10)};
   bool repeats_lists = true;  // false: the inner store asks again itself for what fails
   Duration gone_wait = std::chrono::seconds(1);  // between questions whether a store is back
   RetryBudgetOptions budget;                     // of all reads together
@@ -30,29 +32,27 @@ struct RetryOptions {
   std::uint64_t seed = 0;                        // of the jitter
 };
 
-// What came of the attempts so far; a broken answer that filled a part of the destination is not
-// one of data_loss.
-struct AttemptCount {
-  unsigned all = 0;
-  unsigned data_loss = 0;
+// Zero where nothing is left.
+struct TimeLeft {
+  Duration patience{};
+  Duration deadline{};
 };
 
 // How long to wait before the next attempt, or nothing if `outcome` is final: its code does not get
-// better by itself, the attempts are used up, or the wait (`backoff`, or what the store asks for if
-// that is longer) would not end before the deadline.
+// better by itself, patience has ended, what the store asks for goes beyond it, or the wait would
+// not end before the deadline. The last attempt is made when patience ends, not before.
 std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadOutcome& outcome,
-                                        AttemptCount attempts, Duration backoff,
-                                        Duration until_deadline);
+                                        Duration backoff, TimeLeft left);
 
-// Gives reads, Stat and List of another store more than one attempt, and counts. A final error
-// names store, object, range, attempt and cause, and so does the log for attempts that failed. Each
-// attempt has its own, shorter deadline, so that one that hangs leaves time for another, and goes
-// on where the one before ended if that is sure to be the same version. Where most reads fail,
-// retries wait for the budget that all of them share; one that would find none before its deadline
-// ends, and its error says so. Reads that the inner store refuses with kUnavailable, since it takes
-// the store for gone, wait for it until their deadline: that is no attempt. So the longest outage
-// that readers do not notice but by waiting is what their deadlines allow. Callbacks run on the
-// inner store's threads or on this one's own.
+// Gives reads, Stat and List of another store as many attempts as patience allows, and counts. What
+// cannot pass (kNotFound, kConflict, kPermissionDenied and so on) ends at once. A final error names
+// store, object, range, attempt and cause, and so does the log for attempts that failed. An attempt
+// ends by silence, so that one that hangs leaves time for another, and goes on where the one before
+// ended if that is sure to be the same version; then patience begins again. Where most reads fail,
+// retries wait for the budget that all of them share; one that would find none in time ends, and
+// its error says so. Reads that the inner store refuses with kUnavailable, since it takes the store
+// for gone, wait for it: that is no attempt. So readers notice an outage that is shorter than
+// patience by waiting alone. Callbacks run on the inner store's threads or on this one's own.
 class RetryingStore final : public ObjectStore {
  public:
   RetryingStore(std::unique_ptr<ObjectStore> inner, RetryOptions options,
@@ -69,6 +69,7 @@ class RetryingStore final : public ObjectStore {
 
  private:
   struct Operation;
+  struct Call;
   struct Counts {
     std::uint64_t reads = 0;  // that succeeded
     std::uint64_t bytes = 0;
@@ -86,10 +87,12 @@ class RetryingStore final : public ObjectStore {
   void RunRetries();
   std::shared_ptr<Operation> TakeDue(bool& may_retry) REQUIRES(mutex_);
   std::string WhyNoRetry() const;
-  static std::string WhyTooLate(Duration wait, Duration left, const ReadOutcome& outcome);
-  Deadline AttemptDeadline(Deadline whole, ByteCount bytes) const;
-  bool SleepBeforeRetry(Status& status, unsigned attempts, Backoff& backoff, Deadline deadline);
-  bool SleepUntilRetry(MonotonicTime at, Deadline deadline, Status& status);
+  std::string WhyGivenUp(const ReadOutcome& outcome, TimeLeft left) const;
+  TimeLeft LeftOf(const Operation& operation, MonotonicTime now) const;
+  Deadline StatDeadline(Deadline whole) const;
+  bool SleepBeforeRetry(Call& call, Status& status);
+  bool SleepUntilRetry(MonotonicTime at, Deadline end, Status& status);
+  void NoteAnswer(const Status& status);
   std::uint64_t NextSeed();
 
   const std::unique_ptr<ObjectStore> inner_;
@@ -100,6 +103,7 @@ class RetryingStore final : public ObjectStore {
   mutable Mutex mutex_;
   CondVar changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
+  bool has_answered_ GUARDED_BY(mutex_) = false;  // the store has, be it by an error
   Random seeds_ GUARDED_BY(mutex_);
   size_t in_flight_ GUARDED_BY(mutex_) = 0;
   Counts counts_ GUARDED_BY(mutex_);

@@ -31,9 +31,7 @@ from torch.utils.data.distributed import DistributedSampler
 from optcache.torch import attach
 
 SAMPLES = 240
-ATTEMPTS = 8
-ATTEMPTS_AFTER_DAMAGE = 2
-OUTAGE_SECONDS = 12  # longer than all attempts of a read take
+OUTAGE_SECONDS = 12
 
 OTHERS = iter(range(140, SAMPLES))  # read beside those of a case, each once
 
@@ -45,16 +43,16 @@ PASSING: list[Fault] = [
     faulty_store.reset,
     faulty_store.too_long,
 ]
-# Fault, how often the store is asked, code and cause in the message.
-LASTING: list[tuple[Fault, int, str, str]] = [
-    (faulty_store.unavailable, ATTEMPTS, "unavailable", "HTTP 503"),
-    (faulty_store.missing, 1, "not_found", "HTTP 404: no such object"),
-    (faulty_store.truncated, ATTEMPTS_AFTER_DAMAGE, "data_loss", ""),
-    (faulty_store.reset, ATTEMPTS, "unavailable", ""),
-    (faulty_store.too_long, ATTEMPTS_AFTER_DAMAGE, "data_loss", ""),
-    (faulty_store.grown, 1, "conflict", "changed since the manifest was made"),
-    (faulty_store.replaced, 1, "conflict", "changed since the manifest was made"),
+# Those again and again, beyond what eight attempts would bear.
+STUBBORN = [faulty_store.unavailable, faulty_store.truncated, faulty_store.too_long]
+STUBBORN_TIMES = 9
+# Fault, code and cause in the message.
+LASTING: list[tuple[Fault, str, str]] = [
+    (faulty_store.missing, "not_found", "HTTP 404: no such object"),
+    (faulty_store.grown, "conflict", "changed since the manifest was made"),
+    (faulty_store.replaced, "conflict", "changed since the manifest was made"),
 ]
+OWN = 20  # the first of the samples that have a test to themselves
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +100,20 @@ def test_fault_that_passes_is_not_noticed(
     assert store.gets(path) == (1 if fault is faulty_store.slow else 2)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("fault", STUBBORN)
+def test_fault_that_passes_late_is_waited_for(
+    samples: optcache.Dataset, store: FaultyStore, objects: Dataset, fault: Fault
+) -> None:
+    """It is of one object: the store answers all others."""
+    sample = OWN + 5 + STUBBORN.index(fault)
+    path = objects.paths[sample]
+    store.script(path, fault, times=STUBBORN_TIMES)
+    with others_are_read(samples):
+        assert samples[sample] == (objects.root / path).read_bytes()
+    assert store.gets(path) == STUBBORN_TIMES + 1
+
+
 def test_store_is_given_the_time_it_asks_for(
     samples: optcache.Dataset, store: FaultyStore, objects: Dataset
 ) -> None:
@@ -131,24 +143,24 @@ def others_are_read(samples: optcache.Dataset) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("case", LASTING)
-def test_fault_that_lasts_is_explained(
+def test_fault_that_cannot_pass_ends_the_read_with_its_reason(
     samples: optcache.Dataset,
     store: FaultyStore,
     objects: Dataset,
-    case: tuple[Fault, int, str, str],
+    case: tuple[Fault, str, str],
 ) -> None:
-    fault, gets, code, cause = case
+    fault, code, cause = case
     sample = len(PASSING) + 1 + LASTING.index(case)
     path = objects.paths[sample]
     store.script(path, fault, times=FOR_EVER)
-    with others_are_read(samples), pytest.raises(optcache.SampleError) as raised:
+    with pytest.raises(optcache.SampleError) as raised:
         samples[sample]
     assert raised.value.code == code
     assert raised.value.index == sample
     assert path in str(raised.value)
     assert f"bytes 0-{objects.sizes[sample] - 1}" in str(raised.value)
     assert cause in str(raised.value)
-    assert store.gets(path) == gets
+    assert store.gets(path) == 1
     # It is read as soon as the store is right again.
     store.script(path, faulty_store.right, times=0)
     assert samples[sample] == (objects.root / path).read_bytes()
@@ -158,7 +170,7 @@ def test_the_log_of_the_sidecar_names_a_failed_read(
     samples: optcache.Dataset, cluster: Cluster, store: FaultyStore, objects: Dataset
 ) -> None:
     """It is read until its line comes: others of the same cause may have had theirs just before."""
-    sample = len(PASSING) + len(LASTING) + 3
+    sample = OWN
     path = objects.paths[sample]
     store.script(path, faulty_store.missing, times=FOR_EVER)
     line = rf"a read of the store failed .*object={path} bytes=0-\d+ attempt=1 code=not_found .*404"
@@ -176,12 +188,27 @@ def test_the_log_of_the_sidecar_names_a_failed_read(
 def test_store_that_stalls(
     samples: optcache.Dataset, store: FaultyStore, objects: Dataset
 ) -> None:
-    """An attempt is given up after 30 s, and the next one succeeds."""
-    sample = len(PASSING) + len(LASTING) + 1
+    """An attempt is given up after 20 s, and the next one succeeds."""
+    sample = OWN + 1
     path = objects.paths[sample]
     store.script(path, faulty_store.stalled)
     assert samples[sample] == (objects.root / path).read_bytes()
     assert store.gets(path) == 2
+
+
+@pytest.mark.long
+def test_the_only_read_waits_for_a_store_that_is_gone(
+    samples: optcache.Dataset, store: FaultyStore, objects: Dataset
+) -> None:
+    """All attempts and probes are its own."""
+    path = objects.paths[OWN + 2]
+    store.script(path, faulty_store.unavailable, times=FOR_EVER)
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit(lambda: bytes(samples[OWN + 2]))
+        time.sleep(3 * OUTAGE_SECONDS)
+        assert not read.done()
+        store.script(path, faulty_store.right, times=0)
+        assert read.result(timeout=60) == (objects.root / path).read_bytes()
 
 
 def test_store_that_is_gone_is_waited_for(
@@ -196,7 +223,7 @@ def test_store_that_is_gone_is_waited_for(
         time.sleep(OUTAGE_SECONDS)
         assert not batch.done()
         asked = sum(store.gets(objects.paths[sample]) for sample in lost)
-        assert asked <= len(lost) * ATTEMPTS / 2
+        assert asked <= len(lost) * 4
         for sample in lost:
             store.script(objects.paths[sample], faulty_store.right, times=0)
         read = batch.result(timeout=60)
@@ -250,7 +277,7 @@ def test_error_reaches_the_training_process(
     samples: optcache.Dataset, store: FaultyStore, objects: Dataset
 ) -> None:
     """Through a DataLoader's worker, with its sentence."""
-    sample = len(PASSING) + len(LASTING) + 2
+    sample = OWN + 3
     path = objects.paths[sample]
     store.script(path, faulty_store.missing, times=FOR_EVER)
     loader: DataLoader[Any] = DataLoader(samples, sampler=[sample], num_workers=1)  # type: ignore[arg-type]

@@ -87,6 +87,11 @@ class FakeObjectStore final : public ObjectStore {
     return last_deadline_;
   }
 
+  Duration last_silence_max() const {
+    const MutexLock lock(mutex_);
+    return last_silence_max_;
+  }
+
   const std::string& name() const override { return name_; }
 
   Status Read(ReadRequest request, ReadCallback done) override {
@@ -99,6 +104,7 @@ class FakeObjectStore final : public ObjectStore {
       ++reads_;
       largest_read_ = std::max<ByteCount>(largest_read_, request.destination.size());
       last_deadline_ = request.deadline;
+      last_silence_max_ = request.silence_max;
       waiting_.push_back({std::move(request), std::move(done)});
       at_once = at_once_;
     }
@@ -198,6 +204,7 @@ class FakeObjectStore final : public ObjectStore {
   size_t reads_ GUARDED_BY(mutex_) = 0;
   ByteCount largest_read_ GUARDED_BY(mutex_) = 0;
   Deadline last_deadline_ GUARDED_BY(mutex_) = Deadline(MonotonicTime());
+  Duration last_silence_max_ GUARDED_BY(mutex_) = Duration::zero();
   bool at_once_ GUARDED_BY(mutex_) = false;
   bool shut_down_ GUARDED_BY(mutex_) = false;
 };

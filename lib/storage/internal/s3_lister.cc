@@ -117,6 +117,7 @@ class Lister {
   const Clock& clock_;
   std::atomic<std::uint64_t> objects_ = 0;
   std::atomic<bool> stopping_ = false;  // after the first error
+  std::atomic<bool> answered_ = false;  // a page has come
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -362,9 +363,11 @@ void Lister::Give(std::vector<KeyRange> given) {
 
 Result<S3Page> Lister::Fetch(const S3PageRequest& request) {
   Backoff backoff(options_.backoff, std::hash<std::string>()(request.start_after));
+  const MonotonicTime began = clock_.Now();
   for (unsigned attempt = 1;; ++attempt) {
     Result<S3Page> page = fetch_(request);
     if (page) {
+      answered_ = true;
       const auto stray = std::ranges::find_if(page->keys, [&](const S3Key& key) {
         return key.key <= request.start_after || !key.key.starts_with(request.prefix);
       });
@@ -385,7 +388,9 @@ Result<S3Page> Lister::Fetch(const S3PageRequest& request) {
     const bool may_get_better = code == Code::kUnavailable || code == Code::kDeadlineExceeded ||
                                 code == Code::kResourceExhausted || code == Code::kDataLoss;
     if (!may_get_better) return page;
-    if (attempt >= options_.attempts_max || !SleepBeforeNext(backoff.Next())) {
+    const Duration patience = answered_ ? options_.patience : options_.first_patience;
+    const Duration left = Deadline(began + patience).Remaining(clock_.Now());
+    if (left == Duration::zero() || !SleepBeforeNext(std::min(backoff.Next(), left))) {
       return Error(
           std::move(page).error().WithContext(fmt::format("asked {} times for a page", attempt)));
     }

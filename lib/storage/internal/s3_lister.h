@@ -30,9 +30,11 @@ struct S3ListOptions {
   std::string prefix;  // empty, or ends with a slash; paths are what follows it
   unsigned concurrent_max = 16;
   size_t keys_per_page = 1000;  // a piece that promises fewer is not worth a thread
-  // A page that fails is asked for again, not all of the listing.
-  unsigned attempts_max = 6;
-  BackoffOptions backoff;
+  // A page that fails is asked for again, not all of the listing: for so long, and before any page
+  // has come, for so long.
+  Duration patience = std::chrono::minutes(10);
+  Duration first_patience = std::chrono::seconds(30);
+  BackoffOptions backoff = {.limit = std::chrono::seconds(10)};
   Deadline deadline;
   ListProgress progress;  // may be empty
 };

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -12,8 +13,21 @@
 
 namespace optcache::storage::internal {
 
+namespace {
+
+// What a file system on a network says while its server is away, or has come back as another one.
+// A disk that breaks says EIO, too: that is found out by waiting.
+bool MayPass(int error_number) {
+  constexpr std::array kPassing = {EIO,       ESTALE,       ENETDOWN,  ENETUNREACH,
+                                   EHOSTDOWN, EHOSTUNREACH, EREMOTEIO, ETIMEDOUT};
+  return std::ranges::find(kPassing, error_number) != kPassing.end();
+}
+
+}  // namespace
+
 Status FileError(int error_number, const std::string& what) {
   Status status = ErrnoStatus(error_number, what);
+  if (MayPass(error_number)) return {Code::kUnavailable, status.message()};
   if (error_number != EACCES && error_number != EPERM) return status;
   return {
       Code::kPermissionDenied,

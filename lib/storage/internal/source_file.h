@@ -8,7 +8,8 @@
 
 namespace optcache::storage::internal {
 
-// The status of an errno. Where it is one of rights, it says as whom the file is read.
+// The status of an errno. Where it is one of rights, it says as whom the file is read. kUnavailable
+// is what a mount says while its server is away.
 Status FileError(int error_number, const std::string& what);
 
 // The path without links on its way, by which CheckInside compares. FileError if there is none.

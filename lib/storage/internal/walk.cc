@@ -187,14 +187,14 @@ Result<FolderContent> Walker::ReadFolder(const Folder& folder) const {
   open->self = std::make_shared<const Ancestor>(
       Ancestor{.device = info.st_dev, .inode = info.st_ino, .parent = folder.parent});
   const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(fd.get()));
-  if (directory == nullptr || !open->fd.valid()) return Error(ErrnoStatus(errno, path));
+  if (directory == nullptr || !open->fd.valid()) return Error(FileError(errno, path));
   (void)fd.Release();  // closed with `directory`
   FolderContent content;
   std::vector<Entry> entries;
   while (true) {
     errno = 0;
     const dirent* entry = ::readdir(directory.get());  // NOLINT(concurrency-mt-unsafe): our own DIR
-    if (entry == nullptr && errno != 0) return Error(ErrnoStatus(errno, path));
+    if (entry == nullptr && errno != 0) return Error(FileError(errno, path));
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..")

@@ -23,13 +23,14 @@ class IndexVerbTest : public testing::Test {
     dir_.Write("data/a.jpg", "one");
     dir_.Write("data/b.jpg", "three");
     dir_.Write("data/notes.txt", "not a sample");
-    flags_ = {.dataset = "vision/birds",
-              .source = dir_.Join("data"),
-              .store = {.retry = {.attempts_max = 1, .call_attempts_max = 1}},
-              .include = {"*.jpg"},
-              .order = "Path",
-              .timeout_s = 30,
-              .termination_file = dir_.Join("termination")};
+    flags_ = {
+        .dataset = "vision/birds",
+        .source = dir_.Join("data"),
+        .store = {.retry = {.patience = Duration::zero(), .first_patience = Duration::zero()}},
+        .include = {"*.jpg"},
+        .order = "Path",
+        .timeout_s = 30,
+        .termination_file = dir_.Join("termination")};
   }
   Status Run(HttpResponse answer) {
     ScriptedNode node(loop_, {HttpResponse::Text(202, ""), std::move(answer)});

@@ -2,12 +2,14 @@
 
 #include <map>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/log.h"
 #include "support/fake_object_store.h"
+#include "support/manual_clock.h"
 #include "support/read_waiter.h"
 
 namespace optcache::storage {
@@ -20,41 +22,48 @@ ReadOutcome Failed(Code code, Duration retry_after = Duration::zero()) {
   return {.status = {code, "cause"}, .retry_after = retry_after};
 }
 
+constexpr RetryBudgetOptions kAmple = {.floor_per_second = 1e6, .saved_max = 1e6};
+constexpr TimeLeft kMuch = {.patience = seconds(600), .deadline = std::chrono::hours(24)};
+
 TEST(WaitBeforeRetry, DependsOnTheCode) {
   for (const Code code :
        {Code::kUnavailable, Code::kDeadlineExceeded, Code::kDataLoss, Code::kResourceExhausted}) {
-    EXPECT_EQ(WaitBeforeRetry({}, Failed(code), {.all = 1, .data_loss = 1}, seconds(1), seconds(9)),
-              seconds(1));
+    EXPECT_EQ(WaitBeforeRetry({}, Failed(code), seconds(1), kMuch), seconds(1));
   }
   for (const Code code : {Code::kNotFound, Code::kConflict, Code::kInvalidArgument,
                           Code::kPermissionDenied, Code::kCancelled, Code::kInternal, Code::kOk}) {
-    EXPECT_EQ(WaitBeforeRetry({}, Failed(code), {.all = 1}, seconds(1), seconds(9)), std::nullopt);
+    EXPECT_EQ(WaitBeforeRetry({}, Failed(code), seconds(1), kMuch), std::nullopt);
   }
 }
 
-TEST(WaitBeforeRetry, EndsWithTheAttempts) {
-  const RetryOptions options = {.attempts_max = 3};
+TEST(WaitBeforeRetry, TheLastAttemptIsMadeWhenPatienceEnds) {
   const ReadOutcome failed = Failed(Code::kUnavailable);
-  EXPECT_TRUE(WaitBeforeRetry(options, failed, {.all = 2}, seconds(1), seconds(9)).has_value());
-  EXPECT_FALSE(WaitBeforeRetry(options, failed, {.all = 3}, seconds(1), seconds(9)).has_value());
+  TimeLeft left = kMuch;
+  left.patience = seconds(4);
+  EXPECT_EQ(WaitBeforeRetry({}, failed, seconds(10), left), seconds(4));
+  left.patience = Duration::zero();
+  EXPECT_EQ(WaitBeforeRetry({}, failed, seconds(10), left), std::nullopt);
 }
 
-TEST(WaitBeforeRetry, AsksOnceMoreForABrokenAnswer) {
-  const ReadOutcome broken = Failed(Code::kDataLoss);
-  EXPECT_TRUE(WaitBeforeRetry({}, broken, {.all = 1, .data_loss = 1}, seconds(1), seconds(9)));
-  EXPECT_FALSE(WaitBeforeRetry({}, broken, {.all = 2, .data_loss = 2}, seconds(1), seconds(9)));
+TEST(WaitBeforeRetry, NothingIsTriedAtTheDeadline) {
+  TimeLeft left = kMuch;
+  left.deadline = seconds(9);
+  EXPECT_TRUE(WaitBeforeRetry({}, Failed(Code::kUnavailable), seconds(8), left).has_value());
+  EXPECT_FALSE(WaitBeforeRetry({}, Failed(Code::kUnavailable), seconds(9), left).has_value());
 }
 
-TEST(WaitBeforeRetry, HonoursRetryAfterWithinTheDeadline) {
+TEST(WaitBeforeRetry, HonoursRetryAfterWithinPatience) {
   const ReadOutcome busy = Failed(Code::kUnavailable, seconds(7));
-  EXPECT_EQ(WaitBeforeRetry({}, busy, {.all = 1}, seconds(1), seconds(9)), seconds(7));
-  EXPECT_EQ(WaitBeforeRetry({}, busy, {.all = 1}, seconds(8), seconds(9)), seconds(8));
-  EXPECT_EQ(WaitBeforeRetry({}, busy, {.all = 1}, seconds(1), seconds(7)), std::nullopt);
+  EXPECT_EQ(WaitBeforeRetry({}, busy, seconds(1), kMuch), seconds(7));
+  EXPECT_EQ(WaitBeforeRetry({}, busy, seconds(8), kMuch), seconds(8));
+  TimeLeft left = kMuch;
+  left.patience = seconds(6);
+  EXPECT_EQ(WaitBeforeRetry({}, busy, seconds(1), left), std::nullopt);
 }
 
 TEST(WaitBeforeRetry, CapsWhatTheStoreAsksFor) {
   const ReadOutcome maintenance = Failed(Code::kUnavailable, std::chrono::hours(1));
-  EXPECT_EQ(WaitBeforeRetry({}, maintenance, {.all = 1}, seconds(1), seconds(120)), seconds(60));
+  EXPECT_EQ(WaitBeforeRetry({}, maintenance, seconds(1), kMuch), seconds(60));
 }
 
 class RetryingStoreTest : public testing::Test {
@@ -105,15 +114,62 @@ TEST_F(RetryingStoreTest, TriesAgainUntilItSucceeds) {
   EXPECT_EQ(into_, "0123");
 }
 
-TEST_F(RetryingStoreTest, TheFinalErrorNamesStoreObjectRangeAttemptAndCause) {
-  Open({.attempts_max = 5});
-  for (int i = 0; i < 5; ++i) {
-    fake_->FailNext("a", {.status = {Code::kUnavailable, "a bytes 0-3: cause"}});
+// However often it fails: broken answers, too, of which nothing can be kept.
+TEST_F(RetryingStoreTest, PatienceIsTimeAndNotAttempts) {
+  Open({.budget = kAmple});
+  for (const Code code : {Code::kUnavailable, Code::kDeadlineExceeded, Code::kDataLoss}) {
+    for (int i = 0; i < 40; ++i)
+      fake_->FailNext("a", Failed(code));
+    const ReadOutcome outcome = Run(Request());
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    EXPECT_EQ(outcome.attempts, 41U);
   }
+}
+
+TEST_F(RetryingStoreTest, TheFinalErrorNamesStoreObjectRangeAttemptAndCause) {
+  fake_->FailNext("a", Failed(Code::kUnavailable));
+  fake_->FailNext("a", {.status = {Code::kNotFound, "a bytes 0-3: cause"}});
+  const ReadOutcome outcome = Run(Request());
+  EXPECT_EQ(outcome.status.code(), Code::kNotFound);
+  EXPECT_EQ(outcome.status.message(), "fake://bucket: attempt 2: a bytes 0-3: cause");
+  EXPECT_EQ(outcome.attempts, 2U);
+}
+
+TEST_F(RetryingStoreTest, PatienceEndsAndTheErrorSaysHowLongItWas) {
+  Open({.patience = milliseconds(250), .budget = kAmple});
+  for (int i = 0; i < 10000; ++i)
+    fake_->FailNext("a", {.status = {Code::kUnavailable, "a bytes 0-3: cause"}});
   const ReadOutcome outcome = Run(Request());
   EXPECT_EQ(outcome.status.code(), Code::kUnavailable);
-  EXPECT_EQ(outcome.status.message(), "fake://bucket: attempt 5 of 5: a bytes 0-3: cause");
-  EXPECT_EQ(outcome.attempts, 5U);
+  EXPECT_THAT(outcome.status.message(),
+              testing::MatchesRegex("fake://bucket: attempt [0-9]+: given up: nothing of it came "
+                                    "for 0.25 s, which is the patience: a bytes 0-3: cause"));
+  EXPECT_GE(outcome.attempts, 2U);
+}
+
+// Each attempt brings a byte and takes more than half of what patience there is.
+TEST(RetryingStore, ProgressBeginsPatienceAgain) {
+  auto fake = std::make_unique<FakeObjectStore>("fake://bucket");
+  FakeObjectStore& inner = *fake;
+  inner.Put("a", "0123");
+  for (int i = 0; i < 3; ++i)
+    inner.FailNext("a", {.status = {Code::kUnavailable, "cut"}, .received = 1, .filled = 1});
+  ManualClock clock;
+  RetryingStore store(std::move(fake), {.patience = seconds(10)}, clock);
+  std::string into(4, '.');
+  ReadWaiter waiter;
+  waiter.Start(store, {.object = "a",
+                       .offset = 0,
+                       .destination = std::as_writable_bytes(std::span(into)),
+                       .object_size = 4,
+                       .validator = {},
+                       .deadline = Deadline::After(clock, std::chrono::hours(1))});
+  for (int i = 0; i < 4; ++i) {
+    clock.Advance(seconds(6));
+    while (!inner.CompleteNext())
+      std::this_thread::yield();
+  }
+  EXPECT_TRUE(waiter.Wait().status.ok());
 }
 
 TEST_F(RetryingStoreTest, TheLogNamesAttemptsThatFailed) {
@@ -135,37 +191,21 @@ TEST_F(RetryingStoreTest, DoesNotRepeatWhatWillNotGetBetter) {
 }
 
 TEST_F(RetryingStoreTest, DoesNotWaitForWhatComesTooLate) {
+  Open({.patience = seconds(59)});
   fake_->FailNext("a", Failed(Code::kUnavailable, std::chrono::hours(1)));
-  ReadRequest request = Request();
-  request.deadline = Deadline::After(SystemClock(), seconds(59));
-  const ReadOutcome outcome = Run(std::move(request));
+  const ReadOutcome outcome = Run(Request());
   EXPECT_EQ(outcome.status.code(), Code::kUnavailable);
   EXPECT_THAT(outcome.status.message(),
-              testing::ContainsRegex("attempt 1 of 8: not tried again: its deadline comes in "
-                                     "5[89].. s, another attempt in 60.0 s, as the store asked: "
-                                     "cause"));
+              testing::ContainsRegex("attempt 1: given up: the store asks to wait for 60.0 s, "
+                                     "patience ends in 5[0-9].. s: cause"));
   EXPECT_EQ(fake_->reads(), 1U);
 }
 
-TEST_F(RetryingStoreTest, AnAttemptHasAShorterDeadlineThanTheRead) {
-  Open({.attempt_timeout = seconds(1)});
+TEST_F(RetryingStoreTest, AnAttemptEndsBySilenceAndNotByTime) {
   const ReadRequest request = Request();
   ASSERT_TRUE(Run(request).status.ok());
-  EXPECT_LT(fake_->last_deadline().at(), request.deadline.at());
-}
-
-TEST_F(RetryingStoreTest, AnAttemptMayTakeAsLongAsItsBytes) {
-  constexpr ByteCount kBytes = 90 * kSlowestBytesPerSecond;
-  std::string into(kBytes, '.');
-  ReadRequest request = Request();
-  request.destination = std::as_writable_bytes(std::span(into));
-  request.object_size = kBytes;
-  request.deadline = Deadline::After(SystemClock(), std::chrono::hours(1));
-  fake_->Put("a", into);
-  const MonotonicTime began = SystemClock().Now();
-  ASSERT_TRUE(Run(std::move(request)).status.ok());
-  EXPECT_GE(fake_->last_deadline().at(), began + seconds(120));
-  EXPECT_LT(fake_->last_deadline().at(), began + seconds(180));
+  EXPECT_EQ(fake_->last_deadline().at(), request.deadline.at());
+  EXPECT_EQ(fake_->last_silence_max(), seconds(20));
 }
 
 // The two bytes that came are not asked for again.
@@ -189,6 +229,7 @@ TEST_F(RetryingStoreTest, BeginsAnewWhereTheRestCannotBeHad) {
 }
 
 TEST_F(RetryingStoreTest, ARefusalOfALaterAttemptIsAnOutcome) {
+  Open({.patience = milliseconds(100)});
   fake_->set_completes_at_once(false);
   fake_->FailNext("a", Failed(Code::kUnavailable));
   ReadWaiter waiter;
@@ -251,7 +292,7 @@ TEST_F(RetryingStoreTest, AnEmptyBudgetIsNamedInTheError) {
   const ReadOutcome outcome = Run(Request());
   EXPECT_EQ(outcome.status.code(), Code::kUnavailable);
   EXPECT_EQ(outcome.status.message(),
-            "fake://bucket: attempt 3 of 8: not tried again: too many reads of this store fail, "
+            "fake://bucket: attempt 3: not tried again: too many reads of this store fail, "
             "and the retry budget (10 % of the reads that succeed, and 0 a second) is empty: a "
             "bytes 0-3: cause");
   EXPECT_EQ(outcome.attempts, 3U);
@@ -280,7 +321,8 @@ TEST_F(RetryingStoreTest, WhatTheStoreHasNotHeardOfTakesNothingOfTheBudget) {
 }
 
 TEST_F(RetryingStoreTest, ShutdownEndsWhatWaitsForTheBudget) {
-  Open({.budget = {.share_of_successes = 0, .floor_per_second = 1e-3, .saved_max = 1}});
+  Open({.patience = std::chrono::hours(1),
+        .budget = {.share_of_successes = 0, .floor_per_second = 1e-3, .saved_max = 1}});
   for (int i = 0; i < 2; ++i)
     fake_->FailNext("a", Failed(Code::kUnavailable));
   ReadWaiter waiter;
@@ -305,36 +347,58 @@ TEST_F(RetryingStoreTest, Counts) {
   EXPECT_EQ(counters.at("optcache_store_reads_in_flight"), 0);
 }
 
-// A store whose Stat and List fail a number of times.
+// A store whose Stat and List fail a number of times, and for a time.
 class ShakyStore final : public ObjectStore {
  public:
   explicit ShakyStore(int failures) : failures_(failures) {}
   const std::string& name() const override { return name_; }
   Status Read(ReadRequest, ReadCallback) override { return {Code::kInternal, "not used"}; }
   Result<ObjectInfo> Stat(const std::string&, Deadline) override {
-    if (failures_-- > 0) return Error(Code::kUnavailable, "not now");
+    if (Fails()) return Error(Code::kUnavailable, "not now");
     return ObjectInfo{.size = 1, .validator = {}};
   }
   Result<ObjectListing> List(Deadline, const ListProgress&) override {
-    if (failures_-- > 0) return Error(Code::kUnavailable, "not now");
+    if (Fails()) return Error(Code::kUnavailable, "not now");
     return ObjectListing{};
   }
   void Shutdown() override {}
   void VisitCounters(const CounterVisitor&) const override {}
+  void FailFor(Duration time) { until_ = SystemClock().Now() + time; }
 
  private:
+  bool Fails() { return failures_-- > 0 || SystemClock().Now() < until_; }
+
   const std::string name_ = "shaky";
   int failures_;
+  MonotonicTime until_{};
 };
 
+constexpr RetryOptions kQuickly = {.patience = std::chrono::minutes(1),
+                                   .first_patience = std::chrono::minutes(1),
+                                   .backoff = {.first = milliseconds(1), .limit = milliseconds(1)}};
+
 TEST(RetryingStore, RepeatsStatAndListToo) {
-  const RetryOptions options = {.call_attempts_max = 3,
-                                .backoff = {.first = milliseconds(1), .limit = milliseconds(1)}};
   const Deadline soon = Deadline::After(SystemClock(), seconds(60));
-  EXPECT_TRUE(RetryingStore(std::make_unique<ShakyStore>(2), options).Stat("a", soon).has_value());
-  EXPECT_FALSE(RetryingStore(std::make_unique<ShakyStore>(3), options).Stat("a", soon).has_value());
-  EXPECT_TRUE(RetryingStore(std::make_unique<ShakyStore>(2), options).List(soon, {}).has_value());
-  EXPECT_FALSE(RetryingStore(std::make_unique<ShakyStore>(3), options).List(soon, {}).has_value());
+  EXPECT_TRUE(RetryingStore(std::make_unique<ShakyStore>(40), kQuickly).Stat("a", soon));
+  EXPECT_TRUE(RetryingStore(std::make_unique<ShakyStore>(40), kQuickly).List(soon, {}));
+}
+
+// A wrong address shows soon; a store that has answered is waited for.
+TEST(RetryingStore, IsLessPatientWithAStoreThatHasNeverAnswered) {
+  RetryOptions options = kQuickly;
+  options.first_patience = milliseconds(20);
+  const Deadline soon = Deadline::After(SystemClock(), seconds(60));
+  RetryingStore wrong(std::make_unique<ShakyStore>(1 << 20), options);
+  EXPECT_FALSE(wrong.Stat("a", soon).has_value());
+  EXPECT_FALSE(wrong.List(soon, {}).has_value());
+  auto shaky = std::make_unique<ShakyStore>(0);
+  ShakyStore& inner = *shaky;
+  RetryingStore right(std::move(shaky), options);
+  ASSERT_TRUE(right.Stat("a", soon).has_value());
+  inner.FailFor(milliseconds(200));
+  EXPECT_TRUE(right.Stat("a", soon).has_value());
+  inner.FailFor(milliseconds(200));
+  EXPECT_TRUE(right.List(soon, {}).has_value());
 }
 
 TEST(RetryingStore, LeavesListsToAStoreThatAsksAgainItself) {
@@ -346,11 +410,12 @@ TEST(RetryingStore, LeavesListsToAStoreThatAsksAgainItself) {
 }
 
 TEST(RetryingStore, ErrorsOfStatAndListSayHowOftenAndWhyNotMore) {
-  RetryOptions options = {.call_attempts_max = 2,
-                          .backoff = {.first = milliseconds(1), .limit = milliseconds(1)}};
+  RetryOptions options = kQuickly;
+  options.patience = milliseconds(20);
   const Deadline soon = Deadline::After(SystemClock(), seconds(60));
-  RetryingStore twice(std::make_unique<ShakyStore>(9), options);
-  EXPECT_EQ(twice.Stat("a", soon).error().message(), "attempt 2 of 2: not now");
+  RetryingStore often(std::make_unique<ShakyStore>(1 << 20), options);
+  EXPECT_THAT(often.Stat("a", soon).error().message(),
+              testing::MatchesRegex("given up after [0-9]+ attempts in [0-9.]+ s: not now"));
   options.budget = {.share_of_successes = 0, .floor_per_second = 0, .saved_max = 0};
   RetryingStore once(std::make_unique<ShakyStore>(9), options);
   EXPECT_THAT(once.List(soon, {}).error().message(), testing::HasSubstr("budget"));

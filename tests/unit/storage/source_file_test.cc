@@ -26,6 +26,17 @@ TEST(FileError, SaysAsWhomAFileIsRead) {
   EXPECT_EQ(gone.message().find("user"), std::string::npos);
 }
 
+// Training waits for it, as for any store that is away.
+TEST(FileError, WhatAMountSaysWhileItsServerIsAwayCanPass) {
+  for (const int error : {EIO, ESTALE, ENETDOWN, ENETUNREACH, EHOSTDOWN, EHOSTUNREACH, EREMOTEIO,
+                          ETIMEDOUT, ECONNREFUSED, ECONNRESET}) {
+    const Status status = FileError(error, "a.jpg");
+    EXPECT_EQ(status.code(), Code::kUnavailable) << error;
+    EXPECT_THAT(status.message(), testing::StartsWith("a.jpg: "));
+  }
+  EXPECT_EQ(FileError(EISDIR, "a.jpg").code(), Code::kInternal);
+}
+
 TEST(CheckInside, KnowsFoldersByWholeNames) {
   EXPECT_TRUE(CheckInside("/data", "/data/a", "a").ok());
   EXPECT_TRUE(CheckInside("/data", "/data", "a").ok());
