@@ -46,6 +46,7 @@ void StoreQueue::VisitCounters(const CounterVisitor& visitor) const {
   visitor(MetricKind::kCounter, "optcache_store_reads_joined_total", {}, Number(joined_));
   visitor(MetricKind::kGauge, "optcache_store_reads_running", {}, Number(running_));
   visitor(MetricKind::kGauge, "optcache_store_reads_waiting", {}, Number(waiting_.size()));
+  visitor(MetricKind::kGauge, "optcache_store_reads_parked", {}, Number(parked_));
 }
 
 void Fetcher::VisitCounters(const CounterVisitor& visitor) const {

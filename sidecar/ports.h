@@ -77,8 +77,11 @@ class StorePort {
   virtual ~StorePort() = default;
   // The sample's CRC-32C, or an error that names object, range and cause.
   using Done = std::function<void(Result<std::uint32_t> crc)>;
+  // Told true when a read begins to wait until the store may be asked again, and false when it is.
+  using OnWait = std::function<void(bool waits)>;
   // Reads the whole sample into `into` and checks what can be checked. Ends within a deadline.
-  virtual void Read(const DatasetPort& dataset, SampleId id, BufferRef into, Done done) = 0;
+  virtual void Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
+                    Done done) = 0;
 
   struct Part {
     SampleId id = 0;
@@ -87,7 +90,8 @@ class StorePort {
   };
   // The same for several samples of one object, by rising places that do not overlap, by one read
   // of all that lies from the first to the last. Each is told of its own end.
-  virtual void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts) = 0;
+  virtual void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts,
+                            OnWait on_wait) = 0;
 
   // Of each dataset, whether its store answers.
   virtual std::vector<wire::StoreHealth> Health() const { return {}; }

@@ -79,21 +79,31 @@ StoreQueue::Joined StoreQueue::TakeNeighbours(Ticket ticket, Read read) {
 }
 
 void StoreQueue::StartNext() {
-  while (running_ < concurrency_) {
+  while (running_ < concurrency_ && parked_ < kParkedMax) {
     std::optional<Joined> reads = Pop(urgent_);
-    if (!reads) reads = Pop(staged_);
+    if (!reads && parked_ < kParkedStagedMax) reads = Pop(staged_);
     if (!reads) return;
     Start(*std::move(reads));
   }
 }
 
+// What the store says after the read's end does not count.
+void StoreQueue::Park(Run& run, bool waits) {
+  if (run.left == 0 || run.parked == waits) return;
+  run.parked = waits;
+  --(waits ? running_ : parked_);
+  ++(waits ? parked_ : running_);
+  StartNext();
+}
+
 void StoreQueue::Start(Joined reads) {
   ++running_;
   // Shared by the ends of the samples, which come one by one.
-  const auto left = std::make_shared<std::size_t>(reads.size());
-  const auto end = [this, left](StorePort::Done done) {
-    return [this, left, done = std::move(done)](Result<std::uint32_t> crc) {
-      if (--*left == 0) --running_;
+  const auto run = std::make_shared<Run>(Run{.left = reads.size()});
+  const auto on_wait = [this, run](bool waits) { Park(*run, waits); };
+  const auto end = [this, run](StorePort::Done done) {
+    return [this, run, done = std::move(done)](Result<std::uint32_t> crc) {
+      if (--run->left == 0) --(run->parked ? parked_ : running_);
       if (!crc) ++failures_;
       StartNext();
       done(std::move(crc));
@@ -102,7 +112,7 @@ void StoreQueue::Start(Joined reads) {
   const DatasetPort& dataset = *reads.front().dataset;
   if (reads.size() == 1) {
     Read& read = reads.front();
-    store_.Read(dataset, read.id, std::move(read.into), end(std::move(read.done)));
+    store_.Read(dataset, read.id, std::move(read.into), on_wait, end(std::move(read.done)));
     return;
   }
   std::vector<StorePort::Part> parts;
@@ -111,7 +121,7 @@ void StoreQueue::Start(Joined reads) {
     parts.push_back(
         {.id = read.id, .into = std::move(read.into), .done = end(std::move(read.done))});
   }
-  store_.ReadTogether(dataset, std::move(parts));
+  store_.ReadTogether(dataset, std::move(parts), on_wait);
 }
 
 }  // namespace optcache::sidecar

@@ -18,10 +18,17 @@
 namespace optcache::sidecar {
 
 // Bounds how many reads run at once; a read that begins takes along what waits right beside it in
-// its object (joined_read.h), so nothing is delayed to be joined. What waits is bounded by the
-// memory its buffers hold. Not thread-safe: belongs to the event loop's thread.
+// its object (joined_read.h), so nothing is delayed to be joined. A read that waits until its store
+// may be asked again is *parked*: another one runs in its place, so that objects which cannot be
+// read hold up no others. What waits is bounded by the memory its buffers hold. Not thread-safe:
+// belongs to the event loop's thread.
 class StoreQueue {
  public:
+  // Staged reads begin while fewer are parked, and so do urgent ones, which trainers wait for. Both
+  // are less than what a store accepts (RetryOptions::reads_max).
+  static constexpr std::size_t kParkedStagedMax = 512;
+  static constexpr std::size_t kParkedMax = 2048;
+
   using Ticket = std::uint64_t;
   struct Read {
     const DatasetPort* dataset = nullptr;
@@ -40,6 +47,7 @@ class StoreQueue {
   bool Cancel(Ticket ticket);
 
   std::size_t running() const { return running_; }
+  std::size_t parked() const { return parked_; }
   std::size_t waiting() const { return waiting_.size(); }
 
   void VisitCounters(const CounterVisitor& visitor) const;
@@ -48,9 +56,15 @@ class StoreQueue {
   // In one order for all objects of a dataset; the ticket tells a sample from itself.
   using Beside = std::tuple<const DatasetPort*, StorePlace, Ticket>;
   using Joined = std::vector<Read>;
+  // One read of the store.
+  struct Run {
+    std::size_t left = 0;  // samples of it whose end is still to come
+    bool parked = false;
+  };
 
   void StartNext();
   void Start(Joined reads);
+  void Park(Run& run, bool waits);
   std::optional<Joined> Pop(std::deque<Ticket>& queue);
   Joined TakeNeighbours(Ticket ticket, Read read);
   Read Take(Ticket ticket);
@@ -62,7 +76,8 @@ class StoreQueue {
   std::deque<Ticket> urgent_;          // may name reads that have begun or were cancelled
   std::deque<Ticket> staged_;
   Ticket last_ticket_ = 0;
-  std::size_t running_ = 0;
+  std::size_t running_ = 0;  // for a moment above concurrency_, when parked ones go on
+  std::size_t parked_ = 0;
   std::uint64_t failures_ = 0;
   std::uint64_t joined_ = 0;  // reads that another one took along
 };

@@ -38,13 +38,15 @@ struct StoreReader::Pending {
   Done done;
 };
 
-void StoreReader::Read(const DatasetPort& dataset, SampleId id, BufferRef into, Done done) {
+void StoreReader::Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
+                       Done done) {
   std::vector<Part> parts;
   parts.push_back({.id = id, .into = std::move(into), .done = std::move(done)});
-  ReadTogether(dataset, std::move(parts));
+  ReadTogether(dataset, std::move(parts), std::move(on_wait));
 }
 
-void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> parts) {
+void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> parts,
+                               OnWait on_wait) {
   const ServedDataset& served = *datasets_.at(&dataset);
   const dataset::Manifest& manifest = served.manifest();
   const storage::SampleRange first = storage::RangeOf(manifest, parts.front().id);
@@ -61,9 +63,15 @@ void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> par
   }
   if (!storage::NeedsRead(manifest, first)) return OnRead(std::move(reads), {});
   const Deadline deadline = Deadline::After(clock_, kLongestRead);
+  storage::ReadRequest request =
+      storage::RequestFor(manifest, first.object, first.begin, std::move(destination), deadline);
+  if (on_wait) {
+    request.on_wait = [this, on_wait = std::move(on_wait)](bool waits) {
+      loop_.Post([on_wait, waits] { on_wait(waits); });
+    };
+  }
   const Status accepted = served.store().Read(
-      storage::RequestFor(manifest, first.object, first.begin, std::move(destination), deadline),
-      [this, reads](const storage::ReadOutcome& outcome) mutable {
+      std::move(request), [this, reads](const storage::ReadOutcome& outcome) mutable {
         OnRead(std::move(reads), outcome);
       });
   if (!accepted.ok()) OnRead(std::move(reads), {.status = accepted});

@@ -23,8 +23,9 @@ class StoreReader final : public StorePort {
   // The dataset outlives the reader.
   void Add(const ServedDataset& dataset) { datasets_.emplace(&dataset, &dataset); }
 
-  void Read(const DatasetPort& dataset, SampleId id, BufferRef into, Done done) override;
-  void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts) override;
+  void Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
+            Done done) override;
+  void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts, OnWait on_wait) override;
   std::vector<wire::StoreHealth> Health() const override;
 
  private:

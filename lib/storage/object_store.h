@@ -38,6 +38,10 @@ struct ReadRequest {
   // business.
   Duration silence_max = kSilenceMax;
 
+  // Told true when the read begins to wait for another attempt, and false when that is made; from
+  // any thread, never both at a time, and not after the read has ended. By retrying_store.h alone.
+  std::function<void(bool waits)> on_wait{};
+
   ObjectInfo listed() const { return {.size = object_size, .validator = validator}; }
 };
 

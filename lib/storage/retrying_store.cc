@@ -48,6 +48,10 @@ struct RetryingStore::Operation {
   bool unasked = false;  // the store was taken for gone and has not heard of the last attempt
 
   void NoteFailure(ReadOutcome& outcome, MonotonicTime now);
+  // To be called before it is among the waiting, where another thread may take it.
+  void Waits(bool waits) const {
+    if (request.on_wait) request.on_wait(waits);
+  }
 };
 
 // One Stat or List with all its attempts.
@@ -135,6 +139,7 @@ Status RetryingStore::Attempt(const std::shared_ptr<Operation>& operation) {
     request.destination = request.destination.After(operation->filled);
   }
   request.silence_max = options_.silence_max;
+  request.on_wait = nullptr;
   ++operation->attempts;
   return inner_->Read(std::move(request), [this, operation](ReadOutcome outcome) {
     EndAttempt(operation, std::move(outcome));
@@ -147,6 +152,7 @@ bool RetryingStore::WaitForStore(const std::shared_ptr<Operation>& operation,
                                  const Status& refused) {
   if (refused.code() != Code::kUnavailable) return false;
   --operation->attempts;
+  operation->Waits(true);
   const MonotonicTime now = clock_.Now();
   const TimeLeft left = LeftOf(*operation, now);
   const MutexLock lock(mutex_);
@@ -193,6 +199,7 @@ bool RetryingStore::ScheduleRetry(const std::shared_ptr<Operation>& operation,
       outcome.status = std::move(outcome.status).WithContext(WhyGivenUp(outcome, left));
     return false;
   }
+  operation->Waits(true);
   const MutexLock lock(mutex_);
   if (stopping_) return false;
   operation->unasked = false;
@@ -282,6 +289,7 @@ void RetryingStore::RunRetries() {
       EndOperation(*operation, std::move(outcome));
       continue;
     }
+    operation->Waits(false);
     Status refused = Attempt(operation);
     if (WaitForStore(operation, refused)) continue;
     if (refused.code() == Code::kUnavailable) {

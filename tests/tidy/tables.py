@@ -128,7 +128,7 @@ NOT_SHOWN: dict[str, str] = {
         optcache_store_retries_delayed_total optcache_store_retries_left optcache_store_concurrency_limit
         optcache_store_concurrency_decreases_total optcache_store_reads_held_back
         optcache_store_breaker_opened_total optcache_store_reads_in_flight optcache_store_reads_running
-        optcache_store_reads_waiting optcache_store_waiting_reads optcache_store_running_reads""",
+        optcache_store_reads_waiting optcache_store_reads_parked optcache_store_waiting_reads optcache_store_running_reads""",
     "details of connections": """
         process_open_fds optcache_net_accepted_connections_total optcache_net_refused_connections_total
         optcache_net_closed_connections_total optcache_net_received_frames_total optcache_net_sent_frames_total

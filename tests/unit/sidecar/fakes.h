@@ -140,19 +140,20 @@ class FakeStore final : public StorePort {
   struct Pending {
     SampleId id = 0;
     BufferRef into;
+    OnWait on_wait;
     Done done;
   };
-  void Read(const DatasetPort&, SampleId id, BufferRef into, Done done) override {
-    pending.push_back({id, std::move(into), std::move(done)});
+  void Read(const DatasetPort&, SampleId id, BufferRef into, OnWait on_wait, Done done) override {
+    pending.push_back({id, std::move(into), std::move(on_wait), std::move(done)});
     ++reads[id];
     if (on_read) on_read();
   }
   // Each sample is told of its end by itself, as from several threads.
-  void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts) override {
+  void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts, OnWait on_wait) override {
     runs.emplace_back();
     for (Part& part : parts) {
       runs.back().push_back(part.id);
-      Read(dataset, part.id, std::move(part.into), std::move(part.done));
+      Read(dataset, part.id, std::move(part.into), on_wait, std::move(part.done));
     }
   }
   // Ends the read at that place of `pending`.

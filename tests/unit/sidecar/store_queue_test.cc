@@ -28,7 +28,7 @@ class StoreQueueTest : public testing::Test {
 
   FakeDataset dataset_{"images", std::vector<ByteCount>(10, 10)};
   FakeArena arena_{1};
-  SampleMemory memory_{arena_, 1000, {}};
+  SampleMemory memory_{arena_, 100'000, {}};
   FakeStore store_;
   StoreQueue queue_{store_, 2};
   std::vector<std::pair<SampleId, bool>> ended_;
@@ -41,6 +41,40 @@ TEST_F(StoreQueueTest, BoundsHowManyReadsRunAtOnce) {
   store_.End(0);
   EXPECT_EQ(Running(), (std::vector<SampleId>{1, 2}));
   EXPECT_EQ(queue_.waiting(), 2U);
+}
+
+// Of two objects that cannot be read, say; then they are tried again, and one ends while it waits.
+TEST_F(StoreQueueTest, ReadsThatWaitForTheirStoreHoldUpNoOthers) {
+  for (SampleId id = 0; id < 6; ++id)
+    Add(id);
+  store_.pending[0].on_wait(true);
+  store_.pending[1].on_wait(true);
+  EXPECT_EQ(Running(), (std::vector<SampleId>{0, 1, 2, 3}));
+  EXPECT_EQ(queue_.running(), 2U);
+  EXPECT_EQ(queue_.parked(), 2U);
+  store_.pending[0].on_wait(false);
+  EXPECT_EQ(queue_.running(), 3U);
+  store_.End(2);
+  EXPECT_EQ(Running(), (std::vector<SampleId>{0, 1, 3})) << "what was parked runs: no other begins";
+  store_.End(1);
+  store_.End(0);
+  EXPECT_EQ(Running(), (std::vector<SampleId>{3, 4}));
+  store_.EndAll();
+  EXPECT_EQ(queue_.running() + queue_.parked(), 0U);
+}
+
+TEST_F(StoreQueueTest, BoundsHowManyStagedReadsAreParked) {
+  for (std::size_t i = 0; i < StoreQueue::kParkedStagedMax + 10; ++i)
+    Add(static_cast<SampleId>(i % 10));
+  for (std::size_t i = 0; i < store_.pending.size(); ++i)
+    store_.pending[i].on_wait(true);
+  // One more ran already when the bound was reached.
+  EXPECT_EQ(queue_.parked(), StoreQueue::kParkedStagedMax + 1);
+  EXPECT_EQ(queue_.waiting(), 9U);
+  Add(9, true);
+  EXPECT_EQ(store_.pending.size(), StoreQueue::kParkedStagedMax + 2);
+  store_.EndAll();
+  EXPECT_EQ(queue_.parked(), 0U);
 }
 
 TEST_F(StoreQueueTest, StartsUrgentReadsFirst) {

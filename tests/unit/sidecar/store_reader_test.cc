@@ -86,7 +86,7 @@ class StoreReaderTest : public testing::Test {
   }
   Result<std::uint32_t> Read(SampleId id, const BufferRef& into) {
     Result<std::uint32_t> result = 0;
-    reader_.Read(*dataset_, id, into, [&](Result<std::uint32_t> crc) {
+    reader_.Read(*dataset_, id, into, {}, [&](Result<std::uint32_t> crc) {
       result = std::move(crc);
       loop_.Stop();
     });
@@ -139,7 +139,7 @@ TEST_F(StoreReaderTest, SaysWhetherItsStoresAnswer) {
 
 TEST_F(StoreReaderTest, LetsGoOfItsBufferBeforeItCallsBack) {
   BufferRef buffer = memory_.AllocateInArena(dataset_->SizeOf(0));
-  reader_.Read(*dataset_, 0, std::move(buffer), [&](const Result<std::uint32_t>&) {
+  reader_.Read(*dataset_, 0, std::move(buffer), {}, [&](const Result<std::uint32_t>&) {
     EXPECT_EQ(arena_.slots(), 0U);
     loop_.Stop();
   });
@@ -202,7 +202,7 @@ TEST_F(ShardReaderTest, FillsSeveralSamplesByOneRead) {
                        if (++ended == 2) loop_.Stop();
                      }});
   }
-  reader_.ReadTogether(*dataset_, std::move(parts));
+  reader_.ReadTogether(*dataset_, std::move(parts), {});
   loop_.Run();
   EXPECT_EQ(AsText(buffers[0]->bytes()), "first");
   EXPECT_EQ(AsText(buffers[1]->bytes()), "second");
@@ -210,7 +210,7 @@ TEST_F(ShardReaderTest, FillsSeveralSamplesByOneRead) {
 
 TEST_F(ShardReaderTest, AnEmptyMemberNeedsNoStore) {
   Result<std::uint32_t> result = 7;
-  reader_.Read(*dataset_, 2, memory_.AllocateAsked(0), [&](Result<std::uint32_t> crc) {
+  reader_.Read(*dataset_, 2, memory_.AllocateAsked(0), {}, [&](Result<std::uint32_t> crc) {
     result = std::move(crc);
     loop_.Stop();
   });

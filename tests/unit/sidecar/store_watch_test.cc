@@ -11,8 +11,8 @@ using wire::StoreState;
 
 class FakeHealth final : public StorePort {
  public:
-  void Read(const DatasetPort&, SampleId, BufferRef, Done) override {}
-  void ReadTogether(const DatasetPort&, std::vector<Part>) override {}
+  void Read(const DatasetPort&, SampleId, BufferRef, OnWait, Done) override {}
+  void ReadTogether(const DatasetPort&, std::vector<Part>, OnWait) override {}
   std::vector<wire::StoreHealth> Health() const override { return all; }
 
   std::vector<wire::StoreHealth> all = {{.dataset = 1}, {.dataset = 2}};

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -170,6 +171,16 @@ TEST(RetryingStore, ProgressBeginsPatienceAgain) {
       std::this_thread::yield();
   }
   EXPECT_TRUE(waiter.Wait().status.ok());
+}
+
+TEST_F(RetryingStoreTest, SaysWhenAReadWaitsAndWhenItIsTriedAgain) {
+  for (int i = 0; i < 2; ++i)
+    fake_->FailNext("a", Failed(Code::kUnavailable));
+  std::vector<bool> told;
+  ReadRequest request = Request();
+  request.on_wait = [&](bool waits) { told.push_back(waits); };
+  EXPECT_TRUE(Run(std::move(request)).status.ok());
+  EXPECT_THAT(told, testing::ElementsAre(true, false, true, false));
 }
 
 TEST_F(RetryingStoreTest, TheLogNamesAttemptsThatFailed) {
