@@ -351,11 +351,14 @@ std::string BatchDesk::WhyWaiting(ClientId client, std::uint64_t request) const 
     for (const Item& item : batch.items) {
       if (item.sample->state() == HeldSample::State::kNoMemory) ++without_memory;
     }
-    return fmt::format(
+    std::string why = fmt::format(
         "{} of {} samples are not here yet ({} of them wait for memory; {} samples are being "
         "fetched in all, the node is {})",
         batch.missing, batch.items.size(), without_memory, fetcher_.fetching(),
         fetcher_.node_connected() ? "connected" : "not connected");
+    for (const std::string& store : fetcher_.store().Waits())
+      why += "; waiting for " + store;
+    return why;
   }
   return "it is not known";
 }

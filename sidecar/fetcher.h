@@ -95,6 +95,7 @@ class Fetcher {
 
   std::size_t fetching() const { return fetches_.size(); }
   bool node_connected() const { return node_.connected(); }
+  const StorePort& store() const { return store_.store(); }
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:

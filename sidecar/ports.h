@@ -93,6 +93,9 @@ class StorePort {
   virtual void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts,
                             OnWait on_wait) = 0;
 
+  // What of the stores is waited for, in words: "the store of a/b, for 31 s by 32 requests: …".
+  virtual std::vector<std::string> Waits() const { return {}; }
+
   // Of each dataset, whether its store answers.
   virtual std::vector<wire::StoreHealth> Health() const { return {}; }
 };

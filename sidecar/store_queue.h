@@ -49,6 +49,7 @@ class StoreQueue {
   std::size_t running() const { return running_; }
   std::size_t parked() const { return parked_; }
   std::size_t waiting() const { return waiting_.size(); }
+  const StorePort& store() const { return store_; }
 
   void VisitCounters(const CounterVisitor& visitor) const;
 

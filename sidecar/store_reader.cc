@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/crc32c.h"
 #include "base/utf8.h"
 #include "dataset/digest.h"
@@ -75,6 +77,19 @@ void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> par
         OnRead(std::move(reads), outcome);
       });
   if (!accepted.ok()) OnRead(std::move(reads), {.status = accepted});
+}
+
+std::vector<std::string> StoreReader::Waits() const {
+  std::vector<std::string> all;
+  for (const auto& [_, dataset] : datasets_) {
+    const storage::StoreWaits waits = dataset->store().Waits();
+    if (waits.requests == 0) continue;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waits.longest);
+    all.push_back(fmt::format("the store of {}, for {} s by {} reads: {}", dataset->name(),
+                              seconds.count(), waits.requests,
+                              CutText(waits.cause, kMaxCauseBytes)));
+  }
+  return all;
 }
 
 std::vector<wire::StoreHealth> StoreReader::Health() const {

@@ -26,6 +26,7 @@ class StoreReader final : public StorePort {
   void Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
             Done done) override;
   void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts, OnWait on_wait) override;
+  std::vector<std::string> Waits() const override;
   std::vector<wire::StoreHealth> Health() const override;
 
  private:

@@ -14,14 +14,14 @@ project_library(storage
           retry_budget.h retrying_store.h s3_address.h s3_credentials.h s3_customer_key.h s3_error.h s3_listing.h
           s3_container_keys.h s3_instance_keys.h s3_key_chain.h s3_signature.h s3_store.h
           s3_temporary_keys.h s3_web_identity.h sample_read.h tar_index.h token_bucket.h
-          verify.h
+          verify.h wait_table.h
   SOURCES autoindex.cc aws_profile.cc concurrency_limit.cc destination.cc file_store.cc http_keys.cc
           http_store.cc index.cc index_tar.cc internal/alarm_thread.cc
           internal/autoindex_walk.cc internal/curl.cc internal/digest_many.cc
           internal/source_file.cc internal/stat_many.cc internal/walk.cc limiting_store.cc
           listing_file.cc object_store.cc open_store.cc request_gate.cc retry_budget.cc
           retrying_store.cc
-          sample_read.cc tar_index.cc token_bucket.cc verify.cc
+          sample_read.cc tar_index.cc token_bucket.cc verify.cc wait_table.cc
           internal/guessed_cuts.cc internal/http_exchange.cc internal/key_files.cc internal/md5.cc internal/s3_lister.cc
           s3_address.cc s3_credentials.cc s3_customer_key.cc s3_error.cc s3_listing.cc s3_signature.cc s3_store.cc
           s3_container_keys.cc s3_instance_keys.cc s3_key_chain.cc s3_temporary_keys.cc

@@ -82,6 +82,15 @@ struct StoreHealth {
   std::string cause;                       // kSilent: why, as the last attempt had it
 };
 
+// Requests that have failed and are tried again until they succeed or patience ends.
+struct StoreWaits {
+  std::size_t requests = 0;
+  Duration longest = Duration::zero();  // that one of them has got nothing
+  std::string cause;                    // why the last attempt of that one failed
+
+  friend bool operator==(const StoreWaits&, const StoreWaits&) = default;
+};
+
 struct ListedObject {
   std::string path;
   std::optional<ObjectInfo> info;  // unset: the listing does not tell; Stat does
@@ -132,6 +141,9 @@ class ObjectStore {
 
   // Of a store behind a circuit breaker (breaking_store.h); of others nobody knows.
   virtual StoreHealth Health() const { return {}; }
+
+  // Of a store whose requests are tried again (retrying_store.h).
+  virtual StoreWaits Waits() const { return {}; }
 };
 
 // What every store refuses: paths outside the root, a range beyond the object's end, an empty

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "storage/circuit_breaker.h"
 
 namespace optcache::storage {
@@ -161,6 +162,7 @@ bool RetryingStore::WaitForStore(const std::shared_ptr<Operation>& operation,
   if (stopping_ || wait >= std::min(left.patience, left.deadline)) return false;
   operation->unasked = true;
   operation->last = {.status = refused};
+  waits_.Note(operation.get(), operation->patient_since, refused.message());
   waiting_.emplace(now + wait, operation);
   changed_.NotifyAll();
   return true;
@@ -174,6 +176,20 @@ void RetryingStore::LogFailure(const Operation& operation, const Status& status)
                 .end = request.offset + request.destination.size(),
                 .attempt = operation.attempts,
                 .status = status});
+}
+
+void RetryingStore::LogWaits(const StoreWaits& waits) const {
+  Log(LogLevel::kWarning, "waiting for the store",
+      {{"store", name()},
+       {"requests", waits.requests},
+       {"for_s", fmt::format("{:.0f}", InSeconds(waits.longest))},
+       {"patience_s", fmt::format("{:g}", InSeconds(options_.patience))},
+       {"cause", waits.cause}});
+}
+
+StoreWaits RetryingStore::Waits() const {
+  const MutexLock lock(mutex_);
+  return waits_.At(clock_.Now());
 }
 
 void RetryingStore::EndAttempt(const std::shared_ptr<Operation>& operation, ReadOutcome outcome) {
@@ -204,6 +220,7 @@ bool RetryingStore::ScheduleRetry(const std::shared_ptr<Operation>& operation,
   if (stopping_) return false;
   operation->unasked = false;
   operation->last = outcome;
+  waits_.Note(operation.get(), operation->patient_since, outcome.status.message());
   waiting_.emplace(now + *wait, operation);
   changed_.NotifyAll();
   return true;
@@ -218,6 +235,7 @@ void RetryingStore::EndOperation(Operation& operation, ReadOutcome outcome) {
   {
     const MutexLock lock(mutex_);
     --in_flight_;
+    waits_.Forget(&operation);
     if (outcome.status.ok()) {
       ++counts_.reads;
       counts_.bytes += operation.request.destination.size();
@@ -252,7 +270,7 @@ std::shared_ptr<RetryingStore::Operation> RetryingStore::TakeDue(bool& may_retry
   const MonotonicTime now = clock_.Now();
   const MonotonicTime next = waiting_.empty() ? now + kIdleRetryWait : waiting_.begin()->first;
   if (next > now) {
-    changed_.WaitUntil(mutex_, next);
+    changed_.WaitUntil(mutex_, std::min(next, waits_.tell_at()));
     return nullptr;
   }
   std::shared_ptr<Operation> operation = std::move(waiting_.begin()->second);
@@ -277,11 +295,14 @@ void RetryingStore::RunRetries() {
   while (true) {
     std::shared_ptr<Operation> operation;
     bool may_retry = false;
+    std::optional<StoreWaits> tell;
     {
       const MutexLock lock(mutex_);
       if (stopping_) return;
-      operation = TakeDue(may_retry);
+      tell = waits_.Tell(clock_.Now());
+      if (!tell) operation = TakeDue(may_retry);
     }
+    if (tell) LogWaits(*tell);
     if (operation == nullptr) continue;
     if (!may_retry) {
       ReadOutcome outcome = std::move(operation->last);
@@ -311,6 +332,7 @@ bool RetryingStore::SleepBeforeRetry(Call& call, Status& status) {
   RetryOptions options = options_;
   {
     const MutexLock lock(mutex_);
+    waits_.Note(&call, call.began, status.message());
     if (!has_answered_) options.patience = std::min(options.patience, options.first_patience);
   }
   const Deadline patience(call.began + options.patience);
@@ -357,6 +379,16 @@ void RetryingStore::NoteAnswer(const Status& status) {
   has_answered_ = true;
 }
 
+// After an attempt of it: false when another one is due.
+template <typename T>
+bool RetryingStore::IsEnd(Call& call, Result<T>& result) {
+  NoteAnswer(result ? OkStatus() : result.error());
+  if (!result && SleepBeforeRetry(call, result.error())) return false;
+  const MutexLock lock(mutex_);
+  waits_.Forget(&call);
+  return true;
+}
+
 Result<ObjectInfo> RetryingStore::Stat(const std::string& object, Deadline deadline) {
   Call call = {.backoff = Backoff(options_.backoff, NextSeed()),
                .began = clock_.Now(),
@@ -364,8 +396,7 @@ Result<ObjectInfo> RetryingStore::Stat(const std::string& object, Deadline deadl
   while (true) {
     ++call.attempts;
     Result<ObjectInfo> info = inner_->Stat(object, StatDeadline(deadline));
-    NoteAnswer(info ? OkStatus() : info.error());
-    if (info || !SleepBeforeRetry(call, info.error())) return info;
+    if (IsEnd(call, info)) return info;
   }
 }
 
@@ -377,8 +408,7 @@ Result<ObjectListing> RetryingStore::List(Deadline deadline, const ListProgress&
   while (true) {
     ++call.attempts;
     Result<ObjectListing> listing = inner_->List(deadline, progress);
-    NoteAnswer(listing ? OkStatus() : listing.error());
-    if (listing || !SleepBeforeRetry(call, listing.error())) return listing;
+    if (IsEnd(call, listing)) return listing;
   }
 }
 
@@ -407,10 +437,12 @@ void RetryingStore::VisitCounters(const CounterVisitor& visit) const {
   Counts counts;
   size_t in_flight = 0;
   double retries_left = 0;
+  StoreWaits waits;
   {
     const MutexLock lock(mutex_);
     counts = counts_;
     in_flight = in_flight_;
+    waits = waits_.At(clock_.Now());
     RetryBudget budget = budget_;  // a copy: asking moves it on in time
     retries_left = budget.Balance(clock_.Now());
   }
@@ -424,6 +456,7 @@ void RetryingStore::VisitCounters(const CounterVisitor& visit) const {
   visit(MetricKind::kCounter, "optcache_store_retries_delayed_total", store,
         static_cast<double>(counts.delayed));
   visit(MetricKind::kGauge, "optcache_store_retries_left", store, retries_left);
+  visit(MetricKind::kGauge, "optcache_store_wait_seconds", store, InSeconds(waits.longest));
   for (const auto& [code, errors] : counts.errors) {
     visit(MetricKind::kCounter, "optcache_store_errors_total",
           {{"store", name()}, {"code", std::string(CodeName(code))}}, static_cast<double>(errors));

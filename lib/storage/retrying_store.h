@@ -12,6 +12,7 @@
 #include "storage/failed_read_log.h"
 #include "storage/object_store.h"
 #include "storage/retry_budget.h"
+#include "storage/wait_table.h"
 
 namespace optcache::storage {
 
@@ -46,13 +47,14 @@ std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadO
 
 // Gives reads, Stat and List of another store as many attempts as patience allows, and counts. What
 // cannot pass (kNotFound, kConflict, kPermissionDenied and so on) ends at once. A final error names
-// store, object, range, attempt and cause, and so does the log for attempts that failed. An attempt
-// ends by silence, so that one that hangs leaves time for another, and goes on where the one before
-// ended if that is sure to be the same version; then patience begins again. Where most reads fail,
-// retries wait for the budget that all of them share; one that would find none in time ends, and
-// its error says so. Reads that the inner store refuses with kUnavailable, since it takes the store
-// for gone, wait for it: that is no attempt. So readers notice an outage that is shorter than
-// patience by waiting alone. Callbacks run on the inner store's threads or on this one's own.
+// store, object, range, attempt and cause, and so does the log for attempts that failed; while
+// requests wait, a line every ten seconds says for what and since when. An attempt ends by silence,
+// so that one that hangs leaves time for another, and goes on where the one before ended if that is
+// sure to be the same version; then patience begins again. Where most reads fail, retries wait for
+// the budget that all of them share; one that would find none in time ends, and its error says so.
+// Reads that the inner store refuses with kUnavailable, since it takes the store for gone, wait for
+// it: that is no attempt. So readers notice an outage that is shorter than patience by waiting
+// alone. Callbacks run on the inner store's threads or on this one's own.
 class RetryingStore final : public ObjectStore {
  public:
   RetryingStore(std::unique_ptr<ObjectStore> inner, RetryOptions options,
@@ -66,6 +68,7 @@ class RetryingStore final : public ObjectStore {
   void Shutdown() override;
   void VisitCounters(const CounterVisitor& visit) const override;
   StoreHealth Health() const override { return inner_->Health(); }
+  StoreWaits Waits() const override;
 
  private:
   struct Operation;
@@ -81,6 +84,7 @@ class RetryingStore final : public ObjectStore {
   Status Attempt(const std::shared_ptr<Operation>& operation);
   void EndAttempt(const std::shared_ptr<Operation>& operation, ReadOutcome outcome);
   void LogFailure(const Operation& operation, const Status& status);
+  void LogWaits(const StoreWaits& waits) const;
   bool WaitForStore(const std::shared_ptr<Operation>& operation, const Status& refused);
   bool ScheduleRetry(const std::shared_ptr<Operation>& operation, ReadOutcome& outcome);
   void EndOperation(Operation& operation, ReadOutcome outcome);
@@ -90,6 +94,8 @@ class RetryingStore final : public ObjectStore {
   std::string WhyGivenUp(const ReadOutcome& outcome, TimeLeft left) const;
   TimeLeft LeftOf(const Operation& operation, MonotonicTime now) const;
   Deadline StatDeadline(Deadline whole) const;
+  template <typename T>
+  bool IsEnd(Call& call, Result<T>& result);
   bool SleepBeforeRetry(Call& call, Status& status);
   bool SleepUntilRetry(MonotonicTime at, Deadline end, Status& status);
   void NoteAnswer(const Status& status);
@@ -108,6 +114,7 @@ class RetryingStore final : public ObjectStore {
   size_t in_flight_ GUARDED_BY(mutex_) = 0;
   Counts counts_ GUARDED_BY(mutex_);
   RetryBudget budget_ GUARDED_BY(mutex_);
+  WaitTable waits_ GUARDED_BY(mutex_);
   // Operations between two attempts, by the time of the next.
   std::multimap<MonotonicTime, std::shared_ptr<Operation>> waiting_ GUARDED_BY(mutex_);
   std::jthread thread_ GUARDED_BY(mutex_);

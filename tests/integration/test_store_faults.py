@@ -198,15 +198,23 @@ def test_store_that_stalls(
 
 @pytest.mark.long
 def test_the_only_read_waits_for_a_store_that_is_gone(
-    samples: optcache.Dataset, store: FaultyStore, objects: Dataset
+    samples: optcache.Dataset,
+    cluster: Cluster,
+    store: FaultyStore,
+    objects: Dataset,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """All attempts and probes are its own."""
+    """All attempts and probes are its own. The logs say what is waited for."""
     path = objects.paths[OWN + 2]
     store.script(path, faulty_store.unavailable, times=FOR_EVER)
     with ThreadPoolExecutor(1) as reader:
         read = reader.submit(lambda: bytes(samples[OWN + 2]))
         time.sleep(3 * OUTAGE_SECONDS)
         assert not read.done()
+        line = r"waiting for the store .*requests=1 for_s=[23]\d patience_s=600 .*HTTP 503"
+        assert re.search(line, cluster.log_of("sidecar-0"))
+        said = [record.getMessage() for record in caplog.records if record.name == "optcache"]
+        assert len(said) >= 2 and all("for the store of default/images, for" in text for text in said[1:])
         store.script(path, faulty_store.right, times=0)
         assert read.result(timeout=60) == (objects.root / path).read_bytes()
 

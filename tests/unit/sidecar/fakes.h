@@ -175,6 +175,8 @@ class FakeStore final : public StorePort {
   std::map<SampleId, int> reads;
   std::vector<std::vector<SampleId>> runs;  // ids of those that were read together
   std::function<void()> on_read;
+  std::vector<std::string> waits;
+  std::vector<std::string> Waits() const override { return waits; }
 };
 
 // Replays at once, answers when the test says so.

@@ -151,6 +151,10 @@ TEST_F(FeederTest, RequestsQueueForTheOverflowAndEachIsAnswered) {
   EXPECT_EQ(Counter("optcache_overflow_bytes", "asked"), 2000);
   EXPECT_NE(world_.feeder->desk().WhyWaiting(3, 12).find("2 of them wait for memory"),
             std::string::npos);
+  world_.store.waits = {"the store of a, for 31 s by 2 requests: refused"};
+  EXPECT_NE(world_.feeder->desk().WhyWaiting(3, 12).find(
+                "; waiting for the store of a, for 31 s by 2 requests: refused"),
+            std::string::npos);
   world_.RunStore();
   EXPECT_EQ(world_.clients.answers.size(), 2U);
 }

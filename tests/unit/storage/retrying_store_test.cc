@@ -78,14 +78,14 @@ class RetryingStoreTest : public testing::Test {
     fake_->set_completes_at_once(true);
     store_ = std::make_unique<RetryingStore>(std::move(fake), options);
   }
-  ReadRequest Request() {
+  ReadRequest Request(Duration time = std::chrono::minutes(1)) {
     into_.assign(4, '.');
     return {.object = "a",
             .offset = 0,
             .destination = std::as_writable_bytes(std::span(into_)),
             .object_size = 4,
             .validator = {},
-            .deadline = Deadline::After(SystemClock(), std::chrono::minutes(1))};
+            .deadline = Deadline::After(SystemClock(), time)};
   }
   ReadOutcome Run(ReadRequest request) { return ReadWaiter().Run(*store_, std::move(request)); }
   std::map<std::string, double> Counters() {
@@ -181,6 +181,19 @@ TEST_F(RetryingStoreTest, SaysWhenAReadWaitsAndWhenItIsTriedAgain) {
   request.on_wait = [&](bool waits) { told.push_back(waits); };
   EXPECT_TRUE(Run(std::move(request)).status.ok());
   EXPECT_THAT(told, testing::ElementsAre(true, false, true, false));
+}
+
+TEST_F(RetryingStoreTest, KnowsWhatIsWaitedForAndWhy) {
+  Open({.patience = std::chrono::hours(1)});
+  EXPECT_EQ(store_->Waits(), StoreWaits());
+  fake_->FailNext("a", Failed(Code::kUnavailable, std::chrono::hours(1)));
+  ReadWaiter waiter;
+  waiter.Start(*store_, Request(std::chrono::hours(1)));
+  EXPECT_EQ(store_->Waits().requests, 1U);
+  EXPECT_EQ(store_->Waits().cause, "cause");
+  EXPECT_GT(Counters().at("optcache_store_wait_seconds"), 0);
+  store_->Shutdown();
+  EXPECT_EQ(store_->Waits(), StoreWaits());
 }
 
 TEST_F(RetryingStoreTest, TheLogNamesAttemptsThatFailed) {

@@ -22,7 +22,7 @@ from .errors import code_name
 log = logging.getLogger("optcache")
 
 _BUFFER_BYTES = 64 * 1024
-_TELL_OF_WAITING_AFTER_S = 8.0  # since the first such word of the sidecar
+_TELL_OF_WAITING_EVERY_S = 9.0  # at the next word of the sidecar, which comes every 2 s
 _TIMEVAL = struct.Struct("ll")
 
 T = TypeVar("T")
@@ -386,17 +386,18 @@ class Channel:
             self._fail("")
 
     def _answer(self, answers: tuple[int, ...]) -> tuple[int, memoryview]:
-        waiting_since = 0.0  # 0: it is not known to wait
-        told = False
+        asked_at = time.monotonic()
+        tell_at = asked_at + _TELL_OF_WAITING_EVERY_S
         while True:
             got, request, reply = self._read_frame()
             if request != self._request:
                 self._last_words(reply if got == protocol.ERROR else None)
             if got == protocol.WAITING:
-                waiting_since = waiting_since or time.monotonic()
-                if not told and time.monotonic() - waiting_since >= _TELL_OF_WAITING_AFTER_S:
-                    told = True
-                    log.warning("waiting for samples: %s", protocol.parse_string(reply))
+                now = time.monotonic()
+                if now >= tell_at:
+                    tell_at = now + _TELL_OF_WAITING_EVERY_S
+                    why = protocol.parse_string(reply)
+                    log.warning("waiting for samples for %.0f s: %s", now - asked_at, why)
                 continue
             if got == protocol.ERROR:
                 self.healthy = True
