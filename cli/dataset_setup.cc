@@ -88,11 +88,12 @@ std::string KeysFolderOf(const config::Dataset& dataset, const SetupOptions& opt
 Result<std::string> Index(const config::Dataset& dataset, const std::string& address,
                           const SetupOptions& options) {
   const auto& [requests, bytes] = dataset.limits;
-  storage::OpenOptions open{.ca_file = options.ca_file,
-                            .keys_folder = KeysFolderOf(dataset, options),
-                            .retry = {.seed = static_cast<std::uint64_t>(::getpid())},
-                            .rates = {.requests_per_second = static_cast<double>(requests),
-                                      .bytes_per_second = static_cast<double>(bytes)}};
+  storage::OpenOptions open{
+      .ca_file = options.ca_file,
+      .keys_folder = KeysFolderOf(dataset, options),
+      .retry = {.patience = dataset.patience, .seed = static_cast<std::uint64_t>(::getpid())},
+      .rates = {.requests_per_second = static_cast<double>(requests),
+                .bytes_per_second = static_cast<double>(bytes)}};
   if (dataset.http) open.listing = dataset.http->listing;
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
                    storage::OpenStore(address, open));
@@ -207,6 +208,7 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
                      .store = StoreAddress(dataset),
                      .keys_folder = KeysFolderOf(dataset, options),
                      .limits = dataset.limits,
+                     .patience = dataset.patience,
                      .notes = NotesOn(dataset, options.has_disk)};
   Result<std::string> bytes = FindOrIndex(dataset, ready.store, ready.manifest_file, options);
   if (!bytes) return Error(std::move(bytes).error().WithContext("dataset " + name));

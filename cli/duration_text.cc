@@ -1,47 +1,8 @@
 #include "cli/duration_text.h"
 
-#include <charconv>
-#include <cstdint>
-#include <string>
+#include "base/duration_text.h"
 
 namespace optcache::cli {
-namespace {
-
-constexpr std::int64_t kMaxMilliseconds = 100LL * 24 * 3600 * 1000;
-
-// In milliseconds; 0: no unit.
-std::int64_t FactorOf(std::string_view unit) {
-  if (unit == "ms") return 1;
-  if (unit == "s") return 1000;
-  if (unit == "m") return 60'000;
-  if (unit == "h") return 3'600'000;
-  return 0;
-}
-
-}  // namespace
-
-Result<Duration> ParseDuration(std::string_view text) {
-  const Status invalid(Code::kInvalidArgument,
-                       "'" + std::string(text) +
-                           "' is no span of time: write a number with h, m, s or ms, for example "
-                           "90s or 1h30m, at most 2400h");
-  if (text == "0") return Duration(0);
-  if (text.empty()) return std::unexpected(invalid);
-  std::int64_t sum = 0;
-  while (!text.empty()) {
-    std::int64_t number = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
-    const std::string_view unit = text.substr(0, text.find_first_of("0123456789"));
-    text.remove_prefix(unit.size());
-    const std::int64_t factor = FactorOf(unit);
-    const bool valid = error == std::errc() && number >= 0 && factor > 0 &&
-                       number <= (kMaxMilliseconds - sum) / factor;
-    if (!valid) return std::unexpected(invalid);
-    sum += number * factor;
-  }
-  return std::chrono::milliseconds(sum);
-}
 
 std::string MustBeDuration(const std::string& text) {
   const Result<Duration> duration = ParseDuration(text);

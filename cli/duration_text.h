@@ -1,18 +1,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-
-#include "base/clock.h"
-#include "base/result.h"
 
 namespace optcache::cli {
 
-// A span of time as kubectl takes it: "90s", "1h30m", "500ms"; "0" is none. kInvalidArgument: it is
-// none, or longer than a hundred days.
-Result<Duration> ParseDuration(std::string_view text);
-
-// For a flag: what is wrong with it, or nothing.
+// For a flag that is a span of time (base/duration_text.h): what is wrong with it, or nothing.
 std::string MustBeDuration(const std::string& text);
 
 }  // namespace optcache::cli

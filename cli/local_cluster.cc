@@ -62,7 +62,8 @@ LocalSources SourcesOf(const std::vector<ReadyDataset>& datasets, const std::str
                                 .store = dataset.store,
                                 .order = dataset.order,
                                 .keys_folder = dataset.keys_folder,
-                                .limits = dataset.limits});
+                                .limits = dataset.limits,
+                                .patience = dataset.patience});
   }
   return sources;
 }

@@ -28,6 +28,10 @@ std::int64_t NumberIn(const Json& object, const char* name) {
   return is_number ? std::max<std::int64_t>(found->get<std::int64_t>(), 0) : 0;
 }
 
+std::int64_t InSeconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
+
 }  // namespace
 
 std::string ToJson(const LocalSources& sources) {
@@ -39,7 +43,8 @@ std::string ToJson(const LocalSources& sources) {
                                 {"order", source.order},
                                 {"keys", source.keys_folder},
                                 {"requestsPerSecond", source.limits.requests_per_second},
-                                {"bytesPerSecond", source.limits.bytes_per_second}});
+                                {"bytesPerSecond", source.limits.bytes_per_second},
+                                {"patienceSeconds", InSeconds(source.patience)}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -59,7 +64,10 @@ Result<LocalSources> ParseLocalSources(std::string_view json) {
          .keys_folder = TextIn(item, "keys"),
          .limits = {.requests_per_second = NumberIn(item, "requestsPerSecond"),
                     .bytes_per_second = static_cast<ByteCount>(NumberIn(item, "bytesPerSecond"))}});
-    const LocalSource& source = sources.datasets.back();
+    LocalSource& source = sources.datasets.back();
+    const std::chrono::seconds patience(NumberIn(item, "patienceSeconds"));
+    if (patience >= dataset::kPatienceMin && patience <= dataset::kPatienceMax)
+      source.patience = patience;
     if (source.name.empty() || source.manifest_file.empty() || source.store.empty())
       return Error(Code::kInvalidArgument, "a dataset without name, manifest or store");
   }

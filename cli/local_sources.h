@@ -18,6 +18,7 @@ struct LocalSource {
   std::string order;          // recipe of the first job that its CachePlan names; empty: none
   std::string keys_folder;    // absolute; empty: none
   config::Limits limits;      // of each process that reads it
+  Duration patience = dataset::kPatience;  // likewise
   friend bool operator==(const LocalSource&, const LocalSource&) = default;
 };
 

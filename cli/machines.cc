@@ -152,6 +152,12 @@ ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
                           {"--requests-per-second",
                            fmt::format("{}={}", dataset.spec.name, limits.requests_per_second)});
     }
+    if (dataset.patience != dataset::kPatience) {
+      const auto patience = std::chrono::duration_cast<std::chrono::seconds>(dataset.patience);
+      spec.command.insert(
+          spec.command.end(),
+          {"--patience", fmt::format("{}={}s", dataset.spec.name, patience.count())});
+    }
     if (limits.bytes_per_second > 0) {
       spec.command.insert(
           spec.command.end(),

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/duration_text.h"
 #include "base/files.h"
 #include "cli/choose.h"
 #include "cli/cluster_questions.h"

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/bytes.h"
+#include "base/duration_text.h"
 #include "cli/choose.h"
 #include "cli/cluster_questions.h"
 #include "cli/duration_text.h"

@@ -171,6 +171,10 @@ Result<std::vector<std::vector<std::string>>> WarmCommands(
     }
     if (const auto rate = source.limits.requests_per_second; rate > 0)
       add("--requests-per-second", fmt::format("{}={}", source.name, rate));
+    if (source.patience != dataset::kPatience) {
+      const auto patience = std::chrono::duration_cast<std::chrono::seconds>(source.patience);
+      add("--patience", fmt::format("{}={}s", source.name, patience.count()));
+    }
   }
   return commands;
 }

@@ -69,6 +69,9 @@ Result<dataset::Manifest> MakeManifest(const IndexFlags& flags, Deadline deadlin
   if (!flags.request_rate.empty()) {
     ASSIGN_OR_RETURN(open.rates.requests_per_second, ParseRequestRate(flags.request_rate));
   }
+  if (!flags.patience.empty()) {
+    ASSIGN_OR_RETURN(open.retry.patience, dataset::ParsePatience(flags.patience));
+  }
   if (!flags.byte_rate.empty()) {
     ASSIGN_OR_RETURN(open.rates.bytes_per_second, ParseByteRate(flags.byte_rate));
   }

@@ -17,6 +17,7 @@ struct IndexFlags {
   std::string source;
   storage::OpenOptions store;
   std::string request_rate;  // a second; empty: no limit
+  std::string patience;      // with the source, "10m"; empty: that of `store`
   std::string byte_rate;     // likewise
   std::vector<std::string> include;
   std::string format = "Files";  // "Tar", "TarFiles"

@@ -47,6 +47,7 @@ struct Flags {
   std::vector<std::string> datasets;
   std::vector<std::string> keys;
   std::vector<std::string> request_rates;
+  std::vector<std::string> patiences;
   std::vector<std::string> byte_rates;
   std::vector<std::string> samplers;
   bool json_log = false;
@@ -82,6 +83,10 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   app.add_option("--bytes-per-second", flags.byte_rates,
                  "NAME=BYTES, for example images=50Mi: likewise, for what is read of it")
       ->type_name("NAME=BYTES");
+  app.add_option("--patience", flags.patiences,
+                 "NAME=TIME, for example images=30m: reads of that dataset are tried again for so "
+                 "long while its store is away, from 1s to 24h; without: 10m")
+      ->type_name("NAME=TIME");
   app.add_option("--manifests", agent.manifests,
                  "URL of a node that serves manifests; may be given several times, nearest first");
   app.add_option("--manifest-dir", agent.manifest_dir,
@@ -214,6 +219,9 @@ void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
   verb->add_option("--bytes-per-second", flags.byte_rate,
                    "Bytes a second, at most, for example 50Mi: for --verify Digest")
       ->type_name("BYTES");
+  verb->add_option("--patience", flags.patience,
+                   "How long a source that has answered may be away, for example 30m; without: 10m")
+      ->type_name("TIME");
   verb->add_option("--timeout", flags.timeout_s, "Seconds for all of it")
       ->check(CLI::Range(1, 7 * 24 * 3600))
       ->capture_default_str();
@@ -237,6 +245,8 @@ void AddWarmFlags(CLI::App& app, WarmFlags& flags) {
   verb->add_option("--bytes-per-second", flags.byte_rates,
                    "NAME=BYTES, for example images=50Mi: read of the store, at most")
       ->type_name("NAME=BYTES");
+  verb->add_option("--patience", flags.patiences, "NAME=TIME, as of a sidecar")
+      ->type_name("NAME=TIME");
   verb->add_option("--order", flags.order,
                    "Recipe of the order in which the job will read, for example "
                    "'torch-distributed size=1281167 seed=5 world=8'; without: as the list has them")
@@ -293,6 +303,8 @@ Status Run(Flags flags) {
     RETURN_IF_ERROR(AddRequestRate(text, flags.agent.datasets));
   for (const std::string& text : flags.byte_rates)
     RETURN_IF_ERROR(AddByteRate(text, flags.agent.datasets));
+  for (const std::string& text : flags.patiences)
+    RETURN_IF_ERROR(AddPatience(text, flags.agent.datasets));
   for (const std::string& text : flags.samplers)
     RETURN_IF_ERROR(AddSampler(text, flags.agent.datasets, flags.agent.s3));
   if (!flags.agent.s3.address.empty() && flags.agent.feeder.headspace) {

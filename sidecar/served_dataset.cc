@@ -85,10 +85,21 @@ Status AddByteRate(std::string_view text, std::vector<DatasetSource>& datasets) 
   return OkStatus();
 }
 
+static_assert(storage::RetryOptions().patience == dataset::kPatience);
+
+Status AddPatience(std::string_view text, std::vector<DatasetSource>& datasets) {
+  ASSIGN_OR_RETURN(const NamedValue named, SplitNamed("--patience", "10m", text, datasets));
+  const Result<Duration> patience = dataset::ParsePatience(named.value);
+  if (!patience) return Status(patience.error()).WithContext("--patience " + named.dataset->name);
+  named.dataset->patience = *patience;
+  return OkStatus();
+}
+
 Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
                                                           storage::OpenOptions options) {
   options.keys_folder = source.keys_folder;
   options.rates = source.rates;
+  options.retry.patience = source.patience;
   return storage::OpenStore(source.store_uri, options);
 }
 

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "dataset/manifest.h"
+#include "dataset/patience.h"
 #include "sidecar/ports.h"
 #include "storage/object_store.h"
 #include "storage/open_store.h"
@@ -24,6 +25,7 @@ struct DatasetSource {
   std::string store_uri;
   std::string keys_folder;    // of the store, see storage/open_store.h; empty: read without
   storage::StoreRates rates;  // of what this process asks of the store
+  Duration patience = dataset::kPatience;  // with it
 };
 
 // "NAME=MANIFEST_FILE=STORE_URI", or "NAME==STORE_URI". kInvalidArgument repeats the form.
@@ -39,11 +41,15 @@ Status AddKeys(std::string_view text, std::vector<DatasetSource>& datasets);
 Status AddRequestRate(std::string_view text, std::vector<DatasetSource>& datasets);
 Status AddByteRate(std::string_view text, std::vector<DatasetSource>& datasets);
 
-// The numbers of those. kInvalidArgument says what is allowed.
+// "NAME=10m": how long the store of one of `datasets` may be away. kInvalidArgument: not that form,
+// not a span of time within bounds (dataset/patience.h), or no such dataset.
+Status AddPatience(std::string_view text, std::vector<DatasetSource>& datasets);
+
+// The numbers of the rates. kInvalidArgument says what is allowed.
 Result<double> ParseRequestRate(std::string_view text);
 Result<double> ParseByteRate(std::string_view text);
 
-// The store of a dataset, with its keys and rates.
+// The store of a dataset, with its keys, rates and patience.
 Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
                                                           storage::OpenOptions options);
 

@@ -47,6 +47,8 @@ Result<DatasetSource> SourceOf(const WarmFlags& flags) {
     RETURN_IF_ERROR(AddRequestRate(text, sources));
   for (const std::string& text : flags.byte_rates)
     RETURN_IF_ERROR(AddByteRate(text, sources));
+  for (const std::string& text : flags.patiences)
+    RETURN_IF_ERROR(AddPatience(text, sources));
   return sources.front();
 }
 

@@ -19,6 +19,7 @@ struct WarmFlags {
   std::vector<std::string> datasets;  // one, as the sidecar has it
   std::vector<std::string> keys;      // likewise, and the next two
   std::vector<std::string> request_rates;
+  std::vector<std::string> patiences;
   std::vector<std::string> byte_rates;
   std::string order;               // a recipe, docs/formats/recipe.md; empty: by id
   std::vector<std::string> parts;  // "node1=12Mi", of all that warm it together; empty: all here

@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dataset/patience.h"
 #include "dataset/s3_location.h"
 
 namespace optcache::config {
@@ -81,6 +82,7 @@ struct Dataset {
   std::optional<FileSource> file;  // exactly one of these three
   std::optional<HttpSource> http;
   std::optional<S3Source> s3;
+  Duration patience = dataset::kPatience;  // how long the source may be away
   Format format = Format::kFiles;
   std::vector<std::string> include;  // empty: all that are samples
   std::optional<Order> order;        // unset: chosen by what is there

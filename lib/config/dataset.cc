@@ -24,12 +24,22 @@ void ReadS3(YamlMap& s3, S3Source& out) {
   }
 }
 
+void ReadPatience(YamlMap& source, Duration& out) {
+  std::string text;
+  source.Read("patience", text);
+  if (!source.Has("patience")) return;
+  const Result<Duration> patience = dataset::ParsePatience(text);
+  if (!patience) return source.Fail("patience", patience.error().message());
+  out = *patience;
+}
+
 void ReadSource(YamlMap& spec, Dataset& dataset) {
   if (!spec.Has("source")) return spec.Fail("source", "missing, allowed: file, http or s3");
   spec.In("source", [&](YamlMap& source) {
     if (source.Has("pvc")) {
       source.Fail("pvc", "is a volume of a cluster; on one machine write file: {path: …}");
     }
+    ReadPatience(source, dataset.patience);
     source.In("s3", [&](YamlMap& s3) { ReadS3(s3, dataset.s3.emplace()); });
     source.In("file",
               [&](YamlMap& file) { file.Need("path", dataset.file.emplace().path, "a folder"); });

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "dataset/patience.h"
 #include "operator/api/fields.h"
 
 namespace optcache::api {
@@ -117,6 +118,18 @@ Source ReadSource(Fields fields, Fields& spec) {
   if (fields.Has("s3")) return ReadS3(fields.In("s3"));
   if (fields.Has("http")) return ReadHttp(fields.In("http"));
   return ReadClaim(fields.In("pvc"));
+}
+
+std::int64_t ReadPatience(Fields fields) {
+  std::string text;
+  fields.Read("patience", kMaxQuantity, text);
+  if (text.empty()) return 0;
+  const Result<Duration> patience = dataset::ParsePatience(text);
+  if (!patience) {
+    fields.Fault("patience", patience.error().message());
+    return 0;
+  }
+  return std::chrono::duration_cast<std::chrono::seconds>(*patience).count();
 }
 
 std::optional<Capacity> ReadCapacity(Fields& fields, const char* name) {
@@ -254,6 +267,7 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   Fields spec(kube::Find(object, "/spec"), "spec", faults);
   DatasetSpec dataset;
   dataset.source = ReadSource(spec.In("source"), spec);
+  dataset.patience_seconds = ReadPatience(spec.In("source"));
   spec.Read("format", AllOf(kFormats), dataset.format);
   spec.Read("include", kMaxIncludes, kMaxPath, dataset.include);
   spec.Read("order", AllOf(kOrders), dataset.order);

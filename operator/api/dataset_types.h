@@ -84,6 +84,7 @@ struct Limits {
 
 struct DatasetSpec {
   Source source = HttpSource{};
+  std::int64_t patience_seconds = 0;  // with it; 0: as the programs have it
   Format format = Format::kFiles;
   std::vector<std::string> include;
   Order order = Order::kAutomatic;

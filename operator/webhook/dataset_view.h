@@ -41,6 +41,7 @@ struct DatasetFacts {
   // What each sidecar may ask of the store a second; 0: as much as it carries.
   std::int64_t requests_per_second = 0;
   ByteCount bytes_per_second = 0;
+  std::int64_t patience_seconds = 0;  // with the store; 0: as the sidecar has it
 
   SchedulingPreference scheduling = SchedulingPreference::kPreferred;
   // The machines that hold it or shall, as values of their label kubernetes.io/hostname.

@@ -96,6 +96,8 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
     }
     if (dataset.facts->bytes_per_second > 0)
       add("--bytes-per-second", fmt::format("{}={}", name, dataset.facts->bytes_per_second));
+    if (dataset.facts->patience_seconds > 0)
+      add("--patience", fmt::format("{}={}s", name, dataset.facts->patience_seconds));
   }
   add("--manifest-dir", fmt::format("{}/manifests", kRunFolder));
   if (plan.request.python) add("--python", kPythonFolder);

@@ -72,14 +72,15 @@ class ClusterOptions:
     s3_endpoint: bool = False  # of each sidecar
     sampler: str = ""  # the order in which DATASET is read there
     keys: Path | None = None  # folder with those of the store
+    patience: str = "10m"  # with the store
 
     @property
     def source(self) -> str:
         if self.bucket:
-            return f"{{s3: {self.bucket}}}"
+            return f"{{patience: {self.patience}, s3: {self.bucket}}}"
         if not self.listing:
-            return f'{{file: {{path: "{self.base_url}"}}}}'
-        return f'{{http: {{baseURL: "{self.base_url}", listing: {self.listing}}}}}'
+            return f'{{patience: {self.patience}, file: {{path: "{self.base_url}"}}}}'
+        return f'{{patience: {self.patience}, http: {{baseURL: "{self.base_url}", listing: {self.listing}}}}}'
 
 
 Metrics = dict[str, float]  # by name, summed over labels, and by series as it is written

@@ -281,6 +281,35 @@ def test_store_that_is_gone_is_seen(
     assert "the store is silent" not in table()
 
 
+@pytest.mark.long
+def test_patience_of_the_dataset_ends(
+    programs: Path, objects: Dataset, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """It is the user's; the error says how long it was, and what the reason is."""
+    folder = tmp_path_factory.mktemp("patience")
+    with FaultyStore(objects) as store:
+        options = ClusterOptions(
+            programs=programs,
+            base_url=store.base_url,
+            listing=LISTING,
+            machines=1,
+            budget=Budget(objects.total_bytes // 2, 8 << 20),
+            state=folder / "state",
+            sockets=folder,
+            patience="3s",
+        )
+        with Cluster(options, "Optimal", folder) as cluster:
+            samples = optcache.Dataset(socket=str(cluster.socket(0)))
+            for sample, fault in enumerate(STUBBORN):
+                path = objects.paths[sample]
+                store.script(path, fault, times=FOR_EVER)
+                with pytest.raises(optcache.SampleError) as raised:
+                    samples[sample]
+                assert "given up: nothing of it came for 3 s, which is the patience" in str(raised.value)
+                assert path in str(raised.value)
+                assert store.gets(path) > 2
+
+
 def test_error_reaches_the_training_process(
     samples: optcache.Dataset, store: FaultyStore, objects: Dataset
 ) -> None:

@@ -76,6 +76,7 @@ class FakeDatasets : public DatasetView {
     bucket.secret = "bucket-keys";
     bucket.requests_per_second = 200;
     bucket.bytes_per_second = 50 << 20;
+    bucket.patience_seconds = 1800;
     add("bucket", std::move(bucket));
     DatasetFacts role = at(std::string("s3://images/?role-arn=arn&token-file=") + kStsToken);
     role.web_identity = true;

@@ -43,6 +43,7 @@ Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec,
     add("--requests-per-second", std::to_string(spec.limits.requests_per_second));
   if (spec.limits.bytes_per_second > 0)
     add("--bytes-per-second", std::to_string(spec.limits.bytes_per_second));
+  if (spec.patience_seconds > 0) add("--patience", fmt::format("{}s", spec.patience_seconds));
   AddNodeArguments(settings, args);
   return args;
 }

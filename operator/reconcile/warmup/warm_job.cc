@@ -67,6 +67,8 @@ Json WarmArguments(const api::WarmupSpec& spec, const kube::ObjectKey& dataset,
   if (source.limits.requests_per_second > 0) {
     add("--requests-per-second", fmt::format("{}={}", name, source.limits.requests_per_second));
   }
+  if (source.patience_seconds > 0)
+    add("--patience", fmt::format("{}={}s", name, source.patience_seconds));
   if (!target.order.empty()) add("--order", target.order);
   add("--termination-file", "/dev/termination-log");
   return args;

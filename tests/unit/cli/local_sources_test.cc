@@ -16,7 +16,8 @@ TEST(LocalSources, AreReadAsTheyWereWritten) {
                     .store = "s3://bucket/train \"x\"/",
                     .order = "torch-distributed size=5",
                     .keys_folder = "/keys",
-                    .limits = {.requests_per_second = 7, .bytes_per_second = 5_MiB}},
+                    .limits = {.requests_per_second = 7, .bytes_per_second = 5_MiB},
+                    .patience = std::chrono::seconds(90)},
                    {.name = "b/c", .manifest_file = "/m", .store = "/data"}}};
   ASSERT_TRUE(WriteLocalSources(dir.path(), sources).ok());
   EXPECT_EQ(ReadLocalSources(dir.path()).value(), sources);

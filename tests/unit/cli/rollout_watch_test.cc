@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "base/unique_fd.h"
-#include "cli/duration_text.h"
 #include "support/golden_file.h"
 #include "support/source_dir.h"
 #include "unit/cli/fake_kubectl.h"
@@ -109,17 +108,6 @@ TEST(RolloutPage, ShowsWhatIsPrinted) {
   const RolloutStory story = TellRollout(stopped, ReadPlanRevisions(kRevisions).value());
   EXPECT_TRUE(page->contains("```\nerror: " + story.line + "\n" + story.advice + "\n```\n"))
       << story.line;
-}
-
-TEST(ParseDuration, ReadsWhatKubectlReads) {
-  EXPECT_EQ(ParseDuration("0").value(), milliseconds(0));
-  EXPECT_EQ(ParseDuration("0s").value(), milliseconds(0));
-  EXPECT_EQ(ParseDuration("90s").value(), milliseconds(90'000));
-  EXPECT_EQ(ParseDuration("1h30m").value(), milliseconds(5'400'000));
-  EXPECT_EQ(ParseDuration("1m500ms").value(), milliseconds(60'500));
-  for (const char* text : {"", "5", "s", "-1s", "1d", "1h-2m", "2401h", "99999999999999999999s",
-                           "2400h1ms", "1.5h", " 1s"})
-    EXPECT_EQ(ParseDuration(text).error().code(), Code::kInvalidArgument) << text;
 }
 
 }  // namespace

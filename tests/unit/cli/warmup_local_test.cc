@@ -51,6 +51,7 @@ TEST(WarmupLocal, FindsADatasetByItsShortName) {
 TEST(WarmupLocal, WhatTheDatasetAllowsHoldsForEachProcess) {
   LocalSource spared = kImages;
   spared.limits = {.requests_per_second = 9, .bytes_per_second = 400};
+  spared.patience = std::chrono::seconds(90);
   for (const auto& [bandwidth, rate] :
        {std::pair<ByteCount, const char*>{0, "400"}, {1001, "400"}, {600, "300"}}) {
     const auto commands =
@@ -59,6 +60,7 @@ TEST(WarmupLocal, WhatTheDatasetAllowsHoldsForEachProcess) {
       EXPECT_EQ(After(command, "--bytes-per-second"), std::string("default/images=") + rate);
       EXPECT_EQ(After(command, "--requests-per-second"), "default/images=9");
       EXPECT_EQ(After(command, "--keys"), "default/images=/keys");
+      EXPECT_EQ(After(command, "--patience"), "default/images=90s");
     }
   }
 }

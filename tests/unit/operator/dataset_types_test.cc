@@ -28,7 +28,7 @@ std::string WithHttp(const std::string& more) {
 
 TEST(ParseDatasetSpec, ReadsEveryField) {
   const auto spec = ParseDatasetSpec(Dataset(R"({
-    "source": {"pvc": {"claimName": "data", "path": "train"}}, "format": "Files",
+    "source": {"pvc": {"claimName": "data", "path": "train"}, "patience": "1h30m"}, "format": "Files",
     "include": ["**/*.jpg"], "order": "Path", "verify": "Digest",
     "limits": {"requestsPerSecond": 200, "bytesPerSecond": "50Mi"},
     "cache": {"capacity": "30%", "minCapacity": 100},
@@ -37,6 +37,7 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   ASSERT_TRUE(spec) << spec.error().message();
   EXPECT_EQ(std::get<ClaimSource>(spec->source).claim, "data");
   EXPECT_EQ(std::get<ClaimSource>(spec->source).path, "train");
+  EXPECT_EQ(spec->patience_seconds, 5400);
   EXPECT_EQ(spec->limits.requests_per_second, 200);
   EXPECT_EQ(spec->limits.bytes_per_second, 50U << 20);
   EXPECT_EQ(spec->include, std::vector<std::string>{"**/*.jpg"});
@@ -50,6 +51,19 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   EXPECT_EQ(spec->placement.scheduling, SchedulingPreference::kNone);
   ASSERT_EQ(spec->access.size(), 1U);
   EXPECT_EQ(spec->access[0].claim, "theirs");
+}
+
+TEST(ParseDatasetSpec, PatienceHasBounds) {
+  for (const char* text : {"600", "0s", "25h", "500ms"}) {
+    const auto spec = ParseDatasetSpec(
+        Dataset(std::string(R"({"source": {"http": {"baseURL": "http://s"}, "patience": ")") +
+                text + R"("}, "cache": {"capacity": 1}})"));
+    ASSERT_FALSE(spec) << text;
+    EXPECT_EQ(spec.error().message(),
+              std::string("spec.source.patience: '") + text +
+                  "', allowed: a span of time from 1s to 24h, written with h, m and s, for example "
+                  "10m or 1h30m");
+  }
 }
 
 TEST(ParseDatasetSpec, HasTheDefaultsOfTheCrd) {

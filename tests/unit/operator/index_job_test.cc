@@ -140,7 +140,7 @@ TEST(IndexJob, MountsTheKeysReadOnly) {
 
 TEST(IndexJob, KeepsToTheLimitsOfTheSource) {
   const Json job = JobOf(Dataset(Json::parse(
-      R"({"source": {"http": {"baseURL": "http://s"}}, "cache": {"capacity": 1},
+      R"({"source": {"http": {"baseURL": "http://s"}, "patience": "30m"}, "cache": {"capacity": 1},
           "limits": {"requestsPerSecond": 200, "bytesPerSecond": "1Ki"}})")));
   const auto args =
       kube::Find(job, "/spec/template/spec/containers/0/args").get<std::vector<std::string>>();
@@ -149,6 +149,17 @@ TEST(IndexJob, KeepsToTheLimitsOfTheSource) {
   };
   EXPECT_EQ(after("--requests-per-second"), "200");
   EXPECT_EQ(after("--bytes-per-second"), "1024");
+  EXPECT_EQ(after("--patience"), "1800s");
+}
+
+// It says nothing of what is there.
+TEST(IndexJob, AnotherPatienceIsNoReasonToIndexAgain) {
+  const Json before = Dataset(
+      Json::parse(R"({"source": {"http": {"baseURL": "http://s"}}, "cache": {"capacity": 1}})"));
+  Json after = before;
+  after["spec"]["source"]["patience"] = "1h";
+  EXPECT_EQ(IndexHash(before, api::ParseDatasetSpec(before).value()),
+            IndexHash(after, api::ParseDatasetSpec(after).value()));
 }
 
 TEST(IndexJob, ReadsABucketWithItsKeys) {

@@ -164,7 +164,9 @@ TEST_F(WarmupTest, TheWholeJob) {
 TEST_F(WarmupTest, TheDatasetsLimitsHoldForItsPods) {
   observed_.warmup["spec"]["bandwidth"] = 1000;
   observed_.dataset["spec"]["limits"] = {{"requestsPerSecond", 50}, {"bytesPerSecond", 300}};
+  observed_.dataset["spec"]["source"]["patience"] = "1h";
   Decide();
+  EXPECT_EQ(After(Args(), "--patience"), "vision/images=3600s");
   EXPECT_EQ(After(Args(), "--bytes-per-second"), "vision/images=300");
   EXPECT_EQ(After(Args(), "--requests-per-second"), "vision/images=50");
 }

@@ -51,6 +51,17 @@ TEST(AddRates, BelongToADatasetThatIsThereAndAreAboveZero) {
     EXPECT_EQ(AddByteRate(text, datasets).code(), Code::kInvalidArgument) << text;
 }
 
+TEST(AddPatience, BelongsToADatasetThatIsThereAndHasBounds) {
+  std::vector<DatasetSource> datasets = {{.name = "vision/a"}, {.name = "vision/b"}};
+  EXPECT_TRUE(AddPatience("vision/b=90s", datasets).ok());
+  EXPECT_EQ(datasets[0].patience, std::chrono::minutes(10));
+  EXPECT_EQ(datasets[1].patience, std::chrono::seconds(90));
+  for (const char* text : {"vision/c=1m", "vision/b", "vision/b=", "vision/b=0", "vision/b=90",
+                           "vision/b=25h", "vision/b=soon"}) {
+    EXPECT_EQ(AddPatience(text, datasets).code(), Code::kInvalidArgument) << text;
+  }
+}
+
 TEST(ParseDatasetSource, RepeatsTheFormToWhoeverMissesIt) {
   for (const char* text : {"images", "images=file", "=m=s", "a==", "a=m="}) {
     const auto source = ParseDatasetSource(text);
