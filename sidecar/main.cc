@@ -46,6 +46,7 @@ struct Flags {
   std::string termination_file;
   std::vector<std::string> datasets;
   std::vector<std::string> keys;
+  std::vector<std::string> without_ambient_keys;
   std::vector<std::string> request_rates;
   std::vector<std::string> patiences;
   std::vector<std::string> byte_rates;
@@ -76,6 +77,10 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
          "accessKeyID, secretAccessKey and perhaps sessionToken and sseCustomerKey, for its "
          "bucket; and perhaps ca.crt; each a file in DIR, read again when they change")
       ->type_name("NAME=DIR");
+  app.add_option("--no-ambient-keys", flags.without_ambient_keys,
+                 "NAME of a dataset that somebody else has named: its bucket is read by --keys or "
+                 "without keys, never by those of the environment and the like")
+      ->type_name("NAME");
   app.add_option("--requests-per-second", flags.request_rates,
                  "NAME=N: the store of that dataset gets N requests a second from this process, at "
                  "most; without: no limit")
@@ -299,6 +304,8 @@ Status Run(Flags flags) {
   }
   for (const std::string& text : flags.keys)
     RETURN_IF_ERROR(AddKeys(text, flags.agent.datasets));
+  for (const std::string& name : flags.without_ambient_keys)
+    RETURN_IF_ERROR(LeaveOutAmbientKeys(name, flags.agent.datasets));
   for (const std::string& text : flags.request_rates)
     RETURN_IF_ERROR(AddRequestRate(text, flags.agent.datasets));
   for (const std::string& text : flags.byte_rates)

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "net/address.h"
-#include "storage/aws_profile.h"
+#include "storage/open_store.h"
 #include "storage/s3_address.h"
 
 namespace optcache::sidecar {
@@ -90,12 +90,9 @@ Status CheckAddress(const std::string& text) {
               "127.0.0.1:PORT"};
 }
 
-// As the store reads it (storage/open_store.h).
+// As the store reads it.
 Result<storage::S3Address> BucketOf(const DatasetSource& source) {
-  ASSIGN_OR_RETURN(const storage::Environment environment,
-                   storage::WithAwsProfile(storage::ProcessEnvironment,
-                                           {.own_keys = !source.keys_folder.empty()}));
-  return storage::ParseS3Address(source.store_uri, environment);
+  return storage::BucketAt(source.store_uri, StoreOptionsOf(source));
 }
 
 // Of the server that has it; empty if none is named that could be reached.

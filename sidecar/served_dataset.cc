@@ -54,6 +54,16 @@ Status AddKeys(std::string_view text, std::vector<DatasetSource>& datasets) {
   return OkStatus();
 }
 
+Status LeaveOutAmbientKeys(std::string_view name, std::vector<DatasetSource>& datasets) {
+  const auto dataset = std::ranges::find(datasets, name, &DatasetSource::name);
+  if (dataset == datasets.end()) {
+    return {Code::kInvalidArgument,
+            "--no-ambient-keys '" + std::string(name) + "' is not the NAME of a --dataset"};
+  }
+  dataset->ambient_keys = false;
+  return OkStatus();
+}
+
 Result<double> ParseRequestRate(std::string_view text) {
   double rate = 0;
   const auto [end, error] =
@@ -95,12 +105,17 @@ Status AddPatience(std::string_view text, std::vector<DatasetSource>& datasets) 
   return OkStatus();
 }
 
+storage::OpenOptions StoreOptionsOf(const DatasetSource& source, storage::OpenOptions common) {
+  common.keys_folder = source.keys_folder;
+  common.ambient_keys = source.ambient_keys;
+  common.rates = source.rates;
+  common.retry.patience = source.patience;
+  return common;
+}
+
 Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
-                                                          storage::OpenOptions options) {
-  options.keys_folder = source.keys_folder;
-  options.rates = source.rates;
-  options.retry.patience = source.patience;
-  return storage::OpenStore(source.store_uri, options);
+                                                          const storage::OpenOptions& common) {
+  return storage::OpenStore(source.store_uri, StoreOptionsOf(source, common));
 }
 
 Result<UniqueFd> SealedCopyOf(const std::string& manifest_file) {

@@ -24,9 +24,13 @@ struct DatasetSource {
   std::string manifest_file;  // empty: the nodes have it
   std::string store_uri;
   std::string keys_folder;    // of the store, see storage/open_store.h; empty: read without
+  bool ambient_keys = true;   // likewise
   storage::StoreRates rates;  // of what this process asks of the store
   Duration patience = dataset::kPatience;  // with it
 };
+
+// How its store is opened; what is the same for all datasets is in `common`.
+storage::OpenOptions StoreOptionsOf(const DatasetSource& source, storage::OpenOptions common = {});
 
 // "NAME=MANIFEST_FILE=STORE_URI", or "NAME==STORE_URI". kInvalidArgument repeats the form.
 Result<DatasetSource> ParseDatasetSource(std::string_view text);
@@ -34,6 +38,10 @@ Result<DatasetSource> ParseDatasetSource(std::string_view text);
 // "NAME=FOLDER": the keys of one of `datasets`. kInvalidArgument: not that form, or no such
 // dataset.
 Status AddKeys(std::string_view text, std::vector<DatasetSource>& datasets);
+
+// "NAME": one of `datasets` whose owner is somebody else than that of this process's surroundings,
+// so that its store gets no keys of these. kInvalidArgument: no such dataset.
+Status LeaveOutAmbientKeys(std::string_view name, std::vector<DatasetSource>& datasets);
 
 // "NAME=N" and "NAME=BYTES": how many requests, and bytes ("50Mi"), of the store of one of
 // `datasets` this process may ask for a second. kInvalidArgument: not that form, not above 0, or no
@@ -51,7 +59,7 @@ Result<double> ParseByteRate(std::string_view text);
 
 // The store of a dataset, with its keys, rates and patience.
 Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
-                                                          storage::OpenOptions options);
+                                                          const storage::OpenOptions& common);
 
 // A manifest's file as a sealed memory file, in which it is served.
 Result<UniqueFd> SealedCopyOf(const std::string& manifest_file);

@@ -38,16 +38,14 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
                            clock);
   }
   if (address.starts_with(kS3Scheme)) {
-    ASSIGN_OR_RETURN(
-        const Environment environment,
-        WithAwsProfile(ProcessEnvironment, {.own_keys = !options.keys_folder.empty()}));
-    ASSIGN_OR_RETURN(S3Address bucket, ParseS3Address(address, environment));
+    ASSIGN_OR_RETURN(S3Address bucket, BucketAt(address, options));
     return S3Store::Open({.address = std::move(bucket),
                           .concurrent_reads_max = RequestsAtATime(address, options),
                           .patience = options.retry.patience,
                           .first_patience = options.retry.first_patience,
                           .ca_file = options.ca_file,
-                          .keys_folder = options.keys_folder},
+                          .keys_folder = options.keys_folder,
+                          .ambient_keys = options.ambient_keys},
                          clock);
   }
   if (address.starts_with(kFileScheme)) address.remove_prefix(kFileScheme.size());
@@ -61,7 +59,26 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
                          clock);
 }
 
+// A process without any surroundings.
+std::optional<std::string> NoEnvironment(const char* /*name*/) {
+  return std::nullopt;
+}
+
 }  // namespace
+
+Result<S3Address> BucketAt(std::string_view address, const OpenOptions& options) {
+  if (options.ambient_keys) {
+    ASSIGN_OR_RETURN(
+        const Environment environment,
+        WithAwsProfile(ProcessEnvironment, {.own_keys = !options.keys_folder.empty()}));
+    return ParseS3Address(address, environment);
+  }
+  ASSIGN_OR_RETURN(S3Address bucket, ParseS3Address(address, NoEnvironment));
+  if (!bucket.web_identity()) return bucket;
+  return Error(Code::kInvalidArgument,
+               "the address of the bucket: token-file names a token of this process, which is not "
+               "to be used for it (--no-ambient-keys)");
+}
 
 Result<std::unique_ptr<ObjectStore>> OpenStore(std::string_view address, const OpenOptions& options,
                                                const Clock& clock) {

@@ -9,6 +9,7 @@
 #include "storage/object_store.h"
 #include "storage/request_gate.h"
 #include "storage/retrying_store.h"
+#include "storage/s3_address.h"
 
 namespace optcache::storage {
 
@@ -17,6 +18,10 @@ struct OpenOptions {
   unsigned concurrent_reads_max = 64;  // hedges come on top
   std::string ca_file;
   std::string keys_folder;  // of a web server or a bucket, see http_keys.h and s3_credentials.h
+  // Of a bucket, without keys in its folder: keys of the environment, of AWS's files and of the
+  // services of container and machine count. False where somebody else than the owner of those has
+  // chosen the address.
+  bool ambient_keys = true;
   RetryOptions retry;
   CircuitBreakerOptions breaker;
   HedgeOptions hedges;  // of network stores
@@ -39,5 +44,9 @@ struct OpenOptions {
 Result<std::unique_ptr<ObjectStore>> OpenStore(std::string_view address,
                                                const OpenOptions& options = {},
                                                const Clock& clock = SystemClock());
+
+// What an "s3://…" address stands for there. kInvalidArgument as of ParseS3Address; and without
+// ambient keys, an address with a web identity.
+Result<S3Address> BucketAt(std::string_view address, const OpenOptions& options);
 
 }  // namespace optcache::storage

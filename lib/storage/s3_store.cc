@@ -110,6 +110,10 @@ bool S3Store::FolderBringsCredentials() const {
 }
 
 Status S3Store::UseEnvironment() {
+  if (!options_.ambient_keys) {
+    if (!credentials_) credentials_ = FixedCredentials({});
+    return OkStatus();
+  }
   if (!credentials_) {
     ASSIGN_OR_RETURN(credentials_, OpenKeyChain(options_.environment, MachineVendor(), clock_));
   }

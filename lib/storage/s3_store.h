@@ -30,8 +30,10 @@ struct S3StoreOptions {
   Duration first_patience = std::chrono::seconds(30);
   std::string ca_file;      // certificates to trust instead of the system's
   std::string keys_folder;  // see s3_credentials.h, whose ca.crt counts before ca_file
-  // Leads to keys where there is no folder and no web identity: s3_key_chain.h.
+  // Leads to keys where there is no folder and no web identity (s3_key_chain.h), if ambient keys
+  // count; else requests are not signed then.
   Environment environment = ProcessEnvironment;
+  bool ambient_keys = true;
 };
 
 // A bucket of S3 or of a server that speaks its protocol: GET, HEAD and ListObjectsV2, each signed,

@@ -26,6 +26,15 @@ TEST(ParseDatasetSource, WithoutAFileTheManifestIsTheNodes) {
   EXPECT_EQ(source->store_uri, "http://store/a?b==c");
 }
 
+TEST(AmbientKeys, AreLeftOutForTheDatasetThatIsNamed) {
+  std::vector<DatasetSource> datasets = {{.name = "vision/a"}, {.name = "vision/b"}};
+  EXPECT_TRUE(LeaveOutAmbientKeys("vision/b", datasets).ok());
+  EXPECT_TRUE(StoreOptionsOf(datasets[0]).ambient_keys);
+  EXPECT_FALSE(StoreOptionsOf(datasets[1]).ambient_keys);
+  for (const char* name : {"", "b", "vision/b=c"})
+    EXPECT_EQ(LeaveOutAmbientKeys(name, datasets).code(), Code::kInvalidArgument) << name;
+}
+
 TEST(AddKeys, BelongToADatasetThatIsThere) {
   std::vector<DatasetSource> datasets = {{.name = "vision/a"}, {.name = "vision/b"}};
   EXPECT_TRUE(AddKeys("vision/b=/keys/x=y", datasets).ok());

@@ -1,7 +1,10 @@
 #include "storage/open_store.h"
 
+#include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -59,6 +62,75 @@ TEST(OpenStore, SaysWhichAddressesThereAre) {
 
 TEST(OpenStore, AMissingFolderIsNotFound) {
   EXPECT_EQ(OpenStore("/nonexistent/folder").error().code(), Code::kNotFound);
+}
+
+// Variables of this process, unset again at the end.
+class Surroundings {
+ public:
+  explicit Surroundings(std::map<std::string, std::string> variables)
+      : variables_(std::move(variables)) {
+    for (const auto& [name, value] : variables_)
+      ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  }
+  ~Surroundings() {
+    for (const auto& [name, value] : variables_)
+      ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+  }
+  Surroundings(const Surroundings&) = delete;
+  Surroundings& operator=(const Surroundings&) = delete;
+
+ private:
+  const std::map<std::string, std::string> variables_;
+};
+
+TEST(OpenStore, WithoutAmbientKeysNoneOfThemIsUsed) {
+  const TempDir dir;
+  dir.Write("token", "a.b.c");
+  dir.Write("credentials", "[default]\naws_access_key_id = A\naws_secret_access_key = S\n");
+  ScriptedHttpServer server;
+  server.Put("bucket/a", "four");
+  const std::map<std::string, std::map<std::string, std::string>> cases = {
+      {"a web identity",
+       {{"AWS_WEB_IDENTITY_TOKEN_FILE", dir.Join("token")}, {"AWS_ROLE_ARN", "arn"}}},
+      {"keys",
+       {{"AWS_ACCESS_KEY_ID", "A"},
+        {"AWS_SECRET_ACCESS_KEY", "S"},
+        {"AWS_SESSION_TOKEN", "session"}}},
+      {"a profile", {{"AWS_SHARED_CREDENTIALS_FILE", dir.Join("credentials")}}},
+      {"a container's service",
+       {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url() + "/keys"},
+        {"AWS_CONTAINER_AUTHORIZATION_TOKEN", "token"}}},
+      {"the machine's service", {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url()}}},
+      {"a customer's key",
+       {{"OPTCACHE_SSE_CUSTOMER_KEY", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}}}};
+  for (const auto& [what, variables] : cases) {
+    const Surroundings surroundings(variables);
+    const size_t before = server.requests().size();
+    const auto store = OpenStore("s3://bucket/?endpoint=" + server.url(),
+                                 {.ambient_keys = false, .retry = kQuickRetries});
+    ASSERT_TRUE(store) << what << ": " << store.error().message();
+    std::string into;
+    EXPECT_TRUE(ReadWaiter().Run(**store, RequestFor("a", into)).status.ok()) << what;
+    ASSERT_EQ(server.requests().size(), before + 1) << what;
+    const RecordedRequest request = server.requests().back();
+    EXPECT_EQ(request.method, "GET") << what;
+    for (const char* header :
+         {"authorization", "x-amz-security-token", "x-amz-server-side-encryption-customer-key"})
+      EXPECT_FALSE(request.headers.contains(header)) << what << ": " << header;
+  }
+}
+
+// An address is text: were a token's file smuggled into it, the token would be sent.
+TEST(OpenStore, WithoutAmbientKeysAnAddressNamesNoToken) {
+  const TempDir dir;
+  dir.Write("token", "a.b.c");
+  const Surroundings surroundings({{"AWS_WEB_IDENTITY_TOKEN_FILE", dir.Join("token")}});
+  for (const std::string& more : {"&token-file=" + dir.Join("token"), std::string("&role-arn=r")}) {
+    const auto store =
+        OpenStore("s3://bucket/?endpoint=http://127.0.0.1:1" + more, {.ambient_keys = false});
+    ASSERT_FALSE(store) << more;
+    EXPECT_EQ(store.error().code(), Code::kInvalidArgument);
+  }
 }
 
 TEST(OpenStore, HedgesNetworkStoresAlone) {
