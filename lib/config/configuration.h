@@ -61,14 +61,6 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// A namespace that may use the dataset, with a Secret or claim of its own to read the source by.
-struct Access {
-  std::string name_space;
-  std::string secret;
-  std::string claim;
-  friend bool operator==(const Access&, const Access&) = default;
-};
-
 // What each process may ask of the source; 0: as much as it carries.
 struct Limits {
   std::int64_t requests_per_second = 0;
@@ -92,7 +84,7 @@ struct Dataset {
   std::optional<Capacity> min_capacity;
   std::vector<Tier> tiers = {Tier::kMemory};
   Placement placement;
-  std::vector<Access> access;
+  std::vector<std::string> access;  // other namespaces that may use it
 
   std::string QualifiedName() const { return name_space + "/" + name; }
   // Where the samples are: a path, a URL or the address of a bucket.

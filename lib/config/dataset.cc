@@ -73,13 +73,8 @@ void ReadPlacement(YamlMap& spec, Placement& out) {
   });
 }
 
-void ReadAccess(YamlMap& spec, std::vector<Access>& out) {
-  spec.ForEach("access", [&](YamlMap& item) {
-    Access& access = out.emplace_back();
-    item.ReadLabel("namespace", access.name_space);
-    item.In("secretRef", [&](YamlMap& secret) { secret.NeedSubdomain("name", access.secret); });
-    if (item.Has("claimName")) item.NeedSubdomain("claimName", access.claim);
-  });
+void ReadAccess(YamlMap& spec, std::vector<std::string>& out) {
+  spec.ForEach("access", [&](YamlMap& item) { item.ReadLabel("namespace", out.emplace_back()); });
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <set>
 
 #include "dataset/patience.h"
 #include "operator/api/fields.h"
@@ -189,22 +188,13 @@ Placement ReadPlacement(Fields fields) {
   return placement;
 }
 
-std::vector<Access> ReadAccess(Fields& spec, const Source& source) {
-  std::vector<Access> all;
-  std::set<std::string> seen;
-  const bool of_claim = std::holds_alternative<ClaimSource>(source);
-  spec.ForEach("access", kMaxAccess, [&](Fields fields) {
-    Access access;
-    fields.Need("namespace", kMaxLabel, access.ns);
-    access.secret = SecretOf(fields);
-    fields.Read("claimName", kMaxName, access.claim);
-    if (of_claim && access.claim.empty())
-      fields.Fault("claimName", "missing: source.pvc is a claim of the Dataset's own namespace");
-    if (!of_claim && !access.claim.empty()) fields.Fault("claimName", "for source.pvc alone");
-    if (of_claim && !access.secret.empty())
-      fields.Fault("secretRef", "for source.s3 and source.http alone");
-    if (!seen.insert(access.ns).second) fields.Fault("namespace", "named twice");
-    all.push_back(std::move(access));
+std::vector<std::string> ReadAccess(Fields& spec) {
+  std::vector<std::string> all;
+  spec.ForEach("access", kMaxAccess, [&all](Fields fields) {
+    std::string ns;
+    fields.Need("namespace", kMaxLabel, ns);
+    if (std::ranges::find(all, ns) != all.end()) fields.Fault("namespace", "named twice");
+    all.push_back(std::move(ns));
   });
   return all;
 }
@@ -214,6 +204,13 @@ std::vector<Access> ReadAccess(Fields& spec, const Source& source) {
 std::string AddressOf(const S3Source& source, const std::string& token_file) {
   dataset::S3Location place = source.place;
   if (source.web_identity()) place.token_file = token_file;
+  return dataset::AddressOf(place);
+}
+
+std::string AddressWithoutRole(const S3Source& source) {
+  dataset::S3Location place = source.place;
+  place.role_arn.clear();
+  place.sts_endpoint.clear();
   return dataset::AddressOf(place);
 }
 
@@ -275,7 +272,7 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   dataset.limits = ReadLimits(spec.In("limits"));
   ReadCache(spec.In("cache"), dataset);
   dataset.placement = ReadPlacement(spec.In("placement"));
-  dataset.access = ReadAccess(spec, dataset.source);
+  dataset.access = ReadAccess(spec);
   if (dataset.format == Format::kTar && dataset.order == Order::kImageFolder) {
     spec.Fault("order", "ImageFolder numbers files in class folders, format Tar has none");
   }

@@ -35,6 +35,8 @@ struct S3Source {
 // The address by which a pod reads it whose token for web identities, if it needs one, is that
 // file.
 std::string AddressOf(const S3Source& source, const std::string& token_file);
+// That by which a pod reads it that has no such token, or gives it none.
+std::string AddressWithoutRole(const S3Source& source);
 
 struct HttpSource {
   std::string base_url;
@@ -69,13 +71,6 @@ struct Placement {
   SchedulingPreference scheduling = SchedulingPreference::kPreferred;
 };
 
-// Another namespace that may use it, with objects of its own to read the source by.
-struct Access {
-  std::string ns;
-  std::string secret;  // empty: none
-  std::string claim;   // empty: none
-};
-
 // What each process may ask of the source; 0: as much as it carries.
 struct Limits {
   std::int64_t requests_per_second = 0;
@@ -94,7 +89,7 @@ struct DatasetSpec {
   std::optional<Capacity> min_capacity;
   bool on_disk = false;  // what memory has no room for may lie on the nodes' disks
   Placement placement;
-  std::vector<Access> access;
+  std::vector<std::string> access;  // other namespaces that may use it
 
   // Bytes that it keeps whoever else reads, of a Dataset of so many: never more than its capacity.
   ByteCount FloorOf(ByteCount dataset_bytes) const;

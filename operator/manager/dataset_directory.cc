@@ -20,6 +20,7 @@ webhook::SchedulingPreference ToWebhook(api::SchedulingPreference preference) {
 webhook::DatasetFacts ToFacts(const kube::ObjectKey& key, const KnownDataset& known) {
   webhook::DatasetFacts facts{.name_space = key.ns,
                               .name = key.name,
+                              .access = known.spec.access,
                               .requests_per_second = known.spec.limits.requests_per_second,
                               .bytes_per_second = known.spec.limits.bytes_per_second,
                               .patience_seconds = known.spec.patience_seconds,
@@ -31,16 +32,12 @@ webhook::DatasetFacts ToFacts(const kube::ObjectKey& key, const KnownDataset& kn
     facts.url = http->base_url;
     facts.secret = http->secret;
   } else if (const auto* s3 = std::get_if<api::S3Source>(&known.spec.source)) {
-    facts.url = api::AddressOf(*s3, webhook::kStsToken);
+    facts.url = api::AddressWithoutRole(*s3);
     facts.secret = s3->secret;
-    facts.web_identity = s3->web_identity();
+    if (s3->web_identity()) facts.url_by_identity = api::AddressOf(*s3, webhook::kStsToken);
   } else if (const auto* claim = std::get_if<api::ClaimSource>(&known.spec.source)) {
     facts.claim = claim->claim;
     facts.claim_folder = claim->path;
-  }
-  for (const api::Access& access : known.spec.access) {
-    facts.access.push_back(
-        {.name_space = access.ns, .secret = access.secret, .claim = access.claim});
   }
   return facts;
 }

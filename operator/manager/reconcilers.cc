@@ -78,8 +78,7 @@ void BundleReconciler::Reconcile(const kube::ObjectKey& key, kube::ReconcileDone
   reconcile::BundleObserved observed{
       .ns = ns, .bundle = certificates_.bundle(), .needed = ns == system_};
   for (const auto& [dataset, known] : parts_.datasets.all()) {
-    const bool access = std::ranges::any_of(
-        known.spec.access, [&](const api::Access& entry) { return entry.ns == ns; });
+    const bool access = std::ranges::find(known.spec.access, ns) != known.spec.access.end();
     observed.needed = observed.needed || access || dataset.ns == ns;
     if (dataset.ns != ns) continue;
     observed.owners.push_back({{"apiVersion", api::kDatasets.ApiVersion()},
@@ -110,8 +109,7 @@ std::vector<kube::ObjectKey> BundleReconciler::Needed() const {
   std::set<std::string> namespaces = {system_};
   for (const auto& [dataset, known] : parts_.datasets.all()) {
     namespaces.insert(dataset.ns);
-    for (const api::Access& access : known.spec.access)
-      namespaces.insert(access.ns);
+    namespaces.insert(known.spec.access.begin(), known.spec.access.end());
   }
   std::vector<kube::ObjectKey> keys;
   for (const std::string& ns : namespaces)

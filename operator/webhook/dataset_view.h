@@ -17,13 +17,6 @@ enum class SchedulingPreference { kPreferred, kRequired, kNone };
 // Where a sidecar finds its pod's token for services that give keys for it.
 inline constexpr const char* kStsToken = "/var/run/secrets/optcache/sts-token";
 
-// Another namespace that may use the Dataset, with objects of its own to read the source by.
-struct Grant {
-  std::string name_space;
-  std::string secret;  // empty: none
-  std::string claim;   // empty: none
-};
-
 struct DatasetFacts {
   std::string name_space;
   std::string name;
@@ -31,13 +24,14 @@ struct DatasetFacts {
 
   // Where the samples are: a URL, or a folder of a PersistentVolumeClaim. Both empty: a source that
   // this version cannot read.
-  std::string url;  // or the address of a bucket
+  std::string url;  // or the address of a bucket, without a role
   std::string claim;
   std::string claim_folder;  // relative to the volume, may be empty
   std::string secret;        // with the store's keys; empty: read without keys
-  // Keys come for the pod's own token, in the file kStsToken.
-  bool web_identity = false;
-  std::vector<Grant> access;
+  // The bucket's address where keys come for the pod's own token, in the file kStsToken; empty:
+  // it has no role.
+  std::string url_by_identity;
+  std::vector<std::string> access;  // other namespaces that may use it
   // What each sidecar may ask of the store a second; 0: as much as it carries.
   std::int64_t requests_per_second = 0;
   ByteCount bytes_per_second = 0;

@@ -127,9 +127,9 @@ Status CheckRoom(const Json& spec, const SidecarPlan& plan, const std::vector<Js
 }
 
 void WarnOfDatasets(const SidecarPlan& plan, std::vector<std::string>& warnings) {
-  if (!plan.request.memory.empty()) return;
   for (const ChosenDataset& dataset : plan.datasets) {
-    if (dataset.facts->indexed) continue;
+    std::ranges::copy(dataset.warnings, std::back_inserter(warnings));
+    if (dataset.facts->indexed || !plan.request.memory.empty()) continue;
     warnings.push_back(fmt::format(
         "Dataset {} is not indexed yet: the sidecar's memory is for {} samples; if there are more, "
         "set the annotation optcache.io/resources",

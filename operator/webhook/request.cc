@@ -86,6 +86,51 @@ Status ReadDatasets(const char* annotation, const std::string& text, std::string
   return OkStatus();
 }
 
+// Of optcache.io/keys and the like: an entry for a Dataset that is not used, or is the pod's
+// namespace's own, has no effect, so it is a mistake.
+Status CheckLending(std::string_view annotation, const DatasetName& dataset,
+                    std::string_view name_space, const InjectionRequest& request) {
+  const auto refuse = [&](std::string_view why) -> Status {
+    return {Code::kInvalidArgument, fmt::format("annotation optcache.io/{}: Dataset {} {}",
+                                                annotation, dataset.QualifiedName(), why)};
+  };
+  if (dataset.name_space == name_space)
+    return refuse("is of this namespace, and its spec says what it is read by");
+  if (std::ranges::find(request.datasets, dataset) == request.datasets.end())
+    return refuse("is not in optcache.io/dataset");
+  return OkStatus();
+}
+
+// "NAMESPACE/NAME=OBJECT", several by comma: the object goes to `member` of the Dataset's loan.
+Status ReadLoans(const char* annotation, const std::string& text, std::string_view name_space,
+                 std::string Loan::* member, InjectionRequest& request) {
+  const std::string allowed =
+      fmt::format("write NAMESPACE/NAME={}, several by comma, no Dataset twice",
+                  member == &Loan::secret ? "SECRET" : "CLAIM");
+  for (const std::string& item : SplitByComma(text)) {
+    const std::size_t equals = std::min(item.find('='), item.size());
+    const std::string object = item.substr(std::min(equals + 1, item.size()));
+    const Result<DatasetName> dataset = ParseDatasetName(item.substr(0, equals), name_space);
+    if (!dataset || !IsDnsName(object, 253, true)) return Wrong(annotation, text, allowed).error();
+    RETURN_IF_ERROR(CheckLending(annotation, *dataset, name_space, request));
+    std::string& lent = request.loans[dataset->QualifiedName()].*member;
+    if (!lent.empty()) return Wrong(annotation, text, allowed).error();
+    lent = object;
+  }
+  return OkStatus();
+}
+
+Status ReadPodIdentity(const char* annotation, const std::string& text, std::string_view name_space,
+                       InjectionRequest& request) {
+  for (const std::string& item : SplitByComma(text)) {
+    const Result<DatasetName> dataset = ParseDatasetName(item, name_space);
+    if (!dataset) return Wrong(annotation, text, "write NAMESPACE/NAME, several by comma").error();
+    RETURN_IF_ERROR(CheckLending(annotation, *dataset, name_space, request));
+    request.loans[dataset->QualifiedName()].pod_identity = true;
+  }
+  return OkStatus();
+}
+
 Status ReadArena(const char* annotation, const std::string& text, std::string& arena) {
   const Result<ByteCount> bytes = ParseQuantity(text);
   if (!bytes || *bytes < kMinArena || *bytes > kMaxArena) {
@@ -243,6 +288,15 @@ Result<InjectionRequest> ParseRequest(const Json& pod, std::string_view name_spa
                  "annotation optcache.io/dataset is missing: write the name of a Dataset, or take "
                  "the label optcache.io/inject away");
   }
+  RETURN_IF_ERROR(read("keys", [&](const char* name, Text text) {
+    return ReadLoans(name, text, name_space, &Loan::secret, request);
+  }));
+  RETURN_IF_ERROR(read("claims", [&](const char* name, Text text) {
+    return ReadLoans(name, text, name_space, &Loan::claim, request);
+  }));
+  RETURN_IF_ERROR(read("pod-identity", [&](const char* name, Text text) {
+    return ReadPodIdentity(name, text, name_space, request);
+  }));
   RETURN_IF_ERROR(read(
       "arena", [&](const char* name, Text text) { return ReadArena(name, text, request.arena); }));
   RETURN_IF_ERROR(read("computed", [&](const char* name, Text text) {

@@ -3,6 +3,7 @@
 // What a pod asks for, by its label and annotations. docs/kubernetes.md lists them.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,17 @@ struct DatasetName {
   friend bool operator==(const DatasetName&, const DatasetName&) = default;
 };
 
+// What a pod lends to a Dataset of another namespace, for whose owner it is then to use: objects of
+// the pod's namespace, and who the pod is.
+struct Loan {
+  std::string secret;         // with the store's keys; empty: none
+  std::string claim;          // empty: none
+  bool pod_identity = false;  // a token of its ServiceAccount, and its ambient keys
+};
+
 struct InjectionRequest {
   std::vector<DatasetName> datasets;    // at least one, none twice
+  std::map<std::string, Loan> loans;    // by the Dataset's qualified name: some of those
   std::string arena = "1Gi";            // a quantity
   std::string computed;                 // a quantity; empty: no computed samples are kept
   std::string headspace;                // what is measured; empty: nothing

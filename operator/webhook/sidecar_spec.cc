@@ -55,7 +55,7 @@ std::string SecretFolder(const DatasetFacts& facts) {
 
 std::string AddressOf(const ChosenDataset& dataset) {
   const DatasetFacts& facts = *dataset.facts;
-  if (dataset.claim.empty()) return facts.url;
+  if (dataset.claim.empty()) return dataset.web_identity ? facts.url_by_identity : facts.url;
   return ClaimFolder(facts) + (facts.claim_folder.empty() ? "" : "/" + facts.claim_folder);
 }
 
@@ -91,6 +91,7 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
     const std::string name = dataset.facts->QualifiedName();
     add("--dataset", Literal(name + "==" + AddressOf(dataset)));
     if (!dataset.secret.empty()) add("--keys", name + "=" + SecretFolder(*dataset.facts));
+    if (!dataset.ambient_keys) add("--no-ambient-keys", name);
     if (dataset.facts->requests_per_second > 0) {
       add("--requests-per-second", fmt::format("{}={}", name, dataset.facts->requests_per_second));
     }
@@ -237,9 +238,8 @@ std::vector<Json> BuildVolumes(const SidecarPlan& plan) {
   // As much as it can come to: Kubernetes ends a pod that has more.
   const ByteCount most = plan.datasets.size() * kCopiesOfManifest * kManifestBytesMax + kFilesBytes;
   Json tokens = Json::array({ProjectedToken("optcache", "token")});
-  const bool web_identity = std::ranges::any_of(
-      plan.datasets, [](const ChosenDataset& dataset) { return dataset.facts->web_identity; });
-  if (web_identity) tokens.push_back(ProjectedToken("sts.amazonaws.com", "sts-token"));
+  if (std::ranges::any_of(plan.datasets, &ChosenDataset::web_identity))
+    tokens.push_back(ProjectedToken("sts.amazonaws.com", "sts-token"));
   std::vector<Json> volumes = {
       {{"name", kRunVolume}, {"emptyDir", {{"sizeLimit", MebibytesOf(most)}}}},
       {{"name", kTokenVolume}, {"projected", {{"sources", std::move(tokens)}}}},

@@ -31,10 +31,13 @@ inline constexpr int kSidecarUser = 65532;
 // A Dataset as this pod uses it.
 struct ChosenDataset {
   const DatasetFacts* facts = nullptr;
-  std::string secret;              // of the pod's namespace; empty: none
-  std::string claim;               // of the pod's namespace; empty: none
-  std::string claim_volume;        // the volume of that claim
-  bool adds_claim_volume = false;  // the pod has none of that claim yet
+  std::string secret;                 // of the pod's namespace; empty: none
+  std::string claim;                  // of the pod's namespace; empty: none
+  bool web_identity = false;          // keys come for the pod's own token
+  bool ambient_keys = true;           // keys of the sidecar's surroundings count
+  std::vector<std::string> warnings;  // of this choice
+  std::string claim_volume;           // the volume of that claim
+  bool adds_claim_volume = false;     // the pod has none of that claim yet
 };
 
 struct SidecarPlan {

@@ -14,8 +14,9 @@ namespace {
 constexpr std::string_view kPrefix = "optcache.io/";
 // docs/user/annotations.md.
 constexpr auto kKnown = std::to_array<std::string_view>(
-    {"dataset", "arena", "computed", "headspace", "s3-endpoint", "sampler", "resources",
-     "containers", "optional", "python", "owner", "incarnation", "injected", "results"});
+    {"dataset", "keys", "claims", "pod-identity", "arena", "computed", "headspace", "s3-endpoint",
+     "sampler", "resources", "containers", "optional", "python", "owner", "incarnation", "injected",
+     "results"});
 constexpr std::string_view kLabel = "inject";
 constexpr std::size_t kMaxNearBytes = 32;
 constexpr std::size_t kNear = 2;  // edits

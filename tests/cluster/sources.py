@@ -15,7 +15,8 @@ from cluster.workspace import Samples
 
 SECRET_BYTES = 16
 LISTING = "few.txt"
-# As containers/store, with who read it; $remote_user is what the client says where the status is 401.
+# As containers/store, with who read it, and whether with keys of any kind; $remote_user is what the client
+# says where the status is 401.
 NGINX = f"""\
 daemon off;
 worker_processes 1;
@@ -29,11 +30,12 @@ http {{
   fastcgi_temp_path /tmp/fastcgi;
   uwsgi_temp_path /tmp/uwsgi;
   scgi_temp_path /tmp/scgi;
-  log_format readers escape=default 'read $status $remote_user $uri';
+  map $http_authorization $keys {{ "" without; default with; }}
+  log_format readers escape=default 'read $status $remote_user $keys $uri';
   access_log /dev/stdout readers;
   server {{
     listen {objects.STORE_PORT};
-    auth_basic store;
+    auth_basic REALM;
     auth_basic_user_file /etc/users/users;
     location = /healthz {{ auth_basic off; access_log off; return 200; }}
     location = /images/{LISTING} {{ alias /etc/store/{LISTING}; }}
@@ -61,7 +63,10 @@ class Keys:
 
 
 def keyed_store(space: str, samples: Samples, readers: Sequence[Keys]) -> list[Object]:
-    """nginx as Deployment and Service `store`, with a listing of these samples alone, for these alone."""
+    """nginx as Deployment and Service `store`, with a listing of these samples alone.
+
+    It is for these readers alone; without any, for everybody.
+    """
     deployment, service = objects.object_store(space)
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
@@ -78,7 +83,7 @@ def keyed_store(space: str, samples: Samples, readers: Sequence[Keys]) -> list[O
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "store", "namespace": space},
-        "data": {"nginx.conf": NGINX, LISTING: listing},
+        "data": {"nginx.conf": NGINX.replace("REALM", "store" if readers else "off"), LISTING: listing},
     }
     users = "".join(f"{keys.user}:{{PLAIN}}{keys.password}\n" for keys in readers)
     return [configuration, _secret(space, "users", {"users": users}), deployment, service]
@@ -88,13 +93,14 @@ def keyed_store(space: str, samples: Samples, readers: Sequence[Keys]) -> list[O
 class StoreRead:
     status: int
     user: str  # "-": none was said
+    keys: bool  # of any kind: there was a header Authorization
     path: str
 
 
 def reads_of(log: str) -> list[StoreRead]:
     """Lines of the keyed store; its other words are left out."""
-    lines = [line.split(" ", 3) for line in log.splitlines() if line.startswith("read ")]
-    return [StoreRead(int(status), user, path) for _, status, user, path in lines]
+    lines = [line.split(" ", 4) for line in log.splitlines() if line.startswith("read ")]
+    return [StoreRead(int(status), user, keys == "with", path) for _, status, user, keys, path in lines]
 
 
 def fill(folder: Path, samples: Samples) -> None:

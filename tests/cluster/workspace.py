@@ -141,16 +141,17 @@ class Workspace:
         pod: Optional[Object] = None,
         retries: int = 0,
         inject: bool = True,
+        annotations: Optional[Object] = None,
     ) -> None:
-        """An Indexed Job; its pods are injected unless `inject` says no."""
-        labels, annotations = objects.injected(dataset) if inject else ({}, {})
+        """An Indexed Job; its pods are injected unless `inject` says no. `annotations`: more of them."""
+        labels, own = objects.injected(dataset) if inject else ({}, {})
         variables = dict(environment or {})
         self.apply(
             *objects.training_job(
                 self.name,
                 name,
                 labels=labels,
-                annotations=annotations,
+                annotations={**own, **(annotations or {})},
                 pods=pods,
                 environment=variables,
                 pod=pod,

@@ -25,7 +25,7 @@ class FakeDatasets : public DatasetView {
     datasets_.insert_or_assign(std::move(key), std::move(facts));
   }
 
-  // Of namespace vision; speech may use all of them, audio has no claim or Secret of its own.
+  // Of namespace vision, which speech and audio may use, and one of speech.
   static FakeDatasets OfCorpus() {
     FakeDatasets datasets;
     const auto add = [&datasets](std::string name, DatasetFacts facts) {
@@ -35,7 +35,7 @@ class FakeDatasets : public DatasetView {
     };
     const auto at = [](std::string url) {
       return DatasetFacts{.url = std::move(url),
-                          .access = {{.name_space = "speech"}, {.name_space = "audio"}},
+                          .access = {"speech", "audio"},
                           .hostnames = {"m2", "m1"},
                           .indexed = true,
                           .samples = 1'281'167,
@@ -51,7 +51,6 @@ class FakeDatasets : public DatasetView {
       DatasetFacts facts = at("");
       facts.claim = "scans-rwx";
       facts.claim_folder = std::move(folder);
-      facts.access.front().claim = "scans-of-speech";
       return facts;
     };
     add("imagenet", at("http://store/images/"));
@@ -70,7 +69,6 @@ class FakeDatasets : public DatasetView {
     add("anywhere", std::move(anywhere));
     DatasetFacts guarded = at("https://store/guarded/");
     guarded.secret = "keys";
-    guarded.access.front().secret = "keys-of-speech";
     add("guarded", std::move(guarded));
     DatasetFacts bucket = at("s3://images/train/?region=eu-west-1");
     bucket.secret = "bucket-keys";
@@ -78,8 +76,12 @@ class FakeDatasets : public DatasetView {
     bucket.bytes_per_second = 50 << 20;
     bucket.patience_seconds = 1800;
     add("bucket", std::move(bucket));
-    DatasetFacts role = at(std::string("s3://images/?role-arn=arn&token-file=") + kStsToken);
-    role.web_identity = true;
+    DatasetFacts role = at("s3://images/");
+    role.url_by_identity = std::string("s3://images/?role-arn=arn&token-file=") + kStsToken;
+    DatasetFacts of_speech = role;
+    of_speech.name_space = "speech";
+    of_speech.name = "role";
+    datasets.Add(std::move(of_speech));
     add("role", std::move(role));
     add("newer", {.understood = false});
     DatasetFacts videos = at("http://store/videos/");

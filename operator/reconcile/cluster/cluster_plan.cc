@@ -251,8 +251,8 @@ coordination::DatasetSpec SpecOf(const ClusterDataset& dataset, const Placed& pl
       .revision = dataset.revision,
       .jobs = api::RecipesOf(dataset.plan.jobs)};
   if (placed.on_disk > 0) spec.with_disk = dataset.spec.capacity.Of(dataset.status.bytes);
-  for (const api::Access& access : dataset.spec.access) {
-    if (access.ns != dataset.ns) spec.namespaces.push_back(access.ns);
+  for (const std::string& ns : dataset.spec.access) {
+    if (ns != dataset.ns) spec.namespaces.push_back(ns);
   }
   return spec;
 }

@@ -9,6 +9,7 @@ import pytest
 from cluster import objects, sources
 from cluster.checks import check_samples
 from cluster.cluster import Cluster
+from cluster.errors import ClusterError
 from cluster.host import wait_until
 from cluster.objects import Object
 from cluster.release import Release
@@ -46,7 +47,7 @@ def guest(owner: Workspace, cluster: Cluster, store: Store, few: Samples) -> Ite
 
 
 def test_a_store_that_wants_keys(installed: Release, owner: Workspace, guest: Workspace) -> None:
-    """Each namespace reads by its own Secret; keys are where they must be and nowhere else."""
+    """Each namespace reads by a Secret that it names; keys are where they must be and nowhere else."""
     reader, visitor = Keys("reader"), Keys("visitor")
     owner.apply(*sources.keyed_store(owner.name, owner.samples, [reader, visitor]))
     owner.apply(reader.secret(owner.name, "keys"), visitor.secret(guest.name, "keys-of-ours"))
@@ -61,11 +62,13 @@ def test_a_store_that_wants_keys(installed: Release, owner: Workspace, guest: Wo
                 "secretRef": {"name": "keys"},
             }
         },
-        access=[{"namespace": guest.name, "secretRef": {"name": "keys-of-ours"}}],
+        access=[{"namespace": guest.name}],
     )
+    name = f"{owner.name}/images"
+    lends: Object = {"optcache.io/keys": f"{name}=keys-of-ours"}
 
     # First, so that nothing is in the cache: it must read the store itself.
-    guest.start_training("train", f"{owner.name}/images", pods=1, environment=ENVIRONMENT)
+    guest.start_training("train", name, pods=1, environment=ENVIRONMENT, annotations=lends)
     guest.wait_for_batches("train", 1)
     owner.start_training("train", pods=1, environment=ENVIRONMENT)
     for space in (guest, owner):
@@ -106,6 +109,29 @@ def test_a_claim(installed: Release, owner: Workspace, volume: Path) -> None:
     owner.wait_for_job("train", TRAINING_SECONDS)
     assert all(rank.cached for rank in owner.ranks("train"))
     check_samples(owner, "train", pods=2, epochs=EPOCHS)
+
+
+def test_a_claim_of_a_guest_is_named_by_its_pods(
+    installed: Release, cluster: Cluster, owner: Workspace, guest: Workspace, volume: Path
+) -> None:
+    """Without that a pod is refused, and told what to write."""
+    source = {"pvc": {"claimName": "images"}}
+    owner.make_dataset(capacity="100%", source=source, access=[{"namespace": guest.name}])
+    name = f"{owner.name}/images"
+    with pytest.raises(ClusterError, match="optcache.io/claims"):
+        guest.apply(objects.sleeping_pod(guest.name, "without", *objects.injected(name)))
+
+    of_guest = f"{guest.name}-copy"
+    gone = ("delete", "persistentvolume", of_guest, "--ignore-not-found")
+    cluster.kubectl(*gone, "--timeout=60s")
+    guest.apply(*sources.claim(guest.name, "copy", of_guest, volume))
+    guest.wait_for("persistentvolumeclaim/copy", "jsonpath={.status.phase}=Bound", START_SECONDS)
+    lends: Object = {"optcache.io/claims": f"{name}=copy"}
+    guest.start_training("train", name, pods=1, environment=ENVIRONMENT, annotations=lends)
+    guest.wait_for_job("train", TRAINING_SECONDS)
+    assert all(rank.cached for rank in guest.ranks("train"))
+    check_samples(guest, "train", pods=1, epochs=EPOCHS)
+    cluster.kubectl(*gone, "--wait=false")
 
 
 def index_jobs(workspace: Workspace) -> set[str]:

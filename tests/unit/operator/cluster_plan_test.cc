@@ -13,7 +13,7 @@ constexpr const char* kName = "vision/imagenet";
 ClusterDataset Indexed(const std::string& name) {
   ClusterDataset dataset{.ns = "vision", .name = name, .created = "2026-01-01T00:00:00Z"};
   dataset.spec.capacity = {.share = 0.5};
-  dataset.spec.access = {{.ns = "speech"}, {.ns = "vision"}};
+  dataset.spec.access = {"speech", "vision"};
   dataset.status.manifest_digest = kManifestDigest;
   dataset.status.samples = 10;
   dataset.status.bytes = 1000;

@@ -33,7 +33,7 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
     "limits": {"requestsPerSecond": 200, "bytesPerSecond": "50Mi"},
     "cache": {"capacity": "30%", "minCapacity": 100},
     "placement": {"nodeSelector": {"pool": "gpu"}, "maxNodes": 4, "schedulingPreference": "None"},
-    "access": [{"namespace": "speech", "claimName": "theirs"}]})"));
+    "access": [{"namespace": "speech"}]})"));
   ASSERT_TRUE(spec) << spec.error().message();
   EXPECT_EQ(std::get<ClaimSource>(spec->source).claim, "data");
   EXPECT_EQ(std::get<ClaimSource>(spec->source).path, "train");
@@ -49,8 +49,7 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   EXPECT_EQ(spec->placement.node_selector.at("pool"), "gpu");
   EXPECT_EQ(spec->placement.max_nodes, 4U);
   EXPECT_EQ(spec->placement.scheduling, SchedulingPreference::kNone);
-  ASSERT_EQ(spec->access.size(), 1U);
-  EXPECT_EQ(spec->access[0].claim, "theirs");
+  EXPECT_EQ(spec->access, std::vector<std::string>{"speech"});
 }
 
 TEST(ParseDatasetSpec, PatienceHasBounds) {
@@ -79,13 +78,12 @@ TEST(ParseDatasetSpec, HasTheDefaultsOfTheCrd) {
 TEST(ParseDatasetSpec, ReadsABucket) {
   const auto spec = ParseDatasetSpec(Dataset(
       R"({"source": {"s3": {"bucket": "b", "prefix": "p/", "secretRef": {"name": "keys"}}},
-          "cache": {"capacity": 1024}, "access": [{"namespace": "n", "secretRef": {"name": "k"}}]})"));
+          "cache": {"capacity": 1024}, "access": [{"namespace": "n"}]})"));
   ASSERT_TRUE(spec) << spec.error().message();
   EXPECT_EQ(std::get<S3Source>(spec->source).secret, "keys");
   const auto& bucket = std::get<S3Source>(spec->source);
   EXPECT_EQ(AddressOf(bucket, "/token"), "s3://b/p/?region=us-east-1");
   EXPECT_EQ(spec->capacity.bytes, 1024U);
-  EXPECT_EQ(spec->access[0].secret, "k");
 }
 
 TEST(ParseDatasetSpec, ReadsHowABucketIsRead) {
@@ -152,13 +150,9 @@ TEST(ParseDatasetSpec, NamesTheFieldOfEachFault) {
 TEST(ParseDatasetSpec, ChecksWhoElseMayUseItAndByWhat) {
   EXPECT_EQ(FaultOf(WithHttp(R"("access": [{"namespace": "a"}, {"namespace": "a"}])")),
             "spec.access[1].namespace: named twice");
-  EXPECT_EQ(FaultOf(WithHttp(R"("access": [{"namespace": "a", "claimName": "c"}])")),
-            "spec.access[0].claimName: for source.pvc alone");
-  EXPECT_EQ(FaultOf(WithHttp(R"("access": [{"namespace": "a", "secretRef": {"name": "k"}}])")), "");
   EXPECT_EQ(FaultOf(R"({"source": {"pvc": {"claimName": "c"}}, "cache": {"capacity": 1},
-                        "access": [{"namespace": "a", "claimName": "c",
-                                    "secretRef": {"name": "k"}}]})"),
-            "spec.access[0].secretRef: for source.s3 and source.http alone");
+                        "access": [{"namespace": "a"}]})"),
+            "");
 }
 
 TEST(ParseDatasetSpec, StaysInsideTheVolume) {

@@ -361,16 +361,16 @@ class DatasetDirectoryTest : public kube::ApiFixture {
   DatasetDirectory directory{datasets, nodes};
 };
 
-TEST_F(DatasetDirectoryTest, TellsWhichKeysEachNamespaceHas) {
+TEST_F(DatasetDirectoryTest, TellsItsKeysAndWhoMayUseIt) {
   Put("images", R"({"source": {"http": {"baseURL": "https://s", "secretRef": {"name": "keys"}}},
                     "cache": {"capacity": 1},
-                    "access": [{"namespace": "speech", "secretRef": {"name": "theirs"}}]})");
+                    "access": [{"namespace": "speech"}]})");
   const webhook::DatasetFacts* const facts = Find("images");
   ASSERT_NE(facts, nullptr);
   EXPECT_EQ(facts->url, "https://s");
   EXPECT_EQ(facts->secret, "keys");
-  EXPECT_EQ(facts->access.at(0).secret, "theirs");
-  EXPECT_FALSE(facts->web_identity);
+  EXPECT_EQ(facts->access, std::vector<std::string>{"speech"});
+  EXPECT_EQ(facts->url_by_identity, "");
 }
 
 TEST_F(DatasetDirectoryTest, ABucketHasAnAddress) {
@@ -378,10 +378,10 @@ TEST_F(DatasetDirectoryTest, ABucketHasAnAddress) {
                     "cache": {"capacity": 1}})");
   const webhook::DatasetFacts* const facts = Find("images");
   ASSERT_NE(facts, nullptr);
-  EXPECT_EQ(facts->url,
+  EXPECT_EQ(facts->url, "s3://b/?region=us-east-1");
+  EXPECT_EQ(facts->url_by_identity,
             std::string("s3://b/?region=us-east-1&role-arn=r&token-file=") + webhook::kStsToken);
   EXPECT_EQ(facts->secret, "k");
-  EXPECT_TRUE(facts->web_identity);
 }
 
 TEST_F(DatasetDirectoryTest, WhatItCannotUnderstandIsThereAllTheSame) {

@@ -58,6 +58,49 @@ TEST(Request, RefusesMoreDatasetsThanItServes) {
               HasSubstr("at most 16"));
 }
 
+TEST(Request, LendsToDatasetsOfOtherNamespaces) {
+  const auto request = ParseRequest(PodWith({{"optcache.io/dataset", "own,speech/a,audio/b"},
+                                             {"optcache.io/keys", "speech/a=s, audio/b=t.u"},
+                                             {"optcache.io/claims", "audio/b=c"},
+                                             {"optcache.io/pod-identity", "speech/a"}}),
+                                    "vision");
+  ASSERT_TRUE(request) << request.error().message();
+  ASSERT_EQ(request->loans.size(), 2U);
+  const Loan& a = request->loans.at("speech/a");
+  EXPECT_EQ(a.secret, "s");
+  EXPECT_EQ(a.claim, "");
+  EXPECT_TRUE(a.pod_identity);
+  const Loan& b = request->loans.at("audio/b");
+  EXPECT_EQ(b.secret, "t.u");
+  EXPECT_EQ(b.claim, "c");
+  EXPECT_FALSE(b.pod_identity);
+}
+
+TEST(Request, RefusesToLendWhatHasNoEffect) {
+  const auto lending = [](const char* annotation, const char* text) {
+    return Complaint(PodWith({{"optcache.io/dataset", "own,speech/a"},
+                              {std::string("optcache.io/") + annotation, text}}));
+  };
+  for (const char* annotation : {"keys", "claims"}) {
+    for (const char* text :
+         {"", "speech/a", "speech/a=", "=s", "speech/a=S", "speech/a=s,", "speech/a=s,speech/a=t",
+          "speech/a=s/t", "speech/b=s", "own=s", "vision/own=s", "a=s"}) {
+      EXPECT_NE(lending(annotation, text), "") << annotation << " " << text;
+    }
+    EXPECT_EQ(lending(annotation, "speech/a=s"), "");
+  }
+  for (const char* text : {"", "speech/b", "own", "speech/a=s", "speech/a,"})
+    EXPECT_NE(lending("pod-identity", text), "") << text;
+  EXPECT_EQ(lending("keys", "speech/b=s"),
+            "annotation optcache.io/keys: Dataset speech/b is not in optcache.io/dataset");
+  EXPECT_EQ(lending("pod-identity", "own"),
+            "annotation optcache.io/pod-identity: Dataset vision/own is of this namespace, and its "
+            "spec says what it is read by");
+  EXPECT_EQ(lending("claims", "speech/a"),
+            "annotation optcache.io/claims is \"speech/a\": write NAMESPACE/NAME=CLAIM, several by "
+            "comma, no Dataset twice");
+}
+
 TEST(Request, SaysWhatIsWrongAndWhatIsAllowed) {
   EXPECT_EQ(Complaint(Asking("arena", "plenty")),
             "annotation optcache.io/arena is \"plenty\": write a quantity of bytes from 16Mi to "
