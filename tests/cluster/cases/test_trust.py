@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import pytest
-from cluster import doors, objects
+from cluster import doors, objects, sources
 from cluster.cluster import Cluster
 from cluster.doors import Attempt
+from cluster.errors import ClusterError
 from cluster.host import wait_until
+from cluster.objects import Object
 from cluster.release import Release
-from cluster.workspace import Samples, Store, Workspace
+from cluster.workspace import FewSamples, Samples, Store, Workspace
 from harness import lies
 
 AUDIENCE = "optcache"
@@ -23,6 +26,10 @@ WIRE, PAGES, MANIFESTS = 4100, 4101, 4102
 WEBHOOK, CONTROL, OPERATOR_PAGES = 9443, 8443, 8080
 SIDECAR_PAGES = 4103
 NOTED_SECONDS = 20
+WAIT_SECONDS = 120
+TRAINING_SECONDS = 240
+STEP = 350  # which leaves some forty samples
+LOOT = "token-of-default"
 # A token of Kubernetes, whoever's: head and claims of a JWT are JSON objects.
 TOKEN = re.compile(r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.")
 
@@ -250,3 +257,85 @@ def test_no_log_has_a_token_or_a_key(scene: Scene) -> None:
     index = scene.workspace.kubectl("logs", "--selector=app.kubernetes.io/component=index", "--tail=-1")
     assert sidecar and index
     check_no_secrets(scene.workspace.story(), scene.tokens)
+
+
+@pytest.fixture
+def thief(installed: Release, cluster: Cluster, store: Store, samples: Samples) -> Iterator[Workspace]:
+    yield from new_space(Workspace(cluster, "thief", store, FewSamples(samples, STEP)))
+
+
+@pytest.fixture
+def victim(thief: Workspace, cluster: Cluster, store: Store) -> Iterator[Workspace]:
+    """With the token of a ServiceAccount in a Secret, which is like the keys of a web server."""
+    for space in new_space(Workspace(cluster, "victim", store, thief.samples)):
+        secret = {"name": LOOT, "namespace": space.name}
+        secret["annotations"] = {"kubernetes.io/service-account.name": "default"}
+        kind = "kubernetes.io/service-account-token"
+        space.apply({"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": secret})
+        space.wait_for(f"secret/{LOOT}", "jsonpath={.data.token}", WAIT_SECONDS)
+        yield space
+
+
+def new_space(space: Workspace) -> Iterator[Workspace]:
+    space.delete()
+    space.create()
+    yield space
+    space.delete(wait=False)
+
+
+def volumes_of(pod: Object) -> tuple[set[str], set[str]]:
+    """The Secrets that a pod mounts, and the audiences of its tokens."""
+    volumes = pod["spec"]["volumes"]
+    parts = [part for volume in volumes for part in volume.get("projected", {}).get("sources", [])]
+    secrets = {volume["secret"]["secretName"] for volume in volumes if "secret" in volume}
+    secrets |= {part["secret"]["name"] for part in parts if "secret" in part}
+    tokens = [part["serviceAccountToken"] for part in parts if "serviceAccountToken" in part]
+    # That of the API server, where the pod has one, is for its usual audience and names none.
+    return secrets, {token["audience"] for token in tokens if "audience" in token}
+
+
+def test_a_dataset_takes_no_secret_of_those_who_use_it(thief: Workspace, victim: Workspace) -> None:
+    """Its owner names a Secret of theirs, and reads what their sidecars send to a server of the owner."""
+    thief.apply(*sources.keyed_store(thief.name, thief.samples, []))
+    thief.wait_for("deployment/store", "condition=Available", WAIT_SECONDS)
+    bait = objects.dataset(thief.name, "images", f"http://store.{thief.name}.svc/images/", "100%")
+    bait["spec"]["source"]["http"]["listing"] = sources.LISTING
+    bait["spec"]["access"] = [{"namespace": victim.name, "secretRef": {"name": LOOT}}]
+    with pytest.raises(ClusterError, match="spec.access.*secretRef"):
+        thief.kubectl("create", "--filename=-", stdin=json.dumps(bait))
+    thief.kubectl("create", "--validate=ignore", "--filename=-", stdin=json.dumps(bait))
+    thief.wait_for("dataset/images", "condition=Ready", WAIT_SECONDS)
+
+    victim.start_training("train", f"{thief.name}/images", pods=1, environment={"EPOCHS": "1", "PAUSE": "0"})
+    victim.wait_for_job("train", TRAINING_SECONDS)
+    (pod,) = victim.pods("train")
+    secrets, audiences = volumes_of(pod)
+    assert LOOT not in secrets
+    assert AUDIENCE in audiences
+    reads = sources.reads_of(thief.kubectl("logs", "deployment/store", "--tail=-1"))
+    assert reads and not [read for read in reads if read.keys]
+
+
+def test_a_dataset_takes_no_token_of_those_who_use_it(thief: Workspace, victim: Workspace) -> None:
+    """Its owner names a role and a service for tokens; pods give them theirs only if they say so."""
+    bait = objects.dataset(thief.name, "bucket", "")
+    server = f"http://store.{thief.name}.svc"
+    role = {"roleARN": "arn:aws:iam::123456789012:role/reader", "stsEndpoint": server}
+    bait["spec"]["source"] = {"s3": {"bucket": "images", "endpoint": server, **role}}
+    bait["spec"]["access"] = [{"namespace": victim.name}]
+    thief.apply(bait)
+    thief.wait_for("dataset/bucket", "condition=Ready=false", WAIT_SECONDS)
+
+    name = f"{thief.name}/bucket"
+    labels, annotations = objects.injected(name)
+    victim.apply(objects.sleeping_pod(victim.name, "silent", labels, annotations))
+    lends = {**annotations, "optcache.io/pod-identity": name}
+    victim.apply(objects.sleeping_pod(victim.name, "lends", labels, lends))
+    silent, lending = victim.get("pod/silent"), victim.get("pod/lends")
+    assert volumes_of(silent)[1] == {AUDIENCE}
+    assert volumes_of(lending)[1] == {AUDIENCE, "sts.amazonaws.com"}
+    for pod, given in ((silent, False), (lending, True)):
+        (sidecar,) = [c for c in pod["spec"]["initContainers"] if c["name"] == "optcache-sidecar"]
+        command = " ".join(sidecar["args"])
+        assert ("token-file=" in command) == given
+        assert (f"--no-ambient-keys {name}" in command) != given
