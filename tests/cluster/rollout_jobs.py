@@ -21,9 +21,9 @@ JOBS = {"first": 0, "second": 1}  # with their seeds
 FOR_EVER = "1000"  # epochs: the jobs go with the namespace
 PACE = {"EPOCHS": FOR_EVER, "PAUSE": "0.06", "BATCH": "16"}
 START_SECONDS = 240
-PASS_SECONDS = 60
-STEP_SECONDS = 90  # of a rollout, when no epoch's end is awaited
-ROLLOUT_SECONDS = 300
+PASS_SECONDS = 180
+STEP_SECONDS = 240  # of a rollout, when no epoch's end is awaited
+ROLLOUT_SECONDS = 900
 AT_ONCE = {"strategy": "AllAtOnce", "activateAt": "Now"}
 
 

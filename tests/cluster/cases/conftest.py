@@ -24,7 +24,7 @@ from cluster.rollout_jobs import PREFIXES
 from cluster.settings import SMOKE, Paths
 from cluster.workspace import FewSamples, Samples, Store, Workspace
 
-DEADLINE_SECONDS = 300 if SMOKE else 900
+DEADLINE_SECONDS = 600 if SMOKE else 1800
 LONG_DEADLINE_SECONDS = 3600
 SIDECARS_MAX = 4
 LOG_LINES = 50  # of each of our pods, where a case failed
