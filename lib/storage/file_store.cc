@@ -73,12 +73,11 @@ Status FileStore::Read(ReadRequest request, ReadCallback done) {
       return {Code::kResourceExhausted,
               fmt::format("{}: {} reads wait already", name_, waiting_.size())};
     }
-    const Deadline turn(std::min(request.deadline.at(), clock_.Now() + request.silence_max));
-    if (turn.at() < next_expiry_) {
-      next_expiry_ = turn.at();
+    if (request.deadline.at() < next_expiry_) {
+      next_expiry_ = request.deadline.at();
       expiry_is_earlier_.NotifyOne();
     }
-    waiting_.push_back({std::move(request), std::move(done), turn});
+    waiting_.push_back({std::move(request), std::move(done)});
   }
   read_waits_.NotifyOne();
   return OkStatus();
@@ -111,23 +110,22 @@ void FileStore::ExpireWaitingReads() {
       if (expired.empty() && !stopping_) expiry_is_earlier_.WaitUntil(mutex_, next_expiry_);
     }
     for (WaitingRead& read : expired) {
-      read.done(
-          {.status = {Code::kDeadlineExceeded,
-                      Describe(read.request) + ": no thread had time for it: those that read this "
-                                               "folder wait for the file system"}});
+      read.done({.status = {Code::kDeadlineExceeded,
+                            Describe(read.request) + ": the deadline came before its turn"}});
     }
   }
 }
 
 std::vector<FileStore::WaitingRead> FileStore::TakeExpired(MonotonicTime now) {
-  const auto first = std::stable_partition(
-      waiting_.begin(), waiting_.end(), [&](const auto& read) { return !read.turn.Expired(now); });
+  const auto first = std::stable_partition(waiting_.begin(), waiting_.end(), [&](const auto& read) {
+    return !read.request.deadline.Expired(now);
+  });
   std::vector<WaitingRead> expired(std::make_move_iterator(first),
                                    std::make_move_iterator(waiting_.end()));
   waiting_.erase(first, waiting_.end());
   next_expiry_ = now + kIdleWait;
   for (const WaitingRead& read : waiting_) {
-    next_expiry_ = std::min(next_expiry_, read.turn.at());
+    next_expiry_ = std::min(next_expiry_, read.request.deadline.at());
   }
   return expired;
 }

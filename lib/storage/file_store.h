@@ -22,10 +22,10 @@ struct FileStoreOptions {
 
 // The files below a folder, local or mounted. Links are followed, as torchvision does, but none
 // that lead out of the folder. Reads check size and modification time before and after, so that a
-// file written meanwhile is noticed. A read that waits for a thread ends at its deadline or after
-// its silence_max; one that has begun looks at the deadline between steps of 1 MiB, so a file
-// system that hangs holds up that read, and Shutdown, until it answers. What a mount says while its
-// server is away (EIO, ESTALE and the like) is kUnavailable.
+// file written meanwhile is noticed. A read that waits for a thread ends at its deadline; one that
+// has begun looks at it between steps of 1 MiB, so a file system that hangs holds up that read, and
+// Shutdown, until it answers. What a mount says while its server is away (EIO, ESTALE and the
+// like) is kUnavailable.
 class FileStore final : public ObjectStore {
  public:
   // kNotFound or kInvalidArgument if the root is not a folder. `clock` must outlive the store.
@@ -44,7 +44,6 @@ class FileStore final : public ObjectStore {
   struct WaitingRead {
     ReadRequest request;
     ReadCallback done;
-    Deadline turn;  // when it ends if no thread has taken it
   };
 
   FileStore(FileStoreOptions options, std::string real_root, const Clock& clock);

@@ -62,7 +62,7 @@ Result<std::optional<LimitingStore::Ticket>> LimitingStore::Enter(Deadline deadl
 
 Status LimitingStore::Read(ReadRequest request, ReadCallback done) {
   RETURN_IF_ERROR(CheckReadRequest(request));
-  const Deadline deadline(std::min(request.deadline.at(), clock_.Now() + request.silence_max));
+  const Deadline deadline = request.deadline;
   const ByteCount bytes = request.destination.size();
   const auto operation = std::make_shared<Operation>(
       Operation{.request = std::move(request), .done = std::move(done)});

@@ -20,10 +20,9 @@ struct LimitingOptions {
 
 // Lets through to another store what the gate allows; the rest waits its turn, first come, first
 // served. What is sent is what the store gets: this stands directly before a back end, so that
-// retries and hedges pass it, too. A read whose deadline comes before its turn, or that
-// waits longer than its silence_max, ends with kResourceExhausted and says why it waited; the store
-// has not heard of it. List passes unhindered. Callbacks run on the inner store's threads or on
-// this one's own.
+// retries and hedges pass it, too. A read whose deadline comes before its turn ends with
+// kResourceExhausted and says why it waited; the store has not heard of it. List passes unhindered.
+// Callbacks run on the inner store's threads or on this one's own.
 class LimitingStore final : public ObjectStore {
  public:
   // `clock` must be the machine's, as for all that waits.

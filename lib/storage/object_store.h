@@ -33,9 +33,9 @@ struct ReadRequest {
   ByteCount object_size = 0;     // of the whole object, as the manifest says
   dataset::Validator validator;  // as the manifest says; what is unknown is not compared
   Deadline deadline;
-  // How long the read may wait for its turn, and then, of a store on a network, for the next byte;
-  // a few seconds more in the worst case. How long the whole of it takes is the deadline's
-  // business.
+  // Of a store on a network: how long nothing may come once it has been asked, a few seconds more
+  // in the worst case. How long the whole of it takes, and how long it waits for its turn, is the
+  // deadline's business.
   Duration silence_max = kSilenceMax;
 
   // Told true when the read begins to wait for another attempt, and false when that is made; from

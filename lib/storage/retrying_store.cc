@@ -66,6 +66,7 @@ struct RetryingStore::Call {
 // The next attempt goes on behind what has come, or begins anew if the rest cannot be had.
 void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome, MonotonicTime now) {
   filled += outcome.filled;
+  patient_since += outcome.held_back;  // waiting for its turn is not waiting for the store
   if (outcome.filled > 0) {
     patient_since = now;
     backoff.Reset();

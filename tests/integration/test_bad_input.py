@@ -162,11 +162,12 @@ def test_up_says_that_the_source_has_nothing(shell: Shell, path: str, sentence: 
 
 
 def test_up_says_that_no_web_server_answers(shell: Shell) -> None:
-    said = shell.up_with(DATASET.replace("file: {path: data}", "http: {baseURL: 'http://127.0.0.1:1/'}"))
+    source = "patience: 1s, http: {baseURL: 'http://127.0.0.1:1/'}"
+    said = shell.up_with(DATASET.replace("file: {path: data}", source))
     assert re.fullmatch(
-        r"optcache: dataset default/images: attempt 5 of 5: listing http://127\.0\.0\.1:1/index\.txt: "
-        r"Failed to connect to 127\.0\.0\.1 port 1 after \d+ ms: Couldn't connect to server; check the "
-        r"address of the source",
+        r"optcache: dataset default/images: given up after \d+ attempts in \d+\.\d s: listing "
+        r"http://127\.0\.0\.1:1/index\.txt: Failed to connect to 127\.0\.0\.1 port 1 after \d+ ms: "
+        r"Couldn't connect to server; check the address of the source",
         said,
     )
 

@@ -98,19 +98,6 @@ TEST_F(LimitingStoreTest, AReadThatHasNoTurnSaysWhyAndTheStoreDoesNotHearOfIt) {
   EXPECT_TRUE(runs.Wait().status.ok());
 }
 
-TEST_F(LimitingStoreTest, AReadWaitsForItsTurnNoLongerThanForAByte) {
-  Open({.gate = {.concurrency = {.max = 1}}});
-  ReadWaiter runs, waits;
-  runs.Start(*store_, Request("a"));
-  ReadRequest request = Request("b");
-  request.silence_max = milliseconds(1);
-  waits.Start(*store_, std::move(request));
-  EXPECT_EQ(waits.Wait().status.code(), Code::kResourceExhausted);
-  EXPECT_EQ(fake_->reads(), 1U);
-  fake_->CompleteAll();
-  EXPECT_TRUE(runs.Wait().status.ok());
-}
-
 TEST_F(LimitingStoreTest, AnOverloadedStoreGetsFewerAtATime) {
   Open({.gate = {.concurrency = {.max = 2, .decrease_factor = 0.5}}});
   fake_->FailNext("a", {.status = {Code::kUnavailable, "cause"}});

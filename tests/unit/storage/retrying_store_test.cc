@@ -148,6 +148,13 @@ TEST_F(RetryingStoreTest, PatienceEndsAndTheErrorSaysHowLongItWas) {
   EXPECT_GE(outcome.attempts, 2U);
 }
 
+// Though it has waited longer than its patience is, for its turn.
+TEST_F(RetryingStoreTest, WaitingForItsTurnCostsNoPatience) {
+  Open({.patience = Duration::zero()});
+  fake_->FailNext("a", {.status = {Code::kUnavailable, "cause"}, .held_back = seconds(60)});
+  EXPECT_TRUE(Run(Request()).status.ok());
+}
+
 // Each attempt brings a byte and takes more than half of what patience there is.
 TEST(RetryingStore, ProgressBeginsPatienceAgain) {
   auto fake = std::make_unique<FakeObjectStore>("fake://bucket");
