@@ -4,18 +4,14 @@
 #include <utility>
 
 #include "base/log.h"
+#include "sidecar/retry_seed.h"
 #include "sidecar/sources_file.h"
 #include "sidecar/stream_name.h"
-#include "wire/stream_id.h"
 
 namespace optcache::sidecar {
 namespace {
 
 constexpr auto kFarewell = std::chrono::milliseconds(100);  // for the last word to the node
-
-std::uint64_t SeedOf(std::string_view name) {
-  return wire::StreamIdOf(name, 0);
-}
 
 std::shared_ptr<net::TlsContext> ContextFor(const AgentOptions& options) {
   if (options.node_ca.empty()) return nullptr;
@@ -46,7 +42,7 @@ storage::OpenOptions StoreOptionsOf(const AgentOptions& options) {
   // The queue of reads stands before the stores: each takes as many at once as it may send.
   return {.concurrent_reads_max = static_cast<unsigned>(options.feeder.fetch.store_concurrency),
           .ca_file = options.ca_file,
-          .retry = {.seed = SeedOf(options.name)}};
+          .retry = {.seed = RetrySeedOf(options.name)}};
 }
 
 Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& clock,
@@ -146,7 +142,7 @@ void Agent::FetchManifests() {
   datasets_->FetchMissing(loop_, *http_,
                           {.urls = options_.manifests,
                            .token_file = options_.token_file,
-                           .seed = SeedOf(options_.name)},
+                           .seed = RetrySeedOf(options_.name)},
                           [this](const ServedDataset& dataset) {
                             Take(dataset);
                             Serve(dataset);

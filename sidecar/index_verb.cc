@@ -15,11 +15,11 @@
 #include "net/http_client.h"
 #include "net/tls_files.h"
 #include "sidecar/manifest_upload.h"
+#include "sidecar/retry_seed.h"
 #include "sidecar/served_dataset.h"
 #include "sidecar/stream_name.h"
 #include "sidecar/termination.h"
 #include "storage/index.h"
-#include "wire/stream_id.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -65,7 +65,7 @@ Result<dataset::Manifest> MakeManifest(const IndexFlags& flags, Deadline deadlin
   ASSIGN_OR_RETURN(const storage::IndexFormat format, storage::ParseFormat(flags.format));
   ASSIGN_OR_RETURN(const bool digests, ParseVerify(flags.verify));
   storage::OpenOptions open = flags.store;
-  open.retry.seed = wire::StreamIdOf(flags.dataset, 0);
+  open.retry.seed = RetrySeedOf(flags.dataset);
   if (!flags.request_rate.empty()) {
     ASSIGN_OR_RETURN(open.rates.requests_per_second, ParseRequestRate(flags.request_rate));
   }
@@ -126,14 +126,13 @@ Status Upload(const IndexFlags& flags, const dataset::Manifest& manifest, Deadli
     options.server_name = net::kNodeServerName;
   }
   const auto http = net::MakeHttpClient(loop, std::move(options));
-  return UploadManifest(loop, *http,
-                        {.urls = flags.manifests,
-                         .token_file = flags.token_file,
-                         .seed = wire::StreamIdOf(flags.dataset, 0)},
-                        {.dataset = flags.dataset,
-                         .digest = dataset::ToHex(manifest.digest()),
-                         .bytes = manifest.shared_bytes(),
-                         .timeout = deadline.Remaining(SystemClock().Now())});
+  return UploadManifest(
+      loop, *http,
+      {.urls = flags.manifests, .token_file = flags.token_file, .seed = RetrySeedOf(flags.dataset)},
+      {.dataset = flags.dataset,
+       .digest = dataset::ToHex(manifest.digest()),
+       .bytes = manifest.shared_bytes(),
+       .timeout = deadline.Remaining(SystemClock().Now())});
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "net/connection.h"
-#include "wire/stream_id.h"
+#include "sidecar/retry_seed.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -88,7 +88,7 @@ net::ClientPoolOptions PoolOptionsOf(const NodeLinkOptions& options) {
     pool.dial.token = [file = options.token_file] { return ReadToken(file); };
   }
   pool.dial.limits.stall_deadline = kStallDeadline;
-  pool.seed = wire::StreamIdOf(options.name, 0);
+  pool.seed = RetrySeedOf(options.name);
   pool.label = "node";
   return pool;
 }

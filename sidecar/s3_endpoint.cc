@@ -92,7 +92,7 @@ Status CheckAddress(const std::string& text) {
 
 // As the store reads it.
 Result<storage::S3Address> BucketOf(const DatasetSource& source) {
-  return storage::BucketAt(source.store_uri, StoreOptionsOf(source));
+  return storage::BucketAt(source.store_uri, OpenOptionsOf(source));
 }
 
 // Of the server that has it; empty if none is named that could be reached.

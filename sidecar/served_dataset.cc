@@ -105,7 +105,7 @@ Status AddPatience(std::string_view text, std::vector<DatasetSource>& datasets) 
   return OkStatus();
 }
 
-storage::OpenOptions StoreOptionsOf(const DatasetSource& source, storage::OpenOptions common) {
+storage::OpenOptions OpenOptionsOf(const DatasetSource& source, storage::OpenOptions common) {
   common.keys_folder = source.keys_folder;
   common.ambient_keys = source.ambient_keys;
   common.rates = source.rates;
@@ -115,7 +115,7 @@ storage::OpenOptions StoreOptionsOf(const DatasetSource& source, storage::OpenOp
 
 Result<std::unique_ptr<storage::ObjectStore>> OpenStoreOf(const DatasetSource& source,
                                                           const storage::OpenOptions& common) {
-  return storage::OpenStore(source.store_uri, StoreOptionsOf(source, common));
+  return storage::OpenStore(source.store_uri, OpenOptionsOf(source, common));
 }
 
 Result<UniqueFd> SealedCopyOf(const std::string& manifest_file) {

@@ -30,7 +30,7 @@ struct DatasetSource {
 };
 
 // How its store is opened; what is the same for all datasets is in `common`.
-storage::OpenOptions StoreOptionsOf(const DatasetSource& source, storage::OpenOptions common = {});
+storage::OpenOptions OpenOptionsOf(const DatasetSource& source, storage::OpenOptions common = {});
 
 // "NAME=MANIFEST_FILE=STORE_URI", or "NAME==STORE_URI". kInvalidArgument repeats the form.
 Result<DatasetSource> ParseDatasetSource(std::string_view text);

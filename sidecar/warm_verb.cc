@@ -18,10 +18,10 @@
 #include "sampler/recipe_text.h"
 #include "sidecar/dataset_shelf.h"
 #include "sidecar/node_link.h"
+#include "sidecar/retry_seed.h"
 #include "sidecar/store_reader.h"
 #include "sidecar/stream_name.h"
 #include "sidecar/termination.h"
-#include "wire/stream_id.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -157,7 +157,7 @@ Status WarmRun::Open() {
   }
   const storage::OpenOptions store{.concurrent_reads_max = flags_.store_concurrency,
                                    .ca_file = flags_.ca_file,
-                                   .retry = {.seed = wire::StreamIdOf(flags_.name, 0)}};
+                                   .retry = {.seed = RetrySeedOf(flags_.name)}};
   ASSIGN_OR_RETURN(shelf_, DatasetShelf::Open({source_}, store, ""));
   if (!flags_.node_ca.empty()) {
     tls_ = std::make_shared<net::TlsContext>(net::TlsRole::kClient);
@@ -191,14 +191,13 @@ Status WarmRun::Run() {
 void WarmRun::FetchManifest() {
   http_ = net::MakeHttpClient(
       loop_, {.tls = tls_, .server_name = tls_ ? std::string(net::kNodeServerName) : ""});
-  shelf_->FetchMissing(loop_, *http_,
-                       {.urls = flags_.manifests,
-                        .token_file = flags_.token_file,
-                        .seed = wire::StreamIdOf(flags_.name, 0)},
-                       [this](const ServedDataset& dataset) {
-                         manifest_timer_.Cancel();
-                         loop_.Post([this, &dataset] { Begin(dataset); });
-                       });
+  shelf_->FetchMissing(
+      loop_, *http_,
+      {.urls = flags_.manifests, .token_file = flags_.token_file, .seed = RetrySeedOf(flags_.name)},
+      [this](const ServedDataset& dataset) {
+        manifest_timer_.Cancel();
+        loop_.Post([this, &dataset] { Begin(dataset); });
+      });
   manifest_timer_ = loop_.After(kManifestWithin, [this] {
     const std::string& why = shelf_->places().front().waits_for;
     End({Code::kUnavailable, "the list of samples has not come: " +

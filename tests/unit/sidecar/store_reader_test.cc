@@ -29,8 +29,8 @@ TEST(ParseDatasetSource, WithoutAFileTheManifestIsTheNodes) {
 TEST(AmbientKeys, AreLeftOutForTheDatasetThatIsNamed) {
   std::vector<DatasetSource> datasets = {{.name = "vision/a"}, {.name = "vision/b"}};
   EXPECT_TRUE(LeaveOutAmbientKeys("vision/b", datasets).ok());
-  EXPECT_TRUE(StoreOptionsOf(datasets[0]).ambient_keys);
-  EXPECT_FALSE(StoreOptionsOf(datasets[1]).ambient_keys);
+  EXPECT_TRUE(OpenOptionsOf(datasets[0]).ambient_keys);
+  EXPECT_FALSE(OpenOptionsOf(datasets[1]).ambient_keys);
   for (const char* name : {"", "b", "vision/b=c"})
     EXPECT_EQ(LeaveOutAmbientKeys(name, datasets).code(), Code::kInvalidArgument) << name;
 }
