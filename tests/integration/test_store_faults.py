@@ -43,9 +43,8 @@ PASSING: list[Fault] = [
     faulty_store.reset,
     faulty_store.too_long,
 ]
-# Those again and again, beyond what eight attempts would bear.
-STUBBORN = [faulty_store.unavailable, faulty_store.truncated, faulty_store.too_long]
-STUBBORN_TIMES = 9
+# Those that come back at once, and how often.
+STUBBORN = {faulty_store.unavailable: 9, faulty_store.truncated: 4, faulty_store.too_long: 4}
 # Fault, code and cause in the message.
 LASTING: list[tuple[Fault, str, str]] = [
     (faulty_store.missing, "not_found", "HTTP 404: no such object"),
@@ -106,12 +105,12 @@ def test_fault_that_passes_late_is_waited_for(
     samples: optcache.Dataset, store: FaultyStore, objects: Dataset, fault: Fault
 ) -> None:
     """It is of one object: the store answers all others."""
-    sample = OWN + 5 + STUBBORN.index(fault)
+    sample = OWN + 5 + list(STUBBORN).index(fault)
     path = objects.paths[sample]
-    store.script(path, fault, times=STUBBORN_TIMES)
+    store.script(path, fault, times=STUBBORN[fault])
     with others_are_read(samples):
         assert samples[sample] == (objects.root / path).read_bytes()
-    assert store.gets(path) == STUBBORN_TIMES + 1
+    assert store.gets(path) == STUBBORN[fault] + 1
 
 
 def test_store_is_given_the_time_it_asks_for(
@@ -219,6 +218,7 @@ def test_the_only_read_waits_for_a_store_that_is_gone(
         assert read.result(timeout=60) == (objects.root / path).read_bytes()
 
 
+@pytest.mark.long
 def test_store_that_is_gone_is_waited_for(
     samples: optcache.Dataset, store: FaultyStore, objects: Dataset
 ) -> None:
