@@ -24,7 +24,7 @@ struct ReadyDataset {
   std::string store;                            // address: an absolute path or a URL
   std::string keys_folder;                      // absolute; empty: none
   config::Limits limits;                        // of each process that reads it
-  Duration patience{};                          // likewise
+  Duration patience = dataset::kPatience;       // likewise
   ByteCount largest = 0;                        // bytes of its largest sample
   std::string order;               // recipe of the plan's first job, for a warm-up; empty: none
   std::vector<std::string> notes;  // what the user asked for and does not get

@@ -56,11 +56,13 @@ TEST(Machines, ASidecarsCommandLine) {
   datasets[1].manifest_file = "/state/b.manifest";
   datasets[1].store = "http://h/b?x=1";
   datasets[1].keys_folder = "/keys";
+  datasets[1].patience = std::chrono::minutes(30);
   EXPECT_EQ(Joined(SidecarOf(kMachine, kOptions, datasets)),
             "/opt/bin/optcache-sidecar --name sidecar-1 --socket /run/machine-1.sock --node "
             "127.0.0.1:4101 --http 127.0.0.1:4301 --arena 200 --overflow 300 --dataset "
             "vision/a=/state/a.manifest=/data/a --dataset "
-            "vision/b=/state/b.manifest=http://h/b?x=1 --keys vision/b=/keys");
+            "vision/b=/state/b.manifest=http://h/b?x=1 --keys vision/b=/keys --patience "
+            "vision/b=1800s");
 }
 
 TEST(Machines, ASidecarTrustsTheCertificatesThatAreGiven) {

@@ -201,12 +201,12 @@ TEST(Configuration, NeedsExactlyOneSourceThatIsSupported) {
 
 TEST(Configuration, ReadsThePatienceWithTheSource) {
   const auto parsed = ParseConfiguration(
-      Replaced(kImages, "file: {path: /data}", "patience: 1h30m, file: {path: /data}"), "f.yaml");
+      Replaced(kImages, "    file:", "    patience: 1h30m\n    file:"), "f.yaml");
   ASSERT_TRUE(parsed) << parsed.error().message();
   EXPECT_EQ(parsed->datasets.at(0).patience, std::chrono::minutes(90));
   EXPECT_EQ(ParseConfiguration(kImages, "f.yaml")->datasets.at(0).patience,
             std::chrono::minutes(10));
-  EXPECT_EQ(WithImages("file: {path: /data}", "patience: 600, file: {path: /data}"),
+  EXPECT_EQ(WithImages("    file:", "    patience: 600\n    file:"),
             "f.yaml:6: spec.source.patience: '600', allowed: a span of time from 1s to 24h, "
             "written with h, m and s, for example 10m or 1h30m");
 }
