@@ -386,16 +386,15 @@ class Channel:
             self._fail("")
 
     def _answer(self, answers: tuple[int, ...]) -> tuple[int, memoryview]:
-        asked_at = time.monotonic()
-        tell_at = asked_at + _TELL_OF_WAITING_EVERY_S
+        asked_at = told_at = time.monotonic()
         while True:
             got, request, reply = self._read_frame()
             if request != self._request:
                 self._last_words(reply if got == protocol.ERROR else None)
             if got == protocol.WAITING:
                 now = time.monotonic()
-                if now >= tell_at:
-                    tell_at = now + _TELL_OF_WAITING_EVERY_S
+                if now - told_at >= _TELL_OF_WAITING_EVERY_S:
+                    told_at = now
                     why = protocol.parse_string(reply)
                     log.warning("waiting for samples for %.0f s: %s", now - asked_at, why)
                 continue
