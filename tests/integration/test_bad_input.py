@@ -391,7 +391,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_no_sidecar_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None:
-    path = tmp_path / "sock"
+    path, left, file = tmp_path / "sock", tmp_path / "left", tmp_path / "file"
     assert refusal(optcache.Dataset) == (
         "where is the sidecar? Set OPTCACHE_SOCKET (the injected sidecar and `optcache up` do), or "
         "give socket=..."
@@ -401,14 +401,13 @@ def test_no_sidecar_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None
         "listens"
     )
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
-    assert refusal(lambda: optcache.Dataset(socket=str(path))) == (
-        f"nobody listens at {path}: optcache-sidecar has ended, see its log"
+        listener.bind(str(left))
+    assert refusal(lambda: optcache.Dataset(socket=str(left))) == (
+        f"nobody listens at {left}: optcache-sidecar has ended, see its log"
     )
-    path.unlink()
-    path.touch()
-    assert refusal(lambda: optcache.Dataset(socket=str(path))) == (
-        f"{path} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens"
+    file.touch()
+    assert refusal(lambda: optcache.Dataset(socket=str(file))) == (
+        f"{file} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens"
     )
     long = "/" + 200 * "x"
     assert refusal(lambda: optcache.Dataset(socket=long)) == (

@@ -145,6 +145,7 @@ class Breaker:
             pass  # that is an answer, which the next read is given as well
         except Exception as why:  # whatever it is, the next probe may do better
             log.debug("the sidecar at %s does not answer: %s", self._path, why)
+            self._why = (type(why), why.args)  # what is so now is what reads are told
             return False
         return True
 
