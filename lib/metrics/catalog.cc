@@ -201,6 +201,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_store_reads_running", kGauge, "Store reads that the sidecar has begun"},
     {"optcache_store_reads_waiting", kGauge, "Store reads that wait for a place"},
     {"optcache_store_waiting_reads", kGauge, "Reads that wait inside the store's client"},
+    {"optcache_store_reads_parked", kGauge,
+     "Store reads that wait until the store may be asked again, and take no place meanwhile"},
     {"optcache_store_wait_seconds", kGauge,
      "For how long a request that has failed has waited for the store, the longest of those that "
      "are tried again; 0: none waits"},
