@@ -124,6 +124,12 @@ void Wire(const ClientContainer& client, const Wiring& wiring, PodPatch& patch,
     if (!wiring.writable) mount["readOnly"] = true;
     patch.Append(client.path, "volumeMounts", std::move(mount));
   }
+  for (const Json& mount : wiring.claim_mounts) {
+    const std::string path = TextIn(mount, "mountPath");
+    const bool taken = std::ranges::any_of(
+        mounts, [&](const Json& present) { return Normal(TextIn(present, "mountPath")) == path; });
+    if (!taken) patch.Append(client.path, "volumeMounts", mount);
+  }
   SetUnlessSet(client, "OPTCACHE_SOCKET", kSocket, patch, warnings);
   SetUnlessSet(client, "OPTCACHE_DATASET", wiring.request->datasets.front().QualifiedName(), patch,
                warnings);

@@ -30,6 +30,7 @@ Status CheckMounts(const std::vector<ClientContainer>& clients);
 struct Wiring {
   const InjectionRequest* request = nullptr;
   bool writable = false;  // the container ends the sidecar by a file there
+  Json claim_mounts = Json::array();
 };
 
 // Adds what is not there yet, and leaves alone what the pod says itself; `warnings` tell of that.

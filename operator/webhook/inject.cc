@@ -224,10 +224,13 @@ std::expected<Injection, Refusal> Complete(const Json& pod, std::string_view nam
   if (const Status status = CheckMounts(*clients); !status.ok())
     return Refuse(Reason::kConflict, status);
   const bool native = FindNamed(Items(pod["spec"], "initContainers"), kSidecarName) != nullptr;
+  const Wiring wiring{.request = &*request,
+                      .writable = !native,
+                      .claim_mounts = ClaimMountsIn(*FindSidecar(pod["spec"]))};
   Injection injection;
   PodPatch patch(pod);
   for (const ClientContainer& client : *clients)
-    Wire(client, {.request = &*request, .writable = !native}, patch, injection.warnings);
+    Wire(client, wiring, patch, injection.warnings);
   injection.patch = patch.operations();
   injection.outcome = injection.patch.empty() ? Outcome::kSkipped : Outcome::kInjected;
   injection.reason = injection.patch.empty() ? Reason::kUnchanged : Reason::kCompleted;
@@ -311,9 +314,12 @@ std::expected<Injection, Refusal> Inject(const Json& pod, std::string_view name_
   WarnOfPod(spec, *plan, injection.warnings);
   WarnOfPythonPath(*clients, plan->request, injection.warnings);
   plan->security_context = SecurityContextFor(pod, *clients->front().container);
+  const Wiring wiring{.request = &plan->request,
+                      .writable = !plan->native,
+                      .claim_mounts = ClaimMountsOf(plan->datasets)};
   PodPatch patch(pod);
   for (const ClientContainer& client : *clients)
-    Wire(client, {.request = &plan->request, .writable = !plan->native}, patch, injection.warnings);
+    Wire(client, wiring, patch, injection.warnings);
   if (!affinity->value.is_null()) patch.Set(kSpec, "affinity", std::move(affinity->value));
   if (plan->shares_processes && !IsTrue(Member(spec, "shareProcessNamespace")))
     patch.Set(kSpec, "shareProcessNamespace", true);

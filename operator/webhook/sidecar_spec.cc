@@ -46,7 +46,7 @@ std::uint64_t SamplesOf(const std::vector<ChosenDataset>& datasets) {
 }
 
 std::string ClaimFolder(const DatasetFacts& facts) {
-  return "/mnt/optcache/" + facts.QualifiedName();
+  return kClaimsFolder + facts.QualifiedName();
 }
 
 std::string SecretFolder(const DatasetFacts& facts) {
@@ -148,9 +148,9 @@ Json MountsOf(const SidecarPlan& plan) {
     const ChosenDataset& dataset = plan.datasets[i];
     if (!dataset.secret.empty())
       mounts.push_back(ReadOnlyMount(SecretVolume(i), SecretFolder(*dataset.facts)));
-    if (!dataset.claim.empty())
-      mounts.push_back(ReadOnlyMount(dataset.claim_volume, ClaimFolder(*dataset.facts)));
   }
+  for (Json& mount : ClaimMountsOf(plan.datasets))
+    mounts.push_back(std::move(mount));
   return mounts;
 }
 
@@ -201,6 +201,23 @@ Json SecurityContextFor(const Json& pod, const Json& client_container) {
     context["runAsUser"] = kSidecarUser;
   }
   return context;
+}
+
+Json ClaimMountsOf(const std::vector<ChosenDataset>& datasets) {
+  Json mounts = Json::array();
+  for (const ChosenDataset& dataset : datasets) {
+    if (!dataset.claim.empty())
+      mounts.push_back(ReadOnlyMount(dataset.claim_volume, ClaimFolder(*dataset.facts)));
+  }
+  return mounts;
+}
+
+Json ClaimMountsIn(const Json& sidecar) {
+  Json mounts = Json::array();
+  for (const Json& mount : Items(sidecar, "volumeMounts")) {
+    if (TextIn(mount, "mountPath").starts_with(kClaimsFolder)) mounts.push_back(mount);
+  }
+  return mounts;
 }
 
 Json BuildContainer(const SidecarPlan& plan, const InjectionSettings& settings) {

@@ -21,6 +21,7 @@ inline constexpr const char* kRunFolder = "/run/optcache";
 inline constexpr const char* kSocket = "/run/optcache/sock";
 inline constexpr const char* kExitFile = "/run/optcache/exit";
 inline constexpr const char* kPythonFolder = "/run/optcache/python";
+inline constexpr const char* kClaimsFolder = "/mnt/optcache/";
 inline constexpr int kPagesPort = 4103;
 // On the pod's loopback alone.
 inline constexpr const char* kS3Address = "127.0.0.1:4104";
@@ -68,6 +69,12 @@ ByteCount StorageFor(const std::vector<ChosenDataset>& datasets);
 // PodSecurity `restricted`, as the pod's own user where it is none of root's: what the socket needs
 // is given to everybody, but files of a claim are read as the training container reads them.
 Json SecurityContextFor(const Json& pod, const Json& client_container);
+
+// Of the claims that the Datasets lie in. The sidecar has them, and at the same paths the
+// containers that train: they read there themselves while the sidecar does not answer.
+Json ClaimMountsOf(const std::vector<ChosenDataset>& datasets);
+// The same, of a sidecar that the pod has.
+Json ClaimMountsIn(const Json& sidecar);
 
 Json BuildContainer(const SidecarPlan& plan, const InjectionSettings& settings);
 

@@ -152,6 +152,33 @@ def test_a_sidecar_is_killed(installed: Release, workspace: Workspace) -> None:
     check_samples(workspace, "train", PODS, epochs=2)
 
 
+@pytest.mark.long
+def test_a_frozen_sidecar_holds_nobody_up(installed: Release, workspace: Workspace) -> None:
+    """Its training process reads the web server itself, to the end."""
+    workspace.make_dataset()
+    workspace.start_training("train", environment=SLOW, pods=PODS)
+    workspace.wait_for_batches("train", 20)
+    victim = workspace.pods("train")[0]["metadata"]
+    (pid,) = processes.of_pod(victim["uid"], "optcache-sidecar")
+    processes.send(pid, signal.SIGSTOP)
+    try:
+        wait_until(
+            lambda: f"reading samples from {workspace.store.url}" in workspace.log(victim["name"]),
+            "it reads the store",
+            TRAINING_SECONDS,
+        )
+        wait_until(
+            lambda: all(rank.batch_times for rank in workspace.ranks("train"))
+            and not processes.of_pod(victim["uid"], "python3"),
+            "the training process ends",
+            TRAINING_SECONDS,
+        )
+    finally:
+        processes.send(pid, signal.SIGCONT)
+    workspace.wait_for_job("train", TRAINING_SECONDS)
+    check_samples(workspace, "train", PODS, epochs=2)
+
+
 def test_a_namespace_goes_with_all_that_is_in_it(installed: Release, workspace: Workspace) -> None:
     workspace.make_dataset()
     workspace.start_training("train", environment=SLOW, pods=2)

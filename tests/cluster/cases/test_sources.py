@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster import objects, sources
+from cluster import objects, processes, sources
 from cluster.checks import check_samples
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
@@ -18,6 +19,7 @@ from cluster.workspace import FewSamples, Samples, Store, Workspace
 
 STEP = 350  # which leaves some forty samples
 EPOCHS = 2
+LASTING_EPOCHS = 60
 START_SECONDS = 120
 TRAINING_SECONDS = 240
 ENVIRONMENT = {"EPOCHS": str(EPOCHS), "PAUSE": "0"}
@@ -109,6 +111,30 @@ def test_a_claim(installed: Release, owner: Workspace, volume: Path) -> None:
     owner.wait_for_job("train", TRAINING_SECONDS)
     assert all(rank.cached for rank in owner.ranks("train"))
     check_samples(owner, "train", pods=2, epochs=EPOCHS)
+
+
+@pytest.mark.long
+def test_a_claim_is_read_while_the_sidecar_is_frozen(
+    installed: Release, owner: Workspace, volume: Path
+) -> None:
+    """By the training process, which returns to the sidecar when that answers."""
+    owner.make_dataset(capacity="100%", source={"pvc": {"claimName": "images"}})
+    environment = {"EPOCHS": str(LASTING_EPOCHS), "PAUSE": "0.2"}
+    owner.start_training("train", pods=1, environment=environment)
+    owner.wait_for_batches("train", 3)
+    (pod,) = owner.pods("train")
+    log = lambda: owner.log(pod["metadata"]["name"])  # noqa: E731
+    (pid,) = processes.of_pod(pod["metadata"]["uid"], "optcache-sidecar")
+    processes.send(pid, signal.SIGSTOP)
+    try:
+        folder = f"/mnt/optcache/{owner.name}/images"
+        wait_until(lambda: f"reading samples from files under {folder}" in log(), "it reads", TRAINING_SECONDS)
+        owner.wait_for_batches("train", len(owner.ranks("train")[0].batch_times) + 10)
+    finally:
+        processes.send(pid, signal.SIGCONT)
+    wait_until(lambda: "answers again after" in log(), "it reads through the sidecar", TRAINING_SECONDS)
+    owner.wait_for_job("train", TRAINING_SECONDS)
+    check_samples(owner, "train", pods=1, epochs=LASTING_EPOCHS)
 
 
 def test_a_claim_of_a_guest_is_named_by_its_pods(

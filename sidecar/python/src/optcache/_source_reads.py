@@ -67,14 +67,15 @@ Source = Union[FileSource, HttpSource]
 
 
 def source_of(served: Optional[Served]) -> Optional[Source]:
-    """Where this process can read the dataset; None: nowhere. A folder counts if it is there: in
-    another container the sidecar's may be elsewhere.
+    """Where this process can read the dataset; None: nowhere. A folder counts if it is there and
+    may be read: another container may have none at that path, and another user.
     """
     if served is None:
         return None
     if served.url:
         return HttpSource(served.url, served.ca_file)
-    return FileSource(served.path) if served.path and os.path.isdir(served.path) else None
+    readable = os.path.isdir(served.path) and os.access(served.path, os.R_OK | os.X_OK)
+    return FileSource(served.path) if readable else None
 
 
 def _same_time(indexed_ns: int, found_ns: int) -> bool:

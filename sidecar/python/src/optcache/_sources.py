@@ -138,13 +138,20 @@ def named(served: list[Served], name: str) -> Optional[Served]:
     return found[0] if len(found) == 1 else None
 
 
+def _same_folder(one: str, other: str) -> bool:
+    """Also where one volume is mounted at two places."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one is not there
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
 def dataset_at(root: str, served: list[Served]) -> Optional[Served]:
     """The dataset whose source `root` is; else the one that is called so."""
-    real = os.path.realpath(root)
     places = [
         entry
         for entry in served
-        if (entry.path and os.path.realpath(entry.path) == real)
+        if (entry.path and _same_folder(entry.path, root))
         or (entry.url and entry.url.rstrip("/") == root.rstrip("/"))
     ]
     if len(places) > 1:
