@@ -48,7 +48,10 @@ struct Counters {
   std::uint64_t dropped_by_disk = 0;     // the disk lost it, or is out of use
   std::uint64_t dropped_stale = 0;       // kept for a read that did not come
   std::uint64_t bad_bytes = 0;           // wrong length or checksum on arrival
+  // Questions to other nodes that were not answered in time; whose connection ended before.
   std::uint64_t peer_timeouts = 0;
+  std::uint64_t peer_losses = 0;
+  std::uint64_t leases_ended = 0;  // of readers at nodes that have gone
 };
 
 }  // namespace optcache::node

@@ -12,7 +12,6 @@ using wire::GetMode;
 
 constexpr std::uint32_t kAskAgainMs = 10;
 constexpr std::size_t kMaxWaiting = 65'536;  // beyond it a read is a miss at once
-constexpr std::size_t kMaxGrants = 262'144;  // beyond it a miss comes without a lease
 
 constexpr ByteCount kReserveShare = 50;  // of the capacity
 constexpr ByteCount kReserveSamples = 256;
@@ -127,31 +126,13 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
   const bool keep = keeper_.WouldKeep(read.key(), copy, size, home_keeps) ||
                     (HasRoomInMemory(size) && keeper_.HasRoomToSpare(read.key(), copy, size));
   lease = Grant(read, lease, keep);
-  effects_.Reply(read.from, read.request_id,
-                 wire::SampleReply{.index = read.index,
-                                   .answer = keep ? Answer::kMissKeep : Answer::kMissDrop,
-                                   .lease = lease},
-                 nullptr);
-}
-
-// What the reader is told: the lease, or none where there are too many.
-wire::LeaseId DatasetCache::Grant(const Read& read, wire::LeaseId lease, bool keep) {
-  if (lease == 0) return 0;
-  if (granted_.size() >= kMaxGrants) {
-    unused_.leases.emplace_back(read.item.id, lease);
-    return 0;
-  }
-  const ByteCount room = keep && disk_ ? SizeOf(read.item.id) : 0;
-  granted_room_ += room;
-  if (room >= wanted_room_) wanted_room_ = 0;
-  granted_[lease] = {.client = read.from, .id = read.item.id, .room = room};
-  ++leases_[read.from];
-  return lease;
-}
-
-std::size_t DatasetCache::leases(ClientId client) const {
-  const auto found = leases_.find(client);
-  return found == leases_.end() ? 0 : found->second;
+  const bool told =
+      effects_.Reply(read.from, read.request_id,
+                     wire::SampleReply{.index = read.index,
+                                       .answer = keep ? Answer::kMissKeep : Answer::kMissDrop,
+                                       .lease = lease},
+                     nullptr);
+  if (!told) GiveBack(lease);
 }
 
 void DatasetCache::AnsweredFromElsewhere(const Read& read) {
@@ -183,7 +164,7 @@ void DatasetCache::AskHomes(std::map<wire::MemberId, std::vector<Read>> lookups,
   for (auto& [home, reads] : lookups) {
     if (home == config_.self) {
       for (Read& read : reads) {
-        const wire::LookupItem found = LookUpHere(read.item.id, true, now);
+        const wire::LookupItem found = LookUpHere(read.item.id, true, config_.self, now);
         OnFound(std::move(read), found, now);
       }
       continue;
@@ -200,19 +181,21 @@ void DatasetCache::AskHome(wire::MemberId home, std::vector<Read> reads, Monoton
   for (const Read& read : reads)
     lookup.ids.push_back(read.item.id);
   if (effects_.Send(home, request_id, lookup, nullptr)) {
-    lookups_[request_id] = {.reads = std::move(reads), .deadline = now + deadlines_.lookup};
+    lookups_[request_id] = {
+        .reads = std::move(reads), .to = home, .deadline = now + deadlines_.lookup};
   } else {
     for (const Read& read : reads)
       AnswerMiss(read, 0, false);
   }
 }
 
-wire::LookupItem DatasetCache::LookUpHere(SampleId id, bool want_lease, MonotonicTime now) {
+wire::LookupItem DatasetCache::LookUpHere(SampleId id, bool want_lease, wire::MemberId asker,
+                                          MonotonicTime now) {
   if (tier_.Find(id) != nullptr) {
     return {.id = id, .found = Found::kHeld, .holder = config_.self};
   }
   using Kind = cache::DirectoryAnswer::Kind;
-  const cache::DirectoryAnswer answer = directory_.Ask(id, want_lease, now);
+  const cache::DirectoryAnswer answer = directory_.Ask(id, want_lease, asker, now);
   wire::LookupItem item{.id = id, .holder = answer.holder, .lease = answer.lease};
   item.found = answer.kind == Kind::kHeld      ? Found::kHeld
                : answer.kind == Kind::kLeased  ? Found::kLeased
@@ -272,14 +255,6 @@ void DatasetCache::Abandon(const std::shared_ptr<cache::SampleBytes>& buffer) {
   tier_.Unreserve(buffer->size());
 }
 
-void DatasetCache::OnClientGone(ClientId client, MonotonicTime now) {
-  wire::LeaseUpdate ended{.dataset = config_.key, .event = wire::LeaseEvent::kFailed};
-  for (const auto& [lease, grant] : granted_) {
-    if (grant.client == client) ended.leases.emplace_back(grant.id, lease);
-  }
-  OnLeaseUpdate(client, ended, now);
-}
-
 void DatasetCache::OnPut(const Asker& from, std::uint32_t request_id, const wire::Put& put,
                          cache::SampleRef bytes, const Status& received, MonotonicTime now) {
   Status kept(Code::kResourceExhausted, "no room");
@@ -306,56 +281,13 @@ void DatasetCache::OnPut(const Asker& from, std::uint32_t request_id, const wire
       nullptr);
 }
 
-void DatasetCache::OnLeaseUpdate(ClientId from, const wire::LeaseUpdate& update,
-                                 MonotonicTime now) {
-  wire::LeaseUpdate own{.dataset = config_.key, .event = update.event};
-  for (const auto& [id, lease] : update.leases) {
-    const auto granted = granted_.find(lease);
-    if (granted == granted_.end() || granted->second.client != from || granted->second.id != id) {
-      continue;
-    }
-    own.leases.emplace_back(id, lease);
-    if (update.event == wire::LeaseEvent::kRenew) continue;
-    granted_room_ -= granted->second.room;
-    granted_.erase(granted);
-    if (const auto count = leases_.find(from); --count->second == 0) leases_.erase(count);
-  }
-  OnPeerLeaseUpdate(own, now);
-}
-
-void DatasetCache::OnPeerLeaseUpdate(const wire::LeaseUpdate& update, MonotonicTime now) {
-  if (holdings_.homes().empty()) return;
-  holdings_.Flush();  // who learns that a lease is done must know the holder first
-  std::map<wire::MemberId, std::vector<std::pair<SampleId, wire::LeaseId>>> by_home;
-  for (const auto& [id, lease] : update.leases) {
-    const wire::MemberId home = holdings_.homes().Home(id);
-    if (home == config_.self) {
-      if (update.event == wire::LeaseEvent::kRenew) {
-        directory_.Renew(id, lease, now);
-      } else {
-        directory_.EndLease(id, lease);
-      }
-    } else {
-      by_home[home].emplace_back(id, lease);
-    }
-  }
-  for (auto& [home, leases] : by_home) {
-    while (!leases.empty()) {
-      effects_.Send(home, 0,
-                    wire::LeaseUpdate{.dataset = config_.key,
-                                      .event = update.event,
-                                      .leases = TakeUpTo(wire::kMaxItems, leases)},
-                    nullptr);
-    }
-  }
-}
-
-void DatasetCache::OnLookup(ClientId from, wire::MemberId /*member*/, std::uint32_t request_id,
+void DatasetCache::OnLookup(ClientId from, wire::MemberId member, std::uint32_t request_id,
                             const wire::Lookup& lookup, MonotonicTime now) {
   wire::LookupReply reply{.dataset = config_.key};
   for (const SampleId id : lookup.ids) {
-    reply.items.push_back(id < config_.sizes.count() ? LookUpHere(id, lookup.want_lease, now)
-                                                     : wire::LookupItem{.id = id});
+    reply.items.push_back(id < config_.sizes.count()
+                              ? LookUpHere(id, lookup.want_lease, member, now)
+                              : wire::LookupItem{.id = id});
   }
   effects_.Reply(from, request_id, reply, nullptr);
 }
@@ -372,16 +304,6 @@ void DatasetCache::OnLookupReply(std::uint32_t request_id, const wire::LookupRep
     OnFound(std::move(read), answered ? reply.items[i] : wire::LookupItem{}, now);
   }
   FetchFrom(std::exchange(to_fetch_, {}), now);
-}
-
-void DatasetCache::GiveBackLeases(const wire::LookupReply& reply, MonotonicTime now) {
-  wire::LeaseUpdate update{.dataset = config_.key, .event = wire::LeaseEvent::kFailed};
-  for (const wire::LookupItem& item : reply.items) {
-    if (item.found == Found::kLeased && item.id < config_.sizes.count()) {
-      update.leases.emplace_back(item.id, item.lease);
-    }
-  }
-  if (!update.leases.empty()) OnPeerLeaseUpdate(update, now);
 }
 
 void DatasetCache::OnHolding(wire::MemberId member, const wire::Holding& holding) {
@@ -461,19 +383,7 @@ void DatasetCache::SetBudget(Retention retention, ByteCount capacity, ByteCount 
 }
 
 void DatasetCache::Tick(MonotonicTime now) {
-  for (auto* asked : {&lookups_, &fetches_}) {
-    for (auto it = asked->begin(); it != asked->end();) {
-      if (now < it->second.deadline) {
-        ++it;
-        continue;
-      }
-      ++counters_.peer_timeouts;
-      for (const Read& read : it->second.reads) {
-        if (read.from != 0) AnswerMiss(read, 0, false);
-      }
-      it = asked->erase(it);
-    }
-  }
+  EndAsked([now](const Asked& asked) { return now >= asked.deadline; }, counters_.peer_timeouts);
   std::map<wire::MemberId, std::vector<Read>> lookups;
   const auto due = std::stable_partition(waiting_.begin(), waiting_.end(),
                                          [now](const Read& read) { return now < read.next_try; });
@@ -483,7 +393,8 @@ void DatasetCache::Tick(MonotonicTime now) {
     AnswerAgain(std::move(read), lookups, now);
   AskHomes(std::move(lookups), now);
   if (!unused_.leases.empty()) {
-    OnPeerLeaseUpdate(std::exchange(unused_, {.event = wire::LeaseEvent::kFailed}), now);
+    OnPeerLeaseUpdate(config_.self, std::exchange(unused_, {.event = wire::LeaseEvent::kFailed}),
+                      now);
   }
   for (const SampleId id : mover_.Tick(now))
     keeper_.OnMoveLost(id);

@@ -19,6 +19,7 @@
 // Every wait has a deadline, after which the read is a miss: the store always answers.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -104,7 +105,7 @@ class DatasetCache {
   // --- from other nodes ---
   void OnLookup(ClientId from, wire::MemberId member, std::uint32_t request_id,
                 const wire::Lookup& lookup, MonotonicTime now);
-  void OnPeerLeaseUpdate(const wire::LeaseUpdate& update, MonotonicTime now);
+  void OnPeerLeaseUpdate(wire::MemberId member, const wire::LeaseUpdate& update, MonotonicTime now);
   void OnLookupReply(std::uint32_t request_id, const wire::LookupReply& reply, MonotonicTime now);
   // A buffer for what a peer answers; null: it was not asked for, or has another length.
   std::shared_ptr<cache::SampleBytes> ReceiveFromPeer(std::uint32_t request_id, std::uint32_t index,
@@ -116,6 +117,11 @@ class DatasetCache {
   void OnPush(ClientId from, std::uint32_t request_id, const wire::Push& push,
               cache::SampleRef bytes, const Status& received);
   void OnStoreReply(const wire::StoreReply& reply, MonotonicTime now);
+  // The connection on which `member` was asked has ended, and its answers come no more.
+  void OnLinkLost(wire::MemberId member);
+  // No connection with `member` is left: the leases that were granted through it end, too. If it
+  // lives, some samples are read from the store twice.
+  void OnPeerGone(wire::MemberId member);
 
   // --- from the control side ---
   // The nodes on which the dataset is placed, which are its samples' homes; and others that hold
@@ -176,8 +182,9 @@ class DatasetCache {
     SampleId id = 0;
     ByteCount room = 0;  // in memory, for what it puts
   };
-  struct Asked {  // other node's answer is awaited
+  struct Asked {  // another node's answer is awaited
     std::vector<Read> reads;
+    wire::MemberId to = 0;
     MonotonicTime deadline{};
   };
 
@@ -202,9 +209,11 @@ class DatasetCache {
   void AskHome(wire::MemberId home, std::vector<Read> reads, MonotonicTime now);
   void AskHomes(std::map<wire::MemberId, std::vector<Read>> lookups, MonotonicTime now);
   void OnFound(Read read, const wire::LookupItem& found, MonotonicTime now);
-  wire::LookupItem LookUpHere(SampleId id, bool want_lease, MonotonicTime now);
+  wire::LookupItem LookUpHere(SampleId id, bool want_lease, wire::MemberId asker,
+                              MonotonicTime now);
   void OnStaleEntry(Read read, MonotonicTime now);
   void FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_holder, MonotonicTime now);
+  void EndAsked(const std::function<bool(const Asked&)>& is_over, std::uint64_t& counter);
   RelayShare TakeRelayShare(ByteCount size);
   void AnswerPeer(const Read& read, const cache::Entry& entry, MonotonicTime now);
   void AnswerAbsent(const Read& read);
@@ -226,6 +235,8 @@ class DatasetCache {
   void AnswerHere(const Read& read, MonotonicTime now);
   void AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps);
   wire::LeaseId Grant(const Read& read, wire::LeaseId lease, bool keep);
+  void GiveBack(wire::LeaseId lease);
+  void ForgetGrant(std::unordered_map<wire::LeaseId, Granted>::iterator granted);
   bool AwaitsRoom(const Read& read, MonotonicTime now);
   bool HasRoomInMemory(ByteCount size) const;
   void WantRoom(ByteCount size);

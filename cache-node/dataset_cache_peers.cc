@@ -1,6 +1,8 @@
-// Reads of what another node holds: asking for it, passing it on, and answering other nodes.
+// Reads of what another node holds: asking for it, passing it on, answering other nodes, and what
+// becomes of it all when another node has gone.
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "cache-node/dataset_cache.h"
@@ -36,6 +38,7 @@ void DatasetCache::FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_hold
                                                     std::min(reads.size(), wire::kMaxItems)));
       Asked asked{
           .reads = {std::make_move_iterator(reads.begin()), std::make_move_iterator(others)},
+          .to = holder,
           .deadline = now + deadlines_.peer};
       reads.erase(reads.begin(), others);
       wire::Get get{.dataset = config_.key, .stream = stream, .mode = GetMode::kPeer};
@@ -50,6 +53,34 @@ void DatasetCache::FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_hold
       }
     }
   }
+}
+
+// What was asked, and gets no answer any more, is read from the store.
+void DatasetCache::EndAsked(const std::function<bool(const Asked&)>& is_over,
+                            std::uint64_t& counter) {
+  for (auto* asked : {&lookups_, &fetches_}) {
+    for (auto it = asked->begin(); it != asked->end();) {
+      if (!is_over(it->second)) {
+        ++it;
+        continue;
+      }
+      ++counter;
+      const Asked over = std::move(it->second);
+      it = asked->erase(it);
+      for (const Read& read : over.reads) {
+        if (read.from != 0) AnswerMiss(read, 0, false);
+      }
+    }
+  }
+}
+
+void DatasetCache::OnLinkLost(wire::MemberId member) {
+  EndAsked([member](const Asked& asked) { return asked.to == member; }, counters_.peer_losses);
+}
+
+void DatasetCache::OnPeerGone(wire::MemberId member) {
+  OnLinkLost(member);
+  counters_.leases_ended += directory_.EndLeasesOf(member);
 }
 
 void DatasetCache::ServePeer(const Asker& from, std::uint32_t request_id, const wire::Get& get,

@@ -18,8 +18,8 @@ class Effects {
   virtual ~Effects() = default;
   // A number that no other request of this node that awaits an answer has.
   virtual std::uint32_t NewRequestId() = 0;
-  // Answers a request. Silently dropped when the client has gone. `payload` may be null.
-  virtual void Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
+  // Answers a request. False when the client has gone. `payload` may be null.
+  virtual bool Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
                      const cache::SampleRef& payload) = 0;
   // Asks or tells another node; never the node itself. False when it can't be reached now.
   virtual bool Send(wire::MemberId to, std::uint32_t request_id, const wire::Message& message,

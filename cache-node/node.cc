@@ -39,7 +39,7 @@ class Node::Wiring final : public net::ConnectionHandler {
 
   void OnOpen(net::Connection& connection) override {
     if (node_ == nullptr) return;
-    node_->connections_[IdOf(connection)] = &connection;
+    node_->connections_[IdOf(connection)] = node_->LinkOf(connection);
     if (!node_->cluster_) return;
     const Status status = node_->cluster_->doorkeeper().OnOpen(IdOf(connection), connection);
     if (!status.ok()) connection.Close(status);
@@ -188,52 +188,6 @@ void Node::LogDrain() const {
   }
 }
 
-void Node::DialPeersAs(wire::MemberId self) {
-  net::DialOptions dial{
-      .hello = {.role = wire::Role::kNode, .name = options_.name, .member = self}};
-  if (cluster_) dial.tls = cluster_->client_tls();
-  peers_ = std::make_unique<net::ClientPool>(
-      loop_,
-      net::ClientPoolOptions{
-          .dial = std::move(dial), .seed = options_.incarnation, .label = "peers"},
-      wiring_);
-}
-
-// --- Effects ------------------------------------------------------------------------------------
-
-void Node::Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
-                 const cache::SampleRef& payload) {
-  const auto it = connections_.find(to);
-  if (it == connections_.end()) return;
-  if (payload) {
-    it->second->Send(request_id, message, payload->bytes(), payload);
-  } else {
-    it->second->Send(request_id, message);
-  }
-}
-
-bool Node::Send(wire::MemberId to, std::uint32_t request_id, const wire::Message& message,
-                const cache::SampleRef& payload) {
-  const auto peer = peers_by_id_.find(to);
-  if (peer == peers_by_id_.end()) return false;
-  net::Connection* connection = peers_->Get(peer->second.address);
-  if (connection == nullptr) return false;
-  const bool is_it = connection->peer_name() == peer->second.name &&
-                     (!cluster_ || connection->peer().Is(peer->second.name));
-  if (!is_it) {
-    connection->Close({Code::kConflict, "at " + peer->second.address + " is node " +
-                                            connection->peer_name() + ", not " +
-                                            peer->second.name});
-    return false;
-  }
-  if (payload) {
-    connection->Send(request_id, message, payload->bytes(), payload);
-  } else {
-    connection->Send(request_id, message);
-  }
-  return true;
-}
-
 // --- Connections --------------------------------------------------------------------------------
 
 std::shared_ptr<NodeDataset> Node::Find(wire::DatasetKey key) {
@@ -246,10 +200,10 @@ std::shared_ptr<NodeDataset> Node::Find(wire::DatasetKey key) {
 void Node::AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message,
                          Code why) {
   if (const auto* get = std::get_if<wire::Get>(&message)) {
-    const auto answer =
-        get->mode == wire::GetMode::kPeer ? wire::Answer::kAbsent : wire::Answer::kMissDrop;
-    for (std::uint32_t i = 0; i < get->items.size(); ++i)
-      Reply(from, request_id, wire::SampleReply{.index = i, .answer = answer}, nullptr);
+    for (std::uint32_t i = 0; i < get->items.size(); ++i) {
+      const wire::SampleReply miss{.index = i, .answer = wire::Answer::kMissDrop};
+      Reply(from, request_id, miss, nullptr);
+    }
   } else if (const auto* lookup = std::get_if<wire::Lookup>(&message)) {
     wire::LookupReply reply{.dataset = lookup->dataset};
     for (const SampleId id : lookup->ids)
@@ -354,7 +308,7 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
         request_id, *get, now);
   } else if (const auto* lease = std::get_if<wire::LeaseUpdate>(&message)) {
     if (from.peer_role() == wire::Role::kNode) {
-      cache.OnPeerLeaseUpdate(*lease, now);
+      cache.OnPeerLeaseUpdate(from.peer_member(), *lease, now);
     } else {
       cache.OnLeaseUpdate(client, *lease, now);
     }
@@ -437,21 +391,6 @@ void Node::TakePut(ClientId client, std::uint32_t request_id, const wire::Put& p
   };
   if (!terms.to_prove || !bytes || !received.ok()) return take(received);
   visitors_->Prove(client, bytes, dataset->digests()[put.item.id], take);
-}
-
-void Node::Forget(net::Connection& gone) {
-  const ClientId client = IdOf(gone);
-  if (const auto node = incoming_.extract(client)) {
-    if (const auto dataset = node.mapped().reserved_by.lock()) {
-      dataset->cache().Abandon(node.mapped().buffer);
-    }
-  }
-  for (auto& [_, dataset] : datasets_)
-    dataset->cache().OnClientGone(client, clock_.Now());
-  streams_.OnClosed(client);
-  stores_.OnClosed(client);
-  if (cluster_) cluster_->doorkeeper().OnClosed(client);
-  connections_.erase(client);
 }
 
 void Node::Tick() {

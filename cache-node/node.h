@@ -73,13 +73,19 @@ class Node final : public Effects {
 
   // Effects.
   std::uint32_t NewRequestId() override { return next_request_++; }
-  void Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
+  bool Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
              const cache::SampleRef& payload) override;
   bool Send(wire::MemberId to, std::uint32_t request_id, const wire::Message& message,
             const cache::SampleRef& payload) override;
 
  private:
   class Wiring;  // the connections' handler
+  // An open connection.
+  struct Link {
+    net::Connection* connection = nullptr;
+    wire::MemberId member = 0;  // at the other end; 0: no node
+    bool dialed = false;
+  };
 
   Node(net::EventLoop& loop, const Clock& clock, NodeOptions options);
   static Status CheckAdvertised(const std::string& address);
@@ -89,12 +95,14 @@ class Node final : public Effects {
   void DialPeersAs(wire::MemberId self);
 
   // From connections.
+  Link LinkOf(net::Connection& connection) const;
   void Handle(net::Connection& from, std::uint32_t request_id, wire::Message message);
   net::PayloadSink PlacePayload(net::Connection& from, std::uint32_t request_id,
                                 const wire::Message& message, ByteCount length);
   void TakePayload(net::Connection& from, std::uint32_t request_id, wire::Message message,
                    const Status& status);
   void Forget(net::Connection& gone);
+  void LosePeer(const Link& lost);
   // Whether that client may say that. An error: this message is answered as far as somebody waits
   // for an answer, and the connection goes on for others.
   Status Admit(ClientId client, wire::Message& message);
@@ -166,7 +174,7 @@ class Node final : public Effects {
     std::shared_ptr<cache::SampleBytes> buffer;
     std::weak_ptr<NodeDataset> reserved_by;
   };
-  std::map<ClientId, net::Connection*> connections_;
+  std::map<ClientId, Link> connections_;
   std::map<ClientId, Incoming> incoming_;
   std::uint32_t next_request_ = 1;
   std::uint64_t reported_changes_ = 0;

@@ -57,6 +57,8 @@ void VisitKeeping(const CounterVisitor& visit, const std::string& dataset, const
   count("optcache_drops_total", "reason", "disk", c.dropped_by_disk);
   count("optcache_bad_bytes_total", nullptr, nullptr, c.bad_bytes);
   count("optcache_peer_timeouts_total", nullptr, nullptr, c.peer_timeouts);
+  count("optcache_peer_losses_total", nullptr, nullptr, c.peer_losses);
+  count("optcache_leases_ended_total", nullptr, nullptr, c.leases_ended);
   count("optcache_deferred_total", nullptr, nullptr, c.on_its_way);
 }
 

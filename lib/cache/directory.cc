@@ -6,7 +6,7 @@
 
 namespace optcache::cache {
 
-DirectoryAnswer Directory::Ask(SampleId id, bool want_lease, MonotonicTime now) {
+DirectoryAnswer Directory::Ask(SampleId id, bool want_lease, MemberId asker, MonotonicTime now) {
   using Kind = DirectoryAnswer::Kind;
   const auto it = entries_.find(id);
   if (it != entries_.end()) {
@@ -17,13 +17,13 @@ DirectoryAnswer Directory::Ask(SampleId id, bool want_lease, MonotonicTime now) 
   if (!want_lease) return {.kind = Kind::kNobody};
   Record& record = entries_[id];
   record.lease = next_lease_++;
-  Extend(id, record, now);
+  Extend(id, record, asker, now);
   return {.kind = Kind::kLeased, .lease = record.lease};
 }
 
-void Directory::Extend(SampleId id, Record& record, MonotonicTime now) {
+void Directory::Extend(SampleId id, Record& record, MemberId asker, MonotonicTime now) {
   record.lease_end = now + lease_time_;
-  lease_ends_.emplace_back(record.lease_end, id);
+  lease_ends_.push_back({.end = record.lease_end, .lease = record.lease, .id = id, .asker = asker});
 }
 
 void Directory::Gained(SampleId id, MemberId holder) {
@@ -44,10 +44,10 @@ bool Directory::Forget(MemberId holder, Record& record) {
   return record.holder != 0;
 }
 
-bool Directory::Renew(SampleId id, LeaseId lease, MonotonicTime now) {
+bool Directory::Renew(SampleId id, LeaseId lease, MemberId asker, MonotonicTime now) {
   const auto it = entries_.find(id);
   if (it == entries_.end() || it->second.lease != lease || lease == 0) return false;
-  Extend(id, it->second, now);
+  Extend(id, it->second, asker, now);
   return true;
 }
 
@@ -61,14 +61,27 @@ void Directory::EndLease(SampleId id, LeaseId lease) {
   }
 }
 
+// All leases that have not run out are listed, so this costs nothing by sample.
+std::size_t Directory::EndLeasesOf(MemberId member) {
+  std::size_t ended = 0;
+  for (const Listed& listed : lease_ends_) {
+    if (listed.asker != member) continue;
+    const auto it = entries_.find(listed.id);
+    if (it == entries_.end() || it->second.lease != listed.lease) continue;
+    EndLease(listed.id, listed.lease);
+    ++ended;
+  }
+  return ended;
+}
+
 void Directory::ForgetMember(MemberId member) {
   for (auto it = entries_.begin(); it != entries_.end();)
     it = Forget(member, it->second) ? std::next(it) : entries_.erase(it);
 }
 
 void Directory::Sweep(MonotonicTime now) {
-  for (; !lease_ends_.empty() && lease_ends_.front().first <= now; lease_ends_.pop_front()) {
-    const auto it = entries_.find(lease_ends_.front().second);
+  for (; !lease_ends_.empty() && lease_ends_.front().end <= now; lease_ends_.pop_front()) {
+    const auto it = entries_.find(lease_ends_.front().id);
     if (it != entries_.end() && it->second.holder == 0 && it->second.lease_end <= now)
       entries_.erase(it);
   }

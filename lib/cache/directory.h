@@ -4,14 +4,14 @@
 //
 // Holder and lease together make single flight over the cluster: the first that asks for a sample
 // nobody holds gets the lease, the others wait until it is held or the lease ends. A lease that is
-// not renewed ends by itself, so a dead reader costs its life span and no more.
+// not renewed ends by itself, so a dead reader costs its life span and no more; those that were
+// granted through a member end at once when that is seen to be gone.
 //
 // The directory is a hint: a wrong entry costs a miss or a second store read, never wrong bytes.
 
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -36,8 +36,8 @@ class Directory {
   Directory(Duration lease_time, LeaseId first_lease)
       : lease_time_(lease_time), next_lease_(first_lease) {}
 
-  // Who has `id`? Nobody and `want_lease`: the asker may read it until its lease ends.
-  DirectoryAnswer Ask(SampleId id, bool want_lease, MonotonicTime now);
+  // Who has `id`? Nobody and `want_lease`: a reader at `asker` may read it until its lease ends.
+  DirectoryAnswer Ask(SampleId id, bool want_lease, MemberId asker, MonotonicTime now);
 
   // The newest holder is the one that is asked. The one before is remembered: when the newest has
   // lost its copy, that is found again.
@@ -45,9 +45,12 @@ class Directory {
   // Forgets `holder` if it still is one of those known.
   void Lost(SampleId id, MemberId holder);
 
-  // False when the lease is not the present one any more.
-  bool Renew(SampleId id, LeaseId lease, MonotonicTime now);
+  // False when the lease is not the present one any more. `asker`: the member that renews it.
+  bool Renew(SampleId id, LeaseId lease, MemberId asker, MonotonicTime now);
   void EndLease(SampleId id, LeaseId lease);
+  // A member cannot be reached: nobody will end the leases that were granted through it. How many
+  // end now.
+  std::size_t EndLeasesOf(MemberId member);
 
   // A member left: what it held is held by nobody.
   void ForgetMember(MemberId member);
@@ -70,14 +73,21 @@ class Directory {
     MonotonicTime lease_end{};
   };
 
+  struct Listed {
+    MonotonicTime end{};
+    LeaseId lease = 0;
+    SampleId id = 0;
+    MemberId asker = 0;
+  };
+
   static bool Forget(MemberId holder, Record& record);
-  void Extend(SampleId id, Record& record, MonotonicTime now);
+  void Extend(SampleId id, Record& record, MemberId asker, MonotonicTime now);
 
   Duration lease_time_;
   LeaseId next_lease_;
   std::unordered_map<SampleId, Record> entries_;
   // When leases end, the first in front; a renewed one is listed again.
-  std::deque<std::pair<MonotonicTime, SampleId>> lease_ends_;
+  std::deque<Listed> lease_ends_;
 };
 
 }  // namespace optcache::cache

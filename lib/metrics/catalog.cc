@@ -100,6 +100,11 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_relocated_bytes_total", kCounter, "Bytes of those that were moved"},
     {"optcache_peer_timeouts_total", kCounter,
      "Questions to other nodes that were not answered in time"},
+    {"optcache_peer_losses_total", kCounter,
+     "Questions to other nodes whose connection ended before the answer: what they were about is "
+     "read from the store at once"},
+    {"optcache_leases_ended_total", kCounter,
+     "Leases to read the store that ended because the node through which they were given is gone"},
     {"optcache_plan_predicted_hit_ratio", kGauge,
      "Share of reads that the newest planned pass serves from memory, over all nodes, 0 to 1"},
     {"optcache_plan_predicted_requests_total", kCounter,

@@ -74,7 +74,7 @@ struct ReadItem {
 enum class GetMode : std::uint8_t {
   kStage = 0,   // ahead of the trainer: the answer may be kOnItsWay
   kUrgent = 1,  // the trainer waits: bytes or a miss
-  kPeer = 2,    // from another node: a copy, nothing is consumed, no lease; here or kAbsent
+  kPeer = 2,    // from another node: a copy, nothing is consumed, no lease; or a miss
 };
 
 // Answered by one SampleReply an item, in any order, with the Get's request id. Stream 0: reads
@@ -93,7 +93,7 @@ enum class Answer : std::uint8_t {
   kMissKeep = 2,  // read the store, then Put under `lease`
   kMissDrop = 3,  // read the store, then LeaseDone (lease 0: nothing to say)
   kOnItsWay = 4,  // ask again after wait_ms
-  kAbsent = 5,    // only for GetMode::kPeer
+  kAbsent = 5,    // only for GetMode::kPeer: ask its home again; after kMissDrop do not
 };
 
 struct SampleReply {

@@ -51,6 +51,49 @@ TEST(DatasetLeases, TheLeaseOfASidecarThatIsGoneIsForTheNext) {
     EXPECT_NE(cluster.Get(1, kLeaseStream, {0, id + 10, id}).lease, 0U);
 }
 
+// From when it is killed, another node's trainer waits for none of them.
+TEST(DatasetLeases, TheLeasesOfANodeThatIsGoneEndAtOnce) {
+  LoopbackCluster cluster(SamplesAt(2, 10));
+  std::size_t at_home_here = 0;
+  for (SampleId id = 0; id < 10; ++id)
+    EXPECT_NE(cluster.Get(1, kLeaseStream, {0, id, id}).lease, 0U);
+  at_home_here = cluster.cache(0).directory().leases();
+  ASSERT_GT(at_home_here, 0U);
+  cluster.Kill(1);
+  EXPECT_EQ(cluster.cache(0).counters().leases_ended, at_home_here);
+  const MonotonicTime killed = cluster.now();
+  for (SampleId id = 0; id < 10; ++id) {
+    const Answer answer = cluster.Get(0, kLeaseStream, {0, id, id}, GetMode::kUrgent).answer;
+    EXPECT_TRUE(answer == Answer::kMissKeep || answer == Answer::kMissDrop) << id;
+  }
+  EXPECT_LE(cluster.now() - killed, std::chrono::milliseconds(20));
+}
+
+TEST(DatasetLeases, WhatWaitedForANodeThatIsGoneWaitsNoLonger) {
+  LoopbackCluster cluster(SamplesAt(2, 10));
+  for (SampleId id = 0; id < 10; ++id)
+    EXPECT_NE(cluster.Get(1, kLeaseStream, {0, id, id}).lease, 0U);
+  for (SampleId id = 0; id < 10; ++id)
+    cluster.Ask(0, kLeaseStream, {{0, id, id}}, GetMode::kUrgent);
+  cluster.Settle();
+  EXPECT_TRUE(cluster.replies(0).empty());
+  cluster.Kill(1);
+  cluster.Advance(std::chrono::milliseconds(10));
+  cluster.Settle();
+  EXPECT_EQ(cluster.replies(0).size(), 10U);
+}
+
+// The homes answer after the sidecar has gone.
+TEST(DatasetLeases, ALeaseThatComesForASidecarThatIsGoneGoesBack) {
+  LoopbackCluster cluster(SamplesAt(2, 10));
+  for (SampleId id = 0; id < 10; ++id)
+    cluster.Ask(0, kLeaseStream, {{0, id, id}});  // looked up, not answered yet
+  cluster.LoseSidecar(0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.cache(0).leases(LoopbackCluster::kSidecar), 0U);
+  EXPECT_EQ(cluster.cache(0).directory().leases() + cluster.cache(1).directory().leases(), 0U);
+}
+
 // Node 0 asks for `gets` full Gets of samples, about half of which have their home at node 1.
 void AskForMany(LoopbackCluster& cluster, SampleId gets) {
   for (SampleId get = 0; get < gets; ++get) {

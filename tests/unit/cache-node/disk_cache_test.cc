@@ -304,7 +304,9 @@ TEST_F(DiskCacheTest, ALifeThatBeginsFindsWhatLiesThere) {
   const std::size_t there = tier->samples();
   struct Nobody final : Effects {
     std::uint32_t NewRequestId() override { return 1; }
-    void Reply(ClientId, std::uint32_t, const wire::Message&, const cache::SampleRef&) override {}
+    bool Reply(ClientId, std::uint32_t, const wire::Message&, const cache::SampleRef&) override {
+      return true;
+    }
     bool Send(wire::MemberId, std::uint32_t, const wire::Message&,
               const cache::SampleRef&) override {
       return false;

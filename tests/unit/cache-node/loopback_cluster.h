@@ -82,7 +82,15 @@ class LoopbackCluster {
   void Advance(Duration by) { clock_.Advance(by); }
   MonotonicTime now() const { return clock_.Now(); }
   void CutOff(std::size_t node) { nodes_[node]->reachable = false; }
+  // It is cut off, and the others see all their connections with it end.
+  void Kill(std::size_t node) {
+    CutOff(node);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (i != node) cache(i).OnPeerGone(static_cast<wire::MemberId>(node + 1));
+    }
+  }
   void LoseSidecar(std::size_t node) {
+    nodes_[node]->sidecar_gone = true;
     cache(node).OnClientGone(kSidecar, clock_.Now());
     Settle();
   }
@@ -196,9 +204,10 @@ class LoopbackCluster {
     }
 
     std::uint32_t NewRequestId() override { return cluster.next_request_++; }
-    void Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
+    bool Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
                const cache::SampleRef& payload) override {
       ExpectSendable(message, payload);
+      if (to == kSidecar && sidecar_gone) return false;
       if (to == kSidecar) {
         replies.push_back(
             {request_id, message, payload ? std::string(AsText(payload->bytes())) : std::string()});
@@ -206,6 +215,7 @@ class LoopbackCluster {
         cluster.queue_.push_back(
             {member, static_cast<wire::MemberId>(to - kFirstNode), request_id, message, payload});
       }
+      return true;
     }
     bool Send(wire::MemberId to, std::uint32_t request_id, const wire::Message& message,
               const cache::SampleRef& payload) override {
@@ -218,6 +228,7 @@ class LoopbackCluster {
     LoopbackCluster& cluster;
     wire::MemberId member;
     bool reachable = true;
+    bool sidecar_gone = false;
     std::unique_ptr<DatasetCache> own;
     DatasetCache& cache;
     std::vector<LoopbackCluster::Reply> replies;
@@ -259,7 +270,7 @@ class LoopbackCluster {
     } else if (const auto* announce = std::get_if<wire::Announce>(&e.message)) {
       to.OnAnnounce(*announce, now);
     } else if (const auto* update = std::get_if<wire::LeaseUpdate>(&e.message)) {
-      to.OnPeerLeaseUpdate(*update, now);
+      to.OnPeerLeaseUpdate(e.from, *update, now);
     } else if (const auto* stored = std::get_if<wire::StoreReply>(&e.message)) {
       to.OnStoreReply(*stored, now);
     } else if (const auto* push = std::get_if<wire::Push>(&e.message)) {

@@ -72,7 +72,9 @@ TEST(Relocation, ANodeThatEndsKeepsItsBudgetAndGivesNothingAwayByItself) {
 // Writes down what is pushed, and answers nothing.
 struct SilentPeers final : Effects {
   std::uint32_t NewRequestId() override { return 1; }
-  void Reply(ClientId, std::uint32_t, const wire::Message&, const cache::SampleRef&) override {}
+  bool Reply(ClientId, std::uint32_t, const wire::Message&, const cache::SampleRef&) override {
+    return true;
+  }
   bool Send(wire::MemberId, std::uint32_t, const wire::Message& message,
             const cache::SampleRef&) override {
     if (const auto* push = std::get_if<wire::Push>(&message)) pushed.push_back(push->item.id);
