@@ -36,6 +36,7 @@ BENCHMARKS = {
     "disk": "samples on a node's disk, beside a file a sample",
     "wire": "node to sidecar, beside memcached",
     "image_folder": "a loader that only decodes, beside plain torchvision",
+    "faults": "the longest wait of a trainer when something fails",
     "cold": "four streams that start together: store reads",
     "restart": "ranks that come back on other machines: store reads",
     "drift": "ranks that drift apart: hit ratio",
