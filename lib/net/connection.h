@@ -30,8 +30,8 @@ class Connection;
 inline constexpr std::string_view kNodeServerName = "optcache-node";
 
 struct ConnectionLimits {
-  // What may wait to be sent. Beyond it the receiver is too slow: the connection is closed with
-  // kResourceExhausted.
+  // What may wait to be sent beside the largest frame, which is always admitted. Beyond it the
+  // receiver is too slow: the connection is closed with kResourceExhausted.
   ByteCount max_queued_bytes = 1_GiB;
   std::size_t max_queued_frames = 65'536;
   ByteCount max_payload_bytes = wire::kMaxPayloadBytes;
@@ -123,6 +123,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual bool closed() const = 0;
   // What waits to be sent: heads and payloads.
   virtual ByteCount queued_bytes() const = 0;
+  virtual std::size_t queued_frames() const = 0;
+  // All that has come so far, what has come of a frame that is not complete included.
+  virtual std::uint64_t received_bytes() const = 0;
   // Never used twice in a process.
   virtual std::uint64_t id() const = 0;
   // The name that the peer gave in Hello or Welcome.

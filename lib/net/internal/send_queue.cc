@@ -26,7 +26,17 @@ Status SendQueue::Push(std::uint32_t request_id, const wire::Message& message, B
   ++entry.frames;
   ++frames_;
   bytes_ += entry.head.size() - before + payload.size();
+  NoteSize();
   return OkStatus();
+}
+
+// Of the last entry, which may be new or have grown.
+void SendQueue::NoteSize() {
+  const Sized last{.number = consumed_ + entries_.size() - 1,
+                   .bytes = entries_.back().head.size() + entries_.back().payload.size()};
+  while (!largest_.empty() && largest_.back().bytes <= last.bytes)
+    largest_.pop_back();
+  largest_.push_back(last);
 }
 
 std::size_t SendQueue::Peek(std::span<ByteSpan> pieces) {
@@ -57,6 +67,7 @@ void SendQueue::Consume(std::size_t written) {
     const Entry done = std::move(entries_.front());
     entries_.pop_front();
     frames_ -= done.frames;
+    if (largest_.front().number == consumed_++) largest_.pop_front();
   }
   peeked_ = 0;
 }
@@ -68,6 +79,8 @@ void SendQueue::Seal(wire::FrameSeal seal) {
 
 void SendQueue::Clear() {
   if (seal_ && at_boundary()) seal_->Withdraw(frames_);
+  consumed_ += entries_.size();
+  largest_.clear();
   const auto gone = std::exchange(entries_, {});
   peeked_ = 0;
   written_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -38,6 +39,10 @@ class SendQueue {
   bool empty() const { return entries_.empty(); }
   ByteCount bytes() const { return bytes_; }
   std::size_t frames() const { return frames_; }
+  // Of all but the largest frame, with the heads that are written together with that.
+  ByteCount bytes_beside_largest() const {
+    return largest_.empty() ? 0 : bytes_ + written_ - largest_.front().bytes;
+  }
   // Nothing of the first frame has been written.
   bool at_boundary() const { return written_ == 0; }
 
@@ -52,8 +57,18 @@ class SendQueue {
     std::size_t frames = 0;
   };
 
+  struct Sized {
+    std::uint64_t number = 0;  // of an entry, from the first one on
+    ByteCount bytes = 0;
+  };
+
+  void NoteSize();
+
   std::optional<wire::FrameSeal> seal_;
   std::deque<Entry> entries_;
+  std::uint64_t consumed_ = 0;  // entries
+  // Those of entries_ that no later one is larger than, so the first is the largest of all.
+  std::deque<Sized> largest_;
   std::size_t peeked_ = 0;   // entries whose heads the writer may be reading
   std::size_t written_ = 0;  // bytes of the first entry
   ByteCount bytes_ = 0;

@@ -334,7 +334,8 @@ void SocketConnection::Queue(std::uint32_t request_id, const wire::Message& mess
   }
   ++options_.counters->frames_out;
   const ConnectionLimits& limits = options_.limits;
-  if (queue_.bytes() > limits.max_queued_bytes || queue_.frames() > limits.max_queued_frames) {
+  if (queue_.bytes_beside_largest() > limits.max_queued_bytes ||
+      queue_.frames() > limits.max_queued_frames) {
     return Close(Status(Code::kResourceExhausted,
                         "the peer reads too slowly: " + std::to_string(queue_.frames()) +
                             " frames of " + FormatBytes(queue_.bytes()) + " wait for it"));

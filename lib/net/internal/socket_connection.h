@@ -65,6 +65,8 @@ class SocketConnection final : public Connection {
   void Close(Status status) override;
   bool closed() const override { return closed_; }
   ByteCount queued_bytes() const override { return queue_.bytes(); }
+  std::size_t queued_frames() const override { return queue_.frames(); }
+  std::uint64_t received_bytes() const override { return bytes_in_; }
   std::uint64_t id() const override { return id_; }
   const std::string& peer_name() const override { return peer_name_; }
   wire::Role peer_role() const override { return session_.peer_role(); }

@@ -43,6 +43,8 @@ class FakeConnection final : public net::Connection {
   void Close(Status status) override { closed_with = std::move(status); }
   bool closed() const override { return closed_with.has_value(); }
   ByteCount queued_bytes() const override { return queued; }
+  std::size_t queued_frames() const override { return 0; }
+  std::uint64_t received_bytes() const override { return 0; }
   std::uint64_t id() const override { return 1; }
   const std::string& peer_name() const override { return name_; }
   wire::Role peer_role() const override { return role_; }

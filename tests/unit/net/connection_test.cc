@@ -134,11 +134,24 @@ TEST_P(ConnectionTest, AReceiverThatIsTooSlowIsCut) {
     SendSample(to_peer, 0, sample);
     ++sent;
   }
-  EXPECT_EQ(sent, 10);  // The tenth sample's head passes the limit.
+  EXPECT_EQ(sent, 11);  // Beside one of them: the tenth's head passes the limit.
   sample.reset();
   RunUntil(loop, [&] { return node->closed.size() == 1; });
   EXPECT_EQ(node->closed[0].code(), Code::kResourceExhausted);
   EXPECT_TRUE(alive.expired());
+}
+
+TEST_P(ConnectionTest, AFrameLargerThanWhatMayWaitGoesAllTheSame) {
+  Connect({.max_queued_bytes = 1'000'000});
+  Connection& to_peer = *node->open.begin()->second;
+  to_peer.Send(0, wire::StoreReply{});
+  SendSample(to_peer, 0, Sample(3'000'000));
+  to_peer.Send(0, wire::StoreReply{});
+  EXPECT_FALSE(to_peer.closed());
+  EXPECT_EQ(to_peer.queued_frames(), 3U);
+  RunUntil(loop, [&] { return peer->payloads.size() == 1; });
+  EXPECT_TRUE(peer->payloads[0].status.ok());
+  EXPECT_FALSE(to_peer.closed());
 }
 
 TEST_P(ConnectionTest, TheNumberOfWaitingFramesIsBoundedToo) {

@@ -1,6 +1,9 @@
 #include "net/internal/send_queue.h"
 
+#include <algorithm>
 #include <array>
+#include <deque>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -89,6 +92,30 @@ TEST(SendQueue, AMessageThatIsTooLargeLeavesTheQueueAsItWas) {
   EXPECT_EQ(queue.bytes(), expected.size());
   Random random(1);
   EXPECT_EQ(Drain(queue, random), expected);
+}
+
+// Against a slow way to say the same: the largest of those that are there.
+TEST(SendQueue, KnowsWhatWaitsBesideTheLargest) {
+  Random random(7);
+  SendQueue queue;
+  const std::vector<std::byte> bytes(100'000);
+  std::array<ByteSpan, 8> pieces;
+  std::deque<ByteCount> sizes;
+  for (int round = 0; round < 500; ++round) {
+    if (random.Below(2) == 0 || queue.empty()) {
+      const ByteCount length = 1 + random.Below(bytes.size());
+      const ByteCount before = queue.bytes();
+      EXPECT_TRUE(queue.Push(0, wire::Push{}, ByteSpan(bytes).first(length), nullptr).ok());
+      sizes.push_back(queue.bytes() - before);
+    } else {
+      queue.Peek(pieces);
+      queue.Consume(sizes.front());
+      sizes.pop_front();
+    }
+    const ByteCount all = std::accumulate(sizes.begin(), sizes.end(), ByteCount{0});
+    const ByteCount largest = sizes.empty() ? 0 : *std::ranges::max_element(sizes);
+    ASSERT_EQ(queue.bytes_beside_largest(), all - largest) << round;
+  }
 }
 
 TEST(SendQueue, WhatIsPeekedStaysWhereItIs) {
