@@ -16,12 +16,16 @@ namespace {
 
 // Of reads whose plan has not come; beyond it they are in no forecast.
 constexpr std::size_t kMaxUncovered = 262'144;
+// Half of what a connection may queue (net::ConnectionLimits).
+constexpr ByteCount kMaxRelayed = 512_MiB;
 
 }  // namespace
 
-// One sample may always pass; more only within the transit reserve. Null: later.
+// One sample may always pass; more only within the transit reserve, and within what a peer may have
+// to queue for this node. Null: later.
 DatasetCache::RelayShare DatasetCache::TakeRelayShare(ByteCount size) {
-  if (*relay_bytes_ > 0 && *relay_bytes_ + size > config_.reserve) return nullptr;
+  const ByteCount most = std::min(config_.reserve, kMaxRelayed);
+  if (*relay_bytes_ > 0 && *relay_bytes_ + size > most) return nullptr;
   *relay_bytes_ += size;
   return {relay_bytes_.get(), [count = relay_bytes_, size](const void*) { *count -= size; }};
 }

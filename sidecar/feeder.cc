@@ -35,7 +35,6 @@ void Feeder::OnClientGone(ClientId client) {
 }
 
 void Feeder::OnNodeUp() {
-  fetcher_.OnNodeUp();
   readers_.OnNodeUp();
   stores_.OnNodeUp();
 }

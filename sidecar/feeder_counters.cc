@@ -65,6 +65,8 @@ void Fetcher::VisitCounters(const CounterVisitor& visitor) const {
             Label("reason", kFallbackNames[i]), Number(fallbacks_[i]));
   }
   visitor(MetricKind::kCounter, "optcache_puts_sent_total", {}, Number(puts_));
+  visitor(MetricKind::kCounter, "optcache_puts_withheld_total", {}, Number(puts_withheld_));
+  visitor(MetricKind::kGauge, "optcache_puts_held_reads", {}, Number(held_.size()));
   visitor(MetricKind::kGauge, "optcache_node_connected", {}, node_.connected() ? 1 : 0);
 }
 

@@ -9,6 +9,7 @@ namespace {
 // A node that owes answers to so many Gets past their deadline is not to be trusted with more.
 constexpr std::size_t kAsksMax = 1024;
 constexpr std::uint32_t kWaitMsMax = 1000;
+constexpr Duration kLookAgain = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -19,7 +20,8 @@ Fetcher::Fetcher(NodePort& node, StorePort& store, Alarms& alarms, FetchOptions 
       options_(options),
       on_work_(std::move(on_work)),
       store_(store, options.store_concurrency),
-      leases_(node) {}
+      leases_(node),
+      puts_window_(node, options.puts) {}
 
 FetchId Fetcher::Start(Spec spec, Done done) {
   const FetchId id = ++last_id_;
@@ -39,6 +41,7 @@ void Fetcher::MakeUrgent(FetchId id) {
   if (fetch == nullptr || fetch->spec.urgency == Urgency::kUrgent) return;
   fetch->spec.urgency = Urgency::kUrgent;
   if (fetch->state == State::kToAsk || fetch->state == State::kOnItsWay) QueueToAsk(id, *fetch);
+  if (fetch->state == State::kHeld) ReadStore(id, *fetch);
   if (fetch->state == State::kStore) store_.MakeUrgent(fetch->ticket);
 }
 
@@ -46,8 +49,9 @@ void Fetcher::Abandon(FetchId id) {
   Fetch* fetch = Find(id);
   if (fetch == nullptr) return;
   fetch->done = nullptr;
-  if (fetch->state == State::kStore) {
-    if (!store_.Cancel(fetch->ticket)) return;
+  if (fetch->state == State::kStore && !store_.Cancel(fetch->ticket)) return;
+  if (fetch->state == State::kStore || fetch->state == State::kHeld) {
+    LeaveWindow(*fetch);
     leases_.End(fetch->spec.dataset->key(), fetch->spec.item.id, fetch->lease,
                 wire::LeaseEvent::kFailed);
   }
@@ -73,9 +77,10 @@ void Fetcher::QueueToAsk(FetchId id, Fetch& fetch) {
 
 void Fetcher::Flush() {
   leases_.Flush();
+  StartHeld();
   while (SendOne(Urgency::kUrgent)) {
   }
-  while (gets_in_flight_ < options_.gets_in_flight && SendOne(Urgency::kStaged)) {
+  while (held_.empty() && gets_in_flight_ < options_.gets_in_flight && SendOne(Urgency::kStaged)) {
   }
 }
 
@@ -83,7 +88,6 @@ void Fetcher::Flush() {
 bool Fetcher::SendOne(Urgency urgency) {
   auto& queue = to_ask_[static_cast<std::size_t>(urgency)];
   Ask ask;
-  ByteCount bytes = 0;
   while (!queue.empty()) {
     const FetchId id = queue.front();
     Fetch* fetch = Find(id);
@@ -92,8 +96,9 @@ bool Fetcher::SendOne(Urgency urgency) {
       continue;
     }
     const ByteCount size = fetch->spec.buffer->bytes().size();
+    if (ask.fetches.empty() && !MayBeInFlight(size)) return false;
     const bool fits =
-        ask.fetches.size() < options_.items_per_get && bytes + size <= options_.bytes_per_get &&
+        ask.fetches.size() < options_.items_per_get && ask.bytes + size <= options_.bytes_per_get &&
         ask.get.dataset == fetch->spec.dataset->key() && ask.get.stream == fetch->spec.stream;
     if (!ask.fetches.empty() && !fits) break;
     ask.get.dataset = fetch->spec.dataset->key();
@@ -101,12 +106,23 @@ bool Fetcher::SendOne(Urgency urgency) {
     ask.get.mode = urgency == Urgency::kUrgent ? wire::GetMode::kUrgent : wire::GetMode::kStage;
     ask.get.items.push_back(fetch->spec.item);
     ask.fetches.push_back(id);
-    bytes += size;
+    ask.bytes += size;
     queue.pop_front();
   }
   if (ask.fetches.empty()) return false;
   SendGet(std::move(ask));
   return true;
+}
+
+bool Fetcher::MayBeInFlight(ByteCount size) const {
+  if (items_in_flight_ >= options_.items_in_flight) return false;
+  const ByteCount all = bytes_in_flight_ + size;
+  if (all <= options_.bytes_in_flight) return true;
+  ByteCount largest = size;
+  for (const auto& [_, ask] : asks_) {
+    if (ask.counted) largest = std::max(largest, ask.bytes);
+  }
+  return all - largest <= options_.bytes_in_flight;
 }
 
 void Fetcher::SendGet(Ask ask) {
@@ -118,52 +134,60 @@ void Fetcher::SendGet(Ask ask) {
     fetch.request = request;
   }
   ask.open = ask.fetches.size();
-  ask.sent_at = alarms_.Now();
-  ask.counted = ask.get.mode == wire::GetMode::kStage;
-  if (ask.counted) ++gets_in_flight_;
-  const bool urgent = ask.get.mode == wire::GetMode::kUrgent;
-  ask.alarm = alarms_.After(urgent ? options_.urgent_deadline : options_.staged_deadline,
-                            [this, request] { OnAskDeadline(request); });
+  ask.counted = true;
+  items_in_flight_ += ask.fetches.size();
+  bytes_in_flight_ += ask.bytes;
+  if (ask.get.mode == wire::GetMode::kStage) ++gets_in_flight_;
+  StartAlarm(request, ask);
   node_.Send(request, ask.get);
   asks_.insert_or_assign(request, std::move(ask));
 }
 
 void Fetcher::StopCounting(Ask& ask) {
   if (!std::exchange(ask.counted, false)) return;
-  --gets_in_flight_;
+  items_in_flight_ -= ask.fetches.size();
+  bytes_in_flight_ -= ask.bytes;
+  if (ask.get.mode == wire::GetMode::kStage) --gets_in_flight_;
   on_work_();
 }
 
+void Fetcher::StartAlarm(std::uint32_t request, Ask& ask) {
+  ask.progress = Progress();
+  const bool urgent = ask.get.mode == wire::GetMode::kUrgent;
+  ask.alarm = alarms_.After(urgent ? options_.urgent_deadline : options_.staged_deadline,
+                            [this, request] { OnAskDeadline(request); });
+}
+
+// What has begun to come goes on coming, or the connection is lost: it is not read twice.
 void Fetcher::OnAskDeadline(std::uint32_t request) {
   const auto found = asks_.find(request);
   if (found == asks_.end()) return;
   Ask& ask = found->second;
-  StopCounting(ask);
-  const bool silent = heard_at_ <= ask.sent_at;
+  const bool silent = Progress() == ask.progress;
   const std::vector<FetchId> overdue = ask.fetches;
-  bool stalled = false;
+  bool receiving = false;
   for (const FetchId id : overdue) {
     Fetch* fetch = Find(id);
     if (fetch == nullptr || fetch->request != request) continue;
-    if (fetch->state == State::kReceiving) stalled = true;
+    if (fetch->state == State::kReceiving) receiving = true;
     if (fetch->state == State::kAsked) ReadStoreInstead(id, *fetch, Fallback::kNoAnswer);
   }
-  if (silent || stalled || asks_.size() > kAsksMax) {
+  if (receiving && !silent) return StartAlarm(request, ask);
+  StopCounting(ask);
+  if (silent || asks_.size() > kAsksMax) {
     node_.Drop(Status(Code::kDeadlineExceeded, "the node left a Get unanswered for too long"));
   }
 }
 
 // --- What the node says -----------------------------------------------------------------------
 
-void Fetcher::OnNodeUp() {
-  heard_at_ = alarms_.Now();
-}
-
 void Fetcher::OnNodeLost() {
   for (auto& [request, ask] : asks_)
     alarms_.Cancel(ask.alarm);
   asks_.clear();
   gets_in_flight_ = 0;
+  items_in_flight_ = 0;
+  bytes_in_flight_ = 0;
   leases_.Clear();
   std::vector<FetchId> lost;
   for (auto& [id, fetch] : fetches_) {
@@ -171,12 +195,18 @@ void Fetcher::OnNodeLost() {
     if (fetch.state != State::kStore) lost.push_back(id);
   }
   std::sort(lost.begin(), lost.end());  // in the order in which they were wanted
-  for (const FetchId id : lost)
-    ReadStoreInstead(id, *Find(id), Fallback::kNodeLost);
+  for (const FetchId id : lost) {
+    Fetch& fetch = *Find(id);
+    if (fetch.state == State::kHeld) {
+      ReadStore(id, fetch);
+    } else {
+      ReadStoreInstead(id, fetch, Fallback::kNodeLost);
+    }
+  }
 }
 
 Fetcher::Ask* Fetcher::FindItem(std::uint32_t request, std::uint32_t index) {
-  heard_at_ = alarms_.Now();
+  ++answers_;
   const auto found = asks_.find(request);
   if (found == asks_.end() || index >= found->second.fetches.size()) return nullptr;
   return found->second.fetches[index] == 0 ? nullptr : &found->second;
@@ -293,6 +323,15 @@ void Fetcher::ReadStoreInstead(FetchId id, Fetch& fetch, Fallback why) {
 
 void Fetcher::ReadStore(FetchId id, Fetch& fetch) {
   alarms_.Cancel(std::exchange(fetch.alarm, 0));
+  if (fetch.keep && fetch.spec.urgency == Urgency::kStaged && node_.connected()) {
+    const ByteCount size = fetch.spec.buffer->bytes().size();
+    if (!puts_window_.Admits(size)) {
+      if (std::exchange(fetch.state, State::kHeld) != State::kHeld) held_.push_back(id);
+      return;
+    }
+    puts_window_.Begin(size);
+    fetch.in_window = true;
+  }
   fetch.state = State::kStore;
   fetch.ticket =
       store_.Add({.dataset = fetch.spec.dataset,
@@ -302,8 +341,31 @@ void Fetcher::ReadStore(FetchId id, Fetch& fetch) {
                  fetch.spec.urgency == Urgency::kUrgent);
 }
 
+// What was held, as far as there is room for it now. Looks again before long if there is none.
+void Fetcher::StartHeld() {
+  while (!held_.empty()) {
+    const FetchId id = held_.front();
+    Fetch* fetch = Find(id);
+    if (fetch != nullptr && fetch->state == State::kHeld) {
+      ReadStore(id, *fetch);
+      if (fetch->state == State::kHeld) break;
+    }
+    held_.pop_front();
+  }
+  if (held_.empty() || look_again_ != 0) return;
+  look_again_ = alarms_.After(kLookAgain, [this] {
+    look_again_ = 0;
+    on_work_();
+  });
+}
+
+void Fetcher::LeaveWindow(Fetch& fetch) {
+  if (std::exchange(fetch.in_window, false)) puts_window_.End(fetch.spec.buffer->bytes().size());
+}
+
 void Fetcher::OnStoreRead(FetchId id, const Result<std::uint32_t>& crc) {
   Fetch& fetch = *Find(id);
+  LeaveWindow(fetch);
   if (crc) {
     GiveBack(fetch, *crc);
     Finish(id, Source::kStore);
@@ -316,7 +378,10 @@ void Fetcher::OnStoreRead(FetchId id, const Result<std::uint32_t>& crc) {
 
 void Fetcher::GiveBack(const Fetch& fetch, std::uint32_t crc) {
   const wire::DatasetKey dataset = fetch.spec.dataset->key();
-  if (!fetch.keep || !node_.connected()) {
+  const bool puts = fetch.keep && node_.connected();
+  const bool withheld = puts && !puts_window_.TakesPut();
+  puts_withheld_ += withheld ? 1U : 0U;
+  if (!puts || withheld) {
     leases_.End(dataset, fetch.spec.item.id, fetch.lease, wire::LeaseEvent::kDone);
     return;
   }

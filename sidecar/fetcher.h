@@ -19,6 +19,7 @@
 #include "sidecar/alarms.h"
 #include "sidecar/lease_book.h"
 #include "sidecar/ports.h"
+#include "sidecar/put_window.h"
 #include "sidecar/store_queue.h"
 #include "wire/messages.h"
 
@@ -42,8 +43,14 @@ struct FetchOptions {
   std::size_t items_per_get = 64;
   ByteCount bytes_per_get = 1_MiB;
   std::size_t gets_in_flight = 4;
+  // Of all Gets that are unanswered: samples, and bytes with the largest Get aside. So the answers
+  // stay within what a connection may queue.
+  std::size_t items_in_flight = 16'384;
+  ByteCount bytes_in_flight = 256_MiB;
+  PutLimits puts;
   // For the node to answer an item before the store is read instead: longer than the node's own
-  // deadlines, after which it answers with a miss and a lease.
+  // deadlines, after which it answers with a miss and a lease. A sample whose bytes are coming is
+  // not late.
   Duration staged_deadline = std::chrono::seconds(3);
   Duration urgent_deadline = std::chrono::seconds(5);
   // How long a sample may be on its way before the store is read instead.
@@ -52,8 +59,9 @@ struct FetchOptions {
 };
 
 // Asks the node for many samples at once, reads misses from the store under the node's lease, and
-// puts back what the node's plan keeps. Every fetch ends: whatever becomes of the node, the store
-// is read, and that has a deadline of its own. Not thread-safe: belongs to the event loop's thread.
+// puts back what the node's plan keeps; while much waits to be put back, nothing is staged. Every
+// fetch ends: whatever becomes of the node, the store is read, and that has a deadline of its own.
+// Not thread-safe: belongs to the event loop's thread.
 class Fetcher {
  public:
   struct Spec {
@@ -84,7 +92,6 @@ class Fetcher {
   void Flush();
 
   // --- What the node says
-  void OnNodeUp();
   void OnNodeLost();
   // An answer without payload.
   void OnAnswer(std::uint32_t request, const wire::SampleReply& reply);
@@ -99,7 +106,7 @@ class Fetcher {
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:
-  enum class State : std::uint8_t { kToAsk, kAsked, kReceiving, kOnItsWay, kStore };
+  enum class State : std::uint8_t { kToAsk, kAsked, kReceiving, kOnItsWay, kHeld, kStore };
   struct Fetch {
     Spec spec;
     Done done;  // empty: abandoned
@@ -109,16 +116,18 @@ class Fetcher {
     MonotonicTime give_up_at{};  // kOnItsWay: set at the first such answer
     StoreQueue::Ticket ticket = 0;
     wire::LeaseId lease = 0;
-    bool keep = false;  // the plan keeps it: put it back
+    bool keep = false;       // the plan keeps it: put it back
+    bool in_window = false;  // kStore: counted by puts_window_
   };
   // A Get that is not wholly answered. Answers may come after its deadline.
   struct Ask {
     wire::Get get;
     std::vector<FetchId> fetches;  // by item; 0: answered
     std::size_t open = 0;
-    MonotonicTime sent_at{};
+    ByteCount bytes = 0;
+    std::uint64_t progress = 0;  // Progress() when it was sent, or looked at last
     Alarms::Id alarm = 0;
-    bool counted = false;  // one of the staging Gets in flight
+    bool counted = false;  // one of those in flight
   };
 
   struct Fetched {
@@ -129,16 +138,22 @@ class Fetcher {
   Fetch* Find(FetchId id);
   void QueueToAsk(FetchId id, Fetch& fetch);
   bool SendOne(Urgency urgency);
+  bool MayBeInFlight(ByteCount size) const;
   void SendGet(Ask ask);
   Ask* FindItem(std::uint32_t request, std::uint32_t index);
   FetchId TakeItem(std::uint32_t request, std::uint32_t index);
+  void StartAlarm(std::uint32_t request, Ask& ask);
   void OnAskDeadline(std::uint32_t request);
+  // Rises with whatever the node says.
+  std::uint64_t Progress() const { return answers_ + node_.traffic().received; }
   void StopCounting(Ask& ask);
 
   void OnMiss(FetchId id, const wire::Get& get, const wire::SampleReply& reply);
   void Wait(FetchId id, Fetch& fetch, wire::GetMode asked_as, std::uint32_t wait_ms);
   void ReadStoreInstead(FetchId id, Fetch& fetch, Fallback why);
   void ReadStore(FetchId id, Fetch& fetch);
+  void StartHeld();
+  void LeaveWindow(Fetch& fetch);
   void OnStoreRead(FetchId id, const Result<std::uint32_t>& crc);
   void GiveBack(const Fetch& fetch, std::uint32_t crc);
   void Finish(FetchId id, Result<Source> result);
@@ -153,15 +168,21 @@ class Fetcher {
   std::unordered_map<FetchId, Fetch> fetches_;
   std::unordered_map<std::uint32_t, Ask> asks_;
   std::array<std::deque<FetchId>, 2> to_ask_;  // by Urgency; may name fetches that have gone on
+  std::deque<FetchId> held_;                   // the same
+  PutWindow puts_window_;
   FetchId last_id_ = 0;
   std::uint32_t last_request_ = 0;
-  std::size_t gets_in_flight_ = 0;
-  MonotonicTime heard_at_{};
+  std::size_t gets_in_flight_ = 0;  // staging ones
+  std::size_t items_in_flight_ = 0;
+  ByteCount bytes_in_flight_ = 0;
+  std::uint64_t answers_ = 0;
   Alarms::Id renewal_ = 0;
+  Alarms::Id look_again_ = 0;  // whether what is held may be read
 
   std::map<std::string, Fetched> fetched_;  // by dataset
   std::array<std::uint64_t, kFallbacks> fallbacks_{};
   std::uint64_t puts_ = 0;
+  std::uint64_t puts_withheld_ = 0;
 };
 
 }  // namespace optcache::sidecar

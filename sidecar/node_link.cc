@@ -122,6 +122,14 @@ void NodeLink::Drop(Status why) {
   if (connected()) handler_->connection()->Close(std::move(why));
 }
 
+NodeTraffic NodeLink::traffic() const {
+  if (!connected()) return {};
+  const net::Connection& connection = *handler_->connection();
+  return {.received = connection.received_bytes(),
+          .queued = connection.queued_bytes(),
+          .queued_messages = connection.queued_frames()};
+}
+
 void NodeLink::VisitCounters(const CounterVisitor& visitor) const {
   if (pool_) pool_->VisitCounters(visitor);
 }

@@ -41,6 +41,7 @@ class NodeLink final : public NodePort {
   void Send(std::uint32_t request, const wire::Message& message) override;
   void Put(const wire::Put& put, BufferRef payload) override;
   void Drop(Status why) override;
+  NodeTraffic traffic() const override;
 
   void VisitCounters(const CounterVisitor& visitor) const;
 

@@ -41,6 +41,14 @@ class DatasetPort {
   virtual std::optional<StorePlace> PlaceOf(SampleId /*id*/) const { return std::nullopt; }
 };
 
+// What passes between the sidecar and its node, on the connection that is open.
+struct NodeTraffic {
+  std::uint64_t received = 0;  // bytes so far, of a message that has not ended, too
+  ByteCount queued = 0;        // that wait to be sent
+  std::size_t queued_messages = 0;
+  friend bool operator==(const NodeTraffic&, const NodeTraffic&) = default;
+};
+
 // The node of this machine, which may be gone at any time. Its answers go to a NodeListener.
 class NodePort {
  public:
@@ -51,6 +59,8 @@ class NodePort {
   virtual void Put(const wire::Put& put, BufferRef payload) = 0;
   // Gives up the connection; OnNodeLost follows. It comes back in the background.
   virtual void Drop(Status why) = 0;
+  // Nothing while there is no connection.
+  virtual NodeTraffic traffic() const { return {}; }
 };
 
 // Who hears what the node says.

@@ -262,7 +262,9 @@ void Warmer::Watch() {
       node_.connected() && (!asks_.empty() || std::ranges::any_of(putting_, [](const auto& put) {
         return put.second.sent;
       }));
-  if (!owed) heard_at_ = now;
+  // A large sample takes its time, in either direction.
+  const NodeTraffic traffic = node_.traffic();
+  if (!owed || std::exchange(traffic_, traffic) != traffic) heard_at_ = now;
   if (store_.running() > 0) moved_at_ = now;
   if (now - moved_at_ >= options_.stall) return Stop(Stalled());
   if (now - heard_at_ >= options_.silence)

@@ -148,7 +148,8 @@ class Warmer final : public NodeListener {
   std::uint32_t last_request_ = 0;
   bool work_due_ = false;
   Alarms::Id renewal_ = 0;
-  MonotonicTime heard_at_{};           // of the node, or nothing was owed
+  MonotonicTime heard_at_{};           // of the node, or bytes moved, or nothing was owed
+  NodeTraffic traffic_;                // when that was looked at last
   MonotonicTime moved_at_{};           // a sample ended, or the store was being read
   bool unknown_ = false;               // the node's last word: it does not know the dataset
   bool has_read_ = false;              // a sample from the store

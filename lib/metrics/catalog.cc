@@ -177,6 +177,11 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_manifests_awaited", kGauge, "Datasets whose manifest no node has given yet"},
     {"optcache_node_connected", kGauge, "1 while the machine's node answers"},
     {"optcache_puts_sent_total", kCounter, "Samples sent to the node to be kept"},
+    {"optcache_puts_withheld_total", kCounter,
+     "Samples that the node was to keep and that were not sent, as too much waited to be sent"},
+    {"optcache_puts_held_reads", kGauge,
+     "Reads of the store for samples that are staged, which wait until the node has taken more of "
+     "what was read before"},
     {"optcache_store_reads_total", kCounter, "Reads of the store that succeeded"},
     {"optcache_store_read_bytes_total", kCounter, "Bytes of those"},
     {"optcache_store_read_failures_total", kCounter,

@@ -50,5 +50,22 @@ TEST(DatasetPeers, APeerThatDoesNotKnowTheDatasetIsNotAskedAgain) {
   ASSERT_EQ(cluster.replies(0).size(), 1U);
 }
 
+// All of them may lie at one peer, whose connection would be closed.
+TEST(DatasetPeers, ReadsAtPeersWaitWhereTheReserveIsLargerThanWhatAConnectionQueues) {
+  constexpr SampleId kMany = 10;
+  auto options = SamplesOn(2, kMany, 300U << 20U);
+  options.reserve = 2_GiB;
+  LoopbackCluster cluster(options);
+  wire::Holding held;
+  std::vector<wire::ReadItem> items;
+  for (SampleId id = 0; id < kMany; ++id) {
+    held.gained.push_back(id);
+    items.push_back({0, id, id});
+  }
+  cluster.cache(0).OnHolding(2, held);
+  cluster.Ask(0, kPeersStream, items);
+  EXPECT_EQ(cluster.cache(0).relay_bytes(), 300_MiB);
+}
+
 }  // namespace
 }  // namespace optcache::node

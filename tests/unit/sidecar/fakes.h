@@ -126,7 +126,10 @@ class FakeNode final : public NodePort {
     return found;
   }
 
+  NodeTraffic traffic() const override { return passed; }
+
   bool up = true;
+  NodeTraffic passed;
   std::vector<Sent> sent;
   std::vector<PutSent> puts;
   std::vector<Status> dropped;

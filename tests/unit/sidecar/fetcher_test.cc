@@ -13,6 +13,9 @@ class FetcherTest : public testing::Test {
  protected:
   static constexpr ByteCount kSize = 100;
 
+  explicit FetcherTest(FetchOptions options = {})
+      : fetcher_(node_, store_, alarms_, options, [] {}) {}
+
   FetchId Start(SampleId id, Urgency urgency = Urgency::kStaged, StreamId stream = 5) {
     const FetchId fetch = fetcher_.Start(
         {.dataset = &dataset_,
@@ -62,7 +65,7 @@ class FetcherTest : public testing::Test {
   std::vector<BufferRef> buffers_;
   FakeNode node_;
   FakeStore store_;
-  Fetcher fetcher_{node_, store_, alarms_, {}, [] {}};
+  Fetcher fetcher_;
   std::map<SampleId, std::vector<Result<Source>>> ended_;
 };
 
@@ -88,6 +91,21 @@ TEST_F(FetcherTest, AGetIsOfOneStreamAndUrgentReadsGoFirst) {
   EXPECT_EQ(gets[0].items[0].id, 2U);
   EXPECT_EQ(gets[1].stream, 5U);
   EXPECT_EQ(gets[2].stream, 6U);
+}
+
+TEST_F(FetcherTest, BoundsTheSamplesOfUnansweredGets) {
+  FetchOptions options;
+  options.items_in_flight = 128;
+  Fetcher fetcher(node_, store_, alarms_, options, [] {});
+  for (SampleId id = 0; id < 64 * 6; ++id) {
+    fetcher.Start({.dataset = &dataset_,
+                   .item = {.id = id},
+                   .urgency = Urgency::kUrgent,
+                   .buffer = memory_.AllocateAsked(kSize)},
+                  [](const Result<Source>&) {});
+  }
+  fetcher.Flush();
+  EXPECT_EQ(node_.All<wire::Get>().size(), 2U);
 }
 
 TEST_F(FetcherTest, BoundsTheUnansweredStagingGets) {
@@ -304,10 +322,135 @@ TEST_F(FetcherTest, DropsANodeThatStopsInTheMiddleOfASample) {
   clock_.Advance(seconds(1));
   ASSERT_NE(fetcher_.OnPayloadStart(LastRequest(), {.answer = Answer::kHere}, kSize), nullptr);
   Advance(seconds(2));
+  EXPECT_TRUE(node_.dropped.empty()) << "it had begun to answer";
+  Advance(seconds(3));
   EXPECT_EQ(node_.dropped.size(), 1U);
   LoseNode();
   store_.End();
   EXPECT_EQ(Ended(1), Source::kStore);
+}
+
+TEST_F(FetcherTest, ASampleThatIsStillComingIsNotLate) {
+  Start(1);
+  fetcher_.Flush();
+  const wire::SampleReply reply{.answer = Answer::kHere};
+  ASSERT_NE(fetcher_.OnPayloadStart(LastRequest(), reply, kSize), nullptr);
+  for (int second = 0; second < 10; ++second) {
+    node_.passed.received += 100'000'000;
+    Advance(seconds(1));
+  }
+  EXPECT_TRUE(node_.dropped.empty());
+  EXPECT_TRUE(store_.reads.empty());
+  fetcher_.OnPayload(LastRequest(), reply, OkStatus());
+  EXPECT_EQ(Ended(1), Source::kNode);
+}
+
+// What comes after it on the connection is late, and the node is not silent.
+TEST_F(FetcherTest, BehindASampleThatIsStillComingOthersAreReadFromTheStore) {
+  Start(1);
+  fetcher_.Flush();
+  ASSERT_NE(fetcher_.OnPayloadStart(LastRequest(), {.answer = Answer::kHere}, kSize), nullptr);
+  Start(2, Urgency::kUrgent);
+  fetcher_.Flush();
+  for (int second = 0; second < 5; ++second) {
+    node_.passed.received += 100'000'000;
+    Advance(seconds(1));
+  }
+  EXPECT_EQ(store_.reads, (std::map<SampleId, int>{{2, 1}}));
+  EXPECT_TRUE(node_.dropped.empty());
+}
+
+// Room for two samples and a half, one in a Get.
+class NarrowFetcherTest : public FetcherTest {
+ protected:
+  NarrowFetcherTest()
+      : FetcherTest({.bytes_per_get = kSize,
+                     .gets_in_flight = 100,
+                     .bytes_in_flight = kSize * 5 / 2,
+                     .puts = {.staged_bytes = kSize * 5 / 2, .queued_bytes = kSize * 5}}) {
+    node_.on_put = [this] { node_.passed.queued += kSize; };
+  }
+  // Misses that the node keeps, all asked for and answered.
+  void Miss(SampleId begin, SampleId end) {
+    for (SampleId id = begin; id < end; ++id) {
+      Start(id);
+      fetcher_.Flush();
+      Answer(0, Answer::kMissKeep, 40 + id);
+    }
+  }
+};
+
+TEST_F(NarrowFetcherTest, BoundsTheBytesOfUnansweredGetsTheLargestAside) {
+  for (SampleId id = 0; id < 10; ++id)
+    Start(id, Urgency::kUrgent);
+  fetcher_.Flush();
+  EXPECT_EQ(node_.All<wire::Get>().size(), 3U);
+  Answer(0, Answer::kMissDrop);
+  fetcher_.Flush();
+  EXPECT_EQ(node_.All<wire::Get>().size(), 4U);
+  Advance(seconds(5));  // the others are late, and no longer counted
+  EXPECT_EQ(node_.All<wire::Get>().size(), 7U);
+}
+
+TEST_F(NarrowFetcherTest, WhileMuchWaitsToBePutNothingIsStaged) {
+  Miss(0, 3);
+  EXPECT_EQ(store_.pending.size(), 2U);
+  Start(9);
+  fetcher_.Flush();
+  EXPECT_EQ(node_.All<wire::Get>().size(), 3U);  // it is not asked for
+  store_.End();
+  Advance(milliseconds(10));
+  EXPECT_EQ(node_.puts.size(), 1U);
+  EXPECT_EQ(store_.pending.size(), 1U);  // what was read waits to be sent
+  node_.passed.queued = 0;
+  Advance(milliseconds(10));
+  EXPECT_EQ(store_.pending.size(), 2U);
+  EXPECT_EQ(node_.All<wire::Get>().size(), 4U);
+  store_.EndAll();
+  EXPECT_EQ(node_.puts.size(), 3U);
+}
+
+TEST_F(NarrowFetcherTest, WhatATrainerWaitsForIsReadWhateverWaitsToBePut) {
+  Miss(0, 2);
+  const FetchId third = Start(2);
+  fetcher_.Flush();
+  Answer(0, Answer::kMissKeep, 42);
+  EXPECT_EQ(store_.reads.count(2), 0U);
+  fetcher_.MakeUrgent(third);
+  EXPECT_EQ(store_.reads[2], 1);
+}
+
+TEST_F(NarrowFetcherTest, WhatIsHeldAndAbandonedGivesItsLeaseUp) {
+  Miss(0, 2);
+  const FetchId third = Start(2);
+  fetcher_.Flush();
+  Answer(0, Answer::kMissKeep, 42);
+  fetcher_.Abandon(third);
+  store_.EndAll();
+  fetcher_.Flush();
+  EXPECT_EQ(store_.reads.count(2), 0U);
+  EXPECT_EQ(node_.All<wire::LeaseUpdate>().back().leases.front().second, 42U);
+}
+
+TEST_F(NarrowFetcherTest, WhatIsHeldIsReadWhenTheNodeIsLost) {
+  Miss(0, 4);
+  LoseNode();
+  store_.EndAll();
+  for (SampleId id = 0; id < 4; ++id)
+    EXPECT_EQ(Ended(id), Source::kStore);
+}
+
+TEST_F(NarrowFetcherTest, WhatCannotBePutEndsItsLease) {
+  Start(1, Urgency::kUrgent);
+  fetcher_.Flush();
+  Answer(0, Answer::kMissKeep, 44);
+  node_.passed.queued = kSize * 5 + 1;
+  store_.End();
+  fetcher_.Flush();
+  EXPECT_EQ(Ended(1), Source::kStore);
+  EXPECT_TRUE(node_.puts.empty());
+  ASSERT_EQ(node_.All<wire::LeaseUpdate>().size(), 1U);
+  EXPECT_EQ(node_.All<wire::LeaseUpdate>()[0].event, wire::LeaseEvent::kDone);
 }
 
 TEST_F(FetcherTest, WhatIsAbandonedBeforeItBeganCostsNothing) {

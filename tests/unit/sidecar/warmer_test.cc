@@ -75,6 +75,19 @@ class WarmerTest : public testing::Test {
   std::optional<Warmer> warmer_;
 };
 
+TEST_F(WarmerTest, ASampleThatTakesLongOnItsWayIsNotTakenForSilence) {
+  Start(1);
+  Answer(0, Answer::kMissKeep, 44);
+  EndRead();
+  for (ByteCount second = 0; second < 30; ++second) {
+    node_.passed.queued = 1'000'000'000 - second;
+    AdvanceSeconds(1);
+  }
+  EXPECT_TRUE(node_.dropped.empty());
+  AdvanceSeconds(10);
+  EXPECT_EQ(node_.dropped.size(), 1U);
+}
+
 TEST_F(WarmerTest, ReadsWhatNoNodeHasAndPutsItIntoTheNode) {
   Start(2);
   const auto gets = node_.All<wire::Get>();
