@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -157,3 +158,15 @@ def test_each_is_described_for_people() -> None:
         for panel in dashboard["panels"]:
             if panel["type"] == "row":
                 assert f"**{panel['title']}**" in page, (dashboard["title"], panel["title"])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_its_picture_shows_what_it_shows_now(path: Path) -> None:
+    """test_a_patch_is_rolled_out draws them from the data of a cluster: build/cluster/log/dashboards."""
+    picture = (ROOT / "docs/images" / f"{path.stem.replace('optcache', 'dashboard', 1)}.svg").read_text()
+    titles = re.findall(r'font-size="(?:13|15|20)" font-weight="bold">([^<]*)</text>', picture)
+    dashboard = DASHBOARDS[path.name]
+    wanted = [dashboard["title"], *(panel["title"] for panel in dashboard["panels"])]
+    assert sorted(map(html.unescape, titles)) == sorted(wanted)
+    described = {html.unescape(text) for text in re.findall(r"<title>([^<]*)</title>", picture)}
+    assert described >= {panel["description"] for panel in panels(dashboard)}
