@@ -23,6 +23,7 @@ CPP = (".cc", ".h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(<[^>]+>|"[^"]+")')
 STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 METRIC = re.compile(r'"(optcache_[a-z0-9_]+)"')
+CATALOG = "lib/metrics/catalog.cc"
 # What shows metrics to people, by the beginning of its path.
 SHOWS_METRICS = (
     "charts/optcache/dashboards/",
@@ -223,6 +224,7 @@ def check_tests_exist(tree: Tree) -> Findings:
 
 
 def check_metrics(tree: Tree) -> Findings:
+    """What the code reports, the catalog and the page name the same metrics."""
     page = tree.get("docs/metrics.md")
     if page is None:
         return
@@ -231,16 +233,25 @@ def check_metrics(tree: Tree) -> Findings:
         for number, line in enumerate(page.lines, 1)
         for name in re.findall(r"`(optcache_[a-z0-9_]+)", line)
     }
-    reported: set[str] = set()
+    reported: dict[str, tuple[str, int]] = {}
+    cataloged: dict[str, tuple[str, int]] = {}
     for file in cpp_files(tree):
         if not (file.library or file.program):
             continue
+        names = cataloged if file.path == CATALOG else reported
         for number, line in enumerate(file.lines, 1):
             for name in METRIC.findall(line):
-                reported.add(name)
-                if name not in documented:
-                    yield Finding(file.path, number, f"{name} is not in docs/metrics.md, add it")
-    for name in sorted(documented.keys() - reported):
+                names.setdefault(name, (file.path, number))
+    for name, place in (reported | cataloged).items():
+        if name not in documented:
+            yield Finding(*place, f"{name} is not in docs/metrics.md, add it")
+    for name, place in reported.items():
+        if CATALOG in tree and name not in cataloged:
+            yield Finding(*place, f"{name} is not in {CATALOG}, add it")
+    for name, place in cataloged.items():
+        if name not in reported:
+            yield Finding(*place, f"{name} is reported by no program, take it out")
+    for name in sorted(documented.keys() - reported.keys() - cataloged.keys()):
         yield Finding(page.path, documented[name], f"{name} is not in the code, take it out")
     for file in tree.values():
         if not file.path.startswith(SHOWS_METRICS):

@@ -115,6 +115,20 @@ class TidyTest(unittest.TestCase):
         )
         self.expect("cache-node/node.h:2: optcache_node_misses_total is not in docs/metrics.md")
 
+    def test_the_catalog_has_what_is_reported(self) -> None:
+        self.show("optcache_hits_total")
+        self.write("docs/metrics.md", "| `optcache_hits_total` | hits |\n")
+        self.write("cache-node/node.h", '#pragma once\n"optcache_hits_total"\n')
+        self.write("lib/metrics/catalog.cc", '"optcache_hits_total"\n')
+        self.write("tests/unit/metrics/catalog_test.cc", "")
+        self.expect()
+        self.write("lib/metrics/catalog.cc", '"optcache_misses_total"\n')
+        self.expect(
+            "lib/metrics/catalog.cc:1: optcache_misses_total is not in docs/metrics.md, add it",
+            "cache-node/node.h:2: optcache_hits_total is not in lib/metrics/catalog.cc, add it",
+            "lib/metrics/catalog.cc:1: optcache_misses_total is reported by no program, take it out",
+        )
+
     def test_documented_metrics_exist(self) -> None:
         self.write("docs/metrics.md", "\n| `optcache_node_hits_total` | hits |\n")
         self.expect(
