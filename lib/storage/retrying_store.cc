@@ -375,9 +375,7 @@ bool RetryingStore::SleepUntilRetry(MonotonicTime at, Deadline end, Status& stat
 }
 
 void RetryingStore::NoteAnswer(const Status& status) {
-  if (BreakerEndOf(status.code()) != CircuitBreaker::End::kAnswered) return;
-  const MutexLock lock(mutex_);
-  has_answered_ = true;
+  if (BreakerEndOf(status.code()) == CircuitBreaker::End::kAnswered) has_answered_ = true;
 }
 
 // After an attempt of it: false when another one is due.

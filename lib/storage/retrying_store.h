@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <thread>
@@ -105,11 +106,11 @@ class RetryingStore final : public ObjectStore {
   const RetryOptions options_;
   const Clock& clock_;
   FailedReadLog failed_;
+  std::atomic<bool> has_answered_ = false;  // the store has, be it by an error
 
   mutable Mutex mutex_;
   CondVar changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
-  bool has_answered_ GUARDED_BY(mutex_) = false;  // the store has, be it by an error
   Random seeds_ GUARDED_BY(mutex_);
   size_t in_flight_ GUARDED_BY(mutex_) = 0;
   Counts counts_ GUARDED_BY(mutex_);

@@ -25,11 +25,11 @@ std::string VolumeOf(const Json& pod, const std::string& claim,
 }
 
 // What the Dataset names is of its own namespace.
-ChosenDataset ChooseOwn(const DatasetFacts& facts) {
-  return {.facts = &facts,
-          .secret = facts.secret,
-          .claim = facts.claim,
-          .web_identity = !facts.url_by_identity.empty()};
+std::expected<ChosenDataset, Refusal> ChooseOwn(const DatasetFacts& facts) {
+  return ChosenDataset{.facts = &facts,
+                       .secret = facts.secret,
+                       .claim = facts.claim,
+                       .web_identity = !facts.url_by_identity.empty()};
 }
 
 // What the pod's owner is to know of what it lends, and does not.
@@ -94,11 +94,11 @@ std::expected<ChosenDataset, Refusal> Choose(const DatasetFacts& facts,
                     "Ready says why",
                     facts.QualifiedName()));
   }
-  std::expected<ChosenDataset, Refusal> chosen = ChooseOwn(facts);
-  if (facts.name_space != name_space) {
-    const auto loan = request.loans.find(facts.QualifiedName());
-    chosen = ChooseAsGuest(facts, loan == request.loans.end() ? Loan{} : loan->second, name_space);
-  }
+  const auto loan = request.loans.find(facts.QualifiedName());
+  auto chosen =
+      facts.name_space == name_space
+          ? ChooseOwn(facts)
+          : ChooseAsGuest(facts, loan == request.loans.end() ? Loan{} : loan->second, name_space);
   if (chosen && facts.url.empty() && chosen->claim.empty()) {
     return RefuseChoice(Reason::kUnreadableSource,
                         fmt::format("this version of optcache cannot read the source of Dataset {}",

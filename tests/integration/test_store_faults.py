@@ -59,6 +59,21 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return generate(tmp_path_factory.mktemp("objects"), SAMPLES, seed=3)
 
 
+def options_of(
+    programs: Path, objects: Dataset, store: FaultyStore, folder: Path, patience: str = "10m"
+) -> ClusterOptions:
+    return ClusterOptions(
+        programs=programs,
+        base_url=store.base_url,
+        listing=LISTING,
+        machines=1,
+        budget=Budget(objects.total_bytes // 2, 8 << 20),
+        state=folder / "state",
+        sockets=folder,
+        patience=patience,
+    )
+
+
 @pytest.fixture(scope="module")
 def store(objects: Dataset) -> Iterator[FaultyStore]:
     with FaultyStore(objects) as running:
@@ -70,16 +85,7 @@ def cluster(
     programs: Path, objects: Dataset, store: FaultyStore, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cache")
-    options = ClusterOptions(
-        programs=programs,
-        base_url=store.base_url,
-        listing=LISTING,
-        machines=1,
-        budget=Budget(objects.total_bytes // 2, 8 << 20),
-        state=folder / "state",
-        sockets=folder,
-    )
-    with Cluster(options, "Optimal", folder) as running:
+    with Cluster(options_of(programs, objects, store, folder), "Optimal", folder) as running:
         yield running
 
 
@@ -288,16 +294,7 @@ def test_patience_of_the_dataset_ends(
     """It is the user's; the error says how long it was, and what the reason is."""
     folder = tmp_path_factory.mktemp("patience")
     with FaultyStore(objects) as store:
-        options = ClusterOptions(
-            programs=programs,
-            base_url=store.base_url,
-            listing=LISTING,
-            machines=1,
-            budget=Budget(objects.total_bytes // 2, 8 << 20),
-            state=folder / "state",
-            sockets=folder,
-            patience="3s",
-        )
+        options = options_of(programs, objects, store, folder, patience="3s")
         with Cluster(options, "Optimal", folder) as cluster:
             samples = optcache.Dataset(socket=str(cluster.socket(0)))
             for sample, fault in enumerate(STUBBORN):

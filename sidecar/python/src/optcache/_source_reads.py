@@ -22,7 +22,19 @@ from ._sources import Served
 from .errors import SampleError
 
 CONCURRENT_MAX = 4
-_PASSES = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE)  # of a mount
+# What a mount says while its server is away (lib/storage/internal/source_file.cc has the same list),
+# and what open() says while there are too many files.
+_MOUNT_PASSES = (
+    errno.EIO,
+    errno.ESTALE,
+    errno.ENETDOWN,
+    errno.ENETUNREACH,
+    errno.EHOSTDOWN,
+    errno.EHOSTUNREACH,
+    errno.EREMOTEIO,
+    errno.ETIMEDOUT,
+)
+_PASSES = (*_MOUNT_PASSES, errno.EMFILE, errno.ENFILE)
 
 
 class FileSource(NamedTuple):
