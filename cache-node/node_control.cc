@@ -263,13 +263,18 @@ void Node::OnListing(wire::DatasetKey key, Result<Listing> listing) {
       {{"dataset", wanted->name},
        {"manifest", wanted->manifest_digest},
        {"samples", listing->sizes.count()}});
+  // Looked at on the loop's thread alone. What a deriver tells that ends is of no later Dataset.
+  const auto derived_for = std::make_shared<std::weak_ptr<NodeDataset>>();
   datasets_[key] = std::make_shared<NodeDataset>(
       *wanted, self_, std::move(listing->sizes), std::move(listing->digests), *this,
-      [this, key, alive = alive_](DerivedWindow window) {
-        loop_.Post([=, this, window = std::move(window)]() mutable {
-          if (*alive) TakeWindow(key, std::move(window));
+      [this, &loop = loop_, derived_for, alive = alive_](DerivedWindow window) {
+        loop.Post([=, this, window = std::move(window)]() mutable {
+          const std::shared_ptr<NodeDataset> dataset = derived_for->lock();
+          if (*alive && dataset) dataset->OnDerived(std::move(window), clock_.Now());
         });
-      });
+      },
+      deriver_ends_);
+  *derived_for = datasets_[key];
   if (ending_) datasets_[key]->OnEnding(*ending_);
   if (disk_) datasets_[key]->cache().UseDisk(disk_->TierOf(key), disk_->state(), clock_.Now());
   ApplyDataset(*wanted);
@@ -285,11 +290,6 @@ void Node::KeepState() {
         Log(LogLevel::kWarning, "the state is not kept", {{"why", kept->ToString()}});
       });
   if (!begun.ok()) Log(LogLevel::kWarning, "the state is not kept", {{"why", begun.ToString()}});
-}
-
-void Node::TakeWindow(wire::DatasetKey key, DerivedWindow window) {
-  const auto found = datasets_.find(key);
-  if (found != datasets_.end()) found->second->OnDerived(std::move(window), clock_.Now());
 }
 
 void Node::FetchParts(const coordination::DatasetState& state) {

@@ -74,14 +74,19 @@ DatasetConfig ToConfig(const coordination::DatasetState& state, Retention retent
 
 NodeDataset::NodeDataset(const coordination::DatasetState& state, wire::MemberId self,
                          plan::Sizes sizes, std::vector<dataset::Digest> digests, Effects& effects,
-                         PlanDeriver::Deliver deliver)
+                         PlanDeriver::Deliver deliver, std::shared_ptr<DeriverEnds> ends)
     : state_({.name = state.name, .manifest_digest = state.manifest_digest, .key = state.key}),
       self_(self),
       sizes_(sizes),
       digests_(std::move(digests)),
       following_(Follow(state, self)),
       cache_(ToConfig(state, following_.retention, self, std::move(sizes)), {}, book_, effects),
-      deriver_(std::move(deliver)) {}
+      ends_(std::move(ends)),
+      deriver_(std::make_unique<PlanDeriver>(std::move(deliver))) {}
+
+NodeDataset::~NodeDataset() {
+  ends_->Take(std::move(deriver_));
+}
 
 bool NodeDataset::Apply(const coordination::DatasetState& state,
                         const std::vector<wire::MemberId>& members, MonotonicTime now) {
@@ -126,7 +131,7 @@ bool NodeDataset::TakeTrials() {
   std::erase_if(trials_, [&ids](const auto& trial) {
     return std::ranges::find(ids, trial.first) == ids.end();
   });
-  deriver_.TryOnly(ids);
+  deriver_->TryOnly(ids);
   return std::ranges::any_of(ids, [this](const auto& id) { return !trials_.contains(id); });
 }
 
@@ -138,10 +143,10 @@ void NodeDataset::StartTrials(const PlanTask::Base& base, const PlanTask::Lists&
       inputs = std::make_shared<const PlanTask>(PlanTask{
           .version = state_.planned, .self = self_, .base = base, .sizes = sizes_, .lists = lists});
     }
-    deriver_.Try({.id = trial.id,
-                  .following = FollowOnTrial(state_, trial),
-                  .dataset = state_.key,
-                  .inputs = inputs});
+    deriver_->Try({.id = trial.id,
+                   .following = FollowOnTrial(state_, trial),
+                   .dataset = state_.key,
+                   .inputs = inputs});
   }
 }
 
@@ -161,7 +166,7 @@ void NodeDataset::TakePlanInputs(const Following& next) {
   awaits_plan_ = next.HasPlan();
   plan_started_ = false;
   later_evictions_.clear();
-  if (!awaits_plan_) deriver_.GiveUp();
+  if (!awaits_plan_) deriver_->GiveUp();
   if (next.retention != Retention::kOptimal) {
     cache_.uses().ForgetAll();
     return book_.ForgetAll();
@@ -191,16 +196,16 @@ void NodeDataset::StartPlan(PlanTask::Base base, PlanTask::Lists lists) {
     return CapacityOf(following_.capacities, held.first) == 0 &&
            CapacityOf(state_.capacities, held.first) > 0;
   });
-  deriver_.Begin({.number = plan_number_,
-                  .version = state_.planned,
-                  .self = self_,
-                  .streams = following_.streams,
-                  .objective = following_.objective,
-                  .capacities = following_.capacities,
-                  .base = std::move(base),
-                  .sizes = sizes_,
-                  .positions = cache_.has_disk(),
-                  .lists = std::move(lists)});
+  deriver_->Begin({.number = plan_number_,
+                   .version = state_.planned,
+                   .self = self_,
+                   .streams = following_.streams,
+                   .objective = following_.objective,
+                   .capacities = following_.capacities,
+                   .base = std::move(base),
+                   .sizes = sizes_,
+                   .positions = cache_.has_disk(),
+                   .lists = std::move(lists)});
 }
 
 void NodeDataset::OnDerived(DerivedWindow window, MonotonicTime now) {
@@ -315,7 +320,7 @@ void NodeDataset::FollowStreams(const StreamTable& streams) {
       return true;
     });
   }
-  deriver_.PlanThrough(through);
+  deriver_->PlanThrough(through);
   std::vector<StreamId> gone;  // nobody has told the coordinator of them, or they are over
   for (const auto& [stream, _] : cache_.passes().passes()) {
     if (!Knows(stream) && !streams.Passes(stream)) gone.push_back(stream);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cache-node/dataset_cache.h"
+#include "cache-node/deriver_ends.h"
 #include "cache-node/following.h"
 #include "cache-node/plan_book.h"
 #include "cache-node/plan_deriver.h"
@@ -26,7 +27,12 @@ class NodeDataset {
   // `deliver` is called on another thread and must hand the window to OnDerived on the loop's.
   // `digests`: SHA-256 by sample, if the manifest has them.
   NodeDataset(const coordination::DatasetState& state, wire::MemberId self, plan::Sizes sizes,
-              std::vector<dataset::Digest> digests, Effects& effects, PlanDeriver::Deliver deliver);
+              std::vector<dataset::Digest> digests, Effects& effects, PlanDeriver::Deliver deliver,
+              std::shared_ptr<DeriverEnds> ends);
+  // Its planning thread ends elsewhere, and may deliver until it has.
+  ~NodeDataset();
+  NodeDataset(const NodeDataset&) = delete;
+  NodeDataset& operator=(const NodeDataset&) = delete;
 
   // Takes over members, budget and what is followed at once. True when a plan or a trial is due:
   // then StartPlan follows as soon as the base is there.
@@ -114,7 +120,8 @@ class NodeDataset {
   std::map<StreamId, PassNumber> seen_;     // the latest pass of each stream
   std::map<StreamId, PassNumber> reached_;  // the pass in which all of its ranks here are
   std::vector<LaterEvictions> later_evictions_;
-  PlanDeriver deriver_;  // last: its thread ends before the rest goes
+  std::shared_ptr<DeriverEnds> ends_;
+  std::unique_ptr<PlanDeriver> deriver_;  // never null; knows nothing of the rest
 };
 
 }  // namespace optcache::node

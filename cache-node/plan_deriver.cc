@@ -34,7 +34,7 @@ struct PlanDeriver::Planning {
   bool positions = false;
   bool first = true;
 
-  static Result<Planning> Start(const PlanTask& task) {
+  static Result<Planning> Start(const PlanTask& task, const plan::StopCheck& stop) {
     ASSIGN_OR_RETURN(StreamOrders made, OrdersOf(task));
     const auto sources = std::make_shared<StreamOrders>(std::move(made));
     std::map<StreamId, Passes> passes;
@@ -47,7 +47,7 @@ struct PlanDeriver::Planning {
       if (order != nullptr) (*orders)[{stream, pass}] = order;
       return order;
     };
-    ASSIGN_OR_RETURN(plan::Inputs inputs, InputsOf(task));
+    ASSIGN_OR_RETURN(plan::Inputs inputs, InputsOf(task, stop));
     ASSIGN_OR_RETURN(plan::Planner planner, plan::Planner::Make(std::move(inputs), provide));
     const auto members = std::make_shared<const std::vector<wire::MemberId>>(MembersOf(task));
     return Planning{.number = task.number,
@@ -107,12 +107,26 @@ PlanDeriver::PlanDeriver(Deliver deliver)
     : deliver_(std::move(deliver)), thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 PlanDeriver::~PlanDeriver() {
+  Stop();
+}
+
+void PlanDeriver::Stop() {
   thread_.request_stop();
+  const MutexLock lock(mutex_);
+  own_stop_.request_stop();
+  trial_stop_.request_stop();
   changed_.NotifyAll();
+}
+
+// What is derived next has a stop of its own.
+void PlanDeriver::StopOwn() {
+  own_stop_.request_stop();
+  if (!thread_.get_stop_token().stop_requested()) own_stop_ = std::stop_source();
 }
 
 void PlanDeriver::Begin(PlanTask task) {
   const MutexLock lock(mutex_);
+  StopOwn();
   progress_.clear();
   for (const auto& stream : task.streams) {
     progress_[stream.id] = {.planned = stream.cut.pass, .last = LastPass(stream)};
@@ -125,6 +139,7 @@ void PlanDeriver::Begin(PlanTask task) {
 
 void PlanDeriver::GiveUp() {
   const MutexLock lock(mutex_);
+  StopOwn();
   progress_.clear();
   next_task_.reset();
   running_ = false;
@@ -153,6 +168,7 @@ void PlanDeriver::TryOnly(const std::vector<std::string>& ids) {
   const MutexLock lock(mutex_);
   std::erase_if(tried_, is_over);
   std::erase_if(trials_, [&](const TrialTask& trial) { return is_over(trial.id); });
+  if (is_over(trying_)) trial_stop_.request_stop();
 }
 
 bool PlanDeriver::OwnIsWanted() {
@@ -165,7 +181,9 @@ bool PlanDeriver::OwnIsWanted() {
 struct PlanDeriver::Work {
   std::optional<Planning> planning;
   PlannedShares shares;
+  std::stop_token own_stop;
   std::optional<TrialRun> trial;
+  std::stop_token trial_stop;
   // What is to be done now: own windows before trials'.
   std::optional<PlanTask> task;
   bool is_given_up = false;
@@ -182,8 +200,12 @@ bool PlanDeriver::TakeWork(Work& work, const std::stop_token& stop) {
   }
   work.task = std::exchange(next_task_, std::nullopt);
   work.is_given_up = std::exchange(given_up_, false);
+  work.own_stop = own_stop_.get_token();
   if (!work.is_own && !work.trial && !trials_.empty()) {
-    work.trial.emplace(std::move(trials_.front()));
+    trying_ = trials_.front().id;
+    trial_stop_ = std::stop_source();
+    work.trial_stop = trial_stop_.get_token();
+    work.trial.emplace(std::move(trials_.front()), plan::StopCheck(work.trial_stop));
     trials_.pop_front();
   }
   return !stop.stop_requested();
@@ -195,7 +217,7 @@ void PlanDeriver::DoOwn(Work& work) {
   DerivedWindow window;
   if (work.task) {
     work.shares.Begin(*work.task);
-    Result<Planning> started = Planning::Start(*work.task);
+    Result<Planning> started = Planning::Start(*work.task, plan::StopCheck(work.own_stop));
     if (started) {
       work.planning.emplace(*std::move(started));
     } else {
@@ -208,11 +230,11 @@ void PlanDeriver::DoOwn(Work& work) {
   if (work.planning) window = work.planning->Next(work.shares);
   {
     const MutexLock lock(mutex_);
-    if (given_up_) return;
+    if (work.own_stop.stop_requested()) return;
     running_ = work.planning && window.status.ok() && !window.passes.empty();
     for (const auto& [id, planned] : window.planned) {
       const auto stream = progress_.find(id);
-      if (next_task_ || stream == progress_.end()) continue;  // it speaks of a task given up
+      if (stream == progress_.end()) continue;
       stream->second.planned = std::max(stream->second.planned, planned);
     }
   }
@@ -221,8 +243,10 @@ void PlanDeriver::DoOwn(Work& work) {
 
 void PlanDeriver::DoTrial(Work& work) {
   std::optional<coordination::TrialReport> report = work.trial->Step();
-  if (!report) return;
+  const bool is_over = work.trial_stop.stop_requested();
+  if (!report && !is_over) return;
   work.trial.reset();
+  if (is_over) return;
   DerivedWindow window;
   window.trial = std::move(report);
   deliver_(std::move(window));

@@ -1,7 +1,8 @@
 #pragma once
 
 // Derives plans on a thread of its own: replays the streams' orders and runs the planner, window
-// after window, as far ahead as it is asked to. Trials have the time that is left.
+// after window, as far ahead as it is asked to. Trials have the time that is left. What nobody
+// wants any more is stopped, also in the middle of a window.
 
 #include <algorithm>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,7 +42,9 @@ struct DerivedWindow {
   std::optional<coordination::TrialReport> trial;
 };
 
-// Thread-safe. The destructor waits for the window that is being derived.
+// Thread-safe. The destructor waits until the thread has noticed that it is to stop, and has freed
+// what it holds: parts of a second where a dataset has millions of samples. DeriverEnds waits
+// elsewhere.
 class PlanDeriver {
  public:
   // Called on the deriver's thread.
@@ -48,6 +52,8 @@ class PlanDeriver {
   explicit PlanDeriver(Deliver deliver);
   ~PlanDeriver();
 
+  // It ends soon; what it is just about to tell still comes. Does not wait.
+  void Stop();
   // Gives up what came before and derives `task` from its cuts on.
   void Begin(PlanTask task);
   // Derives nothing until the next task.
@@ -70,6 +76,7 @@ class PlanDeriver {
   void DoOwn(Work& work);
   void DoTrial(Work& work);
   bool OwnIsWanted() REQUIRES(mutex_);
+  void StopOwn() REQUIRES(mutex_);
 
   Deliver deliver_;
   Mutex mutex_;
@@ -87,6 +94,9 @@ class PlanDeriver {
   bool running_ GUARDED_BY(mutex_) = false;
   std::deque<TrialTask> trials_ GUARDED_BY(mutex_);    // that have not begun
   std::vector<std::string> tried_ GUARDED_BY(mutex_);  // those that are still asked for
+  std::string trying_ GUARDED_BY(mutex_);              // the one that has begun last
+  std::stop_source own_stop_ GUARDED_BY(mutex_);       // of what was asked for last
+  std::stop_source trial_stop_ GUARDED_BY(mutex_);     // of `trying_`
   std::jthread thread_;
 };
 

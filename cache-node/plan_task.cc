@@ -148,9 +148,9 @@ ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacit
   return std::max(smallest, 4 * (sizes.total() / sizes.count()));
 }
 
-Result<plan::Inputs> InputsOf(const PlanTask& task) {
+Result<plan::Inputs> InputsOf(const PlanTask& task, const plan::StopCheck& stop) {
   const std::vector<wire::MemberId> members = MembersOf(task);
-  plan::Inputs inputs{.sizes = task.sizes};
+  plan::Inputs inputs{.sizes = task.sizes, .stop = stop};
   inputs.max_moved_bytes_per_sample = MaxMovedBytes(task.capacities, task.sizes);
   inputs.objective = task.objective == coordination::Objective::kRequests
                          ? plan::Objective::kRequests

@@ -45,7 +45,7 @@ std::vector<wire::MemberId> MembersOf(const PlanTask& task);
 // kNoNode: it is none of them.
 NodeIndex IndexOf(const std::vector<wire::MemberId>& members, wire::MemberId member);
 // kInvalidArgument: the base does not fit the dataset.
-Result<plan::Inputs> InputsOf(const PlanTask& task);
+Result<plan::Inputs> InputsOf(const PlanTask& task, const plan::StopCheck& stop);
 
 // The last pass whose order is known.
 PassNumber LastPass(const coordination::StreamState& stream);

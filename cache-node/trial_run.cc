@@ -115,7 +115,7 @@ Result<std::unique_ptr<TrialRun::Windows>> TrialRun::Start() const {
   task.objective = task_.following.objective;
   task.capacities = task_.following.capacities;
   ASSIGN_OR_RETURN(StreamOrders made, OrdersOf(task));
-  ASSIGN_OR_RETURN(plan::Inputs inputs, InputsOf(task));
+  ASSIGN_OR_RETURN(plan::Inputs inputs, InputsOf(task, stop_));
   task.base = {};
   const auto sources = std::make_shared<StreamOrders>(std::move(made));
   const auto find = [sources](StreamId stream, PassNumber pass) -> plan::Order {
@@ -138,7 +138,8 @@ Result<std::unique_ptr<TrialRun::Windows>> TrialRun::Start() const {
                          .capacities = std::move(inputs.capacities),
                          .streams = std::move(inputs.streams),
                          .base = std::move(inputs.base),
-                         .homes = std::vector<NodeIndex>(task.sizes.count(), kNoNode)};
+                         .homes = std::vector<NodeIndex>(task.sizes.count(), kNoNode),
+                         .stop = stop_};
   const cache::HomeMap homes(task_.dataset, members);
   const bool keeps = homed.rule != plan::HomeRule::kNone && !members.empty();
   for (SampleId id = 0; keeps && id < task.sizes.count(); ++id)

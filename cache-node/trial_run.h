@@ -23,10 +23,12 @@ struct TrialTask {
   std::shared_ptr<const PlanTask> inputs;
 };
 
-// Takes as much memory as a plan that is derived. Not thread-safe: one owner.
+// Takes as much memory as a plan that is derived; once `stop` says so, its report means nothing.
+// Not thread-safe: one owner.
 class TrialRun {
  public:
-  explicit TrialRun(TrialTask task) : task_(std::move(task)) {}
+  explicit TrialRun(TrialTask task, plan::StopCheck stop = {})
+      : task_(std::move(task)), stop_(std::move(stop)) {}
 
   const std::string& id() const { return task_.id; }
   // Derives one more window. The report, once there is no more to derive.
@@ -44,6 +46,7 @@ class TrialRun {
   coordination::TrialReport Report() const;
 
   TrialTask task_;
+  plan::StopCheck stop_;
   std::shared_ptr<Windows> windows_;
   int derived_ = 0;  // windows
   bool is_over_ = false;

@@ -108,6 +108,11 @@ HomeForecast::HomeForecast(HomeInputs inputs, OrderProvider orders, NodeIndex se
     streams_.push_back({.input = input, .pass = input.pass, .position = input.position});
 }
 
+Status HomeForecast::CheckStop() const {
+  return inputs_.stop.Now() ? Status(Code::kCancelled, "forecast: not wanted any more")
+                            : OkStatus();
+}
+
 Position HomeForecast::EndOf(const Stream& stream, const Order& order) {
   return std::min<Position>(order->size(), stream.input.stops_at);
 }
@@ -116,6 +121,7 @@ Position HomeForecast::EndOf(const Stream& stream, const Order& order) {
 Result<bool> HomeForecast::Load(Stream& stream, std::size_t passes) {
   while (stream.orders.size() < passes) {
     const auto pass = static_cast<PassNumber>(stream.pass + stream.orders.size());
+    RETURN_IF_ERROR(CheckStop());
     Order order = orders_(stream.input.id, pass);
     if (order == nullptr) return false;
     if (order->empty() || *std::ranges::max_element(*order) >= inputs_.sizes.count()) {
@@ -183,13 +189,15 @@ Result<std::map<StreamId, StreamForecast>> HomeForecast::Next() {
   }
   std::map<StreamId, StreamForecast> forecasts;
   if (active.empty()) return forecasts;
-  const MergedOrder merged(std::move(ahead), static_cast<std::size_t>(round));
+  const MergedOrder merged(std::move(ahead), static_cast<std::size_t>(round), inputs_.stop);
+  RETURN_IF_ERROR(CheckStop());
   std::vector<StreamForecast> by_stream(active.size());
   MergedOrder::Cursor cursor(merged);
-  for (std::size_t i = 0; i < merged.size(); ++i) {
+  for (std::size_t i = 0; i < merged.size() && !inputs_.stop.At(i); ++i) {
     const MergedOrder::Read read = cursor.Next();
     Read(read.sample, read.reader, by_stream[read.stream]);
   }
+  RETURN_IF_ERROR(CheckStop());
   for (std::size_t s = 0; s < active.size(); ++s) {
     by_stream[s].pass_reads = active[s]->pass_reads;
     Advance(*active[s], by_stream[s].all.reads);

@@ -21,6 +21,7 @@
 #include "plan/plan.h"
 #include "plan/policies/sample_lists.h"
 #include "plan/sizes.h"
+#include "plan/stop_check.h"
 
 namespace optcache::plan {
 
@@ -54,6 +55,7 @@ struct HomeInputs {
   std::vector<StreamInput> streams;
   Holders base;                  // empty: nobody holds anything; else used in the order of ids
   std::vector<NodeIndex> homes;  // by sample; empty where nothing is kept
+  StopCheck stop;                // then Next gives kCancelled
 };
 
 // O(samples) a stream and 12 bytes a sample. Not thread-safe: one owner.
@@ -64,7 +66,7 @@ class HomeForecast {
 
   // As many reads as the streams make while the slowest makes a pass, at most four passes' worth of
   // all. Empty: nothing is left to read. kInvalidArgument: an order is empty, or names a sample
-  // that does not exist.
+  // that does not exist. kCancelled: it is to stop; then it must not be used any more.
   Result<std::map<StreamId, StreamForecast>> Next();
 
   const Holders& holders() const { return holders_; }
@@ -80,6 +82,7 @@ class HomeForecast {
   };
   HomeForecast(HomeInputs inputs, OrderProvider orders, NodeIndex self);
 
+  Status CheckStop() const;
   Result<bool> Load(Stream& stream, std::size_t passes);
   Result<std::vector<Stream*>> ActiveStreams();
   static void Advance(Stream& stream, std::uint64_t reads);

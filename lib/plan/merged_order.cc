@@ -61,13 +61,13 @@ std::uint64_t ReadsAhead(const MergeStream& stream) {
 }
 
 // Takes turns by time: whose read comes next, `turns.size()` times.
-void TakeTurns(std::vector<Pace>& paces, std::span<std::uint8_t> turns) {
-  for (std::uint8_t& turn : turns) {
+void TakeTurns(std::vector<Pace>& paces, std::span<std::uint8_t> turns, const StopCheck& stop) {
+  for (std::size_t i = 0; i < turns.size() && !stop.At(i); ++i) {
     std::size_t first = 0;
     for (std::size_t s = 1; s < paces.size(); ++s) {
       if (paces[s].next_time() < paces[first].next_time()) first = s;
     }
-    turn = static_cast<std::uint8_t>(first);
+    turns[i] = static_cast<std::uint8_t>(first);
     paces[first].Advance();
   }
 }
@@ -93,8 +93,8 @@ std::uint64_t Repeats(const std::vector<Pace>& before, const std::vector<Pace>& 
 
 }  // namespace
 
-MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads)
-    : streams_(std::move(streams)) {
+MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads, StopCheck stop)
+    : streams_(std::move(streams)), stop_(std::move(stop)) {
   CHECK(streams_.size() <= kMaxStreams);
   std::vector<Pace> paces;
   std::uint64_t total = 0;
@@ -105,15 +105,15 @@ MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads
     total += ahead;
   }
   stream_of_read_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(total, max_reads)));
-  for (std::span<std::uint8_t> left(stream_of_read_); !left.empty();) {
+  for (std::span<std::uint8_t> left(stream_of_read_); !left.empty() && !stop_.Now();) {
     const std::vector<Pace> before = paces;
     const auto turns = left.first(
         static_cast<std::size_t>(std::min<std::uint64_t>(ReadsInUnit(paces), left.size())));
-    TakeTurns(paces, turns);
+    TakeTurns(paces, turns, stop_);
     left = left.subspan(turns.size());
     const std::uint64_t repeats =
         std::min<std::uint64_t>(Repeats(before, paces), left.size() / turns.size());
-    for (std::uint64_t i = 0; i < repeats; ++i) {
+    for (std::uint64_t i = 0; i < repeats && !stop_.At(i); ++i) {
       std::ranges::copy(turns, left.begin());
       left = left.subspan(turns.size());
     }
@@ -124,7 +124,7 @@ MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads
 
 std::vector<std::uint64_t> MergedOrder::ReadsByStream(std::size_t reads) const {
   std::vector<std::uint64_t> counts(streams_.size());
-  for (std::size_t i = 0; i < reads; ++i)
+  for (std::size_t i = 0; i < reads && !stop_.At(i); ++i)
     ++counts[stream_of_read_[i]];
   return counts;
 }

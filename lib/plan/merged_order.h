@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "plan/stop_check.h"
 
 namespace optcache::plan {
 
@@ -39,8 +40,9 @@ class MergedOrder {
  public:
   static constexpr std::size_t kMaxStreams = 256;
 
-  // Merges until every stream is at its end, or for `max_reads` reads.
-  MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads);
+  // Merges until every stream is at its end, or for `max_reads` reads. Once `stop` says so it is
+  // not whole, and must not be used.
+  MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads, StopCheck stop = {});
 
   std::size_t size() const { return stream_of_read_.size(); }
   const std::vector<MergeStream>& streams() const { return streams_; }
@@ -102,7 +104,7 @@ class MergedOrder {
     std::size_t at_ = 0;
     std::vector<Place> places_;
   };
-  // At the back: Previous gives the last read first.
+  // At the back: Previous gives the last read first. Once `stop` says so it must not be used.
   Cursor End() const;
 
   // How many of the first `reads` belong to each stream.
@@ -110,6 +112,7 @@ class MergedOrder {
 
  private:
   std::vector<MergeStream> streams_;
+  StopCheck stop_;
   std::vector<std::uint8_t> stream_of_read_;
 };
 

@@ -27,6 +27,7 @@
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
 #include "plan/slot_plan.h"
+#include "plan/stop_check.h"
 
 namespace optcache::plan {
 
@@ -61,6 +62,7 @@ struct Inputs {
   ByteCount max_moved_bytes_per_sample = kUnlimitedBytes;
   Method method = Method::kBest;
   Objective objective = Objective::kBytes;  // of the slot plan; MIN spares bytes
+  StopCheck stop;                           // then Next gives kCancelled
 };
 
 struct PlanWindow {
@@ -90,7 +92,8 @@ class Planner {
   ~Planner();
 
   // The next window. kInvalidArgument if an order is empty or names a sample that does not exist;
-  // the planner must not be used after that.
+  // kCancelled, within 10 ms or an order that is being made, once it is to stop. The planner must
+  // not be used after an error.
   Result<PlanWindow> Next();
 
   // Who holds what after the windows given so far.

@@ -113,7 +113,8 @@ class Planner::Impl {
         slots_({.sizes = inputs_.sizes,
                 .capacities = inputs_.capacities,
                 .max_moved_bytes_per_sample = inputs_.max_moved_bytes_per_sample,
-                .objective = inputs_.objective}) {
+                .objective = inputs_.objective,
+                .stop = inputs_.stop}) {
     for (const StreamInput& input : inputs_.streams) {
       streams_.push_back({.input = input,
                           .pass = input.pass,
@@ -130,6 +131,10 @@ class Planner::Impl {
   const Holders& holders() const { return holders_; }
 
  private:
+  // Asked where a step that may have been stopped is over.
+  Status CheckStop() const {
+    return inputs_.stop.Now() ? Status(Code::kCancelled, "plan: not wanted any more") : OkStatus();
+  }
   struct Ahead {
     MergedOrder merged;
     std::size_t window;
@@ -157,6 +162,7 @@ class Planner::Impl {
 Status Planner::Impl::Load(Stream& stream, std::size_t passes) {
   while (!stream.all_loaded && stream.orders.size() < passes) {
     const auto pass = static_cast<PassNumber>(stream.pass + stream.orders.size());
+    RETURN_IF_ERROR(CheckStop());
     Order order = provider_(stream.input.id, pass);
     if (order == nullptr) {
       stream.all_loaded = true;
@@ -235,9 +241,11 @@ Result<bool> Planner::Impl::PlanBySlots(Stream& stream, PlanWindow& window) {
                    .next = last ? std::span<const SampleId>() : *stream.orders[1],
                    .node_of_rank = stream.input.node_of_rank},
                   holders_);
+  RETURN_IF_ERROR(CheckStop());
   const std::uint64_t odd_reads = irregular.repeats + (last ? 0 : irregular.missing);
   if (odd_reads > current.size() / kRegularShare + stream.input.node_of_rank.size()) return false;
   SlotPlanner::Output output = slots_.Plan(holders_);
+  RETURN_IF_ERROR(CheckStop());
   window.evictions.insert(window.evictions.end(), output.evictions.begin(), output.evictions.end());
   window.plans.push_back(std::move(output.plan));
   stream.AdvanceBy(current.size() - stream.position);
@@ -289,7 +297,9 @@ Result<Planner::Impl::Ahead> Planner::Impl::LookAhead(const std::vector<Stream*>
     ids.push_back(stream.input.id);
     passes = std::max(passes, merge.segments.size());
   }
-  return Ahead{.merged = MergedOrder(std::move(ahead), horizon),
+  MergedOrder merged(std::move(ahead), horizon, inputs_.stop);
+  RETURN_IF_ERROR(CheckStop());
+  return Ahead{.merged = std::move(merged),
                .window = window,
                .ids = std::move(ids),
                .passes = static_cast<std::uint32_t>(passes)};
@@ -304,8 +314,10 @@ Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, std::uint64_
                        .max_moved_bytes_per_sample = inputs_.max_moved_bytes_per_sample,
                        .merged = ahead.merged,
                        .window = ahead.window,
-                       .stream_ids = ahead.ids},
+                       .stream_ids = ahead.ids,
+                       .stop = inputs_.stop},
                       holders_);
+  RETURN_IF_ERROR(CheckStop());
   window.evictions.insert(window.evictions.end(), output.evictions.begin(), output.evictions.end());
   window.plans = std::move(output.plans);
   const bool any_truncated = std::ranges::any_of(active, &Stream::truncated);
@@ -314,7 +326,7 @@ Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, std::uint64_
   for (std::size_t s = 0; s < active.size(); ++s) {
     active[s]->AdvanceBy(reads[s]);
   }
-  return OkStatus();
+  return CheckStop();
 }
 
 // A base may come from members that have less room now, or have left.
@@ -323,10 +335,12 @@ Status Planner::Impl::FitBase(const std::vector<Stream*>& active, PlanWindow& wi
   ASSIGN_OR_RETURN(const Ahead ahead, LookAhead(active, 1));
   std::vector<FirstRead> first_reads(holders_.size(), {.read = ahead.merged.size()});
   MergedOrder::Cursor cursor = ahead.merged.End();
-  for (std::size_t t = ahead.merged.size(); t-- > 0;) {
+  RETURN_IF_ERROR(CheckStop());
+  for (std::size_t t = ahead.merged.size(); t-- > 0 && !inputs_.stop.At(t);) {
     const MergedOrder::Read read = cursor.Previous();
     first_reads[read.sample] = {.read = t, .reader = read.reader};
   }
+  RETURN_IF_ERROR(CheckStop());
   FittedBase fitted = plan::FitBase(inputs_.sizes, inputs_.capacities, first_reads, holders_);
   window.evictions = std::move(fitted.evictions);
   window.relocations = std::move(fitted.relocations);

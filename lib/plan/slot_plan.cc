@@ -104,7 +104,7 @@ SlotPlanner::Irregular SlotPlanner::Load(const Pass& pass, const Holders& holder
   pass_ = pass;
   Irregular irregular;
   irregular.repeats = LoadNextReaders();
-  LoadSteps(holders, irregular);
+  if (!options_.stop.Now()) LoadSteps(holders, irregular);
   return irregular;
 }
 
@@ -131,7 +131,7 @@ std::uint64_t SlotPlanner::LoadNextReaders() {
   ByteCount remaining = 0;
   const Prefetcher prefetch(pass_.next);
   ReaderCursor readers(pass_.node_of_rank, pass_.next.size());
-  for (std::size_t p = pass_.next.size(); p-- > 0;) {
+  for (std::size_t p = pass_.next.size(); p-- > 0 && !options_.stop.At(p);) {
     prefetch.Behind(p, next_reader_);
     const SampleId sample = pass_.next[p];
     if (next_reader_[sample] != kNoNode) ++repeats;
@@ -158,7 +158,7 @@ void SlotPlanner::LoadSteps(const Holders& holders, Irregular& irregular) {
   std::uint64_t repeats = 0;
   const Prefetcher prefetch(pass_.current);
   ReaderCursor readers(pass_.node_of_rank, pass_.begin);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count && !options_.stop.At(i); ++i) {
     prefetch.Ahead(pass_.begin + i, holders);
     prefetch.Ahead(pass_.begin + i, next_reader_);
     const SampleId sample = pass_.current[pass_.begin + i];
@@ -174,7 +174,7 @@ void SlotPlanner::LoadSteps(const Holders& holders, Irregular& irregular) {
     steps_[i].target = (movable & !late) ? std::min(next, none()) : none();
   }
   irregular.repeats = std::max(irregular.repeats, repeats);
-  if (repeats > 0) LoadRepeats();
+  if (repeats > 0 && !options_.stop.Now()) LoadRepeats();
 }
 
 // Samples that occur more than once: between two occurrences they are intervals, only the first
@@ -208,6 +208,7 @@ void SlotPlanner::LoadRepeats() {
             [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
 }
 
+// What a stopped step leaves behind is not whole, but within its bounds: the others end at once.
 SlotPlanner::Output SlotPlanner::Plan(Holders& holders) {
   Output output;
   FindRoom(holders, output.evictions);
@@ -239,7 +240,7 @@ void SlotPlanner::ChooseForNextPass() {
 
 void SlotPlanner::FindRoom(Holders& holders, std::vector<SampleId>& evictions) {
   start_room_.assign(options_.capacities.begin(), options_.capacities.end());
-  for (SampleId sample = 0; sample < holders.size(); ++sample) {
+  for (SampleId sample = 0; sample < holders.size() && !options_.stop.At(sample); ++sample) {
     if (holders[sample] == kNoNode) continue;
     const bool in_next = next_reader_[sample] != kNoNode && next_reader_[sample] != kNodeless;
     if (!seen_.Test(sample) && !in_next) {
@@ -266,7 +267,7 @@ void SlotPlanner::ChooseIntervals() {
   std::sort(endings.begin(), endings.end());
   auto starting = intervals_.begin();
   auto ending = endings.begin();
-  for (std::uint32_t i = 0; i < steps_.size(); ++i) {
+  for (std::uint32_t i = 0; i < steps_.size() && !options_.stop.At(i); ++i) {
     room[steps_[i].release] += BytesAt(i);
     if (ending != endings.end() && ending->first == i) {
       const NodeIndex node = ReaderOf(i);
@@ -294,14 +295,14 @@ void SlotPlanner::ChooseIntervals() {
 // While nothing is chosen, every release is credit.
 void SlotPlanner::CreditEveryRelease() {
   credits_.resize(steps_.size());
-  for (std::size_t i = 0; i < steps_.size(); ++i)
+  for (std::size_t i = 0; i < steps_.size() && !options_.stop.At(i); ++i)
     credits_[i] = BytesAt(i);
   start_credit_ = start_room_;
 }
 
 SlotPlanner::ByNode SlotPlanner::RoomAtEnd() const {
   ByNode room = start_room_;
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+  for (std::size_t i = 0; i < steps_.size() && !options_.stop.At(i); ++i) {
     const std::int64_t bytes = BytesAt(i);
     room[steps_[i].release] += bytes;
     room[steps_[i].target] -= kept_.Test(i) ? bytes : 0;
@@ -316,7 +317,7 @@ void SlotPlanner::ComputeCredits(ByNode room_at_end) {
   credits_.resize(steps_.size());
   ByNode room = std::move(room_at_end);  // after the read that the loop stands at
   ByNode least = room;                   // from that read on
-  for (std::size_t i = steps_.size(); i-- > 0;) {
+  for (std::size_t i = steps_.size(); i-- > 0 && !options_.stop.At(i);) {
     const Step step = steps_[i];
     const std::int64_t bytes = BytesAt(i);
     room[step.target] += kept_.Test(i) ? bytes : 0;
@@ -334,7 +335,7 @@ void SlotPlanner::Choose(Candidates which) {
   ByNode credit = start_credit_;
   credit[none()] = kNoRoom;
   ReaderCursor readers(pass_.node_of_rank, pass_.begin);
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+  for (std::size_t i = 0; i < steps_.size() && !options_.stop.At(i); ++i) {
     const Step step = steps_[i];
     const std::int64_t bytes = BytesAt(i);
     credit[step.release] += credits_[i];
@@ -367,7 +368,7 @@ void SlotPlanner::ChooseSpare() {
   ComputeCredits(room_at_end);
   ByNode credit = start_credit_;
   std::size_t turn = 0;
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+  for (std::size_t i = 0; i < steps_.size() && !options_.stop.At(i); ++i) {
     Step& step = steps_[i];
     const std::int64_t bytes = BytesAt(i);
     credit[step.release] += credits_[i];
@@ -397,7 +398,7 @@ std::shared_ptr<const PassPlan> SlotPlanner::Commit(Holders& holders) {
                           options_.capacities.size());
   const Prefetcher prefetch(pass_.current);
   ReaderCursor readers(pass_.node_of_rank, pass_.begin);
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+  for (std::size_t i = 0; i < steps_.size() && !options_.stop.At(i); ++i) {
     prefetch.Ahead(pass_.begin + i, holders);
     const SampleId sample = pass_.current[pass_.begin + i];
     const Step step = steps_[i];
@@ -406,7 +407,7 @@ std::shared_ptr<const PassPlan> SlotPlanner::Commit(Holders& holders) {
     builder.Add(readers.Next(), holder, keep_at, options_.sizes[sample]);
     holders[sample] = keep_at;
   }
-  return builder.Finish();
+  return options_.stop.Now() ? nullptr : builder.Finish();
 }
 
 }  // namespace optcache::plan

@@ -40,6 +40,7 @@
 #include "plan/holders.h"
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
+#include "plan/stop_check.h"
 
 namespace optcache::plan {
 
@@ -56,6 +57,7 @@ class SlotPlanner {
     std::vector<ByteCount> capacities;  // by node
     ByteCount max_moved_bytes_per_sample = 0;
     Objective objective = Objective::kBytes;
+    StopCheck stop;  // then what Load and Plan give means nothing
   };
   explicit SlotPlanner(Options options);
 

@@ -26,16 +26,21 @@ constexpr std::size_t kFetchedReads = 32;
 class WindowPlanner {
  public:
   WindowPlanner(const WindowInput& input, Holders& holders)
-      : input_(input), holders_(holders), nodes_(input.capacities.size()) {}
+      : input_(input), stop_(input.stop), holders_(holders), nodes_(input.capacities.size()) {}
 
+  // What a stopped step leaves behind is not whole: the next one must not see it.
   WindowOutput Run() {
+    WindowOutput output;
     CountUses();
+    if (stop_.Now()) return output;
     FindSpareNodes();
     LinkUses();
-    WindowOutput output;
+    if (stop_.Now()) return output;
     EvictUnused(output.evictions);
     Simulate();
+    if (stop_.Now()) return output;
     KeepAtSpareNodes();
+    if (stop_.Now()) return output;
     EvictGivenUp(output.evictions);
     std::sort(output.evictions.begin(), output.evictions.end());
     EmitPlans(output.plans);
@@ -85,6 +90,7 @@ class WindowPlanner {
   std::vector<std::vector<PassPlanBuilder>> MakeBuilders() const;
 
   const WindowInput& input_;
+  const StopCheck stop_;
   Holders& holders_;
   std::size_t nodes_;
   std::vector<Use> first_use_;                 // by group, and one past the last
@@ -114,6 +120,7 @@ void WindowPlanner::CountUses() {
   CHECK(reads < kNoUse);
   first_use_.assign(nodes_ + 2, 0);
   std::vector<std::uint64_t> left = input_.merged.ReadsByStream(reads);
+  if (stop_.Now()) return;
   for (std::size_t s = 0; s < left.size(); ++s) {
     const MergeStream& stream = input_.merged.streams()[s];
     const std::size_t ranks = stream.node_of_rank.size();
@@ -147,10 +154,11 @@ void WindowPlanner::LinkUses() {
     time_of_use_.resize(reads);
   }
   MergedOrder::Cursor cursor = input_.merged.End();
+  if (stop_.Now()) return;               // then it may not be at the end
   MergedOrder::Cursor fetcher = cursor;  // runs before it and fetches what it needs
   for (std::size_t t = reads; t > reads - std::min(reads, kFetchedReads); --t)
     fetcher.Previous();
-  for (std::size_t t = reads; t-- > 0;) {
+  for (std::size_t t = reads; t-- > 0 && !stop_.At(t);) {
     if (t + 1 == input_.window) use_after_window_ = use_of_sample_;
     if (t >= kFetchedReads) __builtin_prefetch(&use_of_sample_[fetcher.Previous().sample]);
     const MergedOrder::Read read = cursor.Previous();
@@ -175,7 +183,7 @@ void WindowPlanner::EvictUnused(std::vector<SampleId>& evictions) {
 // there until it is read.
 void WindowPlanner::PlaceHeld(std::vector<Belady>& nodes) {
   for (const bool elsewhere : {true, false}) {
-    for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+    for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
       const NodeIndex holder = holders_[sample];
       if (holder == kNoNode) continue;
       const Use use = use_of_sample_[sample];
@@ -206,7 +214,7 @@ void WindowPlanner::Simulate() {
   std::vector<Use> clock = first_use_;
   std::vector<Use> taken = first_use_;
   MergedOrder::Cursor cursor(input_.merged);
-  for (std::size_t t = 0; t < reads;) {
+  for (std::size_t t = 0; t < reads && !stop_.Now();) {
     for (const std::size_t end = std::min(reads, t + block); t < end; ++t) {
       const MergedOrder::Read read = cursor.Next();
       const std::size_t group = GroupOf(read.reader);
@@ -237,7 +245,8 @@ void WindowPlanner::RunEvents(std::size_t node, std::span<const Event> events, U
   const Use first = first_use_[node];
   const Use end = first_use_[node + 1];
   const auto bytes_of_use = BytesOfUse(node);
-  for (const Event& event : events) {
+  for (std::size_t i = 0; i < events.size() && !stop_.At(i); ++i) {
+    const Event& event = events[i];
     for (; taken < event.clock; ++taken)
       belady.Take(taken - first, bytes_of_use(taken - first));
     const std::uint32_t bytes = BytesOfUseAnywhere(event.use);
@@ -272,7 +281,7 @@ void WindowPlanner::KeepAtSpareNodes() {
   };
   Belady spare(reads, room);
   MergedOrder::Cursor cursor(input_.merged);
-  for (Use t = 0; t < reads; ++t) {
+  for (Use t = 0; t < reads && !stop_.At(t); ++t) {
     const SampleId sample = cursor.Next().sample;
     const Use use = use_of_time_[t];
     const std::uint32_t bytes = input_.sizes[sample];
@@ -332,10 +341,11 @@ std::vector<std::vector<PassPlanBuilder>> WindowPlanner::MakeBuilders() const {
 
 void WindowPlanner::EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plans) {
   std::vector<std::vector<PassPlanBuilder>> builders = MakeBuilders();
+  if (stop_.Now()) return;
   std::vector<std::size_t> current(builders.size());
   std::vector<Use> use_of_group = first_use_;
   MergedOrder::Cursor cursor(input_.merged);
-  for (std::size_t t = 0; t < input_.window; ++t) {
+  for (std::size_t t = 0; t < input_.window && !stop_.At(t); ++t) {
     const Use later = next_use_[std::min(t + kFetchedReads, next_use_.size() - 1)];
     if (later != kNoUse) kept_.Prefetch(later);
     const MergedOrder::Read read = cursor.Next();
@@ -361,6 +371,7 @@ void WindowPlanner::EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plan
     builders[read.stream][at].Add(read.reader, holder, keep_at, bytes);
     if (!spare_.empty()) holders_[read.sample] = keep_at;
   }
+  if (stop_.Now()) return;
   for (auto& of_stream : builders) {
     for (PassPlanBuilder& builder : of_stream)
       plans.push_back(builder.Finish());

@@ -30,6 +30,7 @@
 #include "plan/merged_order.h"
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
+#include "plan/stop_check.h"
 
 namespace optcache::plan {
 
@@ -43,6 +44,7 @@ struct WindowInput {
   // So many reads, or fewer, are told to the nodes at once, then node after node chooses, so that
   // its memory is near. Changes nothing but time.
   std::size_t block = std::size_t{1} << 21U;
+  StopCheck stop;
 };
 
 struct WindowOutput {
@@ -52,7 +54,7 @@ struct WindowOutput {
 
 // Plans the window, some 60 ns a merged read, in 4 bytes a merged read and 8 a sample beside the
 // order and the plans; `holders` becomes the state at its end. What they hold must fit in the
-// capacities.
+// capacities. Once `stop` says so, output and holders mean nothing.
 WindowOutput PlanWindowByMin(const WindowInput& input, Holders& holders);
 
 }  // namespace optcache::plan

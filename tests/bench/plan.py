@@ -9,6 +9,7 @@ from bench.figures import Figure, at_most
 
 SLOT_NS = 37.0
 MOST_BYTES = 16.0
+STOP_MS = 10
 START_SECONDS = 10.0
 START_JOBS = 8
 START_SAMPLES = 10_000_000
@@ -76,5 +77,12 @@ def _start(context: Context) -> list[Figure]:
             "B",
             f"the orders of two passes {result['order_bytes_a_sample']:.1f} B beside it",
             at_most(MOST_BYTES),
+        ),
+        Figure(
+            f"{name}: told to stop, the longest time until it has",
+            1000 * result["stop_s"],
+            "ms",
+            f"the plan {result['plan_s']:.1f} s",
+            at_most(STOP_MS),
         ),
     ]

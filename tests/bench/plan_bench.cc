@@ -1,16 +1,20 @@
 // What a plan costs: nanoseconds a read and memory a sample, for the slot plan and for MIN, beside
 // the baselines of `optcache simulate` and MIN with a std::priority_queue in the same run. Orders
-// are DistributedSampler's and timed apart; so is an inverse of theirs, alone. Prints JSON.
+// are DistributedSampler's and timed apart; so is an inverse of theirs, alone. Of a first plan also
+// how soon it ends once it is told to. Prints JSON.
 //
 //   bench_plan --samples 1281167 --epochs 90
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <queue>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,6 +40,7 @@ constexpr double kCapacity = 0.3;
 // The peer's cost does not change from epoch to epoch, and is high.
 constexpr PassNumber kPeerEpochs = 4;
 constexpr std::size_t kPassesAhead = 3;  // of each stream, that a first plan can see
+constexpr int kStops = 16;
 
 struct Workload {
   std::uint32_t samples = 1'281'167;  // ImageNet
@@ -257,15 +262,59 @@ std::string ToJson(const Cost& cost, const Workload& work) {
       static_cast<double>(cost.hits) / static_cast<double>(cost.reads));
 }
 
+// The longest time, in seconds, that a first plan goes on after it is told to stop: at times spread
+// over the `plan_seconds` that it takes. The orders are there.
+double LongestStop(const Workload& work, std::size_t streams, NodeIndex nodes,
+                   double plan_seconds) {
+  Inputs inputs;
+  inputs.sizes = Sizes::Equal(work.samples, 1);
+  inputs.capacities.assign(nodes, static_cast<ByteCount>(kCapacity * work.samples) / nodes);
+  std::vector<NodeIndex> node_of_rank(nodes);
+  std::iota(node_of_rank.begin(), node_of_rank.end(), NodeIndex{0});
+  std::vector<std::vector<Order>> orders(streams);
+  for (StreamId id = 0; id < streams; ++id) {
+    inputs.streams.push_back({.id = id, .node_of_rank = node_of_rank});
+    Cost unused;
+    OrderMaker maker(work, nodes, static_cast<std::int64_t>(id), unused);
+    for (PassNumber pass = 0; pass < kPassesAhead; ++pass)
+      orders[id].push_back(maker.Make(pass));
+  }
+  const auto known = [&orders](StreamId stream, PassNumber pass) {
+    return pass < kPassesAhead ? orders[stream][pass] : nullptr;
+  };
+  using Clock = std::chrono::steady_clock;
+  double longest = 0;
+  for (int i = 0; i < kStops; ++i) {
+    std::stop_source source;
+    inputs.stop = StopCheck(source.get_token());
+    Planner planner = *Planner::Make(inputs, known);
+    const auto until = std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(plan_seconds * (i + 0.5) / kStops));
+    Clock::time_point asked;
+    std::thread other([&, at = Clock::now() + until] {
+      while (Clock::now() < at)
+        std::this_thread::yield();
+      asked = Clock::now();
+      source.request_stop();
+    });
+    const bool stopped = !planner.Next().has_value();
+    const Clock::time_point ended = Clock::now();
+    other.join();
+    if (stopped) longest = std::max(longest, std::chrono::duration<double>(ended - asked).count());
+  }
+  return longest;
+}
+
 // A large cluster's first plan, as every node derives it when jobs begin.
 void RunStart(const Workload& work, std::size_t streams, NodeIndex nodes) {
   Workload first = work;
   first.epochs = static_cast<PassNumber>(kPassesAhead * streams);
   Cost cost = MeasurePlanner(first, "start", streams, nodes, Method::kBest, 1);
-  fmt::print(R"({{"order_s": {:.2f}, "plan_s": {:.2f}, "bytes_a_sample": {:.2f}, )"
-             R"("order_bytes_a_sample": {:.2f}, "digest": "{:016x}"}})"
+  fmt::print(R"({{"order_s": {:.2f}, "plan_s": {:.2f}, "stop_s": {:.4f}, )"
+             R"("bytes_a_sample": {:.2f}, "order_bytes_a_sample": {:.2f}, "digest": "{:016x}"}})"
              "\n",
              cost.order.seconds(), cost.plan.seconds(),
+             LongestStop(work, streams, nodes, cost.plan.seconds()),
              static_cast<double>(cost.peak_bytes) / work.samples / static_cast<double>(streams),
              static_cast<double>(cost.order_bytes) / work.samples / static_cast<double>(streams),
              cost.digest);

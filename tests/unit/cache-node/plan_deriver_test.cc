@@ -4,15 +4,19 @@
 #include "cache-node/plan_deriver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <queue>
 #include <set>
 #include <span>
+#include <thread>
 
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "coordination/plan_base.h"
 #include "plan/replay.h"
@@ -42,16 +46,22 @@ class Derived {
         ADD_FAILURE() << "no window came";
         break;
       }
+      ++counts_[waiting_.front().version.counter];
       if (waiting_.front().version == task.version) windows.push_back(waiting_.front());
       waiting_.pop();
     }
     return windows;
   }
 
+  void Begin(const PlanTask& task) { deriver_.Begin(task); }
+  // Windows of versions with this counter that have come so far.
+  std::size_t count_of(std::uint64_t counter) { return counts_[counter]; }
+
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::queue<DerivedWindow> waiting_;
+  std::map<std::uint64_t, std::size_t> counts_;
   PlanDeriver deriver_{[this](DerivedWindow window) {
     const std::lock_guard lock(mutex_);
     waiting_.push(std::move(window));
@@ -317,6 +327,34 @@ TEST(PlanDeriver, ListsThatAreNotWhatTheirDigestsSayAreNotPlannedBy) {
   task.streams[0].recipe.world = 2;
   task.streams[0].node_of_rank = {1, 1};
   EXPECT_EQ(derived.Of(task).back().status.code(), Code::kInvalidArgument);
+}
+
+// A task that takes seconds, of many jobs with many samples.
+PlanTask Long() {
+  constexpr std::uint32_t kSamples = 1'000'000;
+  PlanTask task{.version = {.counter = 77},
+                .capacities = {{.member = 1, .bytes = kSamples / 3}},
+                .sizes = plan::Sizes::Equal(kSamples, 1)};
+  for (StreamId id = 1; id <= 8; ++id) {
+    task.streams.push_back({.id = 100 + id,
+                            .recipe = {.sampler_kind = 1,
+                                       .size = kSamples,
+                                       .seed = static_cast<std::int64_t>(id),
+                                       .world = 1},
+                            .node_of_rank = {1}});
+  }
+  return task;
+}
+
+TEST(PlanDeriver, WhatNobodyWantsAnyMoreIsNotDerivedToItsEnd) {
+  const Job job = Weighted(1, 8);
+  Derived derived;
+  derived.Begin(Long());
+  const MonotonicTime at_it = SystemClock().Now() + std::chrono::milliseconds(50);
+  while (SystemClock().Now() < at_it)  // it is at it, or has not begun
+    std::this_thread::yield();
+  derived.Of(TaskAt(job, 0, {}));
+  EXPECT_EQ(derived.count_of(77), 0U);
 }
 
 }  // namespace

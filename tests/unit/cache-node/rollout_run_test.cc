@@ -162,7 +162,8 @@ class RolloutRun {
                     const std::lock_guard lock(mutex_);
                     windows_.emplace_back(member - 1, std::move(window));
                     changed_.notify_all();
-                  }));
+                  },
+                  ends_));
               return nodes_.back()->cache();
             }};
   }
@@ -222,6 +223,7 @@ class RolloutRun {
   PassNumber pass_ = 0;
   Position position_ = 0;
   std::map<PassNumber, std::uint64_t> misses_;
+  const std::shared_ptr<DeriverEnds> ends_ = std::make_shared<DeriverEnds>();
   std::vector<std::unique_ptr<NodeDataset>> nodes_;
   LoopbackCluster cluster_;
 };

@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <chrono>
+#include <stop_token>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "base/random.h"
@@ -203,6 +208,78 @@ TEST(Planner, RefusesOrdersThatAreEmptyOrNameUnknownSamples) {
     const Result<PlanWindow> window = planner->Next();
     ASSERT_FALSE(window.has_value());
     EXPECT_EQ(window.error().code(), Code::kInvalidArgument);
+  }
+}
+
+struct Stopped {
+  const char* name = "";
+  std::size_t streams = 1;
+  bool sizes_vary = false;
+  Method method = Method::kBest;
+};
+
+Inputs InputsOf(const Stopped& how, std::uint32_t samples) {
+  Inputs inputs = TwoNodes(samples, samples / 5);
+  inputs.method = how.method;
+  if (how.sizes_vary) {
+    std::vector<std::uint32_t> bytes(samples);
+    for (std::uint32_t sample = 0; sample < samples; ++sample)
+      bytes[sample] = 1 + sample % 3;
+    inputs.sizes = Sizes(std::move(bytes));
+    inputs.objective = Objective::kRequests;
+  }
+  for (StreamId id = 1; id < how.streams; ++id)
+    inputs.streams.push_back({.id = id, .node_of_rank = {0, 1}});
+  return inputs;
+}
+
+constexpr Stopped kStopped[] = {{.name = "slots"},
+                                {.name = "slots for requests", .sizes_vary = true},
+                                {.name = "MIN", .method = Method::kMin},
+                                {.name = "MIN of three", .streams = 3, .sizes_vary = true}};
+
+TEST(Planner, EndsOnceItIsToStop) {
+  for (const Stopped& how : kStopped) {
+    const Passes passes = ShuffledPasses(1000, 4, 1);
+    std::stop_source source;
+    Inputs inputs = InputsOf(how, 1000);
+    inputs.stop = StopCheck(source.get_token());
+    Result<Planner> planner =
+        Planner::Make(inputs, ProvidePasses(std::vector<Passes>(how.streams, passes)));
+    EXPECT_TRUE(planner->Next().has_value()) << how.name;
+    source.request_stop();
+    const Result<PlanWindow> window = planner->Next();
+    ASSERT_FALSE(window.has_value()) << how.name;
+    EXPECT_EQ(window.error().code(), Code::kCancelled);
+  }
+}
+
+// Wherever it is: nothing that is not whole is used. Each time a little later.
+TEST(Planner, MayBeStoppedAnywhere) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::uint32_t kSamples = 150'000;  // more than it looks at between two questions
+  for (const Stopped& how : kStopped) {
+    const std::vector<Passes> passes(how.streams, ShuffledPasses(kSamples, 2, 3));
+    std::chrono::microseconds until(0);
+    while (true) {
+      std::stop_source source;
+      Inputs inputs = InputsOf(how, kSamples);
+      inputs.base.assign(kSamples, kNoNode);
+      for (SampleId sample = 0; sample < kSamples / 20; ++sample)
+        inputs.base[sample] = sample % 2;
+      inputs.stop = StopCheck(source.get_token());
+      Result<Planner> planner = Planner::Make(inputs, ProvidePasses(passes));
+      std::jthread other([&source, at = Clock::now() + until] {
+        while (Clock::now() < at)
+          std::this_thread::yield();
+        source.request_stop();
+      });
+      const Result<PlanWindow> window = planner->Next();
+      if (window.has_value()) break;  // it was ready before
+      ASSERT_EQ(window.error().code(), Code::kCancelled) << how.name;
+      until += std::max<std::chrono::microseconds>(std::chrono::microseconds(300), until / 16);
+    }
+    EXPECT_GT(until.count(), 0) << how.name << ": was not stopped once";
   }
 }
 
