@@ -1,5 +1,7 @@
 #include "cli/local_cluster.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -200,7 +202,9 @@ Status LocalCluster::StartMachines(const LocalOptions& options) {
                       .ca_file = options.ca_file,
                       .headspace = options.headspace,
                       .s3 = options.s3,
-                      .samplers = options.samplers};
+                      .samplers = options.samplers,
+                      .users = options.users};
+  each.users.push_back(::geteuid());
   ASSIGN_OR_RETURN(each.log_dir, state_.Subfolder("logs"));
   ASSIGN_OR_RETURN(const std::size_t ended, EndLeftovers(each.log_dir, kLeftoverGrace));
   if (ended > 0) Say(fmt::format("ended {} processes of an `optcache up` that was killed", ended));
@@ -335,6 +339,12 @@ void AddLocalOptions(CLI::App& command, LocalOptions& options) {
       .add_option("--socket-dir", options.socket_dir,
                   "Folder for the sockets; default: in the state folder")
       ->check(CLI::ExistingDirectory);
+  command
+      .add_option("--allow-uid", options.users,
+                  "User whose processes may read, beside yours and root's; may be repeated. Give a "
+                  "--socket-dir that it can reach")
+      ->allow_extra_args(false)
+      ->type_name("UID");
   command
       .add_option("--ca-file", options.ca_file,
                   "Certificates to trust instead of the system's, for https")

@@ -136,6 +136,8 @@ ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
     spec.command.insert(spec.command.end(), {"--s3", Loopback(machine.s3_port), "--pod-index",
                                              std::to_string(machine.index)});
   }
+  for (const std::uint32_t user : options.users)
+    spec.command.insert(spec.command.end(), {"--allow-uid", std::to_string(user)});
   for (const std::string& sampler : options.samplers)
     spec.command.insert(spec.command.end(), {"--sampler", sampler});
   for (const ReadyDataset& dataset : datasets) {

@@ -39,6 +39,7 @@ struct MachineOptions {
   std::string headspace;  // what sidecars are to measure; empty: nothing
   bool s3 = false;        // sidecars serve their datasets by S3, too
   std::vector<std::string> samplers;  // NAME=SAMPLER, the order in which that is read by S3
+  std::vector<std::uint32_t> users;   // whose processes may read, beside root
 };
 
 // kInvalidArgument: together they ask for more memory than there is.

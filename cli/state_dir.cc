@@ -1,5 +1,6 @@
 #include "cli/state_dir.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,10 +25,23 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// For this user alone. One that is there stays as it is, if no other user can change what lies
+// there.
 Status MakeFolder(const std::string& path) {
+  const std::filesystem::path whole(path);
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  return error ? ErrnoStatus(error.value(), "cannot make the folder " + path) : OkStatus();
+  std::filesystem::create_directories(whole.parent_path(), error);
+  if (error) return ErrnoStatus(error.value(), "cannot make the folder " + path);
+  if (::mkdir(path.c_str(), 0700) == 0) return OkStatus();
+  if (errno != EEXIST) return ErrnoStatus(errno, "cannot make the folder " + path);
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "look at " + path);
+  if (!S_ISDIR(info.st_mode)) return {Code::kInvalidArgument, path + " is no folder"};
+  if (info.st_uid == ::geteuid() || info.st_uid == 0) return OkStatus();
+  return {Code::kPermissionDenied,
+          fmt::format("{} is user {}'s, who could change what lies there: choose a folder of yours "
+                      "with --state",
+                      path, info.st_uid)};
 }
 
 }  // namespace

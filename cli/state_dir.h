@@ -17,8 +17,8 @@ std::string DefaultStateDir();
 // One of them at a time works in a folder.
 class StateDir {
  public:
-  // Makes the folder if it is not there. kConflict: another program uses it, which the message
-  // names, as this `program` will be.
+  // Makes the folder if it is not there, for this user alone. kConflict: another program uses it,
+  // which the message names, as this `program` will be. kPermissionDenied: it is another user's.
   static Result<StateDir> Open(const std::string& path, std::string_view program);
 
   const std::string& path() const { return path_; }

@@ -55,8 +55,8 @@ Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& c
   std::unique_ptr<Agent> agent(
       new Agent(loop, clock, std::move(options), std::move(arena), std::move(datasets)));
   RETURN_IF_ERROR(agent->KeepComputed());
-  RETURN_IF_ERROR(agent->clients_.Open(loop, clock, agent->options_.socket, agent->arena_.arena(),
-                                       agent->feeder_));
+  RETURN_IF_ERROR(agent->clients_.Open(loop, clock, agent->options_.socket, agent->options_.users,
+                                       agent->arena_.arena(), agent->feeder_));
   agent->ListSources();
   agent->node_.Open(agent->feeder_);
   agent->feeder_.WatchStores();

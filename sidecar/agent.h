@@ -31,6 +31,8 @@ namespace optcache::sidecar {
 struct AgentOptions {
   std::string name;
   std::string socket;
+  // Who may connect there, beside root; unset: everybody who reaches it.
+  std::optional<std::vector<std::uint32_t>> users;
   std::string node;  // "host:port"
   ByteCount arena_bytes = 0;
   ByteCount computed_bytes = 0;  // memory for computed samples; 0: none are kept

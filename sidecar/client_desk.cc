@@ -68,12 +68,14 @@ std::optional<Slot> SharedArena::Allocate(ByteCount length) {
 }
 
 Status ClientDesk::Open(net::EventLoop& loop, const Clock& clock, const std::string& socket,
+                        const std::optional<std::vector<std::uint32_t>>& users,
                         const handoff::Arena& arena, Feeder& feeder) {
   feeder_ = &feeder;
   ASSIGN_OR_RETURN(
       channel_,
       handoff::ChannelServer::Listen(
-          {.path = socket, .arena_fd = arena.fd(), .arena_size = arena.size()}, clock, *this));
+          {.path = socket, .arena_fd = arena.fd(), .arena_size = arena.size(), .users = users},
+          clock, *this));
   watch_ = loop.WatchReadable(channel_->poll_fd(), [this] { channel_->ProcessReady(); });
   TickLater(loop);
   return OkStatus();

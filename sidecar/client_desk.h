@@ -45,8 +45,10 @@ class ClientDesk final : public ClientPort, public ComputedPort, public handoff:
   explicit ClientDesk(const DatasetShelf& datasets) : datasets_(datasets) {}
 
   // Listens at `socket` and serves until Close. Errors as ChannelServer::Listen.
+  // `users`: those whose processes may connect, beside root; unset: everybody.
   Status Open(net::EventLoop& loop, const Clock& clock, const std::string& socket,
-              const handoff::Arena& arena, Feeder& feeder);
+              const std::optional<std::vector<std::uint32_t>>& users, const handoff::Arena& arena,
+              Feeder& feeder);
   // Before Open: computed samples are kept, in that memory. Else to open any is refused.
   void KeepComputed(ComputedDesk& desk, const handoff::Arena& memory) {
     computed_ = &desk;

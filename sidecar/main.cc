@@ -51,6 +51,7 @@ struct Flags {
   std::vector<std::string> patiences;
   std::vector<std::string> byte_rates;
   std::vector<std::string> samplers;
+  std::vector<std::uint32_t> users;
   bool json_log = false;
   bool debug = false;
 };
@@ -64,6 +65,10 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   app.add_option("--name", agent.name, "This sidecar's name, for logs")->required(required);
   app.add_option("--socket", agent.socket, "Path of the socket for training processes")
       ->required(required);
+  app.add_option("--allow-uid", flags.users,
+                 "User ID whose processes may connect there, beside root's; may be given several "
+                 "times. Without: everybody who reaches the socket")
+      ->type_name("UID");
   app.add_option("--node", agent.node, "HOST:PORT of this machine's optcache-node")
       ->required(required);
   app.add_option(
@@ -292,6 +297,7 @@ net::HttpHandler Pages(const metrics::MetricsPage& page, const HeadspaceMeter* h
 }
 
 Status Run(Flags flags) {
+  if (!flags.users.empty()) flags.agent.users = flags.users;
   ASSIGN_OR_RETURN(flags.agent.arena_bytes, ParseQuantity(flags.arena));
   ASSIGN_OR_RETURN(flags.agent.feeder.overflow_bytes, ParseQuantity(flags.overflow));
   ASSIGN_OR_RETURN(flags.agent.computed_bytes, ParseQuantity(flags.computed));

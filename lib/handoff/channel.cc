@@ -216,7 +216,8 @@ void ChannelServer::HandleFrames(Connection& connection) {
   while (true) {
     const Result<bool> handled = HandleNext(connection);
     if (!handled) {
-      ++counters_.broke_protocol;
+      const bool is_user = handled.error().code() == Code::kPermissionDenied;
+      ++(is_user ? counters_.other_user : counters_.broke_protocol);
       GiveUp(connection, handled.error());
       return;
     }
@@ -271,8 +272,19 @@ Status ChannelServer::Handle(Connection& connection, RequestId request, ClientMe
   return OkStatus();
 }
 
+bool ChannelServer::Welcomes(std::uint32_t user) const {
+  return !options_.users || user == 0 ||
+         std::ranges::find(*options_.users, user) != options_.users->end();
+}
+
 Status ChannelServer::HandleHello(Connection& connection, RequestId request, const Hello& hello) {
   if (connection.state != Connection::State::kNew) return Broken("a second Hello");
+  if (!Welcomes(connection.peer.uid)) {
+    return {Code::kPermissionDenied,
+            "this sidecar is not for user " + std::to_string(connection.peer.uid) +
+                ": train as the user that started it, or start it with --allow-uid " +
+                std::to_string(connection.peer.uid)};
+  }
   const std::uint16_t version = std::min(kMaxVersion, hello.max_version);
   if (version < std::max(kMinVersion, hello.min_version)) {
     return Broken("the client speaks versions " + std::to_string(hello.min_version) + " to " +
@@ -395,6 +407,7 @@ void ChannelServer::VisitCounters(const CounterVisitor& visitor) const {
   refused("too_many", counters_.too_many);
   refused("protocol", counters_.broke_protocol);
   refused("too_slow", counters_.too_slow);
+  refused("user", counters_.other_user);
 }
 
 }  // namespace optcache::handoff

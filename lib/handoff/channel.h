@@ -76,6 +76,8 @@ class ChannelServer {
     std::string path;   // of the socket
     int arena_fd = -1;  // outlives the server
     ByteCount arena_size = 0;
+    // Users whose processes are welcome, beside root; unset: everybody who reaches the socket.
+    std::optional<std::vector<std::uint32_t>> users;
   };
 
   // Listens at `path`, mode 0666. Replaces a socket that nobody listens to. kConflict: somebody
@@ -120,6 +122,7 @@ class ChannelServer {
     std::uint64_t too_many = 0;
     std::uint64_t broke_protocol = 0;
     std::uint64_t too_slow = 0;
+    std::uint64_t other_user = 0;
   };
 
   Connection* Find(ClientId client) const;
@@ -129,6 +132,7 @@ class ChannelServer {
   void HandleFrames(Connection& connection);
   Result<bool> HandleNext(Connection& connection);
   Status Handle(Connection& connection, RequestId request, ClientMessage message);
+  bool Welcomes(std::uint32_t user) const;
   Status HandleHello(Connection& connection, RequestId request, const Hello& hello);
   Status HandleOpen(Connection& connection, RequestId request, const OpenRequest& open);
   Status HandleOpenComputed(Connection& connection, RequestId request,

@@ -73,6 +73,7 @@ class ClusterOptions:
     sampler: str = ""  # the order in which DATASET is read there
     keys: Path | None = None  # folder with those of the store
     patience: str = "10m"  # with the store
+    allowed: Sequence[int] = ()  # users beside this one
 
     @property
     def source(self) -> str:
@@ -237,6 +238,7 @@ class Cluster:
             *("--port", "0"),
             *self._disk(),
             *(["--s3-endpoint"] if options.s3_endpoint else []),
+            *(word for user in options.allowed for word in ("--allow-uid", str(user))),
             *(["--sampler", f"{DATASET}={options.sampler}"] if options.sampler else []),
             *(["--keys", f"{DATASET}={options.keys}"] if options.keys else []),
         ]

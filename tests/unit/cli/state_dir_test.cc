@@ -1,5 +1,8 @@
 #include "cli/state_dir.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -45,6 +48,30 @@ TEST(StateDir, RefusesAPathThatArgumentsCannotCarry) {
   ASSERT_FALSE(state);
   EXPECT_EQ(state.error().code(), Code::kInvalidArgument);
   EXPECT_TRUE(state.error().message().ends_with("choose another folder with --state"));
+}
+
+TEST(StateDir, IsForItsUserAlone) {
+  const std::string folder = FreshFolder();
+  const Result<StateDir> state = StateDir::Open(folder + "/deep/below", "optcache up");
+  ASSERT_TRUE(state) << state.error().ToString();
+  const Result<std::string> sockets = state->Subfolder("sockets");
+  ASSERT_TRUE(sockets);
+  for (const std::string& path : {state->path(), *sockets}) {
+    struct stat info{};
+    ASSERT_EQ(::stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777U, 0700U) << path;
+  }
+}
+
+TEST(StateDir, IsNotWhatBelongsToAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  const std::string folder = FreshFolder();
+  std::filesystem::create_directories(folder);
+  ASSERT_EQ(::chown(folder.c_str(), 65534, 65534), 0);
+  const Result<StateDir> state = StateDir::Open(folder, "optcache up");
+  ASSERT_FALSE(state);
+  EXPECT_EQ(state.error().code(), Code::kPermissionDenied);
+  EXPECT_NE(state.error().message().find("is user 65534's"), std::string::npos);
 }
 
 TEST(StateDir, MakesFoldersBelowIt) {

@@ -192,6 +192,28 @@ TEST_F(ChannelTest, WelcomesWithTheArena) {
   EXPECT_EQ(std::string_view(seen.data(), 4), "here");
 }
 
+// Root is welcome everywhere; tests/integration/test_users.py has another user.
+TEST_F(ChannelTest, WelcomesThoseUsersAloneThatItIsFor) {
+  const std::uint32_t me = ::geteuid();
+  for (const bool is_listed : {true, false}) {
+    ChannelServer server({.arena_fd = arena_.fd(),
+                          .arena_size = arena_.size(),
+                          .users = std::vector<std::uint32_t>{is_listed ? me : me + 1}},
+                         clock_, handler_);
+    std::array<int, 2> fds{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds.data()), 0);
+    const UniqueFd client(fds[0]);
+    server.Adopt(UniqueFd(fds[1]));
+    const FrameBytes hello = EncodeClientFrame(1, Hello{.pid = 1});
+    ASSERT_EQ(::send(client.get(), hello.data(), hello.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(hello.size()));
+    server.ProcessReady();
+    FrameHeader header;
+    ASSERT_EQ(::recv(client.get(), &header, sizeof(header), 0), ssize_t{sizeof(header)});
+    EXPECT_EQ(header.type == FrameType::kWelcome, is_listed || me == 0);
+  }
+}
+
 TEST_F(ChannelTest, OpensADatasetWithItsManifest) {
   ConnectAndHello();
   Say(2, OpenRequest{});
