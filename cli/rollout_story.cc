@@ -78,9 +78,10 @@ RolloutStory OfNotDerivedAgain(const PlanResource& plan,
 
 RolloutStory OfPrepare(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
   if (plan.progressing.reason == "PredictedWorse") {
-    RolloutStory story = Waiting(
-        plan, fmt::format("held, {} is predicted to be worse: {}",
-                          DescribeRevision(revisions, UpdateHash(plan)), plan.progressing.message));
+    // Nothing goes on by itself: who waits for it would wait for ever.
+    RolloutStory story = Failed(
+        fmt::format("cacheplan \"{}\" rollout is held, {} is predicted to be worse: {}", plan.name,
+                    DescribeRevision(revisions, UpdateHash(plan)), plan.progressing.message));
     story.advice = fmt::format(
         "To continue, run: kubectl patch cacheplan {0} -n {1} --type=merge -p "
         "'{{\"spec\":{{\"rollout\":{{\"acknowledge\":true}}}}}}'\n"
@@ -155,6 +156,16 @@ RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& 
     return OfNotDerivedAgain(plan, revisions);
   if (!plan.current.empty() && plan.current == plan.update &&
       (plan.phase == "Complete" || plan.phase.empty())) {
+    if (plan.progressing.reason == "CompleteUnobserved") {
+      return {
+          .outcome = RolloutOutcome::kSucceeded,
+          .line = fmt::format("cacheplan \"{}\" rolled out, but nobody has observed what it "
+                              "does: {}",
+                              plan.name, plan.progressing.message),
+          .advice = fmt::format("Look at these jobs. When an epoch of one is over, run: kubectl "
+                                "optcache plan show {} -n {}",
+                                plan.name, plan.name_space)};
+    }
     return {.outcome = RolloutOutcome::kSucceeded,
             .line = fmt::format("cacheplan \"{}\" successfully rolled out", plan.name)};
   }

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -15,6 +13,11 @@ namespace optcache::coordination {
 namespace {
 
 constexpr std::uint64_t kMillionthsInPermille = 1000;
+// Where jobs come and go all the time, nodes may never go by the same inputs; what is equal of them
+// is compared then.
+constexpr std::uint32_t kMaxTries = 3;
+// Nodes that come and go all the time end no observation for ever.
+constexpr std::uint32_t kMaxChanges = 3;
 
 constexpr std::array<std::pair<RolloutPhase, std::string_view>, 6> kPhases{
     {{RolloutPhase::kPrepare, "Prepare"},
@@ -42,6 +45,14 @@ void Await(RolloutState& state, std::uint64_t ready, std::uint64_t wanted,
   if ((ready < wanted && !waited) || ready > state.ready) state.progress_time = inputs.now;
   state.ready = ready;
   state.wanted = wanted;
+}
+
+// A node that comes holds nothing yet, and what one held that goes is read again.
+std::string ObserversOf(const RolloutInputs& inputs) {
+  std::string nodes;
+  for (const RolloutNode& node : inputs.nodes)
+    nodes += fmt::format("{}/{} ", node.name, node.member);
+  return fmt::format("{:016x}", dataset::KeyOf(nodes, "observers"));
 }
 
 // From here on another epoch of each stream counts.
@@ -73,6 +84,13 @@ bool IsPossible(const RolloutState& state) {
   return false;
 }
 
+void ForgetObservers(RolloutState& state) {
+  state.observers.clear();
+  state.changes = 0;
+  state.overrun.clear();
+  state.unobserved.clear();
+}
+
 // Do nodes follow an update?
 bool IsMixed(const RolloutState& state) {
   return state.activated && !state.activated->up_to.empty();
@@ -91,6 +109,8 @@ void Begin(RolloutState& state, const RolloutInputs& inputs) {
   state.predicted.reset();
   state.forecast.reset();
   state.failed.reset();
+  state.tries = 0;
+  ForgetObservers(state);
 }
 
 void GoBack(RolloutState& state, const RolloutInputs& inputs) {
@@ -99,6 +119,7 @@ void GoBack(RolloutState& state, const RolloutInputs& inputs) {
   state.marks.reset();
   state.sums.reset();
   state.since.clear();
+  ForgetObservers(state);
 }
 
 void Settle(RolloutState& state, RolloutPhase phase, const RolloutInputs& inputs) {
@@ -108,6 +129,7 @@ void Settle(RolloutState& state, RolloutPhase phase, const RolloutInputs& inputs
   state.activated.reset();
   state.sums.reset();
   state.since.clear();
+  ForgetObservers(state);
 }
 
 void Fail(RolloutState& state, const RolloutInputs& inputs, std::string reason,
@@ -170,38 +192,13 @@ std::string JobsOf(const RolloutInputs& inputs) {
   return fmt::format("{:016x}", dataset::KeyOf(fmt::format("{:x}", fmt::join(ids, " ")), "jobs"));
 }
 
-// Of nodes that went by the same inputs, one with the digest that fewest have; nullopt: they agree.
-std::optional<std::string> Disagreement(const RolloutState& state, const RolloutInputs& inputs) {
-  std::map<Version, std::map<std::string, std::vector<const RolloutNode*>>> planned;
-  const std::string id = UpdateTrial(state);
-  for (const RolloutNode& node : inputs.nodes) {
-    for (const TrialReport& trial : node.trials) {
-      if (trial.id == id && trial.error.empty())
-        planned[trial.planned][trial.digest].push_back(&node);
-    }
-  }
-  for (const auto& [version, digests] : planned) {
-    if (digests.size() < 2) continue;
-    const auto fewer = [](const auto& one, const auto& other) {
-      return std::tuple(one.second.size(), other.second.front()->name) <
-             std::tuple(other.second.size(), one.second.front()->name);
-    };
-    const auto odd = std::ranges::min_element(digests, fewer);
-    const auto rest = std::ranges::max_element(digests, fewer);
-    return fmt::format(
-        "from the same inputs node {} derived {:.10} and node {} derived {:.10} ({} of {} nodes)",
-        odd->second.front()->name, odd->first, rest->second.front()->name, rest->first,
-        odd->second.size(), inputs.nodes.size());
-  }
-  return std::nullopt;
-}
-
 void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
   if (!IsMixed(state)) {
     const LatestPasses latest = LatestOf(
         inputs.passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
     if (const auto observed = ObservedOf(latest.sums, latest.streams)) state.previous = observed;
   }
+  state.observers = ObserversOf(inputs);
   Enter(state, RolloutPhase::kActivate, inputs);
   // Others that followed an abandoned update go back until it is their turn.
   if (!state.activated || state.activated->revision != state.revision)
@@ -221,6 +218,14 @@ void LeaveAbandoned(RolloutState& state, const RolloutInputs& inputs) {
   state.marks = MarksOf(inputs.streams);
 }
 
+// Jobs and nodes that come and go meanwhile change the inputs: then all derive both again.
+bool TriesAgain(RolloutState& state, const RolloutInputs& inputs) {
+  if (state.tries >= kMaxTries || internal::WentBySameInputs(state, inputs)) return false;
+  ++state.tries;
+  Await(state, 0, inputs.nodes.size(), inputs);
+  return true;
+}
+
 void Prepare(RolloutState& state, const RolloutInputs& inputs) {
   std::uint64_t ready = 0;
   for (const RolloutNode& node : inputs.nodes) {
@@ -233,12 +238,12 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
   }
   Await(state, ready, inputs.nodes.size(), inputs);
   if (inputs.knobs.paused || internal::IsLate(state, inputs)) LeaveAbandoned(state, inputs);
-  if (ready < inputs.nodes.size()) return;
+  if (ready < inputs.nodes.size() || TriesAgain(state, inputs)) return;
   const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state));
   state.predicted = update != nullptr ? NumbersOf(update->all) : std::nullopt;
   if (inputs.is_tried) state.forecast = JobsForecast{.jobs = JobsOf(inputs)};
   if (inputs.knobs.paused) return;
-  if (auto disagreement = Disagreement(state, inputs)) {
+  if (auto disagreement = internal::Disagreement(state, inputs)) {
     Fail(state, inputs, "DigestMismatch", *std::move(disagreement));
     return Settle(state, PhaseOfFailed(state), inputs);
   }
@@ -258,6 +263,37 @@ void EnterObserve(RolloutState& state, const RolloutInputs& inputs) {
   state.since.clear();
 }
 
+// What was observed of other nodes says nothing of these, nor does an epoch in which they changed.
+void NoteNodes(RolloutState& state, const RolloutInputs& inputs) {
+  std::string observers = ObserversOf(inputs);
+  if (observers == state.observers) return;
+  state.observers = std::move(observers);
+  state.previous.reset();
+  if (state.phase != RolloutPhase::kObserve || state.changes >= kMaxChanges) return;
+  ++state.changes;
+  AwaitEpochs(state, inputs);
+  state.sums = PassSums{};
+  state.since.clear();
+}
+
+// The streams that are in the pass of their mark, or have too few counted.
+void NoteOverrun(RolloutState& state, const RolloutInputs& inputs) {
+  state.overrun.clear();
+  for (const ReadingStream& stream : inputs.streams) {
+    const auto mark = std::ranges::find(*state.marks, stream.id, &PassMark::stream);
+    if (mark != state.marks->end() && mark->pass == stream.pass)
+      state.overrun.push_back({.stream = stream.id, .pass = stream.pass});
+  }
+}
+
+std::vector<ReadingStream> AwaitedStreams(const RolloutState& state, const RolloutInputs& inputs) {
+  std::vector<ReadingStream> awaited = inputs.streams;
+  std::erase_if(awaited, [&state](const ReadingStream& stream) {
+    return internal::IsOverrun(stream, state);
+  });
+  return awaited;
+}
+
 // A node that has come since and cannot derive the update would hold the rest up for ever.
 bool FailsOfNewNode(RolloutState& state, const RolloutInputs& inputs) {
   for (const RolloutNode& node : inputs.nodes) {
@@ -272,6 +308,7 @@ bool FailsOfNewNode(RolloutState& state, const RolloutInputs& inputs) {
 
 void Activate(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.knobs.paused && FailsOfNewNode(state, inputs)) return GoBack(state, inputs);
+  NoteNodes(state, inputs);
   const internal::Activation nodes = internal::ActivationOf(state, inputs);
   Await(state, nodes.ready, nodes.ordered, inputs);
   if (nodes.ready < nodes.ordered || !inputs.streams_known) return;
@@ -279,9 +316,11 @@ void Activate(RolloutState& state, const RolloutInputs& inputs) {
   if (inputs.knobs.paused) return;
   if (nodes.ordered == inputs.nodes.size()) return EnterObserve(state, inputs);
   if (nodes.ordered >= nodes.goal) return;
-  if (inputs.knobs.at_epoch_boundary && !AllHaveBegunAnother(*state.marks, inputs.streams) &&
-      !internal::IsEpochLate(state, inputs))
-    return;
+  if (inputs.knobs.at_epoch_boundary &&
+      !AllHaveBegunAnother(*state.marks, AwaitedStreams(state, inputs))) {
+    if (!internal::IsEpochLate(state, inputs)) return;
+    NoteOverrun(state, inputs);
+  }
   const std::uint64_t batch = inputs.knobs.all_at_once
                                   ? inputs.nodes.size()
                                   : BatchOf(inputs.knobs.max_unavailable, inputs.nodes.size());
@@ -317,6 +356,7 @@ std::pair<std::string, std::string> Fault(const RolloutState& state, const Rollo
 }
 
 void Observe(RolloutState& state, const RolloutInputs& inputs) {
+  NoteNodes(state, inputs);
   if (!state.marks) state.marks = MarksOf(inputs.streams);
   if (!state.sums) state.sums = PassSums{};
   const std::uint64_t followed = internal::ActivationOf(state, inputs).followed;
@@ -330,17 +370,17 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   }
   if (inputs.knobs.paused || !inputs.streams_known) return;
   const bool late = internal::IsEpochLate(state, inputs);
+  const std::vector<ReadingStream> awaited = AwaitedStreams(state, inputs);
   const bool over = std::ranges::all_of(*state.marks, [&](const PassMark& mark) {
     return mark.passes >= inputs.knobs.after ||
-           std::ranges::find(inputs.streams, mark.stream, &ReadingStream::id) ==
-               inputs.streams.end();
+           std::ranges::find(awaited, mark.stream, &ReadingStream::id) == awaited.end();
   });
   if (!over && !late) return;
   const std::optional<ObservedEpoch> observed =
       ObservedOf(*state.sums, CountedStreams(*state.marks));
   // All that were counted on have ended before: those that have begun since show it as well, unless
   // they end no epoch either. Nothing speaks against the update then.
-  if (!observed && !inputs.streams.empty() && !late) return;
+  if (!observed && !awaited.empty() && !late) return;
   auto [reason, message] =
       observed ? Fault(state, inputs, *observed) : std::pair<std::string, std::string>();
   if (!reason.empty()) {
@@ -348,9 +388,10 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
     return GoBack(state, inputs);
   }
   state.current = state.revision;
-  state.previous = observed;
+  if (observed) state.previous = observed;
   state.forecast.reset();  // Prepare's goes by what lay there before
   Settle(state, RolloutPhase::kComplete, inputs);
+  if (!observed) state.unobserved = internal::NamesOf(inputs.streams);
 }
 
 void WaitForReturn(RolloutState& state, const RolloutInputs& inputs) {

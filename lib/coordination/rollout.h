@@ -72,11 +72,23 @@ struct RolloutState {
   // Since when an epoch's end has been awaited without one more that counts.
   std::int64_t epoch_time = 0;
   std::string restarted_at;  // of the spec, when it was taken up
+  // How often the trials of Prepare were asked for again, as nodes had gone by different inputs.
+  std::uint32_t tries = 0;
   std::optional<ActivatedNodes> activated;
+  // Of Activate and Observe: a digest of the nodes that `previous` and `sums` are of, and how often
+  // others have begun it since.
+  std::string observers;
+  std::uint32_t changes = 0;
   // In Activate absent until the last batch has gone over. At most kMaxMarks; other streams are not
   // waited for. In Complete, Stopped and Prepare: passes up to them were not of this revision
   // alone.
   std::optional<std::vector<PassMark>> marks;
+  // Streams whose epoch did not end by its deadline, with the pass they were in: as long as they
+  // are in it they are not waited for again.
+  std::vector<PassMark> overrun;
+  // In Complete: the jobs that read and had ended no epoch by the deadline, so that nothing was
+  // observed; else empty.
+  std::string unobserved;
   std::optional<PassSums> sums;           // of Observe
   std::string since;                      // the first pass in `sums`: "pass 7 of NAME"
   std::optional<EpochNumbers> predicted;  // of the update; in Complete of what is in force
@@ -112,6 +124,7 @@ struct RolloutKnobs {
 // A node on which the dataset is placed.
 struct RolloutNode {
   std::string name;
+  MemberId member = 0;   // another one in each life
   std::string revision;  // that it follows; empty: of no name, or it has not said
   bool planned = false;  // it has derived the newest plan
   std::vector<TrialReport> trials;
@@ -164,7 +177,7 @@ RolloutReport ReportOf(const RolloutState& state, const RolloutInputs& inputs);
 // The trials that Prepare asks for.
 std::string UpdateTrial(
     const RolloutState& state);  // of this try: nodes may still report earlier ones
-std::string CurrentTrial(std::string_view revision);
+std::string CurrentTrial(std::string_view revision, std::uint32_t tries = 0);
 
 // The one that Complete asks for, once for each set of jobs that read.
 std::string JobsTrial(std::string_view revision, std::string_view jobs);

@@ -12,11 +12,6 @@ namespace {
 using internal::ActivationOf;
 using internal::DerivationOf;
 
-const TrialReport* FindTrial(const RolloutNode& node, std::string_view id) {
-  const auto found = std::ranges::find(node.trials, id, &TrialReport::id);
-  return found == node.trials.end() ? nullptr : &*found;
-}
-
 bool IsAwaited(const RolloutNode& node, const RolloutState& state) {
   switch (state.phase) {
     case RolloutPhase::kPrepare:
@@ -45,7 +40,8 @@ std::string AwaitedStreams(const RolloutState& state, const RolloutInputs& input
   for (const ReadingStream& stream : inputs.streams) {
     const auto& marks = *state.marks;
     const auto mark = std::ranges::lower_bound(marks, stream.id, {}, &PassMark::stream);
-    if (mark != marks.end() && mark->stream == stream.id && awaits(*mark, stream))
+    if (mark != marks.end() && mark->stream == stream.id && awaits(*mark, stream) &&
+        !internal::IsOverrun(stream, state))
       names.push_back(stream.name);
   }
   return SomeOf(names);
@@ -114,6 +110,13 @@ Words OfObserve(const RolloutState& state, const RolloutInputs& inputs) {
   return {.progressing = true, .reason = "Observing", .message = std::move(message)};
 }
 
+// Until a whole epoch has been seen after all.
+bool IsUnobserved(const RolloutState& state, const RolloutInputs& inputs) {
+  if (state.unobserved.empty()) return false;
+  const std::vector<PassMark> none;
+  return LatestOf(inputs.passes, state.marks.value_or(none), inputs.mean_sample_bytes).streams == 0;
+}
+
 Words OfPhase(const RolloutState& state, const RolloutInputs& inputs) {
   switch (state.phase) {
     case RolloutPhase::kPrepare:
@@ -135,6 +138,13 @@ Words OfPhase(const RolloutState& state, const RolloutInputs& inputs) {
         return {.reason = state.failed->reason,
                 .message = fmt::format("{} is in force; it could not be derived again: {}",
                                        state.current, state.failed->message)};
+      }
+      if (IsUnobserved(state, inputs)) {
+        return {.reason = "CompleteUnobserved",
+                .message = fmt::format("{} is in force; nothing was observed of it, as no epoch "
+                                       "ended within {} s: {}",
+                                       state.current, inputs.knobs.epoch_deadline_seconds,
+                                       state.unobserved)};
       }
       break;
   }
@@ -165,7 +175,8 @@ Words WordsOf(const RolloutState& state, const RolloutInputs& inputs) {
 std::optional<EpochNumbers> ForecastInForce(const RolloutState& state,
                                             const RolloutInputs& inputs) {
   if (state.phase == RolloutPhase::kComplete) return state.predicted;
-  const TrialReport* const current = NewestTrial(inputs.nodes, CurrentTrial(state.current));
+  const TrialReport* const current =
+      NewestTrial(inputs.nodes, CurrentTrial(state.current, state.tries));
   return current != nullptr ? NumbersOf(current->all) : std::nullopt;
 }
 
@@ -200,78 +211,6 @@ void AddNumbers(const RolloutState& state, const RolloutInputs& inputs, RolloutR
 
 }  // namespace
 
-namespace internal {
-
-Derivation DerivationOf(const RolloutNode& node, const RolloutState& state) {
-  Derivation derivation;
-  const TrialReport* const update = FindTrial(node, UpdateTrial(state));
-  if (update == nullptr) return derivation;
-  derivation.error = update->error;
-  derivation.update = update->error.empty();
-  derivation.complete =
-      derivation.update &&
-      (state.revision == state.current || FindTrial(node, CurrentTrial(state.current)) != nullptr);
-  return derivation;
-}
-
-bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs) {
-  const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state));
-  const TrialReport* const current = NewestTrial(inputs.nodes, CurrentTrial(state.current));
-  return update != nullptr && current != nullptr && IsPredictedWorse(update->all, current->all);
-}
-
-bool IsLate(const RolloutState& state, const RolloutInputs& inputs) {
-  return state.ready < state.wanted &&
-         inputs.now - state.progress_time > inputs.knobs.progress_deadline_seconds;
-}
-
-bool IsEpochLate(const RolloutState& state, const RolloutInputs& inputs) {
-  return inputs.now - state.epoch_time > inputs.knobs.epoch_deadline_seconds;
-}
-
-bool IsOrdered(const RolloutNode& node, const RolloutState& state) {
-  return state.activated &&
-         (state.phase == RolloutPhase::kObserve || node.name <= state.activated->up_to);
-}
-
-Activation ActivationOf(const RolloutState& state, const RolloutInputs& inputs) {
-  const std::uint64_t nodes = inputs.nodes.size();
-  Activation activation{
-      .goal = inputs.knobs.all_at_once ? nodes : nodes - std::min(inputs.knobs.partition, nodes)};
-  for (const RolloutNode& node : inputs.nodes) {
-    if (!IsOrdered(node, state)) continue;
-    ++activation.ordered;
-    if (node.revision != state.revision) continue;
-    ++activation.followed;
-    if (node.planned) ++activation.ready;
-  }
-  return activation;
-}
-
-}  // namespace internal
-
-std::string UpdateTrial(const RolloutState& state) {
-  return fmt::format("{}@update-{}", state.revision, state.start_time);
-}
-
-std::string CurrentTrial(std::string_view revision) {
-  return fmt::format("{}@current", revision);
-}
-
-std::string JobsTrial(std::string_view revision, std::string_view jobs) {
-  return fmt::format("{}@jobs-{}", revision, jobs);
-}
-
-const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::string_view id) {
-  const TrialReport* newest = nullptr;
-  for (const RolloutNode& node : nodes) {
-    const TrialReport* const trial = FindTrial(node, id);
-    if (trial == nullptr || !trial->error.empty()) continue;
-    if (newest == nullptr || newest->planned < trial->planned) newest = trial;
-  }
-  return newest;
-}
-
 RolloutOrders OrdersOf(const RolloutState& state, const RolloutInputs& inputs) {
   RolloutOrders orders{.current = state.current};
   if (state.activated) {
@@ -289,7 +228,7 @@ RolloutOrders OrdersOf(const RolloutState& state, const RolloutInputs& inputs) {
   if (prepares || state.phase == RolloutPhase::kActivate || state.phase == RolloutPhase::kObserve)
     orders.trials.emplace_back(UpdateTrial(state), state.revision);
   if (prepares && state.revision != state.current)
-    orders.trials.emplace_back(CurrentTrial(state.current), state.current);
+    orders.trials.emplace_back(CurrentTrial(state.current, state.tries), state.current);
   if (state.phase == RolloutPhase::kComplete && state.forecast && state.forecast->awaited)
     orders.trials.emplace_back(JobsTrial(state.current, state.forecast->jobs), state.current);
   return orders;

@@ -49,6 +49,7 @@ inline constexpr auto kReasons = std::to_array<std::string_view>({
     "NodesChange",
     "Followed",
     "Complete",
+    "CompleteUnobserved",
     "Preparing",
     "PredictedWorse",
     "EpochAwaited",
@@ -74,6 +75,7 @@ inline constexpr auto kReasons = std::to_array<std::string_view>({
     // Events alone.
     "RolloutStarted",
     "RolloutComplete",
+    "RolloutUnobserved",
     "RolledBack",
     "ApplyFailed",
     "NotInjected",

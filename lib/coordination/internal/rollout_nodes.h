@@ -3,7 +3,9 @@
 // What the nodes of a rollout have said, looked at by the state that it is in.
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "coordination/rollout.h"
 
@@ -20,12 +22,24 @@ Derivation DerivationOf(const RolloutNode& node, const RolloutState& state);
 // Is the update held because it is predicted to be worse? Meaningful when all nodes have derived.
 bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs);
 
+// Have all trials of Prepare that nodes tell of been derived from the same inputs?
+bool WentBySameInputs(const RolloutState& state, const RolloutInputs& inputs);
+
+// Of nodes that went by the same inputs, one with the digest that fewest have; nullopt: they agree.
+std::optional<std::string> Disagreement(const RolloutState& state, const RolloutInputs& inputs);
+
 // Have nodes been waited for beyond the deadline?
 bool IsLate(const RolloutState& state, const RolloutInputs& inputs);
 
 // Has an epoch's end been awaited beyond the deadline? A job that starts again and again, or hangs,
 // ends none.
 bool IsEpochLate(const RolloutState& state, const RolloutInputs& inputs);
+
+// Has its epoch not ended by the deadline, and is it still in that one?
+bool IsOverrun(const ReadingStream& stream, const RolloutState& state);
+
+// Some of them, for people.
+std::string NamesOf(const std::vector<ReadingStream>& streams);
 
 // Has the order to follow `state.activated`, if it has derived that.
 bool IsOrdered(const RolloutNode& node, const RolloutState& state);

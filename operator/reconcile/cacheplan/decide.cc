@@ -155,10 +155,13 @@ void TellOfStep(const std::string& plan, const RolloutState& before, const Rollo
               fmt::format("{} is in force, but could not be derived again: {}: {}", update,
                           after.failed->reason, after.failed->message)));
   } else if (after.phase == kComplete) {
-    const bool unseen = before.phase == kObserve && !after.previous;
-    decision.events.push_back(Event(
-        kube::EventType::kNormal, "RolloutComplete",
-        update + (unseen ? " is in force; no job has ended an epoch with it" : " is in force")));
+    const bool unobserved = !after.unobserved.empty();
+    decision.events.push_back(
+        unobserved ? Event(kube::EventType::kWarning, "RolloutUnobserved",
+                           fmt::format("{} is in force; nothing was observed of it, as these jobs "
+                                       "ended no epoch: {}",
+                                       update, after.unobserved))
+                   : Event(kube::EventType::kNormal, "RolloutComplete", update + " is in force"));
   } else if (after.phase == kGoBack && after.failed) {
     decision.events.push_back(
         Event(kube::EventType::kWarning, "RolledBack",

@@ -104,6 +104,11 @@ Json RolloutToJson(const RolloutState& state) {
                {"wanted", state.wanted}};
   if (state.epoch_time > 0) json["epochTime"] = Time(state.epoch_time);
   if (!state.restarted_at.empty()) json["restartedAt"] = state.restarted_at;
+  if (state.tries > 0) json["tries"] = state.tries;
+  if (!state.observers.empty()) json["observers"] = state.observers;
+  if (state.changes > 0) json["changes"] = state.changes;
+  if (!state.overrun.empty()) json["overrun"] = MarksToJson(state.overrun);
+  if (!state.unobserved.empty()) json["unobserved"] = state.unobserved;
   if (state.activated) {
     json["activated"] = {{"revision", state.activated->revision}};
     if (!state.activated->up_to.empty()) json["activated"]["upTo"] = state.activated->up_to;
@@ -146,6 +151,12 @@ RolloutState RolloutOf(const Json& plan) {
   state.ready = CountAt(json, "/ready");
   state.wanted = CountAt(json, "/wanted");
   state.restarted_at = kube::TextAt(json, "/restartedAt");
+  state.tries = static_cast<std::uint32_t>(CountAt(json, "/tries"));
+  state.observers = kube::TextAt(json, "/observers");
+  state.changes = static_cast<std::uint32_t>(CountAt(json, "/changes"));
+  if (const Json& overrun = kube::Find(json, "/overrun"); overrun.is_array())
+    state.overrun = MarksIn(overrun);
+  state.unobserved = kube::TextAt(json, "/unobserved");
   if (const Json& activated = kube::Find(json, "/activated"); activated.is_object()) {
     state.activated = {.revision = kube::TextAt(activated, "/revision"),
                        .up_to = kube::TextAt(activated, "/upTo")};

@@ -31,7 +31,7 @@ TRIES = 5  # to be there before a stage is over that nobody can hold up
 STAGED: Fields = {"strategy": "Staged", "maxUnavailable": 1, "activateAt": "EpochBoundary", "paused": False}
 # What judges a revision, as users have it.
 STRICT: Fields = {"abort": {"whenBelowPredictedBy": "0.05", "whenWorseThanPreviousBy": "0.05"}}
-# A node has lost its share while epochs are observed; or what follows is worse, and the user wants it.
+# What follows is worse, and the user wants it.
 LENIENT: Fields = {"abort": {"whenBelowPredictedBy": "1", "whenWorseThanPreviousBy": "1"}}
 WANTED: Fields = {"acknowledge": True}
 HELD: Fields = {"acknowledge": False}
@@ -67,8 +67,10 @@ STAGES = (
         stays=True,
         then={"rollout": {"paused": False}},
     ),
-    Stage("activate", asks("Optimal", STAGED, LENIENT, WANTED), {"phase": "Activate"}, COMPLETE),
-    Stage("observe", asks("Pin", STAGED, LENIENT, WANTED), {"phase": "Observe"}, COMPLETE),
+    Stage("activate", asks("Optimal", STAGED, STRICT, WANTED), {"phase": "Activate"}, COMPLETE),
+    Stage("half-way", asks("Pin", STAGED, LENIENT, WANTED), {"phase": "Activate", "active": 1}, COMPLETE),
+    Stage("observe", asks("Optimal", STAGED, STRICT, WANTED), {"phase": "Observe"}, COMPLETE),
+    Stage("observe what is worse", asks("Pin", STAGED, LENIENT, WANTED), {"phase": "Observe"}, COMPLETE),
     Stage(
         "held",
         asks("None", AT_ONCE, STRICT, HELD),

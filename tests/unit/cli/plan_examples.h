@@ -33,7 +33,7 @@ inline nlohmann::json PlanAsJson(const char* changes = "{}") {
   "status": {
     "observedGeneration": 7,
     "currentRevision": "imagenet-5f0c9a1b22", "updateRevision": "imagenet-93be01d7ac",
-    "digest": "4be1c0ffee",
+    "digest": "4be1c0ffee93a7d2",
     "nodes": {"desired": 3, "prepared": 1, "active": 0},
     "predicted": {"hitRatio": "0.300", "storeBytesPerEpoch": 98784247808, "movedBytesPerEpoch": 0},
     "observed": {"hitRatio": "0.298", "storeBytesPerEpoch": 99066486160, "movedBytesPerEpoch": 0,

@@ -26,7 +26,8 @@ constexpr const char* kAnswer = R"({"id": "a1b2", "hitRatio": "0.562",
   "storeBytesPerEpoch": 61811146752, "movedBytesPerEpoch": 1073741824, "worse": false,
   "current": {"hitRatio": "0.300", "storeBytesPerEpoch": 98784247808, "movedBytesPerEpoch": 0},
   "nodes": [{"name": "m1", "storeBytes": 20603715584, "movedBytes": 357913941},
-            {"name": "m2", "storeBytes": 41207431168, "movedBytes": 715827883}]})";
+            {"name": "m2", "storeBytes": 20603715584, "movedBytes": 357913941},
+            {"name": "m3", "storeBytes": 20603715584, "movedBytes": 357913942}]})";
 
 // The plan while the question is on it.
 std::string Asked(const char* answer = nullptr) {

@@ -53,6 +53,12 @@ TEST(RolloutStory, TellsEachPhase) {
                  Tell(PlanIn("Observe", "Observing", "", R"({"status": {"nodes": {"active": 3},
                                  "rollout": {"marks": [{"stream": "a1", "pass": 7, "passes": 1}]}}})")));
   text +=
+      AsText("Complete, unobserved",
+             Tell(PlanIn("Complete", "CompleteUnobserved",
+                         "93be01d7ac is in force; nothing was observed of it, as no epoch ended "
+                         "within 86400 s: vision/resnet/imagenet/train",
+                         R"({"status": {"currentRevision": "imagenet-93be01d7ac"}})")));
+  text +=
       AsText("GoBack", Tell(PlanIn("GoBack", "GoingBack", "1 of 3 nodes follow 5f0c9a1b22 again",
                                    R"({"status": {"rollout": {"failed": {"revision": "93be01d7ac",
                                  "reason": "BelowPredicted", "message": "observed 0.471"}}}})")));

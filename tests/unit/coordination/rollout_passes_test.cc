@@ -229,22 +229,103 @@ TEST_F(Rollout, AStreamThatBeginsAgainIsNotWaitedForUpToItsMark) {
 }
 
 // A job that hangs, or starts again in the same epoch each time.
-TEST_F(Rollout, AJobThatEndsNoEpochHoldsNodesUpForTheDeadlineOnly) {
+TEST_F(Rollout, AJobThatEndsNoEpochHoldsARolloutUpForOneDeadline) {
   knobs().at_epoch_boundary = true;
   story_.Read(1, 4);
   story_.Read(2, 9);
   Prepare();
-  for (const char* node : {"a", "b", "c"}) {
-    ++story_.inputs.streams[1].pass;
-    story_.inputs.now += knobs().epoch_deadline_seconds;
-    story_.Run();
-    EXPECT_THAT(story_.Updated(), testing::Not(testing::Contains(node)));
+  ++story_.inputs.streams[1].pass;
+  story_.inputs.now += knobs().epoch_deadline_seconds;
+  story_.Run();
+  EXPECT_THAT(story_.Updated(), IsEmpty());
+  EXPECT_THAT(ReportOf(story_.state, story_.inputs).message,
+              HasSubstr("begin another epoch: vision/job1/imagenet/train"));
+  ++story_.inputs.now;
+  story_.Run();
+  EXPECT_THAT(story_.Updated(), ElementsAre("a"));
+  // From now on the other job's epochs are enough.
+  for (const std::size_t nodes : {2U, 3U}) {
     EXPECT_THAT(ReportOf(story_.state, story_.inputs).message,
-                HasSubstr("begin another epoch: vision/job1/imagenet/train"));
-    ++story_.inputs.now;
+                HasSubstr("begin another epoch: vision/job2/imagenet/train"));
+    ++story_.inputs.streams[1].pass;
     story_.Run();
-    EXPECT_THAT(story_.Updated(), testing::Contains(node));
+    EXPECT_EQ(story_.Updated().size(), nodes);
   }
+  ASSERT_EQ(story_.Phase(), "Observe");
+  for (int pass = 0; pass < 2; ++pass) {
+    story_.EndPass();
+    --story_.inputs.streams[0].pass;
+    std::erase_if(story_.inputs.passes, [](const PassStatus& one) { return one.sum.stream == 1; });
+  }
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+  EXPECT_EQ(story_.Reason(), "Complete");
+}
+
+TEST_F(Rollout, AJobThatGoesOnAfterAllIsWaitedForAgain) {
+  knobs().at_epoch_boundary = true;
+  story_.Read(1, 4);
+  story_.Read(2, 9);
+  Prepare();
+  ++story_.inputs.streams[1].pass;
+  story_.inputs.now += knobs().epoch_deadline_seconds + 1;
+  story_.Run();
+  ASSERT_EQ(story_.state.overrun.size(), 1U);
+  ++story_.inputs.streams[0].pass;
+  ++story_.inputs.streams[1].pass;
+  story_.Run();
+  ASSERT_THAT(story_.Updated(), ElementsAre("a", "b"));
+  ++story_.inputs.streams[1].pass;
+  story_.Run();
+  EXPECT_THAT(story_.Updated(), ElementsAre("a", "b"));
+  EXPECT_THAT(ReportOf(story_.state, story_.inputs).message,
+              HasSubstr("begin another epoch: vision/job1/imagenet/train"));
+}
+
+TEST_F(Rollout, WhereTheOnlyJobHangsARolloutIsCompleteAndSaysSo) {
+  knobs().at_epoch_boundary = true;
+  story_.Read(1, 4);
+  Prepare();
+  story_.inputs.now += knobs().epoch_deadline_seconds + 1;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete");
+  EXPECT_EQ(story_.Reason(), "CompleteUnobserved");
+}
+
+// A node that dies takes its share with it, which is then read again: by the limits that a user
+// sets this would be the update's fault.
+TEST_F(Rollout, WhatIsObservedIsOfTheSameNodes) {
+  story_.Read(1, 4);
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  ASSERT_TRUE(story_.state.previous);
+  story_.EndPass();
+  story_.costs["new"] = 900;  // the epoch in which it dies
+  story_.Node("b").member = 77;
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe");
+  EXPECT_FALSE(story_.state.previous) << "it was of other nodes";
+  story_.costs["new"] = 400;
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, NodesThatComeAndGoAllTheTimeEndNoObservationForEver) {
+  story_.Read(1, 4);
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  int epochs = 0;
+  for (; story_.Phase() == "Observe" && epochs < 100; ++epochs) {
+    ++story_.Node("b").member;
+    story_.EndPass();
+    story_.Run();
+  }
+  EXPECT_LT(epochs, 10);
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
 }
 
 TEST_F(Rollout, OtherJobsAreObservedWhereOneEndsNoEpoch) {
@@ -284,6 +365,11 @@ TEST_F(Rollout, WhereNoEpochEndsNothingSpeaksAgainstIt) {
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Complete");
   EXPECT_FALSE(story_.state.previous);
+  EXPECT_EQ(story_.Reason(), "CompleteUnobserved");
+  EXPECT_THAT(ReportOf(story_.state, story_.inputs).message, HasSubstr("vision/job9/imagenet"));
+  story_.EndPass();
+  story_.EndPass();
+  EXPECT_EQ(story_.Reason(), "Complete") << "it has been observed after all";
 }
 
 TEST_F(Rollout, WhatWasObservedOfTheRevisionInForceIsWhatTheNextIsComparedWith) {

@@ -141,28 +141,6 @@ TEST_F(Rollout, HalfAPercentWorseIsNotWorse) {
   EXPECT_EQ(story_.Phase(), "Complete");
 }
 
-TEST_F(Rollout, ADifferentDigestStopsItAndNamesTheNode) {
-  story_.odd_digests["b"] = "0123456789abcdef";
-  story_.Run();
-  EXPECT_EQ(story_.Phase(), "Stopped");
-  ASSERT_TRUE(story_.state.failed);
-  EXPECT_EQ(story_.state.failed->reason, "DigestMismatch");
-  EXPECT_EQ(story_.state.failed->revision, "new");
-  EXPECT_THAT(story_.state.failed->message, HasSubstr("node b derived 0123456789"));
-  EXPECT_THAT(story_.Updated(), IsEmpty());
-  EXPECT_EQ(story_.state.current, "old");
-}
-
-TEST_F(Rollout, DigestsOfOtherInputsAreNotCompared) {
-  story_.odd_digests["b"] = "another";
-  story_.Step();
-  story_.AllAnswer();
-  for (TrialReport& trial : story_.Node("b").trials)
-    trial.planned = {1, 2};
-  story_.Step();
-  EXPECT_EQ(story_.Phase(), "Activate");
-}
-
 TEST_F(Rollout, ANodeThatCannotDeriveItStopsIt) {
   story_.errors["c"] = "out of memory";
   story_.Run();

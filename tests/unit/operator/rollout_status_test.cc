@@ -26,7 +26,12 @@ RolloutState Whole() {
                      .progress_time = 1'800'000'100,
                      .ready = 2,
                      .wanted = 3,
-                     .restarted_at = "2027-01-15T08:00:00Z"};
+                     .restarted_at = "2027-01-15T08:00:00Z",
+                     .tries = 2};
+  state.observers = "00000000000000b2";
+  state.changes = 1;
+  state.overrun = {{.stream = 5, .pass = 3}};
+  state.unobserved = "vision/resnet/imagenet/train";
   state.activated = {.revision = "abcdef0123", .up_to = "node-b"};
   state.marks = {{.stream = 0xfedcba9876543210, .pass = 7, .passes = 1}, {.stream = 1, .pass = 0}};
   state.sums = {.passes = 1,

@@ -1,0 +1,149 @@
+#include "coordination/internal/rollout_nodes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/some_of.h"
+
+namespace optcache::coordination {
+namespace {
+
+const TrialReport* FindTrial(const RolloutNode& node, std::string_view id) {
+  const auto found = std::ranges::find(node.trials, id, &TrialReport::id);
+  return found == node.trials.end() ? nullptr : &*found;
+}
+
+std::string TryText(std::uint32_t tries) {
+  return tries == 0 ? "" : fmt::format("-{}", tries);
+}
+
+}  // namespace
+
+namespace internal {
+
+Derivation DerivationOf(const RolloutNode& node, const RolloutState& state) {
+  Derivation derivation;
+  const TrialReport* const update = FindTrial(node, UpdateTrial(state));
+  if (update == nullptr) return derivation;
+  derivation.error = update->error;
+  derivation.update = update->error.empty();
+  derivation.complete =
+      derivation.update && (state.revision == state.current ||
+                            FindTrial(node, CurrentTrial(state.current, state.tries)) != nullptr);
+  return derivation;
+}
+
+bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs) {
+  const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state));
+  const TrialReport* const current =
+      NewestTrial(inputs.nodes, CurrentTrial(state.current, state.tries));
+  return update != nullptr && current != nullptr && IsPredictedWorse(update->all, current->all);
+}
+
+bool IsLate(const RolloutState& state, const RolloutInputs& inputs) {
+  return state.ready < state.wanted &&
+         inputs.now - state.progress_time > inputs.knobs.progress_deadline_seconds;
+}
+
+bool IsEpochLate(const RolloutState& state, const RolloutInputs& inputs) {
+  return inputs.now - state.epoch_time > inputs.knobs.epoch_deadline_seconds;
+}
+
+bool IsOverrun(const ReadingStream& stream, const RolloutState& state) {
+  return std::ranges::any_of(state.overrun, [&stream](const PassMark& mark) {
+    return mark.stream == stream.id && mark.pass == stream.pass;
+  });
+}
+
+std::string NamesOf(const std::vector<ReadingStream>& streams) {
+  std::vector<std::string> names;
+  for (const ReadingStream& stream : streams)
+    names.push_back(stream.name);
+  return SomeOf(names);
+}
+
+bool IsOrdered(const RolloutNode& node, const RolloutState& state) {
+  return state.activated &&
+         (state.phase == RolloutPhase::kObserve || node.name <= state.activated->up_to);
+}
+
+Activation ActivationOf(const RolloutState& state, const RolloutInputs& inputs) {
+  const std::uint64_t nodes = inputs.nodes.size();
+  Activation activation{
+      .goal = inputs.knobs.all_at_once ? nodes : nodes - std::min(inputs.knobs.partition, nodes)};
+  for (const RolloutNode& node : inputs.nodes) {
+    if (!IsOrdered(node, state)) continue;
+    ++activation.ordered;
+    if (node.revision != state.revision) continue;
+    ++activation.followed;
+    if (node.planned) ++activation.ready;
+  }
+  return activation;
+}
+
+bool WentBySameInputs(const RolloutState& state, const RolloutInputs& inputs) {
+  std::set<Version> planned;
+  const std::string ids[] = {UpdateTrial(state), CurrentTrial(state.current, state.tries)};
+  for (const RolloutNode& node : inputs.nodes) {
+    for (const TrialReport& trial : node.trials) {
+      if (std::ranges::find(ids, trial.id) != std::end(ids)) planned.insert(trial.planned);
+    }
+  }
+  return planned.size() < 2;
+}
+
+std::optional<std::string> Disagreement(const RolloutState& state, const RolloutInputs& inputs) {
+  std::map<Version, std::map<std::string, std::vector<const RolloutNode*>>> planned;
+  const std::string id = UpdateTrial(state);
+  for (const RolloutNode& node : inputs.nodes) {
+    for (const TrialReport& trial : node.trials) {
+      if (trial.id == id && trial.error.empty())
+        planned[trial.planned][trial.digest].push_back(&node);
+    }
+  }
+  for (const auto& [version, digests] : planned) {
+    if (digests.size() < 2) continue;
+    const auto fewer = [](const auto& one, const auto& other) {
+      return std::tuple(one.second.size(), other.second.front()->name) <
+             std::tuple(other.second.size(), one.second.front()->name);
+    };
+    const auto odd = std::ranges::min_element(digests, fewer);
+    const auto rest = std::ranges::max_element(digests, fewer);
+    return fmt::format(
+        "from the same inputs node {} derived {:.10} and node {} derived {:.10} ({} of {} nodes)",
+        odd->second.front()->name, odd->first, rest->second.front()->name, rest->first,
+        odd->second.size(), inputs.nodes.size());
+  }
+  return std::nullopt;
+}
+
+}  // namespace internal
+
+std::string UpdateTrial(const RolloutState& state) {
+  return fmt::format("{}@update-{}{}", state.revision, state.start_time, TryText(state.tries));
+}
+
+std::string CurrentTrial(std::string_view revision, std::uint32_t tries) {
+  return fmt::format("{}@current{}", revision, TryText(tries));
+}
+
+std::string JobsTrial(std::string_view revision, std::string_view jobs) {
+  return fmt::format("{}@jobs-{}", revision, jobs);
+}
+
+const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::string_view id) {
+  const TrialReport* newest = nullptr;
+  for (const RolloutNode& node : nodes) {
+    const TrialReport* const trial = FindTrial(node, id);
+    if (trial == nullptr || !trial->error.empty()) continue;
+    if (newest == nullptr || newest->planned < trial->planned) newest = trial;
+  }
+  return newest;
+}
+
+}  // namespace optcache::coordination

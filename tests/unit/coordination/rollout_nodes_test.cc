@@ -1,0 +1,59 @@
+// What nodes have derived, and from what.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordination/rollout.h"
+#include "unit/coordination/rollout_fixture.h"
+
+namespace optcache::coordination {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST_F(Rollout, ADifferentDigestStopsItAndNamesTheNode) {
+  story_.odd_digests["b"] = "0123456789abcdef";
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Stopped");
+  ASSERT_TRUE(story_.state.failed);
+  EXPECT_EQ(story_.state.failed->reason, "DigestMismatch");
+  EXPECT_EQ(story_.state.failed->revision, "new");
+  EXPECT_THAT(story_.state.failed->message, HasSubstr("node b derived 0123456789"));
+  EXPECT_THAT(story_.Updated(), IsEmpty());
+  EXPECT_EQ(story_.state.current, "old");
+}
+
+// A job that comes or goes meanwhile: nodes derived from different inputs, whose digests differ.
+TEST_F(Rollout, NodesThatWentByOtherInputsDeriveItAgain) {
+  story_.odd_digests["b"] = "another";
+  story_.Step();
+  const auto first = OrdersOf(story_.state, story_.inputs).trials;
+  story_.AllAnswer();
+  for (TrialReport& trial : story_.Node("b").trials)
+    trial.planned = {1, 2};
+  story_.Step();
+  EXPECT_EQ(story_.Phase(), "Prepare");
+  const auto again = OrdersOf(story_.state, story_.inputs).trials;
+  ASSERT_EQ(again.size(), 2U);
+  EXPECT_NE(again[0].first, first[0].first);
+  EXPECT_NE(again[1].first, first[1].first);
+  story_.Run();  // from the same inputs now
+  EXPECT_EQ(story_.Reason(), "DigestMismatch");
+}
+
+TEST_F(Rollout, WhereInputsChangeAllTheTimeWhatIsEqualOfThemIsCompared) {
+  story_.odd_digests["b"] = "another";
+  story_.Step();
+  for (int tries = 0; tries < 10 && story_.Phase() == "Prepare"; ++tries) {
+    story_.AllAnswer();
+    for (TrialReport& trial : story_.Node("b").trials)
+      trial.planned = {1, 2};
+    story_.Step();
+  }
+  EXPECT_EQ(story_.Phase(), "Activate");
+  EXPECT_EQ(story_.state.tries, 3U);
+}
+
+}  // namespace
+}  // namespace optcache::coordination
