@@ -30,6 +30,9 @@ struct Counters {
   std::uint64_t covered_local = 0;
   std::uint64_t covered_peer = 0;
   std::uint64_t covered_misses = 0;
+  std::uint64_t covered_bytes_local = 0;
+  std::uint64_t covered_bytes_peer = 0;
+  std::uint64_t covered_miss_bytes = 0;
   // Samples that arrived to be kept.
   std::uint64_t puts_kept = 0;
   std::uint64_t puts_refused = 0;

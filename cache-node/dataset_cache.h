@@ -122,6 +122,8 @@ class DatasetCache {
   // No connection with `member` is left: the leases that were granted through it end, too. If it
   // lives, some samples are read from the store twice.
   void OnPeerGone(wire::MemberId member);
+  // Those of whom answers, or the ends of leases, are awaited.
+  void VisitAwaited(const std::function<void(wire::MemberId)>& visit) const;
 
   // --- from the control side ---
   // The nodes on which the dataset is placed, which are its samples' homes; and others that hold

@@ -87,6 +87,16 @@ void DatasetCache::OnPeerGone(wire::MemberId member) {
   counters_.leases_ended += directory_.EndLeasesOf(member);
 }
 
+void DatasetCache::VisitAwaited(const std::function<void(wire::MemberId)>& visit) const {
+  for (const auto* asked : {&lookups_, &fetches_}) {
+    for (const auto& [_, one] : *asked)
+      visit(one.to);
+  }
+  directory_.VisitLessees([&](wire::MemberId member) {
+    if (member != config_.self) visit(member);
+  });
+}
+
 void DatasetCache::ServePeer(const Asker& from, std::uint32_t request_id, const wire::Get& get,
                              MonotonicTime now) {
   for (std::uint32_t i = 0; i < get.items.size(); ++i) {
@@ -155,12 +165,15 @@ bool DatasetCache::CountCovered(const Answered& read) {
   switch (read.outcome) {
     case Outcome::kLocal:
       ++counters_.covered_local;
+      counters_.covered_bytes_local += size;
       break;
     case Outcome::kPeer:
       ++counters_.covered_peer;
+      counters_.covered_bytes_peer += size;
       break;
     case Outcome::kMiss:
       ++counters_.covered_misses;
+      counters_.covered_miss_bytes += size;
       break;
   }
   if (verdict->holder == 0) {

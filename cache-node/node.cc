@@ -78,6 +78,7 @@ Node::Node(net::EventLoop& loop, const Clock& clock, NodeOptions options)
       clock_(clock),
       options_(std::move(options)),
       wiring_(std::make_shared<Wiring>(*this)),
+      live_memory_(options_.memory),
       worker_(loop, clock) {}
 
 Node::~Node() {
@@ -327,6 +328,7 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
 
 net::PayloadSink Node::PlacePayload(net::Connection& from, std::uint32_t request_id,
                                     const wire::Message& message, ByteCount length) {
+  if (!live_memory_.Admits(cache::SampleBytes::LiveBytes(), length)) return {};
   Incoming incoming;
   if (const auto* reply = std::get_if<wire::SampleReply>(&message)) {
     for (auto& [_, one] : datasets_) {
@@ -410,6 +412,8 @@ void Node::Tick() {
       dataset->FollowStreams(streams_);
       dataset->GiveAwayIfDue(now);
     }
+    WatchPeers();
+    FreeUntaken();
     streams_.Sweep(now);
     LookAtVisitors();
   }

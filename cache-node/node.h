@@ -20,9 +20,11 @@
 #include "cache-node/control_client.h"
 #include "cache-node/effects.h"
 #include "cache-node/listing.h"
+#include "cache-node/live_memory.h"
 #include "cache-node/node_dataset.h"
 #include "cache-node/node_disk.h"
 #include "cache-node/node_visitors.h"
+#include "cache-node/peer_watch.h"
 #include "cache-node/plan_parts.h"
 #include "cache-node/store_table.h"
 #include "cache-node/stream_table.h"
@@ -103,6 +105,10 @@ class Node final : public Effects {
                    const Status& status);
   void Forget(net::Connection& gone);
   void LosePeer(const Link& lost);
+  void WatchPeers();
+  void FreeUntaken();
+  // Null: it cannot be reached now.
+  net::Connection* ConnectionTo(wire::MemberId member);
   // Whether that client may say that. An error: this message is answered as far as somebody waits
   // for an answer, and the connection goes on for others.
   Status Admit(ClientId client, wire::Message& message);
@@ -131,7 +137,6 @@ class Node final : public Effects {
   void OnManifest(const coordination::DatasetState& state, Result<SharedBytes> bytes);
   void OnListing(wire::DatasetKey key, Result<Listing> listing);
   void KeepState();
-  void TakeWindow(wire::DatasetKey key, DerivedWindow window);
   void FetchParts(const coordination::DatasetState& state);
   coordination::Report MakeReport() const;
 
@@ -164,6 +169,9 @@ class Node final : public Effects {
     std::string address;
   };
   std::map<wire::MemberId, Peer> peers_by_id_;
+  PeerWatch peer_watch_;
+  std::uint64_t peer_silences_ = 0;
+  const std::shared_ptr<DeriverEnds> deriver_ends_ = std::make_shared<DeriverEnds>();
   // Also those that retire: a Dataset has one for each manifest that is read.
   std::map<wire::DatasetKey, std::shared_ptr<NodeDataset>> datasets_;
   std::set<wire::DatasetKey> loading_;  // whose manifests are awaited
@@ -176,6 +184,8 @@ class Node final : public Effects {
   };
   std::map<ClientId, Link> connections_;
   std::map<ClientId, Incoming> incoming_;
+  LiveMemory live_memory_;
+  std::uint64_t untaken_closed_ = 0;
   std::uint32_t next_request_ = 1;
   std::uint64_t reported_changes_ = 0;
   ByteCount reported_disk_ = 0;

@@ -93,14 +93,17 @@ void VisitMemory(const CounterVisitor& visit, const std::string& dataset,
 
 // What came of the reads that the plan covers, in whose words it is predicted.
 void VisitCovered(const CounterVisitor& visit, const std::string& dataset, const Counters& c) {
-  const auto count = [&](const char* result, const char* source, std::uint64_t reads) {
-    visit(MetricKind::kCounter, "optcache_plan_covered_requests_total",
-          {{"dataset", dataset}, {"result", result}, {"source", source}},
+  const auto count = [&](const char* result, const char* source, std::uint64_t reads,
+                         ByteCount bytes) {
+    const MetricLabels labels = {{"dataset", dataset}, {"result", result}, {"source", source}};
+    visit(MetricKind::kCounter, "optcache_plan_covered_requests_total", labels,
           static_cast<double>(reads));
+    visit(MetricKind::kCounter, "optcache_plan_covered_request_bytes_total", labels,
+          static_cast<double>(bytes));
   };
-  count("hit", "local", c.covered_local);
-  count("hit", "peer", c.covered_peer);
-  count("miss", "store", c.covered_misses);
+  count("hit", "local", c.covered_local, c.covered_bytes_local);
+  count("hit", "peer", c.covered_peer, c.covered_bytes_peer);
+  count("miss", "store", c.covered_misses, c.covered_miss_bytes);
 }
 
 void VisitPlan(const CounterVisitor& visit, const std::string& dataset,
@@ -143,6 +146,13 @@ void Node::VisitCounters(const CounterVisitor& visit) const {
         control_->connected() ? 1.0 : 0.0);
   visit(MetricKind::kGauge, "optcache_live_sample_bytes", {},
         static_cast<double>(cache::SampleBytes::LiveBytes()));
+  visit(MetricKind::kGauge, "optcache_silent_peers", {}, static_cast<double>(peer_watch_.silent()));
+  visit(MetricKind::kCounter, "optcache_peer_silences_total", {},
+        static_cast<double>(peer_silences_));
+  visit(MetricKind::kCounter, "optcache_payloads_without_room_total", {},
+        static_cast<double>(live_memory_.refused()));
+  visit(MetricKind::kCounter, "optcache_untaken_answers_closed_total", {},
+        static_cast<double>(untaken_closed_));
   if (disk_) disk_->VisitCounters(visit);
   if (cluster_) cluster_->VisitCounters(visit);
   server_->VisitCounters(visit);

@@ -24,6 +24,7 @@ DirectoryAnswer Directory::Ask(SampleId id, bool want_lease, MemberId asker, Mon
 void Directory::Extend(SampleId id, Record& record, MemberId asker, MonotonicTime now) {
   record.lease_end = now + lease_time_;
   lease_ends_.push_back({.end = record.lease_end, .lease = record.lease, .id = id, .asker = asker});
+  ++listed_[asker];
 }
 
 void Directory::Gained(SampleId id, MemberId holder) {
@@ -84,7 +85,14 @@ void Directory::Sweep(MonotonicTime now) {
     const auto it = entries_.find(lease_ends_.front().id);
     if (it != entries_.end() && it->second.holder == 0 && it->second.lease_end <= now)
       entries_.erase(it);
+    const auto listed = listed_.find(lease_ends_.front().asker);
+    if (--listed->second == 0) listed_.erase(listed);
   }
+}
+
+void Directory::VisitLessees(const std::function<void(MemberId)>& visit) const {
+  for (const auto& [member, _] : listed_)
+    visit(member);
 }
 
 std::size_t Directory::leases() const {

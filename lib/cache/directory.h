@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -51,6 +53,8 @@ class Directory {
   // A member cannot be reached: nobody will end the leases that were granted through it. How many
   // end now.
   std::size_t EndLeasesOf(MemberId member);
+  // Members through which leases were granted that may not have run out; perhaps they have ended.
+  void VisitLessees(const std::function<void(MemberId)>& visit) const;
 
   // A member left: what it held is held by nobody.
   void ForgetMember(MemberId member);
@@ -88,6 +92,7 @@ class Directory {
   std::unordered_map<SampleId, Record> entries_;
   // When leases end, the first in front; a renewed one is listed again.
   std::deque<Listed> lease_ends_;
+  std::map<MemberId, std::size_t> listed_;  // of those, by asker
 };
 
 }  // namespace optcache::cache

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 HEADER = struct.Struct("<2sBBIIIQ")
 SIDECAR, NODE = 1, 2
 FRAMES = 400
+IDS_OF_GET = 64
 
 
 def hello(role: int, token: str = "", name: str = "liar") -> bytes:
@@ -24,6 +25,14 @@ def told_by(role: int, dataset: int, samples: int, chance: random.Random) -> Ite
         kind, make = chance.choice(messages)
         payload = chance.randbytes(chance.choice((0, 1, 1000))) if kind in (6, 15) else b""
         yield _frame(kind, make(), payload)
+
+
+def gets(dataset: int, ids: Sequence[int]) -> Iterator[bytes]:
+    """Asks for these samples, a few at a time, as a sidecar without an order does."""
+    for begin in range(0, len(ids), IDS_OF_GET):
+        of_get = ids[begin : begin + IDS_OF_GET]
+        items = b"".join(struct.pack("<IQI", 0, 0, sample) for sample in of_get)
+        yield _frame(4, struct.pack("<QQBI", dataset, 0, 0, len(of_get)) + items)
 
 
 class _Liar:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import pytest
 from harness.cluster import Cluster
 from harness.dataset import Dataset
+from harness.extra_node import Extra
 from harness.plain_rank import CheckedSamples
-from harness.processes import stop, wait_until
+from harness.processes import wait_until
 from harness.store import Store
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
@@ -47,44 +47,6 @@ class Job:
                 ids, right, _ = next(rank)
                 assert right.all(), f"wrong bytes among {ids.tolist()}"
         assert [next(rank, None) for rank in ranks] == [None, None]
-
-
-class Extra:
-    """A third node, started by hand."""
-
-    def __init__(
-        self, programs: Path, cluster: Cluster, memory: int, folder: Path, disk: int = 0
-    ) -> None:
-        self._cluster = cluster
-        self._log = folder / "extra.log"
-        command: list[str | Path] = [programs / "optcache-node", "--name", "extra"]
-        command += ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--coordinator", cluster.url]
-        command += ["--memory", str(memory), "--drain-seconds", "40"]
-        if disk:
-            command += ["--disk", folder / "extra", "--disk-capacity", str(disk), "--disk-goes"]
-        with open(self._log, "ab") as log:
-            self._process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
-
-    def has_its_share(self) -> bool:
-        """Samples have come, and nobody has any more for others."""
-        members = [member["name"] for member in self._cluster.status()["members"]]
-        if "extra" not in members:
-            return False
-        nodes = [*self._cluster.node_metrics(), self._cluster.metrics_of("extra")]
-        waiting = sum(node.get("optcache_outbox_bytes", 0) for node in nodes)
-        return nodes[-1].get("optcache_cache_bytes", 0) > 0 and waiting == 0
-
-    def end(self) -> str:
-        """By SIGTERM; what it says of its last minute."""
-        assert stop(self._process, 60) == 0
-        lines = [line for line in self._log.read_text().splitlines() if "drained" in line]
-        return lines[-1]
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
 
 
 @pytest.fixture

@@ -116,6 +116,27 @@ def test_frozen(
     assert fallbacks() == before
 
 
+def test_another_node_is_frozen(
+    start_cache: Callable[..., Cluster], open_samples: Callable[..., CheckedSamples]
+) -> None:
+    """Its connections stay. It holds half of what is kept; no read waits for it once it is silent."""
+    cluster = start_cache(machines=2, share=0.6)
+    rank = Rank(open_samples(cluster.socket(0)))
+    rank.read()
+    rank.read()
+
+    def node(name: str) -> float:
+        return cluster.metrics_of("node-0")[name]
+
+    assert node("optcache_peer_silences_total") == 0
+    rank.read(lambda: cluster.kill("node-1", signal.SIGSTOP))
+    wait_until(lambda: node("optcache_peer_silences_total") >= 1, "node-1 is found silent")
+    rank.read()
+    cluster.kill("node-1", signal.SIGCONT)
+    wait_until(lambda: node("optcache_silent_peers") == 0, "node-1 is there again")
+    rank.read()
+
+
 @pytest.fixture
 def folder_cache(programs: Path, dataset: Dataset, tmp_path: Path) -> Iterator[Cluster]:
     """Over the folder itself."""

@@ -114,7 +114,7 @@ UNTESTED: dict[str, str] = {
 # Metrics of docs/metrics.md that are in no dashboard and no alert, by the reason.
 NOT_SHOWN: dict[str, str] = {
     "details of numbers that are shown": """
-        optcache_tier_hit_bytes_total optcache_plan_predicted_request_bytes_total optcache_moves_total
+        optcache_tier_hit_bytes_total optcache_plan_covered_request_bytes_total optcache_plan_predicted_request_bytes_total optcache_moves_total
         optcache_disk_segments_total optcache_disk_reads_total optcache_arena_used_bytes optcache_passes_total
         optcache_puts_sent_total optcache_puts_withheld_total optcache_puts_held_reads optcache_store_read_bytes_total
         optcache_store_reads_joined_total optcache_overflow_bytes optcache_overflow_samples_total
@@ -130,7 +130,8 @@ NOT_SHOWN: dict[str, str] = {
         optcache_store_breaker_opened_total optcache_store_reads_in_flight optcache_store_reads_running
         optcache_store_reads_waiting optcache_store_reads_parked optcache_store_waiting_reads optcache_store_running_reads""",
     "details of connections": """
-        optcache_peer_losses_total optcache_leases_ended_total
+        optcache_peer_losses_total optcache_leases_ended_total optcache_silent_peers optcache_peer_silences_total
+        optcache_payloads_without_room_total optcache_untaken_answers_closed_total
         process_open_fds optcache_net_accepted_connections_total optcache_net_refused_connections_total
         optcache_net_closed_connections_total optcache_net_received_frames_total optcache_net_sent_frames_total
         optcache_net_corrupt_payloads_total optcache_net_refused_payloads_total

@@ -121,10 +121,18 @@ std::uint16_t BoundPort(int fd) {
 }  // namespace
 
 void ConfigureStream(int fd) {
-  const int on = 1;
-  // Both fail on Unix sockets, which need neither.
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  // All fail on Unix sockets, which need none.
+  const auto set = [fd](int level, int name, int value) {
+    ::setsockopt(fd, level, name, &value, sizeof(value));
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  // A machine without power says no goodbye: its connections end when nothing was acknowledged for
+  // so long (tcp(7)), whether something is on its way or not.
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 4);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
 }
 
 Result<std::unique_ptr<Listener>> Listener::Open(EventLoop& loop, const std::string& text) {

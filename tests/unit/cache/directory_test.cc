@@ -109,6 +109,26 @@ TEST_F(DirectoryTest, ForgetsWhatAMemberHeldThatLeft) {
   EXPECT_EQ(directory_.Ask(2, false, kAsker, clock_.Now()).kind, Kind::kHeld);
 }
 
+TEST_F(DirectoryTest, KnowsThroughWhomLeasesWereGranted) {
+  const auto lessees = [this] {
+    std::vector<MemberId> members;
+    directory_.VisitLessees([&members](MemberId member) { members.push_back(member); });
+    return members;
+  };
+  EXPECT_TRUE(lessees().empty());
+  const auto first = directory_.Ask(1, true, 7, clock_.Now());
+  (void)directory_.Ask(2, true, 8, clock_.Now());
+  EXPECT_EQ(lessees(), (std::vector<MemberId>{7, 8}));
+  clock_.Advance(seconds(3));
+  EXPECT_TRUE(directory_.Renew(1, first.lease, 7, clock_.Now()));
+  clock_.Advance(seconds(3));
+  directory_.Sweep(clock_.Now());
+  EXPECT_EQ(lessees(), std::vector<MemberId>{7});
+  clock_.Advance(seconds(3));
+  directory_.Sweep(clock_.Now());
+  EXPECT_TRUE(lessees().empty());
+}
+
 TEST_F(DirectoryTest, SweepDropsLeasesThatEnded) {
   (void)directory_.Ask(1, true, kAsker, clock_.Now());
   clock_.Advance(seconds(6));
