@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "coordination/codec.h"
+#include "coordination/report_size.h"
 
 namespace optcache::node {
 namespace {
@@ -88,10 +89,17 @@ void ControlClient::ReportSoon() {
 void ControlClient::Report() {
   reporting_ = true;
   report_soon_ = false;
+  coordination::Report report = hooks_.report();
+  if (const std::size_t passes = coordination::LeaveOutPasses(report); passes > 0) {
+    if (const auto not_logged = passes_log_.Pass(SystemClock().Now())) {
+      Log(LogLevel::kWarning, "a report leaves out passes, there are too many",
+          {{"passes", passes}, {"not_logged", *not_logged}});
+    }
+  }
   net::HttpRequest request{.method = "POST",
                            .url = "/v1/report",
                            .headers = {{"Content-Type", "application/json"}},
-                           .body = coordination::ToJson(hooks_.report())};
+                           .body = coordination::ToJson(report)};
   http_.Send(std::move(request), kReportTimeout, [this](Result<net::HttpResponse> response) {
     reporting_ = false;
     if (response && response->status >= 400 && response->status < 500) {

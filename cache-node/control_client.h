@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/backoff.h"
+#include "base/log_limit.h"
 #include "base/result.h"
 #include "cache-node/control_http.h"
 #include "coordination/state.h"
@@ -84,6 +85,7 @@ class ControlClient {
   bool told_of_failure_ = false;
   net::Timer poll_timer_;
   net::Timer report_timer_;
+  LogLimit passes_log_;
   std::set<std::string> sending_;  // lists, by digest
   std::uint64_t fetches_ = 0;
   std::map<std::uint64_t, net::Timer> fetch_timers_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "cache-node/access.h"
 #include "net/address.h"
 
 namespace optcache::node {
@@ -16,6 +17,7 @@ constexpr Duration kTick = std::chrono::milliseconds(5);
 constexpr std::uint64_t kTicksPerFollow = 20;  // streams are followed ten times a second
 constexpr Duration kStopGrace = std::chrono::seconds(5);
 constexpr Duration kDrainLook = std::chrono::milliseconds(50);
+constexpr std::size_t kMaxUsed = 4 * coordination::kMaxDatasets;  // names that used_ holds
 
 // The dataset that a message speaks of; 0 if it names none.
 wire::DatasetKey DatasetOf(const wire::Message& message) {
@@ -222,7 +224,14 @@ Status Node::Admit(ClientId client, wire::Message& message) {
 
 // Who cannot be listed reads without an order: others on the same connection do not suffer.
 void Node::AttachStream(ClientId client, const wire::StreamAttach& attach) {
-  if (visitors_) OnUsed(attach.dataset_name);
+  if (visitors_) {
+    // A name that the state does not list may be made up, each time another.
+    if (used_.size() >= kMaxUsed) {
+      std::erase_if(used_,
+                    [this](const auto& name) { return FindDataset(state_, name) == nullptr; });
+    }
+    OnUsed(attach.dataset_name);
+  }
   const Status status = streams_.OnAttach(client, attach);
   const auto not_logged = status.ok() ? std::nullopt : attach_log_.Pass(clock_.Now());
   if (!not_logged) return;

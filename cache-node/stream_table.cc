@@ -6,12 +6,29 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "cache-node/access.h"
+#include "coordination/report_size.h"
 #include "coordination/stream_recipe.h"
 
 namespace optcache::node {
 namespace {
 
 constexpr Duration kListEndedFor = std::chrono::minutes(1);
+
+std::string NamespaceOfStream(const wire::StreamAttach& attach) {
+  return std::string(NamespaceOf(attach.stream_name));
+}
+
+std::size_t BytesOfStream(const wire::StreamAttach& attach) {
+  return coordination::kMaxStreamJsonBytes + coordination::MaxTextJsonBytes(attach.stream_name) +
+         coordination::MaxTextJsonBytes(attach.dataset_name);
+}
+
+// With the lists that it may come to have, without the text of its order.
+std::size_t BytesOfRank(const wire::StreamAttach& attach) {
+  const std::size_t lists = attach.known ? 0 : kTracesAhead + 1;
+  return coordination::kMaxRankJsonBytes + lists * coordination::kMaxTraceJsonBytes;
+}
 
 }  // namespace
 
@@ -21,9 +38,6 @@ bool StreamTable::AllEnded(const Stream& stream) {
 }
 
 Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
-  if (!streams_.contains(attach.stream) && streams_.size() >= coordination::kMaxStreams) {
-    return {Code::kResourceExhausted, "too many streams on this node"};
-  }
   if (attach.world == 0 || attach.world > coordination::kMaxWorld || attach.rank >= attach.world) {
     return {Code::kInvalidArgument, "rank is not below world size"};
   }
@@ -39,11 +53,13 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
   if (known != streams_.end() && known->second.attach.stream_name != attach.stream_name) {
     return {Code::kInvalidArgument, "the id of this stream is that of another"};
   }
+  ForgetEnded(attach.stream, attach.rank);
+  RETURN_IF_ERROR(MakeRoom(attach));
   Stream& stream = streams_[attach.stream];
-  if (AllEnded(stream)) stream.ranks.clear();  // of its life before
   stream.attach = attach;
   RankState& rank = stream.ranks[attach.rank];
-  if (rank.ended) rank = {};
+  Charge(stream, stream.listed_bytes, BytesOfStream(attach));
+  Charge(stream, rank.listed_bytes, BytesOfRank(attach));
   const bool again = rank.from != 0;  // a sidecar that reconnected: its progress still holds
   rank.from = from;
   rank.report.rank = attach.rank;
@@ -65,6 +81,74 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
   return OkStatus();
 }
 
+// Of a life before: all ranks of the stream if none goes on, else this one.
+void StreamTable::ForgetEnded(StreamId stream, Rank rank) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  const std::map<Rank, RankState>& ranks = found->second.ranks;
+  std::vector<Rank> over;
+  if (AllEnded(found->second)) {
+    for (const auto& [number, _] : ranks)
+      over.push_back(number);
+  } else if (const auto again = ranks.find(rank); again != ranks.end() && again->second.ended) {
+    over.push_back(rank);
+  }
+  for (const Rank number : over)
+    Drop(stream, number);
+}
+
+// For a rank that attaches, beside what it has.
+Status StreamTable::MakeRoom(const wire::StreamAttach& attach) {
+  const auto found = streams_.find(attach.stream);
+  const bool is_known = found != streams_.end();
+  std::size_t has = 0;
+  if (is_known) {
+    has = found->second.listed_bytes;
+    const auto rank = found->second.ranks.find(attach.rank);
+    if (rank != found->second.ranks.end()) has += rank->second.listed_bytes;
+  }
+  const std::size_t needs = BytesOfStream(attach) + BytesOfRank(attach);
+  return MakeRoom(NamespaceOfStream(attach), needs - std::min(needs, has), is_known ? 0 : 1);
+}
+
+// At the cost of ranks that have ended.
+Status StreamTable::MakeRoom(const std::string& name_space, std::size_t bytes,
+                             std::size_t streams) {
+  for (;;) {
+    Status fits = room_.Fits(name_space, bytes);
+    if (streams_.size() + streams > coordination::kMaxStreams) {
+      fits = {Code::kResourceExhausted, "too many streams on this node"};
+    }
+    if (fits.ok()) return fits;
+    const auto gives_way = room_.GivesWay(name_space, bytes);
+    if (!gives_way) return fits;
+    Drop(gives_way->stream, gives_way->rank);
+  }
+}
+
+void StreamTable::Charge(const Stream& stream, std::size_t& charged, std::size_t bytes) {
+  const std::string name_space = NamespaceOfStream(stream.attach);
+  room_.Take(name_space, bytes);
+  if (charged > 0) room_.Free(name_space, charged);
+  charged = bytes;
+}
+
+// A rank that is listed is not listed any more; nor is its stream, if it was the last.
+void StreamTable::Drop(StreamId stream, Rank rank) {
+  const auto found = streams_.find(stream);
+  Stream& of = found->second;
+  const auto listed = of.ranks.find(rank);
+  const std::string name_space = NamespaceOfStream(of.attach);
+  if (const auto ended = listed->second.ended) {
+    room_.OnGone(name_space, {.since = *ended, .stream = stream, .rank = rank});
+  }
+  room_.Free(name_space, listed->second.listed_bytes);
+  of.ranks.erase(listed);
+  if (!of.ranks.empty()) return;
+  room_.Free(name_space, of.listed_bytes);
+  streams_.erase(found);
+}
+
 // The rank, if it is `from` that has attached it; else null.
 StreamTable::RankState* StreamTable::Find(ClientId from, StreamId stream, Rank rank) {
   const auto found = streams_.find(stream);
@@ -76,7 +160,16 @@ StreamTable::RankState* StreamTable::Find(ClientId from, StreamId stream, Rank r
 
 void StreamTable::OnOrder(ClientId from, const wire::StreamOrder& order) {
   RankState* const rank = Find(from, order.stream, order.rank);
-  if (rank == nullptr || !coordination::TakeOrder(order.recipe, rank->report.recipe)) return;
+  if (rank == nullptr || rank->ended) return;
+  coordination::Recipe recipe = rank->report.recipe;
+  if (!coordination::TakeOrder(order.recipe, recipe)) return;
+  const std::size_t before = coordination::MaxTextJsonBytes(rank->report.recipe.order);
+  const std::size_t after = coordination::MaxTextJsonBytes(recipe.order);
+  const Stream& stream = streams_.at(order.stream);
+  const std::size_t more = after - std::min(after, before);
+  if (!MakeRoom(NamespaceOfStream(stream.attach), more, /*streams=*/0).ok()) return;
+  Charge(stream, rank->listed_bytes, rank->listed_bytes - before + after);
+  rank->report.recipe = std::move(recipe);
   if (!rank->report.started) rank->report.order_known = true;
   ++changes_;
 }
@@ -89,7 +182,7 @@ void StreamTable::OnPassEnd(ClientId from, const wire::StreamPassEnd& end) {
 
 Status StreamTable::OnTrace(ClientId from, const wire::StreamTrace& part) {
   RankState* const found = Find(from, part.stream, part.rank);
-  if (found == nullptr) return OkStatus();
+  if (found == nullptr || found->ended) return OkStatus();
   RankState& rank = *found;
   const PassNumber first = rank.report.started ? rank.report.pass : 0;
   const bool is_near =
@@ -182,7 +275,10 @@ void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress
   report.order_known = progress.order_known;
   report.ended = progress.ended;
   rank.ForgetTraces(progress.ended ? std::numeric_limits<PassNumber>::max() : progress.pass);
-  if (progress.ended && !rank.ended) rank.ended = now;
+  if (!progress.ended || rank.ended) return;
+  rank.ended = now;
+  room_.OnEnded(NamespaceOfStream(streams_.at(progress.stream).attach),
+                {.since = now, .stream = progress.stream, .rank = progress.rank});
 }
 
 bool StreamTable::Reads(ClientId from, StreamId stream) const {
@@ -205,34 +301,28 @@ void StreamTable::OnServed(const wire::Get& get) {
 }
 
 void StreamTable::OnRevoked(ClientId from, StreamId stream, Rank rank) {
-  const auto found = streams_.find(stream);
-  if (found == streams_.end()) return;
-  std::map<Rank, RankState>& ranks = found->second.ranks;
-  const auto listed = ranks.find(rank);
-  if (listed == ranks.end() || listed->second.from != from) return;
-  ranks.erase(listed);
-  if (ranks.empty()) streams_.erase(found);
+  if (Find(from, stream, rank) == nullptr) return;
+  Drop(stream, rank);
   ++changes_;
 }
 
 void StreamTable::OnClosed(ClientId from) {
-  for (auto& [_, stream] : streams_) {
-    if (std::erase_if(stream.ranks, [from](const auto& rank) {
-          return rank.second.from == from && !rank.second.ended;
-        }) > 0) {
-      ++changes_;
+  std::vector<std::pair<StreamId, Rank>> lost;
+  for (const auto& [id, stream] : streams_) {
+    for (const auto& [number, rank] : stream.ranks) {
+      if (rank.from == from && !rank.ended) lost.emplace_back(id, number);
     }
   }
-  std::erase_if(streams_, [](const auto& stream) { return stream.second.ranks.empty(); });
+  for (const auto& [stream, rank] : lost)
+    Drop(stream, rank);
+  if (!lost.empty()) ++changes_;
 }
 
 void StreamTable::Sweep(MonotonicTime now) {
-  for (auto& [_, stream] : streams_) {
-    std::erase_if(stream.ranks, [now](const auto& rank) {
-      return rank.second.ended && now - *rank.second.ended >= kListEndedFor;
-    });
+  for (auto first = room_.FirstEnded(); first && now - first->since >= kListEndedFor;
+       first = room_.FirstEnded()) {
+    Drop(first->stream, first->rank);
   }
-  std::erase_if(streams_, [](const auto& stream) { return stream.second.ranks.empty(); });
 }
 
 std::vector<coordination::StreamReport> StreamTable::Report() const {

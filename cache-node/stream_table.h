@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cache-node/effects.h"
+#include "cache-node/report_room.h"
 #include "cache-node/trace_parts.h"
 #include "coordination/state.h"
 #include "wire/messages.h"
@@ -25,16 +26,17 @@ inline constexpr PassNumber kTracesAhead = 3;
 // Not thread-safe: the event loop owns it.
 class StreamTable {
  public:
-  // A stream whose ranks here have all ended begins a new life. kResourceExhausted beyond the
-  // limits of a report, kInvalidArgument for what has no place in one.
+  // A stream whose ranks here have all ended begins a new life. Ranks that have ended give way to
+  // others. kResourceExhausted beyond the limits of a report, in all or of the stream's namespace;
+  // kInvalidArgument for what has no place in one.
   Status OnAttach(ClientId from, const wire::StreamAttach& attach);
-  // Ignored for ranks that have not attached, and where this version cannot read it: then the order
-  // stays unknown.
+  // Ignored for ranks that have not attached or have ended, where this version cannot read it, and
+  // where there is no room for it: then the order stays unknown.
   void OnOrder(ClientId from, const wire::StreamOrder& order);
   // How far the rank reads its passes. Ignored for ranks that have not attached.
   void OnPassEnd(ClientId from, const wire::StreamPassEnd& end);
   // A part of a list. An error: what is wrong with it, or that there is no room for more; the rank
-  // has no list of that pass then. Ignored for ranks that have not attached.
+  // has no list of that pass then. Ignored for ranks that have not attached or have ended.
   Status OnTrace(ClientId from, const wire::StreamTrace& part);
   // Ignored for ranks that have not attached.
   void OnProgress(ClientId from, const wire::StreamProgress& progress, MonotonicTime now);
@@ -47,9 +49,10 @@ class StreamTable {
   void OnRevoked(ClientId from, StreamId stream, Rank rank);
   // The ranks of a sidecar that has gone are no longer listed: that is how their loss shows.
   void OnClosed(ClientId from);
-  // Ranks that ended are listed for a minute.
+  // Ranks that ended are listed for a minute, unless others need their room before.
   void Sweep(MonotonicTime now);
 
+  // Takes at most kMaxListedBytes of a report.
   std::vector<coordination::StreamReport> Report() const;
   // The list of that digest, if a rank that is listed reads it; else null.
   std::shared_ptr<const std::string> TraceBytes(const std::string& digest) const;
@@ -75,6 +78,7 @@ class StreamTable {
     coordination::Cut decided;  // up to here
     std::optional<MonotonicTime> ended;
     std::map<PassNumber, TraceParts> traces;
+    std::size_t listed_bytes = 0;  // taken of room_
 
     void ForgetTraces(PassNumber below);
     void ListTraces();
@@ -82,13 +86,20 @@ class StreamTable {
   struct Stream {
     wire::StreamAttach attach;
     std::map<Rank, RankState> ranks;
+    std::size_t listed_bytes = 0;  // taken of room_, beside the ranks'
   };
   RankState* Find(ClientId from, StreamId stream, Rank rank);
   bool HasRoomFor(ClientId from, const RankState& rank, const wire::StreamTrace& part) const;
+  Status MakeRoom(const wire::StreamAttach& attach);
+  Status MakeRoom(const std::string& name_space, std::size_t bytes, std::size_t streams);
+  void Charge(const Stream& stream, std::size_t& charged, std::size_t bytes);
+  void ForgetEnded(StreamId stream, Rank rank);
+  void Drop(StreamId stream, Rank rank);
   // Of those that read here.
   static bool AllEnded(const Stream& stream);
 
   std::map<StreamId, Stream> streams_;
+  ReportRoom room_;
   std::uint64_t changes_ = 0;
 };
 

@@ -35,6 +35,17 @@ def gets(dataset: int, ids: Sequence[int]) -> Iterator[bytes]:
         yield _frame(4, struct.pack("<QQBI", dataset, 0, 0, len(of_get)) + items)
 
 
+def attaching_and_ending(dataset: int, streams: int) -> Iterator[bytes]:
+    """Frames of a sidecar whose ranks come and go, under names that are long where they are told on."""
+    none = random.Random(0)
+    liar = _Liar(dataset, 1, none)
+    for stream in range(1, streams + 1):
+        name = f"liar/{stream}/".ljust(1024, "\1")
+        yield _frame(9, liar.attach(stream, name, "default/" + "\2" * 1000))
+        end = struct.pack("<QII4Q??", stream, 0, 0, 0, 0, 0, 0, True, True)
+        yield _frame(10, end)
+
+
 class _Liar:
     def __init__(self, dataset: int, samples: int, chance: random.Random) -> None:
         self._dataset = dataset
@@ -91,6 +102,11 @@ class _Liar:
 
     # --- Messages
 
+    def _stream_attach(self) -> bytes:
+        stream = self._chance.choice((1, 9, (1 << 64) - 1))  # 0 is none
+        world = self._chance.choice((1, 2, 1 << 16))
+        return self.attach(stream, "a/b/c", "default/images", world)
+
     def _get(self) -> bytes:
         return self._key() + self._u64() + self._u8(2) + self._list(self._read_item)
 
@@ -103,10 +119,9 @@ class _Liar:
     def _lease_update(self) -> bytes:
         return self._key() + self._u8(2) + self._list(lambda: self._id() + self._u64())
 
-    def _stream_attach(self) -> bytes:
-        stream = struct.pack("<Q", self._chance.choice((1, 9, (1 << 64) - 1)))  # 0 is none
-        names = self._key() + _text("default/images") + stream + _text("a/b/c")
-        world = self._chance.choice((1, 2, 1 << 16))
+    def attach(self, stream: int, name: str, dataset: str, world: int = 1) -> bytes:
+        """By the first or another rank of that stream."""
+        names = self._key() + _text(dataset) + struct.pack("<Q", stream) + _text(name)
         ranks = struct.pack("<II", world, self._chance.randrange(world))
         numbers = self._u32() + self._u8(2) + self._u64() + self._u64() + ranks
         flags = self._u8(1) + self._u8(1) + self._u8(1) + self._u8(2) + self._u8(1) + self._u8(1)
@@ -147,10 +162,17 @@ def _frame(kind: int, body: bytes, payload: bytes = b"") -> bytes:
     return head + struct.pack("<I", _crc32c(head + body)) + body + payload
 
 
+def _crc_of_byte(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+_CRC_TABLE = [_crc_of_byte(byte) for byte in range(256)]
+
+
 def _crc32c(data: bytes) -> int:
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc = crc >> 8 ^ _CRC_TABLE[crc & 0xFF ^ byte]
     return crc ^ 0xFFFFFFFF

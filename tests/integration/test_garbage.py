@@ -18,6 +18,9 @@ from harness.cluster import Cluster
 from harness.dataset import Dataset, dataset_key
 from harness.garbage import Door, Page
 from harness.processes import wait_until
+from torch.utils.data import DataLoader
+
+from optcache.torch import attach
 
 BATCH = 16
 AT_ONCE_S = 5.0  # on a busy machine
@@ -245,3 +248,21 @@ def test_what_is_well_formed_and_untrue_does_no_harm(
             garbage.tell(place.door, lies.hello(role), frames)
             reader.check()
     assert place.count(place.broken) == refused, "all of it was listened to"
+
+
+def test_who_attaches_and_ends_in_a_loop_keeps_no_node_from_reporting(
+    cluster: Cluster, dataset: Dataset, chance: random.Random
+) -> None:
+    known = cluster.status()["datasets"][0]
+    key = dataset_key(known["name"], known["manifest"])
+    members = [member["id"] for member in cluster.status()["members"]]
+    frames = lies.attaching_and_ending(key, 1100)
+    with Reader(dataset, cluster.socket(0), chance) as reader:
+        garbage.tell(wire(cluster).door, lies.hello(lies.SIDECAR), frames)
+        reader.check()
+    samples = optcache.Dataset(socket=str(cluster.socket(0)))
+    loader = attach(DataLoader(samples, batch_size=8, collate_fn=list), dataset=samples)
+    next(iter(loader))
+    wait_until(lambda: bool(cluster.status()["datasets"][0]["streams"]), "its stream is known")
+    assert "the coordinator refused a report" not in cluster.log_of("node-0")
+    assert [member["id"] for member in cluster.status()["members"]] == members

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cache-node/stream_table.h"
+#include "coordination/codec.h"
 #include "support/manual_clock.h"
 #include "unit/cache-node/fake_visitors.h"
 #include "wire/stream_id.h"
@@ -283,6 +285,33 @@ TEST_F(DoorkeeperTest, AStreamThatIsAnnouncedAgainOrHasEndedCountsOnce) {
     EXPECT_TRUE(door_.MaySay(1, attach).ok()) << i;
     EXPECT_TRUE(door_.MaySay(1, wire::StreamProgress{.stream = attach.stream, .ended = true}).ok());
   }
+}
+
+// What has ended counts for the report, where it is listed a while longer, and not here.
+TEST_F(DoorkeeperTest, WhoAttachesAndEndsInALoopFillsNoReport) {
+  Enter(1, a_, "vision");
+  Enter(2, b_, "speech");
+  StreamTable listed;
+  const auto attach = [&](ClientId client, const wire::StreamAttach& what) {
+    return door_.MaySay(client, what).ok() && listed.OnAttach(client, what).ok();
+  };
+  const StreamId stream = Attach("vision").stream;
+  for (Rank rank = 0; rank < 30'000; ++rank) {
+    wire::StreamAttach what = Attach("vision");
+    what.world = coordination::kMaxWorld;
+    what.rank = rank;
+    ASSERT_TRUE(attach(1, what)) << rank;
+    if (rank == 0) continue;  // it reads on, and so its stream goes on
+    const wire::StreamProgress end{.stream = stream, .rank = rank, .ended = true};
+    ASSERT_TRUE(door_.MaySay(1, end).ok());
+    listed.OnProgress(1, end, clock_.Now());
+  }
+  EXPECT_TRUE(attach(2, Attach("speech")));
+  const auto json = coordination::ToJson(
+      coordination::Report{.node = "n", .address = "a:1", .streams = listed.Report()});
+  EXPECT_TRUE(coordination::ParseReport(json).has_value()) << json.size() << " bytes";
+  const auto ranks = listed.Report().front().ranks;
+  EXPECT_EQ(ranks.front().rank, 0U) << "it is listed still";
 }
 
 TEST_F(DoorkeeperTest, WhoDoesNotTakeHisAnswersGetsNoMore) {

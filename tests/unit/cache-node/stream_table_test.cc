@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "coordination/codec.h"
 #include "coordination/plan_base.h"
 
 namespace optcache::node {
@@ -235,6 +236,126 @@ TEST(StreamTable, AnOrderAsTextIsKnownIfItCanBeRead) {
   EXPECT_EQ(recipe().order, text);
   EXPECT_TRUE(table.Report().at(0).ranks.at(0).order_known);
   EXPECT_GT(table.changes(), changes);
+}
+
+// --- The room in a report
+
+wire::StreamAttach AttachOf(const std::string& name_space, StreamId stream, Rank rank = 0,
+                            std::uint32_t world = coordination::kMaxWorld) {
+  return {.dataset = 3,
+          .dataset_name = name_space + "/images",
+          .stream = stream,
+          .stream_name = name_space + "/job/images/" + std::to_string(stream),
+          .world = world,
+          .rank = rank,
+          .known = true};
+}
+
+void EndRank(StreamTable& table, StreamId stream, Rank rank, MonotonicTime now) {
+  table.OnProgress(kSidecar, {.stream = stream, .rank = rank, .ended = true}, now);
+}
+
+bool IsTaken(const StreamTable& table) {
+  const auto json = coordination::ToJson(
+      coordination::Report{.node = "node", .address = "10.0.0.1:1", .streams = table.Report()});
+  const auto parsed = coordination::ParseReport(json);
+  EXPECT_TRUE(parsed.has_value()) << json.size() << " bytes: " << parsed.error().message();
+  return parsed.has_value();
+}
+
+std::size_t ListedRanks(const StreamTable& table, StreamId stream) {
+  for (const auto& report : table.Report()) {
+    if (report.id == stream) return report.ranks.size();
+  }
+  return 0;
+}
+
+TEST(StreamTable, WhoAttachesAndEndsInALoopLeavesTheReportASizeThatIsTaken) {
+  StreamTable table;
+  constexpr Rank kRanks = 50'000;
+  MonotonicTime now = kNow;
+  for (const StreamId stream : {StreamId{1}, StreamId{2}}) {
+    // One that goes on, so that the stream keeps its other ranks.
+    ASSERT_TRUE(table.OnAttach(kSidecar, AttachOf("vision", stream, 0)).ok());
+    for (Rank rank = 1; rank <= kRanks; ++rank) {
+      ASSERT_TRUE(table.OnAttach(kSidecar, AttachOf("vision", stream, rank)).ok()) << rank;
+      EndRank(table, stream, rank, now += std::chrono::microseconds(1));
+    }
+    ASSERT_TRUE(IsTaken(table));
+  }
+  EXPECT_EQ(table.Report().size(), 2U) << "who reads on is listed";
+  table.Sweep(now + std::chrono::minutes(1));
+  EXPECT_EQ(ListedRanks(table, 1) + ListedRanks(table, 2), 2U);
+}
+
+TEST(StreamTable, NamesThatGrowInTheReportLeaveItASizeThatIsTaken) {
+  StreamTable table;
+  for (StreamId stream = 1; stream <= coordination::kMaxStreams; ++stream) {
+    wire::StreamAttach attach = AttachOf("vision", stream);
+    attach.dataset_name = std::string(coordination::kMaxNameBytes, '\x01');
+    attach.stream_name.append(coordination::kMaxNameBytes - attach.stream_name.size(), '\x02');
+    const Status status = table.OnAttach(kSidecar, attach);
+    EXPECT_TRUE(status.ok() || status.code() == Code::kResourceExhausted) << status.ToString();
+  }
+  EXPECT_FALSE(table.Report().empty());
+  EXPECT_TRUE(IsTaken(table));
+}
+
+TEST(StreamTable, ANamespaceHasAShareOfTheReportAndLeavesTheRestToOthers) {
+  StreamTable table;
+  Rank ranks = 0;
+  while (table.OnAttach(kSidecar, AttachOf("vision", 1, ranks)).ok())
+    ++ranks;
+  EXPECT_GT(ranks, 256U) << "more than a namespace may have at once by default";
+  EXPECT_EQ(table.OnAttach(kSidecar, AttachOf("vision", 1, ranks)).code(),
+            Code::kResourceExhausted);
+  EXPECT_TRUE(table.OnAttach(kSidecar, AttachOf("vision", 1, 0)).ok()) << "it is listed already";
+  EXPECT_TRUE(table.OnAttach(kSidecar + 1, AttachOf("speech", 2)).ok());
+  table.OnClosed(kSidecar);
+  EXPECT_TRUE(table.OnAttach(kSidecar, AttachOf("vision", 1, ranks)).ok());
+}
+
+TEST(StreamTable, WhoHasEndedFirstGivesWayToAnotherOfItsNamespace) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar + 1, AttachOf("speech", 2)).ok());
+  table.OnProgress(kSidecar + 1, {.stream = 2, .ended = true}, kNow);
+  Rank ranks = 0;
+  while (table.OnAttach(kSidecar, AttachOf("vision", 1, ranks)).ok())
+    ++ranks;
+  EndRank(table, 1, 5, kNow + std::chrono::seconds(2));
+  EndRank(table, 1, 9, kNow + std::chrono::seconds(1));
+  EXPECT_EQ(ListedRanks(table, 1), ranks);
+  ASSERT_TRUE(table.OnAttach(kSidecar, AttachOf("vision", 1, ranks)).ok());
+  ASSERT_EQ(ListedRanks(table, 1), ranks);
+  const auto listed = table.Report().at(0).ranks;
+  EXPECT_EQ(listed.at(5).rank, 5U);
+  EXPECT_EQ(listed.at(9).rank, 10U) << "9 ended first";
+  EXPECT_EQ(ListedRanks(table, 2), 1U) << "the end of another namespace's is still to be heard of";
+}
+
+TEST(StreamTable, EndedStreamsOfOneNamespaceKeepNoPlaceFromAnother) {
+  StreamTable table;
+  for (StreamId stream = 1; stream <= 2 * coordination::kMaxStreams; ++stream) {
+    ASSERT_TRUE(table.OnAttach(kSidecar, AttachOf("vision", stream)).ok()) << stream;
+    EndRank(table, stream, 0, kNow);
+  }
+  EXPECT_TRUE(table.OnAttach(kSidecar + 1, AttachOf("speech", 9999)).ok());
+  EXPECT_EQ(ListedRanks(table, 9999), 1U);
+}
+
+TEST(StreamTable, OrdersAsTextTakeRoomToo) {
+  StreamTable table;
+  const std::string order = "torch-distributed size=9 world=65536";
+  Rank ranks = 0;
+  for (; ranks < 3000; ++ranks) {
+    wire::StreamAttach attach = AttachOf("vision", 1, ranks);
+    attach.known = false;
+    if (!table.OnAttach(kSidecar, attach).ok()) break;
+  }
+  for (Rank rank = 0; rank < ranks; ++rank)
+    table.OnOrder(kSidecar, {.stream = 1, .rank = rank, .recipe = order});
+  EXPECT_FALSE(table.Report().at(0).ranks.back().recipe.known) << "there was no room any more";
+  EXPECT_TRUE(IsTaken(table));
 }
 
 }  // namespace
