@@ -16,8 +16,8 @@ from harness import processes
 from harness.errors import HarnessError
 from harness.ports import free_port
 
-READY_SECONDS = 60.0
-COMMAND_SECONDS = 60.0
+READY_SECONDS = 300.0
+COMMAND_SECONDS = 300.0
 
 AUDIT_POLICY = Path(__file__).resolve().parents[1] / "cluster" / "addons" / "audit-policy.yaml"
 

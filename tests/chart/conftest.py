@@ -42,7 +42,7 @@ def api(bare_api: ApiServer) -> ApiServer:
     for crd in sorted((ROOT / "manifests" / "crds").glob("*.yaml")):
         done = bare_api.kubectl("apply", "--server-side", f"--filename={crd}")
         assert done.code == 0, done.err
-    wait = ("--for=condition=Established", "--timeout=30s")
+    wait = ("--for=condition=Established", "--timeout=300s")
     crds = [f"crd/{plural}.optcache.io" for plural in ("datasets", "cacheplans", "warmups")]
     done = bare_api.kubectl("wait", *crds, *wait)
     assert done.code == 0, done.err
