@@ -43,8 +43,13 @@ Samples get their numbers by
 Without --order: image-folder if there are images in folders, else path. Groups of tar archives have the order
 of the archives, by path or as listed.
 
+With --verify Digest all bytes are read once, and the SHA-256 of each sample is noted. Reads are compared
+with it, by sidecars and by `optcache manifest verify --bytes`. Without, other bytes under the same size,
+ETag and time are not noticed.
+
 Examples:
   optcache manifest build --source /data/imagenet/train -o imagenet.manifest
+  optcache manifest build --source /data/imagenet/train --verify Digest -o imagenet.manifest
   optcache manifest build --source 's3://images/train?region=eu-west-1' -o train.manifest
   optcache manifest build --source http://files:8080/speech --include '**/*.flac' -o speech.manifest)";
 
@@ -63,6 +68,7 @@ struct BuildFlags {
   std::vector<std::string> include;
   std::string order;
   std::string format = "files";
+  std::string verify = "Checksum";
   std::string output;
 };
 
@@ -76,6 +82,7 @@ struct VerifyFlags {
   SourceFlags source;
   std::string file;
   std::uint32_t samples_max = 0;
+  bool bytes = false;
 };
 
 Result<std::optional<dataset::Order>> ParseOrder(const std::string& name) {
@@ -97,6 +104,7 @@ Result<Manifest> ReadManifest(const std::string& file) {
 Status Build(const BuildFlags& flags) {
   ASSIGN_OR_RETURN(const std::optional<dataset::Order> order, ParseOrder(flags.order));
   ASSIGN_OR_RETURN(const storage::IndexFormat format, storage::ParseFormat(flags.format));
+  ASSIGN_OR_RETURN(const bool digests, storage::ParseVerify(flags.verify));
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
                    storage::OpenStore(flags.source.address, flags.source.options));
   std::optional<ProgressLine> line(std::in_place);
@@ -108,6 +116,7 @@ Status Build(const BuildFlags& flags) {
                        *store, {.format = format,
                                 .order = order,
                                 .include = flags.include,
+                                .digests = digests,
                                 .concurrent_stats_max = flags.source.options.concurrent_reads_max,
                                 .concurrent_reads_max = flags.source.options.concurrent_reads_max,
                                 .deadline = flags.source.deadline(),
@@ -136,20 +145,22 @@ Status Verify(const VerifyFlags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
                    storage::OpenStore(flags.source.address, flags.source.options));
   std::optional<ProgressLine> line(std::in_place);
-  ASSIGN_OR_RETURN(
-      const storage::VerifyReport report,
-      storage::VerifyManifest(*store, manifest,
-                              {.samples_max = flags.samples_max,
-                               .concurrent_stats_max = flags.source.options.concurrent_reads_max,
-                               .deadline = flags.source.deadline(),
-                               .progress = [&](std::uint64_t done, std::uint64_t all) {
-                                 line->Show("checking", done, all);
-                               }}));
+  Result<storage::VerifyReport> report = storage::VerifyManifest(
+      *store, manifest,
+      {.samples_max = flags.samples_max,
+       .bytes = flags.bytes,
+       .concurrent_stats_max = flags.source.options.concurrent_reads_max,
+       .concurrent_reads_max = flags.source.options.concurrent_reads_max,
+       .deadline = flags.source.deadline(),
+       .progress = [&](std::string_view step, std::uint64_t done, std::uint64_t all) {
+         line->Show(step, done, all);
+       }});
   line.reset();
-  RETURN_IF_ERROR(Print(VerifyAsText(report)));
-  if (report.clean()) return OkStatus();
-  return {Code::kConflict,
-          flags.file + " is not what " + store->name() + " holds now: build the manifest again"};
+  if (!report) return std::move(report).error().WithContext(flags.file);
+  RETURN_IF_ERROR(Print(VerifyAsText(*report)));
+  if (report->clean()) return OkStatus();
+  return {Code::kConflict, flags.file + " is not what " + store->name() +
+                               " holds now: restore the objects, or build the manifest again"};
 }
 
 void AddSourceOptions(CLI::App& command, SourceFlags& flags) {
@@ -193,6 +204,10 @@ void AddBuild(CLI::App& parent, Verb& chosen) {
                    "tar-files (archives of samples of one file)")
       ->capture_default_str();
   command->add_option("--order", flags->order, "image-folder, path or list");
+  command
+      ->add_option("--verify", flags->verify,
+                   "Checksum, or Digest: read all bytes once and note the SHA-256 of each sample")
+      ->capture_default_str();
   command->add_option("-o", flags->output, "The manifest to write")->required()->type_name("FILE");
   Choose(*command, flags, Build, chosen);
 }
@@ -219,6 +234,9 @@ void AddVerify(CLI::App& parent, Verb& chosen) {
       ->add_option("--sample", flags->samples_max,
                    "Look at so many samples, evenly spread, instead of all")
       ->type_name("N");
+  command->add_flag("--bytes", flags->bytes,
+                    "Read the samples, too, and compare their contents with the manifest's "
+                    "digests, which it has if it was built with --verify Digest");
   Choose(*command, flags, Verify, chosen);
 }
 

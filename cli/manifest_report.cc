@@ -28,6 +28,11 @@ void AppendNamed(std::string& text, std::string_view heading, std::uint64_t coun
   if (count > named.size()) text += fmt::format("  and {} more\n", count - named.size());
 }
 
+// As `manifest build --verify` has it.
+std::string_view VerifyText(const Manifest& manifest) {
+  return manifest.has_digests() ? "Digest" : "Checksum";
+}
+
 }  // namespace
 
 std::array<SizeQuantile, 5> SizeQuantiles(const Manifest& manifest) {
@@ -65,7 +70,8 @@ std::string ManifestAsText(std::string_view file, const Manifest& manifest) {
   for (const SizeQuantile& quantile : SizeQuantiles(manifest)) {
     text += fmt::format(" {} {}", quantile.name, FormatBytes(quantile.size));
   }
-  text += fmt::format("\n  digest   {}\n", DigestText(manifest));
+  text += fmt::format("\n  verify   {}\n", VerifyText(manifest));
+  text += fmt::format("  digest   {}\n", DigestText(manifest));
   return text;
 }
 
@@ -77,6 +83,7 @@ std::string ManifestAsJson(const Manifest& manifest) {
   json["classes"] = manifest.classes();
   if (manifest.layout() != dataset::Layout::kObjects) json["archives"] = manifest.objects();
   json["bytes"] = manifest.total_bytes();
+  json["verify"] = VerifyText(manifest);
   json["manifestBytes"] = manifest.bytes().size();
   for (const SizeQuantile& quantile : SizeQuantiles(manifest)) {
     json["sizes"][std::string(quantile.name)] = quantile.size;
@@ -125,7 +132,7 @@ std::vector<std::string> BuildNotes(const storage::IndexReport& report, bool ord
             : fmt::format("{} index files do", report.unfit_idx_files.size()),
         report.unfit_idx_files.front(), report.unfit_idx_files.size() > 1 ? ", ..." : ""));
   }
-  if (report.unversioned_count > 0) {
+  if (report.unversioned_count > 0 && !manifest.has_digests()) {
     notes.push_back(
         fmt::format("Warning: of {} the store tells neither ETag nor time: another "
                     "object of the same size in its place will not be noticed.",
@@ -138,8 +145,11 @@ std::string VerifyAsText(const storage::VerifyReport& report) {
   std::string text;
   AppendNamed(text, "missing", report.missing_count, report.missing);
   AppendNamed(text, "changed", report.changed_count, report.changed);
+  AppendNamed(text, "other contents", report.damaged_count, report.damaged);
   if (report.clean()) text += "unchanged: ";
-  text += fmt::format("{} checked\n", Plural(report.checked, "sample"));
+  text += fmt::format("{} checked", Plural(report.checked, "sample"));
+  if (report.compared) text += fmt::format(", the contents of {} compared", *report.compared);
+  text += "\n";
   return text;
 }
 

@@ -35,12 +35,6 @@ Result<std::optional<dataset::Order>> ParseOrder(const std::string& name) {
                "--order " + name + ": there are ImageFolder, Path and List");
 }
 
-Result<bool> ParseVerify(const std::string& name) {
-  if (name == "Checksum") return false;
-  if (name == "Digest") return true;
-  return Error(Code::kInvalidArgument, "--verify " + name + ": there are Checksum and Digest");
-}
-
 // One line now and then, from whatever thread comes by. Thread-safe.
 class ProgressLog {
  public:
@@ -63,7 +57,7 @@ class ProgressLog {
 Result<dataset::Manifest> MakeManifest(const IndexFlags& flags, Deadline deadline) {
   ASSIGN_OR_RETURN(const std::optional<dataset::Order> order, ParseOrder(flags.order));
   ASSIGN_OR_RETURN(const storage::IndexFormat format, storage::ParseFormat(flags.format));
-  ASSIGN_OR_RETURN(const bool digests, ParseVerify(flags.verify));
+  ASSIGN_OR_RETURN(const bool digests, storage::ParseVerify(flags.verify));
   storage::OpenOptions open = flags.store;
   open.retry.seed = RetrySeedOf(flags.dataset);
   if (!flags.request_rate.empty()) {

@@ -291,6 +291,11 @@ std::string Manifest::Path(SampleId sample) const {
   return Table(paths_).At(sample);
 }
 
+std::string Manifest::NameInSource(SampleId sample) const {
+  if (layout_ == Layout::kObjects) return Path(sample);
+  return Path(sample) + " in " + ObjectAt(ObjectOf(sample)).path;
+}
+
 ByteCount Manifest::Size(SampleId sample) const {
   CHECK(sample < samples_);
   return Load<std::uint64_t>(bytes_.data() + sizes_.offset + sample * std::uint64_t{8});
@@ -335,7 +340,7 @@ std::vector<Member> Manifest::MembersOf(SampleId sample) const {
 
 std::optional<Digest> Manifest::SampleDigest(SampleId sample) const {
   CHECK(sample < samples_);
-  if (sample_digests_.offset == 0) return std::nullopt;
+  if (!has_digests()) return std::nullopt;
   Digest digest = {};
   const ByteSpan all = AsBytes(View(sample_digests_));
   std::ranges::copy(all.subspan(sample * digest.size(), digest.size()), digest.begin());

@@ -78,6 +78,8 @@ class Manifest {
   // The object's path relative to the source's root, the member's within its archive, or the key of
   // a group, which others may have too; decodes at most 16 strings.
   std::string Path(SampleId sample) const;
+  // The sample and the object it is in, for messages: a/1.jpg, or 0001 in a.tar.
+  std::string NameInSource(SampleId sample) const;
   // Of what is handed out.
   ByteCount Size(SampleId sample) const;
   // Of the object that holds the sample.
@@ -89,7 +91,9 @@ class Manifest {
   std::uint32_t ObjectOf(SampleId sample) const;
   // What of its object makes the sample, by rising offset: all of it, or members of an archive.
   std::vector<Member> MembersOf(SampleId sample) const;
-  // SHA-256 of the sample's bytes, if the source was indexed with digests.
+  // True if the source was indexed with digests.
+  bool has_digests() const { return sample_digests_.offset != 0; }
+  // SHA-256 of the sample's bytes, if there are digests.
   std::optional<Digest> SampleDigest(SampleId sample) const;
 
   // 0 where the dataset has no classes; then every sample is of class kNoClass.

@@ -113,6 +113,13 @@ Result<IndexFormat> ParseFormat(std::string_view name) {
                fmt::format("format {}: there are files, tar and tar-files", name));
 }
 
+Result<bool> ParseVerify(std::string_view name) {
+  if (name == "Digest" || name == "digest") return true;
+  if (name == "Checksum" || name == "checksum") return false;
+  return Error(Code::kInvalidArgument,
+               fmt::format("--verify {}: there are Checksum and Digest", name));
+}
+
 Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& options) {
   if (options.format != IndexFormat::kFiles) return BuildTarManifest(store, options);
   const auto listed = [&](std::uint64_t objects) {

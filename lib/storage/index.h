@@ -37,6 +37,11 @@ enum class IndexFormat {
 // kInvalidArgument lists the former.
 Result<IndexFormat> ParseFormat(std::string_view name);
 
+// How contents are known later: true for "Digest" (or "digest"), by the SHA-256 of each sample, for
+// which indexing reads all bytes once; false for "Checksum", by size, ETag and time alone.
+// kInvalidArgument lists these.
+Result<bool> ParseVerify(std::string_view name);
+
 struct IndexOptions {
   IndexFormat format = IndexFormat::kFiles;
   // Unset: chosen by what is there, see numbering.h. Groups are in the order of their archives, and

@@ -37,6 +37,9 @@ struct ReadRequest {
   // in the worst case. How long the whole of it takes, and how long it waits for its turn, is the
   // deadline's business.
   Duration silence_max = kSilenceMax;
+  // Of a store on a network: the bytes come from the server itself, not from a cache on the way.
+  // For what is read again because it was not what the manifest says.
+  bool fresh = false;
 
   // Told true when the read begins to wait for another attempt, and false when that is made; from
   // any thread, never both at a time, and not after the read has ended. By retrying_store.h alone.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import io
 import json
 import os
 import random
 import subprocess
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -244,6 +246,65 @@ def test_a_web_server_is_numbered_like_its_folder(
     assert manifest.class_names == class_names
     assert manifest.sizes == [len(path) for path in paths]
     assert optcache("verify", tmp_path / "m", "--source", f"{url}/train").returncode == 0
+
+
+def damage(file: Path, content: bytes) -> None:
+    """Other bytes under the same size and time."""
+    before = file.stat()
+    assert len(content) == before.st_size
+    file.write_bytes(content)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_verify_compares_contents_where_there_are_digests(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    plain(root)
+    build(root, tmp_path / "without")
+    build(root, tmp_path / "with", "--verify", "Digest")
+    assert json.loads(optcache("show", tmp_path / "with", "--output", "json").stdout)["verify"] == "Digest"
+    clean = optcache("verify", tmp_path / "with", "--source", root, "--bytes")
+    assert (clean.returncode, clean.stdout) == (
+        0,
+        "unchanged: 5 samples checked, the contents of 5 compared\n",
+    )
+    damage(root / "cat" / "10.jpg", b"y")
+    assert optcache("verify", tmp_path / "with", "--source", root).returncode == 0
+    run = optcache("verify", tmp_path / "with", "--source", root, "--bytes")
+    assert run.returncode == 1
+    assert "other contents: 1\n  cat/10.jpg\n5 samples checked, the contents of 5" in run.stdout
+    assert "restore the objects, or build the manifest again" in run.stderr
+    run = optcache("verify", tmp_path / "without", "--source", root, "--bytes")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert f"{tmp_path}/without: the manifest has no digests to compare bytes with" in run.stderr
+    assert "build it by `optcache manifest build --verify Digest`" in run.stderr
+
+
+def test_verify_compares_the_members_of_archives(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with tarfile.open(tmp_path / "data" / "a.tar", "w") as archive:
+        for key in ("0001", "0002"):
+            for ending in ("cls", "jpg"):
+                member = tarfile.TarInfo(f"{key}.{ending}")
+                member.size = 4
+                archive.addfile(member, io.BytesIO(key.encode()))
+    source = ("--source", tmp_path / "data")
+    built = optcache("build", *source, "-o", tmp_path / "m", "--format", "tar", "--verify", "Digest")
+    assert built.returncode == 0, built.stderr
+    verify = ("verify", tmp_path / "m", *source, "--bytes")
+    assert optcache(*verify).returncode == 0
+    content = bytearray((tmp_path / "data" / "a.tar").read_bytes())
+    content[content.rindex(b"0002")] ^= 1  # of its last member's content
+    damage(tmp_path / "data" / "a.tar", bytes(content))
+    run = optcache(*verify)
+    assert run.returncode == 1
+    assert "other contents: 1\n  0002 in a.tar\n" in run.stdout
+
+
+def test_verify_is_checksum_or_digest(tmp_path: Path) -> None:
+    plain(tmp_path / "data")
+    run = optcache("build", "--source", tmp_path / "data", "-o", tmp_path / "m", "--verify", "MD5")
+    assert run.returncode == 1
+    assert "--verify MD5: there are Checksum and Digest" in run.stderr
 
 
 def test_verify_names_what_changed_or_went(tmp_path: Path) -> None:

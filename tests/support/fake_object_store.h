@@ -33,6 +33,11 @@ class FakeObjectStore final : public ObjectStore {
     const MutexLock lock(mutex_);
     scripted_[path].push_back(std::move(outcome));
   }
+  // The next read of `path` finds this content instead, under the same validator. It is as long.
+  void DamageNext(const std::string& path, std::string content) {
+    const MutexLock lock(mutex_);
+    damaged_[path].push_back(std::move(content));
+  }
   void set_completes_at_once(bool at_once) {
     const MutexLock lock(mutex_);
     at_once_ = at_once;
@@ -92,6 +97,12 @@ class FakeObjectStore final : public ObjectStore {
     return last_silence_max_;
   }
 
+  // Reads that were to be answered past caches.
+  size_t fresh_reads() const {
+    const MutexLock lock(mutex_);
+    return fresh_reads_;
+  }
+
   const std::string& name() const override { return name_; }
 
   Status Read(ReadRequest request, ReadCallback done) override {
@@ -102,6 +113,7 @@ class FakeObjectStore final : public ObjectStore {
       if (shut_down_) return {Code::kCancelled, name_ + ": shut down"};
       if (waiting_.size() >= waiting_max_) return {Code::kResourceExhausted, name_ + ": full"};
       ++reads_;
+      if (request.fresh) ++fresh_reads_;
       largest_read_ = std::max<ByteCount>(largest_read_, request.destination.size());
       last_deadline_ = request.deadline;
       last_silence_max_ = request.silence_max;
@@ -187,9 +199,13 @@ class FakeObjectStore final : public ObjectStore {
         !status.ok()) {
       return {.status = std::move(status)};
     }
+    std::string content = found->second.content;
+    if (auto& damaged = damaged_[request.object]; !damaged.empty()) {
+      content = std::move(damaged.front());
+      damaged.pop_front();
+    }
     DestinationWriter writer(request.destination);
-    if (!writer.Write(
-            AsBytes(found->second.content).subspan(request.offset, request.destination.size()))) {
+    if (!writer.Write(AsBytes(content).subspan(request.offset, request.destination.size()))) {
       return {.status = {Code::kDataLoss, "writing was stopped"}};
     }
     return {};
@@ -199,9 +215,11 @@ class FakeObjectStore final : public ObjectStore {
   mutable Mutex mutex_;
   std::map<std::string, Object> objects_ GUARDED_BY(mutex_);
   std::map<std::string, std::deque<ReadOutcome>> scripted_ GUARDED_BY(mutex_);
+  std::map<std::string, std::deque<std::string>> damaged_ GUARDED_BY(mutex_);
   std::deque<Waiting> waiting_ GUARDED_BY(mutex_);
   size_t waiting_max_ GUARDED_BY(mutex_) = 1 << 20;
   size_t reads_ GUARDED_BY(mutex_) = 0;
+  size_t fresh_reads_ GUARDED_BY(mutex_) = 0;
   ByteCount largest_read_ GUARDED_BY(mutex_) = 0;
   Deadline last_deadline_ GUARDED_BY(mutex_) = Deadline(MonotonicTime());
   Duration last_silence_max_ GUARDED_BY(mutex_) = Duration::zero();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "dataset/digest.h"
@@ -24,10 +25,19 @@ Status DigestMany(ObjectStore& store, const DigestManyOptions& options,
                   const std::function<void(size_t done)>& report);
 
 // The same for the first `count` samples of a manifest, as they are handed out. Each thread holds
-// one sample as a whole.
+// a sample of up to 4 MiB as a whole.
 Status DigestSamples(ObjectStore& store, const dataset::Manifest& manifest,
                      const DigestManyOptions& options,
                      const std::function<void(size_t index, const dataset::Digest&)>& take,
                      const std::function<void(size_t done)>& report);
+
+// The same for `samples` of a manifest with digests, compared with these: `take` gets for each
+// whether it is the same, or why that is not known: kNotFound, or kConflict from an object that is
+// another one now. What differs is read once more, past caches, before it counts. The count of
+// `options` is not used.
+Status CompareSamples(ObjectStore& store, const dataset::Manifest& manifest,
+                      std::span<const SampleId> samples, DigestManyOptions options,
+                      const std::function<void(size_t index, Result<bool> same)>& take,
+                      const std::function<void(size_t done)>& report);
 
 }  // namespace optcache::storage::internal

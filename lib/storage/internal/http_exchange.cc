@@ -171,6 +171,7 @@ std::vector<std::string> ReadHeaders(const ReadRequest& request) {
     headers.push_back(fmt::format("Range: bytes={}-{}", request.offset,
                                   request.offset + request.destination.size() - 1));
   }
+  if (request.fresh) headers.push_back("Cache-Control: no-cache");
   return headers;
 }
 

@@ -43,6 +43,7 @@ TEST(ManifestReport, IsTextForPeople) {
       "  samples  2\n"
       "  bytes    3 (3 B)\n"
       "  sizes    min 1 B p50 1 B p90 2 B p99 2 B max 2 B\n"
+      "  verify   Checksum\n"
       "  digest   ";
   EXPECT_EQ(ManifestAsText("m", manifest), expected + DigestText(manifest) + "\n");
 }
@@ -56,6 +57,7 @@ TEST(ManifestReport, IsJsonForPrograms) {
   "samples": 2,
   "classes": 0,
   "bytes": 3,
+  "verify": "Checksum",
   "manifestBytes": {},
   "sizes": {{
     "min": 1,
@@ -90,6 +92,10 @@ TEST(ManifestReport, NotesSayWhatWasDecidedLeftOutMissingOrUnversioned) {
                   "the same size in its place will not be noticed."));
   report = {.manifest = WithSizes({1, 2}), .objects = 2};
   EXPECT_THAT(BuildNotes(report, true), IsEmpty());
+  ManifestBuilder with_digest(Order::kPath, {});
+  ASSERT_TRUE(with_digest.Add({.path = "o", .digest = dataset::Sha256Of({})}).ok());
+  report = {.manifest = std::move(with_digest).Finish().value(), .unversioned_count = 1};
+  EXPECT_THAT(BuildNotes(report, true), IsEmpty()) << "the digest notices it";
 }
 
 TEST(ManifestReport, VerifyNamesObjects) {
@@ -100,6 +106,11 @@ TEST(ManifestReport, VerifyNamesObjects) {
                           .missing = {"a", "b"},
                           .changed = {"c changed"}}),
             "missing: 3\n  a\n  b\n  and 1 more\nchanged: 1\n  c changed\n9 samples checked\n");
+  EXPECT_EQ(VerifyAsText({.checked = 2, .compared = 8}),
+            "unchanged: 2 samples checked, the contents of 8 compared\n");
+  EXPECT_EQ(
+      VerifyAsText({.checked = 2, .compared = 8, .damaged_count = 1, .damaged = {"0001 in a.tar"}}),
+      "other contents: 1\n  0001 in a.tar\n2 samples checked, the contents of 8 compared\n");
 }
 
 }  // namespace

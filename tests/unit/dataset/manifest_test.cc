@@ -57,7 +57,9 @@ TEST(Manifest, GivesBackWhatTheBuilderTook) {
   EXPECT_EQ(m.ClassOf(20), 1U);
   EXPECT_EQ(m.ValidatorOf(37),
             (Validator{.modified_ns = 1'700'000'000'000'000'037, .etag = "\"37\""}));
+  EXPECT_TRUE(m.has_digests());
   EXPECT_EQ(m.SampleDigest(37), Sha256Of(AsBytes("37")));
+  EXPECT_EQ(m.NameInSource(37), "dog/17.jpg");
 }
 
 TEST(Manifest, LeavesOutWhatIsNotKnown) {
@@ -67,6 +69,7 @@ TEST(Manifest, LeavesOutWhatIsNotKnown) {
   EXPECT_EQ(m.classes(), 0U);
   EXPECT_EQ(m.ClassOf(0), kNoClass);
   EXPECT_FALSE(m.ValidatorOf(0).known());
+  EXPECT_FALSE(m.has_digests());
   EXPECT_EQ(m.SampleDigest(0), std::nullopt);
   EXPECT_EQ(m.bytes().size(), 64U + 2 * 24 + 32 /* paths with padding */ + 8);
 }

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "dataset/manifest_builder.h"
 #include "storage/file_store.h"
+#include "support/fake_object_store.h"
 #include "support/temp_dir.h"
 
 namespace optcache::storage::internal {
@@ -69,6 +71,65 @@ TEST_F(DigestManyTest, AnObjectThatIsListedButNotThereHasTheDigestOfNothing) {
   objects_[1].info.reset();
   ASSERT_TRUE(Run().ok());
   EXPECT_EQ(digests_[1], dataset::Sha256Of({}));
+}
+
+class CompareSamplesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    dataset::ManifestBuilder builder(dataset::Order::kPath, {});
+    for (const char* path : {"a", "b", "c"}) {
+      const std::string content = std::string("of ") + path;
+      store_.Put(path, content, {.modified_ns = 5, .etag = {}});
+      ASSERT_TRUE(builder
+                      .Add({.path = path,
+                            .size = content.size(),
+                            .validator = {.modified_ns = 5},
+                            .digest = dataset::Sha256Of(AsBytes(content))})
+                      .ok());
+    }
+    manifest_.emplace(std::move(builder).Finish().value());
+    store_.set_completes_at_once(true);
+  }
+  Status Compare(const std::vector<SampleId>& samples) {
+    found_.assign(samples.size(), Error(Code::kInternal, "not told"));
+    return CompareSamples(
+        store_, *manifest_, samples,
+        {.concurrent_max = 1, .deadline = Deadline(MonotonicTime::max())},
+        [this](size_t i, Result<bool> same) { found_[i] = std::move(same); }, [](size_t) {});
+  }
+
+  FakeObjectStore store_;
+  std::optional<dataset::Manifest> manifest_;
+  std::vector<Result<bool>> found_;
+};
+
+TEST_F(CompareSamplesTest, ReadsWhatIsRightOnce) {
+  ASSERT_TRUE(Compare({0, 2}).ok());
+  EXPECT_EQ(found_, (std::vector<Result<bool>>{true, true}));
+  EXPECT_EQ(store_.reads(), 2U);
+}
+
+TEST_F(CompareSamplesTest, ReadsWhatDiffersOnceMorePastCaches) {
+  store_.DamageNext("a", "OF A");
+  store_.Put("b", "OF B", {.modified_ns = 5, .etag = {}});
+  ASSERT_TRUE(Compare({0, 1}).ok());
+  EXPECT_EQ(found_, (std::vector<Result<bool>>{true, false}));
+  EXPECT_EQ(store_.reads(), 4U);
+  EXPECT_EQ(store_.fresh_reads(), 2U);
+}
+
+TEST_F(CompareSamplesTest, TellsOfObjectsThatWentOrChangedAndGoesOn) {
+  store_.Remove("a");
+  store_.Put("b", "of b", {.modified_ns = 6, .etag = {}});
+  ASSERT_TRUE(Compare({0, 1, 2}).ok());
+  EXPECT_EQ(found_[0].error().code(), Code::kNotFound);
+  EXPECT_EQ(found_[1].error().code(), Code::kConflict);
+  EXPECT_EQ(found_[2], true);
+}
+
+TEST_F(CompareSamplesTest, AnotherErrorIsTheOutcome) {
+  store_.FailNext("b", {.status = {Code::kPermissionDenied, "no"}});
+  EXPECT_EQ(Compare({0, 1, 2}).code(), Code::kPermissionDenied);
 }
 
 }  // namespace

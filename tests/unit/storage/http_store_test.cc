@@ -55,6 +55,16 @@ TEST_F(HttpStoreTest, ReadsWholeObjectsWithoutARange) {
   EXPECT_FALSE(headers.contains("range"));
 }
 
+TEST_F(HttpStoreTest, ReadsPastCachesWhenItIsToldTo) {
+  server_.Put("a", "0123456789");
+  EXPECT_TRUE(Run(Whole("a", 10)).status.ok());
+  ReadRequest again = Part("a", 3, 4, 10);
+  again.fresh = true;
+  EXPECT_TRUE(Run(std::move(again)).status.ok());
+  EXPECT_FALSE(server_.requests().at(0).headers.contains("cache-control"));
+  EXPECT_EQ(server_.requests().at(1).headers.at("cache-control"), "no-cache");
+}
+
 TEST_F(HttpStoreTest, ReadsRanges) {
   server_.Put("a", "0123456789");
   EXPECT_TRUE(Run(Part("a", 3, 4, 10)).status.ok());

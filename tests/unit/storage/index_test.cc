@@ -45,6 +45,12 @@ TEST(Index, MakesAManifestOfAFolder) {
   EXPECT_EQ(report.missing_count, 0U);
 }
 
+TEST(Index, KnowsTheWordsOfVerify) {
+  EXPECT_EQ(ParseVerify("Digest"), true);
+  EXPECT_EQ(ParseVerify("checksum"), false);
+  EXPECT_EQ(ParseVerify("MD5").error().message(), "--verify MD5: there are Checksum and Digest");
+}
+
 TEST(Index, TheSameTreeGivesTheSameDigest) {
   const TempDir dir;
   for (const std::string name : {"a/1.jpg", "a/2.jpg", "b/c/3.jpg", "b/4.png"})
