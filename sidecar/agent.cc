@@ -211,6 +211,7 @@ void Agent::Stop(std::function<void()> done) {
 
 void Agent::VisitCounters(const CounterVisitor& visitor) const {
   feeder_.VisitCounters(visitor);
+  store_.VisitCounters(visitor);
   if (computed_) {
     computed_->VisitCounters(visitor);
   } else {

@@ -1,3 +1,8 @@
+// A read is handed to the store with the buffers of its samples as destination; on the store's
+// thread each sample is compared with the manifest's digest, if there is one, and its end is posted
+// to the loop. Invariants: a sample ends once; it is read twice at most; its buffer is let go on
+// the loop's thread.
+
 #include "sidecar/store_reader.h"
 
 #include <utility>
@@ -34,10 +39,15 @@ wire::StoreState StateOf(storage::StoreHealth::State state) {
 // Made and dies on the loop's thread, where its buffer belongs; between, a thread of the store has
 // it. Shared, because a read that is refused leaves it with both the caller and the callback.
 struct StoreReader::Pending {
-  const ServedDataset& dataset;
+  const dataset::Manifest& manifest() const { return entry.dataset.manifest(); }
+
+  Entry& entry;
   SampleId id;
   BufferRef into;
+  OnWait on_wait;
   Done done;
+  bool again = false;     // it is the second read: the first brought other bytes
+  unsigned attempts = 0;  // of both
 };
 
 void StoreReader::Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
@@ -49,8 +59,8 @@ void StoreReader::Read(const DatasetPort& dataset, SampleId id, BufferRef into, 
 
 void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> parts,
                                OnWait on_wait) {
-  const ServedDataset& served = *datasets_.at(&dataset);
-  const dataset::Manifest& manifest = served.manifest();
+  Entry& entry = datasets_.at(&dataset);
+  const dataset::Manifest& manifest = entry.dataset.manifest();
   const storage::SampleRange first = storage::RangeOf(manifest, parts.front().id);
   storage::Destination destination;
   auto reads = std::make_shared<Together>();
@@ -58,34 +68,56 @@ void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> par
     const storage::SampleRange range = storage::RangeOf(manifest, part.id);
     destination.Skip(range.begin - first.begin - destination.size());
     storage::LayOut(manifest, part.id, part.into->bytes(), destination);
-    reads->push_back(std::make_shared<Pending>(Pending{.dataset = served,
+    reads->push_back(std::make_shared<Pending>(Pending{.entry = entry,
                                                        .id = part.id,
                                                        .into = std::move(part.into),
+                                                       .on_wait = on_wait,
                                                        .done = std::move(part.done)}));
   }
   if (!storage::NeedsRead(manifest, first)) return OnRead(std::move(reads), {});
-  const Deadline deadline = Deadline::After(clock_, kLongestRead);
-  storage::ReadRequest request =
-      storage::RequestFor(manifest, first.object, first.begin, std::move(destination), deadline);
-  if (on_wait) {
-    request.on_wait = [this, on_wait = std::move(on_wait)](bool waits) {
+  Start(std::move(reads),
+        storage::RequestFor(manifest, first.object, first.begin, std::move(destination),
+                            Deadline::After(clock_, kLongestRead)));
+}
+
+// One read for all of `reads`. On the loop's thread, or on one of the store.
+void StoreReader::Start(std::shared_ptr<Together> reads, storage::ReadRequest request) {
+  storage::ObjectStore& store = reads->front()->entry.dataset.store();
+  if (const OnWait& on_wait = reads->front()->on_wait) {
+    request.on_wait = [this, on_wait](bool waits) {
       loop_.Post([on_wait, waits] { on_wait(waits); });
     };
   }
-  const Status accepted = served.store().Read(
-      std::move(request), [this, reads](const storage::ReadOutcome& outcome) mutable {
+  const Status accepted =
+      store.Read(std::move(request), [this, reads](const storage::ReadOutcome& outcome) mutable {
         OnRead(std::move(reads), outcome);
       });
   if (!accepted.ok()) OnRead(std::move(reads), {.status = accepted});
 }
 
+// A sample alone: others that were read with it may be right.
+void StoreReader::ReadAgain(std::shared_ptr<Pending> read) {
+  const storage::SampleRange range = storage::RangeOf(read->manifest(), read->id);
+  storage::Destination destination;
+  storage::LayOut(read->manifest(), read->id, read->into->bytes(), destination);
+  storage::ReadRequest request =
+      storage::RequestFor(read->manifest(), range.object, range.begin, std::move(destination),
+                          Deadline::After(clock_, kLongestRead));
+  request.fresh = true;
+  read->again = true;
+  auto alone = std::make_shared<Together>();
+  alone->push_back(std::move(read));  // all of it: the last reference must die on the loop's thread
+  Start(std::move(alone), std::move(request));
+}
+
 std::vector<std::string> StoreReader::Waits() const {
   std::vector<std::string> all;
-  for (const auto& [_, dataset] : datasets_) {
-    const storage::StoreWaits waits = dataset->store().Waits();
+  for (const auto& [_, entry] : datasets_) {
+    const ServedDataset& dataset = entry.dataset;
+    const storage::StoreWaits waits = dataset.store().Waits();
     if (waits.requests == 0) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waits.longest);
-    all.push_back(fmt::format("the store of {}, for {} s by {} reads: {}", dataset->name(),
+    all.push_back(fmt::format("the store of {}, for {} s by {} reads: {}", dataset.name(),
                               seconds.count(), waits.requests,
                               CutText(waits.cause, kMaxCauseBytes)));
   }
@@ -95,10 +127,10 @@ std::vector<std::string> StoreReader::Waits() const {
 std::vector<wire::StoreHealth> StoreReader::Health() const {
   std::vector<wire::StoreHealth> all;
   all.reserve(datasets_.size());
-  for (const auto& [_, dataset] : datasets_) {
-    storage::StoreHealth health = dataset->store().Health();
+  for (const auto& [_, entry] : datasets_) {
+    storage::StoreHealth health = entry.dataset.store().Health();
     const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(health.silent_for);
-    all.push_back({.dataset = dataset->key(),
+    all.push_back({.dataset = entry.dataset.key(),
                    .state = StateOf(health.state),
                    .silent_ms = static_cast<std::uint64_t>(silent.count()),
                    .cause = CutText(std::move(health.cause), kMaxCauseBytes)});
@@ -106,35 +138,56 @@ std::vector<wire::StoreHealth> StoreReader::Health() const {
   return all;
 }
 
-// On a thread of the store, or, where nothing was read, on the loop's.
-void StoreReader::OnRead(std::shared_ptr<Together> reads, const storage::ReadOutcome& outcome) {
-  for (std::shared_ptr<Pending>& read : *reads) {
-    Result<std::uint32_t> crc =
-        outcome.status.ok() ? Check(*read, outcome.attempts) : Error(outcome.status);
-    End(std::move(read), std::move(crc));
+// Of datasets without digests there is nothing to count.
+void StoreReader::VisitCounters(const CounterVisitor& visitor) const {
+  for (const auto& [_, entry] : datasets_) {
+    if (!entry.dataset.manifest().has_digests()) continue;
+    visitor(MetricKind::kCounter, "optcache_store_digest_mismatches_total",
+            {{"dataset", entry.dataset.name()}}, static_cast<double>(entry.mismatches));
   }
 }
 
-Result<std::uint32_t> StoreReader::Check(const Pending& read, unsigned attempt) {
-  const dataset::Manifest& manifest = read.dataset.manifest();
-  const auto digest = manifest.SampleDigest(read.id);
-  if (!digest || dataset::Sha256Of(read.into->bytes()) == *digest) {
-    return Crc32c(read.into->bytes());
-  }
-  const std::string& store = read.dataset.store().name();
-  Status damaged(Code::kDataLoss,
-                 store + ": " + manifest.Path(read.id) +
-                     ": its SHA-256 is not the manifest's; the object was changed or is damaged: "
-                     "restore it, or index the dataset again");
+// On a thread of the store, or, where nothing was read, on the loop's.
+void StoreReader::OnRead(std::shared_ptr<Together> reads, const storage::ReadOutcome& outcome) {
+  for (std::shared_ptr<Pending>& read : *reads)
+    OnSample(std::move(read), outcome);
+}
+
+void StoreReader::OnSample(std::shared_ptr<Pending> read, const storage::ReadOutcome& outcome) {
+  read->attempts += outcome.attempts;
+  if (!outcome.status.ok()) return End(std::move(read), Error(outcome.status));
+  const ByteSpan bytes = read->into->bytes();
+  const auto digest = read->manifest().SampleDigest(read->id);
+  if (!digest || dataset::Sha256Of(bytes) == *digest) return End(std::move(read), Crc32c(bytes));
+  ++read->entry.mismatches;
+  const bool was_read =
+      storage::NeedsRead(read->manifest(), storage::RangeOf(read->manifest(), read->id));
+  const bool is_last = read->again || !was_read;
+  Status mismatch = LogMismatch(*read, is_last);
+  if (!is_last) return ReadAgain(std::move(read));
+  End(std::move(read), Error(std::move(mismatch)));
+}
+
+Status StoreReader::LogMismatch(const Pending& read, bool is_last) {
+  const dataset::Manifest& manifest = read.manifest();
+  const std::string& store = read.entry.dataset.store().name();
+  Status mismatch(
+      Code::kDataLoss,
+      fmt::format(
+          "{}: {}: its SHA-256 is not the manifest's{}; {}", store, manifest.NameInSource(read.id),
+          read.again ? ", nor was it at a second read" : "",
+          is_last ? "the object was changed or is damaged: restore it, or index the dataset again"
+                  : "it is read once more"));
   const storage::SampleRange range = storage::RangeOf(manifest, read.id);
   const dataset::Object object = manifest.ObjectAt(range.object);
-  damaged_.Tell({.store = store,
-                 .object = object.path,
-                 .begin = range.begin,
-                 .end = range.end,
-                 .attempt = attempt,
-                 .status = damaged});
-  return Error(std::move(damaged));
+  (is_last ? refused_ : differs_)
+      .Tell({.store = store,
+             .object = object.path,
+             .begin = range.begin,
+             .end = range.end,
+             .attempt = read.attempts,
+             .status = mismatch});
+  return mismatch;
 }
 
 void StoreReader::End(std::shared_ptr<Pending> read, Result<std::uint32_t> crc) {

@@ -2,11 +2,14 @@
 
 // Reads samples from the object stores, on their threads, and checks what came.
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "net/event_loop.h"
 #include "sidecar/ports.h"
 #include "sidecar/served_dataset.h"
@@ -14,14 +17,16 @@
 
 namespace optcache::sidecar {
 
-// Read is called on the loop's thread, and calls back there.
+// Read is called on the loop's thread, and calls back there. Where the manifest has digests, a
+// sample with other bytes is read once more, past caches, and refused if these are not the right
+// ones either.
 class StoreReader final : public StorePort {
  public:
   StoreReader(net::EventLoop& loop, const Clock& clock)
-      : loop_(loop), clock_(clock), damaged_(clock) {}
+      : loop_(loop), clock_(clock), differs_(clock), refused_(clock) {}
 
   // The dataset outlives the reader.
-  void Add(const ServedDataset& dataset) { datasets_.emplace(&dataset, &dataset); }
+  void Add(const ServedDataset& dataset) { datasets_.try_emplace(&dataset, dataset); }
 
   void Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
             Done done) override;
@@ -29,18 +34,29 @@ class StoreReader final : public StorePort {
   std::vector<std::string> Waits() const override;
   std::vector<wire::StoreHealth> Health() const override;
 
+  void VisitCounters(const CounterVisitor& visitor) const;
+
  private:
+  struct Entry {
+    explicit Entry(const ServedDataset& served) : dataset(served) {}
+    const ServedDataset& dataset;
+    std::atomic<std::uint64_t> mismatches = 0;  // samples that came with other bytes
+  };
   struct Pending;
   // What one read fills.
   using Together = std::vector<std::shared_ptr<Pending>>;
+  void Start(std::shared_ptr<Together> reads, storage::ReadRequest request);
+  void ReadAgain(std::shared_ptr<Pending> read);
   void OnRead(std::shared_ptr<Together> reads, const storage::ReadOutcome& outcome);
-  Result<std::uint32_t> Check(const Pending& read, unsigned attempt);
+  void OnSample(std::shared_ptr<Pending> read, const storage::ReadOutcome& outcome);
+  Status LogMismatch(const Pending& read, bool is_last);
   void End(std::shared_ptr<Pending> read, Result<std::uint32_t> crc);
 
   net::EventLoop& loop_;
   const Clock& clock_;
-  storage::FailedReadLog damaged_;  // what came and is not what the manifest says
-  std::unordered_map<const DatasetPort*, const ServedDataset*> datasets_;
+  storage::FailedReadLog differs_;  // samples that came with other bytes, and are read once more
+  storage::FailedReadLog refused_;  // and that came so again
+  std::unordered_map<const DatasetPort*, Entry> datasets_;
 };
 
 }  // namespace optcache::sidecar

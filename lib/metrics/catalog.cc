@@ -217,6 +217,9 @@ constexpr auto kCatalog = std::to_array<Metric>({
      "again"},
     {"optcache_store_breaker_opened_total", kCounter, "How often the store was taken for gone"},
     {"optcache_store_errors_total", kCounter, "Attempts that failed, by code"},
+    {"optcache_store_digest_mismatches_total", kCounter,
+     "Samples that came from the store with other bytes than were indexed: each is read once more, "
+     "and refused if it comes so again. Of datasets with digests alone"},
     {"optcache_store_reads_in_flight", kGauge,
      "Reads of the store that are not finished, retries included"},
     {"optcache_store_reads_running", kGauge, "Store reads that the sidecar has begun"},

@@ -289,10 +289,33 @@ def test_no_redirection_leaves_tls() -> None:
 def test_digests(web: Web) -> None:
     digest = hashlib.sha256(BODY).digest()
     web.answers = [flipped]
-    assert read(web, List(digest=digest)) == [BODY]  # read once more
+    assert read(web, List(digest=digest)) == [BODY]  # read once more, past caches
+    assert [asked.get("Cache-Control") for _, asked in web.asked] == [None, "no-cache"]
     web.answers = [flipped] * 2
     with pytest.raises(optcache.SampleError, match="other bytes than were indexed") as caught:
         read(web, List(digest=digest))
+    assert caught.value.code == "data_loss"
+
+
+def test_without_digests_a_sample_is_read_once(web: Web) -> None:
+    """Bytes that changed under the same ETag are not noticed then."""
+    web.answers = [flipped]
+    assert read(web) != [BODY]
+    assert len(web.asked) == 1
+
+
+@pytest.mark.parametrize("member", [Member(b"", 0, len(BODY)), Member(b"", 512, 100)])
+def test_digests_of_files(tmp_path: Path, member: Member) -> None:
+    """Also of a part of an archive."""
+    right_bytes = BODY[member.offset : member.offset + member.size]
+    listed: Any = List([member], digest=hashlib.sha256(right_bytes).digest())
+    file = tmp_path / "a b" / "é.png"
+    file.parent.mkdir()
+    file.write_bytes(BODY)
+    assert read_samples(FileSource(str(tmp_path)), listed, [0]) == [right_bytes]
+    file.write_bytes(bytes(255 - byte for byte in BODY))
+    with pytest.raises(optcache.SampleError, match="other bytes than were indexed") as caught:
+        read_samples(FileSource(str(tmp_path)), listed, [0])
     assert caught.value.code == "data_loss"
 
 

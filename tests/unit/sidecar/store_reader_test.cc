@@ -1,9 +1,13 @@
 #include "sidecar/store_reader.h"
 
+#include <array>
+#include <string>
+
 #include "base/crc32c.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "dataset/manifest_builder.h"
+#include "support/fake_object_store.h"
 #include "support/temp_dir.h"
 #include "unit/sidecar/fakes.h"
 
@@ -148,6 +152,123 @@ TEST_F(StoreReaderTest, RefusesBytesThatAreNotTheManifests) {
   EXPECT_EQ(crc.error().code(), Code::kDataLoss);
   EXPECT_NE(crc.error().message().find("SHA-256"), std::string::npos);
   EXPECT_NE(log.find("object=a.bin bytes=0-8 attempt=1 code=data_loss"), std::string::npos) << log;
+  EXPECT_NE(log.find("object=a.bin bytes=0-8 attempt=2 code=data_loss"), std::string::npos) << log;
+}
+
+// Two samples of an archive, indexed with digests, in a store that damages them as it is told.
+class DamagedSampleTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    store_->Put("s.tar", "....first..second..");
+    store_->set_completes_at_once(true);
+    dataset::ManifestBuilder builder(dataset::Order::kPath, {}, dataset::Layout::kMembers);
+    ASSERT_TRUE(builder.AddShard({.path = "s.tar", .size = 19, .validator = {}}).ok());
+    for (const auto& [offset, content] :
+         {std::pair<ByteCount, std::string_view>{4, "first"}, {11, "second"}}) {
+      const dataset::Member member = {.name = {}, .offset = offset, .size = content.size()};
+      ASSERT_TRUE(builder
+                      .Add({.path = "key-" + std::to_string(offset),
+                            .validator = {},
+                            .digest = dataset::Sha256Of(AsBytes(content)),
+                            .members = {&member, 1}})
+                      .ok());
+    }
+    dir_.Write("manifest", std::move(builder).Finish().value().bytes());
+    std::unique_ptr<storage::ObjectStore> store(store_);
+    dataset_ =
+        ServedDataset::Make("two", SealedCopyOf(dir_.Join("manifest")).value(), store).value();
+    reader_.Add(*dataset_);
+  }
+  // Both samples, by one read.
+  void ReadBoth() {
+    std::vector<StorePort::Part> parts;
+    std::size_t ended = 0;
+    for (const SampleId id : {0U, 1U}) {
+      buffers_[id] = memory_.AllocateAsked(dataset_->SizeOf(id));
+      parts.push_back(
+          {.id = id, .into = buffers_[id], .done = [this, id, &ended](Result<std::uint32_t> crc) {
+             crcs_[id] = std::move(crc);
+             if (++ended == 2) loop_.Stop();
+           }});
+    }
+    reader_.ReadTogether(*dataset_, std::move(parts), {});
+    loop_.Run();
+  }
+  double mismatches() const {
+    double found = -1;
+    reader_.VisitCounters(
+        [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
+          EXPECT_EQ(name, "optcache_store_digest_mismatches_total");
+          EXPECT_EQ(labels, (MetricLabels{{"dataset", "two"}}));
+          found = value;
+        });
+    return found;
+  }
+
+  TempDir dir_;
+  net::EventLoop loop_;
+  FakeArena arena_{1};
+  SampleMemory memory_{arena_, 1000, {}};
+  storage::FakeObjectStore* const store_ = new storage::FakeObjectStore;  // the dataset's
+  std::unique_ptr<ServedDataset> dataset_;
+  StoreReader reader_{loop_, SystemClock()};
+  std::array<BufferRef, 2> buffers_;
+  std::array<Result<std::uint32_t>, 2> crcs_;
+};
+
+TEST_F(DamagedSampleTest, WhatIsRightIsReadOnce) {
+  ReadBoth();
+  EXPECT_EQ(crcs_[0], Crc32c(AsBytes("first")));
+  EXPECT_EQ(crcs_[1], Crc32c(AsBytes("second")));
+  EXPECT_EQ(store_->reads(), 1U);
+  EXPECT_EQ(mismatches(), 0);
+}
+
+TEST_F(DamagedSampleTest, OtherBytesAreReadOnceMorePastCachesWithoutTheirNeighbours) {
+  store_->DamageNext("s.tar", "....first..SECOND..");
+  ReadBoth();
+  EXPECT_EQ(crcs_[0], Crc32c(AsBytes("first")));
+  EXPECT_EQ(crcs_[1], Crc32c(AsBytes("second")));
+  EXPECT_EQ(AsText(buffers_[1]->bytes()), "second");
+  EXPECT_EQ(store_->reads(), 2U);
+  EXPECT_EQ(store_->fresh_reads(), 1U);
+  EXPECT_EQ(mismatches(), 1);
+}
+
+TEST_F(DamagedSampleTest, BytesThatStayOtherOnesAreRefusedByName) {
+  store_->Put("s.tar", "....FIRST..second..");
+  ReadBoth();
+  ASSERT_FALSE(crcs_[0].has_value());
+  EXPECT_EQ(crcs_[0].error().code(), Code::kDataLoss);
+  EXPECT_EQ(crcs_[0].error().message(),
+            "fake://: key-4 in s.tar: its SHA-256 is not the manifest's, nor was it at a second "
+            "read; the object was changed or is damaged: restore it, or index the dataset again");
+  EXPECT_EQ(crcs_[1], Crc32c(AsBytes("second")));
+  EXPECT_EQ(store_->reads(), 2U);
+  EXPECT_EQ(mismatches(), 2);
+}
+
+TEST_F(DamagedSampleTest, ASecondReadThatFailsSaysWhy) {
+  store_->DamageNext("s.tar", "....FIRST..second..");
+  store_->FailNext("s.tar", {});
+  store_->FailNext("s.tar", {.status = {Code::kConflict, "another one now"}});
+  ReadBoth();
+  ASSERT_FALSE(crcs_[0].has_value());
+  EXPECT_EQ(crcs_[0].error().message(), "another one now");
+  EXPECT_EQ(crcs_[1], Crc32c(AsBytes("second")));
+}
+
+TEST_F(DamagedSampleTest, ASecondReadThatIsNotAcceptedEndsTheSample) {
+  store_->DamageNext("s.tar", "....FIRST..second..");
+  store_->set_completes_at_once(false);
+  loop_.Post([this] {
+    store_->set_waiting_reads_max(0);
+    store_->CompleteAll();
+  });
+  ReadBoth();
+  ASSERT_FALSE(crcs_[0].has_value());
+  EXPECT_EQ(crcs_[0].error().code(), Code::kResourceExhausted);
+  EXPECT_EQ(crcs_[1], Crc32c(AsBytes("second")));
 }
 
 TEST_F(StoreReaderTest, SaysWhetherItsStoresAnswer) {

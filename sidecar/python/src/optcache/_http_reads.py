@@ -43,8 +43,8 @@ class HttpSource(NamedTuple):
     def where(self, path: str) -> str:
         return f"{self.url.rstrip('/')}/{urllib.parse.quote(os.fsencode(path))}"
 
-    def fetch(self, place: Place, begin: int, length: int) -> bytes:
-        """Bytes of an object, in one request.
+    def fetch(self, place: Place, begin: int, length: int, fresh: bool = False) -> bytes:
+        """Bytes of an object, in one request; if `fresh`, not from a cache on the way.
 
         Raises SourceFalters if the server may answer later, Refusal if it will not, ValueError if
         it is not the object that was indexed.
@@ -56,6 +56,8 @@ class HttpSource(NamedTuple):
             headers["If-Match"] = place.etag
         if not whole:
             headers["Range"] = f"bytes={begin}-{begin + length - 1}"
+        if fresh:
+            headers["Cache-Control"] = "no-cache"
         deadline = time.monotonic() + _TRANSFER_S + length / _RATE_MIN
         try:
             for _ in range(_REDIRECTIONS_MAX + 1):

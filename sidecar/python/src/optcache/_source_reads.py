@@ -48,9 +48,9 @@ class FileSource(NamedTuple):
     def where(self, path: str) -> str:
         return os.path.join(self.root, path)
 
-    def fetch(self, place: Place, begin: int, length: int) -> bytes:
+    def fetch(self, place: Place, begin: int, length: int, fresh: bool = False) -> bytes:
         """Raises SourceFalters if it may be read later, OSError if not, and ValueError if it is not
-        the file that was indexed.
+        the file that was indexed. There is no cache that `fresh` would pass.
         """
         try:
             return self._read(place, begin, length)
@@ -115,8 +115,8 @@ def _read(source: Source, manifest: Manifest, index: int) -> bytes:
     )
     digest = manifest.sample_digest(index)
     try:
-        for _ in range(2):  # what came wrong may have been damaged on its way
-            sample = _fetch(source, manifest, index, place)
+        for fresh in (False, True):  # what came wrong may have been damaged on its way
+            sample = _fetch(source, manifest, index, place, fresh)
             if digest is None or hashlib.sha256(sample).digest() == digest:
                 return sample
     except SourceFalters:
@@ -129,12 +129,12 @@ def _read(source: Source, manifest: Manifest, index: int) -> bytes:
     raise SampleError(f"{without} has other bytes than were indexed", "data_loss", index)
 
 
-def _fetch(source: Source, manifest: Manifest, index: int, place: Place) -> bytes:
+def _fetch(source: Source, manifest: Manifest, index: int, place: Place, fresh: bool) -> bytes:
     """One read of the object, which has all members of the sample in a row."""
     members = manifest.members(index)
     begin = members[0].offset
     length = members[-1].offset + members[-1].size - begin
-    data = source.fetch(place, begin, length) if length or not place.size else b""
+    data = source.fetch(place, begin, length, fresh) if length or not place.size else b""
     key = manifest.key(index)
     if key is None:
         return data
