@@ -70,6 +70,7 @@ std::string SourceText(const config::Dataset& dataset, const std::string& store)
   if (dataset.order) text += fmt::format("order: {}\n", static_cast<int>(*dataset.order));
   for (const std::string& pattern : dataset.include)
     text += "include: " + pattern + "\n";
+  if (dataset.verify == config::Verify::kDigest) text += "verify: Digest\n";
   return text;
 }
 
@@ -105,6 +106,7 @@ Result<std::string> Index(const config::Dataset& dataset, const std::string& add
   const storage::IndexOptions index{.format = ToStorage(dataset.format),
                                     .order = ToDataset(dataset.order),
                                     .include = dataset.include,
+                                    .digests = dataset.verify == config::Verify::kDigest,
                                     .deadline = Deadline::After(SystemClock(), kIndexLimit),
                                     .progress = progress};
   ASSIGN_OR_RETURN(const storage::IndexReport report, storage::BuildManifest(*store, index));
@@ -158,10 +160,6 @@ std::vector<std::string> NotesOn(const config::Dataset& dataset, bool has_disk) 
   if (WantsDisk(dataset) && !has_disk) {
     notes.emplace_back(
         "tier Disk: no disk is given (--disk, --disk-capacity); memory alone is used");
-  }
-  if (dataset.verify == config::Verify::kDigest) {
-    notes.emplace_back(
-        "verify Digest is for clusters, where namespaces share nodes; Checksum is used");
   }
   if (dataset.placement != config::Placement{}) {
     notes.emplace_back("placement has no meaning on one machine");

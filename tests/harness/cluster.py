@@ -31,6 +31,7 @@ spec:
   source: {source}
   order: {order}
   format: {format}
+  verify: {verify}
   cache: {{capacity: "{capacity}", tiers: {tiers}}}
 ---
 apiVersion: optcache.io/v1alpha1
@@ -68,6 +69,7 @@ class ClusterOptions:
     bucket: str = ""  # instead of base_url: what is written below spec.source.s3
     order: str = "ImageFolder"
     format: str = "Files"
+    verify: str = "Checksum"
     disk: Path | None = None  # the nodes' disk, if their budget has one
     s3_endpoint: bool = False  # of each sidecar
     sampler: str = ""  # the order in which DATASET is read there
@@ -101,6 +103,7 @@ class Cluster:
                 source=options.source,
                 order=options.order,
                 format=options.format,
+                verify=options.verify,
                 capacity=options.machines
                 * (options.budget.memory + options.budget.disk * 9 // 10),
                 tiers="[Memory, Disk]" if options.disk else "[Memory]",

@@ -39,6 +39,13 @@ class Handler(BaseHTTPRequestHandler):
         else:
             (self.server.next_fault(path) or right)(self, body)
 
+    def do_HEAD(self) -> None:
+        body = self.server.objects.get(self.path.removeprefix("/"))
+        if body is None:
+            missing(self, b"")
+        else:
+            self.begin(200, len(body), {"ETag": etag_of(body)})
+
     def begin(self, status: int, length: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(length))
@@ -112,6 +119,17 @@ def grown(handler: Handler, body: bytes) -> None:
 def replaced(handler: Handler, body: bytes) -> None:
     """The object is another one now, of the same length."""
     right(handler, bytes(255 - byte for byte in body))
+
+
+def flipped(handler: Handler, body: bytes) -> None:
+    """A bit of it is another one, under the same ETag and length."""
+    handler.begin(200, len(body), {"ETag": etag_of(body)})
+    handler.wfile.write(bytes([body[0] ^ 1]) + body[1:])
+
+
+def flipped_in_a_cache(handler: Handler, body: bytes) -> None:
+    """The same, for those who do not ask the server itself."""
+    (right if handler.headers.get("Cache-Control") == "no-cache" else flipped)(handler, body)
 
 
 def _half(handler: Handler, body: bytes) -> None:

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "dataset/manifest.h"
 
 namespace optcache::cli {
 namespace {
@@ -96,10 +97,23 @@ TEST_F(DatasetSetupTest, NamesTheDatasetWhoseSourceIsMissingOrEmpty) {
 TEST_F(DatasetSetupTest, SaysWhatTheUserDoesNotGet) {
   Write("data/x/a.jpg", "12345");
   dataset_.tiers = {config::Tier::kMemory, config::Tier::kDisk};
-  dataset_.verify = config::Verify::kDigest;
   dataset_.placement.max_nodes = 3;
   dataset_.capacity = {.bytes = 6};
-  EXPECT_EQ(SetUpNow()->notes.size(), 4U);
+  EXPECT_EQ(SetUpNow()->notes.size(), 3U);
+}
+
+TEST_F(DatasetSetupTest, NotesDigestsWhereTheyAreAskedFor) {
+  Write("data/x/a.jpg", "12345");
+  const auto digest = [this] {
+    return dataset::Manifest::Parse(*SetUpNow()->manifest).value().SampleDigest(0);
+  };
+  EXPECT_EQ(digest(), std::nullopt);
+  dataset_.verify = config::Verify::kDigest;
+  EXPECT_EQ(digest(), dataset::Sha256Of(AsBytes("12345")));
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("indexing"))) << "the manifest of before has none";
+  EXPECT_EQ(digest(), dataset::Sha256Of(AsBytes("12345")));
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("indexed earlier")));
+  EXPECT_TRUE(SetUpNow()->notes.empty());
 }
 
 TEST_F(DatasetSetupTest, ReadsSeveralFilesAsOne) {
