@@ -159,3 +159,15 @@ LONG: dict[str, str] = {}
 
 MAX_LINES = 500
 MAX_BYTES = 1 << 20
+
+# Of documents, but for decisions that were written once: who does not speak English at home finds
+# them hard, or in no dictionary.
+HARD_WORDS: dict[str, str] = {
+    "anew": "again",
+    "whoever": "a user who",
+    "foretold": "predicted",
+    "foretell": "predict",
+    "so long": "until, while, or how long",
+    "so many": "how many, or the number",
+}
+WRITTEN_ONCE = "docs/adr/"

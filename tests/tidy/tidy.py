@@ -334,6 +334,17 @@ def check_words(tree: Tree) -> Findings:
                     yield Finding(file.path, line, f"{match.group()} is banned, use {instead}")
 
 
+def check_documents(tree: Tree) -> Findings:
+    hard = re.compile(rf"\b({'|'.join(tables.HARD_WORDS)})\b", re.IGNORECASE)
+    for file in tree.values():
+        if not file.path.endswith(".md") or file.path.startswith(tables.WRITTEN_ONCE):
+            continue
+        for number, line in enumerate(file.lines, 1):
+            for word in hard.findall(line):
+                instead = tables.HARD_WORDS[word.lower()]
+                yield Finding(file.path, number, f"'{word}' is hard to read, use {instead}")
+
+
 def check_headers(tree: Tree) -> Findings:
     for file in cpp_files(tree):
         if file.path.endswith(".h") and "#pragma once" not in file.text:
@@ -358,6 +369,7 @@ RULES: list[Callable[[Tree], Findings]] = [
     check_links,
     check_size,
     check_words,
+    check_documents,
     check_headers,
     check_exceptions,
 ]

@@ -129,6 +129,14 @@ class TidyTest(unittest.TestCase):
             "lib/metrics/catalog.cc:1: optcache_misses_total is reported by no program, take it out",
         )
 
+    def test_documents_use_easy_words(self) -> None:
+        self.write("docs/adr/0001-old.md", "Whoever decided this.\n")
+        self.write("docs/guide.md", "It begins anew.\nIt begins again, as so long ago.\n")
+        self.expect(
+            "docs/guide.md:1: 'anew' is hard to read, use again",
+            "docs/guide.md:2: 'so long' is hard to read, use until",
+        )
+
     def test_documented_metrics_exist(self) -> None:
         self.write("docs/metrics.md", "\n| `optcache_node_hits_total` | hits |\n")
         self.expect(
