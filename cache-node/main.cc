@@ -76,7 +76,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
          "That folder is gone with this node: at the end what lies there moves, too")
       ->needs(disk);
   app.add_option("--drain-seconds", flags.drain_seconds,
-                 "At the end, so long moves what it keeps to other nodes")
+                 "How long it moves what it keeps to other nodes at its end")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
   AddClusterFlags(app, flags);

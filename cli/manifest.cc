@@ -182,7 +182,7 @@ void AddSourceOptions(CLI::App& command, SourceFlags& flags) {
   command.add_option("--parallel", flags.options.concurrent_reads_max, "Requests at a time")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  command.add_option("--timeout", flags.timeout_s, "Give up after so many seconds")
+  command.add_option("--timeout", flags.timeout_s, "Seconds after which it gives up")
       ->capture_default_str()
       ->check(CLI::Range(1, 7 * 24 * 3600));
 }
@@ -232,7 +232,7 @@ void AddVerify(CLI::App& parent, Verb& chosen) {
   AddSourceOptions(*command, flags->source);
   command
       ->add_option("--sample", flags->samples_max,
-                   "Look at so many samples, evenly spread, instead of all")
+                   "How many samples to look at, evenly spread, instead of all")
       ->type_name("N");
   command->add_flag("--bytes", flags->bytes,
                     "Read the samples, too, and compare their contents with the manifest's "

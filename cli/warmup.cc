@@ -89,7 +89,7 @@ void AddClusterFlags(CLI::App& command, WarmupFlags& flags) {
       ->check(CLI::IsMember({"Once", "OnIndexed"}))
       ->capture_default_str();
   command
-      .add_option("--ttl", flags.ttl, "So long after its end a Warmup that runs once is deleted")
+      .add_option("--ttl", flags.ttl, "How long after its end a Warmup that runs once is deleted")
       ->check(CLI::Validator(MustBeDuration, ""))
       ->capture_default_str();
   command.add_flag("--wait,-w", flags.wait, "Show how far it is until it has ended");

@@ -133,7 +133,7 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
                  "here")
       ->type_name("NAME=SAMPLER");
   app.add_option("--pod-index", agent.s3.pod,
-                 "This is so many pods after the job's first: so its ranks for --sampler are known")
+                 "Place of this pod among the job's, from 0: so its ranks for --sampler are known")
       ->capture_default_str();
   app.add_option("--termination-file", flags.termination_file,
                  "Gets a line of JSON at the end: what --headspace has measured")
