@@ -25,8 +25,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// For this user alone. One that is there stays as it is, if no other user can change what lies
-// there.
+// For this user alone. One that is there keeps its mode; it must be this user's or root's.
 Status MakeFolder(const std::string& path) {
   const std::filesystem::path whole(path);
   std::error_code error;

@@ -276,7 +276,7 @@ void NoteNodes(RolloutState& state, const RolloutInputs& inputs) {
   state.since.clear();
 }
 
-// The streams that are in the pass of their mark, or have too few counted.
+// The streams that are still in the pass of their mark.
 void NoteOverrun(RolloutState& state, const RolloutInputs& inputs) {
   state.overrun.clear();
   for (const ReadingStream& stream : inputs.streams) {

@@ -92,8 +92,8 @@ class Planner {
   ~Planner();
 
   // The next window. kInvalidArgument if an order is empty or names a sample that does not exist;
-  // kCancelled, within 10 ms or an order that is being made, once it is to stop. The planner must
-  // not be used after an error.
+  // kCancelled once it is to stop: it looks every 65,536 steps, and not while it clears a large
+  // buffer, sorts, or gets an order. The planner must not be used after an error.
   Result<PlanWindow> Next();
 
   // Who holds what after the windows given so far.
