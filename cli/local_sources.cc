@@ -10,19 +10,19 @@
 namespace optcache::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kSourcesFile = "/sources.json";
 constexpr ByteCount kSourcesBytesMax = 4_MiB;
 
 // Empty if there is no such text.
-std::string TextIn(const Json& object, const char* name) {
+std::string TextIn(const OrderedJson& object, const char* name) {
   const auto found = object.is_object() ? object.find(name) : object.end();
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 // 0 if there is no such number, or it is below that.
-std::int64_t NumberIn(const Json& object, const char* name) {
+std::int64_t NumberIn(const OrderedJson& object, const char* name) {
   const auto found = object.is_object() ? object.find(name) : object.end();
   const bool is_number = found != object.end() && found->is_number_integer();
   return is_number ? std::max<std::int64_t>(found->get<std::int64_t>(), 0) : 0;
@@ -35,7 +35,7 @@ std::int64_t InSeconds(Duration duration) {
 }  // namespace
 
 std::string ToJson(const LocalSources& sources) {
-  Json json = {{"caFile", sources.ca_file}, {"datasets", Json::array()}};
+  OrderedJson json = {{"caFile", sources.ca_file}, {"datasets", OrderedJson::array()}};
   for (const LocalSource& source : sources.datasets) {
     json["datasets"].push_back({{"name", source.name},
                                 {"manifest", source.manifest_file},
@@ -46,16 +46,16 @@ std::string ToJson(const LocalSources& sources) {
                                 {"bytesPerSecond", source.limits.bytes_per_second},
                                 {"patienceSeconds", InSeconds(source.patience)}});
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 Result<LocalSources> ParseLocalSources(std::string_view json) {
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson parsed = OrderedJson::parse(json, nullptr, /*allow_exceptions=*/false);
   const auto datasets = parsed.is_object() ? parsed.find("datasets") : parsed.end();
   if (!parsed.is_object() || datasets == parsed.end() || !datasets->is_array())
     return Error(Code::kInvalidArgument, "no list of datasets");
   LocalSources sources{.ca_file = TextIn(parsed, "caFile"), .datasets = {}};
-  for (const Json& item : *datasets) {
+  for (const OrderedJson& item : *datasets) {
     sources.datasets.push_back(
         {.name = TextIn(item, "name"),
          .manifest_file = TextIn(item, "manifest"),

@@ -7,7 +7,7 @@
 namespace optcache::sidecar {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::milliseconds(10);
+constexpr Duration kAskAgain = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void ObjectReads::Ask(ClientId client) {
   const KeyTag tag = order_->Take(*sample.dataset, sample.id);
   const bool may_wait = alarms_.Now() - found->second.begun_at < kOrderMax;
   if (tag.reader == 0 && may_wait && order_->Awaits(*sample.dataset)) {
-    alarms_.After(kLookAgain, [this, client] { Ask(client); });
+    alarms_.After(kAskAgain, [this, client] { Ask(client); });
     return;
   }
   feeder_->desk().Ask(client, {.request = client,

@@ -29,7 +29,7 @@ namespace {
 constexpr Duration kManifestWithin = std::chrono::minutes(5);
 constexpr Duration kShowEvery = std::chrono::milliseconds(500);
 constexpr Duration kLogEvery = std::chrono::seconds(10);
-constexpr Duration kFarewell = std::chrono::milliseconds(100);  // for the last word to the node
+constexpr Duration kWarmFarewell = std::chrono::milliseconds(100);  // for the last word to the node
 constexpr ByteCount kLeastMemory = 1_MiB;
 // A byte takes up to six in JSON, and Kubernetes keeps 4096 of the whole.
 constexpr std::size_t kFailureBytesMax = 500;
@@ -229,7 +229,7 @@ void WarmRun::End(Status why) {
   if (ended_) return;
   ended_ = std::move(why);
   if (warmer_) warmer_->Stop(*ended_);
-  farewell_timer_ = loop_.After(kFarewell, [this] { loop_.Stop(); });
+  farewell_timer_ = loop_.After(kWarmFarewell, [this] { loop_.Stop(); });
 }
 
 void WarmRun::Show() {

@@ -10,7 +10,7 @@ bool IsUnreserved(char c) {
 
 // All but unreserved characters and `also`.
 std::string Encode(std::string_view text, char also) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kHexDigits = "0123456789ABCDEF";
   std::string encoded;
   encoded.reserve(text.size());
   for (const char c : text) {
@@ -20,8 +20,8 @@ std::string Encode(std::string_view text, char also) {
     }
     const auto byte = static_cast<unsigned char>(c);
     encoded += '%';
-    encoded += kDigits[byte >> 4U];
-    encoded += kDigits[byte & 15U];
+    encoded += kHexDigits[byte >> 4U];
+    encoded += kHexDigits[byte & 15U];
   }
   return encoded;
 }

@@ -12,7 +12,6 @@
 namespace optcache::coordination {
 namespace {
 
-constexpr std::size_t kMaxDifferenceBytes = 512;  // subsets can be long
 constexpr std::size_t kUidDigits = 8;
 
 }  // namespace
@@ -54,8 +53,7 @@ std::string DifferenceFrom(const std::vector<JobRecipe>& jobs, const StreamState
   const auto first = SamplerRecipe(written);
   const auto second = SamplerRecipe(announced.recipe);
   if (!first || !second || *first == *second) return {};
-  return sampler::FirstDifference(*first, *second).substr(0, kMaxDifferenceBytes) +
-         " (CachePlan, then the job)";
+  return sampler::FirstDifference(*first, *second) + " (CachePlan, then the job)";
 }
 
 std::vector<StreamState> StreamsOf(const RevisionState& revision,

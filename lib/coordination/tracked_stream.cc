@@ -26,8 +26,6 @@ constexpr Duration kPause = std::chrono::seconds(5);
 // A stream whose ranks took longer than this to gather is planned from where it is.
 constexpr PassNumber kMaxPassesBeforePlan = 2;
 
-constexpr std::size_t kMaxDifferenceBytes = 512;  // subsets can be long
-
 std::string Disagreement(const char* what, std::int64_t first, Rank first_rank, std::int64_t second,
                          Rank second_rank) {
   return std::string(what) + ": " + std::to_string(first) + " (rank " + std::to_string(first_rank) +
@@ -37,8 +35,7 @@ std::string Disagreement(const char* what, std::int64_t first, Rank first_rank, 
 std::string OrderDifference(const Recipe& one, const Recipe& other) {
   const auto first = SamplerRecipe(one);
   const auto second = SamplerRecipe(other);
-  return first && second ? sampler::FirstDifference(*first, *second).substr(0, kMaxDifferenceBytes)
-                         : "one is unknown here";
+  return first && second ? sampler::FirstDifference(*first, *second) : "one is unknown here";
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 namespace optcache::sampler {
 namespace {
 
+constexpr std::size_t kMaxDifferenceBytes = 512;
+
 // --- Values: each has a Write and a Read that agree.
 
 std::string Write(bool value) {
@@ -152,7 +154,7 @@ std::string FirstDifference(const Recipe& one, const Recipe& other) {
     if (!difference.empty() || one.*member == other.*member) return;
     difference = std::string(name) + ": " + Write(one.*member) + " and " + Write(other.*member);
   });
-  return difference;
+  return difference.substr(0, kMaxDifferenceBytes);
 }
 
 }  // namespace optcache::sampler

@@ -24,7 +24,8 @@ std::string FormatRecipe(const Recipe& recipe);
 // Validate says.
 Result<Recipe> ParseRecipe(std::string_view text);
 
-// The first field in which two recipes differ, with both values: "seed: 3 and 4". Empty: none.
+// The first field in which two recipes differ, with both values: "seed: 3 and 4". Empty: none. Of
+// subsets, which can be long, as much as a message has room for (512 bytes).
 std::string FirstDifference(const Recipe& one, const Recipe& other);
 
 }  // namespace optcache::sampler

@@ -20,7 +20,8 @@ namespace optcache::storage {
 namespace {
 
 constexpr size_t kReadStep = 1_MiB;
-constexpr Duration kIdleWait = std::chrono::seconds(10);  // threads look around this often at least
+constexpr Duration kThreadIdleWait =
+    std::chrono::seconds(10);  // threads look around this often at least
 
 std::string WithoutTrailingSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/')
@@ -89,7 +90,7 @@ void FileStore::ServeReads() {
     {
       const MutexLock lock(mutex_);
       while (waiting_.empty() && !stopping_) {
-        read_waits_.WaitUntil(mutex_, clock_.Now() + kIdleWait);
+        read_waits_.WaitUntil(mutex_, clock_.Now() + kThreadIdleWait);
       }
       if (stopping_) return;
       read = std::move(waiting_.front());
@@ -123,7 +124,7 @@ std::vector<FileStore::WaitingRead> FileStore::TakeExpired(MonotonicTime now) {
   std::vector<WaitingRead> expired(std::make_move_iterator(first),
                                    std::make_move_iterator(waiting_.end()));
   waiting_.erase(first, waiting_.end());
-  next_expiry_ = now + kIdleWait;
+  next_expiry_ = now + kThreadIdleWait;
   for (const WaitingRead& read : waiting_) {
     next_expiry_ = std::min(next_expiry_, read.request.deadline.at());
   }

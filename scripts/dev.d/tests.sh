@@ -15,7 +15,7 @@ test_sanitized() {
   targets=("${@//-/_}")
   labels=$(IFS='|' && echo "$*")
   compile "$preset" "${targets[@]/%/_test}"
-  counted "$preset-$1" ctest --preset "$preset" -j "$jobs" -L "^($labels)\$"
+  counted "$preset-$1" ctest --preset "$preset" -j "$tests_at_once" -L "^($labels)\$"
 }
 
 # test_python PYTHON TESTS LOG [WORD...]: by pytest.
@@ -56,7 +56,7 @@ make_s3_server() {
 # Ring 1 without the suites that need an API server. Words are for pytest.
 test_on_loopback() {
   step "build (dev)" compile dev
-  step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$jobs" -LE '^api$'
+  step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$tests_at_once" -LE '^api$'
   step "Python tests" test_python "$python" python python "$@"
   step "server of S3" make_s3_server
   step "integration tests" test_python "$python" integration integration "$@" --durations=20
@@ -150,7 +150,7 @@ test_seeds() {
   local seed
   for ((seed = TEST_SEED + 1; seed <= TEST_SEED + 10; ++seed)); do
     TEST_SEED=$seed OPTCACHE_LONG=0 \
-      counted "seed-$seed" ctest --preset dev -j "$jobs" -L '^(plan|wire|coordination|cache|cache-node|sidecar)$'
+      counted "seed-$seed" ctest --preset dev -j "$tests_at_once" -L '^(plan|wire|coordination|cache|cache-node|sidecar)$'
   done
 }
 

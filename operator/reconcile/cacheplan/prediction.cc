@@ -17,7 +17,7 @@ using kube::Json;
 
 constexpr std::size_t kMaxQuestionBytes = 32U << 10;
 constexpr std::size_t kMaxIdBytes = 63;
-constexpr std::size_t kMaxNodes = 64;
+constexpr std::size_t kMaxNodesListed = 64;
 
 const TrialReport* TrialAt(const RolloutNode& node, const std::string& id) {
   const auto found = std::ranges::find(node.trials, id, &TrialReport::id);
@@ -93,7 +93,7 @@ Json AnswerOf(const PredictionQuestion& question, const std::vector<RolloutNode>
       return answer;
     }
     if (trial == nullptr || TrialAt(node, current_trial) == nullptr) return answer;
-    if (shares.size() == kMaxNodes) continue;
+    if (shares.size() == kMaxNodesListed) continue;
     shares.push_back({{"name", node.name},
                       {"storeBytes", trial->own.store_bytes},
                       {"movedBytes", trial->own.moved_bytes}});

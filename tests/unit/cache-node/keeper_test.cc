@@ -12,7 +12,7 @@ namespace {
 
 using wire::Answer;
 
-constexpr StreamId kReads = 42;
+constexpr StreamId kReader = 42;
 
 LoopbackCluster::Options OneNodeOfTen() {
   return {.nodes = 1, .sizes = std::vector<std::uint32_t>(10, 100)};
@@ -20,27 +20,27 @@ LoopbackCluster::Options OneNodeOfTen() {
 
 TEST(Keeper, AReadBehindTheEndOfItsPassLeavesWhatIsHeldForOthers) {
   LoopbackCluster cluster(OneNodeOfTen());
-  cluster.Plan(kReads, 0, 3, {.keep = true, .keep_at = 1});
-  cluster.Plan(kReads, 2, 5, {.here = true});
-  cluster.Plan(kReads, 0, 8, {.beyond = true});
+  cluster.Plan(kReader, 0, 3, {.keep = true, .keep_at = 1});
+  cluster.Plan(kReader, 2, 5, {.here = true});
+  cluster.Plan(kReader, 0, 8, {.beyond = true});
   cluster.cache(0).keeper().KeepFor(2);
-  EXPECT_TRUE(cluster.Read(0, kReads, {0, 3, 7}));
-  EXPECT_FALSE(cluster.Read(0, kReads, {0, 8, 7})) << "it is here";
+  EXPECT_TRUE(cluster.Read(0, kReader, {0, 3, 7}));
+  EXPECT_FALSE(cluster.Read(0, kReader, {0, 8, 7})) << "it is here";
   EXPECT_EQ(cluster.cache(0).tier().samples(), 1U);
-  EXPECT_EQ(cluster.Get(0, kReads, {0, 8, 9}).answer, Answer::kMissDrop);
-  EXPECT_FALSE(cluster.Put(0, kReads, {0, 8, 9}));
-  EXPECT_FALSE(cluster.Read(0, kReads, {2, 5, 7}));
+  EXPECT_EQ(cluster.Get(0, kReader, {0, 8, 9}).answer, Answer::kMissDrop);
+  EXPECT_FALSE(cluster.Put(0, kReader, {0, 8, 9}));
+  EXPECT_FALSE(cluster.Read(0, kReader, {2, 5, 7}));
   EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U);
 }
 
 TEST(Keeper, WhatWasReadBehindTheEndBeforeThePlanCameGoesUnlessItLayThere) {
   LoopbackCluster cluster(OneNodeOfTen());
-  cluster.Plan(kReads, 0, 3, {.keep = true, .keep_at = 1});
-  EXPECT_TRUE(cluster.Read(0, kReads, {0, 3, 7}));
-  EXPECT_FALSE(cluster.Read(0, kReads, {0, 8, 7}));
-  EXPECT_TRUE(cluster.Read(0, kReads, {0, 9, 5}));
-  cluster.Plan(kReads, 0, 8, {.beyond = true});
-  cluster.Plan(kReads, 0, 9, {.beyond = true});
+  cluster.Plan(kReader, 0, 3, {.keep = true, .keep_at = 1});
+  EXPECT_TRUE(cluster.Read(0, kReader, {0, 3, 7}));
+  EXPECT_FALSE(cluster.Read(0, kReader, {0, 8, 7}));
+  EXPECT_TRUE(cluster.Read(0, kReader, {0, 9, 5}));
+  cluster.Plan(kReader, 0, 8, {.beyond = true});
+  cluster.Plan(kReader, 0, 9, {.beyond = true});
   cluster.cache(0).keeper().OnNewPlan({});
   EXPECT_EQ(cluster.cache(0).keeper().Inventory(), std::vector<SampleId>{7});
 }
@@ -54,10 +54,10 @@ class RanksOutOfStep : public testing::Test {
       kThird{2, 1, kSample}, kFourth{3, 4, kSample};
 
   void Keep(const wire::ReadItem& read, bool keep = true, bool here = true) {
-    cluster_.Plan(kReads, read.pass, read.position, {.here = here, .keep = keep, .keep_at = 1});
+    cluster_.Plan(kReader, read.pass, read.position, {.here = here, .keep = keep, .keep_at = 1});
   }
-  bool ReadsStore(const wire::ReadItem& read) { return cluster_.Read(0, kReads, read); }
-  void Reach(PassNumber pass) { cluster_.cache(0).keeper().OnPassReached(kReads, pass); }
+  bool ReadsStore(const wire::ReadItem& read) { return cluster_.Read(0, kReader, read); }
+  void Reach(PassNumber pass) { cluster_.cache(0).keeper().OnPassReached(kReader, pass); }
   // And the plan wants it.
   bool IsHere() {
     const cache::Entry* entry = cluster_.cache(0).tier().Find(kSample);

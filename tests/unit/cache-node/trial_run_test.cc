@@ -17,16 +17,16 @@ using coordination::Forecast;
 using coordination::Retention;
 using coordination::TrialReport;
 
-constexpr std::uint32_t kSamples = 1200;
+constexpr std::uint32_t kTrialSamples = 1200;
 constexpr ByteCount kOfNode = 150;  // samples are of one byte
 constexpr wire::MemberId kMembers = 3;
-constexpr auto kPatience = std::chrono::minutes(1);
+constexpr auto kTrialPatience = std::chrono::minutes(1);
 
 coordination::StreamState Stream(StreamId id, std::uint32_t rate) {
   coordination::StreamState stream{.id = id,
                                    .name = "a/job/b/train",
                                    .recipe = {.sampler_kind = 1,
-                                              .size = kSamples,
+                                              .size = kTrialSamples,
                                               .seed = 1000 * static_cast<std::int64_t>(id),
                                               .world = kMembers},
                                    .rate_permille = rate,
@@ -54,11 +54,11 @@ TrialTask Task(const DatasetState& state, Retention retention, wire::MemberId se
   return {.id = "one",
           .following = FollowOnTrial(state, trial),
           .dataset = state.key,
-          .inputs =
-              std::make_shared<const PlanTask>(PlanTask{.version = state.planned,
-                                                        .self = self,
-                                                        .base = std::move(base),
-                                                        .sizes = plan::Sizes::Equal(kSamples, 1)})};
+          .inputs = std::make_shared<const PlanTask>(
+              PlanTask{.version = state.planned,
+                       .self = self,
+                       .base = std::move(base),
+                       .sizes = plan::Sizes::Equal(kTrialSamples, 1)})};
 }
 
 TrialReport Finish(TrialTask task) {
@@ -104,17 +104,17 @@ Forecast Agreed(const DatasetState& state, Retention retention, const PlanTask::
 
 TEST(TrialRun, OptimalIsWhatThePlannerForetellsOfAWholePass) {
   const Forecast all = Agreed(State({Stream(9, 1000)}), Retention::kOptimal);
-  EXPECT_EQ(all.reads, kSamples);
-  EXPECT_EQ(all.read_bytes, kSamples);
-  EXPECT_EQ(all.store_reads, kSamples - kMembers * kOfNode);
+  EXPECT_EQ(all.reads, kTrialSamples);
+  EXPECT_EQ(all.read_bytes, kTrialSamples);
+  EXPECT_EQ(all.store_reads, kTrialSamples - kMembers * kOfNode);
   EXPECT_EQ(all.store_bytes, all.store_reads);
   EXPECT_GT(all.moved_bytes, 0U);
 }
 
 TEST(TrialRun, PinHitsWhatItHasRoomFor) {
   const Forecast all = Agreed(State({Stream(9, 1000)}), Retention::kPin);
-  EXPECT_EQ(all.reads, kSamples);
-  EXPECT_EQ(all.store_reads, kSamples - kMembers * kOfNode);
+  EXPECT_EQ(all.reads, kTrialSamples);
+  EXPECT_EQ(all.store_reads, kTrialSamples - kMembers * kOfNode);
   EXPECT_EQ(all.moved_bytes, 0U) << "what is held stays";
   // What lies elsewhere than at its home is found there.
   std::vector<SampleId> away;
@@ -129,20 +129,20 @@ TEST(TrialRun, LruAndNoneAreWorse) {
   const DatasetState state = State({Stream(9, 1000)});
   const Forecast pin = Agreed(state, Retention::kPin);
   const Forecast lru = Agreed(state, Retention::kLru);
-  EXPECT_GT(lru.store_reads, pin.store_reads + kSamples / 10);
+  EXPECT_GT(lru.store_reads, pin.store_reads + kTrialSamples / 10);
   const Forecast none = Agreed(state, Retention::kNone);
-  EXPECT_EQ(none.store_reads, kSamples);
+  EXPECT_EQ(none.store_reads, kTrialSamples);
   EXPECT_EQ(none.moved_bytes, 0U);
 }
 
 // The second window is a pass from there on: half of one, half of the next.
 TEST(TrialRun, ACutMayLieInAPass) {
   coordination::StreamState stream = Stream(9, 1000);
-  stream.cut.position = kSamples / 2;
-  const double expected = kSamples - kMembers * kOfNode;
+  stream.cut.position = kTrialSamples / 2;
+  const double expected = kTrialSamples - kMembers * kOfNode;
   for (const Retention retention : {Retention::kOptimal, Retention::kPin}) {
     const Forecast all = Agreed(State({stream}), retention);
-    EXPECT_EQ(all.reads, kSamples);
+    EXPECT_EQ(all.reads, kTrialSamples);
     EXPECT_NEAR(static_cast<double>(all.store_reads), expected, 0.05 * expected);
   }
 }
@@ -151,15 +151,15 @@ TEST(TrialRun, AnEpochIsOnePassOfEveryStreamWhateverTheirRates) {
   const DatasetState state = State({Stream(8, 500), Stream(9, 1000)});
   const Forecast pin = Agreed(state, Retention::kPin);
   // Of two streams each number is rounded for itself.
-  EXPECT_NEAR(static_cast<double>(pin.reads), 2.0 * kSamples, 1);
-  EXPECT_NEAR(static_cast<double>(pin.store_reads), 2.0 * (kSamples - kMembers * kOfNode),
-              0.02 * kSamples);
+  EXPECT_NEAR(static_cast<double>(pin.reads), 2.0 * kTrialSamples, 1);
+  EXPECT_NEAR(static_cast<double>(pin.store_reads), 2.0 * (kTrialSamples - kMembers * kOfNode),
+              0.02 * kTrialSamples);
 }
 
 TEST(TrialRun, AStreamOfUnknownOrderIsLeftOut) {
   coordination::StreamState unknown = Stream(8, 1000);
   unknown.recipe.known = false;
-  EXPECT_EQ(Agreed(State({unknown, Stream(9, 1000)}), Retention::kPin).reads, kSamples);
+  EXPECT_EQ(Agreed(State({unknown, Stream(9, 1000)}), Retention::kPin).reads, kTrialSamples);
   const TrialReport nothing = Finish(Task(State({unknown}), Retention::kOptimal, 1));
   EXPECT_EQ(nothing.error, "");
   EXPECT_EQ(nothing.all, Forecast());
@@ -171,7 +171,8 @@ TEST(TrialRun, WhatCannotBeDerivedSaysWhy) {
   for (const Retention retention : {Retention::kOptimal, Retention::kPin})
     EXPECT_NE(Finish(Task(state, retention, 1)).error, "");
   state = State({Stream(9, 1000)});
-  const TrialReport report = Finish(Task(state, Retention::kOptimal, 1, {{1, {kSamples + 1}}}));
+  const TrialReport report =
+      Finish(Task(state, Retention::kOptimal, 1, {{1, {kTrialSamples + 1}}}));
   EXPECT_NE(report.error, "");
   EXPECT_EQ(report.id, "one");
   EXPECT_EQ(report.all, Forecast());
@@ -189,7 +190,7 @@ class Told {
   // All windows up to the report of a trial.
   std::vector<DerivedWindow> UntilTrial() {
     std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, kPatience, [this] {
+    EXPECT_TRUE(changed_.wait_for(lock, kTrialPatience, [this] {
       return !windows_.empty() && windows_.back().trial.has_value();
     }));
     return std::exchange(windows_, {});
@@ -209,14 +210,14 @@ TEST(TrialRun, TheOwnPlanGoesFirst) {
                .self = 2,
                .streams = state.streams,
                .capacities = state.capacities,
-               .sizes = plan::Sizes::Equal(kSamples, 1)};
+               .sizes = plan::Sizes::Equal(kTrialSamples, 1)};
   deriver.Begin(own);
   deriver.Try(Task(state, Retention::kPin, 2));
   const auto windows = told.UntilTrial();
   ASSERT_EQ(windows.size(), 3U) << "the pass that is read, the next one, and the trial";
   EXPECT_TRUE(windows[0].first);
   EXPECT_EQ(windows[1].planned.at(9), 4U);
-  EXPECT_EQ(windows[2].trial->all.reads, kSamples);
+  EXPECT_EQ(windows[2].trial->all.reads, kTrialSamples);
 }
 
 TEST(TrialRun, ATrialThatNobodyAsksForAnyMoreIsNotDerived) {

@@ -8,7 +8,7 @@
 namespace optcache::coordination {
 namespace {
 
-constexpr std::uint32_t kWorld = 2;
+constexpr std::uint32_t kRanks = 2;
 constexpr std::uint64_t kLength = 100;  // of a rank's list
 
 // Two ranks on two nodes, with lists.
@@ -19,7 +19,7 @@ class TracesTest : public testing::Test {
     return kNames[rank];
   }
   RankReport& At(Rank rank) {
-    RankReport& report = scenario_.At(NodeOf(rank), rank, kWorld);
+    RankReport& report = scenario_.At(NodeOf(rank), rank, kRanks);
     report.recipe.known = false;
     return report;
   }
@@ -39,12 +39,12 @@ class TracesTest : public testing::Test {
     traces.push_back(std::move(trace));
   }
   void NameAll(PassNumber pass) {
-    for (Rank rank = 0; rank < kWorld; ++rank)
+    for (Rank rank = 0; rank < kRanks; ++rank)
       Name(rank, pass);
   }
   // All nodes report and send what they are asked for.
   void Exchange() {
-    for (Rank rank = 0; rank < kWorld; ++rank) {
+    for (Rank rank = 0; rank < kRanks; ++rank) {
       Report& report = scenario_.Node(NodeOf(rank));
       const auto answer = scenario_.coordinator().OnReport(report, scenario_.now());
       ASSERT_TRUE(answer.has_value());
@@ -60,7 +60,7 @@ class TracesTest : public testing::Test {
     scenario_.Plan();
   }
   void Begin(PassNumber pass) {
-    for (Rank rank = 0; rank < kWorld; ++rank) {
+    for (Rank rank = 0; rank < kRanks; ++rank) {
       RankReport& report = At(rank);
       report.pass = pass;
       report.epoch = pass;
@@ -94,7 +94,7 @@ TEST_F(TracesTest, APassIsPlannedOnceAllOfItsListsAreHere) {
   Plan();
   ASSERT_EQ(Planned(), std::vector<PassNumber>{0});
   EXPECT_GT(scenario_.dataset().planned, before);
-  EXPECT_EQ(scenario_.stream().traces[0].length, kWorld * kLength);
+  EXPECT_EQ(scenario_.stream().traces[0].length, kRanks * kLength);
   const auto bytes = scenario_.coordinator().TraceBytes(scenario_.stream().traces[0].digest);
   ASSERT_NE(bytes, nullptr);
   EXPECT_TRUE(sampler::ParseLists(*bytes, 1000).has_value());
@@ -122,7 +122,7 @@ TEST_F(TracesTest, WhatWasReadBeforeTheListCameGetsItsVerdictsLater) {
   NameAll(0);
   Plan();
   Begin(1);
-  for (Rank rank = 0; rank < kWorld; ++rank)
+  for (Rank rank = 0; rank < kRanks; ++rank)
     At(rank).position = 40 + rank;
   NameAll(1);
   Plan();
@@ -166,8 +166,8 @@ TEST_F(TracesTest, WhoReadsSomethingElseIsNotPlannedUntilItDoesAgain) {
 TEST_F(TracesTest, TheEndOfAPassIsThatOfItsList) {
   NameAll(0);
   NameAll(1);
-  for (Rank rank = 0; rank < kWorld; ++rank)
-    At(rank).position = kWorld * kLength + rank;
+  for (Rank rank = 0; rank < kRanks; ++rank)
+    At(rank).position = kRanks * kLength + rank;
   Plan();
   EXPECT_EQ(scenario_.stream().cut, (Cut{0, 0})) << "the first plan begins where the stream began";
   NameAll(2);
@@ -206,7 +206,7 @@ TEST_F(TracesTest, AnEndedStreamLeavesNoLists) {
   NameAll(0);
   Plan();
   const std::string digest = scenario_.stream().traces.at(0).digest;
-  for (Rank rank = 0; rank < kWorld; ++rank) {
+  for (Rank rank = 0; rank < kRanks; ++rank) {
     At(rank).ended = true;
     At(rank).traces.clear();
   }
@@ -221,7 +221,7 @@ TEST_F(TracesTest, AnEndedStreamThatReadSomethingElseWasNotForetold) {
   NameAll(0);
   Begin(0);
   Plan();
-  for (Rank rank = 0; rank < kWorld; ++rank) {
+  for (Rank rank = 0; rank < kRanks; ++rank) {
     At(rank).order_known = rank == 0;
     At(rank).ended = true;
     At(rank).traces.clear();
@@ -235,7 +235,7 @@ TEST_F(TracesTest, ASuccessorAsksForThemAgain) {
   NameAll(0);
   Plan();
   Scenario after;
-  for (Rank rank = 0; rank < kWorld; ++rank) {
+  for (Rank rank = 0; rank < kRanks; ++rank) {
     after.Node(NodeOf(rank)) = scenario_.Node(NodeOf(rank));
     after.Node(NodeOf(rank)).applied = {};
   }

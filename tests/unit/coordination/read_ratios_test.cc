@@ -7,7 +7,7 @@
 namespace optcache::coordination {
 namespace {
 
-constexpr MonotonicTime kStart{std::chrono::hours(1)};
+constexpr MonotonicTime kFirstReport{std::chrono::hours(1)};
 
 DatasetReport Covered(std::uint64_t reads, std::uint64_t hits, std::uint64_t planned_hits) {
   return {.name = "vision/imagenet",
@@ -20,21 +20,21 @@ DatasetReport Covered(std::uint64_t reads, std::uint64_t hits, std::uint64_t pla
 
 TEST(RecentReads, AreThoseOfTheLastQuarterOfAnHour) {
   RecentReads recent;
-  EXPECT_TRUE(recent.IsDue(kStart));
+  EXPECT_TRUE(recent.IsDue(kFirstReport));
   EXPECT_EQ(recent.Ratios(Covered(10, 5, 5)), HitRatios{}) << "nothing says when they were read";
-  recent.Take({}, kStart);
-  EXPECT_FALSE(recent.IsDue(kStart + std::chrono::seconds(59)));
+  recent.Take({}, kFirstReport);
+  EXPECT_FALSE(recent.IsDue(kFirstReport + std::chrono::seconds(59)));
   EXPECT_EQ(recent.Ratios({}), HitRatios{});
   EXPECT_EQ(recent.Ratios(Covered(100, 0, 0)), (HitRatios{.observed = 0, .predicted = 0}));
   for (int minute = 1; minute <= 20; ++minute)
-    recent.Take(Covered(100, 0, 0), kStart + std::chrono::minutes(minute));
+    recent.Take(Covered(100, 0, 0), kFirstReport + std::chrono::minutes(minute));
   EXPECT_EQ(recent.Ratios(Covered(100, 0, 0)), HitRatios{}) << "the cold reads are long ago";
   EXPECT_EQ(recent.Ratios(Covered(300, 90, 100)), (HitRatios{.observed = 0.45, .predicted = 0.5}));
 }
 
 TEST(RecentReads, ArePredictedIfAPlanCoversNineOfTen) {
   RecentReads recent;
-  recent.Take({}, kStart);
+  recent.Take({}, kFirstReport);
   DatasetReport sum = Covered(90, 60, 63);
   sum.misses += 10;
   EXPECT_EQ(recent.Ratios(sum), (HitRatios{.observed = 60.0 / 90, .predicted = 0.7}))
@@ -45,7 +45,7 @@ TEST(RecentReads, ArePredictedIfAPlanCoversNineOfTen) {
 
 TEST(RecentReads, AreWithoutWhatANodeHadCountedBefore) {
   RecentReads recent;
-  recent.Take({}, kStart);
+  recent.Take({}, kFirstReport);
   recent.LeaveOut(Covered(1000, 0, 0));
   EXPECT_EQ(recent.Ratios(Covered(1100, 50, 60)), (HitRatios{.observed = 0.5, .predicted = 0.6}));
 }

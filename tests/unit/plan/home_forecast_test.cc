@@ -7,12 +7,12 @@
 namespace optcache::plan {
 namespace {
 
-constexpr std::uint32_t kSamples = 10;
+constexpr std::uint32_t kFewSamples = 10;
 
 // Each pass reads 0 to 9, by two ranks on two nodes.
 plan::Order InTurn(StreamId /*stream*/, PassNumber pass) {
   if (pass >= 4) return nullptr;
-  std::vector<SampleId> ids(kSamples);
+  std::vector<SampleId> ids(kFewSamples);
   std::iota(ids.begin(), ids.end(), SampleId{0});
   return std::make_shared<const std::vector<SampleId>>(ids);
 }
@@ -20,10 +20,10 @@ plan::Order InTurn(StreamId /*stream*/, PassNumber pass) {
 // Samples 0 to 4 are at home at node 0, where the even ones are read.
 HomeInputs TwoNodes(HomeRule rule, ByteCount capacity) {
   HomeInputs inputs{.rule = rule,
-                    .sizes = Sizes::Equal(kSamples, 100),
+                    .sizes = Sizes::Equal(kFewSamples, 100),
                     .capacities = {capacity, capacity},
                     .streams = {{.id = 7, .node_of_rank = {0, 1}}}};
-  for (SampleId id = 0; id < kSamples; ++id)
+  for (SampleId id = 0; id < kFewSamples; ++id)
     inputs.homes.push_back(id < 5 ? 0 : 1);
   return inputs;
 }
@@ -34,13 +34,13 @@ StreamForecast NextOf(HomeForecast& forecast) {
 
 TEST(HomeForecast, WhatLiesElsewhereThanAtItsHomeStaysByPin) {
   HomeInputs inputs = TwoNodes(HomeRule::kPin, 300);
-  inputs.base.assign(kSamples, kNoNode);
+  inputs.base.assign(kFewSamples, kNoNode);
   for (const SampleId id : {7U, 8U, 9U})
     inputs.base[id] = 0;  // which has no more room
   auto forecast = HomeForecast::Make(inputs, InTurn, 1).value();
   const StreamForecast first = NextOf(forecast);
   // 7, 8 and 9 are found; 0 to 4 find no room at node 0; 5 and 6 are kept at node 1.
-  EXPECT_EQ(first.pass_reads, kSamples);
+  EXPECT_EQ(first.pass_reads, kFewSamples);
   EXPECT_EQ(first.all, (NodeShare{.reads = 10,
                                   .store_reads = 7,
                                   .read_bytes = 1000,
@@ -55,7 +55,7 @@ TEST(HomeForecast, WhatLiesElsewhereThanAtItsHomeStaysByPin) {
 
 TEST(HomeForecast, LruLetsGoWhatWasUnusedLongestWhoeverKeptIt) {
   HomeInputs inputs = TwoNodes(HomeRule::kLru, 300);
-  inputs.base.assign(kSamples, kNoNode);
+  inputs.base.assign(kFewSamples, kNoNode);
   for (const SampleId id : {7U, 8U, 9U})
     inputs.base[id] = 0;
   auto forecast = HomeForecast::Make(inputs, InTurn, 0).value();
@@ -66,7 +66,7 @@ TEST(HomeForecast, LruLetsGoWhatWasUnusedLongestWhoeverKeptIt) {
 TEST(HomeForecast, NothingIsKeptByNone) {
   HomeInputs inputs = TwoNodes(HomeRule::kNone, 300);
   inputs.homes.clear();
-  inputs.base.assign(kSamples, 1);
+  inputs.base.assign(kFewSamples, 1);
   auto forecast = HomeForecast::Make(inputs, InTurn, 0).value();
   EXPECT_EQ(NextOf(forecast).all.store_reads, 0U);
   EXPECT_EQ(NextOf(forecast).all.store_reads, 10U);
@@ -126,7 +126,7 @@ TEST(HomeForecast, WhatDoesNotFitTogetherIsRefused) {
   inputs.homes.pop_back();
   EXPECT_TRUE(refused(inputs));
   inputs = TwoNodes(HomeRule::kPin, 100);
-  inputs.base.assign(kSamples, 2);
+  inputs.base.assign(kFewSamples, 2);
   EXPECT_TRUE(refused(inputs));
   inputs = TwoNodes(HomeRule::kPin, 100);
   inputs.streams[0].node_of_rank.clear();

@@ -7,7 +7,7 @@
 namespace optcache::sampler {
 namespace {
 
-constexpr Recipe kRecipe{.kind = Kind::kTorchRandom, .size = 200, .seed = 9};
+constexpr Recipe kDrawnRecipe{.kind = Kind::kTorchRandom, .size = 200, .seed = 9};
 
 // What a DataLoader with this recipe draws in its first passes, in the order in which it draws.
 std::vector<std::vector<SampleId>> DrawnPasses(const Recipe& recipe, int passes) {
@@ -26,7 +26,7 @@ std::vector<std::vector<SampleId>> DrawnPasses(const Recipe& recipe, int passes)
 TEST(RandomSampler, DrawsItsPassesFromOneGenerator) {
   for (const BaseSeed base_seed : {BaseSeed::kEveryPass, BaseSeed::kFirstPass, BaseSeed::kNever}) {
     for (const bool tail : {true, false}) {
-      Recipe recipe = kRecipe;
+      Recipe recipe = kDrawnRecipe;
       recipe.base_seed = base_seed;
       recipe.tail_permutation = tail;
       const auto expected = DrawnPasses(recipe, 5);
@@ -39,32 +39,32 @@ TEST(RandomSampler, DrawsItsPassesFromOneGenerator) {
 }
 
 TEST(RandomSampler, GoesForwardBackwardAndStays) {
-  const auto expected = DrawnPasses(kRecipe, 6);
-  RandomSampler sampler(kRecipe);
+  const auto expected = DrawnPasses(kDrawnRecipe, 6);
+  RandomSampler sampler(kDrawnRecipe);
   for (const std::uint64_t pass : {3U, 3U, 5U, 0U, 1U, 4U, 2U}) {
     ASSERT_EQ(sampler.PassOrder(pass).value(), expected[pass]) << pass;
   }
 }
 
 TEST(RandomSampler, OneSampleNeedsNoRandomWords) {
-  Recipe recipe = kRecipe;
+  Recipe recipe = kDrawnRecipe;
   recipe.size = 1;
   recipe.base_seed = BaseSeed::kNever;
   EXPECT_EQ(RandomSampler(recipe).PassOrder(~0ULL).value(), std::vector<SampleId>{0});
 }
 
 TEST(RandomSampler, RefusesAPassThatWouldTakeMinutesToReach) {
-  RandomSampler sampler(kRecipe);
-  const std::uint64_t words_a_pass = 2 + 2 * (kRecipe.size - 1);
+  RandomSampler sampler(kDrawnRecipe);
+  const std::uint64_t words_a_pass = 2 + 2 * (kDrawnRecipe.size - 1);
   const std::uint64_t too_far = RandomSampler::kMaxSkippedWords / words_a_pass + 1;
   EXPECT_EQ(sampler.PassOrder(too_far).error().code(), Code::kInvalidArgument);
   EXPECT_EQ(sampler.PassOrder(~0ULL).error().code(), Code::kInvalidArgument);
-  EXPECT_EQ(sampler.PassOrder(0).value(), DrawnPasses(kRecipe, 1)[0]);  // still usable
+  EXPECT_EQ(sampler.PassOrder(0).value(), DrawnPasses(kDrawnRecipe, 1)[0]);  // still usable
 }
 
 // Word by word: RandomSampler(replacement=True, num_samples=draws).
 TEST(RandomSampler, DrawsWithReplacement) {
-  Recipe recipe = kRecipe;
+  Recipe recipe = kDrawnRecipe;
   recipe.replacement = true;
   recipe.draws = 33;
   Mt19937 generator(9);
@@ -95,7 +95,7 @@ TEST(RandomSampler, DrawsWithReplacementFromManyByTwoWords) {
 // num_samples without replacement: whole permutations, then a cut one that is drawn in any case.
 TEST(RandomSampler, GoesOnWithAnotherPermutation) {
   for (const std::uint64_t draws : {1U, 199U, 200U, 201U, 400U, 650U}) {
-    Recipe recipe = kRecipe;
+    Recipe recipe = kDrawnRecipe;
     recipe.draws = draws;
     Mt19937 generator(9);
     RandomSampler sampler(recipe);

@@ -108,6 +108,8 @@ TEST(RecipeText, NamesTheFirstFieldThatDiffers) {
        }) {
     EXPECT_EQ(FirstDifference(one, other), text);
   }
+  const Recipe scattered{.size = 9, .seed = 3, .subset = {300, {.first = 8, .count = 1}}};
+  EXPECT_EQ(FirstDifference(one, scattered).size(), 512);
 }
 
 }  // namespace

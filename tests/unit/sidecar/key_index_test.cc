@@ -9,7 +9,7 @@
 namespace optcache::sidecar {
 namespace {
 
-dataset::Manifest ManifestOf(const std::vector<std::string>& paths) {
+dataset::Manifest ManifestWith(const std::vector<std::string>& paths) {
   S3World world;
   world.Add("bucket", "", paths);
   return std::move(world.manifests.front());
@@ -25,7 +25,7 @@ std::vector<std::string> KeysOf(const KeyIndex& index) {
 TEST(KeyIndex, IsInTheOrderOfKeysWhateverTheNumbers) {
   for (const std::vector<std::string>& paths :
        {std::vector<std::string>{"a", "b/c", "b/d"}, {"b/d", "a", "b/c"}, {"a/x", "a-b/x", "b"}}) {
-    const dataset::Manifest manifest = ManifestOf(paths);
+    const dataset::Manifest manifest = ManifestWith(paths);
     const KeyIndex index(manifest, "train/");
     std::vector<std::string> expected;
     for (const std::string& path : paths)
@@ -38,7 +38,7 @@ TEST(KeyIndex, IsInTheOrderOfKeysWhateverTheNumbers) {
 }
 
 TEST(KeyIndex, FindsNothingBesideIt) {
-  const dataset::Manifest manifest = ManifestOf({"b", "d"});
+  const dataset::Manifest manifest = ManifestWith({"b", "d"});
   const KeyIndex index(manifest, "p/");
   for (const char* const key : {"", "b", "p/", "p/a", "p/c", "p/e", "p/b/", "q/b"})
     EXPECT_EQ(index.Find(key), std::nullopt) << key;
