@@ -25,7 +25,8 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// For this user alone. One that is there keeps its mode; it must be this user's or root's.
+// For this user alone. One that is there keeps its mode; it must be this user's or root's, and not
+// every user may write to it.
 Status MakeFolder(const std::string& path) {
   const std::filesystem::path whole(path);
   std::error_code error;
@@ -36,11 +37,19 @@ Status MakeFolder(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "look at " + path);
   if (!S_ISDIR(info.st_mode)) return {Code::kInvalidArgument, path + " is no folder"};
-  if (info.st_uid == ::geteuid() || info.st_uid == 0) return OkStatus();
-  return {Code::kPermissionDenied,
-          fmt::format("{} is user {}'s, who could change what lies there: choose a folder of yours "
-                      "with --state",
-                      path, info.st_uid)};
+  if (info.st_uid != ::geteuid() && info.st_uid != 0) {
+    return {Code::kPermissionDenied,
+            fmt::format("{} is user {}'s, who could change what lies there: choose a folder of "
+                        "yours with --state",
+                        path, info.st_uid)};
+  }
+  if ((info.st_mode & S_IWOTH) != 0) {
+    return {Code::kPermissionDenied,
+            fmt::format("every user may write to {0} and could change what lies there: run `chmod "
+                        "o-w {0}`, or choose another folder with --state",
+                        path)};
+  }
+  return OkStatus();
 }
 
 }  // namespace

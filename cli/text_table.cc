@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace optcache::cli {
 namespace {
 
@@ -12,9 +14,11 @@ std::size_t Width(const std::string& cell) {
 
 }  // namespace
 
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
+std::string FormatTable(std::vector<std::vector<std::string>> rows) {
   std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
+  for (auto& row : rows) {
+    for (std::string& cell : row)
+      cell = Visible(cell);
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], Width(row[i]));

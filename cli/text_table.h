@@ -8,7 +8,7 @@
 namespace optcache::cli {
 
 // Two spaces between columns, none at the end of a line; the first row is the head. Cells are
-// counted in code points of UTF-8.
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
+// counted in code points of UTF-8, and shown as Visible() shows text from outside.
+std::string FormatTable(std::vector<std::vector<std::string>> rows);
 
 }  // namespace optcache::cli

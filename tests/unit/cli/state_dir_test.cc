@@ -74,6 +74,18 @@ TEST(StateDir, IsNotWhatBelongsToAnotherUser) {
   EXPECT_NE(state.error().message().find("is user 65534's"), std::string::npos);
 }
 
+TEST(StateDir, IsNotWhereEveryUserMayWrite) {
+  const std::string folder = FreshFolder();
+  std::filesystem::create_directories(folder);
+  ASSERT_EQ(::chmod(folder.c_str(), 01777), 0);
+  const Result<StateDir> state = StateDir::Open(folder, "optcache up");
+  ASSERT_FALSE(state);
+  EXPECT_EQ(state.error().code(), Code::kPermissionDenied);
+  EXPECT_NE(state.error().message().find("run `chmod o-w " + folder), std::string::npos);
+  ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
+  EXPECT_TRUE(StateDir::Open(folder, "optcache up"));
+}
+
 TEST(StateDir, MakesFoldersBelowIt) {
   const Result<StateDir> state = StateDir::Open(FreshFolder(), "optcache up");
   ASSERT_TRUE(state);

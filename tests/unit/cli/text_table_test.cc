@@ -16,5 +16,11 @@ TEST(FormatTable, LeavesNoBlanksAtTheEnd) {
   EXPECT_EQ(FormatTable({{"A", "B"}, {"long", ""}}), "A     B\nlong\n");
 }
 
+TEST(FormatTable, ShowsControlCharactersAndDoesNotObeyThem) {
+  EXPECT_EQ(FormatTable({{"A", "B"}, {"\x1b[2J\nx", "1"}}),
+            "A                 B\n"
+            "\\u001b[2J\\u000ax  1\n");
+}
+
 }  // namespace
 }  // namespace optcache::cli
