@@ -38,18 +38,27 @@ PlanFigures FiguresOf(const Json& figures) {
           .moved_bytes = BytesAt(figures, "/movedBytesPerEpoch")};
 }
 
-// A mark names a stream by its id, which is made of the name and of how often the job began again.
-bool IsAwaited(const PlanJob& job, const Json& status) {
-  for (const Json& mark : Items(status, "/rollout/marks")) {
+// Is there a mark of the pass in which the job is? It names a stream by its id, which is made of
+// the name and of how often the job began again.
+bool IsMarked(const PlanJob& job, const Json& marks) {
+  for (const Json& mark : marks) {
     const std::string text = TextAt(mark, "/stream");
     StreamId id = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
     if (error != std::errc() || end != text.data() + text.size()) continue;
     for (std::uint32_t incarnation = 0; incarnation < kIncarnationsTried; ++incarnation) {
-      if (wire::StreamIdOf(job.name, incarnation) == id) return job.pass <= CountAt(mark, "/pass");
+      if (wire::StreamIdOf(job.name, incarnation) == id) return job.pass == CountAt(mark, "/pass");
     }
   }
-  return true;
+  return false;
+}
+
+// One that has begun since is not, nor one whose pass did not end by the deadline. Where nothing is
+// said of them, all are.
+bool IsAwaited(const PlanJob& job, const Json& status) {
+  const Json& marks = Items(status, "/rollout/marks");
+  return (marks.empty() || IsMarked(job, marks)) &&
+         !IsMarked(job, Items(status, "/rollout/overrun"));
 }
 
 void ReadJobs(const Json& status, std::vector<PlanJob>& jobs) {

@@ -178,6 +178,10 @@ Result<PlanRevision> ChooseRevision(const PlanResource& plan,
 Result<PlanRevision> RevisionToUndo(const PlanResource& plan,
                                     const std::vector<PlanRevision>& revisions,
                                     std::uint64_t number) {
+  if (number == 0 && plan.current != plan.update) {
+    const auto in_force = std::ranges::find(revisions, plan.current, &PlanRevision::name);
+    if (in_force != revisions.end() && in_force->content != plan.content) return *in_force;
+  }
   for (auto revision = revisions.rbegin(); revision != revisions.rend(); ++revision) {
     if (number == 0 ? revision->content != plan.content : revision->number == number)
       return *revision;

@@ -21,8 +21,9 @@ Result<PlanRevision> ChooseRevision(const PlanResource& plan,
                                     const std::vector<PlanRevision>& revisions,
                                     std::string_view which);
 
-// What to go back to from the spec: the newest revision of other content, or the one of `number`
-// (not 0). kNotFound: there is none.
+// What to go back to from the spec: where an update is held, stopped or under way, the revision in
+// force; else the newest of other content; or the one of `number` (not 0). kNotFound: there is
+// none.
 Result<PlanRevision> RevisionToUndo(const PlanResource& plan,
                                     const std::vector<PlanRevision>& revisions,
                                     std::uint64_t number);

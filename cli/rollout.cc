@@ -42,8 +42,9 @@ Examples:
 
 constexpr const char* kStatusMore =
     R"(Exits with 0 when the change is in force, or when `partition` keeps the other nodes back. Exits with 1 when the
-change was stopped, when it exceeded its progress deadline, or when --timeout is over. Prints a line each time something
-changes. On a terminal it shows one line and a bar instead.
+change was stopped, when it is held because it is predicted to be worse, when it exceeded its progress deadline, when the
+CachePlan is not in use, or when --timeout is over. Prints a line each time something changes. On a terminal it shows
+one line and a bar instead.
 
 Examples:
   kubectl optcache rollout status imagenet

@@ -166,6 +166,14 @@ RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& 
                                 "optcache plan show {} -n {}",
                                 plan.name, plan.name_space)};
     }
+    if (plan.active < plan.desired) {
+      RolloutStory story =
+          Waiting(plan, fmt::format("{} of {} nodes follow {}", plan.active, plan.desired,
+                                    DescribeRevision(revisions, HashOfRevision(plan.current))));
+      story.done = plan.active;
+      story.all = plan.desired;
+      return story;
+    }
     return {.outcome = RolloutOutcome::kSucceeded,
             .line = fmt::format("cacheplan \"{}\" successfully rolled out", plan.name)};
   }

@@ -64,13 +64,24 @@ std::string NameOf(const PassStatus& pass) {
   return fmt::format("pass {} of {}", pass.sum.pass, pass.stream);
 }
 
-std::vector<PassMark> MarksOf(const std::vector<ReadingStream>& streams) {
-  std::vector<PassMark> marks;
-  marks.reserve(streams.size());
+std::vector<PassMark> MarksOf(const std::vector<ReadingStream>& streams,
+                              const std::vector<PassStatus>& passes) {
+  std::map<StreamId, PassNumber> reading;
   for (const ReadingStream& stream : streams)
-    marks.push_back({.stream = stream.id, .pass = stream.pass});
+    reading[stream.id] = stream.pass;
+  std::map<StreamId, PassNumber> ended;
+  for (const PassStatus& pass : passes) {
+    if (reading.contains(pass.sum.stream)) continue;
+    PassNumber& last = ended[pass.sum.stream];
+    last = std::max(last, pass.sum.pass);
+  }
+  std::vector<PassMark> marks;
+  for (const auto& streams_of_a_kind : {reading, ended}) {
+    for (const auto& [stream, pass] : streams_of_a_kind) {
+      if (marks.size() < kMaxMarks) marks.push_back({.stream = stream, .pass = pass});
+    }
+  }
   std::ranges::sort(marks, {}, &PassMark::stream);
-  if (marks.size() > kMaxMarks) marks.resize(kMaxMarks);
   return marks;
 }
 

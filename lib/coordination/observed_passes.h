@@ -68,8 +68,10 @@ void AddPass(PassSums& sums, const PassStatus& pass, ByteCount mean_sample_bytes
 // "pass 7 of vision/resnet/imagenet/train".
 std::string NameOf(const PassStatus& pass);
 
-// The first kMaxMarks of them, by stream.
-std::vector<PassMark> MarksOf(const std::vector<ReadingStream>& streams);
+// By stream: of those that read the pass they are in, and of those that have ended and of which
+// passes are still reported the last of these. At most kMaxMarks, those that read first.
+std::vector<PassMark> MarksOf(const std::vector<ReadingStream>& streams,
+                              const std::vector<PassStatus>& passes);
 
 // Has every marked stream begun another pass, or another life, or ended?
 bool AllHaveBegunAnother(const std::vector<PassMark>& marks,

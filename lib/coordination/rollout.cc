@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "coordination/internal/rollout_nodes.h"
-#include "dataset/digest.h"
+#include "coordination/internal/rollout_observers.h"
 
 namespace optcache::coordination {
 namespace {
@@ -47,18 +46,19 @@ void Await(RolloutState& state, std::uint64_t ready, std::uint64_t wanted,
   state.wanted = wanted;
 }
 
-// A node that comes holds nothing yet, and what one held that goes is read again.
-std::string ObserversOf(const RolloutInputs& inputs) {
-  std::string nodes;
-  for (const RolloutNode& node : inputs.nodes)
-    nodes += fmt::format("{}/{} ", node.name, node.member);
-  return fmt::format("{:016x}", dataset::KeyOf(nodes, "observers"));
-}
-
 // From here on another epoch of each stream counts.
 void AwaitEpochs(RolloutState& state, const RolloutInputs& inputs) {
-  state.marks = MarksOf(inputs.streams);
+  state.marks = MarksOf(inputs.streams, inputs.passes);
   state.epoch_time = inputs.now;
+}
+
+// No epoch's end is waited for: its deadline begins when it is again.
+void RestFromEpochs(RolloutState& state) {
+  state.epoch_time = 0;
+}
+
+void WaitForEpochs(RolloutState& state, const RolloutInputs& inputs) {
+  if (state.epoch_time == 0) state.epoch_time = inputs.now;
 }
 
 bool IsSettled(const RolloutState& state) {
@@ -99,7 +99,8 @@ bool IsMixed(const RolloutState& state) {
 // In Prepare and later, `marks` say which passes were read in part by another revision. `previous`
 // is of the current one, and stays.
 void Begin(RolloutState& state, const RolloutInputs& inputs) {
-  if (state.phase == RolloutPhase::kGoBack || IsMixed(state)) state.marks = MarksOf(inputs.streams);
+  if (state.phase == RolloutPhase::kGoBack || IsMixed(state))
+    state.marks = MarksOf(inputs.streams, inputs.passes);
   Enter(state, RolloutPhase::kPrepare, inputs);
   state.revision = inputs.revision;
   state.start_time = inputs.now;
@@ -124,7 +125,7 @@ void GoBack(RolloutState& state, const RolloutInputs& inputs) {
 
 void Settle(RolloutState& state, RolloutPhase phase, const RolloutInputs& inputs) {
   if (state.phase == RolloutPhase::kGoBack || (IsMixed(state) && phase == RolloutPhase::kStopped))
-    state.marks = MarksOf(inputs.streams);
+    state.marks = MarksOf(inputs.streams, inputs.passes);
   Enter(state, phase, inputs);
   state.activated.reset();
   state.sums.reset();
@@ -150,7 +151,7 @@ void FailPrepare(RolloutState& state, const RolloutInputs& inputs, const Rollout
 void BeginAnew(RolloutState& state, const RolloutInputs& inputs) {
   Begin(state, inputs);
   state.activated.reset();
-  state.marks = MarksOf(inputs.streams);
+  state.marks = MarksOf(inputs.streams, inputs.passes);
 }
 
 // The spec asks for another revision, or for another try.
@@ -182,23 +183,13 @@ bool TakeUp(RolloutState& state, const RolloutInputs& inputs) {
   return true;
 }
 
-// Of the streams that read; empty: nobody does, or some are about to.
-std::string JobsOf(const RolloutInputs& inputs) {
-  if (std::ranges::any_of(inputs.streams, &ReadingStream::gathering)) return {};
-  std::set<StreamId> ids;
-  for (const ReadingStream& stream : inputs.streams)
-    ids.insert(stream.id);
-  if (ids.empty()) return {};
-  return fmt::format("{:016x}", dataset::KeyOf(fmt::format("{:x}", fmt::join(ids, " ")), "jobs"));
-}
-
 void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
   if (!IsMixed(state)) {
     const LatestPasses latest = LatestOf(
         inputs.passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
     if (const auto observed = ObservedOf(latest.sums, latest.streams)) state.previous = observed;
   }
-  state.observers = ObserversOf(inputs);
+  state.observers = internal::TextOf(internal::ObserversOf(inputs));
   Enter(state, RolloutPhase::kActivate, inputs);
   // Others that followed an abandoned update go back until it is their turn.
   if (!state.activated || state.activated->revision != state.revision)
@@ -215,7 +206,7 @@ RolloutPhase PhaseOfFailed(const RolloutState& state) {
 void LeaveAbandoned(RolloutState& state, const RolloutInputs& inputs) {
   if (!IsMixed(state)) return;
   state.activated.reset();
-  state.marks = MarksOf(inputs.streams);
+  state.marks = MarksOf(inputs.streams, inputs.passes);
 }
 
 // Jobs and nodes that come and go meanwhile change the inputs: then all derive both again.
@@ -241,7 +232,7 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
   if (ready < inputs.nodes.size() || TriesAgain(state, inputs)) return;
   const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state));
   state.predicted = update != nullptr ? NumbersOf(update->all) : std::nullopt;
-  if (inputs.is_tried) state.forecast = JobsForecast{.jobs = JobsOf(inputs)};
+  if (inputs.is_tried) state.forecast = JobsForecast{.jobs = internal::JobsOf(inputs)};
   if (inputs.knobs.paused) return;
   if (auto disagreement = internal::Disagreement(state, inputs)) {
     Fail(state, inputs, "DigestMismatch", *std::move(disagreement));
@@ -263,12 +254,17 @@ void EnterObserve(RolloutState& state, const RolloutInputs& inputs) {
   state.since.clear();
 }
 
-// What was observed of other nodes says nothing of these, nor does an epoch in which they changed.
-void NoteNodes(RolloutState& state, const RolloutInputs& inputs) {
-  std::string observers = ObserversOf(inputs);
-  if (observers == state.observers) return;
-  state.observers = std::move(observers);
-  state.previous.reset();
+// What was observed of other nodes and jobs says nothing of these, nor does what was predicted for
+// other jobs, nor an epoch in which a node began with nothing.
+void NoteObservers(RolloutState& state, const RolloutInputs& inputs) {
+  const internal::Observers before = internal::ObserversIn(state.observers);
+  internal::Observers now = internal::ObserversOf(inputs);
+  if (!inputs.streams_known) now.jobs = before.jobs;
+  if (now == before) return;
+  state.observers = internal::TextOf(now);
+  if (now.nodes != before.nodes || now.jobs != before.jobs) state.previous.reset();
+  if (now.jobs != before.jobs) state.predicted.reset();
+  if (now.lives == before.lives) return;
   if (state.phase != RolloutPhase::kObserve || state.changes >= kMaxChanges) return;
   ++state.changes;
   AwaitEpochs(state, inputs);
@@ -306,16 +302,26 @@ bool FailsOfNewNode(RolloutState& state, const RolloutInputs& inputs) {
   return false;
 }
 
+// A node that comes may stand among those that have gone over, or one go that was kept back: as
+// many as `partition` stay with the revision before.
+void KeepBack(RolloutState& state, const RolloutInputs& inputs) {
+  const internal::Activation nodes = internal::ActivationOf(state, inputs);
+  if (nodes.ordered <= nodes.goal) return;
+  state.activated->up_to = nodes.goal == 0 ? "" : inputs.nodes[nodes.goal - 1].name;
+}
+
 void Activate(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.knobs.paused && FailsOfNewNode(state, inputs)) return GoBack(state, inputs);
-  NoteNodes(state, inputs);
+  NoteObservers(state, inputs);
+  KeepBack(state, inputs);
   const internal::Activation nodes = internal::ActivationOf(state, inputs);
   Await(state, nodes.ready, nodes.ordered, inputs);
   if (nodes.ready < nodes.ordered || !inputs.streams_known) return;
   if (!state.marks) return AwaitEpochs(state, inputs);  // the batch has gone over just now
-  if (inputs.knobs.paused) return;
+  if (inputs.knobs.paused) return RestFromEpochs(state);
   if (nodes.ordered == inputs.nodes.size()) return EnterObserve(state, inputs);
-  if (nodes.ordered >= nodes.goal) return;
+  if (nodes.ordered == nodes.goal) return RestFromEpochs(state);
+  WaitForEpochs(state, inputs);
   if (inputs.knobs.at_epoch_boundary &&
       !AllHaveBegunAnother(*state.marks, AwaitedStreams(state, inputs))) {
     if (!internal::IsEpochLate(state, inputs)) return;
@@ -356,8 +362,9 @@ std::pair<std::string, std::string> Fault(const RolloutState& state, const Rollo
 }
 
 void Observe(RolloutState& state, const RolloutInputs& inputs) {
-  NoteNodes(state, inputs);
-  if (!state.marks) state.marks = MarksOf(inputs.streams);
+  if (!inputs.knobs.paused && FailsOfNewNode(state, inputs)) return GoBack(state, inputs);
+  NoteObservers(state, inputs);
+  if (!state.marks) state.marks = MarksOf(inputs.streams, inputs.passes);
   if (!state.sums) state.sums = PassSums{};
   const std::uint64_t followed = internal::ActivationOf(state, inputs).followed;
   Await(state, followed, followed, inputs);
@@ -368,7 +375,9 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
     state.epoch_time = inputs.now;
     return;
   }
-  if (inputs.knobs.paused || !inputs.streams_known) return;
+  if (inputs.knobs.paused) return RestFromEpochs(state);
+  WaitForEpochs(state, inputs);
+  if (!inputs.streams_known) return;
   const bool late = internal::IsEpochLate(state, inputs);
   const std::vector<ReadingStream> awaited = AwaitedStreams(state, inputs);
   const bool over = std::ranges::all_of(*state.marks, [&](const PassMark& mark) {
@@ -405,7 +414,7 @@ void WaitForReturn(RolloutState& state, const RolloutInputs& inputs) {
 // Asks for a forecast of what is in force when other jobs read than at the last, and takes it.
 void ForetellJobs(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.is_tried || inputs.nodes.empty()) return;
-  const std::string jobs = JobsOf(inputs);
+  const std::string jobs = internal::JobsOf(inputs);
   if (!jobs.empty() && (!state.forecast || state.forecast->jobs != jobs))
     state.forecast = JobsForecast{.jobs = jobs, .awaited = true};
   if (!state.forecast || !state.forecast->awaited) return;

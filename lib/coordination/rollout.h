@@ -69,14 +69,14 @@ struct RolloutState {
   std::int64_t progress_time = 0;  // when one more node had answered, or waiting for nodes began
   std::uint64_t ready = 0;         // nodes that have answered
   std::uint64_t wanted = 0;        // of so many that are waited for
-  // Since when an epoch's end has been awaited without one more that counts.
+  // Since when an epoch's end has been awaited without one more that counts; 0: none is.
   std::int64_t epoch_time = 0;
   std::string restarted_at;  // of the spec, when it was taken up
   // How often the trials of Prepare were asked for again, as nodes had gone by different inputs.
   std::uint32_t tries = 0;
   std::optional<ActivatedNodes> activated;
-  // Of Activate and Observe: a digest of the nodes that `previous` and `sums` are of, and how often
-  // others have begun it since.
+  // Of Activate and Observe: digests of the nodes, their lives and the jobs that `previous` and
+  // `sums` are of, and how often others have begun it since.
   std::string observers;
   std::uint32_t changes = 0;
   // In Activate absent until the last batch has gone over. At most kMaxMarks; other streams are not

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "coordination/revisions.h"
+#include "coordination/rollout.h"
 #include "kube/conditions.h"
 #include "operator/manager/condition_metrics.h"
 #include "operator/reconcile/dataset/observe.h"
@@ -32,40 +33,16 @@ std::string SnakeCase(const std::string& name) {
   return text;
 }
 
-void VisitStatus(const std::string& dataset, const Json& plan, const CounterVisitor& visitor) {
-  for (const char* state : {"desired", "prepared", "active"}) {
-    if (const auto nodes = kube::NumberAt(plan, std::string("/status/nodes/") + state)) {
-      visitor(MetricKind::kGauge, "optcache_plan_rollout_nodes",
-              {{"dataset", dataset}, {"state", state}}, static_cast<double>(*nodes));
-    }
-  }
-  const std::string present = kube::TextAt(plan, "/status/rollout/phase");
-  using enum coordination::RolloutPhase;
-  for (const auto phase : {kPrepare, kActivate, kObserve, kGoBack, kComplete, kStopped}) {
-    if (present.empty()) break;
-    const std::string name(coordination::PhaseName(phase));
-    visitor(MetricKind::kGauge, "optcache_plan_rollout_phase",
-            {{"dataset", dataset}, {"phase", SnakeCase(name)}}, present == name ? 1 : 0);
-  }
-  if (const auto progress = kube::ConditionOf(plan, "Progressing"); !progress.reason.empty()) {
-    visitor(MetricKind::kGauge, "optcache_plan_rollout_reason",
-            {{"dataset", dataset}, {"reason", SnakeCase(progress.reason)}}, 1);
-  }
-  for (const char* kind : {"predicted", "observed"}) {
-    const Json& numbers = kube::Find(plan, std::string("/status/") + kind);
-    if (const std::string ratio = kube::TextAt(numbers, "/hitRatio"); !ratio.empty()) {
-      visitor(MetricKind::kGauge, "optcache_plan_pass_hit_ratio",
-              {{"dataset", dataset}, {"kind", kind}}, std::strtod(ratio.c_str(), nullptr));
-    }
-    for (const auto& [field, metric] :
-         {std::pair("/storeBytesPerEpoch", "optcache_plan_pass_store_bytes"),
-          std::pair("/movedBytesPerEpoch", "optcache_plan_pass_moved_bytes")}) {
-      if (const auto bytes = kube::NumberAt(numbers, field)) {
-        visitor(MetricKind::kGauge, metric, {{"dataset", dataset}, {"kind", kind}},
-                static_cast<double>(*bytes));
-      }
-    }
-  }
+// Of a rollout that waits for the end of an epoch.
+void VisitEpochWait(const std::string& dataset, const Json& plan, const CounterVisitor& visitor) {
+  const auto since = kube::ParseTime(kube::TextAt(plan, "/status/rollout/epochTime"));
+  if (!since) return;
+  const std::int64_t deadline = kube::NumberAt(plan, "/spec/rollout/epochDeadlineSeconds")
+                                    .value_or(coordination::RolloutKnobs().epoch_deadline_seconds);
+  visitor(MetricKind::kGauge, "optcache_plan_epoch_wait_start_timestamp_seconds",
+          {{"dataset", dataset}}, *since);
+  visitor(MetricKind::kGauge, "optcache_plan_epoch_deadline_seconds", {{"dataset", dataset}},
+          static_cast<double>(deadline));
 }
 
 void VisitView(const std::string& dataset, const reconcile::PlanView& view,
@@ -112,6 +89,44 @@ void VisitJobs(const std::string& dataset, const reconcile::PlanView& view,
 
 }  // namespace
 
+void VisitPlanStatus(const std::string& dataset, const Json& plan, const CounterVisitor& visitor) {
+  for (const char* state : {"desired", "prepared", "active"}) {
+    if (const auto nodes = kube::NumberAt(plan, std::string("/status/nodes/") + state)) {
+      visitor(MetricKind::kGauge, "optcache_plan_rollout_nodes",
+              {{"dataset", dataset}, {"state", state}}, static_cast<double>(*nodes));
+    }
+  }
+  const std::string present = kube::TextAt(plan, "/status/rollout/phase");
+  using enum coordination::RolloutPhase;
+  for (const auto phase : {kPrepare, kActivate, kObserve, kGoBack, kComplete, kStopped}) {
+    if (present.empty()) break;
+    const std::string name(coordination::PhaseName(phase));
+    visitor(MetricKind::kGauge, "optcache_plan_rollout_phase",
+            {{"dataset", dataset}, {"phase", SnakeCase(name)}}, present == name ? 1 : 0);
+  }
+  if (const auto progress = kube::ConditionOf(plan, "Progressing"); !progress.reason.empty()) {
+    visitor(MetricKind::kGauge, "optcache_plan_rollout_reason",
+            {{"dataset", dataset}, {"reason", SnakeCase(progress.reason)}}, 1);
+    if (progress.reason == "EpochAwaited" || progress.reason == "Observing")
+      VisitEpochWait(dataset, plan, visitor);
+  }
+  for (const char* kind : {"predicted", "observed"}) {
+    const Json& numbers = kube::Find(plan, std::string("/status/") + kind);
+    if (const std::string ratio = kube::TextAt(numbers, "/hitRatio"); !ratio.empty()) {
+      visitor(MetricKind::kGauge, "optcache_plan_pass_hit_ratio",
+              {{"dataset", dataset}, {"kind", kind}}, std::strtod(ratio.c_str(), nullptr));
+    }
+    for (const auto& [field, metric] :
+         {std::pair("/storeBytesPerEpoch", "optcache_plan_pass_store_bytes"),
+          std::pair("/movedBytesPerEpoch", "optcache_plan_pass_moved_bytes")}) {
+      if (const auto bytes = kube::NumberAt(numbers, field)) {
+        visitor(MetricKind::kGauge, metric, {{"dataset", dataset}, {"kind", kind}},
+                static_cast<double>(*bytes));
+      }
+    }
+  }
+}
+
 void VisitPlans(const kube::ObjectCache& datasets, const kube::ObjectCache& plans,
                 const ClusterSync& cluster, const CounterVisitor& visitor) {
   std::size_t shown = 0;
@@ -125,7 +140,7 @@ void VisitPlans(const kube::ObjectCache& datasets, const kube::ObjectCache& plan
     const auto plan = plans.Find({.ns = key.ns, .name = choice.chosen->name});
     if (plan == nullptr) continue;
     VisitConditions("optcache_plan_condition", dataset, *plan, visitor);
-    VisitStatus(dataset, *plan, visitor);
+    VisitPlanStatus(dataset, *plan, visitor);
     if (const auto view = cluster.PlanViewOf(dataset)) {
       VisitView(dataset, *view, visitor);
       VisitJobs(dataset, *view, visitor);

@@ -2,7 +2,10 @@
 
 // CachePlans as metrics: conditions, how far rollouts are, what was predicted and observed.
 
+#include <string>
+
 #include "base/counters.h"
+#include "kube/object.h"
 #include "kube/object_cache.h"
 #include "operator/manager/cluster_sync.h"
 
@@ -12,5 +15,9 @@ namespace optcache::manager {
 // streams, as its CRD says.
 void VisitPlans(const kube::ObjectCache& datasets, const kube::ObjectCache& plans,
                 const ClusterSync& cluster, const CounterVisitor& visitor);
+
+// What the status of one CachePlan, which counts for `dataset`, says of its rollout.
+void VisitPlanStatus(const std::string& dataset, const kube::Json& plan,
+                     const CounterVisitor& visitor);
 
 }  // namespace optcache::manager

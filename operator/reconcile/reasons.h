@@ -76,6 +76,7 @@ inline constexpr auto kReasons = std::to_array<std::string_view>({
     "RolloutStarted",
     "RolloutComplete",
     "RolloutUnobserved",
+    "RevisionLost",
     "RolledBack",
     "ApplyFailed",
     "NotInjected",

@@ -174,14 +174,11 @@ void TellOfStep(const std::string& plan, const RolloutState& before, const Rollo
   }
 }
 
-// What is known between two steps; as if nothing were, where the content of the revision in force
-// is lost, and nobody can go on with it.
-RolloutState StateOf(const PlanObserved& observed) {
-  RolloutState state = RolloutOf(observed.plan);
-  if (state.current.empty()) return {};
-  const bool lost = FindRevision(observed.revisions, state.current) == nullptr;
-  const auto now = static_cast<std::int64_t>(observed.now);
-  return lost && now - state.start_time > kSeenWithinSeconds ? RolloutState{} : state;
+// Is the content of the revision in force gone, so that nobody can go on with it?
+bool IsLost(const PlanObserved& observed, const RolloutState& state) {
+  if (state.current.empty() || FindRevision(observed.revisions, state.current) != nullptr)
+    return false;
+  return static_cast<std::int64_t>(observed.now) - state.start_time > kSeenWithinSeconds;
 }
 
 std::set<std::string> RevisionsInUse(const RolloutState& state, const std::string& update,
@@ -205,7 +202,14 @@ RolloutState Step(const PlanObserved& observed, const api::CachePlanSpec& spec, 
   inputs.revision = update.hash;
   inputs.is_tried = spec.retention != coordination::Retention::kOptimal;
   inputs.knobs = spec.rollout;
-  const RolloutState before = StateOf(observed);
+  RolloutState before = RolloutOf(observed.plan);
+  if (IsLost(observed, before)) {
+    decision.events.push_back(
+        Event(kube::EventType::kWarning, "RevisionLost",
+              fmt::format("the content of {}, which was in force, is gone: {} is in force at once",
+                          RevisionName(plan, before.current), RevisionName(plan, update.hash))));
+    before = {};
+  }
   RolloutState state = coordination::Advance(before, inputs);
   TellOfStep(plan, before, state, decision);
   Json& json = status.json();

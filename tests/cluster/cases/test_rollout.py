@@ -235,6 +235,27 @@ def test_a_patch_ends_complete(installed: Release, small: Workspace) -> None:
     check_all_samples(small)
 
 
+def test_a_partition_stays_behind(installed: Release, small: Workspace, shell: dict[str, str]) -> None:
+    """One node follows the revision before until the user lowers `partition`; the jobs read on by both."""
+    rollout = Rollout(small, "images")
+    partition = {"strategy": "Staged", "maxUnavailable": PODS, "activateAt": "Now", "partition": 1}
+    train(small, rollout, {"retention": "Pin", "rollout": partition})
+    rollout.wait("the first revision", STEP_SECONDS, phase="Complete")
+    first = rollout.status()["currentRevision"]
+    rollout.patch(retention="Optimal")
+    rollout.wait("all nodes but one have gone over", ROLLOUT_SECONDS, reason="Partitioned", active=PODS - 1)
+    # It is not held up: this is what was asked for.
+    assert "partition" in optcache(shell, small, "rollout", "status", "images", f"--timeout={STEP_SECONDS}s")
+    rollout.wait_for_passes(2, 3 * PASS_SECONDS, len(JOBS))
+    status = rollout.status()
+    assert (rollout.moment().phase, status["nodes"]["active"]) == ("Activate", PODS - 1)  # type: ignore[union-attr]
+    assert status["currentRevision"] == first != status["updateRevision"]
+    rollout.patch(rollout={"partition": 0})
+    rollout.wait("it is complete", ROLLOUT_SECONDS, phase="Complete", active=PODS)
+    assert rollout.status()["currentRevision"] == status["updateRevision"]
+    check_all_samples(small)
+
+
 def edit(shell: dict[str, str], workspace: Workspace, folder: Path, expression: str) -> None:
     """`kubectl edit` of the CachePlan, by a person who is an expression of sed."""
     editor = folder / "editor"

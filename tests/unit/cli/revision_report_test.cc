@@ -80,6 +80,14 @@ TEST_F(RevisionReportTest, UndoesToTheNewestOfOtherContent) {
   EXPECT_EQ(RevisionToUndo(plan, {}, 0).error().code(), Code::kNotFound);
 }
 
+// Between the two there may be one that was stopped.
+TEST_F(RevisionReportTest, UndoesAnUpdateToWhatIsInForce) {
+  PlanResource plan = Plan();
+  plan.current = Numbered(1).name;
+  plan.update = Numbered(4).name;
+  EXPECT_EQ(RevisionToUndo(plan, revisions_, 0)->number, 1U);
+}
+
 TEST(ContentOf, WritesOutDefaultsAndSortsJobs) {
   const auto parse = [](const char* text) { return kube::Json::parse(text); };
   EXPECT_EQ(ContentOf(parse("{}")),

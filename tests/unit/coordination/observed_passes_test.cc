@@ -125,11 +125,20 @@ TEST(ObservedPasses, TheLatestWholePassOfEachStream) {
   EXPECT_EQ(LatestOf(passes, {{.stream = 1, .pass = 4}}, 10).since, "pass 9 of ns/job2/d/l");
 }
 
+TEST(ObservedPasses, StreamsThatHaveEndedAreMarkedAtTheirLastPass) {
+  std::vector<PassStatus> passes(3);
+  passes[0].sum = {.stream = 1, .pass = 4};
+  passes[1].sum = {.stream = 1, .pass = 5};
+  passes[2].sum = {.stream = 2, .pass = 8};
+  EXPECT_EQ(MarksOf({{.id = 2, .pass = 9}}, passes),
+            (std::vector<PassMark>{{.stream = 1, .pass = 5}, {.stream = 2, .pass = 9}}));
+}
+
 TEST(ObservedPasses, MarksAreBounded) {
   std::vector<ReadingStream> streams;
   for (StreamId id = 300; id > 0; --id)
     streams.push_back({.id = id, .pass = 7});
-  const std::vector<PassMark> marks = MarksOf(streams);
+  const std::vector<PassMark> marks = MarksOf(streams, {});
   ASSERT_EQ(marks.size(), kMaxMarks);
   EXPECT_EQ(marks.front().stream, 1U);
   EXPECT_FALSE(AllHaveBegunAnother(marks, streams));

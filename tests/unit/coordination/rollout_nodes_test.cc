@@ -9,6 +9,7 @@
 namespace optcache::coordination {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -53,6 +54,44 @@ TEST_F(Rollout, WhereInputsChangeAllTheTimeWhatIsEqualOfThemIsCompared) {
   }
   EXPECT_EQ(story_.Phase(), "Activate");
   EXPECT_EQ(story_.state.tries, 3U);
+}
+
+// Their pods have names that nobody chooses.
+TEST_F(Rollout, AsManyStayBehindWhoeverComesOrGoes) {
+  knobs().partition = 1;
+  story_.Run();
+  ASSERT_EQ(story_.Reason(), "Partitioned");
+  story_.inputs.nodes.pop_back();
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "Partitioned");
+  EXPECT_THAT(story_.Updated(), ElementsAre("a"));
+  story_.inputs.nodes.insert(story_.inputs.nodes.begin(), {.name = "A", .revision = "old"});
+  story_.Node("A").planned = true;
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "Partitioned");
+  EXPECT_THAT(story_.Updated(), ElementsAre("A", "a"));
+  knobs().partition = 3;
+  story_.Run();
+  EXPECT_THAT(story_.Updated(), IsEmpty());
+  knobs().partition = 0;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete");
+}
+
+TEST_F(Rollout, ARestAtThePartitionDoesNotCountForTheEpochDeadline) {
+  knobs().at_epoch_boundary = true;
+  knobs().partition = 1;
+  story_.Read(1, 4);
+  Prepare();
+  for (int pass = 0; pass < 2; ++pass) {
+    story_.EndPass();
+    story_.Run();
+  }
+  ASSERT_EQ(story_.Reason(), "Partitioned");
+  story_.inputs.now += 2 * knobs().epoch_deadline_seconds;
+  knobs().partition = 0;
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "EpochAwaited");
 }
 
 }  // namespace

@@ -208,6 +208,8 @@ TEST_F(Rollout, JobsOfOnePassAreObserved) {
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Observe");
   story_.EndPass();
+  story_.inputs.passes.back().sum.planned_reads = RolloutStory::kReads;
+  story_.inputs.passes.back().sum.planned_misses = 400;
   story_.inputs.streams.clear();  // it has ended with its first pass
   story_.Read(3, 0);
   story_.Run();
@@ -292,26 +294,39 @@ TEST_F(Rollout, WhereTheOnlyJobHangsARolloutIsCompleteAndSaysSo) {
   EXPECT_EQ(story_.Reason(), "CompleteUnobserved");
 }
 
-// A node that dies takes its share with it, which is then read again: by the limits that a user
-// sets this would be the update's fault.
-TEST_F(Rollout, WhatIsObservedIsOfTheSameNodes) {
+// Its last pass was read by the revision before.
+TEST_F(Rollout, AJobThatEndsBeforeTheLastNodeGoesOverIsNotCounted) {
+  knobs().at_epoch_boundary = true;
   story_.Read(1, 4);
+  story_.costs["old"] = 900;
+  Prepare();
+  for (int pass = 0; pass < 2; ++pass) {
+    story_.EndPass();
+    story_.Run();
+  }
+  ASSERT_THAT(story_.Updated(), ElementsAre("a", "b"));
+  story_.costs["new"] = 900;
   story_.EndPass();
-  story_.Run();
-  ASSERT_EQ(story_.Phase(), "Observe");
-  ASSERT_TRUE(story_.state.previous);
-  story_.EndPass();
-  story_.costs["new"] = 900;  // the epoch in which it dies
-  story_.Node("b").member = 77;
-  story_.EndPass();
-  story_.Run();
-  EXPECT_EQ(story_.Phase(), "Observe");
-  EXPECT_FALSE(story_.state.previous) << "it was of other nodes";
-  story_.costs["new"] = 400;
-  story_.EndPass();
-  story_.EndPass();
+  story_.inputs.streams.clear();
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+  EXPECT_FALSE(ReportOf(story_.state, story_.inputs).observed);
+}
+
+TEST_F(Rollout, APauseDoesNotCountForTheEpochDeadline) {
+  knobs().at_epoch_boundary = true;
+  story_.Read(1, 4);
+  Prepare();
+  knobs().paused = true;
+  story_.Run();
+  story_.inputs.now += knobs().epoch_deadline_seconds + 1;
+  knobs().paused = false;
+  story_.Run();
+  EXPECT_THAT(story_.Updated(), IsEmpty());
+  EXPECT_EQ(story_.Reason(), "EpochAwaited");
+  story_.inputs.now += knobs().epoch_deadline_seconds + 1;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete");
 }
 
 TEST_F(Rollout, NodesThatComeAndGoAllTheTimeEndNoObservationForEver) {

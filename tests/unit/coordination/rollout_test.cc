@@ -382,6 +382,18 @@ TEST_F(Rollout, ANodeThatComesAndCannotPrepareEndsIt) {
   EXPECT_EQ(story_.Node("a").revision, "old");
 }
 
+TEST_F(Rollout, ANodeThatComesWhileItIsObservedAndCannotPrepareEndsIt) {
+  story_.Read(1, 4);
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  story_.inputs.nodes.push_back({.name = "d", .revision = "old", .planned = true});
+  story_.errors["d"] = "out of memory";
+  story_.Answer(story_.Node("d"));
+  story_.Step();
+  EXPECT_EQ(story_.Phase(), "GoBack");
+  EXPECT_EQ(story_.state.failed->reason, "PrepareFailed");
+}
+
 TEST_F(Rollout, NothingIsObservedBeforeAllHaveDerivedThePlan) {
   Prepare();
   story_.Node("c").planned = false;

@@ -9,6 +9,7 @@
 #include "operator/manager/headspace_watch.h"
 #include "operator/manager/injection_watch.h"
 #include "operator/manager/node_tokens.h"
+#include "operator/manager/plan_metrics.h"
 #include "operator/manager/reconcilers.h"
 #include "operator/manager/warmup_metrics.h"
 #include "operator/manager/watches.h"
@@ -282,6 +283,29 @@ TEST(VisitConditions, HasABound) {
                   {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
   }
   EXPECT_EQ(ConditionsShown(datasets).size(), 1024U);
+}
+
+// --- CachePlans as metrics ----------------------------------------------------------------------
+
+TEST(VisitPlanStatus, ShowsSinceWhenAnEpochsEndIsAwaited) {
+  Json plan = Json::parse(R"({
+    "spec": {"rollout": {"epochDeadlineSeconds": 7200}},
+    "status": {"rollout": {"phase": "Observe", "epochTime": "2026-01-05T10:18:00Z"},
+               "conditions": [{"type": "Progressing", "status": "True"}]}})");
+  const auto shown = [&plan](const char* reason) {
+    plan["status"]["conditions"][0]["reason"] = reason;
+    std::vector<std::int64_t> values;
+    VisitPlanStatus("vision/imagenet", plan,
+                    [&](MetricKind, std::string_view name, const MetricLabels&, double value) {
+                      if (name.starts_with("optcache_plan_epoch_"))
+                        values.push_back(static_cast<std::int64_t>(value));
+                    });
+    return values;
+  };
+  EXPECT_EQ(shown("Observing"), (std::vector<std::int64_t>{1767608280, 7200}));
+  EXPECT_EQ(shown("EpochAwaited").size(), 2U);
+  for (const char* reason : {"Complete", "Paused", "Partitioned", "NodesChange"})
+    EXPECT_EQ(shown(reason).size(), 0U) << reason;
 }
 
 // --- Warmups as metrics -------------------------------------------------------------------------

@@ -207,9 +207,11 @@ TEST_F(PlanRollout, ARevisionInForceWhoseContentIsLostBeginsAnew) {
   EXPECT_EQ(Status("/rollout/phase"), "Prepare");
   observed_.revisions.clear();
   observed_.now += 61;
-  Reconcile();
+  const Decision decision = Reconcile();
   EXPECT_EQ(Status("/rollout/phase"), "Complete");
   EXPECT_EQ(Status("/currentRevision"), Status("/updateRevision"));
+  ASSERT_EQ(decision.events.size(), 1U);
+  EXPECT_EQ(decision.events[0].reason, "RevisionLost");
 }
 
 TEST_F(PlanRollout, APredictionIsAnsweredWhileItIsAskedFor) {

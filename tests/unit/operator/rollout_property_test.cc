@@ -174,13 +174,13 @@ class Walk {
                            after.phase == RolloutPhase::kActivate &&
                            before.revision == after.revision;
     if (!activates) return;
-    const std::uint64_t more = Ordered(after) - Ordered(before);
-    if (more == 0) return;
-    ++activations_;
     const std::uint64_t nodes = inputs.nodes.size();
+    EXPECT_LE(Ordered(after) + std::min(inputs.knobs.partition, nodes), nodes);
+    if (Ordered(after) <= Ordered(before)) return;
+    const std::uint64_t more = Ordered(after) - Ordered(before);
+    ++activations_;
     EXPECT_FALSE(inputs.knobs.paused);
     EXPECT_LE(more, BatchOf(inputs.knobs.max_unavailable, nodes));
-    EXPECT_LE(Ordered(after) + std::min(inputs.knobs.partition, nodes), nodes);
     for (const RolloutNode& node : inputs.nodes) {  // those before have gone over
       if (node.name <= before.activated->up_to) {
         EXPECT_EQ(node.revision, before.revision) << node.name;

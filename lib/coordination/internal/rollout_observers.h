@@ -1,0 +1,31 @@
+#pragma once
+
+// Whom the figures of a rollout are of.
+
+#include <string>
+#include <string_view>
+
+#include "coordination/rollout.h"
+
+namespace optcache::coordination::internal {
+
+// Digests. A node that comes holds nothing yet, and what one held that goes is read again; so it is
+// with one that starts again, in another life, which gets the same share, though. Other jobs share
+// otherwise.
+struct Observers {
+  std::string nodes;
+  std::string lives;
+  std::string jobs;
+  friend bool operator==(const Observers&, const Observers&) = default;
+};
+
+Observers ObserversOf(const RolloutInputs& inputs);
+// As RolloutState keeps them: "NODES-LIVES-JOBS". What is missing of a text is empty.
+std::string TextOf(const Observers& observers);
+Observers ObserversIn(std::string_view text);
+
+// A digest of the streams that read, each life of a job for itself; empty: nobody does, or some are
+// about to.
+std::string JobsOf(const RolloutInputs& inputs);
+
+}  // namespace optcache::coordination::internal

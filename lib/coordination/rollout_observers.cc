@@ -1,0 +1,60 @@
+#include "coordination/internal/rollout_observers.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "dataset/digest.h"
+
+namespace optcache::coordination::internal {
+namespace {
+
+std::string DigestOf(std::string_view text) {
+  return fmt::format("{:016x}", dataset::KeyOf(text, "observers"));
+}
+
+}  // namespace
+
+Observers ObserversOf(const RolloutInputs& inputs) {
+  std::string nodes;
+  std::string lives;
+  for (const RolloutNode& node : inputs.nodes) {
+    nodes += node.name + ' ';
+    lives += fmt::format("{}/{} ", node.name, node.member);
+  }
+  std::set<std::string> jobs;
+  for (const ReadingStream& stream : inputs.streams)
+    jobs.insert(stream.name);
+  return {.nodes = DigestOf(nodes),
+          .lives = DigestOf(lives),
+          .jobs = DigestOf(fmt::format("{}", fmt::join(jobs, " ")))};
+}
+
+std::string TextOf(const Observers& observers) {
+  return fmt::format("{}-{}-{}", observers.nodes, observers.lives, observers.jobs);
+}
+
+Observers ObserversIn(std::string_view text) {
+  const auto next = [&text] {
+    const std::string_view part = text.substr(0, text.find('-'));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    return std::string(part);
+  };
+  Observers observers;
+  observers.nodes = next();
+  observers.lives = next();
+  observers.jobs = next();
+  return observers;
+}
+
+std::string JobsOf(const RolloutInputs& inputs) {
+  if (std::ranges::any_of(inputs.streams, &ReadingStream::gathering)) return {};
+  std::set<StreamId> ids;
+  for (const ReadingStream& stream : inputs.streams)
+    ids.insert(stream.id);
+  if (ids.empty()) return {};
+  return fmt::format("{:016x}", dataset::KeyOf(fmt::format("{:x}", fmt::join(ids, " ")), "jobs"));
+}
+
+}  // namespace optcache::coordination::internal
