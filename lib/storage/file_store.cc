@@ -20,8 +20,8 @@ namespace optcache::storage {
 namespace {
 
 constexpr size_t kReadStep = 1_MiB;
-constexpr Duration kThreadIdleWait =
-    std::chrono::seconds(10);  // threads look around this often at least
+// Threads look around this often at least.
+constexpr Duration kThreadIdleWait = std::chrono::seconds(10);
 
 std::string WithoutTrailingSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/')

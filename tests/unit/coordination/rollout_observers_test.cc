@@ -63,7 +63,7 @@ TEST_F(Rollout, WhatWasObservedOfOtherNodesIsNotComparedWith) {
   EXPECT_FALSE(story_.state.previous);
 }
 
-// Four jobs share what one of them reads: the one that stays reads more of the source, by any plan.
+// Jobs share what one of them reads: the one that stays reads more of the source, by any plan.
 TEST_F(Rollout, WhatWasObservedOfOtherJobsIsNotComparedWith) {
   story_.Read(1, 4);
   story_.Read(2, 4);
