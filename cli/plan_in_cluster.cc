@@ -175,6 +175,10 @@ std::string CachePlanAsText(const PlanResource& plan, const std::vector<PlanRevi
   rows.push_back(
       {"Nodes:", fmt::format("{} of {} follow {}, {} have prepared it", plan.active, plan.desired,
                              newest.empty() ? "none" : newest, plan.prepared)});
+  if (plan.degraded.status == kube::ConditionStatus::kTrue) {
+    rows.push_back(
+        {"Degraded:", fmt::format("{}: {}", plan.degraded.reason, plan.degraded.message)});
+  }
   if (plan.observed_passes > 0) {
     rows.push_back(
         {"Observed:", fmt::format("{}{}", plan.observed_since,

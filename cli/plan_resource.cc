@@ -171,7 +171,8 @@ Result<PlanResource> PlanResourceOf(const Json& object) {
       .generation = kube::GenerationOf(object),
       .wanted_passes = std::max<std::uint64_t>(1, CountAt(spec, "/rollout/abort/after")),
       .available = kube::ConditionOf(object, "Available"),
-      .progressing = kube::ConditionOf(object, "Progressing")};
+      .progressing = kube::ConditionOf(object, "Progressing"),
+      .degraded = kube::ConditionOf(object, "Degraded")};
   ReadStatus(Find(object, "/status"), plan);
   return plan;
 }

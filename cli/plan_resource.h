@@ -94,6 +94,7 @@ struct PlanResource {
   std::vector<PlanJob> jobs;
   kube::Condition available;
   kube::Condition progressing;
+  kube::Condition degraded;
   std::optional<Prediction> prediction;
 
   // "cacheplan.optcache.io/imagenet", as kubectl names what it changes.

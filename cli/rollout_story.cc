@@ -223,6 +223,11 @@ RolloutStory TellRollout(const PlanResource& plan, const std::vector<PlanRevisio
     story.advice =
         "spec.rollout.acknowledge is set: changes that are predicted to be worse are not held.";
   }
+  if (plan.degraded.status == ConditionStatus::kTrue && story.outcome != RolloutOutcome::kFailed) {
+    story.advice =
+        fmt::format("The plan is degraded: {}: {}{}{}", plan.degraded.reason, plan.degraded.message,
+                    story.advice.empty() ? "" : "\n", story.advice);
+  }
   return story;
 }
 
@@ -254,6 +259,8 @@ std::string RolloutAsJson(const PlanResource& plan, const std::vector<PlanRevisi
                       {"reason", plan.failed->reason},
                       {"message", plan.failed->message}};
   }
+  if (plan.degraded.status == ConditionStatus::kTrue)
+    json["degraded"] = {{"reason", plan.degraded.reason}, {"message", plan.degraded.message}};
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

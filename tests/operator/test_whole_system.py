@@ -29,6 +29,7 @@ from harness.store import LISTING, Store
 from harness.webhook_door import WebhookDoor
 
 DATASETS = "/apis/optcache.io/v1alpha1/namespaces/vision/datasets"
+PLANS = "/apis/optcache.io/v1alpha1/namespaces/vision/cacheplans"
 JOBS = "/apis/batch/v1/namespaces/vision/jobs"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/vision/events"
 PODS = "/api/v1/namespaces/vision/pods"
@@ -314,6 +315,42 @@ def test_a_pod_of_another_namespace_is_refused(scene: Scene, images: str) -> Non
     answer = scene.cluster.api.request("POST", "/api/v1/namespaces/speech/pods", pod)
     assert answer.code == 400 or answer.code == 403, answer.out
     assert images in json.loads(answer.out)["message"]
+
+
+@pytest.mark.long
+def test_a_node_that_is_silent_is_missed(scene: Scene, images: str, node: Container, programs: Path) -> None:
+    """Who looks with kubectl, or asks how the plan stands, hears of it, until it reports again."""
+
+    def told(what: str) -> str:
+        (plan,) = scene.cluster.get(PLANS)["items"]
+        if what == "degraded":
+            found = plan.get("status", {}).get("conditions", [])
+            return next((f"{each['status']} {each['reason']}" for each in found if each["type"] == "Degraded"), "")
+        api = scene.cluster.api
+        done = subprocess.run(
+            [programs / "optcache", *what.split(), plan["metadata"]["name"], "--namespace=vision"],
+            env={
+                "PATH": f"{api.programs}:{os.environ['PATH']}",
+                "KUBECONFIG": str(api.kubeconfig),
+                "HOME": str(api.folder),
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout + done.stderr
+
+    scene.cluster.wait(lambda: told("degraded").startswith("False"), "all is as wanted")
+    os.killpg(node.process.pid, signal.SIGSTOP)
+    try:
+        scene.cluster.wait(lambda: told("degraded") == "True NodesMissing", "it is missed")
+        assert "NodesMissing" in told("plan show") and "machine-x" in told("plan show")
+        assert "NodesMissing" in told("rollout status --watch=false")
+        rows = scene.cluster.api.kubectl("get", "cacheplan", "--namespace=vision", "--output=wide").out.splitlines()
+        assert rows[0].split()[-1] == "DEGRADED" and rows[1].split()[-1] == "True"
+    finally:
+        os.killpg(node.process.pid, signal.SIGCONT)
+    scene.cluster.wait(lambda: told("degraded").startswith("False"), "it reports again")
 
 
 def test_nothing_was_refused_to_us(scene: Scene, images: str) -> None:

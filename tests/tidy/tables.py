@@ -130,12 +130,12 @@ NOT_SHOWN: dict[str, str] = {
         optcache_store_breaker_opened_total optcache_store_reads_in_flight optcache_store_reads_running
         optcache_store_reads_waiting optcache_store_reads_parked optcache_store_waiting_reads optcache_store_running_reads""",
     "details of connections": """
-        optcache_peer_losses_total optcache_leases_ended_total optcache_silent_peers optcache_peer_silences_total
+        optcache_peer_losses_total optcache_leases_ended_total optcache_peer_silences_total
         optcache_payloads_without_room_total optcache_untaken_answers_closed_total
         process_open_fds optcache_net_accepted_connections_total optcache_net_refused_connections_total
         optcache_net_closed_connections_total optcache_net_received_frames_total optcache_net_sent_frames_total
         optcache_net_corrupt_payloads_total optcache_net_refused_payloads_total
-        optcache_net_unsendable_messages_total optcache_http_open_connections
+        optcache_http_open_connections
         optcache_http_refused_connections_total optcache_http_responses_total
         optcache_tls_handshake_failures_total optcache_channel_clients optcache_channel_connections_total
         optcache_channel_refused_total""",

@@ -72,6 +72,14 @@ STAGES = (
     Stage("observe", asks("Optimal", STAGED, STRICT, WANTED), {"phase": "Observe"}, COMPLETE),
     Stage("observe what is worse", asks("Pin", STAGED, LENIENT, WANTED), {"phase": "Observe"}, COMPLETE),
     Stage(
+        "observe what goes back",
+        asks("None", AT_ONCE, STRICT, WANTED),
+        {"phase": "Observe"},
+        {"phase": "Stopped", "active": 0},
+        failed="WorseThanPrevious",
+    ),
+    Stage("let go", asks("Pin", STRICT, HELD), {"phase": "Complete"}, COMPLETE),
+    Stage(
         "held",
         asks("None", AT_ONCE, STRICT, HELD),
         {"reason": "PredictedWorse"},

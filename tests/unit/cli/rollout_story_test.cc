@@ -95,6 +95,44 @@ TEST(RolloutStory, SaysThatNothingIsHeldWhereThatIsSo) {
   EXPECT_TRUE(Tell(plan).advice.contains("acknowledge is set"));
 }
 
+TEST(RolloutStory, SaysWhatIsMissingThoughItIsComplete) {
+  nlohmann::json plan = CompletePlan();
+  plan["status"]["conditions"].push_back({{"type", "Degraded"},
+                                          {"status", "True"},
+                                          {"reason", "NodesMissing"},
+                                          {"message", "no node reports from: m3"}});
+  EXPECT_EQ(Tell(plan).outcome, RolloutOutcome::kSucceeded);
+  EXPECT_EQ(Tell(plan).advice, "The plan is degraded: NodesMissing: no node reports from: m3");
+  const auto read = ReadPlanResource(plan.dump());
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(RolloutAsJson(*read, {}, TellRollout(*read, {})).contains("\"NodesMissing\""));
+  plan["status"]["conditions"].back()["status"] = "False";
+  EXPECT_EQ(Tell(plan).advice, "");
+}
+
+TEST(RolloutStory, WaitsUntilNodesFollowTheFirstRevision) {
+  nlohmann::json plan = CompletePlan();
+  plan["status"]["nodes"]["active"] = 1;
+  const RolloutStory story = Tell(plan);
+  EXPECT_EQ(story.outcome, RolloutOutcome::kUnderWay);
+  EXPECT_TRUE(story.line.contains("1 of 3 nodes follow revision 4 (93be01d7ac)")) << story.line;
+}
+
+// One that has begun since is not waited for, nor one whose pass did not end by the deadline.
+TEST(RolloutStory, NamesOnlyJobsThatAreWaitedFor) {
+  nlohmann::json plan = PlanIn("Activate", "EpochAwaited", "");
+  const auto mark = [](const std::string& name, int pass) {
+    return nlohmann::json{{"stream", fmt::format("{:016x}", wire::StreamIdOf(name, 0))},
+                          {"pass", pass}};
+  };
+  const std::string slow = "vision/resnet/imagenet/train";
+  plan["status"]["jobs"].push_back({{"name", "vision/new/imagenet/train"}, {"pass", 0}});
+  plan["status"]["rollout"]["marks"] = nlohmann::json::array({mark(slow, 7)});
+  EXPECT_TRUE(Tell(plan).line.ends_with("the end of pass 7 of " + slow + " (42 %)..."));
+  plan["status"]["rollout"]["overrun"] = nlohmann::json::array({mark(slow, 7)});
+  EXPECT_TRUE(Tell(plan).line.ends_with("waiting for the end of an epoch...")) << Tell(plan).line;
+}
+
 TEST(RolloutStory, ACompletePlanIsNotYetItsNextChange) {
   nlohmann::json plan = CompletePlan();
   plan["metadata"]["generation"] = plan["metadata"]["generation"].get<int>() + 1;
