@@ -54,6 +54,7 @@ begin_totals() {
   rm -rf "$logs"
   mkdir -p "$logs"
   : >"$logs/steps.tsv"
+  backgrounds=()
   with_totals=1
   trap end_totals EXIT
 }
@@ -62,8 +63,8 @@ begin_totals() {
 cache_folder() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/optcache"; }
 
 end_totals() {
-  local code=$?
-  if [[ -n ${background:-} ]]; then kill -- "-$background" 2>/dev/null || true; fi
+  local code=$? group
+  for group in "${backgrounds[@]}"; do kill -- "-$group" 2>/dev/null || true; done
   PYTHONPATH=tests python3 -m harness.totals "$logs" tests/skips.txt "$(cache_folder)/runs.tsv" "$run_name" "$code" || ((code)) || code=1
   if [[ -n ${last_words:-} ]]; then say "$last_words"; fi
   exit "$code"

@@ -8,13 +8,20 @@ asan_long_tests=(fuzz-programs coordination storage pki net metrics kube control
 tsan_tests=(base storage handoff)
 tsan_long_tests=(cache net metrics kube cache-node sidecar)
 
-# test_sanitized PRESET LIBRARY...: their unit tests alone are built and run; `fuzz` is the corpora.
-test_sanitized() {
-  local preset=$1 targets labels
+# compile_sanitized PRESET LIBRARY...: their unit tests alone; `fuzz` is the corpora.
+compile_sanitized() {
+  local preset=$1 targets
   shift
   targets=("${@//-/_}")
-  labels=$(IFS='|' && echo "$*")
   compile "$preset" "${targets[@]/%/_test}"
+}
+
+# test_sanitized PRESET LIBRARY...: builds and runs them.
+test_sanitized() {
+  local preset=$1 labels
+  compile_sanitized "$@"
+  shift
+  labels=$(IFS='|' && echo "$*")
   counted "$preset-$1" ctest --preset "$preset" -j "$tests_at_once" -L "^($labels)\$"
 }
 
@@ -34,16 +41,32 @@ have_api_server() {
   done
 }
 
-# The cluster's programs and images, made while other steps leave the processors idle; end_totals ends it.
-begin_cluster_parts() {
-  use_programs dev
+# in_background NAME COMMAND...: while other steps leave the processors idle. `finish NAME` waits for it;
+# end_totals ends it.
+in_background() {
+  local name=$1
+  shift
   set -m # a process group of its own, in this session: another one would get a half of the processors
-  {
-    chrt --idle 0 ionice -c 3 "$python" -m cluster prepare
+  (
+    chrt --idle --pid 0 "$BASHPID" && ionice -c 3 -p "$BASHPID"
+    set +e
+    (set -e && "$@")
     echo "exit code $?"
-  } >"$logs/cluster-parts.txt" 2>&1 &
-  background=$!
+  ) >"$logs/$name.txt" 2>&1 &
+  backgrounds+=($!)
   set +m
+}
+
+# What it has said; a failure if it failed.
+finish() {
+  until grep -q '^exit code ' "$logs/$1.txt"; do sleep 1; done
+  cat "$logs/$1.txt"
+  grep -q '^exit code 0$' "$logs/$1.txt"
+}
+
+compile_all_sanitized() {
+  compile_sanitized asan "${asan_tests[@]}"
+  compile_sanitized tsan "${tsan_tests[@]}"
 }
 
 # It takes a minute or two; without Go its tests are skipped.
@@ -206,23 +229,20 @@ test_all() {
   esac
 }
 
-# What must pass before a change is merged: rings 1 and 2, and the sanitizers where they pay.
+# What must pass before a change is merged: rings 1 and 2, and the sanitizers where they pay. The programs of
+# Kubernetes are built beside ring 1, and the sanitizers' beside Kubernetes, which waits for most of its time.
 ci() {
   begin_totals ci
   step packages need "${build_packages[@]}" "${quick_packages[@]}" "${test_packages[@]}" "${cluster_packages[@]}"
   quick_steps
-  begin_cluster_parts
+  use_programs dev
+  in_background cluster-parts "$python" -m cluster prepare
   test_on_loopback -n "$jobs"
-  step "address and undefined behaviour sanitizers" test_sanitized asan "${asan_tests[@]}"
-  step "thread sanitizer" test_sanitized tsan "${tsan_tests[@]}"
-  step "programs and images of Kubernetes" finish_cluster_parts
+  step "programs and images of Kubernetes" finish cluster-parts
+  in_background sanitized compile_all_sanitized
   step "API server" test_api_server
   step "Kubernetes, ring 2" test_smoke
-}
-
-# Waits for what begin_cluster_parts makes.
-finish_cluster_parts() {
-  until grep -q '^exit code ' "$logs/cluster-parts.txt"; do sleep 1; done
-  cat "$logs/cluster-parts.txt"
-  grep -q '^exit code 0$' "$logs/cluster-parts.txt"
+  step "build (sanitizers)" finish sanitized
+  step "address and undefined behaviour sanitizers" test_sanitized asan "${asan_tests[@]}"
+  step "thread sanitizer" test_sanitized tsan "${tsan_tests[@]}"
 }
