@@ -4,8 +4,12 @@
 # cluster VERB...: its programs and images are made where they are missing.
 cluster() {
   case ${1:---help} in
-    # Their words are for other programs, or for those that have to be installed first.
-    kubectl | helm | test) ;;
+    kubectl | helm) ;; # their words are for other programs
+    test) if asks_for_text "${@:2}"; then
+      say "cluster test [--smoke] [--part K/N] [-k EXPRESSION] [words of pytest]: cases on a real Kubernetes, as root"
+      say "--smoke: the ten of ring 2; --part 1/3: a third of them; -k: those of a name"
+      return
+    fi ;;
     *) if asks_for_text "$@" || [[ -z ${1:-} ]]; then python_verb -m cluster "${@:---help}"; fi ;;
   esac
   need "${cluster_packages[@]}"

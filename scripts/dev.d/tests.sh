@@ -234,8 +234,9 @@ test_all() {
 ci() {
   begin_totals ci
   step packages need "${build_packages[@]}" "${quick_packages[@]}" "${test_packages[@]}" "${cluster_packages[@]}"
-  quick_steps
   use_programs dev
+  step "root, namespaces, Go" "$python" -m cluster check
+  quick_steps
   in_background cluster-parts "$python" -m cluster prepare
   test_on_loopback -n "$jobs"
   step "programs and images of Kubernetes" finish cluster-parts

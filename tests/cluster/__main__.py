@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from cluster import programs, recipes, settings
+from cluster import host, programs, recipes, settings
 from cluster.cluster import Cluster
 from cluster.errors import ClusterError
 
@@ -31,6 +31,12 @@ def down(cluster: Cluster, arguments: argparse.Namespace) -> int:
 def status(cluster: Cluster, arguments: argparse.Namespace) -> int:
     print(cluster.status())
     return 0 if cluster.is_up() else 1
+
+
+def check(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    if lacks := host.missing() + programs.missing(cluster.paths):
+        raise ClusterError("; ".join(lacks))
+    return 0
 
 
 def make_programs(cluster: Cluster, arguments: argparse.Namespace) -> int:
@@ -97,6 +103,7 @@ def parse() -> argparse.Namespace:
     verb.set_defaults(act=up)
     verbs.add_parser("down", help="end it and all that was left of one").set_defaults(act=down)
     verbs.add_parser("status", help="what runs, and where the logs are").set_defaults(act=status)
+    verbs.add_parser("check", help="what this machine lacks for it").set_defaults(act=check)
     verb = verbs.add_parser("programs", help="build Kubernetes from Go modules, if it is not built")
     modules = ", ".join(programs.PROGRAMS)
     verb.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {modules}; default: those of a cluster")

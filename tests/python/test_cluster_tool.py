@@ -9,10 +9,16 @@ from pathlib import Path
 
 import pytest
 from cluster import doors, older, processes, prometheus
+from cluster.deadline import CaseTooLate, case_deadline
 from cluster.errors import ClusterError
 from cluster.host import run, utc, wait_until
 from cluster.images import Image, digest
 from cluster.processes import Daemon
+
+
+def test_a_wait_does_not_take_the_end_of_a_case_for_a_busy_api_server() -> None:
+    with pytest.raises(CaseTooLate), case_deadline(0.3):
+        wait_until(lambda: run(["sleep", "60"]).stdout, "what never comes", 600)
 
 
 @pytest.fixture

@@ -6,18 +6,16 @@ import json
 import os
 import re
 import shlex
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 from cluster import host, programs, recipes
 from cluster.cluster import Cluster
-from cluster.errors import ClusterError
+from cluster.deadline import case_deadline
 from cluster.plan_watch import PlanWatch
 from cluster.release import Release
 from cluster.rollout_jobs import PREFIXES
@@ -65,16 +63,8 @@ def long() -> bool:
 @pytest.fixture(autouse=True)
 def deadline(long: bool) -> Iterator[None]:
     """A case that hangs fails."""
-    seconds = LONG_DEADLINE_SECONDS if long else DEADLINE_SECONDS
-
-    def fail(number: int, frame: FrameType | None) -> None:
-        raise ClusterError(f"the case is not done after {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(seconds)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    with case_deadline(LONG_DEADLINE_SECONDS if long else DEADLINE_SECONDS):
+        yield
 
 
 @pytest.fixture(scope="session")
