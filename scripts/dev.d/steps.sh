@@ -54,7 +54,7 @@ begin_totals() {
   rm -rf "$logs"
   mkdir -p "$logs"
   : >"$logs/steps.tsv"
-  backgrounds=()
+  declare -gA backgrounds=() # the process group of each
   with_totals=1
   trap end_totals EXIT
 }

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2004,SC2034,SC2154
 # ./dev test, ./dev ci: the rings of tests. docs/HACKING.md says which to run when.
 
 # Whose tests run again under a sanitizer: parsers and owners of memory; users of threads. What costs
@@ -53,12 +53,13 @@ in_background() {
     (set -e && "$@")
     echo "exit code $?"
   ) >"$logs/$name.txt" 2>&1 &
-  backgrounds+=($!)
+  backgrounds[$name]=$!
   set +m
 }
 
-# What it has said; a failure if it failed.
+# Now it is what is waited for. What it has said; a failure if it failed.
 finish() {
+  pgrep --pgroup "${backgrounds[$1]}" | xargs -r -n 1 chrt --all-tasks --other --pid 0 2>/dev/null || true # some have ended
   until grep -q '^exit code ' "$logs/$1.txt"; do sleep 1; done
   cat "$logs/$1.txt"
   grep -q '^exit code 0$' "$logs/$1.txt"
@@ -72,16 +73,16 @@ compile_all_sanitized() {
 # It takes a minute or two; without Go its tests are skipped.
 make_s3_server() {
   command -v go >/dev/null || return 0
-  use_programs dev
   "$python" -m cluster programs s3
 }
 
 # Ring 1 without the suites that need an API server. Words are for pytest.
 test_on_loopback() {
   step "build (dev)" compile dev
+  in_background s3 make_s3_server
   step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$tests_at_once" -LE '^api$'
   step "Python tests" test_python "$python" python python "$@"
-  step "server of S3" make_s3_server
+  step "server of S3" finish s3
   step "integration tests" test_python "$python" integration integration "$@" --durations=20
 }
 
@@ -93,7 +94,7 @@ test_ring1() {
   step packages need "${build_packages[@]}" "${test_packages[@]}"
   use_programs dev
   "$python" -m cluster programs --built # leads build/cluster/bin to those that are there
-  test_on_loopback -n "$jobs"
+  test_on_loopback -n "$pytest_at_once"
   if have_api_server; then
     step "API server" test_api_server
   else
@@ -238,7 +239,7 @@ ci() {
   step "root, namespaces, Go" "$python" -m cluster check
   quick_steps
   in_background cluster-parts "$python" -m cluster prepare
-  test_on_loopback -n "$jobs"
+  test_on_loopback -n "$pytest_at_once"
   step "programs and images of Kubernetes" finish cluster-parts
   in_background sanitized compile_all_sanitized
   step "API server" test_api_server

@@ -46,7 +46,6 @@ def make_programs(cluster: Cluster, arguments: argparse.Namespace) -> int:
 
 
 def prepare(cluster: Cluster, arguments: argparse.Namespace) -> int:
-    programs.ensure(cluster.paths, ["s3"])  # first: tests on loopback use it
     cluster.prepare(recipes.of_all_cases(cluster.paths))
     print("cluster: prepared")
     return 0
