@@ -5,16 +5,15 @@
 cluster() {
   case ${1:---help} in
     kubectl | helm) ;; # their words are for other programs
-    test) if asks_for_text "${@:2}"; then
-      say "cluster test [--smoke] [--part K/N] [-k EXPRESSION] [words of pytest]: cases on a real Kubernetes, as root"
-      say "--smoke: the ten of ring 2; --part 1/3: a third of them; -k: those of a name"
+    test)
+      cluster_test "${@:2}"
       return
-    fi ;;
+      ;;
     *) if asks_for_text "$@" || [[ -z ${1:-} ]]; then python_verb -m cluster "${@:---help}"; fi ;;
   esac
   need "${cluster_packages[@]}"
   case ${1:-} in
-    images | test | demo)
+    images | demo)
       need "${build_packages[@]}" "${python_packages[@]}"
       step "build (dev)" compile_programs dev "${programs[@]}"
       use_programs dev
@@ -22,4 +21,16 @@ cluster() {
   esac
   export PYTHONPATH=$PWD/tests:$PWD/sidecar/python/src
   exec "$python" -m cluster "${@:---help}"
+}
+
+cluster_test() {
+  if asks_for_text "$@"; then
+    say "cluster test [--smoke] [--part K/N] [-k EXPRESSION] [words of pytest]: cases on a real Kubernetes, as root"
+    say "--smoke: the ten of ring 2; --part 1/3: a third of them; -k: those of a name"
+    return
+  fi
+  begin_totals "cluster test${*:+ $*}"
+  step packages need "${cluster_packages[@]}" "${build_packages[@]}" "${python_packages[@]}"
+  step "build (dev)" compile_programs dev "${programs[@]}"
+  step "Kubernetes" test_cluster "$@"
 }

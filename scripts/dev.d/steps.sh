@@ -48,9 +48,9 @@ counted() {
 }
 
 # begin_totals NAME: from here on steps are noted; whatever ends the script, it ends with their table and
-# the totals, which are also appended to a file of this machine.
+# the totals, which are also appended to a file of this machine, with what $OPTCACHE_RUN_NOTE says of the run.
 begin_totals() {
-  run_name=$1
+  run_name=$1${OPTCACHE_RUN_NOTE:+ ($OPTCACHE_RUN_NOTE)}
   rm -rf "$logs"
   mkdir -p "$logs"
   : >"$logs/steps.tsv"

@@ -109,11 +109,11 @@ test_smoke() {
 }
 
 # Ring 3, in parts of less than an hour each.
-long_parts=6
+long_parts=7
 test_long_part() {
   case $1 in
     1)
-      test_on_loopback
+      test_on_loopback --order "$TEST_SEED"
       step "API server" test_api_server
       ;;
     2)
@@ -131,7 +131,7 @@ test_long_part() {
       ;;
     *)
       step "build (dev)" compile dev
-      step "Kubernetes, cases $(($1 - 3)) of 3" test_cluster "--part=$(($1 - 3))/3"
+      step "Kubernetes, cases $(($1 - 3)) of 4" test_cluster "--part=$(($1 - 3))/4" --order "$TEST_SEED"
       ;;
   esac
 }

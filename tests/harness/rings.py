@@ -2,33 +2,40 @@
 
 `pytest -p harness.rings`. Tests that are marked `long` run with OPTCACHE_LONG=1 alone; without it they
 are not selected, so that a skipped test is always one that misses something. A failed test shows the ends
-of the logs in its folder. With `--cases FILE` a table of all cases with their seconds ends the run, and
-is appended to FILE, so that growth is seen.
+of the logs of its processes. With `--cases FILE` a table of all cases with their seconds ends the run, and
+is appended to FILE, so that growth is seen; `--part K/N` divides the cases by the seconds in it. With
+`--order SEED` the modules run in another order, and so do the cases of each.
 """
 
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import records
+from harness import parts, records
+from harness.case_logs import logs_of
 from harness.processes import last_lines
 
 LOG_LINES = 50  # of each process
-LOGS_MAX = 20
+_base = pytest.StashKey[Path]()
+_begins = pytest.StashKey[dict[str, float]]()  # when the first test of each module began
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("rings")
     group.addoption("--part", metavar="K/N", type=_part, help="the K-th of N parts of the tests")
+    group.addoption("--order", metavar="SEED", help="a random order")
     group.addoption("--cases", metavar="FILE", type=Path, help="appends the seconds of each case")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_begins] = {}
     config.addinivalue_line("markers", "long: takes minutes, or a quiet machine: ./dev test --long")
     if file := config.getoption("--cases"):
         config.pluginmanager.register(_Cases(file))
@@ -38,22 +45,52 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = [item for item in items if _is_long() or not item.get_closest_marker("long")]
     if part := config.getoption("--part"):
-        number, parts = part
-        chosen = chosen[len(chosen) * (number - 1) // parts : len(chosen) * number // parts]
+        file = config.getoption("--cases")
+        names = [item.nodeid for item in chosen]
+        mine = {*parts.part(names, parts.newest_seconds(file) if file else {}, *part)}
+        chosen = [item for item in chosen if item.nodeid in mine]
+    if seed := config.getoption("--order"):
+        chosen = _shuffled(chosen, seed)
     if len(chosen) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = chosen
+    items[:] = chosen
+
+
+def _shuffled(items: list[pytest.Item], seed: str) -> list[pytest.Item]:
+    """Module by module, since tests of one share what is slow to start."""
+    chance = random.Random(seed)
+    modules: dict[Path, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        modules[item.path].append(item)
+    shuffled = chance.sample([*modules], len(modules))
+    return [item for module in shuffled for item in chance.sample(modules[module], len(modules[module]))]
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("--order")
+    return f"--order {seed}" if seed else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _base_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    request.config.stash[_base] = tmp_path_factory.getbasetemp()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.config.stash[_begins].setdefault(str(item.path), time.time())
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """The ends of the logs of all processes that a failed test has started in its folder."""
+    """The ends of the logs of the processes that a failed test has used."""
     outcome: Any = yield
     report = outcome.get_result()
-    folder = getattr(item, "funcargs", {}).get("tmp_path")
-    if report.failed and isinstance(folder, Path):
-        for log in sorted(folder.rglob("*.log"))[:LOGS_MAX]:
-            report.sections.append((str(log.relative_to(folder)), last_lines(log, LOG_LINES)))
+    base = item.config.stash.get(_base, None)
+    if report.failed and base:
+        own = getattr(item, "funcargs", {}).get("tmp_path")
+        for name, log in logs_of(base, own, item.config.stash[_begins][str(item.path)]):
+            report.sections.append((name, last_lines(log, LOG_LINES)))
 
 
 class _Cases:

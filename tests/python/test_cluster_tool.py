@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cluster import doors, older, processes, prometheus
+from cluster import doors, older, processes, prometheus, story
 from cluster.deadline import CaseTooLate, case_deadline
 from cluster.errors import ClusterError
 from cluster.host import run, utc, wait_until
@@ -163,3 +163,14 @@ def test_pods_are_targets_as_prometheus_names_them() -> None:
         "__meta_kubernetes_pod_annotation_optcache_io_owner": "resnet",
         "__meta_kubernetes_pod_container_port_name": "optcache-pages",
     }
+
+
+def test_a_story_shows_the_end_of_each_pods_log(tmp_path: Path) -> None:
+    (tmp_path / "objects.txt").write_text("NAME\n")
+    for name in story.LOGS:
+        (tmp_path / name).write_text("")
+    lines = [f"[pod/node-{n % 2}/node] line {n}" for n in range(120)] + ["error: stream closed"]
+    (tmp_path / "node.log").write_text("\n".join(lines))
+    shown = dict(story.ends(tmp_path))
+    assert shown["node.log of pod/node-0/node"].splitlines() == [f"line {n}" for n in range(20, 120, 2)]
+    assert shown["node.log of pod/node-1/node"].splitlines()[-2:] == ["line 119", "error: stream closed"]

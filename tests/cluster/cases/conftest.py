@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import host, programs, recipes
+from cluster import host, programs, recipes, story
 from cluster.cluster import Cluster
 from cluster.deadline import case_deadline
 from cluster.plan_watch import PlanWatch
@@ -24,8 +22,6 @@ from cluster.workspace import FewSamples, Samples, Store, Workspace
 
 DEADLINE_SECONDS = 600 if SMOKE else 1800
 LONG_DEADLINE_SECONDS = 3600
-SIDECARS_MAX = 4
-LOG_LINES = 50  # of each of our pods, where a case failed
 # Ring 2, in this order: what is quick first, what takes the chart away last.
 SMOKE_CASES = (
     "test_cli.py::test_status_and_explain",
@@ -174,39 +170,5 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.sections.append(("cluster", f"what was there: {folder}"))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "failure.txt").write_text(report.longreprtext)  # to be read while others run
-        _keep_story(running, folder)
-        for name in STORY:
-            text = (folder / name).read_text(errors="replace").splitlines()
-            report.sections.append((name, "\n".join(text[-LOG_LINES:])))
-
-
-STORY = ("objects.txt", "operator.log", "node.log", "sidecar.log")
-
-
-def _logs(cluster: Cluster, component: str) -> str:
-    """Of all its pods; whatever of it fails is part of the story."""
-    if component != "sidecar":
-        return Release(cluster).logs(component)
-    words = ("get", "pods", "--all-namespaces", "--selector=optcache.io/inject=true", "--output=json")
-    done = cluster.kubectl(*words, check=False)
-    pods = json.loads(done.stdout)["items"] if done.returncode == 0 else []
-    texts = []
-    for pod in pods[-SIDECARS_MAX:]:
-        meta = pod["metadata"]
-        words = ("logs", meta["name"], f"--namespace={meta['namespace']}", "--container=optcache-sidecar")
-        log = cluster.kubectl(*words, f"--tail={LOG_LINES // SIDECARS_MAX}", check=False)
-        texts.append(f"{meta['namespace']}/{meta['name']}:\n{log.stdout}{log.stderr}")
-    return "\n".join(texts)
-
-
-def _keep_story(cluster: Cluster, folder: Path) -> None:
-    questions = {
-        "objects.txt": ("get", "all,datasets,cacheplans,events", "--all-namespaces", "--output=wide"),
-        "pods.txt": ("describe", "pods", "--all-namespaces"),
-        "datasets.yaml": ("get", "datasets,cacheplans", "--all-namespaces", "--output=yaml"),
-    }
-    for name, words in questions.items():
-        (folder / name).write_text(cluster.kubectl(*words, check=False).stdout)
-    for component in ("operator", "node", "sidecar"):
-        (folder / f"{component}.log").write_text(_logs(cluster, component))
-    (folder / "time.txt").write_text(time.strftime("%Y-%m-%dT%H:%M:%SZ\n", time.gmtime()))
+        story.keep(running, folder)
+        report.sections += story.ends(folder)
