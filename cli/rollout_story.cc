@@ -40,9 +40,12 @@ std::string DescribePasses(const PlanResource& plan) {
   return fmt::format("{}{}", fmt::join(passes, ", "), rest);
 }
 
-RolloutStory Waiting(const PlanResource& plan, const std::string& what) {
-  return {.line = fmt::format("Waiting for cacheplan \"{}\" rollout to finish: {}...", plan.name,
-                              what)};
+RolloutStory Waiting(const PlanResource& plan, const std::string& what, std::uint64_t done = 0,
+                     std::uint64_t all = 0) {
+  return {
+      .line = fmt::format("Waiting for cacheplan \"{}\" rollout to finish: {}...", plan.name, what),
+      .done = done,
+      .all = all};
 }
 
 RolloutStory Failed(std::string line) {
@@ -90,11 +93,8 @@ RolloutStory OfPrepare(const PlanResource& plan, const std::vector<PlanRevision>
         plan.name, plan.name_space);
     return story;
   }
-  RolloutStory story =
-      Waiting(plan, fmt::format("{} of {} nodes prepared", plan.prepared, plan.desired));
-  story.done = plan.prepared;
-  story.all = plan.desired;
-  return story;
+  return Waiting(plan, fmt::format("{} of {} nodes prepared", plan.prepared, plan.desired),
+                 plan.prepared, plan.desired);
 }
 
 RolloutStory OfActivate(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
@@ -114,10 +114,7 @@ RolloutStory OfActivate(const PlanResource& plan, const std::vector<PlanRevision
     what +=
         passes.empty() ? ", waiting for the end of an epoch" : ", waiting for the end of " + passes;
   }
-  RolloutStory story = Waiting(plan, what);
-  story.done = plan.active;
-  story.all = plan.desired;
-  return story;
+  return Waiting(plan, what, plan.active, plan.desired);
 }
 
 RolloutStory OfObserve(const PlanResource& plan) {
@@ -132,11 +129,10 @@ RolloutStory OfObserve(const PlanResource& plan) {
   const std::uint64_t counted = std::min(plan.marked_passes, wanted);
   const std::string how_far =
       wanted == 0 ? "" : fmt::format(", {} of {} passes observed", counted, wanted);
-  RolloutStory story = Waiting(plan, fmt::format("all {} nodes follow it{}{}", plan.active, how_far,
-                                                 passes.empty() ? "" : ", observing " + passes));
-  story.done = counted;
-  story.all = wanted;
-  return story;
+  return Waiting(plan,
+                 fmt::format("all {} nodes follow it{}{}", plan.active, how_far,
+                             passes.empty() ? "" : ", observing " + passes),
+                 counted, wanted);
 }
 
 RolloutStory OfGoBack(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
@@ -167,12 +163,10 @@ RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& 
                                 plan.name, plan.name_space)};
     }
     if (plan.active < plan.desired) {
-      RolloutStory story =
-          Waiting(plan, fmt::format("{} of {} nodes follow {}", plan.active, plan.desired,
-                                    DescribeRevision(revisions, HashOfRevision(plan.current))));
-      story.done = plan.active;
-      story.all = plan.desired;
-      return story;
+      return Waiting(plan,
+                     fmt::format("{} of {} nodes follow {}", plan.active, plan.desired,
+                                 DescribeRevision(revisions, HashOfRevision(plan.current))),
+                     plan.active, plan.desired);
     }
     return {.outcome = RolloutOutcome::kSucceeded,
             .line = fmt::format("cacheplan \"{}\" successfully rolled out", plan.name)};
