@@ -4,9 +4,12 @@
 # Whose tests run again under a sanitizer: parsers and owners of memory; users of threads. What costs
 # most to build for it waits for --long.
 asan_tests=(fuzz base dataset wire config handoff cache)
-asan_long_tests=(fuzz-programs coordination storage pki net metrics kube control cache-node sidecar operator)
+asan_long_tests=(
+  fuzz-programs plan sampler simulation headspace coordination storage pki net metrics kube control
+  cache-node sidecar operator cli
+)
 tsan_tests=(base storage handoff)
-tsan_long_tests=(cache net metrics kube cache-node sidecar)
+tsan_long_tests=(cache net metrics kube coordination control cache-node sidecar operator)
 
 # compile_sanitized PRESET LIBRARY...: their unit tests alone; `fuzz` is the corpora.
 compile_sanitized() {
@@ -109,7 +112,7 @@ test_smoke() {
 }
 
 # Ring 3, in parts of less than an hour each.
-long_parts=7
+long_parts=8
 test_long_part() {
   case $1 in
     1)
@@ -129,9 +132,10 @@ test_long_part() {
       step demo ./dev demo --quick
       step benchmarks ./dev bench --quick
       ;;
+    4) frameworks_steps ;;
     *)
       step "build (dev)" compile dev
-      step "Kubernetes, cases $(($1 - 3)) of 4" test_cluster "--part=$(($1 - 3))/4" --order "$TEST_SEED"
+      step "Kubernetes, cases $(($1 - 4)) of 4" test_cluster "--part=$(($1 - 4))/4" --order "$TEST_SEED"
       ;;
   esac
 }
@@ -210,12 +214,16 @@ frameworks() {
   test_python .venv-frameworks/bin/python integration/test_s3_endpoint.py integration-s3-endpoint
 }
 
-test_frameworks() {
-  begin_totals "test frameworks"
-  step packages need "${build_packages[@]}" "${test_packages[@]}"
+frameworks_steps() {
   step "build (dev)" compile dev
   step "virtual environment with frameworks" make_frameworks_venv
   step "tests with frameworks" frameworks
+}
+
+test_frameworks() {
+  begin_totals "test frameworks"
+  step packages need "${build_packages[@]}" "${test_packages[@]}"
+  frameworks_steps
 }
 
 test_all() {
