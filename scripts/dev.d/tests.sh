@@ -28,6 +28,23 @@ test_sanitized() {
   counted "$preset-$1" ctest --preset "$preset" -j "$tests_at_once" -L "^($labels)\$"
 }
 
+# The programs as processes that are killed, frozen, lied to and left alone. What a sanitizer finds ends a
+# program, which training survives: so its reports are looked for, too.
+test_sanitized_programs() {
+  local reports=$PWD/build/asan/reports
+  compile asan "${local_programs[@]/%//all}" tests/support/all
+  rm -rf "$reports"
+  mkdir -p "$reports"
+  use_programs asan
+  ASAN_OPTIONS=log_path=$reports/asan UBSAN_OPTIONS=log_path=$reports/ubsan:print_stacktrace=1 \
+    counted asan-programs "$python" -m pytest -q -rs -p no:cacheprovider -p harness.rings -n "$jobs" \
+    tests/integration/test_{bad_input,garbage,gone,kills,restart,sources}.py
+  if compgen -G "$reports/*" >/dev/null; then
+    head -n 60 "$reports"/*
+    return 1
+  fi
+}
+
 # test_python PYTHON TESTS LOG [WORD...]: by pytest.
 test_python() {
   local interpreter=$1 tests=$2 log=$3
@@ -121,6 +138,7 @@ test_long_part() {
       ;;
     2)
       step "address and undefined behaviour sanitizers" test_sanitized asan "${asan_tests[@]}" "${asan_long_tests[@]}"
+      step "programs with the address sanitizer" test_sanitized_programs
       step "thread sanitizer" test_sanitized tsan "${tsan_tests[@]}" "${tsan_long_tests[@]}"
       ;;
     3)
