@@ -72,7 +72,7 @@ Status Doorkeeper::Invite(const wire::Hello& hello, const net::PeerInfo& peer, c
 Status Doorkeeper::OnOpen(ClientId client, net::Connection& connection) {
   if (connection.peer_role() == wire::Role::kNode) return OkStatus();
   auto invited = invited_.extract(connection.address());
-  if (!invited) return {Code::kPermissionDenied, "nobody has checked this token"};
+  if (!invited) return {Code::kPermissionDenied, "this token was not checked"};
   visitors_[client] = {.proof = std::move(invited.mapped().proof), .connection = &connection};
   return OkStatus();
 }

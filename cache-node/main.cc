@@ -76,7 +76,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
          "That folder is gone with this node: at the end what lies there moves, too")
       ->needs(disk);
   app.add_option("--drain-seconds", flags.drain_seconds,
-                 "How long it moves what it keeps to other nodes at its end")
+                 "On shutdown, spend at most this many seconds moving cached samples to other "
+                 "nodes")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
   AddClusterFlags(app, flags);

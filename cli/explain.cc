@@ -35,10 +35,11 @@ Status ExplainPod(const ExplainRequest& request) {
 }  // namespace
 
 void AddExplainCommand(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("explain", "Say why something of a cluster is so");
+  CLI::App* const command = app.add_subcommand(
+      "explain", "Explain why a pod was or was not injected, and where its samples came from");
   command->require_subcommand(1);
   CLI::App* const pod = command->add_subcommand(
-      "pod", "Why a pod was injected or not, where it runs, where its samples came from");
+      "pod", "Explain one pod: its injection, its machine, and the sources of its samples");
   const auto request = std::make_shared<ExplainRequest>();
   pod->add_option("NAME", request->pod, "The pod")->required();
   pod->add_option("--namespace,-n", request->name_space, "Its namespace; default: kubectl's own");

@@ -155,8 +155,8 @@ RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& 
     if (plan.progressing.reason == "CompleteUnobserved") {
       return {
           .outcome = RolloutOutcome::kSucceeded,
-          .line = fmt::format("cacheplan \"{}\" rolled out, but nobody has observed what it "
-                              "does: {}",
+          .line = fmt::format("cacheplan \"{}\" rolled out, but its effect was not "
+                              "observed: {}",
                               plan.name, plan.progressing.message),
           .advice = fmt::format("Look at these jobs. When an epoch of one is over, run: kubectl "
                                 "optcache plan show {} -n {}",

@@ -82,7 +82,7 @@ std::string Explain(std::size_t self, std::span<const CapacityClaim> claims,
   const ByteCount total = shares[self].total;
   std::string text = FormatBytes(total) + " of " + FormatBytes(claim.ceiling) + ": ";
   if (!IsRead(claim)) {
-    text += "nobody reads it";
+    text += "no job reads it";
   } else if (!claim.measured) {
     text += "how fast it is read is not known yet";
   } else {

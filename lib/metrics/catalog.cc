@@ -31,7 +31,7 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_net_received_frames_total", kCounter, "Wire messages received"},
     {"optcache_net_sent_frames_total", kCounter, "Wire messages sent"},
     {"optcache_net_corrupt_payloads_total", kCounter, "Payloads received with a wrong checksum"},
-    {"optcache_net_refused_payloads_total", kCounter, "Payloads received that nobody wanted"},
+    {"optcache_net_refused_payloads_total", kCounter, "Payloads received that nothing waited for"},
     {"optcache_net_unsendable_messages_total", kCounter,
      "Wire messages that were too large to send, each of which closed its connection"},
     {"optcache_http_open_connections", kGauge, "HTTP connections that are open"},
@@ -97,7 +97,7 @@ constexpr auto kCatalog = std::to_array<Metric>({
      "Pushes that the receiver had no room for; tried again"},
     {"optcache_relocations_total", kCounter,
      "Samples that went to other nodes without having been read, as their node ended or had no "
-     "room for them any more: moved, or lost as nobody took them in time"},
+     "room for them any more: moved, or lost as no node took them in time"},
     {"optcache_relocated_bytes_total", kCounter, "Bytes of those that were moved"},
     {"optcache_peer_timeouts_total", kCounter,
      "Questions to other nodes that were not answered in time"},
@@ -131,8 +131,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_members", kGauge, "Nodes in the desired state in force"},
     {"optcache_coordinator_connected", kGauge, "1 while the coordinator answers"},
     {"optcache_refusals_total", kCounter,
-     "What pods and nodes asked for and were refused, by reason: token, review (nobody could say "
-     "whose it is), pod, namespace, stream, put, manifest, certificate, limit"},
+     "What pods and nodes asked for and were refused, by reason: token, review (the API server "
+     "could not say whose it is), pod, namespace, stream, put, manifest, certificate, limit"},
     {"optcache_token_checks_total", kCounter,
      "Tokens that were shown: good, bad, failed (the API server could not say), remembered from a "
      "check before"},

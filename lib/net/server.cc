@@ -210,7 +210,7 @@ void SocketServer::State::Admit(SocketConnection& connection) {
   auto handler = handlers(connection);
   if (handler == nullptr) {
     return Refuse(connection, Reason::kUnserved,
-                  Status(Code::kPermissionDenied, "nobody here serves this peer"));
+                  Status(Code::kPermissionDenied, "this server does not serve this peer"));
   }
   connection.Admit(std::move(handler));
 }

@@ -31,7 +31,7 @@ constexpr std::array kKnownS3Errors = {
                  "the keys, or requests without keys, need s3:GetObject and s3:ListBucket; where "
                  "the bucket's owner has requesters pay, say so with requester-pays; where "
                  "objects are encrypted with a key of yours (SSE-C), it may be another one"},
-    KnownS3Error{"AllAccessDisabled", Code::kPermissionDenied, "nobody may read it"},
+    KnownS3Error{"AllAccessDisabled", Code::kPermissionDenied, "all access to it is disabled"},
     KnownS3Error{"InvalidAccessKeyId", Code::kPermissionDenied,
                  "check the access key ID, and that it belongs to this endpoint"},
     // As versitygw has it, with status 404.

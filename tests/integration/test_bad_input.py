@@ -403,7 +403,7 @@ def test_no_sidecar_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(left))
     assert refusal(lambda: optcache.Dataset(socket=str(left))) == (
-        f"nobody listens at {left}: optcache-sidecar has ended, see its log"
+        f"no process listens at {left}: optcache-sidecar has ended, see its log"
     )
     file.touch()
     assert refusal(lambda: optcache.Dataset(socket=str(file))) == (

@@ -1,4 +1,4 @@
-"""A dataset is indexed anew while a job reads it: the job goes on with the manifest that it has."""
+"""A dataset is indexed again while a job reads it: the job goes on with the manifest that it has."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def test_refuses_a_dataset_that_was_indexed_anew(
     server.kill()
     (folder / "b").write_bytes(b"b")
     server.start()
-    with pytest.raises(optcache.OptcacheError, match="indexed anew"):
+    with pytest.raises(optcache.OptcacheError, match="indexed again"):
         ds[0]
 
 

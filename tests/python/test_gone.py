@@ -248,7 +248,7 @@ def test_the_wait_is_an_argument(server: Server, monkeypatch: pytest.MonkeyPatch
     copy = pickle.loads(pickle.dumps(ds))
     server.kill()
     for either in (ds, copy):
-        with pytest.raises(optcache.SidecarUnavailable, match="nobody listens"):
+        with pytest.raises(optcache.SidecarUnavailable, match="no process listens"):
             either[0]
     with pytest.raises(ValueError, match="wait=-1"):
         optcache.Dataset(wait=-1)

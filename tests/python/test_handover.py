@@ -159,7 +159,7 @@ def test_gives_up_on_a_sidecar_that_stays_away(
     ds = optcache.Dataset()
     server.kill()
     monkeypatch.setenv("OPTCACHE_WAIT", "0.2")
-    with pytest.raises(optcache.SidecarUnavailable, match="nobody listens at"):
+    with pytest.raises(optcache.SidecarUnavailable, match="no process listens at"):
         ds[0]
 
 

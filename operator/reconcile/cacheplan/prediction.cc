@@ -103,7 +103,7 @@ Json AnswerOf(const PredictionQuestion& question, const std::vector<RolloutNode>
   const auto numbers = coordination::NumbersOf(asked->all);
   if (!numbers) {
     answer["error"] =
-        "nobody reads the Dataset and spec.jobs names nobody: there is nothing to predict";
+        "no job reads the Dataset and spec.jobs names none: there is nothing to predict";
     return answer;
   }
   answer.update(NumbersToJson(*numbers));

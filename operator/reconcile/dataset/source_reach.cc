@@ -66,7 +66,7 @@ SourceReach JudgeSource(const api::DatasetSpec& spec, const kube::Condition& bef
   }
   return {.status = ConditionStatus::kUnknown,
           .reason = std::string(kNotAsked),
-          .message = "the store did not answer when it was last asked, and nobody asks it now"};
+          .message = "the store did not answer when it was last asked, and no sidecar asks it now"};
 }
 
 }  // namespace optcache::reconcile

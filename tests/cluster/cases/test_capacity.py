@@ -63,4 +63,4 @@ def test_memory_goes_where_it_saves_most(installed: Release, workspace: Workspac
     rival = f"the next byte is worth more to {workspace.name}/fast"
     assert rival in said("slow", "Placed")
     assert rival in said("slow", "Degraded")
-    assert "nobody reads it" in said("idle", "Placed")
+    assert "no job reads it" in said("idle", "Placed")

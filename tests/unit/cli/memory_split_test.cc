@@ -96,7 +96,7 @@ TEST(MemorySplit, SaysWhatMemoryAndDisksTogetherLack) {
   const auto specs = split.Update(WithDisks(20, 40), kBegin);
   ASSERT_TRUE(specs);
   EXPECT_EQ((*specs)[0].note,
-            "60 B of 100 B: nobody reads it; its nodes offer no more; 40 B of it on disk");
+            "60 B of 100 B: no job reads it; its nodes offer no more; 40 B of it on disk");
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ TEST(SplitByWorth, SaysWhy) {
   EXPECT_EQ(Why(offers, claims, 1),
             "20.0 MiB of 80.0 MiB: saves 20.0 MiB/s; the next byte is worth more to team/fast");
   EXPECT_EQ(Why(offers, claims, 2),
-            "0 B of 10.0 MiB: nobody reads it; the next byte is worth more to team/fast");
+            "0 B of 10.0 MiB: no job reads it; the next byte is worth more to team/fast");
 }
 
 TEST(SplitByWorth, SaysWhyOfFloorsAndEquals) {
@@ -121,7 +121,7 @@ TEST(SplitByWorth, SaysWhyOfFloorsAndEquals) {
   claims[0].floor = 90;
   EXPECT_EQ(
       Why({80}, {claims[0]}, 0),
-      "80 B of 100 B: nobody reads it; its nodes offer no more; its floor of 90 B does not fit");
+      "80 B of 100 B: no job reads it; its nodes offer no more; its floor of 90 B does not fit");
   EXPECT_EQ(Why({80}, {Read("a", 100, 1), claims[0]}, 0).substr(0, 28),
             "0 B of 100 B: saves 0 B/s; t");
 }

@@ -81,7 +81,7 @@ TEST(ClusterStatus, SaysWhenTheCapacityCannotBeGiven) {
 
 TEST(ClusterStatus, SaysWhyTheCapacityIsWhatItIs) {
   DatasetSpec spec = Scenario::Imagenet();
-  spec.note = "300 B of 900 B: nobody reads it";
+  spec.note = "300 B of 900 B: no job reads it";
   Scenario scenario({spec});
   EXPECT_EQ(scenario.coordinator().Snapshot(scenario.now()).datasets[0].notes,
             std::vector<std::string>{spec.note});

@@ -225,7 +225,7 @@ TEST(Place, SharesOneNodeFairlyAndSaysSo) {
   const auto placed = Place(std::vector<Machine>{Node("a")}, demands);
   EXPECT_EQ(placed[0].granted, 80U);
   EXPECT_EQ(placed[1].granted, 20U);
-  EXPECT_TRUE(Says(placed[0], "; 80 B of 1000 B: nobody reads it; shared with vision/coco"))
+  EXPECT_TRUE(Says(placed[0], "; 80 B of 1000 B: no job reads it; shared with vision/coco"))
       << placed[0].message;
 }
 
@@ -292,7 +292,7 @@ TEST(PlaceOnDisk, WhatMemoryHasNoRoomForLiesOnDisk) {
   EXPECT_EQ(placed.granted, 400U);
   EXPECT_EQ(placed.on_disk, 200U);
   EXPECT_EQ(placed.shares, (std::vector<ByteCount>{100, 100}));
-  EXPECT_TRUE(Says(placed, "400 B of 400 B: nobody reads it; 200 B of it on disk"))
+  EXPECT_TRUE(Says(placed, "400 B of 400 B: no job reads it; 200 B of it on disk"))
       << placed.message;
 }
 

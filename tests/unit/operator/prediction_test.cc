@@ -84,7 +84,7 @@ TEST(Prediction, SaysWhyThereIsNone) {
   EXPECT_NE(kube::TextAt(AnswerOf(Question(), {}, kCurrent), "/error"), "");
   RolloutNode idle = Answering("a", 1);
   idle.trials[0].all = {};
-  EXPECT_NE(kube::TextAt(AnswerOf(Question(), {idle}, kCurrent), "/error").find("nobody reads"),
+  EXPECT_NE(kube::TextAt(AnswerOf(Question(), {idle}, kCurrent), "/error").find("no job reads"),
             std::string::npos);
 }
 

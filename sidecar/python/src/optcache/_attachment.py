@@ -106,7 +106,7 @@ class Attachment:
             return protocol.Tag(self._stream, recipe.rank, self._last_pass, what.start)
 
     def refresh(self, recipe: protocol.Recipe, tag: protocol.Tag) -> protocol.Tag:
-        """Looks whether the sidecar was started anew, and tells it then what it needs to know.
+        """Looks whether the sidecar was started again, and tells it then what it needs to know.
 
         Args:
             tag: the place of the next batch.
@@ -142,7 +142,7 @@ class Attachment:
             self._end_if_over()
 
     def _end_if_over(self) -> None:
-        # Whoever holds the lock looks again after giving it up.
+        # The thread that holds the lock looks again after giving it up.
         while self._over and self._lock.acquire(blocking=False):
             try:
                 self._over = False
@@ -166,7 +166,7 @@ class Attachment:
         return self._dataset.endpoint.path, self._dataset.name, loader, self._rank
 
     def _keep_name(self) -> None:
-        """Takes another name if ours was given to a later loader. One that is made anew for each
+        """Takes another name if ours was given to a later loader. One that is made again for each
         epoch inherits it: the one before reads no more and does not come here.
         """
         if _holders.setdefault(self._place(self._loader), self) is self:

@@ -93,7 +93,7 @@ class IndexBatch(_IntList):
                 yield index
         finally:
             _current.at = len(self)
-            if self._samples is not None:  # fetched: nobody will ask for the whole
+            if self._samples is not None:  # fetched: the whole is not asked for
                 _current.batch = None
 
     def __reduce__(self) -> tuple[Any, ...]:

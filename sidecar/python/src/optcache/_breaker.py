@@ -15,14 +15,14 @@ PROBE_FIRST_S = 0.05  # a sidecar that is merely restarted is back soon
 PROBE_MAX_S = 5.0
 PROBE_AWAITED_MAX_S = 1.0  # where reads wait for it
 TELL_EVERY_S = 10.0
-IDLE_S = 60.0  # after which nobody wants to know any more
+IDLE_S = 60.0  # after which no reader asks for it any more
 
 
 class Breaker:
     """Open from the moment at which the sidecar did not answer until a probe finds it again.
 
-    While it is open, nobody tries the sidecar but one daemon thread, which ends when nobody reads,
-    and is started again by the next who does. Thread-safe. A forked process takes the state over
+    While it is open, only one daemon thread tries the sidecar; it ends when no thread reads,
+    and the next read starts it again. Thread-safe. A forked process takes the state over
     and probes for itself: it would otherwise have to wait in vain first.
     """
 
@@ -75,7 +75,7 @@ class Breaker:
             raise kind(*args)
 
     def wait(self, seconds: float) -> None:
-        """Until it is closed, or for so many seconds."""
+        """Until it is closed, or for this many seconds."""
         if not self.open:
             return
         with self._changed:
@@ -103,7 +103,7 @@ class Breaker:
         )
 
     def count(self, samples: int) -> None:
-        """So many were read from the source."""
+        """This many were read from the source."""
         with self._changed:
             self._samples += samples
 

@@ -75,7 +75,7 @@ class Channel:
     """
 
     def __init__(self, path: str, silence_s: int = protocol.SILENCE_S) -> None:
-        """Raises OSError if nobody listens at `path`, ChannelBroken if what does is no sidecar.
+        """Raises OSError if no process listens at `path`, ChannelBroken if what does is no sidecar.
 
         Args:
             silence_s: how long a request waits for the sidecar's next word.
@@ -105,7 +105,7 @@ class Channel:
     def _connect(self, path: str) -> None:
         try:
             self._socket.connect(path)
-        except BlockingIOError:  # so many wait to be accepted that it takes no more
+        except BlockingIOError:  # its queue of connections is full
             self._fail_of_silence()
 
     def __del__(self) -> None:
@@ -299,7 +299,7 @@ class Channel:
         self._flush()
 
     def _flush(self) -> None:
-        # Whoever holds the lock looks at the queue again after giving it up, so nothing stays.
+        # The thread that holds the lock looks at the queue again after giving it up, so nothing stays.
         while self._released and self._send_lock.acquire(blocking=False):
             try:
                 if not self._send_releases():

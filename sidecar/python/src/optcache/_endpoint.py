@@ -160,11 +160,11 @@ class Endpoint:
         self._breaker.trip(why)
 
     def wait(self, seconds: float) -> None:
-        """Until a probe finds the sidecar, or for so many seconds."""
+        """Until a probe finds the sidecar, or for this many seconds."""
         self._breaker.wait(seconds)
 
     def pause(self, seconds: float) -> None:
-        """For so many seconds; while the sidecar is away, until it is back at most."""
+        """For this many seconds; while the sidecar is away, until it is back at most."""
         if self.away:
             self._breaker.wait(seconds)
         else:
@@ -175,7 +175,7 @@ class Endpoint:
         self._breaker.tell_begin(where)
 
     def count_direct(self, samples: int) -> None:
-        """So many samples were read from the source."""
+        """This many samples were read from the source."""
         self._breaker.count(samples)
 
     def explain(self, why: Exception) -> str:
@@ -192,7 +192,7 @@ class Endpoint:
         if isinstance(why, OSError) and not self._is_socket():
             return f"{self.path} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens"
         if isinstance(why, ConnectionRefusedError):
-            return f"nobody listens at {self.path}: optcache-sidecar has ended, see its log"
+            return f"no process listens at {self.path}: optcache-sidecar has ended, see its log"
         return f"the sidecar at {self.path} does not answer: {why}"
 
     def _is_socket(self) -> bool:

@@ -31,7 +31,7 @@ class ReplayedOrder(Order):
     def begin(self, start: int) -> tuple[protocol.Pass, Iterator[Any]]:
         epoch, start, ids = self._will_read()
         whole = max(self._rank_length() - start, 0)
-        ids = ids[:whole]  # what some ranks read beyond is not foretold
+        ids = ids[:whole]  # what some ranks read beyond is not predicted
         self._passes += 1
         what = protocol.Pass(epoch=epoch, start=start, length=len(ids), crc=self._crc(ids))
         return what, iter(self._batches())
@@ -97,7 +97,7 @@ class AccelerateOrder(ReplayedOrder):
 
 
 class MegatronOrder(ReplayedOrder):
-    """Megatron's samplers, which deal micro batches and go on where so many samples are consumed."""
+    """Megatron's samplers, which deal micro batches and go on where this many samples are consumed."""
 
     def _make_recipe(self, size: int) -> protocol.Recipe:
         dealer = self._batch_sampler

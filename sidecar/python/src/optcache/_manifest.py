@@ -1,6 +1,6 @@
 """The list of a dataset's samples, decoded on demand; docs/formats/manifest.md says how it lies.
 
-Checksums are not looked at again: the sidecar has checked them, and nobody can change the file.
+Checksums are not looked at again: the sidecar has checked them, and no process can change the file.
 """
 
 from __future__ import annotations

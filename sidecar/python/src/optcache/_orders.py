@@ -91,7 +91,7 @@ def order_of(
         numbering: of the loader's dataset; None: that of ours.
         declared: as for torch_order.
         trace: the owner's lists, or word that a copy of the batch sampler may be iterated.
-        pass_reads: so many indices of the rank's list are read in each iteration; 0: that is not
+        pass_reads: this many indices of the rank's list are read in each iteration; 0: that is not
             known.
     """
     batch_sampler: Any = loader.batch_sampler

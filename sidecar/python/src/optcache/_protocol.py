@@ -83,7 +83,7 @@ class Attached(NamedTuple):
 
 class ComputedOpened(NamedTuple):
     handle: int
-    first: bool  # nobody had it open
+    first: bool  # it was not open before
     capacity: int
     memory: int  # bytes of the memory file that came with it
 
@@ -126,10 +126,10 @@ class Recipe:
     modern_randperm: bool = True
     base_seed: int = BASE_SEED_EVERY_PASS
     tail_permutation: bool = True
-    passes: int = 0  # how many there will be; 0: nobody knows
+    passes: int = 0  # how many there will be; 0: not known
     behind: int = 0  # how many samples may be with the workers
     order: str = ""  # the recipe as text where the fields do not say it; "trace": lists will come
-    pass_reads: int = 0  # so many ids of the rank's list, from the front, in each pass; 0: all
+    pass_reads: int = 0  # this many ids of the rank's list, from the front, in each pass; 0: all
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Order:
         return ""
 
     def read_only(self, reads: int) -> None:
-        """Each iteration reads so many indices of the rank's list, and leaves the rest."""
+        """Each iteration reads this many indices of the rank's list, and leaves the rest."""
         self.recipe = dataclasses.replace(self.recipe, pass_reads=reads)
 
     def samples(self, indices: Iterable[int]) -> list[int]:

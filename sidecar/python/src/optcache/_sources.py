@@ -66,7 +66,7 @@ def _read(path: str, sidecars_uid: int) -> bytes:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise Unusable(f"{path} is not a file")
-        # Whoever may write it decides what is read as training data.
+        # A user who may write it decides what is read as training data.
         if found.st_uid not in (0, os.geteuid(), sidecars_uid) or found.st_mode & stat.S_IWOTH:
             raise Unusable(f"{path} is not used: others than the sidecar's user may write it")
         data = file.read(_BYTES_MAX + 1)

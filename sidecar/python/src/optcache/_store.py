@@ -22,7 +22,7 @@ _ALL = (1 << 63) - 1  # bytes: whatever the sidecar has
 
 
 class Store:
-    """The values that whoever says the same `name` at the same sidecar shares.
+    """The values that all processes with the same `name` at the same sidecar share.
 
     Nothing here fails a reader: without a sidecar, or where it refuses, values are computed, and one
     line in the log says why. Thread-safe; may be pickled, and used after a fork.
@@ -98,7 +98,7 @@ class Store:
             raise ChannelBroken(str(refused)) from None
 
     def get(self, index: int, tag: Optional[protocol.Tag], compute: Callable[[], Any]) -> Any:
-        """The value of that sample, by `compute` if nobody has it. What `compute` raises goes on."""
+        """The value of that sample, by `compute` if no process has it. What `compute` raises goes on."""
         channel = self._reach()
         if channel is None:
             return self._compute_alone(compute)
@@ -203,7 +203,7 @@ class Store:
             try:
                 channel.put_computed(leave.lease, encoded)
             except BROKEN:
-                pass  # then nobody waits
+                pass  # then no process waits
 
     def _encode(self, value: Any, room: int) -> Optional[bytes]:
         if room == 0:

@@ -85,7 +85,7 @@ class TracedOrder(Order):
         return self._list(self._passes + 1, 2) if self._told_next else None
 
     def _list(self, number: int, ahead: int) -> Optional[array.array[int]]:
-        """Of that pass, which is so many after the one that begins or is read; None: not known."""
+        """Of that pass, which is this many after the one that begins or is read; None: not known."""
         if self._given is not None:
             given = self._given(number)
             return self._as_ids(given) if given else None
@@ -137,7 +137,7 @@ class _Drawn:
         self._states = [_state_of(self._copy)]  # of its generator before each list, and the next
 
     def list(self, ahead: int) -> Optional[array.array[int]]:
-        """Of the iteration that is so many after the first; None: it is longer than expected."""
+        """Of the iteration that is this many after the first; None: it is longer than expected."""
         while len(self._lists) <= ahead:
             ids = _flat(self._copy, self._expected)
             self._lists.append(None if ids is None else self._as_ids(ids))

@@ -50,7 +50,7 @@ def encode(value: Any, allow_pickle: bool = False) -> bytes:
 
 def decode(data: bytearray, allow_pickle: bool = False) -> Any:
     """The value of those bytes, equal to what was encoded. Arrays and tensors are parts of `data`,
-    which nobody else may use any more: so they can be written to.
+    which nothing else may use any more: so they can be written to.
 
     Raises Corrupt if the bytes are not as `encode` made them.
     """
@@ -97,7 +97,7 @@ class _Writer:
             raise Unencodable(f"{kind.__module__}.{kind.__qualname__}")
 
     def _put_library(self, value: Any) -> bool:
-        # Whoever returns one has imported it.
+        # Code that returns one has imported it.
         numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
         if numpy is not None and type(value) is numpy.ndarray:
             return self._put_array(b"a", numpy, value)

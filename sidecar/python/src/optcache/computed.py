@@ -266,7 +266,7 @@ def _is_another(store: Store, owner: Any) -> bool:
     """Whether another dataset that is in use in this process has the same name."""
     try:
         return _owners.setdefault(store.name, owner) is not owner
-    except TypeError:  # a list, for example, of which nobody knows when it dies
+    except TypeError:  # a list, for example, whose end cannot be seen
         return False
 
 

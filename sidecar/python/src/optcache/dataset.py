@@ -217,7 +217,7 @@ class Dataset:
 
     @property
     def version(self) -> str:
-        """Names the samples as they are now; another one when the dataset is indexed anew."""
+        """Names the samples as they are now; another one when the dataset is indexed again."""
         return f"{self.name}@{self._digest.hex()[:16]}"
 
     def __repr__(self) -> str:
@@ -340,7 +340,7 @@ class Dataset:
             self.notice = opened.notice
             if self._digest and opened.digest != self._digest:
                 raise OptcacheError(
-                    f"the dataset {opened.name} was indexed anew while it was in use: start the job "
+                    f"the dataset {opened.name} was indexed again while it was in use: start the job "
                     "again to read the new one",
                     "conflict",
                 )

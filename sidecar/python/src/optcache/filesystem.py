@@ -10,7 +10,7 @@ A URL is optcache://DATASET/PATH, or optcache://NAMESPACE/DATASET/PATH. A name w
 the dataset of that name in OPTCACHE_DATASET, else what the sidecar calls so. Importing this module
 tells fsspec of it; where the package is installed with pip, fsspec finds it by itself.
 
-Reads in an order that nobody has announced are cached by what is known of them, which is less than
+Reads in an order that was not announced are cached by what is known of them, which is less than
 of a loader that `optcache.torch.attach` has announced.
 """
 
@@ -98,7 +98,7 @@ class OptcacheFileSystem(AbstractFileSystem):
     created = modified
 
     def ukey(self, path: str) -> str:
-        """Another one when the dataset was indexed anew."""
+        """Another one when the dataset was indexed again."""
         opened, index = self._sample(path)
         return f"{opened.dataset.version}/{index}"
 

@@ -268,7 +268,7 @@ def attach(
             read, as a list of indices of the loader's dataset, or None; it is asked for the two
             iterations that follow, too. Or True, your word that iterating a copy of the loader's batch sampler
             has no effect on anything else.
-        batches_per_pass: each iteration is left after so many batches (of this rank), counted from the
+        batches_per_pass: each iteration is left after this many batches (of this rank), counted from the
             front of the rank's list: what `itertools.islice(loader, n)` reads, or Lightning's
             limit_train_batches. Nothing is kept or staged for what is left out. 0: iterations are
             read to their end, unless two in a row have ended early at the same place.
@@ -335,7 +335,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     """A loader that attaches itself when it is first iterated over.
 
     For frameworks that put a sampler of their own into loaders, as Lightning's Trainer does: they
-    make the loader anew by its arguments, and that one, with its sampler, is announced.
+    make the loader again from its arguments, and that one, with its sampler, is announced.
 
         DataLoader(train, batch_size=256, shuffle=True, num_workers=8)
         DataLoader(validation, batch_size=256, attach={"name": "validation"})
@@ -373,7 +373,7 @@ def _batches_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:
 
 
 def _samples_in(loader: torch.utils.data.DataLoader[Any], batches: int) -> int:
-    """How many samples of its rank's list a loader gives in so many batches."""
+    """How many samples of its rank's list a loader gives in this many batches."""
     if batches == 0:
         return 0
     size = getattr(loader.batch_sampler, "batch_size", None)
