@@ -1,7 +1,7 @@
 #pragma once
 
 // Who may do what on this node: rules over a caller and the desired state. Pure. The sentences go
-// to whoever is refused.
+// to the caller that is refused.
 
 #include <string_view>
 

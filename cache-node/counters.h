@@ -18,7 +18,7 @@ struct Counters {
   std::uint64_t hits_spare = 0;  // of samples that the plan had given up, by other nodes, too
   std::uint64_t hits_disk = 0;   // of the local hits: from the disk
   std::uint64_t hit_bytes_disk = 0;
-  // The same reads as far as a plan covers them, as it had foretold them.
+  // The same reads as far as a plan covers them, as it had predicted them.
   std::uint64_t foretold_local = 0;
   std::uint64_t foretold_peer = 0;
   std::uint64_t foretold_misses = 0;

@@ -19,7 +19,7 @@ constexpr Duration kSpillAgain = std::chrono::milliseconds(50);
 constexpr Duration kSpillWhenFull = std::chrono::seconds(1);
 constexpr Duration kRoomWanted = std::chrono::seconds(2);
 constexpr std::size_t kMaxAwaitRoom = 65'536;
-// Whoever has awaited room in vain does not do so again before that.
+// A read that has awaited room in vain does not do so again before that.
 constexpr Duration kAwaitRoomAgain = std::chrono::seconds(30);
 // What is being read from the disk and not sent on yet, beside the memory's budget.
 constexpr std::size_t kMaxDiskReads = 256;
@@ -102,7 +102,7 @@ void DatasetCache::OnDiskRead(SampleId id, const Result<cache::SampleRef>& resul
   AnswerWithoutDisk(std::move(waiting.reads), now);
 }
 
-// Meanwhile it lies in memory, too: whoever moves it on then has its bytes.
+// Meanwhile it lies in memory, too: a move of it then has its bytes.
 void DatasetCache::AnswerFromDisk(DiskRead& waiting, SampleId id, const cache::SampleRef& bytes,
                                   MonotonicTime now) {
   if (waiting.to_move) mover_.Provide(id, bytes, now);
@@ -141,7 +141,7 @@ void DatasetCache::AnswerWithoutDisk(std::vector<Read> reads, MonotonicTime now)
   AskHomes(std::move(lookups), now);
 }
 
-// The calls go on; whoever asks later waits for them, too, for as long as for a new one.
+// The calls go on; later reads wait for them, too, for as long as for a new one.
 void DatasetCache::GiveUpLateReads(MonotonicTime now) {
   std::vector<Read> late;
   for (auto& [_, reading] : disk_reads_) {
@@ -280,7 +280,7 @@ void DatasetCache::OnSpilled(const std::vector<std::pair<SampleId, cache::Sample
       tier_.MoveToDisk(id);
       mover_.LiesOnDisk(id);
     } else if (written) {
-      disk_->Erase(id);  // it went, or came anew, meanwhile
+      disk_->Erase(id);  // it went, or came again, meanwhile
     }
   }
 }

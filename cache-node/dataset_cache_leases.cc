@@ -1,4 +1,4 @@
-// Leases: which reader has which, and how each goes back to its home, whoever ends it.
+// Leases: which reader has which, and how each goes back to its home, whichever side ends it.
 
 #include <map>
 #include <utility>

@@ -58,7 +58,7 @@ Keeper::MadeRead Keeper::LastMade(const Copy& copy, const MadeRead& read) {
 void Keeper::SetRetention(Retention retention, bool departs) {
   const Retention before = std::exchange(retention_, retention);
   if (before == retention) return;
-  // What is in flight goes where it was sent; whoever gets it tells its home.
+  // What is in flight goes where it was sent; the node that gets it tells its home.
   for (const SampleId id : parts_.mover.CancelWaiting()) {
     cache::Entry* const entry = parts_.tier.Find(id);
     if (entry != nullptr) entry->residence = cache::Residence::kKept;
@@ -340,7 +340,7 @@ void Keeper::Evict(SampleId id, PassNumber before) {
 }
 
 void Keeper::OnStreamEnded(StreamId stream) {
-  // What waited for its plan waits no more: it lies here for whoever reads it next.
+  // What waited for its plan waits no more: it lies here for the next reader.
   for (const PastRead& read : past_reads_) {
     cache::Entry* entry = read.key.stream == stream ? Find(read.copy) : nullptr;
     if (entry != nullptr && entry->residence == cache::Residence::kUnplanned) {

@@ -8,7 +8,7 @@
 // same rules, but is not moved: where the sample would have to, the copy goes.
 //
 // What the plan gives up is *spare*: it stays, readable for all, until something else needs its
-// room, the longest unused first. Jobs that read in another order than foretold, and those that
+// room, the longest unused first. Jobs that read in another order than predicted, and those that
 // come later, find it. Plans do not count on it: it is in no inventory, and never in the reserve.
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class Keeper {
   // What the plan kept, or was sending elsewhere, lies here from now on if no plan decides any
   // more; if it `departs`, beyond its capacity until it is given away.
   void SetRetention(Retention retention, bool departs);
-  // What is kept after a read is next read in that pass or one of so many that follow.
+  // What is kept after a read is next read in that pass or one of this many passes that follow.
   void KeepFor(PassNumber passes) { kept_for_ = passes; }
 
   // The copy that a reader may have: that for all, else its own. Null: there is none here.
@@ -106,7 +106,7 @@ class Keeper {
   // of what is spare alone, or of all.
   void TrimSpares();
   void TrimToCapacity();
-  // No plan decides at the moment: what is spare is kept for whoever comes next, whose plan may
+  // No plan decides at the moment: what is spare is kept for the next stream, whose plan may
   // count on it.
   void KeepSpares();
   // So much more is to lie on the disk: spares there give way.

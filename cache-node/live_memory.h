@@ -4,8 +4,8 @@
 // not take their answers: those stay in memory until they are sent, though the cache may have
 // dropped the sample long ago, and no tier is charged for it.
 //
-// Every payload that arrives is a sample's memory; nothing arrives while all that is live, whoever
-// it is charged to, is at the limit. And who holds up the node for long is closed.
+// Every payload that arrives is a sample's memory; nothing arrives while all that is live, to
+// whatever it is charged, is at the limit. And who holds up the node for long is closed.
 
 #include <optional>
 

@@ -23,7 +23,7 @@ namespace optcache::node {
 // Used on the loop's thread only.
 class ManifestFetcher {
  public:
-  // So many at a time; the others wait.
+  // This many at a time; the others wait.
   static constexpr std::size_t kAtOnce = 2;
 
   struct Parts {

@@ -62,7 +62,7 @@ void ManifestServer::CheckHead(const HttpRequest& head,
   });
 }
 
-// Why a manifest of so many bytes is not taken, or that the node has it; else nothing.
+// Why a manifest of this many bytes is not taken, or that the node has it; else nothing.
 std::optional<HttpResponse> ManifestServer::Ruling(const Caller& caller, const Path& path,
                                                    std::optional<ByteCount> bytes) {
   if (const Status allowed = MayPut(caller, path); !allowed.ok()) return Refuse(caller, allowed);

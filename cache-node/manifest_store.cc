@@ -110,7 +110,7 @@ std::map<std::string, ManifestStore::Unnamed> ManifestStore::CountUnnamed() cons
   return by_owner;
 }
 
-// First what another node or an earlier life brought, then of whoever has most.
+// First what another node or an earlier life brought, then of the namespace that has most.
 ManifestStore::Table::iterator ManifestStore::Victim(const std::string& owner, ByteCount bytes) {
   const auto nobodys = OldestUnnamed("");
   if (nobodys != held_.end()) return nobodys;

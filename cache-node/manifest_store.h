@@ -36,9 +36,9 @@ class ManifestStore {
   static Result<ManifestStore> Open(std::string folder, const Clock& clock,
                                     ManifestStoreLimits limits = {});
 
-  // kResourceExhausted: one of so many bytes will never be taken.
+  // kResourceExhausted: one of this many bytes will never be taken.
   Status CheckSize(ByteCount bytes) const;
-  // Before a manifest of so many bytes is written: takes room for it, from what no state names if
+  // Before a manifest of this many bytes is written: takes room for it, from what no state names if
   // need be. `owner` is the namespace that brings it, which drives out its own or those of one that
   // has more; empty: another node did. kResourceExhausted: there is none. kConflict: it is being
   // written already.
@@ -74,7 +74,7 @@ class ManifestStore {
       : folder_(std::move(folder)), clock_(&clock), limits_(limits) {}
   // The longest unnamed of `owner`; end if there is none.
   Table::iterator OldestUnnamed(const std::string& owner);
-  // Whose unnamed one goes when `owner` brings so many bytes; end if there is none.
+  // Whose unnamed one goes when `owner` brings this many bytes; end if there is none.
   Table::iterator Victim(const std::string& owner, ByteCount bytes);
   struct Unnamed {
     std::size_t manifests = 0;

@@ -133,7 +133,7 @@ Status Node::Ready() const {
   if (cluster_) RETURN_IF_ERROR(cluster_->Ready());
   if (self_ == 0) return {Code::kUnavailable, "waiting for the coordinator"};
   const bool complete = std::ranges::all_of(state_.datasets, [this](const auto& dataset) {
-    // Who waited for a manifest that is lost would keep out the one that brings it anew.
+    // Who waited for a manifest that is lost would keep out the one that brings it again.
     const bool lost = cluster_ && dataset.manifest_holders.empty();
     return lost || !Serves(dataset) || datasets_.contains(dataset.key);
   });

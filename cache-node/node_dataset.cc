@@ -45,7 +45,7 @@ std::vector<wire::MemberId> OthersIn(const coordination::DatasetState& state,
 constexpr std::size_t kMaxWhyBytes = 500;
 // Time for what a plan has no room for here any more to reach others.
 constexpr Duration kDepartWithin = std::chrono::minutes(1);
-// What is placed here no more waits for so long for the plan that says where it goes.
+// What is placed here no more waits this long for the plan that says where it goes.
 constexpr Duration kPlanWithin = std::chrono::seconds(30);
 // What has come meanwhile, as by a push that was under way, goes then.
 constexpr Duration kGiveAwayAgain = std::chrono::seconds(10);
@@ -151,7 +151,7 @@ void NodeDataset::StartTrials(const PlanTask::Base& base, const PlanTask::Lists&
 }
 
 void NodeDataset::OnNoParts(const Status& why) {
-  // A coordinator that has begun anew: the state that it gives out next has another base.
+  // A coordinator that has begun again: the state that it gives out next has another base.
   if (why.code() == Code::kNotFound) return;
   for (const auto& trial : state_.trials) {
     if (trials_.contains(trial.id)) continue;

@@ -28,8 +28,8 @@ struct PutTerms {
   bool to_prove = false;     // by the manifest's digest, before they are kept
 };
 
-// What may wait for its proof, unless it is one sample alone: so many bytes, of which each sample
-// takes its own and its share as one of so many.
+// What may wait for its proof, unless it is one sample alone: this many bytes, of which each sample
+// takes its own and its share as one of this many.
 inline constexpr ByteCount kMaxProofBytes = 64_MiB;
 inline constexpr std::size_t kMaxProofs = 4096;
 

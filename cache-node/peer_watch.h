@@ -2,7 +2,7 @@
 
 // Tells which other nodes are silent: something is awaited of them, they were asked whether they
 // are there, and nothing came. A machine without power closes no connection, and neither does a
-// process that is frozen; whoever waits for it waits for each read's deadline, one after the other.
+// process that is frozen; a reader of it waits for each read's deadline, one after the other.
 
 #include <cstdint>
 #include <map>
@@ -15,9 +15,9 @@
 namespace optcache::node {
 
 struct PeerWatchOptions {
-  // Nothing came for so long, and something is awaited: it is asked.
+  // Nothing came for this long, and something is awaited: it is asked.
   Duration ask_after = std::chrono::milliseconds(400);
-  // Nothing came for so long after that: it is silent. Longer than a busy machine keeps a process
+  // Nothing came for this long after that: it is silent. Longer than a busy machine keeps a process
   // waiting; together with the above shorter than any read may wait.
   Duration silent_after = std::chrono::milliseconds(1200);
   Duration ask_again = std::chrono::seconds(1);  // a silent one

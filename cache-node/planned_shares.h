@@ -1,6 +1,6 @@
 #pragma once
 
-// What the plans foretell of this node in each pass, whole: where a version begins in the middle of
+// What the plans predict of this node in each pass, whole: where a version begins in the middle of
 // a pass, what the one before it said of the reads before its cut counts.
 
 #include <map>

@@ -68,7 +68,7 @@ struct TokenCheckLimits {
 // Not thread-safe: the event loop owns it. Tokens are remembered by their SHA-256 alone.
 class TokenCheck {
  public:
-  // `until`: a good answer is good for so long, then it is to be asked for again.
+  // `until`: a good answer is good for this long, then it is to be asked for again.
   using Done = std::function<void(const Result<Caller>&, MonotonicTime until)>;
 
   // `reviewer` outlives this, and calls nobody back after its own end.

@@ -20,7 +20,7 @@ class TraceParts {
   // What the whole list takes, by what its first part says; 0: more than a list may.
   static std::uint64_t SizeOf(const wire::StreamTrace& part);
 
-  // One from offset 0 begins anew. After kInvalidArgument, which says what is wrong with the part,
+  // One from offset 0 begins again. After kInvalidArgument, which says what is wrong with the part,
   // the list is not to be used.
   Status Add(const wire::StreamTrace& part);
 

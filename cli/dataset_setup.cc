@@ -135,7 +135,7 @@ Result<std::string> FindOrIndex(const config::Dataset& dataset, const std::strin
   return bytes;
 }
 
-// The order of the plan's first job over so many samples; empty: it names none.
+// The order of the plan's first job over this many samples; empty: it names none.
 std::string OrderOf(const config::CachePlan& plan, std::uint64_t samples) {
   if (plan.jobs.empty()) return "";
   const config::Sampler& job = plan.jobs.front().sampler;

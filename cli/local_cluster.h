@@ -76,7 +76,7 @@ class LocalCluster {
   Status Run();
   // Run returns soon.
   void Stop();
-  // Is called once, when it begins to stop, whoever wants that.
+  // Is called once, when it begins to stop, for whatever reason.
   void OnStop(std::function<void()> call) { on_stop_ = std::move(call); }
   // Does not show the state of the cache.
   void ShowNothing() { shows_ = false; }

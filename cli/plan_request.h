@@ -23,7 +23,7 @@ struct PlanOrderFlags {
   bool replacement = true;
   std::int64_t seed = 0;
 
-  std::uint32_t epochs = 0;  // ours: so many passes
+  std::uint32_t epochs = 0;  // ours: this many passes
   std::string sampler;
   std::uint32_t world = 1;
   std::optional<Rank> rank;

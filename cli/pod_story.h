@@ -42,7 +42,7 @@ struct Reads {
 // Samples that the training processes compute (docs/user/computed.md).
 struct Computed {
   std::uint64_t hits = 0;
-  std::uint64_t misses = 0;    // computed by whoever asked
+  std::uint64_t misses = 0;    // computed by the process that asked
   std::uint64_t bytes = 0;     // kept now
   std::uint64_t capacity = 0;  // bytes; at least 1
   friend bool operator==(const Computed&, const Computed&) = default;

@@ -27,7 +27,7 @@ struct AnsweredPrediction {
   Prediction prediction;
 };
 
-// Waits so long; false: give up now.
+// Waits this long; false: give up now.
 using Wait = std::function<bool(Duration time)>;
 
 // However it ends, the question does not stay in the cluster. kNotFound: no such plan;

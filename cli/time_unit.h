@@ -12,10 +12,10 @@ struct TimeUnit {
   std::string_view name = "s";
 };
 
-// ms, s, min or h: the largest that is not above so many seconds.
+// ms, s, min or h: the largest that is not above this many seconds.
 TimeUnit UnitFor(double seconds);
 
-// So many that `seconds` shows `digits` of its digits; 0 to 3.
+// How many decimals show `digits` digits of `seconds` in that unit; 0 to 3.
 int DecimalsFor(double seconds, const TimeUnit& unit, int digits);
 
 // "-3.33 h"; what is rounded to nothing has no sign.

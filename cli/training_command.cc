@@ -115,7 +115,7 @@ Status TrainingCommand::Start(std::vector<std::string> command,
   const pid_t pid = ::fork();
   if (pid < 0) return ErrnoStatus(errno, "cannot run " + command.at(0));
   if (pid == 0) BecomeCommand(arguments.data(), pointers.data(), writing.get());
-  ::setpgid(pid, pid);  // whoever of both is first
+  ::setpgid(pid, pid);  // parent and child both do: the first counts
   writing.Reset();
   int error = 0;
   if (::read(reading.get(), &error, sizeof error) == sizeof error) {

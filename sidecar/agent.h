@@ -53,7 +53,7 @@ storage::OpenOptions StoreOptionsOf(const AgentOptions& options);
 // Used on the loop's thread only.
 class Agent {
  public:
-  // Listens when this returns. An error is a sentence for whoever started the program.
+  // Listens when this returns. An error is a sentence for the user who started the program.
   static Result<std::unique_ptr<Agent>> Start(net::EventLoop& loop, const Clock& clock,
                                               AgentOptions options);
   // Gives up all requests, cancels the reads of the store, and turns the loop for what they post.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Answers of the core go to whoever asked: a training process, or a client of the endpoint.
+// Answers of the core go to the client that asked: a training process, or a client of the endpoint.
 
 #include <vector>
 

@@ -253,7 +253,7 @@ bool ComputedDesk::Waits(ClientId client, std::uint64_t request) const {
   return false;
 }
 
-// Who computes it takes too long, or hangs: whoever has waited computes it, too.
+// The client that computes it takes too long, or hangs: one that has waited computes it, too.
 void ComputedDesk::TakeOver(Computed& dataset, SampleId id, ClientId client,
                             std::uint64_t request) {
   Computing& computing = dataset.computing.at(id);

@@ -62,7 +62,7 @@ struct ComputedRequest {
 class ComputedDesk {
  public:
   static constexpr Duration kWaitMax = std::chrono::seconds(10);
-  // Values of a dataset that nobody has open any more are kept for so long: workers come and go.
+  // Values of a dataset that nobody has open any more are kept for this long: workers come and go.
   static constexpr Duration kLinger = std::chrono::seconds(60);
   static constexpr std::size_t kDatasetsMax = 64;
   static constexpr std::size_t kLeasesMax = 64;  // of a client, before it may ask again
@@ -78,8 +78,8 @@ class ComputedDesk {
     bool first = false;  // nobody had it open
     ByteCount capacity = 0;
   };
-  // kConflict: whoever has that name open computes something else. kResourceExhausted: there is no
-  // room, or there are too many.
+  // kConflict: a client that has that name open computes something else. kResourceExhausted: there
+  // is no room, or there are too many.
   Result<Opened> Open(ClientId client, const std::string& name, const std::string& what,
                       std::uint64_t samples, ByteCount max_bytes);
   // What a client has opened, to be attached to `readers()`.

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr Duration kLookEvery = std::chrono::seconds(1);
 // A container that fails at once is there for longer, its runtime's preparations included.
 constexpr Duration kLookEveryAtFirst = std::chrono::milliseconds(20);
-// So many looks in a row, none later than by as much again, and it keeps pace.
+// This many looks in a row, none later than by as much again, and it keeps pace.
 constexpr int kLooksInTime = 10;
 constexpr std::string_view kProgram = "optcache-sidecar";
 

@@ -6,7 +6,7 @@
 namespace optcache::sidecar {
 namespace {
 
-// A node that owes answers to so many Gets past their deadline is not to be trusted with more.
+// A node that owes answers to this many Gets past their deadline is not to be trusted with more.
 constexpr std::size_t kAsksMax = 1024;
 constexpr std::uint32_t kWaitMsMax = 1000;
 constexpr Duration kLookAgain = std::chrono::milliseconds(10);

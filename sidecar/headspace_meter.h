@@ -29,7 +29,7 @@ class HeadspaceMeter {
 
   HeadspaceMeter(const headspace::Options& options, ReaderTable& readers, ByteCount arena_bytes);
 
-  // The rank asks for its next batch, of so many samples. True: it is to have Instead() of each.
+  // The rank asks for its next batch, of this many samples. True: it is to have Instead() of each.
   bool OnAsk(RankReader& reader, std::size_t samples, MonotonicTime now);
   // A held sample of about that size, another each time. There is one while OnAsk says true.
   BufferRef Instead(ByteCount size);

@@ -37,8 +37,8 @@ class KeyOrder {
   // `readers` outlives it. `client` is by whom ranks are attached.
   KeyOrder(ReaderTable& readers, ClientId client) : readers_(readers), client_(client) {}
 
-  // Attaches all of `ranks` and begins their first pass. An error is a sentence for whoever wrote
-  // the order; then none is attached.
+  // Attaches all of `ranks` and begins their first pass. An error is a sentence for the user who
+  // wrote the order; then none is attached.
   Status Attach(const DatasetPort& dataset, const sampler::PodRanks& ranks);
 
   // An order is being made that may have the next read of the dataset: ask again in a moment.

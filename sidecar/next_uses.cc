@@ -85,7 +85,7 @@ void NextUses::NoteRead(ReaderId reader) {
   if (found != paces_.end()) ++found->second.reads;
 }
 
-// `action(reader, pace, pass, reads before the pass's first index)`, for what is foretold.
+// `action(reader, pace, pass, reads before the pass's first index)`, for what is predicted.
 template <typename Action>
 void NextUses::ForEachPass(const Action& action) const {
   for (const auto& [id, reader] : readers_.readers()) {

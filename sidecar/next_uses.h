@@ -28,7 +28,7 @@ class NextUses {
 
   // Has anything begun, ended or become known since the last Refresh?
   bool Stale() const { return Signature() != seen_; }
-  // Takes the readers' present speed and place as those from which times are foretold.
+  // Takes the readers' present speed and place as those from which times are predicted.
   void Refresh();
 
   // A reader has asked for a sample.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Parts of objects out of the core's samples: whoever asks for a part reads the whole sample, and
+// Parts of objects out of the core's samples: a request for a part reads the whole sample, and
 // several who ask for parts of one sample within a short time read it once.
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class ObjectReads final : public ClientPort {
   static constexpr std::size_t kReadsMax = 1024;  // that have not ended
   static constexpr std::size_t kOpenMax = 64;     // that hold a sample only for what may come
   static constexpr Duration kLinger = std::chrono::seconds(5);
-  // An order that is being made is waited for so long.
+  // An order that is being made is waited for this long.
   static constexpr Duration kOrderMax = std::chrono::seconds(2);
 
   // The whole sample; its memory is free when the last reference is gone. Or why there is none.

@@ -7,8 +7,8 @@
 namespace optcache::sidecar {
 namespace {
 
-// So many reads that were not foretold are a different order: fewer are somebody looking at a few
-// samples between batches.
+// This many reads that were not predicted are a different order: fewer are somebody looking at a
+// few samples between batches.
 constexpr std::uint64_t kUnforetoldMin = 32;
 constexpr std::uint64_t kUnforetoldPart = 8;
 

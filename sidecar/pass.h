@@ -21,7 +21,7 @@
 
 namespace optcache::sidecar {
 
-// Which part of a rank's list a pass reads, as announced or as foretold.
+// Which part of a rank's list a pass reads, as announced or as predicted.
 struct PassSpan {
   PassNumber pass = 0;
   std::uint64_t epoch = 0;  // what the sampler's seed is made of
@@ -67,10 +67,10 @@ class Pass {
   // The order is known only as far as the trainer goes: its next ids, from index `first` on. What
   // is known already is left out; kInvalidArgument if there is a gap before `first`.
   Status Append(std::uint64_t first, std::span<const SampleId> ids);
-  // The order is not what the trainer reads: nothing is foretold from now on, nothing staged.
+  // The order is not what the trainer reads: nothing is predicted from now on, nothing staged.
   void Distrust();
   bool trusted() const { return trusted_; }
-  // May positions be foretold?
+  // May positions be predicted?
   bool foretold() const { return trusted_ && order_ != nullptr; }
   // Is `id` what stands at `index`? True as long as nothing is known.
   bool Agrees(std::uint64_t index, SampleId id) const;
@@ -93,7 +93,7 @@ class Pass {
   std::uint64_t low_water() const { return low_water_; }
 
   // --- What is staged
-  // The next index to stage; nothing at the end of the pass, or if nothing is foretold.
+  // The next index to stage; nothing at the end of the pass, or if nothing is predicted.
   std::optional<std::uint64_t> NextToStage();
   // All before it were staged, asked for, or passed over.
   std::uint64_t frontier() const { return frontier_; }

@@ -31,7 +31,7 @@ class PlaceRace {
   struct Hooks {
     // An error counts as the place's answer.
     std::function<Result<net::HttpRequest>(const std::string& url)> request;
-    // Nothing: the race is over. Else this place is asked again, not before so long. May not
+    // Nothing: the race is over. Else this place is asked again, not before this long. May not
     // destroy the race.
     std::function<std::optional<Duration>(const std::string& url, Result<net::HttpResponse>)>
         answer;

@@ -26,7 +26,7 @@ class PutWindow {
  public:
   PutWindow(const NodePort& node, PutLimits limits) : node_(node), limits_(limits) {}
 
-  // May another staged read of so many bytes begin, that is to be put?
+  // May another staged read of this many bytes begin, that is to be put?
   bool Admits(ByteCount size) const;
   // It has begun, and has ended.
   void Begin(ByteCount size);

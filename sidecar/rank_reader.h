@@ -21,7 +21,7 @@ namespace optcache::sidecar {
 
 using ReaderId = std::uint32_t;  // 0: none
 
-// When the next pass is foretold: its order takes memory and is of no use before.
+// When the next pass is predicted: its order takes memory and is of no use before.
 enum class ForetellWhen {
   kHalfStaged,  // the present pass is
   kBegun,       // the present pass has, and its order is known
@@ -40,7 +40,7 @@ struct Attachment {
   bool known = true;         // false: the order cannot be replayed
   bool traced = false;       // ... but the training process hands over its lists
   std::uint32_t behind = 0;  // how far workers ask out of order, in samples
-  // Each pass reads so many ids of the rank's list, from the front; 0: that is not known.
+  // Each pass reads this many ids of the rank's list, from the front; 0: that is not known.
   std::uint64_t pass_reads = 0;
   std::string job;           // the same in all its processes; empty: nobody knows
   std::int32_t process = 0;  // its id; 0: it cannot be seen from here
@@ -71,7 +71,7 @@ class RankReader {
     end_ = passes == 0 ? 0 : from.value_or(first_pass_) + passes;
   }
 
-  // So many passes in all; 0: nobody knows.
+  // This many passes in all; 0: nobody knows.
   std::uint32_t passes() const { return end_; }
 
   // Samples that are staged now, for the present pass and the next.
@@ -82,17 +82,17 @@ class RankReader {
   void HoldStaging(bool hold) { staging_held_ = hold; }
   bool staging_held() const { return staging_held_; }
 
-  // A pass begins and voids what was left of the one before. If it is the one foretold, what was
+  // A pass begins and voids what was left of the one before. If it is the one predicted, what was
   // staged for it stays.
   void Begin(const PassSpan& span, std::optional<std::uint32_t> crc);
   // The pass that follows the present one begins in `next()` as soon as `when` says: the same part
   // of the list, an epoch on by as much as the last time. True if it has just
-  // been foretold, so that its order is wanted.
+  // been predicted, so that its order is wanted.
   bool Foretell(ForetellWhen when = ForetellWhen::kHalfStaged);
 
-  // So many ids of the list are read in the present pass and those that follow, as far as is known:
-  // because the rank has said so, or two passes in a row ended there. 0: passes end with the list.
-  // A pass that goes on beyond ends the belief.
+  // This many ids of the list are read in the present pass and those that follow, as far as is
+  // known: because the rank has said so, or two passes in a row ended there. 0: passes end with the
+  // list. A pass that goes on beyond ends the belief.
   std::uint64_t pass_reads() const;
 
   // The present pass; null before the first.

@@ -90,7 +90,7 @@ std::string ReaderTable::FreeName(const Attachment& newcomer) const {
   return name;
 }
 
-// Ranks of one stream share one order: whoever has another sampler reads other samples than meant.
+// Ranks of one stream share one order: a rank with another sampler reads other samples than meant.
 Status ReaderTable::CheckAgainstOthers(const Attachment& attachment) const {
   for (const auto& [id, other] : readers_) {
     const Attachment& theirs = other.attachment();

@@ -58,7 +58,7 @@ class ReaderTable {
   ReaderTable(NodePort& node, OrderPort& orders, Alarms& alarms, ReaderOptions options,
               std::function<void()> on_work);
 
-  // An error is a sentence for whoever wrote the training script. A rank that attaches again, after
+  // An error is a sentence for the training script's author. A rank that attaches again, after
   // a reconnect or in a new process, goes on with its passes. Where there are several jobs, the
   // rank of another that reads by its name is left alone (sidecar/name_claims.h).
   Result<ReaderId> Attach(ClientId client, const AttachRequest& request);
@@ -76,7 +76,7 @@ class ReaderTable {
   void OnNodeUp();
   // Wants the orders of passes that are near.
   void Foretell();
-  // What the trainer asks for is not what was foretold.
+  // What the trainer asks for is not what was predicted.
   void OnDrift(ReaderId reader, Pass& pass, const std::string& what);
 
   // Null if there is none.

@@ -49,15 +49,15 @@ struct WarmCounts {
   std::uint64_t failed = 0;   // it cannot be read
 
   std::uint64_t ended() const { return held + read + no_room + failed; }
-  // So many may fail without the whole failing: one sample, or a hundredth of them.
+  // This many may fail without the whole failing: one sample, or a hundredth of them.
   std::uint64_t tolerated() const { return std::max<std::uint64_t>(1, samples / 100); }
   // The node is not among the dataset's, say. Whether others keep some, those know who see all.
   bool kept_nothing() const { return samples > 0 && held + read == 0; }
   friend bool operator==(const WarmCounts&, const WarmCounts&) = default;
 };
 
-// Reads without a stream (docs/formats/wire.md, Get): what it puts lies at its node for whoever
-// reads it next, and no plan decides about it before there is one. Not thread-safe: belongs to the
+// Reads without a stream (docs/formats/wire.md, Get): what it puts lies at its node for the next
+// reader, and no plan decides about it before there is one. Not thread-safe: belongs to the
 // event loop's thread.
 class Warmer final : public NodeListener {
  public:

@@ -32,7 +32,7 @@ std::string DrawTable(const Panel& panel, const PanelData& data, const PanelFram
 
 // Moments below `frame`, with lines through it.
 std::string DrawTimeAxis(const TimeRange& range, const PanelFrame& frame);
-// As much of `text` as fits into so many pixels.
+// As much of `text` as fits into this many pixels.
 std::string Shortened(std::string_view text, double width);
 // Grafana's name of a colour, in one that all people tell apart.
 std::string_view ColourOf(std::string_view name);

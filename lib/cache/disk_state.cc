@@ -58,7 +58,7 @@ void DiskState::OnRead(const Status& status, ByteCount bytes) {
       errors_in_a_row_ = 0;
       return;
     case Code::kUnavailable:
-    case Code::kDeadlineExceeded:  // it waited for a thread; whoever stopped waiting has said so
+    case Code::kDeadlineExceeded:  // it waited for a thread; the waiting side has said so
       return;
     case Code::kDataLoss:
       ++counters_.bad_samples;

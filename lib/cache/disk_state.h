@@ -44,7 +44,7 @@ class DiskState {
   ByteCount capacity() const { return capacity_; }
   ByteCount used() const { return used_; }
   ByteCount peak() const { return peak_; }
-  // Rises each time that there was no room: whoever has blocks to give back does so.
+  // Rises each time that there was no room: holders of spare blocks give them back.
   std::uint64_t room_wanted() const { return room_wanted_; }
 
   bool may_write(MonotonicTime now) const { return !out_of_use_ && !write_failed_ && !rests(now); }

@@ -2,7 +2,7 @@
 
 // The samples of one dataset on a node's disk: which segment has them, and what becomes of segments
 // whose samples go. A sample is written at most once, stays where it is however often it is read,
-// and nothing is written anew.
+// and nothing is written again.
 //
 //   Write ──► a segment ──► its samples are here
 //   Erase ──► whole blocks beside others that have gone: given back as holes

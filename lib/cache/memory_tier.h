@@ -131,7 +131,7 @@ class MemoryTier {
     }
   }
 
-  // What the index and the allocator take beside the payload of so many, estimated: bucket, node
+  // What the index and the allocator take beside the payload of this many, estimated: bucket, node
   // and headers.
   static ByteCount OverheadOf(std::size_t samples);
 

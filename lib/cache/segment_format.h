@@ -53,7 +53,7 @@ constexpr ByteCount RoundDownToBlock(ByteCount bytes) {
   return bytes / kSegmentBlock * kSegmentBlock;
 }
 
-// Where the first sample begins in a segment of so many records.
+// Where the first sample begins in a segment of this many records.
 constexpr ByteCount SegmentDataBegin(std::uint32_t records) {
   return RoundUpToBlock(kSegmentHeaderBytes + kSegmentRecordBytes * records);
 }

@@ -36,7 +36,7 @@ ByteCount SpillBatchBytes(ByteCount memory);
 ByteCount SpillBytes(ByteCount in_memory, ByteCount memory, ByteCount awaited);
 
 struct SpillLimits {
-  ByteCount bytes = 0;    // enough once there are so many
+  ByteCount bytes = 0;    // enough once there are this many
   ByteCount room = 0;     // never more than this
   std::size_t count = 0;  // nor more samples than this
 };
@@ -47,7 +47,7 @@ struct SpillLimits {
 std::vector<SampleId> ChooseSpill(std::vector<SpillCandidate> candidates,
                                   const SpillLimits& limits);
 
-// What a disk of so many bytes is counted for in plans: a tenth is for tables, padding and blocks
+// What a disk of this many bytes is counted for in plans: a tenth is for tables, padding and blocks
 // that are not empty yet.
 ByteCount DiskPayload(ByteCount disk);
 

@@ -22,7 +22,7 @@ struct CapacityClaim {
   std::string dataset;  // "namespace/name", each once
   ByteCount floor = 0;
   ByteCount ceiling = 0;
-  std::vector<Worth> worth;          // of its memory; empty: nobody reads it
+  std::vector<Worth> worth;          // of its memory; empty: no job reads it
   bool measured = true;              // else how fast it is read is assumed
   std::vector<std::size_t> members;  // indexes of offers; ascending, each once
 };

@@ -158,7 +158,7 @@ void Coordinator::TakeOffer(const Report& report, MemberEntry& entry) {
 }
 
 // A successor's version begins above all that nodes know, also if their term is higher: then the
-// Lease, which counts the terms, has been made anew.
+// Lease, which counts the terms, has been made again.
 void Coordinator::Learn(MonotonicTime now) {
   if (!first_report_ || now - *first_report_ < 2 * options_.report_interval) return;
   learning_ = false;

@@ -53,7 +53,7 @@ void Coordinator::TakeStream(const Report& from, const StreamReport& report, Mem
 }
 
 // In which life of the stream a rank reads that is known: one that is started again goes into the
-// next, whoever else still reads in this one. nullptr: there is no room for that.
+// next, whichever ranks still read in this one. nullptr: there is no room for that.
 TrackedStream* Coordinator::LifeOf(DatasetEntry& dataset, const StreamReport& report,
                                    const RankReport& rank, MemberId member,
                                    MonotonicTime now) const {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What was read in whole passes, and what had been foretold of them. A read is one sample handed to
-// one rank in one pass. Whole numbers only: the same passes give the same figures everywhere.
+// What was read in whole passes, and what had been predicted of them. A read is one sample handed
+// to one rank in one pass. Whole numbers only: the same passes give the same figures everywhere.
 
 #include <cstdint>
 #include <optional>
@@ -103,7 +103,7 @@ LatestPasses LatestOf(const std::vector<PassStatus>& passes, const std::vector<P
 
 // For one pass of each of `streams`; nullopt: nothing was read.
 std::optional<ObservedEpoch> ObservedOf(const PassSums& sums, std::uint64_t streams);
-// The same of what the plan in force had foretold; nullopt: it covered less than nine tenths.
+// The same of what the plan in force had predicted; nullopt: it covered less than nine tenths.
 std::optional<EpochNumbers> PlannedOf(const PassSums& sums, std::uint64_t streams);
 // Nullopt: nothing is read.
 std::optional<EpochNumbers> NumbersOf(const Forecast& forecast);

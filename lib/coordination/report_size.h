@@ -1,7 +1,7 @@
 #pragma once
 
-// How large a report can become, so that whoever fills one stays below kMaxReportBytes: a report
-// that is larger is refused whole, and a node whose reports are refused is a member no more.
+// How large a report can become, so that the code that fills one stays below kMaxReportBytes: a
+// report that is larger is refused whole, and a node whose reports are refused is a member no more.
 
 #include <cstddef>
 #include <string_view>

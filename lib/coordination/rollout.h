@@ -68,7 +68,7 @@ struct RolloutState {
   std::int64_t start_time = 0;     // of the rollout
   std::int64_t progress_time = 0;  // when one more node had answered, or waiting for nodes began
   std::uint64_t ready = 0;         // nodes that have answered
-  std::uint64_t wanted = 0;        // of so many that are waited for
+  std::uint64_t wanted = 0;        // of this many that are waited for
   // Since when an epoch's end has been awaited without one more that counts; 0: none is.
   std::int64_t epoch_time = 0;
   std::string restarted_at;  // of the spec, when it was taken up
@@ -144,7 +144,7 @@ struct RolloutInputs {
 };
 
 // The next state; the same as before when nothing is to be written. One phase at a time. From a
-// state that no step leads to it begins anew.
+// state that no step leads to it begins again.
 RolloutState Advance(RolloutState state, const RolloutInputs& inputs);
 
 // What a state that is kept asks of the coordinator.

@@ -171,7 +171,7 @@ Words WordsOf(const RolloutState& state, const RolloutInputs& inputs) {
   return words;
 }
 
-// Of the revision in force, where its plan foretold nothing of what was observed.
+// Of the revision in force, where its plan predicted nothing of what was observed.
 std::optional<EpochNumbers> ForecastInForce(const RolloutState& state,
                                             const RolloutInputs& inputs) {
   if (state.phase == RolloutPhase::kComplete) return state.predicted;

@@ -15,7 +15,7 @@ bool ReadAlike(const JobReads& one, const JobReads& other) {
 
 }  // namespace
 
-// Of each of so many jobs that are the first on a dataset; 0: nothing is remembered.
+// Of each of this many jobs that are the first on a dataset; 0: nothing is remembered.
 double SettledReads::RememberedRate(const std::string& dataset, std::size_t jobs) {
   if (jobs_.contains(dataset)) return 0;
   const auto known = remembered_.extract(dataset);

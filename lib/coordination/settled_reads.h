@@ -2,7 +2,7 @@
 
 // The rates that capacities in force go by. Measured ones move all the time, and what a dataset
 // gives away of its memory has to be read again when it comes back: so rates are settled, and
-// settled anew only now and then, and only where that would save enough. Jobs that come count at
+// settled again only now and then, and only where that would save enough. Jobs that come count at
 // once. Pure: time is an argument.
 
 #include <functional>
@@ -17,14 +17,14 @@ namespace optcache::coordination {
 
 // Between two settlements, unless who reads has changed.
 inline constexpr Duration kSettledFor = std::chrono::minutes(3);
-// Between two looks at whether another settlement would be worth while: they divide memory anew.
+// Between two looks at whether another settlement would be worth while: they divide memory again.
 inline constexpr Duration kWeighEvery = std::chrono::seconds(15);
-// A job that has ended counts for so long: the next one may begin, or it may be started again.
+// A job that has ended counts for this long: the next one may begin, or it may be started again.
 inline constexpr Duration kJobLingers = std::chrono::minutes(1);
 // What a new division must save more than the present one, by the rates of now.
 inline constexpr double kWorthwhileGain = 0.05;
 
-// Is it worth dividing anew? Bytes a second that the two divisions save, by the same rates.
+// Is it worth dividing again? Bytes a second that the two divisions save, by the same rates.
 inline bool IsWorthwhile(double saved_then, double saved_now) {
   return saved_then > saved_now * (1 + kWorthwhileGain);
 }
@@ -33,7 +33,7 @@ inline bool IsWorthwhile(double saved_then, double saved_now) {
 class SettledReads {
  public:
   // What a coordinator before had settled on for a dataset, in bytes a second: the jobs that are
-  // seen on it first share that until rates are settled anew.
+  // seen on it first share that until rates are settled again.
   void Remember(const std::string& dataset, double rate) { remembered_[dataset] = rate; }
 
   // Takes in who reads, and how fast. True: who reads has changed, or how fast a job reads is known

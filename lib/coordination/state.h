@@ -103,7 +103,7 @@ struct RankReport {
   Position position = 0;          // reads before it have been handed to the trainer
   Position last_pass_end = 0;     // where the pass before this one ended; 0: not known
   std::uint64_t wait_us = 0;      // how long the trainer has waited in this pass
-  bool order_known = true;        // what is asked for is what was foretold
+  bool order_known = true;        // what is asked for is what was predicted
   bool ended = false;             // the rank has detached
   std::vector<PassTrace> traces;  // ascending: its lists that are here, if it has no recipe
   std::uint64_t pass_reads = 0;   // of its list's ids in each pass, wire::StreamPassEnd; 0: all
@@ -121,7 +121,7 @@ struct StreamReport {
 };
 
 // What was read in one pass of one stream, through one node by its ranks or through all of them,
-// and what the plan had foretold of those same reads. A read that went past the node is in none of
+// and what the plan had predicted of those same reads. A read that went past the node is in none of
 // it.
 struct PassReport {
   StreamId stream = 0;
@@ -138,7 +138,7 @@ struct PassReport {
   friend bool operator==(const PassReport&, const PassReport&) = default;
 };
 
-// What an epoch is foretold to be: one pass of every stream.
+// What an epoch is predicted to be: one pass of every stream.
 struct Forecast {
   std::uint64_t reads = 0;
   std::uint64_t store_reads = 0;
@@ -263,7 +263,7 @@ enum class Objective : std::uint8_t { kBytes, kRequests };
 struct MemberCapacity {
   MemberId member = 0;
   ByteCount bytes = 0;
-  ByteCount disk = 0;    // so many of them on the member's disk, the others in its memory
+  ByteCount disk = 0;    // this many of them on the member's disk, the others in its memory
   bool departs = false;  // the dataset is placed there no more: it gives away what it holds
   friend bool operator==(const MemberCapacity&, const MemberCapacity&) = default;
 };

@@ -75,7 +75,7 @@ struct PassStatus {
 struct StoreStatus {
   std::uint64_t answering = 0;       // sidecars
   std::uint64_t silent = 0;          // sidecars that take it for gone,
-  std::uint64_t members_silent = 0;  // on so many members
+  std::uint64_t members_silent = 0;  // on this many members
   double silent_seconds = 0;         // for how long, to whom for the longest
   std::string cause;                 // that one's last
   // Since the last word of a sidecar that it was silent; nullopt: there has been none, or another
@@ -135,7 +135,7 @@ struct ClusterStatus {
 std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_bytes);
 
 // "it answers nothing to 3 of 8 sidecars, on 2 machines, for more than 5 minutes (last: …)"; the
-// same for a while, so that who keeps it need not write it anew all the time.
+// same for a while, so that who keeps it need not write it again all the time.
 std::string DescribeSilence(const StoreStatus& store);
 
 std::string ToJson(const ClusterStatus& status);

@@ -48,7 +48,7 @@ class StreamRanks {
   // Ranks heard before `lost_before` read through no member, unless they have ended.
   void LoseSilent(MonotonicTime lost_before);
   void ForgetMember(MemberId member);
-  // Nobody listened for so long.
+  // Nobody listened for this long.
   void Forgive(Duration pause);
 
  private:

@@ -27,8 +27,8 @@ class TraceBook {
   bool Has(std::string_view digest) const { return lists_.contains(digest) || IsJoined(digest); }
   // Has it come, and was it no list? Then it is not asked for again.
   bool Refused(std::string_view digest) const { return refused_.contains(digest); }
-  // The list of one rank, of a dataset of so many samples. kInvalidArgument: it is not the bytes of
-  // that digest, no list, or names samples that do not exist.
+  // The list of one rank, of a dataset of this many samples. kInvalidArgument: it is not the bytes
+  // of that digest, no list, or names samples that do not exist.
   Status Take(std::string_view digest, std::string bytes, std::uint64_t samples);
 
   // Joins what is complete, and forgets what neither a stream names nor one of `planned`.

@@ -142,7 +142,7 @@ void TrackedStream::CheckRecipe(const RankReport& report) {
 }
 
 // Pass p is expected to be epoch first_epoch + step * (p - first_pass). When the ranks' first
-// report of a pass says otherwise, or the pass before ended early, the stream starts anew at that
+// report of a pass says otherwise, or the pass before ended early, the stream starts again at that
 // pass.
 void TrackedStream::FollowEpochs(const RankReport& report) {
   if (!started_) {

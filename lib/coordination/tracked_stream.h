@@ -52,7 +52,7 @@ class TrackedStream {
   // Ranks heard before `lost_before` read through no node, nor do those of members that have gone.
   void LoseRanks(MonotonicTime lost_before);
   void ForgetMember(MemberId member);
-  // Nobody listened for so long: that was not the ranks' silence.
+  // Nobody listened for this long: that was not the ranks' silence.
   void Forgive(Duration pause);
 
   // When the first rank began to read; only of a stream that has been read.
@@ -68,7 +68,8 @@ class TrackedStream {
   // All ranks known so far have ended or are lost.
   bool NobodyReads() const { return ranks_.totals().idle == ranks_.size(); }
 
-  // The plan's view. The order is unknown when ranks disagree or read something else than foretold.
+  // The plan's view. The order is unknown when ranks disagree or read something else than
+  // predicted.
   StreamState State() const;
   // Have all ranks read that pass from its begin to its end?
   bool HasRead(PassNumber pass) const;

@@ -37,7 +37,7 @@ class WaterFilling {
     double open = 0;      // what its members with room offer
   };
   struct Step {
-    std::size_t rising = 0;  // the first so many, which have least
+    std::size_t rising = 0;  // the first this many, which have least
     double bytes = 0;
   };
 

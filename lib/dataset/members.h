@@ -26,7 +26,7 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// The padding that follows so many bytes: 0 to 7.
+// The padding that follows this many bytes: 0 to 7.
 constexpr ByteCount MemberPadding(ByteCount size) {
   return (ByteCount{8} - size % 8) % 8;
 }

@@ -22,7 +22,7 @@ inline constexpr ByteCount kTarIdxBytesMax = 16_MiB;
 std::string TarIdxPath(std::string_view archive);
 
 // The members in the archive's order. kInvalidArgument names the line: it is no such index, or it
-// does not fit an archive of so many bytes, or it does not name all that is in the archive, one
+// does not fit an archive of this many bytes, or it does not name all that is in the archive, one
 // member right behind the other with one block of header: `wds2idx` leaves folders and hidden files
 // out, and reckons wrongly where names are long. Then the archive's own headers have to be read.
 Result<std::vector<TarFile>> ParseTarIdx(std::string_view text, ByteCount archive_bytes);

@@ -28,11 +28,11 @@ struct TarFile {
 // does, or at the archive's end. Not thread-safe: a value.
 class TarReader {
  public:
-  // kDataLoss if an archive cannot have so many bytes.
+  // kDataLoss if an archive cannot have this many bytes.
   static Result<TarReader> Open(ByteCount archive_bytes);
 
   bool done() const { return done_; }
-  // Which bytes come next: so many from there on. They lie within the archive; not when done.
+  // Which bytes come next: this many from there on. They lie within the archive; not when done.
   ByteCount position() const { return position_; }
   ByteCount wanted() const { return wanted_; }
 

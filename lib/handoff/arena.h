@@ -58,8 +58,8 @@ class ArenaAllocator {
 };
 
 // A sealed memory file that this process alone can write, mapped for as long as the arena lives.
-// Not thread-safe: slots are given and taken by one thread; the bytes of a slot belong to whoever
-// holds it.
+// Not thread-safe: slots are given and taken by one thread; the bytes of a slot belong to its
+// holder.
 class Arena {
  public:
   // All of `size` is taken from the machine at once, so that a lack of memory shows now.

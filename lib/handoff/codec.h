@@ -38,7 +38,7 @@ FrameBytes EncodeCounts(RequestId request, const ComputedCounts& counts);
 struct Piece {
   FrameBytes owned;
   ByteSpan pinned;
-  std::shared_ptr<const void> pin;  // shared with whoever else uses the bytes
+  std::shared_ptr<const void> pin;  // shared with other users of the bytes
 
   ByteSpan bytes() const { return pin != nullptr ? pinned : ByteSpan(owned); }
 };

@@ -18,7 +18,7 @@ using LeaseId = std::uint64_t;  // leave to compute a value; 0: it will not be t
 // --- From the client ----------------------------------------------------------------------------
 
 struct OpenComputedRequest {
-  std::string name;           // whoever says the same one shares the values
+  std::string name;           // processes with the same one share values
   std::string what;           // computes them; must be the same for all who share
   std::uint64_t samples = 0;  // how many there may be, the same for all
   ByteCount max_bytes = 0;    // of the values together

@@ -60,7 +60,7 @@ struct AttachRequest {
   // docs/formats/recipe.md, or "trace": then `known` is false, and the fields of the recipe but
   // world and rank mean nothing. Empty: they say it. From version 2 on.
   std::string order;
-  // Each pass reads so many ids of the rank's list, from the front, and leaves the rest; 0: all.
+  // Each pass reads this many ids of the rank's list, from the front, and leaves the rest; 0: all.
   // From version 2 on.
   std::uint64_t pass_reads = 0;
   // The same in all processes of a job and in no other's; empty: nobody knows. From version 2 on.
@@ -103,7 +103,7 @@ struct DetachRequest {
 };
 
 // A part of the list that the rank will read in a pass: ids from index `first` on. The parts of a
-// pass come in order; one with `first` 0 begins anew. From version 2 on.
+// pass come in order; one with `first` 0 begins again. From version 2 on.
 struct TraceRequest {
   StreamId stream = 0;
   Rank rank = 0;
@@ -126,7 +126,7 @@ struct OpenReply {
   std::array<std::byte, 32> digest{};
   std::uint64_t manifest_bytes = 0;
   std::string name;
-  std::string notice{};  // what whoever opens it is to be told; from version 2 on
+  std::string notice{};  // what the client that opens it is to be told; from version 2 on
   int manifest_fd = -1;  // a sealed memory file (handoff/memory_file.h), lent for the call
 };
 

@@ -22,7 +22,7 @@ enum class Phase : std::uint8_t {
   kDone,       // as always, to the end of the run
 };
 
-// Steps are counted in so many parts, in whose means one sees how far the mean of all can be
+// Steps are counted in this many parts, in whose means one sees how far the mean of all can be
 // trusted.
 inline constexpr std::size_t kBlocks = 10;
 // Steps whose samples are held for the free ones.
@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kGatherSteps = 16;
 struct PhaseTimes {
   std::array<Duration, kBlocks> time{};
   std::array<std::uint64_t, kBlocks> steps{};
-  std::uint64_t samples = 0;  // handed out in this phase, and their bytes, in so many answers
+  std::uint64_t samples = 0;  // handed out in this phase, their bytes, and the number of answers
   ByteCount bytes = 0;
   std::uint64_t answers = 0;
   std::uint64_t hits = 0;  // samples that came from a node

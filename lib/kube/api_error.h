@@ -35,7 +35,7 @@ struct ApiError {
   bool already_exists() const { return reason == "AlreadyExists"; }
   // Somebody else has changed the object since it was read.
   bool conflict() const { return http_status == 409 && !already_exists(); }
-  // A resourceVersion or continue token that is too old: list anew.
+  // A resourceVersion or continue token that is too old: list again.
   bool expired() const { return http_status == 410; }
   bool unauthorized() const { return http_status == 401; }
   // The same request may succeed later.

@@ -89,7 +89,7 @@ struct WatchRequest {
   Selection selection;
   std::string resource_version;
   Duration timeout{};        // the server ends the watch by itself after this long
-  Duration idle_deadline{};  // a watch on which nothing at all comes for so long is dead
+  Duration idle_deadline{};  // a watch on which nothing at all comes for this long is dead
 };
 
 struct WatchCallbacks {
@@ -106,7 +106,7 @@ class WatchHandle {
 };
 
 // Used on the loop's thread only. Callbacks come once, never from within the call, and not after
-// the client has died; whoever may die before the client guards its own.
+// the client has died; an owner that may die before the client guards its own.
 class Client {
  public:
   using ObjectCallback = std::function<void(ApiResult<Json>)>;

@@ -88,7 +88,7 @@ bool EventSeries::Allow(const ObjectReference& regarding, MonotonicTime now) {
 
 void EventSeries::MakeRoom(MonotonicTime now) {
   if (allowances_.size() >= options_.max_series) {
-    // Who has said nothing for so long has all of its burst again.
+    // Who has said nothing for this long has all of its burst again.
     std::erase_if(allowances_, [&](const auto& entry) {
       return now - entry.second.at >= options_.refill * options_.burst;
     });

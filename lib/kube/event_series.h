@@ -37,9 +37,9 @@ struct EventSeriesOptions {
   // A repetition is written at most so often; the waits double up to the limit.
   Duration update_first = std::chrono::seconds(10);
   Duration update_limit = std::chrono::minutes(6);
-  // A series that is silent for so long has ended: the next is a new Event.
+  // A series that is silent for this long has ended: the next is a new Event.
   Duration series_end = std::chrono::minutes(6);
-  // Of one object: so many at once, then one a period.
+  // Of one object: this many at once, then one a period.
   std::uint32_t burst = 25;
   Duration refill = std::chrono::minutes(5);
   std::size_t max_series = 4096;

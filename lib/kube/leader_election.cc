@@ -216,7 +216,7 @@ void LeaderElector::Impl::Stop(Duration timeout, std::function<void()> released)
   }
 }
 
-// Whoever waits for the Lease need not wait for its end: one second is the least that it can have.
+// Candidates for the Lease need not wait for its end: one second is the least that it can have.
 void LeaderElector::Impl::Release() {
   LeaseRecord record = ToRecord(lease_);
   if (record.holder != options_.identity) return Released();

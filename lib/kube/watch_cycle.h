@@ -26,10 +26,10 @@ struct WatchCycleOptions {
   Duration idle_deadline = std::chrono::seconds(150);
   Duration backoff_first = std::chrono::milliseconds(800);
   Duration backoff_limit = std::chrono::seconds(30);
-  Duration backoff_reset = std::chrono::minutes(2);  // after so long without a failure
+  Duration backoff_reset = std::chrono::minutes(2);  // after this long without a failure
   // A watch that ends in order, but sooner and without a word, has failed.
   Duration shortest_watch = std::chrono::seconds(1);
-  // So many watches broke in a row before they told anything: list anew.
+  // This many watches broke in a row before they told anything: list again.
   std::uint32_t max_barren_watches = 3;
 };
 
@@ -49,7 +49,7 @@ struct WaitStep {
 };
 using CycleStep = std::variant<ListStep, WatchStep, WaitStep>;
 
-// Waits that double with a jitter of up to as much again, and start anew after a healthy time.
+// Waits that double with a jitter of up to as much again, and start again after a healthy time.
 // Not thread-safe: a value with one owner.
 class RetryDelay {
  public:

@@ -21,7 +21,8 @@ struct ClientPoolOptions {
   std::size_t connections_per_address = 1;
   BackoffOptions backoff = {.first = std::chrono::milliseconds(100),
                             .limit = std::chrono::seconds(5)};
-  // A connection that was open for so long ends well: the next attempts wait as the first ones did.
+  // A connection that was open for this long ends well: the next attempts wait as the first ones
+  // did.
   Duration healthy_after = std::chrono::seconds(5);
   std::uint64_t seed = 0;        // of the backoff's jitter
   std::string label = "client";  // value of the metrics' label "side"

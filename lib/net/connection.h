@@ -35,11 +35,11 @@ struct ConnectionLimits {
   ByteCount max_queued_bytes = 1_GiB;
   std::size_t max_queued_frames = 65'536;
   ByteCount max_payload_bytes = wire::kMaxPayloadBytes;
-  // A frame that has begun to arrive, or frames that wait to be sent, must end or move by so many
+  // A frame that has begun to arrive, or frames that wait to be sent, must end or move by this many
   // bytes within this time: else the connection is closed with kDeadlineExceeded.
   Duration stall_deadline = std::chrono::seconds(30);
   ByteCount stall_bytes = 64_KiB;
-  // Closed with kDeadlineExceeded when nothing at all arrives for so long; zero: never.
+  // Closed with kDeadlineExceeded when nothing at all arrives for this long; zero: never.
   Duration idle_deadline = Duration::zero();
 };
 

@@ -45,7 +45,7 @@ struct Watch::State : std::enable_shared_from_this<Watch::State> {
   State(asio::io_context& context, std::function<void()> call)
       : descriptor(context), callback(std::move(call)) {}
 
-  // Each async_wait asks epoll anew, which makes the watch level-triggered.
+  // Each async_wait asks epoll again, which makes the watch level-triggered.
   void Arm() {
     descriptor.async_wait(asio::posix::descriptor_base::wait_read,
                           [self = shared_from_this()](const error_code& error) {

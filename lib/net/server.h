@@ -32,7 +32,7 @@ struct ServerOptions {
   Duration hello_deadline = std::chrono::seconds(5);
   std::size_t max_connections = 4096;
   // How many of them may not have sent their Hello yet. Beyond it, or where max_connections is
-  // reached, whoever has been silent longest goes: who only connects keeps nobody out.
+  // reached, the one silent longest goes: a peer that only connects keeps no other out.
   std::size_t max_silent = 1024;
   wire::VersionRange versions;
 
@@ -45,7 +45,7 @@ struct ServerOptions {
   // (docs/formats/wire.md, Bulk).
   bool bulk = false;
 
-  // Empty: whoever gets so far may connect.
+  // Empty: every peer that gets so far may connect.
   Authorize authorize;
   // Who has no decision by then is refused with kDeadlineExceeded.
   Duration authorize_deadline = std::chrono::seconds(10);

@@ -8,7 +8,7 @@
 //   ListenHttp(loop, address, {.tls = tls}, handler);
 //
 // TLS 1.2 and 1.3 with forward secrecy; sessions are not resumed, so that each connection proves
-// its peer anew.
+// its peer again.
 
 #include <array>
 #include <cstdint>

@@ -17,7 +17,7 @@ class BitVector {
   // 64 bits each, the first in the lowest place.
   std::span<const std::uint64_t> words() const { return words_; }
   bool Test(std::size_t i) const { return ((words_[i / 64] >> (i % 64)) & 1U) != 0; }
-  // Sets the bit if `on`; cheaper than a branch when that is hard to foretell.
+  // Sets the bit if `on`; cheaper than a branch when that is hard to predict.
   void SetIf(std::size_t i, bool on) { words_[i / 64] |= std::uint64_t{on} << (i % 64); }
   void Set(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
   // Soon bit `i` will be wanted.

@@ -90,7 +90,7 @@ class DecisionPlanner {
     }
   }
 
-  // Whoever was read most recently has the fewest rows to go in, and so is the victim.
+  // The row that was read most recently has the fewest rows to go in, and so is the victim.
   bool SayWhoGoes(std::uint32_t row) {
     if (going_.empty()) return true;
     if (going_.size() > 1) {

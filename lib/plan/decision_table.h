@@ -19,7 +19,7 @@ namespace optcache::plan {
 // Called now and then with the reads done so far.
 using ReadProgress = std::function<void(std::uint64_t reads_done)>;
 
-// By read. Sizes of one each and a capacity of so many slots: the most hits that there can be, by
+// By read. Sizes of one each and a capacity of this many slots: the most hits that there can be, by
 // both runtimes. Else the room is in bytes, and never exceeded by the one-process runtime: a sample
 // that needs the room of several displaces all of them, if all are used later, and if there are
 // rows that can drop them; not optimal where sizes differ.

@@ -117,7 +117,7 @@ Position HomeForecast::EndOf(const Stream& stream, const Order& order) {
   return std::min<Position>(order->size(), stream.input.stops_at);
 }
 
-// False if the stream has not so many passes from its present one on.
+// False if the stream does not have this many passes from its present one on.
 Result<bool> HomeForecast::Load(Stream& stream, std::size_t passes) {
   while (stream.orders.size() < passes) {
     const auto pass = static_cast<PassNumber>(stream.pass + stream.orders.size());

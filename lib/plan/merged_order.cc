@@ -38,7 +38,7 @@ class Pace {
       ++time_;
     }
   }
-  // As `rate` reads, so many times: that is a unit of time each.
+  // As `rate` reads, this many times: that is a unit of time each.
   void AdvanceUnits(std::uint64_t units) {
     left_ -= units * rate_;
     time_ += units * kTicks;

@@ -4,7 +4,7 @@
 // time k / r. Integers only, ties to the first stream, so that every node merges alike. How the
 // streams really interleave need not be known: rates measured online lose at most .001 of hit
 // ratio if every choice goes by the latest ones, and .003 to .011 while rates drift by a tenth and
-// plans are made anew ten times an epoch (docs/benchmarks.md).
+// plans are made again ten times an epoch (docs/benchmarks.md).
 
 #include <cstddef>
 #include <cstdint>

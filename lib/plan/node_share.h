@@ -19,7 +19,7 @@ struct NodeShare {
   std::uint64_t store_reads = 0;
   ByteCount read_bytes = 0;
   ByteCount store_bytes = 0;
-  ByteCount moved_bytes = 0;  // sent on from here, whoever read the sample
+  ByteCount moved_bytes = 0;  // sent on from here, whichever node read the sample
 
   NodeShare& operator+=(const NodeShare& other);
   friend bool operator==(const NodeShare&, const NodeShare&) = default;

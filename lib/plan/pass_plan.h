@@ -127,7 +127,7 @@ class PassPlanBuilder {
   };
   PassPlanBuilder(const Range& range, std::vector<NodeIndex> node_of_rank, std::size_t nodes);
 
-  // The next position's read. Without branches that depend on the plan: those cannot be foretold.
+  // The next position's read. Without branches that depend on the plan: those cannot be predicted.
   void Add(NodeIndex reader, NodeIndex holder, NodeIndex keep_at, std::uint32_t bytes) {
     const std::size_t i = added_++;
     if (i >= tenth_end_) StartTenth();

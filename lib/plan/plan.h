@@ -74,8 +74,8 @@ struct PlanWindow {
   std::vector<Relocation> relocations;
   // One a pass that the window reaches into, by stream id and pass. Empty: nothing is left to plan.
   std::vector<std::shared_ptr<const PassPlan>> plans;
-  // A sample is kept for a read in this pass of its stream or in one of so many that follow, where
-  // there is one stream, or passes are known to stop early.
+  // A sample is kept for a read in this pass of its stream or in one of this many that follow,
+  // where there is one stream, or passes are known to stop early.
   std::uint32_t passes_ahead = 1;
   // Over the evictions and the plans.
   std::uint64_t digest = 0;

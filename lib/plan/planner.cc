@@ -14,11 +14,12 @@
 namespace optcache::plan {
 namespace {
 
-// A window holds at most so many passes' worth of reads, however far apart the streams' rates are.
+// A window holds at most this many passes' worth of reads, however far apart the streams' rates
+// are.
 constexpr std::uint64_t kMaxPassesInWindow = 4;
 // Nor more than this, so that uses can be numbered in 32 bits with room for what lies ahead.
 constexpr std::uint64_t kMaxReadsInWindow = 1ULL << 30U;
-// A stream shuffles if at most one read in so many has no single next read in the next pass.
+// A stream shuffles if at most one read in this many has no single next read in the next pass.
 constexpr std::uint64_t kRegularShare = 64;
 
 // How far MIN looks behind its window. One pass shows the next read of every sample, two of nearly

@@ -41,7 +41,7 @@ struct WindowInput {
   const MergedOrder& merged;
   std::size_t window = 0;                // how many of the merged reads to decide
   std::span<const StreamId> stream_ids;  // of merged.streams()
-  // So many reads, or fewer, are told to the nodes at once, then node after node chooses, so that
+  // This many reads, or fewer, are told to the nodes at once, then node after node chooses, so that
   // its memory is near. Changes nothing but time.
   std::size_t block = std::size_t{1} << 21U;
   StopCheck stop;

@@ -19,13 +19,13 @@ inline constexpr std::size_t kMaxListBytes = 64U << 20U;
 inline constexpr std::size_t kMaxRankListBytes = 32U << 20U;  // of one rank, as parts hand it on
 inline constexpr std::uint32_t kMaxListRanks = 1U << 16U;
 
-// How many ids all ranks together may read in a pass of a dataset of so many samples: so plans take
-// memory in proportion to the dataset.
+// How many ids all ranks together may read in a pass of a dataset of this many samples: so plans
+// take memory in proportion to the dataset.
 constexpr std::uint64_t MaxListIds(std::uint64_t samples) {
   return 8 * samples + (1U << 16U);
 }
 
-// Of an id of a dataset of so many samples: 1 to 32.
+// Of an id of a dataset of this many samples: 1 to 32.
 std::uint32_t BitsFor(std::uint64_t samples);
 // How many bytes `ids` of them take.
 std::uint64_t PackedBytes(std::uint64_t ids, std::uint32_t bits);

@@ -60,8 +60,8 @@ struct Recipe {
   // 0: size.
   std::uint64_t draws = 0;
 
-  // So many ids in a row go to one rank: the batch size where whole batches are dealt (Accelerate),
-  // a rank's part of a batch where batches are sliced, Megatron's micro batch.
+  // This many ids in a row go to one rank: the batch size where whole batches are dealt
+  // (Accelerate), a rank's part of a batch where batches are sliced, Megatron's micro batch.
   std::uint32_t block = 1;
   bool sharded = true;  // megatron-cyclic: data_sharding, each rank shuffles a part of its own
 
@@ -83,7 +83,7 @@ inline constexpr std::uint64_t kMaxDraws = 1ULL << 32U;
 Status Validate(const Recipe& recipe);
 
 // Samples one rank reads in a pass, padding included. The recipe is valid. Where ranks read unequal
-// numbers, it is the smallest: what some read beyond is not foretold.
+// numbers, it is the smallest: what some read beyond is not predicted.
 std::uint64_t RankLength(const Recipe& recipe);
 // Samples all ranks read in a pass: world * RankLength.
 std::uint64_t PassLength(const Recipe& recipe);

@@ -11,7 +11,7 @@ namespace {
 
 // As cache nodes have it, beside their capacity; used only when rates drift.
 constexpr ByteCount kTransitReservePercent = 2;
-// How often the plan is made anew while rates drift. At capacity .3, four jobs and a drift of a
+// How often the plan is made again while rates drift. At capacity .3, four jobs and a drift of a
 // tenth, 20,000 samples: never .42 of reads hit, once an epoch .567, 4 times .606, 20 times .614,
 // and .617 if the future is known.
 constexpr std::size_t kPlansInEpochOfDrift = 10;

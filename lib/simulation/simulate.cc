@@ -262,7 +262,7 @@ bool IsShuffling(const Reads& run) {
   return true;
 }
 
-// Between two passes at most so many samples are held: the smallest ones, as many as fit.
+// Between two passes at most this many samples are held: the smallest ones, as many as fit.
 std::uint64_t MostHeld(const plan::Sizes& sizes, ByteCount capacity) {
   std::vector<std::uint32_t> by_size(sizes.count());
   for (SampleId sample = 0; sample < sizes.count(); ++sample)

@@ -1,7 +1,7 @@
 #pragma once
 
-// How long an epoch takes when the store is slow. The unit of time is one read by whoever computes:
-// without waiting, read t is made at time t.
+// How long an epoch takes when the store is slow. The unit of time is one read by a job that
+// computes: without waiting, read t is made at time t.
 //
 // A miss is asked for as soon as a staging slot is free, that is, when the miss `slots` before it
 // has been consumed; its first byte comes `latency` later, and the store sends one after the other.

@@ -18,7 +18,7 @@ namespace optcache::storage {
 
 struct CircuitBreakerOptions {
   unsigned failures_min = 5;                       // in a row, and
-  Duration failing_min = std::chrono::seconds(2);  // for so long without an answer
+  Duration failing_min = std::chrono::seconds(2);  // for this long without an answer
   Duration first_wait = std::chrono::seconds(1);   // until a probe; doubles with each that fails
   Duration wait_max = std::chrono::seconds(10);
 };

@@ -11,7 +11,7 @@
 
 namespace optcache::storage {
 
-// By which whoever asked for a read takes its memory back before the read has ended. Thread-safe.
+// By which the caller of a read takes its memory back before the read has ended. Thread-safe.
 class WriteStop {
  public:
   // Once this has returned, nothing is written to the destination any more.
@@ -32,7 +32,7 @@ class WriteStop {
 
 // The memory that a range of an object is read into, in the order of the object's bytes: stretches
 // that are kept, each somewhere else if need be, and stretches that are read and thrown away. So
-// one request can fill several places. The memory belongs to whoever asked. A value.
+// one request can fill several places. The memory belongs to the caller. A value.
 class Destination {
  public:
   struct Part {

@@ -21,7 +21,7 @@ struct HedgeOptions {
   double extra_share = 0.02;    // hedges for each read, at most; 0: none at all
   double saved_max = 8;         // hedges saved up while none was needed
   double late_quantile = 0.98;  // late is what takes longer than this share of reads of its size,
-  double late_medians = 2;      // longer than so many times the median,
+  double late_medians = 2;      // longer than this many times the median,
   Duration late_min = std::chrono::milliseconds(10);  // and longer than this
   double measured_min = 200;                          // reads of its size, before any is hedged
   std::size_t running_max = 8;                        // hedges at a time
@@ -38,8 +38,8 @@ class HedgePolicy {
   // A read is late: true if it may be hedged now, for which OnHedgeEnd is due.
   bool TryStart(ByteCount bytes);
   void OnHedgeEnd(ByteCount bytes);
-  // A request took so long, or longer: one that lost the race counts with the time until then, else
-  // the slow would be forgotten, and what is late would come earlier and earlier.
+  // A request took this long, or longer: one that lost the race counts with the time until then,
+  // else the slow would be forgotten, and what is late would come earlier and earlier.
   void OnLatency(ByteCount bytes, Duration latency);
 
   std::size_t running() const { return running_; }

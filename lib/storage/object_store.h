@@ -22,7 +22,7 @@ struct ObjectInfo {
   dataset::Validator validator;
 };
 
-// A store from which no byte comes for so long is not waited for any longer: the request ends.
+// A store from which no byte comes for this long is not waited for any longer: the request ends.
 inline constexpr Duration kSilenceMax = std::chrono::seconds(20);
 
 // What to read and where to put it.

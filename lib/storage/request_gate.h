@@ -2,7 +2,7 @@
 
 // When a request may be sent to a store: when fewer run than the store carries
 // (concurrency_limit.h), not before the time that it asked for by Retry-After, and no faster than
-// its user wants. A pure state: whoever asks says what time it is; limiting_store.h does as it
+// its user wants. A pure state: the caller says what time it is; limiting_store.h does as it
 // says.
 
 #include <optional>

@@ -63,7 +63,7 @@ struct RetryingStore::Call {
   unsigned attempts = 0;
 };
 
-// The next attempt goes on behind what has come, or begins anew if the rest cannot be had.
+// The next attempt goes on behind what has come, or begins again if the rest cannot be had.
 void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome, MonotonicTime now) {
   filled += outcome.filled;
   patient_since += outcome.held_back;  // waiting for its turn is not waiting for the store

@@ -18,10 +18,10 @@
 namespace optcache::storage {
 
 struct RetryOptions {
-  // For so long a read, Stat or List is tried again after faults that can pass, counted from its
+  // For this long a read, Stat or List is tried again after faults that can pass, counted from its
   // begin, or from when it last got a part of its bytes.
   Duration patience = std::chrono::minutes(10);
-  // The patience of Stat and List with a store that has not answered once: whoever gives a wrong
+  // The patience of Stat and List with a store that has not answered once: a user who gives a wrong
   // address wants to know soon.
   Duration first_patience = std::chrono::seconds(30);
   Duration silence_max = kSilenceMax;                   // of an attempt, see ReadRequest

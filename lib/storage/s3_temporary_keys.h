@@ -43,8 +43,8 @@ Result<double> ParseUtcTime(std::string_view text);
 // kPermissionDenied if its Code is not Success; no message repeats more than that Code.
 Result<S3TemporaryKeys> ParseKeyAnswer(std::string_view json);
 
-// Asks one at a time, when keys are wanted and the ones at hand are missing or end soon. Whoever
-// wants them while they are good never waits. Thread-safe.
+// Asks one at a time, when keys are wanted and the ones at hand are missing or end soon. A read
+// that wants them while they are good never waits. Thread-safe.
 class S3TemporaryKeySource : public S3CredentialSource {
  public:
   // kUnavailable: the service cannot be reached; kPermissionDenied: it refuses, or what it wants of
@@ -56,7 +56,7 @@ class S3TemporaryKeySource : public S3CredentialSource {
   using Answered =
       std::move_only_function<void(const internal::HttpResponse& response, std::string_view body)>;
 
-  // `clock` outlives it. Whoever derives calls Shutdown in its destructor.
+  // `clock` outlives it. A derived class calls Shutdown in its destructor.
   S3TemporaryKeySource(S3RenewalOptions options, const Clock& clock);
   ~S3TemporaryKeySource() override;
 

@@ -19,7 +19,7 @@ namespace {
 using dataset::TarFile;
 using dataset::TarReader;
 
-// Over a network, reading so many bytes that nobody needs costs about as much as another request.
+// Over a network, reading this many bytes that nobody needs costs about as much as another request.
 constexpr ByteCount kGapWorthARequest = 256_KiB;
 constexpr ByteCount kWindowOfMany = 1_MiB;
 constexpr ByteCount kWindowOfOne = 16_KiB;  // a few headers with small data between
@@ -30,7 +30,7 @@ class Window {
   Window(ObjectStore& store, const ListedObject& archive, Deadline deadline)
       : store_(store), archive_(archive), deadline_(deadline) {}
 
-  // So many bytes from `position` on, which never goes back; they lie within the archive.
+  // This many bytes from `position` on, which never goes back; they lie within the archive.
   Result<ByteSpan> At(ByteCount position, ByteCount length) {
     const ByteCount end = begin_ + bytes_.size();
     if (position + length > end) RETURN_IF_ERROR(MoveTo(position, length, end));

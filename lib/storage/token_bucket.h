@@ -1,7 +1,7 @@
 #pragma once
 
 // How much may be done now, where it comes in by time, by other events, or both: the budgets and
-// limits of requests to a store. A pure state: whoever asks says what time it is.
+// limits of requests to a store. A pure state: the caller says what time it is.
 
 #include "base/clock.h"
 

@@ -167,8 +167,8 @@ struct StreamOrder {
 };
 
 // A part of the list of ids that a rank reads in a pass, where the training process hands it over
-// (docs/formats/list.md). Parts come in order; one from offset 0 begins the list anew. From version
-// 3 on.
+// (docs/formats/list.md). Parts come in order; one from offset 0 begins the list again. From
+// version 3 on.
 struct StreamTrace {
   StreamId stream = 0;
   Rank rank = 0;
@@ -180,9 +180,9 @@ struct StreamTrace {
   friend bool operator==(const StreamTrace&, const StreamTrace&) = default;
 };
 
-// The rank reads so many ids of its list in each pass, from the front, and leaves the rest: it has
-// said so, or two passes in a row ended there. Sent after StreamAttach, before the StreamProgress
-// with which a pass begins, and when a pass goes on beyond. From version 3 on.
+// The rank reads this many ids of its list in each pass, from the front, and leaves the rest: it
+// has said so, or two passes in a row ended there. Sent after StreamAttach, before the
+// StreamProgress with which a pass begins, and when a pass goes on beyond. From version 3 on.
 struct StreamPassEnd {
   StreamId stream = 0;
   Rank rank = 0;
@@ -200,7 +200,7 @@ struct StreamProgress {
   Position start = 0;         // first position of the pass that this rank reads
   Position position = 0;      // reads before it have been handed to the trainer
   std::uint64_t wait_us = 0;  // how long the trainer has waited in this pass
-  bool order_known = true;    // the order asked for is the one foretold
+  bool order_known = true;    // the order asked for is the one predicted
   bool ended = false;         // the rank has detached
   friend bool operator==(const StreamProgress&, const StreamProgress&) = default;
 };

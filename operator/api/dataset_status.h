@@ -12,7 +12,7 @@
 
 namespace optcache::api {
 
-// status.nodes names so many at most: those that hold most.
+// status.nodes names this many at most: those that hold most.
 inline constexpr std::size_t kMaxStatusNodes = 1000;
 
 struct NodeBytes {
@@ -50,7 +50,7 @@ struct DatasetStatus {
   kube::Json conditions = kube::Json::array();
 };
 
-// What cannot be read has its default value: the operator makes it anew.
+// What cannot be read has its default value: the operator makes it again.
 DatasetStatus ParseDatasetStatus(const kube::Json& object);
 
 // The value of "status"; ratios with three digits.

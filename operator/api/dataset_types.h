@@ -61,7 +61,7 @@ struct Capacity {
   ByteCount bytes = 0;
   double share = 0;  // above 0: counts instead of `bytes`
 
-  // What it asks for of a Dataset of so many bytes: never more than those.
+  // What it asks for of a Dataset of this many bytes: never more than those.
   ByteCount Of(ByteCount dataset_bytes) const;
 };
 
@@ -91,7 +91,8 @@ struct DatasetSpec {
   Placement placement;
   std::vector<std::string> access;  // other namespaces that may use it
 
-  // Bytes that it keeps whoever else reads, of a Dataset of so many: never more than its capacity.
+  // Bytes that it keeps whatever else is read, of a Dataset of this many: never more than its
+  // capacity.
   ByteCount FloorOf(ByteCount dataset_bytes) const;
 };
 

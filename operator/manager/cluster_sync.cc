@@ -13,7 +13,7 @@ namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(50);
 constexpr Duration kLookEvery = std::chrono::seconds(1);
-// Nodes report every second. A leader that has heard of none for so long says so.
+// Nodes report every second. A leader that has heard of none for this long says so.
 constexpr Duration kNobodyAfter = std::chrono::minutes(1);
 constexpr std::size_t kMaxDatasetsOfPod = 16;
 
@@ -140,7 +140,7 @@ bool ClusterSync::TakeReads(MonotonicTime now) {
   return reads_.Observe(coordination::ReadsOf(status_), now);
 }
 
-// Rates are settled anew where memory divided by those of now saves enough more.
+// Rates are settled again where memory divided by those of now saves enough more.
 bool ClusterSync::SettleReads(MonotonicTime now) {
   const bool enough =
       std::ranges::all_of(plan_.placed, [](const auto& item) { return item.second.HasAll(); });

@@ -207,7 +207,7 @@ void Operator::OnStarted(std::uint64_t term) {
       options_, term);
 }
 
-// An API server that is away for a while is no reason to begin anew: watches and certificates go
+// An API server that is away for a while is no reason to begin again: watches and certificates go
 // on.
 void Operator::OnStopped(kube::LeadershipEnd end, const std::string& why) {
   leadership_.reset();

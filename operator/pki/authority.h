@@ -8,7 +8,7 @@
 //   serve with decision.leaf; call again at decision.next_check or when the Secret changes
 //
 // A new CA stands in all bundles for `propagation` before it signs anything, and an old one until
-// the last certificate that it signed has expired: whoever has a bundle that is not older than
+// the last certificate that it signed has expired: a part with a bundle that is not older than
 // `propagation` can check every certificate that is served.
 
 #include <cstdint>

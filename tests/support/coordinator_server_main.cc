@@ -1,5 +1,5 @@
 // coordinator_test_server: hosts a coordinator, as `optcache up` and the operator do, but with one
-// Dataset that can be indexed anew while it runs. Each line on standard input is "DATASET CAPACITY
+// Dataset that can be indexed again while it runs. Each line on standard input is "DATASET CAPACITY
 // FILE": from then on the Dataset has the manifest in that file. Ends with standard input.
 
 #include <unistd.h>

@@ -30,7 +30,7 @@ struct HttpServerState {
   HttpHandler handler;
   // Kept here until they close.
   std::unordered_map<HttpSession*, std::shared_ptr<HttpSession>> sessions;
-  // Those that wait for their client's handshake or next request, whoever waits longest first.
+  // Those that wait for their client's handshake or next request, the longest wait first.
   std::map<std::uint64_t, HttpSession*> waiting;
   std::uint64_t waits = 0;
   std::uint64_t refused_connections = 0;
@@ -99,7 +99,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void ReadSource();
   void WritePiece(const Result<std::string>& piece);
   void OnWritten();
-  // The time that so many bytes take at the least.
+  // The time that this many bytes take at the least.
   Duration TimeFor(ByteCount bytes) const;
   // As HttpServerOptions::blocking; `end` is called while the session is in `phase` alone.
   void Block(Phase phase, std::function<void()> job, std::function<void()> end);

@@ -127,7 +127,7 @@ void ConfigureStream(int fd) {
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   // A machine without power says no goodbye: its connections end when nothing was acknowledged for
-  // so long (tcp(7)), whether something is on its way or not.
+  // this long (tcp(7)), whether something is on its way or not.
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);

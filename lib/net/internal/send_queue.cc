@@ -63,7 +63,7 @@ void SendQueue::Consume(std::size_t written) {
     const std::size_t size = entries_.front().head.size() + entries_.front().payload.size();
     if (written_ < size) break;
     written_ -= size;
-    // Moved out first: whoever owned the pin may push again when it goes.
+    // Moved out first: the owner of the pin may push again when it goes.
     const Entry done = std::move(entries_.front());
     entries_.pop_front();
     frames_ -= done.frames;

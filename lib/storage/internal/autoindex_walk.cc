@@ -47,7 +47,7 @@ class PageWalker {
       std::string folder;
       {
         const MutexLock lock(mutex_);
-        // Whoever is busy comes to an end by its own deadline.
+        // A busy thread comes to an end by its own deadline.
         while (waiting_.empty() && busy_ > 0 && status_.ok()) {
           if (!changed_.WaitUntil(mutex_, options_.deadline.at())) return;
         }

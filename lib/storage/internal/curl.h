@@ -36,7 +36,7 @@ struct HttpRequest {
   // If set, asked now and then on the client's thread; true ends the transfer with kCancelled.
   std::move_only_function<bool()> unwanted;
   Deadline deadline;
-  // Ends it with kUnavailable when no byte has come for so long, in whole seconds and a few more;
+  // Ends it with kUnavailable when no byte has come for this long, in whole seconds and a few more;
   // zero: only the deadline does.
   Duration silence_max = Duration::zero();
 };

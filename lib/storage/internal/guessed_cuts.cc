@@ -147,7 +147,7 @@ std::vector<std::string> GuessCuts(const SeenKeys& seen, size_t cuts_max) {
   std::vector<std::string> cuts;
   for (double piece = 1; piece < pieces; ++piece) {
     // Nobody knows how much of what is possible is there: then the near is more likely than the
-    // far, and each piece is so many times as long as all before it.
+    // far, and each piece is this many times as long as all before it.
     const double share = piece / pieces;
     const double ahead =
         bounded ? share * pages : kPagesAPiece * std::pow(pages / kPagesAPiece, share);

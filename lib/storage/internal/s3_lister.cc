@@ -27,7 +27,7 @@ struct KeyRange {
   std::string end;                // empty: there is no end
   std::vector<std::string> cuts;  // ascending; where it may be cut, used up from the front
   size_t level = 0;               // of folders below the prefix, where the next cuts are looked for
-  // Looks in vain come ever more seldom: so many pages are left until the next.
+  // Looks in vain come ever more seldom: this many pages are left until the next.
   size_t pages_until_look = 0;
   size_t pages_until_look_after = 0;
   bool guessed = false;  // it begins at a guess, and its first page has not come yet
@@ -39,7 +39,7 @@ void KeepCutsWithin(KeyRange& range) {
   });
 }
 
-// The folder of `key` that is so many levels below `prefix`: all up to a slash, or nothing if it
+// The folder of `key` that is this many levels below `prefix`: all up to a slash, or nothing if it
 // has fewer.
 std::optional<std::string> FolderAt(const std::string& key, size_t prefix_bytes, size_t level) {
   size_t at = std::min(prefix_bytes, key.size());
@@ -63,7 +63,7 @@ double KeysPerFolder(const std::vector<S3Key>& keys, size_t prefix_bytes, size_t
   return folders == 0 ? 0 : static_cast<double>(keys.size()) / static_cast<double>(folders);
 }
 
-// Of so many pages that came, one may have been for nothing before guesses end.
+// Of this many pages that came, one may have been for nothing before guesses end.
 constexpr double kPagesAWastedOne = 10;
 
 // Which part of a page was asked for in vain: it is beyond the range, or a guess leads to less.

@@ -30,8 +30,8 @@ struct S3ListOptions {
   std::string prefix;  // empty, or ends with a slash; paths are what follows it
   unsigned concurrent_max = 16;
   size_t keys_per_page = 1000;  // a piece that promises fewer is not worth a thread
-  // A page that fails is asked for again, not all of the listing: for so long, and before any page
-  // has come, for so long.
+  // A page that fails is asked for again, not all of the listing: for this long, and before any
+  // page has come, for this long.
   Duration patience = std::chrono::minutes(10);
   Duration first_patience = std::chrono::seconds(30);
   BackoffOptions backoff = {.limit = std::chrono::seconds(10)};

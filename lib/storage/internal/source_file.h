@@ -16,7 +16,7 @@ Status FileError(int error_number, const std::string& what);
 Result<std::string> RealPath(const std::string& path);
 
 // kPermissionDenied: `real_path`, the file behind a link named `what`, lies outside `real_root`.
-// Whoever writes into a source could otherwise have any file of the reader's machine read.
+// A user who writes into a source could otherwise have any file of the reader's machine read.
 Status CheckInside(const std::string& real_root, const std::string& real_path,
                    const std::string& what);
 

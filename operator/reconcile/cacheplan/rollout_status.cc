@@ -22,7 +22,7 @@ using kube::Json;
 
 constexpr double kPermille = 1000;
 constexpr double kTenths = 10;
-// What becomes a condition's reason is one of ours, whoever has edited the status.
+// What becomes a condition's reason is one of ours, even after an edit of the status.
 constexpr const char* kUnknownFailure = "RolloutStopped";
 
 constexpr std::pair<const char*, std::uint64_t PassSums::*> kSums[] = {

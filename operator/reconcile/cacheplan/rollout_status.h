@@ -13,7 +13,7 @@ namespace optcache::reconcile {
 kube::Json RolloutToJson(const coordination::RolloutState& state);
 
 // Of a CachePlan's status. What cannot be read is as if it were not there: a rollout then begins
-// anew at Prepare, and one that has no phase has none behind it.
+// again at Prepare, and one that has no phase has none behind it.
 coordination::RolloutState RolloutOf(const kube::Json& plan);
 
 kube::Json NumbersToJson(const coordination::EpochNumbers& numbers);

@@ -74,7 +74,7 @@ ClusterPlan PlanCluster(const ClusterObserved& observed);
 // Bytes a second of the stores that what `plan` grants saves by the rates of `observed`.
 double SavedBy(const ClusterPlan& plan, const ClusterObserved& observed);
 
-// What PlanCluster depends on of the coordinator's state: it is asked anew when this changes.
+// What PlanCluster depends on of the coordinator's state: it is asked again when this changes.
 struct ClusterSigns {
   // With the memory that they offer, and the disk.
   std::map<std::string, std::pair<ByteCount, ByteCount>> members;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which machines have been cordoned for so long that it is meant.
+// Which machines have been cordoned long enough to be meant.
 
 #include <map>
 #include <set>

@@ -10,7 +10,7 @@
 namespace optcache::reconcile {
 
 // One for each name, in the order of `streams`, names cut to what the status takes. Ranks of one
-// stream may read two manifests while a Dataset is indexed anew: those of the first manifest in
+// stream may read two manifests while a Dataset is indexed again: those of the first manifest in
 // `streams` say how far it is. Of a stream that was begun again only its latest life counts.
 std::vector<PlanJob> PlanJobsOf(const std::vector<coordination::StreamStatus>& streams);
 

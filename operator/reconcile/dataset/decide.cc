@@ -87,7 +87,7 @@ class Conditions {
 void SetListed(const Observed& observed, const api::DatasetSpec& spec, const Indexing& indexing,
                std::string_view manifest, Conditions& conditions) {
   const bool is_of_this = observed.cache && observed.cache->manifest_digest == manifest;
-  // What was said of it before it was listed anew does not count.
+  // What was said of it before it was listed again does not count.
   const kube::Condition before = indexing.result
                                      ? kube::Condition{.type = "SourceReachable"}
                                      : kube::ConditionOf(observed.dataset, "SourceReachable");

@@ -18,7 +18,7 @@ namespace optcache::reconcile {
 inline constexpr const char* kDatasetLabel = "optcache.io/dataset";  // of a Job and its pods
 inline constexpr const char* kComponentLabel = "app.kubernetes.io/component";
 inline constexpr const char* kIndexComponent = "index";
-// A Job that has ended stays so long to be looked at. One that has failed is then made again.
+// A Job that has ended stays this long to be looked at. One that has failed is then made again.
 inline constexpr std::int64_t kJobKeptSeconds = 600;
 
 // Of everything that the manifest depends on: source, format, include, order, verify and the

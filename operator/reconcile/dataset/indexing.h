@@ -29,7 +29,7 @@ struct Indexing {
   std::optional<Duration> requeue_after;
 };
 
-// No member has reported the manifest for so long: it is lost, and made again.
+// No member has reported the manifest for this long: it is lost, and made again.
 inline constexpr double kManifestLostSeconds = 120;
 
 bool IsManifestLost(const Observed& observed, const api::DatasetStatus& status);

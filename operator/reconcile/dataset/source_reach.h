@@ -11,9 +11,9 @@
 
 namespace optcache::reconcile {
 
-// Silent for so long to somebody: it is told.
+// Silent to a reader for this long: it is reported.
 inline constexpr double kSilentSeconds = 10;
-// Silent to nobody for so long: it is over.
+// Silent to no reader for this long: it is over.
 inline constexpr double kQuietSeconds = 30;
 
 struct SourceReach {

@@ -47,7 +47,7 @@ struct Demand {
   std::string dataset;   // "namespace/name"
   ByteCount wanted = 0;  // at most
   ByteCount floor = 0;   // before others get what they save more by; at most `wanted`
-  std::vector<coordination::Worth> worth;  // of its memory; empty: nobody reads it
+  std::vector<coordination::Worth> worth;  // of its memory; empty: no job reads it
   double read = 0;                         // bytes a second
   bool measured = true;                    // some of its rates; else all are assumed
   std::map<std::string, std::string> node_selector;
@@ -80,11 +80,11 @@ struct Placed {
   friend bool operator==(const Placed&, const Placed&) = default;
 };
 
-// Nodes that a Dataset gets at least while nobody reads it.
+// Nodes that a Dataset gets at least while no job reads it.
 inline constexpr std::size_t kIdleNodes = 3;
 
-// Memory of each of its nodes that goes to a Dataset which may lie on disk, whoever else reads: all
-// its samples arrive there. Never more than an eighth of what it asks for.
+// Memory of each of its nodes that goes to a Dataset which may lie on disk, whatever else is read:
+// all its samples arrive there. Never more than an eighth of what it asks for.
 inline constexpr ByteCount kMemoryBesideDisk = 64_MiB;
 
 // One for each demand, in their order.

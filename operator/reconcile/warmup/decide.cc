@@ -89,7 +89,7 @@ bool HasEnded(const api::WarmupStatus& status) {
   return !status.completion_time.empty();
 }
 
-// The order of the first job that the CachePlan names, over so many samples; empty: none.
+// The order of the first job that the CachePlan names, over this many samples; empty: none.
 std::string OrderOf(const api::CachePlanSpec& plan, std::uint64_t samples) {
   if (plan.jobs.empty()) return "";
   coordination::Recipe recipe = api::RecipesOf({plan.jobs.front()}).front().recipe;

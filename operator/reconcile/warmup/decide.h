@@ -20,7 +20,7 @@ struct WarmupObserved {
   api::CachePlanSpec plan;       // that the Dataset follows
   std::vector<IndexJob> jobs;    // of Warmups of this name
   std::optional<Placed> placed;  // not known before all nodes have been heard
-  Duration placed_for{};         // so long it has been on the nodes on which it is
+  Duration placed_for{};         // how long it has been on the nodes on which it is
   std::optional<CacheView> cache;
   double now = 0;  // Unix seconds
 };

@@ -26,7 +26,7 @@ inline constexpr const char* kWarmComponent = "warmup";
 // Of a Job: the Dataset, of its namespace, and the machines that it fills, by comma.
 inline constexpr const char* kWarmsAnnotation = "optcache.io/warms";
 inline constexpr const char* kWarmNodesAnnotation = "optcache.io/warm-nodes";
-// A Job goes over so many machines at most.
+// A Job goes over this many machines at most.
 inline constexpr std::size_t kMaxWarmNodes = 1000;
 
 // What a Job is made of besides the Dataset's source.

@@ -1,4 +1,4 @@
-// A Dataset is indexed anew while jobs read it: they go on with the manifest that they began with.
+// A Dataset is indexed again while jobs read it: they go on with the manifest that they began with.
 
 #include <gtest/gtest.h>
 
