@@ -160,14 +160,16 @@ LONG: dict[str, str] = {}
 MAX_LINES = 500
 MAX_BYTES = 1 << 20
 
-# Of documents, but for decisions that were written once: who does not speak English at home finds
-# them hard, or in no dictionary.
-HARD_WORDS: dict[str, str] = {
-    "anew": "again",
-    "whoever": "a user who",
-    "foretold": "predicted",
-    "foretell": "predict",
-    "so long": "until, while, or how long",
-    "so many": "how many, or the number",
+# What docs/STYLE.md, "Language", bans in comments, messages and documents, and what to write instead.
+IN_COMMENTS: dict[str, str] = {
+    r"\banew\b": "again",
+    r"\bwhoever\b": "a noun: the caller, the user, the process",
+    r"\bforetold\b": "predicted",
+    r"\bforetell\b": "predict",
+    r"\bso long\b": "this long, how long, until or while",
+    r"\bso many\b": "this many, how many, or the number",
 }
-WRITTEN_ONCE = "docs/adr/"
+IN_MESSAGES = IN_COMMENTS | {r"\bnobody\b": "a noun: no node, no user; or 'no one'"}
+IN_DOCUMENTS = IN_MESSAGES | {r"(?<![\w./)\]$])\.\d+": "a zero before the point"}
+# Documents that may: decisions are written once, and the page on style shows what it bans.
+SHOW_HARD_WORDS = ("docs/adr/", "docs/STYLE.md")

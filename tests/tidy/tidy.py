@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,9 @@ import tables
 CPP = (".cc", ".h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(<[^>]+>|"[^"]+")')
 STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+CODE_SPAN = re.compile(r"`[^`]*`")
 METRIC = re.compile(r'"(optcache_[a-z0-9_]+)"')
+PACKAGE = "sidecar/python/src/"
 CATALOG = "lib/metrics/catalog.cc"
 # What shows metrics to people, by the beginning of its path.
 SHOWS_METRICS = (
@@ -50,6 +52,25 @@ class File:
         """Lines without string contents and // comments."""
         for number, line in enumerate(self.lines, 1):
             yield number, STRING.sub('""', line).split("//", 1)[0]
+
+    def comments(self) -> Iterator[tuple[int, str]]:
+        """What stands after // in C++."""
+        for number, line in enumerate(self.lines, 1):
+            yield number, STRING.sub('""', line).partition("//")[2]
+
+    def messages(self) -> Iterator[tuple[int, str]]:
+        """What C++ has in quotes, but for includes."""
+        for number, line in enumerate(self.lines, 1):
+            if not INCLUDE.match(line):
+                yield number, " ".join(STRING.findall(line))
+
+    def prose(self) -> Iterator[tuple[int, str]]:
+        """Lines of a document without what is code in it."""
+        fenced = False
+        for number, line in enumerate(self.lines, 1):
+            fenced ^= line.lstrip().startswith("```")
+            if not fenced:
+                yield number, CODE_SPAN.sub("", line)
 
     @property
     def library(self) -> str:
@@ -334,15 +355,25 @@ def check_words(tree: Tree) -> Findings:
                     yield Finding(file.path, line, f"{match.group()} is banned, use {instead}")
 
 
-def check_documents(tree: Tree) -> Findings:
-    hard = re.compile(rf"\b({'|'.join(tables.HARD_WORDS)})\b", re.IGNORECASE)
+def check_language(tree: Tree) -> Findings:
+    """docs/STYLE.md, Language: documents, the Python package, messages and comments in C++."""
     for file in tree.values():
-        if not file.path.endswith(".md") or file.path.startswith(tables.WRITTEN_ONCE):
-            continue
-        for number, line in enumerate(file.lines, 1):
-            for word in hard.findall(line):
-                instead = tables.HARD_WORDS[word.lower()]
-                yield Finding(file.path, number, f"'{word}' is hard to read, use {instead}")
+        if file.path.endswith(".md"):
+            if not file.path.startswith(tables.SHOW_HARD_WORDS):
+                yield from hard_words(file, file.prose(), tables.IN_DOCUMENTS)
+        elif file.path.startswith(PACKAGE) and file.path.endswith(".py"):
+            yield from hard_words(file, enumerate(file.lines, 1), tables.IN_MESSAGES)
+        elif file.path.endswith(CPP) and (file.library or file.program):
+            yield from hard_words(file, file.comments(), tables.IN_COMMENTS)
+            yield from hard_words(file, file.messages(), tables.IN_MESSAGES)
+
+
+def hard_words(file: File, lines: Iterable[tuple[int, str]], words: dict[str, str]) -> Findings:
+    for number, line in lines:
+        for word, instead in words.items():
+            for match in re.finditer(word, line, re.IGNORECASE):
+                what = f"'{match.group()}' is hard to read, use {instead}"
+                yield Finding(file.path, number, what)
 
 
 def check_headers(tree: Tree) -> Findings:
@@ -369,7 +400,7 @@ RULES: list[Callable[[Tree], Findings]] = [
     check_links,
     check_size,
     check_words,
-    check_documents,
+    check_language,
     check_headers,
     check_exceptions,
 ]

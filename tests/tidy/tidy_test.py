@@ -131,10 +131,37 @@ class TidyTest(unittest.TestCase):
 
     def test_documents_use_easy_words(self) -> None:
         self.write("docs/adr/0001-old.md", "Whoever decided this.\n")
-        self.write("docs/guide.md", "It begins anew.\nIt begins again, as so long ago.\n")
+        self.write("docs/guide.md", "It begins anew.\nNobody knows, as so long ago.\n")
         self.expect(
             "docs/guide.md:1: 'anew' is hard to read, use again",
-            "docs/guide.md:2: 'so long' is hard to read, use until",
+            "docs/guide.md:2: 'so long' is hard to read, use this long",
+            "docs/guide.md:2: 'Nobody' is hard to read, use a noun",
+        )
+
+    def test_numbers_in_documents_have_their_zero(self) -> None:
+        self.write("docs/guide.md", "Hit ratio .62\n**.301**, 0.5, 3 .. 4, v1.2, −.0004\n")
+        self.expect(
+            "docs/guide.md:1: '.62' is hard to read, use a zero",
+            "docs/guide.md:2: '.301' is hard to read, use a zero",
+            "docs/guide.md:2: '.0004' is hard to read, use a zero",
+        )
+
+    def test_code_in_documents_is_as_it_is(self) -> None:
+        code = "```sh\nkill nobody .5 anew\n```\n`--bandwidth .5` of `nobody`, in a.7z\n"
+        self.write("docs/guide.md", code)
+        self.expect()
+
+    def test_messages_use_easy_words(self) -> None:
+        self.write("cli/up.cc", 'int foretold;\nFail("nobody listens, {:.3f}");  // nobody does\n')
+        self.expect("cli/up.cc:2: 'nobody' is hard to read, use a noun")
+
+    def test_comments_use_easy_words(self) -> None:
+        self.write("cli/up.cc", "int x;  // Whoever asks.\n")
+        self.write("sidecar/python/src/optcache/a.py", '"""Begins anew."""\n')
+        self.write("tests/unit/cli/up_test.cc", "// Whoever asks.\n")
+        self.expect(
+            "cli/up.cc:1: 'Whoever' is hard to read, use a noun",
+            "sidecar/python/src/optcache/a.py:1: 'anew' is hard to read, use again",
         )
 
     def test_documented_metrics_exist(self) -> None:
