@@ -170,6 +170,10 @@ IN_COMMENTS: dict[str, str] = {
     r"\bso many\b": "this many, how many, or the number",
 }
 IN_MESSAGES = IN_COMMENTS | {r"\bnobody\b": "a noun: no node, no user; or 'no one'"}
-IN_DOCUMENTS = IN_MESSAGES | {r"(?<![\w./)\]$])\.\d+": "a zero before the point"}
+IN_DOCUMENTS = IN_MESSAGES | {
+    r"(?<![\w./)\]$])\.\d+": "a zero before the point",
+    r"\bsay ``": "set",  # of a value, whose code is left out here
+    r"\bif you do not say\b": "by default",
+}
 # Documents that may: decisions are written once, and the page on style shows what it bans.
 SHOW_HARD_WORDS = ("docs/adr/", "docs/STYLE.md")

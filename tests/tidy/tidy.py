@@ -65,12 +65,12 @@ class File:
                 yield number, " ".join(STRING.findall(line))
 
     def prose(self) -> Iterator[tuple[int, str]]:
-        """Lines of a document without what is code in it."""
+        """Lines of a document; of code in them the quotes are left."""
         fenced = False
         for number, line in enumerate(self.lines, 1):
             fenced ^= line.lstrip().startswith("```")
             if not fenced:
-                yield number, CODE_SPAN.sub("", line)
+                yield number, CODE_SPAN.sub("``", line)
 
     @property
     def library(self) -> str:

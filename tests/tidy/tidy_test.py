@@ -151,6 +151,13 @@ class TidyTest(unittest.TestCase):
         self.write("docs/guide.md", code)
         self.expect()
 
+    def test_values_are_set_and_have_defaults(self) -> None:
+        self.write("docs/guide.md", "Say `a: 1`, or 2 if you do not say.\nPods say so; set `b`.\n")
+        self.expect(
+            "docs/guide.md:1: 'Say ``' is hard to read, use set",
+            "docs/guide.md:1: 'if you do not say' is hard to read, use by default",
+        )
+
     def test_messages_use_easy_words(self) -> None:
         self.write("cli/up.cc", 'int foretold;\nFail("nobody listens, {:.3f}");  // nobody does\n')
         self.expect("cli/up.cc:2: 'nobody' is hard to read, use a noun")
