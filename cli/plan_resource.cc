@@ -113,6 +113,7 @@ void ReadStatus(const Json& status, PlanResource& plan) {
     ++plan.marked_streams;
     plan.marked_passes += CountAt(mark, "/passes");
   }
+  plan.uncompared = BoolAt(status, "/rollout/uncompared");
   ReadJobs(status, plan.jobs);
   plan.prediction = PredictionOf(Find(status, "/prediction"));
 }

@@ -63,7 +63,8 @@ Examples:
 
 constexpr const char* kUndoMore =
     R"(Writes retention, objective and jobs of an earlier revision into the CachePlan and does not change spec.rollout.
-Without --to-revision it takes the newest revision whose content differs from what the CachePlan asks for now.
+Without --to-revision it takes the revision in force while a change is rolled out, held or stopped. Else it takes the
+newest revision whose content differs from what the CachePlan asks for now.
 
 Examples:
   kubectl optcache rollout undo imagenet

@@ -129,10 +129,13 @@ RolloutStory OfObserve(const PlanResource& plan) {
   const std::uint64_t counted = std::min(plan.marked_passes, wanted);
   const std::string how_far =
       wanted == 0 ? "" : fmt::format(", {} of {} passes observed", counted, wanted);
-  return Waiting(plan,
-                 fmt::format("all {} nodes follow it{}{}", plan.active, how_far,
-                             passes.empty() ? "" : ", observing " + passes),
-                 counted, wanted);
+  const std::string follow =
+      plan.active < plan.desired
+          ? fmt::format("{} of {} nodes follow it", plan.active, plan.desired)
+          : fmt::format("all {} nodes follow it", plan.active);
+  return Waiting(
+      plan, fmt::format("{}{}{}", follow, how_far, passes.empty() ? "" : ", observing " + passes),
+      counted, wanted);
 }
 
 RolloutStory OfGoBack(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
@@ -169,7 +172,11 @@ RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& 
                      plan.active, plan.desired);
     }
     return {.outcome = RolloutOutcome::kSucceeded,
-            .line = fmt::format("cacheplan \"{}\" successfully rolled out", plan.name)};
+            .line = fmt::format("cacheplan \"{}\" successfully rolled out", plan.name),
+            .advice = plan.uncompared
+                          ? "It was not compared with the revision before: nothing was observed of "
+                            "that one with these nodes and jobs."
+                          : ""};
   }
   return Waiting(
       plan, plan.available.message.empty() ? "the operator has not begun" : plan.available.message);

@@ -145,6 +145,7 @@ ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
   for (const auto& [id, entry] : members_) {
     MemberStatus& member = status.members.emplace_back();
     member = {.id = id,
+              .incarnation = entry.incarnation,
               .name = entry.member.name,
               .address = entry.member.address,
               .metrics = entry.metrics,

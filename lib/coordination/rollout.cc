@@ -1,7 +1,11 @@
+// One function a phase, which Advance calls; a phase ends by Enter, Settle or GoBack.
+// Invariants: each step follows from what is written alone. `marks` say up to which pass of a
+// stream reads were of two revisions. `previous` is of the nodes and jobs in `observers`. While not
+// all is known, nothing is judged and no node is moved.
+
 #include "coordination/rollout.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -17,17 +21,6 @@ constexpr std::uint64_t kMillionthsInPermille = 1000;
 constexpr std::uint32_t kMaxTries = 3;
 // Nodes that come and go all the time end no observation for ever.
 constexpr std::uint32_t kMaxChanges = 3;
-
-constexpr std::array<std::pair<RolloutPhase, std::string_view>, 6> kPhases{
-    {{RolloutPhase::kPrepare, "Prepare"},
-     {RolloutPhase::kActivate, "Activate"},
-     {RolloutPhase::kObserve, "Observe"},
-     {RolloutPhase::kComplete, "Complete"},
-     {RolloutPhase::kGoBack, "GoBack"},
-     {RolloutPhase::kStopped, "Stopped"}}};
-
-constexpr auto kFailureReasons = std::to_array<std::string_view>(
-    {"DigestMismatch", "PrepareFailed", "BelowPredicted", "WorseThanPrevious"});
 
 void Enter(RolloutState& state, RolloutPhase phase, const RolloutInputs& inputs) {
   state.phase = phase;
@@ -84,11 +77,13 @@ bool IsPossible(const RolloutState& state) {
   return false;
 }
 
+// `observers` stays with `previous`, which is of them.
 void ForgetObservers(RolloutState& state) {
-  state.observers.clear();
+  if (!state.previous) state.observers.clear();
   state.changes = 0;
   state.overrun.clear();
   state.unobserved.clear();
+  state.uncompared = false;
 }
 
 // Do nodes follow an update?
@@ -183,13 +178,21 @@ bool TakeUp(RolloutState& state, const RolloutInputs& inputs) {
   return true;
 }
 
+// Is `previous` of the nodes and jobs that there are now?
+bool IsOfThese(const RolloutState& state, const internal::Observers& now) {
+  const internal::Observers before = internal::ObserversIn(state.observers);
+  return before.nodes == now.nodes && before.jobs == now.jobs;
+}
+
 void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
+  const internal::Observers observers = internal::ObserversOf(inputs);
+  if (!IsOfThese(state, observers)) state.previous.reset();
   if (!IsMixed(state)) {
     const LatestPasses latest = LatestOf(
         inputs.passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
     if (const auto observed = ObservedOf(latest.sums, latest.streams)) state.previous = observed;
   }
-  state.observers = internal::TextOf(internal::ObserversOf(inputs));
+  state.observers = internal::TextOf(observers);
   Enter(state, RolloutPhase::kActivate, inputs);
   // Others that followed an abandoned update go back until it is their turn.
   if (!state.activated || state.activated->revision != state.revision)
@@ -242,7 +245,7 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
   if (state.revision == state.current) return Settle(state, RolloutPhase::kComplete, inputs);
   if (internal::IsHeldAsWorse(state, inputs) && !inputs.knobs.acknowledge)
     return LeaveAbandoned(state, inputs);
-  if (!inputs.streams_known) return;
+  if (!inputs.all_known) return;
   EnterActivate(state, inputs);
 }
 
@@ -254,12 +257,20 @@ void EnterObserve(RolloutState& state, const RolloutInputs& inputs) {
   state.since.clear();
 }
 
+// Epochs count again when all nodes follow the update.
+void ForgetCounted(RolloutState& state) {
+  state.marks.reset();
+  state.sums.reset();
+  state.since.clear();
+  RestFromEpochs(state);
+}
+
 // What was observed of other nodes and jobs says nothing of these, nor does what was predicted for
 // other jobs, nor an epoch in which a node began with nothing.
 void NoteObservers(RolloutState& state, const RolloutInputs& inputs) {
+  if (!inputs.all_known) return;
   const internal::Observers before = internal::ObserversIn(state.observers);
-  internal::Observers now = internal::ObserversOf(inputs);
-  if (!inputs.streams_known) now.jobs = before.jobs;
+  const internal::Observers now = internal::ObserversOf(inputs);
   if (now == before) return;
   state.observers = internal::TextOf(now);
   if (now.nodes != before.nodes || now.jobs != before.jobs) state.previous.reset();
@@ -267,9 +278,7 @@ void NoteObservers(RolloutState& state, const RolloutInputs& inputs) {
   if (now.lives == before.lives) return;
   if (state.phase != RolloutPhase::kObserve || state.changes >= kMaxChanges) return;
   ++state.changes;
-  AwaitEpochs(state, inputs);
-  state.sums = PassSums{};
-  state.since.clear();
+  ForgetCounted(state);
 }
 
 // The streams that are still in the pass of their mark.
@@ -305,6 +314,7 @@ bool FailsOfNewNode(RolloutState& state, const RolloutInputs& inputs) {
 // A node that comes may stand among those that have gone over, or one go that was kept back: as
 // many as `partition` stay with the revision before.
 void KeepBack(RolloutState& state, const RolloutInputs& inputs) {
+  if (!inputs.all_known) return;
   const internal::Activation nodes = internal::ActivationOf(state, inputs);
   if (nodes.ordered <= nodes.goal) return;
   state.activated->up_to = nodes.goal == 0 ? "" : inputs.nodes[nodes.goal - 1].name;
@@ -316,7 +326,7 @@ void Activate(RolloutState& state, const RolloutInputs& inputs) {
   KeepBack(state, inputs);
   const internal::Activation nodes = internal::ActivationOf(state, inputs);
   Await(state, nodes.ready, nodes.ordered, inputs);
-  if (nodes.ready < nodes.ordered || !inputs.streams_known) return;
+  if (nodes.ready < nodes.ordered || !inputs.all_known) return;
   if (!state.marks) return AwaitEpochs(state, inputs);  // the batch has gone over just now
   if (inputs.knobs.paused) return RestFromEpochs(state);
   if (nodes.ordered == inputs.nodes.size()) return EnterObserve(state, inputs);
@@ -361,14 +371,23 @@ std::pair<std::string, std::string> Fault(const RolloutState& state, const Rollo
   return {};
 }
 
+// A node that has started again follows the revision before until it has derived the update: epochs
+// of two revisions say nothing of either.
+bool AwaitsFollowers(const RolloutState& state, const RolloutInputs& inputs) {
+  return state.ready < inputs.nodes.size() && state.changes < kMaxChanges &&
+         !internal::IsLate(state, inputs);
+}
+
 void Observe(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.knobs.paused && FailsOfNewNode(state, inputs)) return GoBack(state, inputs);
   NoteObservers(state, inputs);
-  if (!state.marks) state.marks = MarksOf(inputs.streams, inputs.passes);
-  if (!state.sums) state.sums = PassSums{};
   const std::uint64_t followed = internal::ActivationOf(state, inputs).followed;
-  Await(state, followed, followed, inputs);
-  if (inputs.streams_known) ForgetEarlierLives(inputs.streams, inputs.knobs.after, *state.marks);
+  Await(state, followed, inputs.nodes.size(), inputs);
+  if (!inputs.all_known) return;
+  if (AwaitsFollowers(state, inputs)) return ForgetCounted(state);
+  if (!state.marks) AwaitEpochs(state, inputs);
+  if (!state.sums) state.sums = PassSums{};
+  ForgetEarlierLives(inputs.streams, inputs.knobs.after, *state.marks);
   // What was counted is kept before it is judged.
   if (CountPasses(inputs.passes, inputs.mean_sample_bytes, inputs.knobs.after, *state.marks,
                   *state.sums, state.since)) {
@@ -377,7 +396,6 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   }
   if (inputs.knobs.paused) return RestFromEpochs(state);
   WaitForEpochs(state, inputs);
-  if (!inputs.streams_known) return;
   const bool late = internal::IsEpochLate(state, inputs);
   const std::vector<ReadingStream> awaited = AwaitedStreams(state, inputs);
   const bool over = std::ranges::all_of(*state.marks, [&](const PassMark& mark) {
@@ -397,23 +415,25 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
     return GoBack(state, inputs);
   }
   state.current = state.revision;
+  const bool compared = state.previous.has_value();
   if (observed) state.previous = observed;
   state.forecast.reset();  // Prepare's goes by what lay there before
   Settle(state, RolloutPhase::kComplete, inputs);
   if (!observed) state.unobserved = internal::NamesOf(inputs.streams);
+  state.uncompared = observed && !compared;
 }
 
 void WaitForReturn(RolloutState& state, const RolloutInputs& inputs) {
   const auto returned = static_cast<std::uint64_t>(
       std::ranges::count(inputs.nodes, state.current, &RolloutNode::revision));
   Await(state, returned, inputs.nodes.size(), inputs);
-  if (returned < inputs.nodes.size() || !inputs.streams_known) return;
+  if (returned < inputs.nodes.size() || !inputs.all_known) return;
   Settle(state, state.failed ? RolloutPhase::kStopped : RolloutPhase::kComplete, inputs);
 }
 
 // Asks for a forecast of what is in force when other jobs read than at the last, and takes it.
 void ForetellJobs(RolloutState& state, const RolloutInputs& inputs) {
-  if (!inputs.is_tried || inputs.nodes.empty()) return;
+  if (!inputs.is_tried || inputs.nodes.empty() || !inputs.all_known) return;
   const std::string jobs = internal::JobsOf(inputs);
   if (!jobs.empty() && (!state.forecast || state.forecast->jobs != jobs))
     state.forecast = JobsForecast{.jobs = jobs, .awaited = true};
@@ -429,21 +449,6 @@ void ForetellJobs(RolloutState& state, const RolloutInputs& inputs) {
 }
 
 }  // namespace
-
-std::string_view PhaseName(RolloutPhase phase) {
-  return std::ranges::find(kPhases, phase, &std::pair<RolloutPhase, std::string_view>::first)
-      ->second;
-}
-
-std::optional<RolloutPhase> PhaseOfName(std::string_view name) {
-  const auto found =
-      std::ranges::find(kPhases, name, &std::pair<RolloutPhase, std::string_view>::second);
-  return found == kPhases.end() ? std::nullopt : std::optional(found->first);
-}
-
-bool IsFailureReason(std::string_view reason) {
-  return std::ranges::find(kFailureReasons, reason) != kFailureReasons.end();
-}
 
 std::uint64_t BatchOf(const MaxUnavailable& max, std::uint64_t nodes) {
   const std::uint64_t amount = max.percent ? (nodes * max.amount + 99) / 100 : max.amount;

@@ -75,13 +75,13 @@ struct RolloutState {
   // How often the trials of Prepare were asked for again, as nodes had gone by different inputs.
   std::uint32_t tries = 0;
   std::optional<ActivatedNodes> activated;
-  // Of Activate and Observe: digests of the nodes, their lives and the jobs that `previous` and
-  // `sums` are of, and how often others have begun it since.
+  // Digests of the nodes, their lives and the jobs that `previous` and `sums` are of, and how often
+  // others have begun `sums` since.
   std::string observers;
   std::uint32_t changes = 0;
-  // In Activate absent until the last batch has gone over. At most kMaxMarks; other streams are not
-  // waited for. In Complete, Stopped and Prepare: passes up to them were not of this revision
-  // alone.
+  // In Activate absent until the last batch has gone over, in Observe while a node has yet to
+  // follow the update. At most kMaxMarks; other streams are not waited for. In Complete, Stopped
+  // and Prepare: passes up to them were not of this revision alone.
   std::optional<std::vector<PassMark>> marks;
   // Streams whose epoch did not end by its deadline, with the pass they were in: as long as they
   // are in it they are not waited for again.
@@ -89,6 +89,9 @@ struct RolloutState {
   // In Complete: the jobs that read and had ended no epoch by the deadline, so that nothing was
   // observed; else empty.
   std::string unobserved;
+  // In Complete: it was observed, and not compared with the revision before, of which nothing was
+  // known with these nodes and jobs.
+  bool uncompared = false;
   std::optional<PassSums> sums;           // of Observe
   std::string since;                      // the first pass in `sums`: "pass 7 of NAME"
   std::optional<EpochNumbers> predicted;  // of the update; in Complete of what is in force
@@ -124,9 +127,10 @@ struct RolloutKnobs {
 // A node on which the dataset is placed.
 struct RolloutNode {
   std::string name;
-  MemberId member = 0;   // another one in each life
-  std::string revision;  // that it follows; empty: of no name, or it has not said
-  bool planned = false;  // it has derived the newest plan
+  MemberId member = 0;
+  std::uint64_t incarnation = 0;  // of the member; with it, another one at each start of the node
+  std::string revision;           // that it follows; empty: of no name, or it has not said
+  bool planned = false;           // it has derived the newest plan
   std::vector<TrialReport> trials;
 };
 
@@ -136,8 +140,8 @@ struct RolloutInputs {
   RolloutKnobs knobs;
   std::vector<RolloutNode> nodes;      // ascending by name
   std::vector<ReadingStream> streams;  // those that have not ended, whichever manifest they read
-  // False soon after another coordinator has gone: there may be streams that are not in `streams`.
-  bool streams_known = true;
+  // False soon after another coordinator has gone: there may be other nodes and streams.
+  bool all_known = true;
   std::vector<PassStatus> passes;  // by stream and pass
   ByteCount mean_sample_bytes = 0;
   std::int64_t now = 0;  // Unix seconds

@@ -21,7 +21,7 @@ Observers ObserversOf(const RolloutInputs& inputs) {
   std::string lives;
   for (const RolloutNode& node : inputs.nodes) {
     nodes += node.name + ' ';
-    lives += fmt::format("{}/{} ", node.name, node.member);
+    lives += fmt::format("{}/{}/{} ", node.name, node.member, node.incarnation);
   }
   std::set<std::string> jobs;
   for (const ReadingStream& stream : inputs.streams)

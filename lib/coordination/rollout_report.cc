@@ -1,4 +1,9 @@
+// What a rollout asks of the coordinator (orders) and tells people (words and figures). Both follow
+// from the state and the inputs; nothing here changes the state. The order: names of phases, words
+// of each phase, figures, then the two entries.
+
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -12,12 +17,25 @@ namespace {
 using internal::ActivationOf;
 using internal::DerivationOf;
 
+constexpr std::array<std::pair<RolloutPhase, std::string_view>, 6> kPhases{
+    {{RolloutPhase::kPrepare, "Prepare"},
+     {RolloutPhase::kActivate, "Activate"},
+     {RolloutPhase::kObserve, "Observe"},
+     {RolloutPhase::kComplete, "Complete"},
+     {RolloutPhase::kGoBack, "GoBack"},
+     {RolloutPhase::kStopped, "Stopped"}}};
+
+constexpr auto kFailureReasons = std::to_array<std::string_view>(
+    {"DigestMismatch", "PrepareFailed", "BelowPredicted", "WorseThanPrevious"});
+
 bool IsAwaited(const RolloutNode& node, const RolloutState& state) {
   switch (state.phase) {
     case RolloutPhase::kPrepare:
       return !DerivationOf(node, state).complete;
     case RolloutPhase::kActivate:
       return internal::IsOrdered(node, state) && (node.revision != state.revision || !node.planned);
+    case RolloutPhase::kObserve:
+      return node.revision != state.revision;
     case RolloutPhase::kGoBack:
       return node.revision != state.current;
     default:
@@ -96,7 +114,11 @@ Words OfActivate(const RolloutState& state, const RolloutInputs& inputs) {
 
 Words OfObserve(const RolloutState& state, const RolloutInputs& inputs) {
   const std::uint32_t after = inputs.knobs.after;
-  std::string message = fmt::format("all nodes follow {}", state.revision);
+  const std::uint64_t followed = ActivationOf(state, inputs).followed;
+  std::string message =
+      followed == inputs.nodes.size()
+          ? fmt::format("all nodes follow {}", state.revision)
+          : fmt::format("{} of {} nodes follow {}", followed, inputs.nodes.size(), state.revision);
   std::uint32_t fewest = after;
   if (state.marks) {
     for (const PassMark& mark : *state.marks)
@@ -148,7 +170,12 @@ Words OfPhase(const RolloutState& state, const RolloutInputs& inputs) {
       }
       break;
   }
-  return {.reason = "Complete", .message = fmt::format("{} is in force", state.current)};
+  return {.reason = "Complete",
+          .message = fmt::format("{} is in force{}", state.current,
+                                 state.uncompared ? "; it was not compared with the revision "
+                                                    "before, of which nothing was observed with "
+                                                    "these nodes and jobs"
+                                                  : "")};
 }
 
 Words WordsOf(const RolloutState& state, const RolloutInputs& inputs) {
@@ -204,12 +231,29 @@ void AddNumbers(const RolloutState& state, const RolloutInputs& inputs, RolloutR
   report.predicted = PlannedOf(latest.sums, latest.streams);
   if (state.phase == RolloutPhase::kComplete && state.forecast) {
     report.predicted = state.predicted;
+    // It is of the jobs that read now; what was observed of those before goes.
+    if (inputs.all_known && !inputs.streams.empty() && !report.observed) report.forgets = true;
   } else if (report.observed && !report.predicted) {
     report.predicted = ForecastInForce(state, inputs);
   }
 }
 
 }  // namespace
+
+std::string_view PhaseName(RolloutPhase phase) {
+  return std::ranges::find(kPhases, phase, &std::pair<RolloutPhase, std::string_view>::first)
+      ->second;
+}
+
+std::optional<RolloutPhase> PhaseOfName(std::string_view name) {
+  const auto found =
+      std::ranges::find(kPhases, name, &std::pair<RolloutPhase, std::string_view>::second);
+  return found == kPhases.end() ? std::nullopt : std::optional(found->first);
+}
+
+bool IsFailureReason(std::string_view reason) {
+  return std::ranges::find(kFailureReasons, reason) != kFailureReasons.end();
+}
 
 RolloutOrders OrdersOf(const RolloutState& state, const RolloutInputs& inputs) {
   RolloutOrders orders{.current = state.current};

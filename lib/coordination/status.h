@@ -15,6 +15,7 @@ namespace optcache::coordination {
 
 struct MemberStatus {
   MemberId id = 0;
+  std::uint64_t incarnation = 0;  // rises with each start of its process
   std::string name;
   std::string address;
   std::string metrics;        // URL; empty: none

@@ -17,6 +17,7 @@ constexpr std::size_t kMaxNotes = 64;
 
 Json Encode(const MemberStatus& member) {
   return {{"id", member.id},
+          {"incarnation", member.incarnation},
           {"name", member.name},
           {"address", member.address},
           {"metrics", member.metrics},
@@ -101,6 +102,7 @@ Json Encode(const DatasetStatus& dataset) {
 
 void Read(JsonObject object, MemberStatus& member) {
   object.Read("id", member.id);
+  object.Read("incarnation", member.incarnation);
   object.Need("name", member.name, kMaxNameBytes);
   object.Read("address", member.address, kMaxNameBytes);
   object.Read("metrics", member.metrics, kMaxNameBytes);

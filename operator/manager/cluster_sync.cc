@@ -285,7 +285,7 @@ std::optional<reconcile::PlanView> ClusterSync::PlanViewOf(const std::string& da
   if (!view) return view;
   view->drifted = drift_.Of(dataset);
   view->missing = MissingOf(dataset);
-  view->streams_known = KnowsStreams();
+  view->all_known = KnowsStreams();
   return view;
 }
 

@@ -98,8 +98,8 @@ make_s3_server() {
 
 # Ring 1 without the suites that need an API server. Words are for pytest.
 test_on_loopback() {
-  step "build (dev)" compile dev
   in_background s3 make_s3_server
+  step "build (dev)" compile dev
   step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$tests_at_once" -LE '^api$'
   step "Python tests" test_python "$python" python python "$@"
   step "server of S3" finish s3

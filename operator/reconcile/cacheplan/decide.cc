@@ -123,7 +123,10 @@ void SetDegraded(const PlanObserved& observed, bool valid, const RolloutState* s
                       "what was in force before stays, the defaults where nothing was");
   }
   if (state != nullptr) return SetDeviation(*observed.view, *state, status);
-  status.Set("Degraded", false, "AsWanted", "what is read is planned");
+  // Nothing is known, as after a change of the leader: what was found before stays.
+  const std::string before = kube::ConditionOf(observed.plan, "Degraded").reason;
+  if (before.empty() || before == "Invalid")
+    status.Set("Degraded", false, "AsWanted", "what is read is planned");
 }
 
 // Keeps what was written, as nothing is done here for the rollout.
@@ -157,11 +160,15 @@ void TellOfStep(const std::string& plan, const RolloutState& before, const Rollo
   } else if (after.phase == kComplete) {
     const bool unobserved = !after.unobserved.empty();
     decision.events.push_back(
-        unobserved ? Event(kube::EventType::kWarning, "RolloutUnobserved",
-                           fmt::format("{} is in force; nothing was observed of it, as these jobs "
-                                       "ended no epoch: {}",
-                                       update, after.unobserved))
-                   : Event(kube::EventType::kNormal, "RolloutComplete", update + " is in force"));
+        unobserved
+            ? Event(kube::EventType::kWarning, "RolloutUnobserved",
+                    fmt::format("{} is in force; nothing was observed of it, as these jobs "
+                                "ended no epoch: {}",
+                                update, after.unobserved))
+            : Event(kube::EventType::kNormal, "RolloutComplete",
+                    update + (after.uncompared ? " is in force; it was not compared with the "
+                                                 "revision before"
+                                               : " is in force")));
   } else if (after.phase == kGoBack && after.failed) {
     decision.events.push_back(
         Event(kube::EventType::kWarning, "RolledBack",
@@ -233,7 +240,7 @@ RolloutState Step(const PlanObserved& observed, const api::CachePlanSpec& spec, 
 RolloutInputs InputsOf(const PlanView& view, double now) {
   return {.nodes = view.nodes,
           .streams = view.streams,
-          .streams_known = view.streams_known,
+          .all_known = view.all_known,
           .passes = view.passes,
           .mean_sample_bytes = view.mean_sample_bytes,
           .now = static_cast<std::int64_t>(now)};

@@ -37,7 +37,7 @@ struct PlanView {
   std::vector<PlanJob> jobs;
   std::vector<coordination::RolloutNode> nodes{};      // nodes_desired of them, by name
   std::vector<coordination::ReadingStream> streams{};  // that have not ended
-  bool streams_known = true;                           // else there may be more
+  bool all_known = true;                               // else there may be more
   std::vector<coordination::PassStatus> passes{};
   ByteCount mean_sample_bytes = 0;
   std::vector<std::string> drifted{};  // nodes that have long followed nothing that they should

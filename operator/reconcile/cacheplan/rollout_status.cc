@@ -109,6 +109,7 @@ Json RolloutToJson(const RolloutState& state) {
   if (state.changes > 0) json["changes"] = state.changes;
   if (!state.overrun.empty()) json["overrun"] = MarksToJson(state.overrun);
   if (!state.unobserved.empty()) json["unobserved"] = state.unobserved;
+  if (state.uncompared) json["uncompared"] = true;
   if (state.activated) {
     json["activated"] = {{"revision", state.activated->revision}};
     if (!state.activated->up_to.empty()) json["activated"]["upTo"] = state.activated->up_to;
@@ -157,6 +158,7 @@ RolloutState RolloutOf(const Json& plan) {
   if (const Json& overrun = kube::Find(json, "/overrun"); overrun.is_array())
     state.overrun = MarksIn(overrun);
   state.unobserved = kube::TextAt(json, "/unobserved");
+  state.uncompared = kube::BoolAt(json, "/uncompared");
   if (const Json& activated = kube::Find(json, "/activated"); activated.is_object()) {
     state.activated = {.revision = kube::TextAt(activated, "/revision"),
                        .up_to = kube::TextAt(activated, "/upTo")};

@@ -283,6 +283,7 @@ std::vector<coordination::RolloutNode> PlacedNodes(const ClusterObserved& observ
     const bool has_said = said != saying.end() && said->name == member.name;
     nodes.push_back(has_said ? *said : coordination::RolloutNode{.name = member.name});
     nodes.back().member = member.id;
+    nodes.back().incarnation = member.incarnation;
     nodes.back().planned = has_said && said->planned;
   }
   std::ranges::sort(nodes, {}, &coordination::RolloutNode::name);

@@ -48,8 +48,6 @@ OBSERVED = {"abort": {"after": 2}}
 ABSENT = PANELS_OF_DISKS | PANELS_OF_S3 | PANELS_OF_WARMUPS
 MAY_BE_PENDING = {
     "OptcacheTrainersWait": "all machines share the processors of one, for which trainers wait, too",
-    "OptcacheHitRatioBelowPredicted": "while nodes follow two revisions, they plan apart, and may hit less",
-    "OptcacheMoreStoreReadsThanPlanned": "and what is hit less is read of the store",
 }
 # Of a rollout that nothing stops.
 PHASES = ["Prepare", "Activate", "Observe", "Complete"]

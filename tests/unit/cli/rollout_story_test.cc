@@ -95,6 +95,14 @@ TEST(RolloutStory, SaysThatNothingIsHeldWhereThatIsSo) {
   EXPECT_TRUE(Tell(plan).advice.contains("acknowledge is set"));
 }
 
+TEST(RolloutStory, SaysThatNothingWasThereToCompareWith) {
+  nlohmann::json plan = CompletePlan();
+  plan["status"]["rollout"]["uncompared"] = true;
+  const RolloutStory story = Tell(plan);
+  EXPECT_EQ(story.outcome, RolloutOutcome::kSucceeded);
+  EXPECT_TRUE(story.advice.starts_with("It was not compared with the revision before"));
+}
+
 TEST(RolloutStory, SaysWhatIsMissingThoughItIsComplete) {
   nlohmann::json plan = CompletePlan();
   plan["status"]["conditions"].push_back({{"type", "Degraded"},

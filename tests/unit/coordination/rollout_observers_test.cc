@@ -63,6 +63,131 @@ TEST_F(Rollout, WhatWasObservedOfOtherNodesIsNotComparedWith) {
   EXPECT_FALSE(story_.state.previous);
 }
 
+// A node keeps its member id where it starts again while no operator leads.
+TEST_F(Rollout, AStartThatNoLeaderSawIsAnotherLife) {
+  const internal::Observers before = internal::ObserversOf(story_.inputs);
+  ++story_.Node("b").incarnation;
+  const internal::Observers after = internal::ObserversOf(story_.inputs);
+  EXPECT_NE(after.lives, before.lives);
+  EXPECT_EQ(after.nodes, before.nodes);
+}
+
+// A leader that has begun just now hears of nodes one by one.
+TEST_F(Rollout, ANodeThatANewLeaderHasNotHeardOfYetHasNotGone) {
+  story_.Read(1, 4);
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  const RolloutState before = story_.state;
+  ASSERT_TRUE(before.previous);
+  const RolloutNode last = story_.inputs.nodes.back();
+  story_.inputs.nodes.pop_back();
+  story_.inputs.all_known = false;
+  story_.costs["new"] = 900;
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.state.previous, before.previous);
+  EXPECT_EQ(story_.state.sums, before.sums);
+  EXPECT_EQ(story_.state.changes, 0U);
+  story_.inputs.nodes.push_back(last);
+  story_.inputs.all_known = true;
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "BelowPredicted");
+}
+
+TEST_F(Rollout, ANodeThatANewLeaderHasNotHeardOfYetMovesNoPartition) {
+  knobs().partition = 1;
+  story_.Run();
+  ASSERT_EQ(story_.Reason(), "Partitioned");
+  const auto activated = story_.state.activated;
+  story_.inputs.nodes.pop_back();
+  story_.inputs.all_known = false;
+  story_.Run();
+  EXPECT_EQ(story_.state.activated, activated);
+}
+
+// The epoch that it shares with the revision before says nothing of the update.
+TEST_F(Rollout, EpochsCountWhenANodeThatStartedAgainFollowsTheUpdate) {
+  story_.Read(1, 4);
+  story_.EndPass();
+  story_.Run();
+  story_.EndPass();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  ++story_.Node("b").incarnation;
+  story_.Node("b").revision = "old";
+  story_.Step();
+  story_.costs["new"] = 900;
+  story_.EndPass();
+  story_.EndPass();
+  story_.StepUntilStill();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  EXPECT_FALSE(story_.state.sums);
+  EXPECT_TRUE(ReportOf(story_.state, story_.inputs).message.starts_with("2 of 3 nodes follow new"));
+  story_.costs["new"] = 400;
+  story_.Run();
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, ANodeThatNeverFollowsHoldsNoObservationUpForEver) {
+  story_.Read(1, 4);
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  ++story_.Node("b").incarnation;
+  story_.Node("b").revision = "old";
+  story_.StepUntilStill();
+  story_.inputs.now += story_.inputs.knobs.progress_deadline_seconds + 1;
+  story_.StepUntilStill();
+  EXPECT_EQ(story_.Reason(), "ProgressDeadlineExceeded");
+  story_.EndPass();
+  story_.EndPass();
+  story_.StepUntilStill();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, WhatWasObservedOfJobsBeforeGoesWhenOthersArePredicted) {
+  const auto forgets = [this] { return ReportOf(story_.state, story_.inputs).forgets; };
+  story_.inputs.is_tried = true;
+  story_.Read(1, 4);
+  story_.EndPass();
+  story_.Run();
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Complete");
+  story_.inputs.streams.clear();
+  story_.inputs.passes.clear();
+  EXPECT_FALSE(forgets());  // no other job reads
+  story_.Read(2, 0);
+  story_.Run();
+  EXPECT_TRUE(forgets());
+  story_.EndPass();
+  EXPECT_FALSE(forgets());
+}
+
+// Of the revision in force, by a job that has gone, long ago.
+TEST_F(Rollout, WhatWasObservedOfJobsOfThenIsNotComparedWith) {
+  story_.Read(1, 4);
+  story_.EndPass();
+  story_.Run();
+  story_.costs["new"] = 0;
+  story_.EndPass();
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Complete");
+  ASSERT_TRUE(story_.state.previous);
+  story_.inputs.streams.clear();
+  story_.inputs.passes.clear();
+  story_.Read(2, 0);
+  story_.inputs.revision = "other";
+  story_.Run();
+  EXPECT_FALSE(story_.state.previous) << story_.Phase();
+}
+
 // Jobs share what one of them reads: the one that stays reads more of the source, by any plan.
 TEST_F(Rollout, WhatWasObservedOfOtherJobsIsNotComparedWith) {
   story_.Read(1, 4);
@@ -79,6 +204,7 @@ TEST_F(Rollout, WhatWasObservedOfOtherJobsIsNotComparedWith) {
   }
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+  EXPECT_TRUE(story_.state.uncompared);
 }
 
 }  // namespace

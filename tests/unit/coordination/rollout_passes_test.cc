@@ -170,14 +170,14 @@ TEST_F(Rollout, StreamsThatMayNotHaveBeenHeardYetAreWaitedFor) {
   story_.Read(1, 4);
   Prepare();
   story_.inputs.streams.clear();  // another leader
-  story_.inputs.streams_known = false;
+  story_.inputs.all_known = false;
   story_.Run();
   EXPECT_THAT(story_.Updated(), IsEmpty());
   story_.Read(1, 3);  // of the slower of its ranks
   story_.Run();
   EXPECT_THAT(story_.Updated(), IsEmpty());
   story_.inputs.streams[0].pass = 4;
-  story_.inputs.streams_known = true;
+  story_.inputs.all_known = true;
   story_.Run();
   EXPECT_THAT(story_.Updated(), IsEmpty());
   ++story_.inputs.streams[0].pass;
@@ -190,10 +190,10 @@ TEST_F(Rollout, ObserveIsNotOverBeforeStreamsAreKnown) {
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
   story_.inputs.streams.clear();
-  story_.inputs.streams_known = false;
+  story_.inputs.all_known = false;
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Observe");
-  story_.inputs.streams_known = true;
+  story_.inputs.all_known = true;
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Complete");
 }

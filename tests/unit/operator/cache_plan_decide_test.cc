@@ -167,6 +167,16 @@ TEST(DecideCachePlan, KeepsWhatWasWrittenWhileNothingIsKnown) {
   EXPECT_EQ(StatusOf(observed), observed.plan["status"]);
 }
 
+TEST(DecideCachePlan, WhatWasWrongStaysSoWhileNothingIsKnown) {
+  PlanObserved observed = Followed();
+  observed.view = Following(3);
+  observed.view->missing = {"m1"};
+  observed.plan["status"] = StatusOf(observed);
+  ASSERT_TRUE(DegradedOf(observed).starts_with("NodesMissing"));
+  observed.view.reset();
+  EXPECT_EQ(StatusOf(observed), observed.plan["status"]);
+}
+
 TEST(DecideCachePlan, DoesNotSayThatItLookedWhileNothingIsKnown) {
   PlanObserved observed = Followed();
   observed.view = Following(3);

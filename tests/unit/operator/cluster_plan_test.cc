@@ -263,7 +263,7 @@ TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
   EXPECT_EQ(view->streams[1].pass, 4U);
   ASSERT_EQ(view->passes.size(), 2U);
   EXPECT_EQ(view->passes[0].sum.stream, 3U);
-  EXPECT_TRUE(view->streams_known);
+  EXPECT_TRUE(view->all_known);
 }
 
 }  // namespace

@@ -314,7 +314,7 @@ TEST_F(ClusterSyncTest, ASuccessorKnowsStreamsWhenAllNodesHaveReportedOrHadTimeT
   clock.Advance(seconds(2));
   const auto known = [&] {
     const auto view = sync->PlanViewOf(dataset_key.ToString());
-    return view && view->streams_known;
+    return view && view->all_known;
   };
   RunUntil([&] { return sync->PlanViewOf(dataset_key.ToString()).has_value(); });
   EXPECT_FALSE(known());

@@ -41,6 +41,7 @@ class Walk {
   void Step() {
     story_.inputs.now += static_cast<std::int64_t>(Below(30));
     Disturb();
+    if (OneIn(20)) BeginToLead();
     Look();
     for (RolloutNode& node : story_.inputs.nodes) {
       if (OneIn(3)) story_.Answer(node);
@@ -95,6 +96,23 @@ class Walk {
     if (OneIn(30)) ComeOrGo();
     if (OneIn(20)) BeginOrEnd();
     if (OneIn(4)) ReadOn();
+  }
+  // A leader that has just begun hears of nodes and streams one by one.
+  void BeginToLead() {
+    auto& inputs = story_.inputs;
+    const auto nodes = inputs.nodes;
+    const auto streams = inputs.streams;
+    inputs.all_known = false;
+    for (std::uint64_t looks = 1 + Below(3); looks > 0; --looks) {
+      inputs.nodes = nodes;
+      inputs.streams = streams;
+      std::erase_if(inputs.nodes, [this](const RolloutNode&) { return OneIn(2); });
+      std::erase_if(inputs.streams, [this](const ReadingStream&) { return OneIn(2); });
+      Look();
+    }
+    inputs.nodes = nodes;
+    inputs.streams = streams;
+    inputs.all_known = true;
   }
   void ComeOrGo() {
     auto& nodes = story_.inputs.nodes;
@@ -170,9 +188,21 @@ class Walk {
         inputs.knobs.restarted_at == before.restarted_at && !edited_) {
       EXPECT_EQ(after, before);
     }
+    if (!inputs.all_known) {
+      if (before.phase != after.phase || before.revision != after.revision || edited_) return;
+      EXPECT_EQ(after.previous, before.previous);
+      EXPECT_EQ(after.sums, before.sums);
+      EXPECT_EQ(after.changes, before.changes);
+      EXPECT_EQ(after.forecast, before.forecast);
+      if (after.phase != RolloutPhase::kPrepare) {
+        EXPECT_EQ(after.activated, before.activated);
+      }
+      return;
+    }
     const bool activates = before.phase == RolloutPhase::kActivate &&
                            after.phase == RolloutPhase::kActivate &&
-                           before.revision == after.revision;
+                           before.revision == after.revision &&
+                           before.restarted_at == after.restarted_at;  // a step of its own
     if (!activates) return;
     const std::uint64_t nodes = inputs.nodes.size();
     EXPECT_LE(Ordered(after) + std::min(inputs.knobs.partition, nodes), nodes);

@@ -32,6 +32,7 @@ RolloutState Whole() {
   state.changes = 1;
   state.overrun = {{.stream = 5, .pass = 3}};
   state.unobserved = "vision/resnet/imagenet/train";
+  state.uncompared = true;
   state.activated = {.revision = "abcdef0123", .up_to = "node-b"};
   state.marks = {{.stream = 0xfedcba9876543210, .pass = 7, .passes = 1}, {.stream = 1, .pass = 0}};
   state.sums = {.passes = 1,
