@@ -163,7 +163,8 @@ def test_the_report_tells_what_a_run_from_memory_takes(bench: Bench, tmp_path: P
 def test_the_training_command_is_stopped_when_the_report_is_there(bench: Bench) -> None:
     ended = bench.measure("--", *bench.command(bench.pace(epochs=1000)))
     assert ended.returncode == 0, ended.stderr
-    assert "Up to" in ended.stdout
+    # A busy machine may leave no gain to be seen.
+    assert ended.stdout.splitlines()[-1] == "What this run has trained is not for use."
     assert "stopping the training command" in ended.stderr
 
 
