@@ -26,9 +26,12 @@ def part(cases: Sequence[str], seconds: Mapping[str, float], number: int, parts:
     return [case for case in cases if case in chosen]
 
 
-def newest_seconds(record: Path) -> dict[str, float]:
-    """Of each case in a file of `harness.records` with the columns seconds, result and case."""
+def newest_seconds(record: Path, commit: str) -> dict[str, float]:
+    """Of each case in a file of `harness.records` with the columns seconds, result and case.
+
+    Rows of `commit` do not count: all parts of one commit are cut alike, though each appends to the file.
+    """
     if not record.exists():
         return {}
     rows = [line.split("\t") for line in record.read_text().splitlines()]
-    return {row[4]: float(row[2]) for row in rows if len(row) == 5 and row[3] == "passed"}
+    return {row[4]: float(row[2]) for row in rows if len(row) == 5 and row[1] != commit and row[3] == "passed"}

@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if part := config.getoption("--part"):
         file = config.getoption("--cases")
         names = [item.nodeid for item in chosen]
-        mine = {*parts.part(names, parts.newest_seconds(file) if file else {}, *part)}
+        mine = {*parts.part(names, parts.newest_seconds(file, records.this_commit()) if file else {}, *part)}
         chosen = [item for item in chosen if item.nodeid in mine]
     if seed := config.getoption("--order"):
         chosen = _shuffled(chosen, seed)

@@ -106,5 +106,6 @@ def test_the_newest_seconds_of_a_case_count(tmp_path: Path) -> None:
     record = tmp_path / "cases.tsv"
     rows = ["9.0\tpassed\ta", "7.0\tpassed\ta", "1.0\tfailed\ta", "3.5\tpassed\tb"]
     record.write_text("".join(f"2026-01-01T00:00:00Z\tc0ffee\t{row}\n" for row in rows) + "cut off")
-    assert parts.newest_seconds(record) == {"a": 7.0, "b": 3.5}
-    assert parts.newest_seconds(tmp_path / "none") == {}
+    assert parts.newest_seconds(record, "beef") == {"a": 7.0, "b": 3.5}
+    assert parts.newest_seconds(record, "c0ffee") == {}  # what this commit's other parts have appended
+    assert parts.newest_seconds(tmp_path / "none", "beef") == {}
