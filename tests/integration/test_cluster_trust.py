@@ -56,7 +56,7 @@ def test_another_namespace_gets_neither_manifest_nor_samples(
 def test_plaintext_gets_nothing_at_any_port(served: ClusterSide) -> None:
     for address in (served.wire_address(), served.manifest_url().removeprefix("https://")):
         host, port = address.split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as plain:
+        with socket.create_connection((host, int(port)), timeout=60) as plain:
             plain.sendall(b"GET /v1/manifests/" + b"0" * 64 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
             answer = plain.recv(4096)
         assert b"200" not in answer and b"OPTC" not in answer

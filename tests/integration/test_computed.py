@@ -83,7 +83,7 @@ def train(loader: DataLoader[Any], epochs: int = EPOCHS, first: int = 0) -> None
         {},
         {"num_workers": 3},
         {"num_workers": 2, "persistent_workers": True},
-        {"num_workers": 2, "multiprocessing_context": "spawn"},
+        {"num_workers": 2, "multiprocessing_context": "spawn", "persistent_workers": True},
     ],
 )
 @pytest.mark.parametrize("attached", [True, False])
@@ -120,7 +120,7 @@ def run_rank(faces: Faces, room: int, rank: int, barrier: Any) -> None:
     cached = optcache.cached(faces, name="faces", maxsize=room * VALUE_BYTES)
     loader = attach(shuffled(cached, 2, rank, num_workers=1))
     for epoch in range(EPOCHS):
-        barrier.wait(60)
+        barrier.wait(300)
         train(loader, epochs=1, first=epoch)
 
 
@@ -132,7 +132,7 @@ def test_ranks_of_one_machine_share(cluster: Cluster, faces: Faces) -> None:
     for rank in ranks:
         rank.start()
     for rank in ranks:
-        rank.join(100)
+        rank.join(300)
         assert rank.exitcode == 0
     assert faces.total() == SIZE + (EPOCHS - 1) * (SIZE - room)
 
@@ -154,7 +154,7 @@ def test_of_processes_that_miss_at_once_one_computes(cluster: Cluster, tmp_path:
     for reader in readers:
         reader.start()
     for reader in readers:
-        reader.join(100)
+        reader.join(300)
         assert reader.exitcode == 0
     assert faces.computed() == {i: 1 for i in range(30)}
     assert keep_open.stats()["current"] == 6 * 30
@@ -168,7 +168,7 @@ def test_a_process_that_is_killed_leaves_it_to_the_next(cluster: Cluster, tmp_pa
     victim.start()
     order = list(range(5))
     random.Random(1).shuffle(order)
-    wait_until(lambda: goes_on.computing(order[0]) == victim.pid, "it computes", 30)
+    wait_until(lambda: goes_on.computing(order[0]) == victim.pid, "it computes")
     os.kill(victim.pid or 0, signal.SIGKILL)
     assert cached[order[0]][1] == order[0]
     victim.join()
@@ -193,7 +193,7 @@ def test_a_sidecar_that_is_killed_costs_only_time(cluster: Cluster, faces: Faces
     train(loader, epochs=1)
     cluster.kill("sidecar-0")
     train(loader, epochs=2, first=1)
-    wait_until(lambda: cached.stats()["capacity"] == MEMORY, "it is back", 60)
+    wait_until(lambda: cached.stats()["capacity"] == MEMORY, "it is back")
     train(loader, epochs=2, first=3)
     before = faces.total()
     train(loader, epochs=1, first=5)

@@ -76,7 +76,7 @@ def test_what_a_node_holds_moves_when_it_comes_and_goes(
 
     def join() -> None:
         extras.append(Extra(programs, cluster, memory, tmp_path))
-        wait_until(extras[0].has_its_share, "the node that joins has its share", 60)
+        wait_until(extras[0].has_its_share, "the node that joins has its share")
 
     said: list[str] = []
 
@@ -124,7 +124,7 @@ def test_a_disk_that_goes_with_its_node_is_emptied_first(
 
     def join() -> None:
         extras.append(Extra(programs, cluster, memory, tmp_path, disk=on_disk))
-        wait_until(extras[0].has_its_share, "the node that joins has its share", 60)
+        wait_until(extras[0].has_its_share, "the node that joins has its share")
 
     def leave() -> None:
         series = 'optcache_cache_samples{dataset="default/images",tier="disk"}'

@@ -98,7 +98,7 @@ class Machine:
         return socket
 
     def status(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self._url}/v1/status", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self._url}/v1/status", timeout=60) as answer:
             return dict(json.load(answer))
 
     def _start_node(self) -> Process:

@@ -221,7 +221,7 @@ def test_the_only_read_waits_for_a_store_that_is_gone(
         said = [record.getMessage() for record in caplog.records if record.name == "optcache"]
         assert len(said) >= 2 and all("for the store of default/images, for" in text for text in said[1:])
         store.script(path, faulty_store.right, times=0)
-        assert read.result(timeout=60) == (objects.root / path).read_bytes()
+        assert read.result(timeout=180) == (objects.root / path).read_bytes()
 
 
 @pytest.mark.long
@@ -240,7 +240,7 @@ def test_store_that_is_gone_is_waited_for(
         assert asked <= len(lost) * 4
         for sample in lost:
             store.script(objects.paths[sample], faulty_store.right, times=0)
-        read = batch.result(timeout=60)
+        read = batch.result(timeout=180)
     assert read == [(objects.root / objects.paths[sample]).read_bytes() for sample in lost]
 
 
@@ -271,7 +271,7 @@ def test_store_that_is_gone_is_seen(
         store.script(objects.paths[sample], faulty_store.unavailable, times=FOR_EVER)
     with ThreadPoolExecutor(1) as reader:
         batch = reader.submit(lambda: [bytes(view) for view in samples.__getitems__(list(lost))])
-        wait_until(lambda: reach()["silent"] == 1, "the sidecar says that the store is silent", 20)
+        wait_until(lambda: reach()["silent"] == 1, "the sidecar says that the store is silent")
         seen = reach()
         assert seen["answering"] == 0 and seen["members_silent"] == 1
         assert 2 <= seen["silent_seconds"] < 20
@@ -280,7 +280,7 @@ def test_store_that_is_gone_is_seen(
         assert note in table() and "HTTP 503" in table()
         for sample in lost:
             store.script(objects.paths[sample], faulty_store.right, times=0)
-        assert len(batch.result(timeout=60)) == len(lost)
+        assert len(batch.result(timeout=180)) == len(lost)
     wait_until(lambda: reach()["answering"] == 1, "the sidecar says that it is back")
     back = reach()
     assert back["silent"] == 0 and back["cause"] == "" and back["quiet_seconds"] < 30

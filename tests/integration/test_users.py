@@ -41,7 +41,7 @@ def read_as(user: int, socket: Path, package: Path) -> subprocess.CompletedProce
         env={"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 

@@ -37,14 +37,14 @@ def test_a_daemon_is_found_again_and_ends(daemon: Daemon) -> None:
 
 def test_a_daemon_that_ends_by_itself_is_not_running(daemon: Daemon) -> None:
     daemon.start(["sh", "-c", "echo said; exit 3"])
-    wait_until(lambda: daemon.pid is None, "its end", 10)
+    wait_until(lambda: daemon.pid is None, "its end", 60)
     assert daemon.log.read_text() == "said\n"
 
 
 def test_a_stubborn_daemon_is_killed(daemon: Daemon) -> None:
     code = "import signal,time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(100)"
     daemon.start([sys.executable, "-c", code])
-    wait_until(lambda: daemon.log.read_text() == "1\n", "it listens to nobody", 10)
+    wait_until(lambda: daemon.log.read_text() == "1\n", "it listens to nobody", 60)
     daemon.stop(seconds=0.2)
     assert daemon.pid is None
 

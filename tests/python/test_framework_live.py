@@ -34,7 +34,7 @@ def chooser(kind: str, case: int) -> random.Random:
 def order(recipe: str, epoch: int, rank: int) -> list[int]:
     command = [find_program("optcache"), "order", "--recipe", recipe]
     command += ["--epoch", str(epoch), "--rank", str(rank)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=180)
     return [int(text) for text in done.stdout.split()]
 
 

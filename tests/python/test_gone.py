@@ -165,7 +165,7 @@ def test_workers_that_begin_while_it_is_away(
     queue = context.Queue()
     worker = context.Process(target=read_in_child, args=(ds, contents[:10], queue))
     worker.start()
-    right, counted, probing = queue.get(timeout=60)
+    right, counted, probing = queue.get(timeout=180)
     worker.join()
     assert (right, counted, probing) == (True, 10, 1)
 

@@ -130,7 +130,7 @@ def test_a_worker_process_reads(server: Server, contents: list[bytes], method: s
     queue = context.Queue()
     worker = context.Process(target=_read_all, args=(optcache.Dataset(), queue))
     worker.start()
-    assert queue.get(timeout=60) == contents
+    assert queue.get(timeout=180) == contents
     worker.join()
     assert worker.exitcode == 0
 

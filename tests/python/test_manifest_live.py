@@ -32,7 +32,7 @@ def optcache(*arguments: str | Path) -> Run:
         capture_output=True,
         encoding="utf-8",
         errors="surrogateescape",
-        timeout=60,
+        timeout=180,
         check=False,
     )
 

@@ -49,7 +49,7 @@ def replayed(server: Server, number: int = 0) -> list[int]:
     told, begun = server.of("attach")[-1], server.of("pass")[number]
     command = [find_program("optcache"), "order", "--recipe", told["order"]]
     command += ["--epoch", str(begun["epoch"]), "--rank", str(told["rank"])]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=180)
     ids = [int(text) for text in done.stdout.split()][begun["start"] :][: begun["length"]]
     assert begun["crc"] == crc(ids)
     return ids

@@ -22,7 +22,7 @@ Tensors = dict[str, Any]
 
 def optcache(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
     command = [find_program("optcache"), *map(str, words)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=180)
 
 
 def done(folder: Path, *words: object) -> str:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not CLI, reason="OPTCACHE_CLI does not name the 
 
 def optcache(*arguments):
     command = [CLI, "order", *[str(argument) for argument in arguments]]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=180).stdout
 
 
 def order(*arguments):
@@ -149,7 +149,7 @@ def test_numpy_loads_what_it_writes(tmp_path):
     (["order", "--size", "0"], 1),
 ])
 def test_errors_are_told_on_standard_error(arguments, status):
-    done = subprocess.run([CLI, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([CLI, *arguments], capture_output=True, text=True, timeout=180)
     assert done.returncode == status
     assert done.stdout == ""
     assert "optcache" in done.stderr
