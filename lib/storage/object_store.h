@@ -25,6 +25,13 @@ struct ObjectInfo {
 // A store from which no byte comes for this long is not waited for any longer: the request ends.
 inline constexpr Duration kSilenceMax = std::chrono::seconds(20);
 
+// The CRC-32C of a whole object as its store tells it, and that of what has come so far of it, from
+// its first byte on.
+struct WholeCrc {
+  std::uint32_t told = 0;
+  std::uint32_t so_far = 0;
+};
+
 // What to read and where to put it.
 struct ReadRequest {
   std::string object;            // path relative to the store's root
@@ -40,6 +47,9 @@ struct ReadRequest {
   // Of a store on a network: the bytes come from the server itself, not from a cache on the way.
   // For what is read again because it was not what the manifest says.
   bool fresh = false;
+  // Of a read that goes on where another one of the whole object ended, up to the object's end: the
+  // `crc` of that one's outcome.
+  std::optional<WholeCrc> crc{};
 
   // Told true when the read begins to wait for another attempt, and false when that is made; from
   // any thread, never both at a time, and not after the read has ended. By retrying_store.h alone.
@@ -52,7 +62,8 @@ struct ReadRequest {
 // the manifest lists, as far as the store can tell; otherwise the destination holds anything.
 //   kNotFound           the object is not there, or is no regular file
 //   kConflict           it is not the one that the manifest lists: size, ETag or time differ
-//   kDataLoss           fewer or more bytes came than announced
+//   kDataLoss           fewer or more bytes came than announced, or they are not those of which
+//                       the store tells the checksum
 //   kUnavailable        the store cannot answer now: 5xx, 429, connection refused or reset, silence
 //   kDeadlineExceeded   the deadline came first
 //   kPermissionDenied   not allowed to read it
@@ -68,6 +79,9 @@ struct ReadOutcome {
   // the store sends ranges.
   ByteCount received = 0;
   ByteCount filled = 0;
+  // With `filled`, if the store has told a checksum of the whole object and all of it from the
+  // first byte on was asked for: the read of the rest takes it along and compares.
+  std::optional<WholeCrc> crc{};
   std::uint32_t attempts = 1;
 };
 

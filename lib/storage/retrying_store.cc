@@ -44,8 +44,9 @@ struct RetryingStore::Operation {
   MonotonicTime patient_since;  // its begin, or when it last got a part of its bytes
   unsigned attempts = 0;
   ByteCount filled = 0;  // of the destination, by attempts that ended within the object's bytes
-  ReadOutcome last;      // of the attempt before, while it waits for another
-  bool delayed = false;  // has found the budget empty
+  std::optional<WholeCrc> crc{};  // of what fills it
+  ReadOutcome last;               // of the attempt before, while it waits for another
+  bool delayed = false;           // has found the budget empty
   bool unasked = false;  // the store was taken for gone and has not heard of the last attempt
 
   void NoteFailure(ReadOutcome& outcome, MonotonicTime now);
@@ -68,6 +69,7 @@ void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome, MonotonicTime n
   filled += outcome.filled;
   patient_since += outcome.held_back;  // waiting for its turn is not waiting for the store
   if (outcome.filled > 0) {
+    crc = outcome.crc;
     patient_since = now;
     backoff.Reset();
     return;
@@ -75,6 +77,7 @@ void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome, MonotonicTime n
   const Code code = outcome.status.code();
   if (filled > 0 && (code == Code::kInvalidArgument || code == Code::kDataLoss)) {
     filled = 0;
+    crc.reset();
     outcome.status = {Code::kDataLoss, outcome.status.message()};  // a server without ranges, say
   }
 }
@@ -139,6 +142,7 @@ Status RetryingStore::Attempt(const std::shared_ptr<Operation>& operation) {
   if (operation->filled > 0) {
     request.offset += operation->filled;
     request.destination = request.destination.After(operation->filled);
+    request.crc = operation->crc;
   }
   request.silence_max = options_.silence_max;
   request.on_wait = nullptr;

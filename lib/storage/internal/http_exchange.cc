@@ -112,6 +112,26 @@ ByteCount Filled(const ReadRequest& request, const HttpResponse& response, ByteC
   return size && *size == request.object_size ? taken : 0;
 }
 
+// What is known of the whole object's checksum once bytes with the CRC `so_far` have come.
+std::optional<WholeCrc> CrcOf(const ReadRequest& request, const HttpResponse& response,
+                              const HttpDialect& dialect, std::uint32_t so_far) {
+  // What a part's answer tells may be of that part.
+  std::optional<std::uint32_t> told;
+  if (request.crc) {
+    told = request.crc->told;
+  } else if (dialect.crc_of_whole != nullptr && IsWhole(request)) {
+    told = dialect.crc_of_whole(response);
+  }
+  if (!told) return std::nullopt;
+  return WholeCrc{.told = *told, .so_far = so_far};
+}
+
+Status CheckCrc(const std::optional<WholeCrc>& crc) {
+  if (!crc || crc->told == crc->so_far) return OkStatus();
+  return {Code::kDataLoss, fmt::format("the CRC-32C of what came is {:08x}, the store says {:08x}",
+                                       crc->so_far, crc->told)};
+}
+
 }  // namespace
 
 bool IsWhole(const ReadRequest& request) {
@@ -183,28 +203,31 @@ Status SendRead(HttpClient& client, HttpRequest http, ReadRequest read, const Ht
     DestinationWriter writer;
     std::uint32_t crc = 0;
   };
-  auto taken = std::make_shared<Taken>(DestinationWriter(read.destination));
+  auto taken =
+      std::make_shared<Taken>(DestinationWriter(read.destination), read.crc ? read.crc->so_far : 0);
   http.silence_max = read.silence_max;
   http.wanted_headers.emplace_back(kAcceptRanges);
-  const bool checked = dialect.check_whole != nullptr && IsWhole(read);
-  http.take_body = [expected_status, taken, checked](int http_status, ByteSpan piece) {
-    if (checked) taken->crc = Crc32c(piece, taken->crc);
-    return http_status == expected_status && taken->writer.Write(piece);
+  const bool summed = read.crc || (dialect.crc_of_whole != nullptr && IsWhole(read));
+  http.take_body = [expected_status, taken, summed](int http_status, ByteSpan piece) {
+    if (http_status != expected_status || !taken->writer.Write(piece)) return false;
+    if (summed) taken->crc = Crc32c(piece, taken->crc);
+    return true;
   };
   if (read.destination.stop() != nullptr) {
     http.unwanted = [stop = read.destination.stop()] { return stop->stopped(); };
   }
   return client.Send(
-      std::move(http), [read = std::move(read), taken, dialect, checked,
+      std::move(http), [read = std::move(read), taken, dialect,
                         done = std::move(done)](const HttpResponse& response) mutable {
-        Status status = ReadStatus(read, response, dialect, taken->writer.written());
-        if (checked && status.ok())
-          status = dialect.check_whole(response, taken->crc).WithContext(Describe(read));
         const ByteCount received = taken->writer.written();
+        const std::optional<WholeCrc> crc = CrcOf(read, response, dialect, taken->crc);
+        Status status = ReadStatus(read, response, dialect, received);
+        if (status.ok()) status = CheckCrc(crc).WithContext(Describe(read));
         done({.status = std::move(status),
               .retry_after = response.retry_after,
               .received = received,
-              .filled = Filled(read, response, received)});
+              .filled = Filled(read, response, received),
+              .crc = crc});
       });
 }
 

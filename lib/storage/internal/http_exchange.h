@@ -4,6 +4,7 @@
 // what a status means.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,8 @@ Status HttpError(const HttpResponse& response, std::string_view what);
 // What sets one protocol over HTTP apart from another; its parts are functions without state.
 struct HttpDialect {
   Status (*error)(const HttpResponse& response, std::string_view what) = HttpError;
-  // Looks at a whole object that came complete, whose CRC-32C is given: kDataLoss if the answer's
-  // headers say otherwise.
-  Status (*check_whole)(const HttpResponse& response, std::uint32_t crc) = nullptr;
+  // The CRC-32C of the whole object, if the headers of an answer with all of it tell one.
+  std::optional<std::uint32_t> (*crc_of_whole)(const HttpResponse& response) = nullptr;
 };
 
 // An ETag that is none by RFC 9110 counts as unknown.

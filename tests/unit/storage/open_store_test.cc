@@ -5,11 +5,14 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/base64.h"
+#include "base/crc32c.h"
 #include "support/read_waiter.h"
 #include "support/scripted_http_server.h"
 #include "support/temp_dir.h"
@@ -18,6 +21,7 @@ namespace optcache::storage {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 ReadRequest RequestFor(std::string object, std::string& into) {
@@ -215,6 +219,80 @@ TEST(OpenStore, AReadGoesOnWhereItsConnectionBroke) {
   EXPECT_FALSE(server.requests()[0].headers.contains("range"));
   EXPECT_EQ(server.requests()[1].headers.at("range"), "bytes=2-3");
   EXPECT_EQ(server.requests()[1].headers.at("if-match"), "\"v1\"");
+}
+
+// A bucket of one object, "0123", whose answers break.
+class BreakingBucket {
+ public:
+  BreakingBucket() { server_.Put("bucket/a", "0123", "\"v1\""); }
+
+  // The next request for all of it gets this much, and the checksum of all.
+  void Break(const std::string& body) {
+    const std::uint32_t crc = Crc32c(AsBytes(std::string_view("0123")));
+    std::string bytes;
+    for (unsigned shift = 32; shift > 0; shift -= 8)
+      bytes += static_cast<char>(crc >> (shift - 8));
+    server_.AnswerNext("bucket/a", {.headers = {"ETag: \"v1\"", "Accept-Ranges: bytes",
+                                                "x-amz-checksum-crc32c: " + EncodeBase64(bytes)},
+                                    .body = body,
+                                    .content_length = 4,
+                                    .end = ScriptedAnswer::End::kClose});
+  }
+  // The next request for bytes 2 to 3 gets the first of them.
+  void BreakRest(const std::string& body) {
+    server_.AnswerNext("bucket/a", {.status = 206,
+                                    .headers = {"ETag: \"v1\"", "Content-Range: bytes 2-3/4"},
+                                    .body = body,
+                                    .content_length = 2,
+                                    .end = ScriptedAnswer::End::kClose});
+  }
+  // What is read of it, whatever is needed for that.
+  std::string Read() {
+    const auto store = OpenStore("s3://bucket/?endpoint=" + server_.url(),
+                                 {.ambient_keys = false, .retry = kQuickRetries})
+                           .value();
+    std::string into;
+    ReadRequest request = RequestFor("a", into);
+    request.validator.etag = "\"v1\"";
+    const ReadOutcome outcome = ReadWaiter().Run(*store, std::move(request));
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    return into;
+  }
+  // Of each request, "" for all of it.
+  std::vector<std::string> ranges() const {
+    std::vector<std::string> asked;
+    for (const RecordedRequest& request : server_.requests()) {
+      const auto range = request.headers.find("range");
+      asked.push_back(range == request.headers.end() ? "" : range->second);
+    }
+    return asked;
+  }
+
+ private:
+  ScriptedHttpServer server_;
+};
+
+TEST(OpenStore, AReadThatGoesOnIsComparedWithTheChecksumOfTheWhole) {
+  BreakingBucket bucket;
+  bucket.Break("0x");
+  EXPECT_EQ(bucket.Read(), "0123");
+  EXPECT_THAT(bucket.ranges(), ElementsAre("", "bytes=2-3", "")) << "it begins again";
+}
+
+TEST(OpenStore, AReadThatGoesOnTwiceIsComparedToo) {
+  BreakingBucket bucket;
+  bucket.Break("01");
+  bucket.BreakRest("x");
+  EXPECT_EQ(bucket.Read(), "0123");
+  EXPECT_THAT(bucket.ranges(), ElementsAre("", "bytes=2-3", "bytes=3-3", ""));
+}
+
+TEST(OpenStore, WhatCameRightIsNotReadAgain) {
+  BreakingBucket bucket;
+  bucket.Break("01");
+  bucket.BreakRest("2");
+  EXPECT_EQ(bucket.Read(), "0123");
+  EXPECT_THAT(bucket.ranges(), ElementsAre("", "bytes=2-3", "bytes=3-3"));
 }
 
 TEST(OpenStore, RetryAfterHoldsBackAllReads) {
