@@ -14,12 +14,6 @@ namespace {
 constexpr Duration kHedgeLook = std::chrono::milliseconds(5);
 constexpr Duration kIdleHedgeLook = std::chrono::seconds(10);
 
-// Would another request for the same end in the same way?
-bool IsFinal(Code code) {
-  return code != Code::kUnavailable && code != Code::kDeadlineExceeded && code != Code::kDataLoss &&
-         code != Code::kResourceExhausted;
-}
-
 ByteCount KeptBytes(const Destination& destination) {
   ByteCount kept = 0;
   for (const Destination::Part& part : destination.parts())
@@ -121,7 +115,7 @@ void HedgingStore::OnFirst(const RacePtr& race, ReadOutcome outcome) {
     const MutexLock lock(mutex_);
     if (race->over) return;  // the second came first
     if (outcome.status.ok()) policy_.OnLatency(race->request.destination.size(), latency);
-    if (!outcome.status.ok() && !IsFinal(outcome.status.code()) && race->second_runs) {
+    if (!outcome.status.ok() && MayGetBetter(outcome.status.code()) && race->second_runs) {
       race->first_end = std::move(outcome);
       return;
     }

@@ -57,6 +57,7 @@ Result<std::unique_ptr<HttpStore>> HttpStore::Open(HttpStoreOptions options, con
 
 HttpStore::HttpStore(HttpStoreOptions options, const Clock& clock)
     : options_(std::move(options)),
+      clock_(clock),
       keys_(options_.keys_folder, clock),
       client_(std::make_unique<internal::HttpClient>(
           internal::HttpClientOptions{.concurrent_max = options_.concurrent_reads_max,
@@ -131,11 +132,14 @@ Result<ObjectListing> HttpStore::ListFolders(Deadline deadline, const ListProgre
   Result<ObjectListing> listing = internal::WalkAutoindex(
       {.base_path = (path == std::string::npos ? "" : options_.base_url.substr(path)) + "/",
        .concurrent_max = std::min(options_.concurrent_reads_max, kFoldersAtATimeMax),
-       .deadline = deadline,
+       .pages = {.patience = options_.patience,
+                 .first_patience = options_.first_patience,
+                 .deadline = deadline},
        .progress = progress},
       [&](const std::string& folder) {
         return FetchText(folder, kAutoindexPageBytesMax, deadline);
-      });
+      },
+      clock_);
   if (!listing) return Error(std::move(listing).error().WithContext(name()));
   return listing;
 }

@@ -24,6 +24,9 @@ struct HttpStoreOptions {
   size_t waiting_reads_max = 1024;
   ByteCount listing_bytes_max = 4_GiB;
   Duration connect_timeout = std::chrono::seconds(5);
+  // With the page of a folder, see page_retries.h.
+  Duration patience = std::chrono::minutes(10);
+  Duration first_patience = std::chrono::seconds(30);
   std::string ca_file;      // certificates to trust instead of the system's
   std::string keys_folder;  // see http_keys.h, whose ca.crt counts before ca_file; empty: no keys
 };
@@ -54,6 +57,7 @@ class HttpStore final : public ObjectStore {
   Result<ObjectListing> ListFolders(Deadline deadline, const ListProgress& progress);
 
   const HttpStoreOptions options_;
+  const Clock& clock_;
   HttpKeyFolder keys_;
   std::unique_ptr<internal::HttpClient> client_;
 };

@@ -16,6 +16,11 @@ std::string_view WithoutWeakMark(std::string_view etag) {
 
 }  // namespace
 
+bool MayGetBetter(Code code) {
+  return code == Code::kUnavailable || code == Code::kDeadlineExceeded || code == Code::kDataLoss ||
+         code == Code::kResourceExhausted;
+}
+
 Status CheckReadRequest(const ReadRequest& request) {
   RETURN_IF_ERROR(dataset::CheckObjectPath(request.object));
   const ByteCount length = request.destination.size();

@@ -85,6 +85,9 @@ struct ReadOutcome {
   std::uint32_t attempts = 1;
 };
 
+// True if another attempt at what ended with this code may end well.
+bool MayGetBetter(Code code);
+
 using ReadCallback = std::move_only_function<void(ReadOutcome)>;
 
 // Whether a store answers, as far as those know who asked it last.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "storage/autoindex.h"
 #include "storage/aws_profile.h"
 #include "storage/breaking_store.h"
 #include "storage/file_store.h"
@@ -20,6 +21,12 @@ bool IsNetworkAddress(std::string_view address) {
          address.starts_with(kS3Scheme);
 }
 
+// Such a listing is of many pages, and asks by itself again for those that fail.
+bool ListsByPages(std::string_view address, const OpenOptions& options) {
+  return address.starts_with(kS3Scheme) ||
+         (IsNetworkAddress(address) && options.listing == kAutoindexListing);
+}
+
 // Reads and their hedges.
 unsigned RequestsAtATime(std::string_view address, const OpenOptions& options) {
   const bool hedges = IsNetworkAddress(address) && options.hedges.extra_share > 0;
@@ -33,6 +40,8 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
     return HttpStore::Open({.base_url = std::string(address),
                             .listing = options.listing,
                             .concurrent_reads_max = RequestsAtATime(address, options),
+                            .patience = options.retry.patience,
+                            .first_patience = options.retry.first_patience,
                             .ca_file = options.ca_file,
                             .keys_folder = options.keys_folder},
                            clock);
@@ -96,7 +105,7 @@ Result<std::unique_ptr<ObjectStore>> OpenStore(std::string_view address, const O
   }
   store = std::make_unique<BreakingStore>(std::move(store), options.breaker, clock);
   RetryOptions retry = options.retry;
-  if (address.starts_with(kS3Scheme)) retry.repeats_lists = false;  // its lister asks by the page
+  if (ListsByPages(address, options)) retry.repeats_lists = false;
   return std::make_unique<RetryingStore>(std::move(store), retry, clock);
 }
 

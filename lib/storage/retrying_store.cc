@@ -18,11 +18,6 @@ double InSeconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-bool MayGetBetter(Code code) {
-  return code == Code::kUnavailable || code == Code::kDeadlineExceeded || code == Code::kDataLoss ||
-         code == Code::kResourceExhausted;
-}
-
 }  // namespace
 
 std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadOutcome& outcome,

@@ -26,7 +26,7 @@ struct S3StoreOptions {
   unsigned concurrent_lists_max = 16;
   Duration connect_timeout = std::chrono::seconds(5);
   Duration page_timeout = std::chrono::minutes(1);  // of one page of a listing
-  Duration patience = std::chrono::minutes(10);     // with a page, see s3_lister.h
+  Duration patience = std::chrono::minutes(10);     // with a page, see page_retries.h
   Duration first_patience = std::chrono::seconds(30);
   std::string ca_file;      // certificates to trust instead of the system's
   std::string keys_folder;  // see s3_credentials.h, whose ca.crt counts before ca_file

@@ -21,8 +21,8 @@ using Fetch = std::function<Result<std::string>(const std::string& folder)>;
 // Thread-safe: Run starts its threads and joins them.
 class PageWalker {
  public:
-  PageWalker(const AutoindexWalkOptions& options, const Fetch& fetch)
-      : options_(options), fetch_(fetch) {}
+  PageWalker(const AutoindexWalkOptions& options, const Fetch& fetch, const Clock& clock)
+      : options_(options), fetch_(fetch), retries_(options.pages, clock) {}
 
   Result<ObjectListing> Run() {
     {
@@ -49,7 +49,7 @@ class PageWalker {
         const MutexLock lock(mutex_);
         // A busy thread comes to an end by its own deadline.
         while (waiting_.empty() && busy_ > 0 && status_.ok()) {
-          if (!changed_.WaitUntil(mutex_, options_.deadline.at())) return;
+          if (!changed_.WaitUntil(mutex_, options_.pages.deadline.at())) return;
         }
         if (waiting_.empty() || !status_.ok()) return;
         folder = std::move(waiting_.front());
@@ -62,6 +62,7 @@ class PageWalker {
         const MutexLock lock(mutex_);
         --busy_;
         Status status = page ? Add(folder, *page) : page.error();
+        if (!status.ok()) retries_.Stop();
         if (status_.ok()) status_ = std::move(status);
         objects = listing_.objects.size();
       }
@@ -70,8 +71,9 @@ class PageWalker {
     }
   }
 
-  Result<AutoindexPage> PageOf(const std::string& folder) const {
-    ASSIGN_OR_RETURN(const std::string html, fetch_(folder));
+  Result<AutoindexPage> PageOf(const std::string& folder) {
+    ASSIGN_OR_RETURN(const std::string html,
+                     retries_.AskFor(folder, [&] { return fetch_(folder); }));
     Result<AutoindexPage> page =
         ParseAutoindex(html, options_.base_path + PercentEncodePath(folder));
     if (!page) return Error(std::move(page).error().WithContext("/" + folder));
@@ -99,6 +101,7 @@ class PageWalker {
 
   const AutoindexWalkOptions& options_;
   const Fetch& fetch_;
+  PageRetries retries_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::string> waiting_ GUARDED_BY(mutex_);
@@ -110,8 +113,9 @@ class PageWalker {
 
 }  // namespace
 
-Result<ObjectListing> WalkAutoindex(const AutoindexWalkOptions& options, const Fetch& fetch) {
-  return PageWalker(options, fetch).Run();
+Result<ObjectListing> WalkAutoindex(const AutoindexWalkOptions& options, const Fetch& fetch,
+                                    const Clock& clock) {
+  return PageWalker(options, fetch, clock).Run();
 }
 
 }  // namespace optcache::storage::internal

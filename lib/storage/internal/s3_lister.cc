@@ -81,7 +81,7 @@ double WastedOf(const KeyRange& range, const S3Page& page, size_t keys_per_page)
 class Lister {
  public:
   Lister(const S3ListOptions& options, const S3PageSource& fetch, const Clock& clock)
-      : options_(options), fetch_(fetch), clock_(clock) {}
+      : options_(options), fetch_(fetch), retries_(options.pages, clock) {}
 
   Result<ObjectListing> Run();
 
@@ -108,16 +108,14 @@ class Lister {
     return waiting_.empty() ? idle_ : 0;
   }
   Result<S3Page> Fetch(const S3PageRequest& request);
-  bool SleepBeforeNext(Duration wait);
   Status Take(S3Key key, Found& found);
   void NoteFolder(std::string_view key, Found& found) const;
 
   const S3ListOptions& options_;
   const S3PageSource& fetch_;
-  const Clock& clock_;
+  PageRetries retries_;
   std::atomic<std::uint64_t> objects_ = 0;
   std::atomic<bool> stopping_ = false;  // after the first error
-  std::atomic<bool> answered_ = false;  // a page has come
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -171,7 +169,7 @@ void Lister::Work() {
 std::optional<KeyRange> Lister::Next() {
   const MutexLock lock(mutex_);
   while (waiting_.empty() && busy_ > 0 && status_.ok()) {
-    if (!changed_.WaitUntil(mutex_, options_.deadline.at())) break;
+    if (!changed_.WaitUntil(mutex_, options_.pages.deadline.at())) break;
   }
   if (waiting_.empty() || !status_.ok()) return std::nullopt;
   KeyRange range = std::move(waiting_.front());
@@ -182,13 +180,15 @@ std::optional<KeyRange> Lister::Next() {
 }
 
 void Lister::End(Status status) {
+  const bool failed = !status.ok();
   {
     const MutexLock lock(mutex_);
     --busy_;
     ++idle_;
-    if (!status.ok()) stopping_ = true;
+    if (failed) stopping_ = true;
     if (status_.ok()) status_ = std::move(status);
   }
+  if (failed) retries_.Stop();
   changed_.NotifyAll();
 }
 
@@ -362,49 +362,22 @@ void Lister::Give(std::vector<KeyRange> given) {
 }
 
 Result<S3Page> Lister::Fetch(const S3PageRequest& request) {
-  Backoff backoff(options_.backoff, std::hash<std::string>()(request.start_after));
-  const MonotonicTime began = clock_.Now();
-  for (unsigned attempt = 1;; ++attempt) {
-    Result<S3Page> page = fetch_(request);
-    if (page) {
-      answered_ = true;
-      const auto stray = std::ranges::find_if(page->keys, [&](const S3Key& key) {
-        return key.key <= request.start_after || !key.key.starts_with(request.prefix);
-      });
-      if (stray != page->keys.end()) {
-        return Error(Code::kInvalidArgument,
-                     fmt::format("the server lists \"{}\" when asked for what comes after \"{}\" "
-                                 "below \"{}\": it cannot list by start-after",
-                                 stray->key, request.start_after, request.prefix));
-      }
-      if (page->keys.empty() && page->truncated && !request.roll_up) {
-        return Error(Code::kInvalidArgument,
-                     "the server sends pages without keys, and says that "
-                     "there are more");
-      }
-      return page;
-    }
-    const Code code = page.error().code();
-    const bool may_get_better = code == Code::kUnavailable || code == Code::kDeadlineExceeded ||
-                                code == Code::kResourceExhausted || code == Code::kDataLoss;
-    if (!may_get_better) return page;
-    const Duration patience = answered_ ? options_.patience : options_.first_patience;
-    const Duration left = Deadline(began + patience).Remaining(clock_.Now());
-    if (left == Duration::zero() || !SleepBeforeNext(std::min(backoff.Next(), left))) {
-      return Error(
-          std::move(page).error().WithContext(fmt::format("asked {} times for a page", attempt)));
-    }
+  ASSIGN_OR_RETURN(S3Page page,
+                   retries_.AskFor(request.start_after, [&] { return fetch_(request); }));
+  const auto stray = std::ranges::find_if(page.keys, [&](const S3Key& key) {
+    return key.key <= request.start_after || !key.key.starts_with(request.prefix);
+  });
+  if (stray != page.keys.end()) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("the server lists \"{}\" when asked for what comes after \"{}\" "
+                             "below \"{}\": it cannot list by start-after",
+                             stray->key, request.start_after, request.prefix));
   }
-}
-
-// False if there is no next attempt.
-bool Lister::SleepBeforeNext(Duration wait) {
-  const MonotonicTime until = clock_.Now() + wait;
-  if (options_.deadline.Expired(until)) return false;
-  const MutexLock lock(mutex_);
-  while (!stopping() && clock_.Now() < until)
-    changed_.WaitUntil(mutex_, until);
-  return !stopping();
+  if (page.keys.empty() && page.truncated && !request.roll_up) {
+    return Error(Code::kInvalidArgument,
+                 "the server sends pages without keys, and says that there are more");
+  }
+  return page;
 }
 
 }  // namespace

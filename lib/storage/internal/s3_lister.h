@@ -10,8 +10,8 @@
 #include <functional>
 #include <string>
 
-#include "base/backoff.h"
 #include "base/clock.h"
+#include "storage/internal/page_retries.h"
 #include "storage/object_store.h"
 #include "storage/s3_listing.h"
 
@@ -30,13 +30,8 @@ struct S3ListOptions {
   std::string prefix;  // empty, or ends with a slash; paths are what follows it
   unsigned concurrent_max = 16;
   size_t keys_per_page = 1000;  // a piece that promises fewer is not worth a thread
-  // A page that fails is asked for again, not all of the listing: for this long, and before any
-  // page has come, for this long.
-  Duration patience = std::chrono::minutes(10);
-  Duration first_patience = std::chrono::seconds(30);
-  BackoffOptions backoff = {.limit = std::chrono::seconds(10)};
-  Deadline deadline;
-  ListProgress progress;  // may be empty
+  PageRetryOptions pages;       // its deadline is that of all
+  ListProgress progress;        // may be empty
 };
 
 // All objects below the prefix, by path. Keys that end with a slash are folders, as consoles make

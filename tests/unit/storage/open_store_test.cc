@@ -23,6 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 ReadRequest RequestFor(std::string object, std::string& into) {
   into.assign(4, '.');
@@ -293,6 +294,24 @@ TEST(OpenStore, WhatCameRightIsNotReadAgain) {
   bucket.BreakRest("2");
   EXPECT_EQ(bucket.Read(), "0123");
   EXPECT_THAT(bucket.ranges(), ElementsAre("", "bytes=2-3", "bytes=3-3"));
+}
+
+// The layers do not begin it again: its pages are asked for one by one.
+TEST(OpenStore, AWalkOfFoldersGoesOnWhereAPageFailed) {
+  ScriptedHttpServer server;
+  server.Put("", "<a href='a/'>a</a><a href='b/'>b</a>");
+  server.Put("a/", "<a href='1.jpg'>1</a>");
+  server.Put("b/", "<a href='2.jpg'>2</a>");
+  server.AnswerNext("b/", {.status = 503});
+  const auto store =
+      OpenStore(server.url(), {.listing = "autoindex", .retry = kQuickRetries}).value();
+  const auto listing = store->List(Deadline::After(SystemClock(), std::chrono::minutes(1)), {});
+  ASSERT_TRUE(listing) << listing.error().message();
+  EXPECT_EQ(listing->objects.size(), 2U);
+  std::map<std::string, int> asked;
+  for (const RecordedRequest& request : server.requests())
+    ++asked[request.target];
+  EXPECT_THAT(asked, ElementsAre(Pair("/", 1), Pair("/a/", 1), Pair("/b/", 2)));
 }
 
 TEST(OpenStore, RetryAfterHoldsBackAllReads) {

@@ -87,8 +87,9 @@ class FakeBucket {
 
 S3ListOptions Options(std::string prefix = "") {
   return {.prefix = std::move(prefix),
-          .backoff = {.first = std::chrono::microseconds(1), .limit = std::chrono::microseconds(1)},
-          .deadline = Deadline::After(SystemClock(), std::chrono::minutes(1)),
+          .pages = {.backoff = {.first = std::chrono::microseconds(1),
+                                .limit = std::chrono::microseconds(1)},
+                    .deadline = Deadline::After(SystemClock(), std::chrono::minutes(1))},
           .progress = {}};
 }
 
@@ -288,7 +289,7 @@ TEST(S3Lister, APageThatGoesOnFailingEndsIt) {
   FakeBucket bucket({"a", "b", "c"}, 2);
   bucket.Fail(1 << 30, {Code::kUnavailable, "slow down"});
   S3ListOptions options = Options();
-  options.first_patience = std::chrono::milliseconds(20);
+  options.pages.first_patience = std::chrono::milliseconds(20);
   const auto listing = List(bucket, options);
   ASSERT_FALSE(listing);
   EXPECT_EQ(listing.error().code(), Code::kUnavailable);

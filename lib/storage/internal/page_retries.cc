@@ -1,0 +1,47 @@
+#include "storage/internal/page_retries.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "storage/object_store.h"
+
+namespace optcache::storage::internal {
+
+PageRetries::Attempts PageRetries::Begin(std::string_view page) const {
+  return {.backoff = Backoff(options_.backoff, std::hash<std::string_view>()(page)),
+          .began = clock_.Now()};
+}
+
+bool PageRetries::WaitForNext(Attempts& attempts, Status& status) {
+  if (!MayGetBetter(status.code())) return false;
+  const Duration patience = answered_ ? options_.patience : options_.first_patience;
+  const Duration left = Deadline(attempts.began + patience).Remaining(clock_.Now());
+  if (left > Duration::zero() && Sleep(std::min(attempts.backoff.Next(), left))) {
+    ++attempts.made;
+    return true;
+  }
+  status = std::move(status).WithContext(fmt::format("asked {} times for a page", attempts.made));
+  return false;
+}
+
+bool PageRetries::Sleep(Duration wait) {
+  const MonotonicTime until = clock_.Now() + wait;
+  if (options_.deadline.Expired(until)) return false;
+  const MutexLock lock(mutex_);
+  while (!stopping_ && clock_.Now() < until)
+    changed_.WaitUntil(mutex_, until);
+  return !stopping_;
+}
+
+void PageRetries::Stop() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.NotifyAll();
+}
+
+}  // namespace optcache::storage::internal

@@ -1,0 +1,71 @@
+#pragma once
+
+// Asks again for pages of a listing that fail: one bad answer among thousands costs that page, not
+// all that were listed before it.
+
+#include <atomic>
+#include <string_view>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace optcache::storage::internal {
+
+struct PageRetryOptions {
+  // How long a page is asked for.
+  Duration patience = std::chrono::minutes(10);
+  // The same before any page has come: whoever gives a wrong address wants to know soon.
+  Duration first_patience = std::chrono::seconds(30);
+  BackoffOptions backoff = {.limit = std::chrono::seconds(10)};
+  Deadline deadline;
+};
+
+// Of one listing, for all its threads. Thread-safe.
+class PageRetries {
+ public:
+  // `clock` outlives it.
+  PageRetries(PageRetryOptions options, const Clock& clock) : options_(options), clock_(clock) {}
+
+  // The first answer of `ask` that is a page; or its error, if that does not get better by itself,
+  // or if patience or deadline ends or Stop is called before a page comes. Blocks. `page` names the
+  // page, so that the waits of several differ.
+  template <typename Ask>
+  auto AskFor(std::string_view page, const Ask& ask) -> decltype(ask()) {
+    Attempts attempts = Begin(page);
+    while (true) {
+      auto answer = ask();
+      if (answer) {
+        answered_ = true;
+        return answer;
+      }
+      if (!WaitForNext(attempts, answer.error())) return answer;
+    }
+  }
+
+  // Ends all waits: no page is asked for again.
+  void Stop();
+
+ private:
+  struct Attempts {
+    Backoff backoff;
+    MonotonicTime began;
+    unsigned made = 1;
+  };
+
+  Attempts Begin(std::string_view page) const;
+  // False if there is no next attempt; then the status says how many there were.
+  bool WaitForNext(Attempts& attempts, Status& status);
+  bool Sleep(Duration wait);
+
+  const PageRetryOptions options_;
+  const Clock& clock_;
+  std::atomic<bool> answered_ = false;  // a page has come
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace optcache::storage::internal

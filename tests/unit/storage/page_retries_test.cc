@@ -1,0 +1,102 @@
+#include "storage/internal/page_retries.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace optcache::storage::internal {
+namespace {
+
+using testing::HasSubstr;
+
+PageRetryOptions Quick() {
+  return {.backoff = {.first = std::chrono::microseconds(1), .limit = std::chrono::microseconds(1)},
+          .deadline = Deadline::After(SystemClock(), std::chrono::minutes(1))};
+}
+
+// A page that fails so often, and then comes as a number.
+class FailingPage {
+ public:
+  FailingPage(int failures, Code code) : failures_(failures), code_(code) {}
+
+  Result<int> operator()() {
+    ++asked_;
+    if (asked_ <= failures_) return Error(code_, "cause");
+    return 7;
+  }
+  int asked() const { return asked_; }
+
+ private:
+  const int failures_;
+  const Code code_;
+  int asked_ = 0;
+};
+
+TEST(PageRetries, APageIsAskedForUntilItComes) {
+  PageRetries pages(Quick(), SystemClock());
+  for (const Code code :
+       {Code::kUnavailable, Code::kDeadlineExceeded, Code::kDataLoss, Code::kResourceExhausted}) {
+    FailingPage page(40, code);
+    EXPECT_EQ(pages.AskFor("a", [&] { return page(); }), 7);
+    EXPECT_EQ(page.asked(), 41);
+  }
+}
+
+TEST(PageRetries, RefusalsAreNotRepeated) {
+  PageRetries pages(Quick(), SystemClock());
+  for (const Code code : {Code::kNotFound, Code::kPermissionDenied, Code::kInvalidArgument}) {
+    FailingPage page(1 << 30, code);
+    const Result<int> answer = pages.AskFor("a", [&] { return page(); });
+    EXPECT_EQ(answer.error(), Status(code, "cause"));
+    EXPECT_EQ(page.asked(), 1);
+  }
+}
+
+TEST(PageRetries, PatienceIsShortBeforeAnyPageHasCome) {
+  PageRetryOptions options = Quick();
+  options.first_patience = std::chrono::milliseconds(20);
+  PageRetries pages(options, SystemClock());
+  FailingPage lost(1 << 30, Code::kUnavailable);
+  const Result<int> answer = pages.AskFor("a", [&] { return lost(); });
+  EXPECT_EQ(answer.error().code(), Code::kUnavailable);
+  EXPECT_THAT(answer.error().message(), HasSubstr(" times for a page: cause"));
+  EXPECT_GE(lost.asked(), 2) << "the last attempt is made when patience ends";
+}
+
+TEST(PageRetries, PatienceIsLongOnceAPageHasCome) {
+  PageRetryOptions options = Quick();
+  options.first_patience = Duration::zero();
+  PageRetries pages(options, SystemClock());
+  FailingPage first(0, Code::kUnavailable);
+  EXPECT_EQ(pages.AskFor("a", [&] { return first(); }), 7);
+  FailingPage second(1, Code::kUnavailable);
+  EXPECT_EQ(pages.AskFor("b", [&] { return second(); }), 7);
+}
+
+TEST(PageRetries, ADeadlineEndsIt) {
+  PageRetryOptions options = Quick();
+  options.deadline = Deadline(SystemClock().Now());
+  PageRetries pages(options, SystemClock());
+  FailingPage page(1, Code::kUnavailable);
+  EXPECT_EQ(pages.AskFor("a", [&] { return page(); }).error().code(), Code::kUnavailable);
+  EXPECT_EQ(page.asked(), 1);
+}
+
+TEST(PageRetries, StopEndsWaits) {
+  PageRetryOptions options = Quick();
+  options.backoff = {.first = std::chrono::hours(1), .limit = std::chrono::hours(1)};
+  options.first_patience = std::chrono::hours(2);
+  options.deadline = Deadline(MonotonicTime::max());
+  PageRetries pages(options, SystemClock());
+  FailingPage page(1, Code::kUnavailable);
+  Result<int> answer = 0;
+  {
+    const std::jthread asks([&] { answer = pages.AskFor("a", [&] { return page(); }); });
+    pages.Stop();
+  }
+  EXPECT_EQ(answer.error().code(), Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace optcache::storage::internal
