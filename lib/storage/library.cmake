@@ -7,7 +7,7 @@ project_library(storage
           index.h index_tar.h internal/alarm_thread.h internal/autoindex_walk.h
           internal/blocking_read.h internal/curl.h internal/digest_many.h internal/first_error.h
           internal/guessed_cuts.h internal/http_exchange.h internal/key_files.h internal/md5.h
-          internal/page_retries.h internal/s3_lister.h
+          internal/open_guesses.h internal/page_retries.h internal/s3_lister.h
           breaking_store.h circuit_breaker.h failed_read_log.h hedge_policy.h hedging_store.h
           internal/source_file.h internal/stat_many.h internal/walk.h latency_quantiles.h
           limiting_store.h listing_file.h object_store.h open_store.h request_gate.h
@@ -22,7 +22,7 @@ project_library(storage
           listing_file.cc object_store.cc open_store.cc request_gate.cc retry_budget.cc
           retrying_store.cc
           sample_read.cc tar_index.cc token_bucket.cc verify.cc wait_table.cc
-          internal/guessed_cuts.cc internal/http_exchange.cc internal/key_files.cc internal/md5.cc internal/page_retries.cc internal/s3_lister.cc
+          internal/guessed_cuts.cc internal/http_exchange.cc internal/key_files.cc internal/md5.cc internal/open_guesses.cc internal/page_retries.cc internal/s3_lister.cc
           s3_address.cc s3_credentials.cc s3_customer_key.cc s3_error.cc s3_listing.cc s3_signature.cc s3_store.cc
           s3_container_keys.cc s3_instance_keys.cc s3_key_chain.cc s3_temporary_keys.cc
           s3_web_identity.cc

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/utf8.h"
+
 namespace optcache::storage::internal {
 namespace {
 
@@ -125,6 +127,15 @@ std::string KeyNumber::KeyOf(std::uint64_t value) const {
   return key;
 }
 
+// Servers refuse what is no UTF-8, and letters of several bytes may have been cut or mixed: up to
+// there it is as good a guess.
+void CutToUtf8(std::string& guess) {
+  size_t end = 0;
+  while (const size_t length = Utf8Length(std::string_view(guess).substr(end)))
+    end += length;
+  guess.resize(end);
+}
+
 }  // namespace
 
 std::vector<std::string> GuessCuts(const SeenKeys& seen, size_t cuts_max) {
@@ -152,6 +163,7 @@ std::vector<std::string> GuessCuts(const SeenKeys& seen, size_t cuts_max) {
     const double ahead =
         bounded ? share * pages : kPagesAPiece * std::pow(pages / kPagesAPiece, share);
     std::string cut = number.KeyOf(now + static_cast<std::uint64_t>(ahead * page));
+    CutToUtf8(cut);
     const std::string_view before = cuts.empty() ? last : std::string_view(cuts.back());
     if (cut > before && (seen.end.empty() || cut < seen.end)) cuts.push_back(std::move(cut));
   }

@@ -16,7 +16,8 @@ struct SeenKeys {
 
 // At most `cuts_max` strings, ascending, above the last of the keys and below the end, that cut
 // what is ahead into pieces of four pages or more as full as this one, if it goes on as the page
-// does. Each is a guess: a piece may well have no keys. None if the keys are of several folders.
+// does. Each is UTF-8, and a guess: a piece may well have no keys. None if the keys are of several
+// folders.
 std::vector<std::string> GuessCuts(const SeenKeys& seen, size_t cuts_max);
 
 }  // namespace optcache::storage::internal

@@ -17,6 +17,7 @@
 #include "base/mutex.h"
 #include "dataset/manifest.h"
 #include "storage/internal/guessed_cuts.h"
+#include "storage/internal/open_guesses.h"
 
 namespace optcache::storage::internal {
 namespace {
@@ -77,6 +78,17 @@ double WastedOf(const KeyRange& range, const S3Page& page, size_t keys_per_page)
   return whole == 0 ? 1 : std::max(0.0, 1 - within / static_cast<double>(whole));
 }
 
+bool RangeEnds(const KeyRange& range, const S3Page& page) {
+  return !page.truncated || (!range.end.empty() && page.last() >= range.end);
+}
+
+// The last key of a range that has an end, whose last page this is.
+std::string LastWithin(const KeyRange& range, const S3Page& page) {
+  const auto end = std::ranges::partition_point(
+      page.keys, [&](const S3Key& key) { return key.key <= range.end; });
+  return end == page.keys.begin() ? range.after : std::prev(end)->key;
+}
+
 // Thread-safe: Run starts its threads and joins them.
 class Lister {
  public:
@@ -100,6 +112,8 @@ class Lister {
   Status LookForCuts(KeyRange& range);
   Result<bool> CutAtFolders(KeyRange& range, const std::vector<S3Key>& keys, size_t helpers);
   void CutAtGuesses(KeyRange& range, const std::vector<S3Key>& keys, size_t helpers);
+  bool BeginElsewhere(KeyRange& range);
+  bool TakeOver(KeyRange& range, const S3Page& page);
   void NotePage(KeyRange& range, const S3Page& page);
   void GiveAway(KeyRange& range, size_t pieces);
   void Give(std::vector<KeyRange> given);
@@ -127,7 +141,7 @@ class Lister {
   // What guesses cost: of those that are open it is not known yet.
   std::uint64_t pages_ GUARDED_BY(mutex_) = 0;
   double pages_wasted_ GUARDED_BY(mutex_) = 0;
-  std::uint64_t guesses_open_ GUARDED_BY(mutex_) = 0;
+  OpenGuesses guesses_ GUARDED_BY(mutex_);
 };
 
 Result<ObjectListing> Lister::Run() {
@@ -194,12 +208,19 @@ void Lister::End(Status status) {
 
 Status Lister::ListRange(KeyRange range, Found& found) {
   while (!stopping()) {
-    ASSIGN_OR_RETURN(S3Page page, Fetch({.prefix = options_.prefix, .start_after = range.after}));
-    NotePage(range, page);
-    const bool ends = !page.truncated || (!range.end.empty() && page.last() >= range.end);
-    if (!page.keys.empty()) range.after = page.keys.back().key;
-    if (!ends) RETURN_IF_ERROR(CutIfIdle(range, page.keys));
-    for (S3Key& key : page.keys) {
+    Result<S3Page> page = Fetch({.prefix = options_.prefix, .start_after = range.after});
+    if (!page && range.guessed && page.error().code() == Code::kInvalidArgument) {
+      if (!BeginElsewhere(range)) return OkStatus();
+      continue;
+    }
+    RETURN_IF_ERROR(page);
+    bool ends = RangeEnds(range, *page);
+    while (ends && TakeOver(range, *page))
+      ends = RangeEnds(range, *page);
+    NotePage(range, *page);
+    if (!page->keys.empty()) range.after = page->keys.back().key;
+    if (!ends) RETURN_IF_ERROR(CutIfIdle(range, page->keys));
+    for (S3Key& key : page->keys) {
       if (!range.end.empty() && key.key > range.end) break;
       RETURN_IF_ERROR(Take(std::move(key), found));
     }
@@ -207,6 +228,29 @@ Status Lister::ListRange(KeyRange range, Found& found) {
     if (ends) break;
   }
   return OkStatus();
+}
+
+// Of a range whose guess the server has refused. False: another thread lists it.
+bool Lister::BeginElsewhere(KeyRange& range) {
+  const MutexLock lock(mutex_);
+  ++pages_;
+  pages_wasted_ += 1;
+  std::optional<std::string> after = guesses_.Refuse(range.after, range.end);
+  if (!after) return false;
+  range.after = *std::move(after);
+  range.guessed = false;
+  return true;
+}
+
+// After the last page of a range: true if it now reaches further, since the server refuses to begin
+// where it ends.
+bool Lister::TakeOver(KeyRange& range, const S3Page& page) {
+  if (range.end.empty()) return false;
+  const MutexLock lock(mutex_);
+  std::optional<std::string> end = guesses_.Reach(range.end, LastWithin(range, page));
+  if (!end) return false;
+  range.end = *std::move(end);
+  return true;
 }
 
 // The folder right below the prefix that the key is in, if it is in one.
@@ -238,7 +282,7 @@ void Lister::NotePage(KeyRange& range, const S3Page& page) {
   const MutexLock lock(mutex_);
   ++pages_;
   pages_wasted_ += wasted;
-  if (range.guessed) --guesses_open_;
+  if (range.guessed) guesses_.Take(range.after);
   range.guessed = false;
 }
 
@@ -282,7 +326,7 @@ void Lister::CutAtGuesses(KeyRange& range, const std::vector<S3Key>& keys, size_
   {
     const MutexLock lock(mutex_);
     const double left = static_cast<double>(pages_) / kPagesAWastedOne - pages_wasted_ -
-                        static_cast<double>(guesses_open_);
+                        static_cast<double>(guesses_.size());
     guesses_max = std::min(helpers, static_cast<size_t>(std::max(left, 0.0)));
   }
   if (guesses_max == 0) return;
@@ -305,7 +349,8 @@ void Lister::CutAtGuesses(KeyRange& range, const std::vector<S3Key>& keys, size_
   KeepCutsWithin(range);
   {
     const MutexLock lock(mutex_);
-    guesses_open_ += given.size();
+    for (const KeyRange& part : given)
+      guesses_.Add(part.after);
   }
   Give(std::move(given));
 }

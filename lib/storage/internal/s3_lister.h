@@ -4,7 +4,8 @@
 // request begins where the one before ended, so one after the other takes minutes for millions.
 // Here a range of keys that turns out long is cut at folders below it, which a request with a
 // delimiter names, or where a folder is long, at guesses (guessed_cuts.h), and idle threads take
-// the pieces. Cuts are hints: whatever they are, each key is in one range.
+// the pieces. Cuts are hints: whatever they are, each key is in one range. A server may refuse to
+// begin at a guess; then the piece goes back (open_guesses.h).
 
 #include <cstdint>
 #include <functional>

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "base/utf8.h"
 #include "support/seeds.h"
 
 namespace optcache::storage::internal {
@@ -72,6 +73,23 @@ TEST(GuessedCuts, WhatStandsBetweenDigitsStays) {
     EXPECT_THAT(guess, testing::MatchesRegex("cam-[0-9][0-9]_[0-9]+")) << guess;
 }
 
+// Its digits are bytes, of which one alone is no text.
+TEST(GuessedCuts, LettersOfSeveralBytesAreNotCut) {
+  const auto letter = [](int number) {
+    const auto code = static_cast<unsigned>(0x4e00 + number);
+    return std::string{static_cast<char>(0xe0U | code >> 12U),
+                       static_cast<char>(0x80U | (code >> 6U & 0x3fU)),
+                       static_cast<char>(0x80U | (code & 0x3fU))};
+  };
+  std::vector<std::string> keys;
+  for (int number = 0; number < 1000; ++number)
+    keys.push_back(letter(2 * number) + letter(number * 37 % 20000));
+  const std::vector<std::string> guesses = Guesses(keys, 15);
+  EXPECT_THAT(guesses, testing::Not(IsEmpty()));
+  for (const std::string& guess : guesses)
+    EXPECT_TRUE(IsUtf8(guess)) << Visible(guess);
+}
+
 TEST(GuessedCuts, WithoutAPatternThereAreNone) {
   EXPECT_THAT(Guesses({}, 3), IsEmpty());
   EXPECT_THAT(Guesses({"a"}, 3), IsEmpty());
@@ -99,6 +117,7 @@ TEST(GuessedCuts, AreAscendingAndWithinWhateverTheKeys) {
     if (!end.empty()) keys.resize(std::max<size_t>(keys.size() / 2, 1));
     std::string before = keys.back();
     for (const std::string& guess : Guesses(keys, random.Below(16), end)) {
+      EXPECT_TRUE(IsUtf8(guess)) << Visible(guess);
       EXPECT_GT(guess, before);
       EXPECT_TRUE(end.empty() || guess < end);
       before = guess;

@@ -1,6 +1,8 @@
 #include "storage/internal/s3_lister.h"
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +14,7 @@
 
 #include "base/mutex.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "support/seeds.h"
 
 namespace optcache::storage::internal {
@@ -36,6 +39,8 @@ class FakeBucket {
         return Error(failure_);
       }
     }
+    if (refuses_ && !request.start_after.empty() && refuses_(request.start_after))
+      return Error(Code::kInvalidArgument, "InvalidArgument: start-after");
     S3Page page;
     auto key = request.start_after < request.prefix ? keys_.lower_bound(request.prefix)
                                                     : keys_.upper_bound(request.start_after);
@@ -69,6 +74,11 @@ class FakeBucket {
     const MutexLock lock(mutex_);
     return guesses_;
   }
+  // Where no listing may begin. To be called before the first one.
+  void set_refuses(std::function<bool(const std::string& start_after)> refuses) {
+    refuses_ = std::move(refuses);
+  }
+  bool IsKey(const std::string& text) const { return keys_.contains(text); }
   void Fail(int times, Status how) {
     const MutexLock lock(mutex_);
     failures_ = times;
@@ -78,6 +88,7 @@ class FakeBucket {
  private:
   const std::set<std::string> keys_;
   const size_t keys_per_page_;
+  std::function<bool(const std::string&)> refuses_;
   Mutex mutex_;
   size_t requests_ GUARDED_BY(mutex_) = 0;
   size_t guesses_ GUARDED_BY(mutex_) = 0;
@@ -260,6 +271,70 @@ TEST(S3Lister, AFlatFolderIsCutAtGuesses) {
   EXPECT_EQ(List(bucket, Options())->objects.size(), 100'000U);
   EXPECT_GE(bucket.guesses(), 1U);
   EXPECT_LE(bucket.requests(), 100U + 80U) << "13 to 45 more, as threads take turns";
+}
+
+// As a strict server does, which takes nothing but text.
+TEST(S3Lister, NamesOfLettersOfSeveralBytesAreListed) {
+  std::set<std::string> keys;
+  for (int number = 0; number < 40'000; ++number) {
+    const auto code = static_cast<unsigned>(0x4e00 + number / 2);
+    keys.insert(fmt::format("train/{}{}{}{}.jpg", static_cast<char>(0xe0U | code >> 12U),
+                            static_cast<char>(0x80U | (code >> 6U & 0x3fU)),
+                            static_cast<char>(0x80U | (code & 0x3fU)),
+                            number % 2 == 0 ? "é" : "日"));
+  }
+  FakeBucket bucket(keys);
+  bucket.set_refuses([](const std::string& start_after) { return !IsUtf8(start_after); });
+  const auto listing = List(bucket, Options());
+  ASSERT_TRUE(listing) << listing.error().message();
+  EXPECT_EQ(PathsOf(*listing), std::vector<std::string>(keys.begin(), keys.end()));
+}
+
+TEST(S3Lister, AServerMayRefuseEveryGuess) {
+  FakeBucket bucket(Classes(1, 100'000));
+  bucket.set_refuses([&](const std::string& start_after) {
+    return !start_after.ends_with('/') && !bucket.IsKey(start_after);
+  });
+  const auto listing = List(bucket, Options());
+  ASSERT_TRUE(listing) << listing.error().message();
+  EXPECT_EQ(listing->objects.size(), 100'000U);
+  EXPECT_GE(bucket.guesses(), 1U);
+  EXPECT_LE(bucket.requests(), 100U + 80U) << "a refusal costs as much as a page";
+}
+
+TEST(S3Lister, FindsEachKeyOnceWhateverIsRefused) {
+  const std::uint64_t seed = TestSeed(20261126);
+  SCOPED_TRACE(testing::Message() << "TEST_SEED=" << seed);
+  Random random(seed);
+  std::atomic<size_t> refused = 0;
+  for (int round = 0; round < 70; ++round) {
+    std::set<std::string> keys;
+    const std::uint64_t style = random.Below(6);
+    const int count = static_cast<int>(random.Below(3000)) + 1;
+    for (int number = 0; number < count; ++number)
+      keys.insert(FlatKey(style, random, number));
+    FakeBucket bucket(keys, random.Below(20) + 2);
+    bucket.set_refuses([&](const std::string& start_after) {
+      const bool refuses = !start_after.ends_with('/') && !bucket.IsKey(start_after) &&
+                           std::hash<std::string>()(start_after) % 2 == 0;
+      if (refuses) ++refused;
+      return refuses;
+    });
+    S3ListOptions options = Options();
+    options.concurrent_max = static_cast<unsigned>(random.Below(6) + 2);
+    options.keys_per_page = 2;
+    const auto listing = List(bucket, options);
+    ASSERT_TRUE(listing) << style << ": " << listing.error().message();
+    EXPECT_EQ(PathsOf(*listing), std::vector<std::string>(keys.begin(), keys.end())) << style;
+  }
+  EXPECT_GT(refused, 20U);
+}
+
+TEST(S3Lister, ARefusalThatIsOfAllIsSaid) {
+  FakeBucket bucket(Classes(1, 100'000));
+  bucket.set_refuses(
+      [](const std::string& start_after) { return start_after > "train/n00000/05"; });
+  EXPECT_EQ(List(bucket, Options()).error().code(), Code::kInvalidArgument);
 }
 
 TEST(S3Lister, GuessesThatAreWrongAreFew) {
