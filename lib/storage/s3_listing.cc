@@ -94,7 +94,14 @@ Result<S3Page> ParseS3Page(std::string_view xml) {
   }
   if (!Ascends(page.keys, &S3Key::key) || !Ascends(page.common_prefixes, std::identity{}))
     return BadPage("its keys are not in the order of their bytes");
-  if (page.truncated && page.last().empty()) return BadPage("it is empty, and there shall be more");
+  if (page.truncated && page.last().empty()) {
+    // Not encoded, whatever keys are.
+    page.next_token = list.child_value("NextContinuationToken");
+    if (page.next_token.empty() || page.next_token.size() > kS3TokenBytesMax) {
+      return BadPage(fmt::format("it is empty, there shall be more, and its token has {} bytes",
+                                 page.next_token.size()));
+    }
+  }
   return page;
 }
 

@@ -14,6 +14,7 @@ namespace optcache::storage {
 inline constexpr ByteCount kS3PageBytesMax = 64_MiB;
 inline constexpr size_t kS3KeysPerPageMax = 10000;  // S3 sends 1,000 at most
 inline constexpr size_t kS3KeyBytesMax = 1024;
+inline constexpr size_t kS3TokenBytesMax = 8192;
 
 struct S3Key {
   std::string key;
@@ -26,6 +27,9 @@ struct S3Page {
   std::vector<S3Key> keys;                   // ascending by their bytes
   std::vector<std::string> common_prefixes;  // ascending; what a delimiter rolls up
   bool truncated = false;                    // there is more
+  // By which to ask for the next page. Of a page that is truncated and has nothing on it alone:
+  // others are continued from their last key, and a token of theirs is not kept.
+  std::string next_token{};
 
   // Of keys and common prefixes, or empty if there is none: where the next page begins after.
   std::string_view last() const;

@@ -211,6 +211,7 @@ Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline 
   if (!page.prefix.empty()) query.emplace_back("prefix", page.prefix);
   if (!page.start_after.empty()) query.emplace_back("start-after", page.start_after);
   if (page.roll_up) query.emplace_back("delimiter", "/");
+  if (!page.token.empty()) query.emplace_back("continuation-token", page.token);
   ASSIGN_OR_RETURN(const S3Credentials credentials, CredentialsNow());
   ASSIGN_OR_RETURN(internal::HttpRequest request,
                    Signed(credentials, false, place_.path + "/", query, deadline));

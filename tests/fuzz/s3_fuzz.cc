@@ -32,7 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       Check(key.key <= page->last());
       Check(key.etag.empty() || key.etag.ends_with('"'));
     }
-    Check(!page->truncated || !page->last().empty());
+    Check(page->next_token.empty() == !(page->truncated && page->last().empty()));
+    Check(page->next_token.size() <= storage::kS3TokenBytesMax);
   } else {
     Check(page.error().code() == optcache::Code::kDataLoss);
   }

@@ -121,7 +121,7 @@ class Lister {
     const MutexLock lock(mutex_);
     return waiting_.empty() ? idle_ : 0;
   }
-  Result<S3Page> Fetch(const S3PageRequest& request);
+  Result<S3Page> Fetch(S3PageRequest request);
   Status Take(S3Key key, Found& found);
   void NoteFolder(std::string_view key, Found& found) const;
 
@@ -406,23 +406,32 @@ void Lister::Give(std::vector<KeyRange> given) {
   changed_.NotifyAll();
 }
 
-Result<S3Page> Lister::Fetch(const S3PageRequest& request) {
-  ASSIGN_OR_RETURN(S3Page page,
-                   retries_.AskFor(request.start_after, [&] { return fetch_(request); }));
-  const auto stray = std::ranges::find_if(page.keys, [&](const S3Key& key) {
-    return key.key <= request.start_after || !key.key.starts_with(request.prefix);
-  });
-  if (stray != page.keys.end()) {
-    return Error(Code::kInvalidArgument,
-                 fmt::format("the server lists \"{}\" when asked for what comes after \"{}\" "
-                             "below \"{}\": it cannot list by start-after",
-                             stray->key, request.start_after, request.prefix));
+// The next page with something on it, or the last one.
+Result<S3Page> Lister::Fetch(S3PageRequest request) {
+  const auto bad = [](std::string why) { return Error(Code::kInvalidArgument, std::move(why)); };
+  for (unsigned empty_pages = 0; empty_pages < kS3EmptyPagesMax && !stopping(); ++empty_pages) {
+    ASSIGN_OR_RETURN(S3Page page,
+                     retries_.AskFor(request.start_after, [&] { return fetch_(request); }));
+    const auto stray = std::ranges::find_if(page.keys, [&](const S3Key& key) {
+      return key.key <= request.start_after || !key.key.starts_with(request.prefix);
+    });
+    if (stray != page.keys.end()) {
+      return bad(
+          fmt::format("the server lists \"{}\" when asked for what comes after \"{}\" "
+                      "below \"{}\": it cannot list by start-after",
+                      stray->key, request.start_after, request.prefix));
+    }
+    if (page.next_token.empty()) {
+      if (page.keys.empty() && page.truncated && !request.roll_up)
+        return bad("the server sends pages without keys, and says that there are more");
+      return page;
+    }
+    if (page.next_token == request.token)
+      return bad("the server sends the same empty page again, and says that there are more");
+    request.token = std::move(page.next_token);
   }
-  if (page.keys.empty() && page.truncated && !request.roll_up) {
-    return Error(Code::kInvalidArgument,
-                 "the server sends pages without keys, and says that there are more");
-  }
-  return page;
+  return bad(fmt::format("the server sends {} empty pages in a row, and says that there are more",
+                         kS3EmptyPagesMax));
 }
 
 }  // namespace

@@ -21,8 +21,13 @@ namespace optcache::storage::internal {
 struct S3PageRequest {
   std::string prefix;
   std::string start_after;  // keys and common prefixes above it; empty: from the first
+  std::string token{};      // of the page before this one, if it was empty; then this counts
   bool roll_up = false;     // what follows the next slash, as common prefixes
 };
+
+// Of pages in a row that are empty and say that there is more, as of a bucket in which millions of
+// objects were deleted and older versions are kept.
+inline constexpr unsigned kS3EmptyPagesMax = 100'000;
 
 // Asks for one page; called from several threads at once.
 using S3PageSource = std::function<Result<S3Page>(const S3PageRequest& request)>;

@@ -44,6 +44,19 @@ TEST(S3Listing, AnEmptyBucketIsAPage) {
   EXPECT_EQ(page.last(), "");
 }
 
+TEST(S3Listing, AnEmptyPageIsContinuedByItsToken) {
+  const std::string token =
+      "<EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
+      "<NextContinuationToken>a+b/c%3D=</NextContinuationToken>";
+  const S3Page page = ParseS3Page(PageXml(token)).value();
+  EXPECT_TRUE(page.truncated);
+  EXPECT_TRUE(page.keys.empty());
+  EXPECT_EQ(page.next_token, "a+b/c%3D=") << "it is not encoded as keys are";
+  EXPECT_EQ(ParseS3Page(PageXml(token + Contents("a")))->next_token, "") << "a key says more";
+  EXPECT_EQ(ParseS3Page(PageXml("<NextContinuationToken>a</NextContinuationToken>"))->next_token,
+            "");
+}
+
 TEST(S3Listing, DecodesKeysWhereThePageSaysSo) {
   const std::string encoded = Contents("a+b%2Bc%25%3F/%C3%A9%0A");
   EXPECT_EQ(ParseS3Page(PageXml("<EncodingType>url</EncodingType>" + encoded))->keys[0].key,
@@ -74,7 +87,9 @@ TEST(S3Listing, RefusesWhatIsNoPage) {
         PageXml(Contents("")), PageXml(Contents(std::string(1025, 'a'))),
         PageXml(Contents("b") + Contents("a")), PageXml(Contents("a") + Contents("a")),
         PageXml("<EncodingType>rot13</EncodingType>"), PageXml(url + Contents("a%2")),
-        PageXml("<IsTruncated>true</IsTruncated>")}) {
+        PageXml("<IsTruncated>true</IsTruncated>"),
+        PageXml("<IsTruncated>true</IsTruncated><NextContinuationToken>" +
+                std::string(kS3TokenBytesMax + 1, 't') + "</NextContinuationToken>")}) {
     const auto page = ParseS3Page(text);
     ASSERT_FALSE(page) << text;
     EXPECT_EQ(page.error().code(), Code::kDataLoss);

@@ -211,6 +211,20 @@ TEST_F(S3StoreTest, ListsFromWhereThePageBeforeEnded) {
   EXPECT_EQ(store_->List(Soon(), {})->objects.size(), 2U);
 }
 
+TEST_F(S3StoreTest, AnEmptyPageIsFollowedByItsToken) {
+  const std::string first = fmt::format("bucket/{}&prefix=data/", kListQuery);
+  server_.AnswerNext(first, {.body = "<ListBucketResult><IsTruncated>true</IsTruncated>"
+                                     "<NextContinuationToken>a b+c</NextContinuationToken>"
+                                     "</ListBucketResult>"});
+  server_.AnswerNext(first + "&continuation-token=a b+c",
+                     {.body = "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>"
+                              "data/c</Key><Size>1</Size></Contents></ListBucketResult>"});
+  const auto listing = store_->List(Soon(), {});
+  ASSERT_TRUE(listing) << listing.error().message();
+  EXPECT_EQ(listing->objects.size(), 1U);
+  EXPECT_THAT(server_.requests().back().target, HasSubstr("continuation-token=a%20b%2Bc"));
+}
+
 TEST_F(S3StoreTest, AMissingBucketIsNamed) {
   server_.AnswerNext(fmt::format("bucket/{}&prefix=data/", kListQuery),
                      {.status = 404, .body = "<Error><Code>NoSuchBucket</Code></Error>"});
