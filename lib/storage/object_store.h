@@ -64,7 +64,8 @@ struct ReadRequest {
 //   kConflict           it is not the one that the manifest lists: size, ETag or time differ
 //   kDataLoss           fewer or more bytes came than announced, or they are not those of which
 //                       the store tells the checksum
-//   kUnavailable        the store cannot answer now: 5xx, 429, connection refused or reset, silence
+//   kUnavailable        the store cannot answer now: 5xx but 501 and 505, 429, connection refused
+//                       or reset, silence
 //   kDeadlineExceeded   the deadline came first
 //   kPermissionDenied   not allowed to read it
 //   kInvalidArgument    the store cannot do what was asked, ranges for example

@@ -23,6 +23,10 @@ struct KnownS3Error {
 constexpr std::string_view kCustomerKeyAdvice =
     "give sseCustomerKey if objects are encrypted with a key of yours (SSE-C), and else none";
 
+constexpr std::string_view kNotKnownAdvice =
+    "the server does not know this request: it has to know ListObjectsV2, GetObject and "
+    "HeadObject, and SSE-C if you give sseCustomerKey";
+
 constexpr std::array kKnownS3Errors = {
     KnownS3Error{"NoSuchKey", Code::kNotFound, "no such object"},
     KnownS3Error{"NoSuchBucket", Code::kNotFound,
@@ -49,6 +53,7 @@ constexpr std::array kKnownS3Errors = {
     // The next attempt has newer ones, if there are any.
     KnownS3Error{"ExpiredToken", Code::kUnavailable, "the session token has expired"},
     KnownS3Error{"TokenRefreshRequired", Code::kUnavailable, "the session token has expired"},
+    KnownS3Error{"NotImplemented", Code::kInvalidArgument, kNotKnownAdvice},
     KnownS3Error{"SlowDown", Code::kUnavailable, "fewer requests at a time, please"},
     KnownS3Error{"RequestTimeout", Code::kUnavailable, "the request did not arrive in time"},
     KnownS3Error{"RequestLimitExceeded", Code::kUnavailable, "fewer requests at a time, please"},
@@ -81,6 +86,9 @@ KnownS3Error ByHttpStatus(int http_status) {
     case 416:
       return {"", Code::kConflict,
               "the object changed since the manifest was made. Build the manifest again"};
+    case 501:
+    case 505:
+      return {"", Code::kInvalidArgument, kNotKnownAdvice};
     default:
       if (http_status >= 500) return {"", Code::kUnavailable, "the server cannot answer now"};
       // After a HEAD nothing says why.

@@ -24,10 +24,12 @@ S3Error ParseS3Error(std::string_view body);
 // What the caller does about it, in a sentence that begins with `what`; `bucket_region` is the
 // header x-amz-bucket-region, perhaps empty.
 //   kNotFound          NoSuchKey, NoSuchBucket
-//   kUnavailable       SlowDown and the like, 5xx, 429, a session token that has expired: try again
+//   kUnavailable       SlowDown and the like, 5xx but 501 and 505, 429, a session token that has
+//                      expired: try again
 //   kConflict          the object is another one
 //   kPermissionDenied  keys, rights, clock, an archived object
-//   kInvalidArgument   another region or endpoint is needed: says which; anything else
+//   kInvalidArgument   another region or endpoint is needed: says which; a request that the server
+//                      does not know; anything else
 Status S3Status(int http_status, const S3Error& error, std::string_view bucket_region,
                 std::string_view what);
 

@@ -236,6 +236,7 @@ REFUSALS = {
     "401": (status(401), "HTTP 401", "unavailable"),
     "403": (status(403), "HTTP 403", "unavailable"),
     "404": (status(404), "HTTP 404", "unavailable"),
+    "501": (status(501), "HTTP 501", "unavailable"),
     "412": (status(412), "changed since it was indexed", "conflict"),
     "ftp": (to("ftp://127.0.0.1/a"), "a redirection that is not followed", "unavailable"),
     "file": (to("file:///etc/passwd"), "a redirection that is not followed", "unavailable"),

@@ -167,6 +167,9 @@ Status HttpError(const HttpResponse& response, std::string_view what) {
     case 416:
       return error(Code::kConflict,
                    "the object changed since the manifest was made. Build the manifest again");
+    case 501:
+    case 505:
+      return error(Code::kInvalidArgument, "the server does not know this kind of request");
     default:
       return http_status >= 500 ? error(Code::kUnavailable, "the server cannot answer now")
                                 : error(Code::kInvalidArgument, "not what a file server answers");

@@ -121,7 +121,8 @@ TEST_F(HttpStoreTest, StatusesBecomeCodes) {
         Case{403, Code::kPermissionDenied}, Case{404, Code::kNotFound}, Case{410, Code::kNotFound},
         Case{408, Code::kUnavailable}, Case{412, Code::kConflict}, Case{416, Code::kConflict},
         Case{429, Code::kUnavailable}, Case{500, Code::kUnavailable},
-        Case{503, Code::kUnavailable}}) {
+        Case{501, Code::kInvalidArgument}, Case{503, Code::kUnavailable},
+        Case{505, Code::kInvalidArgument}}) {
     server_.AnswerNext("a", {.status = c.status, .body = "why not"});
     const ReadOutcome outcome = Run(Whole("a", 7));
     EXPECT_EQ(outcome.status.code(), c.code) << c.status;

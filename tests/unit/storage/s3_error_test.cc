@@ -64,7 +64,8 @@ TEST(S3Error, CodesSayWhatToDo) {
         Case{400, "RequestTimeout", Code::kUnavailable}, Case{503, "SlowDown", Code::kUnavailable},
         Case{500, "InternalError", Code::kUnavailable},
         Case{412, "PreconditionFailed", Code::kConflict},
-        Case{416, "InvalidRange", Code::kConflict}, Case{501, "NotImplemented", Code::kUnavailable},
+        Case{416, "InvalidRange", Code::kConflict},
+        Case{501, "NotImplemented", Code::kInvalidArgument},
         Case{400, "InvalidArgument", Code::kInvalidArgument}}) {
     const Status status = S3Status(c.http_status, ParseS3Error(ErrorXml(c.code)), "", "a.jpg");
     EXPECT_EQ(status.code(), c.expected) << c.code;
@@ -78,11 +79,12 @@ TEST(S3Error, WithoutABodyTheStatusCounts) {
     int http_status;
     Code expected;
   };
-  for (const Case c :
-       {Case{301, Code::kInvalidArgument}, Case{400, Code::kInvalidArgument},
-        Case{401, Code::kPermissionDenied}, Case{403, Code::kPermissionDenied},
-        Case{404, Code::kNotFound}, Case{408, Code::kUnavailable}, Case{412, Code::kConflict},
-        Case{416, Code::kConflict}, Case{429, Code::kUnavailable}, Case{503, Code::kUnavailable}})
+  for (const Case c : {Case{301, Code::kInvalidArgument}, Case{400, Code::kInvalidArgument},
+                       Case{401, Code::kPermissionDenied}, Case{403, Code::kPermissionDenied},
+                       Case{404, Code::kNotFound}, Case{408, Code::kUnavailable},
+                       Case{412, Code::kConflict}, Case{416, Code::kConflict},
+                       Case{429, Code::kUnavailable}, Case{501, Code::kInvalidArgument},
+                       Case{503, Code::kUnavailable}, Case{505, Code::kInvalidArgument}})
     EXPECT_EQ(S3Status(c.http_status, {}, "", "a").code(), c.expected) << c.http_status;
 }
 

@@ -20,7 +20,8 @@ _TRANSFER_S = 30.0  # for a read, and as long again as its bytes take at _RATE_M
 _RATE_MIN = 64 * 1024  # bytes a second
 _PIECE_BYTES = 1 << 20
 _REDIRECTIONS_MAX = 5
-_FALTERS = (408, 429)  # and all from 500 on
+_FALTERS = (408, 429)  # and those from 500 on, but:
+_UNKNOWN = (501, 505)  # it does not know the request
 _CHANGED = "changed since it was indexed"
 
 
@@ -95,7 +96,7 @@ class HttpSource(NamedTuple):
 def _check(response: http.client.HTTPResponse, place: Place, begin: int, length: int) -> None:
     """Raises what fetch does if the answer is not the bytes of that object."""
     status = response.status
-    if status in _FALTERS or status >= 500:
+    if status in _FALTERS or (status >= 500 and status not in _UNKNOWN):
         raise SourceFalters(f"{place.path}: HTTP {status}")
     if status in (412, 416):
         raise ValueError(_CHANGED)
