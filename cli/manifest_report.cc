@@ -132,6 +132,14 @@ std::vector<std::string> BuildNotes(const storage::IndexReport& report, bool ord
             : fmt::format("{} index files do", report.unfit_idx_files.size()),
         report.unfit_idx_files.front(), report.unfit_idx_files.size() > 1 ? ", ..." : ""));
   }
+  if (!report.unended.empty()) {
+    const bool one = report.unended.size() == 1;
+    notes.push_back(fmt::format(
+        "Warning: {} no end mark and may have been cut: what was found was taken ({}{}). Compare "
+        "{} with what was packed.",
+        one ? "1 archive has" : fmt::format("{} archives have", report.unended.size()),
+        report.unended.front(), one ? "" : ", ...", one ? "its length" : "their lengths"));
+  }
   if (report.unversioned_count > 0 && !manifest.has_digests()) {
     notes.push_back(
         fmt::format("Warning: of {} the store tells neither ETag nor time: another "

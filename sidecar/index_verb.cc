@@ -86,6 +86,10 @@ Result<dataset::Manifest> MakeManifest(const IndexFlags& flags, Deadline deadlin
     Log(LogLevel::kWarning, "index files do not fit their archives, whose headers were read",
         {{"files", report.unfit_idx_files.size()}, {"first", report.unfit_idx_files.front()}});
   }
+  if (!report.unended.empty()) {
+    Log(LogLevel::kWarning, "archives have no end mark and may have been cut",
+        {{"archives", report.unended.size()}, {"first", report.unended.front()}});
+  }
   if (report.missing_count > 0) {
     Log(LogLevel::kWarning, "samples are listed but not there, reading them will fail",
         {{"samples", report.missing_count}, {"first", report.missing.front()}});

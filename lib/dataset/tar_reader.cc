@@ -148,6 +148,7 @@ Result<TarReader::Header> TarReader::Parse(ByteSpan bytes) const {
 Result<std::optional<TarFile>> TarReader::TakeHeader(ByteSpan block) {
   if (std::ranges::all_of(block, [](std::byte b) { return b == std::byte{0}; })) {
     done_ = true;
+    ended_ = true;
     return std::nullopt;
   }
   ASSIGN_OR_RETURN(const Header header, Parse(block));

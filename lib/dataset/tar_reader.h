@@ -32,6 +32,9 @@ class TarReader {
   static Result<TarReader> Open(ByteCount archive_bytes);
 
   bool done() const { return done_; }
+  // Of one that is done: a block of zeros ended it, as writers put it there. Otherwise its bytes
+  // did right behind a member, and nothing tells whether others followed before it was cut.
+  bool ended() const { return ended_; }
   // Which bytes come next: this many from there on. They lie within the archive; not when done.
   ByteCount position() const { return position_; }
   ByteCount wanted() const { return wanted_; }
@@ -66,6 +69,7 @@ class TarReader {
   ByteCount position_ = 0;
   ByteCount wanted_ = kTarBlockBytes;
   bool done_ = false;
+  bool ended_ = false;
   Expect expect_ = Expect::kHeader;
   ByteCount extension_bytes_ = 0;  // of the header that is expected, without padding
   Extensions extensions_;          // for the next file

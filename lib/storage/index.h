@@ -66,6 +66,8 @@ struct IndexReport {
   std::vector<std::string> unreadable;  // the first few of them
   // Index files beside archives that do not fit them, and why: the archives' headers were read.
   std::vector<std::string> unfit_idx_files;
+  // Archives that end without a mark, so that they may have been cut, and what was found in them.
+  std::vector<std::string> unended;
   std::uint64_t unversioned_count = 0;  // samples of which the store tells neither ETag nor time
 };
 

@@ -280,6 +280,7 @@ Result<IndexReport> BuildTarManifest(ObjectStore& store, const IndexOptions& opt
                      .objects = objects,
                      .left_out = objects - archives->size() + samples->left_out,
                      .unfit_idx_files = std::move(contents.unfit_idx_files),
+                     .unended = std::move(contents.unended),
                      .unversioned_count = unversioned};
 }
 

@@ -71,21 +71,24 @@ Result<std::vector<std::byte>> ReadPart(ObjectStore& store, const ListedObject& 
   return bytes;
 }
 
-// Whether the archive has this member, and nothing behind it.
-Result<bool> EndsWith(ObjectStore& store, const ListedObject& archive, const TarFile& last,
-                      Deadline deadline) {
+enum class Tail { kOther, kUnended, kEnded };
+
+// Whether the archive has this member and nothing behind it, and an end after that.
+Result<Tail> TailAfter(ObjectStore& store, const ListedObject& archive, const TarFile& last,
+                       Deadline deadline) {
   const ByteCount header_at = last.offset - dataset::kTarBlockBytes;
   ASSIGN_OR_RETURN(const auto header,
                    ReadPart(store, archive, header_at, dataset::kTarBlockBytes, deadline));
   Result<TarReader> reader = TarReader::Open(archive.info->size - header_at);
-  if (!reader) return false;
+  if (!reader) return Tail::kOther;
   const Result<std::optional<TarFile>> file = reader->Take(header);
-  if (!file || !*file || (*file)->size != last.size) return false;
-  if (reader->done()) return true;
+  if (!file || !*file || (*file)->size != last.size) return Tail::kOther;
+  if (reader->done()) return Tail::kUnended;
   const ByteCount rest_at = header_at + reader->position();
   ASSIGN_OR_RETURN(const auto rest,
                    ReadPart(store, archive, rest_at, dataset::kTarBlockBytes, deadline));
-  return std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; });
+  const bool zeros = std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; });
+  return zeros ? Tail::kEnded : Tail::kOther;
 }
 
 bool IsOfStore(Code code) {
@@ -94,8 +97,8 @@ bool IsOfStore(Code code) {
 
 }  // namespace
 
-Result<std::vector<TarFile>> ReadTarIdx(ObjectStore& store, const ListedObject& idx,
-                                        const ListedObject& archive, Deadline deadline) {
+Result<TarListing> ReadTarIdx(ObjectStore& store, const ListedObject& idx,
+                              const ListedObject& archive, Deadline deadline) {
   CHECK(archive.info.has_value());
   ListedObject file = idx;
   if (!file.info) {
@@ -110,13 +113,13 @@ Result<std::vector<TarFile>> ReadTarIdx(ObjectStore& store, const ListedObject& 
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   ASSIGN_OR_RETURN(std::vector<TarFile> files, dataset::ParseTarIdx(text, archive.info->size));
   if (files.empty()) return Error(Code::kInvalidArgument, "names no member");
-  ASSIGN_OR_RETURN(const bool fits, EndsWith(store, archive, files.back(), deadline));
-  if (!fits) return Error(Code::kInvalidArgument, "the archive ends otherwise: make it again");
-  return files;
+  ASSIGN_OR_RETURN(const Tail tail, TailAfter(store, archive, files.back(), deadline));
+  if (tail == Tail::kOther)
+    return Error(Code::kInvalidArgument, "the archive ends otherwise: make it again");
+  return TarListing{.files = std::move(files), .ended = tail == Tail::kEnded};
 }
 
-Result<std::vector<TarFile>> IndexTar(ObjectStore& store, const ListedObject& archive,
-                                      Deadline deadline) {
+Result<TarListing> IndexTar(ObjectStore& store, const ListedObject& archive, Deadline deadline) {
   CHECK(archive.info.has_value());
   const auto of_archive = [&](Status status) {
     return Error(std::move(status).WithContext(store.name() + ": " + archive.path));
@@ -124,14 +127,15 @@ Result<std::vector<TarFile>> IndexTar(ObjectStore& store, const ListedObject& ar
   Result<TarReader> reader = TarReader::Open(archive.info->size);
   if (!reader) return of_archive(std::move(reader).error());
   Window window(store, archive, deadline);
-  std::vector<TarFile> files;
+  TarListing listing;
   while (!reader->done()) {
     ASSIGN_OR_RETURN(const ByteSpan bytes, window.At(reader->position(), reader->wanted()));
     Result<std::optional<TarFile>> file = reader->Take(bytes);
     if (!file) return of_archive(std::move(file).error());
-    if (*file) files.push_back(**std::move(file));
+    if (*file) listing.files.push_back(**std::move(file));
   }
-  return files;
+  listing.ended = reader->ended();
+  return listing;
 }
 
 Result<TarContents> IndexTars(ObjectStore& store, const std::vector<ListedObject>& archives,
@@ -141,25 +145,35 @@ Result<TarContents> IndexTars(ObjectStore& store, const std::vector<ListedObject
   std::atomic<size_t> next = 0;
   std::atomic<std::uint64_t> done = 0;
   internal::FirstError error;
-  Mutex mutex;  // of unfit_idx_files
+  Mutex mutex;  // of unfit_idx_files and unended
   // Nothing if there is no index file that fits.
-  const auto by_idx = [&](const ListedObject& archive) -> Result<std::vector<TarFile>> {
+  const auto by_idx = [&](const ListedObject& archive) -> Result<TarListing> {
     const auto idx = options.idx_files.find(dataset::TarIdxPath(archive.path));
-    if (idx == options.idx_files.end()) return std::vector<TarFile>();
-    Result<std::vector<TarFile>> files = ReadTarIdx(store, idx->second, archive, options.deadline);
-    if (files || IsOfStore(files.error().code())) return files;
+    if (idx == options.idx_files.end()) return TarListing();
+    Result<TarListing> listing = ReadTarIdx(store, idx->second, archive, options.deadline);
+    if (listing || IsOfStore(listing.error().code())) return listing;
     const MutexLock lock(mutex);
-    contents.unfit_idx_files.push_back(idx->first + ": " + files.error().message());
-    return std::vector<TarFile>();
+    contents.unfit_idx_files.push_back(idx->first + ": " + listing.error().message());
+    return TarListing();
+  };
+  const auto take = [&](size_t index, TarListing listing) {
+    if (!listing.ended) {
+      const size_t count = listing.files.size();
+      const MutexLock lock(mutex);
+      contents.unended.push_back(
+          fmt::format("{} ({} file{})", archives[index].path, count, count == 1 ? "" : "s"));
+    }
+    contents.files[index] = std::move(listing.files);
   };
   const auto work = [&] {
     while (!error.any()) {
       const size_t index = next++;
       if (index >= archives.size()) return;
-      Result<std::vector<TarFile>> files = by_idx(archives[index]);
-      if (files && files->empty()) files = IndexTar(store, archives[index], options.deadline);
-      if (!files) return error.Set(std::move(files).error());
-      contents.files[index] = *std::move(files);
+      Result<TarListing> listing = by_idx(archives[index]);
+      if (listing && listing->files.empty())
+        listing = IndexTar(store, archives[index], options.deadline);
+      if (!listing) return error.Set(std::move(listing).error());
+      take(index, *std::move(listing));
       const std::uint64_t so_far = ++done;
       if (options.progress) options.progress(so_far, archives.size());
     }
@@ -172,6 +186,7 @@ Result<TarContents> IndexTars(ObjectStore& store, const std::vector<ListedObject
   }
   RETURN_IF_ERROR(error.Take());
   std::ranges::sort(contents.unfit_idx_files);
+  std::ranges::sort(contents.unended);
   return contents;
 }
 

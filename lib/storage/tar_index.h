@@ -23,25 +23,32 @@ struct TarIndexOptions {
   std::function<void(std::uint64_t done, std::uint64_t all)> progress;
 };
 
+// What is in one archive.
+struct TarListing {
+  std::vector<dataset::TarFile> files;  // regular ones, in its order
+  bool ended = false;                   // see TarReader
+};
+
 struct TarContents {
   std::vector<std::vector<dataset::TarFile>> files;  // by archive
   std::vector<std::string> unfit_idx_files;          // with the reason: "a.idx: line 1: …"
+  // Archives without an end, and how many files they have: "a.tar (3 files)".
+  std::vector<std::string> unended;
 };
 
-// The regular files of one archive, in its order, by ranged reads of its headers: where data is
-// short, one read covers many headers and what lies between; where it is long, it is left out.
-// The store's errors, or the archive's (see TarReader), which name it.
-Result<std::vector<dataset::TarFile>> IndexTar(ObjectStore& store, const ListedObject& archive,
-                                               Deadline deadline);
+// What is in one archive, by ranged reads of its headers: where data is short, one read covers many
+// headers and what lies between; where it is long, it is left out. The store's errors, or the
+// archive's (see TarReader), which name it.
+Result<TarListing> IndexTar(ObjectStore& store, const ListedObject& archive, Deadline deadline);
 
-// Those that the index file beside the archive names: three short reads instead of all headers. The
-// store's errors, or kInvalidArgument with the reason why it does not fit the archive as it is now:
-// the header of its last member and the archive's end are looked at, too.
-Result<std::vector<dataset::TarFile>> ReadTarIdx(ObjectStore& store, const ListedObject& idx,
-                                                 const ListedObject& archive, Deadline deadline);
+// The files that the index file beside the archive names: three short reads instead of all headers.
+// The store's errors, or kInvalidArgument with the reason why it does not fit the archive as it is
+// now: the header of its last member and the archive's end are looked at, too.
+Result<TarListing> ReadTarIdx(ObjectStore& store, const ListedObject& idx,
+                              const ListedObject& archive, Deadline deadline);
 
-// Those of many archives, by index files where they fit and else by headers. Blocks; ends with the
-// first error.
+// What is in many archives, by index files where they fit and else by headers. Blocks; ends with
+// the first error.
 Result<TarContents> IndexTars(ObjectStore& store, const std::vector<ListedObject>& archives,
                               const TarIndexOptions& options);
 

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
+import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -189,3 +191,17 @@ def test_a_bad_archive_is_named(
     assert run.returncode != 0
     assert "bad.tar: tar archive: " in run.stderr
     assert any(word in run.stderr for word in words.split("|")), run.stderr
+
+
+def test_an_archive_that_may_have_been_cut_is_named(programs: Path, tmp_path: Path) -> None:
+    files = [("a.jpg", b"x" * 100), ("b.jpg", b"y" * 100)]
+    write_shard(tmp_path / "cut.tar", files, FORMATS[0])
+    with tarfile.open(tmp_path / "cut.tar") as archive:
+        second = archive.getmembers()[1]
+    os.truncate(tmp_path / "cut.tar", second.offset)
+    command = [programs / "optcache", "manifest", "build", "--format", "tar", "--source", tmp_path]
+    run = subprocess.run(
+        [*command, "-o", tmp_path / "m"], capture_output=True, text=True, check=True
+    )
+    assert "1 archive has no end mark" in run.stdout + run.stderr
+    assert "cut.tar (1 file)" in run.stdout + run.stderr

@@ -91,6 +91,12 @@ TEST(ManifestReport, NotesSayWhatWasDecidedLeftOutMissingOrUnversioned) {
                   "Warning: of 1 sample the store tells neither ETag nor time: another object of "
                   "the same size in its place will not be noticed."));
   report = {.manifest = WithSizes({1, 2}), .objects = 2};
+  report.unended = {"a.tar (1 file)", "b.tar (3 files)"};
+  EXPECT_THAT(BuildNotes(report, true),
+              ElementsAre("Warning: 2 archives have no end mark and may have been cut: what was "
+                          "found was taken (a.tar (1 file), ...). Compare their lengths with what "
+                          "was packed."));
+  report = {.manifest = WithSizes({1, 2}), .objects = 2};
   EXPECT_THAT(BuildNotes(report, true), IsEmpty());
   ManifestBuilder with_digest(Order::kPath, {});
   ASSERT_TRUE(with_digest.Add({.path = "o", .digest = dataset::Sha256Of({})}).ok());

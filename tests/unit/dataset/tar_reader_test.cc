@@ -18,6 +18,7 @@ struct Scan {
   std::vector<TarFile> files;
   Status status;
   ByteCount looked_at = 0;
+  bool ended = false;
 };
 
 Scan ScanOf(const std::string& archive) {
@@ -34,6 +35,7 @@ Scan ScanOf(const std::string& archive) {
     }
     if (*file) scan.files.push_back(**file);
   }
+  scan.ended = reader->ended();
   return scan;
 }
 
@@ -55,6 +57,14 @@ TEST(TarReader, EndsAtTheArchivesEndWithoutZeros) {
   const Scan unpadded = ScanOf(entry.substr(0, 522));
   EXPECT_TRUE(unpadded.status.ok());
   EXPECT_THAT(unpadded.files, ElementsAre(File("a", 512, 10)));
+}
+
+TEST(TarReader, TellsWhetherTheArchiveHasAnEnd) {
+  const std::string entry = TarEntry("a", "0123456789");
+  EXPECT_TRUE(ScanOf(entry + TarEnd()).ended);
+  EXPECT_TRUE(ScanOf(entry + std::string(512, '\0')).ended);
+  EXPECT_FALSE(ScanOf(entry).ended);
+  EXPECT_FALSE(ScanOf(entry.substr(0, 522)).ended);
 }
 
 TEST(TarReader, StopsAtTheFirstBlockOfZeros) {

@@ -69,6 +69,17 @@ TEST_F(IndexTarTest, NumbersMembersAsIfUnpacked) {
   EXPECT_EQ(report.left_out, 1);
 }
 
+TEST_F(IndexTarTest, SaysWhichArchivesMayHaveBeenCut) {
+  Put("a.tar", TarEntry("0.jpg", "x"));
+  EXPECT_TRUE(Index(IndexFormat::kTar)->unended.empty());
+  store_.Put("b.tar", TarEntry("1.jpg", "x"), {.modified_ns = 7, .etag = {}});
+  for (const IndexFormat format : {IndexFormat::kTar, IndexFormat::kTarFiles}) {
+    const IndexReport report = Index(format).value();
+    EXPECT_EQ(report.manifest.samples(), 2U);
+    EXPECT_EQ(report.unended, std::vector<std::string>{"b.tar (1 file)"});
+  }
+}
+
 TEST_F(IndexTarTest, TheSameArchivesGiveTheSameDigest) {
   for (int i = 0; i < 9; ++i)
     Put(std::to_string(i) + ".tar", TarEntry("a.jpg", "x") + TarEntry("b.jpg", "y"));

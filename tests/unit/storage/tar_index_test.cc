@@ -33,7 +33,7 @@ TEST_F(TarIndexTest, ReadsManySmallFilesByFewRequests) {
   std::string archive;
   for (int i = 0; i < 1000; ++i)
     archive += TarEntry(std::to_string(i) + ".txt", std::string(700, 'x'));
-  const auto files = IndexTar(store_, Put("a.tar", archive + TarEnd()), Never()).value();
+  const auto files = IndexTar(store_, Put("a.tar", archive + TarEnd()), Never())->files;
   ASSERT_EQ(files.size(), 1000);
   EXPECT_EQ(files[999], (TarFile{.name = "999.txt", .offset = 999 * 1536 + 512, .size = 700}));
   EXPECT_LE(store_.reads(), 3) << "16 KiB, and the rest of 1.5 MB a MiB at a time";
@@ -43,7 +43,7 @@ TEST_F(TarIndexTest, LeavesOutLargeFiles) {
   std::string archive;
   for (int i = 0; i < 4; ++i)
     archive += TarEntry(std::to_string(i) + ".bin", std::string(3'000'000, 'x'));
-  const auto files = IndexTar(store_, Put("a.tar", archive + TarEnd()), Never()).value();
+  const auto files = IndexTar(store_, Put("a.tar", archive + TarEnd()), Never())->files;
   EXPECT_EQ(files.size(), 4);
   EXPECT_EQ(store_.reads(), 5) << "one a header, and one for the end";
 }
@@ -66,7 +66,7 @@ TEST_F(TarIndexTest, TheIndexFileBesideItSparesHeaders) {
       IndexTars(store_, {archive}, {.idx_files = {{"a.idx", idx}}, .deadline = Never()}).value();
   EXPECT_EQ(store_.reads(), 3) << "the index, the last header, the end";
   EXPECT_THAT(contents.unfit_idx_files, testing::IsEmpty());
-  EXPECT_EQ(contents.files.at(0), IndexTar(store_, archive, Never()).value());
+  EXPECT_EQ(contents.files.at(0), IndexTar(store_, archive, Never())->files);
 }
 
 TEST_F(TarIndexTest, AnIndexFileThatDoesNotFitIsNotUsed) {
@@ -85,6 +85,24 @@ TEST_F(TarIndexTest, AnIndexFileThatDoesNotFitIsNotUsed) {
   }
   const auto files = ReadTarIdx(store_, idx, Put("a.tar", other + TarEnd()), Never());
   EXPECT_EQ(files.error().code(), Code::kInvalidArgument) << "no header where the last one was";
+}
+
+// It may have been cut between two members: nothing else tells.
+TEST_F(TarIndexTest, ArchivesWithoutAnEndAreNamed) {
+  const std::string two = TarEntry("0.jpg", "x") + TarEntry("1.jpg", "y");
+  const std::vector<ListedObject> archives = {
+      Put("cut.tar", TarEntry("0.jpg", "x")), Put("whole.tar", two + TarEnd()),
+      Put("one-block.tar", two + std::string(512, '\0')),
+      Put("in-padding.tar", two.substr(0, two.size() - 100)),
+      Put("indexed.tar", ThreeLargeFiles())};
+  const ListedObject idx = Put("indexed.idx", kIdx);
+  const auto contents =
+      IndexTars(store_, archives, {.idx_files = {{"indexed.idx", idx}}, .deadline = Never()})
+          .value();
+  EXPECT_EQ(contents.files.at(3).size(), 2U);
+  EXPECT_THAT(contents.unfit_idx_files, testing::IsEmpty());
+  EXPECT_THAT(contents.unended, testing::ElementsAre("cut.tar (1 file)", "in-padding.tar (2 files)",
+                                                     "indexed.tar (3 files)"));
 }
 
 TEST_F(TarIndexTest, ErrorsNameStoreAndArchive) {
