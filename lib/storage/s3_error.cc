@@ -44,6 +44,8 @@ constexpr std::array kKnownS3Errors = {
     KnownS3Error{"SignatureDoesNotMatch", Code::kPermissionDenied,
                  "check the secret access key, and that nothing on the way changes requests"},
     KnownS3Error{"InvalidToken", Code::kPermissionDenied, "check the session token"},
+    KnownS3Error{"AuthorizationHeaderMalformed", Code::kPermissionDenied,
+                 "check region, endpoint and access key ID of the source"},
     KnownS3Error{"RequestTimeTooSkewed", Code::kPermissionDenied,
                  "this machine's clock and the server's differ by more than 15 minutes"},
     KnownS3Error{"InvalidObjectState", Code::kPermissionDenied,
@@ -129,15 +131,18 @@ S3Error ParseS3Error(std::string_view body) {
           .region = ReadableLine(error.child_value("Region"), kWordBytesMax)};
 }
 
-Status S3Status(int http_status, const S3Error& error, std::string_view bucket_region,
-                std::string_view what) {
+Status S3Status(const S3Refusal& refusal, std::string_view what) {
+  const int http_status = refusal.http_status;
+  const S3Error& error = refusal.error;
   std::string said = fmt::format("{}: HTTP {}", what, http_status);
   if (!error.code.empty()) said += ": " + error.code;
   if (!error.message.empty()) said += ": " + error.message;
   // A colon or a full stop follows.
   if (said.ends_with('.')) said.pop_back();
-  const std::string_view region = error.region.empty() ? bucket_region : error.region;
-  if (!region.empty() && NamesAnotherRegion(http_status, error.code)) {
+  const std::string_view region = error.region.empty() ? refusal.bucket_region : error.region;
+  // Servers tell the region with other troubles, too: then it is the one that was asked for.
+  const bool another = !region.empty() && region != refusal.asked_region;
+  if (another && NamesAnotherRegion(http_status, error.code)) {
     return {Code::kInvalidArgument,
             fmt::format("{}. The bucket is in region {}: set region={} in the source's address",
                         said, region, region)};

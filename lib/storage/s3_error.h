@@ -21,8 +21,15 @@ struct S3Error {
 // behind. Empty if it is not S3's XML.
 S3Error ParseS3Error(std::string_view body);
 
-// What the caller does about it, in a sentence that begins with `what`; `bucket_region` is the
-// header x-amz-bucket-region, perhaps empty.
+// An answer by which S3 refuses.
+struct S3Refusal {
+  int http_status = 0;
+  S3Error error{};
+  std::string_view bucket_region{};  // the header x-amz-bucket-region; empty: not told
+  std::string_view asked_region{};   // for which the request was signed
+};
+
+// What the caller does about it, in a sentence that begins with `what`.
 //   kNotFound          NoSuchKey, NoSuchBucket
 //   kUnavailable       SlowDown and the like, 5xx but 501 and 505, 429, a session token that has
 //                      expired: try again
@@ -30,7 +37,6 @@ S3Error ParseS3Error(std::string_view body);
 //   kPermissionDenied  keys, rights, clock, an archived object
 //   kInvalidArgument   another region or endpoint is needed: says which; a request that the server
 //                      does not know; anything else
-Status S3Status(int http_status, const S3Error& error, std::string_view bucket_region,
-                std::string_view what);
+Status S3Status(const S3Refusal& refusal, std::string_view what);
 
 }  // namespace optcache::storage

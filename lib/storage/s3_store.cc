@@ -31,11 +31,6 @@ std::string HeaderIn(const internal::HttpResponse& response, const std::string& 
   return found == response.headers.end() ? "" : found->second;
 }
 
-Status S3AnswerError(const internal::HttpResponse& response, std::string_view what) {
-  return S3Status(response.http_status, ParseS3Error(response.error_body),
-                  HeaderIn(response, kBucketRegionHeader), what);
-}
-
 // What the store says of the whole object; of objects uploaded in parts it may be a checksum of
 // checksums ("…-3"), which says nothing here.
 std::optional<std::uint32_t> CrcOfWhole(const internal::HttpResponse& response) {
@@ -57,8 +52,6 @@ std::string KeyInClear(std::string_view which, const S3Place& place) {
       "here",
       which, place.origin);
 }
-
-constexpr internal::HttpDialect kS3Dialect = {.error = S3AnswerError, .crc_of_whole = CrcOfWhole};
 
 }  // namespace
 
@@ -128,6 +121,19 @@ Result<std::optional<S3CustomerKey>> S3Store::CustomerKeyNow(const S3Keys& of_fo
   return folder_ ? of_folder.customer_key : customer_key_;
 }
 
+internal::HttpDialect S3Store::Dialect() const {
+  return {.error =
+              [this](const internal::HttpResponse& response, std::string_view what) {
+                const std::string bucket_region = HeaderIn(response, kBucketRegionHeader);
+                return S3Status({.http_status = response.http_status,
+                                 .error = ParseS3Error(response.error_body),
+                                 .bucket_region = bucket_region,
+                                 .asked_region = options_.address.region},
+                                what);
+              },
+          .crc_of_whole = CrcOfWhole};
+}
+
 std::string S3Store::PathOf(std::string_view object) const {
   return fmt::format("{}/{}{}", place_.path, PercentEncodePath(options_.address.prefix),
                      PercentEncodePath(object));
@@ -180,7 +186,7 @@ Status S3Store::SendRead(const S3Credentials& credentials, ReadRequest request, 
   ASSIGN_OR_RETURN(internal::HttpRequest http,
                    Signed(credentials, false, PathOf(request.object), {}, request.deadline));
   std::ranges::move(internal::ReadHeaders(request), std::back_inserter(http.headers));
-  return internal::SendRead(*client_, std::move(http), std::move(request), kS3Dialect,
+  return internal::SendRead(*client_, std::move(http), std::move(request), Dialect(),
                             std::move(done));
 }
 
@@ -202,7 +208,7 @@ Result<ObjectInfo> S3Store::Stat(const std::string& object, Deadline deadline) {
                    Signed(credentials, true, PathOf(object), {}, deadline));
   ASSIGN_OR_RETURN(const internal::HttpResponse response,
                    internal::SendAndWait(*client_, std::move(request)));
-  return internal::InfoOf(response, object, kS3Dialect);
+  return internal::InfoOf(response, object, Dialect());
 }
 
 Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline deadline) {
@@ -222,7 +228,7 @@ Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline 
   };
   ASSIGN_OR_RETURN(const internal::HttpResponse response,
                    internal::SendAndWait(*client_, std::move(request)));
-  RETURN_IF_ERROR(internal::CheckAnswer(response, "listing " + name_, kS3Dialect));
+  RETURN_IF_ERROR(internal::CheckAnswer(response, "listing " + name_, Dialect()));
   return ParseS3Page(text);
 }
 

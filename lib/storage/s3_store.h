@@ -14,6 +14,7 @@ namespace optcache::storage {
 
 namespace internal {
 class HttpClient;
+struct HttpDialect;
 struct HttpRequest;
 struct HttpResponse;
 struct S3PageRequest;
@@ -71,6 +72,7 @@ class S3Store final : public ObjectStore {
   Status SendRead(const S3Credentials& credentials, ReadRequest request, ReadCallback done);
   Result<S3Page> FetchPage(const internal::S3PageRequest& page, Deadline deadline);
   std::string PathOf(std::string_view object) const;
+  internal::HttpDialect Dialect() const;
 
   const S3StoreOptions options_;
   const Clock& clock_;

@@ -75,7 +75,8 @@ void S3WebIdentity::Ask() {
 
 Result<S3TemporaryKeys> S3WebIdentity::Refused(const internal::HttpResponse& response,
                                                std::string_view what) const {
-  const Status status = S3Status(response.http_status, ParseS3Error(response.error_body), "", what);
+  const Status status = S3Status(
+      {.http_status = response.http_status, .error = ParseS3Error(response.error_body)}, what);
   // What the service calls wrong with the token is no fault of the request's form.
   const bool refused = status.code() == Code::kInvalidArgument;
   return Error(refused ? Code::kPermissionDenied : status.code(), status.message());

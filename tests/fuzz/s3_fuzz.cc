@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const storage::S3Error error = storage::ParseS3Error(text);
   Check(error.message.size() <= 300);
-  Check(!storage::S3Status(400, error, "", "what").ok());
+  Check(!storage::S3Status({.http_status = 400, .error = error}, "what").ok());
   if (const auto keys = storage::ParseWebIdentityAnswer(text)) {
     Check(!keys->credentials.anonymous());
   } else {

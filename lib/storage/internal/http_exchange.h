@@ -4,6 +4,7 @@
 // what a status means.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,9 +19,10 @@ namespace optcache::storage::internal {
 // What an answer other than 2xx means to a plain web server's client. `what` begins the message.
 Status HttpError(const HttpResponse& response, std::string_view what);
 
-// What sets one protocol over HTTP apart from another; its parts are functions without state.
+// What sets one protocol over HTTP apart from another. Its parts are called on the client's thread,
+// and what they refer to outlives the client.
 struct HttpDialect {
-  Status (*error)(const HttpResponse& response, std::string_view what) = HttpError;
+  std::function<Status(const HttpResponse& response, std::string_view what)> error = HttpError;
   // The CRC-32C of the whole object, if the headers of an answer with all of it tell one.
   std::optional<std::uint32_t> (*crc_of_whole)(const HttpResponse& response) = nullptr;
 };

@@ -67,7 +67,8 @@ TEST(S3Error, CodesSayWhatToDo) {
         Case{416, "InvalidRange", Code::kConflict},
         Case{501, "NotImplemented", Code::kInvalidArgument},
         Case{400, "InvalidArgument", Code::kInvalidArgument}}) {
-    const Status status = S3Status(c.http_status, ParseS3Error(ErrorXml(c.code)), "", "a.jpg");
+    const Status status =
+        S3Status({.http_status = c.http_status, .error = ParseS3Error(ErrorXml(c.code))}, "a.jpg");
     EXPECT_EQ(status.code(), c.expected) << c.code;
     EXPECT_THAT(status.message(), HasSubstr("a.jpg: HTTP " + std::to_string(c.http_status) + ": " +
                                             c.code + ": Because: "));
@@ -85,29 +86,62 @@ TEST(S3Error, WithoutABodyTheStatusCounts) {
                        Case{412, Code::kConflict}, Case{416, Code::kConflict},
                        Case{429, Code::kUnavailable}, Case{501, Code::kInvalidArgument},
                        Case{503, Code::kUnavailable}, Case{505, Code::kInvalidArgument}})
-    EXPECT_EQ(S3Status(c.http_status, {}, "", "a").code(), c.expected) << c.http_status;
+    EXPECT_EQ(S3Status({.http_status = c.http_status}, "a").code(), c.expected) << c.http_status;
+}
+
+S3Error ErrorNamed(std::string code) {
+  return {.code = std::move(code), .message = "", .region = ""};
 }
 
 TEST(S3Error, AnotherRegionIsNamed) {
   const auto says_region = HasSubstr("set region=eu-central-1 in the source's address");
   const S3Error malformed = {
       .code = "AuthorizationHeaderMalformed", .message = "", .region = "eu-central-1"};
-  EXPECT_THAT(S3Status(400, malformed, "", "a").message(), says_region);
-  const S3Error moved = {.code = "PermanentRedirect", .message = "", .region = ""};
-  EXPECT_THAT(S3Status(301, moved, "eu-central-1", "a").message(), says_region);
+  EXPECT_THAT(S3Status({.http_status = 400, .error = malformed, .asked_region = "us-east-1"}, "a")
+                  .message(),
+              says_region);
+  S3Refusal moved = {.http_status = 301,
+                     .error = ErrorNamed("PermanentRedirect"),
+                     .bucket_region = "eu-central-1",
+                     .asked_region = "us-east-1"};
+  EXPECT_THAT(S3Status(moved, "a").message(), says_region);
   // A HEAD has no body.
-  EXPECT_THAT(S3Status(400, {}, "eu-central-1", "a").message(), says_region);
-  EXPECT_EQ(S3Status(400, {}, "eu-central-1", "a").code(), Code::kInvalidArgument);
+  moved.http_status = 400;
+  moved.error = {};
+  EXPECT_THAT(S3Status(moved, "a").message(), says_region);
+  EXPECT_EQ(S3Status(moved, "a").code(), Code::kInvalidArgument);
   // Servers tell the region with other errors, too.
-  const S3Error denied = {.code = "AccessDenied", .message = "", .region = ""};
-  EXPECT_THAT(S3Status(403, denied, "eu-central-1", "a").message(), Not(says_region));
+  moved.http_status = 403;
+  moved.error = ErrorNamed("AccessDenied");
+  EXPECT_THAT(S3Status(moved, "a").message(), Not(says_region));
+}
+
+TEST(S3Error, TheRegionThatWasAskedForIsNoAdvice) {
+  struct Case {
+    int http_status;
+    std::string code;
+    std::string says;
+  };
+  for (const Case& c :
+       {Case{400, "AuthorizationHeaderMalformed", "check region, endpoint and access key ID"},
+        Case{307, "TemporaryRedirect", "the bucket is elsewhere: check region and endpoint"},
+        // As S3 answers the HEAD of an object that is encrypted with a key that was not given.
+        Case{400, "", "sseCustomerKey"}}) {
+    const Status status = S3Status({.http_status = c.http_status,
+                                    .error = ErrorNamed(c.code),
+                                    .bucket_region = "eu-central-1",
+                                    .asked_region = "eu-central-1"},
+                                   "a");
+    EXPECT_THAT(status.message(), Not(HasSubstr("set region="))) << c.code;
+    EXPECT_THAT(status.message(), HasSubstr(c.says)) << c.code;
+  }
 }
 
 TEST(S3Error, KeysAreNotRepeated) {
   const S3Error error = ParseS3Error(
       "<Error><Code>SignatureDoesNotMatch</Code><Message>No.</Message>"
       "<AWSAccessKeyId>AKIA</AWSAccessKeyId><StringToSign>secret</StringToSign></Error>");
-  const std::string message = S3Status(403, error, "", "a").message();
+  const std::string message = S3Status({.http_status = 403, .error = error}, "a").message();
   EXPECT_THAT(message, Not(HasSubstr("AKIA")));
   EXPECT_THAT(message, Not(HasSubstr("StringToSign")));
 }

@@ -171,6 +171,14 @@ TEST_F(S3StoreTest, RedirectionsAreNotFollowedButExplained) {
   EXPECT_THAT(store_->Stat("a", Soon()).error().message(), HasSubstr("set region=eu-central-1"));
 }
 
+TEST_F(S3StoreTest, ItsOwnRegionIsNoAdvice) {
+  store_ = Open("&region=eu-central-1", {.address = {}, .environment = ExampleKeys});
+  Answer("a", {.status = 400, .headers = {"x-amz-bucket-region: eu-central-1"}});
+  const Status status = store_->Stat("a", Soon()).error();
+  EXPECT_THAT(status.message(), Not(HasSubstr("set region=")));
+  EXPECT_THAT(status.message(), HasSubstr("sseCustomerKey"));
+}
+
 TEST_F(S3StoreTest, StatsByHead) {
   server_.Put("bucket/data/a", "0123", "\"v1\"");
   const ObjectInfo info = store_->Stat("a", Soon()).value();
