@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "dataset/image_folder.h"
 #include "dataset/manifest_builder.h"
 #include "dataset/numbering.h"
 #include "storage/index_tar.h"
@@ -21,6 +22,11 @@ constexpr size_t kNamed = 5;
 
 Result<Numbering> Number(const ObjectListing& listing, const IndexOptions& options) {
   ASSIGN_OR_RETURN(dataset::GlobSet include, dataset::GlobSet::Compile(options.include));
+  // Before there is a number, nobody knows whether images alone are samples: then all may be.
+  RETURN_IF_ERROR(CheckUnfitKeys(listing, [&](std::string_view key) {
+    return include.empty() ? options.order != dataset::Order::kImageFolder || dataset::IsImage(key)
+                           : include.Matches(key);
+  }));
   std::vector<std::string_view> paths;
   paths.reserve(listing.objects.size());
   for (const ListedObject& object : listing.objects)
@@ -154,10 +160,11 @@ Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& option
   }
   ASSIGN_OR_RETURN(const std::vector<dataset::Digest> digests,
                    ReadDigests(store, listing, *numbering, options));
-  const std::uint64_t left_out = listing.objects.size() - numbering->objects.size();
+  const std::uint64_t objects = listing.objects.size() + listing.unfit_keys.size();
+  const std::uint64_t left_out = objects - numbering->objects.size();
   ASSIGN_OR_RETURN(Manifest manifest, Assemble(listing, *std::move(numbering), digests));
   return IndexReport{.manifest = std::move(manifest),
-                     .objects = listing.objects.size(),
+                     .objects = objects,
                      .left_out = left_out,
                      .missing_count = missing_count,
                      .missing = std::move(missing),

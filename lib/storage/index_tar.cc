@@ -62,6 +62,8 @@ Result<std::vector<ListedObject>> ChooseArchives(ObjectListing listing,
   const std::vector<std::string> usual = {"**/*.tar"};
   ASSIGN_OR_RETURN(dataset::GlobSet include,
                    dataset::GlobSet::Compile(options.include.empty() ? usual : options.include));
+  RETURN_IF_ERROR(
+      CheckUnfitKeys(listing, [&](std::string_view key) { return include.Matches(key); }));
   std::vector<std::string_view> paths;
   paths.reserve(listing.objects.size());
   for (const ListedObject& object : listing.objects)
@@ -243,7 +245,7 @@ Result<IndexReport> BuildTarManifest(ObjectStore& store, const IndexOptions& opt
   ASSIGN_OR_RETURN(ObjectListing listing, store.List(options.deadline, [&](std::uint64_t objects) {
     tell(IndexProgress::Step::kListing, objects, 0);
   }));
-  const std::uint64_t objects = listing.objects.size();
+  const std::uint64_t objects = listing.objects.size() + listing.unfit_keys.size();
   TarIdxFiles idx_files = IdxFilesIn(listing);
   Result<std::vector<ListedObject>> archives = ChooseArchives(std::move(listing), options);
   if (!archives) return of_store(std::move(archives).error());

@@ -34,6 +34,17 @@ Status CheckReadRequest(const ReadRequest& request) {
   return OkStatus();
 }
 
+Status CheckUnfitKeys(const ObjectListing& listing,
+                      const std::function<bool(std::string_view key)>& is_sample) {
+  const auto unfit = std::ranges::find_if(listing.unfit_keys, is_sample);
+  if (unfit == listing.unfit_keys.end()) return OkStatus();
+  return {
+      Code::kInvalidArgument,
+      fmt::format("no manifest can hold the key \"{}\": {}. Rename it, or choose the samples by "
+                  "include patterns that leave it out",
+                  *unfit, dataset::CheckObjectPath(*unfit).message())};
+}
+
 std::string Describe(const ReadRequest& request) {
   const ByteCount length = request.destination.size();
   if (length == 0) return fmt::format("{} (empty)", request.object);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -121,6 +122,8 @@ struct ListedObject {
 struct ObjectListing {
   std::vector<ListedObject> objects;
   std::vector<std::string> top_folders;  // names of all top-level folders, empty ones too
+  // What is there, but no manifest can hold: no objects, and nobody can ask for them. Sorted.
+  std::vector<std::string> unfit_keys;
 };
 
 // Called now and then from any thread with the number of objects found so far.
@@ -170,6 +173,10 @@ class ObjectStore {
 // What every store refuses: paths outside the root, a range beyond the object's end, an empty
 // destination for an object that is not empty.
 Status CheckReadRequest(const ReadRequest& request);
+
+// kInvalidArgument names the first of the listing's unfit keys that `is_sample` says shall be one.
+Status CheckUnfitKeys(const ObjectListing& listing,
+                      const std::function<bool(std::string_view key)>& is_sample);
 
 // "img/a.jpg bytes 0-99": how messages name what was read.
 std::string Describe(const ReadRequest& request);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "dataset/manifest.h"
 #include "storage/object_store.h"
 
 namespace optcache::storage {
@@ -135,6 +136,10 @@ class FakeObjectStore final : public ObjectStore {
     const MutexLock lock(mutex_);
     ObjectListing listing;
     for (const auto& [path, object] : objects_) {
+      if (!dataset::CheckObjectPath(path).ok()) {
+        listing.unfit_keys.push_back(path);
+        continue;
+      }
       listing.objects.push_back({path, object.info()});
       const size_t slash = path.find('/');
       if (slash == std::string::npos) continue;

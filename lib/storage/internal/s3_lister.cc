@@ -101,6 +101,7 @@ class Lister {
   struct Found {
     std::vector<ListedObject> objects;
     std::set<std::string, std::less<>> folders;
+    std::vector<std::string> unfit_keys;
   };
 
   void Work();
@@ -122,7 +123,7 @@ class Lister {
     return waiting_.empty() ? idle_ : 0;
   }
   Result<S3Page> Fetch(S3PageRequest request);
-  Status Take(S3Key key, Found& found);
+  void Take(S3Key key, Found& found);
   void NoteFolder(std::string_view key, Found& found) const;
 
   const S3ListOptions& options_;
@@ -159,13 +160,16 @@ Result<ObjectListing> Lister::Run() {
   }
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(status_);
-  if (found_.objects.empty()) {
+  if (found_.objects.empty() && found_.unfit_keys.empty()) {
     return Error(
         Code::kNotFound,
         fmt::format("there are no objects below \"{}\"; check bucket and prefix", options_.prefix));
   }
   std::ranges::sort(found_.objects, {}, &ListedObject::path);
-  ObjectListing listing = {.objects = std::move(found_.objects), .top_folders = {}};
+  std::ranges::sort(found_.unfit_keys);
+  ObjectListing listing = {.objects = std::move(found_.objects),
+                           .top_folders = {},
+                           .unfit_keys = std::move(found_.unfit_keys)};
   listing.top_folders.assign(found_.folders.begin(), found_.folders.end());
   return listing;
 }
@@ -177,6 +181,7 @@ void Lister::Work() {
   const MutexLock lock(mutex_);
   std::ranges::move(found.objects, std::back_inserter(found_.objects));
   found_.folders.merge(found.folders);
+  std::ranges::move(found.unfit_keys, std::back_inserter(found_.unfit_keys));
 }
 
 // Waits for a range; nothing if there will be none.
@@ -222,7 +227,7 @@ Status Lister::ListRange(KeyRange range, Found& found) {
     if (!ends) RETURN_IF_ERROR(CutIfIdle(range, page->keys));
     for (S3Key& key : page->keys) {
       if (!range.end.empty() && key.key > range.end) break;
-      RETURN_IF_ERROR(Take(std::move(key), found));
+      Take(std::move(key), found);
     }
     if (options_.progress) options_.progress(objects_);
     if (ends) break;
@@ -262,19 +267,20 @@ void Lister::NoteFolder(std::string_view key, Found& found) const {
   if (!found.folders.contains(key.substr(0, slash))) found.folders.emplace(key.substr(0, slash));
 }
 
-Status Lister::Take(S3Key key, Found& found) {
-  NoteFolder(key.key, found);
-  if (key.key.size() == options_.prefix.size() || key.key.ends_with('/')) return OkStatus();
-  std::string path =
-      options_.prefix.empty() ? std::move(key.key) : key.key.substr(options_.prefix.size());
-  if (Status status = dataset::CheckObjectPath(path); !status.ok())
-    return std::move(status).WithContext(fmt::format("no manifest can hold the key \"{}\"", path));
+void Lister::Take(S3Key key, Found& found) {
+  std::string path = key.key.substr(options_.prefix.size());
+  const bool fit = dataset::CheckObjectPath(path).ok();
+  if (fit) NoteFolder(key.key, found);
+  if (path.empty() || path.ends_with('/')) return;
+  if (!fit) {
+    found.unfit_keys.push_back(std::move(path));
+    return;
+  }
   ++objects_;
   found.objects.push_back(
       {.path = std::move(path),
        .info = ObjectInfo{.size = key.size,
                           .validator = {.modified_ns = 0, .etag = std::move(key.etag)}}});
-  return OkStatus();
 }
 
 void Lister::NotePage(KeyRange& range, const S3Page& page) {

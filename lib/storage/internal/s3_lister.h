@@ -41,8 +41,8 @@ struct S3ListOptions {
 };
 
 // All objects below the prefix, by path. Keys that end with a slash are folders, as consoles make
-// them, and no objects. kNotFound if there is nothing; kInvalidArgument: a key that no manifest can
-// hold, or a server that does not list in order; otherwise the error of `fetch`. Blocks.
+// them, and no objects. kNotFound if there is nothing; kInvalidArgument: a server that does not
+// list in order; otherwise the error of `fetch`. Blocks.
 Result<ObjectListing> ListBucket(const S3ListOptions& options, const S3PageSource& fetch,
                                  const Clock& clock);
 

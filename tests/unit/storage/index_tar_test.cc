@@ -69,6 +69,17 @@ TEST_F(IndexTarTest, NumbersMembersAsIfUnpacked) {
   EXPECT_EQ(report.left_out, 1);
 }
 
+TEST_F(IndexTarTest, AnOddKeyThatIsNoArchiveIsLeftOut) {
+  Put("a.tar", TarEntry("0.jpg", "x"));
+  store_.Put("/tmp", "x", {.modified_ns = 7, .etag = {}});
+  const auto report = Index(IndexFormat::kTar);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->objects, 2U);
+  EXPECT_EQ(report->left_out, 1U);
+  Put("b/../c.tar", TarEntry("0.jpg", "x"));
+  EXPECT_THAT(Index(IndexFormat::kTar).error().message(), HasSubstr("\"b/../c.tar\""));
+}
+
 TEST_F(IndexTarTest, SaysWhichArchivesMayHaveBeenCut) {
   Put("a.tar", TarEntry("0.jpg", "x"));
   EXPECT_TRUE(Index(IndexFormat::kTar)->unended.empty());

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "storage/open_store.h"
+#include "support/fake_object_store.h"
 #include "support/scripted_http_server.h"
 #include "support/temp_dir.h"
 
@@ -43,6 +45,34 @@ TEST(Index, MakesAManifestOfAFolder) {
   EXPECT_EQ(m.ClassName(m.ClassOf(1)), "b");
   EXPECT_EQ(report.objects, 3U);
   EXPECT_EQ(report.missing_count, 0U);
+}
+
+TEST(Index, AnOddKeyMayBeLeftOut) {
+  FakeObjectStore store;
+  for (const char* const key : {"a/1.jpg", "/tmp", "a/../2.jpg"})
+    store.Put(key, "x", {.modified_ns = 7, .etag = {}});
+  const auto build = [&](std::optional<dataset::Order> order, std::vector<std::string> include) {
+    return BuildManifest(store, {.order = order,
+                                 .include = std::move(include),
+                                 .deadline = Deadline(MonotonicTime::max())});
+  };
+  const auto chosen = build(std::nullopt, {"a/*.jpg"});
+  ASSERT_TRUE(chosen) << chosen.error().message();
+  EXPECT_EQ(chosen->manifest.samples(), 1U);
+  EXPECT_EQ(chosen->objects, 3U);
+  EXPECT_EQ(chosen->left_out, 2U);
+  for (const auto& [order, include, key] :
+       {std::tuple(std::optional<dataset::Order>(), std::vector<std::string>(), "/tmp"),
+        std::tuple(std::optional(dataset::Order::kImageFolder), std::vector<std::string>(),
+                   "a/../2.jpg"),
+        std::tuple(std::optional<dataset::Order>(), std::vector<std::string>{"**/*.jpg"},
+                   "a/../2.jpg")}) {
+    const auto refused = build(order, include);
+    EXPECT_EQ(refused.error().code(), Code::kInvalidArgument);
+    EXPECT_THAT(refused.error().message(),
+                HasSubstr(std::string("no manifest can hold the key \"") + key + "\""));
+    EXPECT_THAT(refused.error().message(), HasSubstr("include patterns that leave it out"));
+  }
 }
 
 TEST(Index, KnowsTheWordsOfVerify) {

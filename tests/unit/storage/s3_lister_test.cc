@@ -147,12 +147,21 @@ TEST(S3Lister, NothingThereIsNotFound) {
   EXPECT_THAT(listing.error().message(), HasSubstr("\"train/\""));
 }
 
-TEST(S3Lister, KeysThatNoManifestHoldsAreNamed) {
-  FakeBucket bucket({"a/../b", "c"});
+TEST(S3Lister, KeysThatNoManifestHoldsAreNoObjects) {
+  FakeBucket bucket({"p/a/../b", "p//tmp", "p//", "p/c", "p/d/"});
+  const auto listing = List(bucket, Options("p/"));
+  ASSERT_TRUE(listing) << listing.error().message();
+  EXPECT_THAT(PathsOf(*listing), ElementsAre("c"));
+  EXPECT_THAT(listing->top_folders, ElementsAre("d")) << "they are in no folder";
+  EXPECT_THAT(listing->unfit_keys, ElementsAre("/tmp", "a/../b"));
+}
+
+TEST(S3Lister, SuchKeysAloneAreNotNothing) {
+  FakeBucket bucket({"a/../b"});
   const auto listing = List(bucket, Options());
-  ASSERT_FALSE(listing);
-  EXPECT_EQ(listing.error().code(), Code::kInvalidArgument);
-  EXPECT_THAT(listing.error().message(), HasSubstr("a/../b"));
+  ASSERT_TRUE(listing) << listing.error().message();
+  EXPECT_TRUE(listing->objects.empty());
+  EXPECT_THAT(listing->unfit_keys, ElementsAre("a/../b"));
 }
 
 // Random trees: loose keys, folders of few and many keys, several levels, empty marked folders,
