@@ -75,7 +75,10 @@ struct ReadRequest {
 struct ReadOutcome {
   Status status;
   Duration retry_after = Duration::zero();  // with kUnavailable: how long the store asks to wait
-  Duration held_back = Duration::zero();    // how long the read waited before the store was asked
+  // With kPermissionDenied: the time of the keys is over. The next attempt has newer ones, if there
+  // are any.
+  bool keys_expired = false;
+  Duration held_back = Duration::zero();  // how long the read waited before the store was asked
   // Of a read that failed while bytes came: how many, and how much of the destination's front they
   // fill for sure, since the answer's strong ETag is the listed one. A read of the rest may follow:
   // the store sends ranges.

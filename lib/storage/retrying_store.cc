@@ -14,6 +14,10 @@ namespace {
 
 constexpr Duration kIdleRetryWait = std::chrono::seconds(10);  // the thread looks around this often
 
+bool IsWorthAnother(const ReadOutcome& outcome) {
+  return MayGetBetter(outcome.status.code()) || outcome.keys_expired;
+}
+
 double InSeconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -22,7 +26,7 @@ double InSeconds(Duration duration) {
 
 std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadOutcome& outcome,
                                         Duration backoff, TimeLeft left) {
-  if (outcome.status.ok() || !MayGetBetter(outcome.status.code())) return std::nullopt;
+  if (outcome.status.ok() || !IsWorthAnother(outcome)) return std::nullopt;
   const Duration asked = std::min(outcome.retry_after, options.retry_after_max);
   if (left.patience == Duration::zero() || asked > left.patience) return std::nullopt;
   const Duration wait = std::max(asked, std::min(backoff, left.patience));
@@ -211,7 +215,7 @@ bool RetryingStore::ScheduleRetry(const std::shared_ptr<Operation>& operation,
   const std::optional<Duration> wait =
       WaitBeforeRetry(options_, outcome, operation->backoff.Next(), left);
   if (!wait) {
-    if (MayGetBetter(outcome.status.code()))
+    if (IsWorthAnother(outcome))
       outcome.status = std::move(outcome.status).WithContext(WhyGivenUp(outcome, left));
     return false;
   }

@@ -40,14 +40,15 @@ struct TimeLeft {
   Duration deadline{};
 };
 
-// How long to wait before the next attempt, or nothing if `outcome` is final: its code does not get
+// How long to wait before the next attempt, or nothing if `outcome` is final: it does not get
 // better by itself, patience has ended, what the store asks for goes beyond it, or the wait would
 // not end before the deadline. The last attempt is made when patience ends, not before.
 std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadOutcome& outcome,
                                         Duration backoff, TimeLeft left);
 
 // Gives reads, Stat and List of another store as many attempts as patience allows, and counts. What
-// cannot pass (kNotFound, kConflict, kPermissionDenied and so on) ends at once. A final error names
+// cannot pass (kNotFound, kConflict and so on) ends at once; reads wait for new keys where the old
+// have expired. A final error names
 // store, object, range, attempt and cause, and so does the log for attempts that failed; while
 // requests wait, a line every ten seconds says for what and since when. An attempt ends by silence,
 // so that one that hangs leaves time for another, and goes on where the one before ended if that is

@@ -23,6 +23,11 @@ struct KnownS3Error {
 constexpr std::string_view kCustomerKeyAdvice =
     "give sseCustomerKey if objects are encrypted with a key of yours (SSE-C), and else none";
 
+constexpr std::string_view kExpiredToken = "ExpiredToken";
+constexpr std::string_view kTokenRefreshRequired = "TokenRefreshRequired";
+constexpr std::string_view kExpiredAdvice =
+    "the session token has expired: put newer keys where these come from";
+
 constexpr std::string_view kNotKnownAdvice =
     "the server does not know this request: it has to know ListObjectsV2, GetObject and "
     "HeadObject, and SSE-C if you give sseCustomerKey";
@@ -52,9 +57,8 @@ constexpr std::array kKnownS3Errors = {
                  "the object is archived: restore it before it is read"},
     KnownS3Error{"InvalidRequest", Code::kInvalidArgument, kCustomerKeyAdvice},
     KnownS3Error{"InvalidEncryptionParameters", Code::kInvalidArgument, kCustomerKeyAdvice},
-    // The next attempt has newer ones, if there are any.
-    KnownS3Error{"ExpiredToken", Code::kUnavailable, "the session token has expired"},
-    KnownS3Error{"TokenRefreshRequired", Code::kUnavailable, "the session token has expired"},
+    KnownS3Error{kExpiredToken, Code::kPermissionDenied, kExpiredAdvice},
+    KnownS3Error{kTokenRefreshRequired, Code::kPermissionDenied, kExpiredAdvice},
     KnownS3Error{"NotImplemented", Code::kInvalidArgument, kNotKnownAdvice},
     KnownS3Error{"SlowDown", Code::kUnavailable, "fewer requests at a time, please"},
     KnownS3Error{"RequestTimeout", Code::kUnavailable, "the request did not arrive in time"},
@@ -129,6 +133,10 @@ S3Error ParseS3Error(std::string_view body) {
   return {.code = ReadableLine(error.child_value("Code"), kWordBytesMax),
           .message = ReadableLine(error.child_value("Message"), kMessageBytesMax),
           .region = ReadableLine(error.child_value("Region"), kWordBytesMax)};
+}
+
+bool SaysThatKeysExpired(const S3Error& error) {
+  return error.code == kExpiredToken || error.code == kTokenRefreshRequired;
 }
 
 Status S3Status(const S3Refusal& refusal, std::string_view what) {

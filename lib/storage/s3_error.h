@@ -21,6 +21,9 @@ struct S3Error {
 // behind. Empty if it is not S3's XML.
 S3Error ParseS3Error(std::string_view body);
 
+// True if the time of the keys is over: others may do.
+bool SaysThatKeysExpired(const S3Error& error);
+
 // An answer by which S3 refuses.
 struct S3Refusal {
   int http_status = 0;
@@ -31,10 +34,9 @@ struct S3Refusal {
 
 // What the caller does about it, in a sentence that begins with `what`.
 //   kNotFound          NoSuchKey, NoSuchBucket
-//   kUnavailable       SlowDown and the like, 5xx but 501 and 505, 429, a session token that has
-//                      expired: try again
+//   kUnavailable       SlowDown and the like, 5xx but 501 and 505, 429: try again
 //   kConflict          the object is another one
-//   kPermissionDenied  keys, rights, clock, an archived object
+//   kPermissionDenied  keys, also those that have expired; rights, clock, an archived object
 //   kInvalidArgument   another region or endpoint is needed: says which; a request that the server
 //                      does not know; anything else
 Status S3Status(const S3Refusal& refusal, std::string_view what);

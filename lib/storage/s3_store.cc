@@ -45,6 +45,10 @@ std::optional<std::uint32_t> CrcOfWhole(const internal::HttpResponse& response) 
   return told;
 }
 
+bool KeysExpired(const internal::HttpResponse& response) {
+  return response.http_status >= 400 && SaysThatKeysExpired(ParseS3Error(response.error_body));
+}
+
 std::string KeyInClear(std::string_view which, const S3Place& place) {
   return fmt::format(
       "{}: {} would be asked in clear text, and anybody on the way would see the "
@@ -131,7 +135,8 @@ internal::HttpDialect S3Store::Dialect() const {
                                  .asked_region = options_.address.region},
                                 what);
               },
-          .crc_of_whole = CrcOfWhole};
+          .crc_of_whole = CrcOfWhole,
+          .keys_expired = KeysExpired};
 }
 
 std::string S3Store::PathOf(std::string_view object) const {
@@ -228,7 +233,10 @@ Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline 
   };
   ASSIGN_OR_RETURN(const internal::HttpResponse response,
                    internal::SendAndWait(*client_, std::move(request)));
-  RETURN_IF_ERROR(internal::CheckAnswer(response, "listing " + name_, Dialect()));
+  Status answered = internal::CheckAnswer(response, "listing " + name_, Dialect());
+  // A page is asked for again, perhaps with newer keys.
+  if (!answered.ok() && KeysExpired(response)) return Error(Code::kUnavailable, answered.message());
+  RETURN_IF_ERROR(std::move(answered));
   return ParseS3Page(text);
 }
 

@@ -225,9 +225,12 @@ Status SendRead(HttpClient& client, HttpRequest http, ReadRequest read, const Ht
         const ByteCount received = taken->writer.written();
         const std::optional<WholeCrc> crc = CrcOf(read, response, dialect, taken->crc);
         Status status = ReadStatus(read, response, dialect, received);
+        const bool keys_expired =
+            !status.ok() && dialect.keys_expired != nullptr && dialect.keys_expired(response);
         if (status.ok()) status = CheckCrc(crc).WithContext(Describe(read));
         done({.status = std::move(status),
               .retry_after = response.retry_after,
+              .keys_expired = keys_expired,
               .received = received,
               .filled = Filled(read, response, received),
               .crc = crc});

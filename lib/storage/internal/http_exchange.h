@@ -25,6 +25,8 @@ struct HttpDialect {
   std::function<Status(const HttpResponse& response, std::string_view what)> error = HttpError;
   // The CRC-32C of the whole object, if the headers of an answer with all of it tell one.
   std::optional<std::uint32_t> (*crc_of_whole)(const HttpResponse& response) = nullptr;
+  // Of an answer that is an error: ReadOutcome::keys_expired.
+  bool (*keys_expired)(const HttpResponse& response) = nullptr;
 };
 
 // An ETag that is none by RFC 9110 counts as unknown.

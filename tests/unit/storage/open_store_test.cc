@@ -296,6 +296,31 @@ TEST(OpenStore, WhatCameRightIsNotReadAgain) {
   EXPECT_THAT(bucket.ranges(), ElementsAre("", "bytes=2-3", "bytes=3-3"));
 }
 
+// The store answers, so it is neither gone nor overloaded: its readers wait for keys.
+TEST(OpenStore, ExpiredKeysAreNoOutage) {
+  ScriptedHttpServer server;
+  server.Put("bucket/a", "0123");
+  for (int i = 0; i < 6; ++i) {
+    server.AnswerNext("bucket/a",
+                      {.status = 400, .body = "<Error><Code>ExpiredToken</Code></Error>"});
+  }
+  const CircuitBreakerOptions breaker = {
+      .failures_min = 2, .failing_min = Duration::zero(), .first_wait = std::chrono::minutes(10)};
+  const auto store = OpenStore("s3://bucket/?endpoint=" + server.url(),
+                               {.ambient_keys = false, .retry = kQuickRetries, .breaker = breaker})
+                         .value();
+  std::string into;
+  const ReadOutcome outcome = ReadWaiter().Run(*store, RequestFor("a", into));
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  EXPECT_EQ(outcome.attempts, 7U);
+  EXPECT_EQ(store->Health().state, StoreHealth::State::kAnswers);
+  store->VisitCounters([](MetricKind, std::string_view name, const MetricLabels&, double value) {
+    if (name == "optcache_store_concurrency_decreases_total") {
+      EXPECT_EQ(value, 0);
+    }
+  });
+}
+
 // The layers do not begin it again: its pages are asked for one by one.
 TEST(OpenStore, AWalkOfFoldersGoesOnWhereAPageFailed) {
   ScriptedHttpServer server;

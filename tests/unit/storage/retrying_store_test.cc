@@ -37,6 +37,12 @@ TEST(WaitBeforeRetry, DependsOnTheCode) {
   }
 }
 
+TEST(WaitBeforeRetry, NewKeysMayCome) {
+  ReadOutcome expired = Failed(Code::kPermissionDenied);
+  expired.keys_expired = true;
+  EXPECT_EQ(WaitBeforeRetry({}, expired, seconds(1), kMuch), seconds(1));
+}
+
 TEST(WaitBeforeRetry, TheLastAttemptIsMadeWhenPatienceEnds) {
   const ReadOutcome failed = Failed(Code::kUnavailable);
   TimeLeft left = kMuch;

@@ -150,6 +150,24 @@ TEST_F(S3StoreTest, ErrorsSayWhatS3Says) {
   EXPECT_EQ(Run(Whole("a", 1)).status.code(), Code::kConflict);
 }
 
+TEST_F(S3StoreTest, ExpiredKeysAreToldApart) {
+  const ScriptedAnswer expired = {.status = 400,
+                                  .body = "<Error><Code>ExpiredToken</Code></Error>"};
+  Answer("a", expired);
+  const ReadOutcome outcome = Run(Whole("a", 1));
+  EXPECT_EQ(outcome.status.code(), Code::kPermissionDenied);
+  EXPECT_TRUE(outcome.keys_expired);
+  Answer("a", {.status = 403, .body = "<Error><Code>AccessDenied</Code></Error>"});
+  EXPECT_FALSE(Run(Whole("a", 1)).keys_expired);
+  // A page of a listing is asked for again.
+  const std::string list = fmt::format("bucket/{}&prefix=data/", kListQuery);
+  server_.AnswerNext(list, expired);
+  server_.AnswerNext(list,
+                     {.body = "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>"
+                              "data/c</Key><Size>1</Size></Contents></ListBucketResult>"});
+  EXPECT_EQ(store_->List(Soon(), {})->objects.size(), 1U);
+}
+
 TEST_F(S3StoreTest, SlowDownIsUnavailableWithItsWait) {
   Answer("a", {.status = 503,
                .headers = {"Retry-After: 7"},
