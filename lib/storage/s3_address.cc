@@ -103,10 +103,22 @@ Result<std::string> CheckEndpoint(std::string_view name, std::string_view text) 
   return fmt::format("{}://{}{}", secure ? "https" : "http", host, path);
 }
 
+// Amazon's partitions that have a domain of their own, by the begin of their regions' names.
+struct AmazonPartition {
+  std::string_view regions;
+  std::string_view domain;
+};
+constexpr std::array kAmazonPartitions = {
+    AmazonPartition{"cn-", "amazonaws.com.cn"},    AmazonPartition{"eusc-", "amazonaws.eu"},
+    AmazonPartition{"us-iso-", "c2s.ic.gov"},      AmazonPartition{"us-isob-", "sc2s.sgov.gov"},
+    AmazonPartition{"us-isof-", "csp.hci.ic.gov"}, AmazonPartition{"eu-isoe-", "cloud.adc-e.uk"}};
+
 // "s3" or "sts" of a region.
 std::string AmazonEndpoint(std::string_view service, std::string_view region) {
-  return fmt::format("https://{}.{}.amazonaws.com{}", service, region,
-                     region.starts_with("cn-") ? ".cn" : "");
+  const auto* const own = std::ranges::find_if(
+      kAmazonPartitions, [&](const auto& each) { return region.starts_with(each.regions); });
+  return fmt::format("https://{}.{}.{}", service, region,
+                     own == kAmazonPartitions.end() ? "amazonaws.com" : own->domain);
 }
 
 std::string FirstOf(const std::string& given, const Environment& environment,

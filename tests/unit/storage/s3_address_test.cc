@@ -91,6 +91,19 @@ TEST(S3Address, VariablesOfTheEnvironmentFillIn) {
             "https://s3.cn-north-1.amazonaws.com.cn");
 }
 
+TEST(S3Address, PartitionsOfAmazonHaveTheirDomains) {
+  const std::map<std::string, std::string> domains = {
+      {"eu-central-1", "amazonaws.com"},      {"us-gov-west-1", "amazonaws.com"},
+      {"cn-northwest-1", "amazonaws.com.cn"}, {"eusc-de-east-1", "amazonaws.eu"},
+      {"us-iso-east-1", "c2s.ic.gov"},        {"us-isob-east-1", "sc2s.sgov.gov"},
+      {"us-isof-south-1", "csp.hci.ic.gov"},  {"eu-isoe-west-1", "cloud.adc-e.uk"}};
+  for (const auto& [region, domain] : domains) {
+    const S3Address address = Parse("s3://abc?token-file=/t&region=" + region).value();
+    EXPECT_EQ(address.endpoint, "https://s3." + region + "." + domain);
+    EXPECT_EQ(address.sts_endpoint, "https://sts." + region + "." + domain);
+  }
+}
+
 TEST(S3Address, AWebIdentityIsSaidOrInTheEnvironment) {
   const std::map<std::string, std::string> variables = {{"AWS_ROLE_ARN", "arn:of:role"},
                                                         {"AWS_WEB_IDENTITY_TOKEN_FILE", "/token"},
