@@ -310,6 +310,7 @@ Result<AwsProfile> AwsFiles::Profile() const {
   AwsProfile profile = {.name = profile_,
                         .region = Value("region"),
                         .s3_endpoint = Endpoint("s3"),
+                        .ca_bundle = Value("ca_bundle"),
                         .sts_endpoint = Endpoint("sts"),
                         .role_arn = Value("role_arn"),
                         .token_file = Value("web_identity_token_file"),
@@ -341,6 +342,7 @@ Result<Environment> WithAwsProfile(Environment environment, AwsEnvironmentOption
   std::map<std::string, std::string, std::less<>> more = {
       {"AWS_DEFAULT_REGION", profile.region},
       {"AWS_ENDPOINT_URL", profile.s3_endpoint},
+      {"AWS_CA_BUNDLE", WithHome(profile.ca_bundle, environment)},
       {"AWS_ENDPOINT_URL_STS", profile.sts_endpoint}};
   const bool keys = options.own_keys || environment("AWS_ACCESS_KEY_ID").has_value() ||
                     environment("AWS_WEB_IDENTITY_TOKEN_FILE").has_value();

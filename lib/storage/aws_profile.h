@@ -39,6 +39,7 @@ struct AwsProfile {
   std::string name;
   std::string region;
   std::string s3_endpoint;
+  std::string ca_bundle;  // a file of certificates to trust instead of the system's
   std::string sts_endpoint;
   // Of a web identity; without token_file there is none.
   std::string role_arn;
@@ -54,8 +55,8 @@ struct AwsProfile {
 // names is in neither, or a file cannot be read. No message repeats what may be a key.
 Result<AwsProfile> ReadAwsProfile(const Environment& environment);
 
-// `environment`, and where it says nothing of region, endpoints and the web identity, what the
-// profile says. With `own_keys` the caller brings keys: then not the web identity.
+// `environment`, and where it says nothing of region, endpoints, certificates and the web identity,
+// what the profile says. With `own_keys` the caller brings keys: then not the web identity.
 struct AwsEnvironmentOptions {
   bool own_keys = false;
 };

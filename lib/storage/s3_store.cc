@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/percent_encoding.h"
 #include "dataset/manifest.h"
+#include "storage/aws_profile.h"
 #include "storage/internal/curl.h"
 #include "storage/internal/http_exchange.h"
 #include "storage/internal/s3_lister.h"
@@ -60,6 +61,11 @@ std::string KeyInClear(std::string_view which, const S3Place& place) {
 }  // namespace
 
 Result<std::unique_ptr<S3Store>> S3Store::Open(S3StoreOptions options, const Clock& clock) {
+  if (options.ca_file.empty() && options.ambient_keys) {
+    ASSIGN_OR_RETURN(const Environment environment,
+                     WithAwsProfile(options.environment, {.own_keys = true}));
+    options.ca_file = environment("AWS_CA_BUNDLE").value_or("");
+  }
   std::unique_ptr<S3Store> store(new S3Store(std::move(options), clock));
   RETURN_IF_ERROR(store->UseEnvironment());
   return store;

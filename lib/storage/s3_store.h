@@ -29,10 +29,12 @@ struct S3StoreOptions {
   Duration page_timeout = std::chrono::minutes(1);  // of one page of a listing
   Duration patience = std::chrono::minutes(10);     // with a page, see page_retries.h
   Duration first_patience = std::chrono::seconds(30);
-  std::string ca_file;      // certificates to trust instead of the system's
+  // Certificates to trust instead of the system's. Empty: those of AWS_CA_BUNDLE or of the
+  // profile's ca_bundle, if ambient keys count.
+  std::string ca_file;
   std::string keys_folder;  // see s3_credentials.h, whose ca.crt counts before ca_file
-  // Leads to keys where there is no folder and no web identity (s3_key_chain.h), if ambient keys
-  // count; else requests are not signed then.
+  // Leads to keys where there is no folder and no web identity (s3_key_chain.h), and to
+  // certificates, if ambient keys count; else requests are not signed then.
   Environment environment = ProcessEnvironment;
   bool ambient_keys = true;
 };
@@ -45,8 +47,8 @@ struct S3StoreOptions {
 // to this machine itself alone.
 class S3Store final : public ObjectStore {
  public:
-  // kInvalidArgument: keys that are none, in the environment or in files that it names, or a
-  // customer's key there that would be sent in clear.
+  // kInvalidArgument: keys that are none, in the environment or in files that it names, a profile
+  // that is not there, or a customer's key there that would be sent in clear.
   static Result<std::unique_ptr<S3Store>> Open(S3StoreOptions options,
                                                const Clock& clock = SystemClock());
   ~S3Store() override;

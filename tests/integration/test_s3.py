@@ -71,12 +71,17 @@ def _environment(keys: Keys | None) -> dict[str, str]:
 
 
 def _index(
-    programs: Path, source: str, output: Path, *flags: str | Path, keys: Keys | None = KEYS
+    programs: Path,
+    source: str,
+    output: Path,
+    *flags: str | Path,
+    keys: Keys | None = KEYS,
+    more: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     command = [programs / "optcache", "manifest", "build", "--source", source, "-o", output]
     return subprocess.run(
         [*command, *flags],
-        env=_environment(keys),
+        env=_environment(keys) | (more or {}),
         capture_output=True,
         text=True,
         check=False,
@@ -156,6 +161,13 @@ def test_a_certificate_of_ones_own(programs: Path, tmp_path: Path) -> None:
         assert "certificate" in refused.stderr
         done = _index(programs, source, tmp_path / "m", "--ca-file", authority.certificate)
         assert done.returncode == 0, done.stderr
+        (tmp_path / "config").write_text(f"[default]\nca_bundle = {authority.certificate}\n")
+        for more in (
+            {"AWS_CA_BUNDLE": str(authority.certificate)},
+            {"AWS_CONFIG_FILE": str(tmp_path / "config")},
+        ):
+            done = _index(programs, source, tmp_path / "m", more=more)
+            assert done.returncode == 0, done.stderr
 
 
 def test_keys_of_a_folder(programs: Path, server: S3Server, tmp_path: Path) -> None:

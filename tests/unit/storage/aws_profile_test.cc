@@ -184,6 +184,17 @@ TEST_F(AwsProfileTest, RegionAndEndpointsFillWhatIsNotSaid) {
   EXPECT_EQ(Address().region, "us-west-2");
 }
 
+TEST_F(AwsProfileTest, CertificatesToTrustAreThoseOfTheVariableOrTheProfile) {
+  const auto bundle = [&] {
+    return WithAwsProfile(EnvironmentOf(variables_)).value()("AWS_CA_BUNDLE");
+  };
+  EXPECT_EQ(bundle(), std::nullopt);
+  WriteConfig("[default]\nca_bundle = ~/ca.pem\n");
+  EXPECT_EQ(bundle(), dir_.Join("ca.pem"));
+  variables_["AWS_CA_BUNDLE"] = "/other.pem";
+  EXPECT_EQ(bundle(), "/other.pem");
+}
+
 TEST_F(AwsProfileTest, AWebIdentityIsThatOfTheAddress) {
   WriteConfig("[default]\nrole_arn = arn:r\nweb_identity_token_file = ~/token\n");
   EXPECT_EQ(Address().token_file, dir_.Join("token"));

@@ -408,6 +408,29 @@ TEST_F(S3StoreTest, ReadsEndWithTheErrorOfTheTokenService) {
   EXPECT_EQ(store_->Stat("a", Soon()).error().code(), Code::kPermissionDenied);
 }
 
+// The server has no certificate; what libcurl says of a file that is not there tells which it
+// reads.
+TEST_F(S3StoreTest, CertificatesOfTheSurroundingsAreTrusted) {
+  const auto environment = [](const char* name) -> std::optional<std::string> {
+    if (std::string_view(name) == "AWS_CA_BUNDLE") return "/nonexistent/of-aws.pem";
+    return std::nullopt;
+  };
+  const auto error_of = [&](S3StoreOptions options) {
+    options.address =
+        ParseS3Address("s3://bucket?endpoint=https://" + server_.url().substr(7), Nothing).value();
+    options.environment = environment;
+    return S3Store::Open(std::move(options)).value()->Stat("a", Soon()).error();
+  };
+  const Status status = error_of({.address = {}});
+  EXPECT_EQ(status.code(), Code::kPermissionDenied);
+  EXPECT_THAT(status.message(), HasSubstr("/nonexistent/of-aws.pem"));
+  EXPECT_THAT(error_of({.address = {}, .ca_file = "/nonexistent/own.pem"}).message(),
+              HasSubstr("/nonexistent/own.pem"));
+  const Duration soon = std::chrono::milliseconds(100);
+  EXPECT_THAT(error_of({.address = {}, .connect_timeout = soon, .ambient_keys = false}).message(),
+              Not(HasSubstr("of-aws.pem")));
+}
+
 TEST_F(S3StoreTest, HalfAPairOfKeysIsRefused) {
   const auto half = [](const char* name) -> std::optional<std::string> {
     if (std::string_view(name) == "AWS_ACCESS_KEY_ID") return "AKIA";
