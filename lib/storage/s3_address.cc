@@ -103,6 +103,10 @@ Result<std::string> CheckEndpoint(std::string_view name, std::string_view text) 
   return fmt::format("{}://{}{}", secure ? "https" : "http", host, path);
 }
 
+std::string_view WithoutPort(std::string_view host) {
+  return host.substr(0, host.starts_with('[') ? host.find(']') + 1 : host.find(':'));
+}
+
 // Amazon's partitions that have a domain of their own, by the begin of their regions' names.
 struct AmazonPartition {
   std::string_view regions;
@@ -226,9 +230,11 @@ bool IsLoopbackHost(std::string_view host) {
 }
 
 bool S3Place::confidential() const {
-  const std::string_view name = host;
-  const size_t end = name.starts_with('[') ? name.find(']') + 1 : name.find(':');
-  return encrypted() || IsLoopbackHost(name.substr(0, end));
+  return encrypted() || IsLoopbackHost(WithoutPort(host));
+}
+
+bool S3Place::unpacks_gzip() const {
+  return WithoutPort(host).ends_with(".googleapis.com");
 }
 
 S3Place PlaceOf(const S3Address& address) {

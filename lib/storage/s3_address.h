@@ -48,6 +48,9 @@ struct S3Place {
   bool encrypted() const { return origin.starts_with("https://"); }
   // Nobody on the way reads what is sent: it is encrypted, or does not leave this machine.
   bool confidential() const;
+  // Google Cloud Storage: it unpacks objects that are stored with Content-Encoding: gzip for all
+  // who do not say that they take gzip, so that more bytes come than it lists.
+  bool unpacks_gzip() const;
 };
 S3Place PlaceOf(const S3Address& address);
 

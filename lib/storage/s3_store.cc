@@ -160,7 +160,7 @@ Result<internal::HttpRequest> S3Store::Signed(const S3Credentials& credentials, 
   if (customer_key && of_object) headers = CustomerKeyHeaders(*customer_key);
   if (!head && of_object) headers.emplace_back("x-amz-checksum-mode", "ENABLED");
   if (options_.address.requester_pays) headers.emplace_back("x-amz-request-payer", "requester");
-  return internal::HttpRequest{
+  internal::HttpRequest request = {
       .method = head ? internal::HttpRequest::Method::kHead : internal::HttpRequest::Method::kGet,
       .url = fmt::format("{}{}{}{}", place_.origin, path, query.empty() ? "" : "?",
                          QueryString(query)),
@@ -173,6 +173,10 @@ Result<internal::HttpRequest> S3Store::Signed(const S3Credentials& credentials, 
       .wanted_headers = {kCrcHeader, kChecksumTypeHeader, kBucketRegionHeader},
       .ca_file = keys.ca_file.empty() ? options_.ca_file : keys.ca_file,
       .deadline = deadline};
+  // Not signed, since proxies and Google's own front change it. To others it is not sent: some
+  // servers and proxies would then pack what they send. What comes is not unpacked here.
+  if (of_object && place_.unpacks_gzip()) request.headers.emplace_back("Accept-Encoding: gzip");
+  return request;
 }
 
 Status S3Store::Read(ReadRequest request, ReadCallback done) {

@@ -160,6 +160,19 @@ TEST(S3Address, PasswordsAreNotRepeated) {
   EXPECT_THAT(address.error().message(), Not(HasSubstr("secret")));
 }
 
+TEST(S3Place, GoogleUnpacksGzip) {
+  const auto unpacks = [](const std::string& endpoint) {
+    return PlaceOf(Parse("s3://abc?endpoint=" + endpoint).value()).unpacks_gzip();
+  };
+  for (const char* const endpoint :
+       {"https://storage.googleapis.com", "https://storage.googleapis.com&style=virtual",
+        "http://storage.googleapis.com:8080", "https://storage.europe-west3.rep.googleapis.com"})
+    EXPECT_TRUE(unpacks(endpoint)) << endpoint;
+  for (const char* const endpoint : {"https://s3.us-east-1.amazonaws.com",
+                                     "https://googleapis.com.example", "http://127.0.0.1:1"})
+    EXPECT_FALSE(unpacks(endpoint)) << endpoint;
+}
+
 TEST(S3Place, IsConfidentialByHttpsOrOnThisMachine) {
   const auto confidential = [](const std::string& endpoint) {
     return PlaceOf(Parse("s3://abc?endpoint=" + endpoint).value()).confidential();

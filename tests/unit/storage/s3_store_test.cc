@@ -379,6 +379,28 @@ TEST_F(S3StoreTest, NoProxySeesACustomersKey) {
   EXPECT_TRUE(proxy.requests().empty());
 }
 
+// Bytes as they are stored and listed. The proxy stands for Google.
+TEST_F(S3StoreTest, GoogleDoesNotUnpackWhatItSends) {
+  const auto open_at = [](const std::string& endpoint) {
+    const S3Address address = ParseS3Address("s3://bucket?endpoint=" + endpoint, Nothing).value();
+    return S3Store::Open({.address = address, .environment = ExampleKeys}).value();
+  };
+  ::setenv("http_proxy", server_.url().c_str(), 1);
+  store_ = open_at("http://storage.googleapis.com");
+  Run(Whole("a", 1));
+  const auto read = LastHeaders();
+  EXPECT_FALSE(store_->Stat("a", Soon()));
+  const auto stat = LastHeaders();
+  store_ = open_at("http://objects.example.com");
+  Run(Whole("a", 1));
+  ::unsetenv("http_proxy");
+  ASSERT_EQ(server_.requests().size(), 3U);
+  EXPECT_EQ(read.at("accept-encoding"), "gzip");
+  EXPECT_THAT(read.at("authorization"), Not(HasSubstr("accept-encoding")));
+  EXPECT_EQ(stat.at("accept-encoding"), "gzip");
+  EXPECT_FALSE(LastHeaders().contains("accept-encoding"));
+}
+
 TEST_F(S3StoreTest, ReadsWaitForTheKeysOfAWebIdentity) {
   const TempDir dir;
   dir.Write("token", "a.b.c");
