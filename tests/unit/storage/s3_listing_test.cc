@@ -97,6 +97,41 @@ TEST(S3Listing, RefusesWhatIsNoPage) {
   }
 }
 
+// Ten entities, each of ten of the one before: a parser that replaces them needs gigabytes.
+TEST(S3Listing, EntitiesAreNotReplaced) {
+  std::string entities = "<!ENTITY e0 \"lol\">";
+  for (int level = 1; level < 10; ++level) {
+    std::string ten;
+    for (int i = 0; i < 10; ++i)
+      ten += fmt::format("&e{};", level - 1);
+    entities += fmt::format("<!ENTITY e{} \"{}\">", level, ten);
+  }
+  const std::string bomb = "<?xml version=\"1.0\"?><!DOCTYPE ListBucketResult [" + entities +
+                           "]><ListBucketResult>" + Contents("&e9;") + "</ListBucketResult>";
+  const auto page = ParseS3Page(bomb);
+  ASSERT_TRUE(page) << page.error().message();
+  EXPECT_EQ(page->keys.at(0).key, "&e9;");
+}
+
+TEST(S3Listing, DeepNestingIsNoTrouble) {
+  constexpr int kDeep = 100'000;
+  std::string open;
+  std::string close;
+  for (int i = 0; i < kDeep; ++i) {
+    open += "<a>";
+    close += "</a>";
+  }
+  EXPECT_TRUE(ParseS3Page(PageXml(open + close))->keys.empty());
+  EXPECT_FALSE(ParseS3Page(PageXml(open)));
+  EXPECT_FALSE(ParseS3Page(open + close));
+}
+
+TEST(S3Listing, AKeyOfMegabytesIsRefused) {
+  const auto page = ParseS3Page(PageXml(Contents(std::string(8 << 20, 'k'))));
+  EXPECT_EQ(page.error().code(), Code::kDataLoss);
+  EXPECT_THAT(page.error().message(), HasSubstr("a key of 8388608 bytes"));
+}
+
 TEST(S3Listing, KeysOf1024BytesAreKeys) {
   const std::string key(1024, 'k');
   EXPECT_EQ(ParseS3Page(PageXml(Contents(key)))->keys[0].key, key);
