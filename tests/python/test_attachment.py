@@ -13,7 +13,7 @@ import optcache
 from optcache import _job
 from optcache import _protocol as protocol
 from optcache._attachment import Attachment
-from optcache._faults import Refused
+from optcache._faults import RefusedError
 
 RECIPE = protocol.Recipe(known=True, size=10)
 PASS = protocol.Pass(epoch=0, start=0, length=10)
@@ -32,7 +32,7 @@ class Sidecar:
         self.goes_on_alone = False
         self.wait = None
         self.told: list[Any] = []
-        self.refusals: list[Refused] = []  # of the next passes
+        self.refusals: list[RefusedError] = []  # of the next passes
         self.names: dict[str, str] = {}  # that loaders get for theirs
         self.in_pass: Optional[Callable[[], None]] = None  # happens while a pass is announced
 
@@ -89,14 +89,14 @@ def attached(sidecar: Sidecar, loader: str = "train") -> Attachment:
 
 def test_attaches_again_when_the_sidecar_knows_it_no_more(sidecar: Sidecar) -> None:
     attachment = attached(sidecar)
-    sidecar.refusals = [Refused("attach it", "not_found")]
+    sidecar.refusals = [RefusedError("attach it", "not_found")]
     assert attachment.begin(RECIPE, PASS) == protocol.Tag(77, 0, 3, 0)
     assert sidecar.told == ["attach train", "pass 3", "attach train", "pass 3"]
 
 
 def test_a_refusal_that_stays_is_an_error(sidecar: Sidecar) -> None:
     attachment = attached(sidecar)
-    sidecar.refusals = [Refused("attach it", "not_found")] * 2
+    sidecar.refusals = [RefusedError("attach it", "not_found")] * 2
     with pytest.raises(optcache.OptcacheError, match="attach it"):
         attachment.begin(RECIPE, PASS)
 
@@ -150,7 +150,7 @@ def test_a_loader_keeps_the_name_that_the_sidecar_gave_it(sidecar: Sidecar) -> N
     attachment = attached(sidecar)
     attachment.begin(RECIPE, PASS)
     sidecar.names = {}
-    sidecar.refusals = [Refused("attach it", "not_found")]  # it was started anew
+    sidecar.refusals = [RefusedError("attach it", "not_found")]  # it was started anew
     attachment.begin(RECIPE, PASS)
     attaches = [told for told in sidecar.told if told.startswith("attach")]
     assert attaches == ["attach train", "attach train-2"]

@@ -111,13 +111,13 @@ def test_takes_the_name_from_the_environment(
 
 def test_says_what_to_do_without_a_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OPTCACHE_SOCKET", raising=False)
-    with pytest.raises(optcache.SidecarUnavailable, match="OPTCACHE_SOCKET"):
+    with pytest.raises(optcache.SidecarUnavailableError, match="OPTCACHE_SOCKET"):
         optcache.Dataset()
     monkeypatch.setenv("OPTCACHE_WAIT", "0")
-    with pytest.raises(optcache.SidecarUnavailable, match="there is no socket at"):
+    with pytest.raises(optcache.SidecarUnavailableError, match="there is no socket at"):
         optcache.Dataset(socket=str(tmp_path / "none"))
     (tmp_path / "file").write_text("x")
-    with pytest.raises(optcache.SidecarUnavailable, match="not a socket"):
+    with pytest.raises(optcache.SidecarUnavailableError, match="not a socket"):
         optcache.Dataset(socket=str(tmp_path / "file"))
 
 

@@ -21,7 +21,7 @@ from conftest import Server, list_source, until
 
 import optcache
 from optcache import _breaker, _endpoint, _source_reads
-from optcache._faults import SourceFalters
+from optcache._faults import SourceFaltersError
 
 SILENCE_S = 1  # a whole number, of which the usual one is 5
 
@@ -135,7 +135,7 @@ def test_a_sidecar_that_ends_connections_counts_as_away(
     ds = optcache.Dataset()
 
     def ended(*_: Any) -> Any:
-        raise _endpoint.Silent("made up")
+        raise _endpoint.SilentError("made up")
 
     before = fallbacks()
     monkeypatch.setattr(_endpoint.Channel, "get", ended)
@@ -212,7 +212,7 @@ def test_a_manifest_that_is_not_the_sidecars(
     ds = pickle.loads(copy)
     if damage == "other dataset":
         ds._digest = bytes(32)
-    with pytest.raises(optcache.SidecarUnavailable, match="manifest"):
+    with pytest.raises(optcache.SidecarUnavailableError, match="manifest"):
         ds[0]
 
 
@@ -248,7 +248,7 @@ def test_the_wait_is_an_argument(server: Server, monkeypatch: pytest.MonkeyPatch
     copy = pickle.loads(pickle.dumps(ds))
     server.kill()
     for either in (ds, copy):
-        with pytest.raises(optcache.SidecarUnavailable, match="no process listens"):
+        with pytest.raises(optcache.SidecarUnavailableError, match="no process listens"):
             either[0]
     with pytest.raises(ValueError, match="wait=-1"):
         optcache.Dataset(wait=-1)
@@ -259,7 +259,7 @@ def test_kept_sources_are_not_read(server: Server) -> None:
     ds = optcache.Dataset(wait=0.2)
     assert not ds.goes_on_alone
     server.kill()
-    with pytest.raises(optcache.SidecarUnavailable):
+    with pytest.raises(optcache.SidecarUnavailableError):
         ds[0]
 
 
@@ -274,7 +274,7 @@ def test_a_source_that_falters_is_asked_again(
     ds = optcache.Dataset()
     listed.kill()
     read = _source_reads.FileSource.fetch
-    failures = [SourceFalters("made up")] * 3
+    failures = [SourceFaltersError("made up")] * 3
 
     def falters(source: Any, *place: Any) -> bytes:
         if failures:
@@ -283,9 +283,9 @@ def test_a_source_that_falters_is_asked_again(
 
     monkeypatch.setattr(_source_reads.FileSource, "fetch", falters)
     assert ds[6] == contents[6]
-    failures += [SourceFalters("made up")] * 1000
+    failures += [SourceFaltersError("made up")] * 1000
     ds.wait = 0.3
-    with pytest.raises(optcache.SidecarUnavailable, match="nor does the source: made up"):
+    with pytest.raises(optcache.SidecarUnavailableError, match="nor does the source: made up"):
         ds[7]
     listed.start()  # and where the sidecar is back, it is asked
     ds.wait = 60
@@ -323,7 +323,7 @@ def test_a_process_without_threads_left_tries_each_time(
     ds = optcache.Dataset(wait=0.2)
     listed.kill()
     monkeypatch.setattr(_breaker.threading.Thread, "start", none)
-    with pytest.raises(optcache.SidecarUnavailable):
+    with pytest.raises(optcache.SidecarUnavailableError):
         ds[0]
     assert not ds.endpoint.away
     monkeypatch.undo()
@@ -346,6 +346,6 @@ def test_a_backlog_that_is_full(tmp_path: Path) -> None:
         waiting.append(client)
         with contextlib.suppress(BlockingIOError):
             client.connect(path)
-    with pytest.raises(_endpoint.Silent):
+    with pytest.raises(_endpoint.SilentError):
         _endpoint.Channel(path, SILENCE_S)
     listener.close()

@@ -159,7 +159,7 @@ def test_gives_up_on_a_sidecar_that_stays_away(
     ds = optcache.Dataset()
     server.kill()
     monkeypatch.setenv("OPTCACHE_WAIT", "0.2")
-    with pytest.raises(optcache.SidecarUnavailable, match="no process listens at"):
+    with pytest.raises(optcache.SidecarUnavailableError, match="no process listens at"):
         ds[0]
 
 
@@ -236,7 +236,7 @@ def test_files_stand_for_the_environments_dataset_only(
     server.kill()
     monkeypatch.setenv("OPTCACHE_WAIT", "0.2")
     assert ours[0] == b"right"
-    with pytest.raises(optcache.SidecarUnavailable):
+    with pytest.raises(optcache.SidecarUnavailableError):
         other[0]
 
 
@@ -260,7 +260,7 @@ def test_a_process_with_too_many_files(
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(_channel.socket, "socket", refuse)
-    with pytest.raises(optcache.SidecarUnavailable, match="Too many open files"):
+    with pytest.raises(optcache.SidecarUnavailableError, match="Too many open files"):
         optcache.Dataset()
     gc.collect()
     assert ignored == []
@@ -273,7 +273,7 @@ def test_an_answer_that_cannot_be_read_breaks_the_connection(server: Server, bod
     os.close(descriptor)
     answers = [(protocol.SAMPLES, 3, memoryview(body))]
     channel._read_frame = answers.pop  # type: ignore[method-assign]
-    with pytest.raises(_channel.ChannelBroken):
+    with pytest.raises(_channel.ChannelBrokenError):
         channel.get(opened.handle, array.array("I", [1]), None)
     assert not channel.alive()
 
@@ -293,7 +293,7 @@ def test_a_sidecar_that_answers_nonsense(tmp_path: Path, monkeypatch: pytest.Mon
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(optcache.SidecarUnavailable, match="not a sidecar"):
+        with pytest.raises(optcache.SidecarUnavailableError, match="not a sidecar"):
             optcache.Dataset(socket=path)
         thread.join()
 

@@ -14,7 +14,7 @@ import pytest
 
 import optcache
 from optcache import _http_reads, _source_reads
-from optcache._faults import SourceFalters
+from optcache._faults import SourceFaltersError
 from optcache._http_reads import HttpSource
 from optcache._manifest import Member, Place
 from optcache._members import pack
@@ -218,7 +218,7 @@ FALTERS = {
 def test_what_may_pass(web: Web, answer: Callable[[Handler], None]) -> None:
     listed = List([Member(b"", 512, 100)]) if answer is FALTERS["another range"] else List()
     web.answers = [answer] * 2
-    with pytest.raises(SourceFalters):
+    with pytest.raises(SourceFaltersError):
         while web.answers:  # a connection that was idle is made again at once
             read(web, listed)
     web.answers = []
@@ -228,7 +228,7 @@ def test_what_may_pass(web: Web, answer: Callable[[Handler], None]) -> None:
 def test_a_server_that_is_not_there() -> None:
     server = Web()
     server.server_close()
-    with pytest.raises(SourceFalters, match="refused"):
+    with pytest.raises(SourceFaltersError, match="refused"):
         read_samples(HttpSource(server.url), List(), [0])  # type: ignore[arg-type]
 
 
@@ -324,14 +324,14 @@ def test_a_stalled_server(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_http_reads, "_SILENCE_S", 0.2)
     release = threading.Event()
     web.answers = [lambda handler: (release.wait(30), None)[1]]
-    with pytest.raises(SourceFalters, match="timed out"):
+    with pytest.raises(SourceFaltersError, match="timed out"):
         read(web)
     release.set()
 
 
 def test_a_trickling_server(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_http_reads, "_TRANSFER_S", -1e6)
-    with pytest.raises(SourceFalters, match="too slowly"):
+    with pytest.raises(SourceFaltersError, match="too slowly"):
         read(web)
 
 
@@ -351,5 +351,5 @@ def test_a_mount_that_falters(
         raise OSError(number, "made up")
 
     monkeypatch.setattr(FileSource, "_read", fail)
-    with pytest.raises(SourceFalters if passes else optcache.SampleError, match="made up"):
+    with pytest.raises(SourceFaltersError if passes else optcache.SampleError, match="made up"):
         read_samples(FileSource(str(tmp_path)), List(), [0])  # type: ignore[arg-type]

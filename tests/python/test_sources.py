@@ -14,9 +14,9 @@ from conftest import ROOT
 import optcache
 from optcache._source_reads import FileSource, source_of
 from optcache._sources import (
-    Missing,
+    MissingListError,
     Served,
-    Unusable,
+    UnusableListError,
     dataset_at,
     named,
     no_dataset_at,
@@ -96,7 +96,7 @@ def test_a_wrong_list_is_not_used(
     socket: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = write(socket, content)
-    with pytest.raises(Unusable, match="sources"):
+    with pytest.raises(UnusableListError, match="sources"):
         sources_of(str(socket))
     assert sources_or_none(str(socket)) is None
     (line,) = caplog.records
@@ -104,7 +104,7 @@ def test_a_wrong_list_is_not_used(
 
 
 def test_no_list_is_no_news(socket: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(Missing):
+    with pytest.raises(MissingListError):
         sources_of(str(socket))
     assert sources_or_none(str(socket)) is None
     assert not caplog.records
@@ -124,7 +124,7 @@ def test_a_list_that_may_be_of_others_is_not_used(
         path.mkdir()
     else:
         write(socket, listing()).chmod(0o666)
-    with pytest.raises(Unusable):
+    with pytest.raises(UnusableListError):
         sources_of(str(socket))
 
 
@@ -138,7 +138,7 @@ def test_any_bytes_are_a_list_or_none(socket: Path) -> None:
         write(socket, content)
         try:
             assert all(isinstance(entry, Served) for entry in sources_of(str(socket)))
-        except Unusable:
+        except UnusableListError:
             pass
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 import pytest
 import torch
-from optcache._values import Corrupt, Unencodable, decode, encode
+from optcache._values import CorruptError, UnencodableError, decode, encode
 
 DTYPES = ("?", "u1", "<i2", ">i4", "<u8", "<f2", "<f4", "<f8", "<c8", "S3", "<U2")
 TENSORS = (torch.bool, torch.uint8, torch.int64, torch.float16, torch.bfloat16, torch.complex64)
@@ -100,7 +100,7 @@ class Tuple(tuple):  # type: ignore[type-arg]
     ],
 )
 def test_what_has_no_place_is_refused(value: Any) -> None:
-    with pytest.raises(Unencodable):
+    with pytest.raises(UnencodableError):
         encode([value])
 
 
@@ -108,16 +108,16 @@ def test_too_deep_is_refused() -> None:
     value: list[Any] = []
     for _ in range(40):
         value = [value]
-    with pytest.raises(Unencodable):
+    with pytest.raises(UnencodableError):
         encode(value)
 
 
 def test_pickles_are_for_who_asks_for_them() -> None:
-    with pytest.raises(Unencodable):
+    with pytest.raises(UnencodableError):
         encode({1, 2})
     data = encode([{1, 2}, 3], allow_pickle=True)
     assert decode(bytearray(data), allow_pickle=True) == [{1, 2}, 3]
-    with pytest.raises(Corrupt, match="allow_pickle"):
+    with pytest.raises(CorruptError, match="allow_pickle"):
         decode(bytearray(data))
 
 
@@ -128,12 +128,12 @@ def test_a_bit_that_changed_is_seen() -> None:
         wrong[at // 8] ^= 1 << (at % 8)
         if 40 <= at < 64:
             continue  # padding of the header
-        with pytest.raises(Corrupt):
+        with pytest.raises(CorruptError):
             decode(wrong)
     for length in range(len(data)):
-        with pytest.raises(Corrupt):
+        with pytest.raises(CorruptError):
             decode(bytearray(data[:length]))
-    with pytest.raises(Corrupt):
+    with pytest.raises(CorruptError):
         decode(bytearray(data + b"\0"))
 
 
@@ -151,5 +151,5 @@ def test_hostile_bytes_with_a_right_checksum_are_refused_or_a_value(seed: int) -
         head = struct.pack("<4sB3xIQ", b"OPTC", 1, zlib.crc32(wrong), len(wrong))
         try:
             decode(bytearray(head + wrong))
-        except Corrupt:
+        except CorruptError:
             pass

@@ -8,24 +8,33 @@ For PyTorch see `optcache.torch`, which is imported only when asked for.
 """
 
 import logging
+from typing import TYPE_CHECKING
 
+from . import _deprecated
 from ._stats import Stats, stats
 from ._text import VisibleLines
 from .computed import Computed, cached
 from .dataset import Dataset
-from .errors import OptcacheError, SampleError, SidecarUnavailable
+from .errors import OptcacheError, SampleError, SidecarUnavailableError
 from .webdataset import WebDataset
 
 __version__ = "0.1.0"
 
 logging.getLogger("optcache").addFilter(VisibleLines())
 
+if TYPE_CHECKING:
+    SidecarUnavailable = SidecarUnavailableError
+else:
+    __getattr__ = _deprecated.attributes(
+        __name__, SidecarUnavailable=("SidecarUnavailableError", SidecarUnavailableError)
+    )
+
 __all__ = [
     "Computed",
     "Dataset",
     "OptcacheError",
     "SampleError",
-    "SidecarUnavailable",
+    "SidecarUnavailableError",
     "Stats",
     "WebDataset",
     "__version__",

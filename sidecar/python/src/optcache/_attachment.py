@@ -17,7 +17,7 @@ from typing import Optional, Union
 from . import _protocol as protocol
 from ._channel import Channel
 from ._endpoint import with_patience
-from ._faults import BROKEN, Refused
+from ._faults import BROKEN, RefusedError
 from ._job import job
 from ._store import Store
 from .dataset import Dataset
@@ -82,8 +82,8 @@ class Attachment:
         self._try_again_at = 0.0
 
     def attach(self, recipe: protocol.Recipe) -> None:
-        """Raises OptcacheError if the sidecar refuses, SidecarUnavailable if it stays away and the
-        samples cannot be had without it.
+        """Raises OptcacheError if the sidecar refuses, SidecarUnavailableError if it stays away and
+        the samples cannot be had without it.
         """
         with self._alone():
             self._rank = recipe.rank
@@ -201,12 +201,12 @@ class Attachment:
         try:
             try:
                 self._begin_pass(recipe, what)
-            except Refused as refused:
+            except RefusedError as refused:
                 if refused.code != "not_found":
                     raise
                 self._told = None  # another process attached as this loader, and has ended
                 self._begin_pass(recipe, what)
-        except Refused as refused:
+        except RefusedError as refused:
             if refused.code != "unavailable":
                 raise OptcacheError(str(refused), refused.code) from None
             self._lose(refused)
@@ -233,7 +233,7 @@ class Attachment:
             return
         try:
             channel.trace(self._stream, recipe.rank, number, 0, len(ids), ids)
-        except Refused as refused:
+        except RefusedError as refused:
             if refused.code in ("not_found", "unavailable"):
                 raise
             log.warning("the list of pass %s is not taken: %s", number, refused)
@@ -249,7 +249,7 @@ class Attachment:
             self._current = dataclasses.replace(current, ahead=(*current.ahead, ids))
             try:
                 self._hand_over(channel, recipe, self._last_pass + len(current.ahead) + 1, ids)
-            except Refused as refused:
+            except RefusedError as refused:
                 log.info("a list is not handed over: %s", refused)
             except BROKEN as broken:
                 self._lose(broken)
@@ -265,7 +265,7 @@ class Attachment:
             try:
                 words = array.array("I", ids)
                 channel.trace(self._stream, recipe.rank, tag.pass_number, tag.first, 0, words)
-            except Refused:
+            except RefusedError:
                 self._unfollowed = tag.pass_number  # it has not heard the beginning
             except BROKEN as broken:
                 self._lose(broken)

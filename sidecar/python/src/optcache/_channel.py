@@ -15,7 +15,7 @@ from typing import Any, Callable, NoReturn, Optional, TypeVar, Union
 
 from . import _protocol as protocol
 from ._arena import Arena
-from ._faults import ChannelBroken, Refused, SampleFailed, Silent
+from ._faults import ChannelBrokenError, RefusedError, SampleFailedError, SilentError
 from ._stats import counters
 from .errors import code_name
 
@@ -75,7 +75,7 @@ class Channel:
     """
 
     def __init__(self, path: str, silence_s: int = protocol.SILENCE_S) -> None:
-        """Raises OSError if no process listens at `path`, ChannelBroken if what does is no sidecar.
+        """Raises OSError if no process listens at `path`, ChannelBrokenError if what does is no sidecar.
 
         Args:
             silence_s: how long a request waits for the sidecar's next word.
@@ -169,7 +169,7 @@ class Channel:
     ) -> list[memoryview]:
         """The samples' bytes, at most IDS_MAX of them, in one round trip.
 
-        Raises SampleFailed for the first that the sidecar could not read.
+        Raises SampleFailedError for the first that the sidecar could not read.
         """
         began = time.monotonic()
         where = tag if tag is not None else (0, 0, 0, 0)
@@ -217,7 +217,7 @@ class Channel:
     ) -> protocol.ComputedOpened:
         """Opens computed samples by that name, if the sidecar keeps any."""
         if self.version < 2:
-            raise Refused("the sidecar is of an earlier release: it keeps none", "not_found")
+            raise RefusedError("the sidecar is of an earlier release: it keeps none", "not_found")
         opened, descriptor = self._call_for_descriptor(
             protocol.OPEN_COMPUTED,
             protocol.open_computed(name, what, samples, max_bytes),
@@ -277,8 +277,8 @@ class Channel:
         for position, (place, length) in enumerate(protocol.ENTRY.iter_unpack(entries)):
             kind = kinds[position]
             if kind == protocol.KIND_ERROR:
-                error = tail[place : place + length]
-                raise SampleFailed(position, code_name(error[0]), str(error[1:], "utf-8", "replace"))
+                code, text = tail[place], str(tail[place + 1 : place + length], "utf-8", "replace")
+                raise SampleFailedError(position, code_name(code), text)
             views.append(sources[kind][place : place + length])
         return views
 
@@ -401,7 +401,7 @@ class Channel:
             if got == protocol.ERROR:
                 self.healthy = True
                 code, text = protocol.parse_error(reply)
-                raise Refused(text, code_name(code))
+                raise RefusedError(text, code_name(code))
             if got not in answers:
                 self._fail("")
             self.healthy = True
@@ -416,7 +416,7 @@ class Channel:
             self._fail_of_silence()
         except OSError as error:
             self.healthy = False
-            raise ChannelBroken(f"the connection to the sidecar broke: {error}") from error
+            raise ChannelBrokenError(f"the connection to the sidecar broke: {error}") from error
         self._flush()
 
     def _read_frame(self) -> tuple[int, int, memoryview]:
@@ -485,14 +485,14 @@ class Channel:
         """The sidecar has given this connection up, or is none."""
         code, text = protocol.parse_error(error) if error is not None else (0, "")
         if code_name(code) == "invalid_argument":  # so it would be the next time
-            raise Refused(text, code_name(code))
+            raise RefusedError(text, code_name(code))
         self._fail(text)
 
     def _fail_of_silence(self) -> NoReturn:
-        raise Silent(f"the sidecar was silent for {self._silence_s} s")
+        raise SilentError(f"the sidecar was silent for {self._silence_s} s")
 
     def _fail(self, why: str) -> NoReturn:
-        raise ChannelBroken(why or "what answers at the socket is not a sidecar of this release")
+        raise ChannelBrokenError(why or "what answers at the socket is not a sidecar of this release")
 
 
 def live_batches() -> int:

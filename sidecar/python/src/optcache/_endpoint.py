@@ -12,9 +12,9 @@ from typing import Callable, Optional, TypeVar
 from . import _protocol as protocol
 from ._breaker import Breaker
 from ._channel import Channel
-from ._faults import BROKEN, Refused, Silent, SourceFalters
+from ._faults import BROKEN, RefusedError, SilentError, SourceFaltersError
 from ._stats import counters
-from .errors import OptcacheError, SidecarUnavailable
+from .errors import OptcacheError, SidecarUnavailableError
 
 log = logging.getLogger("optcache")
 
@@ -52,15 +52,17 @@ class Patience:
         return time.monotonic() - self._began
 
     def wait(self, why: Exception) -> None:
-        """Pauses before another try. Raises SidecarUnavailable when that has lasted too long."""
+        """Pauses before another try. Raises SidecarUnavailableError when that has lasted too
+        long.
+        """
         limit = self._limit(why)
         rest = max(limit, self._least_s) - self.waited_s
         if rest <= 0:
-            raise SidecarUnavailable(self._endpoint.explain(why)) from why
-        if not self._told and (isinstance(why, Refused) or self.waited_s > _TELL_AFTER_S):
+            raise SidecarUnavailableError(self._endpoint.explain(why)) from why
+        if not self._told and (isinstance(why, RefusedError) or self.waited_s > _TELL_AFTER_S):
             self._told = True
             log.warning("waiting up to %.0f s: %s", limit, self._endpoint.explain(why))
-        if self._endpoint.away and not isinstance(why, (Refused, SourceFalters)):
+        if self._endpoint.away and not isinstance(why, (RefusedError, SourceFaltersError)):
             self._endpoint.wait(min(rest, _TELL_AFTER_S))
             return
         self._endpoint.pause(self._pause)
@@ -72,7 +74,7 @@ class Patience:
         given = os.environ.get("OPTCACHE_WAIT")
         if given:
             return _seconds(given)
-        if isinstance(why, Refused):
+        if isinstance(why, RefusedError):
             return INDEX_WAIT_S
         return RETURN_WAIT_S if self._endpoint.seen else FIRST_WAIT_S
 
@@ -115,7 +117,8 @@ class Endpoint:
     def channel(self) -> Channel:
         """This thread's connection, made now if there is none that works.
 
-        Raises OSError or ChannelBroken after one try; at once while the sidecar is known to be away.
+        Raises OSError or ChannelBrokenError after one try; at once while the sidecar is known to be
+        away.
         """
         channel: Optional[Channel] = getattr(self._local, "channel", None)
         if channel is not None and channel.healthy and channel.pid == os.getpid():
@@ -151,7 +154,7 @@ class Endpoint:
 
     def note(self, why: Exception) -> None:
         """A request ended with that. Silence is as telling as a connection that cannot be made."""
-        if isinstance(why, Silent):
+        if isinstance(why, SilentError):
             self.leave(why)
 
     def leave(self, why: Exception) -> None:
@@ -180,9 +183,9 @@ class Endpoint:
 
     def explain(self, why: Exception) -> str:
         """A sentence that says what is wrong and what to do."""
-        if isinstance(why, Refused):
+        if isinstance(why, RefusedError):
             return f"the sidecar at {self.path} says: {why}"
-        if isinstance(why, SourceFalters):
+        if isinstance(why, SourceFaltersError):
             return f"the sidecar at {self.path} does not answer, nor does the source: {why}"
         if isinstance(why, FileNotFoundError):
             advice = "start optcache-sidecar, or set OPTCACHE_SOCKET to where it listens"
@@ -212,11 +215,11 @@ def with_patience(
     was never there is first waited for, INSTEAD_AFTER_S: it may be on its way.
 
     Args:
-        instead: may raise SourceFalters, and is asked again then.
+        instead: may raise SourceFaltersError, and is asked again then.
         wait: as of Patience, which is had where there is nothing else to do.
 
     Raises:
-        SidecarUnavailable: there was none for too long.
+        SidecarUnavailableError: there was none for too long.
         OptcacheError: the sidecar refused.
     """
     patience = Patience(endpoint, wait, 0 if instead is None else INSTEAD_AFTER_S + 1)
@@ -228,12 +231,12 @@ def with_patience(
         if instead is not None and goes_on_alone():
             try:
                 return instead()
-            except SourceFalters as falters:
+            except SourceFaltersError as falters:
                 why: Exception = falters
         else:
             try:
                 return action()
-            except Refused as refused:
+            except RefusedError as refused:
                 if refused.code != "unavailable":
                     raise OptcacheError(str(refused), refused.code) from None
                 why = refused
@@ -262,7 +265,7 @@ def endpoint_at(path: Optional[str]) -> Endpoint:
     """The endpoint at `path`, or at what OPTCACHE_SOCKET says."""
     chosen = path or os.environ.get("OPTCACHE_SOCKET")
     if not chosen:
-        raise SidecarUnavailable(
+        raise SidecarUnavailableError(
             "where is the sidecar? Set OPTCACHE_SOCKET (the injected sidecar and `optcache up` "
             "do), or give socket=..."
         )

@@ -5,19 +5,19 @@ from __future__ import annotations
 from .errors import OptcacheError
 
 
-class ChannelBroken(Exception):
+class ChannelBrokenError(Exception):
     """The connection is of no more use; a new one may be."""
 
 
-class Silent(ChannelBroken):
+class SilentError(ChannelBrokenError):
     """The sidecar said nothing for as long as it may."""
 
 
-class Refused(OptcacheError):
+class RefusedError(OptcacheError):
     """The sidecar answered a request with an error."""
 
 
-class SampleFailed(Exception):
+class SampleFailedError(Exception):
     """The sidecar could not read one sample of a batch."""
 
     def __init__(self, position: int, code: str, text: str) -> None:
@@ -26,9 +26,9 @@ class SampleFailed(Exception):
         self.code = code
 
 
-class SourceFalters(Exception):
+class SourceFaltersError(Exception):
     """Neither the sidecar nor the source gives a sample now; the source may, a little later."""
 
 
 # What a request may end with when the sidecar goes away under it.
-BROKEN = (ChannelBroken, OSError)
+BROKEN = (ChannelBrokenError, OSError)

@@ -12,7 +12,7 @@ import time
 import urllib.parse
 from typing import NamedTuple, Optional
 
-from ._faults import SourceFalters
+from ._faults import SourceFaltersError
 from ._manifest import Place
 
 _SILENCE_S = 20.0  # of the server, after which a read has failed
@@ -25,7 +25,7 @@ _UNKNOWN = (501, 505)  # it does not know the request
 _CHANGED = "changed since it was indexed"
 
 
-class Refusal(OSError):
+class RefusalError(OSError):
     """The server will not give it later either."""
 
 
@@ -47,8 +47,8 @@ class HttpSource(NamedTuple):
     def fetch(self, place: Place, begin: int, length: int, fresh: bool = False) -> bytes:
         """Bytes of an object, in one request; if `fresh`, not from a cache on the way.
 
-        Raises SourceFalters if the server may answer later, Refusal if it will not, ValueError if
-        it is not the object that was indexed.
+        Raises SourceFaltersError if the server may answer later, RefusalError if it will not,
+        ValueError if it is not the object that was indexed.
         """
         url = self.where(place.path)
         whole = length == place.size
@@ -67,16 +67,16 @@ class HttpSource(NamedTuple):
                     _check(response, place, begin, length)
                     return _body(response, length, deadline)
                 url = _redirected(url, response)
-            raise Refusal(f"more than {_REDIRECTIONS_MAX} redirections")
+            raise RefusalError(f"more than {_REDIRECTIONS_MAX} redirections")
         except ssl.SSLCertVerificationError as error:
             _forget_connections()
-            raise Refusal(f"the server's certificate is not trusted: {error.reason}") from error
-        except (SourceFalters, ValueError, Refusal):
+            raise RefusalError(f"the server's certificate is not trusted: {error.reason}") from error
+        except (SourceFaltersError, ValueError, RefusalError):
             _forget_connections()  # which may have the rest of an answer
             raise
         except (http.client.HTTPException, OSError) as error:
             _forget_connections()
-            raise SourceFalters(f"{url}: {str(error) or type(error).__name__}") from error
+            raise SourceFaltersError(f"{url}: {str(error) or type(error).__name__}") from error
 
     def _ask(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
         parts = urllib.parse.urlsplit(url)
@@ -97,16 +97,16 @@ def _check(response: http.client.HTTPResponse, place: Place, begin: int, length:
     """Raises what fetch does if the answer is not the bytes of that object."""
     status = response.status
     if status in _FALTERS or (status >= 500 and status not in _UNKNOWN):
-        raise SourceFalters(f"{place.path}: HTTP {status}")
+        raise SourceFaltersError(f"{place.path}: HTTP {status}")
     if status in (412, 416):
         raise ValueError(_CHANGED)
     if status not in (200, 206):
-        raise Refusal(f"HTTP {status}")
+        raise RefusalError(f"HTTP {status}")
     if _differs(response, place):
         raise ValueError(_CHANGED)
     whole = length == place.size
     if status != (200 if whole else 206):
-        raise Refusal(f"HTTP {status}: the server ignores ranges")
+        raise RefusalError(f"HTTP {status}: the server ignores ranges")
     if whole:
         size: Optional[int] = response.length
     else:
@@ -128,10 +128,12 @@ def _differs(response: http.client.HTTPResponse, place: Place) -> bool:
 
 
 def _size_in(content_range: str, begin: int, length: int) -> Optional[int]:
-    """The object's size, as "bytes 0-9/100" has it. Raises SourceFalters if it is another range."""
+    """The object's size, as "bytes 0-9/100" has it. Raises SourceFaltersError if it is another
+    range.
+    """
     sent, _, size = content_range.partition("/")
     if sent != f"bytes {begin}-{begin + length - 1}":
-        raise SourceFalters(f"the server sent another range: {content_range!r}")
+        raise SourceFaltersError(f"the server sent another range: {content_range!r}")
     return int(size) if size.isascii() and size.isdigit() else None
 
 
@@ -144,9 +146,9 @@ def _body(response: http.client.HTTPResponse, length: int, deadline: float) -> b
         if have > length:
             raise ValueError(f"is longer than the {length} bytes that were indexed")
         if time.monotonic() > deadline:
-            raise SourceFalters("its bytes come too slowly")
+            raise SourceFaltersError("its bytes come too slowly")
     if have != length:
-        raise SourceFalters(f"only {have} of {length} bytes came")
+        raise SourceFaltersError(f"only {have} of {length} bytes came")
     response.close()  # which leaves the connection for the next request
     return b"".join(pieces)
 
@@ -158,7 +160,7 @@ def _redirected(url: str, response: http.client.HTTPResponse) -> str:
     target = urllib.parse.urljoin(url, response.getheader("Location") or "")
     parts = urllib.parse.urlsplit(target)
     if parts.scheme not in ("https", urllib.parse.urlsplit(url).scheme) or "@" in parts.netloc:
-        raise Refusal(f"HTTP {response.status}: a redirection that is not followed")
+        raise RefusalError(f"HTTP {response.status}: a redirection that is not followed")
     return parts._replace(fragment="").geturl()
 
 
@@ -191,4 +193,4 @@ def _trust(ca_file: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file or None)
     except OSError as error:
-        raise Refusal(f"{ca_file}: {error.strerror}") from error
+        raise RefusalError(f"{ca_file}: {error.strerror}") from error

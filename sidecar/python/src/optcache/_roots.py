@@ -7,7 +7,7 @@ import os
 from typing import Optional
 
 from ._endpoint import endpoint_at, with_patience
-from ._sources import Unusable, dataset_at, no_dataset_at, sources_of
+from ._sources import UnusableListError, dataset_at, no_dataset_at, sources_of
 from .errors import OptcacheError
 
 log = logging.getLogger("optcache")
@@ -21,7 +21,7 @@ def name_of_root(
 
     Raises:
         OptcacheError: there is none; the message says which there are.
-        SidecarUnavailable: as with_patience.
+        SidecarUnavailableError: as with_patience.
     """
     if not root:
         return name
@@ -40,7 +40,7 @@ def name_of_root(
     with_patience(endpoint, reach, (lambda: None) if listed else None, wait)
     try:
         served = sources_of(endpoint.path)
-    except Unusable as why:
+    except UnusableListError as why:
         raise OptcacheError(
             f"which dataset the root {root!r} means is not known ({why}): write name= with the "
             "dataset's name instead",
@@ -55,7 +55,7 @@ def name_of_root(
 def _warn_of_another(root: str, name: str, socket: Optional[str]) -> None:
     try:
         found = dataset_at(root, sources_of(endpoint_at(socket).path))
-    except (Unusable, OptcacheError):
+    except (UnusableListError, OptcacheError):
         return
     if found is not None and name not in (found.name, found.name.partition("/")[2]):
         log.warning("root=%s is the source of %s: name=%s counts", root, found.name, name)

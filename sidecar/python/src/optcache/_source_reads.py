@@ -14,7 +14,7 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple, Optional, Union
 
-from ._faults import SourceFalters
+from ._faults import SourceFaltersError
 from ._http_reads import HttpSource
 from ._manifest import Manifest, Place
 from ._members import pack
@@ -49,7 +49,7 @@ class FileSource(NamedTuple):
         return os.path.join(self.root, path)
 
     def fetch(self, place: Place, begin: int, length: int, fresh: bool = False) -> bytes:
-        """Raises SourceFalters if it may be read later, OSError if not, and ValueError if it is not
+        """Raises SourceFaltersError if it may be read later, OSError if not, and ValueError if it is not
         the file that was indexed. There is no cache that `fresh` would pass.
         """
         try:
@@ -57,7 +57,7 @@ class FileSource(NamedTuple):
         except OSError as error:
             if error.errno not in _PASSES:
                 raise
-            raise SourceFalters(f"{self.where(place.path)}: {error.strerror}") from error
+            raise SourceFaltersError(f"{self.where(place.path)}: {error.strerror}") from error
 
     def _read(self, place: Place, begin: int, length: int) -> bytes:
         with open(self.where(place.path), "rb") as file:
@@ -101,7 +101,7 @@ def read_samples(source: Source, manifest: Manifest, indices: Sequence[int]) -> 
     """The samples' bytes, by `indices`.
 
     Raises:
-        SourceFalters: the store does not answer now.
+        SourceFaltersError: the store does not answer now.
         SampleError: one cannot be read, or is not the one that was indexed.
     """
     return list(_pool().map(lambda index: _read(source, manifest, index), indices))
@@ -119,7 +119,7 @@ def _read(source: Source, manifest: Manifest, index: int) -> bytes:
             sample = _fetch(source, manifest, index, place, fresh)
             if digest is None or hashlib.sha256(sample).digest() == digest:
                 return sample
-    except SourceFalters:
+    except SourceFaltersError:
         raise
     except OSError as error:
         why = error.strerror or str(error)

@@ -37,27 +37,27 @@ class Served(NamedTuple):
         return f"{self.name} ({self.path or self.url or self.kept})"
 
 
-class Unusable(Exception):
+class UnusableListError(Exception):
     """There is no list of sources, or none that may be trusted."""
 
 
-class Missing(Unusable):
+class MissingListError(UnusableListError):
     """There is none."""
 
 
 def sources_of(socket: str) -> list[Served]:
-    """What the sidecar at that socket has written; raises Unusable."""
+    """What the sidecar at that socket has written; raises UnusableListError."""
     path = socket + ".sources"
     try:
         data = _read(path, os.stat(socket).st_uid if os.path.exists(socket) else os.geteuid())
     except FileNotFoundError:
-        raise Missing(f"there is no {path}") from None
+        raise MissingListError(f"there is no {path}") from None
     except OSError as error:
-        raise Unusable(f"{path} cannot be read: {error.strerror}") from None
+        raise UnusableListError(f"{path} cannot be read: {error.strerror}") from None
     try:
         return _parse(data)
     except (ValueError, RecursionError) as error:
-        raise Unusable(f"{path} is damaged: {error}") from None
+        raise UnusableListError(f"{path} is damaged: {error}") from None
 
 
 def _read(path: str, sidecars_uid: int) -> bytes:
@@ -65,13 +65,13 @@ def _read(path: str, sidecars_uid: int) -> bytes:
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise Unusable(f"{path} is not a file")
+            raise UnusableListError(f"{path} is not a file")
         # A user who may write it decides what is read as training data.
         if found.st_uid not in (0, os.geteuid(), sidecars_uid) or found.st_mode & stat.S_IWOTH:
-            raise Unusable(f"{path} is not used: others than the sidecar's user may write it")
+            raise UnusableListError(f"{path} is not used: others than the sidecar's user may write it")
         data = file.read(_BYTES_MAX + 1)
     if len(data) > _BYTES_MAX:
-        raise Unusable(f"{path} is not used: it has more than {_BYTES_MAX} bytes")
+        raise UnusableListError(f"{path} is not used: it has more than {_BYTES_MAX} bytes")
     return data
 
 
@@ -112,9 +112,9 @@ def sources_or_none(socket: str) -> Optional[list[Served]]:
     """The same; None where there is none, and a line in the log if there is one that is not used."""
     try:
         return sources_of(socket)
-    except Missing:
+    except MissingListError:
         return None  # of an earlier release
-    except Unusable as why:
+    except UnusableListError as why:
         _tell(str(why))
         return None
 

@@ -11,9 +11,9 @@ from typing import Any, Callable, Optional
 from . import _protocol as protocol
 from ._channel import Channel
 from ._endpoint import Endpoint, endpoint_at, with_patience
-from ._faults import BROKEN, ChannelBroken, Refused
-from ._values import Corrupt, Unencodable, decode, encode
-from .errors import OptcacheError, SidecarUnavailable
+from ._faults import BROKEN, ChannelBrokenError, RefusedError
+from ._values import CorruptError, UnencodableError, decode, encode
+from .errors import OptcacheError, SidecarUnavailableError
 
 log = logging.getLogger("optcache")
 
@@ -64,7 +64,7 @@ class Store:
         try:
             self._endpoint = endpoint_at(socket)
             with_patience(self._endpoint, lambda: self._open(self.endpoint.channel()))
-        except SidecarUnavailable as why:
+        except SidecarUnavailableError as why:
             self._alone(str(why))
         except OptcacheError as why:
             self._endpoint = None
@@ -89,13 +89,13 @@ class Store:
         return self._reach() is not None
 
     def open_on(self, channel: Channel) -> int:
-        """What the sidecar calls them on that connection. Raises ChannelBroken if it does not keep
+        """What the sidecar calls them on that connection. Raises ChannelBrokenError if it does not keep
         them any more.
         """
         try:
             return self._open(channel)
-        except Refused as refused:
-            raise ChannelBroken(str(refused)) from None
+        except RefusedError as refused:
+            raise ChannelBrokenError(str(refused)) from None
 
     def get(self, index: int, tag: Optional[protocol.Tag], compute: Callable[[], Any]) -> Any:
         """The value of that sample, by `compute` if no process has it. What `compute` raises goes on."""
@@ -104,14 +104,14 @@ class Store:
             return self._compute_alone(compute)
         try:
             got = channel.get_computed(channel.handles[self._key], index, tag)
-        except (Refused, *BROKEN) as why:
+        except (RefusedError, *BROKEN) as why:
             self._lose(why)
             return self._compute_alone(compute)
         if isinstance(got, protocol.Compute):
             return self._compute(channel, got, compute)
         try:
             return decode(got, self._allow_pickle)
-        except Corrupt as why:
+        except CorruptError as why:
             self.tell(f"a sample of '{self._given[0]}' is not used, and computed: {why}")
             return self._compute_alone(compute)
 
@@ -121,7 +121,7 @@ class Store:
         try:
             if channel is not None:
                 return channel.computed_counts(channel.handles[self._key])
-        except (Refused, *BROKEN) as why:
+        except (RefusedError, *BROKEN) as why:
             self._lose(why)
         return protocol.Counts(0, 0, 0, 0, self._computed_alone, 0)
 
@@ -162,7 +162,7 @@ class Store:
         try:
             channel = self._endpoint.channel()
             self._open(channel)
-        except (Refused, *BROKEN) as why:
+        except (RefusedError, *BROKEN) as why:
             self._lose(why)
             return None
         return channel
@@ -210,7 +210,7 @@ class Store:
             return None
         try:
             encoded = encode(value, self._allow_pickle)
-        except Unencodable as what:
+        except UnencodableError as what:
             self.tell(
                 f"samples of '{self._given[0]}' cannot be kept and are computed each time: {what} is "
                 "not among what is kept (arrays, tensors, bytes, numbers, text, and tuples, lists "

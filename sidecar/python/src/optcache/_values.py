@@ -27,18 +27,18 @@ _TORCH_DTYPES = frozenset(
 )
 
 
-class Unencodable(TypeError):
+class UnencodableError(TypeError):
     """What a dataset returned has no place in the format."""
 
 
-class Corrupt(ValueError):
+class CorruptError(ValueError):
     """Bytes that are no value."""
 
 
 def encode(value: Any, allow_pickle: bool = False) -> bytes:
     """The value as bytes.
 
-    Raises Unencodable for what is none of: None, bool, int, float, str, bytes, NumPy arrays and
+    Raises UnencodableError for what is none of: None, bool, int, float, str, bytes, NumPy arrays and
     scalars, PyTorch tensors, and tuples, lists and dicts of these. With `allow_pickle` others are
     pickled.
     """
@@ -52,28 +52,28 @@ def decode(data: bytearray, allow_pickle: bool = False) -> Any:
     """The value of those bytes, equal to what was encoded. Arrays and tensors are parts of `data`,
     which nothing else may use any more: so they can be written to.
 
-    Raises Corrupt if the bytes are not as `encode` made them.
+    Raises CorruptError if the bytes are not as `encode` made them.
     """
     try:
         magic, version, crc, length = _HEADER.unpack_from(data)
     except struct.error:
-        raise Corrupt(f"{len(data)} bytes are too few for a value") from None
+        raise CorruptError(f"{len(data)} bytes are too few for a value") from None
     body = memoryview(data)[_HEADER.size :]
     if magic != _MAGIC or version != _VERSION:
-        raise Corrupt("these bytes are no value, or one of another release")
+        raise CorruptError("these bytes are no value, or one of another release")
     if length != len(body):
-        raise Corrupt(f"a value of {length} bytes has {len(body)}")
+        raise CorruptError(f"a value of {length} bytes has {len(body)}")
     if zlib.crc32(body) != crc:
-        raise Corrupt("its checksum does not match")
+        raise CorruptError("its checksum does not match")
     reader = _Reader(data, allow_pickle)
     try:
         value = reader.take(0)
-    except Corrupt:
+    except CorruptError:
         raise
     except Exception as error:  # what a pickle does, for example
-        raise Corrupt(f"{type(error).__name__}: {error}") from None
+        raise CorruptError(f"{type(error).__name__}: {error}") from None
     if reader.at != len(data):
-        raise Corrupt("it goes on after its end")
+        raise CorruptError("it goes on after its end")
     return value
 
 
@@ -87,14 +87,14 @@ class _Writer:
     def put(self, value: Any, depth: int) -> None:
         self._parts += 1
         if depth > _DEPTH_MAX or self._parts > _PARTS_MAX:
-            raise Unencodable(
+            raise UnencodableError(
                 f"a sample may have {_PARTS_MAX:,} parts, {_DEPTH_MAX} levels deep: this has more"
             )
         kind = type(value)
         if (put := _PUT.get(kind)) is not None:
             put(self, value, depth)
         elif not self._put_library(value) and not self._put_pickled(value):
-            raise Unencodable(f"{kind.__module__}.{kind.__qualname__}")
+            raise UnencodableError(f"{kind.__module__}.{kind.__qualname__}")
 
     def _put_library(self, value: Any) -> bool:
         # Code that returns one has imported it.
@@ -132,7 +132,7 @@ class _Writer:
 
     def _put_shaped(self, tag: bytes, dtype: str, shape: Any, content: bytes) -> None:
         if len(shape) > _DIMENSIONS_MAX:
-            raise Unencodable(f"an array of {len(shape)} dimensions")
+            raise UnencodableError(f"an array of {len(shape)} dimensions")
         name = dtype.encode()
         self._add(tag + bytes([len(name), len(shape)]) + name + b"".join(map(_U64.pack, shape)))
         self._put_content(content)
@@ -199,7 +199,7 @@ class _Reader:
     def take(self, depth: int) -> Any:
         self._parts += 1
         if depth > _DEPTH_MAX or self._parts > _PARTS_MAX:
-            raise Corrupt("it has too many parts")
+            raise CorruptError("it has too many parts")
         tag = bytes(self._take(1))
         if tag == b"N":
             return None
@@ -220,7 +220,7 @@ class _Reader:
 
     def _take_bytes(self, tag: bytes) -> Any:
         if tag not in b"sbBIp":
-            raise Corrupt(f"there is no part {tag!r}")
+            raise CorruptError(f"there is no part {tag!r}")
         (length,) = _U64.unpack(self._take(8))
         content = bytes(self._take_content(length))
         if tag == b"s":
@@ -231,7 +231,7 @@ class _Reader:
             return int.from_bytes(content, "little", signed=True)
         if tag == b"p":
             if not self._allow_pickle:
-                raise Corrupt("it is pickled, and allow_pickle is not set")
+                raise CorruptError("it is pickled, and allow_pickle is not set")
             return pickle.loads(content)
         return content
 
@@ -239,7 +239,7 @@ class _Reader:
         name_length, dimensions = self._take(2)
         name = str(self._take(name_length), "ascii")
         if dimensions > _DIMENSIONS_MAX:
-            raise Corrupt("an array has too many dimensions")
+            raise CorruptError("an array has too many dimensions")
         shape = tuple(_U64.unpack(self._take(8))[0] for _ in range(dimensions))
         return self._tensor(name, shape) if tag == b"t" else self._array(tag, name, shape)
 
@@ -247,7 +247,7 @@ class _Reader:
         import numpy
 
         if not _DTYPE.fullmatch(name):
-            raise Corrupt(f"there is no array of {name}")
+            raise CorruptError(f"there is no array of {name}")
         dtype = numpy.dtype(name)
         at = self._skip_content(math.prod(shape) * dtype.itemsize)
         array: Any = numpy.ndarray(shape, dtype, self._data, at)
@@ -258,7 +258,7 @@ class _Reader:
         import torch
 
         if name not in _TORCH_DTYPES:
-            raise Corrupt(f"there is no tensor of {name}")
+            raise CorruptError(f"there is no tensor of {name}")
         dtype = getattr(torch, name)
         count = math.prod(shape)
         at = self._skip_content(count * torch.empty((), dtype=dtype).element_size())
@@ -269,7 +269,7 @@ class _Reader:
     def _count(self, parts_each: int) -> int:
         count: int = _U32.unpack(self._take(4))[0]
         if count * parts_each > len(self._data) - self.at:
-            raise Corrupt("it ends early")
+            raise CorruptError("it ends early")
         return count
 
     def _take_content(self, length: int) -> memoryview:
@@ -279,12 +279,12 @@ class _Reader:
     def _skip_content(self, length: int) -> int:
         """Where it begins."""
         if any(self._take(-self.at % _ALIGNMENT)):
-            raise Corrupt("its padding is not zero")
+            raise CorruptError("its padding is not zero")
         self._take(length)
         return self.at - length
 
     def _take(self, length: int) -> memoryview:
         if length > len(self._data) - self.at:
-            raise Corrupt("it ends early")
+            raise CorruptError("it ends early")
         self.at += length
         return self._view[self.at - length : self.at]

@@ -14,7 +14,7 @@ from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_ta
 from ._channel import Channel
 from ._collate import let_torch_collate_views
 from ._endpoint import endpoint_at, with_patience
-from ._faults import SampleFailed, SourceFalters
+from ._faults import SampleFailedError, SourceFaltersError
 from ._manifest import Manifest
 from ._names import Names
 from ._source_reads import FileSource, Source, read_samples, source_of
@@ -76,7 +76,7 @@ class Dataset:
         Raises:
             ValueError: `computed` without `transform`, or True where that cannot be pickled; or
                 `wait` is no number of seconds.
-            SidecarUnavailable: no sidecar answers, or the dataset is not indexed in time.
+            SidecarUnavailableError: no sidecar answers, or the dataset is not indexed in time.
             OptcacheError: the sidecar knows no such dataset, or the name is needed.
         """
         if wait is not None and not wait >= 0:
@@ -120,7 +120,7 @@ class Dataset:
         Raises:
             IndexError: there is no such sample.
             SampleError: the sample cannot be read; says which object and why.
-            SidecarUnavailable: the sidecar has gone and did not come back.
+            SidecarUnavailableError: the sidecar has gone and did not come back.
         """
         if self.transform is None:
             return self._sample(index)
@@ -321,7 +321,7 @@ class Dataset:
         instead = (lambda: self._read_source(ids)) if self.goes_on_alone else None
         try:
             return with_patience(self.endpoint, get, instead, self.wait)
-        except SampleFailed as failed:
+        except SampleFailedError as failed:
             index = ids[failed.position]
             raise SampleError(
                 f"sample {index} of {self.name} ({self.path(index)}): {failed}", failed.code, index
@@ -366,10 +366,10 @@ class Dataset:
         return named(served, self._wanted) if served else None
 
     def _open_alone(self, served: Served) -> None:
-        """Reads the manifest's file. Raises SourceFalters if it is not the right one."""
+        """Reads the manifest's file. Raises SourceFaltersError if it is not the right one."""
         try:
             if self._digest and self._digest != served.digest:
                 raise ValueError(f"{served.manifest} is another manifest than that of the job")
             self._manifest = Manifest.from_file(served.manifest, served.digest, served.name)
         except (OSError, ValueError) as why:
-            raise SourceFalters(str(why)) from why
+            raise SourceFaltersError(str(why)) from why

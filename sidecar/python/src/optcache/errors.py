@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
+from . import _deprecated
 from ._text import visible
 
 _CODES = (
@@ -41,7 +42,7 @@ class OptcacheError(RuntimeError):
         return type(self), (*self.args, self.code)
 
 
-class SidecarUnavailable(OptcacheError):
+class SidecarUnavailableError(OptcacheError):
     """No sidecar answers at the socket, or it went away and did not come back."""
 
     def __init__(self, message: str, code: str = "unavailable") -> None:
@@ -63,3 +64,11 @@ class SampleError(OptcacheError):
 
     def __reduce__(self) -> tuple[type[OptcacheError], tuple[object, ...]]:
         return type(self), (*self.args, self.code, self.index)
+
+
+if TYPE_CHECKING:
+    SidecarUnavailable = SidecarUnavailableError
+else:
+    __getattr__ = _deprecated.attributes(
+        __name__, SidecarUnavailable=("SidecarUnavailableError", SidecarUnavailableError)
+    )

@@ -43,7 +43,7 @@ class OptcacheFileSystem(AbstractFileSystem):
 
     Raises FileNotFoundError, IsADirectoryError and the like as files do; OSError with EROFS for
     whatever would write; optcache.SampleError for objects that cannot be read;
-    optcache.SidecarUnavailable without a sidecar.
+    optcache.SidecarUnavailableError without a sidecar.
     """
 
     protocol = "optcache"

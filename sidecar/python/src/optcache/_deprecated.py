@@ -1,0 +1,59 @@
+"""Names of the release before: they still work, and a warning says what to write instead."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any, Callable, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def attributes(module: str, **renamed: tuple[str, Any]) -> Callable[[str], Any]:
+    """A module's __getattr__.
+
+    Args:
+        renamed: new name and value, by old name.
+    """
+
+    def get(name: str) -> Any:
+        if name not in renamed:
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        new, value = renamed[name]
+        _warn(f"{module}.{name} is now {module}.{new}")
+        return value
+
+    return get
+
+
+def arguments(**renamed: tuple[str, Any]) -> Callable[[Function], Function]:
+    """A decorator for a function that takes these keyword arguments by other names now.
+
+    Args:
+        renamed: by old name, the new one, and which value stood for None.
+    """
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **given: Any) -> Any:
+            for old in renamed.keys() & given.keys():
+                new, stood_for_none = renamed[old]
+                if new in given:
+                    raise TypeError(f"{function.__name__}: {old}= is the old name of {new}=: give one")
+                value = given.pop(old)
+                given[new] = None if value == stood_for_none else value
+                _warn(f"{function.__name__}: {old}= is now {new}=")
+            return function(*args, **given)
+
+        return cast(Function, call)
+
+    return decorate
+
+
+def _warn(sentence: str) -> None:
+    # Of the code that uses the old name: beyond this function, and the one that is above.
+    warnings.warn(
+        f"{sentence}. The old name will be removed in the next release.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
