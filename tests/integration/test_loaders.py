@@ -16,7 +16,7 @@ from harness.store import Store
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 
-import optcache.torch
+from optcache import _attach
 from optcache.torch import attach
 
 BATCH = 8
@@ -127,14 +127,14 @@ def test_set_epoch_is_forgotten(
 
 def another_seed(patch: pytest.MonkeyPatch) -> None:
     """The recipe says another than the sampler has."""
-    told = optcache.torch.order_of
+    told = _attach.order_of
 
     def wrong(*arguments: Any) -> Any:
         order = told(*arguments)
         order.recipe = dataclasses.replace(order.recipe, seed=SEED + 1)
         return order
 
-    patch.setattr(optcache.torch, "order_of", wrong)
+    patch.setattr(_attach, "order_of", wrong)
 
 
 def another_randperm(patch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 from . import _protocol as protocol
 from ._frameworks import framework_order
+from ._image_folder import ImageFolder
 from ._recipes import Ranges, ranges_of, ranges_text, recipe_text, signed
 from ._samplers import Order, base_seed, torch_order
 from ._store import Store
@@ -68,13 +69,7 @@ def _under(outer: Any) -> Optional[tuple[Source, Optional[array.array[int]]]]:
         for ours, ids in parts:  # type: ignore[misc]
             all_ids.extend(range(len(ours)) if ids is None else ids)
         return ours, all_ids
-    return (outer.data, None) if isinstance(outer, _image_folder()) else None
-
-
-def _image_folder() -> Any:
-    from .torch import ImageFolder  # which imports this
-
-    return ImageFolder
+    return (outer.data, None) if isinstance(outer, ImageFolder) else None
 
 
 def order_of(

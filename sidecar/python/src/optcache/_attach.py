@@ -1,0 +1,264 @@
+"""A DataLoader whose order the sidecar is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import weakref
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, Callable, Optional, TypeVar, Union
+
+import torch.utils.data
+from torch.utils.data import IterableDataset, Sampler
+
+from . import _protocol as protocol
+from ._attachment import Attachment, Unannounced
+from ._batches import IndexBatch
+from ._orders import Numbering, Source, dataset_under, order_of
+from ._samplers import Order
+from ._store import Store
+from ._traces import Lister
+from .computed import Computed, store_under
+from .dataset import Dataset
+
+Loader = TypeVar("Loader", bound="torch.utils.data.DataLoader[Any]")
+
+
+class AttachedBatchSampler(Sampler[Any]):
+    """A DataLoader's batch sampler that tells the sidecar of each iteration.
+
+    Gives the batches of the one it wraps, equal and in the same order, as lists that know their place
+    (IndexBatch). Has all its other attributes.
+    """
+
+    def __init__(
+        self,
+        inner: Any,
+        order: Order,
+        attachment: Union[Attachment, Unannounced],
+        tagged: str,
+        batches_ahead: int,
+    ) -> None:
+        self._inner = inner
+        self._order = order
+        self._attachment = attachment
+        self._tagged = tagged  # the dataset that indices are of, or the samples behind them
+        self._start = 0
+        self._batches_ahead = batches_ahead
+
+    def __iter__(self) -> Iterator[Any]:
+        start, self._start = self._start, 0
+        what, batches = self._order.begin(start)
+        tag = self._attachment.begin(self._order.recipe, what)
+        looked = False
+        for number, batch in enumerate(batches):
+            tag = self._attachment.refresh(self._order.recipe, tag)
+            yield self._tag(batch, tag)
+            tag = tag._replace(first=tag.first + _length(batch))
+            if number == self._batches_ahead:  # the workers are busy
+                looked = True
+                self._look_ahead()
+        if not looked:
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        ids = self._order.look_ahead()
+        if ids is not None:
+            self._attachment.look_ahead(self._order.recipe, ids)
+
+    def _tag(self, batch: Any, tag: protocol.Tag) -> Any:
+        if type(batch) is not list or not all(isinstance(index, Integral) for index in batch):
+            return batch
+        mapped = None if self._order.mapping is None else self._order.samples(batch)
+        if mapped is None and not set(map(type, batch)) <= {int}:  # numpy's, which stay as they are
+            mapped = list(map(operator.index, batch))
+        if self._order.followed:
+            self._attachment.follow(self._order.recipe, tag, batch if mapped is None else mapped)
+        return IndexBatch(batch, self._tagged, tag, mapped)
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_inner":  # before __init__, while being copied
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    def start_at(self, index: int) -> None:
+        """The next iteration begins at that index of the rank's list."""
+        self._order.check_start(index)
+        self._start = index
+
+
+def _length(batch: Any) -> int:
+    try:
+        return len(batch)
+    except TypeError:
+        return 1
+
+
+def attach(
+    loader: Loader,
+    name: str = "train",
+    dataset: Union[Dataset, Computed, None] = None,
+    start: Optional[int] = None,
+    passes: int = 0,
+    trace: Union[Lister, bool, None] = None,
+    batches_per_pass: int = 0,
+) -> Loader:
+    """Tells the sidecar what a DataLoader reads and when, so that samples are there before they are
+    asked for. Returns the same loader; what it gives, and in which order, does not change.
+
+    The orders of PyTorch's samplers that have a seed of their own are predicted, and those of
+    Accelerate, torchdata, Megatron and SPDL. What PyTorch's other samplers draw is handed over as a
+    list when a pass begins, what you give as `trace` as well. With all others, each batch is told
+    when the loader asks for it. docs/user/samplers.md says which is which.
+
+        loader.optcache.detach()         # otherwise done when the loader dies
+        loader.optcache.start_at(5120)   # the next iteration goes on in the middle of an epoch: for
+                                         # a loader that was attached with start=, see there
+
+    Args:
+        loader: with batches, over an optcache.Dataset, an ImageFolder of this module, or what
+            optcache.cached has made. A cached dataset is announced alone, also where it is around
+            one of ours: of that, only what is not kept is read.
+        name: tells the loaders of one job apart: "train", "validation". A loader whose name was
+            given to a later one goes on under another, with a warning. Where another job of this
+            machine reads by that name, the sidecar puts a number behind it.
+        dataset: where the loader's own dataset is something around ours that hands indices on as
+            they are: ours.
+        start: where the first iteration begins in the rank's list; given, even as 0, it is also
+            your word that a sampler which derives from DistributedSampler reads that one's list
+            from there on.
+        passes: how many iterations will follow, if you know: nothing is then kept or staged for one
+            that does not come. 0: not known.
+        trace: a function that is given the number of an iteration, from 0 on, and says what it will
+            read, as a list of indices of the loader's dataset, or None; it is asked for the two
+            iterations that follow, too. Or True, your word that iterating a copy of the loader's batch sampler
+            has no effect on anything else.
+        batches_per_pass: each iteration is left after so many batches (of this rank), counted from the
+            front of the rank's list: what `itertools.islice(loader, n)` reads, or Lightning's
+            limit_train_batches. Nothing is kept or staged for what is left out. 0: iterations are
+            read to their end, unless two in a row have ended early at the same place.
+
+    Raises:
+        TypeError: the loader's dataset is not ours, or is an IterableDataset.
+        ValueError: the loader has no batches or is attached already, iterations cannot begin at
+            `start`, or `passes` or `batches_per_pass` is no number of them.
+        OptcacheError: the sidecar refuses, for example because other ranks have another seed.
+    """
+    if isinstance(loader.dataset, IterableDataset):
+        raise TypeError(
+            "attach: an IterableDataset decides itself what it reads, so there is nothing to tell; "
+            "use a dataset with indices"
+        )
+    if loader.batch_sampler is None:
+        raise ValueError("attach: the loader has batch_size=None; give it a batch size, 1 if need be")
+    if isinstance(loader.batch_sampler, AttachedBatchSampler):
+        raise ValueError("attach: this loader is attached already")
+    if not 0 <= operator.index(passes) <= protocol.PASSES_MAX:
+        raise ValueError(f"attach: passes={passes}: not a number of iterations")
+    ours, numbering = _dataset_of(loader, dataset)
+    pass_reads = _samples_in(loader, operator.index(batches_per_pass))
+    order = order_of(loader, ours, numbering, start is not None, trace, pass_reads)
+    order.recipe = dataclasses.replace(order.recipe, passes=passes, behind=_samples_ahead(loader))
+    attachment: Union[Attachment, Unannounced] = Unannounced()
+    if not isinstance(ours, Store) or ours.available():
+        attachment = Attachment(ours, name + order.suffix)
+    sampler = AttachedBatchSampler(
+        loader.batch_sampler, order, attachment, ours.name, _batches_ahead(loader)
+    )
+    if start is not None:
+        sampler.start_at(start)
+    attachment.attach(order.recipe)
+    # The loader forbids this, to those who would change what it reads.
+    reader = getattr(loader, "base_dataloader", loader)  # Accelerate's loaders hold another
+    object.__setattr__(reader, "batch_sampler", sampler)
+    detach = weakref.finalize(loader, attachment.detach)
+    object.__setattr__(loader, "optcache", LoaderControl(sampler, detach))
+    return loader
+
+
+class LoaderControl:
+    """What `loader.optcache` can do."""
+
+    def __init__(self, sampler: AttachedBatchSampler, detach: Callable[[], Any]) -> None:
+        self._sampler = sampler
+        self._detach = detach
+
+    def start_at(self, index: int) -> None:
+        """Says that the next iteration begins at that index of the rank's list.
+
+        Raises ValueError if the loader's sampler always begins at the front, as far as is known: one
+        that does not is attached with start=.
+        """
+        self._sampler.start_at(index)
+
+    def detach(self) -> None:
+        """Tells the sidecar that the loader reads no more."""
+        self._detach()
+
+
+class DataLoader(torch.utils.data.DataLoader[Any]):
+    """A loader that attaches itself when it is first iterated over.
+
+    For frameworks that put a sampler of their own into loaders, as Lightning's Trainer does: they
+    make the loader anew by its arguments, and that one, with its sampler, is announced.
+
+        DataLoader(train, batch_size=256, shuffle=True, num_workers=8)
+        DataLoader(validation, batch_size=256, attach={"name": "validation"})
+    """
+
+    def __init__(self, *args: Any, attach: Optional[dict[str, Any]] = None, **kwargs: Any) -> None:
+        """As torch.utils.data.DataLoader; `attach`: arguments for the function of that name."""
+        self.attach = attach
+        super().__init__(*args, **kwargs)
+
+    def __iter__(self) -> Any:
+        if not isinstance(self.batch_sampler, AttachedBatchSampler):
+            attach(self, **(self.attach or {}))
+        return super().__iter__()
+
+
+def _dataset_of(
+    loader: torch.utils.data.DataLoader[Any], given: Any
+) -> tuple[Source, Optional[Numbering]]:
+    """Our dataset under the loader's, and how that one numbers it; None: equally."""
+    found = dataset_under(loader.dataset) if given is None else (store_under(given) or given, None)
+    if found is None:
+        kind = type(loader.dataset).__name__
+        raise TypeError(
+            f"attach: the loader's dataset is a {kind}, not an optcache dataset, nor made of one alone "
+            "by Subset and ConcatDataset. If it is something around one that hands indices on as they "
+            "are, give dataset=that one"
+        )
+    return found
+
+
+def _batches_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:
+    """How many batches are asked for before the first is given out."""
+    return int(loader.num_workers) * int(loader.prefetch_factor or 2)
+
+
+def _samples_in(loader: torch.utils.data.DataLoader[Any], batches: int) -> int:
+    """How many samples of its rank's list a loader gives in so many batches."""
+    if batches == 0:
+        return 0
+    size = getattr(loader.batch_sampler, "batch_size", None)
+    if not isinstance(size, int):
+        raise ValueError(
+            f"attach: batches_per_pass={batches}, but how many samples a batch has is not known: "
+            f"{type(loader.batch_sampler).__name__} has no batch_size"
+        )
+    if not 0 < batches * size <= protocol.PASS_READS_MAX:
+        raise ValueError(f"attach: batches_per_pass={batches}: not a number of batches")
+    sliced = getattr(loader.batch_sampler, "split_batches", False)  # Accelerate's, by rank
+    return batches * size // (int(loader.batch_sampler.num_processes) if sliced else 1)
+
+
+def _samples_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:
+    """How many samples may be with the workers."""
+    batches = _batches_ahead(loader) + 1
+    size = getattr(loader.batch_sampler, "batch_size", None)  # not all that people write have one
+    return min(batches * size, protocol.BEHIND_MAX) if isinstance(size, int) else batches
