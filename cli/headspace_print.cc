@@ -82,7 +82,7 @@ struct RunScale {
 
 std::string RunText(const Report& report) {
   if (!report.run || report.run->steps == 0)
-    return "The length of the run is unknown: set --run-steps, or attach(loader, passes=N).\n";
+    return "The length of the run is unknown: set --run-steps, or attach(loader, epochs=N).\n";
   const headspace::RunHours& run = *report.run;
   const RunScale scale(run);
   return fmt::format(

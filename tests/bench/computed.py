@@ -88,7 +88,7 @@ class Way:
             return optcache.cached(
                 self.pictures,
                 name=f"pictures-{self.max_bytes}",  # what had another limit is kept for a minute
-                maxsize=self.max_bytes,
+                max_bytes=self.max_bytes,
                 socket=self.socket,
             )
         return RecentlyUsed(self.pictures, self.of_each_worker)

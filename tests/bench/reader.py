@@ -41,7 +41,7 @@ def main() -> None:
             collate_fn=len,
         ),
         name=job["stream"],
-        passes=job["epochs"],
+        epochs=job["epochs"],
     )
     say("ready")
     times = []

@@ -70,7 +70,7 @@ def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
         num_workers=job.workers,
         persistent_workers=job.workers > 0,
     )
-    return attach(loader, dataset=images.data, passes=job.passes)
+    return attach(loader, dataset=images.data, epochs=job.passes or None)
 
 
 if __name__ == "__main__":

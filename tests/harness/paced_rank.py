@@ -63,7 +63,7 @@ def loader_of(pace: Pace, rank: int) -> DataLoader[Any]:
     )
     if isinstance(dataset, Files):
         return loader
-    return attach(loader, dataset=dataset.samples, passes=pace.epochs)
+    return attach(loader, dataset=dataset.samples, epochs=pace.epochs)
 
 
 def main(pace: Pace, rank: int) -> None:

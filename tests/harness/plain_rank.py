@@ -44,7 +44,7 @@ def make_loader(job: Job) -> DataLoader[Any]:
         num_workers=job.workers,
         persistent_workers=job.workers > 0,
     )
-    return attach(loader, dataset=dataset.samples, passes=job.passes)
+    return attach(loader, dataset=dataset.samples, epochs=job.passes or None)
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def test_what_there_is_no_room_for_is_all_that_is_computed_again(
     cluster: Cluster, faces: Faces, workers: int
 ) -> None:
     room = 48
-    cached = optcache.cached(faces, name="faces", maxsize=room * VALUE_BYTES)
+    cached = optcache.cached(faces, name="faces", max_bytes=room * VALUE_BYTES)
     train(attach(shuffled(cached, num_workers=workers)), epochs=5)
     assert faces.total() == SIZE + 4 * (SIZE - room)
     assert cached.stats()["size"] == room
@@ -117,7 +117,7 @@ def test_what_there_is_no_room_for_is_all_that_is_computed_again(
 
 
 def run_rank(faces: Faces, room: int, rank: int, barrier: Any) -> None:
-    cached = optcache.cached(faces, name="faces", maxsize=room * VALUE_BYTES)
+    cached = optcache.cached(faces, name="faces", max_bytes=room * VALUE_BYTES)
     loader = attach(shuffled(cached, 2, rank, num_workers=1))
     for epoch in range(EPOCHS):
         barrier.wait(300)
@@ -288,7 +288,7 @@ def test_pickles_where_they_are_asked_for(cluster: Cluster) -> None:
 def test_a_value_that_is_larger_than_the_room_passes_through(
     cluster: Cluster, faces: Faces
 ) -> None:
-    cached = optcache.cached(faces, name="faces", maxsize=VALUE_BYTES - 1)
+    cached = optcache.cached(faces, name="faces", max_bytes=VALUE_BYTES - 1)
     assert cached[1][1] == cached[1][1] == 1
     assert cached.stats()["size"] == 0
 
@@ -301,7 +301,7 @@ def test_large_values_go_in_parts(cluster: Cluster) -> None:
 
 
 def test_subsets_and_samplers_with_replacement(cluster: Cluster, faces: Faces) -> None:
-    cached = optcache.cached(faces, name="faces", maxsize=40 * VALUE_BYTES)
+    cached = optcache.cached(faces, name="faces", max_bytes=40 * VALUE_BYTES)
     part = Subset(cached, [3, 1, 4, 15, 9, 2, 6])
     for _ in range(2):
         assert [i for _, ids in attach(DataLoader(part, 2)) for i in ids.tolist()] == part.indices
@@ -318,7 +318,7 @@ def test_a_method_that_is_decorated(cluster: Cluster, tmp_path: Path) -> None:
     class Split(Faces):
         split = "train"
 
-        @optcache.cached(name=lambda split: f"split-{split.split}", maxsize="1Mi")
+        @optcache.cached(name=lambda split: f"split-{split.split}", max_bytes="1Mi")
         def __getitem__(self, index: int) -> Any:
             return Faces.__getitem__(self, index)
 
@@ -404,8 +404,8 @@ def test_what_cannot_be_computed_is_refused(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("wrong", ["", "much", "0", "-1Gi", 0, -5])
 def test_sizes_that_are_none(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="maxsize"):
-        optcache.cached(Objects(), name="sets", maxsize=wrong)
+    with pytest.raises(ValueError, match="max_bytes"):
+        optcache.cached(Objects(), name="sets", max_bytes=wrong)
 
 
 # --- What docs/user/computed.md shows, word for word

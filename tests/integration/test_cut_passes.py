@@ -116,7 +116,7 @@ def test_quarters_of_passes_are_read_as_min_would(
     batches = len(samples[0]) // machines // BATCH // 4
     last = 24
     ranks = Ranks(
-        cluster, samples, passes=last + 1, batches_per_pass=batches if announced else 0
+        cluster, samples, epochs=last + 1, limit_batches=batches if announced else None
     )
     part, whole = batches * BATCH * machines, len(samples[0])
     known_from = 0 if announced else 2  # the pass in which it is known
@@ -148,7 +148,7 @@ def test_a_pass_that_goes_on_is_read_to_its_end(
     cluster = start_cache(share=SHARE)
     samples = [open_samples(cluster.socket(0))]
     batches = 40
-    ranks = Ranks(cluster, samples, workers=2, batches_per_pass=batches if announced else 0)
+    ranks = Ranks(cluster, samples, workers=2, limit_batches=batches if announced else None)
     epochs = itertools.count()
 
     def read_until(planned: Callable[[], bool], batches: int | None) -> None:
@@ -176,7 +176,7 @@ def test_a_generator_that_is_left_early_is_foretold_if_that_is_said(
     alone = torch.Generator().manual_seed(SEED)
     sampler = RandomSampler(samples, generator=generator)
     loader = DataLoader(samples, BATCH, sampler=sampler, generator=generator, num_workers=1)
-    attach(loader, dataset=samples.samples, batches_per_pass=20)
+    attach(loader, dataset=samples.samples, limit_batches=20)
     for _ in range(4):
         torch.empty((), dtype=torch.int64).random_(generator=alone)  # as a loader seeds workers
         expected = torch.randperm(len(samples), generator=alone).tolist()[: 20 * BATCH]
@@ -206,7 +206,7 @@ def test_a_list_is_planned_as_far_as_it_is_read(
 
         return of
 
-    ranks = Ranks(cluster, samples, passes=last + 1, batches_per_pass=batches, lists=lists)
+    ranks = Ranks(cluster, samples, epochs=last + 1, limit_batches=batches, lists=lists)
     part = batches * BATCH * machines
     for epoch in range(last + 1):
         for number, _ in enumerate(ranks.read(epoch, batches)):

@@ -128,7 +128,7 @@ def test_weights_are_planned_as_well_as_their_future_is_known(
     begun = len(cluster.log_of("node-0"))
     samples = open_samples(cluster.socket(0))
     loader = DataLoader(samples, BATCH, sampler=weighted(samples), num_workers=2)
-    attach(loader, dataset=samples.samples, passes=6)
+    attach(loader, dataset=samples.samples, epochs=6)
     reads: list[int] = []
     for number in range(6):
         for batch, right, _ in loader:

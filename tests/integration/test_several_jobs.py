@@ -122,7 +122,7 @@ seed, pause, passes = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
 data = optcache.Dataset()
 sampler = DistributedSampler(data, num_replicas=1, rank=0, seed=seed)
 loader = DataLoader(data, batch_size=10, sampler=sampler, collate_fn=list)
-attach(loader, name=f"job-{seed}", passes=passes)
+attach(loader, name=f"job-{seed}", epochs=passes)
 print("attached", flush=True)
 sys.stdin.readline()
 for epoch in range(passes):

@@ -340,7 +340,7 @@ def test_epoch_with_faults_here_and_there(
     loader = attach(
         DataLoader(samples, batch_size=8, sampler=sampler, num_workers=2),
         dataset=samples.samples,
-        passes=1,
+        epochs=1,
     )
     ids: list[int] = []
     for batch, are_right, _ in loader:

@@ -37,7 +37,7 @@ def test_a_generator_that_is_left_early_as_announced(data: optcache.Dataset, ser
     """What is drawn after a permutation's last id is not drawn then."""
     part = Subset(data, range(150))  # so that the recipe is a text
     loader = DataLoader(part, 8, shuffle=True, generator=seeded(6), collate_fn=list)
-    attach(loader, batches_per_pass=4)
+    attach(loader, limit_batches=4)
     for number in range(3):
         read = [bytes(sample) for batch in itertools.islice(loader, 4) for sample in batch]
         assert read == [bytes(data[i]) for i in replayed(server, number)[:32]]
@@ -52,7 +52,7 @@ def test_a_generator_that_is_left_early_as_announced(data: optcache.Dataset, ser
 def test_part_of_each_pass(data: optcache.Dataset, server: Server, world: int) -> None:
     sampler = DistributedSampler(data, num_replicas=world, rank=0, seed=3)
     loader = DataLoader(data, 8, sampler=sampler, collate_fn=list)
-    attach(loader, batches_per_pass=5)
+    attach(loader, limit_batches=5)
     (told,) = server.of("attach")
     assert told["pass_reads"] == 40 and "order" not in told
     assert sum(map(len, loader)) == len(sampler), "nothing is left out that is asked for"
@@ -61,9 +61,9 @@ def test_part_of_each_pass(data: optcache.Dataset, server: Server, world: int) -
 
 
 def test_parts_that_are_none(data: optcache.Dataset, server: Server) -> None:
-    for batches in (-1, 1 << 61):
-        with pytest.raises(ValueError, match=f"batches_per_pass={batches}: not a number"):
-            attach(DataLoader(data, 8, collate_fn=list), batches_per_pass=batches)
+    for batches in (0, -1, 1 << 61):
+        with pytest.raises(ValueError, match=f"limit_batches={batches}: not a number"):
+            attach(DataLoader(data, 8, collate_fn=list), limit_batches=batches)
     with pytest.raises(ValueError, match="list has no batch_size"):
         loader = DataLoader(data, batch_sampler=[[0, 1], [2]], collate_fn=list)
-        attach(loader, batches_per_pass=1)
+        attach(loader, limit_batches=1)

@@ -1,4 +1,4 @@
-"""What README says of the Python package can be typed as it stands there."""
+"""What README and the pages for users say of the Python package can be typed as it stands there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,23 @@ import pytest
 from conftest import ROOT
 
 INSTALL_S = 600
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "sidecar" / "python" / "README.md",
+    *sorted((ROOT / "docs" / "user").glob("*.md")),
+]
+
+
+def code(page: Path) -> str:
+    return "\n".join(re.findall(r"```\w*\n(.*?)```", page.read_text(), re.DOTALL))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_attach_a_loader_in_one_way(page: Path) -> None:
+    calls = re.findall(r"^.*\battach\((?!loader\) +│).*$", code(page), re.MULTILINE)
+    assert [call for call in calls if "loader = attach(" not in call] == []
+    if page.name != "opt4torch.md":  # whose own names these are
+        assert re.findall(r"\b(?:passes|batches_per_pass|maxsize)=", page.read_text()) == []
 
 
 @pytest.mark.long  # pip fetches what builds the package

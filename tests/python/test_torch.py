@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import zlib
 from array import array
@@ -166,7 +167,7 @@ def test_an_attached_loader_reads_the_same(
 
 def test_tells_a_distributed_loaders_passes(train: ImageFolder, server: Server) -> None:
     sampler = DistributedSampler(train, num_replicas=3, rank=2, seed=-7, drop_last=True)
-    loader = attach(DataLoader(train, batch_size=5, sampler=sampler, collate_fn=list), "train")
+    loader = attach(DataLoader(train, batch_size=5, sampler=sampler, collate_fn=list), name="train")
     expected = []
     for epoch in (0, 1, 5, 5):  # a jump, and a set_epoch that was forgotten
         sampler.set_epoch(epoch)
@@ -229,7 +230,7 @@ def test_says_when_a_generator_is_not_what_was_foretold(
 ) -> None:
     loader = attach(
         DataLoader(train, batch_size=4, shuffle=True, generator=seeded(1), collate_fn=list),
-        passes=9,
+        epochs=9,
     )
     next(iter(loader))  # left early: PyTorch draws less from the generator than in a whole pass
     for _ in loader:
@@ -321,7 +322,7 @@ def test_what_derives_from_a_sampler_is_not_taken_for_it(
 
 def test_a_refusal_is_an_exception_in_the_trainer(train: ImageFolder) -> None:
     with pytest.raises(optcache.OptcacheError, match="rank 1 says that the seed is 7") as caught:
-        attach(DataLoader(train), "refused")
+        attach(DataLoader(train), name="refused")
     assert caught.value.code == "conflict"
 
 
@@ -338,14 +339,43 @@ def test_what_cannot_be_attached(train: ImageFolder) -> None:
         attach(DataLoader([1, 2, 3]))
     with pytest.raises(ValueError, match="at index 3"):
         attach(DataLoader(train), start=3)
-    for passes in (-1, 2**31):
-        with pytest.raises(ValueError, match=f"passes={passes}"):
-            attach(DataLoader(train), passes=passes)
+    for epochs in (0, -1, 2**31):
+        with pytest.raises(ValueError, match=f"epochs={epochs}"):
+            attach(DataLoader(train), epochs=epochs)
     with pytest.raises(TypeError):
-        attach(DataLoader(train), passes=90.0)
+        attach(DataLoader(train), epochs=90.0)
     loader = attach(DataLoader(train))
     with pytest.raises(ValueError, match="already"):
         attach(loader)
+
+
+def test_attach_takes_all_but_the_loader_by_name(train: ImageFolder) -> None:
+    loader = DataLoader(train)
+    with pytest.raises(TypeError, match="positional"):
+        attach(loader, "train")  # type: ignore[misc]
+    assert attach(loader, name="train") is loader
+    defaults = {name: it.default for name, it in inspect.signature(attach).parameters.items()}
+    assert defaults["epochs"] is defaults["limit_batches"] is None
+
+
+def test_old_names_of_arguments_warn(train: ImageFolder, server: Server) -> None:
+    def told(name: str, **arguments: Any) -> tuple[int, int]:
+        kept = attach(DataLoader(train, batch_size=4), name=name, **arguments)
+        attached = server.of("attach")[-1]
+        kept.optcache.detach()
+        return attached["passes"], attached["pass_reads"]
+
+    with pytest.warns(DeprecationWarning, match="attach: passes= is now epochs=") as caught:
+        assert told("a", passes=9) == told("b", epochs=9) == (9, 0)
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="batches_per_pass= is now limit_batches="):
+        assert told("c", batches_per_pass=3) == told("d", limit_batches=3) == (0, 12)
+    with pytest.warns(DeprecationWarning):
+        assert told("e", passes=0, batches_per_pass=0) == told("f") == (0, 0)
+    with pytest.raises(TypeError, match="passes= is the old name of epochs="):
+        attach(DataLoader(train), epochs=1, passes=1)  # type: ignore[call-arg]
+    with pytest.warns(DeprecationWarning, match="cached: maxsize= is now max_bytes="):
+        optcache.cached(name="squares", size=9, maxsize="1Mi")  # type: ignore[call-arg]
 
 
 @pytest.fixture

@@ -249,7 +249,7 @@ def optcache(job: Job) -> Loader:
         shuffled = _loader(job, dataset, shuffle=True, batch_size=job.batch)
         return Loader(shuffled, lambda epoch: None)
     loader, sampler = _by_objects(job, dataset)
-    attached = attach(loader, dataset=data, name=f"train-{job.seed}", passes=job.epochs)
+    attached = attach(loader, dataset=data, name=f"train-{job.seed}", epochs=job.epochs)
     return Loader(attached, sampler.set_epoch)
 
 

@@ -13,6 +13,7 @@ OPAQUE=1, a sampler whose order nobody can foretell.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import io
 import json
 import os
@@ -102,8 +103,12 @@ def make_loader(rank: int, world: int, epochs: int) -> DataLoader:  # type: igno
         num_workers=workers,
         persistent_workers=workers > 0,
     )
+    if not cached:
+        return loader
+    # The sidecar brings the package, and may be of an older release, which calls it passes.
+    told = "epochs" if "epochs" in inspect.signature(attach).parameters else "passes"
     passes = int(number("PASSES", epochs))
-    return attach(loader, dataset=images.data, passes=passes) if cached else loader
+    return attach(loader, dataset=images.data, **({told: passes} if passes else {}))
 
 
 class OpaqueSampler(DistributedSampler):  # type: ignore[type-arg]

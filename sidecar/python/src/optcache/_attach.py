@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional, TypeVar, Union
 import torch.utils.data
 from torch.utils.data import IterableDataset, Sampler
 
+from . import _deprecated
 from . import _protocol as protocol
 from ._attachment import Attachment, Unannounced
 from ._batches import IndexBatch
@@ -98,17 +99,21 @@ def _length(batch: Any) -> int:
         return 1
 
 
+@_deprecated.arguments(passes=("epochs", 0), batches_per_pass=("limit_batches", 0))
 def attach(
     loader: Loader,
+    *,
     name: str = "train",
     dataset: Union[Dataset, Computed, None] = None,
     start: Optional[int] = None,
-    passes: int = 0,
+    epochs: Optional[int] = None,
+    limit_batches: Optional[int] = None,
     trace: Union[Lister, bool, None] = None,
-    batches_per_pass: int = 0,
 ) -> Loader:
     """Tells the sidecar what a DataLoader reads and when, so that samples are there before they are
     asked for. Returns the same loader; what it gives, and in which order, does not change.
+
+        loader = attach(DataLoader(train, batch_size=256, sampler=DistributedSampler(train)))
 
     The orders of PyTorch's samplers that have a seed of their own are predicted, and those of
     Accelerate, torchdata, Megatron and SPDL. What PyTorch's other samplers draw is handed over as a
@@ -131,21 +136,21 @@ def attach(
         start: where the first iteration begins in the rank's list; given, even as 0, it is also
             your word that a sampler which derives from DistributedSampler reads that one's list
             from there on.
-        passes: how many iterations will follow, if you know: nothing is then kept or staged for one
-            that does not come. 0: not known.
+        epochs: how many iterations follow, if you know: the cache keeps and stages nothing for one
+            that does not come. None: not known.
+        limit_batches: each iteration ends after this many batches of this rank, counted from the
+            front of the rank's list: what `itertools.islice(loader, n)` reads, or Lightning with
+            limit_train_batches. The cache keeps and stages nothing of the rest. None: iterations
+            read their whole list, unless two in a row end early at the same place.
         trace: a function that is given the number of an iteration, from 0 on, and says what it will
             read, as a list of indices of the loader's dataset, or None; it is asked for the two
             iterations that follow, too. Or True, your word that iterating a copy of the loader's batch sampler
             has no effect on anything else.
-        batches_per_pass: each iteration is left after so many batches (of this rank), counted from the
-            front of the rank's list: what `itertools.islice(loader, n)` reads, or Lightning's
-            limit_train_batches. Nothing is kept or staged for what is left out. 0: iterations are
-            read to their end, unless two in a row have ended early at the same place.
 
     Raises:
         TypeError: the loader's dataset is not ours, or is an IterableDataset.
         ValueError: the loader has no batches or is attached already, iterations cannot begin at
-            `start`, or `passes` or `batches_per_pass` is no number of them.
+            `start`, or `epochs` or `limit_batches` is not a number of them.
         OptcacheError: the sidecar refuses, for example because other ranks have another seed.
     """
     if isinstance(loader.dataset, IterableDataset):
@@ -157,12 +162,14 @@ def attach(
         raise ValueError("attach: the loader has batch_size=None; give it a batch size, 1 if need be")
     if isinstance(loader.batch_sampler, AttachedBatchSampler):
         raise ValueError("attach: this loader is attached already")
-    if not 0 <= operator.index(passes) <= protocol.PASSES_MAX:
-        raise ValueError(f"attach: passes={passes}: not a number of iterations")
+    if epochs is not None and not 0 < operator.index(epochs) <= protocol.PASSES_MAX:
+        raise ValueError(f"attach: epochs={epochs}: not a number of epochs")
     ours, numbering = _dataset_of(loader, dataset)
-    pass_reads = _samples_in(loader, operator.index(batches_per_pass))
+    pass_reads = _samples_in(loader, limit_batches)
     order = order_of(loader, ours, numbering, start is not None, trace, pass_reads)
-    order.recipe = dataclasses.replace(order.recipe, passes=passes, behind=_samples_ahead(loader))
+    order.recipe = dataclasses.replace(
+        order.recipe, passes=epochs or 0, behind=_samples_ahead(loader)
+    )
     attachment: Union[Attachment, Unannounced] = Unannounced()
     if not isinstance(ours, Store) or ours.available():
         attachment = Attachment(ours, name + order.suffix)
@@ -241,18 +248,18 @@ def _batches_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:
     return int(loader.num_workers) * int(loader.prefetch_factor or 2)
 
 
-def _samples_in(loader: torch.utils.data.DataLoader[Any], batches: int) -> int:
-    """How many samples of its rank's list a loader gives in so many batches."""
-    if batches == 0:
+def _samples_in(loader: torch.utils.data.DataLoader[Any], batches: Optional[int]) -> int:
+    """How many samples of its rank's list a loader gives in these batches; 0: in all."""
+    if batches is None:
         return 0
     size = getattr(loader.batch_sampler, "batch_size", None)
     if not isinstance(size, int):
         raise ValueError(
-            f"attach: batches_per_pass={batches}, but how many samples a batch has is not known: "
+            f"attach: limit_batches={batches}, but how many samples a batch has is not known: "
             f"{type(loader.batch_sampler).__name__} has no batch_size"
         )
-    if not 0 < batches * size <= protocol.PASS_READS_MAX:
-        raise ValueError(f"attach: batches_per_pass={batches}: not a number of batches")
+    if not 0 < operator.index(batches) * size <= protocol.PASS_READS_MAX:
+        raise ValueError(f"attach: limit_batches={batches}: not a number of batches")
     sliced = getattr(loader.batch_sampler, "split_batches", False)  # Accelerate's, by rank
     return batches * size // (int(loader.batch_sampler.num_processes) if sliced else 1)
 

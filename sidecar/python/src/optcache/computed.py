@@ -10,6 +10,7 @@ import re
 import weakref
 from typing import Any, Callable, Optional, Union
 
+from . import _deprecated
 from ._batches import place_of
 from ._store import Store
 
@@ -24,11 +25,12 @@ Name = Union[str, Callable[[Any], str]]
 _owners: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 
+@_deprecated.arguments(maxsize=("max_bytes", None))
 def cached(
     dataset: Any = None,
     *,
     name: Name,
-    maxsize: Union[int, str, None] = None,
+    max_bytes: Union[int, str, None] = None,
     size: Optional[int] = None,
     allow_pickle: bool = False,
     socket: Optional[str] = None,
@@ -55,7 +57,7 @@ def cached(
         dataset: a dataset with indices from 0, or a function of an index; None: to decorate one.
         name: stands for what is computed: give another one when that changes. For a decorated
             method, it may be a function of the dataset.
-        maxsize: bytes of all values together, as a number or as "4Gi"; None: what is free.
+        max_bytes: of all values together, as a number or as "4Gi"; None: what is free.
         size: how many samples there are; needed for a function.
         allow_pickle: pickle what has no other place; only where you trust all processes that use the
             sidecar.
@@ -64,8 +66,8 @@ def cached(
     Returns:
         A dataset, or what the decorated function was; both have stats().
     """
-    max_bytes = None if maxsize is None else _bytes(maxsize)
-    keeper = Keeper(name, max_bytes, size, allow_pickle, socket)
+    limit = None if max_bytes is None else _bytes(max_bytes)
+    keeper = Keeper(name, limit, size, allow_pickle, socket)
     if dataset is None:
         return keeper
     if hasattr(dataset, "__getitem__"):
@@ -78,11 +80,11 @@ def cached(
 def _bytes(quantity: Union[int, str]) -> int:
     match = _QUANTITY.fullmatch(str(quantity).strip())
     if match is None:
-        raise ValueError(f'cached: maxsize={quantity!r}: write bytes as a number or as "4Gi"')
+        raise ValueError(f'cached: max_bytes={quantity!r}: write bytes as a number or as "4Gi"')
     number, unit, binary = match.groups()
     count = int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
     if count < 1:
-        raise ValueError(f"cached: maxsize={quantity!r}: nothing could be kept")
+        raise ValueError(f"cached: max_bytes={quantity!r}: nothing could be kept")
     return count
 
 
