@@ -69,7 +69,7 @@ def test_knows_classes_paths_and_sizes(server: Server, samples: Path, contents: 
     paths = [str(p.relative_to(samples)) for p in sorted(samples.glob("*/*"))]
     assert ds.classes == [f"class {i}" for i in range(4)]
     assert [ds.path(i) for i in range(len(ds))] == paths
-    assert list(ds.manifest.paths()) == paths
+    assert ds.paths() == paths
     assert [ds.size(i) for i in range(len(ds))] == [len(c) for c in contents]
     assert ds.target(-1) == 3 and ds.target(0) == 0
     assert ds.manifest.targets() == [i // 50 for i in range(200)]
@@ -77,10 +77,13 @@ def test_knows_classes_paths_and_sizes(server: Server, samples: Path, contents: 
 
 def test_finds_a_sample_by_its_path(server: Server) -> None:
     ds = optcache.Dataset()
-    assert [ds.index_of(ds.path(i)) for i in range(len(ds))] == list(range(len(ds)))
-    assert pickle.loads(pickle.dumps(ds)).index_of(ds.path(9)) == 9
+    assert [ds.index(path) for path in ds.paths()] == list(range(len(ds)))
+    assert pickle.loads(pickle.dumps(ds)).index(ds.path(9)) == 9
     with pytest.raises(KeyError, match="local/test has no object class 0"):
-        ds.index_of("class 0")
+        ds.index("class 0")
+    with pytest.warns(DeprecationWarning, match=r"index_of\(\) is now Dataset.index\(\)") as caught:
+        assert ds.index_of(ds.path(3)) == 3
+    assert caught[0].filename == __file__
 
 
 def test_a_dataset_without_classes(serve: Callable[..., Server], tmp_path: Path) -> None:

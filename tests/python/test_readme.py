@@ -28,7 +28,7 @@ def test_pages_attach_a_loader_in_one_way(page: Path) -> None:
     calls = re.findall(r"^.*\battach\((?!loader\) +│).*$", code(page), re.MULTILINE)
     assert [call for call in calls if "loader = attach(" not in call] == []
     if page.name != "opt4torch.md":  # whose own names these are
-        assert re.findall(r"\b(?:passes|batches_per_pass|maxsize)=", page.read_text()) == []
+        assert re.findall(r"\b(?:passes|batches_per_pass|maxsize)=|index_of", page.read_text()) == []
 
 
 @pytest.mark.long  # pip fetches what builds the package

@@ -20,7 +20,7 @@ def attributes(module: str, **renamed: tuple[str, Any]) -> Callable[[str], Any]:
         if name not in renamed:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         new, value = renamed[name]
-        _warn(f"{module}.{name} is now {module}.{new}")
+        warn(f"{module}.{name} is now {module}.{new}")
         return value
 
     return get
@@ -42,7 +42,7 @@ def arguments(**renamed: tuple[str, Any]) -> Callable[[Function], Function]:
                     raise TypeError(f"{function.__name__}: {old}= is the old name of {new}=: give one")
                 value = given.pop(old)
                 given[new] = None if value == stood_for_none else value
-                _warn(f"{function.__name__}: {old}= is now {new}=")
+                warn(f"{function.__name__}: {old}= is now {new}=")
             return function(*args, **given)
 
         return cast(Function, call)
@@ -50,8 +50,8 @@ def arguments(**renamed: tuple[str, Any]) -> Callable[[Function], Function]:
     return decorate
 
 
-def _warn(sentence: str) -> None:
-    # Of the code that uses the old name: beyond this function, and the one that is above.
+def warn(sentence: str) -> None:
+    """Says what an old name is now, of the code that has called the function that calls this."""
     warnings.warn(
         f"{sentence}. The old name will be removed in the next release.",
         DeprecationWarning,

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Callable, NoReturn, Optional, Union
 
+from . import _deprecated
 from . import _protocol as protocol
 from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_tag, place_of
 from ._channel import Channel
@@ -177,9 +178,13 @@ class Dataset:
         """The object's path below the root of the dataset's source."""
         return self.manifest.path(self._resolve(index))
 
-    def index_of(self, path: str) -> int:
-        """The sample whose object has this path: the inverse of `path`. The first call reads all
-        paths.
+    def paths(self) -> list[str]:
+        """The paths of all samples, in their order: much faster than `path` for one after the other."""
+        return list(self.manifest.paths())
+
+    def index(self, path: str) -> int:
+        """The number of the sample whose object has this path: the inverse of `path`. The first call
+        reads all paths.
 
         Raises KeyError if there is none.
         """
@@ -188,6 +193,11 @@ class Dataset:
         if index is None:
             raise KeyError(f"{self.name} has no object {path}")
         return index
+
+    def index_of(self, path: str) -> int:
+        """The old name of `index`."""
+        _deprecated.warn("Dataset.index_of() is now Dataset.index()")
+        return self.index(path)
 
     def size(self, index: int) -> int:
         """The sample's length in bytes."""
