@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import pickle
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Server
+from conftest import Server, until
 
 import optcache
-from optcache import _channel, _protocol
+from optcache import _channel, _endpoint, _protocol
 from optcache._source_reads import _same_time
 
 
@@ -131,6 +133,58 @@ def test_waits_for_a_dataset_that_is_being_indexed(
     with caplog.at_level(logging.WARNING, "optcache"):
         assert len(optcache.Dataset()) == 200
     assert "not indexed yet" in caplog.text
+
+
+def test_an_index_is_waited_for_as_long_as_a_sidecar(
+    serve: Callable[..., Server], samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(samples, "--open-delay-ms", "600000")
+    monkeypatch.setattr(_endpoint, "RETURN_WAIT_S", 0.5)
+    monkeypatch.delenv("OPTCACHE_WAIT", raising=False)
+    with pytest.raises(optcache.SidecarUnavailableError, match="not indexed yet. Waited 0.5 s") as caught:
+        optcache.Dataset()
+    assert "wait= or OPTCACHE_WAIT" in str(caught.value)
+
+
+@pytest.mark.parametrize("log_is_there", [False, True])
+def test_says_on_standard_error_what_it_waits_for(
+    serve: Callable[..., Server],
+    samples: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    log_is_there: bool,
+) -> None:
+    """Wherever the log goes, each line once."""
+    serve(samples, "--open-delay-ms", "600000")
+    monkeypatch.setattr(_endpoint, "TELL_EVERY_S", 0.2)
+    monkeypatch.setenv("OPTCACHE_WAIT", "600")
+    log, shown = logging.getLogger("optcache"), logging.StreamHandler(sys.stderr)
+    if log_is_there:
+        log.addHandler(shown)
+    said: list[str] = []
+
+    def open_it() -> None:
+        with contextlib.suppress(optcache.SidecarUnavailableError):
+            optcache.Dataset()
+
+    def has_said_two() -> bool:
+        said.append(capsys.readouterr().err)
+        return "".join(said).count("\n") >= 2
+
+    waiter = threading.Thread(target=open_it)
+    waiter.start()
+    try:
+        until(has_said_two)
+    finally:
+        monkeypatch.setenv("OPTCACHE_WAIT", "0")
+        waiter.join()
+        log.removeHandler(shown)
+    first, second, *_ = "".join(said).splitlines()
+    begin = "" if log_is_there else "optcache: "
+    assert first.startswith(f"{begin}waiting up to 600 s (wait= or OPTCACHE_WAIT sets how long): ")
+    assert second.startswith(f"{begin}still waiting, ") and " of 600 s: " in second
+    assert first.endswith("the dataset local/test is not indexed yet")
+    assert second.endswith("the dataset local/test is not indexed yet")
 
 
 def test_tells_once_when_samples_are_others_and_when_they_are_not_any_more(

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
+from ._notices import tell
 from .errors import OptcacheError
 
 log = logging.getLogger("optcache")
@@ -154,13 +155,9 @@ class Breaker:
             samples, waiting = self._samples, self._waiting
             seconds = time.monotonic() - self._began
         if samples > told_samples or waiting:
-            log.warning(
-                "the sidecar at %s has not answered for %.0f s: %d samples were read from the "
-                "source, %d reads wait",
-                self._path,
-                seconds,
-                samples,
-                waiting,
+            tell(
+                f"the sidecar at {self._path} has not answered for {seconds:.0f} s: {samples} "
+                f"samples were read from the source, {waiting} reads wait"
             )
         return samples
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 import threading
@@ -13,19 +12,21 @@ from . import _protocol as protocol
 from ._breaker import Breaker
 from ._channel import Channel
 from ._faults import BROKEN, RefusedError, SilentError, SourceFaltersError
+from ._notices import tell
 from ._stats import counters
 from .errors import OptcacheError, SidecarUnavailableError
 
-log = logging.getLogger("optcache")
-
 FIRST_WAIT_S = 10.0  # for a sidecar that was never there
-RETURN_WAIT_S = 300.0  # for one that was and is being restarted
+# For one that is being restarted, or whose dataset is being indexed: most indexes take less, and the
+# controller of a pod that gives up starts it again.
+RETURN_WAIT_S = 300.0
 INSTEAD_AFTER_S = 5  # of silence, where samples can be had without it
-INDEX_WAIT_S = 3600.0  # for one that says that it has nothing to give yet
+TELL_EVERY_S = 10.0
 PATH_MAX = 107  # bytes of a Unix socket's path
 _PAUSE_FIRST_S = 0.05
 _PAUSE_MAX_S = 1.0
 _TELL_AFTER_S = 0.5
+_SETS_IT = "wait= or OPTCACHE_WAIT sets how long"
 
 T = TypeVar("T")
 
@@ -45,7 +46,7 @@ class Patience:
         self._wait = wait
         self._began = time.monotonic()
         self._pause = _PAUSE_FIRST_S
-        self._told = False
+        self._told_at: Optional[float] = None  # seconds of waiting
 
     @property
     def waited_s(self) -> float:
@@ -55,18 +56,30 @@ class Patience:
         """Pauses before another try. Raises SidecarUnavailableError when that has lasted too
         long.
         """
-        limit = self._limit(why)
-        rest = max(limit, self._least_s) - self.waited_s
+        limit = max(self._limit(why), self._least_s)
+        rest = limit - self.waited_s
         if rest <= 0:
-            raise SidecarUnavailableError(self._endpoint.explain(why)) from why
-        if not self._told and (isinstance(why, RefusedError) or self.waited_s > _TELL_AFTER_S):
-            self._told = True
-            log.warning("waiting up to %.0f s: %s", limit, self._endpoint.explain(why))
+            waited = f". Waited {limit:g} s: {_SETS_IT}" if limit > 0 else ""
+            raise SidecarUnavailableError(self._endpoint.explain(why) + waited) from why
+        self._tell(why, limit)
         if self._endpoint.away and not isinstance(why, (RefusedError, SourceFaltersError)):
             self._endpoint.wait(min(rest, _TELL_AFTER_S))
             return
-        self._endpoint.pause(self._pause)
+        self._endpoint.pause(min(self._pause, rest))
         self._pause = min(self._pause * 2, _PAUSE_MAX_S)
+
+    def _tell(self, why: Exception, limit: float) -> None:
+        waited = self.waited_s
+        if self._told_at is None:
+            if not isinstance(why, RefusedError) and waited <= _TELL_AFTER_S:
+                return
+            tell(f"waiting up to {limit:g} s ({_SETS_IT}): {self._endpoint.explain(why)}")
+        else:
+            # While the sidecar is away, the breaker tells, once for all that wait.
+            if waited - self._told_at < TELL_EVERY_S or self._endpoint.away:
+                return
+            tell(f"still waiting, {waited:.0f} of {limit:g} s: {self._endpoint.explain(why)}")
+        self._told_at = waited
 
     def _limit(self, why: Exception) -> float:
         if self._wait is not None:
@@ -74,9 +87,8 @@ class Patience:
         given = os.environ.get("OPTCACHE_WAIT")
         if given:
             return _seconds(given)
-        if isinstance(why, RefusedError):
-            return INDEX_WAIT_S
-        return RETURN_WAIT_S if self._endpoint.seen else FIRST_WAIT_S
+        answers = self._endpoint.seen or isinstance(why, RefusedError)
+        return RETURN_WAIT_S if answers else FIRST_WAIT_S
 
 
 def _seconds(given: str) -> float:

@@ -70,9 +70,10 @@ class Dataset:
             computed: keep what `transform` makes, as optcache.cached does, for all processes of the
                 machine; what is random in it is drawn once. Its name there, or True: one of the
                 dataset and of what `transform` is, with its settings.
-            wait: seconds to wait for a sidecar that is away or has not indexed the dataset, where
-                the samples cannot be read without it. None: what OPTCACHE_WAIT says; else 10 for
-                one that was never there, 300 for one that has gone, 3600 for the index.
+            wait: seconds to wait for a sidecar that is away, where the samples cannot be read
+                without it, or for a dataset that is being indexed. None: what OPTCACHE_WAIT says;
+                else 10 for a sidecar that was never there, 300 otherwise. A line on standard error
+                says every 10 s what it waits for.
 
         Raises:
             ValueError: `computed` without `transform`, or True where that cannot be pickled; or
