@@ -29,7 +29,7 @@ IMAGE_SIDE = 64  # pixels: images of one size make a batch
 
 
 def digest_and_image(view: Any) -> tuple[bytes, Image.Image]:
-    """ImageFolder's `loader`: the raw bytes of a sample in, what its `transform` gets out."""
+    """ImageFolder's `decode`: the raw bytes of a sample in, what its `transform` gets out."""
     with Image.open(io.BytesIO(view)) as image:
         return hashlib.sha256(view).digest(), image.convert("RGB")
 
@@ -58,7 +58,7 @@ class CheckedImages(TorchDataset):  # type: ignore[type-arg]
 
 
 def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
-    images = ImageFolder(loader=digest_and_image, transform=to_tensor)
+    images = ImageFolder(decode=digest_and_image, transform=to_tensor)
     dataset = CheckedImages(images, Path(job.digests).read_bytes())
     sampler = DistributedSampler(
         dataset, num_replicas=job.world, rank=job.rank, shuffle=True, seed=job.seed

@@ -381,8 +381,12 @@ def test_a_transform_with_other_settings_is_another(
     assert [it.stats()["miss"] for it in data] == [1, 1, 1]
 
 
+def is_odd(path: str) -> bool:
+    return int(Path(path).stem) % 2 == 1
+
+
 def test_an_image_folder_keeps_what_its_loader_makes(cluster: Cluster) -> None:
-    data = ImageFolder(loader=bytes, computed=True)
+    data = ImageFolder(decode=bytes, computed=True)
     for _ in range(EPOCHS):
         loader = attach(shuffled(data, num_workers=2, collate_fn=list))
         assert [it for batch in loader for it in batch] == [
@@ -390,6 +394,13 @@ def test_an_image_folder_keeps_what_its_loader_makes(cluster: Cluster) -> None:
         ]
     assert data.stats()["miss"] == len(data) == 9
     assert data[-1] == (b"sample 8", 0)
+    # Of some of its files the same values, under their own numbers.
+    some = ImageFolder(is_valid_file=is_odd, decode=bytes, computed=True)
+    loader = attach(shuffled(some, num_workers=2, collate_fn=list))
+    read = [it for batch in loader for it in batch]
+    assert read == [(b"sample %d" % (2 * index + 1), 0) for index in loader.sampler]
+    assert some[0] == (b"sample 1", 0)
+    assert some.stats()["miss"] == 9 and len(some) == 4
 
 
 def test_what_cannot_be_computed_is_refused(cluster: Cluster) -> None:

@@ -155,7 +155,7 @@ def folder_cache(programs: Path, dataset: Dataset, tmp_path: Path) -> Iterator[C
 
 def test_a_folder_and_its_root(folder_cache: Cluster, dataset: Dataset, long: bool) -> None:
     socket = str(folder_cache.socket(0))
-    images = ImageFolder(str(dataset.root), loader=bytes, socket=socket)
+    images = ImageFolder(str(dataset.root), decode=bytes, socket=socket)
     assert [path for path, _ in images.samples[:3]] == [
         str(dataset.root / path) for path in dataset.paths[:3]
     ]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
+import os
 import pickle
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
+import numpy
 import pytest
 from conftest import IMAGES as COUNT
 from conftest import Server, list_source
@@ -14,8 +19,14 @@ from conftest import Server, list_source
 torchvision = pytest.importorskip("torchvision")
 pytest.importorskip("PIL.Image")
 
+import PIL.Image  # noqa: E402
+from torch.utils.data import DataLoader  # noqa: E402
+from torch.utils.data.distributed import DistributedSampler  # noqa: E402
+from torchvision.datasets.folder import default_loader, pil_loader  # noqa: E402
+
 import optcache  # noqa: E402
-from optcache.torch import ImageFolder  # noqa: E402
+from optcache._recipes import ranges_of  # noqa: E402
+from optcache.torch import ImageFolder, attach  # noqa: E402
 
 
 @pytest.fixture
@@ -92,6 +103,139 @@ def test_a_root_while_the_sidecar_is_away(server: Server, images: Path) -> None:
     server.kill()
     with pytest.raises(optcache.OptcacheError, match="it serves local/test"):
         ImageFolder("/no/such/dir")
+
+
+def test_arguments_are_torchvisions(train: ImageFolder) -> None:
+    theirs = [*inspect.signature(torchvision.datasets.ImageFolder).parameters]
+    ours = inspect.signature(ImageFolder).parameters
+    by_place = [name for name, it in ours.items() if it.kind is not it.KEYWORD_ONLY]
+    assert by_place[: len(theirs)] == theirs
+    assert by_place[len(theirs) :] in ([], ["allow_empty"])  # torchvision 0.20 has it
+    with pytest.raises(TypeError, match="write name='test'"):
+        ImageFolder("", None, None, pil_loader, "test")  # type: ignore[arg-type]
+
+
+def is_chosen(path: str) -> bool:
+    return int(Path(path).stem) % 5 != 2
+
+
+def test_a_choice_of_files_is_torchvisions(server: Server, images: Path) -> None:
+    list_source(server)
+    asked: tuple[list[str], list[str]] = ([], [])
+    theirs, ours = (
+        kind(str(images), None, None, pil_loader, lambda path, to=to: to.append(path) or is_chosen(path))
+        for kind, to in zip((torchvision.datasets.ImageFolder, ImageFolder), asked)
+    )
+    assert asked[0] == asked[1] and len(asked[0]) == COUNT
+    assert ours.samples == theirs.samples and ours.targets == theirs.targets
+    assert ours.classes == theirs.classes and 0 < len(ours) == len(theirs) < COUNT
+    expected = [(image.tobytes(), target) for image, target in theirs]
+    assert [(image.tobytes(), target) for image, target in map(ours.__getitem__, range(len(ours)))] == expected
+    assert [(i.tobytes(), t) for i, t in ours.__getitems__(range(len(ours)))] == expected
+    assert ours[-1][0].tobytes() == expected[-1][0]
+    with pytest.raises(IndexError, match=f"it has {len(ours)} samples"):
+        ours[len(ours)]
+    assert pickle.loads(pickle.dumps(ours))[3][0].tobytes() == expected[3][0]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_choice_of_files_is_announced(server: Server, images: Path, workers: int) -> None:
+    chosen = ImageFolder(is_valid_file=is_chosen)
+    sampler = DistributedSampler(chosen, num_replicas=2, rank=1, seed=5)
+    loader = DataLoader(chosen, 4, sampler=sampler, num_workers=workers, collate_fn=list)
+    read = [image.tobytes() for batch in attach(loader) for image, _ in batch]
+    assert read == [chosen[index][0].tobytes() for index in sampler]
+    ids = [at for at in range(COUNT) if is_chosen(chosen.data.path(at))]
+    runs = ",".join(f"{first}+{count}" for first, count in ranges_of(ids) or [])
+    assert server.of("attach")[0]["order"].endswith(f" subset={runs}")
+    gets = sorted((g["first"], g["count"]) for g in server.of("get") if g["stream"])
+    assert gets == [(at, min(4, len(sampler) - at)) for at in range(0, len(sampler), 4)]
+
+
+def test_classes_without_files(server: Server, images: Path) -> None:
+    list_source(server)
+    for kind in (torchvision.datasets.ImageFolder, ImageFolder):
+        with pytest.raises(FileNotFoundError, match="^Found no valid file for the classes A, b"):
+            kind(str(images), is_valid_file=lambda path: "/a" in path)
+    ours = ImageFolder(str(images), None, None, pil_loader, lambda path: "/a" in path, True)
+    assert ours.classes == sorted(path.name for path in images.iterdir())
+    assert set(ours.targets) == {1, 2} and 0 < len(ours) < COUNT
+    assert len(ImageFolder(is_valid_file=lambda path: False, allow_empty=True)) == 0
+
+
+def by_another_process(path: str) -> bytes:
+    return subprocess.run(["cat", path], check=True, capture_output=True, timeout=60).stdout
+
+
+LOADERS: dict[str, Callable[[str], Any]] = {
+    "torchvision's": default_loader,
+    "torchvision's, of PIL": pil_loader,
+    "open": lambda path: open(path, "rb").read(),
+    "open twice": lambda path: (open(path, "rb").read(9), Path(path).read_bytes()),
+    "PIL, later": PIL.Image.open,
+    "NumPy": lambda path: numpy.fromfile(path, numpy.uint8).tobytes(),
+    "mapped": lambda path: bytes(numpy.memmap(path, numpy.uint8, "r")),
+    "torchvision.io": torchvision.io.read_file,
+    "another process": by_another_process,
+}
+if importlib.util.find_spec("cv2"):
+    LOADERS["cv2"] = lambda path: importlib.import_module("cv2").imread(path).tobytes()
+
+
+def plain(loaded: Any) -> Any:
+    if isinstance(loaded, PIL.Image.Image):
+        return loaded.mode, loaded.tobytes()
+    return loaded.tolist() if hasattr(loaded, "tolist") else loaded
+
+
+@pytest.mark.parametrize("loader", LOADERS.values(), ids=LOADERS)
+def test_loaders_are_given_a_path(
+    server: Server, images: Path, loader: Callable[[str], Any]
+) -> None:
+    list_source(server)
+    theirs = torchvision.datasets.ImageFolder(str(images), loader=loader)
+    ours = ImageFolder(str(images), loader=loader)
+    assert [(plain(it), target) for it, target in ours.__getitems__(range(9))] == [
+        (plain(theirs[index][0]), theirs[index][1]) for index in range(9)
+    ]
+    assert plain(ours[4][0]) == plain(theirs[4][0])
+
+
+def test_the_path_of_a_sample_is_good_while_the_loader_runs(train: ImageFolder) -> None:
+    failing = ImageFolder(loader=lambda path: 1 / 0)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            failing[0]
+    (path, _), (other, _) = ImageFolder(loader=str).__getitems__([0, 1])
+    assert not os.path.exists(path) and not os.path.exists(other)
+    held = [os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    assert [it for it in held if "optcache-sample" in it] == []
+
+
+def test_bytes_are_decoded_where_they_lie(train: ImageFolder) -> None:
+    assert ImageFolder(decode=type)[0][0] is memoryview
+    assert ImageFolder(loader=by_another_process, decode=len)[0][0] == train.data.size(0)
+
+
+def test_the_loader_that_torchvision_has_chosen(
+    train: ImageFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With another image backend it has its own way to open a file."""
+    given: list[str] = []
+    monkeypatch.setattr(torchvision.datasets.folder, "accimage_loader", given.append)
+    monkeypatch.setattr(torchvision, "get_image_backend", lambda: "accimage")
+    ImageFolder(loader=default_loader)[0]
+    assert given[0].startswith("/proc/")
+
+
+def test_a_root_of_other_kinds(
+    server: Server, images: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list_source(server)
+    monkeypatch.setenv("HOME", str(images.parent))
+    expected = torchvision.datasets.ImageFolder(f"~/{images.name}").samples
+    assert ImageFolder(f"~/{images.name}").samples == expected
+    assert ImageFolder(images).samples == expected
 
 
 def test_image_folder_transforms(train: ImageFolder) -> None:

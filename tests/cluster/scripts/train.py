@@ -90,7 +90,9 @@ def make_loader(rank: int, world: int, epochs: int) -> DataLoader:  # type: igno
     if cached:
         from optcache.torch import ImageFolder, attach
 
-        images: Any = ImageFolder(loader=digest_and_pixels)
+        # The sidecar brings the package, and may be of an older release, whose loader takes bytes.
+        reads = "decode" if "decode" in inspect.signature(ImageFolder).parameters else "loader"
+        images: Any = ImageFolder(**{reads: digest_and_pixels})
     else:
         images = PlainImages(os.environ["STORE_URL"])
     dataset = Numbered(images)
@@ -105,7 +107,7 @@ def make_loader(rank: int, world: int, epochs: int) -> DataLoader:  # type: igno
     )
     if not cached:
         return loader
-    # The sidecar brings the package, and may be of an older release, which calls it passes.
+    # In an older release it is passes.
     told = "epochs" if "epochs" in inspect.signature(attach).parameters else "passes"
     passes = int(number("PASSES", epochs))
     return attach(loader, dataset=images.data, **({told: passes} if passes else {}))

@@ -20,7 +20,7 @@ from ._orders import Numbering, Source, dataset_under, order_of
 from ._samplers import Order
 from ._store import Store
 from ._traces import Lister
-from .computed import Computed, store_under
+from .computed import Computed
 from .dataset import Dataset
 
 Loader = TypeVar("Loader", bound="torch.utils.data.DataLoader[Any]")
@@ -232,12 +232,13 @@ def _dataset_of(
     loader: torch.utils.data.DataLoader[Any], given: Any
 ) -> tuple[Source, Optional[Numbering]]:
     """Our dataset under the loader's, and how that one numbers it; None: equally."""
-    found = dataset_under(loader.dataset) if given is None else (store_under(given) or given, None)
+    outer = loader.dataset if given is None else given
+    found = dataset_under(outer)
     if found is None:
-        kind = type(loader.dataset).__name__
+        kind = type(outer).__name__
         raise TypeError(
-            f"attach: the loader's dataset is a {kind}, not an optcache dataset, nor made of one alone "
-            "by Subset and ConcatDataset. If it is something around one that hands indices on as they "
+            f"attach: the {kind} of the loader is not an optcache dataset, nor made of one alone by "
+            "Subset and ConcatDataset. If it is something around one that hands indices on as they "
             "are, give dataset=that one"
         )
     return found

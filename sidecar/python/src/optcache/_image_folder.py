@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import array
 import functools
 import io
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any, Callable, Optional, Union
 
@@ -11,17 +14,22 @@ import torch.utils.data
 
 from ._batches import IndexBatch, Sample, place_of
 from ._roots import name_of_root
+from ._sample_file import path_of
 from .computed import kept, resolve, stats_of
 from .dataset import Dataset
 
 Transform = Callable[[Any], Any]
 
 
-def default_loader(data: Sample) -> Any:
-    """The bytes of an image file as a PIL image in RGB, as torchvision's default loader gives it."""
+def default_loader(source: Union[str, Sample]) -> Any:
+    """An image file as a PIL image in RGB, as torchvision's default loader gives it.
+
+    Args:
+        source: the file's path, or its bytes.
+    """
     from PIL import Image
 
-    with Image.open(io.BytesIO(data)) as image:
+    with Image.open(source if isinstance(source, str) else io.BytesIO(source)) as image:
         return image.convert("RGB")
 
 
@@ -32,23 +40,28 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
 
     Attributes:
         data: the files' bytes, an optcache.Dataset.
+        ids: the sample of `data` that each index is; None: the one of the same number.
         classes: class names, by number.
         class_to_idx: their numbers.
-        transform, target_transform, loader: as given.
+        transform, target_transform, loader, decode: as given.
         kept: where samples are kept that are computed; None: nowhere.
         root: as given; what paths in `samples` begin with.
     """
 
     def __init__(
         self,
-        root: str = "",
+        root: Union[str, os.PathLike[str]] = "",
         transform: Optional[Transform] = None,
         target_transform: Optional[Transform] = None,
-        loader: Callable[[Sample], Any] = default_loader,
+        loader: Callable[[str], Any] = default_loader,
+        is_valid_file: Optional[Callable[[str], bool]] = None,
+        allow_empty: bool = False,
+        *,
         name: Optional[str] = None,
         socket: Optional[str] = None,
         computed: Union[bool, str] = False,
         wait: Optional[float] = None,
+        decode: Optional[Callable[[Sample], Any]] = None,
     ) -> None:
         """Opens the dataset.
 
@@ -57,24 +70,60 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
                 dataset's name. "": the one that `name` says. Where `name` is given, root is only
                 what paths in `samples` begin with.
             transform: applied to each image, target_transform to each class number.
-            loader: makes an image from a file's bytes, a view that is good while it is in use.
+            loader: makes an image of a file, as torchvision's loaders do. It is given a path at
+                which it can open the file while it runs. The path is one in memory: its name says
+                nothing of the file.
+            is_valid_file: chooses samples by their paths below `root`, among those that the dataset
+                has. A function that opens the file opens it at its source.
+            allow_empty: keep classes of which `is_valid_file` chooses nothing.
             name, socket, wait: as for optcache.Dataset.
             computed: keep (image, target) as they come out of the transforms, for all processes of
                 the machine: as for optcache.Dataset.
+            decode: makes an image of a file's bytes, instead of `loader`: without a copy, as they
+                are a view that is good while it is in use.
 
         Raises:
             ValueError: computed=True where a transform cannot be pickled; or of `wait`.
+            FileNotFoundError: `is_valid_file` leaves a class empty, and `allow_empty` is not set.
             OptcacheError: as optcache.Dataset, or no dataset has that root, or the dataset has no
                 classes.
         """
-        self.data = Dataset(name_of_root(root, name, socket, wait), socket, wait=wait)
-        self.root = root
+        if isinstance(is_valid_file, str):
+            raise TypeError(
+                f"ImageFolder: is_valid_file={is_valid_file!r} is not a function of a path. If it is "
+                f"the name of the dataset, write name={is_valid_file!r}"
+            )
+        self.root = os.path.expanduser(os.fspath(root))
+        self.data = Dataset(name_of_root(self.root, name, socket, wait), socket, wait=wait)
         self.transform = transform
         self.target_transform = target_transform
         self.loader = loader
+        self.decode = decode
         self.data.target(0)  # the sentence for a dataset without classes, now and not in a worker
-        made_by = (transform or loader, target_transform, loader)
-        self.kept = kept(self, computed, self.data.version, made_by, socket)
+        self.ids: Optional[array.array[int]] = None
+        if is_valid_file is not None:
+            self.ids = self._choose(is_valid_file, allow_empty)
+        made_by = (transform or decode or loader, target_transform, decode or loader)
+        self.kept = kept(self.data, computed, self.data.version, made_by, socket)
+
+    def _choose(
+        self, is_valid_file: Callable[[str], bool], allow_empty: bool
+    ) -> Optional[array.array[int]]:
+        paths, targets = self._paths(), self.data.manifest.targets()
+        ids = array.array("I", (at for at, path in enumerate(paths) if is_valid_file(path)))
+        there = {targets[at] for at in ids}
+        empty = [name for number, name in enumerate(self.classes) if number not in there]
+        if empty and not allow_empty:
+            raise FileNotFoundError(
+                f"Found no valid file for the classes {', '.join(sorted(empty))}: is_valid_file "
+                "takes none of their samples. To keep empty classes, set allow_empty=True"
+            )
+        return ids if len(ids) < len(paths) else None
+
+    def _paths(self) -> list[str]:
+        """Of all samples of `data`, as torchvision has them."""
+        begin = self.root.rstrip("/") + "/" if self.root else ""
+        return [begin + path for path in self.data.paths()]
 
     @property
     def classes(self) -> list[str]:
@@ -87,26 +136,28 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
     @functools.cached_property
     def targets(self) -> list[int]:
         """The class numbers of all samples."""
-        return self.data.manifest.targets()
+        return self._of_ours(self.data.manifest.targets())
 
     @functools.cached_property
     def samples(self) -> list[tuple[str, int]]:
         """(path, class number) of all samples; made when first asked for."""
-        begin = self.root.rstrip("/") + "/" if self.root else ""
-        paths = self.data.manifest.paths()
-        return [(begin + path, target) for path, target in zip(paths, self.targets)]
+        return list(zip(self._of_ours(self._paths()), self.targets))
+
+    def _of_ours(self, of_data: list[Any]) -> list[Any]:
+        return of_data if self.ids is None else [of_data[at] for at in self.ids]
 
     @property
     def imgs(self) -> list[tuple[str, int]]:
         return self.samples
 
     def __len__(self) -> int:
-        return len(self.data)
+        return len(self.data) if self.ids is None else len(self.ids)
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
+        index = self._in_data(index)
         if self.kept is None:
             return self._make(int(index), self.data[index])
-        at, tag = resolve(index, len(self), self.kept.name), place_of(self.kept.name, index)
+        at, tag = resolve(index, len(self.data), self.kept.name), place_of(self.kept.name, index)
         value: tuple[Any, Any] = self.kept.get(at, tag, lambda: self._make(at, self.data[at]))
         return value
 
@@ -114,16 +165,22 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
         """The samples of a batch, in one round trip; kept ones are had one by one."""
         if self.kept is not None:
             return [self[index] for index in indices]
+        if self.ids is not None:
+            indices = [self._in_data(index) for index in indices]
         samples = self.data.__getitems__(indices)
         plain = list.__iter__(indices) if isinstance(indices, IndexBatch) else indices
         return [self._make(int(index), data) for index, data in zip(plain, samples)]
+
+    def _in_data(self, index: int) -> int:
+        """The sample of `data`: where all are ours, the index as it is, with what it remembers."""
+        return index if self.ids is None else self.ids[resolve(index, len(self), self.data.name)]
 
     def stats(self) -> dict[str, Any]:
         """Counts of what is kept: as of optcache.Dataset."""
         return stats_of(self.kept, self.data.name)
 
     def _make(self, index: int, data: Sample) -> tuple[Any, Any]:
-        image = self.loader(data)
+        image = self._image(data)
         target: Any = self.data.target(index)
         if self.transform is not None:
             image = self.transform(image)
@@ -131,9 +188,26 @@ class ImageFolder(torch.utils.data.Dataset[Any]):
             target = self.target_transform(target)
         return image, target
 
+    def _image(self, data: Sample) -> Any:
+        if self.decode is not None:
+            return self.decode(data)
+        if self.loader is default_loader or _loads_by_pil(self.loader):
+            return default_loader(data)
+        with path_of(data) as path:
+            return self.loader(path)
+
     def __getstate__(self) -> dict[str, Any]:
         lazy = ("class_to_idx", "targets", "samples")
         return {key: value for key, value in self.__dict__.items() if key not in lazy}
 
     def __repr__(self) -> str:
         return f"Dataset ImageFolder\n    Number of datapoints: {len(self)}\n    {self.data.name}"
+
+
+def _loads_by_pil(loader: Any) -> bool:
+    """Is it a loader of torchvision's that does what default_loader does with bytes, without a file?"""
+    if getattr(loader, "__module__", None) != "torchvision.datasets.folder":
+        return False
+    if loader.__name__ == "default_loader":
+        return bool(sys.modules["torchvision"].get_image_backend() == "PIL")
+    return bool(loader.__name__ == "pil_loader")

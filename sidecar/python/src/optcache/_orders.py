@@ -50,6 +50,8 @@ def dataset_under(outer: Any) -> Optional[tuple[Source, Optional[Numbering]]]:
 
 def _under(outer: Any) -> Optional[tuple[Source, Optional[array.array[int]]]]:
     computed = store_under(outer)
+    if isinstance(outer, ImageFolder) and computed is outer.kept:
+        return outer.data if computed is None else computed, outer.ids
     if computed is not None:
         return computed, None
     if isinstance(outer, Dataset):
@@ -69,7 +71,7 @@ def _under(outer: Any) -> Optional[tuple[Source, Optional[array.array[int]]]]:
         for ours, ids in parts:  # type: ignore[misc]
             all_ids.extend(range(len(ours)) if ids is None else ids)
         return ours, all_ids
-    return (outer.data, None) if isinstance(outer, ImageFolder) else None
+    return None
 
 
 def order_of(
