@@ -127,6 +127,13 @@ def test_a_subset_of_a_subset_by_workers(data: optcache.Dataset, server: Server)
     assert {get["stream"] for get in server.of("get") if get["count"] > 1} == {77}
 
 
+def test_datasets_are_added_up(data: optcache.Dataset, server: Server) -> None:
+    both = data + Subset(data, range(9))
+    assert type(both) is ConcatDataset and len(both) == len(data) + 9
+    assert sum(map(len, attach(DataLoader(both, 8, collate_fn=list)))) == len(both)
+    assert server.of("attach")[0]["order"].endswith(" subset=0+200,0+9")
+
+
 # --- Lists
 
 

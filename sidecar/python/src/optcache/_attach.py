@@ -7,7 +7,7 @@ import operator
 import weakref
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, Callable, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, cast
 
 import torch.utils.data
 from torch.utils.data import IterableDataset, Sampler
@@ -20,10 +20,9 @@ from ._orders import Numbering, Source, dataset_under, order_of
 from ._samplers import Order
 from ._store import Store
 from ._traces import Lister
-from .computed import Computed
-from .dataset import Dataset
 
-Loader = TypeVar("Loader", bound="torch.utils.data.DataLoader[Any]")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class AttachedBatchSampler(Sampler[Any]):
@@ -101,15 +100,15 @@ def _length(batch: Any) -> int:
 
 @_deprecated.arguments(passes=("epochs", 0), batches_per_pass=("limit_batches", 0))
 def attach(
-    loader: Loader,
+    loader: torch.utils.data.DataLoader[T],
     *,
     name: str = "train",
-    dataset: Union[Dataset, Computed, None] = None,
+    dataset: Optional[torch.utils.data.Dataset[Any]] = None,
     start: Optional[int] = None,
     epochs: Optional[int] = None,
     limit_batches: Optional[int] = None,
     trace: Union[Lister, bool, None] = None,
-) -> Loader:
+) -> Attached[T]:
     """Tells the sidecar what a DataLoader reads and when, so that samples are there before they are
     asked for. Returns the same loader; what it gives, and in which order, does not change.
 
@@ -184,7 +183,7 @@ def attach(
     object.__setattr__(reader, "batch_sampler", sampler)
     detach = weakref.finalize(loader, attachment.detach)
     object.__setattr__(loader, "optcache", LoaderControl(sampler, detach))
-    return loader
+    return cast("Attached[T]", loader)
 
 
 class LoaderControl:
@@ -207,7 +206,18 @@ class LoaderControl:
         self._detach()
 
 
-class DataLoader(torch.utils.data.DataLoader[Any]):
+if TYPE_CHECKING:
+
+    class Attached(torch.utils.data.DataLoader[T_co]):
+        """What type checkers take a loader for that `attach` was given."""
+
+        optcache: LoaderControl
+
+else:
+    Attached = torch.utils.data.DataLoader
+
+
+class DataLoader(torch.utils.data.DataLoader[T_co]):
     """A loader that attaches itself when it is first iterated over.
 
     For frameworks that put a sampler of their own into loaders, as Lightning's Trainer does: they
@@ -217,10 +227,18 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         DataLoader(validation, batch_size=256, attach={"name": "validation"})
     """
 
-    def __init__(self, *args: Any, attach: Optional[dict[str, Any]] = None, **kwargs: Any) -> None:
+    optcache: LoaderControl  # from the first iteration on
+
+    def __init__(
+        self,
+        dataset: torch.utils.data.Dataset[T_co],
+        *args: Any,
+        attach: Optional[dict[str, Any]] = None,
+        **kwargs: Any,
+    ) -> None:
         """As torch.utils.data.DataLoader; `attach`: arguments for the function of that name."""
         self.attach = attach
-        super().__init__(*args, **kwargs)
+        super().__init__(dataset, *args, **kwargs)
 
     def __iter__(self) -> Any:
         if not isinstance(self.batch_sampler, AttachedBatchSampler):

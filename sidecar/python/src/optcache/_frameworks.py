@@ -160,7 +160,8 @@ class ResumedOrder(DistributedOrder):
         sampler = self._sampler
         start = int(sampler.next_yielded or 0)
         length = max(self._length() - start, 0)
-        ids = list(DistributedSampler.__iter__(sampler))[start : start + length]
+        whole: list[Any] = list(DistributedSampler.__iter__(sampler))
+        ids = whole[start : start + length]
         self._passes += 1
         what = protocol.Pass(
             epoch=int(sampler.epoch), start=start, length=length, crc=self._crc(ids)

@@ -33,7 +33,7 @@ def default_loader(source: Union[str, Sample]) -> Any:
         return image.convert("RGB")
 
 
-class ImageFolder(torch.utils.data.Dataset[Any]):
+class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
     """torchvision.datasets.ImageFolder, read through the sidecar.
 
     The same samples under the same indices, the same classes. A sample is (image, target).

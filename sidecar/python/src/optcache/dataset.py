@@ -7,7 +7,7 @@ import functools
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Any, Callable, NoReturn, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
 from . import _deprecated
 from . import _protocol as protocol
@@ -25,8 +25,15 @@ from ._text import visible
 from .computed import kept, resolve, stats_of
 from .errors import OptcacheError, SampleError
 
+if TYPE_CHECKING:
+    import torch.utils.data
 
-class Dataset:
+    _Base = torch.utils.data.Dataset[Any]
+else:  # PyTorch need not be there, and is not imported
+    _Base = object
+
+
+class Dataset(_Base):
     """The samples of a dataset, in the order of its manifest.
 
         ds = optcache.Dataset()
@@ -39,6 +46,8 @@ class Dataset:
 
     Thread-safe. May be pickled, and used after a fork: each thread and process has a connection of
     its own. Views do not outlive a fork: the parent's may be overwritten in the child.
+
+    To a type checker it is a torch.utils.data.Dataset.
 
     Attributes:
         name: the dataset's full name.
@@ -167,6 +176,14 @@ class Dataset:
         ValueError if it is a dataset without `computed=`.
         """
         return stats_of(self.kept, self.name)
+
+    if not TYPE_CHECKING:  # which has it of PyTorch's
+
+        def __add__(self, other: Any) -> Any:
+            """PyTorch's ConcatDataset of both."""
+            from torch.utils.data import ConcatDataset
+
+            return ConcatDataset([self, other])
 
     # --- What is known of the samples
 

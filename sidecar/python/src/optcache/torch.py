@@ -5,11 +5,12 @@
     loader = attach(DataLoader(train, sampler=DistributedSampler(train), num_workers=8))
 """
 
-from ._attach import AttachedBatchSampler, DataLoader, LoaderControl, attach
+from ._attach import Attached, AttachedBatchSampler, DataLoader, LoaderControl, attach
 from ._batches import BatchIndex
 from ._image_folder import ImageFolder, default_loader
 
 __all__ = [
+    "Attached",
     "AttachedBatchSampler",
     "BatchIndex",
     "DataLoader",
