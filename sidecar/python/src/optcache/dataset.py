@@ -13,7 +13,7 @@ from . import _deprecated
 from . import _protocol as protocol
 from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_tag, place_of
 from ._channel import Channel
-from ._collate import let_torch_collate_views
+from ._collate import let_torch_have_views
 from ._endpoint import endpoint_at, with_patience
 from ._faults import SampleFailedError, SourceFaltersError
 from ._manifest import Manifest
@@ -317,7 +317,7 @@ class Dataset(_Base):
             begin = end
         if self._copy:
             return [bytes(view) for view in views]
-        let_torch_collate_views()
+        let_torch_have_views()
         return views  # type: ignore[return-value]
 
     def _ends(self, ids: array.array[int]) -> list[int]:
