@@ -176,7 +176,7 @@ def test_epoch_goes_on_where_it_was_left(
     sampler = sampler_over(samples, epoch=1)
     first = attach(loader_over(samples, sampler=sampler, num_workers=2), dataset=samples.samples)
     ids = read(first, begun) if begun else []
-    first.optcache.detach()  # type: ignore[attr-defined]
+    first.optcache.detach()
 
     resumed = Resumed(samples, num_replicas=1, rank=0, seed=SEED)
     resumed.first = len(ids)
@@ -190,6 +190,29 @@ def test_epoch_goes_on_where_it_was_left(
     resumed.first = 0
     for it in (sampler, resumed):
         it.set_epoch(2)
+    assert read(second) == list(sampler)
+    assert orders_unknown(cluster) == 0
+
+
+@pytest.mark.parametrize("begun", [1, 70])
+def test_what_was_saved_is_gone_on_from(
+    start_cache: StartCache, open_samples: OpenSamples, begun: int
+) -> None:
+    cluster = start_cache()
+    samples = open_samples(cluster.socket(0))
+    sampler = sampler_over(samples, epoch=1)
+    first = attach(loader_over(samples, sampler=sampler, num_workers=2), dataset=samples.samples)
+    ids = read(first, begun)
+    saved = first.optcache.state_dict()
+    first.optcache.detach()
+
+    second = attach(
+        loader_over(samples, sampler=sampler_over(samples), num_workers=2), dataset=samples.samples
+    )
+    second.optcache.load_state_dict(saved)
+    assert ids + read(second) == list(sampler)
+    for it in (sampler, second.sampler):
+        it.set_epoch(2)  # type: ignore[union-attr]
     assert read(second) == list(sampler)
     assert orders_unknown(cluster) == 0
 
@@ -257,5 +280,6 @@ def test_batches_of_any_size(
         )
         expected = list(sampler)
         whole = len(expected) // size * size if drop_last else len(expected)
-        assert read(attach(loader, dataset=samples.samples)) == expected[:whole]
-        loader.optcache.detach()  # type: ignore[attr-defined]
+        attached = attach(loader, dataset=samples.samples)
+        assert read(attached) == expected[:whole]
+        attached.optcache.detach()

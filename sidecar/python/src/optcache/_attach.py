@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import operator
 import weakref
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ from . import _deprecated
 from . import _protocol as protocol
 from ._attachment import Attachment, Unannounced
 from ._batches import IndexBatch
-from ._orders import Numbering, Source, dataset_under, order_of
+from ._orders import Numbering, Source, dataset_under, order_of, seeds_workers
+from ._progress import Progress, State
 from ._samplers import Order
 from ._store import Store
 from ._traces import Lister
@@ -39,6 +41,7 @@ class AttachedBatchSampler(Sampler[Any]):
         attachment: Union[Attachment, Unannounced],
         tagged: str,
         batches_ahead: int,
+        progress: Progress,
     ) -> None:
         self._inner = inner
         self._order = order
@@ -46,10 +49,20 @@ class AttachedBatchSampler(Sampler[Any]):
         self._tagged = tagged  # the dataset that indices are of, or the samples behind them
         self._start = 0
         self._batches_ahead = batches_ahead
+        self.progress = progress
 
     def __iter__(self) -> Iterator[Any]:
+        return self.progress.counted(self._announced())
+
+    def _announced(self) -> Iterator[Any]:
         start, self._start = self._start, 0
+        skipped = self.progress.begin()
         what, batches = self._order.begin(start)
+        if skipped:
+            reads = sum(map(_length, itertools.islice(batches, skipped)))
+            what = dataclasses.replace(
+                what, start=what.start + reads, length=max(what.length - reads, 0), crc=None
+            )
         tag = self._attachment.begin(self._order.recipe, what)
         looked = False
         for number, batch in enumerate(batches):
@@ -120,8 +133,10 @@ def attach(
     when the loader asks for it. docs/user/samplers.md says which is which.
 
         loader.optcache.detach()         # otherwise done when the loader dies
-        loader.optcache.start_at(5120)   # the next iteration goes on in the middle of an epoch: for
-                                         # a loader that was attached with start=, see there
+        loader.optcache.state_dict()     # where the loop is: saved with a checkpoint
+        loader.optcache.load_state_dict(state)  # the next iteration goes on there
+        loader.optcache.start_at(5120)   # the same for a sampler that goes on in the middle by itself:
+                                         # of a loader that was attached with start=, see there
 
     Args:
         loader: with batches, over an optcache.Dataset, an ImageFolder of this module, or what
@@ -172,8 +187,11 @@ def attach(
     attachment: Union[Attachment, Unannounced] = Unannounced()
     if not isinstance(ours, Store) or ours.available():
         attachment = Attachment(ours, name + order.suffix)
+    ahead = _batches_ahead(loader)
+    seeded = seeds_workers(loader, getattr(loader.batch_sampler, "sampler", loader.sampler))
+    progress = Progress(order, loader.batch_sampler, ahead, limit_batches, seeded)
     sampler = AttachedBatchSampler(
-        loader.batch_sampler, order, attachment, ours.name, _batches_ahead(loader)
+        loader.batch_sampler, order, attachment, ours.name, ahead, progress
     )
     if start is not None:
         sampler.start_at(start)
@@ -200,6 +218,24 @@ class LoaderControl:
         that does not is attached with start=.
         """
         self._sampler.start_at(index)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loop is, to be saved with a checkpoint: the batches that it has got count as read.
+        `state_dict()["epoch"]` is the epoch with which to begin again.
+
+        Raises ValueError if the order cannot be repeated: PyTorch's SequentialSampler and
+        DistributedSampler repeat theirs, and its other samplers with a generator of their own.
+        """
+        return dict(self._sampler.progress.state())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next iteration goes on where the loop was: it leaves out the batches that were read, and
+        reads nothing of them. The job may have another number of ranks, or batches of another size:
+        then a part of a batch of each rank is read twice.
+
+        Raises ValueError as `state_dict`, or if this is the state of another kind of loader.
+        """
+        self._sampler.progress.load(cast(State, state))
 
     def detach(self) -> None:
         """Tells the sidecar that the loader reads no more."""

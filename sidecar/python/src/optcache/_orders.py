@@ -100,7 +100,7 @@ def order_of(
         order = torch_order(loader, sampler, size, declared)
         order = order or framework_order(batch_sampler, sampler, size)
     if order is None:
-        order = TracedOrder(batch_sampler, sampler, size, trace, mapping, _seeds_workers(loader, sampler))
+        order = TracedOrder(batch_sampler, sampler, size, trace, mapping, seeds_workers(loader, sampler))
         numbering = None
     else:
         order.mapping = mapping
@@ -111,7 +111,7 @@ def order_of(
     return order
 
 
-def _seeds_workers(loader: Any, sampler: Any) -> bool:
+def seeds_workers(loader: Any, sampler: Any) -> bool:
     """Does the loader draw from the sampler's generator before each iteration?"""
     generator = getattr(sampler, "generator", None)
     return generator is not None and base_seed(loader, sampler) == protocol.BASE_SEED_EVERY_PASS

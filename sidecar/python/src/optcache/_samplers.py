@@ -90,6 +90,17 @@ class Order:
                 "its loader with start="
             )
 
+    @property
+    def passes(self) -> int:
+        """Iterations that have begun, here and in the processes that this one goes on from."""
+        return self._passes
+
+    def go_on(self, passes: int, known: bool) -> None:
+        """Other processes have begun `passes` iterations, and `known` says whether they knew the order.
+        The sampler is where the next one begins.
+        """
+        self._passes = passes
+
     def begin(self, start: int) -> tuple[protocol.Pass, Iterator[Any]]:
         """Called when an iteration begins: what it reads, and its batches."""
         what = self._describe(start)
@@ -217,6 +228,7 @@ class RandomOrder(WholeOrder):
         self._generator: Any = sampler.generator
         self._base_seed = base_seed
         self._ends_early = False  # by announcement
+        self._goes_on = False  # from where another process was
         self._expected: Optional[Any] = _fresh_state(self._generator.initial_seed())
         if not torch.equal(self._expected, self._generator.get_state()):
             self._expected = None
@@ -257,8 +269,14 @@ class RandomOrder(WholeOrder):
             draws=int(self._sampler.num_samples),
         )
 
+    def go_on(self, passes: int, known: bool) -> None:
+        super().go_on(passes, known)
+        self._goes_on = known and self.recipe.known
+
     def _describe(self, start: int) -> protocol.Pass:
-        if self._expected is None or not self._as_foretold(self._expected):
+        if self._goes_on:
+            self._goes_on = False
+        elif self._expected is None or not self._as_foretold(self._expected):
             self._expected = None
             self.recipe = dataclasses.replace(self.recipe, known=False)
             return super()._describe(start)
