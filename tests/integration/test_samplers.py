@@ -174,3 +174,45 @@ def test_a_subset_is_planned(
     wait_until(lambda: cluster.status()["datasets"][0]["streams"][0]["planned"], "it is planned")
     assert stream["order_known"] and stream["length"] == 600
     assert sum(it["optcache_unknown_orders_total"] for it in cluster.sidecar_metrics()) == 0
+
+
+class Pairs(torch.utils.data.Dataset[Any]):
+    """Items of two samples, one from each end of the dataset."""
+
+    def __init__(self, samples: CheckedSamples) -> None:
+        self.samples = samples
+
+    def __len__(self) -> int:
+        return len(self.samples) // 2
+
+    def made_of(self, index: int) -> tuple[int, int]:
+        return index, len(self.samples) - 1 - index
+
+    def __getitem__(self, index: int) -> tuple[int, bool]:
+        return index, all(self.samples[number][1] for number in self.made_of(index))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_items_of_two_samples_are_planned(
+    start_cache: Callable[..., Cluster],
+    open_samples: Callable[..., CheckedSamples],
+    workers: int,
+) -> None:
+    cluster = start_cache(share=0.5)
+    samples = open_samples(cluster.socket(0))
+    pairs = Pairs(samples)
+    loader = attach(
+        DataLoader(pairs, BATCH, shuffle=True, generator=seeded(), num_workers=workers),
+        dataset=samples.samples,
+        samples=pairs.made_of,
+    )
+    for _ in range(PASSES):
+        ids: list[int] = []
+        for batch, right in loader:
+            assert right.all()
+            ids += batch.tolist()
+        assert sorted(ids) == list(range(len(pairs)))
+    (stream,) = cluster.status()["datasets"][0]["streams"]
+    wait_until(lambda: cluster.status()["datasets"][0]["streams"][0]["planned"], "it is planned")
+    assert stream["order_known"] and stream["length"] == 2 * len(pairs)
+    assert sum(it["optcache_unknown_orders_total"] for it in cluster.sidecar_metrics()) == 0

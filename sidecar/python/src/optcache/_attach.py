@@ -19,7 +19,7 @@ from ._attachment import Attachment, Unannounced
 from ._batches import IndexBatch
 from ._orders import Numbering, Source, dataset_under, order_of, seeds_workers
 from ._progress import Progress, State
-from ._samplers import Order
+from ._samplers import Items, Order
 from ._store import Store
 from ._traces import Lister
 
@@ -59,7 +59,7 @@ class AttachedBatchSampler(Sampler[Any]):
         skipped = self.progress.begin()
         what, batches = self._order.begin(start)
         if skipped:
-            reads = sum(map(_length, itertools.islice(batches, skipped)))
+            reads = sum(map(self._reads, itertools.islice(batches, skipped)))
             what = dataclasses.replace(
                 what, start=what.start + reads, length=max(what.length - reads, 0), crc=None
             )
@@ -67,8 +67,10 @@ class AttachedBatchSampler(Sampler[Any]):
         looked = False
         for number, batch in enumerate(batches):
             tag = self._attachment.refresh(self._order.recipe, tag)
-            yield self._tag(batch, tag)
-            tag = tag._replace(first=tag.first + _length(batch))
+            tagged = self._tag(batch, tag)
+            yield tagged
+            reads = tagged.reads() if isinstance(tagged, IndexBatch) else _length(batch)
+            tag = tag._replace(first=tag.first + reads)
             if number == self._batches_ahead:  # the workers are busy
                 looked = True
                 self._look_ahead()
@@ -80,9 +82,19 @@ class AttachedBatchSampler(Sampler[Any]):
         if ids is not None:
             self._attachment.look_ahead(self._order.recipe, ids)
 
+    def _reads(self, batch: Any) -> int:
+        return _length(batch if self._order.items is None else self._order.samples(batch))
+
     def _tag(self, batch: Any, tag: protocol.Tag) -> Any:
         if type(batch) is not list or not all(isinstance(index, Integral) for index in batch):
             return batch
+        if self._order.items is not None:
+            parts = [self._order.samples([index]) for index in batch]
+            samples = list(itertools.chain.from_iterable(parts))
+            if self._order.followed:
+                self._attachment.follow(self._order.recipe, tag, samples)
+            ends = list(itertools.accumulate(map(len, parts)))
+            return IndexBatch(batch, self._tagged, tag, samples, ends)
         mapped = None if self._order.mapping is None else self._order.samples(batch)
         if mapped is None and not set(map(type, batch)) <= {int}:  # numpy's, which stay as they are
             mapped = list(map(operator.index, batch))
@@ -121,6 +133,7 @@ def attach(
     epochs: Optional[int] = None,
     limit_batches: Optional[int] = None,
     trace: Union[Lister, bool, None] = None,
+    samples: Optional[Items] = None,
 ) -> Attached[T]:
     """Tells the sidecar what a DataLoader reads and when, so that samples are there before they are
     asked for. Returns the same loader; what it gives, and in which order, does not change.
@@ -158,8 +171,11 @@ def attach(
             read their whole list, unless two in a row end early at the same place.
         trace: a function that is given the number of an iteration, from 0 on, and says what it will
             read, as a list of indices of the loader's dataset, or None; it is asked for the two
-            iterations that follow, too. Or True, your word that iterating a copy of the loader's batch sampler
-            has no effect on anything else.
+            iterations that follow, too. Or True, your word that iterating a copy of the loader's
+            batch sampler has no effect on anything else.
+        samples: where an item of the loader's dataset is made of several samples of `dataset`, an
+            image and its caption for example: a function that is given the item's index and returns
+            the numbers of these samples, in the order in which they are read.
 
     Raises:
         TypeError: the loader's dataset is not ours, or is an IterableDataset.
@@ -179,10 +195,16 @@ def attach(
     if epochs is not None and not 0 < operator.index(epochs) <= protocol.PASSES_MAX:
         raise ValueError(f"attach: epochs={epochs}: not a number of epochs")
     ours, numbering = _dataset_of(loader, dataset)
+    if samples is not None and (dataset is None or isinstance(ours, Store)):
+        raise TypeError("attach: samples= says which samples of dataset= are read: give that, too")
+    if samples is not None and limit_batches is not None:
+        raise ValueError(
+            "attach: limit_batches= with samples=: how many samples an iteration reads is not known"
+        )
     pass_reads = _samples_in(loader, limit_batches)
-    order = order_of(loader, ours, numbering, start is not None, trace, pass_reads)
+    order = order_of(loader, ours, numbering, start is not None, trace, pass_reads, samples)
     order.recipe = dataclasses.replace(
-        order.recipe, passes=epochs or 0, behind=_samples_ahead(loader)
+        order.recipe, passes=epochs or 0, behind=_samples_ahead(loader, samples)
     )
     attachment: Union[Attachment, Unannounced] = Unannounced()
     if not isinstance(ours, Store) or ours.available():
@@ -319,8 +341,10 @@ def _samples_in(loader: torch.utils.data.DataLoader[Any], batches: Optional[int]
     return batches * size // (int(loader.batch_sampler.num_processes) if sliced else 1)
 
 
-def _samples_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:
-    """How many samples may be with the workers."""
+def _samples_ahead(loader: torch.utils.data.DataLoader[Any], items: Optional[Items]) -> int:
+    """About how many samples may be with the workers."""
     batches = _batches_ahead(loader) + 1
     size = getattr(loader.batch_sampler, "batch_size", None)  # not all that people write have one
-    return min(batches * size, protocol.BEHIND_MAX) if isinstance(size, int) else batches
+    if not isinstance(size, int):
+        return batches
+    return min(batches * size * (1 if items is None else len(items(0))), protocol.BEHIND_MAX)

@@ -19,15 +19,39 @@ else:
 Sample = Union[memoryview, bytes]
 
 
-_current = threading.local()  # the batch that this thread iterates over, and where it is
+# The batch that this thread iterates over, and which of its samples those of the present index are.
+_current = threading.local()
 
 
 def current_sample(dataset: Dataset, index: int) -> Optional[Sample]:
-    """The sample, with its whole batch, if it is the one that this thread's batch is at."""
-    batch, at = getattr(_current, "batch", None), getattr(_current, "at", 0)
-    if batch is None or batch.dataset != dataset.name or at >= len(batch.samples):
+    """The sample, with its whole batch, if it is the one that this thread's batch is at, or one of
+    those.
+    """
+    if getattr(_current, "batch", None) is None:
         return None
-    return batch.sample(dataset, at) if batch.samples[at] == index else None
+    found = current_samples(dataset, [index])
+    return None if found is None else found[0]
+
+
+def current_samples(dataset: Dataset, indices: Sequence[int]) -> Optional[list[Sample]]:
+    """The samples, with their whole batch, if they are those that this thread's batch is at, or some of
+    them.
+    """
+    batch: Optional[IndexBatch] = getattr(_current, "batch", None)
+    if batch is None or batch.samples is None or batch.dataset != dataset.name:
+        return None
+    begin, end = _current.at, _current.end
+    try:
+        places = [batch.samples.index(index, begin, end) for index in indices]
+    except ValueError:
+        return None
+    found = []
+    for at in places:
+        sample = batch.sample(dataset, at)
+        if sample is None:
+            return None
+        found.append(sample)
+    return found
 
 
 def current_tag(dataset: Dataset, indices: Sequence[int]) -> Optional[Tag]:
@@ -66,17 +90,28 @@ class IndexBatch(_IntList):
         tag: the place of the first.
         samples: what the indices stand for; None: themselves. Given as well where they are of another
             type than int, which they keep.
+        ends: where the samples of each index end, if it stands for several; None: for one each.
     """
 
     def __init__(
-        self, indices: Iterable[int], dataset: str, tag: Tag, samples: Optional[list[int]] = None
+        self,
+        indices: Iterable[int],
+        dataset: str,
+        tag: Tag,
+        samples: Optional[list[int]] = None,
+        ends: Optional[list[int]] = None,
     ) -> None:
         super().__init__(indices)
         self.dataset = dataset
         self.tag = tag
         self.samples = samples
+        self.ends = ends
         self._samples: Optional[list[Sample]] = None
         self._failed = False
+
+    def reads(self) -> int:
+        """How many samples it stands for."""
+        return len(self) if self.samples is None else len(self.samples)
 
     def stands_for_itself(self) -> bool:
         return self.samples is None or self.samples == list(super().__iter__())
@@ -87,17 +122,21 @@ class IndexBatch(_IntList):
         return (BatchIndex(index, self, at) for at, index in enumerate(super().__iter__()))
 
     def _iterate_mapped(self) -> Iterator[int]:
+        begin = 0
         try:
             for at, index in enumerate(super().__iter__()):
-                _current.batch, _current.at = self, at
+                end = at + 1 if self.ends is None else self.ends[at]
+                _current.batch, _current.at, _current.end = self, begin, end
                 yield index
+                begin = end
         finally:
-            _current.at = len(self)
+            _current.at = _current.end = len(self.samples or ())
             if self._samples is not None:  # fetched: the whole is not asked for
                 _current.batch = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return IndexBatch, (list(super().__iter__()), self.dataset, self.tag, self.samples)
+        ours = (list(super().__iter__()), self.dataset, self.tag, self.samples, self.ends)
+        return IndexBatch, ours
 
     def sample(self, dataset: Dataset, at: int) -> Optional[Sample]:
         """The sample of the index at place `at`, fetching the whole batch the first time; None if

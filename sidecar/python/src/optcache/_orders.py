@@ -12,7 +12,7 @@ from . import _protocol as protocol
 from ._frameworks import framework_order
 from ._image_folder import ImageFolder
 from ._recipes import Ranges, ranges_of, ranges_text, recipe_text, signed
-from ._samplers import Order, base_seed, torch_order
+from ._samplers import Items, Order, base_seed, torch_order
 from ._store import Store
 from ._traces import Lister, TracedOrder
 from .computed import store_under
@@ -81,6 +81,7 @@ def order_of(
     declared: bool,
     trace: Union[Lister, bool, None],
     pass_reads: int,
+    items: Optional[Items] = None,
 ) -> Order:
     """How the order of a loader is told.
 
@@ -90,17 +91,19 @@ def order_of(
         trace: the owner's lists, or word that a copy of the batch sampler may be iterated.
         pass_reads: this many indices of the rank's list are read in each iteration; 0: that is not
             known.
+        items: what each index of the loader's dataset is made of.
     """
     batch_sampler: Any = loader.batch_sampler
     sampler = getattr(batch_sampler, "sampler", loader.sampler)
     size = len(ours) if numbering is None else len(numbering.ids)
     mapping = None if numbering is None else numbering.ids.__getitem__
     order = None
-    if trace is None and (numbering is None or numbering.ranges is not None):
+    if trace is None and items is None and (numbering is None or numbering.ranges is not None):
         order = torch_order(loader, sampler, size, declared)
         order = order or framework_order(batch_sampler, sampler, size)
     if order is None:
-        order = TracedOrder(batch_sampler, sampler, size, trace, mapping, seeds_workers(loader, sampler))
+        seeded = seeds_workers(loader, sampler)
+        order = TracedOrder(batch_sampler, sampler, size, trace, mapping, seeded, items)
         numbering = None
     else:
         order.mapping = mapping

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import dataclasses
+import itertools
 import re
 import sys
 import zlib
@@ -18,6 +19,7 @@ from . import _protocol as protocol
 from ._recipes import recipe_text, signed
 
 Batches = Iterable[Any]
+Items = Callable[[int], Sequence[int]]
 
 
 def order_crc(ids: Sequence[int]) -> int:
@@ -44,10 +46,12 @@ class Order:
         recipe: what the sidecar is told.
         followed: is each batch told when it is asked for?
         mapping: the sample that an index of the loader's dataset is; None: the one of that number.
+        items: the samples of which an index of the loader's dataset is made; None: of one, by mapping.
     """
 
     followed = False
     mapping: Optional[Callable[[int], int]] = None
+    items: Optional[Items] = None
     _resumes = True  # may iterations begin elsewhere than at the front?
 
     def __init__(self, batch_sampler: Any, sampler: Any, size: int) -> None:
@@ -73,7 +77,9 @@ class Order:
         self.recipe = dataclasses.replace(self.recipe, pass_reads=reads)
 
     def samples(self, indices: Iterable[int]) -> list[int]:
-        """The samples that indices of the loader's dataset are."""
+        """The samples that indices of the loader's dataset are, or are made of."""
+        if self.items is not None:
+            indices = itertools.chain.from_iterable(map(self.items, indices))
         return list(indices if self.mapping is None else map(self.mapping, indices))
 
     def _crc(self, indices: Sequence[int]) -> int:

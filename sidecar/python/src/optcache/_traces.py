@@ -21,7 +21,7 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 
 from . import _protocol as protocol
-from ._samplers import Order, order_crc
+from ._samplers import Items, Order, order_crc
 
 Lister = Callable[[int], Optional[Sequence[int]]]
 Mapping = Callable[[int], int]
@@ -50,8 +50,10 @@ class TracedOrder(Order):
         given: Union[Lister, bool, None],
         mapping: Optional[Mapping],
         seeds_workers: bool = False,
+        items: Optional[Items] = None,
     ) -> None:
         super().__init__(batch_sampler, sampler, size)
+        self.items = items
         self._given = given if callable(given) else None
         self._copied = given is True or (
             type(sampler) in _DRAWN_AHEAD and type(batch_sampler) is BatchSampler
@@ -81,6 +83,9 @@ class TracedOrder(Order):
         self._told_next = bool(what.ahead)
         return what, iter(self._batches())
 
+    def _length(self) -> int:
+        return 0 if self.items is not None else super()._length()
+
     def look_ahead(self) -> Optional[array.array[int]]:
         return self._list(self._passes + 1, 2) if self._told_next else None
 
@@ -100,7 +105,7 @@ class TracedOrder(Order):
             return None
 
     def _draw(self, ahead: int) -> Optional[array.array[int]]:
-        expected = self._length()
+        expected = super()._length()  # indices
         if not 0 < expected <= protocol.TRACE_MAX:
             return None
         if ahead == 0:

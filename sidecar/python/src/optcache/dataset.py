@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
 from . import _deprecated
 from . import _protocol as protocol
-from ._batches import BatchIndex, IndexBatch, Sample, current_sample, current_tag, place_of
+from ._batches import (
+    BatchIndex,
+    IndexBatch,
+    Sample,
+    current_sample,
+    current_samples,
+    current_tag,
+    place_of,
+)
 from ._channel import Channel
 from ._collate import let_torch_have_views
 from ._endpoint import endpoint_at, with_patience
@@ -165,7 +173,9 @@ class Dataset(_Base):
         if isinstance(indices, IndexBatch):
             ours = indices.dataset == self.name and indices.stands_for_itself()
             return self._samples(indices, indices.tag if ours else None)
-        return self._samples(indices, current_tag(self, indices))
+        tag = current_tag(self, indices)
+        samples = current_samples(self, indices) if tag is None else None
+        return self._samples(indices, tag) if samples is None else samples
 
     def read_batch(self, batch: IndexBatch) -> list[Sample]:
         """The samples of a batch of ours."""
