@@ -279,7 +279,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     """A loader that attaches itself when it is first iterated over.
 
     For frameworks that put a sampler of their own into loaders, as Lightning's Trainer does: they
-    make the loader anew by its arguments, and that one, with its sampler, is announced.
+    make the loader again from its arguments, and that one, with its sampler, is announced.
 
         DataLoader(train, batch_size=256, shuffle=True, num_workers=8)
         DataLoader(validation, batch_size=256, attach={"name": "validation"})

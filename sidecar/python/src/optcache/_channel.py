@@ -75,7 +75,7 @@ class Channel:
     """
 
     def __init__(self, path: str, silence_s: int = protocol.SILENCE_S) -> None:
-        """Raises OSError if no process listens at `path`, ChannelBrokenError if what does is no sidecar.
+        """Raises OSError if no process listens at `path`, ChannelBrokenError if it is no sidecar.
 
         Args:
             silence_s: how long a request waits for the sidecar's next word.
