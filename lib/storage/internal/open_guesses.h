@@ -1,8 +1,8 @@
 #pragma once
 
-// Ranges of keys that begin at guesses (guessed_cuts.h), as long as it is not known whether the
-// server takes the guess as a place to begin. One that does not gets its range listed by whoever
-// lists the range before it, or, if that has been listed, from the last key of that one. Pure.
+// Ranges of keys that begin at guesses (guessed_cuts.h), while it is not known whether the server
+// takes the guess as a place to begin. If it does not, the thread that lists the range before it
+// lists this range, too; or, if that range has been listed, this one begins at its last key. Pure.
 
 #include <map>
 #include <optional>

@@ -16,7 +16,7 @@ namespace optcache::storage::internal {
 struct PageRetryOptions {
   // How long a page is asked for.
   Duration patience = std::chrono::minutes(10);
-  // The same before any page has come: whoever gives a wrong address wants to know soon.
+  // The same before any page has come: a user who gives a wrong address wants to know soon.
   Duration first_patience = std::chrono::seconds(30);
   BackoffOptions backoff = {.limit = std::chrono::seconds(10)};
   Deadline deadline;
