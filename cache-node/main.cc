@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "cache-node/node.h"
 #include "metrics/metrics_page.h"
+#include "net/address.h"
 #include "net/service_pages.h"
 #include "net/stop_signals.h"
 
@@ -58,12 +59,14 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
 void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--name", flags.node.name, "This node's name, unlike that of any other")
       ->required();
-  app.add_option("--listen", flags.node.listen, "HOST:PORT for sidecars and other nodes")
+  app.add_option("--listen", flags.node.listen,
+                 "HOST:PORT for sidecars and other nodes; unix:PATH: for this user's alone")
       ->required();
   app.add_option("--advertise", flags.node.advertise,
                  "HOST:PORT, or IP, where other nodes reach this one; default: as it listens");
   app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz");
-  app.add_option("--coordinator", flags.node.coordinator, "URL of the coordinator")->required();
+  app.add_option("--coordinator", flags.node.coordinator, "URL of the coordinator, or unix:PATH")
+      ->required();
   app.add_option("--memory", flags.memory, "Bytes of samples to hold, for example 64Gi");
   CLI::Option* const disk = app.add_option(
       "--disk", flags.node.disk, "Folder on a local disk for samples that memory has no room for");
@@ -84,8 +87,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
   app.add_flag("--debug", flags.debug, "Log more");
   app.footer(
-      "Example:\n  optcache-node --name a --listen 127.0.0.1:4100 --http 127.0.0.1:4101 \\\n"
-      "      --coordinator http://127.0.0.1:4000 --memory 8Gi\n"
+      "Example:\n  optcache-node --name a --listen unix:$HOME/run/a.sock --http 127.0.0.1:4101 \\\n"
+      "      --coordinator unix:$HOME/run/coordinator.sock --memory 8Gi\n"
       "What its numbers mean: docs/metrics.md");
 }
 
@@ -114,6 +117,8 @@ Status Run(Flags flags) {
                    net::ListenHttp(loop, flags.http, {}, Pages(node, page)));
   page.Add([&http](const CounterVisitor& visitor) { http->VisitCounters(visitor); });
   flags.node.http_port = http->port();
+  ASSIGN_OR_RETURN(const net::Address pages, net::ParseAddress(flags.http));
+  flags.node.http_host = pages.host == net::kEverywhere ? "127.0.0.1" : pages.host;
   ASSIGN_OR_RETURN(node, Node::Start(loop, SystemClock(), flags.node));
 
   const net::StopSignals signals(loop, [&] {

@@ -95,6 +95,7 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
   ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(node->options_.listen));
   node->options_.advertise = net::WithPort(node->options_.advertise, listen.port);
   if (node->options_.cluster.enabled()) {
+    if (listen.is_unix()) return Error(Code::kInvalidArgument, "--ca needs --listen HOST:PORT");
     RETURN_IF_ERROR(node->JoinCluster());
   }
   if (!node->options_.disk.empty()) {
@@ -109,8 +110,9 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
   if (node->options_.advertise.empty()) node->options_.advertise = node->server_->address();
   RETURN_IF_ERROR(CheckAdvertised(node->options_.advertise));
   if (node->options_.http_port != 0) {
-    ASSIGN_OR_RETURN(net::Address pages, net::ParseAddress(node->options_.advertise));
-    pages.port = node->options_.http_port;
+    ASSIGN_OR_RETURN(const net::Address reached, net::ParseAddress(node->options_.advertise));
+    const net::Address pages{.host = reached.is_unix() ? node->options_.http_host : reached.host,
+                             .port = node->options_.http_port};
     node->metrics_url_ = fmt::format("http://{}/metrics", net::FormatAddress(pages));
   }
   node->ConnectToCoordinator();
@@ -123,7 +125,7 @@ Status Node::CheckAdvertised(const std::string& address) {
   ASSIGN_OR_RETURN(const net::Address parsed, net::ParseAddress(address));
   const bool is_everywhere =
       parsed.host == net::kEverywhere || parsed.host == "0.0.0.0" || parsed.host == "::";
-  if (!is_everywhere && parsed.port != 0) return OkStatus();
+  if (parsed.is_unix() || (!is_everywhere && parsed.port != 0)) return OkStatus();
   return {Code::kInvalidArgument, "other nodes cannot reach this one at " + address +
                                       ": give --advertise HOST:PORT, with this machine's address"};
 }

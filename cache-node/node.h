@@ -39,10 +39,11 @@ namespace optcache::node {
 
 struct NodeOptions {
   std::string name;
-  std::string listen;           // "host:port"; port 0: any
+  std::string listen;           // "host:port", port 0: any; or "unix:/path"
   std::string advertise;        // how others reach it (net::WithPort); empty: as it listens
   std::uint16_t http_port = 0;  // of its pages, on the host that it advertises; 0: none
-  std::string coordinator;      // "http://host:port"
+  std::string http_host;        // of them, where it advertises a Unix socket
+  std::string coordinator;      // "https://host:port", "http://host:port" or "unix:/path"
   ByteCount memory = 0;         // payload bytes offered
   std::string disk;             // folder for samples; empty: memory alone
   ByteCount disk_capacity = 0;  // of files there

@@ -62,7 +62,9 @@ void Node::ConnectToCoordinator() {
   if (cluster_) {
     GoOnFromState();
   } else {
-    plain_http_ = net::MakeHttpClient(loop_, {.max_body_bytes = kPlainBodyMax});
+    plain_http_ = net::MakeHttpClient(
+        loop_,
+        {.max_body_bytes = kPlainBodyMax, .unix_socket = net::UnixPathOf(options_.coordinator)});
     plain_control_ = std::make_unique<ControlHttp>(*plain_http_, options_.coordinator);
   }
   control_ = std::make_unique<ControlClient>(

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "net/address.h"
 #include "net/http_client.h"
 
 namespace optcache::cli {
@@ -14,13 +15,19 @@ constexpr Duration kTimeout = std::chrono::seconds(5);
 
 Result<std::string> FetchStatus(const std::string& url) {
   net::EventLoop loop;
-  const std::unique_ptr<net::HttpClient> client = net::MakeHttpClient(loop);
+  const std::unique_ptr<net::HttpClient> client =
+      net::MakeHttpClient(loop, {.unix_socket = net::UnixPathOf(url)});
   std::optional<Result<net::HttpResponse>> answer;
   client->Send({.url = url + "/v1/status"}, kTimeout, [&](Result<net::HttpResponse> response) {
     answer = std::move(response);
     loop.Stop();
   });
   loop.Run();
+  if (!*answer && answer->error().code() == Code::kPermissionDenied) {
+    return Error(Code::kPermissionDenied, "the coordinator at " + url +
+                                              " is another user's: it answers that user and root "
+                                              "alone");
+  }
   if (!*answer) {
     return Error(
         std::move(*answer).error().WithContext("the coordinator at " + url + " does not answer"));

@@ -6,8 +6,9 @@
 
 namespace optcache::cli {
 
-// What the coordinator at `url` says of the cache, as JSON (coordination/status.h). kUnavailable:
-// it does not answer, or is none.
+// What the coordinator at `url` ("unix:/path" or "http://host:port") says of the cache, as JSON
+// (coordination/status.h). kUnavailable: it does not answer, or is none. kPermissionDenied: it is
+// another user's.
 Result<std::string> FetchStatus(const std::string& url);
 
 }  // namespace optcache::cli

@@ -177,7 +177,11 @@ Status LocalCluster::Start(const LocalOptions& options) {
 }
 
 Status LocalCluster::StartCoordinator(std::uint16_t port) {
-  auto server = control::ControlServer::Start(loop_, clock_, port);
+  ASSIGN_OR_RETURN(run_dir_, state_.PrivateSubfolder("run"));
+  const std::string socket = run_dir_ + "/coordinator.sock";
+  RETURN_IF_ERROR(CheckSocketPath(socket, "--state"));
+  auto server = control::ControlServer::Start(loop_, clock_,
+                                              {.address = "unix:" + socket, .pages_port = port});
   if (!server && server.error().code() == Code::kConflict) {
     return {Code::kConflict, fmt::format("port {} is in use: stop what listens there (another "
                                          "`optcache up`?) or choose another with --port",
@@ -192,7 +196,7 @@ Status LocalCluster::StartCoordinator(std::uint16_t port) {
     manifests.emplace(dataset.spec.manifest_digest, dataset.manifest);
   }
   server_->service().SetDatasets(std::move(specs), std::move(manifests));
-  Say("coordinator: " + server_->url());
+  Say(fmt::format("coordinator: {}, metrics at {}", server_->url(), server_->metrics_url()));
   return state_.WriteCoordinator(server_->url());
 }
 
@@ -232,8 +236,9 @@ Status LocalCluster::StartMachines(const LocalOptions& options) {
   std::string whole = std::filesystem::absolute(socket_dir, error).lexically_normal().string();
   if (error) return ErrnoStatus(error.value(), "--socket-dir");
   if (whole.ends_with('/')) whole.pop_back();
-  auto machines = MakeMachines(options.machines, whole);
-  if (!machines) machines = MakeMachines(options.machines, socket_dir);
+  auto machines = MakeMachines(options.machines, {.clients = whole, .own_user = run_dir_});
+  if (!machines)
+    machines = MakeMachines(options.machines, {.clients = socket_dir, .own_user = run_dir_});
   if (!machines) return std::move(machines).error();
   machines_ = *std::move(machines);
   std::vector<coordination::SidecarStatus> sidecars;
@@ -333,11 +338,13 @@ void AddLocalOptions(CLI::App& command, LocalOptions& options) {
                   "Bytes of shared memory of each sidecar for computed samples; 0: none are kept")
       ->check(MustBeQuantity)
       ->capture_default_str();
-  command.add_option("--state", options.state_dir, "Folder for manifests and logs")
+  command
+      .add_option("--state", options.state_dir,
+                  "Folder for manifests, logs, and sockets that only you can reach")
       ->capture_default_str();
   command
       .add_option("--socket-dir", options.socket_dir,
-                  "Folder for the sockets; default: in the state folder")
+                  "Folder for the sockets of training; default: in the state folder")
       ->check(CLI::ExistingDirectory);
   command
       .add_option("--allow-uid", options.users,
@@ -356,7 +363,7 @@ void AddLocalOptions(CLI::App& command, LocalOptions& options) {
                   "be repeated")
       ->allow_extra_args(false)
       ->type_name("NAME=FOLDER");
-  command.add_option("--port", options.port, "Port of the coordinator; 0: any")
+  command.add_option("--port", options.port, "Port of the coordinator's /metrics; 0: any")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   command.add_flag("--reindex", options.reindex, "Index the sources again");

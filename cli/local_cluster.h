@@ -100,6 +100,7 @@ class LocalCluster {
   net::EventLoop loop_;
   LiveScreen screen_;
   Supervisor supervisor_;
+  std::string run_dir_;  // sockets that no other user may reach
   std::unique_ptr<control::ControlServer> server_;
   MemorySplit split_;
   net::Timer split_timer_;

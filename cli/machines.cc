@@ -23,6 +23,10 @@ std::string MetricsUrl(std::uint16_t port) {
   return fmt::format("http://{}/metrics", Loopback(port));
 }
 
+std::string AddressOfNode(const Machine& machine) {
+  return "unix:" + machine.node_socket;
+}
+
 std::string SidecarName(const Machine& machine) {
   return fmt::format("sidecar-{}", machine.index);
 }
@@ -63,20 +67,23 @@ Status CheckMemory(std::uint32_t machines, const MachineOptions& each, const Mem
                       FormatBytes(for_sidecars), FormatBytes(total.bytes), total.limited_by)};
 }
 
-Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string& socket_dir) {
+Status CheckSocketPath(const std::string& path, const char* flag) {
+  if (path.size() <= kSocketPathMax) return OkStatus();
+  return {Code::kInvalidArgument,
+          fmt::format("{} is {} bytes long, a socket's path may have {}: choose a shorter {}", path,
+                      path.size(), kSocketPathMax, flag)};
+}
+
+Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const SocketDirs& dirs) {
   PortPicker ports;
   std::vector<Machine> machines;
   for (std::uint32_t i = 0; i < count; ++i) {
     Machine& machine = machines.emplace_back();
     machine.index = i;
-    machine.socket = fmt::format("{}/machine-{}.sock", socket_dir, i);
-    if (machine.socket.size() > kSocketPathMax) {
-      return Error(Code::kInvalidArgument,
-                   fmt::format("{} is {} bytes long, a socket's path may have {}: choose a shorter "
-                               "--socket-dir",
-                               machine.socket, machine.socket.size(), kSocketPathMax));
-    }
-    ASSIGN_OR_RETURN(machine.node_port, ports.Pick());
+    machine.socket = fmt::format("{}/machine-{}.sock", dirs.clients, i);
+    machine.node_socket = fmt::format("{}/node-{}.sock", dirs.own_user, i);
+    RETURN_IF_ERROR(CheckSocketPath(machine.node_socket, "--state"));
+    RETURN_IF_ERROR(CheckSocketPath(machine.socket, "--socket-dir"));
     ASSIGN_OR_RETURN(machine.node_http_port, ports.Pick());
     ASSIGN_OR_RETURN(machine.sidecar_http_port, ports.Pick());
     ASSIGN_OR_RETURN(machine.s3_port, ports.Pick());
@@ -103,7 +110,7 @@ ChildSpec NodeOf(const Machine& machine, const MachineOptions& options) {
   ChildSpec spec{
       .name = name,
       .command = {options.program_dir + "/optcache-node", "--name", name, "--listen",
-                  Loopback(machine.node_port), "--http", Loopback(machine.node_http_port),
+                  AddressOfNode(machine), "--http", Loopback(machine.node_http_port),
                   "--coordinator", options.coordinator, "--memory", std::to_string(options.memory)},
       .log_file = fmt::format("{}/{}.log", options.log_dir, name)};
   if (!options.disk.empty()) {
@@ -119,7 +126,7 @@ ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
   ChildSpec spec{
       .name = name,
       .command = {options.program_dir + "/optcache-sidecar", "--name", name, "--socket",
-                  machine.socket, "--node", Loopback(machine.node_port), "--http",
+                  machine.socket, "--node", AddressOfNode(machine), "--http",
                   Loopback(machine.sidecar_http_port), "--arena", std::to_string(options.arena),
                   "--overflow", std::to_string(options.overflow)},
       .log_file = fmt::format("{}/{}.log", options.log_dir, name)};

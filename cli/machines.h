@@ -18,8 +18,8 @@ namespace optcache::cli {
 // What stays the same as long as `up` runs, also when a part is started again.
 struct Machine {
   std::uint32_t index = 0;
-  std::string socket;  // for training processes
-  std::uint16_t node_port = 0;
+  std::string socket;       // for training processes
+  std::string node_socket;  // of the node, for other nodes and the sidecar
   std::uint16_t node_http_port = 0;
   std::uint16_t sidecar_http_port = 0;
   std::uint16_t s3_port = 0;  // of the sidecar, if it serves by S3
@@ -27,7 +27,7 @@ struct Machine {
 
 struct MachineOptions {
   std::string program_dir;  // where optcache-node and optcache-sidecar are
-  std::string coordinator;  // URL
+  std::string coordinator;  // address of its control API
   std::string log_dir;
   ByteCount memory = 0;         // payload bytes of each node
   std::string disk;             // folder that has one for each node; empty: memory alone
@@ -45,9 +45,16 @@ struct MachineOptions {
 // kInvalidArgument: together they ask for more memory than there is.
 Status CheckMemory(std::uint32_t machines, const MachineOptions& each, const MemoryRoom& total);
 
-// Gives each machine free ports of the loopback interface and a socket in `socket_dir`.
-// kInvalidArgument: the path would be too long for a socket.
-Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const std::string& socket_dir);
+struct SocketDirs {
+  std::string clients;   // for sockets of training processes
+  std::string own_user;  // for those that no other user may reach
+};
+
+// kInvalidArgument: the path is too long for a socket; `flag` names the folder.
+Status CheckSocketPath(const std::string& path, const char* flag);
+
+// Gives each machine sockets and free ports of the loopback interface. Errors as CheckSocketPath.
+Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const SocketDirs& dirs);
 
 coordination::SidecarStatus StatusOfSidecar(const Machine& machine);
 std::string MetricsOfNode(const Machine& machine);  // URL

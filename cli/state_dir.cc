@@ -15,7 +15,7 @@ namespace optcache::cli {
 namespace {
 
 constexpr const char* kCoordinatorFile = "/coordinator";
-constexpr ByteCount kUrlBytesMax = 4096;
+constexpr ByteCount kAddressBytesMax = 4096;
 // Held by who works in the folder; says who that is.
 constexpr const char* kLockFile = "/lock";
 constexpr ByteCount kProgramBytesMax = 256;
@@ -92,8 +92,15 @@ Result<std::string> StateDir::Subfolder(const std::string& name) const {
   return path;
 }
 
-Status StateDir::WriteCoordinator(const std::string& url) const {
-  return WriteFileAtomically(path_ + kCoordinatorFile, url + "\n");
+Result<std::string> StateDir::PrivateSubfolder(const std::string& name) const {
+  ASSIGN_OR_RETURN(std::string path, Subfolder(name));
+  if (::chmod(path.c_str(), 0700) != 0)
+    return Error(ErrnoStatus(errno, "cannot keep " + path + " from other users"));
+  return path;
+}
+
+Status StateDir::WriteCoordinator(const std::string& address) const {
+  return WriteFileAtomically(path_ + kCoordinatorFile, address + "\n");
 }
 
 void StateDir::RemoveCoordinator() const {
@@ -103,11 +110,16 @@ void StateDir::RemoveCoordinator() const {
 
 Result<std::string> FindCoordinator(const std::string& flag, const std::string& state_dir) {
   if (!flag.empty()) return flag;
-  if (std::string url = Environment("OPTCACHE_COORDINATOR"); !url.empty()) return url;
-  Result<std::string> url = ReadFile(state_dir + kCoordinatorFile, kUrlBytesMax);
-  if (url && !url->empty()) return url->substr(0, url->find('\n'));
+  if (std::string named = Environment("OPTCACHE_COORDINATOR"); !named.empty()) return named;
+  Result<std::string> address = ReadFile(state_dir + kCoordinatorFile, kAddressBytesMax);
+  if (address && !address->empty()) return address->substr(0, address->find('\n'));
+  if (!address && address.error().code() == Code::kPermissionDenied) {
+    return Error(
+        Code::kPermissionDenied,
+        state_dir + " is another user's: an `optcache up` answers its user and root alone");
+  }
   return Error(Code::kNotFound, "no coordinator: `optcache up` does not run in " + state_dir +
-                                    "; name one by --coordinator URL or OPTCACHE_COORDINATOR");
+                                    "; name one by --coordinator ADDRESS or OPTCACHE_COORDINATOR");
 }
 
 }  // namespace optcache::cli

@@ -25,9 +25,11 @@ class StateDir {
   const std::string& path() const { return path_; }
   // Makes the folder below it if it is not there, and gives its path.
   Result<std::string> Subfolder(const std::string& name) const;
+  // The same, and no other user but root can reach what is in it, whatever its mode was.
+  Result<std::string> PrivateSubfolder(const std::string& name) const;
 
   // So that `optcache status` finds the coordinator; removed by the other.
-  Status WriteCoordinator(const std::string& url) const;
+  Status WriteCoordinator(const std::string& address) const;
   void RemoveCoordinator() const;
 
  private:
@@ -37,8 +39,9 @@ class StateDir {
   UniqueFd lock_;
 };
 
-// The URL of a running coordinator: `flag` if not empty, else $OPTCACHE_COORDINATOR, else what an
-// `optcache up` has written into `state_dir`. kNotFound says all three.
+// The address of a running coordinator, "unix:/path" or a URL: `flag` if not empty, else
+// $OPTCACHE_COORDINATOR, else what an `optcache up` has written into `state_dir`. kNotFound says
+// all three; kPermissionDenied: that folder is another user's.
 Result<std::string> FindCoordinator(const std::string& flag, const std::string& state_dir);
 
 }  // namespace optcache::cli

@@ -56,8 +56,8 @@ void AddStatusCommand(CLI::App& app, Verb& chosen) {
   const bool is_plugin = app.get_name() == kPluginName;
   const auto request = std::make_shared<StatusRequest>();
   command->add_option("--coordinator", request->coordinator,
-                      "URL of the coordinator; default: $OPTCACHE_COORDINATOR, else the one that "
-                      "`optcache up` runs");
+                      "Address of the coordinator, unix:PATH; default: $OPTCACHE_COORDINATOR, "
+                      "else the one that `optcache up` runs");
   command->add_option("--state", request->state_dir, "Folder of that `optcache up`")
       ->capture_default_str();
   command->add_option("--output,-o", request->output, "table, json or yaml")

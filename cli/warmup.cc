@@ -113,8 +113,8 @@ void AddWarmupCommand(CLI::App& app, Verb& chosen) {
                    "Bytes a second that are read of the store, at most; default: no limit")
       ->type_name("BYTES");
   command->add_option("--coordinator", flags->coordinator,
-                      "URL of the coordinator; default: $OPTCACHE_COORDINATOR, else the one that "
-                      "`optcache up` runs");
+                      "Address of the coordinator, unix:PATH; default: $OPTCACHE_COORDINATOR, "
+                      "else the one that `optcache up` runs");
   command->add_option("--state", flags->state_dir, "Folder of that `optcache up`")
       ->capture_default_str();
   command->add_option("--output,-o", flags->output, "text, json or yaml")

@@ -16,7 +16,7 @@ namespace optcache::cli {
 struct LocalWarmup {
   std::string dataset;      // "images", or "default/images"
   std::string state_dir;    // of that `optcache up`
-  std::string coordinator;  // URL
+  std::string coordinator;  // address
   ByteCount bandwidth = 0;  // bytes a second of all together; 0: no limit
   std::string output = "text";
 };

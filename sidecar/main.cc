@@ -69,7 +69,7 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
                  "User ID whose processes may connect there, beside root's; may be given several "
                  "times. Without: everybody who reaches the socket")
       ->type_name("UID");
-  app.add_option("--node", agent.node, "HOST:PORT of this machine's optcache-node")
+  app.add_option("--node", agent.node, "HOST:PORT or unix:PATH of this machine's optcache-node")
       ->required(required);
   app.add_option(
          "--dataset", flags.datasets,
@@ -187,7 +187,7 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   app.add_flag("--debug", flags.debug, "Log more");
   app.footer(
       "Example:\n  optcache-sidecar --name trainer-0 --socket /run/optcache/sock \\\n"
-      "      --node 127.0.0.1:4100 --arena 1Gi \\\n"
+      "      --node unix:$HOME/run/a.sock --arena 1Gi \\\n"
       "      --dataset images=/var/lib/optcache/images.manifest=https://store/images/\n"
       "Manifests are made by `optcache manifest`. What its numbers mean: docs/metrics.md");
 }
@@ -244,7 +244,8 @@ void AddWarmFlags(CLI::App& app, WarmFlags& flags) {
   CLI::App* verb = app.add_subcommand(
       "warm", "Puts samples into the node of this machine before a job reads them");
   verb->add_option("--name", flags.name, "This process's name, for logs")->required();
-  verb->add_option("--node", flags.node, "HOST:PORT of this machine's optcache-node")->required();
+  verb->add_option("--node", flags.node, "HOST:PORT or unix:PATH of this machine's optcache-node")
+      ->required();
   verb->add_option("--dataset", flags.datasets,
                    "NAME=MANIFEST_FILE=STORE_URI, or NAME==STORE_URI if the nodes have its "
                    "manifest")

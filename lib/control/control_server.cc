@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "net/address.h"
+#include "net/service_pages.h"
+
 namespace optcache::control {
 namespace {
 
@@ -14,20 +17,10 @@ constexpr std::size_t kMaxConnections = 16384;  // two a node: its poll and its 
 
 Result<std::unique_ptr<ControlServer>> ControlServer::Start(net::EventLoop& loop,
                                                             const Clock& clock,
-                                                            std::uint16_t port) {
+                                                            const ControlServerOptions& options) {
   std::unique_ptr<ControlServer> self(new ControlServer(loop, clock));
-  const net::HttpServerOptions options{.label = "control",
-                                       .max_body_bytes = coordination::kMaxInventoryBytes,
-                                       .max_connections = kMaxConnections};
-  auto server = net::ListenHttp(
-      loop, fmt::format("127.0.0.1:{}", port), options,
-      [raw = self.get()](const net::HttpRequest& request, const net::HttpResponder& responder) {
-        raw->Handle(request, responder);
-      });
-  if (!server) return Error(std::move(server).error());
-  self->server_ = *std::move(server);
-  self->page_.Add(
-      [raw = self.get()](const CounterVisitor& visit) { raw->server_->VisitCounters(visit); });
+  if (options.pages_port) RETURN_IF_ERROR(self->ServePages(*options.pages_port));
+  RETURN_IF_ERROR(self->ServeControl(options.address));
   self->ArmTick();
   return self;
 }
@@ -35,8 +28,32 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Start(net::EventLoop& loop
 ControlServer::ControlServer(net::EventLoop& loop, const Clock& clock)
     : loop_(loop), service_(clock, {}) {}
 
-std::string ControlServer::url() const {
-  return fmt::format("http://127.0.0.1:{}", server_->port());
+Status ControlServer::ServePages(std::uint16_t port) {
+  ASSIGN_OR_RETURN(pages_, net::ListenHttp(loop_, fmt::format("127.0.0.1:{}", port), {},
+                                           net::Serve({.metrics = [this] { return page_.Render(); },
+                                                       .ready = OkStatus})));
+  page_.Add([this](const CounterVisitor& visit) { pages_->VisitCounters(visit); });
+  return OkStatus();
+}
+
+Status ControlServer::ServeControl(const std::string& address) {
+  const net::HttpServerOptions options{.label = "control",
+                                       .max_body_bytes = coordination::kMaxInventoryBytes,
+                                       .max_connections = kMaxConnections};
+  ASSIGN_OR_RETURN(control_, net::ListenHttp(loop_, address, options,
+                                             [this](const net::HttpRequest& request,
+                                                    const net::HttpResponder& responder) {
+                                               Handle(request, responder);
+                                             }));
+  page_.Add([this](const CounterVisitor& visit) { control_->VisitCounters(visit); });
+  ASSIGN_OR_RETURN(net::Address bound, net::ParseAddress(address));
+  bound.port = control_->port();
+  url_ = (bound.is_unix() ? "" : "http://") + net::FormatAddress(bound);
+  return OkStatus();
+}
+
+std::string ControlServer::metrics_url() const {
+  return pages_ ? fmt::format("http://127.0.0.1:{}/metrics", pages_->port()) : "";
 }
 
 void ControlServer::Handle(const net::HttpRequest& request, const net::HttpResponder& responder) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -14,25 +15,40 @@
 
 namespace optcache::control {
 
+struct ControlServerOptions {
+  // Of the control API and the pages. It asks nobody who they are: a Unix socket ("unix:/path"),
+  // which the kernel keeps for this process's user, or TCP for everybody who reaches it.
+  std::string address = "127.0.0.1:0";
+  // TCP port on 127.0.0.1 of the pages alone, for everybody on this machine; 0: any. Nothing: none.
+  std::optional<std::uint16_t> pages_port;
+};
+
 // Used on the loop's thread only.
 class ControlServer {
  public:
-  // kConflict: the port is in use.
+  // kConflict: the port is in use, or somebody listens at the socket.
   static Result<std::unique_ptr<ControlServer>> Start(net::EventLoop& loop, const Clock& clock,
-                                                      std::uint16_t port);
+                                                      const ControlServerOptions& options);
 
   ControlService& service() { return service_; }
-  std::string url() const;
+  // Of the control API: "unix:/path" or "http://127.0.0.1:7450".
+  const std::string& url() const { return url_; }
+  // Of /metrics; empty: it has no port for pages.
+  std::string metrics_url() const;
 
  private:
   ControlServer(net::EventLoop& loop, const Clock& clock);
+  Status ServePages(std::uint16_t port);
+  Status ServeControl(const std::string& address);
   void Handle(const net::HttpRequest& request, const net::HttpResponder& responder);
   void ArmTick();
 
   net::EventLoop& loop_;
   ControlService service_;
   metrics::MetricsPage page_;
-  std::unique_ptr<net::HttpServer> server_;
+  std::unique_ptr<net::HttpServer> pages_;  // null: it has no port for them
+  std::unique_ptr<net::HttpServer> control_;
+  std::string url_;
   net::Timer tick_;
 };
 

@@ -200,7 +200,7 @@ struct DatasetReport {
 struct Report {
   std::string node;
   std::uint64_t incarnation = 0;       // rises with each start of the node's process
-  std::string address;                 // host:port where other nodes reach it
+  std::string address;                 // where other nodes reach it: host:port or unix:/path
   std::string metrics;                 // URL of its /metrics; empty: none
   ByteCount capacity = 0;              // payload bytes it offers in memory
   ByteCount disk = 0;                  // and on its disk

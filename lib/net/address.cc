@@ -55,6 +55,10 @@ std::string FormatAddress(const Address& address) {
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
+std::string UnixPathOf(std::string_view text) {
+  return text.starts_with(kUnixPrefix) ? std::string(text.substr(kUnixPrefix.size())) : "";
+}
+
 std::string WithPort(std::string text, std::uint16_t port) {
   in6_addr number = {};  // has room for both
   const bool is_number = ::inet_pton(AF_INET, text.c_str(), &number) == 1 ||

@@ -27,6 +27,9 @@ Result<Address> ParseAddress(std::string_view text);
 
 std::string FormatAddress(const Address& address);
 
+// The path of "unix:/path"; empty: `text` is something else.
+std::string UnixPathOf(std::string_view text);
+
 // A number alone, as Kubernetes tells it ("10.0.0.7", "fd00::7"), gets `port`; all else stays.
 std::string WithPort(std::string text, std::uint16_t port);
 

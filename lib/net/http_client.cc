@@ -5,6 +5,7 @@
 
 #include "base/mutex.h"
 #include "net/internal/rest_client.h"
+#include "net/internal/unix_http_client.h"
 
 namespace optcache::net {
 namespace {
@@ -326,6 +327,7 @@ void CpprestClient::DropStream(std::uint64_t id) {
 }  // namespace
 
 std::unique_ptr<HttpClient> MakeHttpClient(EventLoop& loop, HttpClientOptions options) {
+  if (!options.unix_socket.empty()) return MakeUnixHttpClient(loop, std::move(options));
   return std::make_unique<CpprestClient>(loop, std::move(options));
 }
 

@@ -80,9 +80,12 @@ struct HttpClientOptions {
   // The DNS name that the server's certificate must have, whatever the URL says, also sent as SNI
   // and Host. Empty: the URL's host.
   std::string server_name;
+  // Path of a Unix socket: all requests go there, their URLs are "unix:PATH/path?query", and there
+  // are no streams. Empty: http:// and https:// by TCP.
+  std::string unix_socket;
 };
 
-// Over cpprestsdk. `loop` outlives the client and its process-wide thread's last callback.
+// By TCP it is cpprestsdk. `loop` outlives the client and its process-wide thread's last callback.
 std::unique_ptr<HttpClient> MakeHttpClient(EventLoop& loop, HttpClientOptions options = {});
 
 }  // namespace optcache::net

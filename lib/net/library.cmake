@@ -9,7 +9,7 @@ project_library(net
           http_server.cc internal/bulk.cc internal/http_session.cc internal/listener.cc
           internal/rest_client.cc internal/send_queue.cc internal/socket_bio.cc
           internal/socket_connection.cc internal/stall_watch.cc internal/stream.cc
-          internal/tls_socket.cc peer.cc server.cc service_pages.cc stop_signals.cc tls.cc
+          internal/tls_socket.cc internal/unix_http_client.cc peer.cc server.cc service_pages.cc stop_signals.cc tls.cc
           tls_files.cc
   DEPS base wire
   PRIVATE_DEPS cpprestsdk::cpprest OpenSSL::SSL OpenSSL::Crypto Threads::Threads)

@@ -8,8 +8,8 @@ Frozen: a job on each of two machines reads the same dataset. In the middle of a
 node and sidecar are stopped, as if it had lost its power, and its connections stay: the wait that counts is the
 first job's. All of its waits over 0.1 s are added up, too.
 
-Cut: the same with a second node that holds half of what is kept, and whose packets are lost from then on; in a
-network namespace of its own.
+Cut: the same with two nodes that speak by TCP, one of which holds half of what is kept and loses its packets from
+then on; in a network namespace of its own.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ import signal
 import statistics
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 
 from bench.context import Context
 from bench.figures import Figure, at_most
 from bench.readers import Rank, Readers
-from bench.scene import Made, Scene, scene
+from bench.scene import Made, Scene, scene, store_of
 from harness.extra_node import Extra
 from harness.network import missing, own_network, without_packets_of
 from harness.processes import wait_until
+from harness.tcp_machine import TcpMachine
 
 MACHINES = 2
 SHARE = 0.5
@@ -85,16 +87,20 @@ def run(context: Context) -> list[Figure]:
 
 def _cut_off(context: Context, samples: int, chance: random.Random, runs: int) -> list[Figure]:
     made = Made(samples, bytes_each=16_384, machines=1, share=SHARE / 2)
-    with own_network(), scene(context, made) as it:
-        context.folder.chmod(0o711)
-        home = context.folder / "extra"
-        home.mkdir()
-        os.chown(home, NOBODY, -1)
-        extra = Extra(context.programs, it.cluster, made.budget.memory, home, user=NOBODY)
-        try:
-            cut = [_cut_the_extra_node(context, it, extra, chance, number) for number in range(runs)]
-        finally:
-            extra.kill()
+    memory = made.budget.memory
+    context.folder.chmod(0o711)
+    home = context.folder / "extra"
+    home.mkdir()
+    os.chown(home, NOBODY, -1)
+    with own_network(), store_of(context, made) as store, ExitStack() as running:
+        machine = TcpMachine(context.programs, store, context.folder, memory)
+        running.callback(machine.close)
+        manifest = machine.index()
+        machine.publish(manifest)
+        machine.start_sidecar("sidecar-0", manifest)
+        extra = Extra(context.programs, machine, memory, home, user=NOBODY)
+        running.callback(extra.kill)
+        cut = [_cut_off_once(context, samples, machine, extra, chance, run) for run in range(runs)]
     return [
         Figure(
             f"a machine is cut off, {runs} runs: longest wait",
@@ -111,13 +117,18 @@ def _cut_off(context: Context, samples: int, chance: random.Random, runs: int) -
     ]
 
 
-def _cut_the_extra_node(
-    context: Context, it: Scene, extra: Extra, chance: random.Random, number: int
+def _cut_off_once(
+    context: Context,
+    samples: int,
+    machine: TcpMachine,
+    extra: Extra,
+    chance: random.Random,
+    number: int,
 ) -> list[float]:
     wait_until(extra.is_member, "the second node is a member", 120)
-    rank = Rank(0, 0, 1, it.made.samples, EPOCHS, stream=f"cut-{number}", seed=number)
+    rank = Rank(0, 0, 1, samples, EPOCHS, stream=f"cut-{number}", seed=number)
     of_epoch = rank.batches_of_epoch()
-    with Readers(it.cluster, [rank], context.folder / f"ranks-{number}") as reader:
+    with Readers(machine, [rank], context.folder / f"ranks-{number}") as reader:
         reader.read(until=FREEZE_IN_EPOCH * of_epoch + chance.randrange(of_epoch))
         cut = time.time()
         with without_packets_of(NOBODY):

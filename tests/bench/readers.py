@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
-from harness.cluster import Cluster
 from harness.errors import HarnessError
 from harness.processes import last_lines, stop
 from torch.utils.data.distributed import DistributedSampler
@@ -51,10 +51,16 @@ class Rank:
         return self.epochs * self.batches_of_epoch()
 
 
+class Sockets(Protocol):
+    """What has sidecars: a Cluster or a TcpMachine."""
+
+    def socket(self, machine: int, /) -> Path: ...
+
+
 class Readers:
     """All ranks, from construction until the end of its `with`."""
 
-    def __init__(self, cluster: Cluster, ranks: Sequence[Rank], folder: Path) -> None:
+    def __init__(self, cluster: Sockets, ranks: Sequence[Rank], folder: Path) -> None:
         folder.mkdir()
         self._ranks = ranks
         self._folder = folder
@@ -109,7 +115,7 @@ class Readers:
     def _log(self, number: int) -> Path:
         return self._folder / f"{number}.log"
 
-    def _start(self, number: int, cluster: Cluster) -> subprocess.Popen[bytes]:
+    def _start(self, number: int, cluster: Sockets) -> subprocess.Popen[bytes]:
         rank = self._ranks[number]
         job = asdict(rank) | {"batch": BATCH, "records": str(self._records(number))}
         with open(self._log(number), "wb") as log:

@@ -67,13 +67,20 @@ class Scene:
 
 
 @contextmanager
+def store_of(context: Context, made: Made) -> Iterator[Store]:
+    folder = context.folder
+    made.write(folder / "data")
+    with Store(folder / "data", folder) as store:
+        store.listing_file.write_text("".join(f"{path}\n" for path in made.paths))
+        yield store
+
+
+@contextmanager
 def scene(context: Context, made: Made) -> Iterator[Scene]:
     folder = context.folder
     context.say(f"{made.samples} samples of {made.bytes_each} B, {made.machines} machines")
-    made.write(folder / "data")
     (folder / "sockets").mkdir()
-    with Store(folder / "data", folder) as store:
-        store.listing_file.write_text("".join(f"{path}\n" for path in made.paths))
+    with store_of(context, made) as store:
         options = ClusterOptions(
             programs=context.programs,
             base_url=store.base_url,
@@ -99,4 +106,4 @@ def deliveries(ranks: Sequence[Rank], times: Sequence[Sequence[Sequence[float]]]
     return found
 
 
-__all__ = ["Made", "Scene", "accounting", "deliveries", "scene", "unpack_default"]
+__all__ = ["Made", "Scene", "accounting", "deliveries", "scene", "store_of", "unpack_default"]

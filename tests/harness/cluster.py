@@ -75,7 +75,8 @@ class ClusterOptions:
     sampler: str = ""  # the order in which DATASET is read there
     keys: Path | None = None  # folder with those of the store
     patience: str = "10m"  # with the store
-    allowed: Sequence[int] = ()  # users beside this one
+    allowed: Sequence[int] = ()  # users beside the one of `optcache up`
+    user: int | None = None  # of `optcache up`; none: that of this process
 
     @property
     def source(self) -> str:
@@ -172,12 +173,7 @@ class Cluster:
 
     def s3_endpoint(self, machine: int) -> str:
         """As `optcache up` prints it, for AWS_ENDPOINT_URL_S3."""
-        line = re.compile(rf"machine {machine}: export AWS_ENDPOINT_URL_S3=(\S+)")
-        found = line.findall(self._log.read_text(errors="replace"))
-        if not found:
-            raise HarnessError(f"no endpoint of machine {machine}:\n{last_lines(self._log)}")
-        url: str = found[-1]
-        return url
+        return self._said(rf"machine {machine}: export AWS_ENDPOINT_URL_S3=(\S+)")
 
     def log_of(self, process: str) -> str:
         """What it and its forerunners in the same state folder wrote."""
@@ -191,9 +187,14 @@ class Cluster:
         return parse_metrics(text)
 
     @property
-    def url(self) -> str:
-        """Of the coordinator."""
+    def control(self) -> str:
+        """Address of the coordinator, as --coordinator takes it."""
         return (self._options.state / "coordinator").read_text().strip()
+
+    @property
+    def url(self) -> str:
+        """Of the coordinator's pages."""
+        return self._said(r"coordinator: \S+, metrics at (\S+)/metrics")
 
     def metrics_url(self, process: str) -> str:
         """Of "node-0" or "sidecar-1"; while there is no coordinator, as it was told last."""
@@ -210,6 +211,13 @@ class Cluster:
     def sidecar_metrics(self) -> list[Metrics]:
         return [self.metrics_of(f"sidecar-{machine}") for machine in range(self._options.machines)]
 
+    def _said(self, line: str) -> str:
+        """What `optcache up` has printed there last; `line` is a pattern with a group."""
+        found: list[str] = re.findall(line, self._log.read_text(errors="replace"))
+        if not found:
+            raise HarnessError(f"there is no line {line!r}:\n{last_lines(self._log)}")
+        return found[-1]
+
     def _start(self) -> None:
         with open(self._log, "ab") as log:
             self._up = subprocess.Popen(
@@ -218,6 +226,9 @@ class Cluster:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                user=self._options.user,
+                group=self._options.user,
+                extra_groups=None if self._options.user is None else [],
             )
         try:
             self._wait_until_ready()

@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.errors import HarnessError
 
 Address = Path | tuple[str, int]
+UNIX = "unix:"
 
 CORPUS = Path(__file__).resolve().parents[1] / "fuzz" / "corpus"
 CLOSED_S = 90.0  # longer than any deadline of ours
@@ -51,13 +52,20 @@ class Door:
         return answer[offset : offset + len(expected)] == expected
 
 
+def address_of(text: str) -> Address:
+    """`text` is "host:port", "http://host:port/..." or "unix:/path"."""
+    if text.startswith(UNIX):
+        return Path(text.removeprefix(UNIX))
+    host, port = text.removeprefix("http://").split("/")[0].rsplit(":", 1)
+    return host, int(port)
+
+
 def wire_door(address: str) -> Door:
-    host, port = address.rsplit(":", 1)
     get = (CORPUS / "frame" / "get").read_bytes()
     mebibyte = (1 << 20).to_bytes(4, "little")
     return Door(
         name="wire",
-        address=(host, int(port)),
+        address=address_of(address),
         hello=(CORPUS / "frame" / "hello").read_bytes(),
         huge=(CORPUS / "frame" / "huge_body").read_bytes(),
         long=get[:12] + mebibyte + get[16:28],
@@ -66,10 +74,9 @@ def wire_door(address: str) -> Door:
 
 
 def http_door(url: str) -> Door:
-    host, port = url.split("/")[2].rsplit(":", 1)
     return Door(
         name="http",
-        address=(host, int(port)),
+        address=address_of(url),
         hello=b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
         huge=b"POST /v1/report HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n",
         long=b"GET /healthz HTTP/1.1\r\nX-Long: ",

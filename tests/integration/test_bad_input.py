@@ -294,7 +294,7 @@ def test_more_capacity_than_bytes_works_and_is_noted(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("status --state none", "no coordinator: `optcache up` does not run in none; name one by --coordinator URL or OPTCACHE_COORDINATOR"),
+        ("status --state none", "no coordinator: `optcache up` does not run in none; name one by --coordinator ADDRESS or OPTCACHE_COORDINATOR"),
         ("status --coordinator http://127.0.0.1:1", "the coordinator at http://127.0.0.1:1 does not answer: http://127.0.0.1:1/v1/status: Failed to connect to any resolved endpoint"),
         ("status --coordinator x", "the coordinator at x does not answer: x/v1/status: not an http:// or https:// URL"),
         ("manifest build --source none -o m", "none: there is no such folder: check the address of the source"),

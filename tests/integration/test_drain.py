@@ -49,6 +49,15 @@ class Job:
         assert [next(rank, None) for rank in ranks] == [None, None]
 
 
+def has_its_share(cluster: Cluster, extra: Extra) -> bool:
+    """Samples have come, and nobody has any more for others."""
+    if not extra.is_member():
+        return False
+    nodes = [*cluster.node_metrics(), cluster.metrics_of("extra")]
+    waiting = sum(node.get("optcache_outbox_bytes", 0) for node in nodes)
+    return nodes[-1].get("optcache_cache_bytes", 0) > 0 and waiting == 0
+
+
 @pytest.fixture
 def extras() -> Iterator[list[Extra]]:
     started: list[Extra] = []
@@ -76,7 +85,7 @@ def test_what_a_node_holds_moves_when_it_comes_and_goes(
 
     def join() -> None:
         extras.append(Extra(programs, cluster, memory, tmp_path))
-        wait_until(extras[0].has_its_share, "the node that joins has its share")
+        wait_until(lambda: has_its_share(cluster, extras[0]), "the node that joins has its share")
 
     said: list[str] = []
 
@@ -124,7 +133,7 @@ def test_a_disk_that_goes_with_its_node_is_emptied_first(
 
     def join() -> None:
         extras.append(Extra(programs, cluster, memory, tmp_path, disk=on_disk))
-        wait_until(extras[0].has_its_share, "the node that joins has its share")
+        wait_until(lambda: has_its_share(cluster, extras[0]), "the node that joins has its share")
 
     def leave() -> None:
         series = 'optcache_cache_samples{dataset="default/images",tier="disk"}'

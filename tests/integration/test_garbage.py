@@ -68,10 +68,10 @@ def wire(cluster: Cluster) -> Place:
     )
 
 
-def http(url: str) -> Place:
+def http(page: str, door: str = "") -> Place:
     return Place(
-        door=garbage.http_door(url),
-        page=url,
+        door=garbage.http_door(door or page),
+        page=page,
         counter="optcache_http_responses_total",
         broken={"code": "400"},
         huge={"code": "413"},
@@ -98,7 +98,7 @@ def handoff(cluster: Cluster) -> Place:
 PLACES: dict[str, Callable[[Cluster], Place]] = {
     "node": wire,
     "node-http": lambda cluster: http(cluster.metrics_url("node-0")),
-    "coordinator": lambda cluster: http(f"{cluster.url}/metrics"),
+    "coordinator": lambda cluster: http(f"{cluster.url}/metrics", door=cluster.control),
     "sidecar": handoff,
     "sidecar-http": lambda cluster: http(cluster.metrics_url("sidecar-0")),
 }

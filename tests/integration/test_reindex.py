@@ -2,130 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import optcache
 import pytest
-from harness.cluster_side import Process
 from harness.dataset import Dataset
 from harness.plain_rank import CheckedSamples
-from harness.ports import free_port
 from harness.processes import wait_until
-from harness.store import LISTING, Store
+from harness.store import Store
+from harness.tcp_machine import NAME, TcpMachine
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 
 from optcache.torch import attach
 
-NAME = "default/images"
 BATCH = 8
 SHARE = 0.5  # of the dataset that the node holds
 FEWER = ("class-0/*", "class-1/*", "class-2/*")  # the last class is left out: others keep their numbers
 SLACK = 0.04  # of the dataset: samples have their sizes, and plans have their cuts
 
 
-class Machine:
-    """A node and sidecars, with a coordinator whose dataset can get another manifest."""
-
-    def __init__(self, programs: Path, store: Store, folder: Path, capacity: int) -> None:
-        self._programs = programs
-        self._store = store
-        self._folder = folder
-        self._capacity = capacity
-        self._processes: list[Process] = []
-        self._host = subprocess.Popen(
-            [programs / "coordinator_test_server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        self._url = self._answer("url")
-        self._address = f"127.0.0.1:{free_port()}"
-        self.node = self._start_node()
-
-    def close(self) -> None:
-        for process in self._processes:
-            process.stop()
-        assert self._host.stdin is not None
-        self._host.stdin.close()
-        assert self._host.wait() == 0
-
-    def restart_node(self) -> None:
-        self._processes.remove(self.node)
-        self.node.kill()
-        self.node = self._start_node()
-
-    def index(self, *include: str) -> Path:
-        """A manifest of the samples that match."""
-        manifest = self._folder / f"{len(list(self._folder.iterdir()))}.manifest"
-        flags = [word for pattern in include for word in ("--include", pattern)]
-        subprocess.run(
-            [
-                *(self._programs / "optcache", "manifest", "build", "--source"),
-                *(self._store.base_url, "--listing", LISTING, "--order", "path", "-o", manifest),
-                *flags,
-            ],
-            check=True,
-            capture_output=True,
-        )
-        return manifest
-
-    def publish(self, manifest: Path) -> str:
-        """From now on it is the dataset's. Its digest."""
-        assert self._host.stdin is not None
-        self._host.stdin.write(f"{NAME} {self._capacity} {manifest}\n".encode())
-        self._host.stdin.flush()
-        digest = self._answer("manifest")
-        wait_until(lambda: self.status()["datasets"] != [], "the coordinator has it")
-        return digest
-
-    def start_sidecar(self, job: str, manifest: Path) -> Path:
-        """The socket of a sidecar that has this manifest."""
-        http = free_port()
-        socket = self._folder / f"{job}.sock"
-        sidecar = self._start(
-            *("optcache-sidecar", "--name", job, "--owner", job, "--socket", str(socket)),
-            *("--node", self._address, "--http", f"127.0.0.1:{http}", "--arena", "2Mi"),
-            *("--overflow", "8Mi", "--dataset", f"{NAME}={manifest}={self._store.base_url}"),
-            http=http,
-        )
-        wait_until(lambda: sidecar.answers() and sidecar.count("optcache_node_connected") == 1, job)
-        return socket
-
-    def status(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self._url}/v1/status", timeout=60) as answer:
-            return dict(json.load(answer))
-
-    def _start_node(self) -> Process:
-        http = free_port()
-        return self._start(
-            *("optcache-node", "--name", "node-0", "--listen", self._address, "--coordinator"),
-            *(self._url, "--memory", str(self._capacity), "--http", f"127.0.0.1:{http}"),
-            http=http,
-        )
-
-    def _start(self, program: str, *flags: str, http: int) -> Process:
-        log = self._folder / f"{program}-{len(self._processes)}.log"
-        process = Process([self._programs / program, *flags], log, http)
-        self._processes.append(process)
-        wait_until(process.answers, program)
-        return process
-
-    def _answer(self, what: str) -> str:
-        assert self._host.stdout is not None
-        word, value = self._host.stdout.readline().decode().split()
-        assert word == what
-        return value
-
-
 @pytest.fixture
-def machine(programs: Path, store: Store, dataset: Dataset, tmp_path: Path) -> Iterator[Machine]:
-    running = Machine(programs, store, tmp_path, int(dataset.total_bytes * SHARE))
+def machine(programs: Path, store: Store, dataset: Dataset, tmp_path: Path) -> Iterator[TcpMachine]:
+    running = TcpMachine(programs, store, tmp_path, int(dataset.total_bytes * SHARE))
     try:
         yield running
     finally:
@@ -170,14 +71,14 @@ def only_stream(dataset: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.long
 def test_a_job_goes_on_by_its_plan_and_the_next_one_begins_with_the_new_manifest(
-    machine: Machine,
+    machine: TcpMachine,
     store: Store,
     dataset: Dataset,
     open_samples: Callable[[Path], CheckedSamples],
 ) -> None:
     first = machine.index()
     first_digest = machine.publish(first)
-    job = Reader(open_samples(machine.start_sidecar("first", first)), store)
+    job = Reader(open_samples(machine.start_sidecar("first", first, owner="first")), store)
     job.read(0)
     wait_until(lambda: only_stream(machine.status()["datasets"][0])["planned"], "it is planned")
     job.read(1)
@@ -194,7 +95,7 @@ def test_a_job_goes_on_by_its_plan_and_the_next_one_begins_with_the_new_manifest
     assert status["retiring"][0]["manifest"] == first_digest
     assert only_stream(status["retiring"][0])["order_known"]
 
-    samples = open_samples(machine.start_sidecar("second", second))
+    samples = open_samples(machine.start_sidecar("second", second, owner="second"))
     later_bytes = sum(dataset.sizes[: len(samples)])
     assert later_bytes < dataset.total_bytes
     later = Reader(samples, store)
@@ -226,13 +127,13 @@ def test_a_job_goes_on_by_its_plan_and_the_next_one_begins_with_the_new_manifest
 
 
 def test_what_retires_outlives_its_node(
-    machine: Machine,
+    machine: TcpMachine,
     store: Store,
     open_samples: Callable[[Path], CheckedSamples],
 ) -> None:
     first = machine.index()
     digest = machine.publish(first)
-    job = Reader(open_samples(machine.start_sidecar("first", first)), store)
+    job = Reader(open_samples(machine.start_sidecar("first", first, owner="first")), store)
     job.read(0)
     machine.publish(machine.index(*FEWER))
     job.read(1)

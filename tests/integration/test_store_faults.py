@@ -259,7 +259,7 @@ def test_store_that_is_gone_is_seen(
         return reached
 
     def table() -> str:
-        command = [programs / "optcache", "status", "--coordinator", cluster.url]
+        command = [programs / "optcache", "status", "--coordinator", cluster.control]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     lost = range(60, 90)

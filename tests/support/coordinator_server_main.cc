@@ -22,7 +22,7 @@ namespace {
 class Host {
  public:
   Status Run() {
-    ASSIGN_OR_RETURN(server_, control::ControlServer::Start(loop_, SystemClock(), 0));
+    ASSIGN_OR_RETURN(server_, control::ControlServer::Start(loop_, SystemClock(), {}));
     Say("url", server_->url());
     input_ = loop_.WatchReadable(STDIN_FILENO, [this] { Read(); });
     loop_.Run();

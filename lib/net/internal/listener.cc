@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@ namespace {
 
 constexpr int kBacklog = 1024;
 constexpr int kAcceptsATurn = 64;
+// Who may not write to a Unix socket may not connect to it (unix(7)).
+constexpr mode_t kOwnUserAlone = 0600;
 // When the process is out of descriptors, new peers wait in the backlog.
 constexpr Duration kPauseWhenFull = std::chrono::milliseconds(100);
 
@@ -90,6 +93,13 @@ std::string PeerName(const SocketAddress& peer) {
   return (name.find(':') == std::string::npos ? name : "[" + name + "]") + ":" + port.data();
 }
 
+// Before it listens, so that at no time another user can connect.
+bool KeepForOwnUser(const SocketAddress& where) {
+  if (where.storage.ss_family != AF_UNIX) return true;
+  const auto* const address = reinterpret_cast<const sockaddr_un*>(&where.storage);
+  return ::chmod(address->sun_path, kOwnUserAlone) == 0;
+}
+
 // 0, or errno.
 int BindAndListen(SocketAddress& where, UniqueFd& fd) {
   const int family = where.storage.ss_family;
@@ -100,8 +110,8 @@ int BindAndListen(SocketAddress& where, UniqueFd& fd) {
   if (family != AF_UNIX) ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   // "[::]" takes IPv4, too, however the machine is set up.
   if (family == AF_INET6) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  const bool listens =
-      ::bind(fd.get(), where.get(), where.length) == 0 && ::listen(fd.get(), kBacklog) == 0;
+  const bool listens = ::bind(fd.get(), where.get(), where.length) == 0 && KeepForOwnUser(where) &&
+                       ::listen(fd.get(), kBacklog) == 0;
   return listens ? 0 : errno;
 }
 

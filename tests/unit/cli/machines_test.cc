@@ -9,12 +9,12 @@ namespace {
 
 const Machine kMachine{.index = 1,
                        .socket = "/run/machine-1.sock",
-                       .node_port = 4101,
+                       .node_socket = "/state/run/node-1.sock",
                        .node_http_port = 4201,
                        .sidecar_http_port = 4301,
                        .s3_port = 4401};
 const MachineOptions kOptions{.program_dir = "/opt/bin",
-                              .coordinator = "http://127.0.0.1:7450",
+                              .coordinator = "unix:/state/run/coordinator.sock",
                               .log_dir = "/state/logs",
                               .memory = 1000,
                               .arena = 200,
@@ -42,8 +42,8 @@ TEST(Machines, AskForNoMoreMemoryThanThereIs) {
 TEST(Machines, ANodesCommandLine) {
   const ChildSpec spec = NodeOf(kMachine, kOptions);
   EXPECT_EQ(Joined(spec),
-            "/opt/bin/optcache-node --name node-1 --listen 127.0.0.1:4101 --http 127.0.0.1:4201 "
-            "--coordinator http://127.0.0.1:7450 --memory 1000");
+            "/opt/bin/optcache-node --name node-1 --listen unix:/state/run/node-1.sock --http "
+            "127.0.0.1:4201 --coordinator unix:/state/run/coordinator.sock --memory 1000");
   EXPECT_EQ(spec.log_file, "/state/logs/node-1.log");
 }
 
@@ -57,12 +57,13 @@ TEST(Machines, ASidecarsCommandLine) {
   datasets[1].store = "http://h/b?x=1";
   datasets[1].keys_folder = "/keys";
   datasets[1].patience = std::chrono::minutes(30);
-  EXPECT_EQ(Joined(SidecarOf(kMachine, kOptions, datasets)),
-            "/opt/bin/optcache-sidecar --name sidecar-1 --socket /run/machine-1.sock --node "
-            "127.0.0.1:4101 --http 127.0.0.1:4301 --arena 200 --overflow 300 --dataset "
-            "vision/a=/state/a.manifest=/data/a --dataset "
-            "vision/b=/state/b.manifest=http://h/b?x=1 --keys vision/b=/keys --patience "
-            "vision/b=1800s");
+  EXPECT_EQ(
+      Joined(SidecarOf(kMachine, kOptions, datasets)),
+      "/opt/bin/optcache-sidecar --name sidecar-1 --socket /run/machine-1.sock --node "
+      "unix:/state/run/node-1.sock --http 127.0.0.1:4301 --arena 200 --overflow 300 --dataset "
+      "vision/a=/state/a.manifest=/data/a --dataset "
+      "vision/b=/state/b.manifest=http://h/b?x=1 --keys vision/b=/keys --patience "
+      "vision/b=1800s");
 }
 
 TEST(Machines, ASidecarTrustsTheCertificatesThatAreGiven) {
@@ -94,23 +95,26 @@ TEST(Machines, WhereANodesMetricsAre) {
   EXPECT_EQ(MetricsOfNode(kMachine), "http://127.0.0.1:4201/metrics");
 }
 
-TEST(Machines, HavePortsOfTheirOwn) {
-  const auto machines = MakeMachines(8, "/run");
+TEST(Machines, HaveSocketsAndPortsOfTheirOwn) {
+  const auto machines = MakeMachines(8, {.clients = "/sockets", .own_user = "/state/run"});
   ASSERT_TRUE(machines);
   std::set<std::uint16_t> ports;
-  for (const Machine& machine : *machines) {
-    ports.insert(
-        {machine.node_port, machine.node_http_port, machine.sidecar_http_port, machine.s3_port});
-  }
-  EXPECT_EQ(ports.size(), 32U);
+  for (const Machine& machine : *machines)
+    ports.insert({machine.node_http_port, machine.sidecar_http_port, machine.s3_port});
+  EXPECT_EQ(ports.size(), 24U);
   EXPECT_FALSE(ports.contains(0));
-  EXPECT_EQ(machines->at(7).socket, "/run/machine-7.sock");
+  EXPECT_EQ(machines->at(7).socket, "/sockets/machine-7.sock");
+  EXPECT_EQ(machines->at(7).node_socket, "/state/run/node-7.sock");
 }
 
 TEST(Machines, RefuseASocketPathThatIsTooLong) {
-  const auto machines = MakeMachines(1, "/" + std::string(100, 'x'));
-  ASSERT_FALSE(machines);
-  EXPECT_TRUE(machines.error().message().ends_with("choose a shorter --socket-dir"));
+  const std::string long_path = "/" + std::string(100, 'x');
+  const auto clients = MakeMachines(1, {.clients = long_path, .own_user = "/run"});
+  ASSERT_FALSE(clients);
+  EXPECT_TRUE(clients.error().message().ends_with("choose a shorter --socket-dir"));
+  const auto own_user = MakeMachines(1, {.clients = "/run", .own_user = long_path});
+  ASSERT_FALSE(own_user);
+  EXPECT_TRUE(own_user.error().message().ends_with("choose a shorter --state"));
 }
 
 }  // namespace

@@ -36,9 +36,9 @@ TEST(StateDir, TellsWhereTheCoordinatorIs) {
   const Result<StateDir> state = StateDir::Open(folder, "optcache up");
   ASSERT_TRUE(state);
   EXPECT_EQ(FindCoordinator("", folder).error().code(), Code::kNotFound);
-  ASSERT_TRUE(state->WriteCoordinator("http://127.0.0.1:1").ok());
-  EXPECT_EQ(FindCoordinator("", folder), "http://127.0.0.1:1");
-  EXPECT_EQ(FindCoordinator("http://other", folder), "http://other");
+  ASSERT_TRUE(state->WriteCoordinator("unix:/state/run/coordinator.sock").ok());
+  EXPECT_EQ(FindCoordinator("", folder), "unix:/state/run/coordinator.sock");
+  EXPECT_EQ(FindCoordinator("unix:/other", folder), "unix:/other");
   state->RemoveCoordinator();
   EXPECT_FALSE(FindCoordinator("", folder));
 }
@@ -84,6 +84,20 @@ TEST(StateDir, IsNotWhereEveryUserMayWrite) {
   EXPECT_NE(state.error().message().find("run `chmod o-w " + folder), std::string::npos);
   ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
   EXPECT_TRUE(StateDir::Open(folder, "optcache up"));
+}
+
+TEST(StateDir, KeepsAFolderPrivateThatWasThere) {
+  const std::string folder = FreshFolder();
+  std::filesystem::create_directories(folder + "/run");
+  for (const std::string& path : {folder, folder + "/run"})
+    ASSERT_EQ(::chmod(path.c_str(), 0755), 0);
+  const Result<StateDir> state = StateDir::Open(folder, "optcache up");
+  ASSERT_TRUE(state) << state.error().ToString();
+  const Result<std::string> run = state->PrivateSubfolder("run");
+  ASSERT_TRUE(run) << run.error().ToString();
+  struct stat info{};
+  ASSERT_EQ(::stat(run->c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0700U);
 }
 
 TEST(StateDir, MakesFoldersBelowIt) {

@@ -18,6 +18,12 @@ TEST(Address, WritesThemBack) {
   }
 }
 
+TEST(Address, KnowsThePathOfAUnixSocket) {
+  EXPECT_EQ(UnixPathOf("unix:/run/node.sock"), "/run/node.sock");
+  for (const char* text : {"", "/run/node.sock", "http://localhost:80", "unix:"})
+    EXPECT_EQ(UnixPathOf(text), "") << text;
+}
+
 TEST(Address, ANumberAloneGetsAPort) {
   EXPECT_EQ(WithPort("10.0.0.7", 4100), "10.0.0.7:4100");
   EXPECT_EQ(WithPort("fd00::7", 4100), "[fd00::7]:4100");

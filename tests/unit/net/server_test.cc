@@ -1,5 +1,7 @@
 #include "net/server.h"
 
+#include <sys/stat.h>
+
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -301,6 +303,18 @@ TEST_F(ServerTest, AUnixSocketThatNobodyListensOnIsReplaced) {
   RunUntil(loop, [&] { return client->opened == 1; });
   connection->Close(OkStatus());
   RunUntil(loop, [&] { return client->closed.size() == 1; });
+}
+
+// Also where the process's umask would let others in.
+TEST_F(ServerTest, AUnixSocketIsForItsUserAlone) {
+  const std::string path = testing::TempDir() + "optcache_own_user_test.sock";
+  const mode_t before = ::umask(0);
+  const auto listening = Listen(loop, "unix:" + path, {}, handler);
+  ::umask(before);
+  ASSERT_TRUE(listening) << listening.error().ToString();
+  struct stat info{};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
 }
 
 }  // namespace
