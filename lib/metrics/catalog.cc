@@ -40,6 +40,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_http_responses_total", kCounter, "HTTP responses"},
     {"optcache_tls_handshake_failures_total", kCounter,
      "TLS connections that did not come about, by reason"},
+    {"optcache_tls_delayed_handshakes_total", kCounter,
+     "TLS handshakes that waited for their turn"},
     {"optcache_requests_total", kCounter,
      "Reads answered to sidecars: hits from this node (local) or another (peer), misses that the "
      "sidecar reads from the store"},

@@ -19,8 +19,7 @@ class BeastServer final : public HttpServer {
  public:
   BeastServer(EventLoop& loop, std::unique_ptr<Listener> listener, HttpServerOptions options,
               HttpHandler handler)
-      : state_(std::make_shared<HttpServerState>(HttpServerState{
-            .loop = loop, .options = std::move(options), .handler = std::move(handler)})),
+      : state_(std::make_shared<HttpServerState>(loop, std::move(options), std::move(handler))),
         listener_(std::move(listener)) {
     listener_->Start([this](Accepted peer) { OnAccepted(std::move(peer)); });
   }
@@ -55,7 +54,10 @@ class BeastServer final : public HttpServer {
       visitor(MetricKind::kCounter, "optcache_http_responses_total", with_code,
               static_cast<double>(count));
     }
-    if (state_->options.tls != nullptr) state_->handshake_failures.Visit(visitor, labels);
+    if (state_->options.tls == nullptr) return;
+    state_->handshake_failures.Visit(visitor, labels);
+    visitor(MetricKind::kCounter, "optcache_tls_delayed_handshakes_total", labels,
+            static_cast<double>(state_->handshakes.delayed()));
   }
 
  private:
@@ -72,12 +74,13 @@ class BeastServer final : public HttpServer {
     }
     if (state_->sessions.size() >= state_->options.max_connections) {
       ++state_->refused_connections;
-      if (state_->waiting.empty()) {
+      const auto goes = state_->waiting_by_source.LongestOfMost();
+      if (!goes) {
         if (tls != nullptr) return;
         ::send(peer.fd.get(), kTooMany.data(), kTooMany.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         return;
       }
-      state_->waiting.begin()->second->Close();
+      state_->waiting.at(*goes)->Close();
     }
     StreamSocket socket(ContextOf(state_->loop));
     socket.assign(asio::generic::stream_protocol(AF_UNSPEC, 0), peer.fd.Release());

@@ -53,6 +53,7 @@ struct HttpServerOptions {
   // counted by reason.
   std::shared_ptr<const TlsContext> tls;
   Duration handshake_deadline = std::chrono::seconds(5);
+  HandshakePace handshakes;
 };
 
 // The way back to one request's client. Call it once, now or later, on the loop's thread; further
@@ -94,8 +95,9 @@ class HttpServer {
 };
 
 // `address` and errors as in Listen (net/server.h). Too long a header is answered 431, a body 413,
-// what is not HTTP 400. A client beyond max_connections takes the place of the one that keeps the
-// server waiting longest for a request; if there is none, it is answered 503.
+// what is not HTTP 400. A client beyond max_connections takes the place of one that keeps the
+// server waiting for a request: of the source that has most of these, the one that does so longest.
+// If there is none, it is answered 503.
 Result<std::unique_ptr<HttpServer>> ListenHttp(EventLoop& loop, const std::string& address,
                                                HttpServerOptions options, HttpHandler handler);
 

@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <set>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -11,8 +11,10 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "net/internal/event_loop_impl.h"
+#include "net/internal/handshake_gate.h"
 #include "net/internal/listener.h"
 #include "net/internal/socket_connection.h"
+#include "net/internal/waiting_by_source.h"
 #include "wire/codec.h"
 
 namespace optcache::net {
@@ -58,7 +60,12 @@ class SocketServer final : public Server {
               {{"side", "server"}, {"reason", kReasons.at(i)}},
               static_cast<double>(state_->refused.at(i)));
     }
-    if (state_->options.tls != nullptr) state_->tls_failures->Visit(visitor, {{"server", "wire"}});
+    if (state_->options.tls != nullptr) {
+      const MetricLabels server = {{"server", "wire"}};
+      state_->tls_failures->Visit(visitor, server);
+      visitor(MetricKind::kCounter, "optcache_tls_delayed_handshakes_total", server,
+              static_cast<double>(state_->handshakes.delayed()));
+    }
     state_->traffic->Visit(visitor, labels);
   }
 
@@ -66,10 +73,15 @@ class SocketServer final : public Server {
   // What connections that outlive the server still call.
   struct State : std::enable_shared_from_this<State> {
     State(EventLoop& event_loop, ServerOptions server_options, HandlerFactory factory)
-        : loop(event_loop), options(std::move(server_options)), handlers(std::move(factory)) {}
+        : loop(event_loop),
+          options(std::move(server_options)),
+          handlers(std::move(factory)),
+          handshakes(loop, options.handshakes) {}
 
     void OnAccepted(Accepted peer);
-    bool MakeRoom();
+    bool MakeRoom(const std::string& source);
+    void Begin(SocketConnection& connection, UniqueFd fd);
+    bool IsFull(const std::string& source) const;
     void OnHello(SocketConnection& connection, const wire::Hello& hello, const Status& versions);
     void Decide(std::uint64_t id, Reason reason, Status status);
     void Admit(SocketConnection& connection);
@@ -82,10 +94,11 @@ class SocketServer final : public Server {
     ServerOptions options;
     HandlerFactory handlers;
     std::unordered_map<std::uint64_t, std::shared_ptr<SocketConnection>> connections;
-    // Those whose Hello has not come: their ids, which rise with time.
-    std::set<std::uint64_t> silent;
+    HandshakeGate handshakes;
+    WaitingBySource silent;  // those whose Hello has not come
     // Those whose authorize has not decided yet, and until when it may.
     std::unordered_map<std::uint64_t, Timer> undecided;
+    WaitingBySource undecided_by_source;
     std::shared_ptr<TrafficCounters> traffic = std::make_shared<TrafficCounters>();
     std::shared_ptr<HandshakeFailures> tls_failures = std::make_shared<HandshakeFailures>();
     std::uint64_t accepted = 0;
@@ -114,19 +127,30 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// For one more connection, at the cost of the one that has been silent longest.
-bool SocketServer::State::MakeRoom() {
-  const bool full = connections.size() >= options.max_connections;
-  if (!full && silent.size() < options.max_silent) return true;
-  if (silent.empty()) return false;
-  const auto longest = connections.at(silent.extract(silent.begin()).value());
+// For one more connection, at the cost of one that is silent: one of the same source where that has
+// its share, else one of the source that has most.
+bool SocketServer::State::MakeRoom(const std::string& source) {
+  std::optional<std::uint64_t> goes;
+  if (!source.empty() && silent.size(source) >= options.max_silent_of_source) {
+    goes = silent.Longest(source);
+  } else if (connections.size() >= options.max_connections || silent.size() >= options.max_silent) {
+    goes = silent.LongestOfMost();
+    if (!goes) return false;
+  } else {
+    return true;
+  }
+  const auto longest = connections.at(*goes);
+  const std::string its_source = SourceOf(longest->address());
+  silent.Remove(its_source, *goes);
+  handshakes.Leave(its_source, *goes);
   ++refused.at(static_cast<std::size_t>(Reason::kLimit));
   longest->Close(Status(Code::kResourceExhausted, "others came before this peer's Hello"));
   return true;
 }
 
 void SocketServer::State::OnAccepted(Accepted peer) {
-  if (!MakeRoom()) {
+  const std::string source = SourceOf(peer.address);
+  if (!MakeRoom(source)) {
     ++refused.at(static_cast<std::size_t>(Reason::kLimit));
     if (options.tls == nullptr) {  // Else it would have to come by TLS: not worth the handshake.
       TurnAway(peer.fd.get(), "this server has its " + std::to_string(options.max_connections) +
@@ -156,16 +180,29 @@ void SocketServer::State::OnAccepted(Accepted peer) {
         if (const auto state = self.lock()) state->OnClosed(closed);
       });
   connections.emplace(connection->id(), connection);
-  silent.insert(connection->id());
+  silent.Add(source, connection->id());
+  if (options.tls == nullptr) return Begin(*connection, std::move(peer.fd));
+  handshakes.Enter(source, connection->id(), [this, connection, fd = std::move(peer.fd)]() mutable {
+    Begin(*connection, std::move(fd));
+  });
+}
+
+void SocketServer::State::Begin(SocketConnection& connection, UniqueFd fd) {
   StreamSocket socket(ContextOf(loop));
   // The family matters only to Asio's own opening of sockets.
-  socket.assign(asio::generic::stream_protocol(AF_UNSPEC, 0), peer.fd.Release());
-  connection->Start(std::move(socket), options.tls.get(), "");
+  socket.assign(asio::generic::stream_protocol(AF_UNSPEC, 0), fd.Release());
+  connection.Start(std::move(socket), options.tls.get(), "");
+}
+
+bool SocketServer::State::IsFull(const std::string& source) const {
+  return undecided.size() >= options.max_undecided ||
+         (!source.empty() && undecided_by_source.size(source) >= options.max_undecided_of_source);
 }
 
 void SocketServer::State::OnHello(SocketConnection& connection, const wire::Hello& hello,
                                   const Status& versions) {
-  silent.erase(connection.id());
+  const std::string source = SourceOf(connection.address());
+  silent.Remove(source, connection.id());
   if (!versions.ok()) return Refuse(connection, Reason::kVersion, versions);
   const PeerInfo& peer = connection.peer();
   if (options.tls != nullptr && hello.role == wire::Role::kNode && !peer.Is(options.node_name)) {
@@ -176,13 +213,14 @@ void SocketServer::State::OnHello(SocketConnection& connection, const wire::Hell
                    (peer.dns_names.empty() ? "is missing" : "is for " + Joined(peer.dns_names))));
   }
   if (!options.authorize) return Admit(connection);
-  if (undecided.size() >= options.max_undecided) {
+  if (IsFull(source)) {
     return Refuse(connection, Reason::kBusy,
                   Status(Code::kResourceExhausted, std::to_string(undecided.size()) +
                                                        " peers wait to be checked already; try "
                                                        "again later"));
   }
   const std::uint64_t id = connection.id();
+  undecided_by_source.Add(source, id);
   undecided[id] = loop.After(options.authorize_deadline, [this, id] {
     Decide(id, Reason::kLate,
            Status(Code::kDeadlineExceeded, "this peer could not be checked in time; try again"));
@@ -198,6 +236,7 @@ void SocketServer::State::OnHello(SocketConnection& connection, const wire::Hell
 void SocketServer::State::Decide(std::uint64_t id, Reason reason, Status status) {
   if (undecided.erase(id) == 0) return;  // Decided before, or the peer has gone.
   const auto connection = connections.at(id);
+  undecided_by_source.Remove(SourceOf(connection->address()), id);
   if (connection->closed()) return;
   if (status.ok()) {
     Admit(*connection);
@@ -231,8 +270,11 @@ void SocketServer::State::Refuse(SocketConnection& connection, Reason reason, St
 }
 
 void SocketServer::State::OnClosed(const SocketConnection& connection) {
-  silent.erase(connection.id());
+  const std::string source = SourceOf(connection.address());
+  silent.Remove(source, connection.id());
+  handshakes.Leave(source, connection.id());
   undecided.erase(connection.id());
+  undecided_by_source.Remove(source, connection.id());
   connections.erase(connection.id());
   if (connections.empty() && on_stopped) {
     grace_timer.Cancel();

@@ -32,13 +32,18 @@ struct ServerOptions {
   Duration hello_deadline = std::chrono::seconds(5);
   std::size_t max_connections = 4096;
   // How many of them may not have sent their Hello yet. Beyond it, or where max_connections is
-  // reached, the one silent longest goes: a peer that only connects keeps no other out.
+  // reached, one of the source that has most of them goes: the one that has been silent longest. A
+  // peer that only connects keeps no other out. Source: an IPv4 address, or an IPv6 network of 64
+  // bits.
   std::size_t max_silent = 1024;
+  // And of one source; beyond it, that source's longest goes. Unix sockets have no such limit.
+  std::size_t max_silent_of_source = 64;
   wire::VersionRange versions;
 
   // Null: plaintext. Else nothing but TLS is taken; until the context is ready nobody is. Choose
   // ClientCertificate::kRequested where nodes connect.
   std::shared_ptr<const TlsContext> tls;
+  HandshakePace handshakes;
   // With TLS, who says that it is a node must have shown a certificate with this DNS name.
   std::string node_name = std::string(kNodeServerName);
   // With TLS, takes the offer of sidecars to go on in plaintext with sealed frames
@@ -51,6 +56,7 @@ struct ServerOptions {
   Duration authorize_deadline = std::chrono::seconds(10);
   // How many may wait for theirs; the next is refused with kResourceExhausted.
   std::size_t max_undecided = 256;
+  std::size_t max_undecided_of_source = 64;  // as max_silent_of_source
 };
 
 // Chooses the handler of a connection that may connect (peer_role() and the like are known). Null

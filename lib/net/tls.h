@@ -70,6 +70,16 @@ class TlsContext {
   std::unique_ptr<Impl> impl_;
 };
 
+// How fast a server lets TLS handshakes begin; those that come faster wait. One takes about half a
+// millisecond of the loop's thread, so a single source takes a tenth of it at most. Source: a
+// client's IPv4 address, or its IPv6 network of 64 bits.
+struct HandshakePace {
+  double per_second = 1000;
+  int burst = 16;  // at once, after a rest
+  double per_second_of_source = 200;
+  int burst_of_source = 64;
+};
+
 // Why a connection did not come about.
 enum class HandshakeFailure {
   kTimeout,        // the peer did not say its part in time

@@ -1,4 +1,4 @@
-"""Node to sidecar: processor time of both sides, beside memcached's."""
+"""Node to sidecar: processor time of both sides, beside memcached's; and what a hostile source takes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ COMPARISONS = [
 
 
 def run(context: Context) -> list[Figure]:
-    sizes = ["--gigabytes", "0.2", "--rounds", "4"]
+    sizes = ["--gigabytes", "0.2", "--rounds", "4", "--attacks", "3"]
     if not context.quick:
-        sizes = ["--gigabytes", "1", "--rounds", "20"]
+        sizes = ["--gigabytes", "1", "--rounds", "20", "--attacks", "10"]
     rounds: list[dict[str, Any]] = context.ask("bench_wire", *sizes)
     figures = []
     for name, our_case, peer, extra in COMPARISONS:
@@ -37,7 +37,34 @@ def run(context: Context) -> list[Figure]:
                     interval,
                 )
             )
-    return figures
+    return [*figures, _attacked(rounds)]
+
+
+def _attacked(rounds: list[dict[str, Any]]) -> Figure:
+    """What a reader loses to another source's TLS handshakes."""
+    alone, attacked, without = (
+        [one for one in rounds if one["name"] == name]
+        for name in ("alone", "attacked", "attacked_without_pace")
+    )
+
+    def lost(to: list[dict[str, Any]]) -> tuple[float, tuple[float, float]]:
+        left, (low, high) = ratio_interval(_of(to, "gb_s"), _of(alone, "gb_s"))
+        return 1 - left, (1 - high, 1 - low)
+
+    share, interval = lost(attacked)
+    return Figure(
+        "wire: reader's rate lost while one source does TLS handshakes as fast as it can",
+        share,
+        "",
+        f"{statistics.median(_of(attacked, 'handshakes_s')):.0f} handshakes/s; without their pace "
+        f"{lost(without)[0]:.2f} by {statistics.median(_of(without, 'handshakes_s')):.0f}",
+        at_most(0.2),
+        interval,
+    )
+
+
+def _of(rounds: list[dict[str, Any]], name: str) -> list[float]:
+    return [one[name] for one in rounds]
 
 
 def _costs(rounds: list[dict[str, Any]], name: str, batch: int) -> list[float]:

@@ -1,7 +1,9 @@
 // CPU seconds a gigabyte, both sides together, for samples from a server's memory to a client's
 // over loopback TCP: our connection (every payload summed by CRC-32C), plain, sealed after TLS and
 // in TLS throughout, beside memcached (no sums), plain and in TLS; in one run, in alternation, with
-// the same samples and batches. Prints JSON, a line a round.
+// the same samples and batches. Then what a reader is left with while another source does TLS
+// handshakes with the same server as fast as it can, beside what it has alone. Prints JSON, a line
+// a round.
 //
 //   bench_wire --gigabytes 1 --rounds 3
 
@@ -17,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -25,6 +28,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/random.h"
+#include "bench/handshake_attack.h"
 #include "bench/memcached_peer.h"
 #include "net/dialer.h"
 #include "net/event_loop.h"
@@ -38,6 +42,7 @@ namespace {
 struct Options {
   double gigabytes = 1;  // a round and case
   int rounds = 3;
+  int attacks = 3;  // rounds with handshakes; without `rounds`, memcached is not needed
   std::size_t sample_bytes = 110'000;
   std::uint32_t samples = 1024;
 };
@@ -62,6 +67,7 @@ struct Cost {
   double client_cpu_s_gb = 0;
   double server_cpu_s_gb = 0;
   double gb_s = 0;
+  double handshakes_s = 0;
 };
 
 // Runs `work`, which moves `bytes`, and says what it cost.
@@ -177,7 +183,9 @@ class FetchHandler final : public net::ConnectionHandler {
 // The ways in which we and memcached carry samples.
 enum class Way { kPlain, kBulk, kTls };
 constexpr std::array<Way, 3> kWays = {Way::kPlain, Way::kBulk, Way::kTls};
-using Ports = std::array<int, kWays.size()>;
+// And one port of ours that begins TLS handshakes as fast as they come.
+constexpr std::size_t kNoPace = kWays.size();
+using Ports = std::array<int, kWays.size() + 1>;
 
 // In a process of its own; writes its ports to `port_fd` and serves until it is killed.
 [[noreturn]] void ServeForever(const Samples& samples, const net::TestCa& ca, int port_fd) {
@@ -186,16 +194,26 @@ using Ports = std::array<int, kWays.size()>;
   const auto tls = ca.Server({"optcache-node"});
   std::vector<std::unique_ptr<net::Server>> servers;
   Ports ports = {};
+  const auto listen = [&](std::size_t place, net::ServerOptions options) {
+    auto server = net::Listen(loop, "127.0.0.1:0", std::move(options),
+                              std::make_shared<MemoryHandler>(samples));
+    CHECK(server.has_value());
+    ports.at(place) = (*server)->port();
+    servers.push_back(std::move(*server));
+  };
   for (const Way way : kWays) {
     net::ServerOptions options;
     if (way != Way::kPlain) options.tls = tls;
     options.bulk = way == Way::kBulk;
-    auto server = net::Listen(loop, "127.0.0.1:0", std::move(options),
-                              std::make_shared<MemoryHandler>(samples));
-    CHECK(server.has_value());
-    ports.at(static_cast<std::size_t>(way)) = (*server)->port();
-    servers.push_back(std::move(*server));
+    listen(static_cast<std::size_t>(way), std::move(options));
   }
+  constexpr int kAny = 1'000'000'000;
+  listen(kNoPace, {.max_silent_of_source = kAny,
+                   .tls = tls,
+                   .handshakes = {.per_second = kAny,
+                                  .burst = kAny,
+                                  .per_second_of_source = kAny,
+                                  .burst_of_source = kAny}});
   CHECK(::write(port_fd, ports.data(), sizeof(ports)) == sizeof(ports));
   loop.Run();
   ::_exit(0);
@@ -250,8 +268,9 @@ void Print(const std::vector<Case>& cases) {
     for (const Cost& cost : c.costs) {
       results.push_back(fmt::format(
           R"({{"name": "{}", "batch": {}, "client_cpu_s_gb": {:.4f}, "server_cpu_s_gb": {:.4f}, )"
-          R"("gb_s": {:.3f}}})",
-          c.name, c.batch, cost.client_cpu_s_gb, cost.server_cpu_s_gb, cost.gb_s));
+          R"("gb_s": {:.3f}, "handshakes_s": {:.0f}}})",
+          c.name, c.batch, cost.client_cpu_s_gb, cost.server_cpu_s_gb, cost.gb_s,
+          cost.handshakes_s));
     }
   }
   fmt::print("[{}]\n", fmt::join(results, ",\n "));
@@ -299,36 +318,65 @@ MemcachedTls WriteFiles(const TempDir& directory, const net::TestCa& ca) {
           .ca_file = directory.Join("ca.pem")};
 }
 
-Status Run(const Options& options) {
-  const Samples samples(options.samples, options.sample_bytes);
-  const net::TestCa ca;
-  std::array<int, 2> ends = {};
-  CHECK(::pipe(ends.data()) == 0);
-  const pid_t node = ::fork();
-  if (node == 0) ServeForever(samples, ca, ends[1]);
-  Ports ports = {};
-  CHECK(::read(ends[0], ports.data(), sizeof(ports)) == sizeof(ports));
-  Clients clients(samples, ca, ports);
+// Fetches from the server's memory: count, and what that is in bytes.
+struct Work {
+  std::uint64_t count = 0;
+  double bytes = 0;
 
+  Work(const Options& options, const Samples& samples)
+      : count(static_cast<std::uint64_t>(options.gigabytes * 1e9 /
+                                         static_cast<double>(samples.size())) /
+                  16 * 16 +
+              16),
+        bytes(static_cast<double>(count * samples.size())) {}
+};
+
+// A reader alone, beside a source that does handshakes, and beside one that no pace holds back.
+std::vector<Case> MeasureAttacks(const Options& options, pid_t node, const Ports& ports,
+                                 const Work& work, Clients& clients) {
+  constexpr std::uint32_t kBatch = 16;
+  constexpr int kConnections = 64;
+  std::vector<Case> cases;
+  for (const char* name : {"alone", "attacked", "attacked_without_pace"})
+    cases.push_back({.name = name, .batch = kBatch, .costs = {}});
+  const auto read = [&] {
+    return Measure(node, work.bytes, [&] { clients.Fetch(Way::kBulk, work.count, kBatch); });
+  };
+  const auto read_beside = [&](std::size_t port) {
+    const HandshakeAttack attack(static_cast<std::uint16_t>(ports.at(port)), kConnections);
+    while (attack.done() < kConnections)
+      std::this_thread::yield();
+    const std::uint64_t before = attack.done();
+    const double begin = WallSeconds();
+    Cost cost = read();
+    cost.handshakes_s = static_cast<double>(attack.done() - before) / (WallSeconds() - begin);
+    return cost;
+  };
+  for (int round = 0; round < options.attacks; ++round) {
+    cases[0].costs.push_back(read());
+    cases[1].costs.push_back(read_beside(static_cast<std::size_t>(Way::kBulk)));
+    cases[2].costs.push_back(read_beside(kNoPace));
+  }
+  return cases;
+}
+
+// Beside memcached, in turns.
+Result<std::vector<Case>> MeasureCosts(const Options& options, const net::TestCa& ca, pid_t node,
+                                       const Samples& samples, const Work& work, Clients& clients) {
   const TempDir directory;
   const MemcachedTls files = WriteFiles(directory, ca);
   ASSIGN_OR_RETURN(Memcached plain, Memcached::Start(samples, nullptr));
   ASSIGN_OR_RETURN(Memcached tls, Memcached::Start(samples, &files));
   std::vector<std::byte> slots(kSlots * samples.size());
 
-  const auto count =
-      static_cast<std::uint64_t>(options.gigabytes * 1e9 / static_cast<double>(samples.size())) /
-          16 * 16 +
-      16;
-  const double bytes = static_cast<double>(count * samples.size());
   Status status;
   const auto ours = [&](Way way, std::uint32_t batch) {
-    return Measure(node, bytes, [&] { clients.Fetch(way, count, batch); });
+    return Measure(node, work.bytes, [&] { clients.Fetch(way, work.count, batch); });
   };
   const auto theirs = [&](Memcached& memcached, std::uint32_t batch) {
-    return Measure(memcached.server.pid(), bytes, [&] {
+    return Measure(memcached.server.pid(), work.bytes, [&] {
       if (!status.ok()) return;
-      status = FetchFromMemcached(memcached.client, samples, count, batch, slots);
+      status = FetchFromMemcached(memcached.client, samples, work.count, batch, slots);
     });
   };
   std::vector<Case> cases;
@@ -349,6 +397,26 @@ Status Run(const Options& options) {
     }
     RETURN_IF_ERROR(status);
   }
+  return cases;
+}
+
+Status Run(const Options& options) {
+  const Samples samples(options.samples, options.sample_bytes);
+  const net::TestCa ca;
+  std::array<int, 2> ends = {};
+  CHECK(::pipe(ends.data()) == 0);
+  const pid_t node = ::fork();
+  if (node == 0) ServeForever(samples, ca, ends[1]);
+  Ports ports = {};
+  CHECK(::read(ends[0], ports.data(), sizeof(ports)) == sizeof(ports));
+  Clients clients(samples, ca, ports);
+  const Work work(options, samples);
+  std::vector<Case> cases = MeasureAttacks(options, node, ports, work, clients);
+  if (options.rounds > 0) {
+    ASSIGN_OR_RETURN(const std::vector<Case> costs,
+                     MeasureCosts(options, ca, node, samples, work, clients));
+    cases.insert(cases.begin(), costs.begin(), costs.end());
+  }
   ::kill(node, SIGTERM);
   ::waitpid(node, nullptr, 0);
   Print(cases);
@@ -363,6 +431,7 @@ int main(int argc, char** argv) {
   CLI::App app("CPU seconds a gigabyte from a server's memory to a client's, beside memcached");
   app.add_option("--gigabytes", options.gigabytes, "a round and case")->capture_default_str();
   app.add_option("--rounds", options.rounds)->capture_default_str();
+  app.add_option("--attacks", options.attacks, "rounds with handshakes")->capture_default_str();
   app.add_option("--sample-bytes", options.sample_bytes)->capture_default_str();
   app.add_option("--samples", options.samples)->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -137,7 +137,8 @@ NOT_SHOWN: dict[str, str] = {
         optcache_net_corrupt_payloads_total optcache_net_refused_payloads_total
         optcache_http_open_connections
         optcache_http_refused_connections_total optcache_http_responses_total
-        optcache_tls_handshake_failures_total optcache_channel_clients optcache_channel_connections_total
+        optcache_tls_handshake_failures_total optcache_tls_delayed_handshakes_total optcache_channel_clients
+        optcache_channel_connections_total
         optcache_channel_refused_total""",
     "of a single run: the headspace report has them": """
         optcache_headspace_samples_total optcache_headspace_steps optcache_headspace_step_seconds

@@ -83,12 +83,19 @@ HttpSession::HttpSession(std::shared_ptr<HttpServerState> state, StreamSocket so
                          std::string address)
     : state_(std::move(state)),
       stream_(MakeStream(std::move(socket), state_->options.tls.get())),
-      peer_({.address = std::move(address)}) {}
+      peer_({.address = std::move(address)}),
+      peer_source_(SourceOf(peer_.address)) {}
 
 void HttpSession::Start() {
   state_->sessions.emplace(this, shared_from_this());
   if (!stream_.is_tls()) return AwaitRequest();
   Enter(Phase::kHandshaking, state_->options.handshake_deadline);
+  handshake_ = wait_;
+  state_->handshakes.Enter(peer_source_, handshake_, [this] { Handshake(); });
+}
+
+// Its turn has come, and it is still there: who goes leaves the gate.
+void HttpSession::Handshake() {
   stream_.AsyncHandshake([self = shared_from_this()](const HandshakeError* error) {
     if (self->phase_ == Phase::kHandshaking) self->OnHandshake(error);
   });
@@ -114,6 +121,7 @@ void HttpSession::OnHandshake(const HandshakeError* error) {
 void HttpSession::Close() {
   if (phase_ == Phase::kClosed) return;
   SetPhase(Phase::kClosed);
+  state_->handshakes.Leave(peer_source_, handshake_);
   deadline_.Cancel();
   stream_.Close();
   // Posted: the caller may be a method of this session, and the handler's responder may still die.
@@ -137,10 +145,12 @@ void HttpSession::SetPhase(Phase phase) {
     source_.reset();
   }
   if (phase == Phase::kReading && wait_ != 0) return;
-  state_->waiting.erase(std::exchange(wait_, 0));
+  state_->waiting.erase(wait_);
+  state_->waiting_by_source.Remove(peer_source_, std::exchange(wait_, 0));
   if (phase != Phase::kIdle && phase != Phase::kReading && phase != Phase::kHandshaking) return;
   wait_ = ++state_->waits;
   state_->waiting.emplace(wait_, this);
+  state_->waiting_by_source.Add(peer_source_, wait_);
 }
 
 void HttpSession::Enter(Phase phase, Duration deadline) {

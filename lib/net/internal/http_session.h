@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
@@ -17,7 +19,9 @@
 #include "base/clock.h"
 #include "net/asio.h"
 #include "net/http_server.h"
+#include "net/internal/handshake_gate.h"
 #include "net/internal/stream.h"
+#include "net/internal/waiting_by_source.h"
 
 namespace optcache::net {
 
@@ -25,13 +29,21 @@ class HttpSession;
 
 // What the sessions of one server share with it.
 struct HttpServerState {
+  HttpServerState(EventLoop& event_loop, HttpServerOptions server_options, HttpHandler on_request)
+      : loop(event_loop),
+        options(std::move(server_options)),
+        handler(std::move(on_request)),
+        handshakes(loop, options.handshakes) {}
+
   EventLoop& loop;
   HttpServerOptions options;
   HttpHandler handler;
+  HandshakeGate handshakes;
   // Kept here until they close.
   std::unordered_map<HttpSession*, std::shared_ptr<HttpSession>> sessions;
-  // Those that wait for their client's handshake or next request, the longest wait first.
-  std::map<std::uint64_t, HttpSession*> waiting;
+  // Those that wait for their client's handshake or next request, by numbers that rise with time.
+  std::unordered_map<std::uint64_t, HttpSession*> waiting;
+  WaitingBySource waiting_by_source;
   std::uint64_t waits = 0;
   std::uint64_t refused_connections = 0;
   std::map<int, std::uint64_t> responses;  // by status
@@ -80,6 +92,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   using Response = boost::beast::http::response<boost::beast::http::span_body<const char>>;
 
   void SetPhase(Phase phase);
+  void Handshake();
   void Enter(Phase phase, Duration deadline);
   void OnDeadline();
   void OnHandshake(const HandshakeError* error);
@@ -110,6 +123,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   std::shared_ptr<HttpServerState> state_;
   Stream stream_;
   PeerInfo peer_;
+  std::string peer_source_;
+  std::uint64_t handshake_ = 0;  // its number at state_->handshakes
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::optional<PieceParser> pieces_;  // instead of it, for a body that has a sink

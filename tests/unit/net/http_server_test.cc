@@ -162,6 +162,18 @@ TEST_F(HttpServerTest, OneClientTooManyTakesThePlaceOfWhoSaysNothingForLongest) 
   EXPECT_TRUE(ReadToEnd(slow).ends_with("hello\n"));
 }
 
+TEST_F(HttpServerTest, OneSourceDoesNotTakeThePlaceOfAnothers) {
+  Start({.max_connections = 4});
+  const RawClient good(server->port(), "127.0.0.2");
+  RunUntil(loop, [&] { return Count("optcache_http_open_connections") == 1; });
+  std::vector<RawClient> many;
+  for (int i = 0; i < 12; ++i)
+    many.emplace_back(server->port());
+  RunUntil(loop, [&] { return Count("optcache_http_refused_connections_total") == 9; });
+  good.Send(AsBytes("GET / HTTP/1.1\r\nConnection: close\r\n\r\n"));
+  EXPECT_TRUE(ReadToEnd(good).ends_with("hello\n"));
+}
+
 TEST_F(HttpServerTest, LargeResponsesArriveWhole) {
   const std::string large(20'000'000, 'z');
   handler = [&](const HttpRequest&, const HttpResponder& respond) {

@@ -23,8 +23,12 @@ class Interposer {
     wire::MessageType type() const { return static_cast<wire::MessageType>(bytes.at(3)); }
   };
 
-  Interposer(EventLoop& loop, std::uint16_t server_port)
-      : loop_(loop), server_port_(server_port), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  // The server sees it at `from`.
+  Interposer(EventLoop& loop, std::uint16_t server_port, const char* from = "127.0.0.1")
+      : loop_(loop),
+        server_port_(server_port),
+        from_(from),
+        listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -67,7 +71,7 @@ class Interposer {
     UniqueFd fd(::accept(listener_.get(), nullptr, nullptr));
     auto pair = std::make_unique<Pair>();
     pair->dialer.client = std::make_unique<RawClient>(std::move(fd));
-    pair->acceptor.client = std::make_unique<RawClient>(server_port_);
+    pair->acceptor.client = std::make_unique<RawClient>(server_port_, from_);
     for (const From from : {From::kDialer, From::kAcceptor}) {
       pair->Of(from).watch = loop_.WatchReadable(
           pair->Of(from).client->fd(), [this, from, at = pair.get()] { OnReadable(*at, from); });
@@ -114,6 +118,7 @@ class Interposer {
 
   EventLoop& loop_;
   std::uint16_t server_port_;
+  const char* from_;
   UniqueFd listener_;
   std::uint16_t port_ = 0;
   Watch watch_;

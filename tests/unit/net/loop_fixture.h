@@ -108,7 +108,13 @@ class Recorder : public ConnectionHandler {
 // A client that may say what it likes: a plain blocking socket.
 class RawClient {
  public:
-  explicit RawClient(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  // `from` is one of the machine's own addresses, 127.0.0.0/8 among them.
+  explicit RawClient(std::uint16_t port, const char* from = "127.0.0.1")
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in own = {};
+    own.sin_family = AF_INET;
+    EXPECT_EQ(::inet_pton(AF_INET, from, &own.sin_addr), 1);
+    EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&own), sizeof(own)), 0);
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);

@@ -171,6 +171,80 @@ TEST_F(ServerTest, WhoOnlyConnectsKeepsNobodyOut) {
   EXPECT_EQ(LastWords(silent.front()).code, Code::kResourceExhausted);
 }
 
+// --- Sources
+
+constexpr const char* kGoodSource = "127.0.0.2";
+
+TEST_F(ServerTest, ASourceThatOpensManyTakesNoPlaceFromAnother) {
+  Start({.max_silent = 4, .max_silent_of_source = 100});
+  const RawClient good(server->port(), kGoodSource);
+  RunUntil(loop, [&] { return server->open_connections() == 1; });
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 12; ++i)
+    silent.emplace_back(server->port());
+  RunUntil(loop, [&] { return ClosedWith(Code::kResourceExhausted) == 9; });
+  good.Send(wire::Hello{.name = "good"});
+  RunUntil(loop, [&] { return handler->opened == 1; });
+  EXPECT_EQ(handler->open.begin()->second->peer_name(), "good");
+}
+
+TEST_F(ServerTest, ASourceThatOpensManyTakesNoPlaceInAFullServer) {
+  Start({.max_connections = 4});
+  const RawClient good(server->port(), kGoodSource);
+  RunUntil(loop, [&] { return server->open_connections() == 1; });
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 12; ++i)
+    silent.emplace_back(server->port());
+  RunUntil(loop, [&] { return ClosedWith(Code::kResourceExhausted) == 9; });
+  good.Send(wire::Hello{.name = "good"});
+  RunUntil(loop, [&] { return handler->opened == 1; });
+}
+
+TEST_F(ServerTest, ASourceHasALimitOfSilentConnections) {
+  Start({.max_silent_of_source = 2});
+  const RawClient good(server->port(), kGoodSource);
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 5; ++i)
+    silent.emplace_back(server->port());
+  RunUntil(loop, [&] { return ClosedWith(Code::kResourceExhausted) == 3; });
+  EXPECT_EQ(server->open_connections(), 3U);
+  EXPECT_EQ(LastWords(silent.front()).code, Code::kResourceExhausted);
+  silent.back().Send(wire::Hello{.name = "of them"});
+  good.Send(wire::Hello{.name = "good"});
+  RunUntil(loop, [&] { return handler->opened == 2; });
+}
+
+TEST_F(ServerTest, WhoHasSaidHelloIsNotSilentAnyMore) {
+  Start({.max_silent_of_source = 1});
+  std::vector<RawClient> clients;
+  for (int i = 1; i <= 5; ++i) {
+    clients.emplace_back(server->port());
+    clients.back().Send(wire::Hello{});
+    RunUntil(loop, [&] { return handler->opened == i; });
+  }
+  EXPECT_EQ(server->open_connections(), 5U);
+}
+
+TEST_F(ServerTest, ASourceWhoseTokensAreBeingCheckedLeavesRoomForAnothers) {
+  std::vector<std::function<void(Status)>> decisions;
+  Start(
+      {.authorize = [&](const wire::Hello&, const PeerInfo&,
+                        const std::function<void(Status)>& decide) { decisions.push_back(decide); },
+       .max_undecided_of_source = 2});
+  std::vector<RawClient> many;
+  for (int i = 0; i < 3; ++i) {
+    many.emplace_back(server->port());
+    many.back().Send(wire::Hello{});
+  }
+  RunUntil(loop, [&] { return ClosedWith(Code::kResourceExhausted) == 1; });
+  const RawClient good(server->port(), kGoodSource);
+  good.Send(wire::Hello{.name = "good"});
+  RunUntil(loop, [&] { return decisions.size() == 3; });
+  for (const auto& decide : decisions)
+    decide(OkStatus());
+  RunUntil(loop, [&] { return handler->opened == 3; });
+}
+
 TEST_F(ServerTest, ClosesAtAMessageBeforeHello) {
   Start();
   const RawClient client(server->port());

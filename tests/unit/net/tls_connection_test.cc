@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/net/interposer.h"
 #include "unit/net/loop_fixture.h"
 #include "unit/net/transports.h"
 
@@ -30,11 +31,17 @@ class TlsConnectionTest : public testing::Test {
   std::shared_ptr<Connection> DialWith(std::shared_ptr<const TlsContext> tls,
                                        wire::Role role = wire::Role::kSidecar,
                                        std::string server_name = "optcache-node") {
+    DialOptions options = OptionsOf(std::move(tls), role);
+    options.server_name = std::move(server_name);
+    return Dial(loop, server->address(), std::move(options), peer);
+  }
+  DialOptions OptionsOf(std::shared_ptr<const TlsContext> tls,
+                        wire::Role role = wire::Role::kSidecar) const {
     DialOptions options = Patient({.role = role, .name = "peer"});
     options.tls = std::move(tls);
-    options.server_name = std::move(server_name);
+    options.server_name = "optcache-node";
     options.tls_failures = failures;
-    return Dial(loop, server->address(), std::move(options), peer);
+    return options;
   }
   // Of the dialing side.
   Status Failure() {
@@ -197,6 +204,40 @@ TEST_F(TlsConnectionTest, AHandshakeThatStallsIsClosedAndCounted) {
   half.Send(AsBytes(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11)));
   RunUntil(loop, [&] { return ServerFailures("timeout") == 2; });
   RunUntil(loop, [&] { return server->open_connections() == 0; });
+}
+
+TEST_F(TlsConnectionTest, OneSourcesHandshakesWaitAndAnothersDoNot) {
+  ServerOptions options = On(Transport::kTls, ServerOptions{.name = "node-1"});
+  options.handshakes.per_second_of_source = 1e-4;  // the next one comes in hours
+  options.handshakes.burst_of_source = 2;
+  Start(std::move(options));
+  // Two that shake no hands take what their source may have.
+  const std::vector<std::uint16_t> ports(2, server->port());
+  const std::vector<RawClient> many(ports.begin(), ports.end());
+  RunUntil(loop, [&] { return server->open_connections() == 2; });
+  peer->on_open = [](Connection& connection) { connection.Close(OkStatus()); };
+  const auto waits = DialWith(ca.Client());
+  RunUntil(loop, [&] {
+    return CounterOf(*server, "optcache_tls_delayed_handshakes_total", "wire") == 1;
+  });
+  EXPECT_EQ(peer->opened, 0);
+  const Interposer path(loop, server->port(), "127.0.0.2");
+  const auto other = Dial(loop, path.address(), OptionsOf(ca.Client()), peer);
+  RunUntil(loop, [&] { return peer->opened == 1; });
+  waits->Close(OkStatus());
+  RunUntil(loop, [&] { return peer->closed.size() == 2; });
+}
+
+TEST_F(TlsConnectionTest, WhoGoesBeforeItsTurnIsNoConnectionAnyMore) {
+  ServerOptions options = On(Transport::kTls, ServerOptions{.name = "node-1"});
+  options.handshakes.per_second_of_source = 1e-4;
+  options.handshakes.burst_of_source = 1;
+  options.max_silent_of_source = 2;
+  Start(std::move(options));
+  const std::vector<std::uint16_t> ports(5, server->port());
+  const std::vector<RawClient> many(ports.begin(), ports.end());
+  RunUntil(loop, [&] { return Refused("limit") == 3 && server->open_connections() == 2; });
+  server.reset();
 }
 
 TEST_F(TlsConnectionTest, AServerWithoutCertificateYetTakesNobody) {
