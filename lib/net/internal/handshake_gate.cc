@@ -45,7 +45,7 @@ void HandshakeGate::Run() {
     begin();
 }
 
-// Takes out who may begin now, one of each source in a turn. Returns when to look again, if
+// Takes out those that may begin now, one of each source in a turn. Returns when to look again, if
 // somebody waits.
 std::optional<MonotonicTime> HandshakeGate::TakeTurns(MonotonicTime now,
                                                       std::vector<Begin>& ready) {

@@ -1,9 +1,9 @@
 #pragma once
 
-// Lets TLS handshakes begin. Each takes the loop's thread a part of a millisecond before it is
-// known who asks, so they come at a pace, in all and of each source, and sources take turns: who
-// does handshakes as fast as it can takes a bounded share of the processor from everybody else, and
-// no turn from another source. Who comes faster waits.
+// Lets TLS handshakes begin. Each takes the loop's thread a part of a millisecond before the
+// client is known. So they begin at a pace, in all and of each source, and sources take turns: a
+// source that does handshakes as fast as it can takes a bounded share of the processor, and no turn
+// of another source. A handshake that comes faster waits.
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 #pragma once
 
-// Connections that have not said yet who they are, by where they come from: whoever opens many has
-// many to lose, and others lose none.
+// Connections that have not said yet who they are, by where they come from: a source that opens
+// many loses of its own, and others lose none.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ class WaitingBySource {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   std::size_t size(const std::string& source) const;
-  // Who waits longest: of that source, or of the source of which most wait. Nothing: nobody does.
+  // The one that waits longest: of that source, or of the source of which most wait.
   std::optional<std::uint64_t> Longest(const std::string& source) const;
   std::optional<std::uint64_t> LongestOfMost() const;
 
