@@ -96,14 +96,17 @@ make_s3_server() {
   "$python" -m cluster programs s3
 }
 
-# Ring 1 without the suites that need an API server. Words are for pytest.
+# Ring 1 without the suites that need an API server. Words are for pytest. Half of what a build compiles is
+# unit tests: that goes on while other tests run the programs, and wait for much of their time.
 test_on_loopback() {
   in_background s3 make_s3_server
-  step "build (dev)" compile dev
-  step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$tests_at_once" -LE '^api$'
+  step "build (programs)" compile dev "${programs[@]/%//all}" tests/support/all bench_manifest
+  in_background dev compile dev
   step "Python tests" test_python "$python" python python "$@"
   step "server of S3" finish s3
   step "integration tests" test_python "$python" integration integration "$@" --durations=20
+  step "build (unit tests)" finish dev
+  step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$tests_at_once" -LE '^api$'
 }
 
 # One after the other: each starts etcd and kube-apiserver of its own.
