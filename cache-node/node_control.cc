@@ -169,13 +169,18 @@ void Node::ApplyDataset(const coordination::DatasetState& state) {
       found->second->cache().keeper().OnGuestGone(guest);
   }
   if (const auto number = found->second->TakeInventoryRequest(); number != 0) {
+    std::vector<coordination::RankPosition> positions = streams_.Positions(state.key);
+    for (coordination::RankPosition& position : positions)
+      position.planned = found->second->book().Decides({.stream = position.stream,
+                                                        .pass = position.next.pass,
+                                                        .position = position.next.position});
     control_->SendInventory({.node = options_.name,
                              .incarnation = options_.incarnation,
                              .dataset = state.name,
                              .request = number,
                              .ids = found->second->cache().keeper().Inventory(
                                  ending_ ? ending_->on_disk : Keeper::OnDisk::kGoes),
-                             .positions = streams_.Positions(state.key)});
+                             .positions = std::move(positions)});
   }
 }
 

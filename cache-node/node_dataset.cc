@@ -168,6 +168,8 @@ void NodeDataset::TakePlanInputs(const Following& next) {
   later_evictions_.clear();
   if (!awaits_plan_) deriver_->GiveUp();
   if (next.retention != Retention::kOptimal) {
+    newest_.clear();
+    newest_digest_.clear();
     cache_.uses().ForgetAll();
     return book_.ForgetAll();
   }

@@ -76,4 +76,11 @@ std::optional<Verdict> PlanBook::Find(const ReadKey& key) const {
   return std::nullopt;
 }
 
+bool PlanBook::Decides(ReadKey next) const {
+  if (Find(next)) return true;
+  if (next.position == 0) return false;
+  --next.position;  // the pass may have ended
+  return Find(next).has_value();
+}
+
 }  // namespace optcache::node

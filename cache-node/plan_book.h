@@ -40,6 +40,8 @@ class PlanBook final : public Verdicts {
   void ForgetAll();
 
   std::optional<Verdict> Find(const ReadKey& key) const override;
+  // Does a plan say anything of the read at that place, or of the one before it?
+  bool Decides(ReadKey next) const;
 
   // Of a whole pass, this node's own; nothing if no plan covers it.
   plan::NodeShare ShareOf(StreamId stream, PassNumber pass) const;

@@ -223,6 +223,7 @@ Result<Inventory> ParseInventory(std::string_view json) {
     item.Read("rank", position.rank);
     item.Read("pass", position.next.pass);
     item.Read("position", position.next.position);
+    item.Read("planned", position.planned);
   });
   RETURN_IF_ERROR(errors.status());
   Result<std::vector<SampleId>> ids = DecodeSampleSet(held);

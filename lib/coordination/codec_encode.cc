@@ -182,7 +182,8 @@ std::string ToJson(const Inventory& inventory) {
                   return {{"stream", Hex(position.stream)},
                           {"rank", position.rank},
                           {"pass", position.next.pass},
-                          {"position", position.next.position}};
+                          {"position", position.next.position},
+                          {"planned", position.planned}};
                 })}});
 }
 

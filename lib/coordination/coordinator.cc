@@ -255,7 +255,9 @@ Status Coordinator::OnInventory(const Inventory& inventory) {
   for (const RankPosition& position : inventory.positions) {
     const auto stream = dataset.streams.find(position.stream);
     if (stream == dataset.streams.end()) continue;
-    if (stream->second.Has(position.rank, member->member.id)) stream->second.Reached(position.next);
+    if (!stream->second.Has(position.rank, member->member.id)) continue;
+    stream->second.Reached(position.next);
+    if (position.planned) stream->second.NotePlanned();
   }
   dataset.collection->answers.insert_or_assign(member->member.id, inventory.ids);
   return OkStatus();

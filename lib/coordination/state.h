@@ -230,6 +230,7 @@ struct RankPosition {
   StreamId stream = 0;
   Rank rank = 0;
   Cut next;
+  bool planned = false;  // by a plan that the node still has
   friend bool operator==(const RankPosition&, const RankPosition&) = default;
 };
 

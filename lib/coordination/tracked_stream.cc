@@ -309,9 +309,9 @@ Cut TrackedStream::Frontier() const {
 }
 
 Cut TrackedStream::FirstCut() const {
-  return frontier_.pass < first_cut_.pass + kMaxPassesBeforePlan && first_pass_ == first_cut_.pass
-             ? first_cut_
-             : Frontier();
+  const bool begins = !is_planned_ && frontier_.pass < first_cut_.pass + kMaxPassesBeforePlan &&
+                      first_pass_ == first_cut_.pass;
+  return begins ? first_cut_ : Frontier();
 }
 
 // Passes since the stream's first one, averaged over the ranks that are reading, in positions.

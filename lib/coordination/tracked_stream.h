@@ -49,6 +49,8 @@ class TrackedStream {
   void Observe(const RankReport& report, MemberId member, MonotonicTime now);
   // A node has decided for a rank up to `next`.
   void Reached(const Cut& next);
+  // A node follows a plan that decides about it: of the coordinator before.
+  void NotePlanned() { is_planned_ = true; }
   // Ranks heard before `lost_before` read through no node, nor do those of members that have gone.
   void LoseRanks(MonotonicTime lost_before);
   void ForgetMember(MemberId member);
@@ -77,7 +79,8 @@ class TrackedStream {
   PassNumber LowestPass() const;
   // The farthest place that any rank has reached, at the start of a pass rather than at an end.
   Cut Frontier() const;
-  // From where a plan decides that is the first to include this stream.
+  // From where the first plan of this coordinator decides that includes this stream: its begin, or,
+  // if it has been planned before, where it is.
   Cut FirstCut() const;
   // Positions a second while reading, all ranks together; none yet: nullopt.
   std::optional<double> rate() const { return rate_; }
@@ -119,6 +122,7 @@ class TrackedStream {
 
   bool started_ = false;  // some rank has begun a pass
   MonotonicTime started_at_;
+  bool is_planned_ = false;  // by a coordinator before
   Cut first_cut_;
   Cut frontier_;
   std::set<PassNumber> cut_short_;  // of the latest passes, those that ended before their end

@@ -13,6 +13,8 @@ from cluster.objects import Object
 from cluster.workspace import Workspace
 
 POLL_SECONDS = 0.3
+SETTLED = ("Complete", "Stopped")
+SETTLED_SECONDS = 150  # a patch is taken up within less, also by a leader that comes
 
 
 @dataclass(frozen=True)
@@ -88,15 +90,21 @@ class Rollout:
             return None
 
     def wait(self, what: str, seconds: float, **wanted: Any) -> Moment:
-        """Until a moment has these values; ClusterError with the story otherwise."""
-        deadline = time.monotonic() + seconds
+        """Until a moment has these values; ClusterError with the story otherwise.
+
+        A rollout that has settled in another phase, and stays there, is not waited for.
+        """
+        begin = moving = time.monotonic()
         while True:
             seen = self._look()
             if seen is not None and all(getattr(seen, name) == value for name, value in wanted.items()):
                 return seen
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if seen is None or seen.phase not in SETTLED or seen.phase == wanted.get("phase", seen.phase):
+                moving = now
+            if now > min(begin + seconds, moving + SETTLED_SECONDS):
                 told = "\n".join(map(str, self.story[-20:]))
-                raise ClusterError(f"{what}: not within {seconds:.0f} s; {json.dumps(self.status())}\n{told}")
+                raise ClusterError(f"{what}: not within {now - begin:.0f} s; {json.dumps(self.status())}\n{told}")
             time.sleep(POLL_SECONDS)
 
     def wait_for_passes(self, count: int, seconds: float, jobs: int) -> Moment:

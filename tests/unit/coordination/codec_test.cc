@@ -162,12 +162,14 @@ TEST(Codec, ReadsTheStateThatItWrites) {
 }
 
 TEST(Codec, ReadsTheInventoryThatItWrites) {
-  const Inventory inventory{.node = "node-a",
-                            .incarnation = 1,
-                            .dataset = "vision/imagenet",
-                            .request = 12,
-                            .ids = {1, 5, 70000},
-                            .positions = {{.stream = 9, .rank = 1, .next = {2, 30}}}};
+  const Inventory inventory{
+      .node = "node-a",
+      .incarnation = 1,
+      .dataset = "vision/imagenet",
+      .request = 12,
+      .ids = {1, 5, 70000},
+      .positions = {{.stream = 9, .rank = 1, .next = {2, 30}},
+                    {.stream = 9, .rank = 2, .next = {2, 31}, .planned = true}}};
   EXPECT_EQ(ParseInventory(ToJson(inventory)), inventory);
 }
 

@@ -94,6 +94,37 @@ TEST(Successor, KeepsTheCapacitiesWhileItAsksForInventories) {
   EXPECT_EQ(scenario.dataset().planned.term, kTerm);
 }
 
+// A stream in the middle of its eighth pass, as the first plan of a successor cuts it.
+Cut CutOfRunning(bool planned_before) {
+  Scenario scenario = Successor();
+  Known(scenario, "a", 7);
+  RankReport& rank = scenario.At("a", 0, 1);
+  rank.pass = 7;
+  rank.epoch = 7;
+  rank.position = 400;
+  scenario.Seconds(3);
+  EXPECT_TRUE(scenario.coordinator()
+                  .OnInventory({.node = "a",
+                                .incarnation = 1,
+                                .dataset = "vision/imagenet",
+                                .request = scenario.dataset().inventory_wanted,
+                                .positions = {{.stream = scenario.stream().id,
+                                               .next = {.pass = 7, .position = 420},
+                                               .planned = planned_before}}})
+                  .ok());
+  scenario.Tick();
+  EXPECT_TRUE(scenario.stream().complete);
+  return scenario.stream().cut;
+}
+
+TEST(Successor, CutsAStreamThatWasPlannedBeforeWhereItIs) {
+  EXPECT_EQ(CutOfRunning(true), (Cut{.pass = 7, .position = 420}));
+}
+
+TEST(Successor, CutsAStreamThatNoPlanHasDecidedAboutAtItsBegin) {
+  EXPECT_EQ(CutOfRunning(false), (Cut{.pass = 7, .position = 0}));
+}
+
 // --- Placement and manifests --------------------------------------------------------------------
 
 Scenario PlacedOn(std::vector<std::string> nodes) {
