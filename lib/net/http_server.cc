@@ -74,7 +74,7 @@ class BeastServer final : public HttpServer {
     }
     if (state_->sessions.size() >= state_->options.max_connections) {
       ++state_->refused_connections;
-      const auto goes = state_->waiting_by_source.LongestOfMost();
+      const auto goes = state_->waiting_by_source.OldestOfMost();
       if (!goes) {
         if (tls != nullptr) return;
         ::send(peer.fd.get(), kTooMany.data(), kTooMany.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

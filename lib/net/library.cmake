@@ -10,7 +10,7 @@ project_library(net
           internal/listener.cc internal/rest_client.cc internal/send_queue.cc
           internal/socket_bio.cc internal/socket_connection.cc internal/stall_watch.cc
           internal/stream.cc internal/tls_socket.cc internal/unix_http_client.cc
-          internal/waiting_by_source.cc peer.cc server.cc service_pages.cc stop_signals.cc tls.cc
+          internal/connections_by_source.cc peer.cc server.cc service_pages.cc stop_signals.cc tls.cc
           tls_files.cc
   DEPS base wire
   PRIVATE_DEPS cpprestsdk::cpprest OpenSSL::SSL OpenSSL::Crypto Threads::Threads)

@@ -10,11 +10,11 @@
 
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "net/internal/connections_by_source.h"
 #include "net/internal/event_loop_impl.h"
 #include "net/internal/handshake_gate.h"
 #include "net/internal/listener.h"
 #include "net/internal/socket_connection.h"
-#include "net/internal/waiting_by_source.h"
 #include "wire/codec.h"
 
 namespace optcache::net {
@@ -95,10 +95,10 @@ class SocketServer final : public Server {
     HandlerFactory handlers;
     std::unordered_map<std::uint64_t, std::shared_ptr<SocketConnection>> connections;
     HandshakeGate handshakes;
-    WaitingBySource silent;  // those whose Hello has not come
+    ConnectionsBySource silent;  // those whose Hello has not come
     // Those whose authorize has not decided yet, and until when it may.
     std::unordered_map<std::uint64_t, Timer> undecided;
-    WaitingBySource undecided_by_source;
+    ConnectionsBySource undecided_by_source;
     std::shared_ptr<TrafficCounters> traffic = std::make_shared<TrafficCounters>();
     std::shared_ptr<HandshakeFailures> tls_failures = std::make_shared<HandshakeFailures>();
     std::uint64_t accepted = 0;
@@ -132,9 +132,9 @@ std::string Joined(const std::vector<std::string>& names) {
 bool SocketServer::State::MakeRoom(const std::string& source) {
   std::optional<std::uint64_t> goes;
   if (!source.empty() && silent.size(source) >= options.max_silent_of_source) {
-    goes = silent.Longest(source);
+    goes = silent.Oldest(source);
   } else if (connections.size() >= options.max_connections || silent.size() >= options.max_silent) {
-    goes = silent.LongestOfMost();
+    goes = silent.OldestOfMost();
     if (!goes) return false;
   } else {
     return true;

@@ -33,8 +33,7 @@ struct ServerOptions {
   std::size_t max_connections = 4096;
   // How many of them may not have sent their Hello yet. Beyond it, or where max_connections is
   // reached, one of the source that has most of them goes: the one that has been silent longest. A
-  // peer that only connects keeps no other out. Source: an IPv4 address, or an IPv6 network of 64
-  // bits.
+  // peer that only connects keeps no other out. Source: an IP address.
   std::size_t max_silent = 1024;
   // And of one source; beyond it, that source's longest goes. Unix sockets have no such limit.
   std::size_t max_silent_of_source = 64;

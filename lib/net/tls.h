@@ -71,8 +71,8 @@ class TlsContext {
 };
 
 // How fast a server lets TLS handshakes begin; those that come faster wait. One takes about half a
-// millisecond of the loop's thread, so a single source takes a tenth of it at most. Source: a
-// client's IPv4 address, or its IPv6 network of 64 bits.
+// millisecond of the loop's thread, so after its burst a single source takes a tenth of it at most.
+// Source: a client's IP address.
 struct HandshakePace {
   double per_second = 1000;
   int burst = 16;  // at once, after a rest

@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "net/asio.h"
 #include "net/http_server.h"
+#include "net/internal/connections_by_source.h"
 #include "net/internal/handshake_gate.h"
 #include "net/internal/stream.h"
-#include "net/internal/waiting_by_source.h"
 
 namespace optcache::net {
 
@@ -43,7 +43,7 @@ struct HttpServerState {
   std::unordered_map<HttpSession*, std::shared_ptr<HttpSession>> sessions;
   // Those that wait for their client's handshake or next request, by numbers that rise with time.
   std::unordered_map<std::uint64_t, HttpSession*> waiting;
-  WaitingBySource waiting_by_source;
+  ConnectionsBySource waiting_by_source;
   std::uint64_t waits = 0;
   std::uint64_t refused_connections = 0;
   std::map<int, std::uint64_t> responses;  // by status
