@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/log.h"
 #include "net/internal/event_loop_impl.h"
 #include "net/internal/http_session.h"
 #include "net/internal/listener.h"
@@ -14,6 +15,9 @@ namespace {
 
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+// A source may keep a quarter of the places where another source wants one.
+constexpr std::size_t kShares = 4;
 
 class BeastServer final : public HttpServer {
  public:
@@ -66,21 +70,47 @@ class BeastServer final : public HttpServer {
       session->Close();
   }
 
+  // A source that has more than its share loses one to all others, whatever is done on it. Without
+  // such a source one that waits goes. Null: none.
+  HttpSession* WhatGivesWayTo(const std::string& source) const {
+    const std::string most = state_->by_source.Most().value_or("");
+    const bool has_too_many =
+        !most.empty() && state_->by_source.size(most) > state_->options.max_connections / kShares;
+    const auto waits = has_too_many ? state_->waiting_by_source.Oldest(most)
+                                    : state_->waiting_by_source.OldestOfMost();
+    if (waits) return state_->waiting.at(*waits);
+    if (!has_too_many || most == source) return nullptr;
+    return state_->sessions.at(*state_->by_source.Oldest(most)).get();
+  }
+
+  void LogThatItIsFull() {
+    const auto not_logged = state_->full_log.Pass(SystemClock().Now());
+    if (!not_logged) return;
+    const std::string most = state_->by_source.Most().value_or("");
+    Log(LogLevel::kWarning, "an HTTP server has all connections that it takes",
+        {{"server", state_->options.label},
+         {"connections", state_->options.max_connections},
+         {"source_of_most", most},
+         {"connections_of_it", state_->by_source.size(most)},
+         {"not_logged", *not_logged}});
+  }
+
   void OnAccepted(Accepted peer) {
     const TlsContext* const tls = state_->options.tls.get();
     if (tls != nullptr && !tls->ready()) {
       state_->handshake_failures.Count(HandshakeFailure::kNotReady);
       return;
     }
-    if (state_->sessions.size() >= state_->options.max_connections) {
+    if (state_->by_source.size() >= state_->options.max_connections) {
       ++state_->refused_connections;
-      const auto goes = state_->waiting_by_source.OldestOfMost();
-      if (!goes) {
+      LogThatItIsFull();
+      HttpSession* const goes = WhatGivesWayTo(SourceOf(peer.address));
+      if (goes == nullptr) {
         if (tls != nullptr) return;
         ::send(peer.fd.get(), kTooMany.data(), kTooMany.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         return;
       }
-      state_->waiting.at(*goes)->Close();
+      goes->Close();
     }
     StreamSocket socket(ContextOf(state_->loop));
     socket.assign(asio::generic::stream_protocol(AF_UNSPEC, 0), peer.fd.Release());

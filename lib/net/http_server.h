@@ -95,9 +95,11 @@ class HttpServer {
 };
 
 // `address` and errors as in Listen (net/server.h). Too long a header is answered 431, a body 413,
-// what is not HTTP 400. A client beyond max_connections takes the place of one that keeps the
-// server waiting for a request: of the source that has most of these, the one that does so longest.
-// If there is none, it is answered 503.
+// what is not HTTP 400. A client beyond max_connections takes the place of a connection that waits
+// for a request or for its end: of the source that has most of these, the oldest. If a source has
+// more than a quarter of all connections, it loses one instead: the one that waits longest, or for
+// a client of another source the oldest in any case. If none gives way, the client is answered 503.
+// Source: an IP address.
 Result<std::unique_ptr<HttpServer>> ListenHttp(EventLoop& loop, const std::string& address,
                                                HttpServerOptions options, HttpHandler handler);
 

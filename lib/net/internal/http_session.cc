@@ -87,7 +87,9 @@ HttpSession::HttpSession(std::shared_ptr<HttpServerState> state, StreamSocket so
       peer_source_(SourceOf(peer_.address)) {}
 
 void HttpSession::Start() {
-  state_->sessions.emplace(this, shared_from_this());
+  number_ = ++state_->accepted;
+  state_->sessions.emplace(number_, shared_from_this());
+  state_->by_source.Add(peer_source_, number_);
   if (!stream_.is_tls()) return AwaitRequest();
   Enter(Phase::kHandshaking, state_->options.handshake_deadline);
   handshake_ = wait_;
@@ -121,13 +123,14 @@ void HttpSession::OnHandshake(const HandshakeError* error) {
 void HttpSession::Close() {
   if (phase_ == Phase::kClosed) return;
   SetPhase(Phase::kClosed);
+  state_->by_source.Remove(peer_source_, number_);
   state_->handshakes.Leave(peer_source_, handshake_);
   deadline_.Cancel();
   stream_.Close();
   // Posted: the caller may be a method of this session, and the handler's responder may still die.
   state_->loop.Post([self = shared_from_this()] {
     HttpServerState& state = *self->state_;
-    state.sessions.erase(self.get());
+    state.sessions.erase(self->number_);
     if (state.sessions.empty() && state.on_stopped) std::exchange(state.on_stopped, nullptr)();
   });
 }
@@ -147,7 +150,9 @@ void HttpSession::SetPhase(Phase phase) {
   if (phase == Phase::kReading && wait_ != 0) return;
   state_->waiting.erase(wait_);
   state_->waiting_by_source.Remove(peer_source_, std::exchange(wait_, 0));
-  if (phase != Phase::kIdle && phase != Phase::kReading && phase != Phase::kHandshaking) return;
+  const bool waits = phase == Phase::kIdle || phase == Phase::kReading ||
+                     phase == Phase::kHandshaking || phase == Phase::kLingering;
+  if (!waits) return;
   wait_ = ++state_->waits;
   state_->waiting.emplace(wait_, this);
   state_->waiting_by_source.Add(peer_source_, wait_);

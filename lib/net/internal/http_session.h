@@ -17,6 +17,7 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include "base/clock.h"
+#include "base/log_limit.h"
 #include "net/asio.h"
 #include "net/http_server.h"
 #include "net/internal/connections_by_source.h"
@@ -39,12 +40,15 @@ struct HttpServerState {
   HttpServerOptions options;
   HttpHandler handler;
   HandshakeGate handshakes;
-  // Kept here until they close.
-  std::unordered_map<HttpSession*, std::shared_ptr<HttpSession>> sessions;
-  // Those that wait for their client's handshake or next request, by numbers that rise with time.
+  // Kept here until they close, by numbers that rise with time.
+  std::unordered_map<std::uint64_t, std::shared_ptr<HttpSession>> sessions;
+  std::uint64_t accepted = 0;
+  ConnectionsBySource by_source;  // that are open
+  // Those that wait for their client's handshake, next request or end, by numbers of their own.
   std::unordered_map<std::uint64_t, HttpSession*> waiting;
   ConnectionsBySource waiting_by_source;
   std::uint64_t waits = 0;
+  LogLimit full_log;
   std::uint64_t refused_connections = 0;
   std::map<int, std::uint64_t> responses;  // by status
   HandshakeFailures handshake_failures;
@@ -124,6 +128,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   Stream stream_;
   PeerInfo peer_;
   std::string peer_source_;
+  std::uint64_t number_ = 0;     // its own at state_->sessions
   std::uint64_t handshake_ = 0;  // its number at state_->handshakes
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/log.h"
 #include "unit/net/http_server_fixture.h"
 
 namespace optcache::net {
@@ -172,6 +173,57 @@ TEST_F(HttpServerTest, OneSourceDoesNotTakeThePlaceOfAnothers) {
   RunUntil(loop, [&] { return Count("optcache_http_refused_connections_total") == 9; });
   good.Send(AsBytes("GET / HTTP/1.1\r\nConnection: close\r\n\r\n"));
   EXPECT_TRUE(ReadToEnd(good).ends_with("hello\n"));
+}
+
+// Each is answered and then waits for its end.
+TEST_F(HttpServerTest, OneSourceThatDoesNotCloseTakesThePlaceOfNoOther) {
+  Start({.max_connections = 4});
+  std::vector<RawClient> many;
+  for (int i = 1; i <= 4; ++i) {
+    many.emplace_back(server->port());
+    many.back().Send(AsBytes("GET / HTTP/1.0\r\n\r\n"));
+    RunUntil(loop, [&] { return Count("optcache_http_responses_total", "200") >= i; });
+  }
+  const RawClient good(server->port(), "127.0.0.2");
+  good.Send(AsBytes("GET / HTTP/1.1\r\nConnection: close\r\n\r\n"));
+  EXPECT_TRUE(ReadToEnd(good).ends_with("hello\n"));
+}
+
+TEST_F(HttpServerTest, OneSourceThatDoesNotReadTakesThePlaceOfNoOther) {
+  const auto body = std::make_shared<const std::string>(20'000'000, 'x');
+  handler = [&](const HttpRequest& request, const HttpResponder& respond) {
+    if (request.path() == "/page") return respond(HttpResponse::Text(200, "hello\n"));
+    respond({.shared_body = body});
+  };
+  Start({.max_connections = 8, .write_deadline = std::chrono::minutes(5)});
+  const RawClient idle(server->port(), "127.0.0.3");
+  RunUntil(loop, [&] { return Count("optcache_http_open_connections") == 1; });
+  std::vector<RawClient> many;
+  for (int i = 1; i <= 7; ++i) {
+    many.emplace_back(server->port());
+    many.back().Send(AsBytes("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+    RunUntil(loop, [&] { return Count("optcache_http_responses_total", "200") == i; });
+  }
+  const RawClient one_more(server->port());
+  EXPECT_TRUE(ReadToEnd(one_more).starts_with("HTTP/1.1 503 ")) << "it has more than its share";
+  const std::string page = "GET /page HTTP/1.1\r\nConnection: close\r\n\r\n";
+  const RawClient good(server->port(), "127.0.0.2");
+  good.Send(AsBytes(page));
+  EXPECT_TRUE(ReadToEnd(good).ends_with("hello\n"));
+  idle.Send(AsBytes(page));
+  EXPECT_TRUE(ReadToEnd(idle).ends_with("hello\n")) << "it kept its place";
+}
+
+TEST_F(HttpServerTest, SaysWhichSourceHasMostConnections) {
+  SetUpLog("net_test", LogLevel::kInfo, LogFormat::kText);
+  Start({.label = "pages", .max_connections = 2});
+  testing::internal::CaptureStderr();
+  std::vector<RawClient> many;
+  for (int i = 0; i < 5; ++i)
+    many.emplace_back(server->port());
+  RunUntil(loop, [&] { return Count("optcache_http_refused_connections_total") == 3; });
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("source_of_most=127.0.0.1 connections_of_it=2"), std::string::npos) << log;
 }
 
 TEST_F(HttpServerTest, LargeResponsesArriveWhole) {
