@@ -50,7 +50,7 @@ struct HttpServerOptions {
   // For the handler to respond (long polls included); then the client gets 503.
   Duration response_deadline = std::chrono::minutes(5);
   // HTTPS with this; null: HTTP. Who has not shaken hands by the deadline, or cannot, is closed and
-  // counted by reason.
+  // counted by reason. So is who has waited as long for the turn of its handshake.
   std::shared_ptr<const TlsContext> tls;
   Duration handshake_deadline = std::chrono::seconds(5);
   HandshakePace handshakes;

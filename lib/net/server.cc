@@ -182,9 +182,17 @@ void SocketServer::State::OnAccepted(Accepted peer) {
   connections.emplace(connection->id(), connection);
   silent.Add(source, connection->id());
   if (options.tls == nullptr) return Begin(*connection, std::move(peer.fd));
-  handshakes.Enter(source, connection->id(), [this, connection, fd = std::move(peer.fd)]() mutable {
-    Begin(*connection, std::move(fd));
+  // The gate keeps the timer for as long as the connection waits.
+  Timer limit = loop.After(options.hello_deadline, [this, connection] {
+    tls_failures->Count(HandshakeFailure::kTimeout);
+    connection->Close(Status(Code::kDeadlineExceeded,
+                             "TLS with " + connection->address() + ": its turn did not come"));
   });
+  handshakes.Enter(source, connection->id(),
+                   [this, connection, fd = std::move(peer.fd), limit = std::move(limit)]() mutable {
+                     limit.Cancel();
+                     Begin(*connection, std::move(fd));
+                   });
 }
 
 void SocketServer::State::Begin(SocketConnection& connection, UniqueFd fd) {

@@ -28,7 +28,8 @@ Authorize Immediately(std::function<Status(const wire::Hello&, const PeerInfo&)>
 struct ServerOptions {
   std::string name;  // of this server, told in Welcome
   ConnectionLimits limits;
-  // A peer that has not done its TLS handshake and sent its whole Hello by then is closed.
+  // A peer that has not done its TLS handshake and sent its whole Hello by then is closed. So is
+  // one that has waited as long for the turn of its handshake.
   Duration hello_deadline = std::chrono::seconds(5);
   std::size_t max_connections = 4096;
   // How many of them may not have sent their Hello yet. Beyond it, or where max_connections is

@@ -96,8 +96,10 @@ void HttpSession::Start() {
   state_->handshakes.Enter(peer_source_, handshake_, [this] { Handshake(); });
 }
 
-// Its turn has come, and it is still there: who goes leaves the gate.
+// Its turn has come, and it is still there: who goes leaves the gate. The time that it waited does
+// not count: neither side could do anything then.
 void HttpSession::Handshake() {
+  Enter(Phase::kHandshaking, state_->options.handshake_deadline);
   stream_.AsyncHandshake([self = shared_from_this()](const HandshakeError* error) {
     if (self->phase_ == Phase::kHandshaking) self->OnHandshake(error);
   });
@@ -139,7 +141,7 @@ void HttpSession::CloseIfIdle() {
   if (phase_ == Phase::kIdle || phase_ == Phase::kHandshaking) Close();
 }
 
-// A request that has begun keeps the place of the wait for it.
+// A request or a handshake that has begun keeps the place of the wait for it.
 void HttpSession::SetPhase(Phase phase) {
   phase_ = phase;
   if (phase == Phase::kIdle || phase == Phase::kLingering || phase == Phase::kClosed) {
@@ -147,12 +149,11 @@ void HttpSession::SetPhase(Phase phase) {
     sink_.reset();
     source_.reset();
   }
-  if (phase == Phase::kReading && wait_ != 0) return;
+  const bool goes_on = phase == Phase::kReading || phase == Phase::kHandshaking;
+  if (goes_on && wait_ != 0) return;
   state_->waiting.erase(wait_);
   state_->waiting_by_source.Remove(peer_source_, std::exchange(wait_, 0));
-  const bool waits = phase == Phase::kIdle || phase == Phase::kReading ||
-                     phase == Phase::kHandshaking || phase == Phase::kLingering;
-  if (!waits) return;
+  if (phase != Phase::kIdle && phase != Phase::kLingering && !goes_on) return;
   wait_ = ++state_->waits;
   state_->waiting.emplace(wait_, this);
   state_->waiting_by_source.Add(peer_source_, wait_);

@@ -228,6 +228,17 @@ TEST_F(TlsConnectionTest, OneSourcesHandshakesWaitAndAnothersDoNot) {
   RunUntil(loop, [&] { return peer->closed.size() == 2; });
 }
 
+TEST_F(TlsConnectionTest, WhoseTurnDoesNotComeIsClosedAndCounted) {
+  ServerOptions options = On(Transport::kTls, ServerOptions{.hello_deadline = milliseconds(20)});
+  options.handshakes.per_second_of_source = 1e-4;
+  options.handshakes.burst_of_source = 1;
+  Start(std::move(options));
+  const std::vector<std::uint16_t> ports(3, server->port());
+  const std::vector<RawClient> many(ports.begin(), ports.end());
+  RunUntil(loop, [&] { return ServerFailures("timeout") == 3; });
+  RunUntil(loop, [&] { return server->open_connections() == 0; });
+}
+
 TEST_F(TlsConnectionTest, WhoGoesBeforeItsTurnIsNoConnectionAnyMore) {
   ServerOptions options = On(Transport::kTls, ServerOptions{.name = "node-1"});
   options.handshakes.per_second_of_source = 1e-4;
