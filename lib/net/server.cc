@@ -79,6 +79,7 @@ class SocketServer final : public Server {
           handshakes(loop, options.handshakes) {}
 
     void OnAccepted(Accepted peer);
+    void LogLimitReached(const std::string& source);
     bool MakeRoom(const std::string& source);
     void Begin(SocketConnection& connection, UniqueFd fd);
     bool IsFull(const std::string& source) const;
@@ -127,6 +128,17 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
+void SocketServer::State::LogLimitReached(const std::string& source) {
+  const auto not_logged =
+      refusal_logs.at(static_cast<std::size_t>(Reason::kLimit)).Pass(SystemClock().Now());
+  if (!not_logged) return;
+  Log(LogLevel::kWarning, "too many connections",
+      {{"source", source},
+       {"silent_connections_of_it", silent.size(source)},
+       {"connections", connections.size()},
+       {"not_logged", *not_logged}});
+}
+
 // For one more connection, at the cost of one that is silent: one of the same source where that has
 // its share, else one of the source that has most.
 bool SocketServer::State::MakeRoom(const std::string& source) {
@@ -141,6 +153,7 @@ bool SocketServer::State::MakeRoom(const std::string& source) {
   }
   const auto longest = connections.at(*goes);
   const std::string its_source = SourceOf(longest->address());
+  LogLimitReached(its_source);
   silent.Remove(its_source, *goes);
   handshakes.Leave(its_source, *goes);
   ++refused.at(static_cast<std::size_t>(Reason::kLimit));
@@ -151,6 +164,7 @@ bool SocketServer::State::MakeRoom(const std::string& source) {
 void SocketServer::State::OnAccepted(Accepted peer) {
   const std::string source = SourceOf(peer.address);
   if (!MakeRoom(source)) {
+    LogLimitReached(source);
     ++refused.at(static_cast<std::size_t>(Reason::kLimit));
     if (options.tls == nullptr) {  // Else it would have to come by TLS: not worth the handshake.
       TurnAway(peer.fd.get(), "this server has its " + std::to_string(options.max_connections) +

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "unit/net/loop_fixture.h"
 #include "wire/codec.h"
 
@@ -212,6 +213,18 @@ TEST_F(ServerTest, ASourceHasALimitOfSilentConnections) {
   silent.back().Send(wire::Hello{.name = "of them"});
   good.Send(wire::Hello{.name = "good"});
   RunUntil(loop, [&] { return handler->opened == 2; });
+}
+
+TEST_F(ServerTest, SaysWhichSourceHasTooManyConnections) {
+  SetUpLog("net_test", LogLevel::kInfo, LogFormat::kText);
+  Start({.hello_deadline = std::chrono::minutes(5), .max_silent_of_source = 2});
+  testing::internal::CaptureStderr();
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 5; ++i)
+    silent.emplace_back(server->port());
+  RunUntil(loop, [&] { return ClosedWith(Code::kResourceExhausted) == 3; });
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("source=127.0.0.1 silent_connections_of_it=2"), std::string::npos) << log;
 }
 
 TEST_F(ServerTest, WhoHasSaidHelloIsNotSilentAnyMore) {
