@@ -161,7 +161,7 @@ TEST_F(ServerTest, AfterHelloBodiesMayBeLong) {
 }
 
 TEST_F(ServerTest, WhoOnlyConnectsKeepsNobodyOut) {
-  Start({.max_connections = 3, .max_silent = 2});
+  Start({.hello_deadline = std::chrono::minutes(5), .max_connections = 3, .max_silent = 2});
   std::vector<RawClient> silent;
   for (int i = 0; i < 4; ++i)
     silent.emplace_back(server->port());
@@ -177,7 +177,7 @@ TEST_F(ServerTest, WhoOnlyConnectsKeepsNobodyOut) {
 constexpr const char* kGoodSource = "127.0.0.2";
 
 TEST_F(ServerTest, ASourceThatOpensManyTakesNoPlaceFromAnother) {
-  Start({.max_silent = 4, .max_silent_of_source = 100});
+  Start({.hello_deadline = std::chrono::minutes(5), .max_silent = 4, .max_silent_of_source = 100});
   const RawClient good(server->port(), kGoodSource);
   RunUntil(loop, [&] { return server->open_connections() == 1; });
   std::vector<RawClient> silent;
@@ -190,7 +190,7 @@ TEST_F(ServerTest, ASourceThatOpensManyTakesNoPlaceFromAnother) {
 }
 
 TEST_F(ServerTest, ASourceThatOpensManyTakesNoPlaceInAFullServer) {
-  Start({.max_connections = 4});
+  Start({.hello_deadline = std::chrono::minutes(5), .max_connections = 4});
   const RawClient good(server->port(), kGoodSource);
   RunUntil(loop, [&] { return server->open_connections() == 1; });
   std::vector<RawClient> silent;
@@ -202,7 +202,7 @@ TEST_F(ServerTest, ASourceThatOpensManyTakesNoPlaceInAFullServer) {
 }
 
 TEST_F(ServerTest, ASourceHasALimitOfSilentConnections) {
-  Start({.max_silent_of_source = 2});
+  Start({.hello_deadline = std::chrono::minutes(5), .max_silent_of_source = 2});
   const RawClient good(server->port(), kGoodSource);
   std::vector<RawClient> silent;
   for (int i = 0; i < 5; ++i)
@@ -228,7 +228,7 @@ TEST_F(ServerTest, SaysWhichSourceHasTooManyConnections) {
 }
 
 TEST_F(ServerTest, WhoHasSaidHelloIsNotSilentAnyMore) {
-  Start({.max_silent_of_source = 1});
+  Start({.hello_deadline = std::chrono::minutes(5), .max_silent_of_source = 1});
   std::vector<RawClient> clients;
   for (int i = 1; i <= 5; ++i) {
     clients.emplace_back(server->port());
@@ -241,8 +241,10 @@ TEST_F(ServerTest, WhoHasSaidHelloIsNotSilentAnyMore) {
 TEST_F(ServerTest, ASourceWhoseTokensAreBeingCheckedLeavesRoomForAnothers) {
   std::vector<std::function<void(Status)>> decisions;
   Start(
-      {.authorize = [&](const wire::Hello&, const PeerInfo&,
+      {.hello_deadline = std::chrono::minutes(5),
+       .authorize = [&](const wire::Hello&, const PeerInfo&,
                         const std::function<void(Status)>& decide) { decisions.push_back(decide); },
+       .authorize_deadline = std::chrono::minutes(5),
        .max_undecided_of_source = 2});
   std::vector<RawClient> many;
   for (int i = 0; i < 3; ++i) {

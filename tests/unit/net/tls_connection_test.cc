@@ -208,6 +208,7 @@ TEST_F(TlsConnectionTest, AHandshakeThatStallsIsClosedAndCounted) {
 
 TEST_F(TlsConnectionTest, OneSourcesHandshakesWaitAndAnothersDoNot) {
   ServerOptions options = On(Transport::kTls, ServerOptions{.name = "node-1"});
+  options.hello_deadline = std::chrono::minutes(5);
   options.handshakes.per_second_of_source = 1e-4;  // the next one comes in hours
   options.handshakes.burst_of_source = 2;
   Start(std::move(options));
@@ -241,6 +242,7 @@ TEST_F(TlsConnectionTest, WhoseTurnDoesNotComeIsClosedAndCounted) {
 
 TEST_F(TlsConnectionTest, WhoGoesBeforeItsTurnIsNoConnectionAnyMore) {
   ServerOptions options = On(Transport::kTls, ServerOptions{.name = "node-1"});
+  options.hello_deadline = std::chrono::minutes(5);
   options.handshakes.per_second_of_source = 1e-4;
   options.handshakes.burst_of_source = 1;
   options.max_silent_of_source = 2;
