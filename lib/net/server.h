@@ -89,8 +89,8 @@ class Server {
 
 // `address`: "host:port" ("*:0", "[::1]:4123", "localhost:4123") or "unix:/path"; a socket
 // file that nobody listens on is replaced, and the new one takes connections of this process's user
-// and of root alone. kInvalidArgument: not an address. kConflict: somebody
-// listens there. Other errors are the system's.
+// and of root alone. kInvalidArgument: not an address. kConflict: another process listens there, or
+// a file that is no socket lies there. Other errors are the system's.
 Result<std::unique_ptr<Server>> Listen(EventLoop& loop, const std::string& address,
                                        ServerOptions options, HandlerFactory handlers);
 

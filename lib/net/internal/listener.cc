@@ -70,12 +70,21 @@ Result<std::vector<SocketAddress>> Resolve(const Address& address) {
   return result;
 }
 
-// Removes a socket file that its listener left behind.
-void RemoveStale(SocketAddress& address, const std::string& path) {
-  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+// Removes a socket file that its listener left behind, and nothing else. The probe does not block:
+// a listener that is stopped may have no room for it.
+Status RemoveStale(SocketAddress& address, const std::string& path) {
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) != 0) return OkStatus();
+  if (!S_ISSOCK(info.st_mode)) {
+    return {Code::kConflict,
+            "listen on unix:" + path +
+                ": a file that is no socket lies there; remove it or choose another path"};
+  }
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (::connect(probe.get(), address.get(), address.length) != 0 && errno == ECONNREFUSED) {
     ::unlink(path.c_str());
   }
+  return OkStatus();
 }
 
 std::string PeerName(const SocketAddress& peer) {
@@ -149,7 +158,7 @@ Result<std::unique_ptr<Listener>> Listener::Open(EventLoop& loop, const std::str
   ASSIGN_OR_RETURN(Address address, ParseAddress(text));
   auto resolved = Resolve(address);
   if (!resolved) return Error(std::move(resolved).error().WithContext("listen on " + text));
-  if (address.is_unix()) RemoveStale(resolved->front(), address.path);
+  if (address.is_unix()) RETURN_IF_ERROR(RemoveStale(resolved->front(), address.path));
   UniqueFd fd;
   int error = 0;
   for (SocketAddress& where : *resolved) {
