@@ -102,13 +102,6 @@ std::string PeerName(const SocketAddress& peer) {
   return (name.find(':') == std::string::npos ? name : "[" + name + "]") + ":" + port.data();
 }
 
-// Before it listens, so that at no time another user can connect.
-bool KeepForOwnUser(const SocketAddress& where) {
-  if (where.storage.ss_family != AF_UNIX) return true;
-  const auto* const address = reinterpret_cast<const sockaddr_un*>(&where.storage);
-  return ::chmod(address->sun_path, kOwnUserAlone) == 0;
-}
-
 // 0, or errno.
 int BindAndListen(SocketAddress& where, UniqueFd& fd) {
   const int family = where.storage.ss_family;
@@ -119,8 +112,10 @@ int BindAndListen(SocketAddress& where, UniqueFd& fd) {
   if (family != AF_UNIX) ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   // "[::]" takes IPv4, too, however the machine is set up.
   if (family == AF_INET6) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  const bool listens = ::bind(fd.get(), where.get(), where.length) == 0 && KeepForOwnUser(where) &&
-                       ::listen(fd.get(), kBacklog) == 0;
+  // The file is made with the mode of its socket: at no time another user can connect.
+  if (family == AF_UNIX && ::fchmod(fd.get(), kOwnUserAlone) != 0) return errno;
+  const bool listens =
+      ::bind(fd.get(), where.get(), where.length) == 0 && ::listen(fd.get(), kBacklog) == 0;
   return listens ? 0 : errno;
 }
 
@@ -189,8 +184,9 @@ void Listener::Stop() {
   pause_.Cancel();
   watch_.Cancel();
   if (!fd_.valid()) return;
-  fd_.Reset();
+  // While it listens no other process replaces the file, which is its own until then.
   if (address_.is_unix()) ::unlink(address_.path.c_str());
+  fd_.Reset();
 }
 
 void Listener::AcceptAll() {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -63,6 +64,20 @@ TEST_F(ListenerTest, ReplacesASocketThatNoProcessListensAt) {
   const auto listener = Listener::Open(loop, address);
   ASSERT_TRUE(listener) << listener.error().ToString();
   EXPECT_TRUE(Raw(::connect).valid());
+}
+
+TEST_F(ListenerTest, ItsEndLeavesTheSocketOfItsSuccessor) {
+  for (int i = 0; i < 300; ++i) {
+    auto first = Listener::Open(loop, address);
+    ASSERT_TRUE(first) << first.error().ToString();
+    std::jthread ends([&] { first->reset(); });
+    Result<std::unique_ptr<Listener>> next = Listener::Open(loop, address);
+    while (!next && next.error().code() == Code::kConflict)
+      next = Listener::Open(loop, address);
+    ends.join();
+    ASSERT_TRUE(next) << next.error().ToString();
+    ASSERT_TRUE(IsSocket()) << "after " << i;
+  }
 }
 
 TEST_F(ListenerTest, DoesNotWaitForAListenerThatHasNoRoom) {
