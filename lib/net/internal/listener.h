@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "net/address.h"
+#include "net/asio.h"
 #include "net/event_loop.h"
 
 namespace optcache::net {
@@ -46,6 +47,10 @@ class Listener {
   Watch watch_;
   Timer pause_;
 };
+
+// How connect() has ended, given what Asio tells. Asio takes a Unix socket for connected whose
+// listener had no room for it (EAGAIN).
+error_code ConnectError(const StreamSocket& socket, const error_code& told);
 
 // What every stream socket of ours wants: no delay of small writes, and a probe for peers that
 // vanished.

@@ -21,6 +21,7 @@
 #include "net/address.h"
 #include "net/asio.h"
 #include "net/internal/event_loop_impl.h"
+#include "net/internal/listener.h"
 
 namespace optcache::net {
 namespace {
@@ -54,7 +55,8 @@ class UnixExchange : public std::enable_shared_from_this<UnixExchange> {
     message_.keep_alive(false);
     message_.prepare_payload();
     socket_.async_connect(asio::local::stream_protocol::endpoint(socket),
-                          [self = shared_from_this()](const error_code& error) {
+                          [self = shared_from_this()](const error_code& told) {
+                            const error_code error = ConnectError(self->socket_, told);
                             if (error) return self->Fail(error, "connect");
                             self->Write();
                           });

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/temp_dir.h"
+#include "unit/net/full_listener.h"
 #include "unit/net/loop_fixture.h"
 
 namespace optcache::net {
@@ -55,6 +57,15 @@ TEST_F(DialerTest, OpensByNameAndByNumber) {
   EXPECT_EQ(by_number->peer_name(), "node-1");
   EXPECT_EQ(by_number->peer_role(), wire::Role::kNode);
   EXPECT_EQ(by_number->address(), "127.0.0.1:" + port);
+}
+
+TEST_F(DialerTest, AUnixSocketThatHasNoRoomIsUnavailable) {
+  const TempDir folder;
+  const std::string path = folder.Join("node.sock");
+  const FullListener full(path);
+  const Status status = DialAndFail("unix:" + path);
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(status.message(), "connect to unix:" + path + ": Resource temporarily unavailable");
 }
 
 TEST_F(DialerTest, NobodyListens) {

@@ -1,34 +1,21 @@
 #include "net/internal/listener.h"
 
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "support/temp_dir.h"
+#include "unit/net/full_listener.h"
 
 namespace optcache::net {
 namespace {
 
 class ListenerTest : public testing::Test {
  protected:
-  // A socket of the system, without our Listener; connected to `path`, or bound to it.
-  UniqueFd Raw(int (*call)(int, const sockaddr*, socklen_t)) const {
-    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.data(), path.size());
-    const bool done =
-        call(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-    return done ? std::move(fd) : UniqueFd();
-  }
   bool IsSocket() const {
     struct stat info = {};
     return ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
@@ -59,11 +46,11 @@ TEST_F(ListenerTest, LeavesALinkToASocket) {
 }
 
 TEST_F(ListenerTest, ReplacesASocketThatNoProcessListensAt) {
-  Raw(::bind).Reset();
+  UnixSocket(path, ::bind).Reset();
   ASSERT_TRUE(IsSocket());
   const auto listener = Listener::Open(loop, address);
   ASSERT_TRUE(listener) << listener.error().ToString();
-  EXPECT_TRUE(Raw(::connect).valid());
+  EXPECT_TRUE(UnixSocket(path, ::connect).valid());
 }
 
 TEST_F(ListenerTest, ItsEndLeavesTheSocketOfItsSuccessor) {
@@ -81,12 +68,7 @@ TEST_F(ListenerTest, ItsEndLeavesTheSocketOfItsSuccessor) {
 }
 
 TEST_F(ListenerTest, DoesNotWaitForAListenerThatHasNoRoom) {
-  const UniqueFd stopped = Raw(::bind);
-  ASSERT_EQ(::listen(stopped.get(), 0), 0);
-  std::vector<UniqueFd> waiting;
-  do
-    waiting.push_back(Raw(::connect));
-  while (waiting.back().valid());
+  const FullListener stopped(path);
   const auto listener = Listener::Open(loop, address);
   ASSERT_FALSE(listener);
   EXPECT_EQ(listener.error().code(), Code::kConflict);

@@ -6,6 +6,7 @@
 
 #include "net/http_server.h"
 #include "support/temp_dir.h"
+#include "unit/net/full_listener.h"
 #include "unit/net/loop_fixture.h"
 
 namespace optcache::net {
@@ -107,6 +108,15 @@ TEST_F(UnixHttpClientTest, NobodyListens) {
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code(), Code::kUnavailable);
   EXPECT_EQ(response.error().message(), base + "/: connect: No such file or directory");
+}
+
+TEST_F(UnixHttpClientTest, AServerThatHasNoRoomIsUnavailable) {
+  server.reset();
+  const FullListener full(socket);
+  const auto response = Fetch({.url = base + "/"});
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code(), Code::kUnavailable);
+  EXPECT_EQ(response.error().message(), base + "/: connect: Resource temporarily unavailable");
 }
 
 TEST_F(UnixHttpClientTest, AServerThatHangsUpIsUnavailable) {
