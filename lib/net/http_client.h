@@ -55,9 +55,10 @@ class HttpClient {
 
   // Calls `callback` once, never from within Send: with the response, whatever its status
   // (redirects are not followed), or kDeadlineExceeded after `timeout`, kUnavailable if there was
-  // no connection or it broke, kPermissionDenied if the server's certificate is not to be trusted,
-  // kResourceExhausted if the body passed the limit or too many requests are in flight,
-  // kInvalidArgument for a URL that is none. Not after the client has died.
+  // no connection or it broke, kPermissionDenied if the server's certificate is not to be trusted
+  // or its Unix socket is another user's, kResourceExhausted if the response passed a limit or too
+  // many requests are in flight, kInvalidArgument for a URL that is none. Not after the client has
+  // died, which may happen in `callback`.
   //
   // What went over a kept connection that the server had closed meanwhile is sent again over a new
   // one; a POST too, if the server closed without an answer.

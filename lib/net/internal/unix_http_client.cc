@@ -6,6 +6,7 @@
 
 #include "net/internal/unix_http_client.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,11 @@ namespace http = boost::beast::http;
 
 constexpr std::uint32_t kResponseHeadMax = 16U << 10U;
 
+bool IsSpaceOrControl(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte <= ' ' || byte == 0x7f;
+}
+
 // One request and its response. Lives in the handlers of its operations.
 class UnixExchange : public std::enable_shared_from_this<UnixExchange> {
  public:
@@ -40,6 +46,7 @@ class UnixExchange : public std::enable_shared_from_this<UnixExchange> {
         socket_(ContextOf(loop)) {
     parser_.header_limit(kResponseHeadMax);
     parser_.body_limit(body_max);
+    parser_.skip(request_.method == "HEAD");  // its response announces a body and has none
   }
 
   void Begin(const std::string& socket, const std::string& target) {
@@ -83,9 +90,9 @@ class UnixExchange : public std::enable_shared_from_this<UnixExchange> {
     http::async_read_header(socket_, buffer_, parser_,
                             [self = shared_from_this()](const error_code& error, std::size_t) {
                               if (error) return self->Fail(error, "receive");
+                              if (self->parser_.is_done()) return self->End(self->TakeResponse());
                               const auto length = self->parser_.content_length();
                               if (length.value_or(0) > self->body_max_) return self->RefuseLength();
-                              if (self->parser_.is_done()) return self->End(self->TakeResponse());
                               self->ReadBody();
                             });
   }
@@ -110,6 +117,10 @@ class UnixExchange : public std::enable_shared_from_this<UnixExchange> {
 
   void Fail(const error_code& error, const char* doing) {
     if (error == http::error::body_limit) return RefuseLength();
+    if (error == http::error::header_limit) {
+      return End(Error(Code::kResourceExhausted,
+                       "the head of the response is longer than " + FormatBytes(kResponseHeadMax)));
+    }
     const bool denied = error == asio::error::access_denied;
     End(Error(denied ? Code::kPermissionDenied : Code::kUnavailable,
               std::string(doing) + ": " + error.message()));
@@ -139,7 +150,7 @@ class UnixHttpClient final : public HttpClient {
       : loop_(loop), options_(std::move(options)), base_("unix:" + options_.unix_socket) {}
   ~UnixHttpClient() override {
     for (auto& [id, call] : calls_)
-      if (call.exchange != nullptr) call.exchange->Cancel();
+      call.exchange->Cancel();
   }
   UnixHttpClient(const UnixHttpClient&) = delete;
   UnixHttpClient& operator=(const UnixHttpClient&) = delete;
@@ -148,12 +159,15 @@ class UnixHttpClient final : public HttpClient {
     const std::string url = request.url;
     const Status status = Admit(url);
     const std::uint64_t id = ++last_id_;
-    Call& call = calls_[id];
-    call.callback = std::move(callback);
     if (!status.ok()) {
-      call.timer = loop_.After(Duration::zero(), [this, id, status] { Finish(id, Error(status)); });
+      refused_[id] = loop_.After(Duration::zero(), [this, id, status, done = std::move(callback)] {
+        refused_.erase(id);
+        done(Error(status));
+      });
       return;
     }
+    Call& call = calls_[id];
+    call.callback = std::move(callback);
     call.timer = loop_.After(timeout, [this, id, url] {
       Finish(id, Error(Code::kDeadlineExceeded, url + ": no response in time"));
     });
@@ -179,7 +193,7 @@ class UnixHttpClient final : public HttpClient {
  private:
   struct Call {
     HttpCallback callback;
-    std::shared_ptr<UnixExchange> exchange;  // null: it was not admitted
+    std::shared_ptr<UnixExchange> exchange;
     Timer timer;
   };
   struct RefusedStream final : HttpStream {
@@ -195,6 +209,10 @@ class UnixHttpClient final : public HttpClient {
     if (!url.starts_with(base_ + "/")) {
       return {Code::kInvalidArgument, url + ": not a URL that begins with " + base_ + "/"};
     }
+    // They would end the request line, and the rest be headers or a request of their own.
+    if (std::ranges::any_of(url.substr(base_.size()), IsSpaceOrControl)) {
+      return {Code::kInvalidArgument, url + ": encode spaces and control characters in a URL"};
+    }
     return OkStatus();
   }
 
@@ -202,7 +220,7 @@ class UnixHttpClient final : public HttpClient {
     auto node = calls_.extract(id);
     if (node.empty()) return;
     Call& call = node.mapped();
-    if (call.exchange != nullptr) call.exchange->Cancel();
+    call.exchange->Cancel();
     call.timer.Cancel();
     call.callback(std::move(result));
   }
@@ -210,7 +228,8 @@ class UnixHttpClient final : public HttpClient {
   EventLoop& loop_;
   const HttpClientOptions options_;
   const std::string base_;
-  std::map<std::uint64_t, Call> calls_;
+  std::map<std::uint64_t, Call> calls_;     // in flight
+  std::map<std::uint64_t, Timer> refused_;  // whose callbacks are due
   std::uint64_t last_id_ = 0;
 };
 

@@ -1,6 +1,8 @@
 #include "net/internal/unix_http_client.h"
 
+#include <array>
 #include <optional>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -31,6 +33,30 @@ class UnixHttpClientTest : public testing::Test {
     client->Send(std::move(request), timeout,
                  [&](Result<HttpResponse> response) { result = std::move(response); });
     EXPECT_FALSE(result.has_value());  // Not from within Send.
+    RunUntil(loop, [&] { return result.has_value(); });
+    return result.value_or(Error(Code::kInternal, "no callback"));
+  }
+
+  // From a server that answers with these bytes and hangs up.
+  Result<HttpResponse> FetchAnswer(std::string_view answer) {
+    server.reset();
+    const UniqueFd listening = UnixSocket(socket, ::bind);
+    EXPECT_EQ(::listen(listening.get(), 1), 0);
+    std::optional<Result<HttpResponse>> result;
+    client->Send({.url = base + "/"}, seconds(20),
+                 [&](Result<HttpResponse> response) { result = std::move(response); });
+    std::string request;
+    UniqueFd peer;
+    RunUntil(loop, [&] {
+      if (!peer.valid()) peer = UniqueFd(::accept(listening.get(), nullptr, nullptr));
+      std::array<char, 4096> some = {};
+      const ssize_t n = ::recv(peer.get(), some.data(), some.size(), MSG_DONTWAIT);
+      if (n > 0) request.append(some.data(), static_cast<std::size_t>(n));
+      return request.ends_with("\r\n\r\n");
+    });
+    EXPECT_EQ(::send(peer.get(), answer.data(), answer.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(answer.size()));
+    peer.Reset();
     RunUntil(loop, [&] { return result.has_value(); });
     return result.value_or(Error(Code::kInternal, "no callback"));
   }
@@ -119,6 +145,55 @@ TEST_F(UnixHttpClientTest, AServerThatHasNoRoomIsUnavailable) {
   EXPECT_EQ(response.error().message(), base + "/: connect: Resource temporarily unavailable");
 }
 
+TEST_F(UnixHttpClientTest, AResponseToHeadHasNoBody) {
+  const auto response = Fetch({.method = "HEAD", .url = base + "/"});
+  ASSERT_TRUE(response) << response.error().ToString();
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(FindHeader(response->headers, "content-length"), "5");
+  EXPECT_EQ(response->body, "");
+}
+
+TEST_F(UnixHttpClientTest, ABodyThatEndsEarlyIsUnavailable) {
+  const auto response = FetchAnswer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code(), Code::kUnavailable);
+}
+
+TEST_F(UnixHttpClientTest, AHeadOverTheLimitIsRefused) {
+  const auto response =
+      FetchAnswer("HTTP/1.1 200 OK\r\nX: " + std::string(17'000, 'x') + "\r\n\r\n");
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code(), Code::kResourceExhausted);
+  EXPECT_NE(response.error().message().find("longer than 16 KiB"), std::string::npos)
+      << response.error().message();
+}
+
+TEST_F(UnixHttpClientTest, ABodyInChunksOverTheLimitIsRefused) {
+  client = MakeHttpClient(loop, {.max_body_bytes = 1_KiB, .unix_socket = socket});
+  const auto response = FetchAnswer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n" +
+                                    std::string(2048, 'x') + "\r\n0\r\n\r\n");
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code(), Code::kResourceExhausted);
+}
+
+TEST_F(UnixHttpClientTest, RefusesBytesThatWouldEndItsRequestLine) {
+  for (const char* rest : {"/a b", "/a\r\nX: y", "/\t", "/\x7f"}) {
+    const auto response = Fetch({.url = base + rest});
+    ASSERT_FALSE(response) << rest;
+    EXPECT_EQ(response.error().code(), Code::kInvalidArgument) << rest;
+  }
+  EXPECT_TRUE(requests.empty());
+}
+
+TEST_F(UnixHttpClientTest, ThePathOfItsSocketMayHaveASpace) {
+  const std::string path = folder.Join("my state.sock");
+  const auto there = ListenHttp(loop, "unix:" + path, {}, handler);
+  ASSERT_TRUE(there) << there.error().ToString();
+  client = MakeHttpClient(loop, {.unix_socket = path});
+  const auto response = Fetch({.url = "unix:" + path + "/"});
+  ASSERT_TRUE(response) << response.error().ToString();
+}
+
 TEST_F(UnixHttpClientTest, AServerThatHangsUpIsUnavailable) {
   handler = [&](const HttpRequest&, const HttpResponder&) { server.reset(); };
   const auto response = Fetch({.url = base + "/"});
@@ -155,7 +230,7 @@ TEST_F(UnixHttpClientTest, HasNoStreams) {
   EXPECT_EQ(end->code(), Code::kInvalidArgument);
 }
 
-TEST_F(UnixHttpClientTest, OnlySoManyAtATime) {
+TEST_F(UnixHttpClientTest, HasNoMoreInFlightThanItMay) {
   std::vector<HttpResponder> waiting;
   handler = [&](const HttpRequest&, const HttpResponder& respond) { waiting.push_back(respond); };
   int good = 0;
@@ -174,6 +249,27 @@ TEST_F(UnixHttpClientTest, OnlySoManyAtATime) {
   for (const HttpResponder& respond : waiting)
     respond(HttpResponse::Text(200, ""));
   RunUntil(loop, [&] { return good == 4; });
+}
+
+TEST_F(UnixHttpClientTest, MayDieInACallback) {
+  int ends = 0;
+  for (const std::string& url : {base + "/", std::string("nonsense")}) {
+    client = MakeHttpClient(loop, {.unix_socket = socket});
+    client->Send({.url = url}, seconds(20), [&](const Result<HttpResponse>&) {
+      client.reset();
+      ++ends;
+    });
+    RunUntil(loop, [&] { return client == nullptr; });
+  }
+  std::vector<HttpResponder> waiting;
+  handler = [&](const HttpRequest&, const HttpResponder& respond) { waiting.push_back(respond); };
+  client = MakeHttpClient(loop, {.unix_socket = socket});
+  client->Send({.url = base + "/poll"}, milliseconds(20), [&](const Result<HttpResponse>&) {
+    client.reset();
+    ++ends;
+  });
+  RunUntil(loop, [&] { return client == nullptr; });
+  EXPECT_EQ(ends, 3);
 }
 
 TEST_F(UnixHttpClientTest, NothingIsCalledAfterItsDeath) {
