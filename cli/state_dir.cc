@@ -25,8 +25,8 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// For this user alone. One that is there keeps its mode; it must be this user's or root's, and not
-// every user may write to it.
+// For this user alone. One that is there keeps its mode; it must be this user's or root's, and no
+// other user may write to it, by its group neither.
 Status MakeFolder(const std::string& path) {
   const std::filesystem::path whole(path);
   std::error_code error;
@@ -43,10 +43,10 @@ Status MakeFolder(const std::string& path) {
                         "yours with --state",
                         path, info.st_uid)};
   }
-  if ((info.st_mode & S_IWOTH) != 0) {
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return {Code::kPermissionDenied,
-            fmt::format("every user may write to {0} and could change what lies there: run `chmod "
-                        "o-w {0}`, or choose another folder with --state",
+            fmt::format("other users may write to {0} and could change what lies there: run `chmod "
+                        "go-w {0}`, or choose another folder with --state",
                         path)};
   }
   return OkStatus();

@@ -19,7 +19,7 @@ class StateDir {
  public:
   // Makes the folder if it is not there, for this user alone. kConflict: another program uses it,
   // which the message names, as this `program` will be. kPermissionDenied: it is another user's, or
-  // every user may write to it.
+  // its group or every user may write to it.
   static Result<StateDir> Open(const std::string& path, std::string_view program);
 
   const std::string& path() const { return path_; }

@@ -52,7 +52,9 @@ TEST(StateDir, RefusesAPathThatArgumentsCannotCarry) {
 
 TEST(StateDir, IsForItsUserAlone) {
   const std::string folder = FreshFolder();
+  const mode_t before = ::umask(0002);
   const Result<StateDir> state = StateDir::Open(folder + "/deep/below", "optcache up");
+  ::umask(before);
   ASSERT_TRUE(state) << state.error().ToString();
   const Result<std::string> sockets = state->Subfolder("sockets");
   ASSERT_TRUE(sockets);
@@ -74,14 +76,16 @@ TEST(StateDir, IsNotWhatBelongsToAnotherUser) {
   EXPECT_NE(state.error().message().find("is user 65534's"), std::string::npos);
 }
 
-TEST(StateDir, IsNotWhereEveryUserMayWrite) {
+TEST(StateDir, IsNotWhereOtherUsersMayWrite) {
   const std::string folder = FreshFolder();
   std::filesystem::create_directories(folder);
-  ASSERT_EQ(::chmod(folder.c_str(), 01777), 0);
-  const Result<StateDir> state = StateDir::Open(folder, "optcache up");
-  ASSERT_FALSE(state);
-  EXPECT_EQ(state.error().code(), Code::kPermissionDenied);
-  EXPECT_NE(state.error().message().find("run `chmod o-w " + folder), std::string::npos);
+  for (const mode_t mode : {01777U, 0775U, 0757U}) {
+    ASSERT_EQ(::chmod(folder.c_str(), mode), 0);
+    const Result<StateDir> state = StateDir::Open(folder, "optcache up");
+    ASSERT_FALSE(state) << mode;
+    EXPECT_EQ(state.error().code(), Code::kPermissionDenied);
+    EXPECT_NE(state.error().message().find("run `chmod go-w " + folder), std::string::npos);
+  }
   ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
   EXPECT_TRUE(StateDir::Open(folder, "optcache up"));
 }
