@@ -180,15 +180,20 @@ Status LocalCluster::StartCoordinator(std::uint16_t port) {
   ASSIGN_OR_RETURN(run_dir_, state_.PrivateSubfolder("run"));
   const std::string socket = run_dir_ + "/coordinator.sock";
   RETURN_IF_ERROR(CheckSocketPath(socket, "--state"));
-  auto server = control::ControlServer::Start(loop_, clock_,
-                                              {.address = "unix:" + socket, .pages_port = port});
-  if (!server && server.error().code() == Code::kConflict) {
+  auto server = control::ControlServer::Start(loop_, clock_, {.address = "unix:" + socket});
+  if (!server && server.error().code() != Code::kConflict) {
+    return std::move(server).error().WithContext(
+        "choose a folder of another filesystem with --state if this one has no Unix sockets");
+  }
+  if (!server) return std::move(server).error();
+  server_ = *std::move(server);
+  Status pages = server_->ServePages(port);
+  if (pages.code() == Code::kConflict) {
     return {Code::kConflict, fmt::format("port {} is in use: stop what listens there (another "
                                          "`optcache up`?) or choose another with --port",
                                          port)};
   }
-  if (!server) return std::move(server).error();
-  server_ = *std::move(server);
+  RETURN_IF_ERROR(std::move(pages));
   std::vector<coordination::DatasetSpec> specs;
   std::map<std::string, control::ManifestBytes> manifests;
   for (const ReadyDataset& dataset : datasets_) {

@@ -94,8 +94,19 @@ Result<std::string> StateDir::Subfolder(const std::string& name) const {
 
 Result<std::string> StateDir::PrivateSubfolder(const std::string& name) const {
   ASSIGN_OR_RETURN(std::string path, Subfolder(name));
-  if (::chmod(path.c_str(), 0700) != 0)
-    return Error(ErrnoStatus(errno, "cannot keep " + path + " from other users"));
+  if (::chmod(path.c_str(), 0700) != 0) {
+    return Error(ErrnoStatus(errno, fmt::format("cannot keep {} from other users; remove it, or "
+                                                "choose another folder with --state",
+                                                path)));
+  }
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return Error(ErrnoStatus(errno, "look at " + path));
+  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return Error(Code::kPermissionDenied,
+                 fmt::format("the filesystem of {} keeps no modes, so other users could reach what "
+                             "lies there: choose a folder of another filesystem with --state",
+                             path));
+  }
   return path;
 }
 

@@ -26,6 +26,7 @@ class StateDir {
   // Makes the folder below it if it is not there, and gives its path.
   Result<std::string> Subfolder(const std::string& name) const;
   // The same, and no other user but root can reach what is in it, whatever its mode was.
+  // kPermissionDenied: the mode cannot be set, or the filesystem does not keep it.
   Result<std::string> PrivateSubfolder(const std::string& name) const;
 
   // So that `optcache status` finds the coordinator; removed by the other.

@@ -19,7 +19,6 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Start(net::EventLoop& loop
                                                             const Clock& clock,
                                                             const ControlServerOptions& options) {
   std::unique_ptr<ControlServer> self(new ControlServer(loop, clock));
-  if (options.pages_port) RETURN_IF_ERROR(self->ServePages(*options.pages_port));
   RETURN_IF_ERROR(self->ServeControl(options.address));
   self->ArmTick();
   return self;

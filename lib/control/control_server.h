@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -19,16 +18,18 @@ struct ControlServerOptions {
   // Of the control API and the pages. It asks nobody who they are: a Unix socket ("unix:/path"),
   // which the kernel keeps for this process's user, or TCP for everybody who reaches it.
   std::string address = "127.0.0.1:0";
-  // TCP port on 127.0.0.1 of the pages alone, for everybody on this machine; 0: any. Nothing: none.
-  std::optional<std::uint16_t> pages_port;
 };
 
 // Used on the loop's thread only.
 class ControlServer {
  public:
-  // kConflict: the port is in use, or somebody listens at the socket.
+  // Errors as in net::ListenHttp: kConflict if another process listens at the address.
   static Result<std::unique_ptr<ControlServer>> Start(net::EventLoop& loop, const Clock& clock,
                                                       const ControlServerOptions& options);
+
+  // The pages alone at a TCP port of 127.0.0.1, for everybody on this machine; 0: any. Call it
+  // once. kConflict: the port is in use.
+  Status ServePages(std::uint16_t port);
 
   ControlService& service() { return service_; }
   // Of the control API: "unix:/path" or "http://127.0.0.1:7450".
@@ -38,7 +39,6 @@ class ControlServer {
 
  private:
   ControlServer(net::EventLoop& loop, const Clock& clock);
-  Status ServePages(std::uint16_t port);
   Status ServeControl(const std::string& address);
   void Handle(const net::HttpRequest& request, const net::HttpResponder& responder);
   void ArmTick();

@@ -104,6 +104,23 @@ TEST(StateDir, KeepsAFolderPrivateThatWasThere) {
   EXPECT_EQ(info.st_mode & 0777U, 0700U);
 }
 
+TEST(StateDir, SaysWhatToDoAboutAFolderThatRootLeft) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const std::string folder = FreshFolder();
+  std::filesystem::create_directories(folder + "/run");
+  ASSERT_EQ(::chown(folder.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(::seteuid(65534), 0);
+  const Result<StateDir> state = StateDir::Open(folder, "optcache up");
+  const Result<std::string> run =
+      state ? state->PrivateSubfolder("run") : Result<std::string>(Error(state.error()));
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code(), Code::kPermissionDenied);
+  EXPECT_EQ(run.error().message(), "cannot keep " + folder +
+                                       "/run from other users; remove it, or choose another folder "
+                                       "with --state: Operation not permitted");
+}
+
 TEST(StateDir, MakesFoldersBelowIt) {
   const Result<StateDir> state = StateDir::Open(FreshFolder(), "optcache up");
   ASSERT_TRUE(state);

@@ -50,7 +50,7 @@ TEST_F(ControlServerTest, ServesStatusAndPages) {
 TEST_F(ControlServerTest, AtAUnixSocketItIsForItsUserAlone) {
   const TempDir folder;
   const std::string socket = folder.Join("coordinator.sock");
-  Start({.address = "unix:" + socket, .pages_port = 0});
+  Start({.address = "unix:" + socket});
   EXPECT_EQ(server_->url(), "unix:" + socket);
   EXPECT_EQ(Get(server_->url() + "/v1/status").status, 200);
   struct stat info{};
@@ -60,7 +60,8 @@ TEST_F(ControlServerTest, AtAUnixSocketItIsForItsUserAlone) {
 
 TEST_F(ControlServerTest, ThePortOfItsPagesHasPagesAlone) {
   const TempDir folder;
-  Start({.address = "unix:" + folder.Join("coordinator.sock"), .pages_port = 0});
+  Start({.address = "unix:" + folder.Join("coordinator.sock")});
+  ASSERT_TRUE(server_->ServePages(0).ok());
   const std::string metrics = server_->metrics_url();
   const std::string base = metrics.substr(0, metrics.rfind('/'));
   const std::string page = Get(metrics).body;
@@ -83,8 +84,11 @@ TEST_F(ControlServerTest, SaysThatItsPortIsTaken) {
   const auto again = ControlServer::Start(loop_, SystemClock(), {.address = address});
   EXPECT_EQ(again.error().code(), Code::kConflict);
   const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-  const auto pages = ControlServer::Start(loop_, SystemClock(), {.pages_port = port});
-  EXPECT_EQ(pages.error().code(), Code::kConflict);
+  const TempDir folder;
+  const auto other =
+      ControlServer::Start(loop_, SystemClock(), {.address = "unix:" + folder.Join("c.sock")});
+  ASSERT_TRUE(other) << other.error().ToString();
+  EXPECT_EQ((*other)->ServePages(port).code(), Code::kConflict);
 }
 
 }  // namespace
