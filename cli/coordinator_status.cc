@@ -32,6 +32,13 @@ Result<std::string> FetchStatus(const std::string& url) {
     return Error(
         std::move(*answer).error().WithContext("the coordinator at " + url + " does not answer"));
   }
+  if ((*answer)->status == 404 && net::UnixPathOf(url).empty()) {
+    return Error(Code::kUnavailable,
+                 url +
+                     " answers with status 404: an `optcache up` answers at a socket, and not at "
+                     "the port of its pages. Leave out --coordinator and OPTCACHE_COORDINATOR to "
+                     "find it by --state, or name unix:STATE/run/coordinator.sock");
+  }
   if ((*answer)->status != 200) {
     return Error(Code::kUnavailable, url + " answers with status " +
                                          std::to_string((*answer)->status) +
