@@ -13,7 +13,7 @@ namespace optcache::bench {
 // has one thread.
 class HandshakeAttack {
  public:
-  // At 127.0.0.1:`port` from 127.0.0.2, over so many connections at a time.
+  // At 127.0.0.1:`port` from 127.0.0.2, by `connections` at a time.
   HandshakeAttack(std::uint16_t port, int connections);
   HandshakeAttack(const HandshakeAttack&) = delete;
   HandshakeAttack& operator=(const HandshakeAttack&) = delete;
