@@ -40,13 +40,14 @@ struct RetryingStore::Operation {
   ReadRequest request;
   ReadCallback done;
   Backoff backoff;
-  MonotonicTime patient_since;  // its begin, or when it last got a part of its bytes
+  MonotonicTime patient_since;  // its begin, or when it last got bytes that had not come before
   unsigned attempts = 0;
   ByteCount filled = 0;  // of the destination, by attempts that ended within the object's bytes
   std::optional<WholeCrc> crc{};  // of what fills it
   ReadOutcome last;               // of the attempt before, while it waits for another
   bool delayed = false;           // has found the budget empty
   bool unasked = false;  // the store was taken for gone and has not heard of the last attempt
+  bool began_again = false;  // what had come did not fit the rest, and was thrown away
 
   void NoteFailure(ReadOutcome& outcome, MonotonicTime now);
   // To be called before it is among the waiting, where another thread may take it.
@@ -63,12 +64,14 @@ struct RetryingStore::Call {
   unsigned attempts = 0;
 };
 
-// The next attempt goes on behind what has come, or begins again if the rest cannot be had.
+// The next attempt goes on behind what has come, or begins again if the rest cannot be had. From
+// then on bytes are no progress: the same ones may come and be thrown away any number of times.
 void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome, MonotonicTime now) {
   filled += outcome.filled;
   patient_since += outcome.held_back;  // waiting for its turn is not waiting for the store
   if (outcome.filled > 0) {
     crc = outcome.crc;
+    if (began_again) return;
     patient_since = now;
     backoff.Reset();
     return;
@@ -76,6 +79,7 @@ void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome, MonotonicTime n
   const Code code = outcome.status.code();
   if (filled > 0 && (code == Code::kInvalidArgument || code == Code::kDataLoss)) {
     filled = 0;
+    began_again = true;
     crc.reset();
     outcome.status = {Code::kDataLoss, outcome.status.message()};  // a server without ranges, say
   }

@@ -19,7 +19,7 @@ namespace optcache::storage {
 
 struct RetryOptions {
   // For this long a read, Stat or List is tried again after faults that can pass, counted from its
-  // begin, or from when it last got a part of its bytes.
+  // begin, or from when it last got bytes that had not come before.
   Duration patience = std::chrono::minutes(10);
   // The patience of Stat and List with a store that has not answered once: a user who gives a wrong
   // address wants to know soon.
@@ -48,15 +48,15 @@ std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadO
 
 // Gives reads, Stat and List of another store as many attempts as patience allows, and counts. What
 // cannot pass (kNotFound, kConflict and so on) ends at once; reads wait for new keys where the old
-// have expired. A final error names
-// store, object, range, attempt and cause, and so does the log for attempts that failed; while
-// requests wait, a line every ten seconds says for what and since when. An attempt ends by silence,
-// so that one that hangs leaves time for another, and goes on where the one before ended if that is
-// sure to be the same version; then patience begins again. Where most reads fail, retries wait for
-// the budget that all of them share; one that would find none in time ends, and its error says so.
-// Reads that the inner store refuses with kUnavailable, since it takes the store for gone, wait for
-// it: that is no attempt. So readers notice an outage that is shorter than patience by waiting
-// alone. Callbacks run on the inner store's threads or on this one's own.
+// have expired. A final error names store, object, range, attempt and cause, and so does the log
+// for attempts that failed; while requests wait, a line every ten seconds says for what and since
+// when. An attempt ends by silence, so that one that hangs leaves time for another, and goes on
+// where the one before ended if that is sure to be the same version; then patience begins again,
+// unless what had come was thrown away once. Where most reads fail, retries wait for the budget
+// that all of them share; one that would find none in time ends, and its error says so. Reads that
+// the inner store refuses with kUnavailable, since it takes the store for gone, wait for it: that
+// is no attempt. So readers notice an outage that is shorter than patience by waiting alone.
+// Callbacks run on the inner store's threads or on this one's own.
 class RetryingStore final : public ObjectStore {
  public:
   RetryingStore(std::unique_ptr<ObjectStore> inner, RetryOptions options,

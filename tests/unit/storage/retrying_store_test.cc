@@ -186,6 +186,39 @@ TEST(RetryingStore, ProgressBeginsPatienceAgain) {
   EXPECT_TRUE(waiter.Wait().status.ok());
 }
 
+// As of a bucket that tells a wrong checksum behind a proxy that cuts answers: a byte comes, the
+// rest does not fit it, and the same byte comes again.
+TEST(RetryingStore, BytesThatCameBeforeAreNoProgress) {
+  constexpr int kRounds = 20;
+  auto fake = std::make_unique<FakeObjectStore>("fake://bucket");
+  FakeObjectStore& inner = *fake;
+  inner.Put("a", "0123");
+  for (int i = 0; i < kRounds; ++i) {
+    inner.FailNext("a", {.status = {Code::kUnavailable, "cut"}, .received = 1, .filled = 1});
+    inner.FailNext("a", {.status = {Code::kDataLoss, "the CRC-32C differs"}, .received = 3});
+  }
+  ManualClock clock;
+  RetryingStore store(std::move(fake), {.patience = seconds(10), .budget = kAmple}, clock);
+  std::string into(4, '.');
+  ReadWaiter waiter;
+  waiter.Start(store, {.object = "a",
+                       .offset = 0,
+                       .destination = std::as_writable_bytes(std::span(into)),
+                       .object_size = 4,
+                       .validator = {},
+                       .deadline = Deadline::After(clock, std::chrono::hours(24))});
+  int answered = 0;
+  while (waiter.calls() == 0 && answered < 2 * kRounds) {
+    clock.Advance(seconds(4));
+    while (waiter.calls() == 0 && !inner.CompleteNext())
+      std::this_thread::yield();
+    ++answered;
+  }
+  EXPECT_LT(answered, kRounds);
+  store.Shutdown();
+  EXPECT_THAT(waiter.Wait().status.message(), testing::HasSubstr("which is the patience"));
+}
+
 TEST_F(RetryingStoreTest, SaysWhenAReadWaitsAndWhenItIsTriedAgain) {
   for (int i = 0; i < 2; ++i)
     fake_->FailNext("a", Failed(Code::kUnavailable));
