@@ -407,7 +407,11 @@ Result<ObjectInfo> RetryingStore::Stat(const std::string& object, Deadline deadl
 }
 
 Result<ObjectListing> RetryingStore::List(Deadline deadline, const ListProgress& progress) {
-  if (!options_.repeats_lists) return inner_->List(deadline, progress);
+  if (!options_.repeats_lists) {
+    Result<ObjectListing> listing = inner_->List(deadline, progress);
+    NoteAnswer(listing ? OkStatus() : listing.error());
+    return listing;
+  }
   Call call = {.backoff = Backoff(options_.backoff, NextSeed()),
                .began = clock_.Now(),
                .deadline = deadline};
