@@ -15,10 +15,13 @@ PageRetries::Attempts PageRetries::Begin(std::string_view page) const {
           .began = clock_.Now()};
 }
 
+Duration PageRetries::Patience() const {
+  return answered_ ? options_.patience : std::min(options_.patience, options_.first_patience);
+}
+
 bool PageRetries::WaitForNext(Attempts& attempts, Status& status) {
   if (!MayGetBetter(status.code())) return false;
-  const Duration patience = answered_ ? options_.patience : options_.first_patience;
-  const Duration left = Deadline(attempts.began + patience).Remaining(clock_.Now());
+  const Duration left = Deadline(attempts.began + Patience()).Remaining(clock_.Now());
   if (left > Duration::zero() && Sleep(std::min(attempts.backoff.Next(), left))) {
     ++attempts.made;
     return true;

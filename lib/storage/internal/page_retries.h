@@ -16,7 +16,8 @@ namespace optcache::storage::internal {
 struct PageRetryOptions {
   // How long a page is asked for.
   Duration patience = std::chrono::minutes(10);
-  // The same before any page has come: a user who gives a wrong address wants to know soon.
+  // The same before any page has come, if it is shorter: a user who gives a wrong address wants to
+  // know soon.
   Duration first_patience = std::chrono::seconds(30);
   BackoffOptions backoff = {.limit = std::chrono::seconds(10)};
   Deadline deadline;
@@ -55,6 +56,7 @@ class PageRetries {
   };
 
   Attempts Begin(std::string_view page) const;
+  Duration Patience() const;
   // False if there is no next attempt; then the status says how many there were.
   bool WaitForNext(Attempts& attempts, Status& status);
   bool Sleep(Duration wait);

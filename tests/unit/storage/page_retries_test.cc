@@ -1,5 +1,7 @@
 #include "storage/internal/page_retries.h"
 
+#include <atomic>
+#include <cstdint>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -14,6 +16,16 @@ PageRetryOptions Quick() {
   return {.backoff = {.first = std::chrono::microseconds(1), .limit = std::chrono::microseconds(1)},
           .deadline = Deadline::After(SystemClock(), std::chrono::minutes(1))};
 }
+
+// Each look at it takes a millisecond.
+class TickingClock final : public Clock {
+ public:
+  MonotonicTime Now() const override { return MonotonicTime(std::chrono::milliseconds(++ticks_)); }
+  double UnixSeconds() const override { return 0; }
+
+ private:
+  mutable std::atomic<std::int64_t> ticks_ = 0;
+};
 
 // A page that fails so often, and then comes as a number.
 class FailingPage {
@@ -56,12 +68,35 @@ TEST(PageRetries, RefusalsAreNotRepeated) {
 TEST(PageRetries, PatienceIsShortBeforeAnyPageHasCome) {
   PageRetryOptions options = Quick();
   options.first_patience = std::chrono::milliseconds(20);
-  PageRetries pages(options, SystemClock());
+  const TickingClock clock;
+  PageRetries pages(options, clock);
   FailingPage lost(1 << 30, Code::kUnavailable);
   const Result<int> answer = pages.AskFor("a", [&] { return lost(); });
   EXPECT_EQ(answer.error().code(), Code::kUnavailable);
   EXPECT_THAT(answer.error().message(), HasSubstr(" times for a page: cause"));
-  EXPECT_GE(lost.asked(), 2) << "the last attempt is made when patience ends";
+  EXPECT_LT(lost.asked(), 20);
+}
+
+TEST(PageRetries, TheLastAttemptIsMadeWhenPatienceEnds) {
+  PageRetryOptions options = Quick();
+  options.backoff = {.first = std::chrono::hours(1), .limit = std::chrono::hours(1)};
+  options.deadline = Deadline(MonotonicTime::max());
+  const TickingClock clock;
+  PageRetries pages(options, clock);
+  FailingPage late(1, Code::kUnavailable);
+  EXPECT_EQ(pages.AskFor("a", [&] { return late(); }), 7);
+}
+
+// As of a Dataset with `patience: 5s`.
+TEST(PageRetries, FirstPagesAreNotWaitedForLongerThanOthers) {
+  PageRetryOptions options = Quick();
+  options.patience = std::chrono::milliseconds(20);
+  options.first_patience = std::chrono::hours(1);
+  const TickingClock clock;
+  PageRetries pages(options, clock);
+  FailingPage lost(1000, Code::kUnavailable);
+  EXPECT_FALSE(pages.AskFor("a", [&] { return lost(); }).has_value());
+  EXPECT_LT(lost.asked(), 20);
 }
 
 TEST(PageRetries, PatienceIsLongOnceAPageHasCome) {
