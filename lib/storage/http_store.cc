@@ -132,7 +132,8 @@ Result<ObjectListing> HttpStore::ListFolders(Deadline deadline, const ListProgre
   Result<ObjectListing> listing = internal::WalkAutoindex(
       {.base_path = (path == std::string::npos ? "" : options_.base_url.substr(path)) + "/",
        .concurrent_max = std::min(options_.concurrent_reads_max, kFoldersAtATimeMax),
-       .pages = {.patience = options_.patience,
+       .pages = {.store = name(),
+                 .patience = options_.patience,
                  .first_patience = options_.first_patience,
                  .deadline = deadline},
        .progress = progress},

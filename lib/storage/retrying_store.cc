@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
 #include "storage/circuit_breaker.h"
 
 namespace optcache::storage {
@@ -46,7 +45,7 @@ struct RetryingStore::Operation {
   std::optional<WholeCrc> crc{};  // of what fills it
   ReadOutcome last;               // of the attempt before, while it waits for another
   bool delayed = false;           // has found the budget empty
-  bool unasked = false;  // the store was taken for gone and has not heard of the last attempt
+  bool unasked = false;      // the store was taken for gone and has not heard of the last attempt
   bool began_again = false;  // what had come did not fit the rest, and was thrown away
 
   void NoteFailure(ReadOutcome& outcome, MonotonicTime now);
@@ -186,15 +185,6 @@ void RetryingStore::LogFailure(const Operation& operation, const Status& status)
                 .status = status});
 }
 
-void RetryingStore::LogWaits(const StoreWaits& waits) const {
-  Log(LogLevel::kWarning, "waiting for the store",
-      {{"store", name()},
-       {"requests", waits.requests},
-       {"for_s", fmt::format("{:.0f}", InSeconds(waits.longest))},
-       {"patience_s", fmt::format("{:g}", InSeconds(options_.patience))},
-       {"cause", waits.cause}});
-}
-
 StoreWaits RetryingStore::Waits() const {
   const MutexLock lock(mutex_);
   return waits_.At(clock_.Now());
@@ -310,7 +300,7 @@ void RetryingStore::RunRetries() {
       tell = waits_.Tell(clock_.Now());
       if (!tell) operation = TakeDue(may_retry);
     }
-    if (tell) LogWaits(*tell);
+    if (tell) LogStoreWaits(name(), *tell, options_.patience);
     if (operation == nullptr) continue;
     if (!may_retry) {
       ReadOutcome outcome = std::move(operation->last);

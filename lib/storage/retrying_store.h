@@ -86,7 +86,6 @@ class RetryingStore final : public ObjectStore {
   Status Attempt(const std::shared_ptr<Operation>& operation);
   void EndAttempt(const std::shared_ptr<Operation>& operation, ReadOutcome outcome);
   void LogFailure(const Operation& operation, const Status& status);
-  void LogWaits(const StoreWaits& waits) const;
   bool WaitForStore(const std::shared_ptr<Operation>& operation, const Status& refused);
   bool ScheduleRetry(const std::shared_ptr<Operation>& operation, ReadOutcome& outcome);
   void EndOperation(Operation& operation, ReadOutcome outcome);

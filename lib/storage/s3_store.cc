@@ -259,7 +259,8 @@ Result<ObjectListing> S3Store::List(Deadline deadline, const ListProgress& progr
   };
   return internal::ListBucket({.prefix = options_.address.prefix,
                                .concurrent_max = options_.concurrent_lists_max,
-                               .pages = {.patience = options_.patience,
+                               .pages = {.store = name_,
+                                         .patience = options_.patience,
                                          .first_patience = options_.first_patience,
                                          .deadline = deadline},
                                .progress = progress},

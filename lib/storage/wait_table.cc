@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/log.h"
+
 namespace optcache::storage {
 
 void WaitTable::Note(const void* who, MonotonicTime since, std::string cause) {
@@ -29,6 +33,16 @@ std::optional<StoreWaits> WaitTable::Tell(MonotonicTime now) {
   quiet_until_ = due > now ? due : now + kTellEvery;
   if (due > now) return std::nullopt;
   return At(now);
+}
+
+void LogStoreWaits(const std::string& store, const StoreWaits& waits, Duration patience) {
+  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
+  Log(LogLevel::kWarning, "waiting for the store",
+      {{"store", store},
+       {"requests", waits.requests},
+       {"for_s", fmt::format("{:.0f}", seconds(waits.longest))},
+       {"patience_s", fmt::format("{:g}", seconds(patience))},
+       {"cause", waits.cause}});
 }
 
 }  // namespace optcache::storage

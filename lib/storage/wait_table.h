@@ -40,4 +40,7 @@ class WaitTable {
   MonotonicTime quiet_until_{};
 };
 
+// The line of the log for what Tell gives. `patience` is that of the requests.
+void LogStoreWaits(const std::string& store, const StoreWaits& waits, Duration patience);
+
 }  // namespace optcache::storage

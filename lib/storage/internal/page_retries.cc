@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@ Duration PageRetries::Patience() const {
 
 bool PageRetries::WaitForNext(Attempts& attempts, Status& status) {
   if (!MayGetBetter(status.code())) return false;
+  LogWaits(attempts, status);
   const Duration left = Deadline(attempts.began + Patience()).Remaining(clock_.Now());
   if (left > Duration::zero() && Sleep(std::min(attempts.backoff.Next(), left))) {
     ++attempts.made;
@@ -28,6 +30,21 @@ bool PageRetries::WaitForNext(Attempts& attempts, Status& status) {
   }
   status = std::move(status).WithContext(fmt::format("asked {} times for a page", attempts.made));
   return false;
+}
+
+void PageRetries::LogWaits(const Attempts& attempts, const Status& status) {
+  std::optional<StoreWaits> tell;
+  {
+    const MutexLock lock(mutex_);
+    waits_.Note(&attempts, attempts.began, status.message());
+    tell = waits_.Tell(clock_.Now());
+  }
+  if (tell) LogStoreWaits(options_.store, *tell, Patience());
+}
+
+void PageRetries::Forget(const Attempts& attempts) {
+  const MutexLock lock(mutex_);
+  waits_.Forget(&attempts);
 }
 
 bool PageRetries::Sleep(Duration wait) {

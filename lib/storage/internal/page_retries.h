@@ -4,16 +4,20 @@
 // all that were listed before it.
 
 #include <atomic>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "storage/wait_table.h"
 
 namespace optcache::storage::internal {
 
 struct PageRetryOptions {
+  std::string store{};  // its name in the log
   // How long a page is asked for.
   Duration patience = std::chrono::minutes(10);
   // The same before any page has come, if it is shorter: a user who gives a wrong address wants to
@@ -23,11 +27,13 @@ struct PageRetryOptions {
   Deadline deadline;
 };
 
-// Of one listing, for all its threads. Thread-safe.
+// Of one listing, for all its threads. Pages that are waited for have a line in the log, every ten
+// seconds or, where an attempt takes longer, after it. Thread-safe.
 class PageRetries {
  public:
   // `clock` outlives it.
-  PageRetries(PageRetryOptions options, const Clock& clock) : options_(options), clock_(clock) {}
+  PageRetries(PageRetryOptions options, const Clock& clock)
+      : options_(std::move(options)), clock_(clock) {}
 
   // The first answer of `ask` that is a page; or its error, if that does not get better by itself,
   // or if patience or deadline ends or Stop is called before a page comes. Blocks. `page` names the
@@ -37,11 +43,11 @@ class PageRetries {
     Attempts attempts = Begin(page);
     while (true) {
       auto answer = ask();
-      if (answer) {
-        answered_ = true;
+      if (answer) answered_ = true;
+      if (answer || !WaitForNext(attempts, answer.error())) {
+        Forget(attempts);
         return answer;
       }
-      if (!WaitForNext(attempts, answer.error())) return answer;
     }
   }
 
@@ -59,6 +65,8 @@ class PageRetries {
   Duration Patience() const;
   // False if there is no next attempt; then the status says how many there were.
   bool WaitForNext(Attempts& attempts, Status& status);
+  void LogWaits(const Attempts& attempts, const Status& status);
+  void Forget(const Attempts& attempts);
   bool Sleep(Duration wait);
 
   const PageRetryOptions options_;
@@ -68,6 +76,7 @@ class PageRetries {
   Mutex mutex_;
   CondVar changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
+  WaitTable waits_ GUARDED_BY(mutex_);
 };
 
 }  // namespace optcache::storage::internal

@@ -2,10 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "support/manual_clock.h"
 
 namespace optcache::storage::internal {
 namespace {
@@ -107,6 +111,30 @@ TEST(PageRetries, PatienceIsLongOnceAPageHasCome) {
   EXPECT_EQ(pages.AskFor("a", [&] { return first(); }), 7);
   FailingPage second(1, Code::kUnavailable);
   EXPECT_EQ(pages.AskFor("b", [&] { return second(); }), 7);
+}
+
+TEST(PageRetries, TheLogSaysWhatIsWaitedForEveryTenSeconds) {
+  SetUpLog("storage_test", LogLevel::kInfo, LogFormat::kText);
+  PageRetryOptions options = Quick();
+  options.store = "https://store/images";
+  options.first_patience = std::chrono::minutes(1);
+  options.backoff = {.first = Duration::zero(), .limit = Duration::zero()};
+  ManualClock clock;
+  PageRetries pages(options, clock);
+  FailingPage slow(7, Code::kUnavailable);
+  testing::internal::CaptureStderr();
+  const Result<int> answer = pages.AskFor("a", [&] {
+    clock.Advance(std::chrono::seconds(6));
+    return slow();
+  });
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(answer, 7);
+  EXPECT_THAT(log, HasSubstr("waiting for the store store=https://store/images requests=1 "
+                             "for_s=12 patience_s=60 cause=cause"));
+  size_t lines = 0;
+  for (size_t at = log.find("waiting"); at != std::string::npos; at = log.find("waiting", at + 1))
+    ++lines;
+  EXPECT_EQ(lines, 3U) << "after 12, 24 and 36 of 42 seconds";
 }
 
 TEST(PageRetries, ADeadlineEndsIt) {
