@@ -1,6 +1,7 @@
 #include "storage/s3_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <iterator>
 #include <utility>
@@ -226,7 +227,9 @@ Result<ObjectInfo> S3Store::Stat(const std::string& object, Deadline deadline) {
   return internal::InfoOf(response, object, Dialect());
 }
 
-Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline deadline) {
+Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline deadline,
+                                  std::atomic<bool>& keys_expired) {
+  keys_expired = false;
   QueryFields query = {
       {"list-type", "2"}, {"encoding-type", "url"}, {"max-keys", std::string(kS3KeysPerPage)}};
   if (!page.prefix.empty()) query.emplace_back("prefix", page.prefix);
@@ -245,26 +248,33 @@ Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline 
                    internal::SendAndWait(*client_, std::move(request)));
   Status answered = internal::CheckAnswer(response, "listing " + name_, Dialect());
   // A page is asked for again, perhaps with newer keys.
-  if (!answered.ok() && KeysExpired(response)) return Error(Code::kUnavailable, answered.message());
+  if (!answered.ok() && KeysExpired(response)) {
+    keys_expired = true;
+    return Error(Code::kUnavailable, answered.message());
+  }
   RETURN_IF_ERROR(std::move(answered));
   return ParseS3Page(text);
 }
 
 Result<ObjectListing> S3Store::List(Deadline deadline, const ListProgress& progress) {
+  std::atomic<bool> keys_expired = false;  // as the last page that failed had it
   const auto fetch = [&](const internal::S3PageRequest& page) {
     const Deadline page_deadline = Deadline::After(clock_, options_.page_timeout);
-    return FetchPage(
-        page, std::min(deadline, page_deadline,
-                       [](const Deadline& a, const Deadline& b) { return a.at() < b.at(); }));
+    return FetchPage(page, Deadline(std::min(deadline.at(), page_deadline.at())), keys_expired);
   };
-  return internal::ListBucket({.prefix = options_.address.prefix,
-                               .concurrent_max = options_.concurrent_lists_max,
-                               .pages = {.store = name_,
-                                         .patience = options_.patience,
-                                         .first_patience = options_.first_patience,
-                                         .deadline = deadline},
-                               .progress = progress},
-                              fetch, clock_);
+  Result<ObjectListing> listing =
+      internal::ListBucket({.prefix = options_.address.prefix,
+                            .concurrent_max = options_.concurrent_lists_max,
+                            .pages = {.store = name_,
+                                      .patience = options_.patience,
+                                      .first_patience = options_.first_patience,
+                                      .deadline = deadline},
+                            .progress = progress},
+                           fetch, clock_);
+  // No newer keys have come. The store refuses them, and is not gone.
+  if (!listing && keys_expired && listing.error().code() == Code::kUnavailable)
+    return Error(Code::kPermissionDenied, listing.error().message());
+  return listing;
 }
 
 void S3Store::Shutdown() {

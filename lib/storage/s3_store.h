@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,7 +73,9 @@ class S3Store final : public ObjectStore {
                                        std::string_view path, const QueryFields& query,
                                        Deadline deadline);
   Status SendRead(const S3Credentials& credentials, ReadRequest request, ReadCallback done);
-  Result<S3Page> FetchPage(const internal::S3PageRequest& page, Deadline deadline);
+  // `keys_expired` says whether the answer was that, and is kUnavailable then.
+  Result<S3Page> FetchPage(const internal::S3PageRequest& page, Deadline deadline,
+                           std::atomic<bool>& keys_expired);
   std::string PathOf(std::string_view object) const;
   internal::HttpDialect Dialect() const;
 

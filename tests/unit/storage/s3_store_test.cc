@@ -168,6 +168,17 @@ TEST_F(S3StoreTest, ExpiredKeysAreToldApart) {
   EXPECT_EQ(store_->List(Soon(), {})->objects.size(), 1U);
 }
 
+TEST_F(S3StoreTest, AListingWithExpiredKeysEndsAsARefusal) {
+  store_ = Open("", {.address = {}, .first_patience = Duration::zero(), .environment = Nothing});
+  const std::string list = fmt::format("bucket/{}&prefix=data/", kListQuery);
+  server_.AnswerNext(list, {.status = 400, .body = "<Error><Code>ExpiredToken</Code></Error>"});
+  const Status expired = store_->List(Soon(), {}).error();
+  EXPECT_EQ(expired.code(), Code::kPermissionDenied) << "an index Job says SourceForbidden";
+  EXPECT_THAT(expired.message(), HasSubstr("ExpiredToken"));
+  server_.AnswerNext(list, {.status = 503});
+  EXPECT_EQ(store_->List(Soon(), {}).error().code(), Code::kUnavailable);
+}
+
 TEST_F(S3StoreTest, SlowDownIsUnavailableWithItsWait) {
   Answer("a", {.status = 503,
                .headers = {"Retry-After: 7"},
