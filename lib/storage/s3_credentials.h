@@ -33,6 +33,10 @@ class S3CredentialSource {
   // Otherwise `later` is left alone.
   virtual Result<std::optional<S3Credentials>> Get(S3CredentialsCallback& later) = 0;
 
+  // After kPermissionDenied: true if keys were refused for something whose time is over, and of
+  // which there may be a newer one soon.
+  virtual bool expired() const { return false; }
+
   // Ends what is under way with kCancelled; nobody is called back any more when it returns.
   virtual void Shutdown() {}
 };

@@ -24,6 +24,7 @@ constexpr std::string_view kCustomerKeyAdvice =
     "give sseCustomerKey if objects are encrypted with a key of yours (SSE-C), and else none";
 
 constexpr std::string_view kExpiredToken = "ExpiredToken";
+constexpr std::string_view kExpiredTokenException = "ExpiredTokenException";  // as STS has it
 constexpr std::string_view kTokenRefreshRequired = "TokenRefreshRequired";
 constexpr std::string_view kExpiredAdvice =
     "the session token has expired: put newer keys where these come from";
@@ -58,6 +59,7 @@ constexpr std::array kKnownS3Errors = {
     KnownS3Error{"InvalidRequest", Code::kInvalidArgument, kCustomerKeyAdvice},
     KnownS3Error{"InvalidEncryptionParameters", Code::kInvalidArgument, kCustomerKeyAdvice},
     KnownS3Error{kExpiredToken, Code::kPermissionDenied, kExpiredAdvice},
+    KnownS3Error{kExpiredTokenException, Code::kPermissionDenied, kExpiredAdvice},
     KnownS3Error{kTokenRefreshRequired, Code::kPermissionDenied, kExpiredAdvice},
     KnownS3Error{"NotImplemented", Code::kInvalidArgument, kNotKnownAdvice},
     KnownS3Error{"SlowDown", Code::kUnavailable, "fewer requests at a time, please"},
@@ -136,7 +138,8 @@ S3Error ParseS3Error(std::string_view body) {
 }
 
 bool SaysThatKeysExpired(const S3Error& error) {
-  return error.code == kExpiredToken || error.code == kTokenRefreshRequired;
+  return error.code == kExpiredToken || error.code == kExpiredTokenException ||
+         error.code == kTokenRefreshRequired;
 }
 
 Status S3Status(const S3Refusal& refusal, std::string_view what) {

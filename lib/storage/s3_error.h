@@ -21,7 +21,7 @@ struct S3Error {
 // behind. Empty if it is not S3's XML.
 S3Error ParseS3Error(std::string_view body);
 
-// True if the time of the keys is over: others may do.
+// True if the time of the keys is over, or of the token for which there are keys: others may do.
 bool SaysThatKeysExpired(const S3Error& error);
 
 // An answer by which S3 refuses.

@@ -190,7 +190,9 @@ Status S3Store::Read(ReadRequest request, ReadCallback done) {
   const auto waiting = std::make_shared<Waiting>(std::move(request), std::move(done));
   S3CredentialsCallback later = [this, waiting](const Result<S3Credentials>& credentials) {
     const auto end = [waiting](ReadOutcome outcome) { waiting->done(std::move(outcome)); };
-    Status sent = credentials ? SendRead(*credentials, waiting->request, end) : credentials.error();
+    if (!credentials)
+      return end({.status = credentials.error(), .keys_expired = Expired(credentials.error())});
+    Status sent = SendRead(*credentials, waiting->request, end);
     if (!sent.ok()) end({.status = std::move(sent)});
   };
   ASSIGN_OR_RETURN(const std::optional<S3Credentials> now, credentials_->Get(later));
@@ -204,6 +206,11 @@ Status S3Store::SendRead(const S3Credentials& credentials, ReadRequest request, 
   std::ranges::move(internal::ReadHeaders(request), std::back_inserter(http.headers));
   return internal::SendRead(*client_, std::move(http), std::move(request), Dialect(),
                             std::move(done));
+}
+
+// What the source of keys has said: newer ones may come.
+bool S3Store::Expired(const Status& why) const {
+  return why.code() == Code::kPermissionDenied && credentials_->expired();
 }
 
 Result<S3Credentials> S3Store::CredentialsNow() {
@@ -236,9 +243,16 @@ Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline 
   if (!page.start_after.empty()) query.emplace_back("start-after", page.start_after);
   if (page.roll_up) query.emplace_back("delimiter", "/");
   if (!page.token.empty()) query.emplace_back("continuation-token", page.token);
-  ASSIGN_OR_RETURN(const S3Credentials credentials, CredentialsNow());
+  // A page is asked for again, perhaps with newer keys.
+  const auto keys_to_come = [&](const Status& why) {
+    keys_expired = true;
+    return Error(Code::kUnavailable, why.message());
+  };
+  const Result<S3Credentials> credentials = CredentialsNow();
+  if (!credentials && Expired(credentials.error())) return keys_to_come(credentials.error());
+  RETURN_IF_ERROR(credentials);
   ASSIGN_OR_RETURN(internal::HttpRequest request,
-                   Signed(credentials, false, place_.path + "/", query, deadline));
+                   Signed(*credentials, false, place_.path + "/", query, deadline));
   std::string text;
   request.take_body = [&](int /*http_status*/, ByteSpan piece) {
     text += AsText(piece);
@@ -247,11 +261,7 @@ Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline 
   ASSIGN_OR_RETURN(const internal::HttpResponse response,
                    internal::SendAndWait(*client_, std::move(request)));
   Status answered = internal::CheckAnswer(response, "listing " + name_, Dialect());
-  // A page is asked for again, perhaps with newer keys.
-  if (!answered.ok() && KeysExpired(response)) {
-    keys_expired = true;
-    return Error(Code::kUnavailable, answered.message());
-  }
+  if (!answered.ok() && KeysExpired(response)) return keys_to_come(answered);
   RETURN_IF_ERROR(std::move(answered));
   return ParseS3Page(text);
 }

@@ -68,6 +68,7 @@ class S3Store final : public ObjectStore {
   // kPermissionDenied: there is one that is none, or that would be sent in clear.
   Result<std::optional<S3CustomerKey>> CustomerKeyNow(const S3Keys& of_folder) const;
   Result<S3Credentials> CredentialsNow();
+  bool Expired(const Status& why) const;
   // A request with the signature of `credentials`, as of now.
   Result<internal::HttpRequest> Signed(const S3Credentials& credentials, bool head,
                                        std::string_view path, const QueryFields& query,

@@ -53,6 +53,7 @@ S3WebIdentity::~S3WebIdentity() {
 void S3WebIdentity::Ask() {
   const Result<std::string> token = ReadToken(options_.token_file);
   if (!token) {
+    token_expired_ = false;
     return Finish(Error(Code::kPermissionDenied,
                         fmt::format("the token of the web identity: {}", token.error().message())));
   }
@@ -69,14 +70,22 @@ void S3WebIdentity::Ask() {
         .deadline = RequestDeadline()},
        "keys from " + options_.sts_endpoint,
        [this](const internal::HttpResponse& /*response*/, std::string_view body) {
+         token_expired_ = false;
          Finish(ParseWebIdentityAnswer(body));
        });
 }
 
 Result<S3TemporaryKeys> S3WebIdentity::Refused(const internal::HttpResponse& response,
                                                std::string_view what) const {
-  const Status status = S3Status(
-      {.http_status = response.http_status, .error = ParseS3Error(response.error_body)}, what);
+  const S3Error error = ParseS3Error(response.error_body);
+  token_expired_ = SaysThatKeysExpired(error);
+  if (token_expired_) {
+    return Error(Code::kPermissionDenied,
+                 fmt::format("{}: HTTP {}: {}: the token in {} has expired: it is read again for "
+                             "each request, so put a newer one there",
+                             what, response.http_status, error.code, options_.token_file));
+  }
+  const Status status = S3Status({.http_status = response.http_status, .error = error}, what);
   // What the service calls wrong with the token is no fault of the request's form.
   const bool refused = status.code() == Code::kInvalidArgument;
   return Error(refused ? Code::kPermissionDenied : status.code(), status.message());

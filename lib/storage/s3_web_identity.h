@@ -3,6 +3,7 @@
 // Keys given by a token service (STS) for a token of the pod's own: IAM roles for service accounts,
 // MinIO's and Ceph's AssumeRoleWithWebIdentity.
 
+#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -30,12 +31,15 @@ class S3WebIdentity final : public S3TemporaryKeySource {
   S3WebIdentity(S3WebIdentityOptions options, const Clock& clock);
   ~S3WebIdentity() override;
 
+  bool expired() const override { return token_expired_; }
+
  private:
   void Ask() override;
   Result<S3TemporaryKeys> Refused(const internal::HttpResponse& response,
                                   std::string_view what) const override;
 
   const S3WebIdentityOptions options_;
+  mutable std::atomic<bool> token_expired_ = false;  // as the last answer says
 };
 
 }  // namespace optcache::storage

@@ -61,6 +61,7 @@ TEST(S3Error, CodesSayWhatToDo) {
         Case{403, "InvalidObjectState", Code::kPermissionDenied},
         Case{400, "InvalidRequest", Code::kInvalidArgument},
         Case{400, "ExpiredToken", Code::kPermissionDenied},
+        Case{400, "ExpiredTokenException", Code::kPermissionDenied},
         Case{400, "RequestTimeout", Code::kUnavailable}, Case{503, "SlowDown", Code::kUnavailable},
         Case{500, "InternalError", Code::kUnavailable},
         Case{412, "PreconditionFailed", Code::kConflict},

@@ -22,6 +22,7 @@ using testing::Not;
 using testing::StartsWith;
 
 constexpr std::string_view kListQuery = "?list-type=2&encoding-type=url&max-keys=1000";
+const ScriptedAnswer kExpired = {.status = 400, .body = "<Error><Code>ExpiredToken</Code></Error>"};
 
 class S3StoreTest : public testing::Test {
  protected:
@@ -151,9 +152,7 @@ TEST_F(S3StoreTest, ErrorsSayWhatS3Says) {
 }
 
 TEST_F(S3StoreTest, ExpiredKeysAreToldApart) {
-  const ScriptedAnswer expired = {.status = 400,
-                                  .body = "<Error><Code>ExpiredToken</Code></Error>"};
-  Answer("a", expired);
+  Answer("a", kExpired);
   const ReadOutcome outcome = Run(Whole("a", 1));
   EXPECT_EQ(outcome.status.code(), Code::kPermissionDenied);
   EXPECT_TRUE(outcome.keys_expired);
@@ -161,7 +160,7 @@ TEST_F(S3StoreTest, ExpiredKeysAreToldApart) {
   EXPECT_FALSE(Run(Whole("a", 1)).keys_expired);
   // A page of a listing is asked for again.
   const std::string list = fmt::format("bucket/{}&prefix=data/", kListQuery);
-  server_.AnswerNext(list, expired);
+  server_.AnswerNext(list, kExpired);
   server_.AnswerNext(list,
                      {.body = "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>"
                               "data/c</Key><Size>1</Size></Contents></ListBucketResult>"});
@@ -171,7 +170,7 @@ TEST_F(S3StoreTest, ExpiredKeysAreToldApart) {
 TEST_F(S3StoreTest, AListingWithExpiredKeysEndsAsARefusal) {
   store_ = Open("", {.address = {}, .first_patience = Duration::zero(), .environment = Nothing});
   const std::string list = fmt::format("bucket/{}&prefix=data/", kListQuery);
-  server_.AnswerNext(list, {.status = 400, .body = "<Error><Code>ExpiredToken</Code></Error>"});
+  server_.AnswerNext(list, kExpired);
   const Status expired = store_->List(Soon(), {}).error();
   EXPECT_EQ(expired.code(), Code::kPermissionDenied) << "an index Job says SourceForbidden";
   EXPECT_THAT(expired.message(), HasSubstr("ExpiredToken"));
@@ -439,6 +438,21 @@ TEST_F(S3StoreTest, ReadsEndWithTheErrorOfTheTokenService) {
   store_ = Open(fmt::format("&role-arn=r&token-file={}", dir.Join("token")));
   EXPECT_EQ(Run(Whole("a", 1)).status.code(), Code::kPermissionDenied);
   EXPECT_EQ(store_->Stat("a", Soon()).error().code(), Code::kPermissionDenied);
+}
+
+TEST_F(S3StoreTest, AnExpiredTokenIsWaitedForLikeKeys) {
+  const TempDir dir;
+  dir.Write("token", "a.b.c");
+  store_ = Open(fmt::format("&role-arn=r&token-file={}", dir.Join("token")),
+                {.address = {}, .first_patience = Duration::zero(), .environment = Nothing});
+  server_.AnswerNext("", kExpired);
+  const ReadOutcome outcome = Run(Whole("a", 1));
+  EXPECT_EQ(outcome.status.code(), Code::kPermissionDenied);
+  EXPECT_TRUE(outcome.keys_expired);
+  server_.AnswerNext("", kExpired);
+  const Status listed = store_->List(Soon(), {}).error();
+  EXPECT_EQ(listed.code(), Code::kPermissionDenied);
+  EXPECT_THAT(listed.message(), HasSubstr("asked 1 times for a page: "));
 }
 
 // The server has no certificate; what libcurl says of a file that is not there tells which it

@@ -146,6 +146,22 @@ TEST_F(S3WebIdentityTest, RefusalsAreSaid) {
   EXPECT_THAT(unreadable.error().message(), Not(HasSubstr("two words")));
 }
 
+TEST_F(S3WebIdentityTest, AnExpiredTokenIsToldApart) {
+  EXPECT_FALSE(identity_->expired());
+  for (const std::string code : {"ExpiredToken", "ExpiredTokenException"}) {
+    Script({.status = 400,
+            .body = "<ErrorResponse><Error><Code>" + code + "</Code></Error></ErrorResponse>"});
+    const auto refused = Get().first;
+    EXPECT_EQ(refused.error().code(), Code::kPermissionDenied);
+    EXPECT_THAT(refused.error().message(),
+                HasSubstr(code + ": the token in " + dir_.Join("token") + " has expired"));
+    EXPECT_TRUE(identity_->expired());
+  }
+  Script({.status = 403});
+  EXPECT_EQ(Get().first.error().code(), Code::kPermissionDenied);
+  EXPECT_FALSE(identity_->expired());
+}
+
 TEST(S3WebIdentityAnswer, PartsThatAreNoKeysAreRefused) {
   EXPECT_TRUE(ParseWebIdentityAnswer(StsAnswer("ASIA", "2023-11-14T22:13:20Z")));
   for (const std::string& text :
