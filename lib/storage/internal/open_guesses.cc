@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
+
 namespace optcache::storage::internal {
 
 void OpenGuesses::Add(std::string guess) {
@@ -20,7 +22,8 @@ void OpenGuesses::Take(const std::string& guess) {
 
 std::optional<std::string> OpenGuesses::Refuse(const std::string& guess, std::string end) {
   const auto found = guesses_.find(guess);
-  if (found == guesses_.end()) return std::nullopt;
+  // No range takes any other over: the listing would have a hole.
+  CHECK(found != guesses_.end() && found->second.state != State::kRefused);
   if (found->second.state == State::kReached) {
     std::string last = std::move(found->second.key);
     guesses_.erase(found);

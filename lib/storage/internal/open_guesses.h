@@ -22,6 +22,7 @@ class OpenGuesses {
   void Take(const std::string& guess);
   // The server refuses to list what follows the guess, up to `end`: the key after which to list
   // instead. Nothing: the range that ends at the guess has not been listed yet and takes this over.
+  // The guess was added, and neither taken nor refused.
   std::optional<std::string> Refuse(const std::string& guess, std::string end);
 
   // A range has been listed up to its end, after whose last key `last` nothing more is in it. If

@@ -122,7 +122,7 @@ class Lister {
     const MutexLock lock(mutex_);
     return waiting_.empty() ? idle_ : 0;
   }
-  Result<S3Page> Fetch(S3PageRequest request);
+  Result<S3Page> Fetch(S3PageRequest request, bool* refused = nullptr);
   void Take(S3Key key, Found& found);
   void NoteFolder(std::string_view key, Found& found) const;
 
@@ -213,8 +213,9 @@ void Lister::End(Status status) {
 
 Status Lister::ListRange(KeyRange range, Found& found) {
   while (!stopping()) {
-    Result<S3Page> page = Fetch({.prefix = options_.prefix, .start_after = range.after});
-    if (!page && range.guessed && page.error().code() == Code::kInvalidArgument) {
+    bool refused = false;
+    Result<S3Page> page = Fetch({.prefix = options_.prefix, .start_after = range.after}, &refused);
+    if (refused && range.guessed) {
       if (!BeginElsewhere(range)) return OkStatus();
       continue;
     }
@@ -412,12 +413,15 @@ void Lister::Give(std::vector<KeyRange> given) {
   changed_.NotifyAll();
 }
 
-// The next page with something on it, or the last one.
-Result<S3Page> Lister::Fetch(S3PageRequest request) {
+// The next page with something on it, or the last one. `refused`: the server does not list what
+// follows request.start_after. What is wrong with pages that it sends is no refusal.
+Result<S3Page> Lister::Fetch(S3PageRequest request, bool* refused) {
   const auto bad = [](std::string why) { return Error(Code::kInvalidArgument, std::move(why)); };
   for (unsigned empty_pages = 0; empty_pages < kS3EmptyPagesMax && !stopping(); ++empty_pages) {
-    ASSIGN_OR_RETURN(S3Page page,
-                     retries_.AskFor(request.start_after, [&] { return fetch_(request); }));
+    Result<S3Page> asked = retries_.AskFor(request.start_after, [&] { return fetch_(request); });
+    if (refused != nullptr)
+      *refused = !asked && asked.error().code() == Code::kInvalidArgument && request.token.empty();
+    ASSIGN_OR_RETURN(S3Page page, std::move(asked));
     const auto stray = std::ranges::find_if(page.keys, [&](const S3Key& key) {
       return key.key <= request.start_after || !key.key.starts_with(request.prefix);
     });

@@ -35,6 +35,13 @@ TEST(OpenGuesses, ARefusedRangeBeginsAfterTheLastKeyBeforeIt) {
   EXPECT_EQ(guesses.size(), 0U);
 }
 
+TEST(OpenGuesses, NothingElseIsRefused) {
+  OpenGuesses guesses;
+  guesses.Add("b");
+  guesses.Take("b");
+  EXPECT_DEATH(guesses.Refuse("b", "d"), "CHECK failed");
+}
+
 TEST(OpenGuesses, OtherEndsAreNoGuesses) {
   OpenGuesses guesses;
   EXPECT_EQ(guesses.Reach("folder/", "a"), std::nullopt);

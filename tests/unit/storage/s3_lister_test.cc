@@ -311,6 +311,19 @@ TEST(S3Lister, AServerMayRefuseEveryGuess) {
   EXPECT_LE(bucket.requests(), 100U + 80U) << "a refusal costs as much as a page";
 }
 
+// A server that lists from the first key on where it is asked to begin at a key that it lacks.
+TEST(S3Lister, AnAnswerThatIsWrongIsNoRefusalOfAGuess) {
+  FakeBucket bucket(Classes(1, 100'000));
+  const S3PageSource source = [&](S3PageRequest request) {
+    if (!request.start_after.ends_with('/') && !bucket.IsKey(request.start_after))
+      request.start_after.clear();
+    return bucket.Fetch(request);
+  };
+  const auto listing = ListBucket(Options(), source, SystemClock());
+  ASSERT_FALSE(listing);
+  EXPECT_THAT(listing.error().message(), HasSubstr("it cannot list by start-after"));
+}
+
 TEST(S3Lister, FindsEachKeyOnceWhateverIsRefused) {
   const std::uint64_t seed = TestSeed(20261126);
   SCOPED_TRACE(testing::Message() << "TEST_SEED=" << seed);
