@@ -68,6 +68,8 @@ std::string_view S3Page::last() const {
 
 Result<S3Page> ParseS3Page(std::string_view xml) {
   if (xml.size() > kS3PageBytesMax) return BadPage("it is too long");
+  if (static_cast<size_t>(std::ranges::count(xml, '<')) > kS3PageTagsMax)
+    return BadPage("it has too many tags");
   pugi::xml_document document;
   const pugi::xml_parse_result parsed =
       document.load_buffer(xml.data(), xml.size(),

@@ -11,8 +11,13 @@
 
 namespace optcache::storage {
 
-inline constexpr ByteCount kS3PageBytesMax = 64_MiB;
-inline constexpr size_t kS3KeysPerPageMax = 10000;  // S3 sends 1,000 at most
+// S3 sends 1,000 keys, which are 4 MiB at most: a key of 1,024 bytes takes 3 KiB when it is
+// encoded.
+inline constexpr ByteCount kS3PageBytesMax = 16_MiB;
+inline constexpr size_t kS3KeysPerPageMax = 10000;
+// A short tag takes 16 times its bytes once it is parsed, and 16 pages are parsed at a time. A key
+// has 12 to 28 tags.
+inline constexpr size_t kS3PageTagsMax = 400'000;
 inline constexpr size_t kS3KeyBytesMax = 1024;
 inline constexpr size_t kS3TokenBytesMax = 8192;
 

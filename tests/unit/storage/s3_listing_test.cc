@@ -126,6 +126,16 @@ TEST(S3Listing, DeepNestingIsNoTrouble) {
   EXPECT_FALSE(ParseS3Page(open + close));
 }
 
+// 16 MiB of them are hundreds of MiB once they are parsed.
+TEST(S3Listing, APageOfTagsAloneIsRefused) {
+  std::string tags;
+  for (size_t i = 0; i < kS3PageTagsMax; ++i)
+    tags += "<a/>";
+  const auto page = ParseS3Page(PageXml(tags));
+  EXPECT_EQ(page.error().code(), Code::kDataLoss);
+  EXPECT_THAT(page.error().message(), HasSubstr("too many tags"));
+}
+
 TEST(S3Listing, AKeyOfMegabytesIsRefused) {
   const auto page = ParseS3Page(PageXml(Contents(std::string(8 << 20, 'k'))));
   EXPECT_EQ(page.error().code(), Code::kDataLoss);
@@ -135,6 +145,19 @@ TEST(S3Listing, AKeyOfMegabytesIsRefused) {
 TEST(S3Listing, KeysOf1024BytesAreKeys) {
   const std::string key(1024, 'k');
   EXPECT_EQ(ParseS3Page(PageXml(Contents(key)))->keys[0].key, key);
+}
+
+TEST(S3Listing, TheLongestPageOfS3IsAPage) {
+  std::string keys;
+  for (int i = 0; i < 1000; ++i) {
+    std::string key;
+    for (int byte = 0; byte < 1020; ++byte)
+      key += "%C3";
+    keys += Contents(fmt::format("{:04}{}", i, key));
+  }
+  const auto page = ParseS3Page(PageXml("<EncodingType>url</EncodingType>" + keys));
+  ASSERT_TRUE(page) << page.error().message();
+  EXPECT_EQ(page->keys.size(), 1000U);
 }
 
 TEST(S3Listing, APageHasALimit) {
