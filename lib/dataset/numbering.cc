@@ -72,11 +72,15 @@ Status NoSamples(const Paths& paths, const GlobSet& include) {
 
 }  // namespace
 
+Order ChosenOrder(const Paths& paths, const NumberingOptions& options) {
+  if (options.order) return *options.order;
+  return HasClassFolders(paths, options.include) ? Order::kImageFolder : Order::kPath;
+}
+
 Result<Numbering> NumberSamples(const Paths& paths, const std::vector<std::string>& top_folders,
                                 const NumberingOptions& options) {
   if (paths.empty()) return Error(NoSamples(paths, options.include));
-  const Order order = options.order.value_or(
-      HasClassFolders(paths, options.include) ? Order::kImageFolder : Order::kPath);
+  const Order order = ChosenOrder(paths, options);
   Numbering numbering;
   if (order == Order::kImageFolder) {
     ASSIGN_OR_RETURN(numbering, NumberImages(paths, top_folders, options.include));

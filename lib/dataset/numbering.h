@@ -20,6 +20,9 @@ struct NumberingOptions {
   GlobSet include;
 };
 
+// options.order, or what stands for it where it is unset.
+Order ChosenOrder(const std::vector<std::string_view>& paths, const NumberingOptions& options);
+
 struct Numbering {
   Order order = Order::kPath;
   std::vector<std::string> classes;

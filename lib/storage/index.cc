@@ -22,17 +22,18 @@ constexpr size_t kNamed = 5;
 
 Result<Numbering> Number(const ObjectListing& listing, const IndexOptions& options) {
   ASSIGN_OR_RETURN(dataset::GlobSet include, dataset::GlobSet::Compile(options.include));
-  // Before there is a number, nobody knows whether images alone are samples: then all may be.
-  RETURN_IF_ERROR(CheckUnfitKeys(listing, [&](std::string_view key) {
-    return include.empty() ? options.order != dataset::Order::kImageFolder || dataset::IsImage(key)
-                           : include.Matches(key);
-  }));
   std::vector<std::string_view> paths;
   paths.reserve(listing.objects.size());
   for (const ListedObject& object : listing.objects)
     paths.emplace_back(object.path);
-  return dataset::NumberSamples(paths, listing.top_folders,
-                                {.order = options.order, .include = std::move(include)});
+  dataset::NumberingOptions numbering = {.order = options.order, .include = std::move(include)};
+  numbering.order = dataset::ChosenOrder(paths, numbering);
+  const bool images = numbering.order == dataset::Order::kImageFolder;
+  RETURN_IF_ERROR(CheckUnfitKeys(listing, [&](std::string_view key) {
+    return numbering.include.empty() ? !images || dataset::IsImage(key)
+                                     : numbering.include.Matches(key);
+  }));
+  return dataset::NumberSamples(paths, listing.top_folders, numbering);
 }
 
 Status AskForTheRest(ObjectStore& store, ObjectListing& listing, const Numbering& numbering,

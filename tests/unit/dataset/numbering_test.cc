@@ -28,6 +28,12 @@ TEST(Numbering, ChoosesPathOtherwise) {
   EXPECT_EQ(deep.order, Order::kPath);
 }
 
+TEST(Numbering, SaysWhichOrderItChooses) {
+  EXPECT_EQ(ChosenOrder({"a/1.png", "b"}, {}), Order::kImageFolder);
+  EXPECT_EQ(ChosenOrder({"1.png", "a/b"}, {}), Order::kPath);
+  EXPECT_EQ(ChosenOrder({"a/1.png"}, {.order = Order::kList, .include = {}}), Order::kList);
+}
+
 TEST(Numbering, ListKeepsTheOrderOfTheSource) {
   const Numbering n =
       NumberSamples({"c", "a", "b"}, {}, {.order = Order::kList, .include = {}}).value();

@@ -62,7 +62,8 @@ TEST(Index, AnOddKeyMayBeLeftOut) {
   EXPECT_EQ(chosen->objects, 3U);
   EXPECT_EQ(chosen->left_out, 2U);
   for (const auto& [order, include, key] :
-       {std::tuple(std::optional<dataset::Order>(), std::vector<std::string>(), "/tmp"),
+       {std::tuple(std::optional(dataset::Order::kPath), std::vector<std::string>(), "/tmp"),
+        std::tuple(std::optional<dataset::Order>(), std::vector<std::string>(), "a/../2.jpg"),
         std::tuple(std::optional(dataset::Order::kImageFolder), std::vector<std::string>(),
                    "a/../2.jpg"),
         std::tuple(std::optional<dataset::Order>(), std::vector<std::string>{"**/*.jpg"},
@@ -73,6 +74,16 @@ TEST(Index, AnOddKeyMayBeLeftOut) {
                 HasSubstr(std::string("no manifest can hold the key \"") + key + "\""));
     EXPECT_THAT(refused.error().message(), HasSubstr("include patterns that leave it out"));
   }
+}
+
+TEST(Index, AnOddKeyThatIsNoImageIsNoSampleWhereImagesAreChosen) {
+  FakeObjectStore store;
+  for (const char* const key : {"a/1.jpg", "/tmp"})
+    store.Put(key, "x", {.modified_ns = 7, .etag = {}});
+  const auto report = BuildManifest(store, {.deadline = Deadline(MonotonicTime::max())});
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->manifest.order(), dataset::Order::kImageFolder);
+  EXPECT_EQ(report->left_out, 1U);
 }
 
 TEST(Index, KnowsTheWordsOfVerify) {
