@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Optional
@@ -77,7 +78,7 @@ class Loop:
         if saved is not None:
             loader.optcache.load_state_dict(saved)
             first = saved["epoch"]
-        for epoch in range(first, EPOCHS):
+        for epoch in range(first, 0 if stop == 0 else EPOCHS):
             if hasattr(loader.sampler, "set_epoch"):
                 loader.sampler.set_epoch(epoch)
             for batch in loader:
@@ -102,7 +103,7 @@ def stored(state: Any) -> Any:
 def test_a_loop_goes_on_where_it_was(data: optcache.Dataset, kind: str, workers: int) -> None:
     whole = Loop(make(data, kind, workers)).read
     a_pass = len(whole) // EPOCHS
-    for stop in (1, 3, a_pass - 1, a_pass, a_pass + 1, 2 * a_pass, 3 * a_pass - 1):
+    for stop in (0, 1, 3, a_pass - 1, a_pass, a_pass + 1, 2 * a_pass, 3 * a_pass - 1):
         first = Loop(make(data, kind, workers), stop=stop)
         assert first.read == whole[:stop]
         assert Loop(make(data, kind, workers), stored(first.state)).read == whole[stop:], stop
@@ -119,11 +120,13 @@ def test_a_loop_may_be_ended_again(data: optcache.Dataset) -> None:
     assert read == whole
 
 
-def test_persistent_workers(data: optcache.Dataset) -> None:
+@pytest.mark.parametrize("kind", ["distributed", "random"])
+def test_persistent_workers(data: optcache.Dataset, kind: str) -> None:
     options: dict[str, Any] = {"persistent_workers": True, "prefetch_factor": 3}
-    whole = Loop(make(data, "distributed", 2, **options)).read
-    first = Loop(make(data, "distributed", 2, **options), stop=20)
-    assert Loop(make(data, "distributed", 2, **options), first.state).read == whole[20:]
+    whole = Loop(make(data, kind, 2, **options)).read
+    for stop in (0, 20):
+        first = Loop(make(data, kind, 2, **options), stop=stop)
+        assert Loop(make(data, kind, 2, **options), first.state).read == whole[stop:]
 
 
 def test_what_was_read_is_neither_read_nor_staged_again(
@@ -252,10 +255,25 @@ def test_the_example_of_the_user_page(
     data: optcache.Dataset, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    example = code(ROOT / "docs" / "user" / "checkpoints.md")
+    example, lightnings = code(ROOT / "docs" / "user" / "checkpoints.md").split("class Model")
     names = dict(vars(torch.utils.data), torch=torch, attach=attach, os=os, train=data)
     names.update(DistributedSampler=DistributedSampler, model=torch.nn.Linear(1, 1))
     for _ in range(2):
         exec(example.replace("DataLoader(train, ", "DataLoader(train, collate_fn=list, "), names)
     assert [begun["start"] for begun in server.of("pass")] == [0, 0, 0, 160]
     assert server.of("pass")[-1]["epoch"] == 2
+
+    # The hooks as Lightning's Trainer calls them.
+    names.update(lightning=types.SimpleNamespace(LightningModule=object))
+    exec(("class Model" + lightnings).replace("DataLoader(train, ", "DataLoader(train, collate_fn=list, "), names)
+    checkpoint: dict[str, Any] = {}
+    for first in (0, 3):
+        model: Any = names["Model"]()
+        if first:
+            model.on_load_checkpoint(checkpoint)
+        model.trainer = types.SimpleNamespace(world_size=2, global_rank=1)
+        loader = model.trainer.train_dataloader = model.train_dataloader()
+        for _ in zip(range(3), loader):
+            pass
+        model.on_save_checkpoint(checkpoint)
+        assert checkpoint["loader"]["samples"] == (first + 3) * 8 * 2

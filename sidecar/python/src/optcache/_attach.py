@@ -17,11 +17,12 @@ from . import _deprecated
 from . import _protocol as protocol
 from ._attachment import Attachment, Unannounced
 from ._batches import IndexBatch
-from ._orders import Numbering, Source, dataset_under, order_of, seeds_workers
+from ._orders import Numbering, Source, dataset_under, order_of
 from ._progress import Progress, State
-from ._samplers import Items, Order
+from ._samplers import Items, Order, base_seed
 from ._store import Store
 from ._traces import Lister
+from .dataset import Dataset
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -63,9 +64,10 @@ class AttachedBatchSampler(Sampler[Any]):
             what = dataclasses.replace(
                 what, start=what.start + reads, length=max(what.length - reads, 0), crc=None
             )
+        left = self.progress.batches_left()
         tag = self._attachment.begin(self._order.recipe, what)
         looked = False
-        for number, batch in enumerate(batches):
+        for number, batch in enumerate(itertools.islice(batches, left)):
             tag = self._attachment.refresh(self._order.recipe, tag)
             tagged = self._tag(batch, tag)
             yield tagged
@@ -76,6 +78,9 @@ class AttachedBatchSampler(Sampler[Any]):
                 self._look_ahead()
         if not looked:
             self._look_ahead()
+        if left is not None:  # a loop that leaves the loader there has asked for these, too
+            for _ in itertools.islice(batches, self._batches_ahead):
+                pass
 
     def _look_ahead(self) -> None:
         ids = self._order.look_ahead()
@@ -210,8 +215,12 @@ def attach(
     if not isinstance(ours, Store) or ours.available():
         attachment = Attachment(ours, name + order.suffix)
     ahead = _batches_ahead(loader)
-    seeded = seeds_workers(loader, getattr(loader.batch_sampler, "sampler", loader.sampler))
-    progress = Progress(order, loader.batch_sampler, ahead, limit_batches, seeded)
+    seeded = base_seed(loader, getattr(loader.batch_sampler, "sampler", loader.sampler))
+    version = ours.version if isinstance(ours, Dataset) else ours.name
+    fetching = type(loader).__name__ if _is_accelerates(loader) else None
+    progress = Progress(
+        order, loader.batch_sampler, version, ahead, limit_batches, seeded, fetching
+    )
     sampler = AttachedBatchSampler(
         loader.batch_sampler, order, attachment, ours.name, ahead, progress
     )
@@ -255,7 +264,8 @@ class LoaderControl:
         reads nothing of them. The job may have another number of ranks, or batches of another size:
         then a part of a batch of each rank is read twice.
 
-        Raises ValueError as `state_dict`, or if this is the state of another kind of loader.
+        Raises ValueError as `state_dict`, or if this is the state of another order: of another sampler,
+        seed or number of samples, or of a rank whose generator has another seed.
         """
         self._sampler.progress.load(cast(State, state))
 
@@ -318,6 +328,11 @@ def _dataset_of(
             "are, give dataset=that one"
         )
     return found
+
+
+def _is_accelerates(loader: Any) -> bool:
+    """Is it a loader of Accelerate, which fetches a batch before it gives the one before it out?"""
+    return hasattr(loader, "base_dataloader") or type(loader).__module__.startswith("accelerate.")
 
 
 def _batches_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:

@@ -102,7 +102,7 @@ def order_of(
         order = torch_order(loader, sampler, size, declared)
         order = order or framework_order(batch_sampler, sampler, size)
     if order is None:
-        seeded = seeds_workers(loader, sampler)
+        seeded = base_seed(loader, sampler) == protocol.BASE_SEED_EVERY_PASS
         order = TracedOrder(batch_sampler, sampler, size, trace, mapping, seeded, items)
         numbering = None
     else:
@@ -112,12 +112,6 @@ def order_of(
     if numbering is not None and numbering.ranges is not None:
         order.recipe = _within(order.recipe, numbering.ranges)
     return order
-
-
-def seeds_workers(loader: Any, sampler: Any) -> bool:
-    """Does the loader draw from the sampler's generator before each iteration?"""
-    generator = getattr(sampler, "generator", None)
-    return generator is not None and base_seed(loader, sampler) == protocol.BASE_SEED_EVERY_PASS
 
 
 def _within(recipe: protocol.Recipe, ranges: Ranges) -> protocol.Recipe:

@@ -64,7 +64,7 @@ class Order:
         if isinstance(self._sampler, DistributedSampler):
             rank, world = int(self._sampler.rank), int(self._sampler.num_replicas)
         else:
-            rank, world = _place_in_job()
+            rank, world = place_in_job()
         return protocol.Recipe(known=False, size=size, world=world, rank=rank)
 
     @property
@@ -101,9 +101,10 @@ class Order:
         """Iterations that have begun, here and in the processes that this one goes on from."""
         return self._passes
 
-    def go_on(self, passes: int, known: bool) -> None:
+    def go_on(self, passes: int, known: bool, left_early: bool) -> None:
         """Other processes have begun `passes` iterations, and `known` says whether they knew the order.
-        The sampler is where the next one begins.
+        The sampler is where the next one begins; `left_early` says whether the one before was not
+        drawn to its end.
         """
         self._passes = passes
 
@@ -149,7 +150,7 @@ class WholeOrder(Order):
 
     @property
     def suffix(self) -> str:
-        rank, world = _place_in_job()
+        rank, world = place_in_job()
         return f".rank{rank}" if world > 1 else ""
 
 
@@ -275,9 +276,9 @@ class RandomOrder(WholeOrder):
             draws=int(self._sampler.num_samples),
         )
 
-    def go_on(self, passes: int, known: bool) -> None:
-        super().go_on(passes, known)
-        self._goes_on = known and self.recipe.known
+    def go_on(self, passes: int, known: bool, left_early: bool) -> None:
+        super().go_on(passes, known, left_early)
+        self._goes_on = known and self.recipe.known and (self._ends_early or not left_early)
 
     def _describe(self, start: int) -> protocol.Pass:
         if self._goes_on:
@@ -320,7 +321,7 @@ class RandomOrder(WholeOrder):
             self._expected = self._generator.get_state()
 
 
-def _place_in_job() -> tuple[int, int]:
+def place_in_job() -> tuple[int, int]:
     """Rank and world of torch.distributed."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
@@ -345,7 +346,7 @@ def torch_order(loader: Any, sampler: Any, size: int, declared: bool) -> Optiona
             the one of PyTorch that it is made from.
     """
     batch_sampler = loader.batch_sampler
-    if _size_of(sampler) != size:
+    if size_of(sampler) != size:
         return None
     if declared and isinstance(sampler, DistributedSampler):
         return DeclaredDistributedOrder(batch_sampler, sampler, size)
@@ -360,7 +361,8 @@ def torch_order(loader: Any, sampler: Any, size: int, declared: bool) -> Optiona
     return None
 
 
-def _size_of(sampler: Any) -> Optional[int]:
+def size_of(sampler: Any) -> Optional[int]:
+    """Of what it chooses from; None: it does not say."""
     source = getattr(sampler, "dataset", getattr(sampler, "data_source", None))
     try:
         return len(source)  # type: ignore[arg-type]
@@ -377,7 +379,8 @@ def _is_known_random(sampler: Any, size: int) -> bool:
 
 def base_seed(loader: Any, sampler: Any) -> int:
     """When a loader draws its workers' seed from the sampler's generator."""
-    if loader.generator is not sampler.generator:
+    generator = getattr(sampler, "generator", None)
+    if generator is None or loader.generator is not generator:
         return protocol.BASE_SEED_NEVER
     if loader.persistent_workers:
         return protocol.BASE_SEED_FIRST_PASS
