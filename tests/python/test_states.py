@@ -23,6 +23,7 @@ from torch.utils.data import (  # noqa: E402
 from torch.utils.data.distributed import DistributedSampler  # noqa: E402
 
 import optcache  # noqa: E402
+import optcache.torch  # noqa: E402
 from optcache.torch import attach  # noqa: E402
 
 __all__ = ["data"]  # a fixture
@@ -218,3 +219,18 @@ def test_a_loader_that_fetches_ahead_has_no_state(data: optcache.Dataset) -> Non
     for call in (loader.optcache.state_dict, lambda: loader.optcache.load_state_dict({})):
         with pytest.raises(ValueError, match="FetchesAhead fetches batches.*skip_first"):
             call()
+
+
+def test_a_loader_that_attaches_itself_goes_on_from_its_first_iteration(
+    data: optcache.Dataset, server: Server
+) -> None:
+    def loader() -> Any:
+        return optcache.torch.DataLoader(Numbers(data), BATCH, attach={"dataset": data})
+
+    first = loader()
+    some(first, 3)
+    late = loader()
+    assert server.of("attach")[1:] == []
+    late.optcache.load_state_dict(first.optcache.state_dict())
+    assert some(late, 99)[0][0] == 3 * BATCH
+    assert late.optcache is late.optcache and len(server.of("attach")) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import operator
 import weakref
@@ -286,7 +287,7 @@ else:
 
 
 class DataLoader(torch.utils.data.DataLoader[T_co]):
-    """A loader that attaches itself when it is first iterated over.
+    """A loader that attaches itself when it is first iterated over, or asked for `optcache`.
 
     For frameworks that put a sampler of their own into loaders, as Lightning's Trainer does: they
     make the loader again from its arguments, and that one, with its sampler, is announced.
@@ -294,8 +295,6 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         DataLoader(train, batch_size=256, shuffle=True, num_workers=8)
         DataLoader(validation, batch_size=256, attach={"name": "validation"})
     """
-
-    optcache: LoaderControl  # from the first iteration on
 
     def __init__(
         self,
@@ -308,10 +307,19 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self.attach = attach
         super().__init__(dataset, *args, **kwargs)
 
+    @functools.cached_property
+    def optcache(self) -> LoaderControl:
+        self._attach()
+        control: LoaderControl = self.__dict__["optcache"]
+        return control
+
     def __iter__(self) -> Any:
         if not isinstance(self.batch_sampler, AttachedBatchSampler):
-            attach(self, **(self.attach or {}))
+            self._attach()
         return super().__iter__()
+
+    def _attach(self) -> None:
+        attach(self, **(self.attach or {}))
 
 
 def _dataset_of(
