@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy
 import pytest
 from conftest import Server
 
@@ -155,9 +156,32 @@ def test_goes_on_in_the_middle(data: optcache.Dataset, server: Server) -> None:
     assert begun["length"] == sum(len(captions.made_of(index)) for index in range(18, ITEMS))
 
 
+@pytest.mark.parametrize("batch", [1, 6])
+def test_numbers_may_be_arrays(data: optcache.Dataset, server: Server, batch: int) -> None:
+    numbers = numpy.arange(2 * ITEMS).reshape(ITEMS, 2)
+
+    class Rows(Captions):
+        def made_of(self, index: int) -> Any:
+            return numbers[index]
+
+        def __getitem__(self, index: int) -> tuple[int, list[bytes]]:
+            return int(index), [bytes(it) for it in self.files.__getitems__(numbers[index])]
+
+    rows = Rows(data, "")
+    loader = DataLoader(rows, batch, collate_fn=list)
+    check(server, rows, attach(loader, dataset=data, samples=rows.made_of))
+
+
 def test_what_samples_wants(data: optcache.Dataset) -> None:
     captions = Captions(data, "one by one")
-    with pytest.raises(TypeError, match="dataset="):
+    with pytest.raises(TypeError, match="dataset= are read: give that, too"):
         attach(DataLoader(data), samples=captions.made_of)
+    kept = optcache.cached(captions, name="captions")
+    with pytest.raises(TypeError, match="keeps computed samples: give the optcache dataset"):
+        attach(DataLoader(captions), dataset=kept, samples=captions.made_of)
+    with pytest.raises(TypeError, match="the Captions of the loader is not .* give dataset="):
+        attach(DataLoader(captions))
+    with pytest.raises(TypeError, match="the Captions that dataset= gives is not"):
+        attach(DataLoader(data), dataset=captions)
     with pytest.raises(ValueError, match="limit_batches="):
         attach(DataLoader(captions), dataset=data, samples=captions.made_of, limit_batches=2)

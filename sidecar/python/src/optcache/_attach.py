@@ -201,8 +201,13 @@ def attach(
     if epochs is not None and not 0 < operator.index(epochs) <= protocol.PASSES_MAX:
         raise ValueError(f"attach: epochs={epochs}: not a number of epochs")
     ours, numbering = _dataset_of(loader, dataset)
-    if samples is not None and (dataset is None or isinstance(ours, Store)):
+    if samples is not None and dataset is None:
         raise TypeError("attach: samples= says which samples of dataset= are read: give that, too")
+    if samples is not None and isinstance(ours, Store):
+        raise TypeError(
+            "attach: samples= says which samples of dataset= are read, and this dataset keeps computed "
+            "samples: give the optcache dataset that the items are made of"
+        )
     if samples is not None and limit_batches is not None:
         raise ValueError(
             "attach: limit_batches= with samples=: how many samples an iteration reads is not known"
@@ -330,10 +335,15 @@ def _dataset_of(
     found = dataset_under(outer)
     if found is None:
         kind = type(outer).__name__
+        made = "is not an optcache dataset, nor made of one alone by Subset and ConcatDataset"
+        if given is not None:
+            raise TypeError(
+                f"attach: the {kind} that dataset= gives {made}. Give the optcache dataset that the "
+                "loader's dataset reads"
+            )
         raise TypeError(
-            f"attach: the {kind} of the loader is not an optcache dataset, nor made of one alone by "
-            "Subset and ConcatDataset. If it is something around one that hands indices on as they "
-            "are, give dataset=that one"
+            f"attach: the {kind} of the loader {made}. If it is something around one that hands "
+            "indices on as they are, give dataset=that one"
         )
     return found
 

@@ -57,7 +57,9 @@ def current_samples(dataset: Dataset, indices: Sequence[int]) -> Optional[list[S
 def current_tag(dataset: Dataset, indices: Sequence[int]) -> Optional[Tag]:
     """The place of these samples, if they are this thread's whole batch."""
     batch: Optional[IndexBatch] = getattr(_current, "batch", None)
-    if batch is None or batch.dataset != dataset.name or batch.samples != indices:
+    if batch is None or batch.dataset != dataset.name or batch.samples is None:
+        return None
+    if batch.samples != list(indices):  # of whatever kind they are: an array is compared in its own way
         return None
     _current.batch = None
     return batch.tag
