@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import io
 import os
 import pickle
 import subprocess
@@ -210,6 +211,15 @@ def test_the_path_of_a_sample_is_good_while_the_loader_runs(train: ImageFolder) 
     assert not os.path.exists(path) and not os.path.exists(other)
     held = [os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     assert [it for it in held if "optcache-sample" in it] == []
+
+
+def test_a_loader_that_takes_bytes_is_told_of_decode(train: ImageFolder) -> None:
+    def takes_bytes(data: Any) -> Any:
+        return PIL.Image.open(io.BytesIO(data)).size
+
+    with pytest.raises(TypeError, match="'str'.*takes the bytes, write decode="):
+        ImageFolder(loader=takes_bytes)[0]
+    assert ImageFolder(decode=takes_bytes)[0][0] == (4, 4)
 
 
 def test_bytes_are_decoded_where_they_lie(train: ImageFolder) -> None:

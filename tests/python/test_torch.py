@@ -374,6 +374,12 @@ def test_old_names_of_arguments_warn(train: ImageFolder, server: Server) -> None
         assert told("e", passes=0, batches_per_pass=0) == told("f") == (0, 0)
     with pytest.raises(TypeError, match="passes= is the old name of epochs="):
         attach(DataLoader(train), epochs=1, passes=1)  # type: ignore[call-arg]
+    with pytest.warns(DeprecationWarning, match="attach: name is a keyword now: write name=") as caught:
+        attach(DataLoader(train), "by place")  # type: ignore[misc]
+    assert server.of("attach")[-1]["loader"] == "by place" and caught[0].filename == __file__
+    for wrong in ((DataLoader(train), "a", train), (DataLoader(train), "a")):
+        with pytest.raises(TypeError):
+            attach(*wrong, **({} if len(wrong) == 3 else {"name": "b"}))  # type: ignore[misc]
     with pytest.warns(DeprecationWarning, match="cached: maxsize= is now max_bytes="):
         optcache.cached(name="squares", size=9, maxsize="1Mi")  # type: ignore[call-arg]
 

@@ -129,7 +129,7 @@ def _length(batch: Any) -> int:
         return 1
 
 
-@_deprecated.arguments(passes=("epochs", 0), batches_per_pass=("limit_batches", 0))
+@_deprecated.arguments("name", passes=("epochs", 0), batches_per_pass=("limit_batches", 0))
 def attach(
     loader: torch.utils.data.DataLoader[T],
     *,

@@ -1,10 +1,10 @@
-"""Names of the release before: they still work, and a warning says what to write instead."""
+"""Names and arguments of the release before: they still work, and a warning says what to write instead."""
 
 from __future__ import annotations
 
 import functools
 import warnings
-from typing import Any, Callable, TypeVar, cast
+from typing import Any, Callable, Optional, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -26,16 +26,24 @@ def attributes(module: str, **renamed: tuple[str, Any]) -> Callable[[str], Any]:
     return get
 
 
-def arguments(**renamed: tuple[str, Any]) -> Callable[[Function], Function]:
-    """A decorator for a function that takes these keyword arguments by other names now.
+def arguments(
+    by_place: Optional[str] = None, /, **renamed: tuple[str, Any]
+) -> Callable[[Function], Function]:
+    """A decorator for a function that takes these arguments in another way now.
 
     Args:
-        renamed: by old name, the new one, and which value stood for None.
+        by_place: the keyword argument that was also taken by its place, behind those that still are.
+        renamed: of keyword arguments, by old name, the new one, and which value stood for None.
     """
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call(*args: Any, **given: Any) -> Any:
+            places: int = cast(Any, function).__code__.co_argcount
+            if by_place is not None and by_place not in given and len(args) == places + 1:
+                given[by_place] = args[-1]
+                args = args[:-1]
+                warn(f"{function.__name__}: {by_place} is a keyword now: write {by_place}=")
             for old in renamed.keys() & given.keys():
                 new, stood_for_none = renamed[old]
                 if new in given:
@@ -51,9 +59,9 @@ def arguments(**renamed: tuple[str, Any]) -> Callable[[Function], Function]:
 
 
 def warn(sentence: str) -> None:
-    """Says what an old name is now, of the code that has called the function that calls this."""
+    """Says what to write now, of the code that has called the function that calls this."""
     warnings.warn(
-        f"{sentence}. The old name will be removed in the next release.",
+        f"{sentence}. The old way will be removed in the next release.",
         DeprecationWarning,
         stacklevel=3,
     )

@@ -194,7 +194,13 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
         if self.loader is default_loader or _loads_by_pil(self.loader):
             return default_loader(data)
         with path_of(data) as path:
-            return self.loader(path)
+            try:
+                return self.loader(path)
+            except TypeError as why:
+                raise TypeError(
+                    f"ImageFolder: loader= is given a path, and raised a TypeError: {why}. If it is a "
+                    "function that takes the bytes, write decode= instead of loader="
+                ) from why
 
     def __getstate__(self) -> dict[str, Any]:
         lazy = ("class_to_idx", "targets", "samples")
