@@ -16,7 +16,7 @@ import pytest
 from conftest import Server, until
 
 import optcache
-from optcache import _channel, _endpoint, _protocol
+from optcache import _channel, _endpoint, _notices, _protocol
 from optcache._source_reads import _same_time
 
 
@@ -144,6 +144,15 @@ def test_an_index_is_waited_for_as_long_as_a_sidecar(
     with pytest.raises(optcache.SidecarUnavailableError, match="not indexed yet. Waited 0.5 s") as caught:
         optcache.Dataset()
     assert "wait= or OPTCACHE_WAIT" in str(caught.value)
+
+
+def test_names_the_rank_that_waits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rank, said in (("3", "rank 3: it waits"), ("", "it waits")):
+        monkeypatch.setenv("RANK", rank)
+        _notices.tell("it waits")
+        assert capsys.readouterr().err == f"optcache: {said}\n"
 
 
 @pytest.mark.parametrize("log_is_there", [False, True])

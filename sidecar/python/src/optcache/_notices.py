@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 from typing import Optional
 
@@ -17,7 +18,11 @@ def tell(sentence: str) -> None:
 
     A program whose log goes to a file, or shows errors alone, would otherwise stand still without a
     word. A program that sets the level of the logger "optcache" above WARNING gets neither.
+    A launcher that gives ranks a number mixes their lines: each then names its rank.
     """
+    rank = os.environ.get("RANK")
+    if rank:
+        sentence = f"rank {rank}: {sentence}"
     log.warning("%s", sentence)
     if log.level <= logging.WARNING and not _log_is_on_stderr():
         with contextlib.suppress(OSError, ValueError, AttributeError):  # it is closed, or None
