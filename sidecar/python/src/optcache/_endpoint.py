@@ -17,8 +17,8 @@ from ._stats import counters
 from .errors import OptcacheError, SidecarUnavailableError
 
 FIRST_WAIT_S = 10.0  # for a sidecar that was never there
-# For one that is being restarted, or whose dataset is being indexed: most indexes take less, and the
-# controller of a pod that gives up starts it again.
+# For one that is being restarted, or whose dataset is being indexed: most indexes take less. A process
+# that gives up is started again only as far as its Job's backoffLimit allows.
 RETURN_WAIT_S = 300.0
 INSTEAD_AFTER_S = 5  # of silence, where samples can be had without it
 TELL_EVERY_S = 10.0
