@@ -66,9 +66,8 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     });
   }
 
-  void OnConnected(const error_code& told) {
+  void OnConnected(const error_code& error) {
     if (connection_->closed()) return;
-    const error_code error = ConnectError(socket_, told);
     if (error && next_ < endpoints_.size()) return ConnectNext();
     if (error) return Fail(error, "connect to");
     timer_.Cancel();

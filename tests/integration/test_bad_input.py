@@ -392,22 +392,23 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 def test_no_sidecar_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None:
     path, left, file = tmp_path / "sock", tmp_path / "left", tmp_path / "file"
+    waited = ". Waited 0.2 s: wait= or OPTCACHE_WAIT sets how long"
     assert refusal(optcache.Dataset) == (
         "where is the sidecar? Set OPTCACHE_SOCKET (the injected sidecar and `optcache up` do), or "
         "give socket=..."
     )
     assert refusal(lambda: optcache.Dataset(socket=str(path))) == (
         f"there is no socket at {path}: start optcache-sidecar, or set OPTCACHE_SOCKET to where it "
-        "listens"
+        "listens" + waited
     )
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(left))
     assert refusal(lambda: optcache.Dataset(socket=str(left))) == (
-        f"no process listens at {left}: optcache-sidecar has ended, see its log"
+        f"no process listens at {left}: optcache-sidecar has ended, see its log" + waited
     )
     file.touch()
     assert refusal(lambda: optcache.Dataset(socket=str(file))) == (
-        f"{file} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens"
+        f"{file} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens" + waited
     )
     long = "/" + 200 * "x"
     assert refusal(lambda: optcache.Dataset(socket=long)) == (

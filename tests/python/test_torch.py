@@ -352,7 +352,7 @@ def test_what_cannot_be_attached(train: ImageFolder) -> None:
 def test_attach_takes_all_but_the_loader_by_name(train: ImageFolder) -> None:
     loader = DataLoader(train)
     with pytest.raises(TypeError, match="positional"):
-        attach(loader, "train")  # type: ignore[misc]
+        attach(loader, "train", 3)  # type: ignore[misc]
     assert attach(loader, name="train") is loader
     defaults = {name: it.default for name, it in inspect.signature(attach).parameters.items()}
     assert defaults["epochs"] is defaults["limit_batches"] is None

@@ -134,15 +134,6 @@ std::uint16_t BoundPort(int fd) {
 
 }  // namespace
 
-error_code ConnectError(const StreamSocket& socket, const error_code& told) {
-  if (told) return told;
-  error_code error;
-  const bool is_unix = socket.local_endpoint(error).protocol().family() == AF_UNIX;
-  if (error || !is_unix) return {};
-  (void)socket.remote_endpoint(error);
-  return error == asio::error::not_connected ? asio::error::try_again : error;
-}
-
 void ConfigureStream(int fd) {
   // All fail on Unix sockets, which need none.
   const auto set = [fd](int level, int name, int value) {

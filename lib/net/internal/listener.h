@@ -48,10 +48,6 @@ class Listener {
   Timer pause_;
 };
 
-// How connect() has ended, given what Asio tells. Asio takes a Unix socket for connected whose
-// listener had no room for it (EAGAIN).
-error_code ConnectError(const StreamSocket& socket, const error_code& told);
-
 // What every stream socket of ours wants: no delay of small writes, and a probe for peers that
 // vanished.
 void ConfigureStream(int fd);

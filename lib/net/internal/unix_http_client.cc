@@ -62,8 +62,7 @@ class UnixExchange : public std::enable_shared_from_this<UnixExchange> {
     message_.keep_alive(false);
     message_.prepare_payload();
     socket_.async_connect(asio::local::stream_protocol::endpoint(socket),
-                          [self = shared_from_this()](const error_code& told) {
-                            const error_code error = ConnectError(self->socket_, told);
+                          [self = shared_from_this()](const error_code& error) {
                             if (error) return self->Fail(error, "connect");
                             self->Write();
                           });

@@ -65,7 +65,7 @@ TEST_F(DialerTest, AUnixSocketThatHasNoRoomIsUnavailable) {
   const FullListener full(path);
   const Status status = DialAndFail("unix:" + path);
   EXPECT_EQ(status.code(), Code::kUnavailable);
-  EXPECT_EQ(status.message(), "connect to unix:" + path + ": Resource temporarily unavailable");
+  EXPECT_EQ(status.message(), "connect to unix:" + path + ": No buffer space available");
 }
 
 TEST_F(DialerTest, NobodyListens) {
