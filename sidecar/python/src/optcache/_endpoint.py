@@ -56,7 +56,8 @@ class Patience:
         """Pauses before another try. Raises SidecarUnavailableError when that has lasted too
         long.
         """
-        limit = max(self._limit(why), self._least_s)
+        never = self._endpoint.path_bytes > PATH_MAX
+        limit = 0.0 if never else max(self._limit(why), self._least_s)
         rest = limit - self.waited_s
         if rest <= 0:
             waited = f". Waited {limit:g} s: {_SETS_IT}" if limit > 0 else ""
@@ -160,6 +161,10 @@ class Endpoint:
         Channel(self.path, INSTEAD_AFTER_S).close()
 
     @property
+    def path_bytes(self) -> int:
+        return len(os.fsencode(self.path))
+
+    @property
     def away(self) -> bool:
         """The sidecar has not answered, and no probe has found it since."""
         return self._breaker.open
@@ -202,8 +207,8 @@ class Endpoint:
         if isinstance(why, FileNotFoundError):
             advice = "start optcache-sidecar, or set OPTCACHE_SOCKET to where it listens"
             return f"there is no socket at {self.path}: {advice}"
-        if (length := len(os.fsencode(self.path))) > PATH_MAX:
-            return f"{self.path} is {length} bytes long, a socket's path may have {PATH_MAX}"
+        if self.path_bytes > PATH_MAX:
+            return f"{self.path} is {self.path_bytes} bytes long, a socket's path may have {PATH_MAX}"
         if isinstance(why, OSError) and not self._is_socket():
             return f"{self.path} is not a socket: set OPTCACHE_SOCKET to where the sidecar listens"
         if isinstance(why, ConnectionRefusedError):
