@@ -116,7 +116,7 @@ def run(context: Context) -> list[Figure]:
         state=context.folder / "state",
         sockets=context.folder,
     )
-    options.state.mkdir()
+    options.state.mkdir(mode=0o700)
     with Cluster(options, "Optimal", context.folder) as cluster:
         sidecar = cluster.pids()["sidecar-0"]
 

@@ -140,7 +140,7 @@ class Bench:
     ) -> tuple[list[Pass], int, int]:
         """Also the most bytes that the node held, and the second requests for late reads."""
         folder = context.folder
-        (folder / "state").mkdir()
+        (folder / "state").mkdir(mode=0o700)
         options = ClusterOptions(
             programs=context.programs,
             base_url="",

@@ -50,7 +50,7 @@ def cluster(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         state=tmp_path / "state",
         sockets=tmp_path,
     )
-    options.state.mkdir()
+    options.state.mkdir(mode=0o700)
     with Cluster(options, "Optimal", tmp_path) as running:
         monkeypatch.setenv("OPTCACHE_SOCKET", str(running.socket(0)))
         yield running
