@@ -50,12 +50,22 @@ constexpr Duration kPlanWithin = std::chrono::seconds(30);
 // What has come meanwhile, as by a push that was under way, goes then.
 constexpr Duration kGiveAwayAgain = std::chrono::seconds(10);
 
-// A cut that goes back is that of the stream's next life.
+// A cut that goes back is that of the stream's next life. One that is not complete has no cut yet:
+// a coordinator that has begun gathers its ranks.
 bool GoesOn(const coordination::StreamState& stream,
             const std::vector<coordination::StreamState>& streams) {
   return std::ranges::any_of(streams, [&](const coordination::StreamState& now) {
-    return now.id == stream.id && now.cut >= stream.cut;
+    return now.id == stream.id && (!now.complete || now.cut >= stream.cut);
   });
+}
+
+// Until it has one again, the last cut is what the next is compared with.
+void KeepCuts(const std::vector<coordination::StreamState>& before,
+              std::vector<coordination::StreamState>& streams) {
+  for (coordination::StreamState& stream : streams) {
+    const auto known = std::ranges::find(before, stream.id, &coordination::StreamState::id);
+    if (!stream.complete && known != before.end()) stream.cut = known->cut;
+  }
 }
 
 DatasetConfig ToConfig(const coordination::DatasetState& state, Retention retention,
@@ -100,11 +110,15 @@ bool NodeDataset::Apply(const coordination::DatasetState& state,
     reached_.erase(stream.id);
   }
   Following next = Follow(state, self_);
+  const bool stays = StaysWithPlan(state, next);
   const bool is_other = state.planned != state_.planned || !next.IsLike(following_);
-  state_ = state;
-  if (is_other) TakePlanInputs(next);
-  following_ = std::move(next);
-  if (!awaits_plan_) TakeInForce();
+  const std::vector<coordination::StreamState> before = std::exchange(state_, state).streams;
+  KeepCuts(before, state_.streams);
+  if (!stays) {
+    if (is_other) TakePlanInputs(next);
+    following_ = std::move(next);
+    if (!awaits_plan_) TakeInForce();
+  }
   const DatasetConfig config = ToConfig(state, following_.retention, self_, sizes_);
   cache_.SetBudget(config.retention, config.capacity, config.reserve, config.disk,
                    ShareOf(state.capacities, self_).departs);
@@ -115,6 +129,19 @@ bool NodeDataset::Apply(const coordination::DatasetState& state,
   if (IsPlaced(state, self_) || ending_) give_away_at_.reset();
   GiveAwayIfDue(now);
   return TakeTrials() || (awaits_plan_ && !plan_started_);
+}
+
+// A coordinator that has begun knows of no plan: until it has made one, that of its predecessor
+// goes on, unless no stream of it is there any more.
+bool NodeDataset::StaysWithPlan(const coordination::DatasetState& state,
+                                const Following& next) const {
+  const bool is_derived = !awaits_plan_ || plan_started_;
+  if (state.planned != coordination::Version{} || next.retention != Retention::kOptimal ||
+      !following_.HasPlan() || !is_derived) {
+    return false;
+  }
+  return std::ranges::any_of(
+      following_.streams, [&state](const auto& stream) { return GoesOn(stream, state.streams); });
 }
 
 // What is followed is derived, or need not be.

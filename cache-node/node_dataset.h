@@ -82,6 +82,7 @@ class NodeDataset {
 
  private:
   bool Knows(StreamId stream) const;
+  bool StaysWithPlan(const coordination::DatasetState& state, const Following& next) const;
   void TakePlanInputs(const Following& next);
   void TakeInForce();
   bool TakeTrials();

@@ -257,7 +257,7 @@ Status Coordinator::OnInventory(const Inventory& inventory) {
     if (stream == dataset.streams.end()) continue;
     if (!stream->second.Has(position.rank, member->member.id)) continue;
     stream->second.Reached(position.next);
-    if (position.planned) stream->second.NotePlanned();
+    if (position.planned) stream->second.NotePlanned(position.next);
   }
   dataset.collection->answers.insert_or_assign(member->member.id, inventory.ids);
   return OkStatus();

@@ -104,7 +104,7 @@ Cut Coordinator::CutOf(const DatasetEntry& dataset, const StreamState& stream) {
   const bool has_verdicts =
       is_planned &&
       std::ranges::find(before->traces, cut.pass, &PassTrace::pass) != before->traces.end();
-  if (is_planned && !has_verdicts) cut.position = 0;
+  if (is_planned && !has_verdicts && !tracked.IsPlannedIn(cut.pass)) cut.position = 0;
   return std::max(cut, Cut{.pass = stream.traces.front().pass, .position = 0});
 }
 

@@ -230,7 +230,7 @@ struct RankPosition {
   StreamId stream = 0;
   Rank rank = 0;
   Cut next;
-  bool planned = false;  // by a plan that the node still has
+  bool planned = false;  // the node has a plan that decides there
   friend bool operator==(const RankPosition&, const RankPosition&) = default;
 };
 

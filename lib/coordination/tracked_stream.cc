@@ -214,6 +214,10 @@ void TrackedStream::Reached(const Cut& next) {
   frontier_ = std::max(frontier_, next);
 }
 
+void TrackedStream::NotePlanned(const Cut& next) {
+  planned_ = std::max(planned_.value_or(next), next);
+}
+
 void TrackedStream::LoseRanks(MonotonicTime lost_before) {
   ranks_.LoseSilent(lost_before);
 }
@@ -309,9 +313,10 @@ Cut TrackedStream::Frontier() const {
 }
 
 Cut TrackedStream::FirstCut() const {
-  const bool begins = !is_planned_ && frontier_.pass < first_cut_.pass + kMaxPassesBeforePlan &&
-                      first_pass_ == first_cut_.pass;
-  return begins ? first_cut_ : Frontier();
+  if (planned_) return std::min(Frontier(), Cut{.pass = planned_->pass + 1, .position = 0});
+  return frontier_.pass < first_cut_.pass + kMaxPassesBeforePlan && first_pass_ == first_cut_.pass
+             ? first_cut_
+             : Frontier();
 }
 
 // Passes since the stream's first one, averaged over the ranks that are reading, in positions.

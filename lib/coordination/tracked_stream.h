@@ -49,8 +49,10 @@ class TrackedStream {
   void Observe(const RankReport& report, MemberId member, MonotonicTime now);
   // A node has decided for a rank up to `next`.
   void Reached(const Cut& next);
-  // A node follows a plan that decides about it: of the coordinator before.
-  void NotePlanned() { is_planned_ = true; }
+  // A node has a plan that decides at `next`, which may be of the coordinator before.
+  void NotePlanned(const Cut& next);
+  // In that pass, or in a later one?
+  bool IsPlannedIn(PassNumber pass) const { return planned_ && planned_->pass >= pass; }
   // Ranks heard before `lost_before` read through no node, nor do those of members that have gone.
   void LoseRanks(MonotonicTime lost_before);
   void ForgetMember(MemberId member);
@@ -79,8 +81,8 @@ class TrackedStream {
   PassNumber LowestPass() const;
   // The farthest place that any rank has reached, at the start of a pass rather than at an end.
   Cut Frontier() const;
-  // From where the first plan of this coordinator decides that includes this stream: its begin, or,
-  // if it has been planned before, where it is.
+  // From where the first plan of this coordinator decides that includes this stream: its begin; if
+  // a coordinator before has planned it, where it is, and not beyond the pass that was planned.
   Cut FirstCut() const;
   // Positions a second while reading, all ranks together; none yet: nullopt.
   std::optional<double> rate() const { return rate_; }
@@ -122,8 +124,8 @@ class TrackedStream {
 
   bool started_ = false;  // some rank has begun a pass
   MonotonicTime started_at_;
-  bool is_planned_ = false;  // by a coordinator before
   Cut first_cut_;
+  std::optional<Cut> planned_;  // the farthest place at which a node had a plan
   Cut frontier_;
   std::set<PassNumber> cut_short_;  // of the latest passes, those that ended before their end
   PassNumber first_pass_ = 0;

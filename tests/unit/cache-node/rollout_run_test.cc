@@ -84,6 +84,16 @@ class RolloutRun {
     for (auto& node : nodes_)
       Await([&] { return node->Report().derived >= state_.planned; });
   }
+  // A coordinator takes the place of the one before, and has made no plan yet.
+  void ChangeCoordinators() {
+    DatasetState gathering = state_;
+    gathering.planned = {};
+    gathering.streams[0].cut = {};
+    gathering.streams[0].complete = false;
+    for (auto& node : nodes_)
+      EXPECT_FALSE(node->Apply(gathering, homes_, cluster_.now())) << "a plan is asked for";
+    state_.planned = {.term = state_.planned.term + 1, .counter = 0};
+  }
   // Nodes are told what is to be planned, and nobody gives them the base.
   void LoseBase() {
     ++state_.planned.counter;
@@ -272,6 +282,32 @@ TEST(RolloutRun, FromPinToAPlanNodeByNodeAndWhatWasForetoldComesTrue) {
     EXPECT_NEAR(static_cast<double>(counted.moved_bytes),
                 static_cast<double>(counted.planned_moved_bytes), 0.01 * kRunSamples * kRunSize)
         << pass;
+  }
+}
+
+// It is long in making one here: a pass ends meanwhile.
+TEST(RolloutRun, ThePlanGoesOnUntilANewCoordinatorHasMadeOne) {
+  RolloutRun run(kPlanRevision);
+  run.ReadPass();
+  run.ReadTo(700);
+  run.PlanAnew();
+  run.ReadPass();
+  run.ReadTo(600);
+  run.ChangeCoordinators();
+  EXPECT_TRUE(run.node(0).book().Decides({.stream = kRead, .pass = 2, .position = 600}));
+  EXPECT_EQ(run.node(0).revision(), "plan");
+  run.ReadPass();
+  run.ReadTo(400);
+  run.PlanAnew();
+  run.ReadPass();
+  for (PassNumber pass = 1; pass <= 3; ++pass) {
+    const PassReport counted = run.Counted(pass);
+    EXPECT_EQ(counted.misses, run.MissesOf(pass));
+    EXPECT_EQ(counted.planned_reads, kRunSamples + 1) << pass;
+    EXPECT_NEAR(static_cast<double>(counted.misses), static_cast<double>(counted.planned_misses),
+                0.01 * kRunSamples)
+        << pass;
+    EXPECT_NEAR(static_cast<double>(counted.misses), kAtTheBound, 0.02 * kRunSamples) << pass;
   }
 }
 
