@@ -1,7 +1,7 @@
 // One function a phase, which Advance calls; a phase ends by Enter, Settle or GoBack.
 // Invariants: each step follows from what is written alone. `marks` say up to which pass of a
-// stream reads were of two revisions. `previous` is of the nodes and jobs in `observers`. While not
-// all is known, nothing is judged and no node is moved.
+// stream reads were of two revisions. `previous` is compared only with what the same nodes and jobs
+// show. While not all is known, nothing is judged and no node is moved.
 
 #include "coordination/rollout.h"
 
@@ -77,9 +77,8 @@ bool IsPossible(const RolloutState& state) {
   return false;
 }
 
-// `observers` stays with `previous`, which is of them.
 void ForgetObservers(RolloutState& state) {
-  if (!state.previous) state.observers.clear();
+  state.observers.clear();
   state.changes = 0;
   state.overrun.clear();
   state.unobserved.clear();
@@ -178,21 +177,19 @@ bool TakeUp(RolloutState& state, const RolloutInputs& inputs) {
   return true;
 }
 
-// Is `previous` of the nodes and jobs that there are now?
-bool IsOfThese(const RolloutState& state, const internal::Observers& now) {
-  const internal::Observers before = internal::ObserversIn(state.observers);
-  return before.nodes == now.nodes && before.jobs == now.jobs;
+void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs) {
+  state.previous = observed;
+  state.previous_observers = internal::TextOf(internal::ObserversOf(inputs));
 }
 
 void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
-  const internal::Observers observers = internal::ObserversOf(inputs);
-  if (!IsOfThese(state, observers)) state.previous.reset();
   if (!IsMixed(state)) {
     const LatestPasses latest = LatestOf(
         inputs.passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
-    if (const auto observed = ObservedOf(latest.sums, latest.streams)) state.previous = observed;
+    if (const auto observed = ObservedOf(latest.sums, latest.streams))
+      NotePrevious(state, *observed, inputs);
   }
-  state.observers = internal::TextOf(observers);
+  state.observers = internal::TextOf(internal::ObserversOf(inputs));
   Enter(state, RolloutPhase::kActivate, inputs);
   // Others that followed an abandoned update go back until it is their turn.
   if (!state.activated || state.activated->revision != state.revision)
@@ -265,15 +262,14 @@ void ForgetCounted(RolloutState& state) {
   RestFromEpochs(state);
 }
 
-// What was observed of other nodes and jobs says nothing of these, nor does what was predicted for
-// other jobs, nor an epoch in which a node began with nothing.
+// What was predicted for other jobs says nothing of these, nor does an epoch in which a node began
+// with nothing.
 void NoteObservers(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.all_known) return;
   const internal::Observers before = internal::ObserversIn(state.observers);
   const internal::Observers now = internal::ObserversOf(inputs);
   if (now == before) return;
   state.observers = internal::TextOf(now);
-  if (now.nodes != before.nodes || now.jobs != before.jobs) state.previous.reset();
   if (now.jobs != before.jobs) state.predicted.reset();
   if (now.lives == before.lives) return;
   if (state.phase != RolloutPhase::kObserve || state.changes >= kMaxChanges) return;
@@ -359,7 +355,7 @@ std::pair<std::string, std::string> Fault(const RolloutState& state, const Rollo
             fmt::format("the hit ratio is {}, predicted was {}, since {}", RatioText(seen),
                         RatioText(predicted->hit_permille), state.since)};
   }
-  if (!state.previous) return {};
+  if (!internal::IsComparable(state, inputs)) return {};
   const std::uint64_t before = state.previous->store_bytes_per_read_tenths;
   const std::uint64_t now = observed.store_bytes_per_read_tenths;
   if (IsMoreBy(now, before, inputs.knobs.worse_than_previous_millionths) &&
@@ -415,8 +411,8 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
     return GoBack(state, inputs);
   }
   state.current = state.revision;
-  const bool compared = state.previous.has_value();
-  if (observed) state.previous = observed;
+  const bool compared = internal::IsComparable(state, inputs);
+  if (observed) NotePrevious(state, *observed, inputs);
   state.forecast.reset();  // Prepare's goes by what lay there before
   Settle(state, RolloutPhase::kComplete, inputs);
   if (!observed) state.unobserved = internal::NamesOf(inputs.streams);

@@ -75,8 +75,8 @@ struct RolloutState {
   // How often the trials of Prepare were asked for again, as nodes had gone by different inputs.
   std::uint32_t tries = 0;
   std::optional<ActivatedNodes> activated;
-  // Digests of the nodes, their lives and the jobs that `previous` and `sums` are of, and how often
-  // others have begun `sums` since.
+  // Activate and Observe: digests of the nodes, their lives and the jobs that `sums` are of, and
+  // how often others have begun `sums` since.
   std::string observers;
   std::uint32_t changes = 0;
   // In Activate absent until the last batch has gone over, in Observe while a node has yet to
@@ -97,6 +97,7 @@ struct RolloutState {
   std::optional<EpochNumbers> predicted;  // of the update; in Complete of what is in force
   std::optional<JobsForecast> forecast;   // where `predicted` is from, or will be
   std::optional<ObservedEpoch> previous;  // of the revision in force, when it was observed last
+  std::string previous_observers;         // by these
   std::optional<RolloutFailure> failed;
   friend bool operator==(const RolloutState&, const RolloutState&) = default;
 };

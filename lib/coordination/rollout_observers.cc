@@ -48,6 +48,13 @@ Observers ObserversIn(std::string_view text) {
   return observers;
 }
 
+bool IsComparable(const RolloutState& state, const RolloutInputs& inputs) {
+  if (!state.previous) return false;
+  const Observers before = ObserversIn(state.previous_observers);
+  const Observers now = ObserversOf(inputs);
+  return before.nodes == now.nodes && before.jobs == now.jobs;
+}
+
 std::string JobsOf(const RolloutInputs& inputs) {
   if (std::ranges::any_of(inputs.streams, &ReadingStream::gathering)) return {};
   std::set<StreamId> ids;

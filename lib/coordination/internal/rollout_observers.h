@@ -24,6 +24,10 @@ Observers ObserversOf(const RolloutInputs& inputs);
 std::string TextOf(const Observers& observers);
 Observers ObserversIn(std::string_view text);
 
+// Is `previous` of the nodes and jobs that there are now? Those that went and came back are the
+// same.
+bool IsComparable(const RolloutState& state, const RolloutInputs& inputs);
+
 // A digest of the streams that read, each life of a job for itself; empty: nobody does, or some are
 // about to.
 std::string JobsOf(const RolloutInputs& inputs);

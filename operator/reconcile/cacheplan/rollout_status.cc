@@ -128,6 +128,7 @@ Json RolloutToJson(const RolloutState& state) {
     json["previous"] = NumbersToJson(state.previous->numbers);
     json["previous"]["storeBytesPerRead"] =
         coordination::TenthsText(state.previous->store_bytes_per_read_tenths);
+    json["previous"]["observers"] = state.previous_observers;
   }
   if (state.failed) {
     json["failed"] = {{"revision", state.failed->revision},
@@ -180,6 +181,7 @@ RolloutState RolloutOf(const Json& plan) {
     state.previous = {
         .numbers = *previous,
         .store_bytes_per_read_tenths = DecimalAt(json, "/previous/storeBytesPerRead", kTenths)};
+    state.previous_observers = kube::TextAt(json, "/previous/observers");
   }
   if (kube::Find(json, "/failed").is_object()) {
     const std::string reason = kube::TextAt(json, "/failed/reason");

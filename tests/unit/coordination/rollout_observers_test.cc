@@ -53,14 +53,61 @@ TEST_F(Rollout, ANodeThatStartsAgainDoesNotSaveWhatIsWorse) {
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
 
+// "new" costs more than "old" from here on, as was foretold, and is observed by the nodes of now.
+void ObserveWhatIsWorse(RolloutStory& story) {
+  for (int pass = 0; pass < 3; ++pass) {
+    story.Run();
+    story.EndPass();
+  }
+  story.Run();
+}
+
 TEST_F(Rollout, WhatWasObservedOfOtherNodesIsNotComparedWith) {
   story_.Read(1, 4);
+  story_.foretold["new"] = story_.costs["new"] = 640;
+  knobs().acknowledge = true;
   story_.EndPass();
   story_.Run();
-  ASSERT_TRUE(story_.state.previous);
+  ASSERT_EQ(story_.Phase(), "Observe");
   story_.inputs.nodes.pop_back();
-  story_.Step();
-  EXPECT_FALSE(story_.state.previous);
+  ObserveWhatIsWorse(story_);
+  EXPECT_EQ(story_.Phase(), "Complete");
+  EXPECT_TRUE(story_.state.uncompared);
+}
+
+// A Dataset is placed where it is read: on a node that has started again, when its jobs have found
+// it.
+TEST_F(Rollout, ANodeThatGoesAndComesBackDoesNotSaveWhatIsWorse) {
+  story_.Read(1, 4);
+  story_.foretold["new"] = story_.costs["new"] = 640;
+  knobs().acknowledge = true;
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  RolloutNode last = story_.inputs.nodes.back();
+  story_.inputs.nodes.pop_back();
+  story_.Run();
+  last.member = 77;
+  story_.inputs.nodes.push_back(last);
+  ObserveWhatIsWorse(story_);
+  EXPECT_EQ(story_.Phase(), "Stopped");
+  EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
+}
+
+TEST_F(Rollout, AJobThatPausesDoesNotSaveWhatIsWorse) {
+  story_.Read(1, 4);
+  story_.Read(2, 4);
+  story_.foretold["new"] = story_.costs["new"] = 640;
+  knobs().acknowledge = true;
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  const ReadingStream last = story_.inputs.streams.back();
+  story_.inputs.streams.pop_back();
+  story_.Run();
+  story_.inputs.streams.push_back(last);
+  ObserveWhatIsWorse(story_);
+  EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
 
 // A node keeps its member id where it starts again while no operator leads.
@@ -184,8 +231,9 @@ TEST_F(Rollout, WhatWasObservedOfJobsOfThenIsNotComparedWith) {
   story_.inputs.passes.clear();
   story_.Read(2, 0);
   story_.inputs.revision = "other";
-  story_.Run();
-  EXPECT_FALSE(story_.state.previous) << story_.Phase();
+  ObserveWhatIsWorse(story_);
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+  EXPECT_TRUE(story_.state.uncompared);
 }
 
 // Jobs share what one of them reads: the one that stays reads more of the source, by any plan.

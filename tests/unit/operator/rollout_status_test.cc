@@ -49,6 +49,7 @@ RolloutState Whole() {
   state.forecast = {.jobs = "00000000000000a1", .awaited = true};
   state.previous = {.numbers = {.hit_permille = 1000, .store_bytes = 3, .moved_bytes = 4},
                     .store_bytes_per_read_tenths = 712'345};
+  state.previous_observers = "00000000000000b1-00000000000000b3-00000000000000b5";
   state.failed = {
       .revision = "ff", .reason = "BelowPredicted", .message = "m", .time = 1'800'000'200};
   return state;
@@ -76,6 +77,7 @@ TEST(RolloutStatus, IsAsItsDocumentSays) {
             Json::parse(R"({"stream": "fedcba9876543210", "pass": 7, "passes": 1})"));
   EXPECT_EQ(json["predicted"]["hitRatio"], "0.062");
   EXPECT_EQ(json["previous"]["storeBytesPerRead"], "71234.5");
+  EXPECT_EQ(json["previous"]["observers"], Whole().previous_observers);
   EXPECT_EQ(json["activated"], Json::parse(R"({"revision": "abcdef0123", "upTo": "node-b"})"));
 }
 
