@@ -177,17 +177,19 @@ bool TakeUp(RolloutState& state, const RolloutInputs& inputs) {
   return true;
 }
 
-void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs) {
-  state.previous = observed;
-  state.previous_observers = internal::TextOf(internal::ObserversOf(inputs));
+// What lay there before a job began is in its first pass, and no measure of the revision.
+std::vector<PassStatus> WithoutFirst(std::vector<PassStatus> passes) {
+  std::erase_if(passes, [](const PassStatus& pass) { return pass.sum.pass == 0; });
+  return passes;
 }
 
 void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
   if (!IsMixed(state)) {
-    const LatestPasses latest = LatestOf(
-        inputs.passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
+    const LatestPasses latest =
+        LatestOf(WithoutFirst(inputs.passes), state.marks.value_or(std::vector<PassMark>()),
+                 inputs.mean_sample_bytes);
     if (const auto observed = ObservedOf(latest.sums, latest.streams))
-      NotePrevious(state, *observed, inputs);
+      internal::NotePrevious(state, *observed, inputs);
   }
   state.observers = internal::TextOf(internal::ObserversOf(inputs));
   Enter(state, RolloutPhase::kActivate, inputs);
@@ -412,7 +414,7 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   }
   state.current = state.revision;
   const bool compared = internal::IsComparable(state, inputs);
-  if (observed) NotePrevious(state, *observed, inputs);
+  if (observed) internal::NotePrevious(state, *observed, inputs);
   state.forecast.reset();  // Prepare's goes by what lay there before
   Settle(state, RolloutPhase::kComplete, inputs);
   if (!observed) state.unobserved = internal::NamesOf(inputs.streams);

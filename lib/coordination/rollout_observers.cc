@@ -48,6 +48,11 @@ Observers ObserversIn(std::string_view text) {
   return observers;
 }
 
+void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs) {
+  state.previous = observed;
+  state.previous_observers = TextOf(ObserversOf(inputs));
+}
+
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs) {
   if (!state.previous) return false;
   const Observers before = ObserversIn(state.previous_observers);

@@ -24,6 +24,8 @@ Observers ObserversOf(const RolloutInputs& inputs);
 std::string TextOf(const Observers& observers);
 Observers ObserversIn(std::string_view text);
 
+// Of the revision in force, by the nodes and jobs that there are now.
+void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs);
 // Is `previous` of the nodes and jobs that there are now? Those that went and came back are the
 // same.
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs);

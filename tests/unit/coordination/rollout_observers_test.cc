@@ -75,6 +75,21 @@ TEST_F(Rollout, WhatWasObservedOfOtherNodesIsNotComparedWith) {
   EXPECT_TRUE(story_.state.uncompared);
 }
 
+// All of it may be read from the source, by any revision.
+TEST_F(Rollout, TheFirstPassOfAJobIsNotComparedWith) {
+  story_.Read(1, 0);
+  story_.costs["old"] = 1000;
+  story_.foretold["new"] = story_.costs["new"] = 640;
+  knobs().acknowledge = true;
+  story_.EndPass();
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  EXPECT_FALSE(story_.state.previous);
+  ObserveWhatIsWorse(story_);
+  EXPECT_EQ(story_.Phase(), "Complete");
+  EXPECT_TRUE(story_.state.uncompared);
+}
+
 // A Dataset is placed where it is read: on a node that has started again, when its jobs have found
 // it.
 TEST_F(Rollout, ANodeThatGoesAndComesBackDoesNotSaveWhatIsWorse) {
