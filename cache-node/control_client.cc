@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/percent_encoding.h"
 #include "coordination/codec.h"
 #include "coordination/report_size.h"
 
@@ -35,9 +36,9 @@ void ControlClient::Start() {
 }
 
 void ControlClient::Poll() {
-  net::HttpRequest request{.url =
-                               fmt::format("/v1/state?after={}&member={}",
-                                           coordination::FormatVersion(version_), options_.node)};
+  net::HttpRequest request{.url = fmt::format("/v1/state?after={}&member={}",
+                                              coordination::FormatVersion(version_),
+                                              PercentEncode(options_.node))};
   http_.Send(std::move(request), kPollTimeout,
              [this](Result<net::HttpResponse> response) { OnState(std::move(response)); });
 }
@@ -120,10 +121,11 @@ void ControlClient::SendTraces(const std::string& answer) {
   for (const std::string& digest : parsed->traces_wanted) {
     const auto bytes = hooks_.trace ? hooks_.trace(digest) : nullptr;
     if (bytes == nullptr || !sending_.insert(digest).second) continue;
-    net::HttpRequest request{.method = "POST",
-                             .url = fmt::format("/v1/traces/{}?node={}", digest, options_.node),
-                             .headers = {{"Content-Type", "application/octet-stream"}},
-                             .body = *bytes};
+    net::HttpRequest request{
+        .method = "POST",
+        .url = fmt::format("/v1/traces/{}?node={}", digest, PercentEncode(options_.node)),
+        .headers = {{"Content-Type", "application/octet-stream"}},
+        .body = *bytes};
     http_.Send(std::move(request), kFetchTimeout,
                [this, digest](const Result<net::HttpResponse>& response) {
                  sending_.erase(digest);
