@@ -50,21 +50,28 @@ constexpr Duration kPlanWithin = std::chrono::seconds(30);
 // What has come meanwhile, as by a push that was under way, goes then.
 constexpr Duration kGiveAwayAgain = std::chrono::seconds(10);
 
-// A cut that goes back is that of the stream's next life. One that is not complete has no cut yet:
-// a coordinator that has begun gathers its ranks.
+// A coordinator that has begun knows of no earlier lives. A cut that goes back is that of the
+// stream's next life, too; one that is not complete has no cut yet: its ranks are gathered.
 bool GoesOn(const coordination::StreamState& stream,
             const std::vector<coordination::StreamState>& streams) {
   return std::ranges::any_of(streams, [&](const coordination::StreamState& now) {
-    return now.id == stream.id && (!now.complete || now.cut >= stream.cut);
+    return now.id == stream.id && now.life <= stream.life &&
+           (!now.complete || now.cut >= stream.cut);
   });
 }
 
-// Until it has one again, the last cut is what the next is compared with.
-void KeepCuts(const std::vector<coordination::StreamState>& before,
-              std::vector<coordination::StreamState>& streams) {
+// Until it has others, the last life and cut are what the next are compared with.
+void KeepLivesAndCuts(const std::vector<coordination::StreamState>& before,
+                      std::vector<coordination::StreamState>& streams) {
   for (coordination::StreamState& stream : streams) {
     const auto known = std::ranges::find(before, stream.id, &coordination::StreamState::id);
-    if (!stream.complete && known != before.end()) stream.cut = known->cut;
+    if (known == before.end()) continue;
+    if (stream.life > known->life) {
+      stream.cut = {};  // of the life before, if it has not been planned yet
+    } else {
+      stream.life = known->life;
+      if (!stream.complete) stream.cut = known->cut;
+    }
   }
 }
 
@@ -113,7 +120,7 @@ bool NodeDataset::Apply(const coordination::DatasetState& state,
   const bool stays = StaysWithPlan(state, next);
   const bool is_other = state.planned != state_.planned || !next.IsLike(following_);
   const std::vector<coordination::StreamState> before = std::exchange(state_, state).streams;
-  KeepCuts(before, state_.streams);
+  KeepLivesAndCuts(before, state_.streams);
   if (!stays) {
     if (is_other) TakePlanInputs(next);
     following_ = std::move(next);

@@ -437,6 +437,10 @@ DatasetState Coordinator::Describe(const DatasetEntry& dataset) const {
                      .manifest_members = dataset.manifest_members,
                      .manifest_holders = dataset.manifest_holders};
   if (dataset.collection) state.inventory_wanted = dataset.collection->request;
+  for (StreamState& planned : state.streams) {
+    const auto stream = dataset.streams.find(planned.id);
+    if (stream != dataset.streams.end()) planned.life = stream->second.life();
+  }
   for (const auto& [id, stream] : dataset.streams) {
     if (IsPlanned(dataset, id)) continue;
     StreamState waiting = stream.State();

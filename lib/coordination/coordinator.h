@@ -194,7 +194,8 @@ class Coordinator {
   void TakeStream(const Report& from, const StreamReport& report, MemberId member,
                   MonotonicTime now);
   TrackedStream* LifeOf(DatasetEntry& dataset, const StreamReport& report, const RankReport& rank,
-                        MemberId member, MonotonicTime now) const;
+                        MemberId member, MonotonicTime now);
+  Version NextLife();
   bool Supersede(DatasetEntry& dataset, const StreamReport& report);
   static void Refuse(DatasetEntry& dataset, const std::string& stream);
   bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
@@ -257,6 +258,7 @@ class Coordinator {
   Version learned_;  // the highest that a node has reported meanwhile
   MemberId next_member_ = 1;
   RequestNumber next_request_ = 1;
+  std::uint64_t last_life_ = 0;   // the counter of the latest StreamState::life
   bool placement_is_due_ = true;  // members, what they offer or what is wanted has changed
   std::map<MemberId, MemberEntry> members_;
   std::map<std::string, MemberId, std::less<>> names_;  // of members_

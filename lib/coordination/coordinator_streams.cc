@@ -44,7 +44,10 @@ void Coordinator::TakeStream(const Report& from, const StreamReport& report, Mem
   }
   if (stream == dataset.streams.end()) {
     if (!reads || !Supersede(dataset, report)) return;
-    stream = dataset.streams.emplace(report.id, TrackedStream(report, now)).first;
+    // Nodes may go on with what one has begun that this coordinator has not heard of yet.
+    const Version life = KnowsStreams(now) ? NextLife() : Version{};
+    stream =
+        dataset.streams.emplace(report.id, TrackedStream(report, {.version = life}, now)).first;
   }
   for (const RankReport& rank : report.ranks) {
     TrackedStream* const life = LifeOf(dataset, report, rank, member, now);
@@ -55,8 +58,7 @@ void Coordinator::TakeStream(const Report& from, const StreamReport& report, Mem
 // In which life of the stream a rank reads that is known: one that is started again goes into the
 // next, whichever ranks still read in this one. nullptr: there is no room for that.
 TrackedStream* Coordinator::LifeOf(DatasetEntry& dataset, const StreamReport& report,
-                                   const RankReport& rank, MemberId member,
-                                   MonotonicTime now) const {
+                                   const RankReport& rank, MemberId member, MonotonicTime now) {
   TrackedStream& present = dataset.streams.at(report.id);
   const auto next = dataset.next_lives.find(report.id);
   if (next != dataset.next_lives.end()) {
@@ -70,7 +72,14 @@ TrackedStream* Coordinator::LifeOf(DatasetEntry& dataset, const StreamReport& re
     Refuse(dataset, report.name);
     return nullptr;
   }
-  return &dataset.next_lives.emplace(report.id, TrackedStream(report, now)).first->second;
+  const TrackedStream::Life life{.version = NextLife(), .follows = true};
+  return &dataset.next_lives.emplace(report.id, TrackedStream(report, life, now)).first->second;
+}
+
+// Greater than all that a coordinator has given by now, as versions of states are.
+Version Coordinator::NextLife() {
+  last_life_ = std::max(last_life_, state_.version.counter) + 1;
+  return {.term = options_.term, .counter = last_life_};
 }
 
 void Coordinator::Refuse(DatasetEntry& dataset, const std::string& stream) {

@@ -177,20 +177,8 @@ bool TakeUp(RolloutState& state, const RolloutInputs& inputs) {
   return true;
 }
 
-// What lay there before a job began is in its first pass, and no measure of the revision.
-std::vector<PassStatus> WithoutFirst(std::vector<PassStatus> passes) {
-  std::erase_if(passes, [](const PassStatus& pass) { return pass.sum.pass == 0; });
-  return passes;
-}
-
 void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
-  if (!IsMixed(state)) {
-    const LatestPasses latest =
-        LatestOf(WithoutFirst(inputs.passes), state.marks.value_or(std::vector<PassMark>()),
-                 inputs.mean_sample_bytes);
-    if (const auto observed = ObservedOf(latest.sums, latest.streams))
-      internal::NotePrevious(state, *observed, inputs);
-  }
+  if (!IsMixed(state)) internal::ObserveInForce(state, inputs);
   state.observers = internal::TextOf(internal::ObserversOf(inputs));
   Enter(state, RolloutPhase::kActivate, inputs);
   // Others that followed an abandoned update go back until it is their turn.
@@ -273,8 +261,11 @@ void NoteObservers(RolloutState& state, const RolloutInputs& inputs) {
   if (now == before) return;
   state.observers = internal::TextOf(now);
   if (now.jobs != before.jobs) state.predicted.reset();
-  if (now.lives == before.lives) return;
-  if (state.phase != RolloutPhase::kObserve || state.changes >= kMaxChanges) return;
+  if (state.phase != RolloutPhase::kObserve) return;
+  const bool counts_again = now.lives != before.lives && state.changes < kMaxChanges;
+  // What has been counted is of those before as well.
+  if (now.jobs != before.jobs || !counts_again) internal::ForgetPrevious(state);
+  if (!counts_again) return;
   ++state.changes;
   ForgetCounted(state);
 }
@@ -414,6 +405,7 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   }
   state.current = state.revision;
   const bool compared = internal::IsComparable(state, inputs);
+  internal::ForgetPrevious(state);
   if (observed) internal::NotePrevious(state, *observed, inputs);
   state.forecast.reset();  // Prepare's goes by what lay there before
   Settle(state, RolloutPhase::kComplete, inputs);

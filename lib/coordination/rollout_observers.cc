@@ -53,6 +53,26 @@ void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const Roll
   state.previous_observers = TextOf(ObserversOf(inputs));
 }
 
+void ForgetPrevious(RolloutState& state) {
+  state.previous.reset();
+  state.previous_observers.clear();
+}
+
+void ObserveInForce(RolloutState& state, const RolloutInputs& inputs) {
+  std::set<StreamId> streams;
+  for (const ReadingStream& stream : inputs.streams)
+    streams.insert(stream.id);
+  std::vector<PassStatus> passes = inputs.passes;
+  std::erase_if(passes, [&streams](const PassStatus& pass) {
+    return pass.sum.pass == 0 || !streams.contains(pass.sum.stream);
+  });
+  const LatestPasses latest =
+      LatestOf(passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
+  if (latest.streams < streams.size()) return;
+  if (const auto observed = ObservedOf(latest.sums, latest.streams))
+    NotePrevious(state, *observed, inputs);
+}
+
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs) {
   if (!state.previous) return false;
   const Observers before = ObserversIn(state.previous_observers);

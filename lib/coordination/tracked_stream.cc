@@ -40,8 +40,8 @@ std::string OrderDifference(const Recipe& one, const Recipe& other) {
 
 }  // namespace
 
-TrackedStream::TrackedStream(const StreamReport& first, MonotonicTime now)
-    : id_(first.id), name_(first.name), incarnation_(first.incarnation), heard_(now) {}
+TrackedStream::TrackedStream(const StreamReport& first, Life life, MonotonicTime now)
+    : id_(first.id), name_(first.name), incarnation_(first.incarnation), life_(life), heard_(now) {}
 
 bool TrackedStream::BeginsAnew(const RankReport& report) const {
   const RankEntry* const known = ranks_.Find(report.rank);
@@ -261,7 +261,7 @@ bool TrackedStream::TracesHold() const {
 }
 
 bool TrackedStream::HasRead(PassNumber pass) const {
-  const bool from_begin = pass != first_cut_.pass || first_cut_.position == 0;
+  const bool from_begin = pass != first_cut_.pass || (first_cut_.position == 0 && !life_.follows);
   if (!from_begin || cut_short_.contains(pass)) return false;
   if (pass < LowestPass()) return true;
   return AllRanksKnown() && std::ranges::all_of(ranks_.entries(), [&](const auto& item) {
@@ -299,7 +299,8 @@ StreamState TrackedStream::State() const {
                     .first_pass = first_pass_,
                     .first_epoch = first_epoch_,
                     .epoch_step = epoch_step_,
-                    .stops_at = StopsAt()};
+                    .stops_at = StopsAt(),
+                    .life = life_.version};
   state.node_of_rank.resize(recipe_.world);
   for (const auto& [number, rank] : ranks_.entries()) {
     state.node_of_rank[number] = paused ? rank.last_member : rank.member;

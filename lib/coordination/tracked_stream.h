@@ -20,11 +20,18 @@ namespace optcache::coordination {
 // A value; time is an argument.
 class TrackedStream {
  public:
-  explicit TrackedStream(const StreamReport& first, MonotonicTime now);
+  // In which life it is: StreamState::life. One that follows another was counted by nodes for that
+  // one at first, so its first pass is not known.
+  struct Life {
+    Version version;
+    bool follows = false;
+  };
+  TrackedStream(const StreamReport& first, Life life, MonotonicTime now);
 
   StreamId id() const { return id_; }
   const std::string& name() const { return name_; }
   std::uint32_t incarnation() const { return incarnation_; }
+  Version life() const { return life_.version; }
   std::uint32_t world() const { return recipe_.world; }
   // When a rank was last heard of.
   MonotonicTime heard() const { return heard_; }
@@ -113,6 +120,7 @@ class TrackedStream {
   StreamId id_;
   std::string name_;
   std::uint32_t incarnation_;
+  Life life_;
   Recipe recipe_;  // of the rank that was heard first
   Rank recipe_rank_ = 0;
   Position whole_length_ = 0;  // of a pass that is read to its end

@@ -24,8 +24,12 @@ Observers ObserversOf(const RolloutInputs& inputs);
 std::string TextOf(const Observers& observers);
 Observers ObserversIn(std::string_view text);
 
-// Of the revision in force, by the nodes and jobs that there are now.
+// Sets `previous`, by the nodes and jobs that there are now.
 void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs);
+void ForgetPrevious(RolloutState& state);
+// The same, where each job that reads has ended a pass of the revision in force alone. Its first
+// one does not count: it goes by what lay there before.
+void ObserveInForce(RolloutState& state, const RolloutInputs& inputs);
 // Is `previous` of the nodes and jobs that there are now? Those that went and came back are the
 // same.
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs);

@@ -134,6 +134,15 @@ class RolloutRun {
     ++pass_;
   }
   void ReadPass() { ReadTo(kRunSamples * 2); }
+  // The job begins again, and nodes are told; it has not been planned yet.
+  void StartAgain() {
+    pass_ = 0;
+    position_ = 0;
+    misses_.clear();
+    ++state_.streams[0].life.counter;
+    for (auto& node : nodes_)
+      EXPECT_FALSE(node->Apply(state_, homes_, cluster_.now())) << "a plan is asked for";
+  }
   std::uint64_t MissesOf(PassNumber pass) { return misses_[pass]; }
   PassNumber pass() const { return pass_; }
 
@@ -309,6 +318,28 @@ TEST(RolloutRun, ThePlanGoesOnUntilANewCoordinatorHasMadeOne) {
         << pass;
     EXPECT_NEAR(static_cast<double>(counted.misses), kAtTheBound, 0.02 * kRunSamples) << pass;
   }
+}
+
+// Its passes count from 0 again, and both plans begin there: the cut does not go back.
+TEST(RolloutRun, AJobThatIsStartedAgainIsPlannedAndCountedFromItsBegin) {
+  RolloutRun run(kPlanRevision);
+  for (int pass = 0; pass < 4; ++pass)
+    run.ReadPass();
+  run.ReadTo(700);
+  run.StartAgain();
+  run.PlanAnew();
+  for (int pass = 0; pass < 3; ++pass)
+    run.ReadPass();
+  for (PassNumber pass = 0; pass < 3; ++pass) {
+    const PassReport counted = run.Counted(pass);
+    EXPECT_EQ(counted.hits + counted.peer_hits + counted.misses, kRunSamples + 1) << pass;
+    EXPECT_EQ(counted.misses, run.MissesOf(pass));
+    EXPECT_NEAR(static_cast<double>(counted.misses), static_cast<double>(counted.planned_misses),
+                0.01 * kRunSamples)
+        << pass;
+  }
+  for (std::size_t node = 0; node < kRunNodes; ++node)
+    EXPECT_FALSE(run.node(node).book().Find({kRead, 0, 0})) << "that pass is over";
 }
 
 TEST(RolloutRun, AllGoBackAtOnceInTheMiddleOfAPassAndNothingIsLost) {

@@ -245,6 +245,13 @@ TEST(Codec, PassesThatStopEarlySaySo) {
   EXPECT_EQ(ParseDesiredState(ToJson(state)).value(), state);
 }
 
+TEST(Codec, StreamsSayInWhichLifeTheyAre) {
+  DesiredState state = SomeState();
+  EXPECT_EQ(ToJson(state).find("life"), std::string::npos);
+  state.datasets[0].streams[0].life = {.term = 3, .counter = 17};
+  EXPECT_EQ(ParseDesiredState(ToJson(state)).value(), state);
+}
+
 TEST(Codec, ListsAreNamedByDigestAndUnknownToWhoDoesNotKnowThem) {
   Report report = SomeReport();
   RankReport& rank = report.streams[0].ranks[0];

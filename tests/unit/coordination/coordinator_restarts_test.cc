@@ -66,6 +66,21 @@ TEST(CoordinatorRestarts, WhenAllRanksAreStartedAgainTheirStreamBeginsAnew) {
   EXPECT_EQ(scenario.dataset().streams.size(), 1U);
 }
 
+// As where its checkpoint is lost: nothing of what is planned differs.
+TEST(CoordinatorRestarts, AJobThatBeginsFromNothingIsPlannedAgain) {
+  Scenario scenario = InTheThirdEpoch();
+  const StreamState before = scenario.stream();
+  const Version planned = scenario.dataset().planned;
+  StartAgain(scenario, "b", 1, 0);
+  scenario.Second();
+  EXPECT_EQ(scenario.stream().life, before.life);
+  StartAgain(scenario, "a", 0, 0);
+  scenario.Plan();
+  EXPECT_GT(scenario.stream().life, before.life);
+  EXPECT_GT(scenario.dataset().planned, planned);
+  EXPECT_EQ(scenario.stream().cut, Cut());
+}
+
 TEST(CoordinatorRestarts, RanksThatChangePlacesWhenTheyAreStartedAgainBeginAnewToo) {
   Scenario scenario = InTheThirdEpoch();
   scenario.Stream("a").ranks.clear();

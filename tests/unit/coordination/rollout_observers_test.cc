@@ -109,7 +109,8 @@ TEST_F(Rollout, ANodeThatGoesAndComesBackDoesNotSaveWhatIsWorse) {
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
 
-TEST_F(Rollout, AJobThatPausesDoesNotSaveWhatIsWorse) {
+// The other one has read without it meanwhile.
+TEST_F(Rollout, AJobThatPausesWhileItIsObservedIsNotComparedWith) {
   story_.Read(1, 4);
   story_.Read(2, 4);
   story_.foretold["new"] = story_.costs["new"] = 640;
@@ -122,7 +123,37 @@ TEST_F(Rollout, AJobThatPausesDoesNotSaveWhatIsWorse) {
   story_.Run();
   story_.inputs.streams.push_back(last);
   ObserveWhatIsWorse(story_);
+  EXPECT_EQ(story_.Phase(), "Complete");
+  EXPECT_TRUE(story_.state.uncompared);
+}
+
+TEST_F(Rollout, AJobThatPausesBeforeDoesNotSaveWhatIsWorse) {
+  story_.Read(1, 4);
+  story_.Read(2, 4);
+  story_.foretold["new"] = story_.costs["new"] = 640;
+  knobs().acknowledge = true;
+  story_.EndPass();
+  Prepare();
+  const ReadingStream last = story_.inputs.streams.back();
+  story_.inputs.streams.pop_back();
+  story_.StepUntilStill();
+  ASSERT_EQ(story_.Phase(), "Activate");
+  story_.inputs.streams.push_back(last);
+  ObserveWhatIsWorse(story_);
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
+}
+
+// Nothing is known of what the other job reads by the revision in force.
+TEST_F(Rollout, APartOfTheJobsIsNotComparedWithAllOfThem) {
+  story_.Read(1, 4);
+  story_.costs["old"] = 0;
+  story_.EndPass();
+  story_.Read(2, 0);
+  story_.foretold["new"] = story_.costs["new"] = 640;
+  knobs().acknowledge = true;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  EXPECT_FALSE(story_.state.previous);
 }
 
 // A node keeps its member id where it starts again while no operator leads.

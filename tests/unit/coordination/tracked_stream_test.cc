@@ -8,7 +8,7 @@ namespace {
 constexpr MonotonicTime kStart{std::chrono::hours(1)};
 
 TrackedStream NewStream() {
-  return TrackedStream({.id = 1, .name = "s", .incarnation = 1}, kStart);
+  return TrackedStream({.id = 1, .name = "s", .incarnation = 1}, {}, kStart);
 }
 RankReport At(Rank rank, PassNumber pass, std::uint64_t epoch, Position position) {
   return {.rank = rank,
