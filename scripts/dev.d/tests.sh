@@ -90,23 +90,26 @@ compile_all_sanitized() {
   compile_sanitized tsan "${tsan_tests[@]}"
 }
 
-# It takes a minute or two; without Go its tests are skipped.
+# With a real server of S3. It takes a minute or two to build; without Go these tests are skipped.
+s3_tests=(tests/integration/test_s3.py tests/integration/test_s3_endpoint.py)
 make_s3_server() {
   command -v go >/dev/null || return 0
   "$python" -m cluster programs s3
 }
 
 # Ring 1 without the suites that need an API server. Words are for pytest. Half of what a build compiles is
-# unit tests: that goes on while other tests run the programs, and wait for much of their time.
+# unit tests: that goes on while other tests run the programs, and wait for much of their time. So does the
+# server of S3, whose tests come last.
 test_on_loopback() {
   in_background s3 make_s3_server
   step "build (programs)" compile dev "${programs[@]/%//all}" tests/support/all bench_manifest
   in_background dev compile dev
   step "Python tests" test_python "$python" python python "$@"
-  step "server of S3" finish s3
-  step "integration tests" test_python "$python" integration integration "$@" --durations=20
+  step "integration tests" test_python "$python" integration integration "$@" --durations=20 "${s3_tests[@]/#/--ignore=}"
   step "build (unit tests)" finish dev
   step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$tests_at_once" -LE '^api$'
+  step "server of S3" finish s3
+  step "tests with S3" counted s3-tests "$python" -m pytest -q -rs -p no:cacheprovider -p harness.rings "$@" "${s3_tests[@]}"
 }
 
 # One after the other: each starts etcd and kube-apiserver of its own.
