@@ -146,9 +146,9 @@ void ControlClient::SendInventory(const coordination::Inventory& inventory) {
                            .body = coordination::ToJson(inventory)};
   // Lost ones are not sent again: the coordinator stops waiting and treats us as empty.
   http_.Send(std::move(request), kReportTimeout, [](const Result<net::HttpResponse>& response) {
-    if (!response) {
-      Log(LogLevel::kWarning, "inventory not delivered", {{"why", response.error().ToString()}});
-    }
+    if (response && response->status < 300) return;
+    Log(LogLevel::kWarning, "inventory not delivered",
+        {{"why", response ? response->body : response.error().ToString()}});
   });
 }
 

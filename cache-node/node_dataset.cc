@@ -366,9 +366,9 @@ void NodeDataset::FollowStreams(const StreamTable& streams) {
 }
 
 coordination::RequestNumber NodeDataset::TakeInventoryRequest() {
-  if (state_.inventory_wanted <= inventories_given_) return 0;
-  inventories_given_ = state_.inventory_wanted;
-  return inventories_given_;
+  if (state_.inventory_wanted == 0 || state_.inventory_wanted == inventory_given_) return 0;
+  inventory_given_ = state_.inventory_wanted;
+  return inventory_given_;
 }
 
 coordination::DatasetReport NodeDataset::Report() const {

@@ -117,7 +117,8 @@ class NodeDataset {
   std::string newest_;         // the pass planned last: version, stream, pass
   std::string newest_digest_;  // of that pass
   DatasetCache cache_;
-  coordination::RequestNumber inventories_given_ = 0;
+  coordination::RequestNumber inventory_given_ =
+      0;                                    // answered last; another coordinator's may be less
   std::map<StreamId, PassNumber> seen_;     // the latest pass of each stream
   std::map<StreamId, PassNumber> reached_;  // the pass in which all of its ranks here are
   std::vector<LaterEvictions> later_evictions_;

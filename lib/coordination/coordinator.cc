@@ -17,7 +17,8 @@ namespace {
 // and there is as much room again above.
 constexpr MemberId kMaxLearnedMember = MemberId{1} << 30U;
 constexpr std::uint64_t kMaxLearnedCounter = std::uint64_t{1} << 62U;
-constexpr std::size_t kBasesKept = 2;  // a node may still be fetching the one before
+constexpr std::uint32_t kCounterBits = 32;  // of a request's number, below the term
+constexpr std::size_t kBasesKept = 2;       // a node may still be fetching the one before
 constexpr std::uint32_t kFullRate = 1000;
 constexpr double kMostDrift = 0.05;  // of a pass; more asks for a plan
 
@@ -360,12 +361,20 @@ void Coordinator::Step(DatasetEntry& dataset, MonotonicTime now) {
   }
   if (!dataset.collection) {
     if (!PlanIsDue(dataset, inputs, now)) return;
-    dataset.collection = {.request = next_request_++, .deadline = now + options_.inventory_wait};
+    dataset.collection = {.request = NextRequest(), .deadline = now + options_.inventory_wait};
   }
   const bool nothing_to_plan = inputs.streams.empty();
   if (nothing_to_plan || now >= dataset.collection->deadline || AllHaveAnswered(dataset)) {
     FixPlan(dataset, std::move(inputs), now);
   }
+}
+
+// Another one than nodes have answered a coordinator before: as versions of states are.
+RequestNumber Coordinator::NextRequest() {
+  const RequestNumber least =
+      (RequestNumber{options_.term} << kCounterBits) + state_.version.counter;
+  last_request_ = std::max(last_request_, least) + 1;
+  return last_request_;
 }
 
 bool Coordinator::AllHaveAnswered(const DatasetEntry& dataset) {

@@ -227,6 +227,7 @@ class Coordinator {
   static void SetBase(DatasetEntry& dataset, const PlanBase& base);
   static bool SharesHaveChanged(const DatasetEntry& dataset,
                                 const std::vector<MemberCapacity>& now);
+  RequestNumber NextRequest();
   static bool AllHaveAnswered(const DatasetEntry& dataset);
   void RemoveSilentMembers(MonotonicTime now);
   void PlaceDatasets(MonotonicTime now);
@@ -257,7 +258,7 @@ class Coordinator {
   std::optional<MonotonicTime> first_report_;
   Version learned_;  // the highest that a node has reported meanwhile
   MemberId next_member_ = 1;
-  RequestNumber next_request_ = 1;
+  RequestNumber last_request_ = 0;
   std::uint64_t last_life_ = 0;   // the counter of the latest StreamState::life
   bool placement_is_due_ = true;  // members, what they offer or what is wanted has changed
   std::map<MemberId, MemberEntry> members_;

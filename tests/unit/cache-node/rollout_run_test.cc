@@ -134,6 +134,12 @@ class RolloutRun {
     ++pass_;
   }
   void ReadPass() { ReadTo(kRunSamples * 2); }
+  // Which number of an inventory the first node answers.
+  coordination::RequestNumber AskFor(coordination::RequestNumber number) {
+    state_.inventory_wanted = number;
+    EXPECT_FALSE(nodes_[0]->Apply(state_, homes_, cluster_.now()));
+    return nodes_[0]->TakeInventoryRequest();
+  }
   // The job begins again, and nodes are told; it has not been planned yet.
   void StartAgain() {
     pass_ = 0;
@@ -318,6 +324,14 @@ TEST(RolloutRun, ThePlanGoesOnUntilANewCoordinatorHasMadeOne) {
         << pass;
     EXPECT_NEAR(static_cast<double>(counted.misses), kAtTheBound, 0.02 * kRunSamples) << pass;
   }
+}
+
+TEST(RolloutRun, EachNumberOfAnInventoryIsAnsweredOnce) {
+  RolloutRun run(kPlanRevision);
+  EXPECT_EQ(run.AskFor(9), 9U);
+  EXPECT_EQ(run.AskFor(9), 0U);
+  EXPECT_EQ(run.AskFor(0), 0U);
+  EXPECT_EQ(run.AskFor(2), 2U) << "another coordinator does";
 }
 
 // Its passes count from 0 again, and both plans begin there: the cut does not go back.

