@@ -32,6 +32,12 @@ ByteCount PerEpoch(ByteCount bytes, std::uint64_t streams, std::uint64_t passes)
   return MulDiv(bytes, streams, passes);
 }
 
+void Mark(const std::map<StreamId, PassNumber>& passes, std::vector<PassMark>& marks) {
+  for (const auto& [stream, pass] : passes) {
+    if (marks.size() < kMaxMarks) marks.push_back({.stream = stream, .pass = pass});
+  }
+}
+
 }  // namespace
 
 std::string RatioText(std::uint64_t permille) {
@@ -64,23 +70,29 @@ std::string NameOf(const PassStatus& pass) {
   return fmt::format("pass {} of {}", pass.sum.pass, pass.stream);
 }
 
-std::vector<PassMark> MarksOf(const std::vector<ReadingStream>& streams,
-                              const std::vector<PassStatus>& passes) {
+std::vector<PassMark> MarksOf(const std::vector<ReadingStream>& streams) {
+  std::map<StreamId, PassNumber> reading;
+  for (const ReadingStream& stream : streams)
+    reading[stream.id] = stream.pass;
+  std::vector<PassMark> marks;
+  Mark(reading, marks);
+  return marks;
+}
+
+std::vector<PassMark> MarksAheadOf(const std::vector<ReadingStream>& streams,
+                                   const std::vector<PassStatus>& passes) {
   std::map<StreamId, PassNumber> reading;
   for (const ReadingStream& stream : streams)
     reading[stream.id] = stream.pass;
   std::map<StreamId, PassNumber> ended;
   for (const PassStatus& pass : passes) {
-    if (reading.contains(pass.sum.stream)) continue;
-    PassNumber& last = ended[pass.sum.stream];
+    auto& kind = reading.contains(pass.sum.stream) ? reading : ended;
+    PassNumber& last = kind[pass.sum.stream];
     last = std::max(last, pass.sum.pass);
   }
   std::vector<PassMark> marks;
-  for (const auto& streams_of_a_kind : {reading, ended}) {
-    for (const auto& [stream, pass] : streams_of_a_kind) {
-      if (marks.size() < kMaxMarks) marks.push_back({.stream = stream, .pass = pass});
-    }
-  }
+  Mark(reading, marks);
+  Mark(ended, marks);
   std::ranges::sort(marks, {}, &PassMark::stream);
   return marks;
 }
@@ -93,11 +105,15 @@ bool AllHaveBegunAnother(const std::vector<PassMark>& marks,
   });
 }
 
-void ForgetEarlierLives(const std::vector<ReadingStream>& streams, std::uint32_t after,
+void ForgetEarlierLives(const std::vector<ReadingStream>& streams,
+                        const std::vector<PassStatus>& passes, std::uint32_t after,
                         std::vector<PassMark>& marks) {
   std::erase_if(marks, [&](const PassMark& mark) {
     const ReadingStream* const stream = FindStream(streams, mark.stream);
-    return mark.passes < after && stream != nullptr && stream->pass < mark.pass;
+    if (mark.passes >= after || stream == nullptr || stream->pass >= mark.pass) return false;
+    return std::ranges::none_of(passes, [&mark](const PassStatus& pass) {
+      return pass.sum.stream == mark.stream && pass.sum.pass >= mark.pass;  // it is read ahead
+    });
   });
 }
 

@@ -68,10 +68,13 @@ void AddPass(PassSums& sums, const PassStatus& pass, ByteCount mean_sample_bytes
 // "pass 7 of vision/resnet/imagenet/train".
 std::string NameOf(const PassStatus& pass);
 
-// By stream: of those that read the pass they are in, and of those that have ended and of which
-// passes are still reported the last of these. At most kMaxMarks, those that read first.
-std::vector<PassMark> MarksOf(const std::vector<ReadingStream>& streams,
-                              const std::vector<PassStatus>& passes);
+// By stream, the pass that it is in. At most kMaxMarks.
+std::vector<PassMark> MarksOf(const std::vector<ReadingStream>& streams);
+
+// By stream, the last pass of which something has been read, perhaps ahead, as the reports of its
+// passes show; also of streams that have ended. At most kMaxMarks, those that read first.
+std::vector<PassMark> MarksAheadOf(const std::vector<ReadingStream>& streams,
+                                   const std::vector<PassStatus>& passes);
 
 // Has every marked stream begun another pass, or another life, or ended?
 bool AllHaveBegunAnother(const std::vector<PassMark>& marks,
@@ -79,7 +82,8 @@ bool AllHaveBegunAnother(const std::vector<PassMark>& marks,
 
 // A stream that is in an earlier pass than its mark has begun another life, of which all passes
 // count: its mark goes, unless `after` passes are counted.
-void ForgetEarlierLives(const std::vector<ReadingStream>& streams, std::uint32_t after,
+void ForgetEarlierLives(const std::vector<ReadingStream>& streams,
+                        const std::vector<PassStatus>& passes, std::uint32_t after,
                         std::vector<PassMark>& marks);
 
 // Counts whole passes after the marks, up to `after` of each stream, and moves the marks. Streams

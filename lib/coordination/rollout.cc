@@ -39,9 +39,10 @@ void Await(RolloutState& state, std::uint64_t ready, std::uint64_t wanted,
   state.wanted = wanted;
 }
 
-// From here on another epoch of each stream counts.
+// From here on another epoch of each stream counts: in Observe one that nothing was read of by now.
 void AwaitEpochs(RolloutState& state, const RolloutInputs& inputs) {
-  state.marks = MarksOf(inputs.streams, inputs.passes);
+  state.marks = state.phase == RolloutPhase::kObserve ? MarksAheadOf(inputs.streams, inputs.passes)
+                                                      : MarksOf(inputs.streams);
   state.epoch_time = inputs.now;
 }
 
@@ -94,7 +95,7 @@ bool IsMixed(const RolloutState& state) {
 // is of the current one, and stays.
 void Begin(RolloutState& state, const RolloutInputs& inputs) {
   if (state.phase == RolloutPhase::kGoBack || IsMixed(state))
-    state.marks = MarksOf(inputs.streams, inputs.passes);
+    state.marks = MarksAheadOf(inputs.streams, inputs.passes);
   Enter(state, RolloutPhase::kPrepare, inputs);
   state.revision = inputs.revision;
   state.start_time = inputs.now;
@@ -119,7 +120,7 @@ void GoBack(RolloutState& state, const RolloutInputs& inputs) {
 
 void Settle(RolloutState& state, RolloutPhase phase, const RolloutInputs& inputs) {
   if (state.phase == RolloutPhase::kGoBack || (IsMixed(state) && phase == RolloutPhase::kStopped))
-    state.marks = MarksOf(inputs.streams, inputs.passes);
+    state.marks = MarksAheadOf(inputs.streams, inputs.passes);
   Enter(state, phase, inputs);
   state.activated.reset();
   state.sums.reset();
@@ -145,7 +146,7 @@ void FailPrepare(RolloutState& state, const RolloutInputs& inputs, const Rollout
 void BeginAnew(RolloutState& state, const RolloutInputs& inputs) {
   Begin(state, inputs);
   state.activated.reset();
-  state.marks = MarksOf(inputs.streams, inputs.passes);
+  state.marks = MarksAheadOf(inputs.streams, inputs.passes);
 }
 
 // The spec asks for another revision, or for another try.
@@ -196,7 +197,7 @@ RolloutPhase PhaseOfFailed(const RolloutState& state) {
 void LeaveAbandoned(RolloutState& state, const RolloutInputs& inputs) {
   if (!IsMixed(state)) return;
   state.activated.reset();
-  state.marks = MarksOf(inputs.streams, inputs.passes);
+  state.marks = MarksAheadOf(inputs.streams, inputs.passes);
 }
 
 // Jobs and nodes that come and go meanwhile change the inputs: then all derive both again.
@@ -376,7 +377,7 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   if (AwaitsFollowers(state, inputs)) return ForgetCounted(state);
   if (!state.marks) AwaitEpochs(state, inputs);
   if (!state.sums) state.sums = PassSums{};
-  ForgetEarlierLives(inputs.streams, inputs.knobs.after, *state.marks);
+  ForgetEarlierLives(inputs.streams, inputs.passes, inputs.knobs.after, *state.marks);
   // What was counted is kept before it is judged.
   if (CountPasses(inputs.passes, inputs.mean_sample_bytes, inputs.knobs.after, *state.marks,
                   *state.sums, state.since)) {

@@ -110,7 +110,7 @@ TEST(ObservedPasses, AnEarlierLifesMarkGoes) {
   const std::vector<ReadingStream> streams = {
       {.id = 1, .pass = 0}, {.id = 2, .pass = 0}, {.id = 3, .pass = 7}};
   EXPECT_FALSE(AllHaveBegunAnother(marks, streams));
-  ForgetEarlierLives(streams, 1, marks);
+  ForgetEarlierLives(streams, {}, 1, marks);
   EXPECT_EQ(marks, (std::vector<PassMark>{{.stream = 2, .pass = 7, .passes = 1},
                                           {.stream = 3, .pass = 7}}));
   EXPECT_TRUE(AllHaveBegunAnother({{.stream = 1, .pass = 7}}, streams));
@@ -130,15 +130,30 @@ TEST(ObservedPasses, StreamsThatHaveEndedAreMarkedAtTheirLastPass) {
   passes[0].sum = {.stream = 1, .pass = 4};
   passes[1].sum = {.stream = 1, .pass = 5};
   passes[2].sum = {.stream = 2, .pass = 8};
-  EXPECT_EQ(MarksOf({{.id = 2, .pass = 9}}, passes),
+  EXPECT_EQ(MarksAheadOf({{.id = 2, .pass = 9}}, passes),
             (std::vector<PassMark>{{.stream = 1, .pass = 5}, {.stream = 2, .pass = 9}}));
+}
+
+TEST(ObservedPasses, APassThatIsReadAheadIsMarked) {
+  const std::vector<ReadingStream> streams = {{.id = 2, .pass = 9}};
+  std::vector<PassStatus> passes(2);
+  passes[0].sum = {.stream = 2, .pass = 9};
+  passes[1].sum = {.stream = 2, .pass = 10};
+  std::vector<PassMark> marks = MarksAheadOf(streams, passes);
+  EXPECT_EQ(marks, (std::vector<PassMark>{{.stream = 2, .pass = 10}}));
+  EXPECT_EQ(MarksOf(streams), (std::vector<PassMark>{{.stream = 2, .pass = 9}}));
+  ForgetEarlierLives(streams, passes, 1, marks);
+  EXPECT_EQ(marks.size(), 1U) << "it is not of an earlier life";
+  passes.clear();
+  ForgetEarlierLives(streams, passes, 1, marks);
+  EXPECT_TRUE(marks.empty());
 }
 
 TEST(ObservedPasses, MarksAreBounded) {
   std::vector<ReadingStream> streams;
   for (StreamId id = 300; id > 0; --id)
     streams.push_back({.id = id, .pass = 7});
-  const std::vector<PassMark> marks = MarksOf(streams, {});
+  const std::vector<PassMark> marks = MarksOf(streams);
   ASSERT_EQ(marks.size(), kMaxMarks);
   EXPECT_EQ(marks.front().stream, 1U);
   EXPECT_FALSE(AllHaveBegunAnother(marks, streams));
