@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,27 +53,11 @@ constexpr Duration kGiveAwayAgain = std::chrono::seconds(10);
 
 // A coordinator that has begun knows of no earlier lives. A cut that goes back is that of the
 // stream's next life, too; one that is not complete has no cut yet: its ranks are gathered.
-bool GoesOn(const coordination::StreamState& stream,
+bool GoesOn(StreamId id, const NodeDataset::Life& before,
             const std::vector<coordination::StreamState>& streams) {
   return std::ranges::any_of(streams, [&](const coordination::StreamState& now) {
-    return now.id == stream.id && now.life <= stream.life &&
-           (!now.complete || now.cut >= stream.cut);
+    return now.id == id && now.life <= before.version && (!now.complete || now.cut >= before.cut);
   });
-}
-
-// Until it has others, the last life and cut are what the next are compared with.
-void KeepLivesAndCuts(const std::vector<coordination::StreamState>& before,
-                      std::vector<coordination::StreamState>& streams) {
-  for (coordination::StreamState& stream : streams) {
-    const auto known = std::ranges::find(before, stream.id, &coordination::StreamState::id);
-    if (known == before.end()) continue;
-    if (stream.life > known->life) {
-      stream.cut = {};  // of the life before, if it has not been planned yet
-    } else {
-      stream.life = known->life;
-      if (!stream.complete) stream.cut = known->cut;
-    }
-  }
 }
 
 DatasetConfig ToConfig(const coordination::DatasetState& state, Retention retention,
@@ -107,20 +92,11 @@ NodeDataset::~NodeDataset() {
 
 bool NodeDataset::Apply(const coordination::DatasetState& state,
                         const std::vector<wire::MemberId>& members, MonotonicTime now) {
-  for (const auto& stream : state_.streams) {
-    if (GoesOn(stream, state.streams)) continue;
-    book_.ForgetStream(stream.id);
-    cache_.uses().ForgetStream(stream.id);
-    cache_.keeper().OnStreamEnded(stream.id);
-    cache_.passes().ForgetStream(stream.id);
-    seen_.erase(stream.id);
-    reached_.erase(stream.id);
-  }
+  TakeLives(state.streams);
   Following next = Follow(state, self_);
   const bool stays = StaysWithPlan(state, next);
   const bool is_other = state.planned != state_.planned || !next.IsLike(following_);
-  const std::vector<coordination::StreamState> before = std::exchange(state_, state).streams;
-  KeepLivesAndCuts(before, state_.streams);
+  state_ = state;
   if (!stays) {
     if (is_other) TakePlanInputs(next);
     following_ = std::move(next);
@@ -147,8 +123,32 @@ bool NodeDataset::StaysWithPlan(const coordination::DatasetState& state,
       !following_.HasPlan() || !is_derived) {
     return false;
   }
-  return std::ranges::any_of(
-      following_.streams, [&state](const auto& stream) { return GoesOn(stream, state.streams); });
+  return std::ranges::any_of(following_.streams, [&state](const auto& stream) {
+    return GoesOn(stream.id, {.version = {}, .cut = stream.cut}, state.streams);
+  });
+}
+
+// What was counted and planned of an earlier life is forgotten.
+void NodeDataset::TakeLives(const std::vector<coordination::StreamState>& streams) {
+  std::set<StreamId> ended;
+  std::erase_if(lives_, [&](const auto& known) {
+    const auto& [id, life] = known;
+    if (GoesOn(id, life, streams)) return false;
+    ended.insert(id);
+    book_.ForgetStream(id);
+    cache_.uses().ForgetStream(id);
+    cache_.keeper().OnStreamEnded(id);
+    cache_.passes().ForgetStream(id);
+    seen_.erase(id);
+    reached_.erase(id);
+    return true;
+  });
+  for (const coordination::StreamState& stream : streams) {
+    Life& life = lives_[stream.id];
+    life.version = std::max(life.version, stream.life);
+    // The plan in force may still be of the life that has ended just now.
+    if (stream.complete && !ended.contains(stream.id)) life.cut = stream.cut;
+  }
 }
 
 // What is followed is derived, or need not be.

@@ -45,6 +45,12 @@ class NodeDataset {
   void OnNoParts(const Status& why);
   void OnDerived(DerivedWindow window, MonotonicTime now);
 
+  // Of a stream: what the next state's is compared with.
+  struct Life {
+    coordination::Version version;  // the greatest that was seen
+    coordination::Cut cut;          // the last that it had
+  };
+
   // The node ends, at this time at the latest, and its disk with it or not. Where there is a plan,
   // the next one says what goes where; it is asked for by the coordinator, which may be away.
   struct Ending {
@@ -83,6 +89,7 @@ class NodeDataset {
  private:
   bool Knows(StreamId stream) const;
   bool StaysWithPlan(const coordination::DatasetState& state, const Following& next) const;
+  void TakeLives(const std::vector<coordination::StreamState>& streams);
   void TakePlanInputs(const Following& next);
   void TakeInForce();
   bool TakeTrials();
@@ -120,6 +127,7 @@ class NodeDataset {
   coordination::RequestNumber inventory_given_ =
       0;                                    // answered last; another coordinator's may be less
   std::map<StreamId, PassNumber> seen_;     // the latest pass of each stream
+  std::map<StreamId, Life> lives_;          // of the streams in state_
   std::map<StreamId, PassNumber> reached_;  // the pass in which all of its ranks here are
   std::vector<LaterEvictions> later_evictions_;
   std::shared_ptr<DeriverEnds> ends_;

@@ -200,6 +200,7 @@ class Coordinator {
   static void Refuse(DatasetEntry& dataset, const std::string& stream);
   bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
   void EndStreams(DatasetEntry& dataset, MonotonicTime now) const;
+  static void ForgetPasses(DatasetEntry& dataset, StreamId stream);
   static void BeginNextLives(DatasetEntry& dataset);
 
   DatasetEntry* DatasetOf(const StreamReport& report);

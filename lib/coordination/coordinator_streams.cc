@@ -46,8 +46,8 @@ void Coordinator::TakeStream(const Report& from, const StreamReport& report, Mem
     if (!reads || !Supersede(dataset, report)) return;
     // Nodes may go on with what one has begun that this coordinator has not heard of yet.
     const Version life = KnowsStreams(now) ? NextLife() : Version{};
-    stream =
-        dataset.streams.emplace(report.id, TrackedStream(report, {.version = life}, now)).first;
+    ForgetPasses(dataset, report.id);
+    stream = dataset.streams.emplace(report.id, TrackedStream(report, life, now)).first;
   }
   for (const RankReport& rank : report.ranks) {
     TrackedStream* const life = LifeOf(dataset, report, rank, member, now);
@@ -72,8 +72,8 @@ TrackedStream* Coordinator::LifeOf(DatasetEntry& dataset, const StreamReport& re
     Refuse(dataset, report.name);
     return nullptr;
   }
-  const TrackedStream::Life life{.version = NextLife(), .follows = true};
-  return &dataset.next_lives.emplace(report.id, TrackedStream(report, life, now)).first->second;
+  return &dataset.next_lives.emplace(report.id, TrackedStream(report, NextLife(), now))
+              .first->second;
 }
 
 // Greater than all that a coordinator has given by now, as versions of states are.
@@ -149,14 +149,22 @@ void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) const {
   BeginNextLives(dataset);
 }
 
+// What members that have gone counted of an earlier life.
+void Coordinator::ForgetPasses(DatasetEntry& dataset, StreamId stream) {
+  std::erase_if(dataset.departed.passes,
+                [stream](const PassReport& pass) { return pass.stream == stream; });
+}
+
 void Coordinator::BeginNextLives(DatasetEntry& dataset) {
   std::erase_if(dataset.next_lives, [&](auto& item) {
     auto& [id, life] = item;
     const auto present = dataset.streams.find(id);
     const bool begins =
         present == dataset.streams.end() || present->second.NobodyReads() || life.AllRanksKnown();
-    if (begins) dataset.streams.insert_or_assign(id, std::move(life));
-    return begins;
+    if (!begins) return false;
+    ForgetPasses(dataset, id);
+    dataset.streams.insert_or_assign(id, std::move(life)).first->second.TakeOver();
+    return true;
   });
 }
 

@@ -80,8 +80,8 @@ std::vector<PassMark> MarksAheadOf(const std::vector<ReadingStream>& streams,
 bool AllHaveBegunAnother(const std::vector<PassMark>& marks,
                          const std::vector<ReadingStream>& streams);
 
-// A stream that is in an earlier pass than its mark has begun another life, of which all passes
-// count: its mark goes, unless `after` passes are counted.
+// A stream that is in an earlier pass than its mark, and reads none ahead that late, has begun
+// another life: its mark goes, unless `after` passes are counted.
 void ForgetEarlierLives(const std::vector<ReadingStream>& streams,
                         const std::vector<PassStatus>& passes, std::uint32_t after,
                         std::vector<PassMark>& marks);

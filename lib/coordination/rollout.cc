@@ -406,8 +406,9 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   }
   state.current = state.revision;
   const bool compared = internal::IsComparable(state, inputs);
+  const bool of_all = internal::AllAreCounted(state, inputs);
   internal::ForgetPrevious(state);
-  if (observed) internal::NotePrevious(state, *observed, inputs);
+  if (observed && of_all) internal::NotePrevious(state, *observed, inputs);
   state.forecast.reset();  // Prepare's goes by what lay there before
   Settle(state, RolloutPhase::kComplete, inputs);
   if (!observed) state.unobserved = internal::NamesOf(inputs.streams);

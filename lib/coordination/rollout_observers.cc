@@ -73,8 +73,15 @@ void ObserveInForce(RolloutState& state, const RolloutInputs& inputs) {
     NotePrevious(state, *observed, inputs);
 }
 
+bool AllAreCounted(const RolloutState& state, const RolloutInputs& inputs) {
+  return state.marks && std::ranges::all_of(inputs.streams, [&state](const ReadingStream& stream) {
+           const auto mark = std::ranges::find(*state.marks, stream.id, &PassMark::stream);
+           return mark != state.marks->end() && mark->passes > 0;
+         });
+}
+
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs) {
-  if (!state.previous) return false;
+  if (!state.previous || !AllAreCounted(state, inputs)) return false;
   const Observers before = ObserversIn(state.previous_observers);
   const Observers now = ObserversOf(inputs);
   return before.nodes == now.nodes && before.jobs == now.jobs;

@@ -40,7 +40,7 @@ std::string OrderDifference(const Recipe& one, const Recipe& other) {
 
 }  // namespace
 
-TrackedStream::TrackedStream(const StreamReport& first, Life life, MonotonicTime now)
+TrackedStream::TrackedStream(const StreamReport& first, Version life, MonotonicTime now)
     : id_(first.id), name_(first.name), incarnation_(first.incarnation), life_(life), heard_(now) {}
 
 bool TrackedStream::BeginsAnew(const RankReport& report) const {
@@ -261,8 +261,8 @@ bool TrackedStream::TracesHold() const {
 }
 
 bool TrackedStream::HasRead(PassNumber pass) const {
-  const bool from_begin = pass != first_cut_.pass || (first_cut_.position == 0 && !life_.follows);
-  if (!from_begin || cut_short_.contains(pass)) return false;
+  const bool from_begin = pass != first_cut_.pass || first_cut_.position == 0;
+  if (!from_begin || pass < first_counted_ || cut_short_.contains(pass)) return false;
   if (pass < LowestPass()) return true;
   return AllRanksKnown() && std::ranges::all_of(ranks_.entries(), [&](const auto& item) {
            const RankReport& rank = item.second.report;
@@ -300,7 +300,7 @@ StreamState TrackedStream::State() const {
                     .first_epoch = first_epoch_,
                     .epoch_step = epoch_step_,
                     .stops_at = StopsAt(),
-                    .life = life_.version};
+                    .life = life_};
   state.node_of_rank.resize(recipe_.world);
   for (const auto& [number, rank] : ranks_.entries()) {
     state.node_of_rank[number] = paused ? rank.last_member : rank.member;

@@ -20,18 +20,13 @@ namespace optcache::coordination {
 // A value; time is an argument.
 class TrackedStream {
  public:
-  // In which life it is: StreamState::life. One that follows another was counted by nodes for that
-  // one at first, so its first pass is not known.
-  struct Life {
-    Version version;
-    bool follows = false;
-  };
-  TrackedStream(const StreamReport& first, Life life, MonotonicTime now);
+  // `life`: StreamState::life.
+  TrackedStream(const StreamReport& first, Version life, MonotonicTime now);
 
   StreamId id() const { return id_; }
   const std::string& name() const { return name_; }
   std::uint32_t incarnation() const { return incarnation_; }
-  Version life() const { return life_.version; }
+  Version life() const { return life_; }
   std::uint32_t world() const { return recipe_.world; }
   // When a rank was last heard of.
   MonotonicTime heard() const { return heard_; }
@@ -60,6 +55,8 @@ class TrackedStream {
   void NotePlanned(const Cut& next);
   // In that pass, or in a later one?
   bool IsPlannedIn(PassNumber pass) const { return planned_ && planned_->pass >= pass; }
+  // It takes the place of the life before, for which nodes have counted what was read by now.
+  void TakeOver() { first_counted_ = frontier_.pass + 1; }
   // Ranks heard before `lost_before` read through no node, nor do those of members that have gone.
   void LoseRanks(MonotonicTime lost_before);
   void ForgetMember(MemberId member);
@@ -120,7 +117,7 @@ class TrackedStream {
   StreamId id_;
   std::string name_;
   std::uint32_t incarnation_;
-  Life life_;
+  Version life_;
   Recipe recipe_;  // of the rank that was heard first
   Rank recipe_rank_ = 0;
   Position whole_length_ = 0;  // of a pass that is read to its end
@@ -136,6 +133,7 @@ class TrackedStream {
   std::optional<Cut> planned_;  // the farthest place at which a node had a plan
   Cut frontier_;
   std::set<PassNumber> cut_short_;  // of the latest passes, those that ended before their end
+  PassNumber first_counted_ = 0;    // earlier ones were counted in part for another life
   PassNumber first_pass_ = 0;
   std::uint64_t first_epoch_ = 0;
   std::uint32_t epoch_step_ = 1;

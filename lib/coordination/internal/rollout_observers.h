@@ -30,8 +30,10 @@ void ForgetPrevious(RolloutState& state);
 // The same, where each job that reads has ended a pass of the revision in force alone. Its first
 // one does not count: it goes by what lay there before.
 void ObserveInForce(RolloutState& state, const RolloutInputs& inputs);
-// Is `previous` of the nodes and jobs that there are now? Those that went and came back are the
-// same.
+// In Observe: has each job that reads ended an epoch that counts?
+bool AllAreCounted(const RolloutState& state, const RolloutInputs& inputs);
+// In Observe: is `previous` of the nodes and jobs that there are now, and all of these are counted?
+// Those that went and came back are the same.
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs);
 
 // A digest of the streams that read, each life of a job for itself; empty: nobody does, or some are

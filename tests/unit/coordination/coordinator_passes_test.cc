@@ -97,5 +97,28 @@ TEST(Passes, StreamsAreKnownWhenAllHaveHadTimeToBeHeard) {
   EXPECT_TRUE(successor.coordinator().KnowsStreams(successor.now()));
 }
 
+// What a node has counted that is gone stays, but not for a job that begins again.
+TEST(Passes, OfAnEarlierLifeAreForgotten) {
+  Scenario scenario = InPassOne(600);
+  scenario.Restart("b");
+  scenario.Node("b").datasets.clear();
+  scenario.Second();
+  const auto hits = [&scenario] {
+    std::uint64_t sum = 0;
+    for (const auto& pass : scenario.coordinator().Snapshot(scenario.now()).datasets[0].passes)
+      sum += pass.sum.hits;
+    return sum;
+  };
+  EXPECT_EQ(hits(), 28U) << "of both nodes, in both passes";
+  scenario.Node("a").datasets.clear();
+  for (const auto& [node, rank] : {std::pair("a", Rank{0}), std::pair("b", Rank{1})}) {
+    RankReport& report = scenario.At(node, rank, 2);
+    report.pass = 0;
+    report.epoch = report.position = report.last_pass_end = 0;
+  }
+  scenario.Seconds(2);
+  EXPECT_EQ(hits(), 0U);
+}
+
 }  // namespace
 }  // namespace optcache::coordination

@@ -241,5 +241,21 @@ TEST(TrackedStream, NamesWhatTextsDisagreeOn) {
   EXPECT_FALSE(stream.State().recipe.known);
 }
 
+// Nodes count for the life before what is read until they are told.
+TEST(TrackedStream, OfALifeThatTakesAnothersPlacePassesCountThatBeginThen) {
+  TrackedStream stream = NewStream();
+  for (const Rank rank : {0U, 1U})
+    stream.Observe(At(rank, 0, 0, 0), 1, kStart);
+  stream.Observe(At(0, 1, 1, 0), 1, kStart);
+  stream.TakeOver();
+  for (PassNumber pass = 1; pass <= 3; ++pass) {
+    for (const Rank rank : {0U, 1U})
+      stream.Observe(At(rank, pass, pass, 0), 1, kStart);
+  }
+  EXPECT_FALSE(stream.HasRead(0));
+  EXPECT_FALSE(stream.HasRead(1));
+  EXPECT_TRUE(stream.HasRead(2));
+}
+
 }  // namespace
 }  // namespace optcache::coordination
