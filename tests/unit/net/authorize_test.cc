@@ -8,7 +8,6 @@ namespace optcache::net {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 class AuthorizeTest : public testing::Test {
  protected:
@@ -154,7 +153,7 @@ TEST_F(AuthorizeTest, StopDoesNotWaitForDecisions) {
   const auto connection = DialAs("pod", peer);
   RunUntilAsked(1);
   bool stopped = false;
-  server->Stop(seconds(20), [&] { stopped = true; });
+  server->Stop(kPatience, [&] { stopped = true; });
   RunUntil(loop, [&] { return stopped && peer->closed.size() == 1; });
   EXPECT_EQ(node->opened, 0);
 }

@@ -15,7 +15,7 @@ class ClientPoolTest : public testing::Test {
  protected:
   static ClientPoolOptions Options(std::size_t connections = 1) {
     return {.dial = {.hello = {.role = wire::Role::kNode, .name = "node-2", .member = 2},
-                     .connect_deadline = std::chrono::seconds(20)},
+                     .connect_deadline = kPatience},
             .connections_per_address = connections,
             .backoff = {.first = milliseconds(1), .limit = milliseconds(8)}};
   }
@@ -92,7 +92,7 @@ TEST_F(ClientPoolTest, WaitsLongerEachTimeForAPeerThatHangsUpAtOnce) {
   EXPECT_GE(SystemClock().Now() - begin, milliseconds((1 + 2 + 4 + 8 + 16 + 32 + 64 + 128) / 2));
 }
 
-// 16 waits that double would take longer than this test may.
+// 21 waits that double would take longer than this test may.
 TEST_F(ClientPoolTest, WaitsAsAtFirstForAPeerThatWasThereForAWhile) {
   const auto server = Serve("127.0.0.1:0");
   Timer end;
@@ -104,7 +104,7 @@ TEST_F(ClientPoolTest, WaitsAsAtFirstForAPeerThatWasThereForAWhile) {
   options.healthy_after = milliseconds(1);
   ClientPool pool(loop, std::move(options), handler);
   pool.Keep(server->address());
-  RunUntil(loop, [&] { return handler->opened == 18; });
+  RunUntil(loop, [&] { return handler->opened == 23; });
 }
 
 TEST_F(ClientPoolTest, ThePoolIsWithoutAConnectionWhenItsEndIsTold) {

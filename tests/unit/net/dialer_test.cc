@@ -10,7 +10,6 @@ namespace optcache::net {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 class DialerTest : public testing::Test {
  protected:
@@ -107,7 +106,7 @@ TEST_F(DialerTest, AServerThatDoesNotAnswerMeetsTheDeadline) {
   const DeadPort port;
   ASSERT_EQ(::listen(port.fd(), 5), 0);
   const Status status = DialAndFail(
-      port.address(), {.connect_deadline = seconds(25), .welcome_deadline = milliseconds(20)});
+      port.address(), {.connect_deadline = kPatience, .welcome_deadline = milliseconds(20)});
   EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
   EXPECT_EQ(status.message(), "Hello was not answered in time");
 }

@@ -37,7 +37,7 @@ class HttpClientFixture : public testing::Test {
     return MakeHttpClient(loop,
                           {.max_body_bytes = 1_MiB, .max_in_flight = 4, .unix_socket = socket});
   }
-  Result<HttpResponse> Fetch(HttpRequest request, Duration timeout = std::chrono::seconds(20)) {
+  Result<HttpResponse> Fetch(HttpRequest request, Duration timeout = kPatience) {
     std::optional<Result<HttpResponse>> result;
     client->Send(std::move(request), timeout,
                  [&](Result<HttpResponse> response) { result = std::move(response); });

@@ -14,7 +14,6 @@ namespace optcache::net {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 class ServerTest : public testing::Test {
  protected:
@@ -327,7 +326,7 @@ TEST_F(ServerTest, StopSendsWhatIsQueued) {
   bool stopped = false;
   handler->on_message = [&](Connection& connection, std::uint32_t id, const wire::Message&) {
     SendSample(connection, id, sample);
-    server->Stop(seconds(20), [&] { stopped = true; });
+    server->Stop(kPatience, [&] { stopped = true; });
   };
   auto client = std::make_shared<Recorder>();
   client->on_open = [](Connection& connection) { connection.Send(5, wire::Get{}); };

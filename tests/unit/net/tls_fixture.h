@@ -53,7 +53,7 @@ class TlsFixture : public testing::Test {
   Result<HttpResponse> Fetch(HttpClient& client, HttpRequest request = {}) {
     if (request.url.empty()) request.url = base + "/";
     std::optional<Result<HttpResponse>> result;
-    client.Send(std::move(request), std::chrono::seconds(20),
+    client.Send(std::move(request), kPatience,
                 [&](Result<HttpResponse> response) { result = std::move(response); });
     RunUntil(loop, [&] { return result.has_value(); });
     return result.value_or(Error(Code::kInternal, "no callback"));

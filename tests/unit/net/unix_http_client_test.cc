@@ -24,7 +24,7 @@ class UnixHttpClientTest : public HttpClientFixture {
     const UniqueFd listening = UnixSocket(socket, ::bind);
     EXPECT_EQ(::listen(listening.get(), 1), 0);
     std::optional<Result<HttpResponse>> result;
-    client->Send({.url = base + "/"}, std::chrono::seconds(20),
+    client->Send({.url = base + "/"}, kPatience,
                  [&](Result<HttpResponse> response) { result = std::move(response); });
     std::string request;
     UniqueFd peer;

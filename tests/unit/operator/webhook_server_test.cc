@@ -53,7 +53,7 @@ class WebhookServer : public testing::Test {
                    .url = "http://127.0.0.1:" + std::to_string(server_->port()) + path,
                    .headers = {{"Content-Type", "application/json"}},
                    .body = body},
-                  std::chrono::seconds(20), [&](Result<net::HttpResponse> response) {
+                  std::chrono::minutes(2), [&](Result<net::HttpResponse> response) {
                     answer = std::move(response);
                     loop_.Stop();
                   });
