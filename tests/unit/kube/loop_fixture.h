@@ -15,7 +15,7 @@ namespace optcache::kube {
 // Tests whose code runs on an event loop.
 class LoopFixture : public testing::Test {
  protected:
-  explicit LoopFixture(Duration patience = std::chrono::seconds(30)) : patience_(patience) {}
+  explicit LoopFixture(Duration patience = std::chrono::minutes(2)) : patience_(patience) {}
 
   // Runs the loop until something is true, which it must be in time.
   void RunUntil(const std::function<bool()>& done) { RunUntil(done, patience_); }
