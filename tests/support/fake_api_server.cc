@@ -350,6 +350,11 @@ void FakeApiServer::FailNext(const std::string& verb, const std::string& plural,
       {.verb = verb, .plural = plural, .fault = std::move(fault), .count = count, .good = good});
 }
 
+void FakeApiServer::FailNoMore() {
+  const MutexLock lock(mutex_);
+  faults_.clear();
+}
+
 void FakeApiServer::RequireToken(std::string token) {
   const MutexLock lock(mutex_);
   token_ = std::move(token);

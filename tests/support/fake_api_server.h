@@ -56,6 +56,8 @@ class FakeApiServer {
   // "delete"; "": any) of this kind (plural; "": any) go wrong, after `good` that do not.
   void FailNext(const std::string& verb, const std::string& plural, FakeFault fault,
                 std::size_t count = 1, std::size_t good = 0);
+  // From now on nothing goes wrong that was to.
+  void FailNoMore();
   // Tokens other than these get 401; empty: all are good.
   void RequireToken(std::string token);
 

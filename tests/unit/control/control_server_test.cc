@@ -26,7 +26,7 @@ class ControlServerTest : public testing::Test {
     const auto by_tcp = net::MakeHttpClient(loop_);
     const bool is_tcp = url.starts_with("http://");
     (is_tcp ? by_tcp : client)
-        ->Send({.url = url}, std::chrono::seconds(10), [&](Result<net::HttpResponse> answer) {
+        ->Send({.url = url}, std::chrono::minutes(2), [&](Result<net::HttpResponse> answer) {
           EXPECT_TRUE(answer) << answer.error().message();
           if (answer) response = *std::move(answer);
           loop_.Stop();

@@ -72,7 +72,7 @@ class NativeSidecarsTest : public kube::ApiFixture {
                                              "labels": {"optcache.io/inject": "true"},
                                              "annotations": {"optcache.io/dataset": "imagenet"}},
                                 "spec": {"containers": [{"name": "c"}]}}}})"},
-                std::chrono::seconds(10),
+                std::chrono::minutes(2),
                 [&](Result<net::HttpResponse> answer) { body = answer.value().body; });
     RunUntil([&] { return !body.empty(); });
     const kube::Json review = kube::Json::parse(body);
@@ -80,7 +80,7 @@ class NativeSidecarsTest : public kube::ApiFixture {
   }
   // Waits until the sidecar is what it is to be.
   bool BecomesNative(bool native) {
-    for (int tries = 0; tries < 100; ++tries) {
+    for (int tries = 0; tries < 6000; ++tries) {  // two minutes
       const std::string patch = Patch();
       EXPECT_NE(patch.find("optcache-sidecar"), std::string::npos) << patch;
       if ((patch.find(R"("restartPolicy":"Always")") != std::string::npos) == native) return true;

@@ -171,8 +171,7 @@ class OperatorFixture : public kube::ApiFixture {
     const auto reader = net::MakeHttpClient(loop, {});
     std::string page;
     reader->Send({.url = "http://127.0.0.1:" + std::to_string(op.pages_port()) + "/metrics"},
-                 seconds(10),
-                 [&](Result<net::HttpResponse> answer) { page = answer.value().body; });
+                 minutes(2), [&](Result<net::HttpResponse> answer) { page = answer.value().body; });
     RunUntil([&] { return !page.empty(); });
     return page;
   }
@@ -189,7 +188,7 @@ class OperatorFixture : public kube::ApiFixture {
         loop, {.tls = tls, .server_name = "optcache-operator.optcache-system.svc"});
     request.url = "https://127.0.0.1:" + std::to_string(port) + request.url;
     std::optional<net::HttpResponse> response;
-    control->Send(std::move(request), seconds(10), [&](Result<net::HttpResponse> answer) {
+    control->Send(std::move(request), minutes(2), [&](Result<net::HttpResponse> answer) {
       EXPECT_TRUE(answer) << answer.error().message();
       response = answer ? *std::move(answer) : net::HttpResponse{.status = 0};
     });
@@ -218,7 +217,7 @@ class OperatorFixture : public kube::ApiFixture {
   net::HttpResponse AskAgain(const Operator& op, const net::HttpRequest& request,
                              const net::TlsMaterial& material) {
     net::HttpResponse answer = Ask(op, request, material);
-    for (int tries = 0; tries < 100 && answer.status == 503; ++tries) {
+    for (int tries = 0; tries < 1200 && answer.status == 503; ++tries) {  // two minutes
       RunFor(milliseconds(100));
       answer = Ask(op, request, material);
     }

@@ -2,6 +2,7 @@
 
 #include "operator/manager/operator.h"
 
+#include <algorithm>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -49,7 +50,7 @@ TEST_F(OperatorTest, ADatasetIsIndexedAndPlaced) {
 
   const net::TlsMaterial node = JoinNode(*op);  // then the Dataset has a place
   Result<coordination::DesiredState> state = coordination::DesiredState{};
-  for (int tries = 0; tries < 100; ++tries) {
+  for (int tries = 0; tries < 2400; ++tries) {  // two minutes
     state = coordination::ParseDesiredState(
         Ask(*op, {.url = "/v1/state?after=0.0&member=optcache-node-x"}, node).body);
     ASSERT_TRUE(state) << state.error().message();
@@ -120,7 +121,7 @@ TEST_F(OperatorTest, TheLeaderAloneShowsTheConditionsOfDatasetsAsMetrics) {
   const std::string shown =
       R"(optcache_dataset_condition{dataset="vision/imagenet",condition="Indexed",status="false"} 1)";
   std::string page;
-  for (int tries = 0; tries < 100 && page.find(shown) == std::string::npos; ++tries) {
+  for (int tries = 0; tries < 2400 && page.find(shown) == std::string::npos; ++tries) {
     RunFor(milliseconds(50));
     page = MetricsOf(*leader);
   }
@@ -136,11 +137,18 @@ TEST_F(OperatorTest, WritesNothingWhileNothingChanges) {
            !server.Find(api::kCachePlans, kDataset).is_null() &&
            StatusText("/status/observedGeneration") == "1";
   });
-  RunFor(seconds(1));
-  server.ForgetRequests();
-  RunFor(seconds(2));
-  EXPECT_GT(server.Count("update", "leases"), 0U);
-  EXPECT_EQ(server.Writes(), server.Count("update", "leases"));
+  const auto is_quiet = [&] {
+    RunFor(seconds(1));
+    server.ForgetRequests();
+    RunFor(seconds(2));
+    return server.Writes() == server.Count("update", "leases");
+  };
+  // What came before takes its time to settle where the machine is busy.
+  bool quiet = is_quiet();
+  for (int tries = 0; tries < 4 && !quiet; ++tries)
+    quiet = is_quiet();
+  EXPECT_TRUE(quiet);
+  RunUntil([&] { return server.Count("update", "leases") > 0; });
 }
 
 TEST_F(OperatorTest, ANamespaceThatIsNotThereYetIsNoErrorAndIsLookedAtAgain) {
@@ -164,15 +172,21 @@ TEST_F(OperatorTest, APodInANamespaceWithAccessBringsTheBundleThere) {
   RunUntil([&] {
     return !Bundle("speech").is_null() && !Bundle("vision").is_null() && !Bundle(kSystem).is_null();
   });
-  RunFor(milliseconds(300));
   const kube::FakeFault going{
       .response = {.status = 403,
                    .body = {{"reason", "Forbidden"},
                             {"details", {{"causes", {{{"reason", "NamespaceTerminating"}}}}}}}}};
-  server.FailNext("apply", "configmaps", going);
+  server.ForgetRequests();
+  server.FailNext("apply", "configmaps", going, 1000);
   server.store([](kube::FakeApiStore& store) {  // The namespace goes with all that is in it.
     store.Remove(kube::kConfigMaps, {.ns = "speech", .name = authority::kBundleName});
   });
+  RunUntil([&] {
+    return std::ranges::any_of(server.requests(), [](const kube::FakeRequest& request) {
+      return request.method == "PATCH" && request.path.contains("/speech/configmaps/");
+    });
+  });
+  server.FailNoMore();
   RunFor(milliseconds(300));
   EXPECT_TRUE(Bundle("speech").is_null());
   Json pod = kube::MakeObject(kube::kPods, {.ns = "speech", .name = "train-0"});
@@ -273,8 +287,8 @@ TEST_F(OperatorTest, ALeaderThatStillLearnsWhatThereIsSendsNobodyToItself) {
 
 TEST_F(OperatorTest, AnOutageOfTheApiServerEndsTheLeadershipAndNotTheProcess) {
   OperatorOptions options = Options("a");
-  options.lease_duration = seconds(3);
-  options.renew_deadline = seconds(2);
+  options.renew_deadline = seconds(2);  // Who stands still until the end of the lease is frozen.
+  options.lease_duration = minutes(2);
   const auto op = Start(options);
   RunUntil([&] { return op->leads() && op->Ready().ok(); });
   server.Stop();
