@@ -62,7 +62,7 @@ class ManifestKeepTest : public testing::Test {
   }
   Result<net::HttpResponse> Send(net::HttpClient& client, net::HttpRequest request) {
     std::optional<Result<net::HttpResponse>> answer;
-    client.Send(std::move(request), std::chrono::seconds(20),
+    client.Send(std::move(request), std::chrono::minutes(2),
                 [&](Result<net::HttpResponse> response) { answer = std::move(response); });
     net::RunUntil(loop_, [&] { return answer.has_value(); });
     return *std::move(answer);

@@ -41,7 +41,7 @@ class DatasetShelfTest : public testing::Test {
                            told = &dataset;
                            loop_.Stop();
                          });
-    const net::Timer limit = loop_.After(std::chrono::seconds(30), [this] { loop_.Stop(); });
+    const net::Timer limit = loop_.After(std::chrono::minutes(2), [this] { loop_.Stop(); });
     loop_.Run();
     return told;
   }

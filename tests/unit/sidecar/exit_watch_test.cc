@@ -165,7 +165,7 @@ TEST_F(ExitWatchTest, EndsAfterAContainerThatFailedAtOnceAndRemembersIt) {
     const ExitWatch watch = start();
     RunUntil([&] { return std::filesystem::exists(dir.Join("exit.watched")); });
     proc.Write("33/stat", "33 (python3) S 0 1 1 0\n");
-    RunFor(std::chrono::milliseconds(200));
+    RunUntil([&] { return std::filesystem::exists(dir.Join("exit.begun")); });
     std::filesystem::remove_all(proc.Join("33"));
     RunUntil([&] { return ended == 1; });
   }
