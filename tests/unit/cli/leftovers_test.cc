@@ -14,7 +14,7 @@
 namespace optcache::cli {
 namespace {
 
-constexpr Duration kGrace = std::chrono::seconds(30);  // more than anybody needs
+constexpr Duration kGrace = std::chrono::minutes(2);  // more than anybody needs
 
 class LeftoversTest : public testing::Test {
  protected:
@@ -39,7 +39,7 @@ class LeftoversTest : public testing::Test {
       ::_exit(0);  // and nobody deletes the supervisor
     }
     ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
-    const Deadline deadline = Deadline::After(SystemClock(), std::chrono::seconds(30));
+    const Deadline deadline = Deadline::After(SystemClock(), std::chrono::minutes(2));
     for (std::size_t i = 0; i < scripts.size(); ++i) {
       while (ReadFile(LogOf(i), 1_KiB).value_or("") != "begun\n") {
         ASSERT_FALSE(deadline.Expired(SystemClock().Now()));

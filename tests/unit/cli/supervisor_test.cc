@@ -34,9 +34,9 @@ class SupervisorTest : public testing::Test {
             .command = {"/bin/sh", "-c", text},
             .log_file = folder_ + "/" + name + ".log"};
   }
-  // Ticks, without the test's time going on, until `done`; gives up after half a minute.
+  // Ticks, without the test's time going on, until `done`; gives up after two minutes.
   void TickUntil(Supervisor& supervisor, const std::function<bool()>& done) {
-    const Deadline deadline = Deadline::After(SystemClock(), std::chrono::seconds(30));
+    const Deadline deadline = Deadline::After(SystemClock(), std::chrono::minutes(2));
     while (!done() && !deadline.Expired(SystemClock().Now())) {
       supervisor.Tick(clock_.Now());
       std::this_thread::yield();

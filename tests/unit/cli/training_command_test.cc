@@ -21,7 +21,7 @@ class TrainingCommandTest : public testing::Test {
     return command_.Start({"sh", "-c", script}, {{"OPTCACHE_SOCKET", dir_.Join("socket")}});
   }
   static void Until(const std::function<bool()>& done) {
-    const Deadline deadline = Deadline::After(SystemClock(), std::chrono::seconds(30));
+    const Deadline deadline = Deadline::After(SystemClock(), std::chrono::minutes(2));
     while (!done() && !deadline.Expired(SystemClock().Now()))
       std::this_thread::yield();
     EXPECT_TRUE(done());
@@ -65,7 +65,7 @@ TEST_F(TrainingCommandTest, StopReachesAllThatItHasStarted) {
                   dir_.Join("ready") + "; while :; do sleep 0.05; done' & trap : TERM; wait; wait")
                   .ok());
   Until([this] { return IsThere("ready"); });
-  command_.Stop(std::chrono::seconds(20));
+  command_.Stop(std::chrono::minutes(2));
   EXPECT_EQ(command_.Ended(), "exit status 0");
   EXPECT_TRUE(IsThere("inner"));
 }
