@@ -116,7 +116,7 @@ class ApiServer:
         # The certificate that kube-apiserver made for itself.
         context = ssl._create_unverified_context()
         try:
-            with urllib.request.urlopen(request, timeout=30, context=context) as response:
+            with urllib.request.urlopen(request, timeout=120, context=context) as response:
                 return Answer(response.status, response.read().decode())
         except urllib.error.HTTPError as error:
             return Answer(error.code, error.read().decode())

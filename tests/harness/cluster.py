@@ -181,7 +181,7 @@ class Cluster:
 
     def metrics_of(self, process: str) -> Metrics:
         """The numbers of one process."""
-        with urllib.request.urlopen(self.metrics_url(process), timeout=30) as page:
+        with urllib.request.urlopen(self.metrics_url(process), timeout=120) as page:
             text: str = page.read().decode()
         (self._folder / f"{process}.metrics").write_text(text)  # for those who --keep
         return parse_metrics(text)

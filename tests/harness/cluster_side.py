@@ -48,7 +48,7 @@ class Process:
     def count(self, name: str, **labels: str) -> float:
         """The sum of a metric over the series with these labels."""
         wanted = [f'{label}="{value}"' for label, value in labels.items()]
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/metrics", timeout=5) as page:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/metrics", timeout=60) as page:
             lines = page.read().decode().splitlines()
         return sum(
             float(line.rsplit(" ", 1)[1])

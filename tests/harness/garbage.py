@@ -215,7 +215,7 @@ class Page:
     """A scrape, with labels."""
 
     def __init__(self, url: str) -> None:
-        with urllib.request.urlopen(url, timeout=30) as page:
+        with urllib.request.urlopen(url, timeout=120) as page:
             lines = page.read().decode().splitlines()
         self._series = [line.rsplit(" ", 1) for line in lines if line and line[0] != "#"]
 

@@ -21,7 +21,7 @@ from harness.processes import last_lines, stop, wait_for_end, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "optcache"
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 
 # Panels that have data only where there is what they are about, and the test that shows that they have.
 PANELS_OF_DISKS = {  # tests/integration/test_disk.py
@@ -159,11 +159,11 @@ class Prometheus:
         """The labels of alerts: those that fire, or are `pending`."""
         return [sample.labels for sample in self.query(f'ALERTS{{alertstate="{state}"}}')]
 
-    def wait_for(self, expression: str, what: str, seconds: float = 60.0) -> None:
+    def wait_for(self, expression: str, what: str, seconds: float = 180.0) -> None:
         """Until the query gives something that is not 0."""
         wait_until(lambda: self.value(expression) != 0, what, seconds)
 
-    def wait_for_targets(self, count: int, seconds: float = 60.0) -> None:
+    def wait_for_targets(self, count: int, seconds: float = 180.0) -> None:
         """Until so many are scraped well, twice, so that there are rates."""
         def scraped() -> bool:
             return len(self.query("count_over_time(up[1h]) > 1 and up == 1")) >= count
@@ -218,7 +218,7 @@ def empty_panels(report: Object) -> set[str]:
 def check_page(text: str) -> None:
     """What `promtool check metrics` says of a scrape; HarnessError if it finds anything."""
     done = subprocess.run(
-        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=30, check=False
+        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=120, check=False
     )
     if done.returncode != 0 or done.stderr or done.stdout:
         raise HarnessError(f"promtool check metrics:\n{done.stdout}{done.stderr}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ANSWER_SECONDS = 20.0
+ANSWER_SECONDS = 120.0
 
 Object = dict[str, Any]
 

@@ -16,7 +16,7 @@ from injector import Injector
 
 PROGRAMS = Path(os.environ.get("OPTCACHE_CLUSTER_BIN") or ROOT / "build/cluster/bin")
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 120.0
 NAMESPACES = ("vision", "speech", "audio", "robots")
 # What this API server refuses or changes whoever is asked.
 NOT_FOR_API_SERVERS = {"mirror-pod"}
@@ -48,7 +48,7 @@ def injector_configuration(injector: Injector) -> Object:
                 "sideEffects": "None",
                 "reinvocationPolicy": "IfNeeded",
                 "admissionReviewVersions": ["v1"],
-                "timeoutSeconds": 5,
+                "timeoutSeconds": 30,
             }
         ],
     }

@@ -16,7 +16,7 @@ from harness.processes import stop, wait_until
 FILES, SIZE = 500, 8192
 WHOLE = FILES * SIZE
 ROOM = WHOLE * 5 // 4
-SECONDS = 60.0
+SECONDS = 180.0
 PAUSES = {"fast": 0.02, "slow": 0.4}
 
 DATASET = """\

@@ -295,7 +295,14 @@ def test_keys_of_a_web_server_come_from_a_secret(
     with pytest.raises(optcache.OptcacheError, match="HTTP 401: the server wants a key"):
         samples[0]
     (changing / "password").write_text(PASSWORD)
-    time.sleep(1.1)  # it looks every second
+
+    def is_taken() -> bool:
+        try:
+            return bytes(samples[0]) == dataset.read(0)
+        except optcache.OptcacheError:
+            return False
+
+    wait_until(is_taken, "the new password is read")
     read_all(where, dataset)
     assert PASSWORD not in sidecar.text()
 

@@ -118,7 +118,7 @@ def test_pages_are_as_prometheus_wants_them(
     run_job([cluster.socket(machine) for machine in range(MACHINES)], epochs=1)
     urls = [f"{cluster.url}/metrics", *map(cluster.metrics_url, ("node-0", "sidecar-0"))]
     for url in urls:
-        with urllib.request.urlopen(url, timeout=30) as page:
+        with urllib.request.urlopen(url, timeout=120) as page:
             check_page(page.read().decode())
 
 

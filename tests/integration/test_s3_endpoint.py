@@ -197,7 +197,7 @@ def read_epochs(
                     reader.stdin.write(b"\n")
                     reader.stdin.flush()
             reader.stdin.close()
-            assert reader.wait(60) == 0
+            assert reader.wait(180) == 0
         finally:
             reader.kill()
             reader.wait()
@@ -342,7 +342,7 @@ def test_only_what_was_indexed_is_served(
         server.place(BUCKET, PREFIX + "later.bin", b"came after the index")
         for key in ("secret/plan.txt", PREFIX + "later.bin"):
             with pytest.raises(urllib.error.HTTPError) as refused:
-                urllib.request.urlopen(f"{cache.s3_endpoint(0)}/{BUCKET}/{key}", timeout=30)
+                urllib.request.urlopen(f"{cache.s3_endpoint(0)}/{BUCKET}/{key}", timeout=120)
             assert refused.value.code == 404
             assert b"<Code>NoSuchKey</Code>" in refused.value.read()
 
@@ -356,7 +356,7 @@ def test_dashboards_show_the_endpoint(programs: Path, server: S3Server, tmp_path
     ):
         running.wait_for_targets(3)
         for key in content.samples:
-            with urllib.request.urlopen(f"{cache.s3_endpoint(0)}/{BUCKET}/{quote(key)}", timeout=30) as body:
+            with urllib.request.urlopen(f"{cache.s3_endpoint(0)}/{BUCKET}/{quote(key)}", timeout=120) as body:
                 assert sha256(body.read()) == content.samples[key]
         read = 'optcache_s3_requests_total{operation="get_object"}'
         running.wait_for(f"sum({read}) >= {len(content.samples)}", "all reads are scraped")

@@ -262,6 +262,11 @@ def test_store_that_is_gone_is_seen(
         command = [programs / "optcache", "status", "--coordinator", cluster.control]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
+    began = time.monotonic()
+
+    def is_of_this_test(seconds: float) -> bool:
+        return seconds <= time.monotonic() - began
+
     lost = range(60, 90)
     samples[59]
     wait_until(lambda: reach()["answering"] == 1, "the sidecar says that the store answers")
@@ -274,7 +279,7 @@ def test_store_that_is_gone_is_seen(
         wait_until(lambda: reach()["silent"] == 1, "the sidecar says that the store is silent")
         seen = reach()
         assert seen["answering"] == 0 and seen["members_silent"] == 1
-        assert 2 <= seen["silent_seconds"] < 20
+        assert 2 <= seen["silent_seconds"] and is_of_this_test(seen["silent_seconds"])
         assert "HTTP 503" in seen["cause"]
         note = "the store is silent: it answers nothing to 1 of 1 sidecar, on 1 machine"
         assert note in table() and "HTTP 503" in table()
@@ -283,7 +288,7 @@ def test_store_that_is_gone_is_seen(
         assert len(batch.result(timeout=180)) == len(lost)
     wait_until(lambda: reach()["answering"] == 1, "the sidecar says that it is back")
     back = reach()
-    assert back["silent"] == 0 and back["cause"] == "" and back["quiet_seconds"] < 30
+    assert back["silent"] == 0 and back["cause"] == "" and is_of_this_test(back["quiet_seconds"])
     assert "the store is silent" not in table()
 
 

@@ -94,7 +94,7 @@ def listening_ports(pids: Sequence[int]) -> set[int]:
 
 def status_of(url: str) -> int:
     try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urllib.request.urlopen(url, timeout=120) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

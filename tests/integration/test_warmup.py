@@ -18,7 +18,7 @@ from harness.store import LISTING, Store
 
 SHARE = 0.5  # of the dataset that the nodes hold
 HEDGES = 0.03  # of the requests: a second one for what is late
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from harness.ports import free_port
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / (os.environ.get("OPTCACHE_CLUSTER_BIN") or "build/cluster/bin")
 SYSTEM = "optcache"
-WAIT_SECONDS = 90.0
+WAIT_SECONDS = 180.0
 
 Object = dict[str, Any]
 
@@ -39,7 +39,7 @@ class Operator:
 
     def page(self, path: str) -> Answer:
         try:
-            with urllib.request.urlopen(f"http://{self.host}:{self.pages}{path}", timeout=5) as page:
+            with urllib.request.urlopen(f"http://{self.host}:{self.pages}{path}", timeout=60) as page:
                 return Answer(page.status, page.read().decode())
         except urllib.error.HTTPError as error:
             return Answer(error.code, error.read().decode())
@@ -240,7 +240,7 @@ def ask(
         urllib.request.HTTPSHandler(context=context), NoRedirects
     )
     try:
-        with opener.open(sent, timeout=30) as response:
+        with opener.open(sent, timeout=120) as response:
             return Answer(response.status, response.read().decode())
     except urllib.error.HTTPError as error:
         return Answer(error.code, error.read().decode(), error.headers.get("Location", ""))

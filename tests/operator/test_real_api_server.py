@@ -291,7 +291,7 @@ def test_another_takes_over_when_the_leader_ends(cluster: Cluster, leader: Opera
     cluster.wait(lambda: second.page("/readyz").code == 200, "the second is ready")
     assert second.metric("leader_election_master_status") == 0
     leader.process.send_signal(signal.SIGTERM)
-    assert leader.process.wait(timeout=20) == 0
+    assert leader.process.wait(timeout=120) == 0
     cluster.wait(lambda: second.metric("leader_election_master_status") == 1, "it leads")
     lease = cluster.get(
         f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/optcache-operator"
