@@ -124,8 +124,8 @@ class NodeDataset {
   std::string newest_;         // the pass planned last: version, stream, pass
   std::string newest_digest_;  // of that pass
   DatasetCache cache_;
-  coordination::RequestNumber inventory_given_ =
-      0;                                    // answered last; another coordinator's may be less
+  // The request that was answered last; another coordinator's may be less.
+  coordination::RequestNumber inventory_given_ = 0;
   std::map<StreamId, PassNumber> seen_;     // the latest pass of each stream
   std::map<StreamId, Life> lives_;          // of the streams in state_
   std::map<StreamId, PassNumber> reached_;  // the pass in which all of its ranks here are

@@ -369,12 +369,15 @@ void Coordinator::Step(DatasetEntry& dataset, MonotonicTime now) {
   }
 }
 
-// Another one than nodes have answered a coordinator before: as versions of states are.
+// Greater than all that this coordinator and earlier ones have given, as versions of states are.
+Version Coordinator::NextNumber() {
+  last_number_ = std::max(last_number_, state_.version.counter) + 1;
+  return {.term = options_.term, .counter = last_number_};
+}
+
 RequestNumber Coordinator::NextRequest() {
-  const RequestNumber least =
-      (RequestNumber{options_.term} << kCounterBits) + state_.version.counter;
-  last_request_ = std::max(last_request_, least) + 1;
-  return last_request_;
+  const Version number = NextNumber();
+  return (RequestNumber{number.term} << kCounterBits) + number.counter;
 }
 
 bool Coordinator::AllHaveAnswered(const DatasetEntry& dataset) {

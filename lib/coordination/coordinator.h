@@ -195,7 +195,6 @@ class Coordinator {
                   MonotonicTime now);
   TrackedStream* LifeOf(DatasetEntry& dataset, const StreamReport& report, const RankReport& rank,
                         MemberId member, MonotonicTime now);
-  Version NextLife();
   bool Supersede(DatasetEntry& dataset, const StreamReport& report);
   static void Refuse(DatasetEntry& dataset, const std::string& stream);
   bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
@@ -228,6 +227,7 @@ class Coordinator {
   static void SetBase(DatasetEntry& dataset, const PlanBase& base);
   static bool SharesHaveChanged(const DatasetEntry& dataset,
                                 const std::vector<MemberCapacity>& now);
+  Version NextNumber();
   RequestNumber NextRequest();
   static bool AllHaveAnswered(const DatasetEntry& dataset);
   void RemoveSilentMembers(MonotonicTime now);
@@ -259,9 +259,8 @@ class Coordinator {
   std::optional<MonotonicTime> first_report_;
   Version learned_;  // the highest that a node has reported meanwhile
   MemberId next_member_ = 1;
-  RequestNumber last_request_ = 0;
-  std::uint64_t last_life_ = 0;   // the counter of the latest StreamState::life
-  bool placement_is_due_ = true;  // members, what they offer or what is wanted has changed
+  std::uint64_t last_number_ = 0;  // the counter of the latest life or request
+  bool placement_is_due_ = true;   // members, what they offer or what is wanted has changed
   std::map<MemberId, MemberEntry> members_;
   std::map<std::string, MemberId, std::less<>> names_;  // of members_
   Datasets datasets_;

@@ -45,7 +45,7 @@ void Coordinator::TakeStream(const Report& from, const StreamReport& report, Mem
   if (stream == dataset.streams.end()) {
     if (!reads || !Supersede(dataset, report)) return;
     // Nodes may go on with what one has begun that this coordinator has not heard of yet.
-    const Version life = KnowsStreams(now) ? NextLife() : Version{};
+    const Version life = KnowsStreams(now) ? NextNumber() : Version{};
     ForgetPasses(dataset, report.id);
     stream = dataset.streams.emplace(report.id, TrackedStream(report, life, now)).first;
   }
@@ -72,14 +72,8 @@ TrackedStream* Coordinator::LifeOf(DatasetEntry& dataset, const StreamReport& re
     Refuse(dataset, report.name);
     return nullptr;
   }
-  return &dataset.next_lives.emplace(report.id, TrackedStream(report, NextLife(), now))
+  return &dataset.next_lives.emplace(report.id, TrackedStream(report, NextNumber(), now))
               .first->second;
-}
-
-// Greater than all that a coordinator has given by now, as versions of states are.
-Version Coordinator::NextLife() {
-  last_life_ = std::max(last_life_, state_.version.counter) + 1;
-  return {.term = options_.term, .counter = last_life_};
 }
 
 void Coordinator::Refuse(DatasetEntry& dataset, const std::string& stream) {
@@ -156,16 +150,19 @@ void Coordinator::ForgetPasses(DatasetEntry& dataset, StreamId stream) {
 }
 
 void Coordinator::BeginNextLives(DatasetEntry& dataset) {
-  std::erase_if(dataset.next_lives, [&](auto& item) {
-    auto& [id, life] = item;
+  for (auto next = dataset.next_lives.begin(); next != dataset.next_lives.end();) {
+    auto& [id, life] = *next;
     const auto present = dataset.streams.find(id);
     const bool begins =
         present == dataset.streams.end() || present->second.NobodyReads() || life.AllRanksKnown();
-    if (!begins) return false;
+    if (!begins) {
+      ++next;
+      continue;
+    }
     ForgetPasses(dataset, id);
     dataset.streams.insert_or_assign(id, std::move(life)).first->second.TakeOver();
-    return true;
-  });
+    next = dataset.next_lives.erase(next);
+  }
 }
 
 }  // namespace optcache::coordination

@@ -291,8 +291,9 @@ struct StreamState {
   // Passes are taken to end at this position: all ranks have said so, or ended there twice. 0: with
   // the order.
   Position stops_at = 0;
-  // Greater than that of an earlier life of the stream, whose processes were started again. 0.0: of
-  // a coordinator that found the stream there when it began, and knows of no earlier life.
+  // Greater than that of an earlier life of the stream, whose processes were started again. 0.0:
+  // the coordinator first heard of the stream in its first 30 seconds, and knows of no earlier
+  // life.
   Version life;
   friend bool operator==(const StreamState&, const StreamState&) = default;
 };

@@ -25,6 +25,22 @@ class Rollout : public testing::Test {
     story_.Step();
     ASSERT_EQ(story_.Phase(), "Activate") << story_.Reason();
   }
+  // "new" costs more than "old", as was foretold, and goes to Observe.
+  void LetWhatIsWorseBegin() {
+    story_.foretold["new"] = story_.costs["new"] = 640;
+    knobs().acknowledge = true;
+    story_.EndPass();
+    story_.Run();
+    ASSERT_EQ(story_.Phase(), "Observe");
+  }
+  // By the nodes and jobs that there are now.
+  void ObserveWhatIsWorse() {
+    for (int pass = 0; pass < 3; ++pass) {
+      story_.Run();
+      story_.EndPass();
+    }
+    story_.Run();
+  }
   RolloutStory story_;
 };
 

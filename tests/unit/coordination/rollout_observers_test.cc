@@ -37,40 +37,18 @@ TEST_F(Rollout, AnEpochInWhichANodeStartsAgainDoesNotCount) {
 
 TEST_F(Rollout, ANodeThatStartsAgainDoesNotSaveWhatIsWorse) {
   story_.Read(1, 4);
-  story_.foretold["new"] = 640;
-  story_.costs["new"] = 640;
-  knobs().acknowledge = true;
-  story_.EndPass();
-  story_.Run();
-  ASSERT_EQ(story_.Phase(), "Observe");
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
   story_.Node("b").member = 77;
-  for (int pass = 0; pass < 3; ++pass) {
-    story_.Run();
-    story_.EndPass();
-  }
-  story_.Run();
+  ObserveWhatIsWorse();
   EXPECT_EQ(story_.Phase(), "Stopped");
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
 
-// "new" costs more than "old" from here on, as was foretold, and is observed by the nodes of now.
-void ObserveWhatIsWorse(RolloutStory& story) {
-  for (int pass = 0; pass < 3; ++pass) {
-    story.Run();
-    story.EndPass();
-  }
-  story.Run();
-}
-
 TEST_F(Rollout, WhatWasObservedOfOtherNodesIsNotComparedWith) {
   story_.Read(1, 4);
-  story_.foretold["new"] = story_.costs["new"] = 640;
-  knobs().acknowledge = true;
-  story_.EndPass();
-  story_.Run();
-  ASSERT_EQ(story_.Phase(), "Observe");
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
   story_.inputs.nodes.pop_back();
-  ObserveWhatIsWorse(story_);
+  ObserveWhatIsWorse();
   EXPECT_EQ(story_.Phase(), "Complete");
   EXPECT_TRUE(story_.state.uncompared);
 }
@@ -79,13 +57,9 @@ TEST_F(Rollout, WhatWasObservedOfOtherNodesIsNotComparedWith) {
 TEST_F(Rollout, TheFirstPassOfAJobIsNotComparedWith) {
   story_.Read(1, 0);
   story_.costs["old"] = 1000;
-  story_.foretold["new"] = story_.costs["new"] = 640;
-  knobs().acknowledge = true;
-  story_.EndPass();
-  story_.Run();
-  ASSERT_EQ(story_.Phase(), "Observe");
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
   EXPECT_FALSE(story_.state.previous);
-  ObserveWhatIsWorse(story_);
+  ObserveWhatIsWorse();
   EXPECT_EQ(story_.Phase(), "Complete");
   EXPECT_TRUE(story_.state.uncompared);
 }
@@ -94,17 +68,13 @@ TEST_F(Rollout, TheFirstPassOfAJobIsNotComparedWith) {
 // it.
 TEST_F(Rollout, ANodeThatGoesAndComesBackDoesNotSaveWhatIsWorse) {
   story_.Read(1, 4);
-  story_.foretold["new"] = story_.costs["new"] = 640;
-  knobs().acknowledge = true;
-  story_.EndPass();
-  story_.Run();
-  ASSERT_EQ(story_.Phase(), "Observe");
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
   RolloutNode last = story_.inputs.nodes.back();
   story_.inputs.nodes.pop_back();
   story_.Run();
   last.member = 77;
   story_.inputs.nodes.push_back(last);
-  ObserveWhatIsWorse(story_);
+  ObserveWhatIsWorse();
   EXPECT_EQ(story_.Phase(), "Stopped");
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
@@ -113,16 +83,12 @@ TEST_F(Rollout, ANodeThatGoesAndComesBackDoesNotSaveWhatIsWorse) {
 TEST_F(Rollout, AJobThatPausesWhileItIsObservedIsNotComparedWith) {
   story_.Read(1, 4);
   story_.Read(2, 4);
-  story_.foretold["new"] = story_.costs["new"] = 640;
-  knobs().acknowledge = true;
-  story_.EndPass();
-  story_.Run();
-  ASSERT_EQ(story_.Phase(), "Observe");
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
   const ReadingStream last = story_.inputs.streams.back();
   story_.inputs.streams.pop_back();
   story_.Run();
   story_.inputs.streams.push_back(last);
-  ObserveWhatIsWorse(story_);
+  ObserveWhatIsWorse();
   EXPECT_EQ(story_.Phase(), "Complete");
   EXPECT_TRUE(story_.state.uncompared);
 }
@@ -139,7 +105,7 @@ TEST_F(Rollout, AJobThatPausesBeforeDoesNotSaveWhatIsWorse) {
   story_.StepUntilStill();
   ASSERT_EQ(story_.Phase(), "Activate");
   story_.inputs.streams.push_back(last);
-  ObserveWhatIsWorse(story_);
+  ObserveWhatIsWorse();
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
 
@@ -277,7 +243,7 @@ TEST_F(Rollout, WhatWasObservedOfJobsOfThenIsNotComparedWith) {
   story_.inputs.passes.clear();
   story_.Read(2, 0);
   story_.inputs.revision = "other";
-  ObserveWhatIsWorse(story_);
+  ObserveWhatIsWorse();
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
   EXPECT_TRUE(story_.state.uncompared);
 }
