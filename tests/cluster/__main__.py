@@ -36,6 +36,7 @@ def status(cluster: Cluster, arguments: argparse.Namespace) -> int:
 def check(cluster: Cluster, arguments: argparse.Namespace) -> int:
     if lacks := host.missing() + programs.missing(cluster.paths):
         raise ClusterError("; ".join(lacks))
+    cluster.check_free()  # else this shows after all other tests
     return 0
 
 

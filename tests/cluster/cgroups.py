@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,9 +53,8 @@ def remove_all() -> None:
     """Our groups and those that containerd makes for its own; they hold no process any more."""
     for hierarchy in _hierarchies():
         for name in (settings.PREFIX, "k8s.io"):
-            for group in sorted((hierarchy / name).rglob("*/"), reverse=True):
-                _remove(group)
-            _remove(hierarchy / name)
+            for folder, _, _ in os.walk(hierarchy / name, topdown=False):
+                _remove(Path(folder))
 
 
 def _remove(group: Path) -> None:
@@ -74,9 +74,9 @@ def _hierarchies() -> Iterator[Path]:
 def _pids(group: str) -> list[int]:
     pids: set[int] = set()
     for hierarchy in _hierarchies():
-        for file in (hierarchy / group.strip("/")).rglob("cgroup.procs"):
+        for folder, _, _ in os.walk(hierarchy / group.strip("/")):  # groups may end meanwhile
             with contextlib.suppress(OSError):
-                pids.update(int(line) for line in file.read_text().split())
+                pids.update(int(line) for line in Path(folder, "cgroup.procs").read_text().split())
     return sorted(pids)
 
 

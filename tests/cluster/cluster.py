@@ -150,14 +150,18 @@ class Cluster:
         text = "\n---\n".join(json.dumps(document) for document in documents)
         self.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", stdin=text)
 
-    def _claim(self) -> None:
-        """Refuses where another checkout's cluster runs; ends what a crash left of ours."""
+    def check_free(self) -> None:
+        """Refuses where another checkout's cluster runs."""
         owner = Path(OWNER.read_text().strip()) if OWNER.exists() else None
         if owner and owner != self.paths.root and network.ours():
             raise ClusterError(
                 f"the cluster of {owner} runs on this machine, which can carry one: end it there, "
                 "or here, by ./dev cluster down"
             )
+
+    def _claim(self) -> None:
+        """The machine's place for a cluster; ends what a crash left of ours."""
+        self.check_free()
         if not (self.is_up() and self._made.exists()):
             self.down()
         OWNER.write_text(f"{self.paths.root}\n")
