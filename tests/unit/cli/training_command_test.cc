@@ -61,8 +61,9 @@ TEST_F(TrainingCommandTest, WhatCannotBeRunIsAnError) {
 
 TEST_F(TrainingCommandTest, StopReachesAllThatItHasStarted) {
   // The outer one ends when the inner one has.
-  ASSERT_TRUE(Run("sh -c 'trap \"touch " + dir_.Join("inner") + "; exit\" TERM; touch " +
-                  dir_.Join("ready") + "; while :; do sleep 0.05; done' & trap : TERM; wait; wait")
+  ASSERT_TRUE(Run("trap : TERM; sh -c 'trap \"touch " + dir_.Join("inner") +
+                  "; exit\" TERM; touch " + dir_.Join("ready") +
+                  "; while :; do sleep 0.05; done' & wait; wait")
                   .ok());
   Until([this] { return IsThere("ready"); });
   command_.Stop(std::chrono::minutes(2));
