@@ -186,6 +186,7 @@ def memory_of(ds: optcache.Dataset) -> bytes:
         os.close(descriptor)
 
 
+@pytest.mark.usefixtures("short_silence")
 def test_a_job_that_begins_without_its_sidecar(
     server: Server, contents: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +203,7 @@ def test_a_job_that_begins_without_its_sidecar(
     assert ds[5] == contents[5]
 
 
+@pytest.mark.usefixtures("short_silence")
 @pytest.mark.parametrize("damage", ["other bytes", "gone", "other dataset"])
 def test_a_manifest_that_is_not_the_sidecars(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
@@ -274,6 +276,7 @@ def test_a_folder_that_is_not_here_is_not_read(server: Server, tmp_path: Path) -
     assert not optcache.Dataset().goes_on_alone
 
 
+@pytest.mark.usefixtures("short_silence")
 def test_a_source_that_falters_is_asked_again(
     listed: Server, contents: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,6 +324,7 @@ def test_the_log_says_how_it_goes_on(
     assert ds[6] == contents[6] and probes(listed.socket) == 1
 
 
+@pytest.mark.usefixtures("short_silence")
 def test_a_process_without_threads_left_tries_each_time(
     listed: Server, contents: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
