@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import errno
+import json
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Server
+from conftest import DEADLINE_S, Server
 
 fsspec = pytest.importorskip("fsspec")
 
 import optcache  # noqa: E402
+from fsspec.callbacks import Callback  # noqa: E402
+
+from optcache import _url_datasets  # noqa: E402
+from optcache._manifest import Manifest  # noqa: E402
 from optcache._names import Names  # noqa: E402
 from optcache.filesystem import OptcacheFileSystem  # noqa: E402
 
@@ -21,6 +27,12 @@ from optcache.filesystem import OptcacheFileSystem  # noqa: E402
 @pytest.fixture
 def fs(server: Server) -> Any:
     return fsspec.filesystem("optcache", skip_instance_cache=True)
+
+
+def write_list(server: Server, *names: str) -> None:
+    """What a sidecar with these datasets writes beside its socket."""
+    served = [{"name": name, "kept": "keys stay with the sidecar"} for name in names]
+    Path(f"{server.socket}.sources").write_text(json.dumps({"version": 1, "datasets": served}))
 
 
 @pytest.fixture
@@ -68,6 +80,31 @@ def test_reads_whole_objects_parts_and_many(fs: Any, samples: Path, server: Serv
     assert fs.cat(names) == {name: path.read_bytes() for name, path in zip(names, paths)}
     assert len(server.of("get", after=before)) == 1, "one round trip"
     assert fs.cat("test/class 1", recursive=True).keys() == {n for n in names if "class 1" in n}
+    parts = {name: path.read_bytes()[2:9] for name, path in zip(names, paths)}
+    assert fs.cat(names, start=2, end=9) == parts
+    for on_error in ["raise", "return", "omit"]:
+        assert fs.cat(names[3], on_error=on_error) == paths[3].read_bytes()
+
+
+def test_one_object_that_fails_costs_the_others_one_round_trip(
+    serve: Callable[..., Server], tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(8):
+        (source / f"{number}.bin").write_bytes(b"%d" % number)
+    server = serve(source)
+    (source / "3.bin").unlink()
+    fs = fsspec.filesystem("optcache", skip_instance_cache=True)
+    names = [f"test/{number}.bin" for number in range(8)]
+    before = server.mark()
+    found = fs.cat(names, on_error="return")
+    assert len(server.of("get", after=before)) == 2
+    assert isinstance(found.pop("test/3.bin"), optcache.SampleError)
+    assert found == {n: n[5:6].encode() for n in names if "3" not in n}
+    assert fs.cat(names, on_error="omit") == found
+    with pytest.raises(optcache.SampleError, match=r"3\.bin"):
+        fs.cat(names)
 
 
 def test_reads_ranges_of_many_objects(fs: Any, samples: Path, server: Server) -> None:
@@ -101,6 +138,9 @@ def test_opens_like_a_file(fs: Any, samples: Path) -> None:
                 file.seek(-1)
             with pytest.raises(OSError):
                 file.seek(-100_000, 2)
+    for mode in ["rb", "br"]:
+        with fs.open(f"test/{path.relative_to(samples)}", mode) as file:
+            assert file.mode == "rb"
     with fsspec.open(f"optcache://test/{path.relative_to(samples)}", "rb") as file:
         assert file.read() == whole
         assert file.size == file.details["size"] == len(whole)
@@ -122,6 +162,31 @@ def test_copies_a_folder(fs: Any, samples: Path, tmp_path: Path) -> None:
     assert copied == {path.name: path.read_bytes() for path in samples.glob("class 1/*")}
 
 
+def test_a_copy_that_fails_leaves_the_local_file(
+    serve: Callable[..., Server], tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.bin").write_bytes(b"of the store")
+    serve(source)
+    (source / "a.bin").unlink()
+    local = tmp_path / "a.bin"
+    local.write_bytes(b"as it was")
+    with pytest.raises(optcache.SampleError):
+        fsspec.filesystem("optcache", skip_instance_cache=True).get_file("test/a.bin", str(local))
+    assert local.read_bytes() == b"as it was"
+
+
+def test_a_copy_tells_its_progress(fs: Any, samples: Path, tmp_path: Path) -> None:
+    progress = Callback()
+    fs.get_file("test/class 1/0077.png", str(tmp_path / "new" / "a.png"), callback=progress)
+    size = (samples / "class 1" / "0077.png").stat().st_size
+    assert progress.size == progress.value == size
+    with open(tmp_path / "b.png", "wb") as file:
+        fs.get_file("test/class 1/0077.png", file)
+    assert (tmp_path / "b.png").read_bytes() == (tmp_path / "new" / "a.png").read_bytes()
+
+
 def test_what_is_not_there(fs: Any) -> None:
     for name in ["test/none", "test/class 1/0", "test/class", "test/class 1/0001.png/x"]:
         assert not fs.exists(name)
@@ -129,7 +194,7 @@ def test_what_is_not_there(fs: Any) -> None:
             fs.cat_file(name)
     with pytest.raises(IsADirectoryError):
         fs.cat_file("test/class 1")
-    with pytest.raises(FileNotFoundError, match="only local/test"):
+    with pytest.raises(FileNotFoundError, match="imagenet here: the sidecar serves local/test"):
         fs.ls("optcache://imagenet/train")
 
 
@@ -137,6 +202,11 @@ def test_nothing_can_be_written(fs: Any, samples: Path) -> None:
     name = "test/class 1/0001.png"
     for write in [
         lambda: fs.open(name, "wb"),
+        lambda: fs.open(name, "a"),
+        lambda: fs.open(name, "r+b"),
+        lambda: fs.write_text(name, "new"),
+        lambda: fs.put(str(samples / "class 1"), "test/new", recursive=True),
+        lambda: fs.get_mapper("optcache://test").__setitem__("new", b""),
         lambda: fs.pipe_file(name, b""),
         lambda: fs.rm(name),
         lambda: fs.mkdir("test/new"),
@@ -145,13 +215,12 @@ def test_nothing_can_be_written(fs: Any, samples: Path) -> None:
         lambda: fs.cp_file(name, "test/b"),
         lambda: fs.put_file(str(samples / "class 1" / "0001.png"), name),
     ]:
-        with pytest.raises(OSError, match="read-only") as caught:
+        with pytest.raises(OSError, match="Write to the dataset's store") as caught:
             write()
         assert caught.value.errno == errno.EROFS
 
 
 def test_names_with_a_namespace(fs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert fs.ls("", detail=False) == ["local/test"]
     assert fs.isdir("optcache://local/test/class 1")
     assert fs.ls("optcache://local/test", detail=False)[0] == "local/test/class 0"
     monkeypatch.setenv("OPTCACHE_DATASET", "local/test")
@@ -159,17 +228,125 @@ def test_names_with_a_namespace(fs: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert other.info("optcache://test/class 0/0000.png")["index"] == 0
 
 
-def test_a_short_name_may_be_the_namespace_of_another_dataset(fs: Any) -> None:
-    assert optcache.Dataset("short").name == "vision/short"
-    with pytest.raises(FileNotFoundError, match="there is no dataset short, but vision/short"):
-        fs.ls("optcache://short/class 1")
+def test_the_root_has_namespaces_and_these_datasets(fs: Any, server: Server) -> None:
+    assert fs.ls("", detail=False) == ["local"]  # of a sidecar that lists nothing
+    assert fs.ls("optcache://local", detail=False) == ["local/test"]
+    fs.invalidate_cache()
+    write_list(server, "vision/a", "local/test", "vision/b")
+    assert fs.ls("optcache://", detail=False) == ["vision", "local"]
+    assert fs.ls("vision", detail=False) == ["vision/a", "vision/b"]
+    assert fs.isdir("optcache://") and fs.isdir("vision") and not fs.exists("visio")
+    assert fs.glob("*/t*") == ["local/test"]
+    assert "local/test/class 0/0000.png" in fs.find("optcache://local")
+
+
+def test_a_sidecar_that_is_on_its_way_writes_its_list_first(
+    fs: Any, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPTCACHE_WAIT", str(DEADLINE_S))
+    server.kill()
+
+    def start() -> None:
+        write_list(server, "vision/a", "local/test")
+        server.start()
+
+    starter = threading.Timer(0.3, start)
+    starter.start()
+    try:
+        assert fs.exists("optcache://test/class 0/0000.png")
+    finally:
+        starter.join()
+
+
+def test_slashes_before_the_name_do_not_count(fs: Any) -> None:
+    assert fs.info("optcache:///test/class 0/0000.png") == fs.info("test/class 0/0000.png")
+
+
+def test_without_a_sidecar_there_is_no_answer(
+    fs: Any, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPTCACHE_WAIT", "0")
+    server.kill()
+    for ask in [fs.exists, fs.isfile, fs.isdir, fs.info, fs.ls]:
+        with pytest.raises(optcache.SidecarUnavailableError):
+            ask("optcache://test/class 0/0000.png")
+
+
+def test_without_a_sidecar_no_object_is_left_out(
+    fs: Any, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = fs.find("test")[:2]
+    monkeypatch.setenv("OPTCACHE_WAIT", "0")
+    server.kill()
+    for on_error in ["raise", "return", "omit"]:
+        with pytest.raises(optcache.SidecarUnavailableError):
+            fs.cat(paths, on_error=on_error)
+        with pytest.raises(optcache.SidecarUnavailableError):
+            fs.cat_ranges(paths, 0, 1, on_error=on_error)
+
+
+def test_samples_that_have_no_paths(fs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Manifest, "key", lambda manifest, index: b"train/0001")
+    with pytest.raises(OSError, match="format TarFiles, or read it with optcache.WebDataset"):
+        fs.exists("optcache://test/train")
+
+
+@pytest.mark.parametrize(
+    ("names", "path", "found", "inner"),
+    [
+        ("default/images", "images/a", "default/images", "a"),
+        ("default/images", "default/images/a", "default/images", "a"),
+        ("vision/images default/faces", "images/a/b", "vision/images", "a/b"),
+        ("vision/images images/train", "images/train/a", "images/train", "a"),
+        ("vision/images images/train", "images/test/a", "vision/images", "test/a"),
+        ("images", "images/a", "local/images", "a"),
+        ("images", "local/images", "local/images", ""),
+        ("vision/images default/images", "default/images/a", "default/images", "a"),
+        ("vision/images usual/images", "images/a", "usual/images", "a"),
+    ],
+)
+def test_names_with_and_without_a_namespace(
+    server: Server, monkeypatch: pytest.MonkeyPatch, names: str, path: str, found: str, inner: str
+) -> None:
+    write_list(server, *names.split())
+    monkeypatch.setenv("OPTCACHE_DATASET", "usual/images")
+    opened: list[str] = []
+
+    def open_dataset(name: str, socket: str) -> optcache.Dataset:
+        opened.append(name)
+        return optcache.Dataset("test", socket)
+
+    monkeypatch.setattr(_url_datasets, "Dataset", open_dataset)
+    dataset, rest = _url_datasets.find(path, None)
+    assert (opened, rest) == ([found], inner)
+    assert path == dataset.prefix + (f"/{inner}" if inner else "")
+
+
+def test_a_name_of_several_datasets(fs: Any, server: Server) -> None:
+    write_list(server, "vision/images", "default/images")
+    with pytest.raises(FileNotFoundError, match="write one of vision/images, default/images"):
+        fs.info("optcache://images/a")
+    assert not fs.exists("optcache://images/a")
+    write_list(server, "vision/images", "local/test")
+    assert fs.exists("optcache://test/class 0"), "a sidecar that has started again is asked again"
 
 
 def test_says_when_and_which(fs: Any, samples: Path) -> None:
     name = "class 0/0000.png"
     modified = fs.modified(f"test/{name}").timestamp()
-    assert modified == pytest.approx((samples / name).stat().st_mtime, abs=1e-3)
+    written = (samples / name).stat().st_mtime
+    assert modified == pytest.approx(written, abs=1e-3)
+    assert fs.info(f"test/{name}")["mtime"] == pytest.approx(written, abs=1e-3)
     assert fs.ukey(f"test/{name}") == f"{optcache.Dataset().version}/0"
+
+
+def test_info_has_only_what_the_source_says(fs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "test/class 0/0000.png"
+    assert fs.info(path).keys() == {"name", "size", "type", "index", "mtime"}
+    monkeypatch.setattr(Manifest, "etag", lambda manifest, index: '"5f3a"')
+    monkeypatch.setattr(Manifest, "modified_ns", lambda manifest, index: 0)
+    assert fs.info(path).keys() == {"name", "size", "type", "index", "ETag"}
+    assert fs.info(path)["ETag"] == '"5f3a"'
 
 
 class Listed:
@@ -184,21 +361,22 @@ class Listed:
     def path(self, index: int) -> str:
         return self._paths[index]
 
-    def paths(self) -> Any:
-        return iter(self._paths)
+    def paths(self, begin: int = 0) -> Any:
+        return iter(self._paths[begin:])
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_names_in_any_order(seed: int) -> None:
-    """Against the obvious: sets of strings. Paths may be folders of others, as keys of S3 may."""
+    """Against the obvious: sets of strings. Paths may be folders of others, as keys of S3 may, and
+    have empty components: what is behind one is listed with the folder before it.
+    """
     generator = random.Random(seed)
-    letters = ["a", "b", "a-", "a0", "é", "\udcff", "."]
-    paths = sorted(
-        {
-            "/".join(generator.choices(letters, k=generator.randrange(1, 4)))
-            for _ in range(generator.randrange(60))
-        }
-    )
+    letters = ["a", "b", "a-", "a0", "é", "\udcff", ".", ""]
+    made = {
+        "/".join(generator.choices(letters, k=generator.randrange(1, 5)))
+        for _ in range(generator.randrange(60))
+    }
+    paths = sorted(p for p in made if p and p[0] != "/" and p[-1] != "/")  # as manifests have them
     if seed % 2:
         generator.shuffle(paths)
     names = Names(Listed(paths))  # type: ignore[arg-type]
@@ -210,67 +388,7 @@ def test_names_in_any_order(seed: int) -> None:
     for folder in [*folders, "", "none"]:
         prefix = folder + "/" if folder else ""
         inside = [p[len(prefix) :] for p in paths if p.startswith(prefix)]
-        objects = {(prefix + p, paths.index(prefix + p)) for p in inside if "/" not in p}
-        below = {(prefix + p.split("/")[0], None) for p in inside if "/" in p}
+        first = {p: p.partition("/")[0] for p in inside}
+        objects = {(prefix + p, paths.index(prefix + p)) for p in inside if first[p] in ("", p)}
+        below = {(prefix + first[p], None) for p in inside if first[p] not in ("", p)}
         assert sorted(map(tuple, names.list(folder)), key=str) == sorted(objects | below, key=str)
-
-
-try:
-    from fsspec.implementations.local import LocalFileSystem, make_path_posix
-    from fsspec.tests.abstract import AbstractFixtures, AbstractGetTests
-except ImportError:  # before 2023.4
-    pass
-else:
-
-    class TestAsFsspecSays(AbstractGetTests, AbstractFixtures):  # type: ignore[misc]
-        """fsspec's own tests of what a read-only file system can do: get, of all kinds."""
-
-        test_get_directory_recursive = None  # it writes
-
-        @pytest.fixture
-        def scenarios(self, serve: Callable[..., Server], tmp_path: Path) -> Path:
-            """The folders that fsspec's tests read, in the dataset from the start."""
-            root = tmp_path / "source"
-            root.mkdir()
-            make = {
-                "bulk": self._bulk_operations_scenario_0,
-                "globs": self._glob_edge_cases_files,
-                "prefix": self._dir_and_file_with_same_name_prefix,
-                "hashed": self._10_files_with_hashed_names,
-            }
-            for name, scenario in make.items():
-                scenario(LocalFileSystem(auto_mkdir=True), self._join, make_path_posix(str(root / name)))
-            serve(root)
-            return root
-
-        @staticmethod
-        def _join(*parts: str) -> str:
-            return "/".join(parts)
-
-        @pytest.fixture
-        def fs(self, scenarios: Path) -> Any:
-            return fsspec.filesystem("optcache", skip_instance_cache=True)
-
-        @pytest.fixture
-        def fs_path(self) -> str:
-            return "test"
-
-        def _source(self, fs: Any, scenario: str) -> str:
-            assert fs.isdir(f"test/{scenario}/source")
-            return f"test/{scenario}/source"
-
-        @pytest.fixture
-        def fs_bulk_operations_scenario_0(self, fs: Any) -> str:
-            return self._source(fs, "bulk")
-
-        @pytest.fixture
-        def fs_glob_edge_cases_files(self, fs: Any) -> str:
-            return self._source(fs, "globs")
-
-        @pytest.fixture
-        def fs_dir_and_file_with_same_name_prefix(self, fs: Any) -> str:
-            return self._source(fs, "prefix")
-
-        @pytest.fixture
-        def fs_10_files_with_hashed_names(self, fs: Any) -> str:
-            return self._source(fs, "hashed")

@@ -6,6 +6,7 @@ Checksums are not looked at again: the sidecar has checked them, and no process 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import mmap
 import os
 import struct
@@ -62,8 +63,14 @@ class _StringTable:
         raise OptcacheError("the manifest is damaged", "data_loss")
 
     def __iter__(self) -> Iterator[bytes]:
-        for block in range(len(self._offsets) - 1):
-            yield from self._block(block)
+        return self.starting_at(0)
+
+    def starting_at(self, index: int) -> Iterator[bytes]:
+        """Those from `index` on, much faster than one after the other."""
+        first, skipped = divmod(index, self._per_block)
+        for block in range(first, len(self._offsets) - 1):
+            yield from itertools.islice(self._block(block), skipped, None)
+            skipped = 0
 
     def _block(self, block: int) -> Iterator[bytes]:
         text = bytes(self._text[self._offsets[block] : self._offsets[block + 1]])
@@ -168,9 +175,9 @@ class Manifest:
         """
         return os.fsdecode(self._paths[index])
 
-    def paths(self) -> Iterator[str]:
-        """All paths, much faster than one after the other."""
-        return map(os.fsdecode, self._paths)
+    def paths(self, begin: int = 0) -> Iterator[str]:
+        """All paths from that index on, much faster than one after the other."""
+        return map(os.fsdecode, self._paths.starting_at(begin))
 
     def size(self, index: int) -> int:
         """Of the sample, in bytes."""
@@ -189,10 +196,17 @@ class Manifest:
         at = index if self._layout == _OBJECTS else self._shard_of[index]
         return int(self._modified[at])
 
+    def etag(self, index: int) -> str:
+        """Of the object that holds the sample, as Place has it."""
+        if self._etags is None:
+            return ""
+        at = index if self._layout == _OBJECTS else self._shard_of[index]
+        return str(self._etags[at], "ascii", "replace")
+
     def place(self, index: int) -> Place:
         """The object that the sample is or is a part of."""
         at = index if self._layout == _OBJECTS else self._shard_of[index]
-        etag = "" if self._etags is None else str(self._etags[at], "ascii", "replace")
+        etag = self.etag(index)
         if self._layout == _OBJECTS:
             return Place(self.path(index), self.size(index), self.modified_ns(index), etag)
         return Place(

@@ -9,6 +9,7 @@ from typing import NamedTuple, Optional
 from ._manifest import Manifest
 
 _AFTER_SLASH = chr(ord("/") + 1)
+_BLOCK = 16  # paths in a block of a manifest, whose first one is decoded without the others
 
 
 class Entry(NamedTuple):
@@ -45,20 +46,28 @@ class Names:
         return at < len(self._order) and self._path(at).startswith(prefix)
 
     def list(self, folder: str) -> Iterator[Entry]:
-        """What lies right in the folder, by path; nothing if there is no such folder."""
+        """What lies right in the folder, by path; nothing if there is no such folder.
+
+        A folder without a name has no URL: the object a//b is listed as one of the folder a.
+        """
         prefix = folder + "/" if folder else ""
         at = self._first_not_before(prefix)
         while at < len(self._order):
-            path = self._path(at)
-            if not path.startswith(prefix):
-                return
-            name, slash, _ = path[len(prefix) :].partition("/")
-            if slash:
-                yield Entry(prefix + name, None)
-                at = self._first_not_before(prefix + name + _AFTER_SLASH, at)
-            else:
+            for path in self._paths(at):
+                if not path.startswith(prefix):
+                    return
+                name, slash, _ = path[len(prefix) :].partition("/")
+                if slash and name:
+                    yield Entry(prefix + name, None)
+                    at = self._first_not_before(prefix + name + _AFTER_SLASH, at)
+                    break
                 yield Entry(path, self._order[at])
                 at += 1
+
+    def _paths(self, begin: int) -> Iterator[str]:
+        if isinstance(self._order, range):
+            return self._manifest.paths(begin)
+        return map(self._path, range(begin, len(self._order)))
 
     def _path(self, at: int) -> str:
         return self._manifest.path(self._order[at])
@@ -67,6 +76,8 @@ class Names:
         end = len(self._order)
         while begin < end:
             middle = (begin + end) // 2
+            if end - begin > 2 * _BLOCK:
+                middle -= middle % _BLOCK
             if self._path(middle) < path:
                 begin = middle + 1
             else:

@@ -1,49 +1,48 @@
 """A read-only file system for fsspec: the objects of a dataset by their paths, through the cache.
 
-    import fsspec, optcache.filesystem
+    import fsspec
     fs = fsspec.filesystem("optcache")
     fs.ls("optcache://imagenet/train")
     with fsspec.open("optcache://imagenet/train/n01440764/10026.JPEG") as file:
         file.read()
 
-A URL is optcache://DATASET/PATH, or optcache://NAMESPACE/DATASET/PATH. A name without a namespace is
-the dataset of that name in OPTCACHE_DATASET, else what the sidecar calls so. Importing this module
-tells fsspec of it; where the package is installed with pip, fsspec finds it by itself.
-
-Reads in an order that was not announced are cached by what is known of them, which is less than
-of a loader that `optcache.torch.attach` has announced.
+A URL is optcache://NAMESPACE/DATASET/PATH, or optcache://DATASET/PATH where the sidecar serves one
+dataset of that name, or OPTCACHE_DATASET has that name. fsspec finds the file system by the package's
+entry point, or by an import of this module. docs/user/fsspec.md says what reads cost.
 """
 
 from __future__ import annotations
 
 import errno
-import io
 import os
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any, NoReturn, Optional, Union
 
 import fsspec
+from fsspec.callbacks import NoOpCallback
 from fsspec.spec import AbstractFileSystem
 
-from ._names import Entry, Names
-from .dataset import Dataset
-from .errors import OptcacheError
+from ._names import Entry
+from ._object_file import ObjectFile
+from ._url_datasets import UrlDataset, folder, forget, served_names
+from ._url_datasets import find as find_dataset
 
-_SAMPLES_AT_ONCE = 256
+_NO_CALLBACK = NoOpCallback()
 
 
 class OptcacheFileSystem(AbstractFileSystem):
     """Folders and objects of the datasets that a sidecar serves. Thread-safe.
 
-    What a dataset has is what its manifest says: it does not change while the file system is in use,
-    and objects beside it are not there. `info` has, beyond fsspec's own keys, `index`: the sample's
-    number in optcache.Dataset.
+    What a dataset has is what its manifest says: it does not change while the file system is in
+    use, and objects beside it are not there. After a fork, a child may use the file system, and files
+    that its parent has opened.
 
-    Raises FileNotFoundError, IsADirectoryError and the like as files do; OSError with EROFS for
-    whatever would write; optcache.SampleError for objects that cannot be read;
-    optcache.SidecarUnavailableError without a sidecar.
+    Raises:
+        FileNotFoundError, IsADirectoryError: as for files.
+        OSError: EROFS for what would write; EOPNOTSUPP for a dataset whose samples have no paths.
+        optcache.SampleError: an object cannot be read.
+        optcache.SidecarUnavailableError: there is no sidecar.
     """
 
     protocol = "optcache"
@@ -58,36 +57,78 @@ class OptcacheFileSystem(AbstractFileSystem):
         """
         super().__init__(**options)
         self._socket = socket
-        self._lock = threading.Lock()
-        self._opened: dict[str, _Opened] = {}
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        stripped = super()._strip_protocol(path)
+        return stripped.lstrip("/") if isinstance(stripped, str) else stripped
+
+    def invalidate_cache(self, path: Optional[str] = None) -> None:
+        """Opens the datasets again when they are next used: a sidecar that has started again may
+        serve a newer index.
+        """
+        forget(self._socket)
+        super().invalidate_cache(path)
 
     # --- What there is
 
     def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
-        """Of a folder or an object: name, size, type; of an object also index and mtime."""
-        opened, inner = self._at(path)
+        """Name, size and type of a folder or an object; of an object also `index`, and `mtime` and
+        `ETag` where the source has them.
+        """
+        stripped = self._strip_protocol(path)
+        if not stripped:
+            return folder(stripped)
+        try:
+            opened, inner = self._at(stripped)
+        except FileNotFoundError:
+            if self._above_datasets(stripped):
+                return folder(stripped)
+            raise
         index = opened.names.find(inner)
-        if index is not None:
+        if index is not None or opened.names.has_folder(inner):
             return opened.describe(Entry(inner, index))
-        if opened.names.has_folder(inner):
-            return opened.describe(Entry(inner, None))
-        raise FileNotFoundError(errno.ENOENT, "the dataset has no such object", path)
+        raise self._missing(opened, path)
+
+    def exists(self, path: str, **kwargs: Any) -> bool:
+        """Whether there is such a folder or object. Raises what `info` raises but
+        FileNotFoundError: without a sidecar the answer is not known.
+        """
+        return self._type(path) is not None
+
+    def isfile(self, path: str) -> bool:
+        """Whether this is an object; raises as `exists` does."""
+        return self._type(path) == "file"
+
+    def isdir(self, path: str) -> bool:
+        """Whether this is a folder; raises as `exists` does."""
+        return self._type(path) == "directory"
+
+    def _type(self, path: str) -> Optional[str]:
+        try:
+            return str(self.info(path)["type"])
+        except FileNotFoundError:
+            return None
 
     def ls(self, path: str, detail: bool = True, **kwargs: Any) -> list[Any]:
-        """What a folder has, by name; of an object itself."""
-        stripped = self._strip_protocol(path)
-        if not stripped:  # the datasets: of several, the sidecar says the names
-            found = [_folder(Dataset(socket=self._socket).name)]
-        else:
-            found = self._list(stripped)
+        """What a folder has, by name; of an object itself. The root has the namespaces of the
+        datasets that the sidecar serves.
+        """
+        found = self._list(self._strip_protocol(path))
         return found if detail else [entry["name"] for entry in found]
 
     def _list(self, path: str) -> list[dict[str, Any]]:
-        opened, inner = self._at(path)
+        if not path:
+            return self._above_datasets(path)
+        try:
+            opened, inner = self._at(path)
+        except FileNotFoundError:
+            names = self._above_datasets(path)
+            if names:
+                return names
+            raise
         entries = list(opened.names.list(inner))
-        if not entries:
-            return [self.info(path)]
-        return list(map(opened.describe, entries))
+        return list(map(opened.describe, entries)) if entries else [self.info(path)]
 
     def modified(self, path: str) -> datetime:
         """When the object was written, as the source says; 1970 if it does not."""
@@ -112,38 +153,47 @@ class OptcacheFileSystem(AbstractFileSystem):
         autocommit: bool = True,
         cache_options: Optional[dict[str, Any]] = None,
         **kwargs: Any,
-    ) -> io.BufferedReader:
-        if mode != "rb":
+    ) -> ObjectFile:
+        if set(mode) != set("rb"):
             self._refuse_to_write(path)
         opened, index = self._sample(path)
-        return _ObjectFile(_SampleFile(opened.dataset[index], path), self.info(path))
+        entry = Entry(opened.dataset.path(index), index)
+        return ObjectFile(self, opened.dataset, opened.describe(entry))
 
     def cat_file(
         self, path: str, start: Optional[int] = None, end: Optional[int] = None, **kwargs: Any
     ) -> bytes:
-        """An object's bytes, or those of a range; negative positions count from its end."""
+        """An object's bytes, or those of a range; negative positions count from its end. All of the
+        object is read for any range.
+        """
         opened, index = self._sample(path)
         return bytes(opened.dataset[index][start:end])
 
     def cat_ranges(
         self,
         paths: Sequence[str],
-        starts: Union[int, None, Sequence[Optional[int]]],
-        ends: Union[int, None, Sequence[Optional[int]]],
+        starts: Union[int, None, Iterable[Optional[int]]],
+        ends: Union[int, None, Iterable[Optional[int]]],
         max_gap: Optional[int] = None,
         on_error: str = "return",
         **kwargs: Any,
     ) -> list[Any]:
-        """Ranges of many objects, in few round trips; objects named several times are read once."""
-        begins = starts if isinstance(starts, Sequence) else [starts] * len(paths)
-        stops = ends if isinstance(ends, Sequence) else [ends] * len(paths)
+        """Ranges of many objects, in few round trips; an object that is named several times is read
+        once.
+        """
+        begins = list(starts) if isinstance(starts, Iterable) else [starts] * len(paths)
+        stops = list(ends) if isinstance(ends, Iterable) else [ends] * len(paths)
         if not len(paths) == len(begins) == len(stops):
             raise ValueError("cat_ranges: there must be as many starts and ends as paths")
-        samples = self._samples(list(dict.fromkeys(paths)), on_error != "return")
-        found: list[Any] = []
-        for path, start, end in zip(paths, begins, stops):
-            sample = samples[path]
-            found.append(sample if isinstance(sample, Exception) else bytes(sample[start:end]))
+        places: dict[str, list[int]] = {}
+        for at, path in enumerate(paths):
+            places.setdefault(path, []).append(at)
+        found: list[Any] = [None] * len(paths)
+        for path, sample in self._read(list(places), on_error != "return"):
+            failed = isinstance(sample, Exception)
+            for at in places[path]:
+                found[at] = sample if failed else bytes(sample[begins[at] : stops[at]])
+            del sample  # see UrlDataset.read
         return found
 
     def cat(
@@ -151,58 +201,78 @@ class OptcacheFileSystem(AbstractFileSystem):
         path: Union[str, list[str]],
         recursive: bool = False,
         on_error: str = "raise",
+        start: Optional[int] = None,
+        end: Optional[int] = None,
         **kwargs: Any,
     ) -> Any:
-        """One object's bytes, or those of many by path, in few round trips."""
+        """One object's bytes, or those of many by path, in few round trips; or a range of each.
+
+        Whatever `on_error`, raises OptcacheError for what is not of one object: without a sidecar,
+        an object that is left out would be taken for one that is not there.
+        """
         paths = self.expand_path(path, recursive=recursive)
         files = [one for one in paths if recursive is False or not self.isdir(one)]
         if len(files) == 1 and isinstance(path, str) and files[0] == self._strip_protocol(path):
-            if on_error == "raise":
-                return self.cat_file(files[0])
-        found: dict[str, Any] = {}
-        for one, sample in self._samples(files, on_error == "raise").items():
-            if isinstance(sample, Exception):
-                if on_error == "return":
-                    found[one] = sample
+            return self.cat_file(files[0], start, end)
+        found: dict[str, Any] = dict.fromkeys(files)  # in this order
+        for one, sample in self._read(files, on_error == "raise"):
+            if not isinstance(sample, Exception):
+                found[one] = bytes(sample[start:end])
+            elif on_error == "return":
+                found[one] = sample
             else:
-                found[one] = bytes(sample)
+                del found[one]
+            del sample  # see UrlDataset.read
         return found
 
-    def get_file(self, rpath: str, lpath: Any, **kwargs: Any) -> None:
+    def get_file(
+        self,
+        rpath: str,
+        lpath: Any,
+        callback: Any = _NO_CALLBACK,
+        outfile: Any = None,
+        **kwargs: Any,
+    ) -> None:
         """Copies an object to a local file, or makes a local folder for a folder."""
-        if hasattr(lpath, "write"):
-            lpath.write(self.cat_file(rpath))
-        elif self.isdir(rpath):
+        if outfile is None and hasattr(lpath, "write"):
+            outfile = lpath
+        if outfile is None and self.isdir(rpath):
             os.makedirs(lpath, exist_ok=True)
-        else:
+            return
+        opened, index = self._sample(rpath)
+        sample = opened.dataset[index]
+        callback.set_size(len(sample))
+        if outfile is None:
             os.makedirs(os.path.dirname(os.path.abspath(lpath)), exist_ok=True)
             with open(lpath, "wb") as file:
-                file.write(self.cat_file(rpath))
+                file.write(sample)
+        else:
+            outfile.write(sample)
+        callback.relative_update(len(sample))
 
-    def _samples(self, paths: list[str], raises: bool) -> dict[str, Any]:
-        """Views of the objects, or what went wrong with each, by path."""
-        found: dict[str, Any] = {}
-        wanted: dict[str, tuple[_Opened, dict[str, int]]] = {}
+    def _read(self, paths: list[str], raises: bool) -> Iterator[tuple[str, Any]]:
+        """Views of the objects, or what is wrong with each, in any order: see UrlDataset.read."""
+        wanted: dict[UrlDataset, list[tuple[str, int]]] = {}
         for path in paths:
             try:
                 opened, index = self._sample(path)
-                wanted.setdefault(opened.prefix, (opened, {}))[1][path] = index
-            except (OSError, OptcacheError) as error:
+            except OSError as error:
                 if raises:
                     raise
-                found[path] = error
-        for opened, by_path in wanted.values():
-            names = list(by_path)
-            for begin in range(0, len(names), _SAMPLES_AT_ONCE):
-                part = names[begin : begin + _SAMPLES_AT_ONCE]
-                found.update(zip(part, opened.read([by_path[n] for n in part], raises)))
-        return {path: found[path] for path in paths}
+                yield path, error
+            else:
+                wanted.setdefault(opened, []).append((path, index))
+        for opened, objects in wanted.items():
+            yield from opened.read(objects, raises)
 
     # --- Writing, which there is none of
 
     def _refuse_to_write(self, path: Any, *_: Any, **__: Any) -> NoReturn:
         raise OSError(
-            errno.EROFS, "optcache:// is read-only: write to the dataset's own store", str(path)
+            errno.EROFS,
+            "optcache:// is read-only. Write to the dataset's store by its own address, then index "
+            "the dataset again",
+            str(path),
         )
 
     mkdir = makedirs = rmdir = rm = rm_file = _rm = touch = _refuse_to_write
@@ -210,133 +280,31 @@ class OptcacheFileSystem(AbstractFileSystem):
 
     # --- Which dataset
 
-    def _sample(self, path: str) -> tuple[_Opened, int]:
+    def _sample(self, path: str) -> tuple[UrlDataset, int]:
         opened, inner = self._at(path)
         index = opened.names.find(inner)
         if index is not None:
             return opened, index
         if opened.names.has_folder(inner):
             raise IsADirectoryError(errno.EISDIR, "this is a folder of the dataset", path)
-        raise FileNotFoundError(errno.ENOENT, "the dataset has no such object", path)
+        raise self._missing(opened, path)
 
-    def _at(self, path: str) -> tuple[_Opened, str]:
-        """The dataset of a URL or path, and the path in it."""
-        parts = self._strip_protocol(path).split("/")
-        with self._lock:
-            for count in (1, 2):
-                opened = self._opened.get("/".join(parts[:count]))
-                if opened is not None:
-                    return opened, "/".join(parts[count:])
-            return self._open_one_of(parts, path)
+    @staticmethod
+    def _missing(opened: UrlDataset, path: str) -> FileNotFoundError:
+        why = f"the dataset {opened.dataset.name} has no such object"
+        return FileNotFoundError(errno.ENOENT, why, path)
 
-    def _open_one_of(self, parts: list[str], path: str) -> tuple[_Opened, str]:
-        why = ""
-        for count in (1, 2)[: len(parts)]:
-            prefix = "/".join(parts[:count])
-            name = _full_name(prefix)
-            try:
-                opened = _Opened(prefix, Dataset(name, self._socket))
-            except OptcacheError as error:
-                # Not one of that name, or several.
-                if error.code not in ("not_found", "invalid_argument"):
-                    raise
-                why = why or str(error)
-            else:
-                # What stands first may be the namespace of another dataset: no short names here.
-                whole = opened.dataset.name
-                if _qualified(whole) != _qualified(name):
-                    why = why or f"there is no dataset {name}, but {whole}"
-                    continue
-                self._opened[prefix] = opened
-                return opened, "/".join(parts[count:])
-        raise FileNotFoundError(errno.ENOENT, why, path)
+    def _at(self, path: str) -> tuple[UrlDataset, str]:
+        return find_dataset(self._strip_protocol(path), self._socket)
 
-
-class _Opened:
-    """A dataset as URLs call it."""
-
-    def __init__(self, prefix: str, dataset: Dataset) -> None:
-        self.prefix = prefix
-        self.dataset = dataset
-        self.names = Names(dataset.manifest)
-
-    def describe(self, entry: Entry) -> dict[str, Any]:
-        name = f"{self.prefix}/{entry.path}" if entry.path else self.prefix
-        if entry.sample is None:
-            return _folder(name)
-        manifest = self.dataset.manifest
-        return {
-            "name": name,
-            "size": manifest.size(entry.sample),
-            "type": "file",
-            "index": entry.sample,
-            "mtime": manifest.modified_ns(entry.sample) / 1e9,
-        }
-
-    def read(self, indices: list[int], raises: bool) -> list[Any]:
-        try:
-            return self.dataset.__getitems__(indices)
-        except OptcacheError:
-            if raises:
-                raise
-        return [self._read_one(index) for index in indices]
-
-    def _read_one(self, index: int) -> Any:
-        try:
-            return self.dataset[index]
-        except OptcacheError as error:
-            return error
-
-
-class _ObjectFile(io.BufferedReader):
-    """What `open` gives. Callers of fsspec look for `size` and `details` in it."""
-
-    def __init__(self, file: _SampleFile, details: dict[str, Any]) -> None:
-        super().__init__(file)
-        self.details = details
-        self.size = details["size"]
-
-
-class _SampleFile(io.RawIOBase):
-    """The bytes of a sample where they lie, as a file."""
-
-    def __init__(self, sample: Any, name: str) -> None:
-        self.name = name
-        self._sample = memoryview(sample)
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self._sample)}[whence]
-        if base + offset < 0:
-            raise OSError(errno.EINVAL, "there is nothing before the beginning", self.name)
-        self._at = base + offset
-        return self._at
-
-    def readinto(self, into: Any) -> int:
-        part = self._sample[self._at : self._at + len(into)]
-        into[: len(part)] = part
-        self._at += len(part)
-        return len(part)
-
-
-def _folder(name: str) -> dict[str, Any]:
-    return {"name": name, "size": 0, "type": "directory"}
-
-
-def _qualified(name: str) -> str:
-    return name if "/" in name else f"local/{name}"
-
-
-def _full_name(name: str) -> str:
-    """OPTCACHE_DATASET, if that is a dataset of this name in some namespace."""
-    usual = os.environ.get("OPTCACHE_DATASET") or ""
-    return usual if usual.partition("/")[2] == name else name
+    def _above_datasets(self, path: str) -> list[dict[str, Any]]:
+        """What the root has, and a namespace; nothing if the path is neither."""
+        if path.count("/"):
+            return []
+        names = served_names(self._socket)
+        if path:
+            return [folder(name) for name in names if name.startswith(path + "/")]
+        return [folder(name) for name in dict.fromkeys(name.split("/")[0] for name in names)]
 
 
 fsspec.register_implementation("optcache", OptcacheFileSystem, clobber=True)
