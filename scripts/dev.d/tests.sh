@@ -223,6 +223,7 @@ make_frameworks_venv() {
     spdl-core==0.8.0 torch==2.7.0 torchdata==0.11.0 torchvision==0.22.0 webdataset==1.0.2
   # Clients of S3, all named: else pip tries every version that might go with another.
   "${pip[@]}" aiobotocore==3.10.0 boto3==1.43.117 datasets==4.8.5 s3fs==2026.2.0 s3torchconnector==1.5.0
+  "${pip[@]}" zarr==3.1.6 # by fsspec, as pandas and pyarrow are, which datasets needs
   "${pip[@]}" --no-deps nemo_toolkit==1.23.0 # for Megatron's samplers
 }
 
@@ -230,12 +231,13 @@ frameworks() {
   use_programs dev
   # Tests skip what is missing; here nothing may be.
   .venv-frameworks/bin/python -W ignore -c \
-    'import accelerate, boto3, composer, datasets, nemo, pytorch_lightning, s3fs, s3torchconnector, spdl.source, streaming, torchdata.stateful_dataloader, webdataset'
+    'import accelerate, boto3, composer, datasets, nemo, pandas, pyarrow, pytorch_lightning, s3fs, s3torchconnector, spdl.source, streaming, torchdata.stateful_dataloader, webdataset, zarr'
   test_python .venv-frameworks/bin/python python python-frameworks
   # Trainers are slow to start.
   OPTCACHE_LONG=1 test_python .venv-frameworks/bin/python integration/test_frameworks.py integration-frameworks
   test_python .venv-frameworks/bin/python integration/test_tar.py integration-tar
   test_python .venv-frameworks/bin/python integration/test_s3_endpoint.py integration-s3-endpoint
+  test_python .venv-frameworks/bin/python integration/test_fsspec.py integration-fsspec
 }
 
 frameworks_steps() {
