@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr ByteCount kInitMax = 1_MiB;
+constexpr ByteCount kVersionFileMax = 1_MiB;
 constexpr auto kForAll = fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read;
 constexpr auto kFolderForAll =
     kForAll | fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec;
@@ -47,9 +47,6 @@ Status CopyTree(const fs::path& from, const fs::path& to) {
 
 Status Stage(const fs::path& package, const fs::path& stage) {
   std::error_code error;
-  fs::remove_all(stage, error);  // of a start that was cut off
-  fs::create_directories(stage, error);
-  RETURN_IF_ERROR(FilesystemStatus(error, "make " + stage.string()));
   RETURN_IF_ERROR(CopyTree(package, stage / "_copy"));
   fs::copy_file(package / "_injected.py", stage / "__init__.py", error);
   RETURN_IF_ERROR(FilesystemStatus(error, "copy " + (package / "_injected.py").string()));
@@ -58,16 +55,14 @@ Status Stage(const fs::path& package, const fs::path& stage) {
   return FilesystemStatus(error, "open up " + stage.string());
 }
 
-}  // namespace
+Status MakeEmpty(const fs::path& stage) {
+  std::error_code error;
+  fs::remove_all(stage, error);  // of a start that was cut off
+  fs::create_directories(stage, error);
+  return FilesystemStatus(error, "make " + stage.string());
+}
 
-Status CopyPythonPackage(const std::string& package, const std::string& folder) {
-  const fs::path target = fs::path(folder) / "optcache";
-  const std::string init = package + "/__init__.py";
-  ASSIGN_OR_RETURN(const std::string wanted, ReadFile(init, kInitMax));
-  const auto there = ReadFile((target / "_copy" / "__init__.py").string(), kInitMax);
-  if (there && *there == wanted) return OkStatus();
-  const fs::path stage = fs::path(folder) / ".optcache-new";
-  RETURN_IF_ERROR(Stage(package, stage));
+Status PutInPlace(const fs::path& stage, const fs::path& target) {
   std::error_code error;
   fs::rename(stage, target, error);
   if (!error) return OkStatus();
@@ -77,6 +72,33 @@ Status CopyPythonPackage(const std::string& package, const std::string& folder) 
   }
   fs::remove_all(stage, error);
   return OkStatus();
+}
+
+// Of two files, small ones; not if one is not there.
+bool SameContent(const fs::path& one, const fs::path& other) {
+  const auto first = ReadFile(one.string(), kVersionFileMax);
+  const auto second = ReadFile(other.string(), kVersionFileMax);
+  return first && second && *first == *second;
+}
+
+}  // namespace
+
+Status CopyPythonPackage(const std::string& package, const std::string& folder) {
+  const fs::path from(package);
+  const fs::path stage = fs::path(folder) / ".optcache-new";
+  const fs::path target = fs::path(folder) / "optcache";
+  RETURN_IF_ERROR(ReadFile((from / "__init__.py").string(), kVersionFileMax));
+  if (!SameContent(from / "__init__.py", target / "_copy" / "__init__.py")) {
+    RETURN_IF_ERROR(MakeEmpty(stage));
+    RETURN_IF_ERROR(Stage(from, stage));
+    RETURN_IF_ERROR(PutInPlace(stage, target));
+  }
+  // Not by the package's own name: pip would take it for installed, and try to remove it.
+  const fs::path info = fs::path(folder) / "optcache_injected.dist-info";
+  if (SameContent(from / "_dist_info" / "METADATA", info / "METADATA")) return OkStatus();
+  RETURN_IF_ERROR(MakeEmpty(stage));
+  RETURN_IF_ERROR(CopyTree(from / "_dist_info", stage));
+  return PutInPlace(stage, info);
 }
 
 }  // namespace optcache::sidecar

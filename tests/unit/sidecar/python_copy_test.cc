@@ -20,6 +20,8 @@ class PythonCopyTest : public testing::Test {
     dir_.Write("package/_injected.py", "front");
     dir_.Write("package/inner/module.py", "inner of " + version);
     dir_.Write("package/__pycache__/module.pyc", "bytecode");
+    dir_.Write("package/_dist_info/METADATA", "Version: " + version);
+    dir_.Write("package/_dist_info/entry_points.txt", "entry points of " + version);
   }
   Status Copy() const { return CopyPythonPackage(dir_.Join("package"), dir_.Join("out")); }
   std::string Read(const std::string& file) const {
@@ -34,7 +36,8 @@ TEST_F(PythonCopyTest, PutsThePackageBehindItsFront) {
   EXPECT_EQ(Read("_copy/__init__.py"), "__version__ = \"1.0\"\n");
   EXPECT_EQ(Read("_copy/inner/module.py"), "inner of 1.0");
   EXPECT_EQ(Read("_copy/__pycache__/module.pyc"), "missing");
-  EXPECT_EQ(std::distance(fs::directory_iterator(dir_.Join("out")), fs::directory_iterator()), 1);
+  EXPECT_EQ(Read("../optcache_injected.dist-info/entry_points.txt"), "entry points of 1.0");
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir_.Join("out")), fs::directory_iterator()), 2);
 }
 
 TEST_F(PythonCopyTest, EverybodyMayReadIt) {
@@ -43,13 +46,17 @@ TEST_F(PythonCopyTest, EverybodyMayReadIt) {
   EXPECT_EQ(fs::status(dir_.Join("out/optcache/_copy/inner/module.py")).permissions(),
             fs::perms(0644));
   EXPECT_EQ(fs::status(dir_.Join("out/optcache/_copy/inner")).permissions(), fs::perms(0755));
+  EXPECT_EQ(fs::status(dir_.Join("out/optcache_injected.dist-info")).permissions(),
+            fs::perms(0755));
 }
 
 TEST_F(PythonCopyTest, ACopyOfTheSameVersionStaysAsItIs) {
   ASSERT_TRUE(Copy().ok());
   dir_.Write("out/optcache/_copy/mark", "still the first");
+  dir_.Write("out/optcache_injected.dist-info/mark", "likewise");
   ASSERT_TRUE(Copy().ok());
   EXPECT_EQ(Read("_copy/mark"), "still the first");
+  EXPECT_EQ(Read("../optcache_injected.dist-info/mark"), "likewise");
 }
 
 TEST_F(PythonCopyTest, AnotherVersionTakesItsPlace) {
@@ -57,7 +64,15 @@ TEST_F(PythonCopyTest, AnotherVersionTakesItsPlace) {
   WritePackage("1.1");
   ASSERT_TRUE(Copy().ok());
   EXPECT_EQ(Read("_copy/inner/module.py"), "inner of 1.1");
+  EXPECT_EQ(Read("../optcache_injected.dist-info/entry_points.txt"), "entry points of 1.1");
   EXPECT_FALSE(fs::exists(dir_.Join("out/.optcache-new")));
+}
+
+TEST_F(PythonCopyTest, ACopyOfTheSameVersionWithoutEntryPointsGetsThem) {
+  ASSERT_TRUE(Copy().ok());
+  fs::remove_all(dir_.Join("out/optcache_injected.dist-info"));
+  ASSERT_TRUE(Copy().ok());
+  EXPECT_EQ(Read("../optcache_injected.dist-info/METADATA"), "Version: 1.0");
 }
 
 TEST_F(PythonCopyTest, WhatAStartThatWasCutOffLeftIsNoHindrance) {
