@@ -57,6 +57,8 @@ storage::IndexFormat ToStorage(config::Format format) {
       return storage::IndexFormat::kTar;
     case config::Format::kTarFiles:
       return storage::IndexFormat::kTarFiles;
+    case config::Format::kRanges:
+      return storage::IndexFormat::kRanges;
   }
   return storage::IndexFormat::kFiles;
 }
@@ -110,7 +112,7 @@ Result<std::string> Index(const config::Dataset& dataset, const std::string& add
                                     .deadline = Deadline::After(SystemClock(), kIndexLimit),
                                     .progress = progress};
   ASSIGN_OR_RETURN(const storage::IndexReport report, storage::BuildManifest(*store, index));
-  for (const std::string& note : BuildNotes(report, dataset.order.has_value()))
+  for (const std::string& note : BuildNotes(report))
     options.say(fmt::format("{}: {}", dataset.QualifiedName(), note));
   return std::string(report.manifest.bytes());
 }

@@ -35,13 +35,15 @@ and a tab and the ETag: `find . -type f > index.txt` in its folder makes one.
 
 With --format tar the objects are tar archives, and samples are the groups of files in them that have one
 name up to the first dot, as the webdataset package groups them; with tar-files each file in them is a sample.
+With --format ranges a sample is a range of an object. The source holds a list of them, ranges.csv, with a line
+OBJECT,OFFSET,LENGTH or OBJECT,OFFSET,LENGTH,NAME for each sample (docs/formats/ranges.md).
 
 Samples get their numbers by
   image-folder  class folders, as torchvision.datasets.ImageFolder(root) numbers them
   path          sorted paths, no classes
   list          the source's own order, no classes
 Without --order: image-folder if there are images in folders, else path. Groups of tar archives have the order
-of the archives, by path or as listed.
+of the archives, by path or as listed, and ranges have that of their list.
 
 With --verify Digest all bytes are read once, and the SHA-256 of each sample is noted. Reads are compared
 with it, by sidecars and by `optcache manifest verify --bytes`. Without, other bytes under the same size,
@@ -123,7 +125,7 @@ Status Build(const BuildFlags& flags) {
                                 .progress = progress}));
   line.reset();
   RETURN_IF_ERROR(WriteFileAtomically(flags.output, report.manifest.bytes()));
-  for (const std::string& note : BuildNotes(report, order.has_value()))
+  for (const std::string& note : BuildNotes(report))
     fmt::print(stderr, "{}\n", Visible(note));
   return Print(ManifestAsText(flags.output, report.manifest));
 }
@@ -194,14 +196,15 @@ void AddBuild(CLI::App& parent, Verb& chosen) {
   AddSourceOptions(*command, flags->source);
   command
       ->add_option("--include", flags->include,
-                   "Which objects are samples, or archives of them, for example '**/*.jpg' (** is "
-                   "any folders); may be given more than once. Without: images, or all objects; of "
-                   "archives **/*.tar")
+                   "Which objects are samples, archives of them or lists of ranges, for example "
+                   "'**/*.jpg' (** is any folders); may be given more than once. Without: images, "
+                   "or all objects; of archives **/*.tar; of lists ranges.csv")
       ->type_name("GLOB");
   command
       ->add_option("--format", flags->format,
-                   "What the objects are: files, tar (archives of samples of several files) or "
-                   "tar-files (archives of samples of one file)")
+                   "What the objects are: files, tar (archives of samples of several files), "
+                   "tar-files (archives of samples of one file) or ranges (samples are ranges of "
+                   "objects, by a list)")
       ->capture_default_str();
   command->add_option("--order", flags->order, "image-folder, path or list");
   command

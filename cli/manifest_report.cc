@@ -61,7 +61,7 @@ std::string ManifestAsText(std::string_view file, const Manifest& manifest) {
   std::string text = fmt::format("{}\n", file);
   text += fmt::format("  order    {}\n", dataset::OrderName(manifest.order()));
   if (manifest.layout() != dataset::Layout::kObjects)
-    text += fmt::format("  archives {}\n", manifest.objects());
+    text += fmt::format("  shards   {}\n", manifest.objects());
   text += fmt::format("  samples  {}", manifest.samples());
   if (manifest.classes() > 0) text += fmt::format(" in {} classes", manifest.classes());
   text += fmt::format("\n  bytes    {} ({})\n", manifest.total_bytes(),
@@ -81,7 +81,7 @@ std::string ManifestAsJson(const Manifest& manifest) {
   json["order"] = dataset::OrderName(manifest.order());
   json["samples"] = manifest.samples();
   json["classes"] = manifest.classes();
-  if (manifest.layout() != dataset::Layout::kObjects) json["archives"] = manifest.objects();
+  if (manifest.layout() != dataset::Layout::kObjects) json["shards"] = manifest.objects();
   json["bytes"] = manifest.total_bytes();
   json["verify"] = VerifyText(manifest);
   json["manifestBytes"] = manifest.bytes().size();
@@ -91,10 +91,10 @@ std::string ManifestAsJson(const Manifest& manifest) {
   return json.dump(2) + "\n";
 }
 
-std::vector<std::string> BuildNotes(const storage::IndexReport& report, bool order_was_given) {
+std::vector<std::string> BuildNotes(const storage::IndexReport& report) {
   std::vector<std::string> notes;
   const Manifest& manifest = report.manifest;
-  if (!order_was_given && manifest.layout() != dataset::Layout::kGroups) {
+  if (report.order_chosen) {
     notes.emplace_back(manifest.order() == dataset::Order::kImageFolder
                            ? "Images lie in folders: numbered as torchvision's ImageFolder does "
                              "(--order image-folder)."

@@ -30,7 +30,7 @@ std::string ManifestAsJson(const dataset::Manifest& manifest);
 
 // What else there is to say of an index, a sentence each: how the order was chosen, what was left
 // out, is missing, or may change unnoticed.
-std::vector<std::string> BuildNotes(const storage::IndexReport& report, bool order_was_given);
+std::vector<std::string> BuildNotes(const storage::IndexReport& report);
 
 std::string VerifyAsText(const storage::VerifyReport& report);
 

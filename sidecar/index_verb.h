@@ -20,7 +20,7 @@ struct IndexFlags {
   std::string patience;      // with the source, "10m"; empty: that of `store`
   std::string byte_rate;     // likewise
   std::vector<std::string> include;
-  std::string format = "Files";  // "Tar", "TarFiles"
+  std::string format = "Files";  // see storage::ParseFormat
   std::string order;             // "Path", "List", "ImageFolder"; empty: chosen by what is there
   std::string verify = "Checksum";
   std::vector<std::string> manifests;  // URLs of nodes

@@ -14,8 +14,8 @@
 
 namespace optcache::sidecar {
 
-// A key is `prefix` and the sample's path. A sample that is a member of an archive has the
-// archive's path, a slash and its own; groups of members are no objects and have none. Costs
+// A key is `prefix` and the sample's path. A sample that is a member of an archive, or a range, has
+// its object's path, a slash and its own; groups of members are no objects and have none. Costs
 // four bytes an archive, and four a sample if those are not numbered by path; while it is made the
 // keys as text. Of several samples with one key, the one with the lowest number is found.
 // Thread-safe: nothing changes it. The manifest outlives it.

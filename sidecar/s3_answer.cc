@@ -100,12 +100,13 @@ S3Answer ObjectAnswer(const S3Request& request, const net::HttpHeaders& headers,
 }
 
 S3Error NotAnObject(std::string_view name) {
-  return {.status = 501,
-          .code = "NotImplemented",
-          .message = fmt::format("{} is an archive whose members are the samples of a Dataset: the "
-                                 "archive itself is not kept. A Dataset of format Files over the "
-                                 "archives serves them whole",
-                                 name)};
+  return {
+      .status = 501,
+      .code = "NotImplemented",
+      .message = fmt::format("{} has samples of a Dataset as its parts: the object itself is not "
+                             "kept. A Dataset of format Files over the objects serves them "
+                             "whole",
+                             name)};
 }
 
 S3Answer BucketAnswer(const S3Request& request, const BucketView& bucket,

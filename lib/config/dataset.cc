@@ -86,7 +86,10 @@ Dataset ReadDataset(YamlMap& document) {
   document.In("spec", [&](YamlMap& spec) {
     ReadSource(spec, dataset);
     spec.Read("format",
-              {{"Files", Format::kFiles}, {"Tar", Format::kTar}, {"TarFiles", Format::kTarFiles}},
+              {{"Files", Format::kFiles},
+               {"Tar", Format::kTar},
+               {"TarFiles", Format::kTarFiles},
+               {"Ranges", Format::kRanges}},
               dataset.format);
     spec.Read("include", dataset.include);
     Order order = Order::kPath;
@@ -95,8 +98,9 @@ Dataset ReadDataset(YamlMap& document) {
         {{"ImageFolder", Order::kImageFolder}, {"Path", Order::kPath}, {"List", Order::kList}},
         order);
     if (spec.Has("order")) dataset.order = order;
-    if (dataset.format == Format::kTar && dataset.order == Order::kImageFolder)
-      spec.Fail("order", "ImageFolder numbers files in class folders, format Tar has none");
+    const bool has_files = dataset.format == Format::kFiles || dataset.format == Format::kTarFiles;
+    if (!has_files && dataset.order == Order::kImageFolder)
+      spec.Fail("order", "ImageFolder numbers files in class folders, and this format has none");
     spec.Read("verify", {{"Checksum", Verify::kChecksum}, {"Digest", Verify::kDigest}},
               dataset.verify);
     spec.In("limits", [&](YamlMap& limits) {

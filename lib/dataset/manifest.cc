@@ -293,7 +293,9 @@ std::string Manifest::Path(SampleId sample) const {
 
 std::string Manifest::NameInSource(SampleId sample) const {
   if (layout_ == Layout::kObjects) return Path(sample);
-  return Path(sample) + " in " + ObjectAt(ObjectOf(sample)).path;
+  std::string path = Path(sample);
+  const std::string object = ObjectAt(ObjectOf(sample)).path;
+  return path.starts_with(object + "#") ? path : path + " in " + object;
 }
 
 ByteCount Manifest::Size(SampleId sample) const {

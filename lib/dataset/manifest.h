@@ -36,7 +36,7 @@ std::string_view OrderName(Order order);
 enum class Layout : std::uint32_t {
   kObjects = 0,  // an object
   kGroups = 1,   // several members of an archive, joined as members.h says
-  kMembers = 2,  // a member of an archive
+  kMembers = 2,  // a member of an archive, or a range of an object of any kind
 };
 
 // An object that samples are read from.
@@ -75,10 +75,10 @@ class Manifest {
 
   Layout layout() const { return layout_; }
 
-  // The object's path relative to the source's root, the member's within its archive, or the key of
-  // a group, which others may have too; decodes at most 16 strings.
+  // The object's path relative to the source's root, the member's within its archive, the name of a
+  // range, or the key of a group, which others may have too; decodes at most 16 strings.
   std::string Path(SampleId sample) const;
-  // The sample and the object it is in, for messages: a/1.jpg, or 0001 in a.tar.
+  // The sample and the object it is in, for messages: a/1.jpg, 0001 in a.tar, or a.bin#1.
   std::string NameInSource(SampleId sample) const;
   // Of what is handed out.
   ByteCount Size(SampleId sample) const;
@@ -89,7 +89,7 @@ class Manifest {
   Object ObjectAt(std::uint32_t index) const;
   // The object that holds the sample.
   std::uint32_t ObjectOf(SampleId sample) const;
-  // What of its object makes the sample, by rising offset: all of it, or members of an archive.
+  // What of its object makes the sample, by rising offset: all of it, members of it, or a range.
   std::vector<Member> MembersOf(SampleId sample) const;
   // True if the source was indexed with digests.
   bool has_digests() const { return sample_digests_.offset != 0; }

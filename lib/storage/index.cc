@@ -1,5 +1,6 @@
 #include "storage/index.h"
 
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "dataset/image_folder.h"
 #include "dataset/manifest_builder.h"
 #include "dataset/numbering.h"
+#include "storage/index_ranges.h"
 #include "storage/index_tar.h"
 #include "storage/internal/digest_many.h"
 #include "storage/internal/stat_many.h"
@@ -19,6 +21,18 @@ using dataset::ManifestBuilder;
 using dataset::Numbering;
 
 constexpr size_t kNamed = 5;
+
+struct FormatNames {
+  IndexFormat format;
+  std::string_view name;
+  std::string_view in_resources;
+};
+
+constexpr std::array<FormatNames, 4> kFormats = {
+    FormatNames{.format = IndexFormat::kFiles, .name = "files", .in_resources = "Files"},
+    FormatNames{.format = IndexFormat::kTar, .name = "tar", .in_resources = "Tar"},
+    FormatNames{.format = IndexFormat::kTarFiles, .name = "tar-files", .in_resources = "TarFiles"},
+    FormatNames{.format = IndexFormat::kRanges, .name = "ranges", .in_resources = "Ranges"}};
 
 Result<Numbering> Number(const ObjectListing& listing, const IndexOptions& options) {
   ASSIGN_OR_RETURN(dataset::GlobSet include, dataset::GlobSet::Compile(options.include));
@@ -96,39 +110,7 @@ Result<Manifest> Assemble(const ObjectListing& listing, Numbering numbering,
   return std::move(builder).Finish();
 }
 
-}  // namespace
-
-std::string_view StepName(IndexProgress::Step step) {
-  switch (step) {
-    case IndexProgress::Step::kListing:
-      return "listing";
-    case IndexProgress::Step::kAsking:
-      return "asking for sizes";
-    case IndexProgress::Step::kArchives:
-      return "looking into archives";
-    case IndexProgress::Step::kReading:
-      return "reading";
-  }
-  return "";
-}
-
-Result<IndexFormat> ParseFormat(std::string_view name) {
-  if (name == "files" || name == "Files") return IndexFormat::kFiles;
-  if (name == "tar" || name == "Tar") return IndexFormat::kTar;
-  if (name == "tar-files" || name == "TarFiles") return IndexFormat::kTarFiles;
-  return Error(Code::kInvalidArgument,
-               fmt::format("format {}: there are files, tar and tar-files", name));
-}
-
-Result<bool> ParseVerify(std::string_view name) {
-  if (name == "Digest" || name == "digest") return true;
-  if (name == "Checksum" || name == "checksum") return false;
-  return Error(Code::kInvalidArgument,
-               fmt::format("--verify {}: there are Checksum and Digest", name));
-}
-
-Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& options) {
-  if (options.format != IndexFormat::kFiles) return BuildTarManifest(store, options);
+Result<IndexReport> BuildFilesManifest(ObjectStore& store, const IndexOptions& options) {
   const auto listed = [&](std::uint64_t objects) {
     if (options.progress)
       options.progress({.step = IndexProgress::Step::kListing, .done = objects});
@@ -167,11 +149,59 @@ Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& option
   return IndexReport{.manifest = std::move(manifest),
                      .objects = objects,
                      .left_out = left_out,
+                     .order_chosen = !options.order.has_value(),
                      .missing_count = missing_count,
                      .missing = std::move(missing),
                      .unreadable_count = unreadable_count,
                      .unreadable = std::move(unreadable),
                      .unversioned_count = unversioned_count};
+}
+
+}  // namespace
+
+std::string_view StepName(IndexProgress::Step step) {
+  switch (step) {
+    case IndexProgress::Step::kListing:
+      return "listing";
+    case IndexProgress::Step::kAsking:
+      return "asking for sizes";
+    case IndexProgress::Step::kArchives:
+      return "looking into archives";
+    case IndexProgress::Step::kIndexes:
+      return "reading indexes";
+    case IndexProgress::Step::kReading:
+      return "reading";
+  }
+  return "";
+}
+
+Result<IndexFormat> ParseFormat(std::string_view name) {
+  std::string known;
+  for (const FormatNames& format : kFormats) {
+    if (name == format.name || name == format.in_resources) return format.format;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", format.name);
+  }
+  return Error(Code::kInvalidArgument, fmt::format("format {}: there are {}", name, known));
+}
+
+Result<bool> ParseVerify(std::string_view name) {
+  if (name == "Digest" || name == "digest") return true;
+  if (name == "Checksum" || name == "checksum") return false;
+  return Error(Code::kInvalidArgument,
+               fmt::format("--verify {}: there are Checksum and Digest", name));
+}
+
+Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& options) {
+  switch (options.format) {
+    case IndexFormat::kFiles:
+      return BuildFilesManifest(store, options);
+    case IndexFormat::kTar:
+    case IndexFormat::kTarFiles:
+      return BuildTarManifest(store, options);
+    case IndexFormat::kRanges:
+      return BuildRangesManifest(store, options);
+  }
+  return Error(Code::kInvalidArgument, "no such format");
 }
 
 }  // namespace optcache::storage

@@ -16,15 +16,15 @@ namespace optcache::storage {
 
 // How far indexing has come.
 struct IndexProgress {
-  // Asking: for what the listing does not tell. Archives: looking into them. Reading: for the
-  // digests.
-  enum class Step { kListing, kAsking, kArchives, kReading };
+  // Asking: for what the listing does not tell. Archives: looking into them. Indexes: reading the
+  // lists of ranges. Reading: for the digests.
+  enum class Step { kListing, kAsking, kArchives, kIndexes, kReading };
   Step step = Step::kListing;
   std::uint64_t done = 0;
   std::uint64_t all = 0;  // 0 while not known
 };
 
-// "listing", "asking for sizes", "looking into archives", "reading".
+// "listing", "asking for sizes", "looking into archives", "reading indexes", "reading".
 std::string_view StepName(IndexProgress::Step step);
 
 // What the objects of a source are.
@@ -32,9 +32,10 @@ enum class IndexFormat {
   kFiles,     // samples
   kTar,       // tar archives in which members of one key make a sample, as for `webdataset`
   kTarFiles,  // tar archives in which each member is a sample
+  kRanges,    // anything, and lists of which ranges of it are samples (dataset/ranges_csv.h)
 };
-// "files", "tar", "tar-files", or, as resources write them, "Files", "Tar", "TarFiles".
-// kInvalidArgument lists the former.
+// "files", "tar", "tar-files", "ranges", or, as resources write them, "Files", "Tar", "TarFiles",
+// "Ranges". kInvalidArgument lists the former.
 Result<IndexFormat> ParseFormat(std::string_view name);
 
 // How contents are known later: true for "Digest" (or "digest"), by the SHA-256 of each sample, for
@@ -45,9 +46,10 @@ Result<bool> ParseVerify(std::string_view name);
 struct IndexOptions {
   IndexFormat format = IndexFormat::kFiles;
   // Unset: chosen by what is there, see numbering.h. Groups are in the order of their archives, and
-  // these by path or, with kList, as listed.
+  // ranges in that of their indexes; these by path or, with kList, as listed.
   std::optional<dataset::Order> order;
-  // Patterns, see glob.h, of objects: of samples or of archives, which are **/*.tar without any.
+  // Patterns, see glob.h, of objects: of samples, of archives, which are **/*.tar without any, or
+  // of lists of ranges, which are ranges.csv without any.
   std::vector<std::string> include;
   bool digests = false;  // reads all samples once and notes their SHA-256
   unsigned concurrent_stats_max = 32;
@@ -60,6 +62,7 @@ struct IndexReport {
   dataset::Manifest manifest;
   std::uint64_t objects = 0;            // listed
   std::uint64_t left_out = 0;           // objects that are no samples, and members of archives
+  bool order_chosen = false;            // by what is there, since options.order was not set
   std::uint64_t missing_count = 0;      // samples that are listed but not there
   std::vector<std::string> missing;     // the first few of them
   std::uint64_t unreadable_count = 0;   // samples that this user may not read, as far as known

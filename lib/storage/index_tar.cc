@@ -11,8 +11,7 @@
 #include "dataset/numbering.h"
 #include "dataset/tar_groups.h"
 #include "dataset/tar_idx.h"
-#include "storage/internal/digest_many.h"
-#include "storage/internal/stat_many.h"
+#include "storage/internal/shards.h"
 #include "storage/tar_index.h"
 
 namespace optcache::storage {
@@ -41,45 +40,34 @@ struct Samples {
   std::uint64_t left_out = 0;                 // members
 };
 
-// kInvalidArgument, if one of them is an archive that was compressed: no other is left.
-Status CheckCompressed(const std::vector<std::string_view>& paths) {
+// kInvalidArgument, if there are no archives but compressed ones.
+Status CheckCompressed(const ObjectListing& listing) {
   constexpr std::array<std::string_view, 6> kEndings = {".tar.gz", ".tgz",     ".tar.zst",
                                                         ".tar.xz", ".tar.bz2", ".tar.lz4"};
-  for (const std::string_view path : paths) {
-    if (std::ranges::none_of(kEndings, [&](std::string_view end) { return path.ends_with(end); }))
-      continue;
-    return {Code::kInvalidArgument,
-            fmt::format("none of the {} objects is a .tar archive; {} is compressed, so no part of "
-                        "it can be read alone: unpack it to a plain .tar",
-                        paths.size(), path)};
+  std::string_view compressed;
+  for (const ListedObject& object : listing.objects) {
+    const std::string_view path = object.path;
+    if (path.ends_with(".tar")) return OkStatus();
+    if (compressed.empty() &&
+        std::ranges::any_of(kEndings, [&](std::string_view end) { return path.ends_with(end); }))
+      compressed = path;
   }
-  return OkStatus();
+  if (compressed.empty()) return OkStatus();
+  return {Code::kInvalidArgument,
+          fmt::format("none of the {} objects is a .tar archive; {} is compressed, so no part of "
+                      "it can be read alone: unpack it to a plain .tar",
+                      listing.objects.size(), compressed)};
 }
 
 // The archives among what is listed, in the order of their samples' numbers.
 Result<std::vector<ListedObject>> ChooseArchives(ObjectListing listing,
                                                  const IndexOptions& options) {
-  const std::vector<std::string> usual = {"**/*.tar"};
-  ASSIGN_OR_RETURN(dataset::GlobSet include,
-                   dataset::GlobSet::Compile(options.include.empty() ? usual : options.include));
-  RETURN_IF_ERROR(
-      CheckUnfitKeys(listing, [&](std::string_view key) { return include.Matches(key); }));
-  std::vector<std::string_view> paths;
-  paths.reserve(listing.objects.size());
-  for (const ListedObject& object : listing.objects)
-    paths.emplace_back(object.path);
-  if (options.include.empty() &&
-      std::ranges::none_of(paths, [&](std::string_view path) { return include.Matches(path); })) {
-    RETURN_IF_ERROR(CheckCompressed(paths));
-  }
-  const bool as_listed = options.order == Order::kList;
-  ASSIGN_OR_RETURN(const dataset::Numbering numbering,
-                   dataset::NumberSamples(paths, listing.top_folders,
-                                          {.order = as_listed ? Order::kList : Order::kPath,
-                                           .include = std::move(include)}));
+  if (options.include.empty()) RETURN_IF_ERROR(CheckCompressed(listing));
+  ASSIGN_OR_RETURN(const std::vector<std::uint32_t> chosen,
+                   internal::ChooseObjects(listing, options, {"**/*.tar"}));
   std::vector<ListedObject> archives;
-  archives.reserve(numbering.objects.size());
-  for (const std::uint32_t object : numbering.objects)
+  archives.reserve(chosen.size());
+  for (const std::uint32_t object : chosen)
     archives.push_back(std::move(listing.objects[object]));
   return archives;
 }
@@ -96,23 +84,9 @@ TarIdxFiles IdxFilesIn(const ObjectListing& listing) {
   return found;
 }
 
-// Asks for what the listing does not tell of the archives.
 Status AskForArchives(ObjectStore& store, std::vector<ListedObject>& archives,
                       const IndexOptions& options) {
-  std::vector<ListedObject*> unknown;
-  for (ListedObject& archive : archives) {
-    if (!archive.info || !archive.info->validator.known()) unknown.push_back(&archive);
-  }
-  RETURN_IF_ERROR(internal::StatMany(
-      store,
-      {.count = unknown.size(),
-       .concurrent_max = options.concurrent_stats_max,
-       .deadline = options.deadline},
-      [&](size_t i) { return unknown[i]->path; },
-      [&](size_t i, Result<ObjectInfo> info) {
-        unknown[i]->info = info ? std::optional(*std::move(info)) : std::nullopt;
-      },
-      [](size_t) {}));
+  RETURN_IF_ERROR(internal::AskForObjects(store, archives, options));
   for (const ListedObject& archive : archives) {
     if (!archive.info) {
       return {Code::kNotFound,
@@ -215,24 +189,6 @@ Result<Manifest> AssembleTar(const std::vector<ListedObject>& archives, const Sa
   return std::move(builder).Finish();
 }
 
-// The samples' digests are of what is handed out, so they are read by a manifest without any.
-Result<std::vector<dataset::Digest>> ReadTarDigests(ObjectStore& store, const Manifest& manifest,
-                                                    const IndexOptions& options) {
-  std::vector<dataset::Digest> digests(manifest.samples());
-  RETURN_IF_ERROR(internal::DigestSamples(
-      store, manifest,
-      {.count = manifest.samples(),
-       .concurrent_max = options.concurrent_reads_max,
-       .deadline = options.deadline},
-      [&](size_t i, const dataset::Digest& digest) { digests[i] = digest; },
-      [&](size_t done) {
-        if (options.progress)
-          options.progress(
-              {.step = IndexProgress::Step::kReading, .done = done, .all = digests.size()});
-      }));
-  return digests;
-}
-
 }  // namespace
 
 Result<IndexReport> BuildTarManifest(ObjectStore& store, const IndexOptions& options) {
@@ -271,19 +227,18 @@ Result<IndexReport> BuildTarManifest(ObjectStore& store, const IndexOptions& opt
   ASSIGN_OR_RETURN(Manifest manifest, AssembleTar(*archives, *samples, {}));
   if (options.digests) {
     ASSIGN_OR_RETURN(const std::vector<dataset::Digest> digests,
-                     ReadTarDigests(store, manifest, options));
+                     internal::DigestsOf(store, manifest, options));
     ASSIGN_OR_RETURN(manifest, AssembleTar(*archives, *samples, digests));
   }
-  std::uint64_t unversioned = 0;
-  for (SampleId sample = 0; sample < manifest.samples(); ++sample) {
-    if (!(*archives)[manifest.ObjectOf(sample)].info->validator.known()) ++unversioned;
-  }
-  return IndexReport{.manifest = std::move(manifest),
-                     .objects = objects,
-                     .left_out = objects - archives->size() + samples->left_out,
-                     .unfit_idx_files = std::move(contents.unfit_idx_files),
-                     .unended = std::move(contents.unended),
-                     .unversioned_count = unversioned};
+  const std::uint64_t unversioned = internal::UnversionedSamples(manifest, *archives);
+  return IndexReport{
+      .manifest = std::move(manifest),
+      .objects = objects,
+      .left_out = objects - archives->size() + samples->left_out,
+      .order_chosen = options.format == IndexFormat::kTarFiles && !options.order.has_value(),
+      .unfit_idx_files = std::move(contents.unfit_idx_files),
+      .unended = std::move(contents.unended),
+      .unversioned_count = unversioned};
 }
 
 }  // namespace optcache::storage

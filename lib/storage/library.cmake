@@ -4,10 +4,10 @@ find_package(pugixml REQUIRED)
 
 project_library(storage
   HEADERS autoindex.h aws_profile.h concurrency_limit.h destination.h file_store.h http_keys.h http_store.h
-          index.h index_tar.h internal/alarm_thread.h internal/autoindex_walk.h
+          index.h index_ranges.h index_tar.h internal/alarm_thread.h internal/autoindex_walk.h
           internal/blocking_read.h internal/curl.h internal/digest_many.h internal/first_error.h
           internal/guessed_cuts.h internal/http_exchange.h internal/key_files.h internal/md5.h
-          internal/open_guesses.h internal/page_retries.h internal/s3_lister.h
+          internal/open_guesses.h internal/page_retries.h internal/range_index.h internal/s3_lister.h internal/shards.h
           breaking_store.h circuit_breaker.h failed_read_log.h hedge_policy.h hedging_store.h
           internal/source_file.h internal/stat_many.h internal/walk.h latency_quantiles.h
           limiting_store.h listing_file.h object_store.h open_store.h request_gate.h
@@ -27,5 +27,6 @@ project_library(storage
           s3_container_keys.cc s3_instance_keys.cc s3_key_chain.cc s3_temporary_keys.cc
           s3_web_identity.cc
           breaking_store.cc circuit_breaker.cc failed_read_log.cc hedge_policy.cc hedging_store.cc latency_quantiles.cc
+          index_ranges.cc internal/range_index.cc internal/shards.cc
   DEPS base dataset
   PRIVATE_DEPS fmt::fmt CURL::libcurl nlohmann_json::nlohmann_json pugixml::pugixml)

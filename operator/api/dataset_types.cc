@@ -24,8 +24,11 @@ constexpr std::size_t kMaxTiers = 2;
 constexpr std::int64_t kMaxNodes = 100'000;
 constexpr double kMaxPercent = 1000;
 
-constexpr std::array<std::pair<std::string_view, Format>, 3> kFormats{
-    {{"Files", Format::kFiles}, {"Tar", Format::kTar}, {"TarFiles", Format::kTarFiles}}};
+constexpr std::array<std::pair<std::string_view, Format>, 4> kFormats{
+    {{"Files", Format::kFiles},
+     {"Tar", Format::kTar},
+     {"TarFiles", Format::kTarFiles},
+     {"Ranges", Format::kRanges}}};
 constexpr std::array<std::pair<std::string_view, Order>, 3> kOrders{
     {{"ImageFolder", Order::kImageFolder}, {"Path", Order::kPath}, {"List", Order::kList}}};
 constexpr std::array<std::pair<std::string_view, Verify>, 2> kVerifies{
@@ -273,8 +276,9 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   ReadCache(spec.In("cache"), dataset);
   dataset.placement = ReadPlacement(spec.In("placement"));
   dataset.access = ReadAccess(spec);
-  if (dataset.format == Format::kTar && dataset.order == Order::kImageFolder) {
-    spec.Fault("order", "ImageFolder numbers files in class folders, format Tar has none");
+  const bool has_files = dataset.format == Format::kFiles || dataset.format == Format::kTarFiles;
+  if (!has_files && dataset.order == Order::kImageFolder) {
+    spec.Fault("order", "ImageFolder numbers files in class folders, and this format has none");
   }
   RETURN_IF_ERROR(faults.status());
   return dataset;

@@ -139,6 +139,28 @@ def start_cache(
 
 
 @pytest.fixture
+def cache_over(programs: Path, tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """cache_over(source, listing, format): the socket of a cache over a source of that format."""
+    with ExitStack() as running:
+
+        def start(base_url: str, listing: str, format: str, memory: int = 64 << 20) -> Path:
+            options = ClusterOptions(
+                programs=programs,
+                base_url=base_url,
+                listing=listing,
+                machines=1,
+                budget=Budget(memory, 8 << 20, 8 << 20),
+                state=tmp_path / "state",
+                sockets=tmp_path,
+                order="ImageFolder" if format == "TarFiles" else "Path",
+                format=format,
+            )
+            return running.enter_context(Cluster(options, "Optimal", tmp_path)).socket(0)
+
+        yield start
+
+
+@pytest.fixture
 def run_job(dataset: Dataset, digests: Path, tmp_path: Path) -> Callable[..., Records]:
     """run_job(sockets, epochs=3): trains with a rank at each socket. The run must end, and every
     rank get what its sampler lists, with the right bytes."""

@@ -9,12 +9,10 @@ import random
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import optcache
 import pytest
-from harness.cluster import Budget, Cluster, ClusterOptions
 from harness.shards import FORMATS, Sample, make_shards, samples_of, write_shard
 from harness.store import LISTING, Store
 from torch.utils.data import DataLoader
@@ -24,7 +22,6 @@ from optcache.torch import attach
 
 SHARDS = 5
 SAMPLES = 40  # of a shard
-MEMORY = 64 << 20
 
 
 @pytest.fixture(scope="module")
@@ -42,36 +39,14 @@ def shard_store(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield running
 
 
-@pytest.fixture
-def serve(programs: Path, tmp_path: Path) -> Iterator[Callable[..., Path]]:
-    """serve(source, format): the socket of a cache over it."""
-    with ExitStack() as running:
-
-        def start(base_url: str, listing: str, format: str, memory: int = MEMORY) -> Path:
-            options = ClusterOptions(
-                programs=programs,
-                base_url=base_url,
-                listing=listing,
-                machines=1,
-                budget=Budget(memory, 8 << 20, 8 << 20),
-                state=tmp_path / "state",
-                sockets=tmp_path,
-                order="ImageFolder" if format == "TarFiles" else "Path",
-                format=format,
-            )
-            return running.enter_context(Cluster(options, "Optimal", tmp_path)).socket(0)
-
-        yield start
-
-
 def as_list(dataset: optcache.WebDataset) -> list[Sample]:
     return [dataset[index] for index in range(len(dataset))]
 
 
 def test_groups_of_a_web_server_are_those_of_tarfile(
-    serve: Callable[..., Path], shards: Path, shard_store: Store
+    cache_over: Callable[..., Path], shards: Path, shard_store: Store
 ) -> None:
-    socket = serve(shard_store.base_url, LISTING, "Tar")
+    socket = cache_over(shard_store.base_url, LISTING, "Tar")
     expected = samples_of(shards)
     assert len(expected) == SHARDS * SAMPLES
     dataset = optcache.WebDataset(socket=str(socket))
@@ -85,9 +60,9 @@ def test_groups_of_a_web_server_are_those_of_tarfile(
 
 
 def test_every_read_of_a_sample_is_one_range(
-    serve: Callable[..., Path], shards: Path, shard_store: Store
+    cache_over: Callable[..., Path], shards: Path, shard_store: Store
 ) -> None:
-    socket = serve(shard_store.base_url, LISTING, "Tar")
+    socket = cache_over(shard_store.base_url, LISTING, "Tar")
     begin = shard_store.log_size()
     dataset = optcache.WebDataset(socket=str(socket))
     order = list(range(len(dataset)))
@@ -100,8 +75,8 @@ def test_every_read_of_a_sample_is_one_range(
     assert len(reads) <= len(dataset)
 
 
-def test_groups_of_a_folder_through_a_loader(serve: Callable[..., Path], shards: Path) -> None:
-    socket = serve(str(shards), "", "Tar", memory=1 << 20)
+def test_groups_of_a_folder_through_a_loader(cache_over: Callable[..., Path], shards: Path) -> None:
+    socket = cache_over(str(shards), "", "Tar", memory=1 << 20)
     expected = samples_of(shards)
     dataset = optcache.WebDataset(socket=str(socket))
     loader = attach(
@@ -114,19 +89,19 @@ def test_groups_of_a_folder_through_a_loader(serve: Callable[..., Path], shards:
 
 
 def test_groups_are_those_of_webdataset(
-    serve: Callable[..., Path], shards: Path, shard_store: Store
+    cache_over: Callable[..., Path], shards: Path, shard_store: Store
 ) -> None:
     webdataset = pytest.importorskip("webdataset", reason="`./dev test frameworks` installs it")
     urls = [str(path) for path in sorted(shards.rglob("*.tar"))]
     theirs = []
     for sample in webdataset.WebDataset(urls, shardshuffle=False):
         theirs.append({k: v for k, v in sample.items() if k not in ("__url__", "__local_path__")})
-    socket = serve(shard_store.base_url, LISTING, "Tar")
+    socket = cache_over(shard_store.base_url, LISTING, "Tar")
     assert as_list(optcache.WebDataset(socket=str(socket))) == theirs
 
 
 def test_files_of_archives_are_numbered_as_if_unpacked(
-    serve: Callable[..., Path], tmp_path: Path
+    cache_over: Callable[..., Path], tmp_path: Path
 ) -> None:
     chance = random.Random(3)
     files = {
@@ -140,7 +115,7 @@ def test_files_of_archives_are_numbered_as_if_unpacked(
     for part in range(3):
         chosen = [(f"./{name}", files[name]) for name in names[part::3]]
         write_shard(root / f"{part}.tar", chosen, FORMATS[part])
-    dataset = optcache.Dataset(socket=str(serve(str(root), "", "TarFiles")))
+    dataset = optcache.Dataset(socket=str(cache_over(str(root), "", "TarFiles")))
     assert dataset.classes == ["cat", "dog"]
     assert [dataset.path(i) for i in range(len(dataset))] == sorted(names)
     for index, name in enumerate(sorted(names)):
@@ -148,18 +123,20 @@ def test_files_of_archives_are_numbered_as_if_unpacked(
         assert dataset.classes[dataset.target(index)] == name[:3]
 
 
-def test_a_dataset_of_files_is_no_web_dataset(serve: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_dataset_of_files_is_no_web_dataset(
+    cache_over: Callable[..., Path], tmp_path: Path
+) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a.txt").write_text("a")
-    socket = serve(str(tmp_path / "files"), "", "Files")
+    socket = cache_over(str(tmp_path / "files"), "", "Files")
     with pytest.raises(optcache.OptcacheError, match="single files"):
         optcache.WebDataset(socket=str(socket))
 
 
 def test_the_sidecar_gone_samples_come_from_the_shards(
-    serve: Callable[..., Path], shards: Path
+    cache_over: Callable[..., Path], shards: Path
 ) -> None:
-    dataset = optcache.WebDataset(socket=str(serve(str(shards), "", "Tar")))
+    dataset = optcache.WebDataset(socket=str(cache_over(str(shards), "", "Tar")))
     assert dataset._source is not None
     parts = read_samples(dataset._source, dataset.manifest, range(len(dataset)))
     assert [bytes(view) for view in dataset._samples(range(len(dataset)), None)] == parts

@@ -105,6 +105,8 @@ UNTESTED: dict[str, str] = {
     "lib/pki/internal/openssl.cc": "requests_test.cc and certificates_test.cc read and name through it",
     "lib/net/internal/socket_connection.cc": "connection_test.cc and server_test.cc do",
     "lib/storage/internal/http_exchange.cc": "http_store_test.cc and s3_store_test.cc read through it",
+    "lib/storage/internal/range_index.cc": "index_ranges_test.cc reads every index through it",
+    "lib/storage/internal/shards.cc": "index_tar_test.cc and index_ranges_test.cc index by it",
     "lib/storage/internal/key_files.cc": "http_keys_test.cc and s3_credentials_test.cc read through it",
     "lib/simulation/homed_cluster.cc": "cluster_test.cc follows it by hand",
     "lib/simulation/nopfs_cluster.cc": "cluster_test.cc follows it by hand",

@@ -1,7 +1,7 @@
 #pragma once
 
-// The sections of a manifest of major version 2, which say in which part of which archive a sample
-// lies. docs/formats/manifest.md, "Samples in archives".
+// The sections of a manifest of major version 2, which say in which part of which shard a sample
+// lies. docs/formats/manifest.md, "Samples in shards".
 
 #include <cstdint>
 #include <string_view>

@@ -76,13 +76,14 @@ TEST(ManifestReport, NotesSayWhatWasDecidedLeftOutMissingOrUnversioned) {
   storage::IndexReport report = {.manifest = WithSizes({1, 2}),
                                  .objects = 5,
                                  .left_out = 3,
+                                 .order_chosen = true,
                                  .missing_count = 2,
                                  .missing = {"o0"}};
   report.unreadable_count = 1;
   report.unreadable = {"o1"};
   report.unversioned_count = 1;
   EXPECT_THAT(
-      BuildNotes(report, false),
+      BuildNotes(report),
       ElementsAre("No images in folders: numbered by path, without classes (--order path).",
                   "Left out: 3 objects that are no samples.",
                   "Warning: 2 samples are listed but not there (o0, ...): reading them will fail.",
@@ -92,16 +93,16 @@ TEST(ManifestReport, NotesSayWhatWasDecidedLeftOutMissingOrUnversioned) {
                   "the same size in its place will not be noticed."));
   report = {.manifest = WithSizes({1, 2}), .objects = 2};
   report.unended = {"a.tar (1 file)", "b.tar (3 files)"};
-  EXPECT_THAT(BuildNotes(report, true),
+  EXPECT_THAT(BuildNotes(report),
               ElementsAre("Warning: 2 archives have no end mark and may have been cut: what was "
                           "found was taken (a.tar (1 file), ...). Compare their lengths with what "
                           "was packed."));
   report = {.manifest = WithSizes({1, 2}), .objects = 2};
-  EXPECT_THAT(BuildNotes(report, true), IsEmpty());
+  EXPECT_THAT(BuildNotes(report), IsEmpty());
   ManifestBuilder with_digest(Order::kPath, {});
   ASSERT_TRUE(with_digest.Add({.path = "o", .digest = dataset::Sha256Of({})}).ok());
   report = {.manifest = std::move(with_digest).Finish().value(), .unversioned_count = 1};
-  EXPECT_THAT(BuildNotes(report, true), IsEmpty()) << "the digest notices it";
+  EXPECT_THAT(BuildNotes(report), IsEmpty()) << "the digest notices it";
 }
 
 TEST(ManifestReport, VerifyNamesObjects) {

@@ -228,10 +228,13 @@ TEST(Configuration, ReadsLimitsOfTheSource) {
 
 TEST(Configuration, KnowsTheFormats) {
   EXPECT_EQ(WithImages("  cache:", "  format: Zip\n  cache:"),
-            "f.yaml:7: spec.format: 'Zip' is not known, allowed: Files, Tar, TarFiles");
-  EXPECT_EQ(
-      WithImages("  cache:", "  format: Tar\n  order: ImageFolder\n  cache:"),
-      "f.yaml:8: spec.order: ImageFolder numbers files in class folders, format Tar has none");
+            "f.yaml:7: spec.format: 'Zip' is not known, allowed: Files, Tar, TarFiles, Ranges");
+  for (const std::string format : {"Tar", "Ranges"}) {
+    EXPECT_EQ(WithImages("  cache:", "  format: " + format + "\n  order: ImageFolder\n  cache:"),
+              "f.yaml:8: spec.order: ImageFolder numbers files in class folders, and this format "
+              "has none");
+    EXPECT_EQ(WithImages("  cache:", "  format: " + format + "\n  order: List\n  cache:"), "none");
+  }
   EXPECT_EQ(WithImages("  cache:", "  format: TarFiles\n  order: ImageFolder\n  cache:"), "none");
 }
 

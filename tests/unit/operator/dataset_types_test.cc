@@ -143,8 +143,10 @@ TEST(ParseDatasetSpec, NamesTheFieldOfEachFault) {
   EXPECT_EQ(FaultOf(WithHttp(R"("placement": {"maxNodes": 0})")),
             "spec.placement.maxNodes: not a whole number from 1 to 100000");
   EXPECT_EQ(FaultOf(WithHttp(R"("include": ["a", 5])")), "spec.include[1]: not a string");
-  EXPECT_EQ(FaultOf(WithHttp(R"("format": "Tar", "order": "ImageFolder")")),
-            "spec.order: ImageFolder numbers files in class folders, format Tar has none");
+  for (const std::string format : {"Tar", "Ranges"}) {
+    EXPECT_EQ(FaultOf(WithHttp(R"("order": "ImageFolder", "format": ")" + format + '"')),
+              "spec.order: ImageFolder numbers files in class folders, and this format has none");
+  }
 }
 
 TEST(ParseDatasetSpec, ChecksWhoElseMayUseItAndByWhat) {

@@ -187,7 +187,7 @@ TEST(IndexJob, ShowsItsTokenWhereKeysComeForIt) {
 }
 
 TEST(IndexJob, TellsWhatTheObjectsAre) {
-  for (const char* format : {"Tar", "TarFiles"}) {
+  for (const char* format : {"Tar", "TarFiles", "Ranges"}) {
     Json spec = Json::parse(R"({"source": {"http": {"baseURL": "http://s"}},
                                 "cache": {"capacity": 1}})");
     spec["format"] = format;
@@ -205,12 +205,13 @@ TEST(IndexHash, ChangesWithAllThatTheManifestDependsOn) {
   };
   const std::string first = hash(HttpDataset());
   EXPECT_EQ(first.size(), 10U);
-  for (const char* patch : {R"({"spec": {"source": {"http": {"listing": "l"}}}})",
-                            R"({"spec": {"source": {"http": {"secretRef": {"name": "s"}}}}})",
-                            R"({"spec": {"include": []}})", R"({"spec": {"order": "List"}})",
-                            R"({"spec": {"verify": "Checksum"}})", R"({"spec": {"format": "Tar"}})",
-                            R"({"spec": {"format": "TarFiles"}})",
-                            R"({"metadata": {"annotations": {"optcache.io/reindex": "1"}}})"}) {
+  for (const char* patch :
+       {R"({"spec": {"source": {"http": {"listing": "l"}}}})",
+        R"({"spec": {"source": {"http": {"secretRef": {"name": "s"}}}}})",
+        R"({"spec": {"include": []}})", R"({"spec": {"order": "List"}})",
+        R"({"spec": {"verify": "Checksum"}})", R"({"spec": {"format": "Tar"}})",
+        R"({"spec": {"format": "TarFiles"}})", R"({"spec": {"format": "Ranges"}})",
+        R"({"metadata": {"annotations": {"optcache.io/reindex": "1"}}})"}) {
     Json changed = HttpDataset();
     changed.merge_patch(Json::parse(patch));
     EXPECT_NE(hash(changed), first) << patch;

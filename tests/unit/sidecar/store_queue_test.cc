@@ -179,6 +179,20 @@ TEST_F(JoiningTest, OneSampleAskedForTwiceIsReadTwice) {
   EXPECT_TRUE(store_.runs.empty());
 }
 
+// Ranges may overlap (docs/formats/ranges.md), and one read fills each byte of its range once.
+TEST_F(JoiningTest, SamplesThatOverlapAreReadApart) {
+  dataset_.places[4] = {.object = 0, .begin = 3005, .end = 3015};
+  dataset_.places[5] = dataset_.places[3];
+  Fill();
+  for (const SampleId id : {3U, 4U, 5U})
+    Add(id);
+  store_.EndAll();
+  EXPECT_TRUE(store_.runs.empty());
+  for (const SampleId id : {3U, 4U, 5U})
+    EXPECT_EQ(store_.reads[id], 1) << id;
+  EXPECT_EQ(ended_.size(), 5U);
+}
+
 // Whatever is added, made urgent, cancelled and ended in whatever order: each read that is not
 // cancelled ends once, and what is read together lies together.
 TEST(StoreQueueProperty, EachReadEndsOnce) {

@@ -8,5 +8,6 @@ project_test(storage
           s3_address_test.cc s3_credentials_test.cc s3_customer_key_test.cc s3_error_test.cc s3_lister_test.cc
           s3_listing_test.cc s3_signature_test.cc s3_store_test.cc s3_web_identity_test.cc
           s3_container_keys_test.cc s3_instance_keys_test.cc s3_key_chain_test.cc s3_temporary_keys_test.cc
+          index_ranges_test.cc
   DEPS storage fmt::fmt)
 target_sources(storage_test PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/scripted_http_server.cc)

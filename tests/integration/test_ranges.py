@@ -1,0 +1,166 @@
+"""Samples that are ranges of objects: a training loop reads the same bytes as slices of the files
+have, under the numbers of their index.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import optcache
+import pytest
+from harness.store import LISTING, Store
+from torch.utils.data import DataLoader
+
+from optcache._source_reads import read_samples
+from optcache.torch import attach
+
+OBJECTS = 4
+OBJECT_BYTES = 300_000
+RANGES = 200
+
+Range = tuple[str, int, int]  # object, offset, length
+
+
+def slices(root: Path, ranges: list[Range]) -> list[bytes]:
+    """The samples, the slow and obvious way."""
+    return [(root / name).read_bytes()[at : at + length] for name, at, length in ranges]
+
+
+def make_ranges(root: Path, chance: random.Random) -> list[Range]:
+    """Some follow one another, some overlap, some are empty."""
+    names = [f"part, {number}/records.bin" for number in range(OBJECTS)]
+    for name in names:
+        (root / name).parent.mkdir(parents=True)
+        (root / name).write_bytes(chance.randbytes(OBJECT_BYTES))
+    ranges = [(names[0], 1000 * number, 1000) for number in range(50)]
+    for _ in range(RANGES - len(ranges)):
+        begin = chance.randrange(OBJECT_BYTES)
+        length = chance.choice((0, chance.randrange(min(5000, OBJECT_BYTES - begin) + 1)))
+        ranges.append((chance.choice(names), begin, length))
+    chance.shuffle(ranges)
+    return ranges
+
+
+def write_list(root: Path, ranges: list[Range]) -> None:
+    with (root / "ranges.csv").open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["object", "offset", "length"])
+        out.writerows(ranges)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def web(root: Path, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+    """A web server over the folder, as it is when it is called."""
+    (tmp_path / "store").mkdir()
+    with Store(root, tmp_path / "store") as running:
+
+        def list_all() -> Store:
+            paths = sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file())
+            running.listing_file.write_text("".join(f"{path}\n" for path in paths))
+            return running
+
+        yield list_all
+
+
+def test_a_training_loop_reads_slices_of_the_files(
+    cache_over: Callable[..., Path],
+    root: Path,
+    web: Callable[[], Store],
+    chance: random.Random,
+) -> None:
+    ranges = make_ranges(root, chance)
+    write_list(root, ranges)
+    (root / "notes.txt").write_text("no sample")
+    expected = slices(root, ranges)
+    store = web()
+    dataset = optcache.Dataset(socket=str(cache_over(store.base_url, LISTING, "Ranges")))
+    assert len(dataset) == RANGES
+    begin = store.log_size()
+    loader = attach(
+        DataLoader(dataset, batch_size=8, shuffle=True, num_workers=2, collate_fn=list)
+    )
+    for _ in range(2):
+        read = [bytes(sample) for batch in loader for sample in batch]
+        assert sorted(read) == sorted(expected)
+    assert [bytes(dataset[index]) for index in range(RANGES)] == expected
+    gets = [line.split(" ") for line in store.access_log(begin).splitlines()]
+    assert {(get[1], get[2]) for get in gets} <= {("GET", "206")}
+    assert len(gets) <= RANGES, "each sample is read once, at most"
+
+
+def test_samples_have_names(cache_over: Callable[..., Path], root: Path) -> None:
+    (root / "a.bin").write_bytes(b"0123456789")
+    (root / "ranges.csv").write_text("a.bin,7,3\na.bin,0,7\n")
+    dataset = optcache.Dataset(socket=str(cache_over(str(root), "", "Ranges")))
+    assert [dataset.path(index) for index in range(2)] == ["a.bin#0", "a.bin#1"]
+    assert bytes(dataset[dataset.index("a.bin#1")]) == b"0123456"
+
+
+def test_names_of_the_list(cache_over: Callable[..., Path], root: Path) -> None:
+    (root / "a.bin").write_bytes(b"0123456789")
+    (root / "ranges.csv").write_text('a.bin,7,3,"x, y"\na.bin,0,7,z\n')
+    dataset = optcache.Dataset(socket=str(cache_over(str(root), "", "Ranges")))
+    assert bytes(dataset[dataset.index("x, y")]) == b"789"
+
+
+def test_the_sidecar_gone_samples_come_from_the_files(
+    cache_over: Callable[..., Path], root: Path, chance: random.Random
+) -> None:
+    ranges = make_ranges(root, chance)
+    write_list(root, ranges)
+    dataset = optcache.Dataset(socket=str(cache_over(str(root), "", "Ranges")))
+    manifest = dataset.manifest
+    assert dataset._source is not None
+    assert read_samples(dataset._source, manifest, range(RANGES)) == slices(root, ranges)
+
+
+def build(programs: Path, root: Path, format: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            programs / "optcache",
+            *("manifest", "build", "--format", format, "--source", root),
+            *("-o", root.parent / "m"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("a.bin,0,5\na.bin,8,3\n", "ranges.csv: line 2: 3 bytes from byte 8 on end beyond a.bin"),
+        ("a.bin,0,5\nb.bin,0,1\n", "ranges.csv: line 2: b.bin is not there"),
+        ("a.bin;0;5\n", "ranges.csv: line 1: not OBJECT,OFFSET,LENGTH"),
+        ("a.bin,0,5,n\na.bin,5,5,n\n", "two samples have the name n"),
+        ("../a.bin,0,5\n", 'ranges.csv: line 1: object path "../a.bin"'),
+        ("", "ranges.csv: there is no range in it"),
+    ],
+)
+def test_what_is_wrong_with_a_list_is_said(
+    programs: Path, root: Path, lines: str, words: str
+) -> None:
+    (root / "a.bin").write_bytes(b"0123456789")
+    (root / "ranges.csv").write_text(lines)
+    run = build(programs, root, "ranges")
+    assert run.returncode != 0
+    assert words in run.stderr
+    assert not (root.parent / "m").exists()
+
+
+def test_a_list_that_is_missing_is_asked_for(programs: Path, root: Path) -> None:
+    (root / "a.bin").write_bytes(b"0123456789")
+    run = build(programs, root, "ranges")
+    assert run.returncode != 0
+    assert "none of the 1 objects is ranges.csv" in run.stderr

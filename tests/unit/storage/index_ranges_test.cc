@@ -1,0 +1,160 @@
+#include "storage/index_ranges.h"
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "support/fake_object_store.h"
+#include "support/seeds.h"
+
+namespace optcache::storage {
+namespace {
+
+using dataset::Layout;
+using dataset::Manifest;
+using dataset::Member;
+using dataset::Order;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class IndexRangesTest : public testing::Test {
+ protected:
+  IndexRangesTest() { store_.set_completes_at_once(true); }
+  void Put(const std::string& path, const std::string& content) {
+    store_.Put(path, content, {.modified_ns = 7, .etag = {}});
+  }
+  Result<IndexReport> Index(IndexOptions options = {.deadline = Never()}) {
+    if (options.format == IndexFormat::kFiles) options.format = IndexFormat::kRanges;
+    options.deadline = Never();
+    return BuildManifest(store_, options);
+  }
+  std::string WhyNot(const std::string& list) {
+    Put("ranges.csv", list);
+    const auto report = Index();
+    return report ? "" : report.error().message();
+  }
+  static Deadline Never() { return Deadline(MonotonicTime::max()); }
+
+  FakeObjectStore store_;
+};
+
+TEST_F(IndexRangesTest, SamplesAreTheLinesOfTheList) {
+  Put("a.bin", std::string(100, 'a'));
+  Put("x/b.bin", std::string(50, 'b'));
+  Put("notes.txt", "none");
+  Put("ranges.csv", "x/b.bin,10,40\na.bin,0,60\na.bin,60,40\nx/b.bin,0,0\n");
+  const IndexReport report = Index().value();
+  const Manifest& m = report.manifest;
+  EXPECT_EQ(m.layout(), Layout::kMembers);
+  EXPECT_EQ(m.order(), Order::kPath);
+  EXPECT_EQ(m.classes(), 0U);
+  ASSERT_EQ(m.samples(), 4U);
+  EXPECT_EQ(m.objects(), 2U);
+  EXPECT_EQ(m.ObjectAt(m.ObjectOf(0)).path, "x/b.bin");
+  EXPECT_EQ(m.ObjectAt(m.ObjectOf(0)).size, 50U);
+  EXPECT_THAT(m.MembersOf(0), ElementsAre(Member{.name = {}, .offset = 10, .size = 40}));
+  EXPECT_THAT(m.MembersOf(2), ElementsAre(Member{.name = {}, .offset = 60, .size = 40}));
+  EXPECT_EQ(m.Size(3), 0U);
+  EXPECT_EQ(m.ValidatorOf(2).modified_ns, 7);
+  EXPECT_EQ(m.Path(0), "x/b.bin#0");
+  EXPECT_EQ(m.Path(2), "a.bin#1");
+  EXPECT_EQ(m.Path(3), "x/b.bin#1");
+  EXPECT_EQ(m.NameInSource(3), "x/b.bin#1") << "the object is not named twice";
+  EXPECT_EQ(report.objects, 4U);
+  EXPECT_EQ(report.left_out, 1U) << "notes.txt";
+  EXPECT_FALSE(report.order_chosen);
+}
+
+TEST_F(IndexRangesTest, NamesAreThoseOfTheList) {
+  Put("a.bin", "0123456789");
+  Put("ranges.csv", "a.bin,0,5,day/1\na.bin,5,5,day/2\n");
+  const Manifest m = Index().value().manifest;
+  EXPECT_EQ(m.Path(1), "day/2");
+  EXPECT_EQ(m.NameInSource(1), "day/2 in a.bin");
+  EXPECT_THAT(WhyNot("a.bin,0,5,n\na.bin,5,5,n\n"), HasSubstr("two samples have the name n"));
+}
+
+// Windows over a series overlap, and a record may be a sample twice.
+TEST_F(IndexRangesTest, RangesMayOverlap) {
+  Put("a.bin", "0123456789");
+  Put("ranges.csv", "a.bin,0,8\na.bin,2,8\na.bin,2,8\n");
+  EXPECT_EQ(Index().value().manifest.total_bytes(), 24U);
+}
+
+TEST_F(IndexRangesTest, SeveralListsFollowOneAnother) {
+  Put("a.bin", "0123456789");
+  Put("b.bin", "0123456789");
+  Put("z.csv", "a.bin,0,1\n");
+  Put("y.csv", "b.bin,0,2\na.bin,1,2\n");
+  const Manifest m = Index({.include = {"*.csv"}, .deadline = Never()}).value().manifest;
+  ASSERT_EQ(m.samples(), 3U);
+  EXPECT_EQ(m.objects(), 2U) << "a.bin is one shard";
+  EXPECT_EQ(m.Path(0), "b.bin#0");
+  EXPECT_EQ(m.Path(1), "a.bin#0");
+  EXPECT_EQ(m.Path(2), "a.bin#1");
+}
+
+TEST_F(IndexRangesTest, DigestsAreOfTheRanges) {
+  Put("a.bin", "0123456789");
+  Put("ranges.csv", "a.bin,3,4\n");
+  const Manifest m = Index({.digests = true, .deadline = Never()}).value().manifest;
+  EXPECT_EQ(m.SampleDigest(0), dataset::Sha256Of(AsBytes("3456")));
+  EXPECT_NE(Index().value().manifest.digest(), m.digest());
+}
+
+// The slow and obvious way: a line is put into the manifest where it stands.
+TEST_F(IndexRangesTest, EqualsTheListLineByLine) {
+  const std::uint64_t seed = TestSeed(7);
+  SCOPED_TRACE(testing::Message() << "TEST_SEED=" << seed);
+  Random random(seed);
+  std::string list;
+  std::vector<std::tuple<std::string, ByteCount, ByteCount>> expected;
+  for (int object = 0; object < 7; ++object)
+    Put(fmt::format("o{}.bin", object), std::string(1000, 'x'));
+  for (int line = 0; line < 500; ++line) {
+    const std::string object = fmt::format("o{}.bin", random.Below(7));
+    const ByteCount offset = random.Below(1001);
+    const ByteCount length = random.Below(1001 - offset);
+    list += fmt::format("{},{},{}\n", object, offset, length);
+    expected.emplace_back(object, offset, length);
+  }
+  Put("ranges.csv", list);
+  const Manifest m = Index().value().manifest;
+  ASSERT_EQ(m.samples(), expected.size());
+  for (SampleId i = 0; i < m.samples(); ++i) {
+    const auto& [object, offset, length] = expected[i];
+    EXPECT_EQ(m.ObjectAt(m.ObjectOf(i)).path, object);
+    EXPECT_THAT(m.MembersOf(i), ElementsAre(Member{.name = {}, .offset = offset, .size = length}));
+  }
+}
+
+TEST_F(IndexRangesTest, ErrorsSayWhatToDo) {
+  EXPECT_THAT(Index().error().message(), HasSubstr("there is no object"));
+  Put("a.bin", std::string(800, 'a'));
+  EXPECT_THAT(Index().error().message(),
+              HasSubstr("fake://: none of the 1 objects is ranges.csv, which says what"));
+  EXPECT_THAT(WhyNot("a.bin,0,1\na.bin,700,200\n"),
+              HasSubstr("fake://: ranges.csv: line 2: 200 bytes from byte 700 on end beyond a.bin, "
+                        "which has 800 bytes"));
+  EXPECT_THAT(WhyNot("a.bin,0,1\nb.bin,0,1\n"),
+              HasSubstr("fake://: ranges.csv: line 2: b.bin is not there"));
+  EXPECT_THAT(WhyNot("a.bin,0\n"), HasSubstr("fake://: ranges.csv: line 1: not OBJECT"));
+  EXPECT_THAT(WhyNot(""), HasSubstr("fake://: ranges.csv: there is no range in it"));
+  Put("ranges.csv", "a.bin,0,1\n");
+  EXPECT_THAT(Index({.order = Order::kImageFolder, .deadline = Never()}).error().message(),
+              HasSubstr("order image-folder numbers files"));
+}
+
+TEST_F(IndexRangesTest, CountsSamplesThatMayChangeUnnoticed) {
+  store_.Put("a.bin", "0123456789");
+  Put("ranges.csv", "a.bin,0,1\na.bin,1,1\n");
+  EXPECT_EQ(Index().value().unversioned_count, 2U);
+}
+
+}  // namespace
+}  // namespace optcache::storage
