@@ -59,6 +59,8 @@ storage::IndexFormat ToStorage(config::Format format) {
       return storage::IndexFormat::kTarFiles;
     case config::Format::kRanges:
       return storage::IndexFormat::kRanges;
+    case config::Format::kNpy:
+      return storage::IndexFormat::kNpy;
   }
   return storage::IndexFormat::kFiles;
 }

@@ -89,7 +89,8 @@ Dataset ReadDataset(YamlMap& document) {
               {{"Files", Format::kFiles},
                {"Tar", Format::kTar},
                {"TarFiles", Format::kTarFiles},
-               {"Ranges", Format::kRanges}},
+               {"Ranges", Format::kRanges},
+               {"Npy", Format::kNpy}},
               dataset.format);
     spec.Read("include", dataset.include);
     Order order = Order::kPath;

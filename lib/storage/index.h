@@ -33,9 +33,10 @@ enum class IndexFormat {
   kTar,       // tar archives in which members of one key make a sample, as for `webdataset`
   kTarFiles,  // tar archives in which each member is a sample
   kRanges,    // anything, and lists of which ranges of it are samples (dataset/ranges_csv.h)
+  kNpy,       // arrays of numpy, whose rows are samples (dataset/npy.h)
 };
-// "files", "tar", "tar-files", "ranges", or, as resources write them, "Files", "Tar", "TarFiles",
-// "Ranges". kInvalidArgument lists the former.
+// "files", "tar", "tar-files" and so on, or, as resources write them, "Files", "Tar", "TarFiles".
+// kInvalidArgument lists the former.
 Result<IndexFormat> ParseFormat(std::string_view name);
 
 // How contents are known later: true for "Digest" (or "digest"), by the SHA-256 of each sample, for
@@ -48,8 +49,8 @@ struct IndexOptions {
   // Unset: chosen by what is there, see numbering.h. Groups are in the order of their archives, and
   // ranges in that of their indexes; these by path or, with kList, as listed.
   std::optional<dataset::Order> order;
-  // Patterns, see glob.h, of objects: of samples, of archives, which are **/*.tar without any, or
-  // of lists of ranges, which are ranges.csv without any.
+  // Patterns, see glob.h, of objects: of samples, of archives, which are **/*.tar without any, of
+  // lists of ranges, which are ranges.csv without any, or of arrays, which are **/*.npy.
   std::vector<std::string> include;
   bool digests = false;  // reads all samples once and notes their SHA-256
   unsigned concurrent_stats_max = 32;

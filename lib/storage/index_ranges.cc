@@ -244,8 +244,8 @@ Result<IndexReport> BuildRangesManifest(ObjectStore& store, const IndexOptions& 
   if (order == dataset::Order::kImageFolder) {
     return Error(Code::kInvalidArgument,
                  store.name() +
-                     ": order image-folder numbers files in class folders, and ranges "
-                     "are none: take path or list");
+                     ": order image-folder numbers files in class folders, and this "
+                     "format has none: take path or list");
   }
   const auto tell = [&](std::uint64_t objects) {
     if (options.progress)

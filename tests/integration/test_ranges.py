@@ -9,12 +9,15 @@ import random
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import optcache
 import pytest
 from harness.store import LISTING, Store
 from torch.utils.data import DataLoader
 
+from optcache._manifest import Manifest
 from optcache._source_reads import read_samples
 from optcache.torch import attach
 
@@ -122,6 +125,86 @@ def test_the_sidecar_gone_samples_come_from_the_files(
     manifest = dataset.manifest
     assert dataset._source is not None
     assert read_samples(dataset._source, manifest, range(RANGES)) == slices(root, ranges)
+
+
+def test_rows_of_arrays(
+    cache_over: Callable[..., Path],
+    root: Path,
+    web: Callable[[], Store],
+    chance: random.Random,
+) -> None:
+    rows: list[bytes] = []
+    for number in range(3):
+        array = np.frombuffer(chance.randbytes(20 * 60), dtype=">f4").reshape(20, 3, 5)
+        np.save(root / f"part-{number}.npy", array)
+        rows += [row.tobytes() for row in array]
+    store = web()
+    dataset = optcache.Dataset(socket=str(cache_over(store.base_url, LISTING, "Npy")))
+    loader = attach(DataLoader(dataset, batch_size=8, shuffle=False, collate_fn=list))
+    assert [bytes(sample) for batch in loader for sample in batch] == rows
+
+
+# What numpy writes: all versions of its format, and types of every kind.
+ARRAYS = {
+    "bytes": np.arange(24, dtype=np.uint8).reshape(4, 6),
+    "floats": np.linspace(0, 1, 24).reshape(2, 3, 4),
+    "half": np.ones((3, 2), dtype="<f2"),
+    "one axis": np.arange(5),
+    "booleans": np.array([[True, False], [False, True]]),
+    "text": np.array(["a", "bcd", "ef"]),
+    "byte strings": np.array([b"a", b"bcd"]),
+    "times": np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[ns]"),
+    "records": np.zeros(3, dtype=[("x", "<i4", (2, 3)), ("y", [("z", "<f8"), ("w", "S3")])]),
+    "padded records": np.zeros(3, dtype=np.dtype([("x", "i1"), ("y", "<f8")], align=True)),
+    "quotes in names": np.zeros(2, dtype=[("it's", "<i2"), ("größe", "<i2")]),
+    "titles": np.zeros(2, dtype=[(("a title", "x"), "<i2"), ("y", "<i2")]),
+    "version 2": np.zeros(2, dtype=[(f"field {i}", "<i2") for i in range(6000)]),
+    "version 3": np.zeros(2, dtype=[("距離", "<i2")]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Stored array in format")
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_every_array_that_numpy_writes(programs: Path, root: Path, kind: str) -> None:
+    array = ARRAYS[kind]
+    np.save(root / "a.npy", array)
+    run = build(programs, root, "npy")
+    assert run.returncode == 0, run.stderr
+    manifest = Manifest(memoryview((root.parent / "m").read_bytes()))
+    whole = (root / "a.npy").read_bytes()
+    assert len(manifest) == len(array)
+    for index in range(len(array)):
+        (member,) = manifest.members(index)
+        row = whole[member.offset : member.offset + member.size]
+        assert row == array[index : index + 1].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.array([{}, 1], dtype=object), "Python objects"),
+        (np.array(3), "a single value"),
+        (np.asfortranarray(np.ones((2, 3))), "numpy.ascontiguousarray"),
+        (np.zeros((2, 0)), "its rows have no bytes"),
+        (np.zeros((0, 3)), "there is no sample"),
+    ],
+)
+def test_arrays_without_samples(programs: Path, root: Path, array: Any, words: str) -> None:
+    np.save(root / "a.npy", array)
+    run = build(programs, root, "npy")
+    assert run.returncode != 0
+    assert words in run.stderr
+
+
+def test_an_array_that_was_cut(programs: Path, root: Path) -> None:
+    np.save(root / "a.npy", np.arange(100))
+    whole = (root / "a.npy").read_bytes()
+    for length in (len(whole) - 1, 128, 100, 10, 0):
+        (root / "a.npy").write_bytes(whole[:length])
+        run = build(programs, root, "npy")
+        assert run.returncode != 0
+        assert "a.npy: " in run.stderr
+        assert "upload the file again" in run.stderr or "this is no .npy file" in run.stderr
 
 
 def build(programs: Path, root: Path, format: str) -> subprocess.CompletedProcess[str]:

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -9,7 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "dataset/ranges.h"
 #include "support/fake_object_store.h"
+#include "support/npy_bytes.h"
 #include "support/seeds.h"
 
 namespace optcache::storage {
@@ -148,6 +151,59 @@ TEST_F(IndexRangesTest, ErrorsSayWhatToDo) {
   Put("ranges.csv", "a.bin,0,1\n");
   EXPECT_THAT(Index({.order = Order::kImageFolder, .deadline = Never()}).error().message(),
               HasSubstr("order image-folder numbers files"));
+}
+
+TEST_F(IndexRangesTest, RowsOfArraysAreSamples) {
+  const std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (10, 3), }";
+  const std::string head = NpyHeader(dict);
+  Put("y.npy", head + std::string(120, 'y'));
+  Put("x/a.npy", head + std::string(120, 'a'));
+  Put("none.npy", NpyHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3), }"));
+  Put("notes.txt", "none");
+  const IndexReport report = Index({.format = IndexFormat::kNpy, .deadline = Never()}).value();
+  const Manifest& m = report.manifest;
+  ASSERT_EQ(m.samples(), 20U);
+  EXPECT_EQ(m.Path(11), "y.npy#1");
+  EXPECT_EQ(m.Path(9), "x/a.npy#9");
+  EXPECT_THAT(m.MembersOf(9),
+              ElementsAre(Member{.name = {}, .offset = head.size() + 9 * 12, .size = 12}));
+  EXPECT_EQ(report.left_out, 1U) << "notes.txt";
+  EXPECT_LE(store_.largest_read(), 4_KiB);
+}
+
+TEST_F(IndexRangesTest, ALongHeaderIsReadWhole) {
+  std::string fields;
+  for (int i = 0; i < 500; ++i)
+    fields += fmt::format("('field_{}', '<f4'), ", i);
+  Put("a.npy", NpyHeader("{'descr': [" + fields + "], 'fortran_order': False, 'shape': (2,), }") +
+                   std::string(4000, 'a'));
+  const Manifest m = Index({.format = IndexFormat::kNpy, .deadline = Never()}).value().manifest;
+  ASSERT_EQ(m.samples(), 2U);
+  EXPECT_EQ(m.Size(1), 2000U);
+}
+
+TEST_F(IndexRangesTest, ArraysAreOfOneKind) {
+  Put("a.npy", NpyHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }") +
+                   std::string(12, 'a'));
+  Put("b.npy", NpyHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4), }") +
+                   std::string(16, 'b'));
+  const auto report = Index({.format = IndexFormat::kNpy, .deadline = Never()});
+  EXPECT_THAT(report.error().message(),
+              HasSubstr("fake://: b.npy: its samples are <f4 (4), those of a.npy are <f4 (3): make "
+                        "a Dataset of each kind"));
+  Put("b.npy", "text");
+  EXPECT_THAT(Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message(),
+              HasSubstr("fake://: b.npy: this is no .npy file"));
+}
+
+TEST_F(IndexRangesTest, BoundsTheSamples) {
+  std::string array =
+      NpyHeader("{'descr': '|u1', 'fortran_order': False, 'shape': (100000001,), }");
+  array.resize(array.size() + dataset::kRangeSamplesMax + 1);
+  store_.Put("a.npy", std::move(array));
+  EXPECT_THAT(Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message(),
+              HasSubstr("fake://: a.npy: 100000001 samples are more than the 100000000 that a "
+                        "Dataset can have"));
 }
 
 TEST_F(IndexRangesTest, CountsSamplesThatMayChangeUnnoticed) {
