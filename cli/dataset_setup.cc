@@ -61,6 +61,8 @@ storage::IndexFormat ToStorage(config::Format format) {
       return storage::IndexFormat::kRanges;
     case config::Format::kNpy:
       return storage::IndexFormat::kNpy;
+    case config::Format::kMegatron:
+      return storage::IndexFormat::kMegatron;
   }
   return storage::IndexFormat::kFiles;
 }

@@ -37,7 +37,8 @@ With --format tar the objects are tar archives, and samples are the groups of fi
 name up to the first dot, as the webdataset package groups them; with tar-files each file in them is a sample.
 With --format ranges a sample is a range of an object. The source holds a list of them, ranges.csv, with a line
 OBJECT,OFFSET,LENGTH or OBJECT,OFFSET,LENGTH,NAME for each sample (docs/formats/ranges.md). With npy the objects
-are arrays of numpy, as numpy.save writes them, and each row is a sample.
+are arrays of numpy, as numpy.save writes them, and each row is a sample. With megatron they are NAME.idx and
+NAME.bin of Megatron-LM, and each sequence is a sample, as megatron-core's IndexedDataset numbers them.
 
 Samples get their numbers by
   image-folder  class folders, as torchvision.datasets.ImageFolder(root) numbers them
@@ -199,13 +200,16 @@ void AddBuild(CLI::App& parent, Verb& chosen) {
       ->add_option("--include", flags->include,
                    "Which objects are samples, archives of them or lists of ranges, for example "
                    "'**/*.jpg' (** is any folders); may be given more than once. Without: images, "
-                   "or all objects; of archives **/*.tar; of lists ranges.csv; of arrays **/*.npy")
+                   "or all objects; of archives **/*.tar; of lists ranges.csv; of arrays **/*.npy; "
+                   "of Megatron-LM **/*.idx")
       ->type_name("GLOB");
   command
-      ->add_option("--format", flags->format,
-                   "What the objects are: files, tar (archives of samples of several files), "
-                   "tar-files (archives of samples of one file), ranges (samples are ranges of "
-                   "objects, by a list) or npy (arrays, whose rows are samples)")
+      ->add_option(
+          "--format", flags->format,
+          "What the objects are: files, tar (archives of samples of several files), "
+          "tar-files (archives of samples of one file), ranges (samples are ranges of "
+          "objects, by a list), npy (arrays, whose rows are samples) or megatron (tokens of "
+          "Megatron-LM, whose sequences are samples)")
       ->capture_default_str();
   command->add_option("--order", flags->order, "image-folder, path or list");
   command

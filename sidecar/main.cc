@@ -209,11 +209,13 @@ void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
                    "perhaps ca.crt; each a file in DIR")
       ->type_name("DIR");
   verb->add_option("--include", flags.include,
-                   "GLOB of what is a sample, an archive, an array or a list of ranges; may be "
+                   "GLOB of what is a sample, an archive, an array or an index of ranges; may be "
                    "given again");
-  verb->add_option("--format", flags.format,
-                   "Files, Tar (samples are groups of files in archives), TarFiles (files in "
-                   "archives), Ranges (ranges of objects, by a list) or Npy (rows of arrays)")
+  verb->add_option(
+          "--format", flags.format,
+          "Files, Tar (samples are groups of files in archives), TarFiles (files in "
+          "archives), Ranges (ranges of objects, by a list), Npy (rows of arrays) or Megatron "
+          "(sequences of Megatron-LM)")
       ->capture_default_str();
   verb->add_option("--order", flags.order, "Path, List or ImageFolder");
   verb->add_option("--verify", flags.verify, "Checksum, or Digest: read everything once")

@@ -48,7 +48,7 @@ struct HttpSource {
 // A bucket; keys come from the environment of the processes that read it.
 using S3Source = dataset::S3Location;
 
-enum class Format { kFiles, kTar, kTarFiles, kRanges, kNpy };
+enum class Format { kFiles, kTar, kTarFiles, kRanges, kNpy, kMegatron };
 enum class Order { kImageFolder, kPath, kList };
 enum class Verify { kChecksum, kDigest };
 enum class Tier { kMemory, kDisk };

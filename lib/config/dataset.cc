@@ -90,7 +90,8 @@ Dataset ReadDataset(YamlMap& document) {
                {"Tar", Format::kTar},
                {"TarFiles", Format::kTarFiles},
                {"Ranges", Format::kRanges},
-               {"Npy", Format::kNpy}},
+               {"Npy", Format::kNpy},
+               {"Megatron", Format::kMegatron}},
               dataset.format);
     spec.Read("include", dataset.include);
     Order order = Order::kPath;

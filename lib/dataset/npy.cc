@@ -299,10 +299,12 @@ Result<RangeIndex> ParseNpy(std::string_view path, std::string_view header, Byte
                                           ? "upload the file again"
                                           : "save each array to a file of its own")));
   }
-  RangeIndex index{.objects = {std::string(path)}, .runs = {}};
+  RangeIndex index{.objects = {}, .runs = {}};
   index.type = NpyRowType(*found.descr, shape);
   index.unit = "row";
-  if (rows > 0) index.runs.push_back({.offset = header_bytes, .length = *row_bytes, .count = rows});
+  if (rows == 0) return index;
+  index.objects.emplace_back(path);
+  index.runs.push_back({.offset = header_bytes, .length = *row_bytes, .count = rows});
   return index;
 }
 

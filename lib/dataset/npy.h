@@ -21,9 +21,9 @@ inline constexpr ByteCount kNpyHeaderBytesMax = 1_MiB;
 Result<ByteCount> NpyHeaderBytes(std::string_view front);
 
 // The rows of the array in `path`, a file of this many bytes that begins with `header`: one run, or
-// none for an array without rows. kInvalidArgument says what is wrong with the header, or why rows
-// do not lie in one piece each: Fortran order, Python objects, a single value, rows without bytes,
-// or a file that has fewer or more bytes than its array.
+// neither run nor object for an array without rows. kInvalidArgument says what is wrong with the
+// header, or why rows do not lie in one piece each: Fortran order, Python objects, a single value,
+// rows without bytes, or a file that has fewer or more bytes than its array.
 Result<RangeIndex> ParseNpy(std::string_view path, std::string_view header, ByteCount file_bytes);
 
 }  // namespace optcache::dataset

@@ -31,7 +31,7 @@ struct RangeRun {
 
 // What an index says, in the order of the samples.
 struct RangeIndex {
-  std::vector<std::string> objects;  // paths below the source's root, each once
+  std::vector<std::string> objects;  // paths below the source's root, each once, that have samples
   std::vector<RangeRun> runs;
   std::vector<std::string> names{};  // by sample; empty where samples have none
   std::string type{};                // of what the samples hold, if the index tells: "<f4 (3, 2)"

@@ -28,12 +28,13 @@ struct FormatNames {
   std::string_view in_resources;
 };
 
-constexpr std::array<FormatNames, 5> kFormats = {
+constexpr std::array<FormatNames, 6> kFormats = {
     FormatNames{.format = IndexFormat::kFiles, .name = "files", .in_resources = "Files"},
     FormatNames{.format = IndexFormat::kTar, .name = "tar", .in_resources = "Tar"},
     FormatNames{.format = IndexFormat::kTarFiles, .name = "tar-files", .in_resources = "TarFiles"},
     FormatNames{.format = IndexFormat::kRanges, .name = "ranges", .in_resources = "Ranges"},
-    FormatNames{.format = IndexFormat::kNpy, .name = "npy", .in_resources = "Npy"}};
+    FormatNames{.format = IndexFormat::kNpy, .name = "npy", .in_resources = "Npy"},
+    FormatNames{.format = IndexFormat::kMegatron, .name = "megatron", .in_resources = "Megatron"}};
 
 Result<Numbering> Number(const ObjectListing& listing, const IndexOptions& options) {
   ASSIGN_OR_RETURN(dataset::GlobSet include, dataset::GlobSet::Compile(options.include));
@@ -201,6 +202,7 @@ Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& option
       return BuildTarManifest(store, options);
     case IndexFormat::kRanges:
     case IndexFormat::kNpy:
+    case IndexFormat::kMegatron:
       return BuildRangesManifest(store, options);
   }
   return Error(Code::kInvalidArgument, "no such format");

@@ -34,6 +34,7 @@ enum class IndexFormat {
   kTarFiles,  // tar archives in which each member is a sample
   kRanges,    // anything, and lists of which ranges of it are samples (dataset/ranges_csv.h)
   kNpy,       // arrays of numpy, whose rows are samples (dataset/npy.h)
+  kMegatron,  // tokens of Megatron-LM, whose sequences are samples (dataset/megatron_idx.h)
 };
 // "files", "tar", "tar-files" and so on, or, as resources write them, "Files", "Tar", "TarFiles".
 // kInvalidArgument lists the former.
@@ -50,7 +51,8 @@ struct IndexOptions {
   // ranges in that of their indexes; these by path or, with kList, as listed.
   std::optional<dataset::Order> order;
   // Patterns, see glob.h, of objects: of samples, of archives, which are **/*.tar without any, of
-  // lists of ranges, which are ranges.csv without any, or of arrays, which are **/*.npy.
+  // lists of ranges, which are ranges.csv without any, of arrays, which are **/*.npy, or of indexes
+  // of Megatron-LM, which are **/*.idx.
   std::vector<std::string> include;
   bool digests = false;  // reads all samples once and notes their SHA-256
   unsigned concurrent_stats_max = 32;

@@ -125,8 +125,14 @@ Status NumberShards(ObjectStore& store, RangeSource& source, const ObjectListing
     source.shards[shard->second] = object;
     ++source.listed;
   }
-  source.listed += static_cast<std::uint64_t>(std::ranges::count_if(
-      source.indexes, [&](const ListedObject& index) { return !numbers.contains(index.path); }));
+  for (const ListedObject& index : source.indexes) {
+    const auto shard = numbers.find(index.path);
+    if (shard == numbers.end()) {
+      ++source.listed;
+    } else {
+      source.shards[shard->second] = index;  // its size is known
+    }
+  }
   return internal::AskForObjects(store, source.shards, options);
 }
 

@@ -6,8 +6,8 @@
 
 namespace optcache::storage {
 
-// BuildManifest for IndexFormat::kRanges and kNpy: reads the lists of ranges, or the heads of the
-// arrays, that the source holds, and looks whether the objects that they name have these bytes.
+// BuildManifest for IndexFormat::kRanges, kNpy and kMegatron: reads the indexes that the source
+// holds, or of arrays their heads, and looks whether the objects that they name have these bytes.
 Result<IndexReport> BuildRangesManifest(ObjectStore& store, const IndexOptions& options);
 
 }  // namespace optcache::storage

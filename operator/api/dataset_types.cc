@@ -24,12 +24,13 @@ constexpr std::size_t kMaxTiers = 2;
 constexpr std::int64_t kMaxNodes = 100'000;
 constexpr double kMaxPercent = 1000;
 
-constexpr std::array<std::pair<std::string_view, Format>, 5> kFormats{
+constexpr std::array<std::pair<std::string_view, Format>, 6> kFormats{
     {{"Files", Format::kFiles},
      {"Tar", Format::kTar},
      {"TarFiles", Format::kTarFiles},
      {"Ranges", Format::kRanges},
-     {"Npy", Format::kNpy}}};
+     {"Npy", Format::kNpy},
+     {"Megatron", Format::kMegatron}}};
 constexpr std::array<std::pair<std::string_view, Order>, 3> kOrders{
     {{"ImageFolder", Order::kImageFolder}, {"Path", Order::kPath}, {"List", Order::kList}}};
 constexpr std::array<std::pair<std::string_view, Verify>, 2> kVerifies{

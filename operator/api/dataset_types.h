@@ -51,7 +51,7 @@ struct ClaimSource {
 
 using Source = std::variant<S3Source, HttpSource, ClaimSource>;
 
-enum class Format { kFiles, kTar, kTarFiles, kRanges, kNpy };
+enum class Format { kFiles, kTar, kTarFiles, kRanges, kNpy, kMegatron };
 enum class Order { kAutomatic, kImageFolder, kPath, kList };
 enum class Verify { kChecksum, kDigest };
 enum class SchedulingPreference { kPreferred, kRequired, kNone };

@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CHECK(rows.error().code() == optcache::Code::kInvalidArgument);
     return 0;
   }
-  CHECK(rows->objects.size() == 1 && rows->runs.size() <= 1 && rows->names.empty());
+  CHECK(rows->objects.size() == rows->runs.size() && rows->runs.size() <= 1 && rows->names.empty());
   if (rows->runs.empty()) return 0;
   const dataset::RangeRun& run = rows->runs.front();
   CHECK(run.object == 0 && run.length > 0 && run.count > 0 && run.offset == *header);

@@ -1,12 +1,15 @@
 #include "storage/internal/range_index.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "dataset/megatron_idx.h"
 #include "dataset/npy.h"
 #include "dataset/ranges_csv.h"
 #include "storage/internal/blocking_read.h"
@@ -58,21 +61,55 @@ Result<RangeIndex> ReadNpy(ObjectStore& store, const ListedObject& array, Deadli
   return dataset::ParseNpy(array.path, std::string_view(front).substr(0, header), size);
 }
 
+Result<RangeIndex> ReadMegatron(ObjectStore& store, const ListedObject& index, Deadline deadline) {
+  std::string bin = dataset::MegatronBinPath(index.path);
+  if (bin.empty()) {
+    return Error(Code::kInvalidArgument,
+                 "an index of Megatron-LM is named NAME.idx, and lies beside NAME.bin");
+  }
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWhole(store, index, deadline));
+  return dataset::ParseMegatronIdx(bytes, std::move(bin));
+}
+
+struct RangeFormat {
+  IndexFormat format;
+  std::string_view usual;  // pattern
+  bool short_indexes;
+  Result<RangeIndex> (*read)(ObjectStore&, const ListedObject&, Deadline);
+};
+
+constexpr std::array<RangeFormat, 3> kRangeFormats = {
+    RangeFormat{.format = IndexFormat::kRanges,
+                .usual = "ranges.csv",
+                .short_indexes = false,
+                .read = ReadCsv},
+    RangeFormat{
+        .format = IndexFormat::kNpy, .usual = "**/*.npy", .short_indexes = true, .read = ReadNpy},
+    RangeFormat{.format = IndexFormat::kMegatron,
+                .usual = "**/*.idx",
+                .short_indexes = false,
+                .read = ReadMegatron}};
+
+const RangeFormat& RangeFormatOf(IndexFormat format) {
+  const auto* const found = std::ranges::find(kRangeFormats, format, &RangeFormat::format);
+  CHECK(found != kRangeFormats.end());
+  return *found;
+}
+
 }  // namespace
 
 std::string_view UsualIndexes(IndexFormat format) {
-  return format == IndexFormat::kNpy ? "**/*.npy" : "ranges.csv";
+  return RangeFormatOf(format).usual;
 }
 
 bool AreIndexesShort(IndexFormat format) {
-  return format == IndexFormat::kNpy;
+  return RangeFormatOf(format).short_indexes;
 }
 
 Result<RangeIndex> ReadRangeIndex(ObjectStore& store, const ListedObject& index, IndexFormat format,
                                   Deadline deadline) {
   CHECK(index.info.has_value());
-  return format == IndexFormat::kNpy ? ReadNpy(store, index, deadline)
-                                     : ReadCsv(store, index, deadline);
+  return RangeFormatOf(format).read(store, index, deadline);
 }
 
 }  // namespace optcache::storage::internal

@@ -9,6 +9,8 @@
 
 namespace optcache::storage::internal {
 
+// Formats are those of index_ranges.h: CHECKed.
+
 // Which objects of a source are indexes of a format, where `include` does not say: a pattern.
 std::string_view UsualIndexes(IndexFormat format);
 

@@ -227,10 +227,10 @@ TEST(Configuration, ReadsLimitsOfTheSource) {
 }
 
 TEST(Configuration, KnowsTheFormats) {
-  EXPECT_EQ(
-      WithImages("  cache:", "  format: Zip\n  cache:"),
-      "f.yaml:7: spec.format: 'Zip' is not known, allowed: Files, Tar, TarFiles, Ranges, Npy");
-  for (const std::string format : {"Tar", "Ranges", "Npy"}) {
+  EXPECT_EQ(WithImages("  cache:", "  format: Zip\n  cache:"),
+            "f.yaml:7: spec.format: 'Zip' is not known, allowed: Files, Tar, TarFiles, Ranges, "
+            "Npy, Megatron");
+  for (const std::string format : {"Tar", "Ranges", "Npy", "Megatron"}) {
     EXPECT_EQ(WithImages("  cache:", "  format: " + format + "\n  order: ImageFolder\n  cache:"),
               "f.yaml:8: spec.order: ImageFolder numbers files in class folders, and this format "
               "has none");

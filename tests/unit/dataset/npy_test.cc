@@ -65,6 +65,7 @@ TEST(Npy, AnArrayMayHaveNoRows) {
   const auto rows = Rows(Dict("'<f4'", "(0, 3)"), 0);
   ASSERT_TRUE(rows) << rows.error().message();
   EXPECT_THAT(rows->runs, IsEmpty());
+  EXPECT_THAT(rows->objects, IsEmpty());
 }
 
 TEST(Npy, FortranOrderOfOneAxisIsTheSame) {

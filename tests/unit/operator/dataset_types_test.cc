@@ -143,7 +143,7 @@ TEST(ParseDatasetSpec, NamesTheFieldOfEachFault) {
   EXPECT_EQ(FaultOf(WithHttp(R"("placement": {"maxNodes": 0})")),
             "spec.placement.maxNodes: not a whole number from 1 to 100000");
   EXPECT_EQ(FaultOf(WithHttp(R"("include": ["a", 5])")), "spec.include[1]: not a string");
-  for (const std::string format : {"Tar", "Ranges", "Npy"}) {
+  for (const std::string format : {"Tar", "Ranges", "Npy", "Megatron"}) {
     EXPECT_EQ(FaultOf(WithHttp(R"("order": "ImageFolder", "format": ")" + format + '"')),
               "spec.order: ImageFolder numbers files in class folders, and this format has none");
   }

@@ -187,7 +187,7 @@ TEST(IndexJob, ShowsItsTokenWhereKeysComeForIt) {
 }
 
 TEST(IndexJob, TellsWhatTheObjectsAre) {
-  for (const char* format : {"Tar", "TarFiles", "Ranges", "Npy"}) {
+  for (const char* format : {"Tar", "TarFiles", "Ranges", "Npy", "Megatron"}) {
     Json spec = Json::parse(R"({"source": {"http": {"baseURL": "http://s"}},
                                 "cache": {"capacity": 1}})");
     spec["format"] = format;

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "dataset/ranges.h"
 #include "support/fake_object_store.h"
+#include "support/megatron_bytes.h"
 #include "support/npy_bytes.h"
 #include "support/seeds.h"
 
@@ -194,6 +195,40 @@ TEST_F(IndexRangesTest, ArraysAreOfOneKind) {
   Put("b.npy", "text");
   EXPECT_THAT(Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message(),
               HasSubstr("fake://: b.npy: this is no .npy file"));
+}
+
+TEST_F(IndexRangesTest, SequencesOfMegatronAreSamples) {
+  Put("x.idx", MegatronIdx({{.tokens = 5, .offset = 0}, {.tokens = 3, .offset = 10}}));
+  Put("x.bin", "0123456789abcdef and more");
+  Put("a/y.idx", MegatronIdx({{.tokens = 2, .offset = 4}}));
+  Put("a/y.bin", "01234567");
+  Put("notes.txt", "none");
+  const IndexReport report = Index({.format = IndexFormat::kMegatron, .deadline = Never()}).value();
+  const Manifest& m = report.manifest;
+  ASSERT_EQ(m.samples(), 3U);
+  EXPECT_EQ(m.Path(0), "a/y.bin#0");
+  EXPECT_THAT(m.MembersOf(0), ElementsAre(Member{.name = {}, .offset = 4, .size = 4}));
+  EXPECT_EQ(m.Path(2), "x.bin#1");
+  EXPECT_THAT(m.MembersOf(2), ElementsAre(Member{.name = {}, .offset = 10, .size = 6}));
+  EXPECT_EQ(report.left_out, 1U) << "notes.txt";
+}
+
+TEST_F(IndexRangesTest, ErrorsOfMegatronNameTheSequence) {
+  const auto why_not = [&] {
+    return Index({.format = IndexFormat::kMegatron, .deadline = Never()}).error().message();
+  };
+  Put("x.idx", MegatronIdx({{.tokens = 5, .offset = 0}, {.tokens = 3, .offset = 10}}));
+  EXPECT_THAT(why_not(), HasSubstr("fake://: x.idx: sequence 0: x.bin is not there"));
+  Put("x.bin", "0123456789abcde");
+  EXPECT_THAT(why_not(), HasSubstr("fake://: x.idx: sequence 1: 6 bytes from byte 10 on end beyond "
+                                   "x.bin, which has 15 bytes"));
+  Put("x.bin", "0123456789abcdef");
+  Put("y.idx", MegatronIdx({{.tokens = 1, .offset = 0}}, 4));
+  Put("y.bin", "0123");
+  EXPECT_THAT(why_not(), HasSubstr("y.idx: its samples are int32 tokens, those of x.idx are uint16 "
+                                   "tokens"));
+  Put("y.idx", MegatronIdx({}));
+  EXPECT_EQ(Index({.format = IndexFormat::kMegatron, .deadline = Never()})->manifest.samples(), 2U);
 }
 
 TEST_F(IndexRangesTest, BoundsTheSamples) {

@@ -163,7 +163,12 @@ TEST(ParseFormat, TakesBothSpellings) {
   EXPECT_EQ(ParseFormat("TarFiles").value(), IndexFormat::kTarFiles);
   EXPECT_EQ(ParseFormat("Tar").value(), IndexFormat::kTar);
   EXPECT_EQ(ParseFormat("files").value(), IndexFormat::kFiles);
-  EXPECT_EQ(ParseFormat("zip").error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(ParseFormat("Ranges").value(), IndexFormat::kRanges);
+  EXPECT_EQ(ParseFormat("npy").value(), IndexFormat::kNpy);
+  EXPECT_EQ(ParseFormat("Megatron").value(), IndexFormat::kMegatron);
+  EXPECT_EQ(ParseFormat("zip").error(),
+            Status(Code::kInvalidArgument,
+                   "format zip: there are files, tar, tar-files, ranges, npy, megatron"));
 }
 
 }  // namespace
