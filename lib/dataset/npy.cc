@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "dataset/internal/little_endian.h"
 
 namespace optcache::dataset {
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr unsigned kNpyDepthMax = 16;
+constexpr size_t kNpyTextShown = 100;  // bytes of the header that a message quotes
 
 // A string, a number, a truth value, or a list or tuple of them.
 struct NpyLiteral {
@@ -35,6 +37,20 @@ struct NpyLiteral {
 
 Status NpyError(std::string_view what) {
   return {Code::kInvalidArgument, std::string(what)};
+}
+
+Status UnknownNpyType(std::string_view type) {
+  return NpyError(
+      fmt::format("its type {} is not known", CutText(std::string(type), kNpyTextShown)));
+}
+
+// What a message quotes of a shape.
+std::string NpyShapeText(const NpyLiteral& shape) {
+  return CutText(std::string(shape.text), kNpyTextShown);
+}
+
+Status NpyShapeTooLarge(const NpyLiteral& shape) {
+  return NpyError(fmt::format("its shape {} is larger than any file", NpyShapeText(shape)));
 }
 
 class NpyLiteralReader {
@@ -172,10 +188,10 @@ Result<std::uint64_t> NpyElements(const NpyLiteral& shape, size_t first) {
   for (size_t i = first; i < shape.items.size(); ++i) {
     const NpyLiteral& axis = shape.items[i];
     if (axis.kind != NpyLiteral::Kind::kNumber)
-      return Error(NpyError(fmt::format("its shape {} has an axis without a number", shape.text)));
+      return Error(
+          NpyError(fmt::format("its shape {} has an axis without a number", NpyShapeText(shape))));
     const auto product = NpyProduct(elements, axis.number);
-    if (!product)
-      return Error(NpyError(fmt::format("its shape {} is beyond all files", shape.text)));
+    if (!product) return Error(NpyShapeTooLarge(shape));
     elements = *product;
   }
   return elements;
@@ -183,9 +199,7 @@ Result<std::uint64_t> NpyElements(const NpyLiteral& shape, size_t first) {
 
 // Of one value of a plain type, such as "<f4", "|S10" or "<M8[ns]".
 Result<ByteCount> NpyPlainBytes(std::string_view type) {
-  const auto unknown = [&] {
-    return Error(NpyError(fmt::format("its type {} is not known", type)));
-  };
+  const auto unknown = [&] { return Error(UnknownNpyType(type)); };
   std::string_view rest = type;
   if (!rest.empty() && std::string_view("<>|=").contains(rest.front())) rest.remove_prefix(1);
   if (rest.empty()) return unknown();
@@ -211,9 +225,7 @@ Result<ByteCount> NpyPlainBytes(std::string_view type) {
 Result<ByteCount> NpyElementBytes(const NpyLiteral& descr) {
   if (descr.kind == NpyLiteral::Kind::kString) return NpyPlainBytes(descr.text);
   ByteCount total = 0;
-  const auto unknown = [&] {
-    return Error(NpyError(fmt::format("its type {} is not known", descr.text.substr(0, 100))));
-  };
+  const auto unknown = [&] { return Error(UnknownNpyType(descr.text)); };
   if (descr.kind != NpyLiteral::Kind::kList || descr.items.empty()) return unknown();
   for (const NpyLiteral& field : descr.items) {
     const bool is_field = field.kind == NpyLiteral::Kind::kList &&
@@ -289,12 +301,11 @@ Result<RangeIndex> ParseNpy(std::string_view path, std::string_view header, Byte
   const std::uint64_t rows = shape.items.front().number;
   const auto row_bytes = NpyProduct(element_bytes, row_elements);
   const auto bytes = NpyProduct(element_bytes, elements);
-  if (!row_bytes || !bytes)
-    return Error(NpyError(fmt::format("its shape {} is beyond all files", shape.text)));
+  if (!row_bytes || !bytes) return Error(NpyShapeTooLarge(shape));
   if (*row_bytes == 0) return Error(NpyError("its rows have no bytes"));
   if (file_bytes - header_bytes != *bytes) {
     return Error(NpyError(fmt::format("it has {} bytes, and its array of shape {} needs {}: {}",
-                                      file_bytes, shape.text, header_bytes + *bytes,
+                                      file_bytes, NpyShapeText(shape), header_bytes + *bytes,
                                       file_bytes - header_bytes < *bytes
                                           ? "upload the file again"
                                           : "save each array to a file of its own")));

@@ -56,6 +56,7 @@ class RangesCsvReader {
     if (line.empty()) return OkStatus();
     RETURN_IF_ERROR(Split(line));
     if (IsHead()) return OkStatus();
+    RETURN_IF_ERROR(CheckLengths());
     if (count_ < 3) return Wrong("not OBJECT,OFFSET,LENGTH or OBJECT,OFFSET,LENGTH,NAME");
     const std::optional<ByteCount> offset = CsvNumber(fields_[1]);
     const std::optional<ByteCount> length = CsvNumber(fields_[2]);
@@ -73,6 +74,16 @@ class RangesCsvReader {
   bool IsHead() const {
     return line_ == 1 && count_ >= 3 && fields_[0] == "object" && fields_[1] == "offset" &&
            fields_[2] == "length" && (count_ == 3 || fields_[3] == "name");
+  }
+
+  // What messages quote is bounded by it, too.
+  Status CheckLengths() const {
+    for (size_t i = 0; i < count_; ++i) {
+      if (fields_[i].size() <= kPathBytesMax) continue;
+      return Wrong(fmt::format("field {} has {} bytes; the limit is {}", i + 1, fields_[i].size(),
+                               kPathBytesMax));
+    }
+    return OkStatus();
   }
 
   Status Split(std::string_view line) {

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "dataset/glob.h"
 #include "dataset/manifest_builder.h"
 #include "dataset/ranges.h"
@@ -30,13 +31,16 @@ using dataset::RangeIndex;
 using dataset::RangeRun;
 
 constexpr size_t kUnreadableNamed = 5;
+constexpr size_t kTypeShown = 200;  // bytes, in a message
 
 struct RangeSource {
   std::vector<ListedObject> indexes;
   std::vector<RangeIndex> contents;                  // by index
   std::vector<std::vector<std::uint32_t>> shard_of;  // by index and its object
   std::vector<ListedObject> shards;
-  std::uint64_t listed = 0;  // indexes and shards that the listing has
+  std::string type;           // of what all samples hold, if the indexes tell
+  std::uint64_t samples = 0;  // of all indexes
+  std::uint64_t listed = 0;   // indexes and shards that the listing has
 };
 
 Status OfIndex(const ObjectStore& store, const ListedObject& index, Status status) {
@@ -75,34 +79,80 @@ Result<std::vector<ListedObject>> ChooseIndexes(ObjectStore& store, const Object
   return indexes;
 }
 
+// How far the threads have come that read indexes.
+struct IndexReading {
+  std::atomic<size_t> next = 1;  // the first one is read before all others
+  std::atomic<std::uint64_t> done = 0;
+  std::atomic<std::uint64_t> samples = 0;
+};
+
+// What the samples hold must not change from one object to the next: training cannot see it.
+Status CheckType(const RangeSource& source, const RangeIndex& index) {
+  if (index.type == source.type) return OkStatus();
+  return {Code::kInvalidArgument,
+          fmt::format("its samples are {}, those of {} are {}: make a Dataset of each kind, by "
+                      "include",
+                      CutText(index.type, kTypeShown), source.indexes.front().path,
+                      CutText(source.type, kTypeShown))};
+}
+
+// Before the next index is read, so that what is in memory is bounded.
+Status CountSamples(const RangeIndex& index, IndexReading& reading) {
+  std::uint64_t samples = index.samples();
+  if (samples <= dataset::kRangeSamplesMax) {
+    // Not the sum of both: g++ 12 takes twice what fetch_add returns for it.
+    const std::uint64_t before = reading.samples.fetch_add(samples);
+    if (before <= dataset::kRangeSamplesMax - samples) return OkStatus();
+    samples = reading.samples;
+  }
+  return {Code::kInvalidArgument,
+          fmt::format("{} samples are more than the {} that a Dataset can have: make them larger, "
+                      "several records each",
+                      samples, dataset::kRangeSamplesMax)};
+}
+
+Status ReadOneIndex(ObjectStore& store, RangeSource& source, size_t i, const IndexOptions& options,
+                    IndexReading& reading) {
+  ASSIGN_OR_RETURN(RangeIndex index, internal::ReadRangeIndex(store, source.indexes[i],
+                                                              options.format, options.deadline));
+  if (i == 0) source.type = index.type;
+  RETURN_IF_ERROR(CheckType(source, index));
+  RETURN_IF_ERROR(CountSamples(index, reading));
+  index.type.clear();  // a type may be long, and is the same in each
+  source.contents[i] = std::move(index);
+  const std::uint64_t done = ++reading.done;
+  if (options.progress)
+    options.progress(
+        {.step = IndexProgress::Step::kIndexes, .done = done, .all = source.indexes.size()});
+  return OkStatus();
+}
+
 // Indexes that are read as a whole are read one after the other: each may take much memory.
 Status ReadIndexes(ObjectStore& store, RangeSource& source, const IndexOptions& options) {
   source.contents.resize(source.indexes.size());
-  std::atomic<size_t> next = 0;
-  std::atomic<std::uint64_t> done = 0;
+  IndexReading reading;
   internal::FirstError error;
+  const auto read = [&](size_t i) {
+    Status status = ReadOneIndex(store, source, i, options, reading);
+    if (!status.ok()) error.Set(OfIndex(store, source.indexes[i], std::move(status)));
+  };
   const auto work = [&] {
     while (!error.any()) {
-      const size_t i = next++;
+      const size_t i = reading.next++;
       if (i >= source.indexes.size()) return;
-      Result<RangeIndex> read =
-          internal::ReadRangeIndex(store, source.indexes[i], options.format, options.deadline);
-      if (!read) return error.Set(OfIndex(store, source.indexes[i], std::move(read).error()));
-      source.contents[i] = *std::move(read);
-      const std::uint64_t so_far = ++done;
-      if (options.progress)
-        options.progress(
-            {.step = IndexProgress::Step::kIndexes, .done = so_far, .all = source.indexes.size()});
+      read(i);
     }
   };
+  read(0);
   {
     const size_t at_once = internal::AreIndexesShort(options.format)
                                ? std::max<size_t>(options.concurrent_reads_max, 1)
                                : 1;
     std::vector<std::jthread> threads;
-    for (size_t i = 0; i < std::min(at_once, source.indexes.size()); ++i)
+    for (size_t i = 0; i < std::min(at_once, source.indexes.size() - 1); ++i)
       threads.emplace_back(work);
   }
+  source.samples = reading.samples;
   return error.Take();
 }
 
@@ -156,49 +206,28 @@ Status CheckRanges(const ObjectStore& store, const RangeSource& source) {
   return OkStatus();
 }
 
-// Programs find samples by their names.
-Status CheckNamesDiffer(const ObjectStore& store, const RangeSource& source) {
+// Programs find samples by their names. A name of a list might be the OBJECT#N of another one.
+Status CheckNames(const ObjectStore& store, const RangeSource& source) {
   std::vector<std::string_view> names;
-  for (const RangeIndex& index : source.contents)
+  const bool named = !source.contents.front().names.empty();
+  for (size_t i = 0; i < source.contents.size(); ++i) {
+    const RangeIndex& index = source.contents[i];
+    if (index.names.empty() == named) {
+      return OfIndex(store, source.indexes[i],
+                     {Code::kInvalidArgument,
+                      fmt::format("its samples have {}, those of {} have {}: name all samples, or "
+                                  "none",
+                                  named ? "no names" : "names", source.indexes.front().path,
+                                  named ? "names" : "none")});
+    }
     names.insert(names.end(), index.names.begin(), index.names.end());
+  }
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
   if (twice == names.end()) return OkStatus();
   return {Code::kInvalidArgument, fmt::format("{}: two samples have the name {}: give each its "
                                               "own, or none to any",
                                               store.name(), *twice)};
-}
-
-// What the samples hold must not change from one object to the next: training cannot see it.
-Status CheckTypes(const ObjectStore& store, const RangeSource& source) {
-  const RangeIndex& first = source.contents.front();
-  for (size_t i = 1; i < source.contents.size(); ++i) {
-    if (source.contents[i].type == first.type) continue;
-    return OfIndex(
-        store, source.indexes[i],
-        {Code::kInvalidArgument,
-         fmt::format("its samples are {}, those of {} are {}: make a Dataset of each kind, by "
-                     "include",
-                     source.contents[i].type, source.indexes.front().path, first.type)});
-  }
-  return OkStatus();
-}
-
-Result<std::uint64_t> CountSamples(const ObjectStore& store, const RangeSource& source) {
-  std::uint64_t samples = 0;
-  for (size_t i = 0; i < source.indexes.size(); ++i) {
-    const std::uint64_t more = source.contents[i].samples();
-    if (more > dataset::kRangeSamplesMax - samples) {
-      return Error(OfIndex(
-          store, source.indexes[i],
-          {Code::kInvalidArgument,
-           fmt::format("{} samples are more than the {} that a Dataset can have: make them larger, "
-                       "several records each",
-                       samples + more, dataset::kRangeSamplesMax)}));
-    }
-    samples += more;
-  }
-  return samples;
 }
 
 Result<Manifest> AssembleRanges(const RangeSource& source, dataset::Order order,
@@ -261,10 +290,8 @@ Result<IndexReport> BuildRangesManifest(ObjectStore& store, const IndexOptions& 
   RangeSource source;
   ASSIGN_OR_RETURN(source.indexes, ChooseIndexes(store, listing, options));
   RETURN_IF_ERROR(ReadIndexes(store, source, options));
-  RETURN_IF_ERROR(CheckTypes(store, source));
-  RETURN_IF_ERROR(CheckNamesDiffer(store, source));
-  ASSIGN_OR_RETURN(const std::uint64_t samples, CountSamples(store, source));
-  if (samples == 0)
+  RETURN_IF_ERROR(CheckNames(store, source));
+  if (source.samples == 0)
     return Error(Code::kInvalidArgument, store.name() + ": there is no sample in the indexes");
   RETURN_IF_ERROR(NumberShards(store, source, listing, options));
   RETURN_IF_ERROR(CheckRanges(store, source));

@@ -96,10 +96,11 @@ def test_an_index_that_is_none(tmp_path: Path, text: str) -> None:
         list(importers.mds(Folder(str(tmp_path))))
 
 
-def test_places_that_go_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("at", "place"), [(4, 0), (4, 15), (8, 1), (12, 1), (12, 1 << 31)])
+def test_places_that_do_not_follow_one_another(tmp_path: Path, at: int, place: int) -> None:
     write_mds(tmp_path, [[b"01", b"234"]])
     shard = bytearray((tmp_path / "shard.00000.mds").read_bytes())
-    shard[8:12] = struct.pack("<I", 1)
+    shard[at : at + 4] = struct.pack("<I", place)
     (tmp_path / "shard.00000.mds").write_bytes(shard)
     with pytest.raises(ImporterError, match="do not follow one another"):
         list(importers.mds(Folder(str(tmp_path))))

@@ -90,13 +90,28 @@ TEST(Npy, FitsItsFile) {
   EXPECT_THAT(WhyNotNpy(Dict("'<f4'", "(10,)"), 39), HasSubstr("needs"));
   EXPECT_THAT(WhyNotNpy(Dict("'<f4'", "(10,)"), 39), HasSubstr("upload the file again"));
   EXPECT_THAT(WhyNotNpy(Dict("'<f4'", "(10,)"), 41), HasSubstr("each array to a file of its own"));
-  EXPECT_THAT(WhyNotNpy(Dict("'<f4'", "(4294967296, 4294967296)")), HasSubstr("beyond all files"));
+  EXPECT_THAT(WhyNotNpy(Dict("'<f4'", "(4294967296, 4294967296)")),
+              HasSubstr("larger than any file"));
   EXPECT_THAT(WhyNotNpy(Dict("'<f4'", "(2, 99999999999999999999)")), HasSubstr("header"));
   EXPECT_THAT(WhyNotNpy(Dict("[('a', '<i4', (4294967296, 4294967296))]", "(1,)")),
-              HasSubstr("beyond all files"));
+              HasSubstr("larger than any file"));
   const std::string header = NpyHeader(Dict("'<f4'", "(1,)"), 1);
   EXPECT_THAT(ParseNpy("a", header.substr(0, 20), 100).error().message(), HasSubstr("cut short"));
   EXPECT_THAT(ParseNpy("a", header, 20).error().message(), HasSubstr("cut short"));
+}
+
+TEST(Npy, BoundsWhatMessagesQuote) {
+  const std::string many(5000, '1');
+  std::string axes;
+  for (int i = 0; i < 1000; ++i)
+    axes += "2,";
+  for (const std::string& dict :
+       {Dict("'<q" + many + "'", "(2,)"), Dict("[('a', " + many + ")]", "(2,)"),
+        Dict("[(" + axes + ")]", "(2,)"), Dict("'<f4'", "(" + axes + ")"),
+        Dict("'<f4'", "(" + axes + "'a')"), Dict("'<f4'", "(" + axes + "0)")}) {
+    EXPECT_NE(WhyNotNpy(dict, 8), "");
+    EXPECT_LT(WhyNotNpy(dict, 8).size(), 300U);
+  }
 }
 
 TEST(Npy, SaysWhereTheHeaderIsWrong) {

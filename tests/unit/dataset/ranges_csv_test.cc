@@ -1,5 +1,9 @@
 #include "dataset/ranges_csv.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,6 +79,18 @@ TEST(RangesCsv, RefusesPathsThatNoManifestHolds) {
   EXPECT_THAT(WhyNotCsv("a,0,1\n../b,0,1\n"), HasSubstr("line 2: object path \"../b\""));
   EXPECT_THAT(WhyNotCsv("/a,0,1\n"), HasSubstr("relative to the source"));
   EXPECT_THAT(WhyNotCsv("a,0,1,/n\n"), HasSubstr("line 1: the name: object path \"/n\""));
+}
+
+TEST(RangesCsv, BoundsAFieldAndWhatMessagesQuote) {
+  const std::string longest(4096, 'x');
+  EXPECT_EQ(WhyNotCsv(longest + ",0,1," + longest), "");
+  for (const auto& [line, words] : std::vector<std::pair<std::string, std::string>>{
+           {longest + "x,0,1", "line 1: field 1 has 4097 bytes; the limit is 4096"},
+           {"a," + longest + "0,1", "line 1: field 2 has 4097 bytes"},
+           {"a,0,1,\"" + longest + "y\"", "line 1: field 4 has 4097 bytes"}}) {
+    EXPECT_THAT(WhyNotCsv(line), HasSubstr(words));
+    EXPECT_LT(WhyNotCsv(line).size(), 100U);
+  }
 }
 
 TEST(RangesCsv, NamesAreForAllOrNone) {

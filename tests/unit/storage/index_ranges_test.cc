@@ -83,6 +83,20 @@ TEST_F(IndexRangesTest, NamesAreThoseOfTheList) {
   EXPECT_THAT(WhyNot("a.bin,0,5,n\na.bin,5,5,n\n"), HasSubstr("two samples have the name n"));
 }
 
+TEST_F(IndexRangesTest, AllListsHaveNamesOrNone) {
+  Put("a.bin", "0123456789");
+  Put("a.csv", "a.bin,0,5,a.bin#0\n");
+  Put("b.csv", "a.bin,5,5\n");
+  const auto why_not = [&] {
+    return Index({.include = {"*.csv"}, .deadline = Never()}).error().message();
+  };
+  EXPECT_THAT(why_not(), HasSubstr("fake://: b.csv: its samples have no names, those of a.csv have "
+                                   "names: name all samples, or none"));
+  Put("a.csv", "a.bin,0,5\n");
+  Put("b.csv", "a.bin,5,5,n\n");
+  EXPECT_THAT(why_not(), HasSubstr("b.csv: its samples have names, those of a.csv have none"));
+}
+
 // Windows over a series overlap, and a record may be a sample twice.
 TEST_F(IndexRangesTest, RangesMayOverlap) {
   Put("a.bin", "0123456789");
@@ -192,6 +206,13 @@ TEST_F(IndexRangesTest, ArraysAreOfOneKind) {
   EXPECT_THAT(report.error().message(),
               HasSubstr("fake://: b.npy: its samples are <f4 (4), those of a.npy are <f4 (3): make "
                         "a Dataset of each kind"));
+  std::string fields;
+  for (int i = 0; i < 500; ++i)
+    fields += fmt::format("('field_{}', '<f4'), ", i);
+  Put("b.npy", NpyHeader("{'descr': [" + fields + "], 'fortran_order': False, 'shape': (1,), }") +
+                   std::string(2000, 'b'));
+  EXPECT_LT(Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message().size(),
+            500U);
   Put("b.npy", "text");
   EXPECT_THAT(Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message(),
               HasSubstr("fake://: b.npy: this is no .npy file"));
@@ -232,13 +253,22 @@ TEST_F(IndexRangesTest, ErrorsOfMegatronNameTheSequence) {
 }
 
 TEST_F(IndexRangesTest, BoundsTheSamples) {
-  std::string array =
-      NpyHeader("{'descr': '|u1', 'fortran_order': False, 'shape': (100000001,), }");
-  array.resize(array.size() + dataset::kRangeSamplesMax + 1);
-  store_.Put("a.npy", std::move(array));
-  EXPECT_THAT(Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message(),
+  const auto put = [&](const std::string& path, size_t rows) {
+    std::string array = NpyHeader(
+        fmt::format("{{'descr': '|u1', 'fortran_order': False, 'shape': ({},), }}", rows));
+    array.resize(array.size() + rows);
+    store_.Put(path, std::move(array));
+  };
+  const auto why_not = [&] {
+    return Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message();
+  };
+  put("a.npy", dataset::kRangeSamplesMax + 1);
+  EXPECT_THAT(why_not(),
               HasSubstr("fake://: a.npy: 100000001 samples are more than the 100000000 that a "
                         "Dataset can have"));
+  put("a.npy", dataset::kRangeSamplesMax / 2);
+  put("b.npy", dataset::kRangeSamplesMax / 2 + 1);
+  EXPECT_THAT(why_not(), HasSubstr("fake://: b.npy: 100000001 samples are more"));
 }
 
 TEST_F(IndexRangesTest, CountsSamplesThatMayChangeUnnoticed) {

@@ -124,7 +124,8 @@ def _mds_shard(folder: Folder, index: str, number: int, shard: dict[str, Any]) -
     if samples < 0 or len(head) != 4 * (samples + 2) or _NUMBER.unpack_from(head)[0] != samples:
         raise ImporterError(f"{path} does not begin with its {samples} samples, as {index} says")
     places = _numbers(head[4:])
-    if any(b < a for a, b in zip(places, places[1:])) or places[-1] > size:
+    bounds = [4 * (samples + 2), *places, size]
+    if any(b < a for a, b in zip(bounds, bounds[1:])):
         raise ImporterError(f"{path}: its samples do not follow one another: copy it again")
     for begin, end in zip(places, places[1:]):
         yield Range(path, begin, end - begin)
