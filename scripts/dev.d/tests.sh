@@ -53,10 +53,10 @@ test_python() {
   counted "$log" "$interpreter" -m pytest -q -rs -p no:cacheprovider -p harness.rings "$@" "tests/$tests"
 }
 
-# Whether the programs are built that suites with a real API server need.
-have_api_server() {
+# have_built PROGRAM...: whether they are there, which `./dev cluster programs` builds from Go modules.
+have_built() {
   local program
-  for program in etcd kube-apiserver kubectl helm; do
+  for program in "$@"; do
     [[ -x ${OPTCACHE_CLUSTER_BIN:-build/cluster/bin}/$program ]] || return 1
   done
 }
@@ -90,27 +90,21 @@ compile_all_sanitized() {
   compile_sanitized tsan "${tsan_tests[@]}"
 }
 
-# With a real server of S3. It takes a minute or two to build; without Go these tests are skipped.
+# With a real server of S3.
 s3_tests=(tests/integration/test_s3.py tests/integration/test_s3_endpoint.py)
-make_s3_server() {
-  command -v go >/dev/null || return 0
-  "$python" -m cluster programs s3
-}
 
 # Ring 1 without the suites that need an API server. Words are for pytest. Half of what a build compiles is
-# unit tests: that goes on while other tests run the programs, and wait for much of their time. So does the
-# server of S3, whose tests come last.
+# unit tests: that goes on while other tests run the programs, and wait for much of their time.
 test_on_loopback() {
-  in_background s3 make_s3_server
   step "build (programs)" compile dev "${programs[@]/%//all}" tests/support/all bench_manifest
   in_background dev compile dev
   step "Python tests" test_python "$python" python python "$@"
   step "integration tests" test_python "$python" integration integration "$@" --durations=20 "${s3_tests[@]/#/--ignore=}"
   step "build (unit tests)" finish dev
   step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$tests_at_once" -LE '^api$'
-  step "server of S3" finish s3
-  step "tests with S3" counted s3-tests "$python" -m pytest -q -rs -p no:cacheprovider -p harness.rings "$@" "${s3_tests[@]}"
 }
+
+test_s3() { counted s3-tests "$python" -m pytest -q -rs -p no:cacheprovider -p harness.rings "$@" "${s3_tests[@]}"; }
 
 # One after the other: each starts etcd and kube-apiserver of its own.
 test_api_server() { counted api ctest --preset dev -L '^api$'; }
@@ -121,10 +115,19 @@ test_ring1() {
   use_programs dev
   "$python" -m cluster programs --built # leads build/cluster/bin to those that are there
   test_on_loopback -n "$pytest_at_once"
-  if have_api_server; then
+  local missing=()
+  if have_built versitygw; then
+    step "tests with S3" test_s3 -n "$pytest_at_once"
+  else
+    missing+=(s3)
+  fi
+  if have_built etcd kube-apiserver kubectl helm; then
     step "API server" test_api_server
   else
-    last_words="the suites with a real API server did not run: ./dev cluster programs builds it"
+    missing+=(kubernetes)
+  fi
+  if ((${#missing[@]})); then
+    last_words="tests that need programs of these did not run: ${missing[*]}; ./dev cluster programs ${missing[*]} builds them"
   fi
 }
 
@@ -140,6 +143,7 @@ test_long_part() {
   case $1 in
     1)
       test_on_loopback --order "$TEST_SEED"
+      step "tests with S3" test_s3 --order "$TEST_SEED"
       step "API server" test_api_server
       ;;
     2)
@@ -180,7 +184,7 @@ test_long() {
   say "TEST_SEED=$TEST_SEED"
   step packages need "${build_packages[@]}" "${test_packages[@]}" "${cluster_packages[@]}"
   use_programs dev
-  step "programs of Kubernetes" "$python" -m cluster programs
+  step "programs of Kubernetes and S3" "$python" -m cluster programs kubernetes s3
   for ((part = first; part <= last; ++part)); do test_long_part $part; done
 }
 
@@ -272,8 +276,11 @@ ci() {
   use_programs dev
   step "root, namespaces, Go" "$python" -m cluster check
   quick_steps
+  in_background s3 "$python" -m cluster programs s3
   in_background cluster-parts "$python" -m cluster prepare
   test_on_loopback -n "$pytest_at_once"
+  step "server of S3" finish s3
+  step "tests with S3" test_s3 -n "$pytest_at_once"
   step "programs and images of Kubernetes" finish cluster-parts
   in_background sanitized compile_all_sanitized
   step "API server" test_api_server
