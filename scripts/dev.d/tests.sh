@@ -50,7 +50,7 @@ test_python() {
   local interpreter=$1 tests=$2 log=$3
   shift 3
   use_programs dev
-  counted "$log" "$interpreter" -m pytest -q -rs -p no:cacheprovider -p harness.rings "$@" "tests/$tests"
+  counted "$log" "$interpreter" -m pytest -q -rs --durations=20 -p no:cacheprovider -p harness.rings "$@" "tests/$tests"
 }
 
 # have_built PROGRAM...: whether they are there, which `./dev cluster programs` builds from Go modules.
@@ -99,12 +99,12 @@ test_on_loopback() {
   step "build (programs)" compile dev "${programs[@]/%//all}" tests/support/all bench_manifest
   in_background dev compile dev
   step "Python tests" test_python "$python" python python "$@"
-  step "integration tests" test_python "$python" integration integration "$@" --durations=20 "${s3_tests[@]/#/--ignore=}"
+  step "integration tests" test_python "$python" integration integration "$@" "${s3_tests[@]/#/--ignore=}"
   step "build (unit tests)" finish dev
   step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$tests_at_once" -LE '^api$'
 }
 
-test_s3() { counted s3-tests "$python" -m pytest -q -rs -p no:cacheprovider -p harness.rings "$@" "${s3_tests[@]}"; }
+test_s3() { counted s3-tests "$python" -m pytest -q -rs --durations=20 -p no:cacheprovider -p harness.rings "$@" "${s3_tests[@]}"; }
 
 # One after the other: each starts etcd and kube-apiserver of its own.
 test_api_server() { counted api ctest --preset dev -L '^api$'; }

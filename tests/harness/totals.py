@@ -1,13 +1,13 @@
 """What the runners of a `./dev test` said, in sum: `python -m harness.totals LOGS SKIPS RECORD NAME CODE`.
 
-Prints a table of the steps with their seconds, tests that were skipped though SKIPS does not name them,
-and as the last line `N passed, N failed, N skipped`. Such a skip counts as a failure, and so does a CODE
+Prints a table of the steps with their seconds, the slowest tests, tests that were skipped though SKIPS does
+not name them, and as the last line `N passed, N failed, N skipped`. Such a skip counts as a failure, and so does a CODE
 that is not 0 (the exit code of the whole run) where no test failed. Exit status 1 if anything failed.
 
 A line for the run called NAME is appended to the file RECORD: time, commit, NAME, seconds, passed, failed
 and skipped, with tabs between them.
 
-LOGS is a folder with the outputs of ctest and pytest (`-rs`), and with `steps.tsv`: name, seconds and
+LOGS is a folder with the outputs of ctest and pytest (`-rs --durations=20`), and with `steps.tsv`: name, seconds and
 `passed` or `failed` of each step. A line of SKIPS is a regular expression, two blanks and the reason.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,10 @@ from harness import records
 
 CTEST_TOTAL = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", re.MULTILINE)
 CTEST_SKIP = re.compile(r"^\s+\d+ - (.*) \((?:Skipped|Disabled)\)$", re.MULTILINE)
+CTEST_TIME = re.compile(r"^ *\d+/\d+ Test +#\d+: (.+?) \.+.* ([\d.]+) sec", re.MULTILINE)
+PYTEST_TIME = re.compile(r"^([\d.]+)s call +(\S.*)$", re.MULTILINE)
+SLOWEST = 20
+SLOW_SECONDS = 5.0
 PYTEST_TOTAL = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s\b.*$", re.MULTILINE)
 PYTEST_SKIP = re.compile(r"^SKIPPED \[(\d+)\] (.*)$", re.MULTILINE)
 
@@ -54,6 +58,19 @@ def add(totals: Totals, text: str) -> None:
     totals.skipped += sum(count for _, count in skips(text))
 
 
+def slowest(texts: Iterable[str]) -> list[tuple[float, str]]:
+    """At most SLOWEST tests of SLOW_SECONDS and more, the slowest first."""
+    taken = [
+        (float(seconds), name)
+        for text in texts
+        for seconds, name in [
+            *((seconds, name) for name, seconds in CTEST_TIME.findall(text)),
+            *PYTEST_TIME.findall(text),
+        ]
+    ]
+    return sorted((test for test in taken if test[0] >= SLOW_SECONDS), reverse=True)[:SLOWEST]
+
+
 def allowed(path: Path) -> list[re.Pattern[str]]:
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
     return [re.compile(line.split("  ")[0]) for line in lines]
@@ -64,8 +81,8 @@ def main() -> int:
     folder, expected = Path(logs), allowed(Path(skips_file))
     totals = Totals()
     surprises: list[str] = []
-    for log in sorted(folder.glob("*.log")):
-        text = log.read_text(errors="replace")
+    texts = [log.read_text(errors="replace") for log in sorted(folder.glob("*.log"))]
+    for text in texts:
         add(totals, text)
         for what, count in skips(text):
             if not any(pattern.search(what) for pattern in expected):
@@ -78,6 +95,8 @@ def main() -> int:
         print(f"{step:{width}}  {int(taken):5} s  {result}")
     seconds = sum(int(taken) for _, taken, _ in steps)
     print(f"{'all':{width}}  {seconds:5} s")
+    for duration, test in slowest(texts):
+        print(f"slow: {duration:6.1f} s  {test}")
     for what in surprises:
         print(f"skipped, which {skips_file} does not allow: {what}")
     # What ended before its runner could count is a failure, too.

@@ -25,6 +25,16 @@ PYTEST = """\
 SKIPPED [3] tests/python/test_a.py:12: could not import 'spdl': No module named 'spdl'
 =========== 1 failed, 10 passed, 3 skipped, 5 deselected, 1 error in 32.61s (0:00:32) ============
 """
+SLOW_CTEST = """\
+ 11/40 Test  #12: Sampler.Large/2  # GetParam() = 7 ......................   Passed   12.34 sec
+ 12/40 Test #130: chart ..................................................***Failed    5.00 sec
+ 13/40 Test #131: Plan.IsRight ...........................................   Passed    4.99 sec
+"""
+SLOW_PYTEST = """\
+71.20s call     test_gone.py::test_a_store[s3]
+9.00s setup    test_gone.py::test_a_store[s3]
+3.20s call     test_gone.py::test_a_node
+"""
 QUIET_PYTEST = "282 passed, 2 warnings in 332.83s (0:05:32)\n"
 
 
@@ -58,6 +68,17 @@ def test_runners_are_added_up(logs: Path) -> None:
     ]
     (record,) = (logs.parent / "kept" / "runs.tsv").read_text().splitlines()
     assert record.split("\t")[2:] == ["ci", "15", "321", "0", "1"]
+
+
+def test_the_slowest_tests_are_named(logs: Path) -> None:
+    (logs / "dev.log").write_text(SLOW_CTEST + CTEST)
+    (logs / "python.log").write_text(SLOW_PYTEST + QUIET_PYTEST)
+    _, lines = totals(logs)
+    assert [line.split() for line in lines if line.startswith("slow: ")] == [
+        ["slow:", "71.2", "s", "test_gone.py::test_a_store[s3]"],
+        ["slow:", "12.3", "s", "Sampler.Large/2", "#", "GetParam()", "=", "7"],
+        ["slow:", "5.0", "s", "chart"],
+    ]
 
 
 def test_failures_and_errors_are_failures(logs: Path) -> None:
