@@ -122,16 +122,16 @@ std::uint64_t CountedStreams(const std::vector<PassMark>& marks) {
       std::ranges::count_if(marks, [](const PassMark& mark) { return mark.passes > 0; }));
 }
 
-bool CountPasses(const std::vector<PassStatus>& passes, ByteCount mean_sample_bytes,
-                 std::uint32_t after, std::vector<PassMark>& marks, PassSums& sums,
-                 std::string& since) {
-  bool counted = false;
+CountedPasses CountPasses(const std::vector<PassStatus>& passes, ByteCount mean_sample_bytes,
+                          std::uint32_t after, std::vector<PassMark>& marks, PassSums& sums,
+                          std::string& since) {
+  CountedPasses counted;
   for (const PassStatus& pass : passes) {
     if (!pass.complete || pass.length == 0) continue;
     auto mark = std::ranges::lower_bound(marks, pass.sum.stream, {}, &PassMark::stream);
     if (mark == marks.end() || mark->stream != pass.sum.stream) {
       if (marks.size() >= kMaxMarks) continue;
-      mark = marks.insert(mark, {.stream = pass.sum.stream});
+      mark = marks.insert(mark, {.stream = pass.sum.stream, .later = true});
     } else if (pass.sum.pass <= mark->pass || mark->passes >= after) {
       continue;
     }
@@ -139,7 +139,8 @@ bool CountPasses(const std::vector<PassStatus>& passes, ByteCount mean_sample_by
     mark->pass = pass.sum.pass;
     ++mark->passes;
     if (since.empty()) since = NameOf(pass);
-    counted = true;
+    counted.some = true;
+    counted.awaited = counted.awaited || !mark->later;
   }
   return counted;
 }

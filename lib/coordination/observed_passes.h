@@ -28,6 +28,7 @@ struct PassMark {
   StreamId stream = 0;
   PassNumber pass = 0;
   std::uint32_t passes = 0;  // counted
+  bool later = false;        // it has begun since marks were made: it is not waited for
   friend bool operator==(const PassMark&, const PassMark&) = default;
 };
 
@@ -86,12 +87,17 @@ void ForgetEarlierLives(const std::vector<ReadingStream>& streams,
                         const std::vector<PassStatus>& passes, std::uint32_t after,
                         std::vector<PassMark>& marks);
 
+struct CountedPasses {
+  bool some = false;
+  bool awaited = false;  // some of them are of streams that are waited for
+};
+
 // Counts whole passes after the marks, up to `after` of each stream, and moves the marks. Streams
 // without one have begun since marks were made: all their passes count, as long as there is room
-// for a mark. `since` gets the name of the first. True: there were some.
-bool CountPasses(const std::vector<PassStatus>& passes, ByteCount mean_sample_bytes,
-                 std::uint32_t after, std::vector<PassMark>& marks, PassSums& sums,
-                 std::string& since);
+// for a mark. `since` gets the name of the first.
+CountedPasses CountPasses(const std::vector<PassStatus>& passes, ByteCount mean_sample_bytes,
+                          std::uint32_t after, std::vector<PassMark>& marks, PassSums& sums,
+                          std::string& since);
 
 // Streams of which passes are counted.
 std::uint64_t CountedStreams(const std::vector<PassMark>& marks);

@@ -1,7 +1,7 @@
 // One function a phase, which Advance calls; a phase ends by Enter, Settle or GoBack.
 // Invariants: each step follows from what is written alone. `marks` say up to which pass of a
 // stream reads were of two revisions. `previous` is compared only with what the same nodes and jobs
-// show. While not all is known, nothing is judged and no node is moved.
+// show. While not all is known, nothing moves.
 
 #include "coordination/rollout.h"
 
@@ -15,10 +15,11 @@
 namespace optcache::coordination {
 namespace {
 
-constexpr std::uint64_t kMillionthsInPermille = 1000;
 // Where jobs come and go all the time, nodes may never go by the same inputs; what is equal of them
 // is compared then.
 constexpr std::uint32_t kMaxTries = 3;
+// While it rests, all derive again what others come to, and not all the time.
+constexpr std::int64_t kTriesEverySeconds = 60;
 // Nodes that come and go all the time end no observation for ever.
 constexpr std::uint32_t kMaxChanges = 3;
 
@@ -43,6 +44,7 @@ void Await(RolloutState& state, std::uint64_t ready, std::uint64_t wanted,
 void AwaitEpochs(RolloutState& state, const RolloutInputs& inputs) {
   state.marks = state.phase == RolloutPhase::kObserve ? MarksAheadOf(inputs.streams, inputs.passes)
                                                       : MarksOf(inputs.streams);
+  state.of_several = false;
   state.epoch_time = inputs.now;
 }
 
@@ -78,10 +80,12 @@ bool IsPossible(const RolloutState& state) {
   return false;
 }
 
-void ForgetObservers(RolloutState& state) {
-  state.observers.clear();
+void ForgetObserved(RolloutState& state) {
+  state.sums.reset();
+  state.since.clear();
   state.changes = 0;
   state.overrun.clear();
+  state.of_several = false;
   state.unobserved.clear();
   state.uncompared = false;
 }
@@ -89,6 +93,12 @@ void ForgetObservers(RolloutState& state) {
 // Do nodes follow an update?
 bool IsMixed(const RolloutState& state) {
   return state.activated && !state.activated->up_to.empty();
+}
+
+// What nodes derive from now on is for what there is now.
+void AwaitPrediction(RolloutState& state, const RolloutInputs& inputs) {
+  state.predicted.reset();
+  state.predicted_observers = internal::TextOf(internal::ObserversOf(inputs));
 }
 
 // In Prepare and later, `marks` say which passes were read in part by another revision. `previous`
@@ -100,22 +110,18 @@ void Begin(RolloutState& state, const RolloutInputs& inputs) {
   state.revision = inputs.revision;
   state.start_time = inputs.now;
   state.restarted_at = inputs.knobs.restarted_at;
-  state.sums.reset();
-  state.since.clear();
-  state.predicted.reset();
   state.forecast.reset();
   state.failed.reset();
   state.tries = 0;
-  ForgetObservers(state);
+  ForgetObserved(state);
+  AwaitPrediction(state, inputs);
 }
 
 void GoBack(RolloutState& state, const RolloutInputs& inputs) {
   Enter(state, RolloutPhase::kGoBack, inputs);
   state.activated.reset();
   state.marks.reset();
-  state.sums.reset();
-  state.since.clear();
-  ForgetObservers(state);
+  ForgetObserved(state);
 }
 
 void Settle(RolloutState& state, RolloutPhase phase, const RolloutInputs& inputs) {
@@ -123,9 +129,7 @@ void Settle(RolloutState& state, RolloutPhase phase, const RolloutInputs& inputs
     state.marks = MarksAheadOf(inputs.streams, inputs.passes);
   Enter(state, phase, inputs);
   state.activated.reset();
-  state.sums.reset();
-  state.since.clear();
-  ForgetObservers(state);
+  ForgetObserved(state);
 }
 
 void Fail(RolloutState& state, const RolloutInputs& inputs, std::string reason,
@@ -160,6 +164,7 @@ bool TakeUp(RolloutState& state, const RolloutInputs& inputs) {
     state.revision = state.current;
     state.failed.reset();
     state.predicted.reset();
+    state.predicted_observers.clear();
     state.forecast.reset();
     if (settled) {
       Settle(state, RolloutPhase::kComplete, inputs);
@@ -180,7 +185,6 @@ bool TakeUp(RolloutState& state, const RolloutInputs& inputs) {
 
 void EnterActivate(RolloutState& state, const RolloutInputs& inputs) {
   if (!IsMixed(state)) internal::ObserveInForce(state, inputs);
-  state.observers = internal::TextOf(internal::ObserversOf(inputs));
   Enter(state, RolloutPhase::kActivate, inputs);
   // Others that followed an abandoned update go back until it is their turn.
   if (!state.activated || state.activated->revision != state.revision)
@@ -200,10 +204,15 @@ void LeaveAbandoned(RolloutState& state, const RolloutInputs& inputs) {
   state.marks = MarksAheadOf(inputs.streams, inputs.passes);
 }
 
-// Jobs and nodes that come and go meanwhile change the inputs: then all derive both again.
+// Jobs, nodes and memory that come and go meanwhile change the inputs: then all derive both again.
 bool TriesAgain(RolloutState& state, const RolloutInputs& inputs) {
-  if (state.tries >= kMaxTries || internal::WentBySameInputs(state, inputs)) return false;
+  if (internal::WentBySameInputs(state, inputs) &&
+      internal::IsOfNow(state.predicted_observers, inputs))
+    return false;
+  const bool rests = inputs.now - state.progress_time >= kTriesEverySeconds;
+  if (state.tries >= kMaxTries && !rests) return false;
   ++state.tries;
+  AwaitPrediction(state, inputs);
   Await(state, 0, inputs.nodes.size(), inputs);
   return true;
 }
@@ -233,7 +242,6 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
   if (state.revision == state.current) return Settle(state, RolloutPhase::kComplete, inputs);
   if (internal::IsHeldAsWorse(state, inputs) && !inputs.knobs.acknowledge)
     return LeaveAbandoned(state, inputs);
-  if (!inputs.all_known) return;
   EnterActivate(state, inputs);
 }
 
@@ -247,26 +255,25 @@ void EnterObserve(RolloutState& state, const RolloutInputs& inputs) {
 
 // Epochs count again when all nodes follow the update.
 void ForgetCounted(RolloutState& state) {
+  state.of_several = false;
   state.marks.reset();
   state.sums.reset();
   state.since.clear();
   RestFromEpochs(state);
 }
 
-// What was predicted for other jobs says nothing of these, nor does an epoch in which a node began
-// with nothing.
+// What was begun by others, or with other memory, is no measure of what there is now. Where that
+// changes what nodes hold, Observe counts again; jobs alone may come and go all the time.
 void NoteObservers(RolloutState& state, const RolloutInputs& inputs) {
-  if (!inputs.all_known) return;
   const internal::Observers before = internal::ObserversIn(state.observers);
   const internal::Observers now = internal::ObserversOf(inputs);
-  if (now == before) return;
+  const bool hold_alike = internal::HoldAlike(now, before);
+  if (hold_alike && now.jobs == before.jobs) return;
   state.observers = internal::TextOf(now);
-  if (now.jobs != before.jobs) state.predicted.reset();
+  state.disturbed = MarksAheadOf(inputs.streams, inputs.passes);
   if (state.phase != RolloutPhase::kObserve) return;
-  const bool counts_again = now.lives != before.lives && state.changes < kMaxChanges;
-  // What has been counted is of those before as well.
-  if (now.jobs != before.jobs || !counts_again) internal::ForgetPrevious(state);
-  if (!counts_again) return;
+  state.of_several = true;
+  if (hold_alike || state.changes >= kMaxChanges) return;
   ++state.changes;
   ForgetCounted(state);
 }
@@ -304,7 +311,6 @@ bool FailsOfNewNode(RolloutState& state, const RolloutInputs& inputs) {
 // A node that comes may stand among those that have gone over, or one go that was kept back: as
 // many as `partition` stay with the revision before.
 void KeepBack(RolloutState& state, const RolloutInputs& inputs) {
-  if (!inputs.all_known) return;
   const internal::Activation nodes = internal::ActivationOf(state, inputs);
   if (nodes.ordered <= nodes.goal) return;
   state.activated->up_to = nodes.goal == 0 ? "" : inputs.nodes[nodes.goal - 1].name;
@@ -312,11 +318,10 @@ void KeepBack(RolloutState& state, const RolloutInputs& inputs) {
 
 void Activate(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.knobs.paused && FailsOfNewNode(state, inputs)) return GoBack(state, inputs);
-  NoteObservers(state, inputs);
   KeepBack(state, inputs);
   const internal::Activation nodes = internal::ActivationOf(state, inputs);
   Await(state, nodes.ready, nodes.ordered, inputs);
-  if (nodes.ready < nodes.ordered || !inputs.all_known) return;
+  if (nodes.ready < nodes.ordered) return;
   if (!state.marks) return AwaitEpochs(state, inputs);  // the batch has gone over just now
   if (inputs.knobs.paused) return RestFromEpochs(state);
   if (nodes.ordered == inputs.nodes.size()) return EnterObserve(state, inputs);
@@ -336,31 +341,6 @@ void Activate(RolloutState& state, const RolloutInputs& inputs) {
   Await(state, nodes.ready, ordered, inputs);
 }
 
-// Of the passes that were observed; empty: nothing is wrong.
-std::pair<std::string, std::string> Fault(const RolloutState& state, const RolloutInputs& inputs,
-                                          const ObservedEpoch& observed) {
-  const std::optional<EpochNumbers> planned = PlannedOf(*state.sums, 1);
-  const std::optional<EpochNumbers> predicted = planned ? planned : state.predicted;
-  const std::uint64_t seen = observed.numbers.hit_permille;
-  if (predicted && predicted->hit_permille > seen &&
-      (predicted->hit_permille - seen) * kMillionthsInPermille >
-          inputs.knobs.below_predicted_millionths) {
-    return {"BelowPredicted",
-            fmt::format("the hit ratio is {}, predicted was {}, since {}", RatioText(seen),
-                        RatioText(predicted->hit_permille), state.since)};
-  }
-  if (!internal::IsComparable(state, inputs)) return {};
-  const std::uint64_t before = state.previous->store_bytes_per_read_tenths;
-  const std::uint64_t now = observed.store_bytes_per_read_tenths;
-  if (IsMoreBy(now, before, inputs.knobs.worse_than_previous_millionths) &&
-      now - before > LeastWorseTenths(inputs.mean_sample_bytes)) {
-    return {"WorseThanPrevious",
-            fmt::format("a read costs {} bytes of the source, before it was {}, since {}",
-                        TenthsText(now), TenthsText(before), state.since)};
-  }
-  return {};
-}
-
 // A node that has started again follows the revision before until it has derived the update: epochs
 // of two revisions say nothing of either.
 bool AwaitsFollowers(const RolloutState& state, const RolloutInputs& inputs) {
@@ -370,45 +350,45 @@ bool AwaitsFollowers(const RolloutState& state, const RolloutInputs& inputs) {
 
 void Observe(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.knobs.paused && FailsOfNewNode(state, inputs)) return GoBack(state, inputs);
-  NoteObservers(state, inputs);
   const std::uint64_t followed = internal::ActivationOf(state, inputs).followed;
   Await(state, followed, inputs.nodes.size(), inputs);
-  if (!inputs.all_known) return;
   if (AwaitsFollowers(state, inputs)) return ForgetCounted(state);
   if (!state.marks) AwaitEpochs(state, inputs);
   if (!state.sums) state.sums = PassSums{};
   ForgetEarlierLives(inputs.streams, inputs.passes, inputs.knobs.after, *state.marks);
-  // What was counted is kept before it is judged.
-  if (CountPasses(inputs.passes, inputs.mean_sample_bytes, inputs.knobs.after, *state.marks,
-                  *state.sums, state.since)) {
-    state.epoch_time = inputs.now;
-    return;
-  }
+  const CountedPasses counted =
+      CountPasses(inputs.passes, inputs.mean_sample_bytes, inputs.knobs.after, *state.marks,
+                  *state.sums, state.since);
+  if (counted.awaited) state.epoch_time = inputs.now;
+  if (counted.some) return;  // it is kept before it is judged
   if (inputs.knobs.paused) return RestFromEpochs(state);
   WaitForEpochs(state, inputs);
   const bool late = internal::IsEpochLate(state, inputs);
   const std::vector<ReadingStream> awaited = AwaitedStreams(state, inputs);
   const bool over = std::ranges::all_of(*state.marks, [&](const PassMark& mark) {
-    return mark.passes >= inputs.knobs.after ||
+    return mark.later || mark.passes >= inputs.knobs.after ||
            std::ranges::find(awaited, mark.stream, &ReadingStream::id) == awaited.end();
   });
   if (!over && !late) return;
-  const std::optional<ObservedEpoch> observed =
-      ObservedOf(*state.sums, CountedStreams(*state.marks));
   // All that were counted on have ended before: those that have begun since show it as well, unless
   // they end no epoch either. Nothing speaks against the update then.
-  if (!observed && !awaited.empty() && !late) return;
-  auto [reason, message] =
-      observed ? Fault(state, inputs, *observed) : std::pair<std::string, std::string>();
+  const bool shown = std::ranges::any_of(*state.marks, [&](const PassMark& mark) {
+    return mark.passes >= (mark.later ? inputs.knobs.after : 1);
+  });
+  if (!shown && !awaited.empty() && !late) return;
+  const std::optional<ObservedEpoch> observed =
+      ObservedOf(*state.sums, CountedStreams(*state.marks));
+  auto [reason, message] = observed ? internal::FaultOf(state, inputs, *observed)
+                                    : std::pair<std::string, std::string>();
   if (!reason.empty()) {
     Fail(state, inputs, std::move(reason), std::move(message));
     return GoBack(state, inputs);
   }
   state.current = state.revision;
   const bool compared = internal::IsComparable(state, inputs);
-  const bool of_all = internal::AllAreCounted(state, inputs);
+  const bool of_one_kind = internal::IsOfOneKind(state, inputs);
   internal::ForgetPrevious(state);
-  if (observed && of_all) internal::NotePrevious(state, *observed, inputs);
+  if (observed && of_one_kind) internal::NotePrevious(state, *observed, inputs);
   state.forecast.reset();  // Prepare's goes by what lay there before
   Settle(state, RolloutPhase::kComplete, inputs);
   if (!observed) state.unobserved = internal::NamesOf(inputs.streams);
@@ -419,13 +399,13 @@ void WaitForReturn(RolloutState& state, const RolloutInputs& inputs) {
   const auto returned = static_cast<std::uint64_t>(
       std::ranges::count(inputs.nodes, state.current, &RolloutNode::revision));
   Await(state, returned, inputs.nodes.size(), inputs);
-  if (returned < inputs.nodes.size() || !inputs.all_known) return;
+  if (returned < inputs.nodes.size()) return;
   Settle(state, state.failed ? RolloutPhase::kStopped : RolloutPhase::kComplete, inputs);
 }
 
 // Asks for a forecast of what is in force when other jobs read than at the last, and takes it.
 void ForetellJobs(RolloutState& state, const RolloutInputs& inputs) {
-  if (!inputs.is_tried || inputs.nodes.empty() || !inputs.all_known) return;
+  if (!inputs.is_tried || inputs.nodes.empty()) return;
   const std::string jobs = internal::JobsOf(inputs);
   if (!jobs.empty() && (!state.forecast || state.forecast->jobs != jobs))
     state.forecast = JobsForecast{.jobs = jobs, .awaited = true};
@@ -455,11 +435,14 @@ RolloutState Advance(RolloutState state, const RolloutInputs& inputs) {
             .progress_time = inputs.now,
             .restarted_at = inputs.knobs.restarted_at};
   }
+  // A leader that has just begun hears of nodes and streams one by one.
+  if (!inputs.all_known) return state;
   if (!IsPossible(state)) {
     BeginAnew(state, inputs);
     return state;
   }
   if (TakeUp(state, inputs)) return state;
+  NoteObservers(state, inputs);
   // Without nodes nothing can be derived, followed or observed.
   if (inputs.nodes.empty() && !IsSettled(state) && state.phase != RolloutPhase::kGoBack) {
     Await(state, 0, 0, inputs);

@@ -75,10 +75,13 @@ struct RolloutState {
   // How often the trials of Prepare were asked for again, as nodes had gone by different inputs.
   std::uint32_t tries = 0;
   std::optional<ActivatedNodes> activated;
-  // Activate and Observe: digests of the nodes, their lives and the jobs that `sums` are of, and
-  // how often others have begun `sums` since.
+  // The nodes, their lives, the jobs and the memory at the last look; passes up to `disturbed` were
+  // begun with others. In Observe: how often others have begun `sums` again, and whether there have
+  // been others since then.
   std::string observers;
+  std::vector<PassMark> disturbed;
   std::uint32_t changes = 0;
+  bool of_several = false;
   // In Activate absent until the last batch has gone over, in Observe while a node has yet to
   // follow the update. At most kMaxMarks; other streams are not waited for. In Complete, Stopped
   // and Prepare: passes up to them were not of this revision alone.
@@ -95,6 +98,7 @@ struct RolloutState {
   std::optional<PassSums> sums;           // of Observe
   std::string since;                      // the first pass in `sums`: "pass 7 of NAME"
   std::optional<EpochNumbers> predicted;  // of the update; in Complete of what is in force
+  std::string predicted_observers;        // for these
   std::optional<JobsForecast> forecast;   // where `predicted` is from, or will be
   std::optional<ObservedEpoch> previous;  // of the revision in force, when it was observed last
   std::string previous_observers;         // by these
@@ -141,6 +145,7 @@ struct RolloutInputs {
   RolloutKnobs knobs;
   std::vector<RolloutNode> nodes;      // ascending by name
   std::vector<ReadingStream> streams;  // those that have not ended, whichever manifest they read
+  ByteCount memory = 0;                // that nodes grant the dataset
   // False soon after another coordinator has gone: there may be other nodes and streams.
   bool all_known = true;
   std::vector<PassStatus> passes;  // by stream and pass

@@ -39,10 +39,20 @@ Derivation DerivationOf(const RolloutNode& node, const RolloutState& state) {
 }
 
 bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs) {
-  const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state));
-  const TrialReport* const current =
-      NewestTrial(inputs.nodes, CurrentTrial(state.current, state.tries));
-  return update != nullptr && current != nullptr && IsPredictedWorse(update->all, current->all);
+  const std::string update_id = UpdateTrial(state);
+  const std::string current_id = CurrentTrial(state.current, state.tries);
+  Version newest;
+  bool worse = false;
+  for (const RolloutNode& node : inputs.nodes) {
+    const TrialReport* const update = FindTrial(node, update_id);
+    const TrialReport* const current = FindTrial(node, current_id);
+    const bool both = update != nullptr && current != nullptr && update->error.empty() &&
+                      current->error.empty() && update->planned == current->planned;
+    if (!both || update->planned < newest) continue;
+    newest = update->planned;
+    worse = IsPredictedWorse(update->all, current->all);
+  }
+  return worse;
 }
 
 bool IsLate(const RolloutState& state, const RolloutInputs& inputs) {

@@ -1,6 +1,7 @@
 #include "coordination/internal/rollout_observers.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
@@ -9,6 +10,15 @@
 
 namespace optcache::coordination::internal {
 namespace {
+
+constexpr std::uint64_t kMillionthsInPermille = 1000;
+// Memory that differs by one part of these at most is the same: it is divided again all the time.
+constexpr ByteCount kMemoryParts = 64;
+
+bool IsSameMemory(ByteCount one, ByteCount other) {
+  const auto [less, more] = std::minmax(one, other);
+  return more - less <= more / kMemoryParts;
+}
 
 std::string DigestOf(std::string_view text) {
   return fmt::format("{:016x}", dataset::KeyOf(text, "observers"));
@@ -24,15 +34,18 @@ Observers ObserversOf(const RolloutInputs& inputs) {
     lives += fmt::format("{}/{}/{} ", node.name, node.member, node.incarnation);
   }
   std::set<std::string> jobs;
-  for (const ReadingStream& stream : inputs.streams)
-    jobs.insert(stream.name);
+  for (const ReadingStream& stream : inputs.streams) {
+    if (!stream.gathering) jobs.insert(stream.name);
+  }
   return {.nodes = DigestOf(nodes),
           .lives = DigestOf(lives),
-          .jobs = DigestOf(fmt::format("{}", fmt::join(jobs, " ")))};
+          .jobs = DigestOf(fmt::format("{}", fmt::join(jobs, " "))),
+          .memory = inputs.memory};
 }
 
 std::string TextOf(const Observers& observers) {
-  return fmt::format("{}-{}-{}", observers.nodes, observers.lives, observers.jobs);
+  return fmt::format("{}-{}-{}-{:x}", observers.nodes, observers.lives, observers.jobs,
+                     observers.memory);
 }
 
 Observers ObserversIn(std::string_view text) {
@@ -45,7 +58,21 @@ Observers ObserversIn(std::string_view text) {
   observers.nodes = next();
   observers.lives = next();
   observers.jobs = next();
+  std::from_chars(text.data(), text.data() + text.size(), observers.memory, 16);
   return observers;
+}
+
+bool AreAlike(const Observers& one, const Observers& other) {
+  return one.nodes == other.nodes && one.jobs == other.jobs &&
+         IsSameMemory(one.memory, other.memory);
+}
+
+bool HoldAlike(const Observers& one, const Observers& other) {
+  return one.lives == other.lives && IsSameMemory(one.memory, other.memory);
+}
+
+bool IsOfNow(std::string_view text, const RolloutInputs& inputs) {
+  return AreAlike(ObserversIn(text), ObserversOf(inputs));
 }
 
 void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs) {
@@ -63,8 +90,10 @@ void ObserveInForce(RolloutState& state, const RolloutInputs& inputs) {
   for (const ReadingStream& stream : inputs.streams)
     streams.insert(stream.id);
   std::vector<PassStatus> passes = inputs.passes;
-  std::erase_if(passes, [&streams](const PassStatus& pass) {
-    return pass.sum.pass == 0 || !streams.contains(pass.sum.stream);
+  std::erase_if(passes, [&](const PassStatus& pass) {
+    const auto mark = std::ranges::find(state.disturbed, pass.sum.stream, &PassMark::stream);
+    const bool disturbed = mark != state.disturbed.end() && pass.sum.pass <= mark->pass;
+    return disturbed || pass.sum.pass == 0 || !streams.contains(pass.sum.stream);
   });
   const LatestPasses latest =
       LatestOf(passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
@@ -80,11 +109,37 @@ bool AllAreCounted(const RolloutState& state, const RolloutInputs& inputs) {
          });
 }
 
+bool IsOfOneKind(const RolloutState& state, const RolloutInputs& inputs) {
+  return !state.of_several && AllAreCounted(state, inputs);
+}
+
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs) {
-  if (!state.previous || !AllAreCounted(state, inputs)) return false;
-  const Observers before = ObserversIn(state.previous_observers);
-  const Observers now = ObserversOf(inputs);
-  return before.nodes == now.nodes && before.jobs == now.jobs;
+  return state.previous && IsOfOneKind(state, inputs) && IsOfNow(state.previous_observers, inputs);
+}
+
+std::pair<std::string, std::string> FaultOf(const RolloutState& state, const RolloutInputs& inputs,
+                                            const ObservedEpoch& observed) {
+  std::optional<EpochNumbers> predicted = PlannedOf(*state.sums, 1);
+  if (!predicted && IsOfOneKind(state, inputs) && IsOfNow(state.predicted_observers, inputs))
+    predicted = state.predicted;
+  const std::uint64_t seen = observed.numbers.hit_permille;
+  if (predicted && predicted->hit_permille > seen &&
+      (predicted->hit_permille - seen) * kMillionthsInPermille >
+          inputs.knobs.below_predicted_millionths) {
+    return {"BelowPredicted",
+            fmt::format("the hit ratio is {}, predicted was {}, since {}", RatioText(seen),
+                        RatioText(predicted->hit_permille), state.since)};
+  }
+  if (!IsComparable(state, inputs)) return {};
+  const std::uint64_t before = state.previous->store_bytes_per_read_tenths;
+  const std::uint64_t now = observed.store_bytes_per_read_tenths;
+  if (IsMoreBy(now, before, inputs.knobs.worse_than_previous_millionths) &&
+      now - before > LeastWorseTenths(inputs.mean_sample_bytes)) {
+    return {"WorseThanPrevious",
+            fmt::format("a read costs {} bytes of the source, before it was {}, since {}",
+                        TenthsText(now), TenthsText(before), state.since)};
+  }
+  return {};
 }
 
 std::string JobsOf(const RolloutInputs& inputs) {

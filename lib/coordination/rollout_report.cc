@@ -122,10 +122,11 @@ Words OfObserve(const RolloutState& state, const RolloutInputs& inputs) {
   std::uint32_t fewest = after;
   if (state.marks) {
     for (const PassMark& mark : *state.marks)
-      fewest = std::min(fewest, mark.passes);
-    const std::string awaited = AwaitedStreams(
-        state, inputs,
-        [after](const PassMark& mark, const ReadingStream&) { return mark.passes < after; });
+      fewest = std::min(fewest, mark.later ? after : mark.passes);
+    const std::string awaited =
+        AwaitedStreams(state, inputs, [after](const PassMark& mark, const ReadingStream&) {
+          return !mark.later && mark.passes < after;
+        });
     if (!awaited.empty())
       message += fmt::format(", {} of {} epochs are observed of: {}", fewest, after, awaited);
   }

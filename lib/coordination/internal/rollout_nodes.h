@@ -19,7 +19,8 @@ struct Derivation {
 };
 Derivation DerivationOf(const RolloutNode& node, const RolloutState& state);
 
-// Is the update held because it is predicted to be worse? Meaningful when all nodes have derived.
+// Is the update held because it is predicted to be worse, by the newest inputs from which a node
+// has derived both? Meaningful when all nodes have derived.
 bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs);
 
 // Have all trials of Prepare that nodes tell of been derived from the same inputs?

@@ -1,40 +1,55 @@
 #pragma once
 
-// Whom the figures of a rollout are of.
+// What the figures of a rollout are of, and which of them may be compared.
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "coordination/rollout.h"
 
 namespace optcache::coordination::internal {
 
-// Digests. A node that comes holds nothing yet, and what one held that goes is read again; so it is
-// with one that starts again, in another life, which gets the same share, though. Other jobs share
-// otherwise.
+// Digests, and bytes. A node that comes holds nothing yet, and what one held that goes is read
+// again; so it is with one that starts again, in another life, which gets the same share, though.
+// Other jobs share otherwise, and other memory holds more or less.
 struct Observers {
   std::string nodes;
   std::string lives;
-  std::string jobs;
+  std::string jobs;  // those of which all ranks have come
+  ByteCount memory = 0;
   friend bool operator==(const Observers&, const Observers&) = default;
 };
 
 Observers ObserversOf(const RolloutInputs& inputs);
-// As RolloutState keeps them: "NODES-LIVES-JOBS". What is missing of a text is empty.
+// As RolloutState keeps them: "NODES-LIVES-JOBS-MEMORY". What is missing of a text is empty.
 std::string TextOf(const Observers& observers);
 Observers ObserversIn(std::string_view text);
 
-// Sets `previous`, by the nodes and jobs that there are now.
+// Are figures of one of them comparable with figures of the other? A node that has started again is
+// the same, and so is memory that was only rounded in another way.
+bool AreAlike(const Observers& one, const Observers& other);
+// Does one keep what the other holds?
+bool HoldAlike(const Observers& one, const Observers& other);
+// Are those in `text` like the ones that there are now?
+bool IsOfNow(std::string_view text, const RolloutInputs& inputs);
+
+// Sets `previous`, by what there is now.
 void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs);
 void ForgetPrevious(RolloutState& state);
-// The same, where each job that reads has ended a pass of the revision in force alone. Its first
-// one does not count: it goes by what lay there before.
+// The same, where each job that reads has ended a pass of the revision in force alone, which began
+// with what there is now. Its first one does not count: it goes by what lay there before.
 void ObserveInForce(RolloutState& state, const RolloutInputs& inputs);
 // In Observe: has each job that reads ended an epoch that counts?
 bool AllAreCounted(const RolloutState& state, const RolloutInputs& inputs);
-// In Observe: is `previous` of the nodes and jobs that there are now, and all of these are counted?
-// Those that went and came back are the same.
+// In Observe: are `sums` of what there is now, and of all of it?
+bool IsOfOneKind(const RolloutState& state, const RolloutInputs& inputs);
+// In Observe: may `sums` be compared with `previous`? Those that went and came back are the same.
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs);
+
+// Reason and message, of what was observed; empty: nothing is wrong.
+std::pair<std::string, std::string> FaultOf(const RolloutState& state, const RolloutInputs& inputs,
+                                            const ObservedEpoch& observed);
 
 // A digest of the streams that read, each life of a job for itself; empty: nobody does, or some are
 // about to.

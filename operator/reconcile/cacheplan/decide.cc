@@ -240,6 +240,7 @@ RolloutState Step(const PlanObserved& observed, const api::CachePlanSpec& spec, 
 RolloutInputs InputsOf(const PlanView& view, double now) {
   return {.nodes = view.nodes,
           .streams = view.streams,
+          .memory = view.memory,
           .all_known = view.all_known,
           .passes = view.passes,
           .mean_sample_bytes = view.mean_sample_bytes,

@@ -37,6 +37,7 @@ struct PlanView {
   std::vector<PlanJob> jobs;
   std::vector<coordination::RolloutNode> nodes{};      // nodes_desired of them, by name
   std::vector<coordination::ReadingStream> streams{};  // that have not ended
+  ByteCount memory = 0;                                // that nodes grant the Dataset
   bool all_known = true;                               // else there may be more
   std::vector<coordination::PassStatus> passes{};
   ByteCount mean_sample_bytes = 0;

@@ -69,6 +69,7 @@ Json MarksToJson(const std::vector<PassMark>& marks) {
     list.push_back({{"stream", fmt::format("{:016x}", mark.stream)},
                     {"pass", mark.pass},
                     {"passes", mark.passes}});
+    if (mark.later) list.back()["later"] = true;
   }
   return list;
 }
@@ -82,7 +83,8 @@ std::vector<PassMark> MarksIn(const Json& list) {
     std::from_chars(stream.data(), stream.data() + stream.size(), id, 16);
     marks.push_back({.stream = id,
                      .pass = static_cast<PassNumber>(CountAt(mark, "/pass")),
-                     .passes = static_cast<std::uint32_t>(CountAt(mark, "/passes"))});
+                     .passes = static_cast<std::uint32_t>(CountAt(mark, "/passes")),
+                     .later = kube::BoolAt(mark, "/later")});
   }
   return marks;
 }
@@ -106,7 +108,9 @@ Json RolloutToJson(const RolloutState& state) {
   if (!state.restarted_at.empty()) json["restartedAt"] = state.restarted_at;
   if (state.tries > 0) json["tries"] = state.tries;
   if (!state.observers.empty()) json["observers"] = state.observers;
+  if (!state.disturbed.empty()) json["disturbed"] = MarksToJson(state.disturbed);
   if (state.changes > 0) json["changes"] = state.changes;
+  if (state.of_several) json["ofSeveral"] = true;
   if (!state.overrun.empty()) json["overrun"] = MarksToJson(state.overrun);
   if (!state.unobserved.empty()) json["unobserved"] = state.unobserved;
   if (state.uncompared) json["uncompared"] = true;
@@ -122,6 +126,7 @@ Json RolloutToJson(const RolloutState& state) {
   }
   if (!state.since.empty()) json["since"] = state.since;
   if (state.predicted) json["predicted"] = NumbersToJson(*state.predicted);
+  if (!state.predicted_observers.empty()) json["predictedObservers"] = state.predicted_observers;
   if (state.forecast)
     json["forecast"] = {{"jobs", state.forecast->jobs}, {"awaited", state.forecast->awaited}};
   if (state.previous) {
@@ -155,7 +160,10 @@ RolloutState RolloutOf(const Json& plan) {
   state.restarted_at = kube::TextAt(json, "/restartedAt");
   state.tries = static_cast<std::uint32_t>(CountAt(json, "/tries"));
   state.observers = kube::TextAt(json, "/observers");
+  if (const Json& disturbed = kube::Find(json, "/disturbed"); disturbed.is_array())
+    state.disturbed = MarksIn(disturbed);
   state.changes = static_cast<std::uint32_t>(CountAt(json, "/changes"));
+  state.of_several = kube::BoolAt(json, "/ofSeveral");
   if (const Json& overrun = kube::Find(json, "/overrun"); overrun.is_array())
     state.overrun = MarksIn(overrun);
   state.unobserved = kube::TextAt(json, "/unobserved");
@@ -173,6 +181,7 @@ RolloutState RolloutOf(const Json& plan) {
   }
   state.since = kube::TextAt(json, "/since");
   state.predicted = NumbersAt(json, "/predicted");
+  state.predicted_observers = kube::TextAt(json, "/predictedObservers");
   if (kube::Find(json, "/forecast").is_object()) {
     state.forecast = {.jobs = kube::TextAt(json, "/forecast/jobs"),
                       .awaited = kube::BoolAt(json, "/forecast/awaited")};

@@ -51,6 +51,17 @@ std::vector<coordination::StreamStatus> StreamsOf(const coordination::ClusterSta
   return streams;
 }
 
+// Granted for all its manifests.
+ByteCount MemoryOf(const coordination::ClusterStatus& status, const std::string& dataset) {
+  ByteCount memory = 0;
+  for (const auto* list : {&status.datasets, &status.retiring}) {
+    for (const coordination::DatasetStatus& one : *list) {
+      if (one.name == dataset) memory += one.capacity;
+    }
+  }
+  return memory;
+}
+
 // Of all its manifests that are read, by stream and pass.
 std::vector<coordination::PassStatus> PassesOf(const coordination::ClusterStatus& status,
                                                const std::string& dataset) {
@@ -383,6 +394,7 @@ std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::s
       std::ranges::count_if(view.nodes, [](const coordination::RolloutNode& node) {
         return node.planned || !node.revision.empty();
       }));
+  view.memory = MemoryOf(*observed.status, dataset);
   view.passes = PassesOf(*observed.status, dataset);
   const std::vector<coordination::StreamStatus> streams = StreamsOf(*observed.status, dataset);
   for (const coordination::StreamStatus& stream : streams) {

@@ -79,13 +79,13 @@ TEST(ObservedPasses, CountsWholePassesAfterTheMarks) {
   std::vector<PassMark> marks = {{.stream = 1, .pass = 3}, {.stream = 2, .pass = 9}};
   PassSums sums;
   std::string since;
-  EXPECT_TRUE(CountPasses(passes, 10, 2, marks, sums, since));
+  EXPECT_TRUE(CountPasses(passes, 10, 2, marks, sums, since).awaited);
   EXPECT_EQ(sums.passes, 1U);
   EXPECT_EQ(since, "pass 4 of ns/job1/d/l");
-  EXPECT_FALSE(CountPasses(passes, 10, 2, marks, sums, since));
+  EXPECT_FALSE(CountPasses(passes, 10, 2, marks, sums, since).some);
   passes[2].complete = true;
   passes.push_back(Pass(1, 6, 20));
-  EXPECT_TRUE(CountPasses(passes, 10, 2, marks, sums, since));
+  EXPECT_TRUE(CountPasses(passes, 10, 2, marks, sums, since).some);
   EXPECT_EQ(sums.passes, 2U);  // no more than asked for
   EXPECT_EQ(marks, (std::vector<PassMark>{{.stream = 1, .pass = 5, .passes = 2},
                                           {.stream = 2, .pass = 9}}));
@@ -95,13 +95,17 @@ TEST(ObservedPasses, OfStreamsThatBeganSinceAllPassesCount) {
   std::vector<PassMark> marks = {{.stream = 1, .pass = 3}};
   PassSums sums;
   std::string since;
-  EXPECT_TRUE(CountPasses({Pass(2, 0, 20)}, 10, 1, marks, sums, since));
-  EXPECT_EQ(marks, (std::vector<PassMark>{{.stream = 1, .pass = 3}, {.stream = 2, .passes = 1}}));
+  const CountedPasses counted = CountPasses({Pass(2, 0, 20)}, 10, 1, marks, sums, since);
+  EXPECT_TRUE(counted.some);
+  EXPECT_FALSE(counted.awaited);
+  EXPECT_EQ(marks, (std::vector<PassMark>{{.stream = 1, .pass = 3},
+                                          {.stream = 2, .passes = 1, .later = true}}));
   EXPECT_EQ(CountedStreams(marks), 1U);
   marks.clear();
   for (StreamId id = 10; marks.size() < kMaxMarks; ++id)
     marks.push_back({.stream = id});
-  EXPECT_FALSE(CountPasses({Pass(2, 0, 20)}, 10, 1, marks, sums, since)) << "it may have no mark";
+  EXPECT_FALSE(CountPasses({Pass(2, 0, 20)}, 10, 1, marks, sums, since).some)
+      << "it may have no mark";
 }
 
 TEST(ObservedPasses, AnEarlierLifesMarkGoes) {

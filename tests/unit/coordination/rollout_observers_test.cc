@@ -7,7 +7,9 @@ namespace {
 
 TEST_F(Rollout, ItsObserversAreKeptAsText) {
   story_.Read(1, 4);
+  story_.inputs.memory = 0xabc00000;
   const internal::Observers observers = internal::ObserversOf(story_.inputs);
+  EXPECT_EQ(observers.memory, 0xabc00000U);
   EXPECT_EQ(internal::ObserversIn(internal::TextOf(observers)), observers);
   EXPECT_EQ(internal::ObserversIn("00c2e5a1b7d40f93").nodes, "00c2e5a1b7d40f93");
   EXPECT_EQ(internal::ObserversIn("00c2e5a1b7d40f93").jobs, "");
@@ -18,7 +20,7 @@ TEST_F(Rollout, ItsObserversAreKeptAsText) {
 // sets this would be the update's fault.
 TEST_F(Rollout, AnEpochInWhichANodeStartsAgainDoesNotCount) {
   story_.Read(1, 4);
-  story_.EndPass();
+  ReadOnBefore();
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
   ASSERT_TRUE(story_.state.previous);
@@ -55,9 +57,16 @@ TEST_F(Rollout, WhatWasObservedOfOtherNodesIsNotComparedWith) {
 
 // All of it may be read from the source, by any revision.
 TEST_F(Rollout, TheFirstPassOfAJobIsNotComparedWith) {
+  story_.inputs.revision = "old";
   story_.Read(1, 0);
+  story_.StepUntilStill();
   story_.costs["old"] = 1000;
-  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
+  story_.EndPass();
+  story_.foretold["new"] = story_.costs["new"] = 640;
+  story_.inputs.revision = "new";
+  knobs().acknowledge = true;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
   EXPECT_FALSE(story_.state.previous);
   ObserveWhatIsWorse();
   EXPECT_EQ(story_.Phase(), "Complete");
@@ -98,7 +107,7 @@ TEST_F(Rollout, AJobThatPausesBeforeDoesNotSaveWhatIsWorse) {
   story_.Read(2, 4);
   story_.foretold["new"] = story_.costs["new"] = 640;
   knobs().acknowledge = true;
-  story_.EndPass();
+  ReadOnBefore();
   Prepare();
   const ReadingStream last = story_.inputs.streams.back();
   story_.inputs.streams.pop_back();
@@ -134,7 +143,7 @@ TEST_F(Rollout, AStartThatNoLeaderSawIsAnotherLife) {
 // A leader that has begun just now hears of nodes one by one.
 TEST_F(Rollout, ANodeThatANewLeaderHasNotHeardOfYetHasNotGone) {
   story_.Read(1, 4);
-  story_.EndPass();
+  ReadOnBefore();
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
   const RolloutState before = story_.state;
@@ -252,7 +261,7 @@ TEST_F(Rollout, WhatWasObservedOfJobsOfThenIsNotComparedWith) {
 TEST_F(Rollout, WhatWasObservedOfOtherJobsIsNotComparedWith) {
   story_.Read(1, 4);
   story_.Read(2, 4);
-  story_.EndPass();
+  ReadOnBefore();
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
   ASSERT_TRUE(story_.state.previous);
@@ -265,6 +274,207 @@ TEST_F(Rollout, WhatWasObservedOfOtherJobsIsNotComparedWith) {
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
   EXPECT_TRUE(story_.state.uncompared);
+}
+
+// --- Of what a figure is ------------------------------------------------------------------------
+
+TEST_F(Rollout, MemoryThatIsRoundedInAnotherWayIsTheSame) {
+  internal::Observers one;
+  internal::Observers other;
+  one.memory = 6400;
+  other.memory = 6500;
+  EXPECT_TRUE(internal::AreAlike(one, other));
+  EXPECT_TRUE(internal::HoldAlike(one, other));
+  other.memory = 6600;
+  EXPECT_FALSE(internal::AreAlike(one, other));
+  EXPECT_FALSE(internal::HoldAlike(one, other));
+}
+
+// Another Dataset takes it: fewer hits are no fault of the update.
+TEST_F(Rollout, AForecastForOtherMemoryIsNotComparedWith) {
+  story_.inputs.memory = 6400;
+  story_.Read(1, 4);
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  story_.inputs.memory = 3200;
+  story_.costs["new"] = 700;
+  ObserveWhatIsWorse();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, WhatWasObservedWithOtherMemoryIsNotComparedWith) {
+  story_.inputs.memory = 6400;
+  story_.Read(1, 4);
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
+  ASSERT_TRUE(story_.state.previous);
+  story_.inputs.memory = 3200;
+  ObserveWhatIsWorse();
+  EXPECT_EQ(story_.Phase(), "Complete");
+  EXPECT_TRUE(story_.state.uncompared);
+}
+
+TEST_F(Rollout, MemoryThatGoesAndComesBackDoesNotSaveWhatIsWorse) {
+  story_.inputs.memory = 6400;
+  story_.Read(1, 4);
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
+  story_.inputs.memory = 3200;
+  story_.Run();
+  story_.inputs.memory = 6400;
+  story_.Run();
+  EXPECT_EQ(story_.state.changes, 2U);
+  ObserveWhatIsWorse();
+  EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
+}
+
+// By "Pin", "LRU" or "None", of which no plan says what an epoch is worth.
+TEST_F(Rollout, AForecastForOtherJobsIsNotComparedWith) {
+  story_.Read(1, 4);
+  story_.Read(2, 4);
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  story_.inputs.streams.pop_back();
+  story_.costs["new"] = 700;
+  ObserveWhatIsWorse();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, WhatIsCountedOfSeveralJobsIsNotWhatTheNextIsComparedWith) {
+  story_.Read(1, 4);
+  story_.Read(2, 4);
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  story_.inputs.streams.pop_back();
+  ObserveWhatIsWorse();
+  ASSERT_EQ(story_.Phase(), "Complete");
+  EXPECT_FALSE(story_.state.previous);
+}
+
+// They shared what they read: the one that stays reads more of the source by any revision.
+TEST_F(Rollout, AnEpochThatAJobHasSharedIsNotWhatTheUpdateIsComparedWith) {
+  story_.Read(1, 4);
+  story_.Read(2, 4);
+  ReadOnBefore();
+  story_.inputs.revision = "old";
+  story_.inputs.streams.pop_back();
+  story_.StepUntilStill();
+  story_.inputs.revision = "new";
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  EXPECT_FALSE(story_.state.previous);
+}
+
+TEST_F(Rollout, AnEpochInWhichANodeStartedIsNotWhatTheUpdateIsComparedWith) {
+  story_.Read(1, 4);
+  ReadOnBefore();
+  story_.inputs.revision = "old";
+  ++story_.Node("b").incarnation;
+  story_.StepUntilStill();
+  story_.costs["old"] = 1000;
+  story_.EndPass();
+  story_.inputs.revision = "new";
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  EXPECT_FALSE(story_.state.previous);
+}
+
+TEST_F(Rollout, AJobThatBeginsEndsNoEpochOfTheOthersThatIsComparedWith) {
+  story_.Read(1, 4);
+  ReadOnBefore();
+  story_.inputs.revision = "old";
+  story_.Read(2, 0);
+  story_.StepUntilStill();
+  story_.EndPass();
+  story_.EndPass();
+  story_.inputs.revision = "new";
+  story_.Run();
+  ASSERT_TRUE(story_.state.previous);
+  EXPECT_EQ(story_.state.disturbed,
+            (std::vector<PassMark>{{.stream = 1, .pass = 6}, {.stream = 2, .pass = 0}}));
+}
+
+// --- Forecasts of Prepare -----------------------------------------------------------------------
+
+// Rests in Prepare with what was derived for one job and 6400 bytes.
+class Held : public Rollout {
+ protected:
+  Held() {
+    story_.inputs.memory = 6400;
+    story_.Read(1, 4);
+    story_.foretold["new"] = 900;
+    story_.Run();
+    EXPECT_EQ(story_.Reason(), "PredictedWorse");
+  }
+};
+
+TEST_F(Held, WhatIsPredictedIsForTheMemoryOfNow) {
+  story_.inputs.memory = 3200;
+  story_.foretold["new"] = 500;
+  story_.Step();
+  EXPECT_EQ(story_.state.tries, 1U);
+  EXPECT_FALSE(story_.state.predicted);
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe") << "it is not worse any more";
+  EXPECT_EQ(story_.state.predicted->hit_permille, 500U);
+}
+
+TEST_F(Held, WhatIsPredictedIsForTheJobsOfNow) {
+  story_.Read(2, 0);
+  story_.foretold["new"] = 500;
+  story_.Run();
+  EXPECT_EQ(story_.Phase(), "Observe");
+}
+
+TEST_F(Held, RanksThatAreStillToComeAreNoJobYet) {
+  story_.Read(2, 0);
+  story_.inputs.streams.back().gathering = true;
+  story_.Run();
+  EXPECT_EQ(story_.state.tries, 0U);
+  story_.inputs.streams.back().gathering = false;
+  story_.Run();
+  EXPECT_EQ(story_.state.tries, 1U);
+}
+
+TEST_F(Held, ItIsDerivedAgainOnceAMinuteAtMost) {
+  for (std::uint32_t tries = 1; tries <= 3; ++tries) {
+    story_.inputs.memory *= 2;
+    story_.Run();
+    EXPECT_EQ(story_.state.tries, tries);
+  }
+  story_.inputs.memory *= 2;
+  story_.Run();
+  EXPECT_EQ(story_.state.tries, 3U);
+  story_.inputs.now += 60;
+  story_.Run();
+  EXPECT_EQ(story_.state.tries, 4U);
+  EXPECT_EQ(story_.Reason(), "PredictedWorse");
+}
+
+TEST_F(Rollout, APauseInPrepareEndsWithAForecastOfNow) {
+  story_.inputs.memory = 6400;
+  story_.Read(1, 4);
+  knobs().paused = true;
+  story_.Run();
+  story_.inputs.memory = 3200;
+  story_.foretold["new"] = 900;
+  story_.Run();
+  EXPECT_EQ(story_.state.predicted->hit_permille, 100U);
+  knobs().paused = false;
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "PredictedWorse");
+}
+
+// Nodes derive both from the same inputs, but not all nodes from the same as others.
+TEST_F(Rollout, ForecastsFromOtherInputsAreNotComparedWithEachOther) {
+  story_.foretold["new"] = 900;
+  story_.Step();
+  story_.state.tries = 3;
+  story_.AllAnswer();
+  story_.Node("a").trials[0].planned = {1, 3};
+  story_.Node("b").trials[0].planned = {1, 2};
+  story_.Node("b").trials[1].planned = {1, 2};
+  story_.Node("b").trials[0].all.store_bytes = 0;
+  story_.StepUntilStill();
+  EXPECT_EQ(story_.Phase(), "Activate") << "the newest of which both are known is not worse";
 }
 
 }  // namespace

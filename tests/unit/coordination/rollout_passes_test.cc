@@ -17,7 +17,7 @@ using testing::Pair;
 TEST_F(Rollout, OneReadOfTheSourceIsNotWorseThanNone) {
   story_.foretold = story_.costs = {{"old", 0}, {"new", 0}};
   story_.Read(1, 4);
-  story_.EndPass();
+  ReadOnBefore();
   story_.costs["new"] = 5;  // half a percent of its reads
   story_.Run();
   ASSERT_EQ(story_.state.previous->store_bytes_per_read_tenths, 0U);
@@ -30,7 +30,7 @@ TEST_F(Rollout, OneReadOfTheSourceIsNotWorseThanNone) {
 TEST_F(Rollout, MoreThanThatIs) {
   story_.foretold = story_.costs = {{"old", 0}, {"new", 0}};
   story_.Read(1, 4);
-  story_.EndPass();
+  ReadOnBefore();
   story_.costs["new"] = 6;
   story_.Run();
   story_.EndPass();
@@ -116,7 +116,7 @@ TEST_F(Rollout, WorseThanBeforeGoesBackAndStops) {
   story_.foretold["new"] = 640;
   story_.costs["new"] = 640;  // .067 more than before
   knobs().acknowledge = true;
-  story_.EndPass();
+  ReadOnBefore();
   story_.Run();
   ASSERT_TRUE(story_.state.previous);
   EXPECT_EQ(story_.state.previous->store_bytes_per_read_tenths, 600U);
@@ -353,6 +353,10 @@ TEST_F(Rollout, OtherJobsAreObservedWhereOneEndsNoEpoch) {
   story_.EndPass();
   story_.EndPass();
   std::erase_if(story_.inputs.passes, [](const PassStatus& pass) { return pass.sum.stream == 1; });
+  for (PassStatus& pass : story_.inputs.passes) {
+    pass.sum.planned_reads = RolloutStory::kReads;
+    pass.sum.planned_misses = 400;
+  }
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
   EXPECT_THAT(ReportOf(story_.state, story_.inputs).message,

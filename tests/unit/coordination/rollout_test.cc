@@ -302,6 +302,9 @@ TEST_F(Rollout, ANodeThatLeavesIsNotWaitedFor) {
   story_.Answer(story_.Node("b"));
   story_.StepUntilStill();
   story_.inputs.nodes.pop_back();
+  story_.StepUntilStill();
+  EXPECT_EQ(story_.Phase(), "Prepare") << "what was derived is for other nodes";
+  story_.AllAnswer();
   story_.Step();
   EXPECT_EQ(story_.Phase(), "Activate");
 }

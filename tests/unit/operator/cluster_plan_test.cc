@@ -254,6 +254,8 @@ TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
   status_.retiring.push_back({.name = kName, .manifest_digest = "before"});
   status_.retiring[0].streams = {{.name = "vision/old/imagenet/train", .pass = 4, .ranks = 2}};
   status_.retiring[0].passes = {{.sum = {.stream = 3, .pass = 7}}};
+  status_.datasets[0].capacity = 5;
+  status_.retiring[0].capacity = 7;
   status_.retiring.push_back({.name = "vision/other"});
   const auto view = PlanViewOf(Observe(), kName);
   ASSERT_TRUE(view);
@@ -264,6 +266,7 @@ TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
   ASSERT_EQ(view->passes.size(), 2U);
   EXPECT_EQ(view->passes[0].sum.stream, 3U);
   EXPECT_TRUE(view->all_known);
+  EXPECT_EQ(view->memory, 12U);
 }
 
 }  // namespace

@@ -29,12 +29,15 @@ RolloutState Whole() {
                      .restarted_at = "2027-01-15T08:00:00Z",
                      .tries = 2};
   state.observers = "00000000000000b2";
+  state.disturbed = {{.stream = 9, .pass = 6}};
   state.changes = 1;
+  state.of_several = true;
   state.overrun = {{.stream = 5, .pass = 3}};
   state.unobserved = "vision/resnet/imagenet/train";
   state.uncompared = true;
   state.activated = {.revision = "abcdef0123", .up_to = "node-b"};
-  state.marks = {{.stream = 0xfedcba9876543210, .pass = 7, .passes = 1}, {.stream = 1, .pass = 0}};
+  state.marks = {{.stream = 0xfedcba9876543210, .pass = 7, .passes = 1},
+                 {.stream = 1, .pass = 0, .later = true}};
   state.sums = {.passes = 1,
                 .reads = 1'281'167,
                 .hits = 700'000,
@@ -46,6 +49,7 @@ RolloutState Whole() {
                 .planned_moved_bytes = 4};
   state.since = "pass 7 of vision/resnet/imagenet/train";
   state.predicted = {.hit_permille = 62, .store_bytes = 1, .moved_bytes = 2};
+  state.predicted_observers = "00000000000000b1-00000000000000b2-00000000000000b5-c8";
   state.forecast = {.jobs = "00000000000000a1", .awaited = true};
   state.previous = {.numbers = {.hit_permille = 1000, .store_bytes = 3, .moved_bytes = 4},
                     .store_bytes_per_read_tenths = 712'345};
@@ -75,7 +79,11 @@ TEST(RolloutStatus, IsAsItsDocumentSays) {
   EXPECT_EQ(json["startTime"], "2027-01-15T08:00:00Z");
   EXPECT_EQ(json["marks"][0],
             Json::parse(R"({"stream": "fedcba9876543210", "pass": 7, "passes": 1})"));
+  EXPECT_TRUE(json["marks"][1]["later"]);
   EXPECT_EQ(json["predicted"]["hitRatio"], "0.062");
+  EXPECT_EQ(json["predictedObservers"], Whole().predicted_observers);
+  EXPECT_EQ(json["disturbed"].size(), 1U);
+  EXPECT_TRUE(json["ofSeveral"]);
   EXPECT_EQ(json["previous"]["storeBytesPerRead"], "71234.5");
   EXPECT_EQ(json["previous"]["observers"], Whole().previous_observers);
   EXPECT_EQ(json["activated"], Json::parse(R"({"revision": "abcdef0123", "upTo": "node-b"})"));
