@@ -15,6 +15,7 @@ constexpr Duration kTick = std::chrono::milliseconds(50);
 constexpr Duration kLookEvery = std::chrono::seconds(1);
 // Nodes report every second. A leader that has heard of none for this long says so.
 constexpr Duration kNobodyAfter = std::chrono::minutes(1);
+constexpr Duration kAtAll = Duration(-1);  // longer than this: now
 constexpr std::size_t kMaxDatasetsOfPod = 16;
 
 kube::ObjectKey ToKey(const std::string& qualified) {
@@ -284,16 +285,19 @@ std::optional<reconcile::PlanView> ClusterSync::PlanViewOf(const std::string& da
       dataset);
   if (!view) return view;
   view->drifted = drift_.Of(dataset);
-  view->missing = MissingOf(dataset);
+  view->some_drift = drift_.Begins(dataset);
+  view->missing = MissingOf(dataset, reconcile::kMissingAfter);
+  view->some_are_absent = !MissingOf(dataset, kAtAll).empty();
   view->all_known = KnowsStreams();
   return view;
 }
 
-std::vector<std::string> ClusterSync::MissingOf(const std::string& dataset) const {
+std::vector<std::string> ClusterSync::MissingOf(const std::string& dataset,
+                                                Duration longer_than) const {
   const auto known = parts_.datasets.all().find(ToKey(dataset));
   const auto placed = plan_.placed.find(dataset);
   if (known == parts_.datasets.all().end() || placed == plan_.placed.end()) return {};
-  return missing_.Of(placed->second, known->second.spec.placement);
+  return missing_.Of(placed->second, known->second.spec.placement, longer_than);
 }
 
 // A leader that has just begun hears of streams node by node.

@@ -69,7 +69,7 @@ class ClusterSync {
   void Replan(const reconcile::ClusterSigns& signs);
   reconcile::ClusterObserved Observe(const coordination::ClusterReads& reads) const;
   void LookAtMachines();
-  std::vector<std::string> MissingOf(const std::string& dataset) const;
+  std::vector<std::string> MissingOf(const std::string& dataset, Duration longer_than) const;
   std::set<kube::ObjectKey> DatasetsOfGpuPods() const;
 
   Parts parts_;

@@ -79,8 +79,10 @@ void DescribeView(const PlanObserved& observed, const PlanView& view, const Roll
   SetProgress(view, report, status);
 }
 
-// What nodes and jobs do not do as they should.
-void SetDeviation(const PlanView& view, const RolloutState& state, PlanStatus& status) {
+// What nodes and jobs do not do as they should. What was found stays until it is over: a new leader
+// needs as long as the one before to find it.
+void SetDeviation(const std::string& before, const PlanView& view, const RolloutState& state,
+                  PlanStatus& status) {
   const bool settled =
       state.phase == RolloutPhase::kStopped || state.phase == RolloutPhase::kComplete;
   if (settled && state.failed) {
@@ -96,15 +98,20 @@ void SetDeviation(const PlanView& view, const RolloutState& state, PlanStatus& s
                       "these nodes have derived other plans than the rest from the same inputs: " +
                           SomeOf(view.nodes_that_differ) + ": please report this");
   }
+  if (before == "PlansDiffer" &&
+      !std::ranges::all_of(view.nodes, &coordination::RolloutNode::planned))
+    return;
   if (!view.drifted.empty()) {
     return status.Set("Degraded", true, "NodesDiffer",
                       "these nodes follow no revision that they should: " + SomeOf(view.drifted));
   }
+  if (before == "NodesDiffer" && view.some_drift) return;
   if (!view.missing.empty()) {
     return status.Set("Degraded", true, "NodesMissing",
                       "the nodes of these machines do not report to the operator: " +
                           SomeOf(view.missing, kMaxMachinesNamed));
   }
+  if (before == "NodesMissing" && view.some_are_absent) return;
   for (const PlanJob& job : view.jobs) {
     if (!job.differs.empty())
       return status.Set("Degraded", true, "SamplerDiffers", job.name + ": " + job.differs);
@@ -122,11 +129,17 @@ void SetDegraded(const PlanObserved& observed, bool valid, const RolloutState* s
     return status.Set("Degraded", true, "Invalid",
                       "what was in force before stays, the defaults where nothing was");
   }
-  if (state != nullptr) return SetDeviation(*observed.view, *state, status);
-  // Nothing is known, as after a change of the leader: what was found before stays.
   const std::string before = kube::ConditionOf(observed.plan, "Degraded").reason;
+  if (state != nullptr) return SetDeviation(before, *observed.view, *state, status);
+  // Nothing is known, as after a change of the leader: what was found before stays.
   if (before.empty() || before == "Invalid")
     status.Set("Degraded", false, "AsWanted", "what is read is planned");
+}
+
+// Is there a view to go by? A new leader's, which lacks nodes and jobs, is enough for the first
+// revision alone.
+bool IsKnown(const PlanObserved& observed) {
+  return observed.view && (observed.view->all_known || RolloutOf(observed.plan).current.empty());
 }
 
 // Keeps what was written, as nothing is done here for the rollout.
@@ -265,11 +278,12 @@ Decision DecideCachePlan(const PlanObserved& observed) {
     KeepView(status);
     status.Set("Available", false, "AnotherPlan",
                "the Dataset follows CachePlan " + observed.followed + ": remove one of them");
-  } else if (observed.view) {
+  } else if (IsKnown(observed)) {
     state = Step(observed, *spec, status, decision);
   } else {
     KeepView(status);
     status.Keep("observedGeneration");  // nobody has looked at the spec
+    if (observed.view) decision.requeue_after = kLookOften;
     if (kube::ConditionOf(observed.plan, "Available").reason.empty())
       status.Set("Available", false, "Waiting", "the Dataset is not indexed yet");
   }

@@ -42,7 +42,9 @@ struct PlanView {
   std::vector<coordination::PassStatus> passes{};
   ByteCount mean_sample_bytes = 0;
   std::vector<std::string> drifted{};  // nodes that have long followed nothing that they should
+  bool some_drift = false;             // those, and some that have not for long
   std::vector<std::string> missing{};  // machines whose node is no member, by name
+  bool some_are_absent = false;        // those, and some that have not been missed for long
 };
 
 struct PlanObserved {

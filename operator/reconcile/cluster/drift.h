@@ -26,6 +26,8 @@ class Drift {
 
   // By name.
   std::vector<std::string> Of(const std::string& dataset) const;
+  // Are there any, also such that have not differed for long?
+  bool Begins(const std::string& dataset) const { return differ_.contains(dataset); }
 
  private:
   struct Differing {

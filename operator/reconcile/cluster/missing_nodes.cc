@@ -31,20 +31,21 @@ void MissingNodes::Look(const Seen& seen) {
     Absent now = before != absent_.end() ? std::move(before->second) : NewlyAbsent(name, seen);
     now.machine = machine.node;
     now.labels = machine.labels;
-    const bool had_time = seen.unix_seconds - machine.created_at > kNodeStartsWithinSeconds;
-    now.is_missing = seen.now - now.since > kMissingAfter && (now.was_member || had_time);
+    now.had_time = seen.unix_seconds - machine.created_at > kNodeStartsWithinSeconds;
     absent.emplace(name, std::move(now));
   }
+  now_ = seen.now;
   absent_ = std::move(absent);
   members_ = std::move(members);
 }
 
-std::vector<std::string> MissingNodes::Of(const Placed& placed,
-                                          const api::Placement& placement) const {
+std::vector<std::string> MissingNodes::Of(const Placed& placed, const api::Placement& placement,
+                                          Duration longer_than) const {
   if (placement.max_nodes && placed.members.size() >= *placement.max_nodes) return {};
   std::set<std::string> machines;
   for (const auto& [node, absent] : absent_) {
-    if (absent.is_missing && !absent.left_out.contains(placed.dataset) &&
+    if (now_ - absent.since > longer_than && (absent.was_member || absent.had_time) &&
+        !absent.left_out.contains(placed.dataset) &&
         std::ranges::includes(absent.labels, placement.node_selector))
       machines.insert(absent.machine);
   }

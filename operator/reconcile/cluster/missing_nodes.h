@@ -33,7 +33,9 @@ class MissingNodes {
 
   // Machines, by name: those that the Dataset was placed on, and those that were never members and
   // that it may be placed on. None where `placed` is on as many nodes as the Dataset may have.
-  std::vector<std::string> Of(const Placed& placed, const api::Placement& placement) const;
+  // Those that have been absent for longer than `longer_than`.
+  std::vector<std::string> Of(const Placed& placed, const api::Placement& placement,
+                              Duration longer_than = kMissingAfter) const;
 
  private:
   struct Absent {
@@ -42,11 +44,12 @@ class MissingNodes {
     std::set<std::string> left_out;  // Datasets that were elsewhere when it was last a member
     bool was_member = false;
     MonotonicTime since;
-    bool is_missing = false;
+    bool had_time = false;  // to become one
   };
   Absent NewlyAbsent(const std::string& node, const Seen& seen) const;
 
-  std::set<std::string> members_;         // at the last look
+  MonotonicTime now_;                     // of the last look
+  std::set<std::string> members_;         // at it
   std::map<std::string, Absent> absent_;  // by pod
 };
 

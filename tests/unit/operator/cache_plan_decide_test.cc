@@ -177,6 +177,62 @@ TEST(DecideCachePlan, WhatWasWrongStaysSoWhileNothingIsKnown) {
   EXPECT_EQ(StatusOf(observed), observed.plan["status"]);
 }
 
+// A new leader has heard of one node, and nothing yet of what was wrong.
+TEST(DecideCachePlan, WhatWasWrittenStaysUntilAllNodesAreKnown) {
+  PlanObserved observed = Followed();
+  observed.view = Following(3);
+  observed.view->jobs = {{.name = "v/j/d/l", .order_known = false}};
+  observed.plan["status"] = StatusOf(observed);
+  ASSERT_TRUE(DegradedOf(observed).starts_with("OrderUnknown"));
+  observed.view = Following(1);
+  observed.view->all_known = false;
+  observed.plan["metadata"]["generation"] = 3;
+  observed.plan["spec"]["retention"] = "LRU";
+  const Decision decision = DecideCachePlan(observed);
+  EXPECT_EQ(decision.applies.back().object.at("status"), observed.plan["status"]);
+  EXPECT_EQ(decision.requeue_after, std::chrono::seconds(1));
+  observed.view->all_known = true;
+  EXPECT_EQ(StatusOf(observed)["observedGeneration"], 3);
+  EXPECT_TRUE(DegradedOf(observed).starts_with("AsWanted"));
+}
+
+TEST(DecideCachePlan, AFirstRevisionWaitsForNobody) {
+  PlanObserved observed = Followed();
+  observed.view = Following(1);
+  observed.view->all_known = false;
+  EXPECT_EQ(StatusOf(observed)["rollout"]["phase"], "Complete");
+}
+
+// A new leader takes as long as the one before to be sure.
+TEST(DecideCachePlan, WhatWasFoundStaysUntilItIsOver) {
+  PlanObserved observed = Followed();
+  observed.view = Following(3);
+  PlanView& view = *observed.view;
+  view.drifted = {"b"};
+  observed.plan["status"] = StatusOf(observed);
+  view.drifted.clear();
+  view.some_drift = true;
+  EXPECT_TRUE(DegradedOf(observed).starts_with("NodesDiffer"));
+  view.some_drift = false;
+  view.some_are_absent = true;
+  EXPECT_TRUE(DegradedOf(observed).starts_with("AsWanted")) << "none has been absent for long";
+
+  view.missing = {"m1"};
+  observed.plan["status"] = StatusOf(observed);
+  view.missing.clear();
+  EXPECT_TRUE(DegradedOf(observed).starts_with("NodesMissing"));
+  view.some_are_absent = false;
+  EXPECT_TRUE(DegradedOf(observed).starts_with("AsWanted"));
+
+  view.nodes_that_differ = {"b"};
+  observed.plan["status"] = StatusOf(observed);
+  view.nodes_that_differ.clear();
+  view.nodes[1].planned = false;
+  EXPECT_TRUE(DegradedOf(observed).starts_with("PlansDiffer")) << "it derives";
+  view.nodes[1].planned = true;
+  EXPECT_TRUE(DegradedOf(observed).starts_with("AsWanted"));
+}
+
 TEST(DecideCachePlan, DoesNotSayThatItLookedWhileNothingIsKnown) {
   PlanObserved observed = Followed();
   observed.view = Following(3);

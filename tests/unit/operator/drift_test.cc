@@ -54,9 +54,11 @@ TEST_F(DriftTest, OneThatFollowsNeitherForLongDiffers) {
   status_.datasets[0].nodes[1].revision = "older";
   LookAt(0);
   EXPECT_THAT(LookAt(30), IsEmpty());
+  EXPECT_TRUE(drift_.Begins("vision/imagenet"));
   EXPECT_THAT(LookAt(31), ElementsAre("b"));
   status_.datasets[0].nodes[1].revision = "old";
   EXPECT_THAT(LookAt(32), IsEmpty());
+  EXPECT_FALSE(drift_.Begins("vision/imagenet"));
   status_.datasets[0].nodes[1].revision = "older";  // the time begins anew
   EXPECT_THAT(LookAt(33), IsEmpty());
 }

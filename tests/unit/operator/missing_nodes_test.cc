@@ -75,6 +75,7 @@ TEST_F(MissingNodesTest, ANewPodHasTimeToStart) {
   SetMembers({"a"});
   LookAt(0);
   EXPECT_THAT(LookAt(600), IsEmpty());
+  EXPECT_THAT(missing_.Of(placed_.at("v/d"), placement_, seconds(0)), IsEmpty());
   EXPECT_THAT(LookAt(601), ElementsAre("mb"));
 }
 
@@ -84,6 +85,7 @@ TEST_F(MissingNodesTest, AnOldPodThatNeverWasAMemberIsMissingAfterHalfAMinute) {
   LookAt(0);
   SetMembers({"a"});
   EXPECT_THAT(LookAt(30), IsEmpty());
+  EXPECT_THAT(missing_.Of(placed_.at("v/d"), placement_, seconds(29)), ElementsAre("mb"));
   EXPECT_THAT(LookAt(31), ElementsAre("mb"));
 }
 
