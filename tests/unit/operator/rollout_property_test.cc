@@ -7,10 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "operator/reconcile/cacheplan/revisions.h"
-#include "operator/reconcile/cacheplan/rollout_status.h"
 #include "support/seeds.h"
 #include "unit/coordination/rollout_story.h"
+#include "unit/operator/kept_rollout.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -34,8 +33,6 @@ class Walk {
     story_.Place({"b", "d", "f"});
     story_.inputs.knobs.at_epoch_boundary = OneIn(2);
     story_.inputs.knobs.after = OneIn(2) ? 1 : 2;
-    plan_ = kube::MakeObject(api::kCachePlans, {.ns = "vision", .name = "mine"});
-    plan_["status"] = Json::object();
   }
 
   void Step() {
@@ -140,15 +137,9 @@ class Walk {
       story_.inputs.passes.erase(story_.inputs.passes.begin());
   }
 
-  // The story's revisions have names that are no hashes.
-  RolloutState Written() const {
-    RolloutState state = RolloutOf(plan_);
-    if (!state.current.empty()) state.current = current_;
-    return state;
-  }
   // Somebody who may has written to the status.
   void Edit() {
-    Json& rollout = plan_["status"]["rollout"];
+    Json& rollout = kept_.json();
     if (!rollout.is_object()) return;
     edited_ = true;
     const char* const phases[] = {"Activate", "Observe", "GoBack", "Stopped", "Complete"};
@@ -161,7 +152,7 @@ class Walk {
 
   // One reconciliation, by a leader that knows nothing but what is written.
   void Look() {
-    const RolloutState before = Written();
+    const RolloutState before = kept_.Read();
     const RolloutState after = coordination::Advance(before, story_.inputs);
     EXPECT_EQ(after, coordination::Advance(before, story_.inputs));
     Check(before, after);
@@ -169,11 +160,9 @@ class Walk {
       story_.state = before;
       return;
     }
-    current_ = after.current;
-    plan_["status"]["currentRevision"] = current_.empty() ? "" : RevisionName("mine", "0123456789");
-    plan_["status"]["rollout"] = RolloutToJson(after);
+    kept_.Write(after);
     if (story_.inputs.all_known) edited_ = false;
-    story_.state = Written();
+    story_.state = kept_.Read();
     EXPECT_EQ(story_.state, after);
   }
 
@@ -228,8 +217,7 @@ class Walk {
 
   Random random_;
   RolloutStory story_;
-  Json plan_;
-  std::string current_;  // as the story names it
+  KeptRollout kept_;
   bool edited_ = false;  // since the last write by one who knows all
   StreamId last_stream_ = 0;
   std::uint64_t activations_ = 0;
