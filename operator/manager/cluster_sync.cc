@@ -288,7 +288,7 @@ std::optional<reconcile::PlanView> ClusterSync::PlanViewOf(const std::string& da
   view->some_drift = drift_.Begins(dataset);
   view->missing = MissingOf(dataset, reconcile::kMissingAfter);
   view->some_are_absent = !MissingOf(dataset, kAtAll).empty();
-  view->all_known = KnowsStreams();
+  view->all_known = KnowsAll();
   return view;
 }
 
@@ -300,8 +300,12 @@ std::vector<std::string> ClusterSync::MissingOf(const std::string& dataset,
   return missing_.Of(placed->second, known->second.spec.placement, longer_than);
 }
 
-// A leader that has just begun hears of streams node by node.
-bool ClusterSync::KnowsStreams() const {
+// A leader that has just begun hears of streams node by node, and grants memory when it has heard
+// of them: what is placed and granted goes by all that have been heard.
+bool ClusterSync::KnowsAll() const {
+  const coordination::DesiredState& granted = parts_.service.coordinator().state();
+  if (granted.members.size() != status_.members.size() || reconcile::SignsOf(status_) != signs_)
+    return false;
   const bool all_have_reported = std::ranges::all_of(machines_, [this](const auto& machine) {
     return std::ranges::find(status_.members, machine.first, &coordination::MemberStatus::name) !=
            status_.members.end();

@@ -64,7 +64,7 @@ class ClusterSync {
   bool TakeReads(MonotonicTime now);
   bool SettleReads(MonotonicTime now);
   bool OrdersHaveChanged() const;
-  bool KnowsStreams() const;
+  bool KnowsAll() const;
   reconcile::RevisionInForce InForce(const std::string& dataset) const;
   void Replan(const reconcile::ClusterSigns& signs);
   reconcile::ClusterObserved Observe(const coordination::ClusterReads& reads) const;

@@ -323,6 +323,17 @@ TEST_F(ClusterSyncTest, ASuccessorKnowsStreamsWhenAllNodesHaveReportedOrHadTimeT
   RunUntil(known);
 }
 
+TEST_F(ClusterSyncTest, ASuccessorKnowsAllWhenItHasGrantedMemory) {
+  Lead(/*successor=*/true);
+  Report("x", 0, /*member=*/7);
+  RunFor(kSomeTicks);
+  clock.Advance(seconds(2));
+  const auto view = [&] { return sync->PlanViewOf(dataset_key.ToString()); };
+  RunUntil([&] { return view() && view()->all_known; });
+  EXPECT_EQ(view()->nodes_desired, 1U);
+  EXPECT_EQ(view()->memory, 30000U);
+}
+
 TEST_F(ClusterSyncTest, AMachineWhoseNodeFallsSilentIsMissing) {
   using Nodes = std::vector<std::string>;
   PutNodePod("y");
