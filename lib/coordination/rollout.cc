@@ -232,7 +232,8 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
   if (ready < inputs.nodes.size() || TriesAgain(state, inputs)) return;
   const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state));
   state.predicted = update != nullptr ? NumbersOf(update->all) : std::nullopt;
-  if (inputs.is_tried) state.forecast = JobsForecast{.jobs = internal::JobsOf(inputs)};
+  if (inputs.is_tried)
+    state.forecast = JobsForecast{.jobs = internal::JobsOf(inputs), .memory = inputs.memory};
   if (inputs.knobs.paused) return;
   if (auto disagreement = internal::Disagreement(state, inputs)) {
     Fail(state, inputs, "DigestMismatch", *std::move(disagreement));
@@ -268,7 +269,7 @@ void NoteObservers(RolloutState& state, const RolloutInputs& inputs) {
   const internal::Observers before = internal::ObserversIn(state.observers);
   const internal::Observers now = internal::ObserversOf(inputs);
   const bool hold_alike = internal::HoldAlike(now, before);
-  if (hold_alike && now.jobs == before.jobs) return;
+  if (hold_alike && now.jobs == before.jobs && !internal::SomeStray(state, inputs)) return;
   state.observers = internal::TextOf(now);
   state.disturbed = MarksAheadOf(inputs.streams, inputs.passes);
   if (state.phase != RolloutPhase::kObserve) return;
@@ -403,14 +404,13 @@ void WaitForReturn(RolloutState& state, const RolloutInputs& inputs) {
   Settle(state, state.failed ? RolloutPhase::kStopped : RolloutPhase::kComplete, inputs);
 }
 
-// Asks for a forecast of what is in force when other jobs read than at the last, and takes it.
+// Asks for a forecast of what is in force when other jobs read than at the last, or with other
+// memory, and takes it.
 void ForetellJobs(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.is_tried || inputs.nodes.empty()) return;
-  const std::string jobs = internal::JobsOf(inputs);
-  if (!jobs.empty() && (!state.forecast || state.forecast->jobs != jobs))
-    state.forecast = JobsForecast{.jobs = jobs, .awaited = true};
+  if (auto wanted = internal::ForecastToAskFor(state, inputs)) state.forecast = std::move(wanted);
   if (!state.forecast || !state.forecast->awaited) return;
-  const std::string id = JobsTrial(state.current, state.forecast->jobs);
+  const std::string id = JobsTrial(state.current, *state.forecast);
   const bool all_have = std::ranges::all_of(inputs.nodes, [&id](const RolloutNode& node) {
     return std::ranges::find(node.trials, id, &TrialReport::id) != node.trials.end();
   });

@@ -56,6 +56,7 @@ struct RolloutFailure {
 // What a revision in force that no plan foretells is worth, by a trial for the jobs that read.
 struct JobsForecast {
   std::string jobs;      // a digest of the streams that read when it was asked for
+  ByteCount memory = 0;  // that nodes granted then
   bool awaited = false;  // nodes still derive it
   friend bool operator==(const JobsForecast&, const JobsForecast&) = default;
 };
@@ -189,8 +190,9 @@ std::string UpdateTrial(
     const RolloutState& state);  // of this try: nodes may still report earlier ones
 std::string CurrentTrial(std::string_view revision, std::uint32_t tries = 0);
 
-// The one that Complete asks for, once for each set of jobs that read.
-std::string JobsTrial(std::string_view revision, std::string_view jobs);
+// The one that Complete asks for, once for each set of jobs that read and the memory that they
+// have.
+std::string JobsTrial(std::string_view revision, const JobsForecast& forecast);
 
 // Of a trial that nodes have derived: those that go by the newest inputs count. Null: none has.
 const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::string_view id);

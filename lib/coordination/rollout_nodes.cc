@@ -82,6 +82,13 @@ bool IsOrdered(const RolloutNode& node, const RolloutState& state) {
          (state.phase == RolloutPhase::kObserve || node.name <= state.activated->up_to);
 }
 
+bool SomeStray(const RolloutState& state, const RolloutInputs& inputs) {
+  if (state.activated || state.phase == RolloutPhase::kGoBack) return false;
+  return std::ranges::any_of(inputs.nodes, [&state](const RolloutNode& node) {
+    return !node.revision.empty() && node.revision != state.current;
+  });
+}
+
 Activation ActivationOf(const RolloutState& state, const RolloutInputs& inputs) {
   const std::uint64_t nodes = inputs.nodes.size();
   Activation activation{
@@ -142,8 +149,8 @@ std::string CurrentTrial(std::string_view revision, std::uint32_t tries) {
   return fmt::format("{}@current{}", revision, TryText(tries));
 }
 
-std::string JobsTrial(std::string_view revision, std::string_view jobs) {
-  return fmt::format("{}@jobs-{}", revision, jobs);
+std::string JobsTrial(std::string_view revision, const JobsForecast& forecast) {
+  return fmt::format("{}@jobs-{}-{:x}", revision, forecast.jobs, forecast.memory);
 }
 
 const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::string_view id) {

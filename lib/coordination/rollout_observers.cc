@@ -12,19 +12,18 @@ namespace optcache::coordination::internal {
 namespace {
 
 constexpr std::uint64_t kMillionthsInPermille = 1000;
-// Memory that differs by one part of these at most is the same: it is divided again all the time.
-constexpr ByteCount kMemoryParts = 64;
-
-bool IsSameMemory(ByteCount one, ByteCount other) {
-  const auto [less, more] = std::minmax(one, other);
-  return more - less <= more / kMemoryParts;
-}
+constexpr ByteCount kMemoryParts = 64;  // one of these more or less is the same
 
 std::string DigestOf(std::string_view text) {
   return fmt::format("{:016x}", dataset::KeyOf(text, "observers"));
 }
 
 }  // namespace
+
+bool IsSameMemory(ByteCount one, ByteCount other) {
+  const auto [less, more] = std::minmax(one, other);
+  return more - less <= more / kMemoryParts;
+}
 
 Observers ObserversOf(const RolloutInputs& inputs) {
   std::string nodes;
@@ -149,6 +148,15 @@ std::string JobsOf(const RolloutInputs& inputs) {
     ids.insert(stream.id);
   if (ids.empty()) return {};
   return fmt::format("{:016x}", dataset::KeyOf(fmt::format("{:x}", fmt::join(ids, " ")), "jobs"));
+}
+
+std::optional<JobsForecast> ForecastToAskFor(const RolloutState& state,
+                                             const RolloutInputs& inputs) {
+  const std::string jobs = JobsOf(inputs);
+  const bool is_asked = state.forecast && state.forecast->jobs == jobs &&
+                        IsSameMemory(state.forecast->memory, inputs.memory);
+  if (jobs.empty() || is_asked) return std::nullopt;
+  return JobsForecast{.jobs = jobs, .memory = inputs.memory, .awaited = true};
 }
 
 }  // namespace optcache::coordination::internal

@@ -275,7 +275,7 @@ RolloutOrders OrdersOf(const RolloutState& state, const RolloutInputs& inputs) {
   if (prepares && state.revision != state.current)
     orders.trials.emplace_back(CurrentTrial(state.current, state.tries), state.current);
   if (state.phase == RolloutPhase::kComplete && state.forecast && state.forecast->awaited)
-    orders.trials.emplace_back(JobsTrial(state.current, state.forecast->jobs), state.current);
+    orders.trials.emplace_back(JobsTrial(state.current, *state.forecast), state.current);
   return orders;
 }
 

@@ -45,6 +45,9 @@ std::string NamesOf(const std::vector<ReadingStream>& streams);
 // Has the order to follow `state.activated`, if it has derived that.
 bool IsOrdered(const RolloutNode& node, const RolloutState& state);
 
+// Where all nodes are to follow the revision in force: does one still follow another?
+bool SomeStray(const RolloutState& state, const RolloutInputs& inputs);
+
 struct Activation {
   std::uint64_t ordered = 0;   // nodes that shall follow the update
   std::uint64_t followed = 0;  // of those, that do

@@ -10,6 +10,9 @@
 
 namespace optcache::coordination::internal {
 
+// The same, but for rounding: it is divided again all the time.
+bool IsSameMemory(ByteCount one, ByteCount other);
+
 // Digests, and bytes. A node that comes holds nothing yet, and what one held that goes is read
 // again; so it is with one that starts again, in another life, which gets the same share, though.
 // Other jobs share otherwise, and other memory holds more or less.
@@ -54,5 +57,8 @@ std::pair<std::string, std::string> FaultOf(const RolloutState& state, const Rol
 // A digest of the streams that read, each life of a job for itself; empty: nobody does, or some are
 // about to.
 std::string JobsOf(const RolloutInputs& inputs);
+// The forecast that is to be asked for now; nullopt: `state` has it, or will.
+std::optional<JobsForecast> ForecastToAskFor(const RolloutState& state,
+                                             const RolloutInputs& inputs);
 
 }  // namespace optcache::coordination::internal

@@ -128,7 +128,9 @@ Json RolloutToJson(const RolloutState& state) {
   if (state.predicted) json["predicted"] = NumbersToJson(*state.predicted);
   if (!state.predicted_observers.empty()) json["predictedObservers"] = state.predicted_observers;
   if (state.forecast)
-    json["forecast"] = {{"jobs", state.forecast->jobs}, {"awaited", state.forecast->awaited}};
+    json["forecast"] = {{"jobs", state.forecast->jobs},
+                        {"memory", state.forecast->memory},
+                        {"awaited", state.forecast->awaited}};
   if (state.previous) {
     json["previous"] = NumbersToJson(state.previous->numbers);
     json["previous"]["storeBytesPerRead"] =
@@ -184,6 +186,7 @@ RolloutState RolloutOf(const Json& plan) {
   state.predicted_observers = kube::TextAt(json, "/predictedObservers");
   if (kube::Find(json, "/forecast").is_object()) {
     state.forecast = {.jobs = kube::TextAt(json, "/forecast/jobs"),
+                      .memory = CountAt(json, "/forecast/memory"),
                       .awaited = kube::BoolAt(json, "/forecast/awaited")};
   }
   if (const auto previous = NumbersAt(json, "/previous")) {

@@ -57,6 +57,10 @@ TEST(FirstRevision, IsForetoldOnceForTheJobsThatRead) {
   EXPECT_EQ(ReportOf(story.state, story.inputs).predicted->hit_permille, 400U) << "until then";
   story.Run();
   EXPECT_EQ(story.state.predicted->hit_permille, 500U);
+  story.foretold["old"] = 700;
+  story.inputs.memory = 6400;
+  story.Run();
+  EXPECT_EQ(story.state.predicted->hit_permille, 300U) << "with other memory";
   EXPECT_EQ(story.Phase(), "Complete");
 }
 

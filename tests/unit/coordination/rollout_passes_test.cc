@@ -73,7 +73,7 @@ TEST_F(Rollout, WhatIsInForceIsForetoldOnceMoreFromWhatLiesThereNow) {
   ASSERT_EQ(story_.Phase(), "Complete") << story_.Reason();
   ASSERT_TRUE(story_.state.forecast);
   EXPECT_THAT(OrdersOf(story_.state, story_.inputs).trials,
-              ElementsAre(Pair(JobsTrial("new", story_.state.forecast->jobs), "new")));
+              ElementsAre(Pair(JobsTrial("new", *story_.state.forecast), "new")));
   EXPECT_EQ(story_.state.predicted->hit_permille, 600U) << "Prepare's, until nodes have answered";
   story_.Run();
   EXPECT_EQ(story_.state.predicted->hit_permille, 590U);

@@ -446,6 +446,22 @@ TEST_F(Abandoned, NodesGoBackWhereOneDoesNotAnswerInTime) {
   EXPECT_THAT(story_.Updated(), IsEmpty());
 }
 
+TEST_F(Abandoned, WhatANodeThatStaysWithItReadsIsNotComparedWith) {
+  story_.Run();
+  ASSERT_EQ(story_.Reason(), "PredictedWorse");
+  story_.Node("b").revision = "new";
+  for (int pass = 0; pass < 2; ++pass) {
+    story_.StepUntilStill();
+    story_.EndPass();
+  }
+  story_.StepUntilStill();
+  story_.Node("b").revision = "old";
+  knobs().acknowledge = true;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  EXPECT_FALSE(story_.state.previous);
+}
+
 TEST_F(Rollout, TheForecastOfJobsThatNobodyReadsSaysNothing) {
   story_.Step();
   story_.AllAnswer();

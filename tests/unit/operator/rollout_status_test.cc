@@ -50,7 +50,7 @@ RolloutState Whole() {
   state.since = "pass 7 of vision/resnet/imagenet/train";
   state.predicted = {.hit_permille = 62, .store_bytes = 1, .moved_bytes = 2};
   state.predicted_observers = "00000000000000b1-00000000000000b2-00000000000000b5-c8";
-  state.forecast = {.jobs = "00000000000000a1", .awaited = true};
+  state.forecast = {.jobs = "00000000000000a1", .memory = 6400, .awaited = true};
   state.previous = {.numbers = {.hit_permille = 1000, .store_bytes = 3, .moved_bytes = 4},
                     .store_bytes_per_read_tenths = 712'345};
   state.previous_observers = "00000000000000b1-00000000000000b3-00000000000000b5";
