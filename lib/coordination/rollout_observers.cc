@@ -116,11 +116,16 @@ bool IsComparable(const RolloutState& state, const RolloutInputs& inputs) {
   return state.previous && IsOfOneKind(state, inputs) && IsOfNow(state.previous_observers, inputs);
 }
 
+std::optional<EpochNumbers> PredictedOf(const RolloutState& state, const RolloutInputs& inputs,
+                                        std::uint64_t streams) {
+  if (const auto planned = PlannedOf(*state.sums, streams)) return planned;
+  const bool alike = IsOfOneKind(state, inputs) && IsOfNow(state.predicted_observers, inputs);
+  return alike ? state.predicted : std::nullopt;
+}
+
 std::pair<std::string, std::string> FaultOf(const RolloutState& state, const RolloutInputs& inputs,
                                             const ObservedEpoch& observed) {
-  std::optional<EpochNumbers> predicted = PlannedOf(*state.sums, 1);
-  if (!predicted && IsOfOneKind(state, inputs) && IsOfNow(state.predicted_observers, inputs))
-    predicted = state.predicted;
+  const std::optional<EpochNumbers> predicted = PredictedOf(state, inputs, 1);
   const std::uint64_t seen = observed.numbers.hit_permille;
   if (predicted && predicted->hit_permille > seen &&
       (predicted->hit_permille - seen) * kMillionthsInPermille >

@@ -9,6 +9,7 @@
 
 #include "base/some_of.h"
 #include "coordination/internal/rollout_nodes.h"
+#include "coordination/internal/rollout_observers.h"
 #include "coordination/rollout.h"
 
 namespace optcache::coordination {
@@ -220,8 +221,7 @@ void AddNumbers(const RolloutState& state, const RolloutInputs& inputs, RolloutR
     report.observed = ObservedOf(*state.sums, streams);
     report.passes = state.sums->passes;
     report.since = state.since;
-    report.predicted = PlannedOf(*state.sums, streams);
-    if (!report.predicted) report.predicted = state.predicted;
+    report.predicted = internal::PredictedOf(state, inputs, streams);
     return;
   }
   const LatestPasses latest = LatestOf(inputs.passes, state.marks.value_or(std::vector<PassMark>()),

@@ -50,6 +50,11 @@ bool IsOfOneKind(const RolloutState& state, const RolloutInputs& inputs);
 // In Observe: may `sums` be compared with `previous`? Those that went and came back are the same.
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs);
 
+// In Observe: what was predicted of `sums`, for one pass of each of `streams`; nullopt: nothing
+// that may be compared.
+std::optional<EpochNumbers> PredictedOf(const RolloutState& state, const RolloutInputs& inputs,
+                                        std::uint64_t streams);
+
 // Reason and message, of what was observed; empty: nothing is wrong.
 std::pair<std::string, std::string> FaultOf(const RolloutState& state, const RolloutInputs& inputs,
                                             const ObservedEpoch& observed);

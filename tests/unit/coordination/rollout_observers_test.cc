@@ -296,7 +296,12 @@ TEST_F(Rollout, AForecastForOtherMemoryIsNotComparedWith) {
   story_.Read(1, 4);
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
+  story_.EndPass();
+  story_.EndPass();
+  story_.Step();
+  EXPECT_TRUE(ReportOf(story_.state, story_.inputs).predicted);
   story_.inputs.memory = 3200;
+  EXPECT_FALSE(ReportOf(story_.state, story_.inputs).predicted);
   story_.costs["new"] = 700;
   ObserveWhatIsWorse();
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
