@@ -1,7 +1,7 @@
 // One function a phase, which Advance calls; a phase ends by Enter, Settle or GoBack.
 // Invariants: each step follows from what is written alone. `marks` say up to which pass of a
-// stream reads were of two revisions. `previous` is compared only with what the same nodes and jobs
-// show. While not all is known, nothing moves.
+// stream reads were of two revisions. Figures are compared only if they are of the same nodes, jobs
+// and memory (internal/rollout_observers.h). While not all is known, nothing moves.
 
 #include "coordination/rollout.h"
 
@@ -18,7 +18,7 @@ namespace {
 // Where jobs come and go all the time, nodes may never go by the same inputs; what is equal of them
 // is compared then.
 constexpr std::uint32_t kMaxTries = 3;
-// While it rests, all derive again what others come to, and not all the time.
+// After these, a rollout that rests in Prepare asks again at most once in this time.
 constexpr std::int64_t kTriesEverySeconds = 60;
 // Nodes that come and go all the time end no observation for ever.
 constexpr std::uint32_t kMaxChanges = 3;
@@ -98,7 +98,7 @@ bool IsMixed(const RolloutState& state) {
 // What nodes derive from now on is for what there is now.
 void AwaitPrediction(RolloutState& state, const RolloutInputs& inputs) {
   state.predicted.reset();
-  state.predicted_observers = internal::TextOf(internal::ObserversOf(inputs));
+  state.predicted_observers = internal::TextOf(internal::ForecastObserversOf(inputs));
 }
 
 // In Prepare and later, `marks` say which passes were read in part by another revision. `previous`
@@ -204,10 +204,10 @@ void LeaveAbandoned(RolloutState& state, const RolloutInputs& inputs) {
   state.marks = MarksAheadOf(inputs.streams, inputs.passes);
 }
 
-// Jobs, nodes and memory that come and go meanwhile change the inputs: then all derive both again.
+// Jobs, nodes and memory that come and go meanwhile change the inputs: then all derive both again,
+// so that the decision and the figures are of what there is now.
 bool TriesAgain(RolloutState& state, const RolloutInputs& inputs) {
-  if (internal::WentBySameInputs(state, inputs) &&
-      internal::IsOfNow(state.predicted_observers, inputs))
+  if (internal::WentBySameInputs(state, inputs) && internal::IsPredictedForNow(state, inputs))
     return false;
   const bool rests = inputs.now - state.progress_time >= kTriesEverySeconds;
   if (state.tries >= kMaxTries && !rests) return false;

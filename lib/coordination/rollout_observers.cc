@@ -18,6 +18,13 @@ std::string DigestOf(std::string_view text) {
   return fmt::format("{:016x}", dataset::KeyOf(text, "observers"));
 }
 
+std::string DigestOfJobs(const std::vector<ReadingStream>& streams) {
+  std::set<std::string> jobs;
+  for (const ReadingStream& stream : streams)
+    jobs.insert(stream.name);
+  return DigestOf(fmt::format("{}", fmt::join(jobs, " ")));
+}
+
 }  // namespace
 
 bool IsSameMemory(ByteCount one, ByteCount other) {
@@ -32,14 +39,18 @@ Observers ObserversOf(const RolloutInputs& inputs) {
     nodes += node.name + ' ';
     lives += fmt::format("{}/{}/{} ", node.name, node.member, node.incarnation);
   }
-  std::set<std::string> jobs;
-  for (const ReadingStream& stream : inputs.streams) {
-    if (!stream.gathering) jobs.insert(stream.name);
-  }
   return {.nodes = DigestOf(nodes),
           .lives = DigestOf(lives),
-          .jobs = DigestOf(fmt::format("{}", fmt::join(jobs, " "))),
+          .jobs = DigestOfJobs(inputs.streams),
           .memory = inputs.memory};
+}
+
+Observers ForecastObserversOf(const RolloutInputs& inputs) {
+  std::vector<ReadingStream> whole = inputs.streams;
+  std::erase_if(whole, &ReadingStream::gathering);
+  Observers observers = ObserversOf(inputs);
+  observers.jobs = DigestOfJobs(whole);
+  return observers;
 }
 
 std::string TextOf(const Observers& observers) {
@@ -70,8 +81,8 @@ bool HoldAlike(const Observers& one, const Observers& other) {
   return one.lives == other.lives && IsSameMemory(one.memory, other.memory);
 }
 
-bool IsOfNow(std::string_view text, const RolloutInputs& inputs) {
-  return AreAlike(ObserversIn(text), ObserversOf(inputs));
+bool IsPredictedForNow(const RolloutState& state, const RolloutInputs& inputs) {
+  return AreAlike(ObserversIn(state.predicted_observers), ForecastObserversOf(inputs));
 }
 
 void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs) {
@@ -113,13 +124,14 @@ bool IsOfOneKind(const RolloutState& state, const RolloutInputs& inputs) {
 }
 
 bool IsComparable(const RolloutState& state, const RolloutInputs& inputs) {
-  return state.previous && IsOfOneKind(state, inputs) && IsOfNow(state.previous_observers, inputs);
+  return state.previous && IsOfOneKind(state, inputs) &&
+         AreAlike(ObserversIn(state.previous_observers), ObserversOf(inputs));
 }
 
 std::optional<EpochNumbers> PredictedOf(const RolloutState& state, const RolloutInputs& inputs,
                                         std::uint64_t streams) {
   if (const auto planned = PlannedOf(*state.sums, streams)) return planned;
-  const bool alike = IsOfOneKind(state, inputs) && IsOfNow(state.predicted_observers, inputs);
+  const bool alike = IsOfOneKind(state, inputs) && IsPredictedForNow(state, inputs);
   return alike ? state.predicted : std::nullopt;
 }
 

@@ -19,12 +19,14 @@ bool IsSameMemory(ByteCount one, ByteCount other);
 struct Observers {
   std::string nodes;
   std::string lives;
-  std::string jobs;  // those of which all ranks have come
+  std::string jobs;
   ByteCount memory = 0;
   friend bool operator==(const Observers&, const Observers&) = default;
 };
 
 Observers ObserversOf(const RolloutInputs& inputs);
+// Those that a forecast is for: a job of which ranks are still to come is not among them.
+Observers ForecastObserversOf(const RolloutInputs& inputs);
 // As RolloutState keeps them: "NODES-LIVES-JOBS-MEMORY". What is missing of a text is empty.
 std::string TextOf(const Observers& observers);
 Observers ObserversIn(std::string_view text);
@@ -32,10 +34,10 @@ Observers ObserversIn(std::string_view text);
 // Are figures of one of them comparable with figures of the other? A node that has started again is
 // the same, and so is memory that was only rounded in another way.
 bool AreAlike(const Observers& one, const Observers& other);
-// Does one keep what the other holds?
+// Do nodes hold as much of what they have read as before? Not if one has started again.
 bool HoldAlike(const Observers& one, const Observers& other);
-// Are those in `text` like the ones that there are now?
-bool IsOfNow(std::string_view text, const RolloutInputs& inputs);
+// Is what was predicted of the update for what there is now?
+bool IsPredictedForNow(const RolloutState& state, const RolloutInputs& inputs);
 
 // Sets `previous`, by what there is now.
 void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs);

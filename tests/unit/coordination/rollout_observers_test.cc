@@ -331,6 +331,17 @@ TEST_F(Rollout, MemoryThatGoesAndComesBackDoesNotSaveWhatIsWorse) {
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
 
+// A new leader hears of a rank later, whose node has started again.
+TEST_F(Rollout, ARankThatIsHeardOfLaterDoesNotSaveWhatIsWorse) {
+  story_.Read(1, 4);
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
+  story_.inputs.streams[0].gathering = true;
+  story_.Run();
+  story_.inputs.streams[0].gathering = false;
+  ObserveWhatIsWorse();
+  EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
+}
+
 // By "Pin", "LRU" or "None", of which no plan says what an epoch is worth.
 TEST_F(Rollout, AForecastForOtherJobsIsNotComparedWith) {
   story_.Read(1, 4);
