@@ -343,10 +343,10 @@ void Activate(RolloutState& state, const RolloutInputs& inputs) {
 }
 
 // A node that has started again follows the revision before until it has derived the update: epochs
-// of two revisions say nothing of either.
+// of two revisions say nothing of either. One that starts again and again is not awaited.
 bool AwaitsFollowers(const RolloutState& state, const RolloutInputs& inputs) {
-  return state.ready < inputs.nodes.size() && state.changes < kMaxChanges &&
-         !internal::IsLate(state, inputs);
+  return state.ready < inputs.nodes.size() && !internal::IsLate(state, inputs) &&
+         (state.changes < kMaxChanges || !state.of_several);
 }
 
 void Observe(RolloutState& state, const RolloutInputs& inputs) {
@@ -356,6 +356,7 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   if (AwaitsFollowers(state, inputs)) return ForgetCounted(state);
   if (!state.marks) AwaitEpochs(state, inputs);
   if (!state.sums) state.sums = PassSums{};
+  if (followed < inputs.nodes.size()) state.of_several = true;
   ForgetEarlierLives(inputs.streams, inputs.passes, inputs.knobs.after, *state.marks);
   const CountedPasses counted =
       CountPasses(inputs.passes, inputs.mean_sample_bytes, inputs.knobs.after, *state.marks,

@@ -77,8 +77,8 @@ struct RolloutState {
   std::uint32_t tries = 0;
   std::optional<ActivatedNodes> activated;
   // The nodes, their lives, the jobs and the memory at the last look; passes up to `disturbed` were
-  // begun with others. In Observe: how often others have begun `sums` again, and whether there have
-  // been others since then.
+  // begun with others. In Observe: how often others have begun `sums` again, and whether these are
+  // of several, or of two revisions.
   std::string observers;
   std::vector<PassMark> disturbed;
   std::uint32_t changes = 0;

@@ -78,6 +78,43 @@ TEST_F(Rollout, AsManyStayBehindWhoeverComesOrGoes) {
   EXPECT_EQ(story_.Phase(), "Complete");
 }
 
+// Its epochs are of two revisions, and fewer hits are no fault of the update.
+TEST_F(Rollout, WhatIsCountedWhileANodeDoesNotFollowIsNotCompared) {
+  story_.Read(1, 4);
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
+  ++story_.Node("b").incarnation;
+  story_.Node("b").revision = "old";
+  story_.StepUntilStill();
+  story_.inputs.now += knobs().progress_deadline_seconds + 1;
+  for (int pass = 0; pass < 2; ++pass) {
+    story_.StepUntilStill();
+    story_.EndPass();
+  }
+  story_.StepUntilStill();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+  EXPECT_TRUE(story_.state.uncompared);
+  EXPECT_FALSE(story_.state.previous);
+}
+
+TEST_F(Rollout, TheLastNodeThatStartsAgainIsAwaitedAsTheFirstIs) {
+  story_.Read(1, 4);
+  ASSERT_NO_FATAL_FAILURE(LetWhatIsWorseBegin());
+  for (int start = 0; start < 3; ++start) {
+    ++story_.Node("b").incarnation;
+    story_.Node("b").revision = "old";
+    story_.StepUntilStill();
+  }
+  ASSERT_EQ(story_.state.changes, 3U);
+  story_.EndPass();
+  story_.EndPass();
+  story_.StepUntilStill();
+  EXPECT_EQ(story_.Phase(), "Observe");
+  EXPECT_FALSE(story_.state.sums);
+  story_.Run();
+  ObserveWhatIsWorse();
+  EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
+}
+
 TEST_F(Rollout, ARestAtThePartitionDoesNotCountForTheEpochDeadline) {
   knobs().at_epoch_boundary = true;
   knobs().partition = 1;
