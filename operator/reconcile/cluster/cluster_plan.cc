@@ -375,7 +375,6 @@ std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::s
   if (known == nullptr) return std::nullopt;
   PlanView view{.digest = known->plan_digest, .nodes_that_differ = known->nodes_that_differ};
   if (known->total_samples > 0) view.mean_sample_bytes = known->total_bytes / known->total_samples;
-  if (!known->plan_digest.empty()) view.predicted_hit_ratio = known->sum.predicted_hit_ratio;
   view.nodes = PlacedNodes(observed, *known);
   view.nodes_desired = view.nodes.size();
   // Who has derived a plan goes on by it while the next one is made.
