@@ -226,9 +226,8 @@ void Assign(const ClusterDataset& dataset, const coordination::RolloutOrders& or
       spec.trials.push_back({.id = id, .revision = RevisionOf(revision, content->second)});
   }
   if (!dataset.question || !dataset.question->error.empty()) return;
-  const std::string current = coordination::CurrentTrial(dataset.revision);
-  if (std::ranges::find(spec.trials, current, &coordination::TrialSpec::id) == spec.trials.end())
-    spec.trials.push_back({.id = current, .revision = RevisionOf(dataset.revision, dataset.plan)});
+  spec.trials.push_back({.id = PresentTrial(*dataset.question, dataset.revision),
+                         .revision = RevisionOf(dataset.revision, dataset.plan)});
   const std::string& asked = dataset.question->trial;
   spec.trials.push_back(
       {.id = asked,
