@@ -45,11 +45,13 @@ void DescribeNumbers(const PlanObserved& observed, const RolloutState& state,
     status.Keep("observed");
     return status.Keep("predicted");
   }
-  const bool orders_known = std::ranges::all_of(observed.view->jobs, &PlanJob::order_known);
+  const bool forecast_counts =
+      std::ranges::all_of(observed.view->jobs, &PlanJob::order_known) &&
+      kube::TextAt(json, "/rollout/forecast/observers") == DigestOfReaders(inputs);
   std::optional<coordination::EpochNumbers> predicted;
   if (is_new) {
-    predicted = PredictedOfObserved(state, inputs, orders_known);
-  } else if (state.phase == RolloutPhase::kComplete) {
+    if (report.predicted) predicted = PredictedOfObserved(state, inputs, forecast_counts);
+  } else if (state.phase == RolloutPhase::kComplete && forecast_counts) {
     predicted = ForecastOfReaders(state);
   }
   if (predicted) {
@@ -59,13 +61,21 @@ void DescribeNumbers(const PlanObserved& observed, const RolloutState& state,
   }
 }
 
-// What is predicted of the revision in force beside rollout.predicted, as long as that stands.
+// What goes with rollout.predicted, as long as that stands: whose it is, and what is predicted of
+// the revision in force beside it.
 void DescribeForecasts(const PlanObserved& observed, const RolloutState& state,
                        const RolloutInputs& inputs, Json& rollout) {
-  if (!state.predicted || state.revision == state.current) return;
+  if (!state.predicted) return;
   const Json& before = kube::Find(observed.plan, "/status/rollout");
   const bool stands = kube::TextAt(before, "/revision") == state.revision &&
                       kube::Find(before, "/predicted") == rollout["predicted"];
+  if (state.forecast && !state.forecast->awaited) {
+    const std::string known = kube::TextAt(before, "/forecast/observers");
+    const bool is_same =
+        stands && !known.empty() && kube::TextAt(before, "/forecast/jobs") == state.forecast->jobs;
+    rollout["forecast"]["observers"] = is_same ? known : DigestOfReaders(inputs);
+  }
+  if (state.revision == state.current) return;
   if (const auto current = ForecastInForce(state, inputs)) {
     rollout["current"] = NumbersToJson(*current);
   } else if (stands && kube::Find(before, "/current").is_object()) {

@@ -4,6 +4,10 @@
 #include <set>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "dataset/digest.h"
+
 namespace optcache::reconcile {
 namespace {
 
@@ -17,17 +21,20 @@ using coordination::RolloutPhase;
 using coordination::RolloutState;
 using coordination::TrialReport;
 
+std::vector<PassMark> MarksOfState(const RolloutState& state) {
+  return state.marks.value_or(std::vector<PassMark>());
+}
+
 LatestPasses LatestIn(const std::vector<PassStatus>& passes, const RolloutState& state,
                       const RolloutInputs& inputs) {
-  return coordination::LatestOf(passes, state.marks.value_or(std::vector<PassMark>()),
-                                inputs.mean_sample_bytes);
+  return coordination::LatestOf(passes, MarksOfState(state), inputs.mean_sample_bytes);
 }
 
 // Those that ReportOf observes.
 LatestPasses PassesObserved(const RolloutState& state, const RolloutInputs& inputs) {
   if (state.phase != RolloutPhase::kObserve) return LatestIn(inputs.passes, state, inputs);
   return {.sums = state.sums.value_or(coordination::PassSums()),
-          .streams = coordination::CountedStreams(state.marks.value_or(std::vector<PassMark>()))};
+          .streams = coordination::CountedStreams(MarksOfState(state))};
 }
 
 // Are passes of all streams observed that read now, of no others, and none that is a job's first?
@@ -39,7 +46,7 @@ bool AreOfReaders(const LatestPasses& observed, const RolloutState& state,
     readers.insert(stream.id);
   if (observed.streams != readers.size()) return false;
   if (state.phase == RolloutPhase::kObserve) {
-    return std::ranges::all_of(*state.marks, [&readers](const PassMark& mark) {
+    return std::ranges::all_of(MarksOfState(state), [&readers](const PassMark& mark) {
       return mark.passes == 0 || readers.contains(mark.stream);
     });
   }
@@ -60,19 +67,29 @@ std::optional<EpochNumbers> ForecastOfReaders(const RolloutState& state) {
 }
 
 std::optional<EpochNumbers> PredictedOfObserved(const RolloutState& state,
-                                                const RolloutInputs& inputs, bool orders_known) {
+                                                const RolloutInputs& inputs, bool forecast_counts) {
   const LatestPasses observed = PassesObserved(state, inputs);
   if (const auto planned = coordination::PlannedOf(observed.sums, observed.streams)) return planned;
-  if (!orders_known || !AreOfReaders(observed, state, inputs)) return std::nullopt;
+  if (!forecast_counts || !AreOfReaders(observed, state, inputs)) return std::nullopt;
   return ForecastOfReaders(state);
+}
+
+std::string DigestOfReaders(const RolloutInputs& inputs) {
+  std::string nodes;
+  for (const coordination::RolloutNode& node : inputs.nodes)
+    nodes += node.name + ' ';
+  std::set<std::string> jobs;
+  for (const ReadingStream& stream : inputs.streams)
+    jobs.insert(stream.name);
+  return fmt::format("{:016x}", dataset::KeyOf(nodes, fmt::format("{}", fmt::join(jobs, " "))));
 }
 
 std::optional<EpochNumbers> ForecastInForce(const RolloutState& state,
                                             const RolloutInputs& inputs) {
   const TrialReport* const update =
       coordination::NewestTrial(inputs.nodes, coordination::UpdateTrial(state));
-  const TrialReport* const current =
-      NewestTrial(inputs.nodes, coordination::CurrentTrial(state.current, state.tries));
+  const TrialReport* const current = coordination::NewestTrial(
+      inputs.nodes, coordination::CurrentTrial(state.current, state.tries));
   const bool are_alike = update != nullptr && current != nullptr &&
                          update->planned == current->planned &&
                          coordination::NumbersOf(update->all) == state.predicted;

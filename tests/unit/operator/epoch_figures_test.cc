@@ -41,8 +41,8 @@ class EpochFigures : public testing::Test {
   void Read(StreamId id, PassNumber pass) {
     inputs_.streams.push_back({.id = id, .name = "job" + std::to_string(id), .pass = pass});
   }
-  std::optional<EpochNumbers> Predicted(bool orders_known = true) const {
-    return PredictedOfObserved(state_, inputs_, orders_known);
+  std::optional<EpochNumbers> Predicted(bool forecast_counts = true) const {
+    return PredictedOfObserved(state_, inputs_, forecast_counts);
   }
 
   RolloutState state_;
@@ -74,8 +74,10 @@ TEST_F(EpochFigures, AForecastIsNotOfAJobThatHasEnded) {
   EXPECT_FALSE(Predicted());
 }
 
-TEST_F(EpochFigures, AForecastLeavesOutOrdersThatAreNotKnown) {
-  EXPECT_FALSE(Predicted(/*orders_known=*/false));
+TEST_F(EpochFigures, AForecastThatDoesNotCountPredictsNothing) {
+  EXPECT_FALSE(Predicted(/*forecast_counts=*/false));
+  inputs_.passes = {Pass(1, 3, kReads)};
+  EXPECT_TRUE(Predicted(/*forecast_counts=*/false)) << "by the plan";
 }
 
 TEST_F(EpochFigures, WhatAPlanCoversIsPredictedByIt) {

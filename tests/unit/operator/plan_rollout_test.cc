@@ -282,6 +282,56 @@ TEST_F(FiguresOfRollout, AreOfTheSameInEachPhase) {
   EXPECT_EQ(Status("/rollout/current/hitRatio"), "");
 }
 
+// The update is observed of another job than it was foretold for.
+TEST_F(FiguresOfRollout, OfAForecastAreOfItsJobs) {
+  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
+  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
+  observed_.plan["spec"]["retention"] = "Pin";
+  for (int i = 0; i < 60 && Status("/rollout/phase") != "Activate"; ++i) {
+    Reconcile();
+    AllAnswer();
+    Foretell("none");
+  }
+  ASSERT_EQ(Status("/rollout/phase"), "Activate");
+  observed_.view->streams = {{.id = 2, .name = "v/other/imagenet/train", .pass = 4}};
+  for (int i = 0; i < 60 && Status("/observed/hitRatio").empty(); ++i) {
+    Reconcile();
+    AllAnswer();
+    Foretell("none");
+    if (Status("/rollout/phase") == "Observe") EndPass(/*planned=*/false);
+  }
+  EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+  EXPECT_EQ(Status("/predicted/hitRatio"), "");
+}
+
+TEST_F(FiguresOfRollout, OfAForecastAreOfItsNodesAndOfAllOrders) {
+  observed_.plan["spec"]["retention"] = "Pin";
+  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
+  RunToTheEnd();
+  ASSERT_EQ(Status("/rollout/phase"), "Complete");
+  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
+  observed_.view->jobs = {{.name = "v/job/imagenet/train"}};
+  Reconcile();
+  AllAnswer();
+  Foretell("none");
+  const auto predicted = [this] {
+    EndPass(/*planned=*/false);
+    Reconcile();
+    EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+    return Status("/predicted/hitRatio");
+  };
+  EXPECT_EQ(predicted(), "0.300");
+  observed_.view->jobs[0].order_known = false;
+  EXPECT_EQ(predicted(), "");
+  observed_.view->jobs[0].order_known = true;
+  EXPECT_EQ(predicted(), "0.300");
+  const RolloutNode gone = observed_.view->nodes.back();
+  observed_.view->nodes.pop_back();
+  EXPECT_EQ(predicted(), "") << "fewer nodes hold less";
+  observed_.view->nodes.push_back(gone);
+  EXPECT_EQ(predicted(), "0.300");
+}
+
 TEST_F(FiguresOfRollout, StayWhileANewLeaderHasNotHeardAll) {
   observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
   EndPass(/*planned=*/true);
