@@ -117,20 +117,13 @@ std::string Named(const std::vector<PlanRevision>& revisions, const std::string&
                      kube::TextAt(revision->content, "/objective"));
 }
 
-Rows FigureRows(const PlanResource& plan) {
-  const bool is_update = !plan.update_predicted.hit_ratio.empty() && plan.current != plan.update;
-  Rows rows = {
-      {"AN EPOCH", "PREDICTED", "OBSERVED"},
-      {"hit ratio", PercentText(plan.predicted.hit_ratio), PercentText(plan.observed.hit_ratio)},
-      {"store bytes", BytesText(plan.predicted.store_bytes), BytesText(plan.observed.store_bytes)},
-      {"moved bytes", BytesText(plan.predicted.moved_bytes), BytesText(plan.observed.moved_bytes)}};
-  if (!is_update) return rows;
-  const PlanFigures& update = plan.update_predicted;
-  const std::string columns[] = {"UPDATE PREDICTED", PercentText(update.hit_ratio),
-                                 BytesText(update.store_bytes), BytesText(update.moved_bytes)};
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    rows[i].push_back(columns[i]);
-  return rows;
+// Two figures that are of the same, side by side.
+std::string FigureTable(const char* one, const PlanFigures& ones, const char* other,
+                        const PlanFigures& others) {
+  return FormatTable({{"AN EPOCH", one, other},
+                      {"hit ratio", PercentText(ones.hit_ratio), PercentText(others.hit_ratio)},
+                      {"store bytes", BytesText(ones.store_bytes), BytesText(others.store_bytes)},
+                      {"moved bytes", BytesText(ones.moved_bytes), BytesText(others.moved_bytes)}});
 }
 
 Rows PassRows(const PlanResource& plan) {
@@ -187,7 +180,12 @@ std::string CachePlanAsText(const PlanResource& plan, const std::vector<PlanRevi
                                       : fmt::format(" and {} more", plan.observed_passes - 1))});
   }
   std::string text = fmt::format("CachePlan {}/{}\n", plan.name_space, plan.name) +
-                     FormatTable(rows) + "\n" + FormatTable(FigureRows(plan));
+                     FormatTable(rows) + "\n" +
+                     FigureTable("PREDICTED", plan.predicted, "OBSERVED", plan.observed);
+  if (plan.current != plan.update && !plan.update_predicted.hit_ratio.empty()) {
+    text += "\n" + FigureTable("PRESENT PREDICTED", plan.present_predicted, "UPDATE PREDICTED",
+                               plan.update_predicted);
+  }
   text += plan.jobs.empty() ? "\nNo training job reads.\n" : "\n" + FormatTable(PassRows(plan));
   return text;
 }

@@ -106,6 +106,7 @@ void ReadStatus(const Json& status, PlanResource& plan) {
   plan.active = CountAt(status, "/nodes/active");
   plan.predicted = FiguresOf(Find(status, "/predicted"));
   plan.update_predicted = FiguresOf(Find(status, "/rollout/predicted"));
+  plan.present_predicted = FiguresOf(Find(status, "/rollout/current"));
   plan.observed = FiguresOf(Find(status, "/observed"));
   plan.observed_since = TextAt(status, "/observed/since");
   plan.observed_passes = CountAt(status, "/observed/passes");

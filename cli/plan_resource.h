@@ -83,9 +83,11 @@ struct PlanResource {
   std::uint64_t desired = 0;  // nodes
   std::uint64_t prepared = 0;
   std::uint64_t active = 0;
-  PlanFigures predicted;
-  PlanFigures update_predicted;
+  PlanFigures predicted;  // of the passes that are observed
   PlanFigures observed;
+  // Of the update, and of the revision in force from the same inputs.
+  PlanFigures update_predicted;
+  PlanFigures present_predicted;
   std::string observed_since;
   std::uint64_t observed_passes = 0;
   std::uint64_t wanted_passes = 1;   // spec.rollout.abort.after

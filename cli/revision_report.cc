@@ -91,12 +91,11 @@ std::vector<Difference> Compare(const std::map<std::string, std::string>& from,
   return differences;
 }
 
-// Nothing is known of others than the one in force and the one that is rolled out.
+// Figures of two revisions are from the same inputs. Nothing is known of others than the one that
+// is rolled out and the one in force, as the two were derived together.
 PlanFigures PredictedOf(const PlanResource& plan, const PlanRevision& revision) {
-  if (revision.Hash() == plan.phase_revision && !plan.update_predicted.hit_ratio.empty())
-    return plan.update_predicted;
-  if (revision.name == plan.current) return plan.predicted;
-  return {};
+  if (revision.Hash() == plan.phase_revision) return plan.update_predicted;
+  return revision.name == plan.current ? plan.present_predicted : PlanFigures();
 }
 
 std::map<std::string, std::string> FieldsOf(const PlanFigures& figures) {

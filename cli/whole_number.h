@@ -3,10 +3,10 @@
 // Whole numbers on the command line. CLI11 reads -3 as an unsigned number near 2^64, and what has
 // more digits than a number can have as the largest one.
 
-#include <charconv>
 #include <limits>
 #include <string>
-#include <system_error>
+
+#include "base/whole_number.h"
 
 namespace optcache::cli {
 
@@ -14,10 +14,8 @@ namespace optcache::cli {
 // `most`.
 template <typename Number>
 std::string CheckWholeNumber(const std::string& text, Number least, Number most) {
-  Number value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && rest == end && value >= least && value <= most) return "";
+  const auto value = ParseWholeNumber<Number>(text, most);
+  if (value && *value >= least) return "";
   return "'" + text + "': it takes a whole number from " + std::to_string(least) + " to " +
          std::to_string(most);
 }

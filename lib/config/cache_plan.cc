@@ -1,7 +1,7 @@
-#include <charconv>
 #include <cstdint>
 #include <limits>
 
+#include "base/whole_number.h"
 #include "config/internal/resources.h"
 
 namespace optcache::config::internal {
@@ -36,10 +36,7 @@ void ReadMaxUnavailable(YamlMap& rollout, std::string& out) {
   rollout.Read("maxUnavailable", out);
   const bool share = out.ends_with('%');
   const std::string_view digits = std::string_view(out).substr(0, out.size() - (share ? 1 : 0));
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  if (!whole || value < 1 || value > (share ? 100 : kMaxNodes)) {
+  if (ParseWholeNumber<std::uint32_t>(digits, share ? 100 : kMaxNodes).value_or(0) == 0) {
     rollout.Fail("maxUnavailable", "'" + out + "', allowed: a count from 1 to " +
                                        std::to_string(kMaxNodes) + ", or a share from 1% to 100%");
   }

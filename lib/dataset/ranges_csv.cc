@@ -5,13 +5,13 @@
 #include "dataset/ranges_csv.h"
 
 #include <array>
-#include <charconv>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/whole_number.h"
 #include "dataset/manifest.h"
 
 namespace optcache::dataset {
@@ -21,11 +21,7 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // spreadsheets wri
 constexpr size_t kCsvFieldsMax = 4;
 
 std::optional<ByteCount> CsvNumber(std::string_view text) {
-  ByteCount number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || number > kRangedObjectBytesMax) return std::nullopt;
-  return number;
+  return ParseWholeNumber<ByteCount>(text, kRangedObjectBytesMax);
 }
 
 class RangesCsvReader {

@@ -1,9 +1,10 @@
 #include "dataset/tar_idx.h"
 
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
+
+#include "base/whole_number.h"
 
 namespace optcache::dataset {
 namespace {
@@ -20,11 +21,7 @@ std::string_view TakeUntil(std::string_view& text, char separator) {
 }
 
 std::optional<ByteCount> NumberIn(std::string_view text) {
-  ByteCount number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || number > kTarBytesMax) return std::nullopt;
-  return number;
+  return ParseWholeNumber<ByteCount>(text, kTarBytesMax);
 }
 
 class IdxReader {

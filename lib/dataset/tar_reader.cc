@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/whole_number.h"
 
 namespace optcache::dataset {
 namespace {
@@ -255,10 +256,8 @@ Status TarReader::TakeRecord(std::string_view key, std::string_view value) {
       value.remove_suffix(1);
     extensions_.name = std::string(value);
   } else if (key == "size") {
-    ByteCount size = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), size);
-    if (error != std::errc() || end != value.data() + value.size() || size > archive_bytes_)
-      return Broken("a size beyond the archive's end");
+    const auto size = ParseWholeNumber<ByteCount>(value, archive_bytes_);
+    if (!size) return Broken("a size beyond the archive's end");
     extensions_.size = size;
   } else {
     extensions_.sparse = true;

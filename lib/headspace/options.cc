@@ -1,9 +1,10 @@
 #include "headspace/options.h"
 
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
+
+#include "base/whole_number.h"
 
 namespace optcache::headspace {
 namespace {
@@ -13,14 +14,10 @@ constexpr const char* kExample =
 
 Result<std::uint64_t> ParseNumber(std::string_view name, std::string_view text, std::uint64_t min,
                                   std::uint64_t max) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end || number < min || number > max) {
-    return Error(Code::kInvalidArgument,
-                 fmt::format("{}='{}' is no whole number from {} to {}", name, text, min, max));
-  }
-  return number;
+  const auto number = ParseWholeNumber<std::uint64_t>(text, max);
+  if (number && *number >= min) return *number;
+  return Error(Code::kInvalidArgument,
+               fmt::format("{}='{}' is no whole number from {} to {}", name, text, min, max));
 }
 
 Status SetOption(std::string_view name, std::string_view value, Options& options) {

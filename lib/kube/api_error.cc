@@ -1,9 +1,10 @@
 #include "kube/api_error.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
+
+#include "base/whole_number.h"
 
 namespace optcache::kube {
 namespace {
@@ -33,10 +34,9 @@ Code CodeOf(int http_status) {
 
 // A number of seconds; the API server sends no dates.
 std::optional<Duration> ParseSeconds(std::string_view text) {
-  std::int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || seconds < 0) return std::nullopt;
-  return std::min<std::chrono::seconds>(std::chrono::seconds(seconds), kMaxRetryAfter);
+  const auto seconds = ParseWholeNumber<std::int64_t>(text);
+  if (!seconds || *seconds < 0) return std::nullopt;
+  return std::min<std::chrono::seconds>(std::chrono::seconds(*seconds), kMaxRetryAfter);
 }
 
 bool SaysNamespaceTerminating(const Json& status) {

@@ -1,11 +1,12 @@
 #include "kube/apply.h"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <functional>
 #include <tuple>
 #include <utility>
+
+#include "base/whole_number.h"
 
 namespace optcache::kube {
 namespace {
@@ -30,14 +31,8 @@ std::size_t HashOf(const Json& object) {
 // Resource versions are opaque, but those of one server are numbers that rise; what is none is
 // taken for new.
 bool IsOlder(const std::string& a, const std::string& b) {
-  const auto parse = [](const std::string& text) -> std::optional<std::uint64_t> {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return number;
-  };
-  const auto x = parse(a);
-  const auto y = parse(b);
+  const auto x = ParseWholeNumber<std::uint64_t>(a);
+  const auto y = ParseWholeNumber<std::uint64_t>(b);
   return x && y && *x < *y;
 }
 

@@ -1,9 +1,10 @@
 #include "kube/object.h"
 
-#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
+
+#include "base/whole_number.h"
 
 namespace optcache::kube {
 namespace {
@@ -26,10 +27,8 @@ const Json& Step(const Json& parent, std::string_view step) {
     return found == parent.end() ? kNothing : *found;
   }
   if (!parent.is_array()) return kNothing;
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
-  const bool whole = error == std::errc() && end == step.data() + step.size();
-  return whole && index < parent.size() ? parent[index] : kNothing;
+  const auto index = ParseWholeNumber<std::size_t>(step);
+  return index && *index < parent.size() ? parent[*index] : kNothing;
 }
 
 std::optional<std::string> TextOf(const Json& parent, std::string_view key) {

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <charconv>
+#include "base/whole_number.h"
 
 namespace optcache::net {
 namespace {
@@ -13,12 +13,8 @@ namespace {
 constexpr std::string_view kUnixPrefix = "unix:";
 
 Result<std::uint16_t> ParsePort(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return Error(Code::kInvalidArgument, "'" + std::string(text) + "' is not a port (0 to 65535)");
-  }
-  return port;
+  if (const auto port = ParseWholeNumber<std::uint16_t>(text)) return *port;
+  return Error(Code::kInvalidArgument, "'" + std::string(text) + "' is not a port (0 to 65535)");
 }
 
 }  // namespace

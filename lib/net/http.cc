@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
+
+#include "base/whole_number.h"
 
 namespace optcache::net {
 namespace {
@@ -45,10 +46,7 @@ std::optional<std::string_view> FindHeader(const HttpHeaders& headers, std::stri
 }
 
 std::optional<std::uint64_t> ParseNumber(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return ParseWholeNumber<std::uint64_t>(text);
 }
 
 std::optional<std::uint64_t> ContentLength(const HttpHeaders& headers) {

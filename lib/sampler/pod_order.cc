@@ -1,8 +1,8 @@
 #include "sampler/pod_order.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/whole_number.h"
 #include "sampler/recipe_text.h"
 
 namespace optcache::sampler {
@@ -29,10 +29,9 @@ Result<PodOrder> ParsePodOrder(std::string_view text) {
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
     if (word.starts_with(kRanks)) {
-      const char* const end = word.data() + word.size();
-      const auto [stop, error] = std::from_chars(word.data() + kRanks.size(), end, order.ranks);
-      if (error != std::errc() || stop != end || order.ranks == 0 || order.ranks > kMaxRanksOfPod)
-        return Error(Wrong(text, "ranks is a number from 1 to 64"));
+      word.remove_prefix(kRanks.size());
+      order.ranks = ParseWholeNumber<std::uint32_t>(word, kMaxRanksOfPod).value_or(0);
+      if (order.ranks == 0) return Error(Wrong(text, "ranks is a number from 1 to 64"));
       continue;
     }
     has_size = has_size || word.starts_with(kSize);

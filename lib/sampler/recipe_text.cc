@@ -1,12 +1,13 @@
 #include "sampler/recipe_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "base/whole_number.h"
 
 namespace optcache::sampler {
 namespace {
@@ -40,9 +41,9 @@ bool Read(std::string_view text, bool& value) {
 }
 template <typename Number>
 bool Read(std::string_view text, Number& value) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && rest == end;
+  const auto parsed = ParseWholeNumber<Number>(text);
+  if (parsed) value = *parsed;
+  return parsed.has_value();
 }
 bool Read(std::string_view text, BaseSeed& value) {
   const auto parsed = ParseBaseSeed(text);

@@ -1,11 +1,11 @@
 #include "simulation/trace_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <string>
 #include <unordered_map>
 
+#include "base/whole_number.h"
 #include "simulation/reads.h"
 
 namespace optcache::simulation {
@@ -73,14 +73,13 @@ Result<Trace> ParseIdTrace(std::string_view text) {
     const std::string_view line = Trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
-    std::uint64_t id = 0;
-    const auto [rest, error] = std::from_chars(line.begin(), line.end(), id);
-    if (error != std::errc() || rest != line.end()) {
+    const auto id = ParseWholeNumber<std::uint64_t>(line);
+    if (!id) {
       return Invalid("line " + std::to_string(number) + ": '" + Shown(line) +
                      "' is no id; write one unsigned number a line");
     }
     if (trace.reads.size() == kMaxReads) return Invalid(TooLong());
-    trace.reads.push_back(numbering.NumberOf(id));
+    trace.reads.push_back(numbering.NumberOf(*id));
   }
   if (trace.reads.empty()) return Invalid("it names no read");
   trace.samples = numbering.size();

@@ -1,10 +1,10 @@
 #include "storage/listing_file.h"
 
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "base/whole_number.h"
 #include "dataset/manifest.h"
 
 namespace optcache::storage {
@@ -25,10 +25,8 @@ Result<ListedObject> ParseLine(std::string_view line) {
   RETURN_IF_ERROR(dataset::CheckObjectPath(object.path));
   if (line.empty()) return object;
   const std::string_view digits = TakeUntil(line, '\t');
-  ObjectInfo info;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), info.size);
-  if (error != std::errc() || end != digits.data() + digits.size()) {
+  const auto size = ParseWholeNumber<ByteCount>(digits);
+  if (!size) {
     return Error(Code::kInvalidArgument, fmt::format("\"{}\" is not a size in bytes", digits));
   }
   if (line.find('\t') != std::string_view::npos) {
@@ -40,6 +38,7 @@ Result<ListedObject> ParseLine(std::string_view line) {
                              "W/\"...\", or leave it out",
                              line));
   }
+  ObjectInfo info{.size = *size};
   info.validator.etag = line;
   object.info = std::move(info);
   return object;

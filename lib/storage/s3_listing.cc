@@ -1,12 +1,12 @@
 #include "storage/s3_listing.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
 #include "base/percent_encoding.h"
+#include "base/whole_number.h"
 #include "dataset/validator.h"
 
 namespace optcache::storage {
@@ -45,9 +45,10 @@ Result<S3Key> ReadContents(const pugi::xml_node& node, bool encoded) {
   S3Key out;
   ASSIGN_OR_RETURN(out.key, ReadKeyText(node.child_value("Key"), encoded));
   const std::string_view size = node.child_value("Size");
-  const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), out.size);
-  if (error != std::errc() || end != size.data() + size.size())
+  const auto bytes = ParseWholeNumber<ByteCount>(size);
+  if (!bytes)
     return BadPage(fmt::format("\"{}\" is not the size of {}", size.substr(0, 40), out.key));
+  out.size = *bytes;
   ASSIGN_OR_RETURN(out.etag, ReadETagText(node.child_value("ETag")));
   return out;
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 
+#include "base/whole_number.h"
 #include "coordination/codec.h"
 #include "kube/time_text.h"
 #include "operator/api/fields.h"
@@ -58,13 +58,6 @@ void ReadCount(Fields& fields, const char* name, std::int64_t min, std::int64_t 
   out = static_cast<T>(number);
 }
 
-std::optional<std::uint64_t> ToNumber(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // "0.05", in millionths; digits beyond them are cut off.
 void ReadShare(Fields& fields, const char* name, std::uint64_t& millionths) {
   std::string text;
@@ -72,11 +65,12 @@ void ReadShare(Fields& fields, const char* name, std::uint64_t& millionths) {
   if (text.empty()) return;
   const std::size_t dot = std::min(text.find('.'), text.size());
   std::string fraction = dot == text.size() ? "0" : text.substr(dot + 1);
-  const bool digits = ToNumber(fraction.substr(0, kMillionthDigits)).has_value() &&
-                      fraction.find_first_not_of("0123456789") == std::string::npos;
+  const bool digits =
+      ParseWholeNumber<std::uint64_t>(fraction.substr(0, kMillionthDigits)).has_value() &&
+      fraction.find_first_not_of("0123456789") == std::string::npos;
   fraction.resize(kMillionthDigits, '0');
-  const auto whole = ToNumber(text.substr(0, dot));
-  const auto part = ToNumber(fraction);
+  const auto whole = ParseWholeNumber<std::uint64_t>(text.substr(0, dot));
+  const auto part = ParseWholeNumber<std::uint64_t>(fraction);
   const std::uint64_t all = whole && part ? *whole * 1'000'000 + *part : 0;
   if (!digits || !whole || *whole > 1 || all > 1'000'000)
     return fields.Fault(name, "\"" + text + "\" is no number from 0 to 1");
@@ -89,7 +83,7 @@ void ReadMaxUnavailable(Fields& rollout, coordination::MaxUnavailable& out) {
   if (text.empty()) return;
   const bool percent = text.ends_with('%');
   if (percent) text.pop_back();
-  const auto amount = ToNumber(text);
+  const auto amount = ParseWholeNumber<std::uint64_t>(text);
   if (!amount || *amount < 1 ||
       *amount > (percent ? 100U : static_cast<std::uint64_t>(kMaxNodesOfPlan)))
     return rollout.Fault("maxUnavailable", "allowed: a count from 1, or a share from 1% to 100%");

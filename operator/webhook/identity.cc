@@ -1,7 +1,8 @@
 #include "operator/webhook/identity.h"
 
-#include <charconv>
 #include <limits>
+
+#include "base/whole_number.h"
 
 namespace optcache::webhook {
 namespace {
@@ -18,12 +19,9 @@ std::string Named(const std::string& name, const std::string& uid) {
 
 // JobSet counts its restarts from 0, incarnations begin with 1.
 std::uint32_t NextOf(const std::string& attempt) {
-  std::uint32_t count = 0;
-  const char* const end = attempt.data() + attempt.size();
-  const auto [rest, error] = std::from_chars(attempt.data(), end, count);
-  const bool right =
-      error == std::errc() && rest == end && count < std::numeric_limits<std::uint32_t>::max();
-  return right ? count + 1 : 1;
+  constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max() - 1;
+  const auto count = ParseWholeNumber<std::uint32_t>(attempt, kMost);
+  return count ? *count + 1 : 1;
 }
 
 // The one that made the pod. A node is the "controller" of static pods and no job.
@@ -49,13 +47,7 @@ Identity FromPod(const Json& pod) {
 }
 
 std::optional<std::uint32_t> NumberIn(const Json& labels, const char* name) {
-  const std::string text = TextIn(labels, name);
-  std::uint32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc() || rest != end || number >= kMaxIndex)
-    return std::nullopt;
-  return number;
+  return ParseWholeNumber<std::uint32_t>(TextIn(labels, name), kMaxIndex - 1);
 }
 
 std::optional<std::uint32_t> IndexOf(const Json& pod) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/whole_number.h"
 #include "headspace/options.h"
 #include "sampler/pod_order.h"
 
@@ -242,9 +243,8 @@ Status ReadOwner(const char* annotation, const std::string& text, std::string& o
 }
 
 Status ReadIncarnation(const char* annotation, const std::string& text, std::uint32_t& number) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && rest == end && number > 0) return OkStatus();
+  number = ParseWholeNumber<std::uint32_t>(text).value_or(0);
+  if (number > 0) return OkStatus();
   return Wrong(annotation, text, "write a whole number from 1 to 4294967295").error();
 }
 

@@ -151,6 +151,55 @@ def test_jobs_are_chosen_by_the_labels_of_their_sidecars() -> None:
             assert 'training_job=~"$job"' in selector, (name, title)
 
 
+def selectors(expr: str) -> list[tuple[str, str]]:
+    """Its metrics, each with what is selected of it."""
+    return re.findall(r"\b([a-z]+_[a-z_0-9]+)(\{[^}]*\})", expr)
+
+
+def choices(selector: str) -> set[str]:
+    """The variables by which it is selected."""
+    return set(re.findall(r"\$([a-z]+)", selector))
+
+
+def test_what_is_divided_or_subtracted_is_chosen_alike() -> None:
+    for name, title, expr in queries():
+        chosen = [choices(selector) for _, selector in selectors(expr)]
+        assert all(each == chosen[0] for each in chosen), (name, title, expr)
+
+
+def compared() -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """The panels that show what was predicted beside what is observed, with all that they select."""
+    found = []
+    for name, dashboard in DASHBOARDS.items():
+        for panel in panels(dashboard):
+            selected = [pair for target in panel["targets"] for pair in selectors(target["expr"])]
+            if "predicted" in json.dumps([panel["title"], panel["targets"]]):
+                found.append((name, panel["title"], selected))
+    return found
+
+
+def test_what_is_predicted_and_observed_is_chosen_alike() -> None:
+    """What nodes say has the Dataset as a label, and no job: so no side of such a panel is of one job."""
+    assert len(compared()) >= 7
+    for name, title, selected in compared():
+        chosen = [choices(selector) for _, selector in selected]
+        assert all(each == chosen[0] for each in chosen), (name, title, selected)
+
+
+def test_what_sidecars_and_nodes_say_is_of_the_same_manifests() -> None:
+    """Sidecars do not tell an earlier manifest apart, which nodes call NAME@DIGEST."""
+    sidecars = (ROOT / "docs/metrics.md").read_text().partition("## Sidecar\n")[2].partition("\n## ")[0]
+    of_sidecars = set(re.findall(r"(?m)^\| `([a-z_]+)` ", sidecars))
+    assert "optcache_fetched_samples_total" in of_sidecars
+    for name, title, selected in compared():
+        metrics = {metric for metric, _ in selected}
+        if not metrics & of_sidecars or metrics <= of_sidecars:
+            continue
+        for metric, selector in selected:
+            of_all = 'dataset=~"$dataset"' if metric in of_sidecars else 'dataset=~"$dataset(@.+)?"'
+            assert of_all in selector, (name, title, metric)
+
+
 def test_each_is_described_for_people() -> None:
     page = (ROOT / "docs/user/dashboards.md").read_text()
     for dashboard in DASHBOARDS.values():

@@ -52,9 +52,7 @@ Status AskForObjects(ObjectStore& store, std::span<ListedObject> objects,
 Result<std::vector<dataset::Digest>> DigestsOf(ObjectStore& store,
                                                const dataset::Manifest& manifest,
                                                const IndexOptions& options) {
-  std::vector<dataset::Digest> digests;
-  if (!options.digests) return digests;
-  digests.resize(manifest.samples());
+  std::vector<dataset::Digest> digests(manifest.samples());
   RETURN_IF_ERROR(DigestSamples(
       store, manifest,
       {.count = manifest.samples(),

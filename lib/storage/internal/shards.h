@@ -21,7 +21,7 @@ Result<std::vector<std::uint32_t>> ChooseObjects(const ObjectListing& listing,
 Status AskForObjects(ObjectStore& store, std::span<ListedObject> objects,
                      const IndexOptions& options);
 
-// The SHA-256 of each sample of a manifest that has none, as it is handed out, if options want it.
+// The SHA-256 of each sample of a manifest that has none, as it is handed out.
 Result<std::vector<dataset::Digest>> DigestsOf(ObjectStore& store,
                                                const dataset::Manifest& manifest,
                                                const IndexOptions& options);

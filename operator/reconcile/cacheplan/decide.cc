@@ -9,6 +9,7 @@
 #include "base/some_of.h"
 #include "kube/conditions.h"
 #include "operator/api/cache_plan_types.h"
+#include "operator/reconcile/cacheplan/epoch_figures.h"
 #include "operator/reconcile/cacheplan/plan_status.h"
 #include "operator/reconcile/cacheplan/prediction.h"
 #include "operator/reconcile/cacheplan/rollout_status.h"
@@ -29,21 +30,57 @@ constexpr Duration kLookOften = std::chrono::seconds(1);  // while a rollout mov
 // A revision that was written is seen by then.
 constexpr std::int64_t kSeenWithinSeconds = 60;
 
-// What the rollout's state says is to be kept is in `status.json()` by then.
-void DescribeNumbers(const PlanView& view, const RolloutReport& report, PlanStatus& status) {
+// What is predicted stands beside what is observed of the same passes: both are written, or kept,
+// together.
+void DescribeNumbers(const PlanObserved& observed, const RolloutState& state,
+                     const RolloutInputs& inputs, const RolloutReport& report, PlanStatus& status) {
   Json& json = status.json();
-  if (report.observed) {
+  const Json& before = kube::Find(observed.plan, "/status/observed");
+  const bool is_new = report.observed && inputs.all_known;
+  if (is_new) {
     json["observed"] = NumbersToJson(report.observed->numbers);
     json["observed"]["passes"] = report.passes;
     json["observed"]["since"] = report.since;
-  } else if (!report.forgets) {
+  } else if (!report.forgets && !before.is_null()) {
     status.Keep("observed");
-    status.Keep("predicted");
+    return status.Keep("predicted");
   }
-  if (report.predicted) json["predicted"] = NumbersToJson(*report.predicted);
-  const bool whole = json.contains("predicted") && json["predicted"].contains("storeBytesPerEpoch");
-  if (!whole && view.predicted_hit_ratio)
-    json["predicted"] = {{"hitRatio", fmt::format("{:.3f}", *view.predicted_hit_ratio)}};
+  const bool forecast_counts =
+      std::ranges::all_of(observed.view->jobs, &PlanJob::order_known) &&
+      kube::TextAt(json, "/rollout/forecast/observers") == DigestOfReaders(inputs);
+  std::optional<coordination::EpochNumbers> predicted;
+  if (is_new) {
+    if (report.predicted) predicted = PredictedOfObserved(state, inputs, forecast_counts);
+  } else if (state.phase == RolloutPhase::kComplete && forecast_counts) {
+    predicted = ForecastOfReaders(state);
+  }
+  if (predicted) {
+    json["predicted"] = NumbersToJson(*predicted);
+  } else if (is_new && json["observed"] == before) {
+    status.Keep("predicted");  // of these very passes
+  }
+}
+
+// What goes with rollout.predicted, as long as that stands: whose it is, and what is predicted of
+// the revision in force beside it.
+void DescribeForecasts(const PlanObserved& observed, const RolloutState& state,
+                       const RolloutInputs& inputs, Json& rollout) {
+  if (!state.predicted) return;
+  const Json& before = kube::Find(observed.plan, "/status/rollout");
+  const bool stands = kube::TextAt(before, "/revision") == state.revision &&
+                      kube::Find(before, "/predicted") == rollout["predicted"];
+  if (state.forecast && !state.forecast->awaited) {
+    const std::string known = kube::TextAt(before, "/forecast/observers");
+    const bool is_same =
+        stands && !known.empty() && kube::TextAt(before, "/forecast/jobs") == state.forecast->jobs;
+    rollout["forecast"]["observers"] = is_same ? known : DigestOfReaders(inputs);
+  }
+  if (state.revision == state.current) return;
+  if (const auto current = ForecastInForce(state, inputs)) {
+    rollout["current"] = NumbersToJson(*current);
+  } else if (stands && kube::Find(before, "/current").is_object()) {
+    rollout["current"] = kube::Find(before, "/current");
+  }
 }
 
 void SetProgress(const PlanView& view, const RolloutReport& report, PlanStatus& status) {
@@ -60,13 +97,14 @@ void SetProgress(const PlanView& view, const RolloutReport& report, PlanStatus& 
   status.Set("Progressing", report.progressing, report.reason, report.message);
 }
 
-void DescribeView(const PlanObserved& observed, const PlanView& view, const RolloutState& state,
-                  const RolloutReport& report, PlanStatus& status) {
+void DescribeView(const PlanObserved& observed, const RolloutState& state,
+                  const RolloutInputs& inputs, const RolloutReport& report, PlanStatus& status) {
+  const PlanView& view = *observed.view;
   Json& json = status.json();
   if (!view.digest.empty()) json["digest"] = view.digest;
   json["nodes"] = {
       {"desired", report.desired}, {"prepared", report.prepared}, {"active", report.active}};
-  DescribeNumbers(view, report, status);
+  DescribeNumbers(observed, state, inputs, report, status);
   for (std::size_t i = 0; i < std::min(view.jobs.size(), kMaxJobs); ++i)
     json["jobs"].push_back(DescribeJob(view.jobs[i], observed.plan));
   if (const auto question = QuestionOf(observed.plan)) {
@@ -237,8 +275,9 @@ RolloutState Step(const PlanObserved& observed, const api::CachePlanSpec& spec, 
   json["updateRevision"] = RevisionName(plan, update.hash);
   json["collisionCount"] = update.collisions;
   json["rollout"] = RolloutToJson(state);
+  DescribeForecasts(observed, state, inputs, json["rollout"]);
   const RolloutReport report = coordination::ReportOf(state, inputs);
-  DescribeView(observed, *observed.view, state, report, status);
+  DescribeView(observed, state, inputs, report, status);
   decision.deletes =
       SurplusRevisions(observed.plan, observed.revisions,
                        RevisionsInUse(state, update.hash, *observed.view), spec.revision_history);

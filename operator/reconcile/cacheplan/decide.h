@@ -33,7 +33,6 @@ struct PlanView {
   std::uint64_t nodes_desired = 0;               // on which the Dataset is placed
   std::uint64_t nodes_active = 0;                // that follow a revision
   std::vector<std::string> nodes_that_differ{};  // from plans that others derived of the same
-  std::optional<double> predicted_hit_ratio;
   std::vector<PlanJob> jobs;
   std::vector<coordination::RolloutNode> nodes{};      // nodes_desired of them, by name
   std::vector<coordination::ReadingStream> streams{};  // that have not ended

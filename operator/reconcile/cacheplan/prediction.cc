@@ -1,6 +1,7 @@
 #include "operator/reconcile/cacheplan/prediction.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +19,8 @@ using kube::Json;
 constexpr std::size_t kMaxQuestionBytes = 32U << 10;
 constexpr std::size_t kMaxIdBytes = 63;
 constexpr std::size_t kMaxNodesListed = 64;
+// Where jobs come and go all the time, nodes may never go by the same inputs.
+constexpr std::uint32_t kMaxTriesOfQuestion = 3;
 
 const TrialReport* TrialAt(const RolloutNode& node, const std::string& id) {
   const auto found = std::ranges::find(node.trials, id, &TrialReport::id);
@@ -27,6 +30,19 @@ const TrialReport* TrialAt(const RolloutNode& node, const std::string& id) {
 // The hash of the content that is asked for.
 std::string RevisionAskedBy(const PredictionQuestion& question) {
   return question.trial.substr(0, question.trial.find('@'));
+}
+
+// How often the trials of that question were asked for again.
+std::uint32_t TriesOf(const Json& plan, const std::string& id) {
+  const Json& answer = kube::Find(plan, "/status/prediction");
+  if (kube::TextAt(answer, "/id") != id) return 0;
+  const std::int64_t tries = kube::NumberAt(answer, "/tries").value_or(0);
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(tries, 0, kMaxTriesOfQuestion));
+}
+
+// "a1b2", and "a1b2-1" when it is tried once more.
+std::string NameOfTry(const PredictionQuestion& question) {
+  return question.tries == 0 ? question.id : fmt::format("{}-{}", question.id, question.tries);
 }
 
 }  // namespace
@@ -60,9 +76,14 @@ std::optional<PredictionQuestion> QuestionOf(const Json& plan) {
   }
   question.spec = *std::move(spec);
   // Another content under the same id is another question.
-  question.trial = fmt::format("{}@predict-{}",
-                               RevisionHash(api::RevisionContent(question.spec), 0), question.id);
+  question.tries = TriesOf(plan, id);
+  question.trial = fmt::format(
+      "{}@predict-{}", RevisionHash(api::RevisionContent(question.spec), 0), NameOfTry(question));
   return question;
+}
+
+std::string PresentTrial(const PredictionQuestion& question, std::string_view current_revision) {
+  return fmt::format("{}@present-{}", current_revision, NameOfTry(question));
 }
 
 bool IsAnswered(const Json& plan, const PredictionQuestion& question) {
@@ -83,22 +104,36 @@ Json AnswerOf(const PredictionQuestion& question, const std::vector<RolloutNode>
     answer["error"] = "the Dataset is on no node yet";
     return answer;
   }
+  if (question.tries > 0) answer["tries"] = question.tries;
   Json shares = Json::array();
-  const std::string current_trial = coordination::CurrentTrial(current_revision);
+  const std::string present_trial = PresentTrial(question, current_revision);
+  std::set<coordination::Version> inputs;
   for (const RolloutNode& node : nodes) {
     const TrialReport* const trial = TrialAt(node, question.trial);
+    const TrialReport* const present = TrialAt(node, present_trial);
     if (trial != nullptr && !trial->error.empty()) {
       answer["error"] = fmt::format("node {} could not derive it: {}", node.name, trial->error);
       answer["revision"] = RevisionAskedBy(question);
       return answer;
     }
-    if (trial == nullptr || TrialAt(node, current_trial) == nullptr) return answer;
+    if (trial == nullptr || present == nullptr) return answer;
+    inputs.insert({trial->planned, present->planned});
     if (shares.size() == kMaxNodesListed) continue;
     shares.push_back({{"name", node.name},
                       {"storeBytes", trial->own.store_bytes},
                       {"movedBytes", trial->own.moved_bytes}});
   }
+  if (inputs.size() > 1 && question.tries < kMaxTriesOfQuestion) {
+    answer["tries"] = question.tries + 1;
+    return answer;
+  }
   answer["revision"] = RevisionAskedBy(question);
+  if (inputs.size() > 1) {
+    answer["error"] =
+        "jobs or nodes come and go, so that nodes derive it from different inputs: ask again when "
+        "they stay the same";
+    return answer;
+  }
   const TrialReport* const asked = coordination::NewestTrial(nodes, question.trial);
   const auto numbers = coordination::NumbersOf(asked->all);
   if (!numbers) {
@@ -108,7 +143,7 @@ Json AnswerOf(const PredictionQuestion& question, const std::vector<RolloutNode>
   }
   answer.update(NumbersToJson(*numbers));
   answer["nodes"] = std::move(shares);
-  const TrialReport* const current = coordination::NewestTrial(nodes, current_trial);
+  const TrialReport* const current = coordination::NewestTrial(nodes, present_trial);
   const auto now = current != nullptr ? coordination::NumbersOf(current->all) : std::nullopt;
   if (!now) return answer;
   answer["current"] = NumbersToJson(*now);

@@ -3,8 +3,10 @@
 // Predictions on request: the annotation optcache.io/predict of a CachePlan and the answer in its
 // status (docs/formats/rollout.md). Pure.
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -20,7 +22,8 @@ struct PredictionQuestion {
   std::string id;
   std::string error;  // why it cannot be answered; empty: `spec` can be tried
   api::CachePlanSpec spec;
-  std::string trial;  // its id
+  std::string trial;        // its id
+  std::uint32_t tries = 0;  // how often it was asked for again, as nodes went by different inputs
 };
 // Nullopt: nobody asks.
 std::optional<PredictionQuestion> QuestionOf(const kube::Json& plan);
@@ -29,7 +32,11 @@ std::optional<PredictionQuestion> QuestionOf(const kube::Json& plan);
 // then: a question may stay for ever, when who asked is gone.
 bool IsAnswered(const kube::Json& plan, const PredictionQuestion& question);
 
-// status.prediction. Without figures while nodes still derive it.
+// The trial of the revision in force that a question is compared with: asked for with its own, so
+// that nodes derive both from the same inputs.
+std::string PresentTrial(const PredictionQuestion& question, std::string_view current_revision);
+
+// status.prediction. Without figures while nodes still derive it, or are to derive it again.
 kube::Json AnswerOf(const PredictionQuestion& question,
                     const std::vector<coordination::RolloutNode>& nodes,
                     const std::string& current_revision);

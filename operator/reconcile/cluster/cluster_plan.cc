@@ -237,9 +237,8 @@ void Assign(const ClusterDataset& dataset, const coordination::RolloutOrders& or
       spec.trials.push_back({.id = id, .revision = RevisionOf(revision, content->second)});
   }
   if (!dataset.question || !dataset.question->error.empty()) return;
-  const std::string current = coordination::CurrentTrial(dataset.revision);
-  if (std::ranges::find(spec.trials, current, &coordination::TrialSpec::id) == spec.trials.end())
-    spec.trials.push_back({.id = current, .revision = RevisionOf(dataset.revision, dataset.plan)});
+  spec.trials.push_back({.id = PresentTrial(*dataset.question, dataset.revision),
+                         .revision = RevisionOf(dataset.revision, dataset.plan)});
   const std::string& asked = dataset.question->trial;
   spec.trials.push_back(
       {.id = asked,
@@ -386,7 +385,6 @@ std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::s
   if (known == nullptr) return std::nullopt;
   PlanView view{.digest = known->plan_digest, .nodes_that_differ = known->nodes_that_differ};
   if (known->total_samples > 0) view.mean_sample_bytes = known->total_bytes / known->total_samples;
-  if (!known->plan_digest.empty()) view.predicted_hit_ratio = known->sum.predicted_hit_ratio;
   view.nodes = PlacedNodes(observed, *known);
   view.nodes_desired = view.nodes.size();
   // Who has derived a plan goes on by it while the next one is made.

@@ -93,7 +93,7 @@ def check_prediction(status: Object) -> None:
 
 def meets_jobs_forecast(status: Object) -> bool:
     forecast = status.get("rollout", {}).get("forecast", {})
-    if not forecast.get("jobs") or forecast.get("awaited") or "observed" not in status:
+    if not forecast.get("jobs") or forecast.get("awaited") or not {"observed", "predicted"} <= status.keys():
         return False
     return is_close(status)
 

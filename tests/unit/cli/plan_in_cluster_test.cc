@@ -20,6 +20,8 @@ TEST(PlanInCluster, ShowsWhatIsPlannedAndWhatWasSeen) {
   update["status"]["rollout"]["predicted"] = {{"hitRatio", "0.562"},
                                               {"storeBytesPerEpoch", 61811146752},
                                               {"movedBytesPerEpoch", 1073741824}};
+  update["status"]["rollout"]["current"] = {
+      {"hitRatio", "0.310"}, {"storeBytesPerEpoch", 97784247808}, {"movedBytesPerEpoch", 0}};
   ExpectGolden(show(update), "cli/rollout/show-update.txt");
 }
 

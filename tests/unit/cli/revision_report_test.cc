@@ -36,10 +36,15 @@ TEST_F(RevisionReportTest, SaysWhereTwoDiffer) {
   PlanResource plan = Plan();
   plan.update_predicted = {
       .hit_ratio = "0.562", .store_bytes = 61811146752, .moved_bytes = 1 << 30};
+  plan.present_predicted = {.hit_ratio = "0.300", .store_bytes = 98784247808, .moved_bytes = 0};
+  plan.predicted.hit_ratio = "0.280";  // of passes that are over, when fewer jobs read
   ExpectGolden(DiffAsTable(plan, Numbered(3), Numbered(4)), "cli/rollout/diff.txt");
   ExpectGolden(DiffAsJson(plan, Numbered(3), Numbered(4)), "cli/rollout/diff.json");
   ExpectGolden(DiffAsTable(plan, Numbered(1), Numbered(4)), "cli/rollout/diff-unknown.txt");
   EXPECT_TRUE(DiffAsTable(plan, Numbered(3), Numbered(3)).contains("content is the same"));
+  plan.present_predicted = {};
+  const std::string unlike = DiffAsTable(plan, Numbered(3), Numbered(4));
+  EXPECT_TRUE(unlike.contains("predicted hit ratio             -           56.2 %")) << unlike;
 }
 
 TEST_F(RevisionReportTest, TakesNumbersHashesAndNames) {

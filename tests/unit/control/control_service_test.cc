@@ -6,6 +6,7 @@
 
 #include "coordination/codec.h"
 #include "coordination/plan_base.h"
+#include "sampler/id_list.h"
 #include "support/manual_clock.h"
 
 namespace optcache::control {
@@ -66,6 +67,21 @@ TEST_F(ControlServiceTest, AnswersAReportWithTheMembersId) {
   const auto response = Post("/v1/report", coordination::ToJson(NodeReport()));
   EXPECT_EQ(response->status, 200);
   EXPECT_EQ(response->body, R"({"member":1,"version":"0.1"})");
+}
+
+TEST_F(ControlServiceTest, TakesTheListsOfANodeWhoseNameIsEncoded) {
+  const std::vector<SampleId> ids = {7, 3};
+  const std::string list = sampler::EncodeList(ids, sampler::BitsFor(100));
+  const std::string digest = coordination::DigestHex(list);
+  coordination::Report report = ReadingReport();
+  report.node = "my laptop & me+";
+  report.streams[0].ranks[0].recipe.known = false;
+  report.streams[0].ranks[0].traces = {{.length = 2, .digest = digest}};
+  ASSERT_EQ(Post("/v1/report", coordination::ToJson(report))->status, 200);
+  const std::string url = "/v1/traces/" + digest + "?node=";
+  EXPECT_EQ(Post(url + "my laptop & me+", list)->status, 409) << "it ends at the &";
+  const auto taken = Post(url + "my%20laptop%20%26%20me%2B", list);
+  EXPECT_EQ(taken->status, 204) << taken->body;
 }
 
 TEST_F(ControlServiceTest, APollWaitsForAHigherVersion) {

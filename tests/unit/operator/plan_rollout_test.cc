@@ -214,6 +214,142 @@ TEST_F(PlanRollout, ARevisionInForceWhoseContentIsLostBeginsAnew) {
   EXPECT_EQ(decision.events[0].reason, "RevisionLost");
 }
 
+// Each pass of a job hits as its revision lets it; Optimal is planned, and Pin foretold.
+class FiguresOfRollout : public PlanRollout {
+ protected:
+  static constexpr std::uint64_t kReads = 1000;
+
+  void EndPass(bool planned) {
+    coordination::ReadingStream& stream = observed_.view->streams[0];
+    const std::uint64_t misses = planned ? 440 : 700;
+    observed_.view->passes = {{.stream = stream.name,
+                               .length = kReads,
+                               .complete = true,
+                               .sum = {.stream = stream.id,
+                                       .pass = stream.pass++,
+                                       .hits = kReads - misses,
+                                       .misses = misses,
+                                       .miss_bytes = misses,
+                                       .planned_reads = planned ? kReads : 0,
+                                       .planned_misses = planned ? misses : 0,
+                                       .planned_miss_bytes = planned ? misses : 0}}};
+  }
+  // Trials foretell what comes of the revision: Pin is the one that is not in force at first.
+  void Foretell(const std::string& optimal) {
+    for (RolloutNode& node : observed_.view->nodes) {
+      for (coordination::TrialReport& trial : node.trials) {
+        const std::uint64_t misses = trial.id.starts_with(optimal) ? 440 : 700;
+        trial.all = {
+            .reads = kReads, .store_reads = misses, .read_bytes = kReads, .store_bytes = misses};
+      }
+    }
+  }
+  bool BothAreEqual() const {
+    const std::string observed = Status("/observed/hitRatio");
+    const std::string predicted = Status("/predicted/hitRatio");
+    return observed.empty() || predicted.empty() || observed == predicted;
+  }
+};
+
+TEST_F(FiguresOfRollout, AreOfTheSameInEachPhase) {
+  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
+  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
+  const std::string optimal = Status("/rollout/revision");
+  EndPass(/*planned=*/true);
+  Reconcile();
+  EXPECT_EQ(Status("/predicted/hitRatio"), "0.560");
+  observed_.plan["spec"]["retention"] = "Pin";
+  observed_.plan["spec"]["rollout"]["abort"] = {{"whenWorseThanPreviousBy", "1"}};
+  std::set<std::string> phases;
+  for (int i = 0; i < 60; ++i) {
+    Reconcile();
+    const std::string phase = Status("/rollout/phase");
+    phases.insert(phase);
+    EXPECT_TRUE(BothAreEqual()) << observed_.plan["status"].dump(1);
+    if (phase == "Activate") {
+      EXPECT_EQ(Status("/observed/hitRatio"), "0.560") << "what was, while both are followed";
+      EXPECT_EQ(Status("/predicted/hitRatio"), "0.560");
+      EXPECT_EQ(Status("/rollout/predicted/hitRatio"), "0.300");
+      EXPECT_EQ(Status("/rollout/current/hitRatio"), "0.560") << "from the same inputs";
+    }
+    AllAnswer();
+    Foretell(optimal);
+    if (phase == "Observe" || phase == "Complete") EndPass(/*planned=*/false);
+  }
+  EXPECT_EQ(phases, (std::set<std::string>{"Prepare", "Activate", "Observe", "Complete"}));
+  EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+  EXPECT_EQ(Status("/predicted/hitRatio"), "0.300");
+  EXPECT_EQ(Status("/rollout/current/hitRatio"), "");
+}
+
+// The update is observed of another job than it was foretold for.
+TEST_F(FiguresOfRollout, OfAForecastAreOfItsJobs) {
+  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
+  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
+  observed_.plan["spec"]["retention"] = "Pin";
+  for (int i = 0; i < 60 && Status("/rollout/phase") != "Activate"; ++i) {
+    Reconcile();
+    AllAnswer();
+    Foretell("none");
+  }
+  ASSERT_EQ(Status("/rollout/phase"), "Activate");
+  observed_.view->streams = {{.id = 2, .name = "v/other/imagenet/train", .pass = 4}};
+  for (int i = 0; i < 60 && Status("/observed/hitRatio").empty(); ++i) {
+    Reconcile();
+    AllAnswer();
+    Foretell("none");
+    if (Status("/rollout/phase") == "Observe") EndPass(/*planned=*/false);
+  }
+  EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+  EXPECT_EQ(Status("/predicted/hitRatio"), "");
+}
+
+TEST_F(FiguresOfRollout, OfAForecastAreOfItsNodesAndOfAllOrders) {
+  observed_.plan["spec"]["retention"] = "Pin";
+  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
+  RunToTheEnd();
+  ASSERT_EQ(Status("/rollout/phase"), "Complete");
+  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
+  observed_.view->jobs = {{.name = "v/job/imagenet/train"}};
+  Reconcile();
+  AllAnswer();
+  Foretell("none");
+  const auto predicted = [this] {
+    EndPass(/*planned=*/false);
+    Reconcile();
+    EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+    return Status("/predicted/hitRatio");
+  };
+  EXPECT_EQ(predicted(), "0.300");
+  observed_.view->jobs[0].order_known = false;
+  EXPECT_EQ(predicted(), "");
+  observed_.view->jobs[0].order_known = true;
+  EXPECT_EQ(predicted(), "0.300");
+  const RolloutNode gone = observed_.view->nodes.back();
+  observed_.view->nodes.pop_back();
+  EXPECT_EQ(predicted(), "") << "fewer nodes hold less";
+  observed_.view->nodes.push_back(gone);
+  EXPECT_EQ(predicted(), "0.300");
+}
+
+TEST_F(FiguresOfRollout, StayWhileANewLeaderHasNotHeardAll) {
+  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
+  EndPass(/*planned=*/true);
+  Reconcile();
+  const Json before = observed_.plan["status"]["observed"];
+  observed_.view->all_known = false;
+  observed_.view->passes[0].sum.hits = 1;
+  Reconcile();
+  EXPECT_EQ(observed_.plan["status"]["observed"], before);
+  EXPECT_EQ(Status("/predicted/hitRatio"), "0.560");
+  observed_.view->passes.clear();
+  observed_.view->streams.clear();
+  observed_.view->all_known = true;
+  Reconcile();
+  EXPECT_EQ(observed_.plan["status"]["observed"], before) << "the job has ended";
+  EXPECT_EQ(Status("/predicted/hitRatio"), "0.560");
+}
+
 TEST_F(PlanRollout, APredictionIsAnsweredWhileItIsAskedFor) {
   observed_.plan["metadata"]["annotations"] = {{kPredictAnnotation, "nonsense"}};
   const Decision decision = Reconcile();

@@ -1,5 +1,7 @@
 #include "operator/reconcile/cacheplan/prediction.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 namespace optcache::reconcile {
@@ -20,15 +22,22 @@ PredictionQuestion Question() {
   return QuestionOf(Asking(R"({"id": "a1", "spec": {"retention": "Pin"}})")).value();
 }
 
-RolloutNode Answering(const std::string& name, ByteCount own) {
+RolloutNode Deriving(const std::string& name, const PredictionQuestion& question,
+                     ByteCount own = 0) {
   RolloutNode node{.name = name};
   node.trials.push_back(
-      {.id = Question().trial,
+      {.id = question.trial,
+       .planned = {1, 1},
        .all = {.reads = 100, .store_reads = 40, .store_bytes = 4000, .moved_bytes = 7},
        .own = {.store_bytes = own}});
-  node.trials.push_back({.id = coordination::CurrentTrial(kCurrent),
+  node.trials.push_back({.id = PresentTrial(question, kCurrent),
+                         .planned = {1, 1},
                          .all = {.reads = 100, .store_reads = 30, .store_bytes = 3000}});
   return node;
+}
+
+RolloutNode Answering(const std::string& name, ByteCount own) {
+  return Deriving(name, Question(), own);
 }
 
 TEST(Prediction, NobodyAsks) {
@@ -74,6 +83,33 @@ TEST(Prediction, HasTheFiguresOfAllNodesAndOfEach) {
 TEST(Prediction, IsOnItsWayUntilAllNodesHaveDerivedIt) {
   EXPECT_EQ(AnswerOf(Question(), {Answering("a", 1), {.name = "b"}}, kCurrent),
             Json::parse(R"({"id": "a1"})"));
+}
+
+// A job that begins between two nodes' derivations, or between those of the two revisions.
+TEST(Prediction, IsAskedForAgainWhereNodesWentByDifferentInputs) {
+  Json plan = Asking(R"({"id": "a1", "spec": {"retention": "Pin"}})");
+  std::set<std::string> trials;
+  for (const std::size_t late : {0U, 1U, 0U}) {
+    const PredictionQuestion question = *QuestionOf(plan);
+    EXPECT_TRUE(trials.insert(question.trial).second) << "nodes keep what they derived";
+    EXPECT_TRUE(trials.insert(PresentTrial(question, kCurrent)).second);
+    std::vector<RolloutNode> nodes = {Deriving("a", question), Deriving("b", question)};
+    nodes[1].trials[late].planned = {1, 2};
+    plan["status"]["prediction"] = AnswerOf(question, nodes, kCurrent);
+    EXPECT_EQ(plan["status"]["prediction"], Json({{"id", "a1"}, {"tries", question.tries + 1}}));
+  }
+  const PredictionQuestion last = *QuestionOf(plan);
+  const Json answer = AnswerOf(last, {Deriving("a", last), Deriving("b", last)}, kCurrent);
+  EXPECT_EQ(answer["hitRatio"], "0.600");
+  EXPECT_EQ(answer["current"]["hitRatio"], "0.700");
+  RolloutNode late = Deriving("b", last);
+  late.trials[0].planned = late.trials[1].planned = {1, 3};
+  plan["status"]["prediction"] = AnswerOf(last, {Deriving("a", last), late}, kCurrent);
+  EXPECT_NE(kube::TextAt(plan, "/status/prediction/error").find("different inputs"),
+            std::string::npos);
+  EXPECT_FALSE(plan["status"]["prediction"].contains("hitRatio"));
+  EXPECT_TRUE(IsAnswered(plan, last));
+  EXPECT_EQ(QuestionOf(Asking(R"({"id": "a2", "spec": {}})"))->tries, 0U);
 }
 
 TEST(Prediction, SaysWhyThereIsNone) {

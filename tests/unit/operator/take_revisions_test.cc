@@ -112,7 +112,8 @@ TEST_F(TakeRevisionsTest, TheCoordinatorIsToldWhoFollowsWhat) {
   EXPECT_EQ(spec.update->nodes, (std::vector<std::string>{"a", "b"}));
   ASSERT_EQ(spec.trials.size(), 3U);
   EXPECT_EQ(spec.trials[0].id, trial);
-  EXPECT_EQ(spec.trials[1].id, lru_ + "@current");
+  EXPECT_EQ(spec.trials[1].id, PresentTrial(*dataset.question, lru_));
+  EXPECT_EQ(spec.trials[1].revision.retention, Retention::kLru);
   EXPECT_EQ(spec.trials[2].id, dataset.question->trial);
   EXPECT_EQ(spec.trials[2].revision.retention, Retention::kOptimal);
 }
