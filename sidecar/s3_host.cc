@@ -1,0 +1,82 @@
+#include "sidecar/s3_host.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+
+namespace optcache::sidecar {
+namespace {
+
+constexpr std::string_view kLoopbackName = "localhost";
+constexpr std::string_view kBelowLoopback = ".localhost";
+constexpr std::size_t kShownBytes = 100;
+
+bool IsDigits(std::string_view text) {
+  return text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Takes ":PORT" off the end; false if what stands there is no port.
+bool TakePort(std::string_view& host) {
+  const std::size_t colon = host.rfind(':');
+  const std::size_t bracket = host.rfind(']');
+  if (colon == std::string_view::npos) return true;
+  if (bracket != std::string_view::npos && bracket > colon) return true;
+  const std::string_view port = host.substr(colon + 1);
+  host = host.substr(0, colon);
+  return port.size() <= 5 && IsDigits(port);
+}
+
+// Four numbers, the first of them 127.
+bool IsLoopbackV4(std::string_view host) {
+  int parts = 0;
+  while (parts < 4) {
+    const std::size_t end = std::min(host.find('.'), host.size());
+    const std::string_view digits = host.substr(0, end);
+    int number = 0;
+    if (digits.empty() || digits.size() > 3 || !IsDigits(digits)) return false;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (number > 255 || (parts == 0 && number != 127)) return false;
+    ++parts;
+    if (end == host.size()) return parts == 4;
+    host.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+std::unexpected<S3Error> NotALoopback(std::string_view host) {
+  return std::unexpected(S3Error{
+      .status = 403,
+      .code = "AccessDenied",
+      .message = fmt::format("This endpoint answers to names of the loopback alone, and Host is "
+                             "'{}'. Otherwise a web page could read it through your browser. "
+                             "Write localhost or 127.0.0.1 into the address",
+                             Visible(CutText(std::string(host), kShownBytes)))});
+}
+
+}  // namespace
+
+std::expected<std::string, S3Error> BucketOfHost(const net::HttpHeaders& headers) {
+  const auto hosts = std::ranges::count_if(
+      headers, [](const auto& header) { return net::SameWithoutCase(header.first, "Host"); });
+  if (hosts != 1) {
+    return std::unexpected(S3Error{
+        .status = 400,
+        .code = "InvalidRequest",
+        .message = "A request has one header Host, and this one has " + std::to_string(hosts)});
+  }
+  const std::string_view whole = *net::FindHeader(headers, "Host");
+  std::string_view host = whole;
+  if (!TakePort(host)) return NotALoopback(whole);
+  if (host == "[::1]" || IsLoopbackV4(host)) return "";
+  if (net::SameWithoutCase(host, kLoopbackName)) return "";
+  if (host.size() <= kBelowLoopback.size()) return NotALoopback(whole);
+  const std::string_view bucket = host.substr(0, host.size() - kBelowLoopback.size());
+  if (!net::SameWithoutCase(host.substr(bucket.size()), kBelowLoopback)) return NotALoopback(whole);
+  return std::string(bucket);
+}
+
+}  // namespace optcache::sidecar
