@@ -68,6 +68,13 @@ std::expected<std::string, S3Error> BucketOfHost(const net::HttpHeaders& headers
         .code = "InvalidRequest",
         .message = "A request has one header Host, and this one has " + std::to_string(hosts)});
   }
+  if (net::FindHeader(headers, "Sec-Fetch-Site") == "cross-site") {
+    return std::unexpected(
+        S3Error{.status = 403,
+                .code = "AccessDenied",
+                .message = "This endpoint does not answer a browser that asks on behalf of a page "
+                           "of another site (Sec-Fetch-Site)"});
+  }
   const std::string_view whole = *net::FindHeader(headers, "Host");
   std::string_view host = whole;
   if (!TakePort(host)) return NotALoopback(whole);

@@ -65,6 +65,16 @@ TEST(S3Host, IsShownInAnErrorAsFarAsItIsText) {
   EXPECT_NE(bucket.error().message.find("\\xff\\u0001xx"), std::string::npos);
 }
 
+TEST(S3Host, IsNotForPagesOfOtherSites) {
+  const auto asked_from = [](const std::string& site) {
+    return BucketOfHost({{"Host", "localhost:4104"}, {"sec-fetch-site", site}});
+  };
+  ASSERT_FALSE(asked_from("cross-site").has_value());
+  EXPECT_EQ(asked_from("cross-site").error().code, "AccessDenied");
+  for (const char* const site : {"none", "same-origin", "same-site"})
+    EXPECT_TRUE(asked_from(site).has_value()) << site << ": a person, or a page of the loopback";
+}
+
 TEST(S3Host, IsThereOnce) {
   EXPECT_EQ(BucketOfHost({}).error().status, 400);
   const net::HttpHeaders two = {{"Host", "localhost"}, {"host", "evil.example"}};
