@@ -17,7 +17,8 @@ namespace {
 // Each that is sent to takes two pieces of memory: 32 MiB in all.
 constexpr std::size_t kConnectionsMax = 256;
 constexpr std::size_t kPieceBytes = 64U << 10U;
-constexpr std::uint32_t kHeadBytesMax = 16U << 10U;  // a key of 1,024 bytes, encoded, and its keys
+constexpr std::uint32_t kHeadBytesMax = 32U
+                                        << 10U;  // a key of 4,096 bytes, encoded, and a signature
 // Any body is refused with a sentence, not a 413.
 constexpr ByteCount kBodyBytesMax = std::numeric_limits<ByteCount>::max();
 constexpr Duration kAnswerMax = std::chrono::seconds(60);

@@ -121,7 +121,7 @@ std::expected<ListQuery, S3Error> ListQueryOf(const Fields& fields, S3Operation 
   list.after = list.start_after;
   if (const std::string* const token = FieldIn(fields, "continuation-token"); token != nullptr) {
     Result<std::string> after = DecodeBase64(SwapForAddress(*token, false));
-    if (!after || after->size() > kKeyBytesMax)
+    if (!after)
       return Refuse(400, "InvalidArgument", "The continuation token is none of this endpoint");
     list.token = *token;
     list.after = *std::move(after);
@@ -159,7 +159,7 @@ std::expected<S3Request, S3Error> BucketRequest(std::string_view method, std::st
 std::expected<S3Request, S3Error> ObjectRequest(std::string_view method, std::string bucket,
                                                 std::string key, const Fields& fields) {
   if (key.size() > kKeyBytesMax)
-    return Refuse(400, "KeyTooLongError", "A key has at most 1,024 bytes");
+    return Refuse(400, "KeyTooLongError", "A key has at most 4,096 bytes");
   for (const std::string_view part : kObjectParts) {
     if (FieldIn(fields, part) != nullptr) {
       return Refuse(501, "NotImplemented",

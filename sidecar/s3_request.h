@@ -13,7 +13,8 @@
 
 namespace optcache::sidecar {
 
-inline constexpr std::size_t kKeyBytesMax = 1024;
+// S3 has 1,024; a member of an archive has the archive's key before its own path.
+inline constexpr std::size_t kKeyBytesMax = 4096;
 inline constexpr std::size_t kQueryFieldsMax = 64;
 inline constexpr std::size_t kListMax = 1000;  // keys and common prefixes in a page
 

@@ -187,7 +187,7 @@ TEST_F(S3AgentTest, WhatIsNotModifiedHasNoBody) {
 }
 
 TEST_F(S3AgentTest, AnswersWhatIsNoRequestAsAnErrorOfS3) {
-  const net::HttpResponse refused = Ask("GET", "/images/two", {{"X", std::string(20'000, 'x')}});
+  const net::HttpResponse refused = Ask("GET", "/images/two", {{"X", std::string(40'000, 'x')}});
   EXPECT_EQ(refused.status, 431);
   EXPECT_NE(refused.body.find("<Code>RequestHeaderSectionTooLarge</Code>"), std::string::npos)
       << refused.body;

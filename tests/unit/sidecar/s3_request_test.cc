@@ -57,6 +57,10 @@ TEST(S3Request, ReadsItsOwnTokens) {
     EXPECT_EQ(list.after, key);
     EXPECT_TRUE(list.goes_on);
   }
+  const std::string long_key(2 * kKeyBytesMax, 'k');
+  EXPECT_EQ(Parsed("/d?list-type=2&continuation-token=" + TokenAfter(long_key)).list.after,
+            long_key)
+      << "a listing goes on after any key that it has";
   EXPECT_EQ(Refused("/d?list-type=2&continuation-token=*").code, "InvalidArgument");
 }
 
