@@ -56,8 +56,8 @@ class HttpResponder::Exchange {
       : session_(std::move(session)), turn_(turn) {}
   ~Exchange() {
     const auto session = session_.lock();
-    if (session != nullptr)
-      session->Respond(turn_, session->OwnAnswer(500, "the request was dropped"));
+    if (session == nullptr || !session->Awaits(turn_)) return;
+    session->Respond(turn_, session->OwnAnswer(500, "the request was dropped"));
   }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
