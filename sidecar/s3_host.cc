@@ -1,7 +1,8 @@
 #include "sidecar/s3_host.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -30,21 +31,9 @@ bool TakePort(std::string_view& host) {
   return port.size() <= 5 && IsDigits(port);
 }
 
-// Four numbers, the first of them 127.
-bool IsLoopbackV4(std::string_view host) {
-  int parts = 0;
-  while (parts < 4) {
-    const std::size_t end = std::min(host.find('.'), host.size());
-    const std::string_view digits = host.substr(0, end);
-    int number = 0;
-    if (digits.empty() || digits.size() > 3 || !IsDigits(digits)) return false;
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (number > 255 || (parts == 0 && number != 127)) return false;
-    ++parts;
-    if (end == host.size()) return parts == 4;
-    host.remove_prefix(end + 1);
-  }
-  return false;
+bool IsLoopbackV4(const std::string& host) {
+  in_addr address = {};
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 && ntohl(address.s_addr) >> 24U == 127;
 }
 
 std::unexpected<S3Error> NotALoopback(std::string_view host) {
@@ -78,7 +67,7 @@ std::expected<std::string, S3Error> BucketOfHost(const net::HttpHeaders& headers
   const std::string_view whole = *net::FindHeader(headers, "Host");
   std::string_view host = whole;
   if (!TakePort(host)) return NotALoopback(whole);
-  if (host == "[::1]" || IsLoopbackV4(host)) return "";
+  if (host == "[::1]" || IsLoopbackV4(std::string(host))) return "";
   if (net::SameWithoutCase(host, kLoopbackName)) return "";
   if (host.size() <= kBelowLoopback.size()) return NotALoopback(whole);
   const std::string_view bucket = host.substr(0, host.size() - kBelowLoopback.size());
