@@ -3,18 +3,23 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <limits>
+
+#include "net/http.h"
 
 namespace optcache::sidecar {
 namespace {
 
 constexpr std::string_view kUnit = "bytes=";
 
-// Nothing if it is anything else than digits, or more than 64 bits.
+// Nothing if it is anything else than digits. What has more than 64 bits is beyond every object, as
+// the greatest number is.
 std::optional<std::uint64_t> NumberOf(std::string_view digits) {
   std::uint64_t number = 0;
   const char* const end = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), end, number);
-  if (digits.empty() || error != std::errc() || rest != end) return std::nullopt;
+  if (digits.empty() || rest != end) return std::nullopt;
+  if (error == std::errc::result_out_of_range) return std::numeric_limits<std::uint64_t>::max();
   return number;
 }
 
@@ -22,7 +27,7 @@ std::optional<std::uint64_t> NumberOf(std::string_view digits) {
 
 RequestedRange ParseRange(std::optional<std::string_view> header, ByteCount size) {
   const RequestedRange whole{.bytes = {.first = 0, .length = size}};
-  if (!header || !header->starts_with(kUnit)) return whole;
+  if (!header || !net::SameWithoutCase(header->substr(0, kUnit.size()), kUnit)) return whole;
   const std::string_view range = header->substr(kUnit.size());
   const std::size_t dash = range.find('-');
   if (dash == std::string_view::npos) return whole;

@@ -16,6 +16,7 @@ void ObjectReads::Close() {
     alarms_.Cancel(read.linger);
   open_.clear();
   lingering_ = 0;
+  lingering_bytes_ = 0;
   reads_.clear();
 }
 
@@ -89,7 +90,8 @@ void ObjectReads::Serve(ClientId client) {
   const std::vector<Done> waiting = std::exchange(read.waiting, {});
   if (read.open && read.asked < read.sample.dataset->SizeOf(read.sample.id)) {
     LingerOn(client, read);
-    if (lingering_ > kOpenMax) CloseOldest();
+    while (HoldsTooMuch())
+      CloseOldest();
   } else {
     End(client);
   }
@@ -98,9 +100,18 @@ void ObjectReads::Serve(ClientId client) {
 }
 
 void ObjectReads::LingerOn(ClientId client, OneRead& read) {
-  if (read.linger == 0) ++lingering_;
+  if (read.linger == 0) {
+    ++lingering_;
+    lingering_bytes_ += read.buffer->bytes().size();
+  }
   alarms_.Cancel(read.linger);
   read.linger = alarms_.After(kLinger, [this, client] { End(client); });
+}
+
+bool ObjectReads::HoldsTooMuch() const {
+  const SampleMemory& memory = feeder_->memory();
+  const ByteCount share = (memory.arena_capacity() + memory.overflow_capacity()) / kOpenShare;
+  return lingering_ > kOpenMax || (lingering_ > 1 && lingering_bytes_ > share);
 }
 
 // What has come and waits only for what may come, the oldest first; else nothing.
@@ -113,7 +124,10 @@ void ObjectReads::CloseOldest() {
 void ObjectReads::End(ClientId client) {
   const auto found = reads_.find(client);
   if (found == reads_.end()) return;
-  if (found->second.linger != 0) --lingering_;
+  if (found->second.linger != 0) {
+    --lingering_;
+    lingering_bytes_ -= found->second.buffer->bytes().size();
+  }
   alarms_.Cancel(found->second.linger);
   if (found->second.open) open_.erase(found->second.sample);
   reads_.erase(found);

@@ -28,7 +28,10 @@ inline constexpr ClientId kObjectClients = ClientId{1} << 63U;
 class ObjectReads final : public ClientPort {
  public:
   static constexpr std::size_t kReadsMax = 1024;  // that have not ended
-  static constexpr std::size_t kOpenMax = 64;     // that hold a sample only for what may come
+  // That hold a sample only for what may come. Their samples are in a quarter of the memory for
+  // samples at most; one is held always.
+  static constexpr std::size_t kOpenMax = 64;
+  static constexpr ByteCount kOpenShare = 4;
   static constexpr Duration kLinger = std::chrono::seconds(5);
   // An order that is being made is waited for this long.
   static constexpr Duration kOrderMax = std::chrono::seconds(2);
@@ -75,6 +78,7 @@ class ObjectReads final : public ClientPort {
   void Ask(ClientId client);
   void Serve(ClientId client);
   void LingerOn(ClientId client, OneRead& read);
+  bool HoldsTooMuch() const;
   void CloseOldest();
   void End(ClientId client);
   void Fail(ClientId client, const Status& why);
@@ -86,6 +90,7 @@ class ObjectReads final : public ClientPort {
   std::map<ClientId, OneRead> reads_;  // in the order in which they began
   std::map<Sample, ClientId> open_;
   std::size_t lingering_ = 0;
+  ByteCount lingering_bytes_ = 0;
   std::uint64_t joined_ = 0;
 };
 

@@ -1,29 +1,15 @@
 #include "sidecar/s3_answer.h"
 
-#include <array>
-#include <ctime>
+#include <algorithm>
 
 #include <fmt/format.h>
 
+#include "sidecar/http_date.h"
+#include "sidecar/preconditions.h"
 #include "sidecar/s3_pages.h"
 
 namespace optcache::sidecar {
 namespace {
-
-// "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, section 5.6.7).
-std::string HttpDate(std::int64_t unix_seconds) {
-  constexpr auto kDays =
-      std::to_array<std::string_view>({"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"});
-  constexpr auto kMonths = std::to_array<std::string_view>(
-      {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"});
-  const std::time_t time = unix_seconds;
-  std::tm utc{};
-  if (::gmtime_r(&time, &utc) == nullptr) return "Thu, 01 Jan 1970 00:00:00 GMT";
-  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
-                     kDays.at(static_cast<std::size_t>(utc.tm_wday)), utc.tm_mday,
-                     kMonths.at(static_cast<std::size_t>(utc.tm_mon)), utc.tm_year + 1900,
-                     utc.tm_hour, utc.tm_min, utc.tm_sec);
-}
 
 S3Answer Page(std::string xml) {
   return {.headers = {{"Content-Type", "application/xml"}},
@@ -32,49 +18,59 @@ S3Answer Page(std::string xml) {
           .length_of_head = {}};
 }
 
-// Does one of the ETags that the header lists match? Weak ones match as strong ones do: there is
-// one version.
-bool Lists(std::string_view header, std::string_view etag) {
-  while (!header.empty()) {
-    const std::size_t comma = std::min(header.find(','), header.size());
-    std::string_view one = header.substr(0, comma);
-    header.remove_prefix(std::min(comma + 1, header.size()));
-    while (one.starts_with(' '))
-      one.remove_prefix(1);
-    while (one.ends_with(' '))
-      one.remove_suffix(1);
-    if (one.starts_with("W/")) one.remove_prefix(2);
-    const bool unquoted = one.size() + 2 == etag.size() && etag.substr(1, one.size()) == one;
-    if (one == "*" || one == etag || unquoted) return true;
-  }
-  return false;
+// Libraries of S3 sign, or send headers of their own; browsers and curl do neither.
+bool IsOfPeople(const S3Request& request, const net::HttpHeaders& headers) {
+  return !request.presigned && std::ranges::none_of(headers, [](const auto& header) {
+    const std::string_view name = header.first;
+    return net::SameWithoutCase(name, "Authorization") ||
+           net::SameWithoutCase(name.substr(0, 6), "x-amz-") ||
+           net::SameWithoutCase(name.substr(0, 8), "amz-sdk-");
+  });
+}
+
+S3Answer BucketsAnswer(const S3Request& request, const net::HttpHeaders& headers,
+                       const KeySpace& keys) {
+  if (!IsOfPeople(request, headers)) return Page(BucketsPage(keys.names()));
+  S3Answer answer = Page(PageForPeople(keys.names()));
+  answer.headers = {{"Content-Type", "text/plain; charset=utf-8"}};
+  return answer;
+}
+
+S3Error ConditionError(std::string_view header) {
+  return {.status = 412,
+          .code = "PreconditionFailed",
+          .message = fmt::format("The object is another version than {} names", header)};
+}
+
+RequestedRange RangeOf(const S3Request& request, const net::HttpHeaders& headers,
+                       const FoundObject& object, const ObjectVersion& version) {
+  if (request.first_part && object.size > 0)
+    return {.kind = RangeKind::kPart, .bytes = {.first = 0, .length = object.size}};
+  return ParseRange(
+      RangeCounts(headers, version) ? net::FindHeader(headers, "Range") : std::nullopt,
+      object.size);
 }
 
 S3Answer ObjectAnswer(const S3Request& request, const net::HttpHeaders& headers,
                       const FoundObject& object, std::string_view resource) {
-  const auto if_match = net::FindHeader(headers, "If-Match");
-  if (if_match && !Lists(*if_match, object.etag)) {
-    return AnswerWithError({.status = 412,
-                            .code = "PreconditionFailed",
-                            .message = "The object has another ETag than If-Match names"},
-                           resource);
-  }
+  const ObjectVersion version{.etag = object.etag, .modified_s = object.modified_s};
+  const Precondition precondition = CheckPreconditions(headers, version);
+  if (precondition == Precondition::kIfMatchFails)
+    return AnswerWithError(ConditionError("If-Match"), resource);
+  if (precondition == Precondition::kIfUnmodifiedSinceFails)
+    return AnswerWithError(ConditionError("If-Unmodified-Since"), resource);
   S3Answer answer{.headers = {{"ETag", object.etag},
                               {"Last-Modified", HttpDate(object.modified_s)},
                               {"Accept-Ranges", "bytes"}},
                   .body = {},
                   .part = {},
                   .length_of_head = {}};
-  if (const auto if_none = net::FindHeader(headers, "If-None-Match");
-      if_none && Lists(*if_none, object.etag)) {
+  if (precondition == Precondition::kNotModified) {
     answer.status = 304;
     return answer;
   }
   answer.headers.emplace_back("Content-Type", "binary/octet-stream");
-  const auto if_range = net::FindHeader(headers, "If-Range");
-  const bool ranges_count = !if_range || *if_range == object.etag;
-  const RequestedRange range =
-      ParseRange(ranges_count ? net::FindHeader(headers, "Range") : std::nullopt, object.size);
+  const RequestedRange range = RangeOf(request, headers, object, version);
   if (range.kind == RangeKind::kUnsatisfiable) {
     S3Answer error =
         AnswerWithError({.status = 416,
@@ -154,14 +150,35 @@ S3Error ErrorOfRead(const Status& status) {
   }
 }
 
+S3Error ErrorOfServer(int status, std::string why) {
+  const auto code_of = [status]() -> std::string_view {
+    switch (status) {
+      case 400:
+        return "InvalidRequest";
+      case 408:
+        return "RequestTimeout";
+      case 413:
+        return "EntityTooLarge";
+      case 431:
+        return "RequestHeaderSectionTooLarge";
+      case 503:
+        return "SlowDown";
+      default:
+        return "InternalError";
+    }
+  };
+  return {.status = status, .code = std::string(code_of()), .message = std::move(why)};
+}
+
 S3Answer AnswerWithError(const S3Error& error, std::string_view resource) {
   S3Answer answer = Page(ErrorPage(error, resource));
   answer.status = error.status;
+  if (error.status == 405) answer.headers.emplace_back("Allow", "GET, HEAD");
   return answer;
 }
 
 S3Answer AnswerS3(const S3Request& request, const net::HttpHeaders& headers, const KeySpace& keys) {
-  if (request.operation == S3Operation::kListBuckets) return Page(BucketsPage(keys.names()));
+  if (request.operation == S3Operation::kListBuckets) return BucketsAnswer(request, headers, keys);
   const std::string resource =
       "/" + request.bucket + (request.key.empty() ? "" : "/" + request.key);
   const BucketView* const bucket = keys.Find(request.bucket);

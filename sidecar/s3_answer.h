@@ -33,6 +33,9 @@ struct S3Answer {
 // What a read that has failed is for a client. These ask again after 500 and 503 alone.
 S3Error ErrorOfRead(const Status& status);
 
+// What the server answers by itself, with that status: no request, or one that takes too long.
+S3Error ErrorOfServer(int status, std::string why);
+
 // A page of XML with S3's error. `resource` is the path that was asked for.
 S3Answer AnswerWithError(const S3Error& error, std::string_view resource);
 

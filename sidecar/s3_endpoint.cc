@@ -1,11 +1,13 @@
 #include "sidecar/s3_endpoint.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "base/log.h"
 #include "net/address.h"
+#include "sidecar/s3_host.h"
 #include "storage/open_store.h"
 #include "storage/s3_address.h"
 
@@ -15,8 +17,10 @@ namespace {
 // Each that is sent to takes two pieces of memory: 32 MiB in all.
 constexpr std::size_t kConnectionsMax = 256;
 constexpr std::size_t kPieceBytes = 64U << 10U;
-constexpr std::uint32_t kHeadBytesMax = 16U << 10U;  // a key of 1,024 bytes, encoded, and its keys
-constexpr ByteCount kBodyBytesMax = ByteCount{5} << 40U;  // is refused with a sentence, not a 413
+constexpr std::uint32_t kHeadBytesMax = 32U
+                                        << 10U;  // a key of 4,096 bytes, encoded, and a signature
+// Any body is refused with a sentence, not a 413.
+constexpr ByteCount kBodyBytesMax = std::numeric_limits<ByteCount>::max();
 constexpr Duration kAnswerMax = std::chrono::seconds(60);
 
 // A part of a sample's memory, which it keeps until it is sent.
@@ -57,10 +61,16 @@ net::HttpResponse ResponseOf(S3Answer answer) {
   return response;
 }
 
+std::expected<S3Request, S3Error> RequestIn(const net::HttpRequest& request) {
+  auto bucket = BucketOfHost(request.headers);
+  if (!bucket) return std::unexpected(std::move(bucket).error());
+  return ParseS3Request(request.method, request.url, *std::move(bucket));
+}
+
 // Who writes is answered before the body is read.
 void RefuseWrite(const net::HttpRequest& head,
                  const std::function<void(net::HttpHeadRuling)>& decide) {
-  const auto request = ParseS3Request(head.method, head.url);
+  const auto request = RequestIn(head);
   const S3Error error =
       request ? S3Error{.status = 400, .code = "InvalidRequest", .message = "GET has no body"}
               : request.error();
@@ -160,7 +170,12 @@ Result<std::unique_ptr<S3Endpoint>> S3Endpoint::Start(net::EventLoop& loop,
                              RefuseWrite(head, decide);
                            },
                        .max_connections = kConnectionsMax,
-                       .response_deadline = kAnswerMax},
+                       .response_deadline = kAnswerMax,
+                       .own_answer =
+                           [](int status, std::string why) {
+                             return ResponseOf(
+                                 AnswerWithError(ErrorOfServer(status, std::move(why)), "/"));
+                           }},
                       [self](net::HttpRequest request, const net::HttpResponder& respond) {
                         self->OnRequest(std::move(request), respond);
                       }));
@@ -210,7 +225,7 @@ void S3Endpoint::OnKeys(const ServedDataset& dataset, const KeyPlace& place, Key
 }
 
 void S3Endpoint::OnRequest(net::HttpRequest request, const net::HttpResponder& respond) {
-  const auto parsed = ParseS3Request(request.method, request.url);
+  const auto parsed = RequestIn(request);
   if (!parsed) {
     ++refused_;
     return respond(ResponseOf(AnswerWithError(parsed.error(), request.path())));
@@ -223,7 +238,7 @@ void S3Endpoint::OnRequest(net::HttpRequest request, const net::HttpResponder& r
 
 // False: it cannot be said yet, as a dataset is still to come.
 bool S3Endpoint::Answer(const net::HttpRequest& request, const net::HttpResponder& respond) {
-  const auto parsed = ParseS3Request(request.method, request.url);
+  const auto parsed = RequestIn(request);
   const bool of_an_object = !parsed->key.empty();
   if (!places_.empty() && !of_an_object) return false;
   S3Answer answer = AnswerS3(*parsed, request.headers, keys_);

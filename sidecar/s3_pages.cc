@@ -1,16 +1,20 @@
 #include "sidecar/s3_pages.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include <fmt/format.h>
 
 #include "base/percent_encoding.h"
+#include "base/utf8.h"
 
 namespace optcache::sidecar {
 namespace {
 
 constexpr std::string_view kDeclaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 constexpr std::string_view kNamespace = "http://s3.amazonaws.com/doc/2006-03-01/";
+constexpr std::string_view kOwner =
+    "<Owner><ID>optcache</ID><DisplayName>optcache</DisplayName></Owner>";
 constexpr std::string_view kNoTime = "1970-01-01T00:00:00.000Z";
 
 std::string IsoTime(std::int64_t unix_seconds) {
@@ -54,8 +58,17 @@ std::optional<std::string> BeginOf(const ListQuery& query) {
 }  // namespace
 
 std::string EscapeXml(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string escaped;
-  for (const char c : text) {
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    const char c = text.front();
+    if (length != 1) {
+      escaped += length == 0 ? kReplacement : text.substr(0, length);
+      text.remove_prefix(std::max<std::size_t>(length, 1));
+      continue;
+    }
+    text.remove_prefix(1);
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -132,8 +145,9 @@ std::string ListingPage(const S3Request& request, const Listing& listing) {
   for (const FoundObject& object : listing.objects) {
     page += "<Contents>" + key("Key", object.key) +
             Tag("LastModified", IsoTime(object.modified_s)) + Tag("ETag", object.etag) +
-            Tag("Size", std::to_string(object.size)) + Tag("StorageClass", "STANDARD") +
-            "</Contents>";
+            Tag("Size", std::to_string(object.size)) + Tag("StorageClass", "STANDARD");
+    if (query.names_owner) page += kOwner;
+    page += "</Contents>";
   }
   for (const std::string& prefix : listing.common_prefixes)
     page += "<CommonPrefixes>" + key("Prefix", prefix) + "</CommonPrefixes>";
@@ -141,18 +155,32 @@ std::string ListingPage(const S3Request& request, const Listing& listing) {
 }
 
 std::string ErrorPage(const S3Error& error, std::string_view resource) {
+  // A parser of XML refuses control characters, and these texts repeat what a client has sent.
   return std::string(kDeclaration) + "<Error>" + Tag("Code", error.code) +
-         Tag("Message", error.message) + Tag("Resource", resource) + Tag("RequestId", "optcache") +
-         "</Error>\n";
+         Tag("Message", Visible(error.message)) + Tag("Resource", Visible(resource)) +
+         Tag("RequestId", "optcache") + "</Error>\n";
 }
 
 std::string BucketsPage(const std::vector<std::string>& names) {
   std::string page(kDeclaration);
   page += fmt::format("<ListAllMyBucketsResult xmlns=\"{}\">", kNamespace);
-  page += "<Owner><ID>optcache</ID><DisplayName>optcache</DisplayName></Owner><Buckets>";
+  page += kOwner;
+  page += "<Buckets>";
   for (const std::string& name : names)
     page += "<Bucket>" + Tag("Name", name) + Tag("CreationDate", kNoTime) + "</Bucket>";
   return page + "</Buckets></ListAllMyBucketsResult>\n";
+}
+
+std::string PageForPeople(const std::vector<std::string>& names) {
+  std::string page =
+      "This is the S3 endpoint of an optcache sidecar. It serves the samples of Datasets, and "
+      "takes "
+      "nothing.\n\nBuckets:\n";
+  for (const std::string& name : names)
+    page += "  /" + Visible(name) + "\n";
+  return page +
+         "\nTo list a bucket, add ?list-type=2 to its address. To read an object, add /KEY.\n"
+         "To read by a client of S3, set AWS_ENDPOINT_URL_S3 to the address of this page.\n";
 }
 
 std::string LocationPage(std::string_view region) {

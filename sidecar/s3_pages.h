@@ -26,11 +26,14 @@ std::string ListingPage(const S3Request& request, const Listing& listing);
 
 std::string ErrorPage(const S3Error& error, std::string_view resource);
 std::string BucketsPage(const std::vector<std::string>& names);
+// Plain text, for a person who looks what this port is.
+std::string PageForPeople(const std::vector<std::string>& names);
 // us-east-1 is told as S3 does: by nothing.
 std::string LocationPage(std::string_view region);
 std::string VersioningPage();
 
-// Text between tags: what XML takes for its own is escaped, and so are control characters.
+// Text between tags: what XML takes for its own is escaped, and so are control characters. A byte
+// that is no UTF-8 becomes U+FFFD.
 std::string EscapeXml(std::string_view text);
 
 }  // namespace optcache::sidecar

@@ -19,16 +19,18 @@ constexpr auto kOperationNames = std::to_array<std::string_view>(
      "list_objects_v2", "head_object", "get_object"});
 static_assert(kOperationNames.size() == kS3Operations);
 
+constexpr std::uint64_t kPartsMax = 10'000;  // of an object that is uploaded in parts
+
 constexpr std::string_view kNoWrites =
     "This endpoint serves the samples of Datasets to their training and takes nothing. Give the "
     "client that saves checkpoints an endpoint of its own, for example "
     "boto3.client('s3', endpoint_url='https://s3.us-east-1.amazonaws.com'), instead of "
     "AWS_ENDPOINT_URL_S3";
 
-// Parts of objects and buckets that are asked for by a word in the query and that nobody has here.
+// Parts of objects that are asked for by a word in the query, and that no object has here.
 constexpr auto kObjectParts =
-    std::to_array<std::string_view>({"acl", "attributes", "legal-hold", "partNumber", "restore",
-                                     "retention", "tagging", "torrent", "uploadId"});
+    std::to_array<std::string_view>({"acl", "attributes", "legal-hold", "restore", "retention",
+                                     "select", "tagging", "torrent", "uploadId", "uploads"});
 constexpr auto kListFields = std::to_array<std::string_view>(
     {"list-type", "prefix", "delimiter", "max-keys", "marker", "continuation-token", "start-after",
      "encoding-type", "fetch-owner", "optional-object-attributes", "x-id"});
@@ -70,6 +72,13 @@ const std::string* FieldIn(const Fields& fields, std::string_view name) {
   return found == fields.end() ? nullptr : &found->second;
 }
 
+// Of presigned addresses: of version 4 all that begins with X-Amz-, of version 2 these.
+bool IsOfSignature(std::string_view name) {
+  constexpr std::string_view kVersion4 = "X-Amz-";
+  return net::SameWithoutCase(name.substr(0, kVersion4.size()), kVersion4) ||
+         name == "AWSAccessKeyId" || name == "Signature" || name == "Expires";
+}
+
 std::string TextIn(const Fields& fields, std::string_view name) {
   const std::string* const found = FieldIn(fields, name);
   return found == nullptr ? "" : *found;
@@ -89,7 +98,13 @@ std::string SwapForAddress(std::string base64, bool to_address) {
 
 std::expected<ListQuery, S3Error> ListQueryOf(const Fields& fields, S3Operation operation) {
   ListQuery list{.prefix = TextIn(fields, "prefix"), .delimiter = TextIn(fields, "delimiter")};
-  list.encodes_keys = TextIn(fields, "encoding-type") == "url";
+  if (const std::string* const encoding = FieldIn(fields, "encoding-type"); encoding != nullptr) {
+    if (*encoding != "url")
+      return Refuse(400, "InvalidArgument", "encoding-type is url, or is left out");
+    list.encodes_keys = true;
+  }
+  list.names_owner =
+      operation == S3Operation::kListObjects || TextIn(fields, "fetch-owner") == "true";
   if (const std::string* const most = FieldIn(fields, "max-keys"); most != nullptr) {
     const char* const end = most->data() + most->size();
     const auto [rest, error] = std::from_chars(most->data(), end, list.max_keys);
@@ -106,7 +121,7 @@ std::expected<ListQuery, S3Error> ListQueryOf(const Fields& fields, S3Operation 
   list.after = list.start_after;
   if (const std::string* const token = FieldIn(fields, "continuation-token"); token != nullptr) {
     Result<std::string> after = DecodeBase64(SwapForAddress(*token, false));
-    if (!after || after->size() > kKeyBytesMax)
+    if (!after)
       return Refuse(400, "InvalidArgument", "The continuation token is none of this endpoint");
     list.token = *token;
     list.after = *std::move(after);
@@ -128,8 +143,7 @@ std::expected<S3Request, S3Error> BucketRequest(std::string_view method, std::st
     return request;
   }
   for (const auto& [name, value] : fields) {
-    const bool of_signature = name.starts_with("X-Amz-") || name.starts_with("AWSAccessKeyId");
-    if (!of_signature && std::ranges::find(kListFields, name) == kListFields.end()) {
+    if (!IsOfSignature(name) && std::ranges::find(kListFields, name) == kListFields.end()) {
       return Refuse(501, "NotImplemented",
                     fmt::format("This endpoint does not know '{}' of a bucket", name));
     }
@@ -145,7 +159,7 @@ std::expected<S3Request, S3Error> BucketRequest(std::string_view method, std::st
 std::expected<S3Request, S3Error> ObjectRequest(std::string_view method, std::string bucket,
                                                 std::string key, const Fields& fields) {
   if (key.size() > kKeyBytesMax)
-    return Refuse(400, "KeyTooLongError", "A key has at most 1,024 bytes");
+    return Refuse(400, "KeyTooLongError", "A key has at most 4,096 bytes");
   for (const std::string_view part : kObjectParts) {
     if (FieldIn(fields, part) != nullptr) {
       return Refuse(501, "NotImplemented",
@@ -156,10 +170,39 @@ std::expected<S3Request, S3Error> ObjectRequest(std::string_view method, std::st
       !version.empty() && version != "null") {
     return Refuse(404, "NoSuchVersion", "Objects have the one version that was indexed");
   }
-  return S3Request{
+  S3Request request{
       .operation = method == "HEAD" ? S3Operation::kHeadObject : S3Operation::kGetObject,
       .bucket = std::move(bucket),
       .key = std::move(key)};
+  if (const std::string* const part = FieldIn(fields, "partNumber"); part != nullptr) {
+    const auto number = net::ParseNumber(*part);
+    if (!number || *number < 1 || *number > kPartsMax)
+      return Refuse(400, "InvalidArgument", "partNumber is a whole number from 1 to 10,000");
+    if (*number > 1) return Refuse(416, "InvalidPartNumber", "Objects have one part here");
+    request.first_part = true;
+  }
+  return request;
+}
+
+struct BucketAndKey {
+  std::string bucket;
+  std::string key;
+};
+
+// `path` has no slash at its front. With a bucket of the host's, all of it is the key.
+std::expected<BucketAndKey, S3Error> NameIn(std::string_view path, std::string host_bucket) {
+  BucketAndKey named{.bucket = std::move(host_bucket)};
+  if (named.bucket.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    auto bucket = Decode(path.substr(0, slash), false);
+    if (!bucket) return std::unexpected(std::move(bucket).error());
+    named.bucket = *std::move(bucket);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  auto key = Decode(path, false);
+  if (!key) return std::unexpected(std::move(key).error());
+  named.key = *std::move(key);
+  return named;
 }
 
 }  // namespace
@@ -168,7 +211,8 @@ std::string_view S3OperationName(S3Operation operation) {
   return kOperationNames.at(static_cast<std::size_t>(operation));
 }
 
-std::expected<S3Request, S3Error> ParseS3Request(std::string_view method, std::string_view target) {
+std::expected<S3Request, S3Error> ParseS3Request(std::string_view method, std::string_view target,
+                                                 std::string host_bucket) {
   if (method == "PUT" || method == "POST" || method == "DELETE" || method == "PATCH")
     return Refuse(403, "AccessDenied", std::string(kNoWrites));
   if (method != "GET" && method != "HEAD")
@@ -178,18 +222,22 @@ std::expected<S3Request, S3Error> ParseS3Request(std::string_view method, std::s
   const std::size_t question = std::min(target.find('?'), target.size());
   auto fields = FieldsOf(target.substr(std::min(question + 1, target.size())));
   if (!fields) return std::unexpected(std::move(fields).error());
-  const std::string_view path = target.substr(1, question - 1);
-  const std::size_t slash = std::min(path.find('/'), path.size());
-  auto bucket = Decode(path.substr(0, slash), false);
-  auto key = Decode(path.substr(std::min(slash + 1, path.size())), false);
-  if (!bucket) return std::unexpected(std::move(bucket).error());
-  if (!key) return std::unexpected(std::move(key).error());
-  if (bucket->empty()) {
-    if (!key->empty()) return Refuse(400, "InvalidBucketName", "The bucket has no name");
-    return S3Request{};
+  auto named = NameIn(target.substr(1, question - 1), std::move(host_bucket));
+  if (!named) return std::unexpected(std::move(named).error());
+  auto& [bucket, key] = *named;
+  std::expected<S3Request, S3Error> request;
+  if (bucket.empty()) {
+    if (!key.empty()) return Refuse(400, "InvalidBucketName", "The bucket has no name");
+  } else if (key.empty()) {
+    request = BucketRequest(method, std::move(bucket), *fields);
+  } else {
+    request = ObjectRequest(method, std::move(bucket), std::move(key), *fields);
   }
-  if (key->empty()) return BucketRequest(method, *std::move(bucket), *fields);
-  return ObjectRequest(method, *std::move(bucket), *std::move(key), *fields);
+  if (request) {
+    request->presigned =
+        std::ranges::any_of(*fields, [](const auto& field) { return IsOfSignature(field.first); });
+  }
+  return request;
 }
 
 std::string TokenAfter(std::string_view key) {

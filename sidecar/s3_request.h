@@ -1,6 +1,6 @@
 #pragma once
 
-// What a client of S3 asks for, read from the head of its request, path style. Pure.
+// What a client of S3 asks for, read from the head of its request. Pure.
 
 #include <expected>
 #include <optional>
@@ -13,7 +13,8 @@
 
 namespace optcache::sidecar {
 
-inline constexpr std::size_t kKeyBytesMax = 1024;
+// S3 has 1,024; a member of an archive has the archive's key before its own path.
+inline constexpr std::size_t kKeyBytesMax = 4096;
 inline constexpr std::size_t kQueryFieldsMax = 64;
 inline constexpr std::size_t kListMax = 1000;  // keys and common prefixes in a page
 
@@ -47,6 +48,7 @@ struct ListQuery {
   bool goes_on = false;  // `after` is where a page ended, which may be a common prefix
   std::size_t max_keys = kListMax;
   bool encodes_keys = false;  // encoding-type=url
+  bool names_owner = false;   // V1, or fetch-owner=true
   std::string token;          // as it came, to be repeated; V2
   std::string start_after;    // the same
 };
@@ -56,11 +58,14 @@ struct S3Request {
   std::string bucket;  // decoded
   std::string key;     // decoded
   ListQuery list;
+  bool presigned = false;   // the query has a signature, of any version
+  bool first_part = false;  // partNumber=1: all of an object that was not uploaded in parts
 };
 
-// `target` is the request's "/bucket/key?query". The answer to a method that writes says how to
-// save elsewhere. Everything about a client's signature is passed over.
-std::expected<S3Request, S3Error> ParseS3Request(std::string_view method, std::string_view target);
+// `target` is the request's "/bucket/key?query", or "/key?query" if its Host names a bucket. The
+// answer to a method that writes says how to save elsewhere. Signatures are not checked.
+std::expected<S3Request, S3Error> ParseS3Request(std::string_view method, std::string_view target,
+                                                 std::string host_bucket = "");
 
 // The token by which a listing goes on after `key`.
 std::string TokenAfter(std::string_view key);

@@ -19,6 +19,9 @@ namespace optcache::net {
 // In the order in which they stand; names compare without case.
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
+// Names of headers, and whatever else has no case.
+bool SameWithoutCase(std::string_view a, std::string_view b);
+
 // The first value of a header, if there is one.
 std::optional<std::string_view> FindHeader(const HttpHeaders& headers, std::string_view name);
 

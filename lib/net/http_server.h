@@ -42,6 +42,7 @@ struct HttpServerOptions {
   Duration request_deadline = std::chrono::seconds(10);
   Duration write_deadline = std::chrono::seconds(30);
   // Bodies that go to a sink or come from a source have more time: as if so much came in a second.
+  // A client that takes nothing of a source for write_deadline is closed all the same.
   ByteCount slowest = 1_MiB;
   // Where those are written and read: calls `job` on a thread that may block, then `end` on the
   // loop's; an error: not now. Empty: right here.
@@ -49,6 +50,8 @@ struct HttpServerOptions {
   Duration idle_deadline = std::chrono::seconds(60);
   // For the handler to respond (long polls included); then the client gets 503.
   Duration response_deadline = std::chrono::minutes(5);
+  // What the server answers by itself: to what is no request, or takes too long. Empty: plain text.
+  std::function<HttpResponse(int status, std::string why)> own_answer;
   // HTTPS with this; null: HTTP. Who has not shaken hands by the deadline, or cannot, is closed and
   // counted by reason. So is who has waited as long for the turn of its handshake.
   std::shared_ptr<const TlsContext> tls;

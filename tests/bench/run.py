@@ -31,6 +31,7 @@ BENCHMARKS = {
     "orders": "what an order costs, beside a plain loop",
     "manifest": "what a list of ten million samples costs",
     "s3": "what it takes to index a bucket of a million objects",
+    "s3_clients": "libraries of S3 through the endpoint: requests at the store, beside the bound",
     "stores": "a training loop that reads a bucket, beside other ways to read one",
     "handoff": "a sample in a training process, beside open and read",
     "disk": "samples on a node's disk, beside a file a sample",

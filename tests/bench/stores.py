@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from bench.peers.rows import OURS, Cold, Row, cold_figures, figures_of
 from bench.scene import unpack_default
 from harness.cluster import Budget, Cluster, ClusterOptions
 from harness.errors import HarnessError
-from harness.s3_server import Keys, S3Server, missing_program
+from harness.s3_server import Keys, S3Server, keys_in_environment, missing_program
 from harness.slow_link import SlowLink
 
 KEYS = Keys("AKIAOPTCACHEBENCH", "a/secret+that=is/long enough")
@@ -184,29 +183,6 @@ def _endpoint(link: SlowLink) -> str:
     return f"http://127.0.0.1:{link.port}"
 
 
-@contextmanager
-def keys_in_environment() -> Iterator[Mapping[str, str]]:
-    """Also for `optcache up`, which has no other way to them here."""
-    before = dict(os.environ)
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        del os.environ[name]
-    os.environ.update(
-        AWS_ACCESS_KEY_ID=KEYS.access,
-        AWS_SECRET_ACCESS_KEY=KEYS.secret,
-        AWS_REGION=REGION,
-        AWS_DEFAULT_REGION=REGION,
-        AWS_CONFIG_FILE="/dev/null",
-        AWS_SHARED_CREDENTIALS_FILE="/dev/null",
-        AWS_EC2_METADATA_DISABLED="true",
-        TQDM_DISABLE="1",
-    )
-    try:
-        yield dict(os.environ)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
 def run(context: Context) -> list[Figure]:
     if why := missing_program():
         raise HarnessError(why)
@@ -218,7 +194,7 @@ def run(context: Context) -> list[Figure]:
         os.environ.get("OPTCACHE_BENCH_SETTINGS", ""), [setting.name for setting in SETTINGS]
     )
     with (
-        keys_in_environment() as environment,
+        keys_in_environment(KEYS, REGION) as environment,
         S3Server(context.folder / "s3", KEYS, region=REGION) as server,
     ):
         context.say("filling the bucket")

@@ -1,5 +1,5 @@
-// Any method, target, range and condition at the S3 endpoint: answered within the object, with one
-// of its statuses, never more. The input is "METHOD TARGET", then lines of "Name: value".
+// Any method, target, host, range and condition at the S3 endpoint: answered within the object,
+// with one of its statuses, never more. The input is "METHOD TARGET", then lines of "Name: value".
 
 #include <algorithm>
 #include <cstddef>
@@ -12,10 +12,12 @@
 #include "base/check.h"
 #include "dataset/manifest_builder.h"
 #include "sidecar/s3_answer.h"
+#include "sidecar/s3_host.h"
 
 namespace {
 
 using optcache::sidecar::AnswerS3;
+using optcache::sidecar::BucketOfHost;
 using optcache::sidecar::KeySpace;
 using optcache::sidecar::ParseS3Request;
 using optcache::sidecar::S3Answer;
@@ -57,20 +59,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view text(reinterpret_cast<const char*>(data), size);
   std::string_view line = TakeUntil(text, '\n');
   const std::string_view method = TakeUntil(line, ' ');
-  const auto request = ParseS3Request(method, line);
-  if (!request) {
-    const S3Answer answer = AnswerWithError(request.error(), line);
-    Check(answer.status >= 400 && !answer.body.empty() && !answer.part);
-    return 0;
-  }
   optcache::net::HttpHeaders headers;
   while (!text.empty()) {
     std::string_view header = TakeUntil(text, '\n');
     const std::string name(TakeUntil(header, ':'));
     headers.emplace_back(name, header.starts_with(' ') ? header.substr(1) : header);
   }
+  // Most inputs are of path style and have no Host.
+  const auto bucket = BucketOfHost(headers);
+  const auto request = ParseS3Request(method, line, bucket.value_or(""));
+  if (!request) {
+    const S3Answer answer = AnswerWithError(request.error(), line);
+    Check(answer.status >= 400 && !answer.body.empty() && !answer.part);
+    return 0;
+  }
   const S3Answer answer = AnswerS3(*request, headers, Keys());
   Check(answer.status >= 200 && answer.status <= 501);
+  Check(answer.status != 304 || (answer.body.empty() && !answer.part && !answer.length_of_head));
   if (!answer.part) return 0;
   Check(answer.status == 200 || answer.status == 206);
   Check(answer.part->dataset < 2 && answer.part->id < Objects().samples());

@@ -7,6 +7,8 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +45,29 @@ def _program() -> Path:
 class Keys:
     access: str
     secret: str
+
+
+@contextmanager
+def keys_in_environment(keys: Keys, region: str) -> Iterator[Mapping[str, str]]:
+    """Also for `optcache up`, which has no other way to them here. Nothing else of AWS is found."""
+    before = dict(os.environ)
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ.update(
+        AWS_ACCESS_KEY_ID=keys.access,
+        AWS_SECRET_ACCESS_KEY=keys.secret,
+        AWS_REGION=region,
+        AWS_DEFAULT_REGION=region,
+        AWS_CONFIG_FILE="/dev/null",
+        AWS_SHARED_CREDENTIALS_FILE="/dev/null",
+        AWS_EC2_METADATA_DISABLED="true",
+        TQDM_DISABLE="1",
+    )
+    try:
+        yield dict(os.environ)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 class S3Server:

@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -331,6 +332,71 @@ def test_checkpoints_go_elsewhere(programs: Path, server: S3Server, tmp_path: Pa
         key = next(iter(content.samples))
         body = reader.get_object(Bucket=BUCKET, Key=key)["Body"].read()
         assert sha256(body) == content.samples[key], "reading goes on"
+
+
+@needs("boto3")
+def test_any_signature_is_taken_and_conditions_are_kept(
+    programs: Path, server: S3Server, tmp_path: Path
+) -> None:
+    import boto3
+    from botocore import UNSIGNED
+    from botocore.client import Config
+    from botocore.exceptions import ClientError
+
+    content = loose_objects(server, tmp_path)
+    key, digest = next(iter(content.samples.items()))
+    with cache_over(programs, server, content, tmp_path) as cache:
+        for signature in ("s3v4", "s3", UNSIGNED):
+            client = boto3.client(
+                "s3",
+                endpoint_url=cache.s3_endpoint(0),
+                region_name="us-east-1",
+                aws_access_key_id="anybody",
+                aws_secret_access_key="anything",
+                config=Config(signature_version=signature),
+            )
+            assert [bucket["Name"] for bucket in client.list_buckets()["Buckets"]] == [BUCKET]
+            whole = client.get_object(Bucket=BUCKET, Key=key)
+            assert sha256(whole["Body"].read()) == digest
+            for operation, words in (
+                ("get_object", {"Bucket": BUCKET, "Key": key}),
+                ("list_objects_v2", {"Bucket": BUCKET}),
+            ):
+                url = client.generate_presigned_url(operation, words)
+                with urllib.request.urlopen(url, timeout=120) as answer:
+                    assert answer.status == 200
+            since = whole["LastModified"]
+            for condition in ({"IfNoneMatch": whole["ETag"]}, {"IfModifiedSince": since}):
+                with pytest.raises(ClientError) as refused:
+                    client.get_object(Bucket=BUCKET, Key=key, **condition)
+                assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 304
+            for condition in ({"IfMatch": "another"}, {"IfUnmodifiedSince": since - timedelta(1)}):
+                with pytest.raises(ClientError, match="PreconditionFailed"):
+                    client.get_object(Bucket=BUCKET, Key=key, **condition)
+
+
+def test_a_web_page_cannot_read_it_by_a_name_of_its_own(
+    programs: Path, server: S3Server, tmp_path: Path
+) -> None:
+    content = loose_objects(server, tmp_path)
+    with cache_over(programs, server, content, tmp_path) as cache:
+
+        def ask(host: str, path: str) -> tuple[int, bytes]:
+            asked = urllib.request.Request(cache.s3_endpoint(0) + path, headers={"Host": host})
+            try:
+                with urllib.request.urlopen(asked, timeout=120) as answer:
+                    return answer.status, answer.read()
+            except urllib.error.HTTPError as refused:
+                return refused.code, refused.read()
+
+        key = next(iter(content.samples))
+        status, body = ask(f"{BUCKET}.localhost:1", f"/{quote(key)}")
+        assert (status, sha256(body)) == (200, content.samples[key])
+        assert ask("localhost", "/")[1].startswith(b"This is the S3 endpoint")
+        for path in ("/", f"/{BUCKET}", f"/{BUCKET}/{quote(key)}"):
+            status, body = ask("evil.example", path)
+            assert status == 403 and b"<Code>AccessDenied</Code>" in body
+            assert b"names of the loopback" in body
 
 
 def test_only_what_was_indexed_is_served(

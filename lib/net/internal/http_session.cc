@@ -54,7 +54,11 @@ class HttpResponder::Exchange {
  public:
   Exchange(std::weak_ptr<HttpSession> session, std::uint64_t turn)
       : session_(std::move(session)), turn_(turn) {}
-  ~Exchange() { Respond(HttpResponse::Text(500, "the request was dropped\n")); }
+  ~Exchange() {
+    const auto session = session_.lock();
+    if (session == nullptr || !session->Awaits(turn_)) return;
+    session->Respond(turn_, session->OwnAnswer(500, "the request was dropped"));
+  }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
@@ -144,6 +148,7 @@ void HttpSession::CloseIfIdle() {
 // A request or a handshake that has begun keeps the place of the wait for it.
 void HttpSession::SetPhase(Phase phase) {
   phase_ = phase;
+  stall_.Cancel();
   if (phase == Phase::kIdle || phase == Phase::kLingering || phase == Phase::kClosed) {
     hold_.reset();
     sink_.reset();
@@ -175,7 +180,7 @@ void HttpSession::OnDeadline() {
   }
   if (phase_ == Phase::kChecking) return Fail(503, "no decision in time");
   if (phase_ == Phase::kHandling) {
-    return Respond(turn_, HttpResponse::Text(503, "no answer in time\n"));
+    return Respond(turn_, OwnAnswer(503, "no answer in time"));
   }
   Close();
 }
@@ -229,7 +234,7 @@ void HttpSession::OnHead(const error_code& error) {
 void HttpSession::OnRuling(HttpHeadRuling ruling) {
   if (ruling.refusal) {
     keep_alive_ = false;
-    head_ = false;
+    head_ = parser_->get().method() == http::verb::head;
     return Write(*std::move(ruling.refusal));
   }
   hold_ = std::move(ruling.hold);
@@ -321,6 +326,7 @@ void HttpSession::Handle() {
   const http::request_header<>& head = pieces_ ? pieces_->get().base() : parser_->get().base();
   keep_alive_ = pieces_ ? pieces_->keep_alive() : parser_->keep_alive();
   head_ = head.method() == http::verb::head;
+  version_ = head.version();
   HttpRequest request = HeadOf(head);
   if (!pieces_) request.body = std::move(parser_->get().body());
   request.sink = std::move(sink_);
@@ -356,7 +362,13 @@ void HttpSession::Respond(std::uint64_t turn, HttpResponse response) {
 void HttpSession::Fail(int status, std::string why) {
   keep_alive_ = false;
   head_ = false;
-  Write(HttpResponse::Text(status, std::move(why) + "\n"));
+  Write(OwnAnswer(status, std::move(why)));
+}
+
+HttpResponse HttpSession::OwnAnswer(int status, std::string why) const {
+  const auto& own_answer = state_->options.own_answer;
+  return own_answer ? own_answer(status, std::move(why))
+                    : HttpResponse::Text(status, std::move(why) + "\n");
 }
 
 void HttpSession::Write(HttpResponse response) {
@@ -371,12 +383,17 @@ void HttpSession::Write(HttpResponse response) {
   for (const auto& [name, value] : response.headers)
     response_->insert(name, value);
   response_->keep_alive(keep_alive_);
+  // To a client of HTTP/1.0 a connection ends with its answer, unless the answer says otherwise.
+  if (keep_alive_ && version_ == 10) response_->set(http::field::connection, "keep-alive");
   body_ = response.shared_body != nullptr
               ? std::move(response.shared_body)
               : std::make_shared<const std::string>(std::move(response.body));
-  response_->content_length(source_ != nullptr ? unsent_ : body_->size());
+  // 304 has no body, and a length would be that of the whole object (RFC 9110, section 15.4.5).
+  if (response.status != 304)
+    response_->content_length(source_ != nullptr ? unsent_ : body_->size());
   if (!head_) response_->body() = {body_->data(), body_->size()};
   if (head_) unsent_ = 0;
+  if (unsent_ > 0) WatchProgress();
   http::async_write(stream_, *response_,
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       if (self->phase_ != Phase::kWriting) return;
@@ -408,6 +425,15 @@ void HttpSession::WritePiece(const Result<std::string>& piece) {
                       self->unsent_ -= bytes;
                       self->ReadSource();
                     });
+}
+
+// A client that has stopped is closed, however much time its whole answer would have: what it holds
+// is wanted by others.
+void HttpSession::WatchProgress() {
+  stall_ = state_->loop.After(state_->options.write_deadline, [this, before = unsent_] {
+    if (unsent_ == before) return Close();
+    WatchProgress();
+  });
 }
 
 void HttpSession::OnWritten() {

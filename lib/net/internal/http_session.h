@@ -77,6 +77,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   // The handler's answer to request number `turn`; ignored if that is answered already.
   void Respond(std::uint64_t turn, HttpResponse response);
   bool Awaits(std::uint64_t turn) const { return phase_ == Phase::kHandling && turn == turn_; }
+  HttpResponse OwnAnswer(int status, std::string why) const;
 
  private:
   enum class Phase {
@@ -115,6 +116,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void Write(HttpResponse response);
   void ReadSource();
   void WritePiece(const Result<std::string>& piece);
+  void WatchProgress();
   void OnWritten();
   // The time that this many bytes take at the least.
   Duration TimeFor(ByteCount bytes) const;
@@ -145,7 +147,9 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   std::uint64_t turn_ = 0;
   bool keep_alive_ = false;  // of the request that is handled
   bool head_ = false;
+  unsigned version_ = 11;  // of HTTP, of the request: 10 or 11
   Timer deadline_;
+  Timer stall_;  // of an answer that comes from a source
 };
 
 }  // namespace optcache::net

@@ -266,6 +266,36 @@ TEST_F(HttpPiecesTest, ASourceIsNotReadForHead) {
   EXPECT_TRUE(answer.ends_with("\r\n\r\n"));
 }
 
+TEST_F(HttpHeadTest, ARefusalOfHeadHasNoBody) {
+  StartChecking();
+  const RawClient client(server->port());
+  client.Send(AsBytes(std::string("HEAD / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc")));
+  RunUntilAsked();
+  decisions[0]({.refusal = HttpResponse::Text(403, "no\n")});
+  const std::string answer = ReadToEnd(client);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 403 ")) << answer;
+  EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+}
+
+// By its length alone the answer would have centuries.
+TEST_F(HttpPiecesTest, AClientThatTakesNothingIsClosedHoweverLongTheBody) {
+  class Endless final : public HttpBodySource {
+   public:
+    ByteCount size() const override { return ByteCount{1} << 60U; }
+    Result<std::string> Read(std::size_t most) override { return std::string(most, 'x'); }
+  };
+  const auto endless = std::make_shared<Endless>();
+  const std::weak_ptr<Endless> held = endless;
+  handler = [source = endless](const HttpRequest&, const HttpResponder& respond) mutable {
+    respond({.source = std::exchange(source, nullptr)});
+  };
+  Start({.write_deadline = milliseconds(50)});
+  const RawClient client(server->port());
+  client.Send(AsBytes(std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n")));
+  RunUntil(loop, [&] { return Count("optcache_http_responses_total", "200") == 1; });
+  RunUntilNoConnections();
+}
+
 TEST_F(HttpPiecesTest, ASourceThatFailsEndsTheConnectionBeforeTheEnd) {
   Start();
   source = std::make_shared<StringSource>(std::string(1'000'000, 'x'));

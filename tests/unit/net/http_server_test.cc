@@ -51,6 +51,46 @@ TEST_F(HttpServerTest, AnswersHeadWithoutABody) {
   EXPECT_TRUE(answer.ends_with("\r\n\r\n"));
 }
 
+TEST_F(HttpServerTest, SaysNoLengthOfWhatIsNotModified) {
+  handler = [](const HttpRequest&, const HttpResponder& respond) {
+    respond({.status = 304, .headers = {{"ETag", "\"a\""}}});
+  };
+  Start();
+  for (const std::string method : {"GET", "HEAD"}) {
+    const std::string answer = Exchange(method + " / HTTP/1.1\r\nHost: x\r\n\r\n" + method +
+                                        " / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\nHTTP/1.1 304"))
+        << answer;
+    EXPECT_EQ(answer.find("Content-Length"), std::string::npos) << answer;
+  }
+}
+
+TEST_F(HttpServerTest, TellsAClientOfTheOldVersionThatTheConnectionStays) {
+  Start();
+  const std::string answer = Exchange(
+      "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+      "GET / HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(requests.size(), 2U);
+  const std::size_t second = answer.rfind("HTTP/1.1 200");
+  EXPECT_NE(answer.substr(0, second).find("Connection: keep-alive\r\n"), std::string::npos)
+      << answer;
+  EXPECT_NE(answer.substr(second).find("Connection: close\r\n"), std::string::npos) << answer;
+}
+
+TEST_F(HttpServerTest, MayShapeWhatItAnswersByItself) {
+  const auto shape = [](int status, const std::string& why) {
+    return HttpResponse::Text(status, "shaped: " + why);
+  };
+  handler = [](const HttpRequest&, const HttpResponder&) {};
+  Start({.max_header_bytes = 1000, .own_answer = shape});
+  EXPECT_NE(Exchange("nonsense\r\n\r\n").find("\r\n\r\nshaped: "), std::string::npos);
+  EXPECT_NE(
+      Exchange("GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n").find("shaped: "),
+      std::string::npos);
+  EXPECT_TRUE(Exchange("GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+                  .ends_with("shaped: the request was dropped"));
+}
+
 TEST_F(HttpServerTest, WhatIsNotHttpIsABadRequest) {
   Start();
   EXPECT_TRUE(Exchange("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));

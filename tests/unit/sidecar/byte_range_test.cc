@@ -27,6 +27,18 @@ TEST(ByteRange, EndsWithTheObject) {
   ExpectPart("bytes=7-18446744073709551615", 10, {.first = 7, .length = 3});
 }
 
+TEST(ByteRange, MayHaveNumbersBeyondAnyObject) {
+  ExpectPart("bytes=7-99999999999999999999", 10, {.first = 7, .length = 3});
+  ExpectPart("bytes=-99999999999999999999", 10, {.first = 0, .length = 10});
+  EXPECT_EQ(ParseRange("bytes=99999999999999999999-", 10).kind, RangeKind::kUnsatisfiable);
+  EXPECT_EQ(ParseRange("bytes=99999999999999999998-99999999999999999999", 10).kind,
+            RangeKind::kUnsatisfiable);
+}
+
+TEST(ByteRange, HasAUnitWithoutCase) {
+  ExpectPart("Bytes=2-4", 10, {.first = 2, .length = 3});
+}
+
 TEST(ByteRange, MayBeTheLastBytes) {
   ExpectPart("bytes=-3", 10, {.first = 7, .length = 3});
   ExpectPart("bytes=-11", 10, {.first = 0, .length = 10});
@@ -43,7 +55,7 @@ TEST(ByteRange, WhatIsNotUnderstoodMeansAllOfIt) {
   EXPECT_EQ(ParseRange(std::nullopt, 10).kind, RangeKind::kWhole);
   for (const char* const header :
        {"", "bytes", "bytes=", "bytes=-", "bytes=4-2", "bytes=0-1,3-4", "bytes=a-4", "bytes=1-b",
-        "bytes=+1-4", "rows=1-4", "bytes=99999999999999999999-", "bytes= 1-4"}) {
+        "bytes=+1-4", "rows=1-4", "bytes=-a", "bytes= 1-4"}) {
     const RequestedRange range = ParseRange(header, 10);
     EXPECT_EQ(range.kind, RangeKind::kWhole) << header;
     EXPECT_EQ(range.bytes, (ByteRange{.first = 0, .length = 10})) << header;

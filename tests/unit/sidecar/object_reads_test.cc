@@ -28,8 +28,9 @@ class ObjectReadsTest : public testing::Test {
   ObjectReadsTest(const ObjectReadsTest&) = delete;
   ObjectReadsTest& operator=(const ObjectReadsTest&) = delete;
 
-  void Read(SampleId id, const ByteRange& part) {
-    reads_.Read(dataset_, id, part,
+  void Read(SampleId id, const ByteRange& part) { ReadOf(dataset_, id, part); }
+  void ReadOf(const FakeDataset& dataset, SampleId id, const ByteRange& part) {
+    reads_.Read(dataset, id, part,
                 [this](Result<BufferRef> buffer) { answers_.push_back(std::move(buffer)); });
     alarms_.RunDue();
   }
@@ -48,7 +49,8 @@ class ObjectReadsTest : public testing::Test {
 
   ManualClock clock_;
   FakeDataset dataset_{"images", std::vector<ByteCount>(100, 100)};
-  FakeArena arena_{10'000};
+  FakeDataset large_{"large", {10'000, 10'000, 10'000, 10'000, 50'000}};
+  FakeArena arena_{100'000};
   Alarms alarms_{clock_};
   FakeNode node_;
   FakeStore store_;
@@ -138,6 +140,22 @@ TEST_F(ObjectReadsTest, HoldFewSamplesThatWereAllAskedForAtOnce) {
   answers_.clear();
   Advance(ObjectReads::kLinger);
   EXPECT_EQ(reads_.reads(), 0U);
+}
+
+TEST_F(ObjectReadsTest, HoldAQuarterOfTheMemoryForWhatMayCome) {
+  for (const SampleId id : {0U, 1U, 2U, 3U}) {
+    ReadOf(large_, id, {.first = 0, .length = 10});
+    RunStore();
+    answers_.clear();
+  }
+  EXPECT_EQ(reads_.reads(), 2U);
+  EXPECT_EQ(arena_.slots(), 2U);
+  ReadOf(large_, 4, {.first = 0, .length = 10});
+  RunStore();
+  answers_.clear();
+  EXPECT_EQ(reads_.reads(), 1U) << "one is held however large it is";
+  ReadOf(large_, 4, {.first = 10, .length = 10});
+  EXPECT_EQ(reads_.joined(), 1U);
 }
 
 TEST_F(ObjectReadsTest, TellEveryoneWhoWaitsOfAnError) {

@@ -35,6 +35,15 @@ TEST(S3Answer, AReadThatFailedSaysWhetherToAskAgain) {
     EXPECT_EQ(error(code), (S3Error{500, "InternalError", "why"}));
 }
 
+TEST(S3Answer, WhatTheServerAnswersByItselfIsAnErrorOfS3) {
+  EXPECT_EQ(ErrorOfServer(400, "why"), (S3Error{400, "InvalidRequest", "why"}));
+  EXPECT_EQ(ErrorOfServer(408, "why"), (S3Error{408, "RequestTimeout", "why"}));
+  EXPECT_EQ(ErrorOfServer(413, "why"), (S3Error{413, "EntityTooLarge", "why"}));
+  EXPECT_EQ(ErrorOfServer(431, "why"), (S3Error{431, "RequestHeaderSectionTooLarge", "why"}));
+  EXPECT_EQ(ErrorOfServer(500, "why"), (S3Error{500, "InternalError", "why"}));
+  EXPECT_EQ(ErrorOfServer(503, "why"), (S3Error{503, "SlowDown", "why"}));
+}
+
 TEST_F(S3AnswerTest, IsTheWholeObject) {
   const S3Answer answer = Answer("/data/train/a");
   EXPECT_EQ(answer.status, 200);
@@ -77,6 +86,63 @@ TEST_F(S3AnswerTest, KeepsConditions) {
   EXPECT_EQ(Answer("/data/train/a", {{"If-Range", "\"a\""}, {"Range", "bytes=0-1"}}).status, 206);
 }
 
+TEST_F(S3AnswerTest, WhatIsNotModifiedKeepsItsVersionAndHasNoBody) {
+  for (const char* const method : {"GET", "HEAD"}) {
+    const S3Answer answer = Answer("/data/train/a", {{"If-None-Match", "\"a\""}}, method);
+    EXPECT_EQ(answer.status, 304);
+    EXPECT_EQ(Header(answer, "ETag"), "\"a\"");
+    EXPECT_EQ(Header(answer, "Last-Modified"), "Sun, 06 Nov 1994 08:49:37 GMT");
+    EXPECT_EQ(answer.body, "");
+    EXPECT_FALSE(answer.part);
+    EXPECT_FALSE(answer.length_of_head);
+  }
+}
+
+TEST_F(S3AnswerTest, ConditionsGoBeforeRanges) {
+  const std::pair<std::string, std::string> beyond = {"Range", "bytes=10-"};
+  EXPECT_EQ(Answer("/data/train/a", {beyond, {"If-None-Match", "\"a\""}}).status, 304);
+  EXPECT_EQ(Answer("/data/train/a", {beyond, {"If-Match", "\"b\""}}).status, 412);
+  EXPECT_EQ(Answer("/data/train/a", {beyond, {"If-Range", "\"b\""}}).status, 200);
+  EXPECT_EQ(Answer("/data/train/a", {beyond}).status, 416);
+}
+
+TEST_F(S3AnswerTest, KeepsConditionsOfTime) {
+  const char* const before = "Sun, 06 Nov 1994 08:49:36 GMT";
+  const char* const then = "Sun, 06 Nov 1994 08:49:37 GMT";
+  EXPECT_EQ(Answer("/data/train/a", {{"If-Modified-Since", then}}).status, 304);
+  EXPECT_EQ(Answer("/data/train/a", {{"If-Modified-Since", before}}).status, 200);
+  EXPECT_EQ(Answer("/data/train/a", {{"If-Unmodified-Since", then}}).status, 200);
+  const S3Answer failed = Answer("/data/train/a", {{"If-Unmodified-Since", before}});
+  EXPECT_EQ(failed.status, 412);
+  EXPECT_NE(failed.body.find("than If-Unmodified-Since names"), std::string::npos) << failed.body;
+}
+
+TEST_F(S3AnswerTest, HasOnePartOfAnUpload) {
+  const S3Answer answer = Answer("/data/train/a?partNumber=1");
+  EXPECT_EQ(answer.status, 206);
+  EXPECT_EQ(Header(answer, "Content-Range"), "bytes 0-9/10");
+  EXPECT_EQ(Answer("/data/train/a?partNumber=1", {}, "HEAD").length_of_head, 10U);
+}
+
+TEST_F(S3AnswerTest, ShowsAPageToPeopleAndBucketsToLibraries) {
+  const S3Answer page = Answer("/", {{"Accept", "text/html"}, {"User-Agent", "curl"}});
+  EXPECT_EQ(Header(page, "Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_NE(page.body.find("  /data\n"), std::string::npos) << page.body;
+  for (const net::HttpHeaders& headers :
+       std::vector<net::HttpHeaders>{{{"Authorization", "AWS id:signature"}},
+                                     {{"X-Amz-Content-SHA256", "UNSIGNED-PAYLOAD"}},
+                                     {{"amz-sdk-invocation-id", "1"}}})
+    EXPECT_NE(Answer("/", headers).body.find("<ListAllMyBucketsResult"), std::string::npos);
+  EXPECT_NE(Answer("/?X-Amz-Signature=a").body.find("<ListAllMyBucketsResult"), std::string::npos);
+  EXPECT_NE(Answer("/?AWSAccessKeyId=a&Signature=b&Expires=1").body.find("<ListAllMyBuckets"),
+            std::string::npos);
+}
+
+TEST_F(S3AnswerTest, OfAnotherMethodSaysWhichThereAre) {
+  const S3Answer answer = AnswerWithError(ParseS3Request("OPTIONS", "/").error(), "/");
+  EXPECT_EQ(Header(answer, "Allow"), "GET, HEAD");
+}
+
 TEST_F(S3AnswerTest, SaysWhatThereIsNot) {
   const S3Answer key = Answer("/data/train/c");
   EXPECT_EQ(key.status, 404);
@@ -98,7 +164,7 @@ TEST_F(S3AnswerTest, ServesMembersOfArchivesAndNotTheArchives) {
 }
 
 TEST_F(S3AnswerTest, ListsBucketsAndWhatLiesThere) {
-  EXPECT_NE(Answer("/").body.find("<Name>data</Name>"), std::string::npos);
+  EXPECT_NE(Answer("/?X-Amz-Signature=a").body.find("<Name>data</Name>"), std::string::npos);
   EXPECT_NE(Answer("/data?list-type=2").body.find("<Key>train/b</Key>"), std::string::npos);
   EXPECT_NE(Answer("/data?location").body.find("eu-test-1"), std::string::npos);
   EXPECT_NE(Answer("/data?versioning").body.find("VersioningConfiguration"), std::string::npos);

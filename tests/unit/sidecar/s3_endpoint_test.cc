@@ -131,6 +131,68 @@ TEST_F(S3AgentTest, RefusesWritesBeforeTheirBodies) {
   EXPECT_EQ(Ask("DELETE", "/images/one").status, 403);
 }
 
+TEST_F(S3AgentTest, AnswersToNamesOfTheLoopbackAlone) {
+  EXPECT_EQ(Ask("GET", "/images/two", {{"Host", "localhost:9999"}}).body, "the second");
+  for (const char* const method : {"GET", "HEAD", "PUT"}) {
+    const net::HttpResponse refused = Ask(method, "/images/two", {{"Host", "evil.example"}}, "");
+    EXPECT_EQ(refused.status, 403) << method;
+    if (std::string_view(method) == "HEAD") continue;
+    EXPECT_NE(refused.body.find("<Code>AccessDenied</Code>"), std::string::npos) << refused.body;
+    EXPECT_NE(refused.body.find("names of the loopback"), std::string::npos) << refused.body;
+  }
+}
+
+TEST_F(S3AgentTest, ServesTheBucketOfTheHost) {
+  EXPECT_EQ(Ask("GET", "/two", {{"Host", "images.localhost:4104"}}).body, "the second");
+  EXPECT_NE(Ask("GET", "/?list-type=2", {{"Host", "images.localhost"}}).body.find("<KeyCount>2"),
+            std::string::npos);
+  EXPECT_NE(Ask("GET", "/two", {{"Host", "others.localhost"}}).body.find("NoSuchBucket"),
+            std::string::npos);
+}
+
+TEST_F(S3AgentTest, TakesAnySignature) {
+  const std::string fourth =
+      "AWS4-HMAC-SHA256 Credential=id/20260101/us-east-1/s3/aws4_request, "
+      "SignedHeaders=host;x-amz-date, Signature=00ff";
+  for (const std::string& signature :
+       {fourth, std::string("AWS id:c2lnbmF0dXJl"), std::string("AWS4-HMAC-SHA256"),
+        std::string("AWS"), std::string("Bearer ,=\xff;"), std::string(4000, ':')}) {
+    EXPECT_EQ(Ask("GET", "/images/two", {{"Authorization", signature}}).body, "the second");
+    EXPECT_EQ(Ask("HEAD", "/images/two", {{"Authorization", signature}}).status, 200);
+  }
+  EXPECT_EQ(Ask("GET", "/images/two?AWSAccessKeyId=id&Signature=a%2Bb&Expires=1").status, 200);
+  EXPECT_EQ(Ask("GET", "/images?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=0").status, 200);
+}
+
+TEST_F(S3AgentTest, RefusesUploadsInSignedPieces) {
+  const net::HttpResponse refused =
+      Ask("PUT", "/images/new",
+          {{"x-amz-content-sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"},
+           {"Content-Encoding", "aws-chunked"},
+           {"x-amz-decoded-content-length", "3"}},
+          "3;chunk-signature=00ff\r\nabc\r\n0;chunk-signature=00ff\r\n\r\n");
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_NE(refused.body.find("<Code>AccessDenied</Code>"), std::string::npos) << refused.body;
+}
+
+TEST_F(S3AgentTest, WhatIsNotModifiedHasNoBody) {
+  const net::HttpResponse whole = Ask("GET", "/images/two");
+  const std::string etag(net::FindHeader(whole.headers, "ETag").value_or(""));
+  const net::HttpResponse same = Ask("GET", "/images/two", {{"If-None-Match", etag}});
+  EXPECT_EQ(same.status, 304);
+  EXPECT_EQ(same.body, "");
+  EXPECT_EQ(net::FindHeader(same.headers, "ETag"), etag);
+  EXPECT_TRUE(net::FindHeader(same.headers, "Last-Modified"));
+  EXPECT_EQ(Ask("GET", "/images/two").body, "the second") << "on the same connection";
+}
+
+TEST_F(S3AgentTest, AnswersWhatIsNoRequestAsAnErrorOfS3) {
+  const net::HttpResponse refused = Ask("GET", "/images/two", {{"X", std::string(40'000, 'x')}});
+  EXPECT_EQ(refused.status, 431);
+  EXPECT_NE(refused.body.find("<Code>RequestHeaderSectionTooLarge</Code>"), std::string::npos)
+      << refused.body;
+}
+
 TEST_F(S3AgentTest, CountsWhatItIsAskedFor) {
   Ask("GET", "/images/two");
   Ask("DELETE", "/images/two");

@@ -109,6 +109,28 @@ TEST(S3Pages, OfNoKeysAreNotTruncated) {
 
 TEST(S3Pages, EscapeWhatXmlTakesForItsOwn) {
   EXPECT_EQ(EscapeXml("a<b>&\"c'\x01"), "a&lt;b&gt;&amp;&quot;c'&#x1;");
+  EXPECT_EQ(EscapeXml("\u00e4\xff\U0001f600\xc3"), "\u00e4\ufffd\U0001f600\ufffd");
+}
+
+TEST(S3Pages, OfErrorsAreXmlWhateverAClientSent) {
+  const std::string page =
+      ErrorPage({.status = 501, .code = "NotImplemented", .message = "not '\x01\xff'"}, "/d/\x02");
+  EXPECT_NE(page.find("<Message>not '\\u0001\\xff'</Message><Resource>/d/\\u0002<"),
+            std::string::npos)
+      << page;
+}
+
+TEST(S3Pages, NameTheOwnerWhereItIsAskedFor) {
+  S3World world;
+  world.Add("data", "", {"a"});
+  const auto page_for = [&](std::string_view target) {
+    const S3Request request = ParseS3Request("GET", target).value();
+    return ListingPage(request, ListKeys(*world.keys.Find("data"), request.list));
+  };
+  EXPECT_NE(page_for("/data").find("<Owner><ID>optcache"), std::string::npos);
+  EXPECT_NE(page_for("/data?list-type=2&fetch-owner=true").find("<Owner>"), std::string::npos);
+  EXPECT_EQ(page_for("/data?list-type=2&fetch-owner=false").find("<Owner>"), std::string::npos);
+  EXPECT_EQ(page_for("/data?list-type=2").find("<Owner>"), std::string::npos);
 }
 
 TEST(S3Pages, SayErrorsAndPlaces) {

@@ -57,6 +57,10 @@ TEST(S3Request, ReadsItsOwnTokens) {
     EXPECT_EQ(list.after, key);
     EXPECT_TRUE(list.goes_on);
   }
+  const std::string long_key(2 * kKeyBytesMax, 'k');
+  EXPECT_EQ(Parsed("/d?list-type=2&continuation-token=" + TokenAfter(long_key)).list.after,
+            long_key)
+      << "a listing goes on after any key that it has";
   EXPECT_EQ(Refused("/d?list-type=2&continuation-token=*").code, "InvalidArgument");
 }
 
@@ -75,9 +79,50 @@ TEST(S3Request, PassesOverSignatures) {
   EXPECT_EQ(Parsed("/d?X-Amz-Signature=abc&list-type=2").operation, S3Operation::kListObjectsV2);
 }
 
+TEST(S3Request, PassesOverPresignedQueriesOfBothVersions) {
+  const std::string fourth =
+      "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=id%2F20260101%2Fus-east-1%2Fs3%2F"
+      "aws4_request&X-Amz-Date=20260101T000000Z&X-Amz-Expires=60&X-Amz-SignedHeaders=host&"
+      "X-Amz-Security-Token=a%2Bb%3D%3D&X-Amz-Signature=00ff";
+  const std::string second =
+      "AWSAccessKeyId=id&Signature=a%2Fb%2Bc%3D&Expires=1700000000&x-amz-security-token=t";
+  for (const std::string& signature : {fourth, second}) {
+    EXPECT_EQ(Parsed("/d/k?" + signature).operation, S3Operation::kGetObject);
+    EXPECT_EQ(Parsed("/d?" + signature).operation, S3Operation::kListObjects);
+    EXPECT_EQ(Parsed("/d?list-type=2&" + signature).operation, S3Operation::kListObjectsV2);
+    EXPECT_TRUE(Parsed("/?" + signature).presigned);
+    EXPECT_EQ(Refused("/d/k?" + signature, "PUT").code, "AccessDenied");
+  }
+  EXPECT_FALSE(Parsed("/").presigned);
+  EXPECT_EQ(Parsed("/d/k?X-Amz-Signature&Signature=&Expires=never").key, "k") << "malformed";
+}
+
+TEST(S3Request, TakesTheBucketFromTheHost) {
+  const auto parsed = [](std::string_view target, std::string_view method = "GET") {
+    return ParseS3Request(method, target, "my.data").value();
+  };
+  EXPECT_EQ(parsed("/a/b%20c").bucket, "my.data");
+  EXPECT_EQ(parsed("/a/b%20c").key, "a/b c");
+  EXPECT_EQ(parsed("//a").key, "/a");
+  EXPECT_EQ(parsed("/?list-type=2&prefix=a").operation, S3Operation::kListObjectsV2);
+  EXPECT_EQ(parsed("/", "HEAD").operation, S3Operation::kHeadBucket);
+}
+
+TEST(S3Request, OfAPartIsOfTheOnlyOne) {
+  EXPECT_TRUE(Parsed("/d/k?partNumber=1").first_part);
+  EXPECT_FALSE(Parsed("/d/k").first_part);
+  EXPECT_EQ(Refused("/d/k?partNumber=2").code, "InvalidPartNumber");
+  EXPECT_EQ(Refused("/d/k?partNumber=2").status, 416);
+  for (const char* const number : {"0", "10001", "-1", "one", "", "99999999999999999999"})
+    EXPECT_EQ(Refused(std::string("/d/k?partNumber=") + number).code, "InvalidArgument") << number;
+}
+
 TEST(S3Request, SaysWhatNobodyKnowsHere) {
   EXPECT_EQ(Refused("/d/k?tagging").code, "NotImplemented");
-  EXPECT_EQ(Refused("/d/k?partNumber=1").code, "NotImplemented");
+  EXPECT_EQ(Refused("/d/k?partNumber=1&uploadId=2").code, "NotImplemented");
+  EXPECT_EQ(Refused("/d/k?uploads").code, "NotImplemented");
+  EXPECT_EQ(Refused("/d/k?acl").code, "NotImplemented");
+  EXPECT_EQ(Refused("/d?uploads").code, "NotImplemented");
   EXPECT_EQ(Refused("/d?policy").code, "NotImplemented");
   EXPECT_EQ(Refused("/d/k?versionId=7").code, "NoSuchVersion");
   EXPECT_EQ(Parsed("/d/k?versionId=null").key, "k");
@@ -95,6 +140,7 @@ TEST(S3Request, HasLimits) {
   EXPECT_EQ(Refused("//key").code, "InvalidBucketName");
   EXPECT_EQ(Refused("/d?max-keys=-1").code, "InvalidArgument");
   EXPECT_EQ(Refused("/d?max-keys=").code, "InvalidArgument");
+  EXPECT_EQ(Refused("/d?encoding-type=base64").code, "InvalidArgument");
 }
 
 }  // namespace
