@@ -29,7 +29,7 @@ namespace {
 
 using headspace::State;
 
-constexpr const char* kMore =
+constexpr const char* kHeadspaceMore =
     R"(Runs a cache on this machine, and the training command on it. Some steps are measured as they are, some with
 samples that are there at once; then the report is printed and everything stops. Loaders are to be attached
 (optcache.torch.attach). Without a command, start the job elsewhere with the OPTCACHE_SOCKET that is printed.
@@ -264,7 +264,7 @@ void AddStepOptions(CLI::App& command, headspace::Options& options) {
 void AddHeadspaceCommand(CLI::App& app, Verb& chosen) {
   CLI::App* const command =
       app.add_subcommand("headspace", "Measure how much faster training could get");
-  command->footer(kMore);
+  command->footer(kHeadspaceMore);
   const auto request = std::make_shared<HeadspaceRequest>();
   request->local.port = 0;
   AddStepOptions(*command, request->options);

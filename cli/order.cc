@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kSummary = "Print the order in which a training job will read its samples";
 
-constexpr const char* kMore =
+constexpr const char* kOrderMore =
     R"(A job that shuffles by a seed reads in an order that is fixed before it starts. This command replays
 it bit for bit as PyTorch makes it, one sample id a line.
 
@@ -168,7 +168,7 @@ Status PrintOrder(const OrderRequest& request, std::FILE* out) {
 
 void AddOrderCommand(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand("order", kSummary);
-  command->footer(kMore);
+  command->footer(kOrderMore);
   const auto flags = std::make_shared<OrderFlags>();  // lives as long as the callback that fills it
   AddCommonOptions(*command, *flags);
   AddSamplerOptions(*command, *flags);

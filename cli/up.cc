@@ -18,7 +18,7 @@
 namespace optcache::cli {
 namespace {
 
-constexpr const char* kMore =
+constexpr const char* kUpMore =
     R"(Runs the coordinator, and for each machine a node and a sidecar, as processes of this machine. Training
 processes connect through OPTCACHE_SOCKET, which is printed. Ctrl-C stops everything. If it is killed, nodes
 and sidecars go on; the next `optcache up` with the same --state ends them and takes their place.
@@ -50,7 +50,7 @@ Status Up(const LocalOptions& options) {
 
 void AddUpCommand(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand("up", "Run a whole cache on this machine");
-  command->footer(kMore);
+  command->footer(kUpMore);
   const auto options = std::make_shared<LocalOptions>();
   command->add_option("--machines", options->machines, "How many machines to simulate")
       ->check(CLI::Range(1U, kMachinesMax))
