@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,11 +58,11 @@ def add(totals: Totals, text: str) -> None:
     totals.skipped += sum(count for _, count in skips(text))
 
 
-def slowest(texts: Iterable[str]) -> list[tuple[float, str]]:
-    """At most SLOWEST tests of SLOW_SECONDS and more, the slowest first."""
+def slowest(texts: dict[str, str]) -> list[tuple[float, str, str]]:
+    """At most SLOWEST tests of SLOW_SECONDS and more, each with its log, the slowest first."""
     taken = [
-        (float(seconds), name)
-        for text in texts
+        (float(seconds), log, name)
+        for log, text in texts.items()
         for seconds, name in [
             *((seconds, name) for name, seconds in CTEST_TIME.findall(text)),
             *PYTEST_TIME.findall(text),
@@ -81,8 +81,8 @@ def main() -> int:
     folder, expected = Path(logs), allowed(Path(skips_file))
     totals = Totals()
     surprises: list[str] = []
-    texts = [log.read_text(errors="replace") for log in sorted(folder.glob("*.log"))]
-    for text in texts:
+    texts = {log.stem: log.read_text(errors="replace") for log in sorted(folder.glob("*.log"))}
+    for text in texts.values():
         add(totals, text)
         for what, count in skips(text):
             if not any(pattern.search(what) for pattern in expected):
@@ -95,8 +95,8 @@ def main() -> int:
         print(f"{step:{width}}  {int(taken):5} s  {result}")
     seconds = sum(int(taken) for _, taken, _ in steps)
     print(f"{'all':{width}}  {seconds:5} s")
-    for duration, test in slowest(texts):
-        print(f"slow: {duration:6.1f} s  {test}")
+    for duration, log, test in slowest(texts):
+        print(f"slow: {duration:6.1f} s  {log}: {test}")
     for what in surprises:
         print(f"skipped, which {skips_file} does not allow: {what}")
     # What ended before its runner could count is a failure, too.

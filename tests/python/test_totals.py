@@ -75,9 +75,9 @@ def test_the_slowest_tests_are_named(logs: Path) -> None:
     (logs / "python.log").write_text(SLOW_PYTEST + QUIET_PYTEST)
     _, lines = totals(logs)
     assert [line.split() for line in lines if line.startswith("slow: ")] == [
-        ["slow:", "71.2", "s", "test_gone.py::test_a_store[s3]"],
-        ["slow:", "12.3", "s", "Sampler.Large/2", "#", "GetParam()", "=", "7"],
-        ["slow:", "5.0", "s", "chart"],
+        ["slow:", "71.2", "s", "python:", "test_gone.py::test_a_store[s3]"],
+        ["slow:", "12.3", "s", "dev:", "Sampler.Large/2", "#", "GetParam()", "=", "7"],
+        ["slow:", "5.0", "s", "dev:", "chart"],
     ]
 
 
