@@ -232,8 +232,10 @@ void AddNumbers(const RolloutState& state, const RolloutInputs& inputs, RolloutR
   report.predicted = PlannedOf(latest.sums, latest.streams);
   if (state.phase == RolloutPhase::kComplete && state.forecast) {
     report.predicted = state.predicted;
-    // It is of the jobs that read now; what was observed of those before goes.
-    if (inputs.all_known && !inputs.streams.empty() && !report.observed) report.forgets = true;
+    // It is of the jobs that read now; what was observed of those before goes. What Observe has
+    // counted is of these jobs, and stands until another epoch ends.
+    if (!inputs.streams.empty() && !report.observed && !internal::AllAreCounted(state, inputs))
+      report.forgets = true;
   } else if (report.observed && !report.predicted) {
     report.predicted = ForecastInForce(state, inputs);
   }

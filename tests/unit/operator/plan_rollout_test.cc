@@ -282,6 +282,29 @@ TEST_F(FiguresOfRollout, AreOfTheSameInEachPhase) {
   EXPECT_EQ(Status("/rollout/current/hitRatio"), "");
 }
 
+// Nothing has been read since the epoch that was counted, for hours.
+TEST_F(FiguresOfRollout, OfTheEpochThatWasCountedStayUntilAnotherEnds) {
+  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
+  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
+  observed_.plan["spec"]["retention"] = "Pin";
+  const auto look = [this] {
+    Reconcile();
+    AllAnswer();
+    Foretell("none");
+    return Status("/rollout/phase");
+  };
+  for (int i = 0; i < 60 && look() != "Complete"; ++i) {
+    if (Status("/rollout/phase") == "Observe" && Status("/observed/hitRatio").empty())
+      EndPass(/*planned=*/false);
+  }
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(look(), "Complete");
+    EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+    EXPECT_EQ(Status("/predicted/hitRatio"), "0.300");
+  }
+  EXPECT_EQ(Status("/rollout/forecast/awaited"), "false") << "other figures were asked for since";
+}
+
 // The update is observed of another job than it was foretold for.
 TEST_F(FiguresOfRollout, OfAForecastAreOfItsJobs) {
   observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
