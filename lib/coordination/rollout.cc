@@ -266,6 +266,7 @@ void ForgetCounted(RolloutState& state) {
 // What was begun by others, or with other memory, is no measure of what there is now. Where that
 // changes what nodes hold, Observe counts again; jobs alone may come and go all the time.
 void NoteObservers(RolloutState& state, const RolloutInputs& inputs) {
+  ForgetEarlierLives(inputs.streams, inputs.passes, /*after=*/1, state.disturbed);
   const internal::Observers before = internal::ObserversIn(state.observers);
   const internal::Observers now = internal::ObserversOf(inputs);
   const bool hold_alike = internal::HoldAlike(now, before);
