@@ -33,11 +33,12 @@ std::vector<JobRecipe> WithJobs(std::vector<JobRecipe> own, const std::vector<Jo
   return own;
 }
 
-// Trials are compared: a job that one of them names is expected by all.
-std::vector<JobRecipe> JobsOf(const std::vector<TrialSpec>& trials) {
-  std::vector<JobRecipe> jobs;
-  for (const TrialSpec& trial : trials)
-    jobs = WithJobs(std::move(jobs), trial.revision.jobs);
+// Trials are compared: a job that one of them names is expected by all that it is compared with.
+std::vector<JobRecipe> JobsOf(const TrialSpec& trial, const std::vector<TrialSpec>& trials) {
+  std::vector<JobRecipe> jobs = trial.revision.jobs;
+  for (const TrialSpec& other : trials) {
+    if (other.on_request == trial.on_request) jobs = WithJobs(std::move(jobs), other.revision.jobs);
+  }
   return jobs;
 }
 
@@ -103,12 +104,11 @@ void Coordinator::TakeRevisions(const DatasetEntry& dataset, PlanInputs& inputs)
                                 .members = std::move(updated)};
   }
   DCHECK(spec.trials.size() <= kMaxTrials);
-  const std::vector<JobRecipe> jobs = JobsOf(spec.trials);
   for (const TrialSpec& trial : spec.trials) {
     TrialState& state = inputs.trials.emplace_back();
     state = {.id = trial.id,
              .revision = ToState(trial.revision, dataset, streams),
-             .expected = ExpectedStreams(WithJobs(trial.revision.jobs, jobs), spec.name, streams,
+             .expected = ExpectedStreams(JobsOf(trial, spec.trials), spec.name, streams,
                                          inputs.capacities)};
     for (StreamState& expected : state.expected)
       expected.recipe.size = spec.samples;

@@ -39,6 +39,7 @@ struct UpdateSpec {
 struct TrialSpec {
   std::string id;
   RevisionSpec revision;
+  bool on_request = false;  // it is compared with others that are, and with no others
   friend bool operator==(const TrialSpec&, const TrialSpec&) = default;
 };
 

@@ -21,6 +21,7 @@ struct ReadingStream {
   std::string name;
   PassNumber pass = 0;     // of its farthest rank
   bool gathering = false;  // some of its ranks have not come yet
+  bool order_known = true;
 };
 
 // In which pass a stream was, or up to which its passes are counted.

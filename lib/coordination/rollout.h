@@ -144,6 +144,7 @@ struct RolloutInputs {
   std::string revision;   // that the spec asks for
   bool is_tried = false;  // only a trial foretells what comes of that: no node plans by it
   RolloutKnobs knobs;
+  std::vector<std::string> jobs;       // that it or the one in force names: trials expect them
   std::vector<RolloutNode> nodes;      // ascending by name
   std::vector<ReadingStream> streams;  // those that have not ended, whichever manifest they read
   ByteCount memory = 0;                // that nodes grant the dataset

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "coordination/revisions.h"
 #include "dataset/digest.h"
 
 namespace optcache::coordination::internal {
@@ -18,10 +19,7 @@ std::string DigestOf(std::string_view text) {
   return fmt::format("{:016x}", dataset::KeyOf(text, "observers"));
 }
 
-std::string DigestOfJobs(const std::vector<ReadingStream>& streams) {
-  std::set<std::string> jobs;
-  for (const ReadingStream& stream : streams)
-    jobs.insert(stream.name);
+std::string DigestOf(const std::set<std::string>& jobs) {
   return DigestOf(fmt::format("{}", fmt::join(jobs, " ")));
 }
 
@@ -35,21 +33,31 @@ bool IsSameMemory(ByteCount one, ByteCount other) {
 Observers ObserversOf(const RolloutInputs& inputs) {
   std::string nodes;
   std::string lives;
+  std::set<std::string> jobs;
   for (const RolloutNode& node : inputs.nodes) {
     nodes += node.name + ' ';
     lives += fmt::format("{}/{}/{} ", node.name, node.member, node.incarnation);
   }
+  for (const ReadingStream& stream : inputs.streams)
+    jobs.insert(stream.name);
   return {.nodes = DigestOf(nodes),
           .lives = DigestOf(lives),
-          .jobs = DigestOfJobs(inputs.streams),
+          .jobs = DigestOf(jobs),
           .memory = inputs.memory};
 }
 
 Observers ForecastObserversOf(const RolloutInputs& inputs) {
-  std::vector<ReadingStream> whole = inputs.streams;
-  std::erase_if(whole, &ReadingStream::gathering);
+  std::set<std::string> expected(inputs.jobs.begin(), inputs.jobs.end());
+  std::set<std::string> jobs;
+  for (const ReadingStream& stream : inputs.streams) {
+    if (stream.gathering) continue;
+    expected.erase(std::string(JobOf(stream.name)));
+    if (stream.order_known) jobs.insert(stream.name);
+  }
+  for (const std::string& job : expected)
+    jobs.insert("expected/" + job);
   Observers observers = ObserversOf(inputs);
-  observers.jobs = DigestOfJobs(whole);
+  observers.jobs = DigestOf(jobs);
   return observers;
 }
 
@@ -83,6 +91,10 @@ bool HoldAlike(const Observers& one, const Observers& other) {
 
 bool IsPredictedForNow(const RolloutState& state, const RolloutInputs& inputs) {
   return AreAlike(ObserversIn(state.predicted_observers), ForecastObserversOf(inputs));
+}
+
+bool IsPredictedOfReaders(const RolloutState& state, const RolloutInputs& inputs) {
+  return AreAlike(ObserversIn(state.predicted_observers), ObserversOf(inputs));
 }
 
 void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs) {
@@ -131,7 +143,7 @@ bool IsComparable(const RolloutState& state, const RolloutInputs& inputs) {
 std::optional<EpochNumbers> PredictedOf(const RolloutState& state, const RolloutInputs& inputs,
                                         std::uint64_t streams) {
   if (const auto planned = PlannedOf(*state.sums, streams)) return planned;
-  const bool alike = IsOfOneKind(state, inputs) && IsPredictedForNow(state, inputs);
+  const bool alike = IsOfOneKind(state, inputs) && IsPredictedOfReaders(state, inputs);
   return alike ? state.predicted : std::nullopt;
 }
 
@@ -162,7 +174,7 @@ std::string JobsOf(const RolloutInputs& inputs) {
   if (std::ranges::any_of(inputs.streams, &ReadingStream::gathering)) return {};
   std::set<StreamId> ids;
   for (const ReadingStream& stream : inputs.streams)
-    ids.insert(stream.id);
+    if (stream.order_known) ids.insert(stream.id);
   if (ids.empty()) return {};
   return fmt::format("{:016x}", dataset::KeyOf(fmt::format("{:x}", fmt::join(ids, " ")), "jobs"));
 }

@@ -25,7 +25,8 @@ struct Observers {
 };
 
 Observers ObserversOf(const RolloutInputs& inputs);
-// Those that a forecast is for: a job of which ranks are still to come is not among them.
+// Those that a forecast is for: streams that are whole and whose order is known, and jobs that a
+// revision names and that do not read.
 Observers ForecastObserversOf(const RolloutInputs& inputs);
 // As RolloutState keeps them: "NODES-LIVES-JOBS-MEMORY". What is missing of a text is empty.
 std::string TextOf(const Observers& observers);
@@ -36,8 +37,10 @@ Observers ObserversIn(std::string_view text);
 bool AreAlike(const Observers& one, const Observers& other);
 // Do nodes hold as much of what they have read as before? Not if one has started again.
 bool HoldAlike(const Observers& one, const Observers& other);
-// Is what was predicted of the update for what there is now?
+// Would it be predicted for the same now?
 bool IsPredictedForNow(const RolloutState& state, const RolloutInputs& inputs);
+// Is it for all that read now, and for no others? Else it cannot be compared with what they read.
+bool IsPredictedOfReaders(const RolloutState& state, const RolloutInputs& inputs);
 
 // Sets `previous`, by what there is now.
 void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs);

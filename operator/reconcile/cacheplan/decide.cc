@@ -248,6 +248,17 @@ std::set<std::string> RevisionsInUse(const RolloutState& state, const std::strin
   return used;
 }
 
+// That one of the revisions names which a rollout compares.
+std::vector<std::string> NamedJobs(const api::CachePlanSpec& spec, const Revision* current) {
+  std::vector<std::string> names;
+  for (const api::PlanJobSpec& job : spec.jobs)
+    names.push_back(job.name);
+  if (current == nullptr) return names;
+  for (const Json& job : kube::Items(current->content, "/jobs"))
+    names.push_back(kube::TextAt(job, "/name"));
+  return names;
+}
+
 // The next step of the rollout, and what is to be done for it.
 RolloutState Step(const PlanObserved& observed, const api::CachePlanSpec& spec, PlanStatus& status,
                   Decision& decision) {
@@ -268,6 +279,7 @@ RolloutState Step(const PlanObserved& observed, const api::CachePlanSpec& spec, 
                           RevisionName(plan, before.current), RevisionName(plan, update.hash))));
     before = {};
   }
+  inputs.jobs = NamedJobs(spec, FindRevision(observed.revisions, before.current));
   RolloutState state = coordination::Advance(before, inputs);
   TellOfStep(plan, before, state, decision);
   Json& json = status.json();

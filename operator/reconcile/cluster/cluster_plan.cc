@@ -238,11 +238,13 @@ void Assign(const ClusterDataset& dataset, const coordination::RolloutOrders& or
   }
   if (!dataset.question || !dataset.question->error.empty()) return;
   spec.trials.push_back({.id = PresentTrial(*dataset.question, dataset.revision),
-                         .revision = RevisionOf(dataset.revision, dataset.plan)});
+                         .revision = RevisionOf(dataset.revision, dataset.plan),
+                         .on_request = true});
   const std::string& asked = dataset.question->trial;
   spec.trials.push_back(
       {.id = asked,
-       .revision = RevisionOf(asked.substr(0, asked.find('@')), dataset.question->spec)});
+       .revision = RevisionOf(asked.substr(0, asked.find('@')), dataset.question->spec),
+       .on_request = true});
 }
 
 coordination::DatasetSpec SpecOf(const ClusterDataset& dataset, const Placed& placed) {
@@ -399,7 +401,8 @@ std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::s
     view.streams.push_back({.id = wire::StreamIdOf(stream.name, stream.incarnation),
                             .name = stream.name,
                             .pass = stream.pass,
-                            .gathering = stream.ranks < stream.world});
+                            .gathering = stream.ranks < stream.world,
+                            .order_known = stream.order_known && stream.conflict.empty()});
   }
   view.jobs = PlanJobsOf(streams);
   return view;

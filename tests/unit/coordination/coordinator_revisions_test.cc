@@ -111,6 +111,21 @@ TEST(Revisions, TrialsThatAreComparedExpectTheSameJobs) {
   EXPECT_EQ(seeds(1), (std::set<std::int64_t>{3, 5})) << "of its own where it has one";
 }
 
+TEST(Revisions, TrialsThatAreNotComparedExpectNoJobsOfEachOther) {
+  DatasetSpec spec = Pinned();
+  spec.trials = {{.id = "current", .revision = Optimal()},
+                 {.id = "present", .revision = Optimal(), .on_request = true},
+                 {.id = "predict", .revision = Optimal(), .on_request = true}};
+  spec.trials[2].revision.jobs = {{.job = "asked", .recipe = {.seed = 3, .world = 2}}};
+  Scenario scenario({spec});
+  scenario.Node("a");
+  scenario.Second();
+  ASSERT_EQ(scenario.dataset().trials.size(), 3U);
+  EXPECT_TRUE(scenario.dataset().trials[0].expected.empty());
+  EXPECT_EQ(scenario.dataset().trials[1].expected.size(), 1U);
+  EXPECT_EQ(scenario.dataset().trials[2].expected.size(), 1U);
+}
+
 TEST(Revisions, NodesGoOverTogetherWithABaseOfThatMoment) {
   Scenario scenario = TwoPinned();
   Want(scenario, WithUpdate({"a"}));

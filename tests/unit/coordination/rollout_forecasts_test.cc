@@ -91,5 +91,41 @@ TEST_F(Rollout, ForecastsFromOtherInputsAreNotComparedWithEachOther) {
   EXPECT_EQ(story_.Phase(), "Activate") << "the newest of which both are known is not worse";
 }
 
+// --- What they are compared with ----------------------------------------------------------------
+
+// A trial leaves its reads out, and what is observed has them.
+TEST_F(Rollout, AForecastWithoutAJobOfUnknownOrderIsNotComparedWithAll) {
+  story_.Read(1, 4);
+  story_.Read(2, 4);
+  story_.inputs.streams[1].order_known = false;
+  story_.costs["new"] = 700;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  EXPECT_EQ(story_.state.tries, 0U);
+  ObserveWhatIsWorse();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+// A trial has its reads, and what is observed does not.
+TEST_F(Rollout, AForecastWithAJobThatDoesNotReadIsNotComparedWithTheOthers) {
+  story_.Read(1, 4);
+  story_.inputs.jobs = {"job1", "later"};
+  story_.costs["new"] = 700;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  ObserveWhatIsWorse();
+  EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
+}
+
+TEST_F(Rollout, AForecastOfAllJobsThatAreNamedIsComparedWithThem) {
+  story_.Read(1, 4);
+  story_.inputs.jobs = {"job1"};
+  story_.costs["new"] = 700;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Observe");
+  ObserveWhatIsWorse();
+  EXPECT_EQ(story_.Reason(), "BelowPredicted");
+}
+
 }  // namespace
 }  // namespace optcache::coordination

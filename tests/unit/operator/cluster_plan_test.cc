@@ -252,7 +252,7 @@ TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
       {.name = "vision/paused/imagenet/train", .ranks = 2, .ranks_lost = 2}};
   status_.datasets[0].passes = {{.sum = {.stream = 9, .pass = 1}}};
   status_.retiring.push_back({.name = kName, .manifest_digest = "before"});
-  status_.retiring[0].streams = {{.name = "vision/old/imagenet/train", .pass = 4, .ranks = 2}};
+  status_.retiring[0].streams = {{.name = "vision/old/imagenet/train", .pass = 4, .ranks = 2, .conflict = "seed"}};
   status_.retiring[0].passes = {{.sum = {.stream = 3, .pass = 7}}};
   status_.datasets[0].capacity = 5;
   status_.retiring[0].capacity = 7;
@@ -263,6 +263,8 @@ TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
   EXPECT_EQ(view->streams[0].name, "vision/paused/imagenet/train");
   EXPECT_EQ(view->streams[1].name, "vision/old/imagenet/train");
   EXPECT_EQ(view->streams[1].pass, 4U);
+  EXPECT_TRUE(view->streams[0].order_known);
+  EXPECT_FALSE(view->streams[1].order_known) << "its ranks disagree on it";
   ASSERT_EQ(view->passes.size(), 2U);
   EXPECT_EQ(view->passes[0].sum.stream, 3U);
   EXPECT_TRUE(view->all_known);

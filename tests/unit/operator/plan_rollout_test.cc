@@ -327,6 +327,22 @@ TEST_F(FiguresOfRollout, OfAForecastAreOfItsJobs) {
   EXPECT_EQ(Status("/predicted/hitRatio"), "");
 }
 
+// The forecast of a job that the CachePlan names, and that does not read, is of more than that.
+TEST_F(FiguresOfRollout, OfAForecastAreOfTheJobsThatRead) {
+  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
+  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
+  observed_.plan["spec"]["retention"] = "Pin";
+  observed_.plan["spec"]["jobs"] = Json::parse(R"([{"name": "later"}])");
+  for (int i = 0; i < 60 && Status("/observed/hitRatio").empty(); ++i) {
+    Reconcile();
+    AllAnswer();
+    Foretell("none");
+    if (Status("/rollout/phase") == "Observe") EndPass(/*planned=*/false);
+  }
+  EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+  EXPECT_EQ(Status("/predicted/hitRatio"), "");
+}
+
 TEST_F(FiguresOfRollout, OfAForecastAreOfItsNodesAndOfAllOrders) {
   observed_.plan["spec"]["retention"] = "Pin";
   observed_.plan["spec"]["rollout"]["acknowledge"] = true;

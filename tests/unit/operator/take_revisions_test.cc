@@ -116,6 +116,9 @@ TEST_F(TakeRevisionsTest, TheCoordinatorIsToldWhoFollowsWhat) {
   EXPECT_EQ(spec.trials[1].revision.retention, Retention::kLru);
   EXPECT_EQ(spec.trials[2].id, dataset.question->trial);
   EXPECT_EQ(spec.trials[2].revision.retention, Retention::kOptimal);
+  EXPECT_FALSE(spec.trials[0].on_request) << "it is compared with neither of the others";
+  EXPECT_TRUE(spec.trials[1].on_request);
+  EXPECT_TRUE(spec.trials[2].on_request);
 }
 
 }  // namespace
