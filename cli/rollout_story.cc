@@ -175,7 +175,7 @@ RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& 
             .line = fmt::format("cacheplan \"{}\" successfully rolled out", plan.name),
             .advice = plan.uncompared
                           ? "It was not compared with the revision before: nothing was observed of "
-                            "that one with these nodes and jobs."
+                            "that one with these nodes, jobs and memory."
                           : ""};
   }
   return Waiting(

@@ -232,8 +232,6 @@ void Prepare(RolloutState& state, const RolloutInputs& inputs) {
   if (ready < inputs.nodes.size() || TriesAgain(state, inputs)) return;
   const TrialReport* const update = NewestTrial(inputs.nodes, UpdateTrial(state));
   state.predicted = update != nullptr ? NumbersOf(update->all) : std::nullopt;
-  if (inputs.is_tried)
-    state.forecast = JobsForecast{.jobs = internal::JobsOf(inputs), .memory = inputs.memory};
   if (inputs.knobs.paused) return;
   if (auto disagreement = internal::Disagreement(state, inputs)) {
     Fail(state, inputs, "DigestMismatch", *std::move(disagreement));
@@ -392,7 +390,6 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   const bool of_one_kind = internal::IsOfOneKind(state, inputs);
   internal::ForgetPrevious(state);
   if (observed && of_one_kind) internal::NotePrevious(state, *observed, inputs);
-  state.forecast.reset();  // Prepare's goes by what lay there before
   Settle(state, RolloutPhase::kComplete, inputs);
   if (!observed) state.unobserved = internal::NamesOf(inputs.streams);
   state.uncompared = observed && !compared;
@@ -407,12 +404,15 @@ void WaitForReturn(RolloutState& state, const RolloutInputs& inputs) {
 }
 
 // Asks for a forecast of what is in force when other jobs read than at the last, or with other
-// memory, and takes it.
+// memory, and takes it. That of Prepare went by what lay there before.
 void ForetellJobs(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.is_tried || inputs.nodes.empty()) return;
-  if (auto wanted = internal::ForecastToAskFor(state, inputs)) state.forecast = std::move(wanted);
+  if (auto wanted = internal::ForecastToAskFor(state, inputs)) {
+    state.forecast = std::move(wanted);
+    AwaitPrediction(state, inputs);
+  }
   if (!state.forecast || !state.forecast->awaited) return;
-  const std::string id = JobsTrial(state.current, *state.forecast);
+  const std::string id = JobsTrial(state);
   const bool all_have = std::ranges::all_of(inputs.nodes, [&id](const RolloutNode& node) {
     return std::ranges::find(node.trials, id, &TrialReport::id) != node.trials.end();
   });

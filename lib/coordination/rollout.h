@@ -56,7 +56,6 @@ struct RolloutFailure {
 // What a revision in force that no plan foretells is worth, by a trial for the jobs that read.
 struct JobsForecast {
   std::string jobs;      // a digest of the streams that read when it was asked for
-  ByteCount memory = 0;  // that nodes granted then
   bool awaited = false;  // nodes still derive it
   friend bool operator==(const JobsForecast&, const JobsForecast&) = default;
 };
@@ -94,13 +93,13 @@ struct RolloutState {
   // observed; else empty.
   std::string unobserved;
   // In Complete: it was observed, and not compared with the revision before, of which nothing was
-  // known with these nodes and jobs.
+  // known with these nodes, jobs and memory.
   bool uncompared = false;
   std::optional<PassSums> sums;           // of Observe
   std::string since;                      // the first pass in `sums`: "pass 7 of NAME"
   std::optional<EpochNumbers> predicted;  // of the update; in Complete of what is in force
   std::string predicted_observers;        // for these
-  std::optional<JobsForecast> forecast;   // where `predicted` is from, or will be
+  std::optional<JobsForecast> forecast;   // in Complete: where `predicted` is from, or will be
   std::optional<ObservedEpoch> previous;  // of the revision in force, when it was observed last
   std::string previous_observers;         // by these
   std::optional<RolloutFailure> failed;
@@ -191,9 +190,9 @@ std::string UpdateTrial(
     const RolloutState& state);  // of this try: nodes may still report earlier ones
 std::string CurrentTrial(std::string_view revision, std::uint32_t tries = 0);
 
-// The one that Complete asks for, once for each set of jobs that read and the memory that they
-// have.
-std::string JobsTrial(std::string_view revision, const JobsForecast& forecast);
+// The one that Complete asks for, for each set of jobs that read and the memory that they have.
+// Meaningful where there is a `forecast`.
+std::string JobsTrial(const RolloutState& state);
 
 // Of a trial that nodes have derived: those that go by the newest inputs count. Null: none has.
 const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::string_view id);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/some_of.h"
+#include "coordination/internal/rollout_observers.h"
 
 namespace optcache::coordination {
 namespace {
@@ -149,8 +150,9 @@ std::string CurrentTrial(std::string_view revision, std::uint32_t tries) {
   return fmt::format("{}@current{}", revision, TryText(tries));
 }
 
-std::string JobsTrial(std::string_view revision, const JobsForecast& forecast) {
-  return fmt::format("{}@jobs-{}-{:x}", revision, forecast.jobs, forecast.memory);
+std::string JobsTrial(const RolloutState& state) {
+  return fmt::format("{}@jobs-{}-{:x}", state.current, state.forecast->jobs,
+                     internal::ObserversIn(state.predicted_observers).memory);
 }
 
 const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::string_view id) {

@@ -23,6 +23,36 @@ std::string DigestOf(const std::set<std::string>& jobs) {
   return DigestOf(fmt::format("{}", fmt::join(jobs, " ")));
 }
 
+// Of the streams that a forecast is of, each life of a job for itself; empty: there is none, or
+// ranks of some are still to come.
+std::string DigestOfForecast(const RolloutInputs& inputs) {
+  if (std::ranges::any_of(inputs.streams, &ReadingStream::gathering)) return {};
+  std::set<StreamId> ids;
+  for (const ReadingStream& stream : inputs.streams) {
+    if (stream.order_known) ids.insert(stream.id);
+  }
+  if (ids.empty()) return {};
+  return fmt::format("{:016x}", dataset::KeyOf(fmt::format("{:x}", fmt::join(ids, " ")), "jobs"));
+}
+
+// The passes that AreOfReaders is about; nullopt: a job that reads has ended none.
+std::optional<LatestPasses> LatestOfReaders(const RolloutState& state,
+                                            const RolloutInputs& inputs) {
+  std::set<StreamId> streams;
+  for (const ReadingStream& stream : inputs.streams)
+    streams.insert(stream.id);
+  std::vector<PassStatus> passes = inputs.passes;
+  std::erase_if(passes, [&](const PassStatus& pass) {
+    const auto mark = std::ranges::find(state.disturbed, pass.sum.stream, &PassMark::stream);
+    const bool disturbed = mark != state.disturbed.end() && pass.sum.pass <= mark->pass;
+    return disturbed || pass.sum.pass == 0 || !streams.contains(pass.sum.stream);
+  });
+  LatestPasses latest =
+      LatestOf(passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
+  if (latest.streams < streams.size()) return std::nullopt;
+  return latest;
+}
+
 }  // namespace
 
 bool IsSameMemory(ByteCount one, ByteCount other) {
@@ -94,7 +124,13 @@ bool IsPredictedForNow(const RolloutState& state, const RolloutInputs& inputs) {
 }
 
 bool IsPredictedOfReaders(const RolloutState& state, const RolloutInputs& inputs) {
-  return AreAlike(ObserversIn(state.predicted_observers), ObserversOf(inputs));
+  return std::ranges::all_of(inputs.streams, &ReadingStream::order_known) &&
+         AreAlike(ObserversIn(state.predicted_observers), ObserversOf(inputs));
+}
+
+bool AreOfReaders(const PassSums& sums, const RolloutState& state, const RolloutInputs& inputs) {
+  const auto latest = LatestOfReaders(state, inputs);
+  return latest && latest->sums == sums;
 }
 
 void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs) {
@@ -108,19 +144,9 @@ void ForgetPrevious(RolloutState& state) {
 }
 
 void ObserveInForce(RolloutState& state, const RolloutInputs& inputs) {
-  std::set<StreamId> streams;
-  for (const ReadingStream& stream : inputs.streams)
-    streams.insert(stream.id);
-  std::vector<PassStatus> passes = inputs.passes;
-  std::erase_if(passes, [&](const PassStatus& pass) {
-    const auto mark = std::ranges::find(state.disturbed, pass.sum.stream, &PassMark::stream);
-    const bool disturbed = mark != state.disturbed.end() && pass.sum.pass <= mark->pass;
-    return disturbed || pass.sum.pass == 0 || !streams.contains(pass.sum.stream);
-  });
-  const LatestPasses latest =
-      LatestOf(passes, state.marks.value_or(std::vector<PassMark>()), inputs.mean_sample_bytes);
-  if (latest.streams < streams.size()) return;
-  if (const auto observed = ObservedOf(latest.sums, latest.streams))
+  const auto latest = LatestOfReaders(state, inputs);
+  if (!latest) return;
+  if (const auto observed = ObservedOf(latest->sums, latest->streams))
     NotePrevious(state, *observed, inputs);
 }
 
@@ -170,22 +196,14 @@ std::pair<std::string, std::string> FaultOf(const RolloutState& state, const Rol
   return {};
 }
 
-std::string JobsOf(const RolloutInputs& inputs) {
-  if (std::ranges::any_of(inputs.streams, &ReadingStream::gathering)) return {};
-  std::set<StreamId> ids;
-  for (const ReadingStream& stream : inputs.streams)
-    if (stream.order_known) ids.insert(stream.id);
-  if (ids.empty()) return {};
-  return fmt::format("{:016x}", dataset::KeyOf(fmt::format("{:x}", fmt::join(ids, " ")), "jobs"));
-}
-
 std::optional<JobsForecast> ForecastToAskFor(const RolloutState& state,
                                              const RolloutInputs& inputs) {
-  const std::string jobs = JobsOf(inputs);
+  const std::string jobs = DigestOfForecast(inputs);
+  const ByteCount memory = ObserversIn(state.predicted_observers).memory;
   const bool is_asked = state.forecast && state.forecast->jobs == jobs &&
-                        IsSameMemory(state.forecast->memory, inputs.memory);
+                        (state.forecast->awaited || IsSameMemory(memory, inputs.memory));
   if (jobs.empty() || is_asked) return std::nullopt;
-  return JobsForecast{.jobs = jobs, .memory = inputs.memory, .awaited = true};
+  return JobsForecast{.jobs = jobs, .awaited = true};
 }
 
 }  // namespace optcache::coordination::internal

@@ -176,7 +176,7 @@ Words OfPhase(const RolloutState& state, const RolloutInputs& inputs) {
           .message = fmt::format("{} is in force{}", state.current,
                                  state.uncompared ? "; it was not compared with the revision "
                                                     "before, of which nothing was observed with "
-                                                    "these nodes and jobs"
+                                                    "these nodes, jobs and memory"
                                                   : "")};
 }
 
@@ -200,15 +200,6 @@ Words WordsOf(const RolloutState& state, const RolloutInputs& inputs) {
   return words;
 }
 
-// Of the revision in force, where its plan predicted nothing of what was observed.
-std::optional<EpochNumbers> ForecastInForce(const RolloutState& state,
-                                            const RolloutInputs& inputs) {
-  if (state.phase == RolloutPhase::kComplete) return state.predicted;
-  const TrialReport* const current =
-      NewestTrial(inputs.nodes, CurrentTrial(state.current, state.tries));
-  return current != nullptr ? NumbersOf(current->all) : std::nullopt;
-}
-
 void AddNumbers(const RolloutState& state, const RolloutInputs& inputs, RolloutReport& report) {
   const bool mixed = state.phase != RolloutPhase::kObserve &&
                      (state.activated || state.phase == RolloutPhase::kGoBack);
@@ -230,15 +221,14 @@ void AddNumbers(const RolloutState& state, const RolloutInputs& inputs, RolloutR
   report.passes = latest.sums.passes;
   report.since = latest.since;
   report.predicted = PlannedOf(latest.sums, latest.streams);
-  if (state.phase == RolloutPhase::kComplete && state.forecast) {
-    report.predicted = state.predicted;
-    // It is of the jobs that read now; what was observed of those before goes. What Observe has
-    // counted is of these jobs, and stands until another epoch ends.
-    if (!inputs.streams.empty() && !report.observed && !internal::AllAreCounted(state, inputs))
-      report.forgets = true;
-  } else if (report.observed && !report.predicted) {
-    report.predicted = ForecastInForce(state, inputs);
-  }
+  if (state.phase != RolloutPhase::kComplete || !state.forecast) return;
+  // It is of the jobs that read now; what was observed of those before goes. What Observe has
+  // counted is of these jobs, and stands until another epoch ends.
+  if (!inputs.streams.empty() && !report.observed && !internal::AllAreCounted(state, inputs))
+    report.forgets = true;
+  const bool counts = internal::IsPredictedOfReaders(state, inputs) &&
+                      (!report.observed || internal::AreOfReaders(latest.sums, state, inputs));
+  if (!report.predicted && counts) report.predicted = state.predicted;
 }
 
 }  // namespace
@@ -277,7 +267,7 @@ RolloutOrders OrdersOf(const RolloutState& state, const RolloutInputs& inputs) {
   if (prepares && state.revision != state.current)
     orders.trials.emplace_back(CurrentTrial(state.current, state.tries), state.current);
   if (state.phase == RolloutPhase::kComplete && state.forecast && state.forecast->awaited)
-    orders.trials.emplace_back(JobsTrial(state.current, *state.forecast), state.current);
+    orders.trials.emplace_back(JobsTrial(state), state.current);
   return orders;
 }
 

@@ -39,16 +39,21 @@ bool AreAlike(const Observers& one, const Observers& other);
 bool HoldAlike(const Observers& one, const Observers& other);
 // Would it be predicted for the same now?
 bool IsPredictedForNow(const RolloutState& state, const RolloutInputs& inputs);
-// Is it for all that read now, and for no others? Else it cannot be compared with what they read.
+// Is it for all that read now, in orders that are known, and for no others? Else it is not
+// comparable with what they read.
 bool IsPredictedOfReaders(const RolloutState& state, const RolloutInputs& inputs);
+
+// Are `sums` of the latest pass of each job that reads, and of no others, each of the revision in
+// force alone and begun with what there is now? A first one is none: it goes by what lay there
+// before.
+bool AreOfReaders(const PassSums& sums, const RolloutState& state, const RolloutInputs& inputs);
 
 // Sets `previous`, by what there is now.
 void NotePrevious(RolloutState& state, const ObservedEpoch& observed, const RolloutInputs& inputs);
 void ForgetPrevious(RolloutState& state);
-// The same, where each job that reads has ended a pass of the revision in force alone, which began
-// with what there is now. Its first one does not count: it goes by what lay there before.
+// The same by such passes, where each job that reads has ended one.
 void ObserveInForce(RolloutState& state, const RolloutInputs& inputs);
-// In Observe: has each job that reads ended an epoch that counts?
+// In Observe, and until another epoch ends: has each job that reads ended one that counts?
 bool AllAreCounted(const RolloutState& state, const RolloutInputs& inputs);
 // In Observe: are `sums` of what there is now, and of all of it?
 bool IsOfOneKind(const RolloutState& state, const RolloutInputs& inputs);
@@ -64,9 +69,6 @@ std::optional<EpochNumbers> PredictedOf(const RolloutState& state, const Rollout
 std::pair<std::string, std::string> FaultOf(const RolloutState& state, const RolloutInputs& inputs,
                                             const ObservedEpoch& observed);
 
-// A digest of the streams that read, each life of a job for itself; empty: nobody does, or some are
-// about to.
-std::string JobsOf(const RolloutInputs& inputs);
 // The forecast that is to be asked for now; nullopt: `state` has it, or will.
 std::optional<JobsForecast> ForecastToAskFor(const RolloutState& state,
                                              const RolloutInputs& inputs);

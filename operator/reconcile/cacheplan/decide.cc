@@ -9,7 +9,6 @@
 #include "base/some_of.h"
 #include "kube/conditions.h"
 #include "operator/api/cache_plan_types.h"
-#include "operator/reconcile/cacheplan/epoch_figures.h"
 #include "operator/reconcile/cacheplan/plan_status.h"
 #include "operator/reconcile/cacheplan/prediction.h"
 #include "operator/reconcile/cacheplan/rollout_status.h"
@@ -32,50 +31,36 @@ constexpr std::int64_t kSeenWithinSeconds = 60;
 
 // What is predicted stands beside what is observed of the same passes: both are written, or kept,
 // together.
-void DescribeNumbers(const PlanObserved& observed, const RolloutState& state,
-                     const RolloutInputs& inputs, const RolloutReport& report, PlanStatus& status) {
+void DescribeNumbers(const PlanObserved& observed, const RolloutReport& report,
+                     PlanStatus& status) {
   Json& json = status.json();
   const Json& before = kube::Find(observed.plan, "/status/observed");
-  const bool is_new = report.observed && inputs.all_known;
+  const bool is_new = report.observed.has_value();
+  const bool stays = !is_new && !report.forgets && !before.is_null();
+  if (stays || !observed.view->all_known) {
+    status.Keep("observed");
+    return status.Keep("predicted");
+  }
   if (is_new) {
     json["observed"] = NumbersToJson(report.observed->numbers);
     json["observed"]["passes"] = report.passes;
     json["observed"]["since"] = report.since;
-  } else if (!report.forgets && !before.is_null()) {
-    status.Keep("observed");
-    return status.Keep("predicted");
   }
-  const bool forecast_counts =
-      std::ranges::all_of(observed.view->jobs, &PlanJob::order_known) &&
-      kube::TextAt(json, "/rollout/forecast/observers") == DigestOfReaders(inputs);
-  std::optional<coordination::EpochNumbers> predicted;
-  if (is_new) {
-    if (report.predicted) predicted = PredictedOfObserved(state, inputs, forecast_counts);
-  } else if (state.phase == RolloutPhase::kComplete && forecast_counts) {
-    predicted = ForecastOfReaders(state);
-  }
-  if (predicted) {
-    json["predicted"] = NumbersToJson(*predicted);
+  if (report.predicted) {
+    json["predicted"] = NumbersToJson(*report.predicted);
   } else if (is_new && json["observed"] == before) {
     status.Keep("predicted");  // of these very passes
   }
 }
 
-// What goes with rollout.predicted, as long as that stands: whose it is, and what is predicted of
-// the revision in force beside it.
-void DescribeForecasts(const PlanObserved& observed, const RolloutState& state,
-                       const RolloutInputs& inputs, Json& rollout) {
-  if (!state.predicted) return;
+// What is predicted of the revision in force beside the update, as long as rollout.predicted
+// stands.
+void DescribeCurrent(const PlanObserved& observed, const RolloutState& state,
+                     const RolloutInputs& inputs, Json& rollout) {
+  if (!state.predicted || state.revision == state.current) return;
   const Json& before = kube::Find(observed.plan, "/status/rollout");
   const bool stands = kube::TextAt(before, "/revision") == state.revision &&
                       kube::Find(before, "/predicted") == rollout["predicted"];
-  if (state.forecast && !state.forecast->awaited) {
-    const std::string known = kube::TextAt(before, "/forecast/observers");
-    const bool is_same =
-        stands && !known.empty() && kube::TextAt(before, "/forecast/jobs") == state.forecast->jobs;
-    rollout["forecast"]["observers"] = is_same ? known : DigestOfReaders(inputs);
-  }
-  if (state.revision == state.current) return;
   if (const auto current = ForecastInForce(state, inputs)) {
     rollout["current"] = NumbersToJson(*current);
   } else if (stands && kube::Find(before, "/current").is_object()) {
@@ -98,13 +83,13 @@ void SetProgress(const PlanView& view, const RolloutReport& report, PlanStatus& 
 }
 
 void DescribeView(const PlanObserved& observed, const RolloutState& state,
-                  const RolloutInputs& inputs, const RolloutReport& report, PlanStatus& status) {
+                  const RolloutReport& report, PlanStatus& status) {
   const PlanView& view = *observed.view;
   Json& json = status.json();
   if (!view.digest.empty()) json["digest"] = view.digest;
   json["nodes"] = {
       {"desired", report.desired}, {"prepared", report.prepared}, {"active", report.active}};
-  DescribeNumbers(observed, state, inputs, report, status);
+  DescribeNumbers(observed, report, status);
   for (std::size_t i = 0; i < std::min(view.jobs.size(), kMaxJobs); ++i)
     json["jobs"].push_back(DescribeJob(view.jobs[i], observed.plan));
   if (const auto question = QuestionOf(observed.plan)) {
@@ -287,9 +272,9 @@ RolloutState Step(const PlanObserved& observed, const api::CachePlanSpec& spec, 
   json["updateRevision"] = RevisionName(plan, update.hash);
   json["collisionCount"] = update.collisions;
   json["rollout"] = RolloutToJson(state);
-  DescribeForecasts(observed, state, inputs, json["rollout"]);
+  DescribeCurrent(observed, state, inputs, json["rollout"]);
   const RolloutReport report = coordination::ReportOf(state, inputs);
-  DescribeView(observed, state, inputs, report, status);
+  DescribeView(observed, state, report, status);
   decision.deletes =
       SurplusRevisions(observed.plan, observed.revisions,
                        RevisionsInUse(state, update.hash, *observed.view), spec.revision_history);

@@ -128,9 +128,7 @@ Json RolloutToJson(const RolloutState& state) {
   if (state.predicted) json["predicted"] = NumbersToJson(*state.predicted);
   if (!state.predicted_observers.empty()) json["predictedObservers"] = state.predicted_observers;
   if (state.forecast)
-    json["forecast"] = {{"jobs", state.forecast->jobs},
-                        {"memory", state.forecast->memory},
-                        {"awaited", state.forecast->awaited}};
+    json["forecast"] = {{"jobs", state.forecast->jobs}, {"awaited", state.forecast->awaited}};
   if (state.previous) {
     json["previous"] = NumbersToJson(state.previous->numbers);
     json["previous"]["storeBytesPerRead"] =
@@ -186,7 +184,6 @@ RolloutState RolloutOf(const Json& plan) {
   state.predicted_observers = kube::TextAt(json, "/predictedObservers");
   if (kube::Find(json, "/forecast").is_object()) {
     state.forecast = {.jobs = kube::TextAt(json, "/forecast/jobs"),
-                      .memory = CountAt(json, "/forecast/memory"),
                       .awaited = kube::BoolAt(json, "/forecast/awaited")};
   }
   if (const auto previous = NumbersAt(json, "/previous")) {
@@ -203,6 +200,18 @@ RolloutState RolloutOf(const Json& plan) {
                     .time = TimeAt(json, "/failed/time")};
   }
   return state;
+}
+
+std::optional<EpochNumbers> ForecastInForce(const RolloutState& state,
+                                            const coordination::RolloutInputs& inputs) {
+  const coordination::TrialReport* const update =
+      coordination::NewestTrial(inputs.nodes, coordination::UpdateTrial(state));
+  const coordination::TrialReport* const current = coordination::NewestTrial(
+      inputs.nodes, coordination::CurrentTrial(state.current, state.tries));
+  const bool are_alike = update != nullptr && current != nullptr &&
+                         update->planned == current->planned &&
+                         coordination::NumbersOf(update->all) == state.predicted;
+  return are_alike ? coordination::NumbersOf(current->all) : std::nullopt;
 }
 
 }  // namespace optcache::reconcile

@@ -2,7 +2,7 @@
 
 // status.rollout of a CachePlan: what the rollout's state machine knows between two steps.
 
-#include <string_view>
+#include <optional>
 
 #include "coordination/rollout.h"
 #include "kube/object.h"
@@ -17,5 +17,10 @@ kube::Json RolloutToJson(const coordination::RolloutState& state);
 coordination::RolloutState RolloutOf(const kube::Json& plan);
 
 kube::Json NumbersToJson(const coordination::EpochNumbers& numbers);
+
+// What is predicted of the revision in force, from the same inputs as `state.predicted` of the
+// update; nullopt: nodes tell of no trial that is.
+std::optional<coordination::EpochNumbers> ForecastInForce(
+    const coordination::RolloutState& state, const coordination::RolloutInputs& inputs);
 
 }  // namespace optcache::reconcile

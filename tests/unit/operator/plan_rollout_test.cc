@@ -349,20 +349,21 @@ TEST_F(FiguresOfRollout, OfAForecastAreOfItsNodesAndOfAllOrders) {
   RunToTheEnd();
   ASSERT_EQ(Status("/rollout/phase"), "Complete");
   observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
-  observed_.view->jobs = {{.name = "v/job/imagenet/train"}};
   Reconcile();
   AllAnswer();
   Foretell("none");
   const auto predicted = [this] {
+    Reconcile();
     EndPass(/*planned=*/false);
+    EndPass(/*planned=*/false);  // the whole of it with what there is now
     Reconcile();
     EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
     return Status("/predicted/hitRatio");
   };
   EXPECT_EQ(predicted(), "0.300");
-  observed_.view->jobs[0].order_known = false;
+  observed_.view->streams[0].order_known = false;
   EXPECT_EQ(predicted(), "");
-  observed_.view->jobs[0].order_known = true;
+  observed_.view->streams[0].order_known = true;
   EXPECT_EQ(predicted(), "0.300");
   const RolloutNode gone = observed_.view->nodes.back();
   observed_.view->nodes.pop_back();

@@ -50,7 +50,7 @@ RolloutState Whole() {
   state.since = "pass 7 of vision/resnet/imagenet/train";
   state.predicted = {.hit_permille = 62, .store_bytes = 1, .moved_bytes = 2};
   state.predicted_observers = "00000000000000b1-00000000000000b2-00000000000000b5-c8";
-  state.forecast = {.jobs = "00000000000000a1", .memory = 6400, .awaited = true};
+  state.forecast = {.jobs = "00000000000000a1", .awaited = true};
   state.previous = {.numbers = {.hit_permille = 1000, .store_bytes = 3, .moved_bytes = 4},
                     .store_bytes_per_read_tenths = 712'345};
   state.previous_observers = "00000000000000b1-00000000000000b3-00000000000000b5";
@@ -114,6 +114,41 @@ TEST(RolloutStatus, WhatCannotBeReadIsAsIfItWereNotThere) {
   EXPECT_EQ(state.start_time, 0);
   plan["status"]["currentRevision"] = "another-0123456789";
   EXPECT_EQ(RolloutOf(plan).current, "");
+}
+
+// Of a node that has derived both trials of Prepare.
+class InForce : public testing::Test {
+ protected:
+  InForce() {
+    state_ = {.current = "pin", .phase = RolloutPhase::kPrepare, .revision = "optimal"};
+    state_.predicted = {.hit_permille = 600, .store_bytes = 40};
+    inputs_.nodes = {{.name = "a"}};
+    Derive(coordination::UpdateTrial(state_), {.reads = 100, .store_reads = 40, .store_bytes = 40});
+    Derive(coordination::CurrentTrial("pin"), {.reads = 100, .store_reads = 70, .store_bytes = 70});
+  }
+  void Derive(const std::string& id, const coordination::Forecast& all) {
+    inputs_.nodes[0].trials.push_back({.id = id, .planned = {1, 1}, .all = all});
+  }
+
+  RolloutState state_;
+  coordination::RolloutInputs inputs_;
+};
+
+TEST_F(InForce, IsPredictedFromTheInputsOfTheUpdate) {
+  EXPECT_EQ(ForecastInForce(state_, inputs_),
+            (coordination::EpochNumbers{.hit_permille = 300, .store_bytes = 70}));
+  inputs_.nodes[0].trials[1].planned = {1, 2};
+  EXPECT_FALSE(ForecastInForce(state_, inputs_));
+}
+
+TEST_F(InForce, StandsBesideNoOtherForecastOfTheUpdate) {
+  state_.predicted->hit_permille = 500;  // of an earlier try
+  EXPECT_FALSE(ForecastInForce(state_, inputs_));
+}
+
+TEST_F(InForce, IsNotKnownBeforeNodesAnswer) {
+  inputs_.nodes[0].trials.pop_back();
+  EXPECT_FALSE(ForecastInForce(state_, inputs_));
 }
 
 }  // namespace
