@@ -205,12 +205,14 @@ void LeaveAbandoned(RolloutState& state, const RolloutInputs& inputs) {
 }
 
 // Jobs, nodes and memory that come and go meanwhile change the inputs: then all derive both again,
-// so that the decision and the figures are of what there is now.
+// so that the decision and the figures are of what there is now. False: it is decided by what they
+// have derived.
 bool TriesAgain(RolloutState& state, const RolloutInputs& inputs) {
   if (internal::WentBySameInputs(state, inputs) && internal::IsPredictedForNow(state, inputs))
     return false;
   const bool rests = inputs.now - state.progress_time >= kTriesEverySeconds;
-  if (state.tries >= kMaxTries && !rests) return false;
+  const bool decides = state.revision == state.current || internal::SomeHaveBoth(state, inputs);
+  if (state.tries >= kMaxTries && !rests) return !decides;
   ++state.tries;
   AwaitPrediction(state, inputs);
   Await(state, 0, inputs.nodes.size(), inputs);

@@ -19,6 +19,20 @@ const TrialReport* FindTrial(const RolloutNode& node, std::string_view id) {
   return found == node.trials.end() ? nullptr : &*found;
 }
 
+struct BothTrials {
+  const TrialReport* update = nullptr;
+  const TrialReport* current = nullptr;
+};
+
+// Those of Prepare; nullopt: the node has not derived both, or not from the same inputs.
+std::optional<BothTrials> BothTrialsOf(const RolloutNode& node, const RolloutState& state) {
+  const BothTrials both{.update = FindTrial(node, UpdateTrial(state)),
+                        .current = FindTrial(node, CurrentTrial(state.current, state.tries))};
+  const bool has_both = both.update != nullptr && both.current != nullptr &&
+                        both.update->planned == both.current->planned;
+  return has_both ? std::optional(both) : std::nullopt;
+}
+
 std::string TryText(std::uint32_t tries) {
   return tries == 0 ? "" : fmt::format("-{}", tries);
 }
@@ -39,19 +53,21 @@ Derivation DerivationOf(const RolloutNode& node, const RolloutState& state) {
   return derivation;
 }
 
+bool SomeHaveBoth(const RolloutState& state, const RolloutInputs& inputs) {
+  return std::ranges::any_of(inputs.nodes, [&state](const RolloutNode& node) {
+    return BothTrialsOf(node, state).has_value();
+  });
+}
+
 bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs) {
-  const std::string update_id = UpdateTrial(state);
-  const std::string current_id = CurrentTrial(state.current, state.tries);
   Version newest;
   bool worse = false;
   for (const RolloutNode& node : inputs.nodes) {
-    const TrialReport* const update = FindTrial(node, update_id);
-    const TrialReport* const current = FindTrial(node, current_id);
-    const bool both = update != nullptr && current != nullptr && update->error.empty() &&
-                      current->error.empty() && update->planned == current->planned;
-    if (!both || update->planned < newest) continue;
-    newest = update->planned;
-    worse = IsPredictedWorse(update->all, current->all);
+    const auto both = BothTrialsOf(node, state);
+    const bool counts = both && both->update->error.empty() && both->current->error.empty();
+    if (!counts || both->update->planned < newest) continue;
+    newest = both->update->planned;
+    worse = IsPredictedWorse(both->update->all, both->current->all);
   }
   return worse;
 }

@@ -19,6 +19,9 @@ struct Derivation {
 };
 Derivation DerivationOf(const RolloutNode& node, const RolloutState& state);
 
+// Has some node derived both trials of Prepare from the same inputs?
+bool SomeHaveBoth(const RolloutState& state, const RolloutInputs& inputs);
+
 // Is the update held because it is predicted to be worse, by the newest inputs from which a node
 // has derived both? Meaningful when all nodes have derived.
 bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs);

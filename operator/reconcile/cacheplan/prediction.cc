@@ -32,10 +32,13 @@ std::string RevisionAskedBy(const PredictionQuestion& question) {
   return question.trial.substr(0, question.trial.find('@'));
 }
 
-// How often the trials of that question were asked for again.
-std::uint32_t TriesOf(const Json& plan, const std::string& id) {
+// How often the trials of that question were asked for again. Another content under the same id is
+// another question; what is asked again has no revision yet.
+std::uint32_t TriesOf(const Json& plan, const std::string& id, const std::string& revision) {
   const Json& answer = kube::Find(plan, "/status/prediction");
-  if (kube::TextAt(answer, "/id") != id) return 0;
+  const std::string answered = kube::TextAt(answer, "/revision");
+  const bool is_same = answered.empty() || answered == revision;
+  if (kube::TextAt(answer, "/id") != id || !is_same) return 0;
   const std::int64_t tries = kube::NumberAt(answer, "/tries").value_or(0);
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(tries, 0, kMaxTriesOfQuestion));
 }
@@ -75,10 +78,9 @@ std::optional<PredictionQuestion> QuestionOf(const Json& plan) {
     return question;
   }
   question.spec = *std::move(spec);
-  // Another content under the same id is another question.
-  question.tries = TriesOf(plan, id);
-  question.trial = fmt::format(
-      "{}@predict-{}", RevisionHash(api::RevisionContent(question.spec), 0), NameOfTry(question));
+  const std::string revision = RevisionHash(api::RevisionContent(question.spec), 0);
+  question.tries = TriesOf(plan, id, revision);
+  question.trial = fmt::format("{}@predict-{}", revision, NameOfTry(question));
   return question;
 }
 

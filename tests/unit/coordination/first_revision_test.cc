@@ -78,7 +78,6 @@ TEST(FirstRevision, IsNotForetoldAgainBeforeNodesHaveAnswered) {
   story.inputs.memory = 3200;
   story.StepUntilStill();
   EXPECT_EQ(OrdersOf(story.state, story.inputs), asked);
-  story.foretold["old"] = 700;
   story.Answer(story.Node("a"));
   story.StepUntilStill();
   EXPECT_NE(OrdersOf(story.state, story.inputs).trials, asked.trials) << "for the memory of now";

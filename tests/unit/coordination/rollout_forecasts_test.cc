@@ -91,6 +91,24 @@ TEST_F(Rollout, ForecastsFromOtherInputsAreNotComparedWithEachOther) {
   EXPECT_EQ(story_.Phase(), "Activate") << "the newest of which both are known is not worse";
 }
 
+// What they say of the two is of different jobs, nodes or memory.
+TEST_F(Rollout, NothingIsDecidedBeforeANodeHasDerivedBothFromTheSameInputs) {
+  story_.foretold["new"] = 900;
+  story_.Step();
+  for (int look = 0; look < 10; ++look) {
+    story_.AllAnswer();
+    for (RolloutNode& node : story_.inputs.nodes)
+      node.trials[0].planned = {1, 2};
+    story_.Step();
+  }
+  EXPECT_EQ(story_.Phase(), "Prepare");
+  EXPECT_EQ(story_.state.tries, 3U);
+  story_.inputs.now += 60;
+  story_.Run();
+  EXPECT_EQ(story_.state.tries, 4U);
+  EXPECT_EQ(story_.Reason(), "PredictedWorse");
+}
+
 // --- What they are compared with ----------------------------------------------------------------
 
 // A trial leaves its reads out, and what is observed has them.

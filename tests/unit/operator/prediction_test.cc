@@ -109,6 +109,8 @@ TEST(Prediction, IsAskedForAgainWhereNodesWentByDifferentInputs) {
             std::string::npos);
   EXPECT_FALSE(plan["status"]["prediction"].contains("hitRatio"));
   EXPECT_TRUE(IsAnswered(plan, last));
+  plan["metadata"]["annotations"] = {{kPredictAnnotation, R"({"id": "a1", "spec": {}})"}};
+  EXPECT_EQ(QuestionOf(plan)->tries, 0U) << "another content is asked for";
   EXPECT_EQ(QuestionOf(Asking(R"({"id": "a2", "spec": {}})"))->tries, 0U);
 }
 
