@@ -252,7 +252,8 @@ TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
       {.name = "vision/paused/imagenet/train", .ranks = 2, .ranks_lost = 2}};
   status_.datasets[0].passes = {{.sum = {.stream = 9, .pass = 1}}};
   status_.retiring.push_back({.name = kName, .manifest_digest = "before"});
-  status_.retiring[0].streams = {{.name = "vision/old/imagenet/train", .pass = 4, .ranks = 2, .conflict = "seed"}};
+  status_.retiring[0].streams = {
+      {.name = "vision/old/imagenet/train", .pass = 4, .ranks = 2, .conflict = "seed"}};
   status_.retiring[0].passes = {{.sum = {.stream = 3, .pass = 7}}};
   status_.datasets[0].capacity = 5;
   status_.retiring[0].capacity = 7;
