@@ -179,7 +179,8 @@ def test_reads_the_files_while_the_sidecar_is_away(
         assert ds[3] == contents[3]
         assert optcache.stats().fallbacks == fallbacks + 3
         server.start()
-        until(lambda: not ds.endpoint.away)
+        # Which is logged after reads know it.
+        until(lambda: "3 samples were read from the source" in caplog.text)
     assert ds[4] == contents[4]
     assert optcache.stats().fallbacks == fallbacks + 3
     assert caplog.text.count("reading samples from files under") == 1
