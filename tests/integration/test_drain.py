@@ -22,6 +22,7 @@ BATCH = 8
 SHARE = 0.5  # of the dataset that two nodes hold, or three
 # Beyond what is read in a pass when nothing happens: reads that are under way meanwhile.
 SURPLUS = 0.03
+LEAVES = 5  # the epoch in whose middle a node goes: what it has read ahead for others is read again
 
 
 class Job:
@@ -98,13 +99,14 @@ def test_what_a_node_holds_moves_when_it_comes_and_goes(
     def plan() -> None:
         wait_until(is_planned, "the job is planned")
 
-    happens: dict[int, Callable[[], None]] = {1: plan, 3: join, 5: leave}
+    happens: dict[int, Callable[[], None]] = {1: plan, 3: join, LEAVES: leave}
     for epoch in range(8):
         begin = store.log_size()
         job.read(epoch, happens.get(epoch, lambda: None))
         share = store.read_bytes(begin) / dataset.total_bytes
         if epoch > 2:
-            assert share <= 1 - SHARE + SURPLUS, f"epoch {epoch}"
+            again = max(dataset.sizes) / dataset.total_bytes if epoch == LEAVES else 0
+            assert share <= 1 - SHARE + SURPLUS + again, f"epoch {epoch}"
     assert relocated("moved") > 0
     assert relocated("lost") == 0
     assert "lost=0" in said[0] and "not_sent=0" in said[0], said
