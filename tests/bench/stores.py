@@ -24,6 +24,7 @@ from bench.peers.loaders import LOADERS, REGION, Job
 from bench.peers.rows import OURS, Cold, Row, cold_figures, figures_of
 from bench.scene import unpack_default
 from harness.cluster import Budget, Cluster, ClusterOptions
+from harness.cpu import cpu_seconds
 from harness.errors import HarnessError
 from harness.s3_server import Keys, S3Server, keys_in_environment, missing_program
 from harness.slow_link import SlowLink
@@ -167,7 +168,7 @@ class Bench:
         def look(mine: Sequence[int]) -> Counts:
             gets = self.server.requests("s3_GetObject")
             everything = self.server.requests("s3_")
-            return Counts(link.answered_bytes(), gets, everything, crew.cpu_seconds(mine))
+            return Counts(link.answered_bytes(), gets, everything, cpu_seconds(mine))
 
         return crew.run(self.python, jobs, context.folder, self.environment, groups, look)
 

@@ -3,7 +3,7 @@
 As a class it runs this file as a program of its own, so that who measures CPU can leave it out.
 Each connection is carried to the server's port. An answer arrives `delay` seconds later than it was
 sent, and so does the first request of a connection, as if it had waited for a handshake; all answers
-together pass at no more than `rate` bytes a second, in the order in which they came.
+together pass at no more than `rate` bytes a second (0: at any rate), in the order in which they came.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import os
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import HarnessError
@@ -49,13 +51,22 @@ class SlowLink:
         stop(self._process)
 
     def answered_bytes(self) -> int:
-        """Of all answers so far, with their HTTP headers."""
+        """Of all answers that have passed so far, with their HTTP headers."""
         return int(self._ask("bytes"))
 
-    def _ask(self, what: str) -> str:
+    @contextmanager
+    def at_rate(self, rate: float) -> Iterator[None]:
+        """Answers pass at no more than so many bytes a second; afterwards at any rate."""
+        self._ask("rate", f"{rate}")
+        try:
+            yield
+        finally:
+            self._ask("rate", "0")
+
+    def _ask(self, what: str, value: str = "") -> str:
         pipes = self._process
         assert pipes.stdin is not None and pipes.stdout is not None
-        pipes.stdin.write(f"{what}\n".encode())
+        pipes.stdin.write(f"{what} {value}\n".encode())
         pipes.stdin.flush()
         line = pipes.stdout.readline()
         if not line:
@@ -68,17 +79,21 @@ class _Link:
 
     def __init__(self, delay: float, rate: float) -> None:
         self.delay = delay
-        self.bytes = 0
-        self._rate = rate
+        self.rate = rate
+        self._bytes = 0
         self._free = 0.0  # when the line will have carried all that was given to it
 
     def arrival(self, now: float, size: int) -> float:
         """When so many bytes that are sent now are there."""
-        self.bytes += size
-        if self._rate:
-            self._free = max(self._free, now) + size / self._rate
+        self._bytes += size
+        if self.rate:
+            self._free = max(self._free, now) + size / self.rate
             now = self._free
         return now + self.delay
+
+    def passed(self, now: float) -> int:
+        """Bytes that are not in the line any more."""
+        return self._bytes - round(max(self._free - now, 0) * self.rate)
 
 
 class _End(asyncio.Protocol):
@@ -186,8 +201,11 @@ async def _serve(to_port: int, delay: float, rate: float) -> None:
     link = _Link(delay, rate)
     server = await loop.create_server(lambda: _Client(link, to_port), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    while await loop.run_in_executor(None, sys.stdin.readline):
-        print(json.dumps({"port": port, "bytes": link.bytes}), flush=True)
+    while words := (await loop.run_in_executor(None, sys.stdin.readline)).split():
+        if words[0] == "rate":
+            link.rate = float(words[1])
+        answer = {"port": port, "bytes": link.passed(loop.time()), "rate": link.rate}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -88,6 +88,10 @@ class Store:
         stop(self._nginx)
 
     @property
+    def port(self) -> int:
+        return self._port
+
+    @property
     def base_url(self) -> str:
         host = "https://localhost" if self._secure else "http://127.0.0.1"
         return f"{host}:{self._port}/"

@@ -6,6 +6,7 @@ import random
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.peers.crew import Counts, Pass, cpu_seconds  # noqa: E402
+from bench.peers.crew import Counts, Pass  # noqa: E402
 from bench.peers.loaders import touch  # noqa: E402
 from bench.peers.rows import Cold, Row, cold_figures, figures_of  # noqa: E402
+from harness import slow_link  # noqa: E402
+from harness.cpu import cpu_seconds, cpu_seconds_below  # noqa: E402
 from harness.slow_link import QUEUE_BYTES_MAX, SlowLink  # noqa: E402
 
 SAMPLES, BYTES = 1000, 10**9
@@ -114,8 +117,9 @@ def test_processor_time_of_a_group_has_its_children_that_ended():
         child = subprocess.run([sys.executable, "-c", burn], check=False)
         own = os.times()
         assert child.returncode == 0
-        while cpu_seconds([process.pid]) < own.children_user / 2:
-            assert process.poll() is None
+        for seconds in (lambda: cpu_seconds([process.pid]), lambda: cpu_seconds_below(os.getpid())):
+            while seconds() < own.children_user / 2:
+                assert process.poll() is None
         process.communicate(b"\n")
 
 
@@ -156,6 +160,34 @@ def test_the_link_carries_every_byte_in_order_and_counts_answers(echo: int, dela
                     assert answer.read() == data
                 sender.join()
             assert link.answered_bytes() == times * len(data)
+
+
+def test_the_links_rate_can_be_set_for_a_while(echo: int):
+    data = random.Random(0).randbytes(300_000)
+
+    def carry() -> float:
+        began = time.monotonic()
+        with socket.create_connection(("127.0.0.1", link.port), timeout=60) as client:
+            client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+            with client.makefile("rb") as answer:
+                assert answer.read() == data
+        return time.monotonic() - began
+
+    with SlowLink(echo) as link:
+        with link.at_rate(1e6):
+            assert carry() >= 0.3
+        with link.at_rate(1):  # a byte a second, which nothing is carried at
+            pass
+        carry()
+        assert link.answered_bytes() == 2 * len(data)
+
+
+def test_bytes_that_wait_in_line_have_not_passed():
+    line = slow_link._Link(delay=5.0, rate=100.0)
+    assert line.arrival(now=1.0, size=200) == 3.0 + 5.0
+    assert line.arrival(now=1.0, size=50) == 3.5 + 5.0
+    assert [line.passed(now) for now in (1.0, 2.0, 3.5, 9.0)] == [0, 100, 250, 250]
 
 
 def test_the_link_ends_connections_to_a_server_that_is_gone():

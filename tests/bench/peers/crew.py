@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import selectors
 import subprocess
 import threading
@@ -23,7 +22,6 @@ from harness.processes import last_lines, stop
 START_SECONDS = 120.0
 EPOCH_SECONDS = 180.0
 LOOK_SECONDS = 0.2  # between two looks at a folder's size
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -81,19 +79,6 @@ def _pass(epochs: Sequence[dict[str, Any]], counts: Counts) -> Pass:
     began = min(epoch["began"] for epoch in epochs)
     sums = {key: sum(epoch[key] for epoch in epochs) for key in ("samples", "bytes", "touched")}
     return Pass(max(epoch["ended"] for epoch in epochs) - began, counts=counts, **sums)
-
-
-def cpu_seconds(groups: Sequence[int]) -> float:
-    """Of all processes of these groups, and of their children that have ended."""
-    ticks = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(") ")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it has just ended
-        if int(fields[2]) in groups:
-            ticks += sum(map(int, fields[11:15]))
-    return ticks / TICKS
 
 
 class _Crew:
