@@ -48,7 +48,7 @@ BENCHMARKS = {
     "metrics": "what numbers cost: counting a sample, a page with many datasets",
     "memory": "what the programs take, beside their budgets",
     "kubernetes": "on a real Kubernetes: times until ready, the operator among a thousand machines",
-    "demo": "the demo: store bytes and hit ratios, beside bound and plan",
+    "demo": "the demo: times, store bytes and hit ratios, beside limit, bound and plan",
 }
 MORE = """\
 verdicts:

@@ -1,34 +1,77 @@
-"""One policy from start to figures: a cluster, a training job on it, and the accounts of both."""
+"""One run from start to figures: a cluster, a training job on it, and the accounts of both.
+
+The store is a machine's nginx behind a relay that lets the answers of all connections together pass
+at the store's bandwidth. A relay, and not the kernel's token bucket on an interface of a network
+namespace: it needs neither root nor kernel modules, so every run of the demo has the same store.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import accounting
+import timing
 from accounting import Delivery
 from harness import checks
 from harness.checks import Records
 from harness.cluster import Budget, Cluster, ClusterOptions, Metrics, transit_reserve
+from harness.cpu import cpu_seconds_below
 from harness.dataset import Dataset
 from harness.job import Job
+from harness.slow_link import SlowLink
 from harness.store import LISTING, Store
 from harness.training import train
-from report import PolicyResult, Setup
+from report import Free, PolicyResult, Setup
 
 CAPACITY_SHARE = 0.30  # of the dataset, all nodes together
 BESIDE_SHARE = 0.02  # arenas and transit reserves, all together
 PAGE_BYTES = 4096
 RANK_PROGRAM = Path(__file__).with_name("rank.py")
 
+FREE_EPOCHS = 3  # two are measured; nothing is throttled here, so these are short
+STEP_SECONDS = 0.035
+WORKERS = 2  # of each rank
+
 Progress = Callable[[str], None]  # told in a few words what is going on
+
+
+@dataclass(frozen=True)
+class Counts:
+    """At one moment of a run."""
+
+    time: float
+    cpu_seconds: float  # of all that this program has started
+    link_bytes: int
+
+    def cores_since(self, before: Counts) -> float:
+        return (self.cpu_seconds - before.cpu_seconds) / (self.time - before.time)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training job left behind."""
+
+    records: Records
+    counts: Sequence[Counts]  # at the beginning of each epoch, and at the end of the last one
+    nodes: Sequence[Metrics] = ()
+    reads: Sequence[tuple[float, int, int]] = ()  # of the store, as accounting.sample_reads has them
+    order_equal: bool = True
+
+    @property
+    def warm(self) -> tuple[Counts, Counts]:
+        """At the beginning of the epochs after the first, and at their end."""
+        return timing.warm(self.counts[:-1])[0], self.counts[-1]
 
 
 @dataclass(frozen=True)
 class Experiment:
     dataset: Dataset
     store: Store
+    link: SlowLink  # to the store
     programs: Path
     folder: Path  # for logs and what the processes say to each other; its path is short
     machines: int
@@ -47,8 +90,7 @@ class Experiment:
     def reserve_of(self, memory: int) -> int:
         return transit_reserve(memory, self.dataset.total_bytes, len(self.dataset.paths))
 
-    @property
-    def setup(self) -> Setup:
+    def setup(self, free: Free) -> Setup:
         memory, arena = self.budget.memory, self.budget.arena
         return Setup(
             samples=len(self.dataset.paths),
@@ -58,6 +100,9 @@ class Experiment:
             epochs=self.epochs,
             ranks=self.machines,
             nodes=self.machines,
+            cores=len(os.sched_getaffinity(0)),
+            step_seconds=STEP_SECONDS,
+            free=free,
         )
 
     @property
@@ -70,13 +115,36 @@ class Experiment:
         self.dataset.write_listing(self.store.listing_file)
         (self.folder / "sockets").mkdir()
 
-    def run(self, policy: str, progress: Progress) -> tuple[PolicyResult, list[str]]:
-        """The figures of a policy, and a sentence for everything that was not as it must be."""
-        folder = self.folder / policy
+    def measure_free(self, progress: Progress) -> tuple[Free, list[str]]:
+        """The loop with its data in memory, where preparing has left it: in the page cache."""
+        folder = self.folder / "free"
+        folder.mkdir()
+        progress("starting the ranks")
+        jobs = [
+            replace(self._job(rank, folder), epochs=FREE_EPOCHS, folder=str(self.dataset.root))
+            for rank in range(self.machines)
+        ]
+        run = self._train(jobs, [{}] * len(jobs), folder, progress)
+        failures = [
+            *checks.wrong_samples(self.dataset, run.records),
+            *checks.wrong_orders(self.dataset, jobs, run.records),
+        ]
+        began, ended = run.warm
+        free = Free(timing.times_of(run.records), ended.cores_since(began))
+        return free, [f"data in memory: {it}" for it in failures]
+
+    def run(
+        self, policy: str, store_share: float, setup: Setup, progress: Progress
+    ) -> tuple[PolicyResult, list[str]]:
+        """The figures of a policy, and a sentence for everything that was not as it must be.
+
+        The store delivers that share of what the ranks read when data is free.
+        """
+        folder = self.folder / f"{policy}-{100 * store_share:.0f}"
         folder.mkdir()
         options = ClusterOptions(
             programs=self.programs,
-            base_url=self.store.base_url,
+            base_url=f"http://127.0.0.1:{self.link.port}/",
             listing=LISTING,
             machines=self.machines,
             budget=self.budget,
@@ -88,25 +156,47 @@ class Experiment:
         with Cluster(options, policy, folder) as cluster:
             progress("starting the ranks")
             jobs = [self._job(rank, folder) for rank in range(self.machines)]
-            records = self._train(jobs, cluster, folder, progress)
+            environments = [{"OPTCACHE_SOCKET": str(cluster.socket(job.rank))} for job in jobs]
+            with self.link.at_rate(store_share * setup.demand):
+                run = self._train(jobs, environments, folder, progress)
             nodes, sidecars = cluster.node_metrics(), cluster.sidecar_metrics()
-        log = self.store.access_log(log_begin)
-        disorder = [*checks.wrong_orders(self.dataset, jobs, records)]
-        failures = [*checks.wrong_samples(self.dataset, records), *disorder]
+        requests = accounting.parse_access_log(self.store.access_log(log_begin))
+        disorder = [*checks.wrong_orders(self.dataset, jobs, run.records)]
+        failures = [*checks.wrong_samples(self.dataset, run.records), *disorder]
         failures += [*checks.exceeded_budgets(nodes), *checks.sidecar_troubles(sidecars)]
-        result = self._figures(policy, records, nodes, log, order_equal=not disorder)
-        return result, [f"{policy}: {it}" for it in failures]
+        run = replace(
+            run,
+            nodes=nodes,
+            reads=accounting.sample_reads(requests, self.dataset.paths),
+            order_equal=not disorder,
+        )
+        result = _figures(policy, store_share, setup, run)
+        return result, [f"{result.label}: {it}" for it in failures]
 
     def _train(
-        self, jobs: Sequence[Job], cluster: Cluster, folder: Path, progress: Progress
-    ) -> Records:
+        self,
+        jobs: Sequence[Job],
+        environments: Sequence[dict[str, str]],
+        folder: Path,
+        progress: Progress,
+    ) -> Run:
         batches = -(-self._length_of_rank() // self.batch)
+        epochs = jobs[0].epochs
+        counts: list[Counts] = []
+
+        def count(epoch: int) -> None:
+            while len(counts) <= epoch:
+                cpu = cpu_seconds_below(os.getpid())
+                counts.append(Counts(time.monotonic(), cpu, self.link.answered_bytes()))
 
         def on_batch(epoch: int, done: int) -> None:
-            progress(f"epoch {epoch + 1} of {self.epochs}, {100 * done // batches} %")
+            count(epoch)
+            progress(f"epoch {epoch + 1} of {epochs}, {100 * done // batches} %")
+            if done == batches:
+                count(epoch + 1)
 
-        environments = [{"OPTCACHE_SOCKET": str(cluster.socket(job.rank))} for job in jobs]
-        return train(RANK_PROGRAM, jobs, environments, folder, on_batch)
+        records = train(RANK_PROGRAM, jobs, environments, folder, on_batch)
+        return Run(records, counts)
 
     def _job(self, rank: int, folder: Path) -> Job:
         return Job(
@@ -119,73 +209,65 @@ class Experiment:
             rendezvous=str(folder / "rendezvous"),
             records=str(folder / f"records-{rank}.json"),
             passes=self.epochs,
+            workers=WORKERS,
+            step_seconds=STEP_SECONDS,
         )
 
     def _length_of_rank(self) -> int:
         return -(-len(self.dataset.paths) // self.machines)  # padded, as DistributedSampler does
 
-    def _figures(
-        self,
-        policy: str,
-        records: Records,
-        nodes: Sequence[Metrics],
-        log: str,
-        order_equal: bool,
-    ) -> PolicyResult:
-        setup = self.setup
-        requests = accounting.parse_access_log(log)
-        reads = accounting.sample_reads(requests, self.dataset.paths)
-        deliveries = list(_deliveries(records))
-        missed = accounting.find_misses(reads, deliveries)
-        total = accounting.store_reads(reads)
-        planned_bytes, predicted = self._prediction(policy, nodes)
-        by_epoch = list(zip(*records, strict=True))
-        return PolicyResult(
-            name=policy,
-            store_requests=total.requests,
-            store_bytes=total.body_bytes,
-            bound_bytes=accounting.bound_bytes(
-                setup.total_bytes, setup.capacity_bytes, self.epochs
-            ),
-            bound_all_bytes=accounting.bound_bytes(
-                setup.total_bytes, setup.resident_bytes, self.epochs
-            ),
-            planned_store_bytes=planned_bytes,
-            hit_ratio_predicted=predicted,
-            hit_ratio_observed=1 - total.requests / len(deliveries),
-            hit_ratio_by_tenth=tuple(accounting.hit_ratio_by_tenth(deliveries, missed)),
-            requests_by_progress=tuple(
-                accounting.requests_by_progress(reads, deliveries, self.epochs)
-            ),
-            moved_bytes=int(sum(node.get("optcache_moved_bytes_total", 0) for node in nodes)),
-            epoch_seconds=tuple(
-                max(epoch.ended for epoch in ranks) - min(epoch.began for epoch in ranks)
-                for ranks in by_epoch
-            ),
-            delivered=len(deliveries),
-            mismatches=sum(len(epoch.mismatches) for epochs in records for epoch in epochs),
-            order_equal=order_equal,
+
+def _figures(policy: str, store_share: float, setup: Setup, run: Run) -> PolicyResult:
+    deliveries = list(_deliveries(run.records))
+    missed = accounting.find_misses(run.reads, deliveries)
+    total = accounting.store_reads(run.reads)
+    planned_bytes, predicted = _prediction(policy, setup, run.nodes)
+    began, ended = run.warm
+    return PolicyResult(
+        name=policy,
+        store_share=store_share,
+        times=timing.times_of(run.records),
+        epoch_link_bytes=(ended.link_bytes - began.link_bytes) / len(timing.warm(run.records[0])),
+        cores_used=ended.cores_since(began),
+        store_requests=total.requests,
+        store_bytes=total.body_bytes,
+        bound_bytes=accounting.bound_bytes(setup.total_bytes, setup.capacity_bytes, setup.epochs),
+        bound_all_bytes=accounting.bound_bytes(
+            setup.total_bytes, setup.resident_bytes, setup.epochs
+        ),
+        planned_store_bytes=planned_bytes,
+        hit_ratio_predicted=predicted,
+        hit_ratio_observed=1 - total.requests / len(deliveries),
+        hit_ratio_by_tenth=tuple(accounting.hit_ratio_by_tenth(deliveries, missed)),
+        requests_by_progress=tuple(
+            accounting.requests_by_progress(run.reads, deliveries, setup.epochs)
+        ),
+        moved_bytes=int(sum(node.get("optcache_moved_bytes_total", 0) for node in run.nodes)),
+        delivered=len(deliveries),
+        mismatches=sum(len(epoch.mismatches) for epochs in run.records for epoch in epochs),
+        order_equal=run.order_equal,
+    )
+
+
+def _prediction(policy: str, setup: Setup, nodes: Sequence[Metrics]) -> tuple[int, float]:
+    """Store bytes and hit ratio of the run: what the plan predicted of the nodes' reads, or, where
+    there is no plan, the closed form."""
+
+    def predicted_misses(of: str) -> float:
+        name = f"optcache_plan_predicted_{of}_total{{"
+        return sum(
+            value
+            for node in nodes
+            for series, value in node.items()
+            if series.startswith(name) and 'result="miss"' in series
         )
 
-    def _prediction(self, policy: str, nodes: Sequence[Metrics]) -> tuple[int, float]:
-        """Store bytes and hit ratio of the run: what the plan had foretold of the nodes' reads,
-        or, where there is no plan, the closed form."""
-
-        def foretold_misses(of: str) -> float:
-            name = f"optcache_plan_predicted_{of}_total{{"
-            return sum(
-                value
-                for node in nodes
-                for series, value in node.items()
-                if series.startswith(name) and 'result="miss"' in series
-            )
-
-        planned = sum(node.get("optcache_plan_predicted_requests_total", 0) for node in nodes)
-        if policy == "Optimal" and planned > 0:
-            return int(foretold_misses("request_bytes")), 1 - foretold_misses("requests") / planned
-        share = self.setup.capacity_bytes / self.setup.total_bytes
-        ratio = accounting.predicted_hit_ratio(policy, share, self.epochs)
-        return round((1 - ratio) * self.epochs * self.setup.total_bytes), ratio
+    planned = sum(node.get("optcache_plan_predicted_requests_total", 0) for node in nodes)
+    if policy == "Optimal" and planned > 0:
+        return int(predicted_misses("request_bytes")), 1 - predicted_misses("requests") / planned
+    share = setup.capacity_bytes / setup.total_bytes
+    ratio = accounting.predicted_hit_ratio(policy, share, setup.epochs)
+    return round((1 - ratio) * setup.epochs * setup.total_bytes), ratio
 
 
 def _deliveries(records: Records) -> Iterator[Delivery]:

@@ -1,4 +1,4 @@
-"""demo.png: how evenly each policy hits over an epoch, and what each read from the store."""
+"""demo.png: the time that each policy needs, its hits over an epoch, and what it reads from the store."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
+import timing
 
 matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter  # noqa: E402
-from report import PolicyResult, Setup  # noqa: E402
+from report import PolicyResult, Setup, store_factor, time_factor  # noqa: E402
 
-# Colours that differ for colour-blind readers as well; Pin is dashed since it may lie on Optimal.
+# Colours that differ for colour-blind readers as well. Pin is dashed and in front, since it may lie
+# on Optimal.
 STYLES = {
     "Optimal": {"color": "#0072b2", "linewidth": 3.2, "marker": "o", "markersize": 5.5},
-    "Pin": {"color": "#e69f00", "linewidth": 2.0, "marker": "s", "markersize": 4, "dashes": (3, 2)},
+    "Pin": {
+        "color": "#e69f00",
+        "linewidth": 2.0,
+        "marker": "s",
+        "markersize": 4,
+        "dashes": (3, 2),
+        "zorder": 3,
+    },
     "LRU": {"color": "#cc79a7", "linewidth": 2.2, "marker": "^", "markersize": 5},
     "None": {"color": "#7f7f7f", "linewidth": 2.2, "marker": "D", "markersize": 3.5},
 }
@@ -42,24 +51,52 @@ SETTINGS = {
 
 def draw(setup: Setup, results: Sequence[PolicyResult], path: Path) -> None:
     with pyplot.rc_context(SETTINGS):
-        figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6), dpi=150)
-        _draw_hit_ratios(left, results)
-        _draw_requests(right, setup, results)
-        handles, labels = left.get_legend_handles_labels()
+        figure, (left, middle, right) = pyplot.subplots(
+            1, 3, figsize=(15, 4.8), dpi=150, width_ratios=(1.3, 1, 1)
+        )
+        _draw_times(left, setup, results)
+        throttled = [result for result in results if result.store_share == results[0].store_share]
+        _draw_hit_ratios(middle, throttled)
+        _draw_requests(right, setup, throttled)
+        handles, labels = middle.get_legend_handles_labels()
         figure.legend(
-            handles, labels, loc="lower center", ncol=len(labels), bbox_to_anchor=(0.5, 0.06)
+            handles, labels, loc="lower center", ncol=len(labels), bbox_to_anchor=(0.5, 0.09)
         )
         figure.text(0.5, 0.025, _caption(setup), ha="center", fontsize=9, color="#666666")
-        figure.tight_layout(rect=(0, 0.14, 1, 1), w_pad=3)
+        figure.tight_layout(rect=(0, 0.17, 1, 1), w_pad=3)
         figure.savefig(path)
         pyplot.close(figure)
+
+
+def _draw_times(axes: Axes, setup: Setup, results: Sequence[PolicyResult]) -> None:
+    """A bar for each run: what it computes, and lighter what it waits. The limit is a line in it."""
+    for row, result in enumerate(results):
+        factor = time_factor(setup, result)
+        waiting = factor * result.times.waiting_share
+        color = STYLES[result.name]["color"]
+        axes.barh(row, factor - waiting, color=color, height=0.62)
+        axes.barh(row, waiting, left=factor - waiting, color=color, alpha=0.35, height=0.62)
+        limit = timing.limit(store_factor(setup, result))
+        axes.plot((limit, limit), (row - 0.31, row + 0.31), color=INK, linewidth=1.6)
+        words = f" {factor:.2f}, waits {result.times.waiting_share:.0%}"
+        axes.text(max(factor, limit), row, words, va="center", fontsize=9.5)
+    widest = max(time_factor(setup, result) for result in results)
+    axes.axvline(1, color="#888888", linewidth=1, linestyle="--", zorder=0)
+    axes.set(xlim=(0, 1.45 * max(widest, 1)), title="Time of an epoch")
+    axes.set(xlabel="1 = with the data in memory (epochs 2 on)")
+    axes.set_yticks(range(len(results)), [result.label for result in results])
+    axes.tick_params(axis="y", length=0)
+    axes.set_axisbelow(True)
+    axes.grid(visible=False, axis="y")
+    axes.invert_yaxis()
 
 
 def _draw_hit_ratios(axes: Axes, results: Sequence[PolicyResult]) -> None:
     for result in results:
         tenths = len(result.hit_ratio_by_tenth)
         places = [100 * (tenth + 0.5) / tenths for tenth in range(tenths)]
-        label = f"{result.name}: {result.store_bytes / result.bound_bytes:.3f} × bound"
+        read = f"{result.store_bytes / 1e6:,.0f} MB"
+        label = f"{result.name}: {read}, {result.store_bytes / result.bound_bytes:.3f} × bound"
         axes.plot(places, result.hit_ratio_by_tenth, label=label, **STYLES[result.name])
     top = max(max(result.hit_ratio_by_tenth) for result in results)
     axes.set(xlim=(0, 100), ylim=(-0.01, max(1.15 * top, 0.1)))
@@ -85,5 +122,7 @@ def _caption(setup: Setup) -> str:
     return (
         f"{setup.samples:,} images, {setup.total_bytes / 1e6:,.0f} MB · {setup.ranks} ranks · "
         f"{setup.nodes} nodes with room for {setup.capacity_bytes / setup.total_bytes:.0%} of the "
-        "bytes · bound: the fewest bytes that any cache of that size can read"
+        "bytes · bound: the fewest bytes that any cache of that size can read\n"
+        "store: its bandwidth, as a share of what the ranks read with the data in memory · light: "
+        "waiting · black line: the limit with that store"
     )

@@ -12,7 +12,7 @@ import io
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import numpy
 import torch
@@ -22,10 +22,12 @@ from PIL import Image
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data.distributed import DistributedSampler
+from torchvision.datasets import folder
 
 from optcache.torch import ImageFolder, attach
 
 IMAGE_SIDE = 64  # pixels: images of one size make a batch
+Images = Union[ImageFolder, folder.ImageFolder]  # of the cache, or torchvision's of files
 
 
 def digest_and_image(view: Any) -> tuple[bytes, Image.Image]:
@@ -44,7 +46,7 @@ def to_tensor(loaded: tuple[bytes, Image.Image]) -> tuple[bytes, torch.Tensor]:
 class CheckedImages(TorchDataset):  # type: ignore[type-arg]
     """The images with, for each, its id, whether its bytes are right, and when it was there."""
 
-    def __init__(self, images: ImageFolder, digests: bytes) -> None:
+    def __init__(self, images: Images, digests: bytes) -> None:
         self._images = images
         self._digests = digests
 
@@ -57,20 +59,29 @@ class CheckedImages(TorchDataset):  # type: ignore[type-arg]
         return image, target, int(index), digest == expected, time.time()
 
 
+def read_image(path: str) -> tuple[bytes, Image.Image]:
+    return digest_and_image(Path(path).read_bytes())
+
+
 def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
+    if job.folder:
+        return loader_of(job, folder.ImageFolder(job.folder, to_tensor, loader=read_image))
     images = ImageFolder(decode=digest_and_image, transform=to_tensor)
+    return attach(loader_of(job, images), dataset=images.data, epochs=job.passes or None)
+
+
+def loader_of(job: Job, images: Images) -> DataLoader:  # type: ignore[type-arg]
     dataset = CheckedImages(images, Path(job.digests).read_bytes())
     sampler = DistributedSampler(
         dataset, num_replicas=job.world, rank=job.rank, shuffle=True, seed=job.seed
     )
-    loader = DataLoader(
+    return DataLoader(
         dataset,
         batch_size=job.batch,
         sampler=sampler,
         num_workers=job.workers,
         persistent_workers=job.workers > 0,
     )
-    return attach(loader, dataset=images.data, epochs=job.passes or None)
 
 
 if __name__ == "__main__":

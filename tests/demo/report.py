@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import timing
+from timing import Times
+
 MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Free:
+    """The loop with its data in memory."""
+
+    times: Times
+    cores_used: float  # by all of its processes
 
 
 @dataclass(frozen=True)
@@ -20,11 +32,23 @@ class Setup:
     epochs: int
     ranks: int
     nodes: int
+    cores: int  # of this machine
+    step_seconds: float  # a sleep after each batch, which stands for the GPU's work
+    free: Free
+
+    @property
+    def demand(self) -> float:
+        """Bytes a second that the ranks read when data is free."""
+        return self.total_bytes / timing.epoch_seconds(self.free.times)
 
 
 @dataclass(frozen=True)
 class PolicyResult:
     name: str
+    store_share: float  # what the store delivers, as a share of Setup.demand
+    times: Times
+    epoch_link_bytes: float  # that the store sends in an epoch after the first, with HTTP's headers
+    cores_used: float  # by all processes, in the epochs after the first
     store_requests: int
     store_bytes: int
     bound_bytes: int  # for capacity_bytes
@@ -35,35 +59,47 @@ class PolicyResult:
     hit_ratio_by_tenth: tuple[float, ...]  # of the epochs after the first
     requests_by_progress: tuple[int, ...]  # store requests so far, at each tenth of each epoch
     moved_bytes: int
-    epoch_seconds: tuple[float, ...]
     delivered: int
     mismatches: int
     order_equal: bool
 
+    @property
+    def label(self) -> str:
+        return f"{self.name}, store {self.store_share:.2f}"
 
-def _megabytes(count: int) -> str:
+
+def time_factor(setup: Setup, result: PolicyResult) -> float:
+    """An epoch after the first, in epochs of the free loop."""
+    return timing.epoch_seconds(result.times) / timing.epoch_seconds(setup.free.times)
+
+
+def store_factor(setup: Setup, result: PolicyResult) -> float:
+    return timing.store_factor(result.epoch_link_bytes, setup.total_bytes, result.store_share)
+
+
+def _megabytes(count: float) -> str:
     return f"{count / MEGABYTE:,.1f}"
 
 
 # (heading, what stands below it), in the order of the table.
-COLUMNS: tuple[tuple[str, Callable[[PolicyResult], str]], ...] = (
-    ("policy", lambda r: r.name),
-    ("store requests", lambda r: f"{r.store_requests:,}"),
-    ("read MB", lambda r: _megabytes(r.store_bytes)),
-    ("bound MB", lambda r: _megabytes(r.bound_bytes)),
-    ("read/bound", lambda r: f"{r.store_bytes / r.bound_bytes:.4f}"),
-    ("hits predicted", lambda r: f"{r.hit_ratio_predicted:.3f}"),
-    ("observed", lambda r: f"{r.hit_ratio_observed:.3f}"),
-    ("first tenth", lambda r: f"{r.hit_ratio_by_tenth[0]:.3f}"),
-    ("last tenth", lambda r: f"{r.hit_ratio_by_tenth[-1]:.3f}"),
-    ("moved MB", lambda r: _megabytes(r.moved_bytes)),
-    ("epoch s", lambda r: f"{sum(r.epoch_seconds) / len(r.epoch_seconds):.1f}"),
+COLUMNS: tuple[tuple[str, Callable[[Setup, PolicyResult], str]], ...] = (
+    ("policy", lambda s, r: r.label),
+    ("epoch/free", lambda s, r: f"{time_factor(s, r):.2f}"),
+    ("bytes/store", lambda s, r: f"{store_factor(s, r):.2f}"),
+    ("x limit", lambda s, r: f"{time_factor(s, r) / timing.limit(store_factor(s, r)):.2f}"),
+    ("waiting", lambda s, r: f"{r.times.waiting_share:.1%}"),
+    ("longest s", lambda s, r: f"{r.times.longest_wait_seconds:.2f}"),
+    ("requests", lambda s, r: f"{r.store_requests:,}"),
+    ("read MB", lambda s, r: _megabytes(r.store_bytes)),
+    ("read/bound", lambda s, r: f"{r.store_bytes / r.bound_bytes:.4f}"),
+    ("predicted", lambda s, r: f"{r.hit_ratio_predicted:.3f}"),
+    ("hit ratio", lambda s, r: f"{r.hit_ratio_observed:.3f}"),
 )
 
 
 def table(setup: Setup, results: Sequence[PolicyResult]) -> str:
     rows = [[heading for heading, _ in COLUMNS]]
-    rows += [[cell(result) for _, cell in COLUMNS] for result in results]
+    rows += [[cell(setup, result) for _, cell in COLUMNS] for result in results]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
     lines = []
     for row in rows:
@@ -77,11 +113,22 @@ def _notes(setup: Setup, results: Sequence[PolicyResult]) -> list[str]:
     share = setup.capacity_bytes / setup.total_bytes
     beside = setup.resident_bytes / setup.total_bytes - share
     notes = [
-        f"{setup.samples:,} samples, {_megabytes(setup.total_bytes)} MB, read by {setup.ranks} "
-        f"ranks in {setup.epochs} epochs. {setup.nodes} nodes hold {share:.1%} of it, arenas and",
-        f"transit reserves {beside:.1%} more. Bound: the least that any cache of the nodes' size "
-        "can read.",
-        "Hit ratios count the cold first epoch; those by tenth of the epoch do not.",
+        f"{setup.ranks} ranks read {setup.samples:,} samples, {_megabytes(setup.total_bytes)} MB, "
+        f"in each of {setup.epochs} epochs. {setup.nodes} nodes hold {share:.1%} of the bytes,",
+        f"arenas and transit reserves {beside:.1%} more. A sleep of "
+        f"{1000 * setup.step_seconds:.0f} ms a batch stands for the GPU.",
+        f"With its data in memory, the loop takes {timing.epoch_seconds(setup.free.times):.2f} s an "
+        f"epoch: the ranks read {_megabytes(setup.demand)} MB/s, wait",
+        f"{setup.free.times.waiting_share:.1%} of the time and use {setup.free.cores_used:.2f} of "
+        f"{setup.cores} cores (with the cache at most "
+        f"{max(result.cores_used for result in results):.2f}).",
+        "store: what the store delivers, as a share of these MB/s, over all connections together.",
+        "epoch/free: the time of an epoch after the first, in epochs of that loop. 1 is the limit "
+        "of compute, and bytes/store that",
+        "of the store: the bytes that it sends in an epoch, over its bandwidth and the time of that "
+        "loop. x limit: beside the larger one.",
+        "read/bound: beside the least that any cache of the nodes' size can read. Hit ratios count "
+        "the first epoch, too.",
     ]
     if any(result.store_bytes < result.bound_bytes for result in results):
         notes.append("Below 1: arenas and reserves hold samples over an epoch's end, too.")
@@ -89,34 +136,39 @@ def _notes(setup: Setup, results: Sequence[PolicyResult]) -> list[str]:
 
 
 def write_json(setup: Setup, results: Sequence[PolicyResult], path: Path) -> None:
-    document: dict[str, Any] = {
-        "samples": setup.samples,
-        "totalBytes": setup.total_bytes,
-        "capacityBytes": setup.capacity_bytes,
-        "residentBytes": setup.resident_bytes,
-        "epochs": setup.epochs,
-        "ranks": setup.ranks,
-        "nodes": setup.nodes,
-        "policies": [_policy_json(result) for result in results],
-    }
-    path.write_text(json.dumps(document, indent=2) + "\n")
+    document = asdict(setup) | {"policies": [asdict(result) for result in results]}
+    path.write_text(json.dumps(_renamed(document, _camel), indent=2) + "\n")
 
 
-def _policy_json(result: PolicyResult) -> dict[str, Any]:
-    return {
-        "name": result.name,
-        "storeRequests": result.store_requests,
-        "storeBytes": result.store_bytes,
-        "boundBytes": result.bound_bytes,
-        "boundAllBytes": result.bound_all_bytes,
-        "plannedStoreBytes": result.planned_store_bytes,
-        "hitRatioPredicted": round(result.hit_ratio_predicted, 6),
-        "hitRatioObserved": round(result.hit_ratio_observed, 6),
-        "hitRatioFirstTenth": round(result.hit_ratio_by_tenth[0], 6),
-        "hitRatioLastTenth": round(result.hit_ratio_by_tenth[-1], 6),
-        "movedBytes": result.moved_bytes,
-        "epochSeconds": [round(seconds, 3) for seconds in result.epoch_seconds],
-        "delivered": result.delivered,
-        "mismatches": result.mismatches,
-        "orderEqual": result.order_equal,
-    }
+def read_json(path: Path) -> tuple[Setup, list[PolicyResult]]:
+    document = _renamed(json.loads(path.read_text()), _snake)
+    policies, free = document.pop("policies"), document.pop("free")
+    setup = Setup(**document, free=Free(_times(free.pop("times")), **free))
+    return setup, [
+        PolicyResult(times=_times(policy.pop("times")), **_with_tuples(policy))
+        for policy in policies
+    ]
+
+
+def _times(document: dict[str, Any]) -> Times:
+    return Times(**_with_tuples(document))
+
+
+def _with_tuples(document: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(it) if isinstance(it, list) else it for key, it in document.items()}
+
+
+def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
+    if isinstance(value, dict):
+        return {rename(key): _renamed(it, rename) for key, it in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_renamed(it, rename) for it in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _camel(name: str) -> str:
+    return re.sub("_(.)", lambda match: match[1].upper(), name)
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda match: "_" + match[0].lower(), name)

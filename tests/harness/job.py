@@ -20,6 +20,8 @@ class Job:
     first_epoch: int = 0
     passes: int = 0  # how many it says will follow; 0: it does not say
     workers: int = 2
+    step_seconds: float = 0.0  # a sleep after each batch, which stands for the GPU's work
+    folder: str = ""  # samples are files below it, and not the cache's
 
 
 @dataclass
@@ -30,4 +32,5 @@ class EpochRecord:
     ended: float = 0.0
     samples: list[int] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)  # of each batch: seconds until it was there
     mismatches: list[int] = field(default_factory=list)  # samples whose bytes were wrong

@@ -28,16 +28,18 @@ def run(make_loader: Callable[[Job], DataLoader[Any]]) -> None:
         "gloo", init_method=f"file://{job.rendezvous}", world_size=job.world, rank=job.rank
     )
     loader = make_loader(job)
-    records = [_read_epoch(loader, job.first_epoch + epoch) for epoch in range(job.epochs)]
+    records = [_read_epoch(job, loader, job.first_epoch + epoch) for epoch in range(job.epochs)]
     Path(job.records).write_text(json.dumps([asdict(record) for record in records]))
     # So that no rank takes the connections down under another.
     torch.distributed.barrier()  # type: ignore[no-untyped-call]
 
 
-def _read_epoch(loader: DataLoader[Any], epoch: int) -> EpochRecord:
+def _read_epoch(job: Job, loader: DataLoader[Any], epoch: int) -> EpochRecord:
     record = EpochRecord(began=time.time())
     loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]
+    asked = time.monotonic()
     for number, batch in enumerate(loader):
+        record.waits.append(time.monotonic() - asked)
         *_, samples, right, times = batch
         # Stands for the gradients: every rank waits here for the others, as in any such job.
         mean = batch[0].float().mean()
@@ -47,5 +49,7 @@ def _read_epoch(loader: DataLoader[Any], epoch: int) -> EpochRecord:
         record.mismatches += samples[~right].tolist()
         sys.stdout.write(f"{epoch} {number}\n")
         sys.stdout.flush()
+        time.sleep(job.step_seconds)
+        asked = time.monotonic()
     record.ended = time.time()
     return record

@@ -7,6 +7,7 @@ import math
 import random
 import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench import demo  # noqa: E402
 from bench.figures import Figure, at_least, at_most, ratio_interval, table  # noqa: E402
+from report import Free, PolicyResult, Setup  # noqa: E402
+from timing import Times  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -82,29 +85,44 @@ def test_what_has_no_value_is_null_in_json():
     assert json.loads(json.dumps(document))["value"] is None
 
 
-DEMO = {
-    "policies": [
-        {
-            "name": "Optimal",
-            "storeRequests": 700,
-            "storeBytes": 1004,
-            "boundBytes": 1000,
-            "boundAllBytes": 1010,
-            "plannedStoreBytes": 1003,
-            "hitRatioPredicted": 0.306,
-            "hitRatioFirstTenth": 0.30,
-            "hitRatioLastTenth": 0.34,
-            "delivered": 1000,
-            "mismatches": 2,
-            "orderEqual": False,
-        },
-        {"name": "LRU", "storeBytes": 1300, "boundBytes": 1000},
-    ]
-}
+FREE = Free(Times((9.0, 8.0), 0.01, 0.02), cores_used=1.3)
+SETUP = Setup(
+    samples=1000,
+    total_bytes=1000,
+    capacity_bytes=300,
+    resident_bytes=310,
+    epochs=2,
+    ranks=2,
+    nodes=2,
+    cores=2,
+    step_seconds=0.03,
+    free=FREE,
+)
+OPTIMAL = PolicyResult(
+    name="Optimal",
+    store_share=0.7,
+    times=Times((11.0, 8.5), 0.05, 0.6),
+    epoch_link_bytes=714,
+    cores_used=1.5,
+    store_requests=700,
+    store_bytes=1004,
+    bound_bytes=1000,
+    bound_all_bytes=1010,
+    planned_store_bytes=1003,
+    hit_ratio_predicted=0.306,
+    hit_ratio_observed=0.3,
+    hit_ratio_by_tenth=(0.30, *[0.32] * 8, 0.34),
+    requests_by_progress=(0, 700),
+    moved_bytes=0,
+    delivered=1000,
+    mismatches=2,
+    order_equal=False,
+)
 
 
 def test_the_demos_figures_are_those_of_its_policy_optimal():
-    figures = demo.figures_of(DEMO)
+    lru = replace(OPTIMAL, name="LRU", store_bytes=1300)
+    figures = demo.figures_of(SETUP, [lru, OPTIMAL])[-6:]
     assert [(round(figure.value, 6), figure.verdict) for figure in figures] == [
         (1.004, "met"),
         (round(1004 / 1003, 6), "met"),
@@ -114,3 +132,21 @@ def test_the_demos_figures_are_those_of_its_policy_optimal():
         (3, "not met"),
     ]
     assert figures[0].peer == "LRU 1.3000"
+
+
+def test_the_demos_times_are_held_against_the_slower_of_compute_and_store():
+    none = replace(OPTIMAL, name="None", epoch_link_bytes=1000, times=Times((9.0, 12.0), 0.3, 0.7))
+    pin = replace(OPTIMAL, name="Pin")
+    wide = replace(OPTIMAL, store_share=0.75, times=Times((11.0, 8.2), 0.02, 0.6))
+    figures = demo.figures_of(SETUP, [none, pin, OPTIMAL, wide])[:-6]
+    assert [(round(figure.value, 4), figure.verdict) for figure in figures] == [
+        (0.65, "not met"),
+        (1.05, "met"),  # 12 s beside 8 s / 0.7
+        (1.0417, ""),
+        (1.0417, "not met"),  # 8.5 s beside 8 s * 0.714 / 0.7
+        (0.6, ""),
+        (1.025, "met"),  # 8.2 s beside the 8 s of compute
+        (0.6, "not met"),
+    ]
+    assert figures[1].name == "demo: epoch / max(compute, store), None, store 0.70"
+    assert figures[1].peer.startswith("epoch 1.500, store 1.429 of")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 sys.path[:0] = [str(Path(__file__).parents[1] / "demo"), str(Path(__file__).parents[1])]
 
 import accounting  # noqa: E402
-import report  # noqa: E402
 from accounting import Delivery  # noqa: E402
 
 PATHS = ["a/1.png", "a/two words.png", "b/ü.png"]
@@ -101,82 +99,3 @@ def test_predicted_hit_ratios():
     assert accounting.predicted_hit_ratio("LRU", 0.3, 5) == pytest.approx(0.8 * lru)
     assert accounting.predicted_hit_ratio("LRU", 1.0, 2) == 0.5
     assert accounting.predicted_hit_ratio("None", 0.3, 5) == 0
-
-
-SETUP = report.Setup(
-    samples=3, total_bytes=100, capacity_bytes=30, resident_bytes=32, epochs=2, ranks=4, nodes=4
-)
-
-
-def result(name: str, store_bytes: int) -> report.PolicyResult:
-    return report.PolicyResult(
-        name=name,
-        store_requests=1234567,
-        store_bytes=store_bytes,
-        bound_bytes=170,
-        bound_all_bytes=168,
-        planned_store_bytes=171,
-        hit_ratio_predicted=0.15,
-        hit_ratio_observed=1 / 7,
-        hit_ratio_by_tenth=(0.25, *[0.3] * 8, 0.35),
-        requests_by_progress=tuple(range(21)),
-        moved_bytes=5_000_000,
-        epoch_seconds=(1.0, 2.0),
-        delivered=8,
-        mismatches=0,
-        order_equal=True,
-    )
-
-
-def test_table_lines_up():
-    text = report.table(SETUP, [result("Optimal", 170), result("LRU", 190)])
-    lines = text.split("\n\n")[0].splitlines()
-    assert len({len(line) for line in lines}) == 1
-    assert lines[2].startswith("Optimal ") and "1,234,567" in lines[2] and "1.0000" in lines[2]
-    assert "1.1176" in lines[3]
-
-
-def test_table_explains_a_ratio_below_one():
-    assert "Below 1" in report.table(SETUP, [result("Optimal", 169)])
-    assert "Below 1" not in report.table(SETUP, [result("Optimal", 170)])
-
-
-def test_json_has_the_documented_fields(tmp_path: Path):
-    report.write_json(SETUP, [result("Pin", 170)], tmp_path / "demo.json")
-    document = json.loads((tmp_path / "demo.json").read_text())
-    assert {key: document[key] for key in list(document)[:-1]} == {
-        "samples": 3,
-        "totalBytes": 100,
-        "capacityBytes": 30,
-        "residentBytes": 32,
-        "epochs": 2,
-        "ranks": 4,
-        "nodes": 4,
-    }
-    assert document["policies"] == [
-        {
-            "name": "Pin",
-            "storeRequests": 1234567,
-            "storeBytes": 170,
-            "boundBytes": 170,
-            "boundAllBytes": 168,
-            "plannedStoreBytes": 171,
-            "hitRatioPredicted": 0.15,
-            "hitRatioObserved": 0.142857,
-            "hitRatioFirstTenth": 0.25,
-            "hitRatioLastTenth": 0.35,
-            "movedBytes": 5_000_000,
-            "epochSeconds": [1.0, 2.0],
-            "delivered": 8,
-            "mismatches": 0,
-            "orderEqual": True,
-        }
-    ]
-
-
-def test_picture_is_a_png_for_any_subset_of_policies(tmp_path: Path):
-    pytest.importorskip("matplotlib")
-    import picture
-
-    picture.draw(SETUP, [result("LRU", 170)], tmp_path / "demo.png")
-    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
