@@ -58,7 +58,7 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--dataset", type=Path, metavar="PATH", help="your own images, in one folder for each class")
     add("--policies", default=",".join(POLICIES), help="policies to run (default: %(default)s)")
-    add("--epochs", type=int, default=4, help="how often each policy reads all images (default: 4)")
+    add("--epochs", type=int, default=3, help="how often each policy reads all images (default: 3)")
     add("--machines", type=int, default=2, help="machines, each with one rank (default: 2)")
     add("--batch", type=int, default=32, help="images in a batch (default: 32)")
     add("--seed", type=int, default=0, help="seed of the DistributedSampler (default: 0)")

@@ -33,14 +33,14 @@ Images = Union[ImageFolder, folder.ImageFolder]  # of the cache, or torchvision'
 def digest_and_image(view: Any) -> tuple[bytes, Image.Image]:
     """ImageFolder's `decode`: the raw bytes of a sample in, what its `transform` gets out."""
     with Image.open(io.BytesIO(view)) as image:
-        return hashlib.sha256(view).digest(), image.convert("RGB")
+        # NEAREST costs least: what is to be seen here is reading, not resampling.
+        small = image.resize((IMAGE_SIDE, IMAGE_SIDE), Image.NEAREST)
+        return hashlib.sha256(view).digest(), small.convert("RGB")
 
 
 def to_tensor(loaded: tuple[bytes, Image.Image]) -> tuple[bytes, torch.Tensor]:
     digest, image = loaded
-    # NEAREST costs least: what is to be seen here is reading, not resampling.
-    pixels = numpy.array(image.resize((IMAGE_SIDE, IMAGE_SIDE), Image.NEAREST))
-    return digest, torch.from_numpy(pixels).permute(2, 0, 1)
+    return digest, torch.from_numpy(numpy.array(image)).permute(2, 0, 1)
 
 
 class CheckedImages(TorchDataset):  # type: ignore[type-arg]
