@@ -388,8 +388,8 @@ def test_no_sidecar_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None
     path, left, file = tmp_path / "sock", tmp_path / "left", tmp_path / "file"
     waited = ". Waited 0.2 s: wait= or OPTCACHE_WAIT sets how long"
     assert refusal(optcache.Dataset) == (
-        "where is the sidecar? Set OPTCACHE_SOCKET (the injected sidecar and `optcache up` do), or "
-        "give socket=..."
+        "the socket of the sidecar is not known: set OPTCACHE_SOCKET (`optcache up` prints the "
+        "line, and in a pod with a sidecar it is set), or give socket=..."
     )
     assert refusal(lambda: optcache.Dataset(socket=str(path))) == (
         f"there is no socket at {path}: start optcache-sidecar, or set OPTCACHE_SOCKET to where it "

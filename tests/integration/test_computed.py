@@ -224,8 +224,8 @@ def test_says_once_what_is_frozen(
     second = optcache.cached(faces, name="faces")
     assert first[0][1] == second[0][1] == 0
     assert [r.message for r in caplog.records if "augmentation" in r.message] == [
-        "samples of 'faces' are computed once and kept (up to 4.0 MiB): what is random in them, as "
-        "augmentation is, stays as it was the first time"
+        "samples of 'faces' are computed once and kept (up to 4.0 MiB): random changes, such as "
+        "augmentation, stay as they were the first time"
     ]
 
 

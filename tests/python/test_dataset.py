@@ -210,8 +210,8 @@ def test_tells_once_when_samples_are_others_and_when_they_are_not_any_more(
             ds.__getitems__(batch)
     said = [record.message for record in caplog.records if "headspace" in record.message]
     assert said == [
-        "headspace: from here on the sidecar gives other samples than are asked for, at once",
-        "headspace: from here on samples are those that are asked for",
+        "headspace: from now on the sidecar delivers other samples than are requested, at once",
+        "headspace: from now on the sidecar delivers the samples that are requested",
     ]
     assert optcache.stats().copies == copies
 

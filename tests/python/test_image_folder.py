@@ -83,7 +83,7 @@ def test_a_name_counts_more_than_a_root(
     assert ours.samples[0][0].startswith("/some/where/")
     assert not caplog.records
     assert len(ImageFolder(str(images), name="test")) == COUNT
-    assert f"root={images} is the source of local/other: name=test counts" in caplog.text
+    assert f"root={images} is the source of local/other, but name=test is used" in caplog.text
 
 
 @pytest.mark.parametrize("content", [None, "{"])

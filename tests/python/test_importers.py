@@ -76,8 +76,8 @@ def test_folders_of_an_index_are_not_listed_twice(tmp_path: Path) -> None:
         ({"samples": 1 << 60}, "does not begin with its"),
         ({"samples": -5}, "does not begin with its"),
         ({"samples": -2}, "does not begin with its"),
-        ({"samples": "many"}, "shard 0 does not say what it is: ValueError"),
-        ({"raw_data": {}}, "shard 0 does not say what it is: KeyError: 'basename'"),
+        ({"samples": "many"}, "shard 0 has no valid description: ValueError"),
+        ({"raw_data": {}}, "shard 0 has no valid description: KeyError: 'basename'"),
         ({"raw_data": {"basename": "shard.00000.mds", "bytes": 7}}, "index.json says 7: copy it"),
     ],
 )

@@ -174,7 +174,7 @@ def test_numbers_may_be_arrays(data: optcache.Dataset, server: Server, batch: in
 
 def test_what_samples_wants(data: optcache.Dataset) -> None:
     captions = Captions(data, "one by one")
-    with pytest.raises(TypeError, match="dataset= are read: give that, too"):
+    with pytest.raises(TypeError, match="names samples of dataset=: give that, too"):
         attach(DataLoader(data), samples=captions.made_of)
     kept = optcache.cached(captions, name="captions")
     with pytest.raises(TypeError, match="keeps computed samples: give the optcache dataset"):

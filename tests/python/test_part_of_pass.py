@@ -62,7 +62,7 @@ def test_part_of_each_pass(data: optcache.Dataset, server: Server, world: int) -
 
 def test_parts_that_are_none(data: optcache.Dataset, server: Server) -> None:
     for batches in (0, -1, 1 << 61):
-        with pytest.raises(ValueError, match=f"limit_batches={batches}: not a number"):
+        with pytest.raises(ValueError, match=f"limit_batches={batches} is not a number"):
             attach(DataLoader(data, 8, collate_fn=list), limit_batches=batches)
     with pytest.raises(ValueError, match="list has no batch_size"):
         loader = DataLoader(data, batch_sampler=[[0, 1], [2]], collate_fn=list)

@@ -227,7 +227,7 @@ def test_orders_that_are_not_repeated(data: optcache.Dataset) -> None:
             control.state_dict()
     plain, random = make(data, "sequential"), make(data, "random")
     for wrong in ({}, {"epoch": 1}, 7):
-        with pytest.raises(ValueError, match="not what state_dict"):
+        with pytest.raises(ValueError, match="not a state that state_dict"):
             plain.optcache.load_state_dict(wrong)
     with pytest.raises(ValueError, match="another sampler"):
         random.optcache.load_state_dict(plain.optcache.state_dict())

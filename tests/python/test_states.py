@@ -126,7 +126,7 @@ def test_a_state_says_what_it_is_of(
         of(data, "weighted").optcache.load_state_dict(of(data, "random").optcache.state_dict())
     assert not caplog.records
     loader.optcache.load_state_dict({**state, "dataset": "local/test@0123"})
-    assert f"state of local/test@0123, and the loader reads {data.version}" in caplog.text
+    assert f"state is of the dataset local/test@0123, and the loader reads {data.version}" in caplog.text
 
 
 # --- Parts of epochs

@@ -191,7 +191,7 @@ def attach(
     """
     if isinstance(loader.dataset, IterableDataset):
         raise TypeError(
-            "attach: an IterableDataset decides itself what it reads, so there is nothing to tell; "
+            "attach: an IterableDataset decides itself what it reads, so its order cannot be announced: "
             "use a dataset with indices"
         )
     if loader.batch_sampler is None:
@@ -199,18 +199,19 @@ def attach(
     if isinstance(loader.batch_sampler, AttachedBatchSampler):
         raise ValueError("attach: this loader is attached already")
     if epochs is not None and not 0 < operator.index(epochs) <= protocol.PASSES_MAX:
-        raise ValueError(f"attach: epochs={epochs}: not a number of epochs")
+        raise ValueError(f"attach: epochs={epochs} is not a number of epochs")
     ours, numbering = _dataset_of(loader, dataset)
     if samples is not None and dataset is None:
-        raise TypeError("attach: samples= says which samples of dataset= are read: give that, too")
+        raise TypeError("attach: samples= names samples of dataset=: give that, too")
     if samples is not None and isinstance(ours, Store):
         raise TypeError(
-            "attach: samples= says which samples of dataset= are read, and this dataset keeps computed "
-            "samples: give the optcache dataset that the items are made of"
+            "attach: samples= names samples of dataset=, and this dataset keeps computed samples: give "
+            "the optcache dataset that the items are made of"
         )
     if samples is not None and limit_batches is not None:
         raise ValueError(
-            "attach: limit_batches= with samples=: how many samples an iteration reads is not known"
+            "attach: limit_batches= does not go with samples=, as the number of samples that an "
+            "iteration reads is not known"
         )
     pass_reads = _samples_in(loader, limit_batches)
     order = order_of(loader, ours, numbering, start is not None, trace, pass_reads, samples)
@@ -342,8 +343,8 @@ def _dataset_of(
                 "loader's dataset reads"
             )
         raise TypeError(
-            f"attach: the {kind} of the loader {made}. If it is something around one that hands "
-            "indices on as they are, give dataset=that one"
+            f"attach: the {kind} of the loader {made}. If it wraps an optcache dataset and "
+            "passes indices on as they are, give dataset= with that dataset"
         )
     return found
 
@@ -365,11 +366,11 @@ def _samples_in(loader: torch.utils.data.DataLoader[Any], batches: Optional[int]
     size = getattr(loader.batch_sampler, "batch_size", None)
     if not isinstance(size, int):
         raise ValueError(
-            f"attach: limit_batches={batches}, but how many samples a batch has is not known: "
+            f"attach: limit_batches={batches}, but the size of a batch is not known: "
             f"{type(loader.batch_sampler).__name__} has no batch_size"
         )
     if not 0 < operator.index(batches) * size <= protocol.PASS_READS_MAX:
-        raise ValueError(f"attach: limit_batches={batches}: not a number of batches")
+        raise ValueError(f"attach: limit_batches={batches} is not a number of batches")
     sliced = getattr(loader.batch_sampler, "split_batches", False)  # Accelerate's, by rank
     return batches * size // (int(loader.batch_sampler.num_processes) if sliced else 1)
 

@@ -190,7 +190,7 @@ class Attachment:
             return
         said, self._loader = self._loader, name
         log.info(
-            "another job reads %s as '%s', this one does as '%s'", self._dataset.name, said, name
+            "another job reads %s as '%s', so this job reads it as '%s'", self._dataset.name, said, name
         )
         if _holders.get(self._place(said)) is self:
             del _holders[self._place(said)]
@@ -236,7 +236,7 @@ class Attachment:
         except RefusedError as refused:
             if refused.code in ("not_found", "unavailable"):
                 raise
-            log.warning("the list of pass %s is not taken: %s", number, refused)
+            log.warning("the sidecar does not use the list of pass %s: %s", number, refused)
         self._handed_over = {n: i for n, i in self._handed_over.items() if n >= number - 2}
         self._handed_over[number] = ids
 

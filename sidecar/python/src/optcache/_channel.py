@@ -204,11 +204,11 @@ class Channel:
         if given:
             self._stand_ins.add(stream)
             log.warning(
-                "headspace: from here on the sidecar gives other samples than are asked for, at once"
+                "headspace: from now on the sidecar delivers other samples than are requested, at once"
             )
         else:
             self._stand_ins.remove(stream)
-            log.warning("headspace: from here on samples are those that are asked for")
+            log.warning("headspace: from now on the sidecar delivers the samples that are requested")
 
     # --- Computed samples
 
@@ -217,7 +217,7 @@ class Channel:
     ) -> protocol.ComputedOpened:
         """Opens computed samples by that name, if the sidecar keeps any."""
         if self.version < 2:
-            raise RefusedError("the sidecar is of an earlier release: it keeps none", "not_found")
+            raise RefusedError("the sidecar is of an earlier release, which keeps none", "not_found")
         opened, descriptor = self._call_for_descriptor(
             protocol.OPEN_COMPUTED,
             protocol.open_computed(name, what, samples, max_bytes),
@@ -492,7 +492,7 @@ class Channel:
         raise SilentError(f"the sidecar was silent for {self._silence_s} s")
 
     def _fail(self, why: str) -> NoReturn:
-        raise ChannelBrokenError(why or "what answers at the socket is not a sidecar of this release")
+        raise ChannelBrokenError(why or "the program at the socket is not a sidecar of this release")
 
 
 def live_batches() -> int:

@@ -98,7 +98,7 @@ def _seconds(given: str) -> float:
     except ValueError:
         seconds = -1.0
     if not seconds >= 0:
-        raise OptcacheError(f"OPTCACHE_WAIT={given}: not a number of seconds", "invalid_argument")
+        raise OptcacheError(f"OPTCACHE_WAIT={given} is not a number of seconds", "invalid_argument")
     return seconds
 
 
@@ -283,8 +283,8 @@ def endpoint_at(path: Optional[str]) -> Endpoint:
     chosen = path or os.environ.get("OPTCACHE_SOCKET")
     if not chosen:
         raise SidecarUnavailableError(
-            "where is the sidecar? Set OPTCACHE_SOCKET (the injected sidecar and `optcache up` "
-            "do), or give socket=..."
+            "the socket of the sidecar is not known: set OPTCACHE_SOCKET (`optcache up` prints the "
+            "line, and in a pod with a sidecar it is set), or give socket=..."
         )
     # Two threads may make it at once; one of the two stays.
     return _endpoints.setdefault(chosen, Endpoint(chosen))

@@ -72,7 +72,7 @@ class _RawObject(io.RawIOBase):
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
         if base + offset < 0:
-            raise OSError(errno.EINVAL, "there is nothing before the beginning", self.name)
+            raise OSError(errno.EINVAL, "cannot seek to a place before the beginning", self.name)
         self._at = base + offset
         return self._at
 

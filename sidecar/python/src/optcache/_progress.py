@@ -170,7 +170,7 @@ class Progress:
         """
         self._check()
         if not isinstance(state, dict) or not state.keys() >= State.__annotations__.keys():
-            raise ValueError("load_state_dict: this is not what state_dict() of a loader has returned")
+            raise ValueError("load_state_dict: this is not a state that state_dict() of a loader returned")
         if state["version"] != _VERSION:
             raise ValueError(
                 f"load_state_dict: the state has version {state['version']}, and this release of "
@@ -186,8 +186,8 @@ class Progress:
     def _check(self) -> None:
         if self._reader is not None:
             raise ValueError(
-                f"state_dict: a {self._reader} fetches batches before your loop gets them, so where "
-                "the loop is is not known here. Count the batches yourself, and leave them out by "
+                f"state_dict: a {self._reader} fetches batches before your loop gets them, so it is "
+                "not known where your loop is. Count the batches yourself, and skip them with "
                 "accelerate.skip_first_batches(loader, batches)"
             )
         kind = type(self._sampler)
@@ -202,12 +202,12 @@ class Progress:
                     "be repeated: give it one, generator=torch.Generator().manual_seed(...)"
                 )
             raise ValueError(
-                f"state_dict: whether a {kind.__name__} repeats its order is not known: save what it "
-                "keeps itself, and say where it goes on by attach(start=) and start_at()"
+                f"state_dict: it is not known whether a {kind.__name__} repeats its order: save its own "
+                "state, and tell where it continues with attach(start=) and start_at()"
             )
         raise ValueError(
-            f"state_dict: {type(self._batch_sampler).__name__} deals batches in its own way: save what "
-            "it keeps itself"
+            f"state_dict: {type(self._batch_sampler).__name__} deals batches in its own way: save "
+            "its own state"
         )
 
     def _compare(self, state: State) -> None:
@@ -241,8 +241,8 @@ class Progress:
                 )
         if state["dataset"] != self._dataset:
             log.warning(
-                "what was loaded is the state of %s, and the loader reads %s: its samples may be "
-                "others",
+                "the loaded state is of the dataset %s, and the loader reads %s, which may have other "
+                "samples",
                 state["dataset"],
                 self._dataset,
             )
@@ -252,8 +252,8 @@ class Progress:
         if epoch == loaded["epoch"]:
             return True
         log.warning(
-            "what was loaded is of epoch %s, and the sampler is at epoch %s: this epoch begins at the "
-            "front. Begin with the epoch that state_dict() says",
+            "the loaded state is of epoch %s, and the sampler is at epoch %s: this epoch begins at the "
+            "front. Begin with the epoch in the state",
             loaded["epoch"],
             epoch,
         )

@@ -42,7 +42,7 @@ def name_of_root(
         served = sources_of(endpoint.path)
     except UnusableListError as why:
         raise OptcacheError(
-            f"which dataset the root {root!r} means is not known ({why}): write name= with the "
+            f"it is not known which dataset the root {root!r} means ({why}): write name= with the "
             "dataset's name instead",
             "invalid_argument",
         ) from None
@@ -58,4 +58,4 @@ def _warn_of_another(root: str, name: str, socket: Optional[str]) -> None:
     except (UnusableListError, OptcacheError):
         return
     if found is not None and name not in (found.name, found.name.partition("/")[2]):
-        log.warning("root=%s is the source of %s: name=%s counts", root, found.name, name)
+        log.warning("root=%s is the source of %s, but name=%s is used", root, found.name, name)

@@ -224,7 +224,7 @@ class RandomOrder(WholeOrder):
     """RandomSampler with a generator of its own, which is watched and never drawn from. With
     replacement and with num_samples, too.
 
-    While its state is what a replay from the seed gives, so is the order. When somebody else has
+    While its state is what a replay from the seed gives, so is the order. When other code has
     drawn from it, or a pass ended early that was not announced to, it is not, and never will be
     again.
     """

@@ -68,7 +68,7 @@ def _read(path: str, sidecars_uid: int) -> bytes:
             raise UnusableListError(f"{path} is not a file")
         # A user who may write it decides what is read as training data.
         if found.st_uid not in (0, os.geteuid(), sidecars_uid) or found.st_mode & stat.S_IWOTH:
-            raise UnusableListError(f"{path} is not used: others than the sidecar's user may write it")
+            raise UnusableListError(f"{path} is not used: other users than the sidecar's can write it")
         data = file.read(_BYTES_MAX + 1)
     if len(data) > _BYTES_MAX:
         raise UnusableListError(f"{path} is not used: it has more than {_BYTES_MAX} bytes")
@@ -122,7 +122,7 @@ def sources_or_none(socket: str) -> Optional[list[Served]]:
 @functools.lru_cache(maxsize=64)
 def _tell(why: str) -> None:
     log.warning(
-        "where the sidecar's datasets lie is not known, so they are not read while it is away: %s",
+        "the sources of the sidecar's datasets are not known, so they are not read while it is away: %s",
         why,
     )
 

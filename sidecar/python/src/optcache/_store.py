@@ -148,8 +148,8 @@ class Store:
         channel.handles[self._key] = opened.handle
         if opened.first:
             log.warning(
-                "samples of '%s' are computed once and kept (up to %.1f MiB): what is random in "
-                "them, as augmentation is, stays as it was the first time",
+                "samples of '%s' are computed once and kept (up to %.1f MiB): random "
+                "changes, such as augmentation, stay as they were the first time",
                 self._given[0],
                 opened.capacity / 2**20,
             )
@@ -199,7 +199,7 @@ class Store:
             value = compute()
             encoded = self._encode(value, leave.room)
             return value
-        finally:  # also where it raised: somebody may wait
+        finally:  # also where it raised: a process may wait
             try:
                 channel.put_computed(leave.lease, encoded)
             except BROKEN:

@@ -57,12 +57,12 @@ def decode(data: bytearray, allow_pickle: bool = False) -> Any:
     try:
         magic, version, crc, length = _HEADER.unpack_from(data)
     except struct.error:
-        raise CorruptError(f"{len(data)} bytes are too few for a value") from None
+        raise CorruptError(f"a value has more than {len(data)} bytes") from None
     body = memoryview(data)[_HEADER.size :]
     if magic != _MAGIC or version != _VERSION:
-        raise CorruptError("these bytes are no value, or one of another release")
+        raise CorruptError("the bytes are not a value, or a value of another release")
     if length != len(body):
-        raise CorruptError(f"a value of {length} bytes has {len(body)}")
+        raise CorruptError(f"it has {len(body)} bytes, not {length}")
     if zlib.crc32(body) != crc:
         raise CorruptError("its checksum does not match")
     reader = _Reader(data, allow_pickle)
@@ -73,7 +73,7 @@ def decode(data: bytearray, allow_pickle: bool = False) -> Any:
     except Exception as error:  # what a pickle does, for example
         raise CorruptError(f"{type(error).__name__}: {error}") from None
     if reader.at != len(data):
-        raise CorruptError("it goes on after its end")
+        raise CorruptError("there are bytes after its end")
     return value
 
 
@@ -88,7 +88,7 @@ class _Writer:
         self._parts += 1
         if depth > _DEPTH_MAX or self._parts > _PARTS_MAX:
             raise UnencodableError(
-                f"a sample may have {_PARTS_MAX:,} parts, {_DEPTH_MAX} levels deep: this has more"
+                f"a sample with more than {_PARTS_MAX:,} parts or {_DEPTH_MAX} levels"
             )
         kind = type(value)
         if (put := _PUT.get(kind)) is not None:
@@ -132,7 +132,7 @@ class _Writer:
 
     def _put_shaped(self, tag: bytes, dtype: str, shape: Any, content: bytes) -> None:
         if len(shape) > _DIMENSIONS_MAX:
-            raise UnencodableError(f"an array of {len(shape)} dimensions")
+            raise UnencodableError(f"an array with {len(shape)} dimensions")
         name = dtype.encode()
         self._add(tag + bytes([len(name), len(shape)]) + name + b"".join(map(_U64.pack, shape)))
         self._put_content(content)

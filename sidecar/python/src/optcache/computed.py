@@ -100,7 +100,7 @@ def cached(
         return Computed(dataset, keeper)
     if callable(dataset):
         return keeper(dataset)
-    raise TypeError(f"cached: {type(dataset).__name__} is no dataset and no function of an index")
+    raise TypeError(f"cached: {type(dataset).__name__} is neither a dataset nor a function of an index")
 
 
 def _bytes(quantity: Union[int, str]) -> int:
@@ -110,7 +110,7 @@ def _bytes(quantity: Union[int, str]) -> int:
     number, unit, binary = match.groups()
     count = int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
     if count < 1:
-        raise ValueError(f"cached: max_bytes={quantity!r}: nothing could be kept")
+        raise ValueError(f"cached: max_bytes={quantity!r}: no sample would fit")
     return count
 
 
@@ -126,7 +126,7 @@ class Keeper:
         socket: Optional[str],
     ) -> None:
         if not callable(name) and (not isinstance(name, str) or not name):
-            raise ValueError("cached: name= stands for what is computed, for example 'faces-224'")
+            raise ValueError("cached: name= must name what is computed, for example 'faces-224'")
         self.name = name
         self.max_bytes = max_bytes
         self.size = size
@@ -138,7 +138,7 @@ class Keeper:
         name = self.name(owner) if callable(self.name) else self.name
         size = self.size if self.size is not None or owner is None else len(owner)
         if size is None:
-            raise ValueError(f"cached: how many samples has '{name}'? Give size=")
+            raise ValueError(f"cached: the number of samples of '{name}' is not known: give size=")
         module = "__main__" if what.__module__ in _SCRIPTS else what.__module__
         described = f"{module}.{what.__qualname__}"
         return Store(name, described, size, self.max_bytes, self.allow_pickle, self.socket)
@@ -242,8 +242,8 @@ def kept(
             settings = hashlib.sha256(pickle.dumps(made_by, protocol=4)).hexdigest()
         except Exception as why:  # whatever their __reduce__ raises
             raise ValueError(
-                "computed=True: what computes the samples cannot be told from others, as it cannot be "
-                f"pickled ({why}): give a name, for example computed='faces-224'"
+                "computed=True: the function that computes the samples cannot be pickled, so it cannot be "
+                f"told from others ({why}): give a name, for example computed='faces-224'"
             ) from why
         name = f"{of}-{settings[:16]}"
     what = made_by[0] if isinstance(made_by, tuple) else made_by
@@ -261,7 +261,7 @@ def stats_of(store: Optional[Store], of: str = "") -> dict[str, Any]:
     of them, pool_utilized: of that in use, pool_free: the rest.
     """
     if store is None:
-        raise ValueError(f"stats: nothing of {of} is computed and kept")
+        raise ValueError(f"stats: no computed samples of {of} are kept")
     counts = store.counts()
     reads = counts.hits + counts.misses
     return {

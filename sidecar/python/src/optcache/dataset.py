@@ -99,7 +99,7 @@ class Dataset(_Base):
             OptcacheError: the sidecar knows no such dataset, or the name is needed.
         """
         if wait is not None and not wait >= 0:
-            raise ValueError(f"Dataset: wait={wait}: not a number of seconds")
+            raise ValueError(f"Dataset: wait={wait} is not a number of seconds")
         self.endpoint = endpoint_at(socket)
         self.wait = wait
         self._copy = copy
@@ -125,7 +125,7 @@ class Dataset(_Base):
             warnings.warn(f"optcache: {visible(self.notice)}.", stacklevel=2)
         self.transform = transform
         if computed and transform is None:
-            raise ValueError("Dataset: computed= keeps what transform= makes, and there is none")
+            raise ValueError("Dataset: computed= keeps the results of transform=: give that, too")
         self.kept = kept(self, computed, self.version, transform, socket)
 
     # --- As a sequence

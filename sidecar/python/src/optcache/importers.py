@@ -105,7 +105,7 @@ def _mds_shard(folder: Folder, index: str, number: int, shard: dict[str, Any]) -
         samples = int(shard["samples"])
     except (KeyError, TypeError, ValueError) as error:
         raise ImporterError(
-            f"{index}: shard {number} does not say what it is: {type(error).__name__}: {error}"
+            f"{index}: shard {number} has no valid description: {type(error).__name__}: {error}"
         ) from error
     path = f"{index[: -len('index.json')]}{base}"
     if kind != "mds":
@@ -253,7 +253,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     try:
         ranges = list(IMPORTERS[options.format](Folder(options.source)))
         if not ranges:
-            raise ImporterError(f"{options.source} has no sample")
+            raise ImporterError(f"{options.source} has no samples")
     except (ImporterError, OSError) as error:
         print(f"optcache.importers: {error}", file=sys.stderr)
         return 1
