@@ -25,8 +25,8 @@ cluster() {
 
 cluster_test() {
   if asks_for_text "$@"; then
-    say "cluster test [--smoke] [--part K/N] [-k EXPRESSION] [words of pytest]: cases on a real Kubernetes, as root"
-    say "--smoke: the ten of ring 2; --part 1/3: a third of them; -k: those of a name"
+    say "cluster test [--smoke] [--part K/N] [-k EXPRESSION] [ARGS OF PYTEST] runs cases on a real Kubernetes, as root"
+    say "--smoke runs the ten cases of ring 2, --part 1/3 a third of all cases, -k the cases with such a name"
     return
   fi
   begin_totals "cluster test${*:+ $*}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every figure that the project promises, with its goal and, if it has one, its peer."""
+"""Measure every figure that the project promises, with its goal and, if it has one, its peer."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from harness.errors import HarnessError
 
 # Name: what it measures. The module of that name in this folder has run(context).
 BENCHMARKS = {
-    "plan": "what a plan costs: time a read, memory a sample",
-    "scale": "what a thousand nodes say to the coordinator and to each other: messages, bytes",
-    "orders": "what an order costs, beside a plain loop",
-    "manifest": "what a list of ten million samples costs",
-    "s3": "what it takes to index a bucket of a million objects",
-    "s3_clients": "libraries of S3 through the endpoint: requests at the store, beside the bound",
-    "stores": "a training loop that reads a bucket, beside other ways to read one",
-    "handoff": "a sample in a training process, beside open and read",
-    "disk": "samples on a node's disk, beside a file a sample",
-    "wire": "node to sidecar, beside memcached",
+    "plan": "cost of a plan: time per read, memory per sample",
+    "scale": "traffic of a thousand nodes with the coordinator and each other: messages, bytes",
+    "orders": "cost of an order, beside a plain loop",
+    "manifest": "cost of a manifest of ten million samples: time, memory",
+    "s3": "cost of indexing a bucket of a million objects",
+    "s3_clients": "client libraries of S3 with the endpoint: requests to the store, beside the bound",
+    "stores": "a training loop that reads a bucket, beside other ways to read it",
+    "handoff": "one sample for a training process, beside open and read",
+    "disk": "samples on the disk of a node, beside one file per sample",
+    "wire": "samples from node to sidecar, beside memcached",
     "image_folder": "a loader that only decodes, beside plain torchvision",
     "faults": "the longest wait of a trainer when something fails",
     "cold": "four streams that start together: store reads",
@@ -43,19 +43,19 @@ BENCHMARKS = {
     "drift": "ranks that drift apart: hit ratio",
     "jobs": "several jobs on one dataset: store reads, beside an oracle's",
     "computed": "computed samples: how often they are computed, beside the bound and lru_cache",
-    "hedge": "late reads asked for once more: the tail of read times, and its price in requests",
-    "webhook": "how long a pod waits for the injector",
-    "metrics": "what numbers cost: counting a sample, a page with many datasets",
-    "memory": "what the programs take, beside their budgets",
+    "hedge": "late reads that are requested again: the tail of read times, and its cost in requests",
+    "webhook": "time that a pod waits for the injector",
+    "metrics": "cost of metrics: counting a sample, a page with many datasets",
+    "memory": "memory that the programs use, beside their budgets",
     "kubernetes": "on a real Kubernetes: times until ready, the operator among a thousand machines",
     "demo": "the demo: times, store bytes and hit ratios, beside limit, bound and plan",
 }
 MORE = """\
 verdicts:
-  met, not met   the figure, or its whole 95 % interval, against its goal
-  not resolved   the goal lies inside the interval: too noisy to tell
+  met, not met   the figure, or its whole 95 % interval, reaches or misses its goal
+  not resolved   the goal lies inside the interval: the figure is too noisy to tell
 
-Exit status 1: a benchmark could not be run. A goal that is not met is no error.
+The exit status is 1 if a benchmark could not run. A goal that is not met is no error.
 """
 
 
@@ -67,11 +67,11 @@ def parse_arguments() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help="which; all if none is given")
-    add("--list", action="store_true", help="say which there are")
-    add("--quick", action="store_true", help="small sizes: whether all of it runs, no figures")
-    add("--output", choices=("table", "json"), default="table", help="what is printed")
-    add("--out", type=Path, default=Path("bench-out"), help="for results (default: bench-out)")
+    add("names", nargs="*", metavar="NAME", help="benchmarks to run; all if none is given")
+    add("--list", action="store_true", help="print the names of all benchmarks")
+    add("--quick", action="store_true", help="use small sizes: check that everything runs, and give no figures")
+    add("--output", choices=("table", "json"), default="table", help="format of the output")
+    add("--out", type=Path, default=Path("bench-out"), help="folder for results (default: bench-out)")
     arguments = parser.parse_args()
     for name in arguments.names:
         if name not in BENCHMARKS:

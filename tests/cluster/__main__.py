@@ -1,4 +1,4 @@
-"""A real Kubernetes on this machine, for tests and for looking: ./dev cluster VERB."""
+"""Run a real Kubernetes on this machine, for tests and to try things: ./dev cluster VERB."""
 
 from __future__ import annotations
 
@@ -98,33 +98,33 @@ def tool(cluster: Cluster, arguments: argparse.Namespace) -> int:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev cluster", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    verb = verbs.add_parser("up", help="start it; builds its programs and images first, if it must")
-    verb.add_argument("--workers", type=int, default=settings.WORKERS, help="default: %(default)s")
+    verb = verbs.add_parser("up", help="start the cluster; programs and images that are missing are built first")
+    verb.add_argument("--workers", type=int, default=settings.WORKERS, help="number of workers (default: %(default)s)")
     verb.set_defaults(act=up)
-    verbs.add_parser("down", help="end it and all that was left of one").set_defaults(act=down)
-    verbs.add_parser("status", help="what runs, and where the logs are").set_defaults(act=status)
-    verbs.add_parser("check", help="what this machine lacks for it").set_defaults(act=check)
-    verb = verbs.add_parser("programs", help="build Kubernetes from Go modules, if it is not built")
+    verbs.add_parser("down", help="stop the cluster, and remove all that is left of one").set_defaults(act=down)
+    verbs.add_parser("status", help="print what runs, and where the logs are").set_defaults(act=status)
+    verbs.add_parser("check", help="print what this machine lacks for a cluster").set_defaults(act=check)
+    verb = verbs.add_parser("programs", help="build Kubernetes from Go modules, if it is not built yet")
     modules = ", ".join(programs.PROGRAMS)
-    verb.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {modules}; default: those of a cluster")
-    verb.add_argument("--built", action="store_true", help="only let this checkout use those that are")
+    verb.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {modules}; default: those that a cluster needs")
+    verb.add_argument("--built", action="store_true", help="build nothing, and let this checkout use the programs that are built")
     verb.set_defaults(act=make_programs)
-    verb = verbs.add_parser("prepare", help="make programs and images that tests use, but start nothing")
+    verb = verbs.add_parser("prepare", help="build the programs and images that tests use, but start nothing")
     verb.set_defaults(act=prepare)
-    verb = verbs.add_parser("images", help="make our images anew if they changed, and load them")
-    verb.add_argument("names", nargs="*", metavar="NAME", help="operator cache-node sidecar …")
+    verb = verbs.add_parser("images", help="build our images again if they changed, and load them")
+    verb.add_argument("names", nargs="*", metavar="NAME", help="images to build, for example operator cache-node sidecar; default: all")
     verb.set_defaults(act=images)
-    verb = verbs.add_parser("load", help="give an image to all workers")
-    verb.add_argument("archive", type=Path, help="of `docker save` or of an OCI archive")
+    verb = verbs.add_parser("load", help="load an image into all workers")
+    verb.add_argument("archive", type=Path, help="file that `docker save` wrote, or an OCI archive")
     verb.set_defaults(act=load)
-    verb = verbs.add_parser("demo", help="a training job from nothing to figures; the cluster stays up")
-    verb.add_argument("--epochs", type=int, default=3, help="default: %(default)s")
-    where = "of the Dataset: a web server (default), or a bucket of versitygw"
+    verb = verbs.add_parser("demo", help="start a cluster if there is none, run a training job on it, and print figures; the cluster stays up")
+    verb.add_argument("--epochs", type=int, default=3, help="number of epochs (default: %(default)s)")
+    where = "source of the Dataset: a web server (default), or a bucket of versitygw"
     verb.add_argument("--source", choices=("http", "s3"), default="http", help=where)
     verb.set_defaults(act=demonstrate)
-    verbs.add_parser("test", help="the cases, or with --smoke the few of ring 2; -k CASE and other words of pytest").set_defaults(act=test)
+    verbs.add_parser("test", help="run the cases, or with --smoke the ten of ring 2; takes -k CASE and other arguments of pytest").set_defaults(act=test)
     for name in ("kubectl", "helm"):
-        verbs.add_parser(name, help=f"{name} as administrator").set_defaults(act=tool)
+        verbs.add_parser(name, help=f"run {name} as administrator").set_defaults(act=tool)
     # What follows these verbs is for other programs, options too.
     words = sys.argv[1:]
     own = words[:1] if words[:1] and words[0] in ("test", "kubectl", "helm") else words
