@@ -259,11 +259,10 @@ Status LocalCluster::StartMachines(const LocalOptions& options) {
 Status LocalCluster::StartMachine(const Machine& machine, const MachineOptions& options) {
   RETURN_IF_ERROR(supervisor_.Start(NodeOf(machine, options), clock_.Now()));
   RETURN_IF_ERROR(supervisor_.Start(SidecarOf(machine, options, datasets_), clock_.Now()));
-  Say(fmt::format("machine {} ({}): export OPTCACHE_SOCKET={}", machine.index,
-                  FormatBytes(options.memory), machine.socket));
-  if (options.s3) {
-    Say(fmt::format("machine {}: export AWS_ENDPOINT_URL_S3={}", machine.index, S3Of(machine)));
-  }
+  Say(fmt::format("machine {} ({}): to train on it, run in your shell", machine.index,
+                  FormatBytes(options.memory)));
+  Say(ExportOf("OPTCACHE_SOCKET", machine.socket));
+  if (options.s3) Say(ExportOf("AWS_ENDPOINT_URL_S3", S3Of(machine)));
   Say(fmt::format("machine {}: metrics at {} (node), {} (sidecar)", machine.index,
                   MetricsOfNode(machine), StatusOfSidecar(machine).metrics));
   return OkStatus();

@@ -105,6 +105,17 @@ std::string S3Of(const Machine& machine) {
   return fmt::format("http://{}", Loopback(machine.s3_port));
 }
 
+std::string ExportOf(const std::string& name, const std::string& value) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-:";
+  if (value.find_first_not_of(kPlain) == std::string::npos)
+    return fmt::format("export {}={}", name, value);
+  std::string quoted;
+  for (const char c : value)
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return fmt::format("export {}='{}'", name, quoted);
+}
+
 ChildSpec NodeOf(const Machine& machine, const MachineOptions& options) {
   const std::string name = fmt::format("node-{}", machine.index);
   ChildSpec spec{

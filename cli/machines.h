@@ -59,6 +59,8 @@ Result<std::vector<Machine>> MakeMachines(std::uint32_t count, const SocketDirs&
 coordination::SidecarStatus StatusOfSidecar(const Machine& machine);
 std::string MetricsOfNode(const Machine& machine);  // URL
 std::string S3Of(const Machine& machine);           // URL of the sidecar's endpoint
+// What a shell takes as it stands, whatever is in `value`: export NAME=VALUE.
+std::string ExportOf(const std::string& name, const std::string& value);
 ChildSpec NodeOf(const Machine& machine, const MachineOptions& options);
 ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
                     const std::vector<ReadyDataset>& datasets);

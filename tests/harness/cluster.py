@@ -173,7 +173,7 @@ class Cluster:
 
     def s3_endpoint(self, machine: int) -> str:
         """As `optcache up` prints it, for AWS_ENDPOINT_URL_S3."""
-        return self._said(rf"machine {machine}: export AWS_ENDPOINT_URL_S3=(\S+)")
+        return self._said(rf"machine {machine} .*\nexport .*\nexport AWS_ENDPOINT_URL_S3=(\S+)")
 
     def log_of(self, process: str) -> str:
         """What it and its forerunners in the same state folder wrote."""

@@ -95,6 +95,13 @@ TEST(Machines, WhereANodesMetricsAre) {
   EXPECT_EQ(MetricsOfNode(kMachine), "http://127.0.0.1:4201/metrics");
 }
 
+TEST(Machines, AShellTakesWhatIsExported) {
+  EXPECT_EQ(ExportOf("OPTCACHE_SOCKET", "/run/a_b/machine-1.sock"),
+            "export OPTCACHE_SOCKET=/run/a_b/machine-1.sock");
+  EXPECT_EQ(ExportOf("A", "/my data/$x"), "export A='/my data/$x'");
+  EXPECT_EQ(ExportOf("A", "it's"), R"(export A='it'\''s')");
+}
+
 TEST(Machines, HaveSocketsAndPortsOfTheirOwn) {
   const auto machines = MakeMachines(8, {.clients = "/sockets", .own_user = "/state/run"});
   ASSERT_TRUE(machines);
