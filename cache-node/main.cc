@@ -39,44 +39,56 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
   const auto option = [&app](const char* name, auto& value, const char* text) {
     app.add_option(name, value, text)->group("In a cluster")->capture_default_str();
   };
-  file("--ca", cluster.ca_file, "CA bundle: TLS on all ports but --http, both ways");
-  file("--token-file", cluster.token_file, "This pod's token, for its certificate");
-  file("--api-ca", cluster.api_ca_file, "Certificates that sign the API server's");
+  file("--ca", cluster.ca_file,
+       "CA bundle. With it, both sides use TLS with certificates on all ports but --http");
+  file("--token-file", cluster.token_file,
+       "Token of this pod, with which it asks for its certificate");
+  file("--api-ca", cluster.api_ca_file,
+       "CA certificates that sign the certificate of the API server");
   file("--api-token-file", cluster.api_token_file, "Token for the API server");
-  option("--api-server", cluster.api_server, "URL of the API server, if Kubernetes does not tell");
-  option("--state-dir", cluster.state_dir, "Folder for key, state and manifests");
-  option("--state-size", flags.state_size, "Size of that folder's volume");
-  option("--samples", cluster.samples_max, "Samples of a manifest that pods bring; 0: any number");
+  option("--api-server", cluster.api_server,
+         "URL of the API server, if the environment does not have it");
+  option("--state-dir", cluster.state_dir, "Folder for the key, the state and manifests");
+  option("--state-size", flags.state_size, "Size of the volume of that folder");
+  option("--samples", cluster.samples_max,
+         "Most samples in a manifest that a pod sends; 0 for any number");
   option("--manifests", cluster.manifests, "HOST:PORT for manifests");
-  option("--machine", cluster.machine, "Name of this machine; others' pods are refused");
-  option("--namespace-streams", cluster.limits.streams, "Streams that a namespace may have here");
-  option("--namespace-bytes", flags.namespace_bytes, "Bytes on their way to one namespace");
+  option("--machine", cluster.machine, "Name of this machine; pods of other machines are refused");
+  option("--namespace-streams", cluster.limits.streams,
+         "Most streams that one namespace may have here");
+  option("--namespace-bytes", flags.namespace_bytes,
+         "Most bytes that are on their way to one namespace");
   app.add_flag("--tls-throughout", cluster.tls_throughout,
-               "Samples by TLS, too, and not in plaintext to pods of this machine")
+               "Use TLS for samples, too. By default, samples for pods of this machine are sent in "
+               "plaintext")
       ->group("In a cluster");
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--name", flags.node.name, "This node's name, unlike that of any other")
+  app.add_option("--name", flags.node.name, "Name of this node; no other node may have it")
       ->required();
   app.add_option("--listen", flags.node.listen,
-                 "HOST:PORT for sidecars and other nodes; unix:PATH: for this user's alone")
+                 "HOST:PORT for sidecars and other nodes, or unix:PATH, which only processes of "
+                 "this user can reach")
       ->required();
-  app.add_option("--advertise", flags.node.advertise,
-                 "HOST:PORT, or IP, where other nodes reach this one; default: as it listens");
+  app.add_option(
+      "--advertise", flags.node.advertise,
+      "HOST:PORT or IP at which other nodes reach this one; by default the address of --listen");
   app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz");
   app.add_option("--coordinator", flags.node.coordinator, "URL of the coordinator, or unix:PATH")
       ->required();
   app.add_option("--memory", flags.memory, "Bytes of samples to hold, for example 64Gi");
   CLI::Option* const disk = app.add_option(
       "--disk", flags.node.disk, "Folder on a local disk for samples that memory has no room for");
-  CLI::Option* const disk_capacity = app.add_option(
-      "--disk-capacity", flags.disk_capacity, "Bytes of files there at most, for example 500Gi");
+  CLI::Option* const disk_capacity =
+      app.add_option("--disk-capacity", flags.disk_capacity,
+                     "Most bytes of files in that folder, for example 500Gi");
   disk->needs(disk_capacity);
   disk_capacity->needs(disk);
   app.add_flag(
          "--disk-goes", [&flags](std::int64_t) { flags.node.disk_at_end = Keeper::OnDisk::kGoes; },
-         "That folder is gone with this node: at the end what lies there moves, too")
+         "The folder of --disk does not outlive this node. On shutdown, samples in it are moved to "
+         "other nodes, too")
       ->needs(disk);
   app.add_option("--drain-seconds", flags.drain_seconds,
                  "On shutdown, spend at most this many seconds moving cached samples to other "
@@ -84,12 +96,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
   AddClusterFlags(app, flags);
-  app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
-  app.add_flag("--debug", flags.debug, "Log more");
+  app.add_flag("--json-log", flags.json_log, "Write log lines as JSON");
+  app.add_flag("--debug", flags.debug, "Log details, for debugging");
   app.footer(
-      "Example:\n  optcache-node --name a --listen unix:$HOME/run/a.sock --http 127.0.0.1:4101 \\\n"
-      "      --coordinator unix:$HOME/run/coordinator.sock --memory 8Gi\n"
-      "What its numbers mean: docs/metrics.md");
+      "Example:\n  optcache-node --name a --listen unix:$HOME/run/a.sock --http 127.0.0.1:4101 "
+      "\\\n      --coordinator unix:$HOME/run/coordinator.sock --memory 8Gi\ndocs/metrics.md "
+      "explains the metrics.");
 }
 
 net::HttpHandler Pages(const std::unique_ptr<Node>& node, const metrics::MetricsPage& page) {
@@ -138,7 +150,8 @@ Status Run(Flags flags) {
 }  // namespace optcache::node
 
 int main(int argc, char** argv) {
-  CLI::App app("Holds training samples in memory where they are read next", "optcache-node");
+  CLI::App app("Keep training samples in the memory of the machine that reads them next",
+               "optcache-node");
   optcache::node::Flags flags;
   optcache::node::AddFlags(app, flags);
   CLI11_PARSE(app, argc, argv);

@@ -33,8 +33,8 @@ std::optional<std::string> AskIfAllowed(const Kubectl& kubectl,
 }  // namespace
 
 void AddKubectlOptions(CLI::App& command, KubectlOptions& options) {
-  command.add_option("--context", options.context, "kubectl's context");
-  command.add_option("--kubeconfig", options.kubeconfig, "kubectl's configuration");
+  command.add_option("--context", options.context, "Context of kubectl to use");
+  command.add_option("--kubeconfig", options.kubeconfig, "File with the configuration of kubectl");
 }
 
 Result<ClusterAnswers> AskCluster(const Kubectl& kubectl, const std::string& name_space) {

@@ -21,8 +21,9 @@ using kube::Json;
 using Rows = std::vector<std::vector<std::string>>;
 
 constexpr const char* kDuMore =
-    R"(BYTES is what the source has, GRANTED what nodes may keep of it in memory, CACHED what they keep now. PART is that of
-the bytes: no cache can spare a job that reads every sample once an epoch more than this part of its reads.
+    R"(BYTES is the size of the source, GRANTED what nodes may keep of it in memory, and CACHED what they keep now. PART is
+CACHED divided by BYTES. A job that reads every sample once an epoch cannot get a larger part of its reads from a cache
+of that size.
 
 Examples:
   kubectl optcache datasets du
@@ -133,7 +134,8 @@ Result<std::vector<DatasetUsage>> ReadDatasetUsage(std::string_view list,
 }
 
 std::string FormatDatasetUsage(const std::vector<DatasetUsage>& usage, bool by_node) {
-  if (usage.empty()) return "There are no Datasets here. Those of all namespaces: -A\n";
+  if (usage.empty())
+    return "There are no Datasets in this namespace. -A shows those of all namespaces\n";
   Rows rows = {{"DATASET", "SAMPLES", "BYTES", "GRANTED", "CACHED", "PART"}};
   for (const DatasetUsage& one : usage) {
     rows.push_back(RowOf(one));
@@ -161,18 +163,21 @@ std::string ToJson(const std::vector<DatasetUsage>& usage) {
 
 void AddDatasetsCommand(CLI::App& app, Verb& chosen) {
   CLI::App* const parent =
-      app.add_subcommand("datasets", "What the Datasets of a cluster take: du");
+      app.add_subcommand("datasets", "Show how much memory the Datasets of a cluster use");
   parent->require_subcommand(1);
   const auto flags = std::make_shared<DuFlags>();
-  CLI::App* const command =
-      parent->add_subcommand("du", "Bytes of Datasets in their sources and in the nodes' memory");
+  CLI::App* const command = parent->add_subcommand(
+      "du", "Print how many bytes Datasets have in their sources and in the memory of nodes");
   command->footer(kDuMore);
-  command->add_option("datasets", flags->names, "Only these")->type_name("NAME");
-  CLI::Option* const one = command->add_option("--namespace,-n", flags->name_space,
-                                               "Their namespace; default: kubectl's own");
-  command->add_flag("--all-namespaces,-A", flags->all_namespaces, "Those of all namespaces")
+  command->add_option("datasets", flags->names, "Print only these Datasets")->type_name("NAME");
+  CLI::Option* const one =
+      command->add_option("--namespace,-n", flags->name_space,
+                          "Namespace of the Datasets; default: that of kubectl's context");
+  command
+      ->add_flag("--all-namespaces,-A", flags->all_namespaces,
+                 "Print the Datasets of all namespaces")
       ->excludes(one);
-  command->add_flag("--nodes", flags->nodes, "With a line for each node");
+  command->add_flag("--nodes", flags->nodes, "Print a line for each node, too");
   command->add_option("--output,-o", flags->output, "text, json or yaml")
       ->check(CLI::IsMember({"text", "json", "yaml"}))
       ->capture_default_str();

@@ -41,8 +41,9 @@ void AddExplainCommand(CLI::App& app, Verb& chosen) {
   CLI::App* const pod = command->add_subcommand(
       "pod", "Explain one pod: its injection, its machine, and the sources of its samples");
   const auto request = std::make_shared<ExplainRequest>();
-  pod->add_option("NAME", request->pod, "The pod")->required();
-  pod->add_option("--namespace,-n", request->name_space, "Its namespace; default: kubectl's own");
+  pod->add_option("NAME", request->pod, "Name of the pod")->required();
+  pod->add_option("--namespace,-n", request->name_space,
+                  "Namespace of the pod; default: that of kubectl's context");
   pod->add_option("--output,-o", request->output, "text, json or yaml")
       ->check(CLI::IsMember({"text", "json", "yaml"}))
       ->capture_default_str();

@@ -30,14 +30,15 @@ namespace {
 using headspace::State;
 
 constexpr const char* kHeadspaceMore =
-    R"(Runs a cache on this machine, and the training command on it. Some steps are measured as they are, some with
-samples that are there at once; then the report is printed and everything stops. Loaders are to be attached
-(optcache.torch.attach). Without a command, start the job elsewhere with the OPTCACHE_SOCKET that is printed.
-What such a run trains is not for use. docs/user/headspace.md says what the figures mean.
+    R"(Runs a cache on this machine, and the training command with it. First it measures steps as they are, then steps in
+which every sample is delivered at once. Then it prints the report and stops everything. The loaders of the training
+script must be attached (optcache.torch.attach). Without a command, start the job in another shell, in which you have
+pasted the line that sets OPTCACHE_SOCKET. Do not use the model that such a run trains: it was given wrong samples.
+docs/user/headspace.md explains the figures.
 
 Examples:
   optcache headspace -f images.yaml -- python train.py --batch-size 256
-  A picture of the curve, and smaller gains told:
+  Measure smaller gains, and draw the curve:
     optcache headspace -f images.yaml --steps 1000 --free-steps 1000 --plot curve.svg -- torchrun train.py)";
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(500);
@@ -236,26 +237,29 @@ void AddTrainingCommand(CLI::App& command, std::vector<std::string>& words) {
     if (std::ranges::find(rest, "--") != rest.end()) return "";
     return "write -- before the training command: optcache headspace -f FILE -- COMMAND";
   };
-  command.add_option("command", words, "The training command, after --")
+  command.add_option("command", words, "Training command, after --")
       ->check(CLI::Validator(must_follow_dashes, ""));
 }
 
 void AddStepOptions(CLI::App& command, headspace::Options& options) {
   const CLI::Range steps(headspace::kStepsMin, headspace::kStepsMax);
-  command.add_option("--steps", options.steps, "Steps that are measured as they are")
+  command.add_option("--steps", options.steps, "Number of steps to measure as they are")
       ->check(steps)
       ->capture_default_str();
   command
       .add_option("--free-steps", options.free_steps,
-                  "Steps that are measured with samples there at once")
+                  "Number of steps to measure while samples are delivered at once")
       ->check(steps)
       ->capture_default_str();
-  command.add_option("--warmup-steps", options.warmup_steps, "Steps before, which are left out")
+  command
+      .add_option("--warmup-steps", options.warmup_steps,
+                  "Number of steps to run before, which are not measured")
       ->check(CLI::Range(0U, headspace::kStepsMax))
       ->capture_default_str();
   command
       .add_option("--run-steps", options.run_steps,
-                  "Steps of a rank in the whole run, for hours; default: what the loader announces")
+                  "Number of steps of a rank in the whole run, from which the report computes "
+                  "hours; default: what the loader announces")
       ->check(CLI::Range(std::uint64_t{1}, headspace::kRunStepsMax));
 }
 
@@ -263,20 +267,20 @@ void AddStepOptions(CLI::App& command, headspace::Options& options) {
 
 void AddHeadspaceCommand(CLI::App& app, Verb& chosen) {
   CLI::App* const command =
-      app.add_subcommand("headspace", "Measure how much faster training could get");
+      app.add_subcommand("headspace", "Measure how much faster training could be");
   command->footer(kHeadspaceMore);
   const auto request = std::make_shared<HeadspaceRequest>();
   request->local.port = 0;
   AddStepOptions(*command, request->options);
   AddLocalOptions(*command, request->local);
-  command->add_option("--output", request->output, "table or json")
+  command->add_option("--output", request->output, "Format of the report: table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  command->add_option("--plot", request->plot, "Draw the curve into this SVG file")
+  command->add_option("--plot", request->plot, "Draw the curve to this SVG file")
       ->type_name("FILE")
       ->check(CLI::Validator(MustTakePicture, ""));
   command->add_flag("--keep-running", request->keep_running,
-                    "Let the training command go on when the report is there");
+                    "Let the training command continue after the report");
   AddTrainingCommand(*command, request->command);
   command->callback(
       [request, &chosen] { chosen = [request] { return MeasureHeadspace(*request); }; });

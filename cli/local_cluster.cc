@@ -317,15 +317,16 @@ void AddLocalOptions(CLI::App& command, LocalOptions& options) {
       ->check(CLI::ExistingFile);
   command
       .add_option("--memory", options.memory,
-                  "Bytes of samples that each machine offers; default: together what the "
-                  "datasets ask for")
+                  "Bytes of samples that each machine offers; by default, all machines together "
+                  "offer what the datasets ask for")
       ->check(MustBeQuantity);
   CLI::Option* const disk = command.add_option(
-      "--disk", options.disk, "Folder for what datasets with tier Disk have no memory for");
+      "--disk", options.disk,
+      "Folder for samples that memory has no room for, of datasets with the tier Disk");
   CLI::Option* const disk_capacity =
       command
           .add_option("--disk-capacity", options.disk_capacity,
-                      "Bytes of files there that each machine may have")
+                      "Most bytes of files that each machine keeps in that folder")
           ->check(MustBeQuantity);
   disk->needs(disk_capacity);
   disk_capacity->needs(disk);
@@ -334,12 +335,12 @@ void AddLocalOptions(CLI::App& command, LocalOptions& options) {
       ->capture_default_str();
   command
       .add_option("--overflow", options.overflow,
-                  "Bytes beside it, for samples that it has no room for; default: 256Mi, or twice "
-                  "the largest sample")
+                  "Bytes beside the arena, for samples that the arena has no room for; by default "
+                  "256Mi, or twice the largest sample if that is more")
       ->check(MustBeQuantity);
   command
       .add_option("--computed", options.computed,
-                  "Bytes of shared memory of each sidecar for computed samples; 0: none are kept")
+                  "Bytes of shared memory of each sidecar for computed samples; 0 keeps none")
       ->check(MustBeQuantity)
       ->capture_default_str();
   command
@@ -347,13 +348,14 @@ void AddLocalOptions(CLI::App& command, LocalOptions& options) {
                   "Folder for manifests, logs, and sockets that only you can reach")
       ->capture_default_str();
   command
-      .add_option("--socket-dir", options.socket_dir,
-                  "Folder for the sockets of training; default: in the state folder")
+      .add_option(
+          "--socket-dir", options.socket_dir,
+          "Folder for the sockets of training processes; by default a folder in the state folder")
       ->check(CLI::ExistingDirectory);
   command
       .add_option("--allow-uid", options.users,
-                  "User whose processes may read, beside yours and root's; may be repeated. Give a "
-                  "--socket-dir that it can reach")
+                  "User ID whose processes may read samples, beside yours and root's; may be "
+                  "repeated. Set --socket-dir to a folder that this user can reach")
       ->allow_extra_args(false)
       ->type_name("UID");
   command
@@ -363,11 +365,12 @@ void AddLocalOptions(CLI::App& command, LocalOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--keys", options.keys,
-                  "Folder with the keys of a dataset's web server or bucket, a file for each; may "
-                  "be repeated")
+                  "Folder with the keys of the web server or bucket of the dataset NAME, one file "
+                  "for each key; may be repeated")
       ->allow_extra_args(false)
       ->type_name("NAME=FOLDER");
-  command.add_option("--port", options.port, "Port of the coordinator's /metrics; 0: any")
+  command
+      .add_option("--port", options.port, "Port of the coordinator's /metrics; 0 for any free port")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   command.add_flag("--reindex", options.reindex, "Index the sources again");

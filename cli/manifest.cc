@@ -28,28 +28,28 @@ using dataset::Manifest;
 
 constexpr const char* kBuildMore =
     R"(A source is a folder (a path or file:///path), a bucket (s3://bucket/prefix) or a web server
-(http://host/prefix, https://...). Of a bucket, AWS_ACCESS_KEY_ID and the other variables of AWS's tools
-say keys, region and endpoint; docs/formats/address.md has the options that an address may carry. A web
-server says what it holds by a text file, one path a line, optionally with a tab and the size in bytes
-and a tab and the ETag: `find . -type f > index.txt` in its folder makes one.
+(http://host/prefix, https://...). For a bucket, AWS_ACCESS_KEY_ID and the other variables of AWS's tools
+set keys, region and endpoint. docs/formats/address.md lists the options of an address. A web server needs a
+text file that lists its objects: a line has a path, optionally a tab and the size in bytes, and optionally a
+tab and the ETag. `find . -type f > index.txt` in its folder makes such a file.
 
-With --format tar the objects are tar archives, and samples are the groups of files in them that have one
-name up to the first dot, as the webdataset package groups them; with tar-files each file in them is a sample.
-With --format ranges a sample is a range of an object. The source holds a list of them, ranges.csv, with a line
+With --format tar the objects are tar archives. A sample is a group of files in them whose names are equal up to
+the first dot, as the webdataset package groups them. With tar-files each file in an archive is a sample.
+With --format ranges a sample is a range of an object. The source has a list of the samples, ranges.csv, with a line
 OBJECT,OFFSET,LENGTH or OBJECT,OFFSET,LENGTH,NAME for each sample (docs/formats/ranges.md). With npy the objects
-are arrays of numpy, as numpy.save writes them, and each row is a sample. With megatron they are NAME.idx and
-NAME.bin of Megatron-LM, and each sequence is a sample, as megatron-core's IndexedDataset numbers them.
+are arrays of numpy, as numpy.save writes them, and each row is a sample. With megatron the objects are NAME.idx
+and NAME.bin of Megatron-LM, and each sequence is a sample, as megatron-core's IndexedDataset numbers them.
 
-Samples get their numbers by
-  image-folder  class folders, as torchvision.datasets.ImageFolder(root) numbers them
-  path          sorted paths, no classes
-  list          the source's own order, no classes
-Without --order: image-folder if there are images in folders, else path. Groups of tar archives have the order
-of the archives, by path or as listed, and ranges have that of their list.
+--order decides how samples are numbered:
+  image-folder  by class folders, as torchvision.datasets.ImageFolder(root) numbers them
+  path          by sorted paths, without classes
+  list          in the order of the source, without classes
+The default is image-folder if there are images in folders, else path. Groups of tar archives have the order of
+the archives, by path or as listed. Ranges have the order of their list.
 
-With --verify Digest all bytes are read once, and the SHA-256 of each sample is noted. Reads are compared
-with it, by sidecars and by `optcache manifest verify --bytes`. Without, other bytes under the same size,
-ETag and time are not noticed.
+With --verify Digest, indexing reads all bytes once and stores the SHA-256 of each sample. Sidecars and
+`optcache manifest verify --bytes` compare what they read with it. With Checksum, other bytes under the same
+size, ETag and time are not noticed.
 
 Examples:
   optcache manifest build --source /data/imagenet/train -o imagenet.manifest
@@ -168,11 +168,14 @@ Status Verify(const VerifyFlags& flags) {
 }
 
 void AddSourceOptions(CLI::App& command, SourceFlags& flags) {
-  command.add_option("--source", flags.address, "Where the objects are")
+  command
+      .add_option("--source", flags.address,
+                  "Address of the objects: a folder, a bucket or a web server")
       ->required()
       ->type_name("ADDRESS");
   command
-      .add_option("--listing", flags.options.listing, "The file by which a web server lists them")
+      .add_option("--listing", flags.options.listing,
+                  "File on the web server that lists the objects")
       ->capture_default_str()
       ->type_name("NAME");
   command
@@ -181,12 +184,14 @@ void AddSourceOptions(CLI::App& command, SourceFlags& flags) {
       ->type_name("FILE");
   command
       .add_option("--keys", flags.options.keys_folder,
-                  "Folder with the keys of a web server or a bucket, a file for each")
+                  "Folder with the keys of the web server or bucket, one file for each key")
       ->type_name("FOLDER");
-  command.add_option("--parallel", flags.options.concurrent_reads_max, "Requests at a time")
+  command
+      .add_option("--parallel", flags.options.concurrent_reads_max,
+                  "Number of requests that run at the same time")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  command.add_option("--timeout", flags.timeout_s, "Seconds after which it gives up")
+  command.add_option("--timeout", flags.timeout_s, "Give up after this many seconds")
       ->capture_default_str()
       ->check(CLI::Range(1, 7 * 24 * 3600));
 }
@@ -198,53 +203,50 @@ void AddBuild(CLI::App& parent, Verb& chosen) {
   AddSourceOptions(*command, flags->source);
   command
       ->add_option("--include", flags->include,
-                   "Which objects are samples, archives of them or lists of ranges, for example "
-                   "'**/*.jpg' (** is any folders); may be given more than once. Without: images, "
-                   "or all objects; of archives **/*.tar; of lists ranges.csv; of arrays **/*.npy; "
-                   "of Megatron-LM **/*.idx")
+                   "Pattern of the objects to index, for example '**/*.jpg' (** stands for any "
+                   "folders); may be given several times. Default: images, or all objects if there "
+                   "are none; for the formats of archives **/*.tar; for ranges ranges.csv; for npy "
+                   "**/*.npy; for megatron **/*.idx")
       ->type_name("GLOB");
   command
-      ->add_option(
-          "--format", flags->format,
-          "What the objects are: files, tar (archives of samples of several files), "
-          "tar-files (archives of samples of one file), ranges (samples are ranges of "
-          "objects, by a list), npy (arrays, whose rows are samples) or megatron (tokens of "
-          "Megatron-LM, whose sequences are samples)")
+      ->add_option("--format", flags->format,
+                   "What a sample is: files: an object; tar: a group of files in an archive; "
+                   "tar-files: a file in an archive; ranges: a range of an object, from a list; "
+                   "npy: a row of an array; megatron: a sequence of Megatron-LM")
       ->capture_default_str();
-  command->add_option("--order", flags->order, "image-folder, path or list");
+  command->add_option("--order", flags->order, "Order of the samples: image-folder, path or list");
   command
       ->add_option("--verify", flags->verify,
-                   "Checksum, or Digest: read all bytes once and note the SHA-256 of each sample")
+                   "How reads are verified: Checksum, or Digest, which reads all bytes once and "
+                   "stores the SHA-256 of each sample")
       ->capture_default_str();
-  command->add_option("-o", flags->output, "The manifest to write")->required()->type_name("FILE");
+  command->add_option("-o", flags->output, "Manifest to write")->required()->type_name("FILE");
   Choose(*command, flags, Build, chosen);
 }
 
 void AddShow(CLI::App& parent, Verb& chosen) {
   const auto flags = std::make_shared<ShowFlags>();
-  CLI::App* command = parent.add_subcommand("show", "Print what a manifest says");
-  command->add_option("file", flags->file, "The manifest")->required();
-  command->add_option("--output", flags->output, "text or json")
+  CLI::App* command = parent.add_subcommand("show", "Print the contents of a manifest");
+  command->add_option("file", flags->file, "Manifest to read")->required();
+  command->add_option("--output", flags->output, "Format of the output: text or json")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json"}));
   command->add_flag("--paths", flags->paths,
-                    "Print the objects' paths instead, in the order of the sample numbers");
+                    "Print the paths of the samples instead, in the order of their numbers");
   Choose(*command, flags, Show, chosen);
 }
 
 void AddVerify(CLI::App& parent, Verb& chosen) {
   const auto flags = std::make_shared<VerifyFlags>();
   CLI::App* command = parent.add_subcommand(
-      "verify", "Say which objects changed or went since the manifest was made");
-  command->add_option("file", flags->file, "The manifest")->required();
+      "verify", "List the objects that changed or disappeared since the manifest was made");
+  command->add_option("file", flags->file, "Manifest to read")->required();
   AddSourceOptions(*command, flags->source);
-  command
-      ->add_option("--sample", flags->samples_max,
-                   "How many samples to look at, evenly spread, instead of all")
+  command->add_option("--sample", flags->samples_max, "Check only this many samples, evenly spread")
       ->type_name("N");
   command->add_flag("--bytes", flags->bytes,
-                    "Read the samples, too, and compare their contents with the manifest's "
-                    "digests, which it has if it was built with --verify Digest");
+                    "Read the samples, too, and compare them with the digests of the manifest, "
+                    "which must have been built with --verify Digest");
   Choose(*command, flags, Verify, chosen);
 }
 
@@ -252,7 +254,7 @@ void AddVerify(CLI::App& parent, Verb& chosen) {
 
 void AddManifestCommand(CLI::App& app, Verb& chosen) {
   CLI::App* command =
-      app.add_subcommand("manifest", "Index a dataset; show and verify what it consists of");
+      app.add_subcommand("manifest", "Index a dataset, and show or verify its manifest");
   command->require_subcommand(1);
   AddBuild(*command, chosen);
   AddShow(*command, chosen);

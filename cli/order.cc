@@ -23,17 +23,17 @@ namespace {
 constexpr const char* kSummary = "Print the order in which a training job will read its samples";
 
 constexpr const char* kOrderMore =
-    R"(A job that shuffles by a seed reads in an order that is fixed before it starts. This command replays
-it bit for bit as PyTorch makes it, one sample id a line.
+    R"(The order of a job that shuffles by a seed is fixed before the job starts. This command prints it exactly as
+PyTorch makes it, one sample id a line.
 
 Examples:
-  What rank 3 of 8 reads first in epoch 12, by DistributedSampler(data, seed=0):
+  Print what rank 3 of 8 reads first in epoch 12, with DistributedSampler(data, seed=0):
     optcache order --size 1281167 --world 8 --rank 3 --epoch 12 | head
-  The order of all ranks together (position p is read by rank p modulo 8), for numpy.load:
+  Write the order of all ranks together for numpy.load; rank p modulo 8 reads position p:
     optcache order --size 1281167 --world 8 --epoch 12 --output npy epoch12.npy
-  The third pass of DataLoader(data, shuffle=True, generator=torch.Generator().manual_seed(7)):
+  Print the third pass of DataLoader(data, shuffle=True, generator=torch.Generator().manual_seed(7)):
     optcache order --sampler torch-random --size 50000 --seed 7 --epoch 2
-  The same in the words in which parts tell each other, which know more samplers than these options:
+  Print the same order by its recipe; recipes know more samplers than these options:
     optcache order --recipe "torch-random size=50000 seed=7" --epoch 2)";
 
 // An id has at most ten digits, then the end of its line.
@@ -97,31 +97,36 @@ Result<OrderRequest> RequestOf(const OrderFlags& flags) {
 void AddCommonOptions(CLI::App& command, OrderFlags& flags) {
   sampler::Recipe& recipe = flags.request.recipe;
   CLI::Option_group* const what = command.add_option_group("what");
-  what->add_option("--size", recipe.size, "samples in the dataset")
+  what->add_option("--size", recipe.size, "Number of samples in the dataset")
       ->check(WholeNumber<std::uint64_t>());
-  what->add_option("--recipe", flags.recipe,
-                   "the whole recipe, as sidecars log it and docs/formats/recipe.md writes it");
+  what->add_option(
+      "--recipe", flags.recipe,
+      "Whole recipe of the order, as sidecars log it, in the format of docs/formats/recipe.md");
   what->require_option(1);
-  command.add_option("--sampler", flags.sampler, "torch-distributed, torch-random or sequential")
+  command
+      .add_option("--sampler", flags.sampler,
+                  "Sampler: torch-distributed, torch-random or sequential")
       ->capture_default_str();
-  command.add_option("--seed", recipe.seed, "seed of the sampler, or of its generator")
+  command.add_option("--seed", recipe.seed, "Seed of the sampler, or of its generator")
       ->check(WholeNumber<std::int64_t>())
       ->capture_default_str();
   command
       .add_option("--epoch", flags.request.epoch,
-                  "what set_epoch is given; torch-random: passes that came before")
+                  "Argument of set_epoch; for torch-random: number of passes before this one")
       ->check(WholeNumber<std::uint64_t>())
       ->capture_default_str();
-  command.add_option("--world", recipe.world, "number of ranks")
+  command.add_option("--world", recipe.world, "Number of ranks")
       ->check(WholeNumber<std::uint32_t>())
       ->capture_default_str();
-  command.add_option("--rank", flags.rank, "the order of this rank alone")
+  command.add_option("--rank", flags.rank, "Print the order of this rank alone")
       ->check(WholeNumber<Rank>());
-  command.add_option("--output", flags.output, "write a file instead; the format is npy")
+  command
+      .add_option("--output", flags.output, "Write the order to a file instead; the format is npy")
       ->type_name("FORMAT FILE")
       ->expected(2);
-  command.add_flag("--crc", flags.request.crc,
-                   "print only the CRC-32 of the order: zlib.crc32 over little-endian uint32");
+  command.add_flag(
+      "--crc", flags.request.crc,
+      "Print only the CRC-32 of the order, as zlib.crc32 computes it over little-endian uint32");
 }
 
 void AddSamplerOptions(CLI::App& command, OrderFlags& flags) {
@@ -131,15 +136,15 @@ void AddSamplerOptions(CLI::App& command, OrderFlags& flags) {
       "--no-shuffle", [&recipe] { recipe.shuffle = false; }, "DistributedSampler(shuffle=False)");
   command
       .add_option("--base-seed", flags.base_seed,
-                  "torch-random: when the DataLoader draws from the generator: every-pass, "
+                  "For torch-random: when the DataLoader draws from the generator: every-pass, "
                   "first-pass (persistent_workers=True) or never (it has another generator)")
       ->capture_default_str();
   command.add_flag_callback(
       "--no-tail-permutation", [&recipe] { recipe.tail_permutation = false; },
-      "torch-random: as versions before torch 1.12");
+      "For torch-random: the order of torch before 1.12");
   command.add_flag_callback(
       "--legacy-randperm", [&recipe] { recipe.modern_randperm = false; },
-      "with 214,748,364 samples and more: as versions up to about torch 2.6");
+      "For 214,748,364 samples and more: the order of torch up to about 2.6");
 }
 
 }  // namespace

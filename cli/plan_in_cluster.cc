@@ -141,7 +141,7 @@ Rows PassRows(const PlanResource& plan) {
 
 void AddPlanInClusterFlags(CLI::App& command, PlanInClusterFlags& flags) {
   command.add_option("--namespace,-n", flags.name_space,
-                     "The CachePlan's namespace; default: kubectl's own");
+                     "Namespace of the CachePlan; default: that of kubectl's context");
   command.add_option("--output,-o", flags.output, "text, json or yaml")
       ->check(CLI::IsMember({"text", "json", "yaml"}))
       ->capture_default_str();

@@ -123,10 +123,11 @@ Result<Prediction> AwaitAnswer(const Kubectl& kubectl, const PredictionRequest& 
     const auto now = AskForPlan(kubectl, plan.name_space, plan.name);
     if (now && now->prediction && IsAnswer(*now->prediction, request.id)) return *now->prediction;
     if (now && question.WasReplaced(*now)) {
-      return Error(Code::kConflict,
-                   fmt::format("somebody else asks for a prediction of {} at the same time: ask "
-                               "again later",
-                               plan.Reference()));
+      return Error(
+          Code::kConflict,
+          fmt::format(
+              "another command asks for a prediction of {} at the same time: ask again later",
+              plan.Reference()));
     }
     failures = now ? 0 : failures + 1;
     const bool is_over = !now && now.error().code() == Code::kNotFound;

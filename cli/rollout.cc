@@ -158,7 +158,7 @@ CLI::App* AddSubcommand(CLI::App& parent, const Subcommand& subcommand,
       ->required()
       ->expected(1, 2);
   command->add_option("--namespace,-n", flags->name_space,
-                      "The CachePlan's namespace; default: kubectl's own");
+                      "Namespace of the CachePlan; default: that of kubectl's context");
   AddKubectlOptions(*command, flags->kubectl);
   Choose(*command, flags, subcommand.action, chosen);
   return command;

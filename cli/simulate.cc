@@ -19,38 +19,39 @@ namespace optcache::cli {
 namespace {
 
 constexpr const char* kSimulateSummary =
-    "What each cache policy would read from the store, and how long epochs would take";
+    "Compare what cache policies read from the store, and how long epochs take with each";
 
 constexpr const char* kSimulateMore =
-    R"(Jobs read a dataset epoch after epoch, through a cache that holds a part of it. This command lets every policy
-see the same reads and says what it costs. Ratios leave out the first epoch, in which all is new (with --pass-length
-as many as make a whole one); store reads count it. OF BOUND: 1.0 is as little as any cache of this size can read.
+    R"(Jobs read a dataset epoch after epoch, through a cache that holds a part of it. This command gives every policy the
+same reads and prints what each policy costs. Ratios leave out the first epoch, in which every sample is new (with
+--pass-length, the first epochs that make up a whole one). The number of store reads includes it. OF BOUND is 1.0 if no
+cache of this size can read less.
 
   HITS   share of reads that some node held      LOCAL  held by the reader's own node
   PEER   fetched from another node, waited for   MOVED  sent to another node in the background
 
 Policies:
   optimal       the plan that optcache carries out
-  min           Belady's MIN, by the textbook; min-forced: the same without bypass
-  opt4torch     the plan of OPT4TorchDataset; it counts samples, by their mean size, so that where sizes vary
-                it may hold a little more than the others, and read less than the bound
-  nopfs         what each node reads most often in the whole run, never changed
-  pin           what came first, never evicted (MinIO in CoorDL)
-  lfu           least often used while held; lfu-for-ever: least often used at all
+  min           Belady's MIN, as in the textbook; min-forced: MIN without bypass
+  opt4torch     the plan of OPT4TorchDataset. It counts samples instead of bytes. If sizes vary, it may hold a little
+                more than the other policies, and read less than the bound
+  nopfs         keeps what each node reads most often in the whole run, and never changes it
+  pin           keeps what came first, and never evicts it (MinIO in CoorDL)
+  lfu           evicts the least often used while held; lfu-for-ever: the least often used in the whole run
   sieve, random, fifo, lru, none
 
 Examples:
-  One job on 4 nodes that together hold 30 % of the dataset:
+  Simulate one job on 4 nodes that together hold 30 % of the dataset:
     optcache simulate
-  Four jobs that share the cache, the last one half as fast:
+  Simulate four jobs that share the cache, the last of them half as fast:
     optcache simulate --jobs 4 --rates 1,1,1,0.5
-  Your files, where each request costs: keep the smallest first:
+  Use the sizes of your files, and minimise the number of requests:
     optcache simulate --manifest images.manifest --objective Requests --policies optimal,pin,lru
-  Training that ends each epoch after a quarter of its batches:
+  Simulate training that ends each epoch after a quarter of its batches:
     optcache simulate --pass-length 0.25 --epochs 80
-  A store that delivers 70 % of what the GPUs could read; pictures of it all:
+  Simulate a store that delivers 70 % of what the GPUs could read, and draw pictures:
     optcache simulate --store-bandwidth 0.7 --plot simulation.svg
-  A recorded trace (an id a line, or libCacheSim's oracleGeneral):
+  Replay a recorded trace (an id a line, or libCacheSim's oracleGeneral):
     optcache simulate --nodes 1 --trace reads.txt
     optcache simulate --nodes 1 --trace-format oracleGeneral --trace w01.oracleGeneral.bin)";
 
@@ -138,41 +139,49 @@ void AddReadOptions(CLI::App& command, SimulateFlags& flags) {
     return command.add_option(name, value, help)->group(kReads)->capture_default_str();
   };
   add("--workload", flags.workload,
-      "permutation (shuffled again each epoch), replacement, weighted (lognormal weights), half (a "
-      "random half each epoch), mixture (30 % of the samples three times) or zipf");
-  add("--zipf-exponent", flags.zipf_exponent, "of zipf, 0 to 10");
-  add("--samples", flags.samples, "in the dataset")->check(WholeNumber<std::uint32_t>());
-  add("--epochs", flags.epochs, "of the slowest job")->check(WholeNumber<std::uint32_t>());
+      "Order of the reads: permutation (shuffled again each epoch), replacement, weighted "
+      "(lognormal weights), half (a random half each epoch), mixture (30 % of the samples three "
+      "times) or zipf");
+  add("--zipf-exponent", flags.zipf_exponent, "Exponent of zipf, 0 to 10");
+  add("--samples", flags.samples, "Number of samples in the dataset")
+      ->check(WholeNumber<std::uint32_t>());
+  add("--epochs", flags.epochs, "Number of epochs of the slowest job")
+      ->check(WholeNumber<std::uint32_t>());
   add("--pass-length", flags.pass_length,
-      "the part of each epoch's order that is read, where training leaves its loop early; such a "
-      "part is then an epoch");
-  add("--seed", flags.seed, "of the orders, sizes and chances")
+      "Part of each epoch's order that is read, for training that leaves its loop early; such a "
+      "part then counts as an epoch");
+  add("--seed", flags.seed, "Seed of the orders, the sizes and all other random numbers")
       ->check(WholeNumber<std::uint64_t>());
-  add("--trace", flags.trace, "a file of recorded reads instead, read once by one job");
-  add("--trace-format", flags.trace_format, "ids (a number a line) or oracleGeneral")
+  add("--trace", flags.trace, "File of recorded reads to use instead; one job reads them once");
+  add("--trace-format", flags.trace_format,
+      "Format of the trace: ids (a number a line) or oracleGeneral")
       ->check(CLI::IsMember({"ids", "oracleGeneral"}));
-  add("--sizes", flags.sizes, "of samples: equal or lognormal")
+  add("--sizes", flags.sizes, "Sizes of the samples: equal or lognormal")
       ->check(CLI::IsMember({"equal", "lognormal"}));
-  add("--mean-bytes", flags.mean_bytes, "mean size");
-  add("--sigma", flags.sigma, "standard deviation of the sizes' logarithm, for lognormal");
-  add("--manifest", flags.manifest, "number and sizes of the samples of this manifest");
+  add("--mean-bytes", flags.mean_bytes, "Mean size of the samples");
+  add("--sigma", flags.sigma, "Standard deviation of the logarithm of the sizes, for lognormal");
+  add("--manifest", flags.manifest,
+      "Take the number and the sizes of the samples from this manifest");
 }
 
 void AddJobOptions(CLI::App& command, SimulateFlags& flags) {
-  constexpr const char* kJobs = "Who reads";
+  constexpr const char* kJobs = "Jobs that read";
   const auto add = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->group(kJobs)->capture_default_str();
   };
-  add("--jobs", flags.jobs, "that share the cache, each with an order of its own")
+  add("--jobs", flags.jobs, "Number of jobs that share the cache, each with an order of its own")
       ->check(WholeNumber<std::uint32_t>());
-  add("--rates", flags.rates, "how fast the jobs are beside each other, by comma")
+  add("--rates", flags.rates, "Speeds of the jobs relative to each other, separated by commas")
       ->delimiter(',')
       ->default_str("");
-  add("--apart", flags.apart, "how far each job is ahead of the next one, in epochs");
-  command.add_flag("--one-seed", flags.one_seed, "all jobs read in one order")->group(kJobs);
-  add("--drift", flags.drift, "how much rates vary over time (standard deviation, as a share)");
-  add("--nodes", flags.nodes, "cache nodes")->check(WholeNumber<std::uint32_t>());
-  add("--ranks", flags.ranks, "of each job, in turn on the nodes; 0: one a node")
+  add("--apart", flags.apart, "Distance of each job ahead of the next one, in epochs");
+  command.add_flag("--one-seed", flags.one_seed, "Let all jobs read in the same order")
+      ->group(kJobs);
+  add("--drift", flags.drift,
+      "Standard deviation of the speeds over time, as a share of the speed");
+  add("--nodes", flags.nodes, "Number of cache nodes")->check(WholeNumber<std::uint32_t>());
+  add("--ranks", flags.ranks,
+      "Number of ranks of each job, which are spread over the nodes in turn; 0: one for each node")
       ->check(WholeNumber<std::uint32_t>());
 }
 
@@ -188,20 +197,25 @@ void AddCacheOptions(CLI::App& command, SimulateFlags& flags) {
   const auto add = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->group(kCache)->capture_default_str();
   };
-  add("--capacity", flags.capacity, "of all nodes together, as a share of the dataset: 0.3 or 30%")
+  add("--capacity", flags.capacity,
+      "Capacity of all nodes together, as a share of the dataset: 0.3 or 30%")
       ->transform(PercentAsShare);
   add("--objective", flags.objective,
-      "what optimal spares: Bytes, or Requests at equal bytes (one shuffling job)")
+      "What the policy optimal minimises: Bytes, or Requests at equal bytes (for one job that "
+      "shuffles)")
       ->check(CLI::IsMember({"Bytes", "Requests"}));
-  add("--lookahead", flags.lookahead, "of min and min-forced, in epochs; 0: without limit");
+  add("--lookahead", flags.lookahead,
+      "How far min and min-forced look ahead, in epochs; 0: no limit");
   add("--store-bandwidth", flags.store_bandwidth,
-      "what the store delivers, as a share of what the jobs could read without waiting; by comma. "
-      "Adds the columns TIME")
+      "Bandwidth of the store, as a share of what the jobs could read without waiting; several are "
+      "separated by commas. Adds the columns TIME")
       ->delimiter(',')
       ->default_str("");
   add("--store-latency", flags.store_latency,
-      "until the first byte, in reads that all jobs together could make meanwhile");
-  add("--staging-slots", flags.staging_slots, "samples that are asked for ahead, beside the cache")
+      "Time until the first byte, as the number of reads that all jobs together could make "
+      "meanwhile");
+  add("--staging-slots", flags.staging_slots,
+      "Number of samples that are requested ahead, beside the cache")
       ->check(WholeNumber<std::uint32_t>());
 }
 
@@ -215,14 +229,16 @@ void AddSimulateCommand(CLI::App& app, Verb& chosen) {
   AddReadOptions(*command, *flags);
   AddJobOptions(*command, *flags);
   AddCacheOptions(*command, *flags);
-  command->add_option("--policies", flags->policies, "By comma; all if none is named")
+  command
+      ->add_option("--policies", flags->policies,
+                   "Policies to compare, separated by commas; default: all")
       ->delimiter(',');
-  command->add_option("--output", flags->output, "table, json or csv")
+  command->add_option("--output", flags->output, "Format of the output: table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->capture_default_str();
   command->add_option("--plot", flags->plot,
-                      "write an SVG file with three pictures: hit ratio over capacity and over the "
-                      "epoch, epoch time over store bandwidth");
+                      "Write an SVG file with three pictures: hit ratio over capacity, hit ratio "
+                      "over the epoch, and epoch time over store bandwidth");
   command->callback([flags, &chosen] { chosen = [flags] { return RunSimulate(*flags); }; });
 }
 

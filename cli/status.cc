@@ -56,9 +56,9 @@ void AddStatusCommand(CLI::App& app, Verb& chosen) {
   const bool is_plugin = app.get_name() == kPluginName;
   const auto request = std::make_shared<StatusRequest>();
   command->add_option("--coordinator", request->coordinator,
-                      "Address of the coordinator, unix:PATH; default: $OPTCACHE_COORDINATOR, "
-                      "else the one that `optcache up` runs");
-  command->add_option("--state", request->state_dir, "Folder of that `optcache up`")
+                      "Address of the coordinator, as unix:PATH; by default $OPTCACHE_COORDINATOR, "
+                      "or else the coordinator of `optcache up`");
+  command->add_option("--state", request->state_dir, "State folder of that `optcache up`")
       ->capture_default_str();
   command->add_option("--output,-o", request->output, "table, json or yaml")
       ->check(CLI::IsMember({"table", "json", "yaml"}))
@@ -66,9 +66,10 @@ void AddStatusCommand(CLI::App& app, Verb& chosen) {
   request->cluster = is_plugin;
   command->add_flag(
       "--cluster,!--local", request->cluster,
-      "Of a Kubernetes cluster (the default of `kubectl optcache`), or of this machine");
-  command->add_option("--namespace,-n", request->name_space,
-                      "Of a cluster: Datasets of this namespace; default: of all");
+      "Show a Kubernetes cluster (the default of `kubectl optcache`), or this machine");
+  command->add_option(
+      "--namespace,-n", request->name_space,
+      "In a cluster: show only the Datasets of this namespace; by default those of all namespaces");
   AddKubectlOptions(*command, request->kubectl);
   command->callback([request, &chosen] { chosen = [request] { return PrintStatus(*request); }; });
 }

@@ -20,12 +20,13 @@ namespace {
 
 constexpr const char* kUpMore =
     R"(Runs the coordinator, and for each machine a node and a sidecar, as processes of this machine. Training
-processes connect through OPTCACHE_SOCKET, which is printed. Ctrl-C stops everything. If it is killed, nodes
-and sidecars go on; the next `optcache up` with the same --state ends them and takes their place.
+processes find their sidecar by OPTCACHE_SOCKET: paste the line that is printed into their shell. Ctrl-C stops
+everything. If `optcache up` is killed, nodes and sidecars continue. The next `optcache up` with the same --state
+ends them and starts others in their place.
 
 Examples:
   optcache up -f manifests/samples/images.yaml
-  Two machines of 2 GiB each, to see samples move between them:
+  Start two machines of 2 GiB each, to see samples move between them:
     optcache up -f images.yaml --machines 2 --memory 2Gi)";
 
 constexpr std::uint32_t kMachinesMax = 64;
@@ -52,18 +53,18 @@ void AddUpCommand(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand("up", "Run a whole cache on this machine");
   command->footer(kUpMore);
   const auto options = std::make_shared<LocalOptions>();
-  command->add_option("--machines", options->machines, "How many machines to simulate")
+  command->add_option("--machines", options->machines, "Number of machines to simulate")
       ->check(CLI::Range(1U, kMachinesMax))
       ->capture_default_str();
   AddLocalOptions(*command, *options);
-  CLI::Option* const s3 = command->add_flag(
-      "--s3-endpoint", options->s3,
-      "Serve the datasets by S3, too, for training that is not changed; prints what to export");
+  CLI::Option* const s3 = command->add_flag("--s3-endpoint", options->s3,
+                                            "Serve the datasets by S3, too, for training code that "
+                                            "is not changed, and print the line to export");
   command
       ->add_option("--sampler", options->samplers,
-                   "NAME=SAMPLER: the order in which that dataset is read by S3, for example "
-                   "images=torch-distributed,seed=0,world=2,ranks=1; ranks is how many of them "
-                   "each machine has")
+                   "Order in which clients of S3 read the dataset NAME, for example "
+                   "images=torch-distributed,seed=0,world=2,ranks=1, where each machine runs 1 of "
+                   "the 2 ranks")
       ->needs(s3)
       ->allow_extra_args(false)
       ->type_name("NAME=SAMPLER");

@@ -20,14 +20,14 @@ namespace optcache::cli {
 namespace {
 
 constexpr const char* kWarmupMore =
-    R"(Reads what the nodes have room for from the store, once, and leaves it in their memory. What is there already is
-not read again: a warm-up that was stopped goes on where it was. Where the CachePlan names a job, its first epoch
-says what comes first; docs/user/warmup.md tells more.
+    R"(Reads as many samples from the store as the nodes have room for, each of them once, and leaves them in the nodes'
+memory. Samples that are there already are not read again, so a warm-up that was stopped continues where it was. If
+the CachePlan names a job, samples are read in the order of its first epoch. docs/user/warmup.md has the details.
 
 Examples:
-  Of an `optcache up` on this machine:
+  Warm the nodes of an `optcache up` on this machine:
     optcache warmup images --bandwidth 100Mi
-  In a cluster, where it becomes a Warmup:
+  Create a Warmup in a cluster:
     kubectl optcache warmup images -n vision --bandwidth 500Mi --wait
     kubectl optcache warmup images --when OnIndexed --name images-fresh)";
 
@@ -79,22 +79,27 @@ Status Warmup(const WarmupFlags& flags) {
 
 void AddClusterFlags(CLI::App& command, WarmupFlags& flags) {
   command.add_flag("--cluster,!--local", flags.cluster,
-                   "In a Kubernetes cluster (the default of `kubectl optcache`), or here");
+                   "Warm the nodes of a Kubernetes cluster (the default of `kubectl optcache`), or "
+                   "of this machine");
   command.add_option("--namespace,-n", flags.name_space,
-                     "Of a cluster: the Dataset's; default: kubectl's own");
-  command.add_option("--name", flags.name,
-                     "Of the Warmup; default: the Dataset's and five letters");
+                     "In a cluster: namespace of the Dataset; default: that of kubectl's context");
+  command.add_option(
+      "--name", flags.name,
+      "In a cluster: name of the Warmup; default: the name of the Dataset and five letters");
   command
-      .add_option("--when", flags.when, "Once, or OnIndexed: again with each new list of samples")
+      .add_option("--when", flags.when,
+                  "Once, or OnIndexed, which warms again whenever the Dataset has been indexed")
       ->check(CLI::IsMember({"Once", "OnIndexed"}))
       ->capture_default_str();
   command
-      .add_option("--ttl", flags.ttl, "How long after its end a Warmup that runs once is deleted")
+      .add_option("--ttl", flags.ttl,
+                  "Time after which a Warmup that runs once is deleted when it has ended")
       ->check(CLI::Validator(MustBeDuration, ""))
       ->capture_default_str();
-  command.add_flag("--wait,-w", flags.wait, "Show how far it is until it has ended");
+  command.add_flag("--wait,-w", flags.wait,
+                   "Wait until the Warmup has ended, and show its progress");
   command
-      .add_option("--timeout", flags.timeout, "Wait no longer: 90s, 30m; 0: as long as it takes")
+      .add_option("--timeout", flags.timeout, "Time to wait, for example 90s or 30m; 0: no limit")
       ->check(CLI::Validator(MustBeDuration, ""))
       ->capture_default_str();
   AddKubectlOptions(command, flags.kubectl);
@@ -107,15 +112,17 @@ void AddWarmupCommand(CLI::App& app, Verb& chosen) {
       "warmup", "Put a dataset's samples into the nodes before a job reads them");
   command->footer(kWarmupMore);
   const auto flags = std::make_shared<WarmupFlags>();
-  command->add_option("dataset", flags->dataset, "Its name")->required()->type_name("NAME");
+  command->add_option("dataset", flags->dataset, "Name of the Dataset")
+      ->required()
+      ->type_name("NAME");
   command
       ->add_option("--bandwidth", flags->bandwidth,
-                   "Bytes a second that are read of the store, at most; default: no limit")
+                   "Most bytes a second to read from the store; default: no limit")
       ->type_name("BYTES");
   command->add_option("--coordinator", flags->coordinator,
-                      "Address of the coordinator, unix:PATH; default: $OPTCACHE_COORDINATOR, "
-                      "else the one that `optcache up` runs");
-  command->add_option("--state", flags->state_dir, "Folder of that `optcache up`")
+                      "Address of the coordinator, as unix:PATH; default: $OPTCACHE_COORDINATOR, "
+                      "or else the coordinator of `optcache up`");
+  command->add_option("--state", flags->state_dir, "State folder of that `optcache up`")
       ->capture_default_str();
   command->add_option("--output,-o", flags->output, "text, json or yaml")
       ->check(CLI::IsMember({"text", "json", "yaml"}))

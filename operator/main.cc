@@ -75,55 +75,62 @@ void AddWait(CLI::App& app, const std::string& name, const std::string& help, Du
 
 void AddFlags(CLI::App& app, Flags& flags) {
   OperatorOptions& options = flags.options;
-  app.add_option("--name", options.name, "The chart's full name")->capture_default_str();
+  app.add_option("--name", options.name, "Full name of the installed chart")->capture_default_str();
   app.add_option("--system-namespace", options.system_namespace,
-                 "Where it is installed; default: $POD_NAMESPACE");
+                 "Namespace in which optcache is installed; by default $POD_NAMESPACE");
   app.add_option("--sidecar-image", options.sidecar_image,
-                 "Injected into training pods and run by index Jobs");
-  app.add_option("--image-pull-policy", options.image_pull_policy, "Of that image")
+                 "Image to inject into training pods and to run in index Jobs");
+  app.add_option("--image-pull-policy", options.image_pull_policy, "Pull policy of that image")
       ->capture_default_str();
   app.add_option("--image-pull-secret", options.image_pull_secrets,
-                 "Secret that index Jobs refer to; may be given again");
+                 "Secret with which index Jobs pull that image; may be given several times");
   app.add_flag("--ordinary-sidecars", options.ordinary_sidecars,
-               "Inject as on machines of before Kubernetes 1.29, whatever their version");
+               "Inject ordinary containers, as for Kubernetes before 1.29, whatever version the "
+               "machines have");
   app.add_option_function<std::string>(
          "--index-pod",
          [&options](const std::string& text) {
            options.index_pod = reconcile::ParseIndexPod(text).value();
          },
-         "Resources, nodeSelector, tolerations and securityContext of index Jobs")
+         "Resources, nodeSelector, tolerations and securityContext of the pods of index Jobs")
       ->check([](const std::string& text) {
         const auto pod = reconcile::ParseIndexPod(text);
         return pod ? std::string() : std::string(pod.error().message());
       })
       ->type_name("JSON");
-  app.add_option("--webhook-address", options.webhook_address, "HOST:PORT for admission, HTTPS")
+  app.add_option("--webhook-address", options.webhook_address,
+                 "HOST:PORT for admission webhooks, by HTTPS")
       ->capture_default_str();
-  app.add_option("--control-address", options.control_address, "HOST:PORT for nodes, HTTPS")
+  app.add_option("--control-address", options.control_address, "HOST:PORT for nodes, by HTTPS")
       ->capture_default_str();
   app.add_option("--pages-address", options.pages_address,
                  "HOST:PORT for /metrics, /healthz and /readyz")
       ->capture_default_str();
   app.add_option("--service-account", flags.service_account,
-                 "Folder with token, ca.crt and namespace for the API server")
+                 "Folder with the token, ca.crt and namespace for the API server")
       ->capture_default_str();
-  AddLifetime(app, "--ca-lifetime", "Of the CA", options.authority.ca_lifetime_seconds);
-  AddLifetime(app, "--leaf-lifetime", "Of the operator's certificate",
+  AddLifetime(app, "--ca-lifetime", "Lifetime of the CA's certificate",
+              options.authority.ca_lifetime_seconds);
+  AddLifetime(app, "--leaf-lifetime", "Lifetime of the operator's certificate",
               options.authority.leaf_lifetime_seconds);
-  AddLifetime(app, "--node-leaf-lifetime", "Of nodes' certificates",
+  AddLifetime(app, "--node-leaf-lifetime", "Lifetime of the certificates of nodes",
               options.authority.node_leaf_lifetime_seconds);
-  AddLifetime(app, "--propagation-delay", "After which everybody has a new CA bundle",
+  AddLifetime(app, "--propagation-delay",
+              "Time after which all clients and nodes have a new CA bundle",
               options.authority.propagation_seconds);
-  AddWait(app, "--lease-duration", "How long a silent leader keeps its place",
+  AddWait(app, "--lease-duration", "Time for which a silent leader remains the leader",
           options.lease_duration);
-  AddWait(app, "--renew-deadline", "How long a leader tries to renew", options.renew_deadline);
-  AddWait(app, "--retry-period", "Between attempts to lead", options.retry_period);
-  AddWait(app, "--shutdown-delay", "How long it serves after SIGTERM", options.shutdown_delay);
-  AddWait(app, "--drain-timeout", "How long requests in flight may take then",
+  AddWait(app, "--renew-deadline", "Time for which a leader tries to renew its lease",
+          options.renew_deadline);
+  AddWait(app, "--retry-period", "Time between two attempts to become or remain the leader",
+          options.retry_period);
+  AddWait(app, "--shutdown-delay", "Time for which it accepts requests after SIGTERM",
+          options.shutdown_delay);
+  AddWait(app, "--drain-timeout", "Time that requests in flight may take after the shutdown delay",
           options.drain_timeout);
-  app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
-  app.add_flag("--debug", flags.debug, "Log more");
-  app.footer("What each means: operator/README.md");
+  app.add_flag("--json-log", flags.json_log, "Write log lines as JSON");
+  app.add_flag("--debug", flags.debug, "Log details, for debugging");
+  app.footer("operator/README.md explains each flag.");
 }
 
 Status CheckOptions(const OperatorOptions& options) {
@@ -135,7 +142,9 @@ Status CheckOptions(const OperatorOptions& options) {
     return {Code::kInvalidArgument, "$POD_NAME and $POD_IP are missing: set them from the pod"};
   if (options.renew_deadline >= options.lease_duration ||
       options.retry_period >= options.renew_deadline)
-    return {Code::kInvalidArgument, "needs --retry-period < --renew-deadline < --lease-duration"};
+    return {Code::kInvalidArgument,
+            "--retry-period must be less than --renew-deadline, and --renew-deadline less than "
+            "--lease-duration"};
   return OkStatus();
 }
 
@@ -190,14 +199,16 @@ int main(int argc, char** argv) {
   flags.options.pod_name = manager::Environment("POD_NAME");
   flags.options.pod_ip = manager::Environment("POD_IP");
   flags.options.system_namespace = manager::Environment("POD_NAMESPACE");
-  CLI::App app("Keeps a cluster as its Datasets and CachePlans say", "optcache-operator");
+  CLI::App app("Make a cluster match its Datasets and CachePlans", "optcache-operator");
   app.set_version_flag("--version", OPTCACHE_VERSION);
   manager::AddFlags(app, flags);
   CLI::App* const check = app.add_subcommand(
-      "check-injection", "Whether pods are injected and admitted, for `helm test`");
-  check->add_option("--namespace", flags.check_namespace, "Where a pod is tried, as a dry run")
+      "check-injection", "Check that pods are injected and admitted. `helm test` runs this");
+  check
+      ->add_option("--namespace", flags.check_namespace,
+                   "Namespace in which to create a pod, as a dry run")
       ->required();
-  manager::AddDuration(*check, "--timeout", "Tries again until then",
+  manager::AddDuration(*check, "--timeout", "Try again for this long",
                        [&flags](std::chrono::milliseconds value) { flags.check_timeout = value; });
   CLI11_PARSE(app, argc, argv);
   SetUpLog("optcache-operator", flags.debug ? LogLevel::kDebug : LogLevel::kInfo,

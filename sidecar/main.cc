@@ -62,84 +62,94 @@ enum class Serves { kNo, kYes };
 void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   AgentOptions& agent = flags.agent;
   const bool required = serves == Serves::kYes;
-  app.add_option("--name", agent.name, "This sidecar's name, for logs")->required(required);
+  app.add_option("--name", agent.name, "Name of this sidecar, for logs")->required(required);
   app.add_option("--socket", agent.socket, "Path of the socket for training processes")
       ->required(required);
   app.add_option("--allow-uid", flags.users,
-                 "User ID whose processes may connect there, beside root's; may be given several "
-                 "times. Without: everybody who reaches the socket")
+                 "User ID whose processes may connect to the socket, beside root's; may be given "
+                 "several times. By default, every process that can reach the socket may connect")
       ->type_name("UID");
-  app.add_option("--node", agent.node, "HOST:PORT or unix:PATH of this machine's optcache-node")
+  app.add_option("--node", agent.node,
+                 "Address of this machine's optcache-node: HOST:PORT or unix:PATH")
       ->required(required);
-  app.add_option(
-         "--dataset", flags.datasets,
-         "NAME=MANIFEST_FILE=STORE_URI of a dataset to serve, or NAME==STORE_URI if the nodes "
-         "have its manifest; may be given several times")
+  app.add_option("--dataset", flags.datasets,
+                 "Dataset to serve, as NAME=MANIFEST_FILE=STORE_URI, or as NAME==STORE_URI if the "
+                 "nodes have its manifest; may be given several times")
       ->required(required);
   app.add_option(
          "--keys", flags.keys,
-         "NAME=DIR: token, or username and password, for the web server of that dataset, or "
-         "accessKeyID, secretAccessKey and perhaps sessionToken and sseCustomerKey, for its "
-         "bucket; and perhaps ca.crt; each a file in DIR, read again when they change")
+         "Read the keys of the dataset NAME from files in DIR: token, or username and password, "
+         "for a web server; accessKeyID, secretAccessKey and optionally sessionToken and "
+         "sseCustomerKey, for a bucket; optionally ca.crt. Changed files are read again")
       ->type_name("NAME=DIR");
   app.add_option("--no-ambient-keys", flags.without_ambient_keys,
-                 "NAME of a dataset that somebody else has named: its bucket is read by --keys or "
-                 "without keys, never by those of the environment and the like")
+                 "Read the bucket of the dataset NAME with its --keys or without keys, and never "
+                 "with keys that this process has from its environment, its machine or its "
+                 "ServiceAccount. Use it for a dataset that another namespace chose")
       ->type_name("NAME");
   app.add_option("--requests-per-second", flags.request_rates,
-                 "NAME=N: the store of that dataset gets N requests a second from this process, at "
-                 "most; without: no limit")
+                 "Send at most N requests a second to the store of the dataset NAME; by default "
+                 "there is no limit")
       ->type_name("NAME=N");
   app.add_option("--bytes-per-second", flags.byte_rates,
-                 "NAME=BYTES, for example images=50Mi: likewise, for what is read of it")
+                 "Read at most this many bytes a second from the store of the dataset NAME, for "
+                 "example images=50Mi; by default there is no limit")
       ->type_name("NAME=BYTES");
   app.add_option("--patience", flags.patiences,
-                 "NAME=TIME, for example images=30m: reads of that dataset are tried again for so "
-                 "long while its store is away, from 1s to 24h; without: 10m")
+                 "Retry reads of the dataset NAME for this long while its store is away, for "
+                 "example images=30m; 1s to 24h, by default 10m")
       ->type_name("NAME=TIME");
-  app.add_option("--manifests", agent.manifests,
-                 "URL of a node that serves manifests; may be given several times, nearest first");
+  app.add_option(
+      "--manifests", agent.manifests,
+      "URL of a node that serves manifests; may be given several times, the nearest first");
   app.add_option("--manifest-dir", agent.manifest_dir,
-                 "Keep the manifests that nodes gave here, for the next start")
+                 "Keep the manifests that nodes have sent in this folder, for the next start")
       ->type_name("DIR");
   app.add_option("--token-file", agent.token_file,
-                 "Token that tells nodes who this is; read again for each connection")
+                 "Token by which nodes identify this sidecar; read again for each connection")
       ->type_name("FILE");
   app.add_option("--node-ca", agent.node_ca,
-                 "Certificates that sign nodes'; read again when they change. Without: no TLS")
+                 "CA certificates that sign the certificates of nodes; read again when they "
+                 "change. By default connections to nodes do not use TLS")
       ->type_name("FILE");
   app.add_flag("--tls-throughout", agent.tls_throughout,
-               "Samples by TLS, too, and not in plaintext to the node of the same machine");
+               "Use TLS for samples, too. By default, samples are sent to and from the node of the "
+               "same machine in plaintext");
   app.add_option("--arena", flags.arena,
-                 "Bytes of shared memory: what the trainers hold, and as much again ahead of them")
+                 "Bytes of shared memory for samples: what the training processes hold, and as "
+                 "much again for samples that are staged ahead")
       ->capture_default_str();
   app.add_option("--overflow", flags.overflow,
-                 "Bytes beside the arena for samples that do not fit it, answered by copy")
+                 "Bytes beside the arena, for samples that the arena has no room for; these are "
+                 "copied to the training process")
       ->capture_default_str();
   app.add_option("--computed", flags.computed,
-                 "Bytes of shared memory for computed samples (optcache.cached); 0: none are kept")
+                 "Bytes of shared memory for computed samples (optcache.cached); 0 keeps none")
       ->capture_default_str();
   app.add_option("--headspace", flags.headspace,
-                 "Measure how much faster training would get if samples were there at once: true, "
-                 "or steps=N,free-steps=N,warmup-steps=N,run-steps=N; its results are not for use")
+                 "Measure how much faster training would be if it never waited for samples: true, "
+                 "or steps=N,free-steps=N,warmup-steps=N,run-steps=N. Discard what this training "
+                 "run learns: it is given wrong samples while this is measured")
       ->type_name("STEPS");
-  app.add_option("--s3", agent.s3.address,
-                 "127.0.0.1:PORT at which the datasets are served by S3, too, for training that is "
-                 "not changed: read-only, and to everybody on this machine's loopback")
+  app.add_option(
+         "--s3", agent.s3.address,
+         "127.0.0.1:PORT at which to serve the datasets by S3, too, read-only, for training code "
+         "that is not changed. Every process that reaches this loopback address can read them")
       ->type_name("HOST:PORT");
   app.add_option("--sampler", flags.samplers,
-                 "NAME=SAMPLER: the order in which that dataset is read by S3, for example "
-                 "images=torch-distributed,seed=0,world=8,ranks=4; ranks is how many of them read "
-                 "here")
+                 "Order in which clients of S3 read the dataset NAME, for example "
+                 "images=torch-distributed,seed=0,world=8,ranks=4, where 4 of the 8 ranks read "
+                 "through this sidecar")
       ->type_name("NAME=SAMPLER");
   app.add_option("--pod-index", agent.s3.pod,
-                 "Place of this pod among the job's, from 0: so its ranks for --sampler are known")
+                 "Index of this pod among the pods of the job, from 0. It tells which ranks of "
+                 "--sampler read here")
       ->capture_default_str();
   app.add_option("--termination-file", flags.termination_file,
-                 "Gets a line of JSON at the end: what --headspace has measured")
+                 "Write a line of JSON with the result of --headspace to this file at the end")
       ->type_name("FILE");
   app.add_option("--store-concurrency", agent.feeder.fetch.store_concurrency,
-                 "Store reads at a time")
+                 "Reads of the store that run at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--ca-file", agent.ca_file,
@@ -148,144 +158,166 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
       ->type_name("FILE");
   agent.feeder.readers.several_jobs = true;
   app.add_option("--owner", agent.feeder.readers.owner,
-                 "Name of the job, the same in all its pods; without it, any jobs may attach")
+                 "Name of the job, the same in all its pods; by default, any job may attach")
       ->each([&agent](const std::string& /*owner*/) { agent.feeder.readers.several_jobs = false; })
       ->envname("OPTCACHE_OWNER")
       ->capture_default_str();
   app.add_option("--incarnation", agent.feeder.readers.incarnation,
-                 "Counts the job's restarts, the same in all its pods")
+                 "Counts the restarts of the job; the same in all its pods")
       ->envname("OPTCACHE_INCARNATION")
       ->capture_default_str();
   app.add_option("--namespace", agent.feeder.readers.name_space,
-                 "Kubernetes namespace of the job; default: that of each dataset")
+                 "Kubernetes namespace of the job; by default the namespace of each dataset")
       ->envname("POD_NAMESPACE");
   app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz")
       ->capture_default_str();
   app.add_option("--python", flags.python,
-                 "Put the Python package here, for the PYTHONPATH of training processes")
+                 "Copy the Python package to this folder, for the PYTHONPATH of training processes")
       ->type_name("DIR");
-  app.add_option("--python-package", flags.python_package, "Where that package is")
+  app.add_option("--python-package", flags.python_package,
+                 "Folder from which --python copies the package")
       ->capture_default_str()
       ->type_name("DIR");
   app.add_option("--exit-file", flags.exit.file,
-                 "End by itself when this appears, or when all training processes have ended")
+                 "Exit when this file appears, or when all training processes have ended")
       ->type_name("FILE");
   app.add_flag("--shared-processes", flags.exit.shared_processes,
-               "The pod's containers share theirs: these tell when that is; else clients do");
+               "The containers of the pod share their processes, so the sidecar can see when "
+               "training processes end. By default, it goes by the clients that are connected");
   app.add_option_function<int>(
          "--exit-after",
          [&flags](int seconds) { flags.exit.linger = std::chrono::seconds(seconds); },
-         "Seconds without training processes after which they have ended; default: 180")
+         "Seconds without a training process after which training counts as ended; by default 180")
       ->check(CLI::Range(0, 24 * 3600))
       ->type_name("SECONDS");
-  app.add_option("--probe", flags.probe, "Only says by its exit status whether somebody listens")
+  app.add_option(
+         "--probe", flags.probe,
+         "Serve nothing. Exit with 0 if a sidecar listens at this socket, and with 1 otherwise")
       ->type_name("SOCKET");
   app.add_option("--await-watch", flags.await_watch,
-                 "Only waits until the sidecar with this --exit-file watches, 30 seconds at most")
+                 "Serve nothing. Wait until the sidecar with this --exit-file watches for the end "
+                 "of training, 30 seconds at most")
       ->type_name("FILE");
-  app.add_flag("--json-log", flags.json_log, "Log lines as JSON");
-  app.add_flag("--debug", flags.debug, "Log more");
+  app.add_flag("--json-log", flags.json_log, "Write log lines as JSON");
+  app.add_flag("--debug", flags.debug, "Log details, for debugging");
   app.footer(
-      "Example:\n  optcache-sidecar --name trainer-0 --socket /run/optcache/sock \\\n"
-      "      --node unix:$HOME/run/a.sock --arena 1Gi \\\n"
-      "      --dataset images=/var/lib/optcache/images.manifest=https://store/images/\n"
-      "Manifests are made by `optcache manifest`. What its numbers mean: docs/metrics.md");
+      "Example:\n  optcache-sidecar --name trainer-0 --socket /run/optcache/sock \\\n      --node "
+      "unix:$HOME/run/a.sock --arena 1Gi \\\n      --dataset "
+      "images=/var/lib/optcache/images.manifest=https://store/images/\n`optcache manifest build` "
+      "makes manifests. docs/metrics.md explains the metrics.");
 }
 
 void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
-  CLI::App* verb = app.add_subcommand(
-      "index", "Makes a dataset's manifest and gives it to the nodes; for the operator's Jobs");
-  verb->add_option("--dataset", flags.dataset, "NAMESPACE/NAME")->required();
+  CLI::App* verb = app.add_subcommand("index",
+                                      "Make the manifest of a dataset and send it to the nodes. "
+                                      "The operator's index Jobs run this");
+  verb->add_option("--dataset", flags.dataset, "The dataset, as NAMESPACE/NAME")->required();
   verb->add_option("--source", flags.source,
-                   "Folder, URL or address of a bucket where the objects are")
+                   "Where the objects are: a folder, a URL or the address of a bucket")
       ->required();
-  verb->add_option("--listing", flags.store.listing, "The file by which a web server lists them")
+  verb->add_option("--listing", flags.store.listing,
+                   "File on the web server that lists the objects")
       ->capture_default_str();
   verb->add_option("--ca-file", flags.store.ca_file,
-                   "Certificates to trust instead of the system's, for sources by https");
+                   "Certificates to trust instead of the system's, for an https source");
   verb->add_option("--keys", flags.store.keys_folder,
-                   "Token, or username and password, for a web server, or accessKeyID, "
-                   "secretAccessKey and perhaps sessionToken and sseCustomerKey, for a bucket; and "
-                   "perhaps ca.crt; each a file in DIR")
+                   "Read the keys of the source from files in DIR: token, or username and "
+                   "password, for a web server; accessKeyID, secretAccessKey and optionally "
+                   "sessionToken and sseCustomerKey, for a bucket; optionally ca.crt")
       ->type_name("DIR");
   verb->add_option("--include", flags.include,
-                   "GLOB of what is a sample, an archive, an array or an index of ranges; may be "
-                   "given again");
-  verb->add_option(
-          "--format", flags.format,
-          "Files, Tar (samples are groups of files in archives), TarFiles (files in "
-          "archives), Ranges (ranges of objects, by a list), Npy (rows of arrays) or Megatron "
-          "(sequences of Megatron-LM)")
+                   "Pattern of the objects to index: samples, archives, arrays or lists of ranges; "
+                   "may be given several times");
+  verb->add_option("--format", flags.format,
+                   "What a sample is. Files: a file. Tar: a group of files in an archive. "
+                   "TarFiles: a file in an archive. Ranges: a range of an object, from a list. "
+                   "Npy: a row of an array. Megatron: a sequence of Megatron-LM")
       ->capture_default_str();
-  verb->add_option("--order", flags.order, "Path, List or ImageFolder");
-  verb->add_option("--verify", flags.verify, "Checksum, or Digest: read everything once")
+  verb->add_option("--order", flags.order, "Order of the samples: Path, List or ImageFolder");
+  verb->add_option("--verify", flags.verify,
+                   "How reads are verified later: Checksum, or Digest, which reads all bytes once "
+                   "while it indexes")
       ->capture_default_str();
-  verb->add_option("--manifests", flags.manifests, "URL of a node; may be given again")->required();
-  verb->add_option("--token-file", flags.token_file, "Token that tells nodes who this is");
-  verb->add_option("--node-ca", flags.node_ca, "Certificates that sign nodes'");
-  verb->add_option("--parallel", flags.store.concurrent_reads_max, "Requests at a time")
+  verb->add_option("--manifests", flags.manifests, "URL of a node; may be given several times")
+      ->required();
+  verb->add_option("--token-file", flags.token_file, "Token by which nodes identify this process");
+  verb->add_option("--node-ca", flags.node_ca,
+                   "CA certificates that sign the certificates of nodes");
+  verb->add_option("--parallel", flags.store.concurrent_reads_max,
+                   "Requests that run at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   verb->add_option("--requests-per-second", flags.request_rate,
-                   "Requests a second, at most, but for the listing; without: no limit")
+                   "Send at most N requests a second, beside those that list the objects; by "
+                   "default there is no limit")
       ->type_name("N");
   verb->add_option("--bytes-per-second", flags.byte_rate,
-                   "Bytes a second, at most, for example 50Mi: for --verify Digest")
+                   "With --verify Digest, read at most this many bytes a second, for example 50Mi")
       ->type_name("BYTES");
   verb->add_option("--patience", flags.patience,
-                   "How long a source that has answered may be away, for example 30m; without: 10m")
+                   "Wait this long for a source that answered before and is away now, for example "
+                   "30m; by default 10m")
       ->type_name("TIME");
-  verb->add_option("--timeout", flags.timeout_s, "Seconds for all of it")
+  verb->add_option("--timeout", flags.timeout_s, "Give up after this many seconds")
       ->check(CLI::Range(1, 7 * 24 * 3600))
       ->capture_default_str();
-  verb->add_option("--termination-file", flags.termination_file,
-                   "Gets a line of JSON: what came out, or why nothing did")
+  verb->add_option(
+          "--termination-file", flags.termination_file,
+          "Write a line of JSON with the result, or with the reason of the failure, to this file")
       ->capture_default_str();
 }
 
 void AddWarmFlags(CLI::App& app, WarmFlags& flags) {
   CLI::App* verb = app.add_subcommand(
-      "warm", "Puts samples into the node of this machine before a job reads them");
-  verb->add_option("--name", flags.name, "This process's name, for logs")->required();
-  verb->add_option("--node", flags.node, "HOST:PORT or unix:PATH of this machine's optcache-node")
+      "warm", "Put samples into the node of this machine before a job reads them");
+  verb->add_option("--name", flags.name, "Name of this process, for logs")->required();
+  verb->add_option("--node", flags.node,
+                   "Address of this machine's optcache-node: HOST:PORT or unix:PATH")
       ->required();
   verb->add_option("--dataset", flags.datasets,
-                   "NAME=MANIFEST_FILE=STORE_URI, or NAME==STORE_URI if the nodes have its "
-                   "manifest")
+                   "Dataset to read, as NAME=MANIFEST_FILE=STORE_URI, or as NAME==STORE_URI if the "
+                   "nodes have its manifest")
       ->required();
-  verb->add_option("--keys", flags.keys, "NAME=DIR, as of a sidecar")->type_name("NAME=DIR");
-  verb->add_option("--requests-per-second", flags.request_rates, "NAME=N, of the store, at most")
+  verb->add_option("--keys", flags.keys, "Keys of the dataset NAME, as for a sidecar")
+      ->type_name("NAME=DIR");
+  verb->add_option("--requests-per-second", flags.request_rates,
+                   "Send at most N requests a second to the store of the dataset NAME")
       ->type_name("NAME=N");
   verb->add_option("--bytes-per-second", flags.byte_rates,
-                   "NAME=BYTES, for example images=50Mi: read of the store, at most")
+                   "Read at most this many bytes a second from the store of the dataset NAME, for "
+                   "example images=50Mi")
       ->type_name("NAME=BYTES");
-  verb->add_option("--patience", flags.patiences, "NAME=TIME, as of a sidecar")
+  verb->add_option("--patience", flags.patiences,
+                   "Patience with the store of the dataset NAME, as for a sidecar")
       ->type_name("NAME=TIME");
   verb->add_option("--order", flags.order,
-                   "Recipe of the order in which the job will read, for example "
-                   "'torch-distributed size=1281167 seed=5 world=8'; without: as the list has them")
+                   "Recipe of the order in which the job will read, for example 'torch-distributed "
+                   "size=1281167 seed=5 world=8'; by default the order of the manifest")
       ->type_name("RECIPE");
-  verb->add_option("--part", flags.parts,
-                   "What may be put into a node, for example node1=12Mi, for each that is warmed "
-                   "together; without: everything into this one")
+  verb->add_option(
+          "--part", flags.parts,
+          "Bytes to put into a node, for example node1=12Mi; give one for each node that is warmed "
+          "at the same time. By default, everything goes into this machine's node")
       ->type_name("NODE=BYTES");
-  verb->add_option("--at", flags.at, "The node of which this process puts the part")
-      ->type_name("NODE");
-  verb->add_option("--manifests", flags.manifests, "URL of a node; may be given again");
-  verb->add_option("--token-file", flags.token_file, "Token that tells nodes who this is");
-  verb->add_option("--node-ca", flags.node_ca, "Certificates that sign nodes'");
-  verb->add_flag("--tls-throughout", flags.tls_throughout, "Samples by TLS, too");
+  verb->add_option("--at", flags.at, "Node whose --part this process puts")->type_name("NODE");
+  verb->add_option("--manifests", flags.manifests, "URL of a node; may be given several times");
+  verb->add_option("--token-file", flags.token_file, "Token by which nodes identify this process");
+  verb->add_option("--node-ca", flags.node_ca,
+                   "CA certificates that sign the certificates of nodes");
+  verb->add_flag("--tls-throughout", flags.tls_throughout, "Use TLS for samples, too");
   verb->add_option("--ca-file", flags.ca_file,
                    "Certificates to trust instead of the system's, for https");
-  verb->add_option("--store-concurrency", flags.store_concurrency, "Store reads at a time")
+  verb->add_option("--store-concurrency", flags.store_concurrency,
+                   "Reads of the store that run at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  verb->add_option("--timeout", flags.timeout_s, "Seconds for all of it")
+  verb->add_option("--timeout", flags.timeout_s, "Give up after this many seconds")
       ->check(CLI::Range(1, 7 * 24 * 3600))
       ->capture_default_str();
-  verb->add_flag("--progress", flags.progress, "Lines of JSON on standard output: how far it is");
+  verb->add_flag("--progress", flags.progress,
+                 "Write the progress to standard output, as lines of JSON");
   verb->add_option("--termination-file", flags.termination_file,
-                   "Gets a line of JSON at the end: what came of it");
+                   "Write a line of JSON with the result to this file at the end");
 }
 
 // Ready with or without a node: samples are served.
@@ -384,7 +416,8 @@ Status RunWhatIsAsked(const CLI::App& app, Flags flags) {
 
 int main(int argc, char** argv) {
   using namespace optcache;  // NOLINT(google-build-using-namespace)
-  CLI::App app("Hands training processes their samples before they ask", "optcache-sidecar");
+  CLI::App app("Deliver samples to training processes before they ask for them",
+               "optcache-sidecar");
   const std::string_view first = argc > 1 ? argv[1] : "";
   sidecar::Flags flags;
   const bool is_verb = first == "index" || first == "warm";

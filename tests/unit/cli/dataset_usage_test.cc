@@ -50,7 +50,7 @@ TEST(DatasetUsage, SaysWhatIsMissing) {
             "there is no Dataset none: `kubectl get datasets -A` lists them all");
   EXPECT_EQ(ReadDatasetUsage("no JSON", {}).error().code(), Code::kInvalidArgument);
   EXPECT_EQ(FormatDatasetUsage({}, true),
-            "There are no Datasets here. Those of all namespaces: -A\n");
+            "There are no Datasets in this namespace. -A shows those of all namespaces\n");
 }
 
 }  // namespace
