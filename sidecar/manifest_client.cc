@@ -42,7 +42,7 @@ std::string SentenceOf(const net::HttpResponse& response) {
 Status CheckPlaces(const ManifestPlaces& places, const std::string& node_ca) {
   if (!places.token_file.empty() && node_ca.empty()) {
     return {Code::kInvalidArgument,
-            "--token-file needs --node-ca: a token is not sent to just anybody"};
+            "--token-file needs --node-ca: the token is sent to nodes with a certificate alone"};
   }
   for (const std::string& url : places.urls) {
     if (!url.starts_with("http://") && !url.starts_with("https://")) {

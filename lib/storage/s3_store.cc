@@ -53,7 +53,7 @@ bool KeysExpired(const internal::HttpResponse& response) {
 
 std::string KeyInClear(std::string_view which, const S3Place& place) {
   return fmt::format(
-      "{}: {} would be asked in clear text, and anybody on the way would see the "
+      "{}: {} would be asked in clear text, and any machine on the way would see the "
       "key. Objects that are encrypted with a key of yours need https://; for others, unset it "
       "here",
       which, place.origin);

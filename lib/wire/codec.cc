@@ -121,7 +121,7 @@ Result<Decoded> DecodeFrame(ByteSpan bytes, const FrameLimits& limits, FrameSeal
       !seal->Accept(bytes.first(head_size), bytes.subspan(head_size, kTagBytes))) {
     return Error(Code::kPermissionDenied,
                  std::string(TypeName(header.type)) +
-                     ": the frame's tag is wrong; somebody on the way changed, repeated or "
+                     ": the frame's tag is wrong; a machine on the way changed, repeated or "
                      "left out frames");
   }
   const ByteSpan body = bytes.subspan(kHeaderBytes, header.body_length);

@@ -244,8 +244,8 @@ std::optional<Refusal> RefuseEndpoint(const SidecarPlan& plan) {
   if (plan.host_network) {
     return Refusal{.reason = Reason::kUnsupportedPod,
                    .message =
-                       "annotation optcache.io/s3-endpoint with hostNetwork: everybody on "
-                       "the machine could read there; take one of both away"};
+                       "annotation optcache.io/s3-endpoint with hostNetwork: every process "
+                       "of the machine could read there; remove one of the two"};
   }
   if (plan.ends_by_itself && !plan.shares_processes) {
     return Refusal{.reason = Reason::kUnsupportedPod,

@@ -201,7 +201,7 @@ test_cluster() {
   counted cluster "$python" -m cluster test "$@"
 }
 
-# The randomised tests with seeds that nobody has seen.
+# The randomised tests with seeds that are new.
 test_seeds() {
   local seed
   for ((seed = TEST_SEED + 1; seed <= TEST_SEED + 10; ++seed)); do

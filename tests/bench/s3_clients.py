@@ -155,7 +155,7 @@ def _gets(context: Context, client: Client, layout: Layout, python: Path, epochs
                 timeout=READ_SECONDS,
                 env={
                     **environment,
-                    "AWS_ACCESS_KEY_ID": "anybody",
+                    "AWS_ACCESS_KEY_ID": "any",
                     "AWS_SECRET_ACCESS_KEY": "anything",
                     "AWS_ENDPOINT_URL_S3": cluster.s3_endpoint(0),
                 },

@@ -172,11 +172,26 @@ IN_COMMENTS: dict[str, str] = {
     r"\bso long\b": "this long, how long, until or while",
     r"\bso many\b": "this many, how many, or the number",
 }
-IN_MESSAGES = IN_COMMENTS | {r"\bnobody\b": "a noun: no node, no user; or 'no one'"}
+IN_MESSAGES = IN_COMMENTS | {
+    r"\bnobody\b": "a noun: no node, no user; or 'no one'",
+    r"\b(?:some|every|any)body\b": "a noun: a user, every process, another command",
+}
 IN_DOCUMENTS = IN_MESSAGES | {
     r"(?<![\w./)\]$])\.\d+": "a zero before the point",
     r"\bsay ``": "set",  # of a value, whose code is left out here
     r"\bif you do not say\b": "by default",
 }
+# What users read beside documents: what these print, and each line of these.
+SHOW_MESSAGES = ("tests/bench/", "tests/cluster/", "tests/demo/")
+SHOW_LINES = (
+    "dev",
+    "sidecar/python/src/",
+    "scripts/dev.d/",
+    "charts/optcache/files/crds/",
+    "charts/optcache/templates/NOTES.txt",
+    "charts/optcache/values.yaml",
+)
+# Subjects of this commit and of those before it stay as they are.
+SUBJECTS_AFTER = "0b7cd8dfb0f493e9bb592213d0d1581b844e5944"
 # Documents that may: decisions are written once, and the page on style shows what it bans.
 SHOW_HARD_WORDS = ("docs/adr/", "docs/STYLE.md")

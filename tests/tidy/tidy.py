@@ -8,6 +8,7 @@ Prints one finding a line, `file:line: what, use what instead`, and fails if the
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -24,7 +25,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(<[^>]+>|"[^"]+")')
 STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 CODE_SPAN = re.compile(r"`[^`]*`")
 METRIC = re.compile(r'"(optcache_[a-z0-9_]+)"')
-PACKAGE = "sidecar/python/src/"
 CATALOG = "lib/metrics/catalog.cc"
 # What shows metrics to people, by the beginning of its path.
 SHOWS_METRICS = (
@@ -64,6 +64,19 @@ class File:
             if not INCLUDE.match(line):
                 yield number, " ".join(STRING.findall(line))
 
+    def python_messages(self) -> Iterator[tuple[int, str]]:
+        """What Python has in quotes, but for docstrings that nothing shows."""
+        tree = ast.parse(self.text)
+        unseen = {
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr)
+            and not (node is tree.body[0] and "__doc__" in self.text)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in unseen:
+                yield from enumerate(node.value.splitlines(), node.lineno)
+
     def prose(self) -> Iterator[tuple[int, str]]:
         """Lines of a document; of code in them the quotes are left."""
         fenced = False
@@ -97,16 +110,19 @@ Tree = dict[str, File]
 Findings = Iterator[Finding]
 
 
+def ask_git(root: Path, *words: str) -> str:
+    """What git prints; nothing where it fails, and outside a repository."""
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-C", str(root), *words]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    return ran.stdout if ran.returncode == 0 else ""
+
+
 def list_paths(root: Path) -> list[str]:
     """What git tracks or would track; outside a repository, all files."""
-    git = subprocess.run(
-        ["git", "-C", str(root), "ls-files", "-coz", "--exclude-standard"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if (root / ".git").exists() and git.returncode == 0:
-        return [path for path in git.stdout.split("\0") if path]
+    if listed := ask_git(root, "ls-files", "-coz", "--exclude-standard"):
+        return [path for path in listed.split("\0") if path]
     return [
         os.path.relpath(os.path.join(folder, name), root)
         for folder, _, names in os.walk(root)
@@ -121,7 +137,7 @@ def read_tree(root: Path) -> Tree:
         full = root / path
         if not full.is_file():
             continue
-        wanted = path.endswith(checked) or path.startswith(SHOWS_METRICS)
+        wanted = path.endswith(checked) or path.startswith((*SHOWS_METRICS, *tables.SHOW_LINES))
         text = full.read_text(errors="replace") if wanted else ""
         tree[path] = File(path, full.stat().st_size, text)
     return tree
@@ -356,24 +372,32 @@ def check_words(tree: Tree) -> Findings:
 
 
 def check_language(tree: Tree) -> Findings:
-    """docs/STYLE.md, Language: documents, the Python package, messages and comments in C++."""
+    """docs/STYLE.md, Language: documents, the Python package, comments in C++, messages, help."""
     for file in tree.values():
         if file.path.endswith(".md"):
             if not file.path.startswith(tables.SHOW_HARD_WORDS):
-                yield from hard_words(file, file.prose(), tables.IN_DOCUMENTS)
-        elif file.path.startswith(PACKAGE) and file.path.endswith(".py"):
-            yield from hard_words(file, enumerate(file.lines, 1), tables.IN_MESSAGES)
+                yield from hard_words(file.path, file.prose(), tables.IN_DOCUMENTS)
+        elif file.path.startswith(tables.SHOW_MESSAGES) and file.path.endswith(".py"):
+            yield from hard_words(file.path, file.python_messages(), tables.IN_MESSAGES)
+        elif file.path.startswith(tables.SHOW_LINES):
+            yield from hard_words(file.path, enumerate(file.lines, 1), tables.IN_MESSAGES)
         elif file.path.endswith(CPP) and (file.library or file.program):
-            yield from hard_words(file, file.comments(), tables.IN_COMMENTS)
-            yield from hard_words(file, file.messages(), tables.IN_MESSAGES)
+            yield from hard_words(file.path, file.comments(), tables.IN_COMMENTS)
+            yield from hard_words(file.path, file.messages(), tables.IN_MESSAGES)
 
 
-def hard_words(file: File, lines: Iterable[tuple[int, str]], words: dict[str, str]) -> Findings:
+def check_subjects(root: Path) -> Findings:
+    for line in ask_git(root, "log", "--format=%h %s", f"{tables.SUBJECTS_AFTER}..").splitlines():
+        commit, _, subject = line.partition(" ")
+        yield from hard_words(f"commit {commit}", [(1, subject)], tables.IN_MESSAGES)
+
+
+def hard_words(path: str, lines: Iterable[tuple[int, str]], words: dict[str, str]) -> Findings:
     for number, line in lines:
         for word, instead in words.items():
             for match in re.finditer(word, line, re.IGNORECASE):
                 what = f"'{match.group()}' is hard to read, use {instead}"
-                yield Finding(file.path, number, what)
+                yield Finding(path, number, what)
 
 
 def check_headers(tree: Tree) -> Findings:
@@ -408,7 +432,8 @@ RULES: list[Callable[[Tree], Findings]] = [
 
 def check(root: Path) -> list[str]:
     tree = read_tree(root)
-    return [str(finding) for rule in RULES for finding in rule(tree)]
+    findings = [finding for rule in RULES for finding in rule(tree)]
+    return [str(finding) for finding in (*findings, *check_subjects(root))]
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 import unittest
 import unittest.mock
@@ -161,6 +162,43 @@ class TidyTest(unittest.TestCase):
     def test_messages_use_easy_words(self) -> None:
         self.write("cli/up.cc", 'int foretold;\nFail("nobody listens, {:.3f}");  // nobody does\n')
         self.expect("cli/up.cc:2: 'nobody' is hard to read, use a noun")
+
+    def test_messages_name_who_acts(self) -> None:
+        self.write("cli/up.cc", 'Fail("Somebody listens");  // everybody may\n')
+        self.expect("cli/up.cc:1: 'Somebody' is hard to read, use a noun")
+
+    def test_help_of_tests_uses_easy_words(self) -> None:
+        shown = '"""Runs anew."""\nrun(__doc__,\n    help=f"for {x}, so long")\n'
+        self.write("tests/bench/run.py", shown)
+        self.write("tests/demo/a.py", '"""Begins anew."""\ndef f():\n    "nobody"  # whoever\n')
+        self.expect(
+            "tests/bench/run.py:1: 'anew' is hard to read, use again",
+            "tests/bench/run.py:3: 'so long' is hard to read, use this long",
+        )
+
+    def test_help_of_scripts_and_chart_uses_easy_words(self) -> None:
+        self.write("charts/optcache/templates/NOTES.txt", "Run it anew.\n")
+        self.write("charts/optcache/values.yaml", "a: 1  # empty: everybody\n")
+        self.write("dev", "say 'nobody'\n")
+        self.expect(
+            "charts/optcache/templates/NOTES.txt:1: 'anew'",
+            "charts/optcache/values.yaml:1: 'everybody'",
+            "dev:1: 'nobody'",
+        )
+
+    def test_subjects_of_commits_use_easy_words(self) -> None:
+        def git(*words: str) -> str:
+            who = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+            command = ["git", "-C", str(self.root), *who, *words]
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+        git("init", "--quiet")
+        git("commit", "--quiet", "--allow-empty", "--message", "a: it begins anew")
+        with unittest.mock.patch.object(tables, "SUBJECTS_AFTER", git("rev-parse", "HEAD").strip()):
+            self.expect()
+            git("commit", "--quiet", "--allow-empty", "--message", "a: whoever leads\n\nAnew.")
+            commit = git("log", "-1", "--format=%h").strip()
+            self.expect(f"commit {commit}:1: 'whoever' is hard to read, use a noun")
 
     def test_comments_use_easy_words(self) -> None:
         self.write("cli/up.cc", "int x;  // Whoever asks.\n")

@@ -32,7 +32,7 @@ Status FileError(int error_number, const std::string& what) {
   return {
       Code::kPermissionDenied,
       fmt::format("{}: it is read as user {} and group {}: let these read it (chmod o+r, and o+x "
-                  "for the folders above), or run as somebody who may",
+                  "for the folders above), or run as a user who may",
                   status.message(), ::geteuid(), ::getegid())};
 }
 

@@ -32,7 +32,7 @@ def test_memory_goes_where_it_saves_most(installed: Release, workspace: Workspac
     about = whole // 100
     wait_until(
         lambda: abs(capacity("fast")["granted"] - offered // 3) < about,
-        "Datasets that nobody reads share what there is",
+        "Datasets that no job reads share what there is",
         30,
     )
     for name, pause in PAUSES.items():
@@ -51,7 +51,7 @@ def test_memory_goes_where_it_saves_most(installed: Release, workspace: Workspac
 
     wait_until(
         is_divided,
-        "all of it for what is read fast, and a floor for what nobody reads",
+        "all of it for what is read fast, and a floor for what no job reads",
         DIVIDED_SECONDS,
     )
     assert capacity("slow")["ceiling"] == whole

@@ -35,7 +35,7 @@ def test_what_memory_has_no_room_for_lies_on_disk(installed: Release, workspace:
         has_all = offered("images") + NODES >= total and offered("images", tier="disk") > total - MEMORY
         return has_all and 0 < offered("memory-only") < MEMORY
 
-    wait_until(is_divided, "Datasets that nobody reads share the memory", DIVIDED_SECONDS)
+    wait_until(is_divided, "Datasets that no job reads share the memory", DIVIDED_SECONDS)
     since = utc()
     workspace.start_training("train", environment={"EPOCHS": str(EPOCHS)}, pods=PODS)
     workspace.wait_for_job("train", TRAINING_SECONDS)

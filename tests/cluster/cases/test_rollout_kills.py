@@ -163,7 +163,7 @@ def kill_at(stage: Stage, rollout: Rollout, killer: Killer, watch: Callable[[str
         rollout.wait("the end of the stage", ROLLOUT_SECONDS, **stage.ends)
         killer.release.wait_ready()
         rollout.patch(rollout={"restartedAt": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")})
-    pytest.fail(f"{stage.name} was over each time before anybody was killed")
+    pytest.fail(f"{stage.name} was over each time before a process was killed")
 
 
 def check_who_dies(
