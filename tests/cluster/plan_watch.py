@@ -25,7 +25,7 @@ class PlanWatch:
 
     def __init__(self, workspace: Workspace, name: str, output: str, file: Path) -> None:
         self._file = file
-        words = ("get", f"cacheplan/{name}", "--watch", f"--output={output}")
+        words = ("get", f"cacheplan/{name}", "--watch", *([f"--output={output}"] if output else []))
         command = workspace.cluster.tool("kubectl", [f"--namespace={workspace.name}", *words])
         with open(file, "wb") as out:
             self._process = subprocess.Popen(
@@ -43,7 +43,7 @@ class PlanWatch:
         stop(self._process)
 
     def rows(self) -> list[list[str]]:
-        """With --output=wide: the words of each whole line, the heading first."""
+        """As a table: the words of each whole line, the heading first."""
         return rows_of(self._text())
 
     def moments(self) -> list[Moment]:
@@ -72,14 +72,16 @@ def rows_of(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def steps_of(rows: list[list[str]]) -> list[tuple[str, int]]:
-    """Phase and Active of each row, those that follow one another and are alike once.
-
-    The columns before them are never empty; some behind them are at times.
-    """
+def column(rows: list[list[str]], name: str) -> list[str]:
+    """What stands below that heading. The columns before it are never empty; some behind it are at times."""
     heading, *lines = rows
-    phase, active = heading.index("PHASE"), heading.index("ACTIVE")
-    return [step for step, _ in groupby((line[phase], int(line[active])) for line in lines)]
+    return [line[heading.index(name)] for line in lines]
+
+
+def steps_of(rows: list[list[str]]) -> list[tuple[str, int]]:
+    """Phase and Active of each row, those that follow one another and are alike once."""
+    both = zip(column(rows, "PHASE"), map(int, column(rows, "ACTIVE")), strict=True)
+    return [step for step, _ in groupby(both)]
 
 
 def objects_of(text: str) -> Iterator[Object]:

@@ -8,19 +8,20 @@ import pytest
 
 pytest.importorskip("torch")
 
-from cluster.plan_watch import objects_of, rows_of, steps_of  # noqa: E402
+from cluster.plan_watch import column, objects_of, rows_of, steps_of  # noqa: E402
 from cluster.rollouts import Moment  # noqa: E402
 
 LINES = """\
-NAME     DATASET   RETENTION   AVAILABLE   PHASE      ACTIVE   NODES   AGE   OBSERVED
-images   images    Pin         True        Complete   3        3       1m    0.300
-images   images    Optimal     True        Prepare    0        3       1m    0.300
-images   images    Optimal     True        Prepare    0        3       1m
+NAME     DATASET   RETENTION   AVAILABLE   PHASE      ACTIVE   NODES   REASON      AGE
+images   images    Pin         True        Complete   3        3       Complete    1m
+images   images    Optimal     True        Prepare    0        3       Preparing   1m
+images   images    Optimal     True        Prepare    0        3       Paused
 images   images    Optimal     True        Act"""
 
 
 def test_alike_rows_are_one_step_and_half_a_line_is_none() -> None:
     assert steps_of(rows_of(LINES)) == [("Complete", 3), ("Prepare", 0)]
+    assert column(rows_of(LINES), "REASON") == ["Complete", "Preparing", "Paused"]
 
 
 def plan(generation: int, phase: str) -> str:

@@ -139,7 +139,7 @@ def small(workspace: Workspace, samples: Samples) -> Workspace:
 
 @pytest.fixture
 def watch(workspace: Workspace, tmp_path: Path) -> Iterator[Callable[[str], PlanWatch]]:
-    """watch("wide"): what `kubectl get cacheplan images -w -o wide` prints, until the case ends."""
+    """watch("json"): what `kubectl get cacheplan images -w -o json` prints, until the case ends; "": without -o."""
     with ExitStack() as running:
 
         def start(output: str) -> PlanWatch:

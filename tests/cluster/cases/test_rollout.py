@@ -15,7 +15,7 @@ from cluster import objects, prometheus
 from cluster.cluster import Cluster
 from cluster.host import run, wait_until
 from cluster.objects import Object
-from cluster.plan_watch import PlanWatch, steps_of
+from cluster.plan_watch import PlanWatch, column, rows_of, steps_of
 from cluster.release import Release
 from cluster.rollout_jobs import (
     AT_ONCE,
@@ -57,6 +57,8 @@ STEPS = [
     ("Observe", PODS),
     ("Complete", PODS),
 ]
+# Of one that is paused half-way.
+REASONS = {"Preparing", "EpochAwaited", "NodesChange", "Paused", "Observing", "Complete"}
 
 
 @pytest.fixture
@@ -138,16 +140,18 @@ def check_history(shell: dict[str, str], workspace: Workspace) -> None:
     assert ["retention", "Pin", "Optimal"] in [line.split() for line in differences.splitlines()]
 
 
-def check_lines(lines: PlanWatch, status: Object) -> None:
-    """What `kubectl get cacheplan -w -o wide` has printed since the first revision was in force."""
+def check_lines(lines: PlanWatch, wide: str, status: Object) -> None:
+    """What `kubectl get cacheplan -w` has printed since the first revision was in force, and `-o wide` prints now."""
 
     def told() -> list[tuple[str, int]]:
         return steps_of(lines.rows())
 
     wait_until(lambda: told()[1:][-1:] == STEPS[-1:], lambda: f"the end of the rollout: {told()}", STEP_SECONDS)
-    heading, *rows = lines.rows()
     assert told() == [("Complete", PODS), *STEPS]
-    last = dict(zip(heading, rows[-1], strict=True))
+    assert set(column(lines.rows(), "NODES")) == {str(PODS)}
+    assert set(column(lines.rows(), "REASON")) >= REASONS
+    heading, row = rows_of(wide)
+    last = dict(zip(heading, row, strict=True))
     assert last["REVISION"] == last["UPDATE"] == status["currentRevision"]
     assert (last["RETENTION"], last["AVAILABLE"], last["REASON"]) == ("Optimal", "True", "Complete")
     assert float(last["PREDICTED"]) > 0 and float(last["OBSERVED"]) > 0
@@ -171,7 +175,7 @@ def test_a_patch_is_rolled_out(
     first = rollout.status()["currentRevision"]
     pinned = ratio(rollout.status(), "observed")
 
-    lines, versions = watch("wide"), watch("json")
+    lines, versions = watch(""), watch("json")
     versions.wait("what is there is printed", STEP_SECONDS, phase="Complete")
     wait_until(lambda: len(lines.rows()) > 1, "what is there is printed", STEP_SECONDS)
     rollout.story.clear()
@@ -196,7 +200,7 @@ def test_a_patch_is_rolled_out(
     assert status["currentRevision"] == status["updateRevision"] != first
     check_prediction(status)
     assert ratio(status, "observed") > pinned
-    check_lines(lines, status)
+    check_lines(lines, small.kubectl("get", "cacheplan/images", "--output=wide"), status)
     versions.wait("the end of the rollout", STEP_SECONDS, phase="Complete")
     assert min(epochs_between_nodes(versions.moments())) >= 1, "an epoch of each job lies between two nodes"
     check_history(shell, small)
