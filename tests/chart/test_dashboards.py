@@ -143,6 +143,14 @@ def test_variables_are_declared_and_used() -> None:
                 assert not unknown_metrics(variable["query"].partition("(")[2])
 
 
+def test_reads_of_earlier_manifests_are_counted_everywhere() -> None:
+    """Nodes name these NAME@DIGEST: figures that stand side by side would be of different reads."""
+    counters = r"optcache_(?:plan_[a-z]+_)?request(?:s|_bytes)_total(\{[^}]*\})"
+    chosen = [each for _, _, expr in queries() for each in re.findall(counters, expr) if "$dataset" in each]
+    assert len(chosen) > 10
+    assert [each for each in chosen if 'dataset=~"$dataset(@.+)?"' not in each] == []
+
+
 def test_jobs_are_chosen_by_the_labels_of_their_sidecars() -> None:
     """So that what the operator and what sidecars say of one job can be shown, and joined, together."""
     for name, title, expr in queries():
