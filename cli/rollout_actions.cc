@@ -1,5 +1,9 @@
 #include "cli/rollout_actions.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "cli/plan_questions.h"
@@ -9,6 +13,9 @@ namespace optcache::cli {
 namespace {
 
 using kube::Json;
+
+// In these a new `restartedAt` begins nothing, or begins once more what goes back.
+constexpr std::string_view kUnderWay[] = {"Prepare", "Activate", "Observe", "GoBack"};
 
 Json RolloutPatch(const char* field, Json value) {
   return {{"spec", {{"rollout", {{field, std::move(value)}}}}}};
@@ -36,15 +43,16 @@ Result<std::string> ResumeRollout(const Kubectl& kubectl, const PlanResource& pl
 
 Result<std::string> UndoRollout(const Kubectl& kubectl, const PlanResource& plan,
                                 std::uint64_t number) {
-  if (plan.paused) {
+  ASSIGN_OR_RETURN(const auto revisions, AskForRevisions(kubectl, plan));
+  ASSIGN_OR_RETURN(const PlanRevision revision, RevisionToUndo(plan, revisions, number));
+  // To the revision in force nodes go back also while the rollout is paused.
+  if (plan.paused && revision.name != plan.current) {
     return Error(
         Code::kInvalidArgument,
         fmt::format("you cannot rollback a paused cacheplan; resume it first with 'kubectl "
                     "optcache rollout resume {}' and try again",
                     plan.name));
   }
-  ASSIGN_OR_RETURN(const auto revisions, AskForRevisions(kubectl, plan));
-  ASSIGN_OR_RETURN(const PlanRevision revision, RevisionToUndo(plan, revisions, number));
   if (revision.content == plan.content) {
     return fmt::format("{} skipped rollback (current template already matches revision {})\n",
                        plan.Reference(), revision.number);
@@ -71,6 +79,13 @@ Result<std::string> RestartRollout(const Kubectl& kubectl, const PlanResource& p
     return Error(Code::kInvalidArgument,
                  "if restart has already been triggered within the past second, please wait before "
                  "attempting to trigger another");
+  }
+  if (std::ranges::find(kUnderWay, plan.phase) != std::end(kUnderWay)) {
+    return Error(Code::kUnavailable,
+                 fmt::format("a rollout of cacheplan \"{}\" is under way ({}): there is nothing to "
+                             "restart. To see what it waits for, run: kubectl optcache rollout "
+                             "status {}",
+                             plan.name, plan.phase, plan.name));
   }
   RETURN_IF_ERROR(PatchPlan(kubectl, plan, RolloutPatch("restartedAt", now)));
   return plan.Reference() + " restarted\n";

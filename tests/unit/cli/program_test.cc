@@ -156,7 +156,9 @@ TEST(Program, EndsAsKubectlDoesByHowARolloutIs) {
       {PlanAsJson(), "rollout history imagenet --revision 9", 1, "", "error: unable to find"},
       {PlanAsJson(), "rollout undo imagenet", 0, "imagenet rolled back", ""},
       {PlanAsJson(), "rollout undo imagenet --to-revision 9", 1, "", "error: unable to find"},
-      {PlanAsJson(), "rollout restart imagenet", 0, "imagenet restarted", ""},
+      {StoppedPlan(), "rollout restart imagenet", 0, "imagenet restarted", ""},
+      {PlanAsJson(), "rollout restart imagenet", 1, "",
+       "error: a rollout of cacheplan \"imagenet\" is"},
       {paused, "rollout restart imagenet", 1, "", "error: can't restart paused cacheplan"},
   };
   for (const Case& each : cases) {

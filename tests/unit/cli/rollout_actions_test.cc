@@ -63,21 +63,43 @@ TEST(RolloutActions, UndoSkipsRefusesAndSaysWhatThereIs) {
   const auto none = UndoRollout(fake.kubectl(), ReadExample(PlanAsJson()), 2);
   EXPECT_EQ(none.error().message(),
             "unable to find specified revision 2 in history: there are 1, 3, 4");
-  const auto paused = UndoRollout(
-      fake.kubectl(), ReadExample(PlanAsJson(R"({"spec": {"rollout": {"paused": true}}})")), 0);
-  EXPECT_TRUE(paused.error().message().contains("cannot rollback a paused")) << "as kubectl";
   EXPECT_EQ(fake.Writes(), "");
+}
+
+TEST(RolloutActions, UndoOfWhatIsPausedGoesBackToTheRevisionInForceAlone) {
+  const FakeKubectl fake(ActionRules());
+  const PlanResource paused = ReadExample(PlanAsJson(R"({"spec": {"rollout": {"paused": true}}})"));
+  const auto other = UndoRollout(fake.kubectl(), paused, 1);
+  ASSERT_FALSE(other);
+  EXPECT_TRUE(other.error().message().contains("cannot rollback a paused")) << "as kubectl";
+  EXPECT_EQ(fake.Writes(), "");
+  EXPECT_EQ(UndoRollout(fake.kubectl(), paused, 0).value(),
+            "cacheplan.optcache.io/imagenet rolled back\n");
+  EXPECT_TRUE(fake.Writes().contains(R"("retention":"Pin")")) << fake.Writes();
+}
+
+TEST(RolloutActions, RestartSaysThatNothingIsToBeRestarted) {
+  const FakeKubectl fake(ActionRules());
+  for (const char* phase : {"Prepare", "Activate", "Observe", "GoBack"}) {
+    const auto restarted = RestartRollout(fake.kubectl(), ReadExample(PlanIn(phase, "Any", "")),
+                                          "2026-01-05T10:00:00Z");
+    ASSERT_FALSE(restarted) << phase;
+    EXPECT_EQ(restarted.error().code(), Code::kUnavailable);
+    EXPECT_TRUE(restarted.error().message().contains(phase)) << restarted.error().message();
+  }
+  EXPECT_EQ(fake.Writes(), "");
+  EXPECT_TRUE(RestartRollout(fake.kubectl(), ReadExample(CompletePlan()), "2026-01-05T10:00:00Z"));
 }
 
 TEST(RolloutActions, RestartWritesTheTimeOnceASecond) {
   const FakeKubectl fake(ActionRules());
   const std::string now = "2026-01-05T10:00:00Z";
-  EXPECT_EQ(RestartRollout(fake.kubectl(), ReadExample(PlanAsJson()), now).value(),
+  EXPECT_EQ(RestartRollout(fake.kubectl(), ReadExample(StoppedPlan()), now).value(),
             "cacheplan.optcache.io/imagenet restarted\n");
   EXPECT_TRUE(fake.Writes().ends_with(
       R"(--patch={"spec":{"rollout":{"restartedAt":"2026-01-05T10:00:00Z"}}})"
       "\n"));
-  nlohmann::json again = PlanAsJson();
+  nlohmann::json again = StoppedPlan();
   again["spec"]["rollout"]["restartedAt"] = now;
   EXPECT_EQ(RestartRollout(fake.kubectl(), ReadExample(again), now).error().code(),
             Code::kInvalidArgument);
