@@ -112,6 +112,7 @@ void ReadStatus(const Json& status, PlanResource& plan) {
   plan.observed_passes = CountAt(status, "/observed/passes");
   for (const Json& mark : Items(status, "/rollout/marks")) {
     ++plan.marked_streams;
+    if (BoolAt(mark, "/later")) continue;
     plan.marked_passes += CountAt(mark, "/passes");
   }
   plan.uncompared = BoolAt(status, "/rollout/uncompared");

@@ -92,7 +92,7 @@ struct PlanResource {
   std::uint64_t observed_passes = 0;
   std::uint64_t wanted_passes = 1;   // spec.rollout.abort.after
   bool uncompared = false;           // with the revision before, in Complete
-  std::uint64_t marked_streams = 0;  // whose passes are counted, or awaited
+  std::uint64_t marked_streams = 0;  // whose passes are waited for
   std::uint64_t marked_passes = 0;   // counted of them
   std::vector<PlanJob> jobs;
   kube::Condition available;

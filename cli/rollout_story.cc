@@ -145,7 +145,14 @@ RolloutStory OfGoBack(const PlanResource& plan, const std::vector<PlanRevision>&
   return Waiting(plan, fmt::format("{}going back to {}", why, current));
 }
 
+// In a phase that a pause holds, as the absence of all nodes does.
+bool MayBeHeld(const PlanResource& plan) {
+  return plan.phase == "Prepare" || plan.phase == "Activate" || plan.phase == "Observe";
+}
+
 RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
+  if (MayBeHeld(plan) && plan.progressing.reason == "NotPlaced")
+    return Waiting(plan, plan.progressing.message);
   if (plan.phase == "Prepare") return OfPrepare(plan, revisions);
   if (plan.phase == "Activate") return OfActivate(plan, revisions);
   if (plan.phase == "Observe") return OfObserve(plan);
@@ -212,10 +219,7 @@ RolloutStory TellRollout(const PlanResource& plan, const std::vector<PlanRevisio
                               plan.progressing.message));
   }
   RolloutStory story = OfPhase(plan, revisions);
-  const bool is_held =
-      plan.paused && story.outcome == RolloutOutcome::kUnderWay &&
-      (plan.phase == "Prepare" || plan.phase == "Activate" || plan.phase == "Observe");
-  if (is_held) {
+  if (plan.paused && story.outcome == RolloutOutcome::kUnderWay && MayBeHeld(plan)) {
     story.line += " (paused)";
     story.advice = fmt::format("To continue, run: kubectl optcache rollout resume {} -n {}",
                                plan.name, plan.name_space);
@@ -248,6 +252,7 @@ std::string RolloutAsJson(const PlanResource& plan, const std::vector<PlanRevisi
                   : story.outcome == RolloutOutcome::kSucceeded ? "Succeeded"
                                                                 : "Failed"},
       {"phase", plan.phase},
+      {"reason", plan.progressing.reason},
       {"paused", plan.paused},
       {"message", story.line},
       {"current", RevisionAsJson(revisions, plan.current)},

@@ -34,6 +34,9 @@ TEST(RolloutStory, TellsEachPhase) {
   text += AsText("Prepare, paused", Tell(PlanIn("Prepare", "Paused",
                                                 "spec.rollout.paused: 1 of 3 nodes have derived it",
                                                 R"({"spec": {"rollout": {"paused": true}}})")));
+  text += AsText("Prepare, on no node",
+                 Tell(PlanIn("Prepare", "NotPlaced", "the Dataset is on no node: 93be01d7ac waits",
+                             R"({"status": {"nodes": {"desired": 0, "prepared": 0}}})")));
   text +=
       AsText("Prepare, worse",
              Tell(PlanIn("Prepare", "PredictedWorse",
@@ -52,6 +55,10 @@ TEST(RolloutStory, TellsEachPhase) {
   text += AsText("Observe",
                  Tell(PlanIn("Observe", "Observing", "", R"({"status": {"nodes": {"active": 3},
                                  "rollout": {"marks": [{"stream": "a1", "pass": 7, "passes": 1}]}}})")));
+  text += AsText("Observe, a job that has begun since",
+                 Tell(PlanIn("Observe", "Observing", "", R"({"status": {"nodes": {"active": 3},
+                                 "rollout": {"marks": [{"stream": "a1", "pass": 7, "passes": 2},
+                                     {"stream": "c3", "pass": 0, "passes": 1, "later": true}]}}})")));
   text +=
       AsText("Complete, unobserved",
              Tell(PlanIn("Complete", "CompleteUnobserved",
