@@ -79,7 +79,8 @@ Words OfPrepare(const RolloutState& state, const RolloutInputs& inputs) {
       !inputs.knobs.acknowledge) {
     return {.reason = "PredictedWorse",
             .message = "more bytes of the source are predicted for a read than with " +
-                       state.current + ": spec.rollout.acknowledge lets it go on"};
+                       state.current +
+                       "; to continue all the same, set spec.rollout.acknowledge to true"};
   }
   std::string message =
       fmt::format("{} of {} nodes have derived {}", complete, inputs.nodes.size(), state.revision);

@@ -125,8 +125,9 @@ void SetDeviation(const std::string& before, const PlanView& view, const Rollout
       !std::ranges::all_of(view.nodes, &coordination::RolloutNode::planned))
     return;
   if (!view.drifted.empty()) {
-    return status.Set("Degraded", true, "NodesDiffer",
-                      "these nodes follow no revision that they should: " + SomeOf(view.drifted));
+    return status.Set(
+        "Degraded", true, "NodesDiffer",
+        "these nodes do not follow the revision that they should: " + SomeOf(view.drifted));
   }
   if (before == "NodesDiffer" && view.some_drift) return;
   if (!view.missing.empty()) {

@@ -153,9 +153,9 @@ TEST(DecideCachePlan, NamesWhatNodesAndJobsDoNotDoAsTheyShould) {
             "b: please report this");
   observed.view->nodes_that_differ.clear();
   observed.view->drifted = {"a", "b", "c", "d", "e", "f", "g"};
-  EXPECT_EQ(
-      DegradedOf(observed),
-      "NodesDiffer: these nodes follow no revision that they should: a, b, c, d, e and 2 more");
+  EXPECT_EQ(DegradedOf(observed),
+            "NodesDiffer: these nodes do not follow the revision that they should: a, b, c, d, e "
+            "and 2 more");
 }
 
 TEST(DecideCachePlan, KeepsWhatWasWrittenWhileNothingIsKnown) {
