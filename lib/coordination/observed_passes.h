@@ -19,6 +19,7 @@ inline constexpr std::size_t kMaxMarks = 256;
 struct ReadingStream {
   StreamId id = 0;
   std::string name;
+  std::string manifest{};  // that it reads: a digest
   PassNumber pass = 0;     // of its farthest rank
   bool gathering = false;  // some of its ranks have not come yet
   bool order_known = true;

@@ -23,6 +23,11 @@ std::string DigestOf(const std::set<std::string>& jobs) {
   return DigestOf(fmt::format("{}", fmt::join(jobs, " ")));
 }
 
+// A job that is started again on another list of samples is another one.
+std::string ReadBy(const ReadingStream& stream) {
+  return stream.name + '@' + stream.manifest;
+}
+
 // Of the streams that a forecast is of, each life of a job for itself; empty: there is none, or
 // ranks of some are still to come.
 std::string DigestOfForecast(const RolloutInputs& inputs) {
@@ -69,7 +74,7 @@ Observers ObserversOf(const RolloutInputs& inputs) {
     lives += fmt::format("{}/{}/{} ", node.name, node.member, node.incarnation);
   }
   for (const ReadingStream& stream : inputs.streams)
-    jobs.insert(stream.name);
+    jobs.insert(ReadBy(stream));
   return {.nodes = DigestOf(nodes),
           .lives = DigestOf(lives),
           .jobs = DigestOf(jobs),
@@ -82,7 +87,7 @@ Observers ForecastObserversOf(const RolloutInputs& inputs) {
   for (const ReadingStream& stream : inputs.streams) {
     if (stream.gathering) continue;
     expected.erase(std::string(JobOf(stream.name)));
-    if (stream.order_known) jobs.insert(stream.name);
+    if (stream.order_known) jobs.insert(ReadBy(stream));
   }
   for (const std::string& job : expected)
     jobs.insert("expected/" + job);

@@ -15,7 +15,8 @@ bool IsSameMemory(ByteCount one, ByteCount other);
 
 // Digests, and bytes. A node that comes holds nothing yet, and what one held that goes is read
 // again; so it is with one that starts again, in another life, which gets the same share, though.
-// Other jobs share otherwise, and other memory holds more or less.
+// Other jobs share otherwise, and so do jobs that read another manifest; other memory holds more or
+// less.
 struct Observers {
   std::string nodes;
   std::string lives;

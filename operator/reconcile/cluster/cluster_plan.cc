@@ -39,42 +39,44 @@ const coordination::DatasetStatus* StatusOf(const ClusterObserved& observed,
 }
 
 // Of all its manifests that are read.
+std::vector<const coordination::DatasetStatus*> ManifestsOf(
+    const coordination::ClusterStatus& status, const std::string& dataset) {
+  std::vector<const coordination::DatasetStatus*> manifests;
+  for (const auto* list : {&status.datasets, &status.retiring}) {
+    for (const coordination::DatasetStatus& one : *list) {
+      if (one.name == dataset) manifests.push_back(&one);
+    }
+  }
+  return manifests;
+}
+
 std::vector<coordination::StreamStatus> StreamsOf(const coordination::ClusterStatus& status,
                                                   const std::string& dataset) {
   std::vector<coordination::StreamStatus> streams;
-  for (const auto* list : {&status.datasets, &status.retiring}) {
-    for (const coordination::DatasetStatus& one : *list) {
-      if (one.name == dataset)
-        streams.insert(streams.end(), one.streams.begin(), one.streams.end());
-    }
-  }
+  for (const coordination::DatasetStatus* manifest : ManifestsOf(status, dataset))
+    streams.insert(streams.end(), manifest->streams.begin(), manifest->streams.end());
   return streams;
 }
 
-// Granted for all its manifests.
-ByteCount MemoryOf(const coordination::ClusterStatus& status, const std::string& dataset) {
-  ByteCount memory = 0;
-  for (const auto* list : {&status.datasets, &status.retiring}) {
-    for (const coordination::DatasetStatus& one : *list) {
-      if (one.name == dataset) memory += one.capacity;
+// What the rollout of the CachePlan goes by: streams and passes of all manifests, and the memory
+// granted for them.
+void ReadManifests(const coordination::ClusterStatus& status, const std::string& dataset,
+                   PlanView& view) {
+  for (const coordination::DatasetStatus* manifest : ManifestsOf(status, dataset)) {
+    view.memory += manifest->capacity;
+    view.passes.insert(view.passes.end(), manifest->passes.begin(), manifest->passes.end());
+    for (const coordination::StreamStatus& stream : manifest->streams) {
+      view.streams.push_back({.id = wire::StreamIdOf(stream.name, stream.incarnation),
+                              .name = stream.name,
+                              .manifest = manifest->manifest_digest,
+                              .pass = stream.pass,
+                              .gathering = stream.ranks < stream.world,
+                              .order_known = stream.order_known && stream.conflict.empty()});
     }
   }
-  return memory;
-}
-
-// Of all its manifests that are read, by stream and pass.
-std::vector<coordination::PassStatus> PassesOf(const coordination::ClusterStatus& status,
-                                               const std::string& dataset) {
-  std::vector<coordination::PassStatus> passes;
-  for (const auto* list : {&status.datasets, &status.retiring}) {
-    for (const coordination::DatasetStatus& one : *list) {
-      if (one.name == dataset) passes.insert(passes.end(), one.passes.begin(), one.passes.end());
-    }
-  }
-  std::ranges::stable_sort(passes, {}, [](const coordination::PassStatus& pass) {
+  std::ranges::stable_sort(view.passes, {}, [](const coordination::PassStatus& pass) {
     return std::pair(pass.sum.stream, pass.sum.pass);
   });
-  return passes;
 }
 
 // How many jobs read a manifest that the Dataset had before. A stream is
@@ -394,17 +396,8 @@ std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::s
       std::ranges::count_if(view.nodes, [](const coordination::RolloutNode& node) {
         return node.planned || !node.revision.empty();
       }));
-  view.memory = MemoryOf(*observed.status, dataset);
-  view.passes = PassesOf(*observed.status, dataset);
-  const std::vector<coordination::StreamStatus> streams = StreamsOf(*observed.status, dataset);
-  for (const coordination::StreamStatus& stream : streams) {
-    view.streams.push_back({.id = wire::StreamIdOf(stream.name, stream.incarnation),
-                            .name = stream.name,
-                            .pass = stream.pass,
-                            .gathering = stream.ranks < stream.world,
-                            .order_known = stream.order_known && stream.conflict.empty()});
-  }
-  view.jobs = PlanJobsOf(streams);
+  ReadManifests(*observed.status, dataset, view);
+  view.jobs = PlanJobsOf(StreamsOf(*observed.status, dataset));
   return view;
 }
 

@@ -424,5 +424,40 @@ TEST_F(Rollout, AJobThatStartsAgainIsNotDisturbedUpToItsEpochOfBefore) {
   EXPECT_TRUE(story_.state.previous);
 }
 
+// The job of a rollout is started again, and reads this list of samples, under the name that it
+// had: in its pass 0 nothing newer is known of the revision in force when a worse one is asked for.
+class StartedAgain : public Rollout {
+ protected:
+  void OnManifest(const char* manifest) {
+    story_.Read(1, 4);
+    story_.inputs.streams[0].manifest = "one";
+    ReadOnBefore();
+    ObserveWhatIsWorse();
+    ASSERT_EQ(story_.state.current, "new");
+    ReadingStream& stream = story_.inputs.streams[0];
+    stream.id = 2;
+    stream.pass = 0;
+    stream.manifest = manifest;
+    story_.StepUntilStill();
+    story_.foretold["other"] = story_.costs["other"] = 440;
+    knobs().acknowledge = true;
+    story_.inputs.revision = "other";
+    story_.Run();
+    ASSERT_EQ(story_.Phase(), "Observe");
+    ObserveWhatIsWorse();
+  }
+};
+
+TEST_F(StartedAgain, ItIsComparedWithWhatItReadBefore) {
+  OnManifest("one");
+  EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
+}
+
+TEST_F(StartedAgain, OnAnotherListOfSamplesItIsNot) {
+  OnManifest("another");
+  EXPECT_EQ(story_.Phase(), "Complete");
+  EXPECT_TRUE(story_.state.uncompared);
+}
+
 }  // namespace
 }  // namespace optcache::coordination

@@ -247,7 +247,7 @@ TEST_F(ClusterPlanTest, CountsNodesThatFollowThePlan) {
 
 TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
   AddMember("pod-a", "a");
-  status_.datasets.push_back({.name = kName});
+  status_.datasets.push_back({.name = kName, .manifest_digest = "now"});
   status_.datasets[0].streams = {
       {.name = "vision/paused/imagenet/train", .ranks = 2, .ranks_lost = 2}};
   status_.datasets[0].passes = {{.sum = {.stream = 9, .pass = 1}}};
@@ -264,6 +264,8 @@ TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
   EXPECT_EQ(view->streams[0].name, "vision/paused/imagenet/train");
   EXPECT_EQ(view->streams[1].name, "vision/old/imagenet/train");
   EXPECT_EQ(view->streams[1].pass, 4U);
+  EXPECT_EQ(view->streams[0].manifest, "now");
+  EXPECT_EQ(view->streams[1].manifest, "before");
   EXPECT_TRUE(view->streams[0].order_known);
   EXPECT_FALSE(view->streams[1].order_known) << "its ranks disagree on it";
   ASSERT_EQ(view->passes.size(), 2U);
