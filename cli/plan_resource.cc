@@ -80,6 +80,7 @@ std::optional<Prediction> PredictionOf(const Json& answer) {
                         .error = TextAt(answer, "/error"),
                         .asked = FiguresOf(answer),
                         .current = FiguresOf(Find(answer, "/current")),
+                        .current_error = TextAt(answer, "/currentError"),
                         .worse = BoolAt(answer, "/worse")};
   for (const Json& node : Items(answer, "/nodes")) {
     prediction.nodes.push_back({.name = TextAt(node, "/name"),
@@ -111,8 +112,8 @@ void ReadStatus(const Json& status, PlanResource& plan) {
   plan.observed_since = TextAt(status, "/observed/since");
   plan.observed_passes = CountAt(status, "/observed/passes");
   for (const Json& mark : Items(status, "/rollout/marks")) {
-    ++plan.marked_streams;
     if (BoolAt(mark, "/later")) continue;
+    ++plan.marked_streams;
     plan.marked_passes += CountAt(mark, "/passes");
   }
   plan.uncompared = BoolAt(status, "/rollout/uncompared");

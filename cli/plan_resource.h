@@ -51,7 +51,8 @@ struct Prediction {
   std::string error;
   PlanFigures asked;
   PlanFigures current;
-  bool worse = false;  // its rollout would wait for spec.rollout.acknowledge
+  std::string current_error;  // why there are no figures of that one
+  bool worse = false;         // its rollout would wait for spec.rollout.acknowledge
   struct Node {
     std::string name;
     ByteCount store_bytes = 0;

@@ -59,6 +59,8 @@ std::string PredictionAsTable(const AnsweredPrediction& answer) {
                      {"moved bytes an epoch", BytesText(now.moved_bytes),
                       BytesText(then.moved_bytes), ChangeText(now.moved_bytes, then.moved_bytes)}};
   std::string text = answer.plan.Reference() + "\n" + FormatTable(rows);
+  if (!answer.prediction.current_error.empty())
+    text += "\nPRESENT is not known: " + answer.prediction.current_error + "\n";
   if (!answer.prediction.nodes.empty()) {
     Rows nodes = {{"NODE", "STORE BYTES AN EPOCH", "MOVED BYTES AN EPOCH"}};
     for (const Prediction::Node& node : answer.prediction.nodes)
@@ -77,6 +79,8 @@ std::string PredictionAsJson(const AnsweredPrediction& answer) {
                       {"predicted", FiguresAsJson(answer.prediction.asked)},
                       {"worse", answer.prediction.worse},
                       {"nodes", OrderedJson::array()}};
+  if (!answer.prediction.current_error.empty())
+    json["currentError"] = answer.prediction.current_error;
   for (const Prediction::Node& node : answer.prediction.nodes) {
     json["nodes"].push_back(
         {{"name", node.name}, {"storeBytes", node.store_bytes}, {"movedBytes", node.moved_bytes}});

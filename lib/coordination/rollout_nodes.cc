@@ -72,6 +72,16 @@ bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs) {
   return worse;
 }
 
+std::string NodeThatCannotCompare(const RolloutState& state, const RolloutInputs& inputs) {
+  for (const RolloutNode& node : inputs.nodes) {
+    const TrialReport* const current = FindTrial(node, CurrentTrial(state.current, state.tries));
+    if (current == nullptr || current->error.empty()) continue;
+    return fmt::format("node {}, which could not derive {}: {}", node.name, state.current,
+                       current->error);
+  }
+  return "";
+}
+
 bool IsLate(const RolloutState& state, const RolloutInputs& inputs) {
   return state.ready < state.wanted &&
          inputs.now - state.progress_time > inputs.knobs.progress_deadline_seconds;

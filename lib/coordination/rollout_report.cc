@@ -89,6 +89,8 @@ Words OfPrepare(const RolloutState& state, const RolloutInputs& inputs) {
         std::ranges::count(inputs.nodes, state.activated->revision, &RolloutNode::revision);
     message += fmt::format(", {} follow {} meanwhile", others, state.activated->revision);
   }
+  if (const std::string node = internal::NodeThatCannotCompare(state, inputs); !node.empty())
+    message += ", compared without " + node;
   return {.progressing = true, .reason = "Preparing", .message = std::move(message)};
 }
 

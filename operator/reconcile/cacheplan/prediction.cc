@@ -110,6 +110,7 @@ Json AnswerOf(const PredictionQuestion& question, const std::vector<RolloutNode>
   Json shares = Json::array();
   const std::string present_trial = PresentTrial(question, current_revision);
   std::set<coordination::Version> inputs;
+  std::string present_error;
   for (const RolloutNode& node : nodes) {
     const TrialReport* const trial = TrialAt(node, question.trial);
     const TrialReport* const present = TrialAt(node, present_trial);
@@ -119,6 +120,8 @@ Json AnswerOf(const PredictionQuestion& question, const std::vector<RolloutNode>
       return answer;
     }
     if (trial == nullptr || present == nullptr) return answer;
+    if (present_error.empty() && !present->error.empty())
+      present_error = fmt::format("node {} could not derive it: {}", node.name, present->error);
     inputs.insert({trial->planned, present->planned});
     if (shares.size() == kMaxNodesListed) continue;
     shares.push_back({{"name", node.name},
@@ -147,7 +150,10 @@ Json AnswerOf(const PredictionQuestion& question, const std::vector<RolloutNode>
   answer["nodes"] = std::move(shares);
   const TrialReport* const current = coordination::NewestTrial(nodes, present_trial);
   const auto now = current != nullptr ? coordination::NumbersOf(current->all) : std::nullopt;
-  if (!now) return answer;
+  if (!now) {
+    if (!present_error.empty()) answer["currentError"] = present_error;
+    return answer;
+  }
   answer["current"] = NumbersToJson(*now);
   answer["worse"] = coordination::IsPredictedWorse(asked->all, current->all);
   return answer;

@@ -25,6 +25,28 @@ TEST_F(Rollout, ADifferentDigestStopsItAndNamesTheNode) {
   EXPECT_EQ(story_.state.current, "old");
 }
 
+// Nothing can be said of the revision in force then, and so nothing speaks against the update.
+TEST_F(Rollout, WhereTheRevisionInForceCannotBeDerivedTheUpdateIsNotHeld) {
+  story_.foretold["new"] = 900;
+  for (const char* node : {"a", "b", "c"})
+    story_.present_errors[node] = "300 ordered streams";
+  knobs().paused = true;
+  story_.Run();
+  ASSERT_EQ(story_.Phase(), "Prepare");
+  EXPECT_THAT(ReportOf(story_.state, story_.inputs).message,
+              HasSubstr("compared without node a, which could not derive old: 300 ordered"));
+  knobs().paused = false;
+  story_.Step();
+  EXPECT_EQ(story_.Phase(), "Activate");
+}
+
+TEST_F(Rollout, OneNodeThatCanDeriveBothIsEnoughToHoldIt) {
+  story_.foretold["new"] = 900;
+  story_.present_errors["a"] = "out of memory";
+  story_.Run();
+  EXPECT_EQ(story_.Reason(), "PredictedWorse");
+}
+
 // A job that comes or goes meanwhile: nodes derived from different inputs, whose digests differ.
 TEST_F(Rollout, NodesThatWentByOtherInputsDeriveItAgain) {
   story_.odd_digests["b"] = "another";

@@ -33,8 +33,9 @@ class RolloutStory {
   // Store reads of a pass of kReads that a revision is foretold to cost, and costs.
   std::map<std::string, std::uint64_t> foretold = {{"old", 600}, {"new", 400}, {"other", 300}};
   std::map<std::string, std::uint64_t> costs = foretold;
-  std::map<std::string, std::string> odd_digests;  // by node
-  std::map<std::string, std::string> errors;       // of the update's trial, by node
+  std::map<std::string, std::string> odd_digests;     // by node
+  std::map<std::string, std::string> errors;          // of the update's trial, by node
+  std::map<std::string, std::string> present_errors;  // of the other one's
 
   void Place(const std::vector<std::string>& names) {
     inputs.nodes.clear();
@@ -72,6 +73,8 @@ class RolloutStory {
       if (odd_digests.contains(node.name)) trial.digest = odd_digests.at(node.name);
       if (id == UpdateTrial(state) && errors.contains(node.name))
         trial.error = errors.at(node.name);
+      if (id != UpdateTrial(state) && present_errors.contains(node.name))
+        trial.error = present_errors.at(node.name);
       trial.all = {.reads = kReads,
                    .store_reads = foretold.at(revision),
                    .read_bytes = kReads * kSampleBytes,

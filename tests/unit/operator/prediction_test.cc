@@ -119,6 +119,12 @@ TEST(Prediction, SaysWhyThereIsNone) {
   failed.trials[0].error = "out of memory";
   EXPECT_EQ(kube::TextAt(AnswerOf(Question(), {Answering("a", 1), failed}, kCurrent), "/error"),
             "node b could not derive it: out of memory");
+  RolloutNode without_present = Answering("b", 1);
+  without_present.trials[1].error = "300 ordered streams";
+  const Json half = AnswerOf(Question(), {without_present}, kCurrent);
+  EXPECT_EQ(half["hitRatio"], "0.600");
+  EXPECT_EQ(half["currentError"], "node b could not derive it: 300 ordered streams");
+  EXPECT_FALSE(half.contains("current") || half.contains("worse"));
   EXPECT_NE(kube::TextAt(AnswerOf(Question(), {}, kCurrent), "/error"), "");
   RolloutNode idle = Answering("a", 1);
   idle.trials[0].all = {};
