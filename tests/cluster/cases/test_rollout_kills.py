@@ -151,7 +151,10 @@ def restarts(release: Release) -> dict[str, int]:
 
 
 def kill_at(stage: Stage, rollout: Rollout, killer: Killer, watch: Callable[[str], PlanWatch]) -> None:
-    """Of a stage that ends by itself within a second or so, it may take several rollouts to be there in time."""
+    """Of a stage that ends by itself within a second or so, it may take several rollouts to be there in time.
+
+    From the second one on, it is the revision in force that is derived again: Prepare without a comparison.
+    """
     for _ in range(TRIES):
         with watch("json") as versions:
             aim = killer.aim()
