@@ -45,12 +45,12 @@ test_sanitized_programs() {
   fi
 }
 
-# test_python PYTHON TESTS LOG [WORD...]: by pytest.
+# test_python PYTHON LOG WORD...: by pytest; the words are its options and the paths of tests.
 test_python() {
-  local interpreter=$1 tests=$2 log=$3
-  shift 3
+  local interpreter=$1 log=$2
+  shift 2
   use_programs dev
-  counted "$log" "$interpreter" -m pytest -q -rs --durations=20 -p no:cacheprovider -p harness.rings "$@" "tests/$tests"
+  counted "$log" "$interpreter" -m pytest -q -rs --durations=20 -p no:cacheprovider -p harness.rings "$@"
 }
 
 # have_built PROGRAM...: whether they are there, which `./dev cluster programs` builds from Go modules.
@@ -98,13 +98,13 @@ s3_tests=(tests/integration/test_s3.py tests/integration/test_s3_endpoint.py)
 test_on_loopback() {
   step "build (programs)" compile dev "${programs[@]/%//all}" tests/support/all bench_manifest
   in_background dev compile dev
-  step "Python tests" test_python "$python" python python "$@"
-  step "integration tests" test_python "$python" integration integration "$@" "${s3_tests[@]/#/--ignore=}"
+  step "Python tests" test_python "$python" python "$@" tests/python
+  step "integration tests" test_python "$python" integration "$@" "${s3_tests[@]/#/--ignore=}" tests/integration
   step "build (unit tests)" finish dev
   step "unit tests, fuzz corpora" counted dev ctest --preset dev -j "$tests_at_once" -LE '^api$'
 }
 
-test_s3() { counted s3-tests "$python" -m pytest -q -rs --durations=20 -p no:cacheprovider -p harness.rings "$@" "${s3_tests[@]}"; }
+test_s3() { test_python "$python" s3-tests "$@" "${s3_tests[@]}"; }
 
 # One after the other: each starts etcd and kube-apiserver of its own.
 test_api_server() { counted api ctest --preset dev -L '^api$'; }
@@ -155,7 +155,7 @@ test_long_part() {
       step "build (dev)" compile dev
       step "ten more seeds" test_seeds
       step "virtual environment with torch 2.15" make_torch2_venv
-      step "Python tests with torch 2.15" test_python .venv-torch2/bin/python python python-torch2
+      step "Python tests with torch 2.15" test_python .venv-torch2/bin/python python-torch2 tests/python
       step "build (release), warnings are errors" compile_strictly
       step demo ./dev demo --quick
       step benchmarks ./dev bench --quick
@@ -236,12 +236,12 @@ frameworks() {
   # Tests skip what is missing; here nothing may be.
   .venv-frameworks/bin/python -W ignore -c \
     'import accelerate, boto3, composer, datasets, nemo, pandas, pyarrow, pytorch_lightning, s3fs, s3torchconnector, spdl.source, streaming, torchdata.stateful_dataloader, webdataset, zarr'
-  test_python .venv-frameworks/bin/python python python-frameworks
+  test_python .venv-frameworks/bin/python python-frameworks tests/python
   # Trainers are slow to start.
-  OPTCACHE_LONG=1 test_python .venv-frameworks/bin/python integration/test_frameworks.py integration-frameworks
-  test_python .venv-frameworks/bin/python integration/test_tar.py integration-tar
-  test_python .venv-frameworks/bin/python integration/test_s3_endpoint.py integration-s3-endpoint
-  test_python .venv-frameworks/bin/python integration/test_fsspec.py integration-fsspec
+  OPTCACHE_LONG=1 test_python .venv-frameworks/bin/python integration-frameworks tests/integration/test_frameworks.py
+  test_python .venv-frameworks/bin/python integration-tar tests/integration/test_tar.py
+  test_python .venv-frameworks/bin/python integration-s3-endpoint tests/integration/test_s3_endpoint.py
+  test_python .venv-frameworks/bin/python integration-fsspec tests/integration/test_fsspec.py
 }
 
 frameworks_steps() {

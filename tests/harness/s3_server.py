@@ -28,7 +28,8 @@ def missing_program() -> str:
     """Why there is no server and none can be built, or nothing."""
     if _program().exists() or shutil.which("go"):
         return ""
-    return f"no {PROGRAM} in {_program().parent}, and no Go toolchain (go) to build it"
+    how = "./dev cluster programs s3 builds it with Go, which is not installed"
+    return f"no {PROGRAM} in {_program().parent}: {how}"
 
 
 def program() -> Path:
