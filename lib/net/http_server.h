@@ -42,7 +42,8 @@ struct HttpServerOptions {
   Duration request_deadline = std::chrono::seconds(10);
   Duration write_deadline = std::chrono::seconds(30);
   // Bodies that go to a sink or come from a source have more time: as if so much came in a second.
-  // A client that takes nothing of a source for write_deadline is closed all the same.
+  // A client that takes nothing of a source for write_deadline is closed all the same. The time in
+  // which the source is read does not count; each of its pieces has response_deadline.
   ByteCount slowest = 1_MiB;
   // Where those are written and read: calls `job` on a thread that may block, then `end` on the
   // loop's; an error: not now. Empty: right here.

@@ -148,7 +148,6 @@ void HttpSession::CloseIfIdle() {
 // A request or a handshake that has begun keeps the place of the wait for it.
 void HttpSession::SetPhase(Phase phase) {
   phase_ = phase;
-  stall_.Cancel();
   if (phase == Phase::kIdle || phase == Phase::kLingering || phase == Phase::kClosed) {
     hold_.reset();
     sink_.reset();
@@ -375,7 +374,8 @@ void HttpSession::Write(HttpResponse response) {
   ++state_->responses[response.status];
   source_ = std::move(response.source);
   unsent_ = source_ != nullptr ? source_->size() : 0;
-  Enter(Phase::kWriting, state_->options.write_deadline + TimeFor(unsent_));
+  time_left_ = state_->options.write_deadline + TimeFor(unsent_);
+  Enter(Phase::kWriting, state_->options.write_deadline);
   if (state_->on_stopped || PeerExpired()) keep_alive_ = false;
   response_.emplace();
   response_->result(static_cast<unsigned>(response.status));
@@ -393,7 +393,6 @@ void HttpSession::Write(HttpResponse response) {
     response_->content_length(source_ != nullptr ? unsent_ : body_->size());
   if (!head_) response_->body() = {body_->data(), body_->size()};
   if (head_) unsent_ = 0;
-  if (unsent_ > 0) WatchProgress();
   http::async_write(stream_, *response_,
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       if (self->phase_ != Phase::kWriting) return;
@@ -406,6 +405,7 @@ void HttpSession::Write(HttpResponse response) {
 
 void HttpSession::ReadSource() {
   if (unsent_ == 0) return OnWritten();
+  Enter(Phase::kWriting, state_->options.response_deadline);
   const auto piece = std::make_shared<Result<std::string>>(Error(Code::kInternal, "not read"));
   Block(
       Phase::kWriting,
@@ -415,25 +415,21 @@ void HttpSession::ReadSource() {
       [this, piece] { WritePiece(*piece); });
 }
 
+// The client's time runs while it is offered bytes, and not while the source is read. A client that
+// has stopped is closed, however much time its whole answer has: what it holds is wanted by others.
 void HttpSession::WritePiece(const Result<std::string>& piece) {
   if (!piece || piece->empty() || piece->size() > unsent_) return Close();
   piece_ = *piece;
+  Enter(Phase::kWriting, std::min(state_->options.write_deadline, time_left_));
   asio::async_write(stream_, asio::buffer(piece_),
-                    [self = shared_from_this()](const error_code& error, std::size_t bytes) {
+                    [self = shared_from_this(), offered = SystemClock().Now()](
+                        const error_code& error, std::size_t bytes) {
                       if (self->phase_ != Phase::kWriting) return;
                       if (error) return self->Close();
+                      self->time_left_ -= SystemClock().Now() - offered;
                       self->unsent_ -= bytes;
                       self->ReadSource();
                     });
-}
-
-// A client that has stopped is closed, however much time its whole answer would have: what it holds
-// is wanted by others.
-void HttpSession::WatchProgress() {
-  stall_ = state_->loop.After(state_->options.write_deadline, [this, before = unsent_] {
-    if (unsent_ == before) return Close();
-    WatchProgress();
-  });
 }
 
 void HttpSession::OnWritten() {

@@ -116,7 +116,6 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void Write(HttpResponse response);
   void ReadSource();
   void WritePiece(const Result<std::string>& piece);
-  void WatchProgress();
   void OnWritten();
   // The time that this many bytes take at the least.
   Duration TimeFor(ByteCount bytes) const;
@@ -141,6 +140,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   std::shared_ptr<HttpBodySink> sink_;
   std::shared_ptr<HttpBodySource> source_;  // of the response
   ByteCount unsent_ = 0;                    // of it
+  Duration time_left_{};                    // for the client to take it
   std::string piece_;
   Phase phase_ = Phase::kNew;
   std::uint64_t wait_ = 0;  // its place in state_->waiting
@@ -149,7 +149,6 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   bool head_ = false;
   unsigned version_ = 11;  // of HTTP, of the request: 10 or 11
   Timer deadline_;
-  Timer stall_;  // of an answer that comes from a source
 };
 
 }  // namespace optcache::net

@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 
+#include "support/growing_deadline.h"
 #include "unit/net/http_server_fixture.h"
 
 namespace optcache::net {
@@ -164,13 +165,13 @@ class HttpPiecesTest : public HttpHeadTest {
     };
   }
   // Work off the loop, that ends when the test says so.
-  void StartBlocking() {
-    StartChecking(
-        {.blocking = [this](std::function<void()> job, std::function<void()> end) -> Status {
-          if (refuses) return {Code::kResourceExhausted, "busy with others"};
-          jobs.emplace_back(std::move(job), std::move(end));
-          return OkStatus();
-        }});
+  void StartBlocking(HttpServerOptions options = {}) {
+    options.blocking = [this](std::function<void()> job, std::function<void()> end) -> Status {
+      if (refuses) return {Code::kResourceExhausted, "busy with others"};
+      jobs.emplace_back(std::move(job), std::move(end));
+      return OkStatus();
+    };
+    StartChecking(std::move(options));
   }
   void RunUntilJob() {
     RunUntil(loop, [&] { return !jobs.empty(); });
@@ -277,23 +278,60 @@ TEST_F(HttpHeadTest, ARefusalOfHeadHasNoBody) {
   EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
 }
 
-// By its length alone the answer would have centuries.
+class LongSource final : public HttpBodySource {
+ public:
+  explicit LongSource(ByteCount size) : size_(size) {}
+  ByteCount size() const override { return size_; }
+  Result<std::string> Read(std::size_t most) override { return std::string(most, 'x'); }
+
+ private:
+  const ByteCount size_;
+};
+
+// By its length alone the answer would have days.
 TEST_F(HttpPiecesTest, AClientThatTakesNothingIsClosedHoweverLongTheBody) {
-  class Endless final : public HttpBodySource {
-   public:
-    ByteCount size() const override { return ByteCount{1} << 60U; }
-    Result<std::string> Read(std::size_t most) override { return std::string(most, 'x'); }
-  };
-  const auto endless = std::make_shared<Endless>();
-  const std::weak_ptr<Endless> held = endless;
-  handler = [source = endless](const HttpRequest&, const HttpResponder& respond) mutable {
-    respond({.source = std::exchange(source, nullptr)});
+  handler = [](const HttpRequest&, const HttpResponder& respond) {
+    respond({.source = std::make_shared<LongSource>(1024_GiB)});
   };
   Start({.write_deadline = milliseconds(50)});
   const RawClient client(server->port());
   client.Send(AsBytes(std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n")));
   RunUntil(loop, [&] { return Count("optcache_http_responses_total", "200") == 1; });
   RunUntilNoConnections();
+}
+
+TEST_F(HttpPiecesTest, AClientThatTakesALongBodySlowlyHasItsTimeAndNoMore) {
+  handler = [](const HttpRequest&, const HttpResponder& respond) {
+    respond({.source = std::make_shared<LongSource>(1_GiB)});
+  };
+  Start({.write_deadline = milliseconds(50), .slowest = 2048_GiB});
+  EXPECT_LT(Exchange("GET / HTTP/1.1\r\nHost: x\r\n\r\n").size(), 1_GiB);
+}
+
+TEST_F(HttpPiecesTest, TheTimeInWhichASourceIsReadIsNotTheClients) {
+  EXPECT_TRUE(HoldsForSomeDeadline(milliseconds(20), [&](Duration write_deadline) {
+    jobs.clear();
+    source = std::make_shared<StringSource>("hello");
+    StartBlocking({.write_deadline = write_deadline});
+    const RawClient client(server->port());
+    client.Send(AsBytes(std::string("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")));
+    RunUntil(loop, [&] {
+      return !jobs.empty() || (Count("optcache_http_responses_total") == 1 &&
+                               Count("optcache_http_open_connections") == 0);
+    });
+    if (jobs.empty()) return false;
+    RunFor(loop, 3 * write_deadline);
+    DoOne();
+    return ReadToEnd(client).ends_with("hello");
+  }));
+}
+
+TEST_F(HttpPiecesTest, ASourceThatGivesNothingEndsTheConnection) {
+  source = std::make_shared<StringSource>("hello");
+  StartBlocking({.response_deadline = milliseconds(20)});
+  const std::string answer = Exchange("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+  EXPECT_EQ(jobs.size(), 1U);
 }
 
 TEST_F(HttpPiecesTest, ASourceThatFailsEndsTheConnectionBeforeTheEnd) {
