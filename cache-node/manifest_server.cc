@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/whole_number.h"
 #include "cache-node/access.h"
 #include "net/connection.h"
 
@@ -121,7 +122,8 @@ void ManifestServer::Handle(HttpRequest request, const HttpResponder& respond) {
   if (!path) return respond(Sentence(404, "there is no such page"));
   if (path->kind == Path::Kind::kByDigest) return GiveByDigest(request, *path, respond);
   if (path->kind == Path::Kind::kPut) return Take(request, *path, respond);
-  const std::optional<ByteCount> offered = net::ParseNumber(request.query("bytes").value_or(""));
+  const std::optional<ByteCount> offered =
+      ParseWholeNumber<ByteCount>(request.query("bytes").value_or(""));
   Authenticate(request, respond, [this, path = *path, offered, respond](const Caller& caller) {
     if (path.kind == Path::Kind::kByDataset) return GiveByDataset(caller, path, respond);
     respond(Ruling(caller, path, offered).value_or(HttpResponse{.status = 202}));

@@ -1,10 +1,10 @@
 #include "sidecar/byte_range.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 
+#include "base/whole_number.h"
 #include "net/http.h"
 
 namespace optcache::sidecar {
@@ -15,12 +15,10 @@ constexpr std::string_view kUnit = "bytes=";
 // Nothing if it is anything else than digits. What has more than 64 bits is beyond every object, as
 // the greatest number is.
 std::optional<std::uint64_t> NumberOf(std::string_view digits) {
-  std::uint64_t number = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, number);
-  if (digits.empty() || rest != end) return std::nullopt;
-  if (error == std::errc::result_out_of_range) return std::numeric_limits<std::uint64_t>::max();
-  return number;
+  const bool only_digits = digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (digits.empty() || !only_digits) return std::nullopt;
+  return ParseWholeNumber<std::uint64_t>(digits).value_or(
+      std::numeric_limits<std::uint64_t>::max());
 }
 
 }  // namespace

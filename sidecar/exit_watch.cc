@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/whole_number.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -70,10 +71,8 @@ std::optional<bool> OthersAlive(const std::string& proc, int self) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(proc, error)) {
     const std::string name = entry.path().filename().string();
-    int id = 0;
-    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), id);
-    if (failed != std::errc() || end != name.data() + name.size()) continue;
-    if (id == 1 || id == self) continue;
+    const auto id = ParseWholeNumber<int>(name);
+    if (!id || *id == 1 || *id == self) continue;
     const std::optional<int> parent = ParentOf(entry.path());
     if (parent && *parent != self && !IsOurs(entry.path())) return true;
   }

@@ -1,13 +1,13 @@
 #include "sidecar/manifest_client.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/whole_number.h"
 #include "handoff/memory_file.h"
 
 namespace optcache::sidecar {
@@ -23,11 +23,9 @@ constexpr std::size_t kSentenceMax = 512;
 }  // namespace
 
 Duration RetryAfter(const net::HttpResponse& response) {
-  const auto text = net::FindHeader(response.headers, "Retry-After");
-  if (!text) return Duration::zero();
-  unsigned seconds = 0;
-  std::from_chars(text->data(), text->data() + text->size(), seconds);
-  return std::min<Duration>(std::chrono::seconds(seconds), kRetryAfterMax);
+  const auto text = net::FindHeader(response.headers, "Retry-After").value_or("");
+  const std::chrono::seconds told(ParseWholeNumber<std::uint32_t>(text).value_or(0));
+  return std::min<Duration>(told, kRetryAfterMax);
 }
 
 // It stands in a log and in a trainer's exception.

@@ -3,11 +3,13 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/utf8.h"
+#include "base/whole_number.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -15,10 +17,6 @@ namespace {
 constexpr std::string_view kLoopbackName = "localhost";
 constexpr std::string_view kBelowLoopback = ".localhost";
 constexpr std::size_t kShownBytes = 100;
-
-bool IsDigits(std::string_view text) {
-  return text.find_first_not_of("0123456789") == std::string_view::npos;
-}
 
 // Takes ":PORT" off the end; false if what stands there is no port.
 bool TakePort(std::string_view& host) {
@@ -28,7 +26,7 @@ bool TakePort(std::string_view& host) {
   if (bracket != std::string_view::npos && bracket > colon) return true;
   const std::string_view port = host.substr(colon + 1);
   host = host.substr(0, colon);
-  return port.size() <= 5 && IsDigits(port);
+  return port.empty() || ParseWholeNumber<std::uint16_t>(port);
 }
 
 bool IsLoopbackV4(const std::string& host) {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/base64.h"
 #include "base/percent_encoding.h"
+#include "base/whole_number.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -106,11 +106,9 @@ std::expected<ListQuery, S3Error> ListQueryOf(const Fields& fields, S3Operation 
   list.names_owner =
       operation == S3Operation::kListObjects || TextIn(fields, "fetch-owner") == "true";
   if (const std::string* const most = FieldIn(fields, "max-keys"); most != nullptr) {
-    const char* const end = most->data() + most->size();
-    const auto [rest, error] = std::from_chars(most->data(), end, list.max_keys);
-    if (error != std::errc() || rest != end)
-      return Refuse(400, "InvalidArgument", "max-keys is not a whole number from 0 on");
-    list.max_keys = std::min(list.max_keys, kListMax);
+    const auto number = ParseWholeNumber<std::size_t>(*most);
+    if (!number) return Refuse(400, "InvalidArgument", "max-keys is not a whole number from 0 on");
+    list.max_keys = std::min(*number, kListMax);
   }
   if (operation == S3Operation::kListObjects) {
     list.after = TextIn(fields, "marker");
@@ -175,8 +173,8 @@ std::expected<S3Request, S3Error> ObjectRequest(std::string_view method, std::st
       .bucket = std::move(bucket),
       .key = std::move(key)};
   if (const std::string* const part = FieldIn(fields, "partNumber"); part != nullptr) {
-    const auto number = net::ParseNumber(*part);
-    if (!number || *number < 1 || *number > kPartsMax)
+    const auto number = ParseWholeNumber(*part, kPartsMax);
+    if (!number || *number < 1)
       return Refuse(400, "InvalidArgument", "partNumber is a whole number from 1 to 10,000");
     if (*number > 1) return Refuse(416, "InvalidPartNumber", "Objects have one part here");
     request.first_part = true;

@@ -1,31 +1,23 @@
-#include <charconv>
+#include <algorithm>
 
+#include "base/whole_number.h"
 #include "coordination/codec.h"
 
 namespace optcache::coordination {
-namespace {
-
-template <typename Integer>
-bool ParseWhole(std::string_view text, Integer& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-}  // namespace
 
 std::string FormatVersion(const Version& version) {
   return std::to_string(version.term) + "." + std::to_string(version.counter);
 }
 
 Result<Version> ParseVersion(std::string_view text) {
-  const std::size_t dot = text.find('.');
-  Version version;
-  if (dot == std::string_view::npos || !ParseWhole(text.substr(0, dot), version.term) ||
-      !ParseWhole(text.substr(dot + 1), version.counter)) {
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  const auto term = ParseWholeNumber<std::uint32_t>(text.substr(0, dot));
+  const auto counter = ParseWholeNumber<std::uint64_t>(text.substr(std::min(dot + 1, text.size())));
+  if (!term || !counter) {
     return Error(Code::kInvalidArgument, "\"" + std::string(text.substr(0, 64)) +
                                              "\" is no version, allowed: TERM.COUNTER, as 0.17");
   }
-  return version;
+  return Version{.term = *term, .counter = *counter};
 }
 
 std::string_view RetentionName(Retention retention) {

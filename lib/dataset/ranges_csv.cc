@@ -20,10 +20,6 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // spreadsheets write it
 constexpr size_t kCsvFieldsMax = 4;
 
-std::optional<ByteCount> CsvNumber(std::string_view text) {
-  return ParseWholeNumber<ByteCount>(text, kRangedObjectBytesMax);
-}
-
 class RangesCsvReader {
  public:
   explicit RangesCsvReader(std::string_view text) : text_(text) {}
@@ -54,8 +50,8 @@ class RangesCsvReader {
     if (IsHead()) return OkStatus();
     RETURN_IF_ERROR(CheckLengths());
     if (count_ < 3) return Wrong("not OBJECT,OFFSET,LENGTH or OBJECT,OFFSET,LENGTH,NAME");
-    const std::optional<ByteCount> offset = CsvNumber(fields_[1]);
-    const std::optional<ByteCount> length = CsvNumber(fields_[2]);
+    const auto offset = ParseWholeNumber(fields_[1], kRangedObjectBytesMax);
+    const auto length = ParseWholeNumber(fields_[2], kRangedObjectBytesMax);
     if (!offset || !length) {
       return Wrong(fmt::format("\"{}\" is no {} in bytes: write a whole number from 0 to 2^62",
                                fields_[offset ? 2 : 1], offset ? "length" : "offset"));

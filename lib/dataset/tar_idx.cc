@@ -20,10 +20,6 @@ std::string_view TakeUntil(std::string_view& text, char separator) {
   return taken;
 }
 
-std::optional<ByteCount> NumberIn(std::string_view text) {
-  return ParseWholeNumber<ByteCount>(text, kTarBytesMax);
-}
-
 class IdxReader {
  public:
   IdxReader(std::string_view text, ByteCount archive_bytes)
@@ -33,7 +29,7 @@ class IdxReader {
     std::string_view head = NextLine();
     if (TakeUntil(head, ' ') != kVersion)
       return Error(Wrong("not the head of an index of version v1.2, which `wds2idx` makes"));
-    const std::optional<ByteCount> samples = NumberIn(head);
+    const auto samples = ParseWholeNumber(head, kTarBytesMax);
     if (!samples) return Error(Wrong("does not say how many samples there are"));
     ByteCount found = 0;
     while (!text_.empty()) {
@@ -58,8 +54,8 @@ class IdxReader {
 
   Status TakeMember(std::string_view& line) {
     TakeUntil(line, ' ');  // the ending, which the name has too
-    const std::optional<ByteCount> offset = NumberIn(TakeUntil(line, ' '));
-    const std::optional<ByteCount> size = NumberIn(TakeUntil(line, ' '));
+    const auto offset = ParseWholeNumber(TakeUntil(line, ' '), kTarBytesMax);
+    const auto size = ParseWholeNumber(TakeUntil(line, ' '), kTarBytesMax);
     const std::string_view name = TakeUntil(line, ' ');
     if (!offset || !size || name.empty() || name.size() > kTarNameBytesMax)
       return Wrong("not ENDING OFFSET SIZE NAME");

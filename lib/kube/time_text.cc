@@ -1,11 +1,12 @@
 #include "kube/time_text.h"
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 
 #include <fmt/format.h>
+
+#include "base/whole_number.h"
 
 namespace optcache::kube {
 namespace {
@@ -30,12 +31,10 @@ class Reader {
   explicit Reader(std::string_view text) : rest_(text) {}
 
   int Digits(std::size_t count) {
-    int value = 0;
-    if (rest_.size() < count) return Fail();
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + count, value);
-    if (error != std::errc() || end != rest_.data() + count || rest_.front() == '-') return Fail();
+    const auto value = ParseWholeNumber<unsigned>(rest_.substr(0, count));
+    if (!value || rest_.size() < count) return Fail();
     rest_.remove_prefix(count);
-    return value;
+    return static_cast<int>(*value);
   }
   bool Skip(char c) {
     if (rest_.empty() || rest_.front() != c) return false;

@@ -45,12 +45,8 @@ std::optional<std::string_view> FindHeader(const HttpHeaders& headers, std::stri
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> ParseNumber(std::string_view text) {
-  return ParseWholeNumber<std::uint64_t>(text);
-}
-
 std::optional<std::uint64_t> ContentLength(const HttpHeaders& headers) {
-  return ParseNumber(FindHeader(headers, "Content-Length").value_or(""));
+  return ParseWholeNumber<std::uint64_t>(FindHeader(headers, "Content-Length").value_or(""));
 }
 
 std::string_view HttpRequest::path() const {

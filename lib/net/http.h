@@ -25,9 +25,6 @@ bool SameWithoutCase(std::string_view a, std::string_view b);
 // The first value of a header, if there is one.
 std::optional<std::string_view> FindHeader(const HttpHeaders& headers, std::string_view name);
 
-// Nothing if it is anything else than a number.
-std::optional<std::uint64_t> ParseNumber(std::string_view text);
-
 // What Content-Length says; nothing if it is not there or no number.
 std::optional<std::uint64_t> ContentLength(const HttpHeaders& headers);
 

@@ -1,7 +1,6 @@
 #include "storage/s3_temporary_keys.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/whole_number.h"
 #include "storage/internal/curl.h"
 #include "storage/internal/key_files.h"
 
@@ -24,12 +24,10 @@ std::unexpected<Status> BadKeyAnswer(std::string_view why) {
 // As many digits as `out` takes, at the front of `text`.
 bool TakeNumber(std::string_view& text, size_t digits, int& out) {
   if (text.size() < digits) return false;
-  const std::string_view field = text.substr(0, digits);
-  const char* const field_end = field.data() + field.size();
-  const auto [end, error] = std::from_chars(field.data(), field_end, out);
-  const bool whole = error == std::errc() && end == field_end && out >= 0;
+  const auto number = ParseWholeNumber<unsigned>(text.substr(0, digits));
   text.remove_prefix(digits);
-  return whole;
+  out = static_cast<int>(number.value_or(0));
+  return number.has_value();
 }
 
 bool TakeCharacter(std::string_view& text, char c) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/whole_number.h"
 #include "config/internal/yaml_document.h"
 
 namespace optcache::config::internal {
@@ -26,9 +27,8 @@ bool IsSubdomain(std::string_view text) {
   }
 }
 
-template <typename Number>
-std::optional<Number> ParseWhole(std::string_view text) {
-  Number value{};
+std::optional<double> ParseDouble(std::string_view text) {
+  double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
@@ -123,7 +123,7 @@ void YamlMap::Read(std::string_view name, bool& out) {
 void YamlMap::Read(std::string_view name, std::int64_t& out, std::int64_t min, std::int64_t max) {
   const std::optional<std::string> text = Text(name);
   if (!text) return;
-  const std::optional<std::int64_t> value = ParseWhole<std::int64_t>(*text);
+  const std::optional<std::int64_t> value = ParseWholeNumber<std::int64_t>(*text);
   if (!value || *value < min || *value > max) {
     return Fail(name, "'" + *text + "', allowed: a whole number from " + std::to_string(min) +
                           " to " + std::to_string(max));
@@ -134,7 +134,7 @@ void YamlMap::Read(std::string_view name, std::int64_t& out, std::int64_t min, s
 void YamlMap::ReadShare(std::string_view name, double& out) {
   const std::optional<std::string> text = Text(name);
   if (!text) return;
-  const std::optional<double> value = ParseWhole<double>(*text);
+  const std::optional<double> value = ParseDouble(*text);
   const bool allowed = value && *value >= 0 && *value <= 1;
   if (!allowed) return Fail(name, "'" + *text + "', allowed: a number from 0 to 1");
   out = *value;
@@ -144,7 +144,7 @@ void YamlMap::Need(std::string_view name, Capacity& out) {
   const std::optional<std::string> text = Text(name);
   if (!text) return Fail(name, "missing, allowed: a quantity (500Gi) or a share (30%)");
   if (text->ends_with('%')) {
-    const auto percent = ParseWhole<double>(std::string_view(*text).substr(0, text->size() - 1));
+    const auto percent = ParseDouble(std::string_view(*text).substr(0, text->size() - 1));
     const bool allowed = percent && *percent > 0 && *percent <= 1000;
     if (!allowed) return Fail(name, "'" + *text + "', allowed: above 0% and at most 1000%");
     out = {.bytes = 0, .percent = *percent};

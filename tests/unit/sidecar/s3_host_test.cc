@@ -44,6 +44,7 @@ TEST(S3Host, OfAnyOtherNameIsRefusedWithTheReason) {
                                  "::1",
                                  "[::ffff:127.0.0.1]",
                                  "localhost:port",
+                                 "localhost:65536",
                                  "localhost:123456",
                                  "localhost:1:2",
                                  "localhost@evil.example",
