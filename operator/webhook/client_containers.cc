@@ -26,11 +26,11 @@ std::size_t IndexNamed(const Json& items, std::string_view name) {
   return found == nullptr ? items.size() : static_cast<std::size_t>(found - &*items.begin());
 }
 
-bool HasEntry(std::string_view list, std::string_view entry) {
+bool HasEntry(std::string_view list, char separator, std::string_view entry) {
   for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t colon = std::min(list.find(':', at), list.size());
-    if (list.substr(at, colon - at) == entry) return true;
-    at = colon + 1;
+    const std::size_t end = std::min(list.find(separator, at), list.size());
+    if (list.substr(at, end - at) == entry) return true;
+    at = end + 1;
   }
   return false;
 }
@@ -62,9 +62,34 @@ void AddToPythonPath(const ClientContainer& client, PodPatch& patch,
     return;
   }
   const std::string value = TextIn(environment[index], "value");
-  if (HasEntry(value, kPythonFolder)) return;
+  if (HasEntry(value, ':', kPythonFolder)) return;
   patch.Set(client.path / "env" / index, "value",
             value.empty() ? std::string(kPythonFolder) : value + ":" + kPythonFolder);
+}
+
+// Libraries know a proxy by either spelling, and ask the first. Null: the container sets neither.
+const Json* FindProxy(const Json& environment, std::string_view lower, std::string_view upper) {
+  const Json* const found = FindNamed(environment, lower);
+  return found != nullptr ? found : FindNamed(environment, upper);
+}
+
+bool LeavesLoopbackAlone(const Json& no_proxy) {
+  std::string list = TextIn(no_proxy, "value");
+  std::erase(list, ' ');
+  return no_proxy.contains("valueFrom") || HasEntry(list, ',', "127.0.0.1") || list == "*";
+}
+
+// Clients would ask the proxy for the endpoint, and it has a loopback of its own.
+void WarnOfProxy(const ClientContainer& client, std::vector<std::string>& warnings) {
+  const Json& environment = Items(*client.container, "env");
+  const Json* const proxy = FindProxy(environment, "http_proxy", "HTTP_PROXY");
+  const Json* const no_proxy = FindProxy(environment, "no_proxy", "NO_PROXY");
+  if (proxy == nullptr || (no_proxy != nullptr && LeavesLoopbackAlone(*no_proxy))) return;
+  if (!proxy->contains("valueFrom") && TextIn(*proxy, "value").empty()) return;
+  warnings.push_back(
+      fmt::format("container {} sets {}: add 127.0.0.1 to its no_proxy, or its clients ask that "
+                  "proxy for the sidecar's S3 endpoint",
+                  client.name(), TextIn(*proxy, "name")));
 }
 
 void Collect(const Json& pod, const char* list, const InjectionRequest& request,
@@ -133,8 +158,10 @@ void Wire(const ClientContainer& client, const Wiring& wiring, PodPatch& patch,
   SetUnlessSet(client, "OPTCACHE_SOCKET", kSocket, patch, warnings);
   SetUnlessSet(client, "OPTCACHE_DATASET", wiring.request->datasets.front().QualifiedName(), patch,
                warnings);
-  if (wiring.request->s3_endpoint)
+  if (wiring.request->s3_endpoint) {
     SetUnlessSet(client, "AWS_ENDPOINT_URL_S3", kS3Url, patch, warnings);
+    WarnOfProxy(client, warnings);
+  }
   if (wiring.request->python) AddToPythonPath(client, patch, warnings);
 }
 
