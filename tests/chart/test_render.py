@@ -168,11 +168,11 @@ def test_no_match_conditions_before_1_28(helm: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "limit"),
     [
-        # 1.12 x 8192 MiB + 190.7 + 32, up to the next MiB: docs/memory.md.
-        ({}, "9398Mi"),
-        ({"node.memory": "1Gi", "node.samples": "1"}, "1179Mi"),
-        ({"node.memory": "1.5Gi", "node.samples": "1"}, "1753Mi"),
-        ({"node.memory": "1000M", "node.samples": "1048576"}, "1201Mi"),
+        # 1.17 x 8192 MiB + 190.7 + 32, up to the next MiB: docs/memory.md.
+        ({}, "9808Mi"),
+        ({"node.memory": "1Gi", "node.samples": "1"}, "1231Mi"),
+        ({"node.memory": "1.5Gi", "node.samples": "1"}, "1830Mi"),
+        ({"node.memory": "1000M", "node.samples": "1048576"}, "1248Mi"),
         ({"node.memoryLimit": "3Gi"}, "3Gi"),
     ],
 )
@@ -232,8 +232,8 @@ def test_a_disk_below_memory(
         assert disk == {"name": "disk", **volume}
     resources = container["resources"]["limits"]
     assert resources["ephemeral-storage"] == ephemeral
-    # 1.12 x 8 GiB, 380 B x 2 million samples, 52 MiB.
-    assert resources["memory"] == "9952Mi"
+    # 1.17 x 8 GiB, 380 B x 2 million samples, 52 MiB.
+    assert resources["memory"] == "10362Mi"
 
 
 def test_without_a_disk_nothing_is_mounted(helm: Path) -> None:

@@ -25,7 +25,7 @@ ARENA = 16 << 20
 OVERFLOW = 8 << 20
 # As in docs/memory.md.
 BASE = 32 << 20
-NODE_SHARE = 1.12  # of its memory: 10 % for index and allocator, 2 % transit reserve
+NODE_SHARE = 1.17  # of its memory: 10 % for index and allocator, a sixteenth for what is not charged
 SAMPLE_BYTES = 100  # of a sample: manifest and plan
 
 

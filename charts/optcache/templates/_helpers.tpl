@@ -57,7 +57,7 @@ capabilities: {drop: [ALL]}
 {{- mulf $number (get $units $unit) | int64 -}}
 {{- end -}}
 
-{{- /* 1.12 x memory + 100 B a sample + 32 MiB, with a disk 280 B a sample and 20 MiB more, in whole MiB: docs/memory.md says why. */ -}}
+{{- /* 1.17 x memory + 100 B a sample + 32 MiB, with a disk 280 B a sample and 20 MiB more, in whole MiB: docs/memory.md says why. */ -}}
 {{- define "optcache.nodeMemory" -}}
 {{- if .Values.node.memoryLimit -}}
 {{- .Values.node.memoryLimit -}}
@@ -65,7 +65,7 @@ capabilities: {drop: [ALL]}
 {{- $payload := include "optcache.bytes" .Values.node.memory | float64 -}}
 {{- $disk := .Values.node.disk.enabled -}}
 {{- $sample := ternary 380 100 $disk -}}
-{{- $bytes := addf (mulf $payload 1.12) (mulf $sample (.Values.node.samples | float64)) (ternary 54525952 33554432 $disk) -}}
+{{- $bytes := addf (mulf $payload 1.17) (mulf $sample (.Values.node.samples | float64)) (ternary 54525952 33554432 $disk) -}}
 {{- divf $bytes 1048576 | ceil | int64 -}}Mi
 {{- end -}}
 {{- end -}}

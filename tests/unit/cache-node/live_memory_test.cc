@@ -17,6 +17,14 @@ TEST(LiveMemory, NothingArrivesAboveTheLimit) {
   EXPECT_EQ(memory.refused(), 3U);
 }
 
+// The factor of docs/memory.md, by which the chart sets the limit of a node's container.
+TEST(LiveMemory, LeavesATenthForIndexAndAllocatorBelowTheContainersLimit) {
+  for (const ByteCount memory : {128_MiB, 1_GiB, 64_GiB}) {
+    const ByteCount taken = LiveMemory(memory).limit() + memory / 10;
+    EXPECT_LE(taken, memory * 117 / 100 + 8_MiB) << memory;
+  }
+}
+
 TEST(LiveMemory, WhoLeavesMuchUntakenHoldsItUpAfterAWhile) {
   LiveMemory memory(160_MiB);
   const MonotonicTime begin{std::chrono::hours(1)};
