@@ -7,6 +7,7 @@ import inspect
 import io
 import os
 import pickle
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ from torch.utils.data.distributed import DistributedSampler  # noqa: E402
 from torchvision.datasets.folder import default_loader, pil_loader  # noqa: E402
 
 import optcache  # noqa: E402
+from optcache import _image_folder  # noqa: E402
 from optcache._recipes import ranges_of  # noqa: E402
 from optcache.torch import ImageFolder, attach  # noqa: E402
 
@@ -137,6 +139,69 @@ def test_a_choice_of_files_is_torchvisions(server: Server, images: Path) -> None
     with pytest.raises(IndexError, match=f"it has {len(ours)} samples"):
         ours[len(ours)]
     assert pickle.loads(pickle.dumps(ours))[3][0].tobytes() == expected[3][0]
+
+
+@pytest.fixture
+def splits(images: Path, tmp_path: Path) -> Path:
+    """A source whose folders train and val have the classes."""
+    for split in ("train", "val"):
+        shutil.copytree(images, tmp_path / "splits" / split)
+    shutil.rmtree(tmp_path / "splits" / "val" / "A")
+    return tmp_path / "splits"
+
+
+def pixels(folder: Any) -> list[tuple[bytes, int]]:
+    return [(image.tobytes(), target) for image, target in map(folder.__getitem__, range(len(folder)))]
+
+
+@pytest.mark.parametrize("choose", [None, is_chosen])
+def test_a_folder_below_a_source_is_torchvisions(
+    serve: Callable[..., Server], splits: Path, choose: Optional[Callable[[str], bool]]
+) -> None:
+    list_source(serve(splits))
+    for split in ("train", "val"):
+        theirs = torchvision.datasets.ImageFolder(str(splits / split), is_valid_file=choose)
+        ours = ImageFolder(str(splits / split), is_valid_file=choose)
+        assert ours.classes == theirs.classes and ours.class_to_idx == theirs.class_to_idx
+        assert ours.samples == theirs.samples and ours.targets == theirs.targets
+        assert pixels(ours) == pixels(theirs)
+        assert pixels(pickle.loads(pickle.dumps(ours))) == pixels(theirs)
+        batch = ours.__getitems__([0, len(ours) - 1])
+        assert [target for _, target in batch] == [theirs.targets[0], theirs.targets[-1]]
+
+
+def test_a_folder_below_a_source_is_announced(serve: Callable[..., Server], splits: Path) -> None:
+    server = serve(splits)
+    list_source(server)
+    folder = ImageFolder(str(splits / "val"))
+    loader = DataLoader(folder, 4, collate_fn=list)
+    read = [image.tobytes() for batch in attach(loader) for image, _ in batch]
+    assert read == [image for image, _ in pixels(folder)]
+    assert " subset=" in server.of("attach")[0]["order"]
+
+
+def test_computed_values_of_a_folder_below_a_source_are_its_own(
+    serve: Callable[..., Server], splits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its classes have other numbers than the whole dataset's."""
+    list_source(serve(splits))
+    made_by = []
+    monkeypatch.setattr(_image_folder, "kept", lambda *arguments: made_by.append(arguments[3]))
+    for root in (splits, splits / "train", splits / "val"):
+        ImageFolder(str(root), computed=True)
+    assert len(set(made_by)) == 3
+
+
+def test_a_folder_below_a_source_without_samples(
+    serve: Callable[..., Server], splits: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    list_source(serve(splits))
+    for root in (splits / "test", splits / "train" / "b" / "deep"):
+        with pytest.raises(optcache.OptcacheError, match="has no samples in class folders below"):
+            ImageFolder(str(root))
+    whole = ImageFolder(str(splits / "train"), name="local/test")
+    assert whole.classes == ["train", "val"]
+    assert "leave name= out to take the part" in caplog.text
 
 
 @pytest.mark.parametrize("workers", [0, 2])

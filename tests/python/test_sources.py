@@ -17,6 +17,7 @@ from optcache._sources import (
     MissingListError,
     Served,
     UnusableListError,
+    dataset_around,
     dataset_at,
     named,
     no_dataset_at,
@@ -170,6 +171,34 @@ SERVED = [
 def test_the_dataset_of_a_root(root: str, name: Optional[str]) -> None:
     found = dataset_at(root, SERVED)
     assert (found.name if found else None) == name
+
+
+@pytest.mark.parametrize(
+    "root, found",
+    [
+        ("/data/train/cats", ("default/train", "cats")),
+        ("/data/train/cats/../dogs/big/", ("default/train", "dogs/big")),
+        ("/data/training", None),
+        ("http://host/images/a%20b/", ("default/web", "a b")),
+        ("http://host/images2", None),
+        ("/other/train", None),
+    ],
+)
+def test_the_dataset_around_a_root(root: str, found: Optional[tuple[str, str]]) -> None:
+    around = dataset_around(root, SERVED)
+    assert (around and (around[0].name, around[1])) == found
+
+
+def test_the_longest_path_around_a_root_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    (inner / "c").mkdir(parents=True)
+    served = [Served("outer", path=str(tmp_path)), Served("inner", path=str(inner))]
+    assert dataset_around(str(inner / "c"), served) == (served[1], "c")
+    (tmp_path / "link").symlink_to(inner)
+    assert dataset_around(str(tmp_path / "link" / "c"), served) == (served[1], "c")
+    twice = [*served, Served("again", path=str(inner))]
+    with pytest.raises(optcache.OptcacheError, match="several datasets have the source"):
+        dataset_around(str(inner / "c"), twice)
 
 
 def test_a_root_by_a_link(tmp_path: Path) -> None:

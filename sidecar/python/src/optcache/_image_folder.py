@@ -13,10 +13,11 @@ from typing import Any, Callable, Optional, Union
 import torch.utils.data
 
 from ._batches import IndexBatch, Sample, place_of
-from ._roots import name_of_root
+from ._roots import dataset_of_root
 from ._sample_file import path_of
 from .computed import kept, resolve, stats_of
 from .dataset import Dataset
+from .errors import OptcacheError
 
 Transform = Callable[[Any], Any]
 
@@ -67,8 +68,9 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
 
         Args:
             root: the folder or address of the dataset's source, as for torchvision, or the
-                dataset's name. "": the one that `name` says. Where `name` is given, root is only
-                what paths in `samples` begin with.
+                dataset's name; or a folder below the source, whose folders are then the classes.
+                "": the one that `name` says. Where `name` is given, root is only what paths in
+                `samples` begin with.
             transform: applied to each image, target_transform to each class number.
             loader: makes an image of a file, as torchvision's loaders do. It is given a path at
                 which it can open the file while it runs. The path is one in memory: its name says
@@ -86,7 +88,7 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
             ValueError: computed=True where a transform cannot be pickled; or of `wait`.
             FileNotFoundError: `is_valid_file` leaves a class empty, and `allow_empty` is not set.
             OptcacheError: as optcache.Dataset, or no dataset has that root, or the dataset has no
-                classes.
+                classes, or none below that folder.
         """
         if isinstance(is_valid_file, str):
             raise TypeError(
@@ -94,57 +96,99 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
                 f"the name of the dataset, write name={is_valid_file!r}"
             )
         self.root = os.path.expanduser(os.fspath(root))
-        self.data = Dataset(name_of_root(self.root, name, socket, wait), socket, wait=wait)
+        found = dataset_of_root(self.root, name, socket, wait)
+        self.data = Dataset(found.name, socket, wait=wait)
         self.transform = transform
         self.target_transform = target_transform
         self.loader = loader
         self.decode = decode
-        self.data.target(0)  # the sentence for a dataset without classes, now and not in a worker
         self.ids: Optional[array.array[int]] = None
+        self._below = found.below + "/" if found.below else ""
+        self._classes: list[str] = []  # below that folder
+        if self._below:
+            self._take_folder()
+        else:
+            self.data.target(0)  # the sentence for a dataset without classes, not in a worker first
         if is_valid_file is not None:
             self.ids = self._choose(is_valid_file, allow_empty)
-        made_by = (transform or decode or loader, target_transform, decode or loader)
+        made_by: tuple[Any, ...] = (transform or decode or loader, target_transform, decode or loader)
+        if self._below:  # where classes have other numbers
+            made_by = (*made_by, self._below)
         self.kept = kept(self.data, computed, self.data.version, made_by, socket)
+
+    def _take_folder(self) -> None:
+        """Chooses what lies in class folders below `_below`, in torchvision's order."""
+        begin = len(self._below)
+        found = []
+        for at, path in enumerate(self.data.paths()):
+            name, slash, _ = path[begin:].partition("/")
+            if slash and path.startswith(self._below):
+                found.append((name, *os.path.split(path), at))
+        if not found:
+            raise OptcacheError(
+                f"the dataset {self.data.name} has no samples in class folders below "
+                f"{self._below!r}, which {self.root!r} means",
+                "not_found",
+            )
+        found.sort()
+        self.ids = array.array("I", (at for *_, at in found))
+        self._classes = sorted({name for name, *_ in found})
 
     def _choose(
         self, is_valid_file: Callable[[str], bool], allow_empty: bool
     ) -> Optional[array.array[int]]:
-        paths, targets = self._paths(), self.data.manifest.targets()
-        ids = array.array("I", (at for at, path in enumerate(paths) if is_valid_file(path)))
-        there = {targets[at] for at in ids}
+        before = self._ids()
+        ids = array.array(
+            "I", (at for at, path in zip(before, self._paths()) if is_valid_file(path))
+        )
+        there = set(self._targets_of(ids))
         empty = [name for number, name in enumerate(self.classes) if number not in there]
         if empty and not allow_empty:
             raise FileNotFoundError(
                 f"Found no valid file for the classes {', '.join(sorted(empty))}: is_valid_file "
                 "takes none of their samples. To keep empty classes, set allow_empty=True"
             )
-        return ids if len(ids) < len(paths) else None
+        return ids if len(ids) < len(self.data) else None
+
+    def _ids(self) -> Sequence[int]:
+        """The samples of `data` that are ours."""
+        return range(len(self.data)) if self.ids is None else self.ids
 
     def _paths(self) -> list[str]:
-        """Of all samples of `data`, as torchvision has them."""
+        """Of our samples, as torchvision has them."""
         begin = self.root.rstrip("/") + "/" if self.root else ""
-        return [begin + path for path in self.data.paths()]
+        paths = self.data.paths()
+        return [begin + paths[at][len(self._below) :] for at in self._ids()]
+
+    def _targets_of(self, ids: Sequence[int]) -> list[int]:
+        if self._below:
+            return [self._target(at) for at in ids]
+        targets = self.data.manifest.targets()
+        return [targets[at] for at in ids]
+
+    def _target(self, at: int) -> int:
+        """The class number of a sample of `data`."""
+        if not self._below:
+            return self.data.target(at)
+        return self.class_to_idx[self.data.path(at)[len(self._below) :].partition("/")[0]]
 
     @property
     def classes(self) -> list[str]:
-        return self.data.classes
+        return self._classes if self._below else self.data.classes
 
     @functools.cached_property
     def class_to_idx(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.data.classes)}
+        return {name: number for number, name in enumerate(self.classes)}
 
     @functools.cached_property
     def targets(self) -> list[int]:
         """The class numbers of all samples."""
-        return self._of_ours(self.data.manifest.targets())
+        return self._targets_of(self._ids())
 
     @functools.cached_property
     def samples(self) -> list[tuple[str, int]]:
         """(path, class number) of all samples; made when first asked for."""
-        return list(zip(self._of_ours(self._paths()), self.targets))
-
-    def _of_ours(self, of_data: list[Any]) -> list[Any]:
-        return of_data if self.ids is None else [of_data[at] for at in self.ids]
+        return list(zip(self._paths(), self.targets))
 
     @property
     def imgs(self) -> list[tuple[str, int]]:
@@ -181,7 +225,7 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
 
     def _make(self, index: int, data: Sample) -> tuple[Any, Any]:
         image = self._image(data)
-        target: Any = self.data.target(index)
+        target: Any = self._target(index)
         if self.transform is not None:
             image = self.transform(image)
         if self.target_transform is not None:

@@ -4,33 +4,47 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from ._endpoint import endpoint_at, with_patience
-from ._sources import UnusableListError, dataset_at, no_dataset_at, sources_of
+from ._sources import (
+    Served,
+    UnusableListError,
+    dataset_around,
+    dataset_at,
+    no_dataset_at,
+    sources_of,
+)
 from .errors import OptcacheError
 
 log = logging.getLogger("optcache")
 
 
-def name_of_root(
+class Root(NamedTuple):
+    """What a folder means: a dataset, all of it or what lies below a folder of its source."""
+
+    name: Optional[str]  # None: the usual one
+    below: str = ""
+
+
+def dataset_of_root(
     root: str, name: Optional[str], socket: Optional[str], wait: Optional[float]
-) -> Optional[str]:
-    """The name of the dataset whose source is `root`, or that is called so. `name`, if it is given,
-    or if there is no root.
+) -> Root:
+    """The dataset whose source is `root`, or that is called so, or in whose source `root` is a
+    folder. That of `name`, if it is given, or if there is no root.
 
     Raises:
         OptcacheError: there is none; the message says which there are.
         SidecarUnavailableError: as with_patience.
     """
     if not root:
-        return name
+        return Root(name)
     if name is not None:
         _warn_of_another(root, name, socket)
-        return name
+        return Root(name)
     instead_of_sidecar = os.environ.get("OPTCACHE_FALLBACK_ROOT")
     if instead_of_sidecar and os.path.realpath(instead_of_sidecar) == os.path.realpath(root):
-        return None  # the environment's
+        return Root(None)  # the environment's
     endpoint = endpoint_at(socket)
 
     def reach() -> None:  # what it serves now is listed when it answers
@@ -46,16 +60,33 @@ def name_of_root(
             "dataset's name instead",
             "invalid_argument",
         ) from None
-    found = dataset_at(root, served)
+    found = _find(root, served)
     if found is None:
         raise no_dataset_at(root, endpoint.path, served)
-    return found.name
+    return found
+
+
+def _find(root: str, served: list[Served]) -> Optional[Root]:
+    at = dataset_at(root, served)
+    if at is not None:
+        return Root(at.name)
+    around = dataset_around(root, served)
+    return None if around is None else Root(around[0].name, around[1])
 
 
 def _warn_of_another(root: str, name: str, socket: Optional[str]) -> None:
     try:
-        found = dataset_at(root, sources_of(endpoint_at(socket).path))
+        found = _find(root, sources_of(endpoint_at(socket).path))
     except (UnusableListError, OptcacheError):
         return
-    if found is not None and name not in (found.name, found.name.partition("/")[2]):
+    if found is None or found.name is None:
+        return
+    if name not in (found.name, found.name.partition("/")[2]):
         log.warning("root=%s is the source of %s, but name=%s is used", root, found.name, name)
+    elif found.below:
+        log.warning(
+            "root=%s is a part of the source of %s, and name= takes all of it: leave name= out to "
+            "take the part",
+            root,
+            found.name,
+        )

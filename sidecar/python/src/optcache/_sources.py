@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import stat
+import urllib.parse
 from typing import Any, NamedTuple, Optional
 
 from .errors import OptcacheError
@@ -154,13 +155,36 @@ def dataset_at(root: str, served: list[Served]) -> Optional[Served]:
         if (entry.path and _same_folder(entry.path, root))
         or (entry.url and entry.url.rstrip("/") == root.rstrip("/"))
     ]
+    return _only(places, root) or named(served, root)
+
+
+def dataset_around(root: str, served: list[Served]) -> Optional[tuple[Served, str]]:
+    """The dataset in whose source `root` is a folder, by the longest path; and that folder's path in
+    the source.
+    """
+    for path in (os.path.abspath(root), os.path.realpath(root)):
+        folder = path
+        while folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+            found = [e for e in served if e.path and _same_folder(e.path, folder)]
+            entry = _only(found, folder)
+            if entry is not None:
+                return entry, os.path.relpath(path, folder)
+    urls = {e.url.rstrip("/") for e in served if e.url}
+    url = max((u for u in urls if root.startswith(u + "/")), key=len, default="")
+    entry = _only([e for e in served if url and e.url.rstrip("/") == url], url)
+    below = urllib.parse.unquote(root[len(url) :].strip("/"), errors="surrogateescape")
+    return (entry, below) if entry is not None else None
+
+
+def _only(places: list[Served], root: str) -> Optional[Served]:
     if len(places) > 1:
         names = ", ".join(entry.name for entry in places[:_NAMED_MAX])
         raise OptcacheError(
             f"several datasets have the source {root}: write name= with one of {names}",
             "invalid_argument",
         )
-    return places[0] if places else named(served, root)
+    return places[0] if places else None
 
 
 def no_dataset_at(root: str, socket: str, served: list[Served]) -> OptcacheError:
