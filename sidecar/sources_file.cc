@@ -1,5 +1,6 @@
 #include "sidecar/sources_file.h"
 
+#include <chrono>
 #include <filesystem>
 #include <string_view>
 
@@ -58,8 +59,10 @@ SourceJson EntryOf(const ListedSource& listed, const std::string& ca_file) {
   AddPlace(listed.source, ca_file, entry);
   const std::string manifest =
       listed.source.manifest_file.empty() ? "" : AbsolutePath(listed.source.manifest_file);
-  if (!entry.contains("kept") && !manifest.empty() && IsUtf8(manifest) &&
-      !listed.manifest_digest.empty()) {
+  if (entry.contains("kept")) return entry;
+  entry["patienceSeconds"] =
+      std::chrono::duration_cast<std::chrono::seconds>(listed.source.patience).count();
+  if (!manifest.empty() && IsUtf8(manifest) && !listed.manifest_digest.empty()) {
     entry["manifest"] = manifest;
     entry["digest"] = listed.manifest_digest;
   }

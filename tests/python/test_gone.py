@@ -280,6 +280,7 @@ def test_a_folder_that_is_not_here_is_not_read(server: Server, tmp_path: Path) -
 def test_a_source_that_falters_is_asked_again(
     listed: Server, contents: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    list_source(listed, patienceSeconds=3)
     ds = optcache.Dataset()
     listed.kill()
     read = _source_reads.FileSource.fetch
@@ -294,7 +295,7 @@ def test_a_source_that_falters_is_asked_again(
     assert ds[6] == contents[6]
     failures += [SourceFaltersError("made up")] * 1000
     ds.wait = 0.3
-    with pytest.raises(optcache.SidecarUnavailableError, match="nor does the source: made up"):
+    with pytest.raises(optcache.SidecarUnavailableError, match="made up. Waited 3 s: spec.source"):
         ds[7]
     listed.start()  # and where the sidecar is back, it is asked
     ds.wait = 60
@@ -313,11 +314,16 @@ def test_the_log_says_how_it_goes_on(
     listed.kill()
     with caplog.at_level(logging.WARNING, "optcache"):
         def told() -> list[str]:
-            return [r.getMessage() for r in caplog.records if "has not answered" in r.getMessage()]
+            messages = [record.getMessage() for record in caplog.records]
+            return [m for m in messages if f"{listed.socket} has not answered" in m]
 
         while len(told()) < 2:
             assert ds[6] == contents[6]
-    assert "samples were read from the source, 0 reads wait" in told()[0]
+    assert told()[0].endswith("samples were read from the source, 0 reads wait")
+    before = len(told())
+    ds.endpoint.note_source("HTTP 503")
+    until(lambda: len(told()) > before + 1)
+    assert "reads wait, and the source fails: HTTP 503" in told()[-1]
     monkeypatch.setattr(_breaker, "IDLE_S", 0.1)
     until(lambda: probes(listed.socket) == 0)
     monkeypatch.setattr(_breaker, "IDLE_S", 600)

@@ -18,7 +18,7 @@ from optcache._faults import SourceFaltersError
 from optcache._http_reads import HttpSource
 from optcache._manifest import Member, Place
 from optcache._members import pack
-from optcache._source_reads import FileSource, read_samples
+from optcache._source_reads import FileSource, SourceReads, read_samples
 
 BODY = bytes(range(256)) * 16
 ETAG = '"v1"'
@@ -127,6 +127,19 @@ def cut(handler: Handler) -> None:
     handler.close_connection = True
 
 
+def cut_to(count: int) -> Callable[[Handler], None]:
+    """The first bytes of a part that was asked for."""
+
+    def answer(handler: Handler) -> None:
+        first, last = map(int, handler.headers["Range"].removeprefix("bytes=").split("-"))
+        told = f"bytes {first}-{last}/{len(BODY)}"
+        body = BODY[first : first + count]
+        handler.say(206, body, length=last + 1 - first, ETag=ETAG, Content_Range=told)
+        handler.close_connection = True
+
+    return answer
+
+
 def hang_up(handler: Handler) -> None:
     handler.close_connection = True
 
@@ -223,6 +236,81 @@ def test_what_may_pass(web: Web, answer: Callable[[Handler], None]) -> None:
             read(web, listed)
     web.answers = []
     assert read(web) == [BODY]
+
+
+def try_twice(web: Web, listed: Any) -> tuple[SourceFaltersError, list[bytes]]:
+    reads = SourceReads(HttpSource(web.url), listed, [0])
+    with pytest.raises(SourceFaltersError) as caught:
+        reads.read()
+    return caught.value, reads.read()
+
+
+def test_a_body_that_broke_is_continued(web: Web) -> None:
+    web.answers = [cut]
+    falters, samples = try_twice(web, List())
+    assert samples == [BODY] and falters.progressed
+    asked = web.asked[1][1]
+    assert asked["Range"] == f"bytes=100-{len(BODY) - 1}" and asked["If-Match"] == ETAG
+
+
+def test_a_part_that_broke_is_continued_again_and_again(web: Web) -> None:
+    reads = SourceReads(HttpSource(web.url), List([Member(b"", 512, 100)]), [0])  # type: ignore[arg-type]
+    web.answers = [cut_to(60), status(503), cut_to(10)]
+    progressed = []
+    while web.answers:
+        with pytest.raises(SourceFaltersError) as caught:
+            reads.read()
+        progressed.append(caught.value.progressed)
+    assert reads.read() == [BODY[512:612]]
+    assert progressed == [True, False, True]
+    ranges = [asked["Range"] for _, asked in web.asked]
+    assert ranges == ["bytes=512-611", "bytes=572-611", "bytes=572-611", "bytes=582-611"]
+
+
+def test_a_server_without_ranges_sends_a_body_that_broke_again(web: Web) -> None:
+    web.answers = [cut, whole]
+    assert try_twice(web, List())[1] == [BODY]
+
+
+def test_a_body_that_broke_and_then_changed(web: Web) -> None:
+    web.answers = [cut, status(412)]
+    with pytest.raises(optcache.SampleError, match="changed since it was indexed"):
+        try_twice(web, List())
+
+
+def test_without_a_strong_etag_a_body_begins_at_its_first_byte(web: Web) -> None:
+    web.answers = [cut]
+    falters, samples = try_twice(web, List(etag='W/"v1"'))
+    assert samples == [BODY] and not falters.progressed
+    assert "Range" not in web.asked[1][1]
+
+
+def test_a_continued_body_is_compared_with_its_digest(web: Web) -> None:
+    web.answers = [
+        lambda handler: handler.say(200, bytes(100), length=len(BODY), ETag=ETAG),
+    ]
+    assert try_twice(web, List(digest=hashlib.sha256(BODY).digest()))[1] == [BODY]
+    last = web.asked[-1][1]
+    assert "Range" not in last and last["Cache-Control"] == "no-cache"
+
+
+def test_samples_that_came_are_not_asked_for_again(web: Web) -> None:
+    reads = SourceReads(HttpSource(web.url), List(), range(3))  # type: ignore[arg-type]
+    web.answers = [right, right, status(503)]
+    with pytest.raises(SourceFaltersError) as caught:
+        reads.read()
+    assert caught.value.progressed
+    asked = len(web.asked)
+    assert reads.read() == [BODY] * 3
+    assert asked == 3 and len(web.asked) == 4
+
+
+@pytest.mark.parametrize("told, seconds", [("7", 7), ("86400", 60), ("soon", 0), ("-1", 0)])
+def test_the_server_says_when_to_ask_again(web: Web, told: str, seconds: float) -> None:
+    web.answers = [lambda handler: handler.say(503, b"", Retry_After=told)]
+    with pytest.raises(SourceFaltersError) as caught:
+        read(web)
+    assert caught.value.retry_after_s == seconds
 
 
 def test_a_server_that_is_not_there() -> None:

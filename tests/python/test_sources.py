@@ -50,6 +50,7 @@ def test_reads_what_a_sidecar_writes(socket: Path) -> None:
             path="/data/images",
             manifest="/var/lib/optcache/images.manifest",
             digest=b"\xaa" * 32,
+            patience_s=120,
         ),
         Served("vision/claim", path="/mnt/optcache/vision/claim"),
         Served("vision/web", url="http://store.example.com/images"),
@@ -87,6 +88,11 @@ WRONG = {
     "user": listing({"name": "a", "url": "http://me:secret@host/"}),
     "header": listing({"name": "a", "url": "http://host/a\r\nHost: b"}),
     "manifest alone": listing({"name": "a", "path": "/data", "manifest": "/m"}),
+    "no patience": listing({"name": "a", "path": "/data", "patienceSeconds": 0}),
+    "endless patience": listing({"name": "a", "path": "/data", "patienceSeconds": 86_401}),
+    "a patience that is no number": listing(
+        {"name": "a", "path": "/data", "patienceSeconds": True}
+    ),
     "no digest": listing({"name": "a", "path": "/data", "manifest": "/m", "digest": "a"}),
     "too long": listing(*({"name": "a", "path": "/" + "x" * 4000} for _ in range(300))),
 }

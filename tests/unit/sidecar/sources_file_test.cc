@@ -1,5 +1,6 @@
 #include "sidecar/sources_file.h"
 
+#include <chrono>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -22,6 +23,7 @@ TEST(SourcesFile, SaysWhatATrainingProcessCanReadItself) {
   ListedSource indexed = Listed("vision/images", "file:///data/./images/");
   indexed.source.manifest_file = "/var/lib/optcache/images.manifest";
   indexed.manifest_digest = std::string(64, 'a');
+  indexed.source.patience = std::chrono::minutes(2);
   ListedSource kept = Listed("vision/bucket", "s3://bucket/prefix");
   kept.source.manifest_file = "/var/lib/optcache/bucket.manifest";
   kept.manifest_digest = std::string(64, 'b');

@@ -37,6 +37,7 @@ class Breaker:
         self._why: Optional[tuple[type[Exception], tuple[Any, ...]]] = None  # None: it is closed
         self._began = self._asked_at = 0.0
         self._samples = 0  # read from the source meanwhile
+        self._source_fault = ""  # what the source has said since it gave the last of them
         self._told: set[str] = set()
         self.after_fork()
 
@@ -65,6 +66,7 @@ class Breaker:
                 self._why = (type(why), why.args)
                 self._began = self._asked_at = time.monotonic()
                 self._samples = 0
+                self._source_fault = ""
                 self._told = set()
                 self._start_probe()
 
@@ -107,6 +109,12 @@ class Breaker:
         """This many were read from the source."""
         with self._changed:
             self._samples += samples
+            self._source_fault = ""
+
+    def note_source(self, fault: str) -> None:
+        """The source did not give a sample, either; "": that is not waited for any more."""
+        with self._changed:
+            self._source_fault = fault
 
     def _start_probe(self) -> None:
         if self._thread is not None or self._why is None:
@@ -152,12 +160,13 @@ class Breaker:
 
     def _tell_progress(self, told_samples: int) -> int:
         with self._changed:
-            samples, waiting = self._samples, self._waiting
+            samples, waiting, fault = self._samples, self._waiting, self._source_fault
             seconds = time.monotonic() - self._began
-        if samples > told_samples or waiting:
+        if samples > told_samples or waiting or fault:
             tell(
                 f"the sidecar at {self._path} has not answered for {seconds:.0f} s: {samples} "
                 f"samples were read from the source, {waiting} reads wait"
+                + (f", and the source fails: {fault}" if fault else "")
             )
         return samples
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import stat
 import threading
 import time
@@ -25,26 +26,37 @@ TELL_EVERY_S = 10.0
 PATH_MAX = 107  # bytes of a Unix socket's path
 _PAUSE_FIRST_S = 0.05
 _PAUSE_MAX_S = 1.0
+_SOURCE_PAUSE_MAX_S = 10.0  # between tries of a source
 _TELL_AFTER_S = 0.5
 _SETS_IT = "wait= or OPTCACHE_WAIT sets how long"
+_PATIENCE_SETS_IT = "spec.source.patience of the dataset sets how long"
+_chance = random.SystemRandom()  # takes no numbers from the generator of the training
 
 T = TypeVar("T")
 
 
 class Patience:
-    """How long a request waits for a sidecar that is away."""
+    """How long a request waits for a sidecar that is away, and for a source that falters."""
 
     def __init__(
-        self, endpoint: Endpoint, wait: Optional[float] = None, least_s: float = 0.0
+        self,
+        endpoint: Endpoint,
+        wait: Optional[float] = None,
+        least_s: float = 0.0,
+        source_s: float = 0.0,
     ) -> None:
         """Args:
             wait: seconds; None: what OPTCACHE_WAIT says, or what is usual.
             least_s: seconds that are waited even if that is less.
+            source_s: the same once the source has faltered.
         """
         self._endpoint = endpoint
         self._least_s = least_s
+        self._source_s = source_s
+        self._source_faltered = False
         self._wait = wait
         self._began = time.monotonic()
+        self._patient_since = self._began  # or since bytes came from the source
         self._pause = _PAUSE_FIRST_S
         self._told_at: Optional[float] = None  # seconds of waiting
 
@@ -56,25 +68,39 @@ class Patience:
         """Pauses before another try. Raises SidecarUnavailableError when that has lasted too
         long.
         """
-        never = self._endpoint.path_bytes > PATH_MAX
-        limit = 0.0 if never else max(self._limit(why), self._least_s)
-        rest = limit - self.waited_s
+        if isinstance(why, SourceFaltersError):
+            self._note_source(why)
+        limit, sets_it = self._limit(why)
+        rest = limit - (time.monotonic() - self._patient_since)
         if rest <= 0:
-            waited = f". Waited {limit:g} s: {_SETS_IT}" if limit > 0 else ""
+            self._endpoint.note_source("")
+            waited = f". Waited {limit:g} s: {sets_it}" if limit > 0 else ""
             raise SidecarUnavailableError(self._endpoint.explain(why) + waited) from why
-        self._tell(why, limit)
-        if self._endpoint.away and not isinstance(why, (RefusedError, SourceFaltersError)):
+        self._tell(why, limit, sets_it)
+        if isinstance(why, SourceFaltersError):
+            # Ranks that lost the same store do not come back to it in step.
+            pause = self._pause * _chance.uniform(0.5, 1)
+            self._endpoint.pause(min(max(pause, why.retry_after_s), rest))
+            self._pause = min(self._pause * 2, _SOURCE_PAUSE_MAX_S)
+        elif self._endpoint.away and not isinstance(why, RefusedError):
             self._endpoint.wait(min(rest, _TELL_AFTER_S))
-            return
-        self._endpoint.pause(min(self._pause, rest))
-        self._pause = min(self._pause * 2, _PAUSE_MAX_S)
+        else:
+            self._endpoint.pause(min(self._pause, rest))
+            self._pause = min(self._pause * 2, _PAUSE_MAX_S)
 
-    def _tell(self, why: Exception, limit: float) -> None:
+    def _note_source(self, why: SourceFaltersError) -> None:
+        self._source_faltered = True
+        if why.progressed:
+            self._patient_since = time.monotonic()
+            self._pause = _PAUSE_FIRST_S
+        self._endpoint.note_source(str(why))
+
+    def _tell(self, why: Exception, limit: float, sets_it: str) -> None:
         waited = self.waited_s
         if self._told_at is None:
             if not isinstance(why, RefusedError) and waited <= _TELL_AFTER_S:
                 return
-            tell(f"waiting up to {limit:g} s ({_SETS_IT}): {self._endpoint.explain(why)}")
+            tell(f"waiting up to {limit:g} s ({sets_it}): {self._endpoint.explain(why)}")
         else:
             # While the sidecar is away, the breaker tells, once for all that wait.
             if waited - self._told_at < TELL_EVERY_S or self._endpoint.away:
@@ -82,7 +108,16 @@ class Patience:
             tell(f"still waiting, {waited:.0f} of {limit:g} s: {self._endpoint.explain(why)}")
         self._told_at = waited
 
-    def _limit(self, why: Exception) -> float:
+    def _limit(self, why: Exception) -> tuple[float, str]:
+        """In seconds, and what sets it."""
+        if self._endpoint.path_bytes > PATH_MAX:
+            return 0.0, _SETS_IT  # no sidecar can ever listen there
+        limit = max(self._sidecar_limit(why), self._least_s)
+        if self._source_faltered and self._source_s > limit:
+            return self._source_s, _PATIENCE_SETS_IT
+        return limit, _SETS_IT
+
+    def _sidecar_limit(self, why: Exception) -> float:
         if self._wait is not None:
             return self._wait
         given = os.environ.get("OPTCACHE_WAIT")
@@ -198,6 +233,10 @@ class Endpoint:
         """This many samples were read from the source."""
         self._breaker.count(samples)
 
+    def note_source(self, fault: str) -> None:
+        """The source did not give a sample, either; "": that is not waited for any more."""
+        self._breaker.note_source(fault)
+
     def explain(self, why: Exception) -> str:
         """A sentence that says what is wrong and what to do."""
         if isinstance(why, RefusedError):
@@ -227,6 +266,7 @@ def with_patience(
     action: Callable[[], T],
     instead: Optional[Callable[[], T]] = None,
     wait: Optional[float] = None,
+    source_s: float = 0.0,
 ) -> T:
     """What `action` gives as soon as there is a sidecar; or `instead`, while there is none. One that
     was never there is first waited for, INSTEAD_AFTER_S: it may be on its way.
@@ -234,12 +274,14 @@ def with_patience(
     Args:
         instead: may raise SourceFaltersError, and is asked again then.
         wait: as of Patience, which is had where there is nothing else to do.
+        source_s: likewise.
 
     Raises:
         SidecarUnavailableError: there was none for too long.
         OptcacheError: the sidecar refused.
     """
-    patience = Patience(endpoint, wait, 0 if instead is None else INSTEAD_AFTER_S + 1)
+    least_s = 0 if instead is None else INSTEAD_AFTER_S + 1
+    patience = Patience(endpoint, wait, least_s, source_s)
 
     def goes_on_alone() -> bool:
         return endpoint.away and (endpoint.seen or patience.waited_s >= INSTEAD_AFTER_S)

@@ -27,7 +27,19 @@ class SampleFailedError(Exception):
 
 
 class SourceFaltersError(Exception):
-    """Neither the sidecar nor the source gives a sample now; the source may, a little later."""
+    """Neither the sidecar nor the source gives a sample now; the source may, a little later.
+
+    Attributes:
+        came: bytes that came before a fetch broke, with which the next fetch can go on.
+        retry_after_s: the source asks for no other try before.
+        progressed: more has come than by any try before.
+    """
+
+    def __init__(self, text: str, came: bytes = b"", retry_after_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.came = came
+        self.retry_after_s = retry_after_s
+        self.progressed = False
 
 
 # What a request may end with when the sidecar goes away under it.

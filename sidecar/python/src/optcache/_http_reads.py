@@ -20,6 +20,7 @@ _TRANSFER_S = 30.0  # for a read, and as long again as its bytes take at _RATE_M
 _RATE_MIN = 64 * 1024  # bytes a second
 _PIECE_BYTES = 1 << 20
 _REDIRECTIONS_MAX = 5
+_RETRY_AFTER_MAX_S = 60.0  # a longer one is taken for this
 _FALTERS = (408, 429)  # and those from 500 on, but:
 _UNKNOWN = (501, 505)  # it does not know the request
 _CHANGED = "changed since it was indexed"
@@ -44,28 +45,48 @@ class HttpSource(NamedTuple):
     def where(self, path: str) -> str:
         return f"{self.url.rstrip('/')}/{urllib.parse.quote(os.fsencode(path))}"
 
-    def fetch(self, place: Place, begin: int, length: int, fresh: bool = False) -> bytes:
-        """Bytes of an object, in one request; if `fresh`, not from a cache on the way.
+    def fetch(
+        self, place: Place, begin: int, length: int, fresh: bool = False, came: bytes = b""
+    ) -> bytes:
+        """Bytes of an object, in one request; if `fresh`, not from a cache on the way; without
+        `came`, which came by the fetch before.
 
         Raises SourceFaltersError if the server may answer later, RefusalError if it will not,
         ValueError if it is not the object that was indexed.
         """
-        url = self.where(place.path)
-        whole = length == place.size
         headers = {"Accept-Encoding": "identity"}
         if place.etag.startswith('"'):  # a weak one never matches
             headers["If-Match"] = place.etag
-        if not whole:
-            headers["Range"] = f"bytes={begin}-{begin + length - 1}"
+        if length - len(came) != place.size:
+            headers["Range"] = f"bytes={begin + len(came)}-{begin + length - 1}"
         if fresh:
             headers["Cache-Control"] = "no-cache"
+        pieces = [came]
+        try:
+            self._transfer(headers, place, begin, length, pieces)
+            return b"".join(pieces)
+        except SourceFaltersError as error:
+            # The rest can be asked for where the server would notice that the object has changed.
+            have = b"".join(pieces) if "If-Match" in headers else b""
+            error.came = have if len(have) < length else b""
+            raise
+
+    def _transfer(
+        self, headers: dict[str, str], place: Place, begin: int, length: int, pieces: list[bytes]
+    ) -> None:
+        """Adds to `pieces` what is left of these bytes. Raises as fetch does."""
+        url = self.where(place.path)
         deadline = time.monotonic() + _TRANSFER_S + length / _RATE_MIN
         try:
             for _ in range(_REDIRECTIONS_MAX + 1):
                 response = self._ask(url, headers)
                 if response.status not in (301, 302, 303, 307, 308):
-                    _check(response, place, begin, length)
-                    return _body(response, length, deadline)
+                    if response.status == 200 and length == place.size:
+                        pieces.clear()  # of a server that ignores ranges: it sends all of it again
+                    have = sum(map(len, pieces))
+                    _check(response, place, begin + have, length - have)
+                    _read_body(response, length - have, deadline, pieces)
+                    return
                 url = _redirected(url, response)
             raise RefusalError(f"more than {_REDIRECTIONS_MAX} redirections")
         except ssl.SSLCertVerificationError as error:
@@ -97,7 +118,7 @@ def _check(response: http.client.HTTPResponse, place: Place, begin: int, length:
     """Raises what fetch does if the answer is not the bytes of that object."""
     status = response.status
     if status in _FALTERS or (status >= 500 and status not in _UNKNOWN):
-        raise SourceFaltersError(f"{place.path}: HTTP {status}")
+        raise SourceFaltersError(f"{place.path}: HTTP {status}", retry_after_s=_retry_after(response))
     if status in (412, 416):
         raise ValueError(_CHANGED)
     if status not in (200, 206):
@@ -113,6 +134,13 @@ def _check(response: http.client.HTTPResponse, place: Place, begin: int, length:
         size = _size_in(response.getheader("Content-Range") or "", begin, length)
     if size is not None and size != place.size:
         raise ValueError(f"has {size} bytes, the indexed object has {place.size}")
+
+
+def _retry_after(response: http.client.HTTPResponse) -> float:
+    seconds = (response.getheader("Retry-After") or "").strip()
+    if not (seconds.isascii() and seconds.isdigit()):
+        return 0.0
+    return min(float(seconds), _RETRY_AFTER_MAX_S)
 
 
 def _differs(response: http.client.HTTPResponse, place: Place) -> bool:
@@ -137,9 +165,11 @@ def _size_in(content_range: str, begin: int, length: int) -> Optional[int]:
     return int(size) if size.isascii() and size.isdigit() else None
 
 
-def _body(response: http.client.HTTPResponse, length: int, deadline: float) -> bytes:
+def _read_body(
+    response: http.client.HTTPResponse, length: int, deadline: float, pieces: list[bytes]
+) -> None:
     """As many bytes, and no more."""
-    pieces, have = [], 0
+    have = 0
     while piece := response.read1(_PIECE_BYTES):
         pieces.append(piece)
         have += len(piece)
@@ -150,7 +180,6 @@ def _body(response: http.client.HTTPResponse, length: int, deadline: float) -> b
     if have != length:
         raise SourceFaltersError(f"only {have} of {length} bytes came")
     response.close()  # which leaves the connection for the next request
-    return b"".join(pieces)
 
 
 def _redirected(url: str, response: http.client.HTTPResponse) -> str:

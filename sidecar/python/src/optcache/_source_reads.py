@@ -48,9 +48,12 @@ class FileSource(NamedTuple):
     def where(self, path: str) -> str:
         return os.path.join(self.root, path)
 
-    def fetch(self, place: Place, begin: int, length: int, fresh: bool = False) -> bytes:
+    def fetch(
+        self, place: Place, begin: int, length: int, fresh: bool = False, came: bytes = b""
+    ) -> bytes:
         """Raises SourceFaltersError if it may be read later, OSError if not, and ValueError if it is not
-        the file that was indexed. There is no cache that `fresh` would pass.
+        the file that was indexed. There is no cache that `fresh` would pass, and nothing has come
+        before: a file is read again from its begin.
         """
         try:
             return self._read(place, begin, length)
@@ -104,42 +107,110 @@ def read_samples(source: Source, manifest: Manifest, indices: Sequence[int]) -> 
         SourceFaltersError: the store does not answer now.
         SampleError: one cannot be read, or is not the one that was indexed.
     """
-    return list(_pool().map(lambda index: _read(source, manifest, index), indices))
+    return SourceReads(source, manifest, indices).read()
 
 
-def _read(source: Source, manifest: Manifest, index: int) -> bytes:
-    place = manifest.place(index)
-    without = (
-        f"sample {index} of {manifest.name}: the sidecar does not answer, and "
-        f"{source.where(place.path)}"
-    )
-    digest = manifest.sample_digest(index)
-    try:
-        for fresh in (False, True):  # what came wrong may have been damaged on its way
-            sample = _fetch(source, manifest, index, place, fresh)
-            if digest is None or hashlib.sha256(sample).digest() == digest:
-                return sample
-    except SourceFaltersError:
-        raise
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise SampleError(f"{without} cannot be read instead: {why}", "unavailable", index) from error
-    except ValueError as error:
-        raise SampleError(f"{without} {error}", "conflict", index) from None
-    raise SampleError(f"{without} has other bytes than were indexed", "data_loss", index)
+class SourceReads:
+    """Reads of samples from their source. What has come is kept while the rest is tried again.
+    Not thread-safe.
+    """
+
+    def __init__(self, source: Source, manifest: Manifest, indices: Sequence[int]) -> None:
+        self._source = source
+        self._manifest = manifest
+        self._indices = indices
+        self._reads: list[_Read] = []
+        self._most_bytes = 0  # that had come after a try
+
+    def read(self) -> list[bytes]:
+        """The samples, by one more try of those that have not come. Raises as read_samples does."""
+        if not self._reads:
+            self._reads = [_Read(self._source, self._manifest, i) for i in self._indices]
+        tries = [_pool().submit(r.try_once) for r in self._reads if r.sample is None]
+        try:
+            concurrent.futures.wait(tries, return_when=concurrent.futures.FIRST_EXCEPTION)
+        finally:
+            begun = [one for one in tries if not one.cancel()]
+        concurrent.futures.wait(begun)
+        self._raise_first(begun)
+        return [r.sample for r in self._reads if r.sample is not None]
+
+    def _raise_first(self, tries: Sequence[concurrent.futures.Future[None]]) -> None:
+        """What ends the read counts more than what passes."""
+        failures = [failure for failure in (one.exception() for one in tries) if failure]
+        faltering = [f for f in failures if isinstance(f, SourceFaltersError)]
+        if len(faltering) < len(failures):
+            raise next(f for f in failures if not isinstance(f, SourceFaltersError))
+        if not faltering:
+            return
+        have = sum(r.have for r in self._reads)
+        first = faltering[0]
+        first.progressed = have > self._most_bytes
+        first.retry_after_s = max(f.retry_after_s for f in faltering)
+        self._most_bytes = max(have, self._most_bytes)
+        raise first
 
 
-def _fetch(source: Source, manifest: Manifest, index: int, place: Place, fresh: bool) -> bytes:
-    """One read of the object, which has all members of the sample in a row."""
-    members = manifest.members(index)
-    begin = members[0].offset
-    length = members[-1].offset + members[-1].size - begin
-    data = source.fetch(place, begin, length, fresh) if length or not place.size else b""
-    key = manifest.key(index)
-    if key is None:
-        return data
-    parts = [(m.name, data[m.offset - begin : m.offset - begin + m.size]) for m in members]
-    return pack(key, parts)
+class _Read:
+    """Of one sample, by any number of tries."""
+
+    def __init__(self, source: Source, manifest: Manifest, index: int) -> None:
+        self.sample: Optional[bytes] = None
+        self._source = source
+        self._manifest = manifest
+        self._index = index
+        self._came = b""  # of its bytes in the object
+        self._fresh = False  # what came wrong may have been damaged on its way
+
+    @property
+    def have(self) -> int:
+        """The bytes that have come."""
+        return len(self._came if self.sample is None else self.sample)
+
+    def try_once(self) -> None:
+        """Raises as read_samples does."""
+        place = self._manifest.place(self._index)
+        digest = self._manifest.sample_digest(self._index)
+        try:
+            while True:
+                sample = self._fetch(place)
+                if digest is None or hashlib.sha256(sample).digest() == digest:
+                    self.sample = sample
+                    return
+                if self._fresh:
+                    break
+                self._fresh = True
+        except SourceFaltersError as falters:
+            self._came = falters.came
+            raise
+        except OSError as error:
+            why = f"cannot be read instead: {error.strerror or error}"
+            raise self._error(place, why, "unavailable") from error
+        except ValueError as error:
+            raise self._error(place, str(error), "conflict") from None
+        raise self._error(place, "has other bytes than were indexed", "data_loss")
+
+    def _error(self, place: Place, why: str, code: str) -> SampleError:
+        sample = f"sample {self._index} of {self._manifest.name}"
+        where = self._source.where(place.path)
+        return SampleError(
+            f"{sample}: the sidecar does not answer, and {where} {why}", code, self._index
+        )
+
+    def _fetch(self, place: Place) -> bytes:
+        """One read of the object, which has all members of the sample in a row."""
+        members = self._manifest.members(self._index)
+        begin = members[0].offset
+        length = members[-1].offset + members[-1].size - begin
+        came, self._came = self._came, b""
+        data = b""
+        if length or not place.size:
+            data = self._source.fetch(place, begin, length, self._fresh, came)
+        key = self._manifest.key(self._index)
+        if key is None:
+            return data
+        parts = [(m.name, data[m.offset - begin : m.offset - begin + m.size]) for m in members]
+        return pack(key, parts)
 
 
 _lock = threading.Lock()

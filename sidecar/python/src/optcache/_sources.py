@@ -19,6 +19,8 @@ VERSION = 1
 _BYTES_MAX = 1 << 20
 _TEXT_MAX = 4096
 _NAMED_MAX = 10  # datasets in a message
+PATIENCE_S = 600  # with a source, where the list has none
+_PATIENCE_MAX_S = 24 * 3600
 _URL = re.compile(r"https?://[^/?#@\s\x00-\x1f\x7f]+(/[^?#\s\x00-\x1f\x7f]*)?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -33,6 +35,7 @@ class Served(NamedTuple):
     ca_file: str = ""  # certificates to trust instead of the system's
     manifest: str = ""  # its file
     digest: bytes = b""  # of that
+    patience_s: int = PATIENCE_S  # how long the source may be away
 
     def __str__(self) -> str:
         return f"{self.name} ({self.path or self.url or self.kept})"
@@ -99,7 +102,10 @@ def _entry(item: Any) -> Served:
         raise ValueError(f"{url!r} is not an address of a web server")
     if bool(manifest) != bool(digest) or (digest and _DIGEST.fullmatch(digest) is None):
         raise ValueError("a manifest needs its digest, 64 hexadecimal digits")
-    return Served(name, path, url, kept, ca_file, manifest, bytes.fromhex(digest))
+    patience_s = item.get("patienceSeconds", PATIENCE_S)
+    if type(patience_s) is not int or not 1 <= patience_s <= _PATIENCE_MAX_S:
+        raise ValueError(f"patienceSeconds is not a whole number from 1 to {_PATIENCE_MAX_S}")
+    return Served(name, path, url, kept, ca_file, manifest, bytes.fromhex(digest), patience_s)
 
 
 def _text(item: dict[str, Any], key: str) -> str:

@@ -26,8 +26,8 @@ from ._endpoint import endpoint_at, with_patience
 from ._faults import SampleFailedError, SourceFaltersError
 from ._manifest import Manifest
 from ._names import Names
-from ._source_reads import FileSource, Source, read_samples, source_of
-from ._sources import Served, named, sources_or_none
+from ._source_reads import FileSource, Source, SourceReads, source_of
+from ._sources import PATIENCE_S, Served, named, sources_or_none
 from ._stats import counters
 from ._text import visible
 from .computed import kept, resolve, stats_of
@@ -356,9 +356,13 @@ class Dataset(_Base):
                 handle = self.open_on(channel)
             return channel.get(handle, ids, tag)
 
-        instead = (lambda: self._read_source(ids)) if self.goes_on_alone else None
+        instead = None
+        if self._source is not None:
+            reads = SourceReads(self._source, self.manifest, ids)
+            instead = functools.partial(self._read_source, reads)
+        patience_s = self._served.patience_s if self._served is not None else PATIENCE_S
         try:
-            return with_patience(self.endpoint, get, instead, self.wait)
+            return with_patience(self.endpoint, get, instead, self.wait, patience_s)
         except SampleFailedError as failed:
             index = ids[failed.position]
             raise SampleError(
@@ -390,10 +394,9 @@ class Dataset(_Base):
             os.close(descriptor)
         return opened.handle
 
-    def _read_source(self, ids: Sequence[int]) -> list[memoryview]:
-        assert self._source is not None
+    def _read_source(self, reads: SourceReads) -> list[memoryview]:
         self.endpoint.tell_begin(str(self._source))
-        views = [memoryview(s) for s in read_samples(self._source, self.manifest, ids)]
+        views = [memoryview(sample) for sample in reads.read()]
         counters.add(samples=len(views), fallbacks=len(views))
         self.endpoint.count_direct(len(views))
         return views

@@ -1,0 +1,96 @@
+"""How long reads wait for a source that fails while the sidecar is away, by a clock of their own."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+
+import pytest
+
+import optcache
+from optcache import _endpoint
+from optcache._faults import SourceFaltersError
+
+
+class Away(_endpoint.Endpoint):
+    """Of a sidecar that has gone. Pauses take no time."""
+
+    away = True  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__("/run/away")
+        self.seen = True
+        self.now = 1000.0
+        self.pauses: list[float] = []
+
+    def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Away:
+    away = Away()
+    monkeypatch.setattr(_endpoint, "time", types.SimpleNamespace(monotonic=lambda: away.now))
+    return away
+
+
+def not_asked() -> bytes:
+    raise AssertionError("the sidecar is away")
+
+
+def read(endpoint: Away, source: Callable[[], bytes], wait: float = 10) -> bytes:
+    return _endpoint.with_patience(endpoint, not_asked, source, wait, 600)
+
+
+def test_a_source_is_waited_for_by_its_patience_and_not_by_the_wait(endpoint: Away) -> None:
+    def source() -> bytes:
+        if endpoint.now < 1550:
+            raise SourceFaltersError("HTTP 503")
+        return b"sample"
+
+    assert read(endpoint, source) == b"sample"
+    assert max(endpoint.pauses) <= 10 and endpoint.pauses[-1] >= 5
+    assert endpoint.pauses[0] <= 0.05
+    assert len(set(endpoint.pauses[-10:])) == 10  # not in step with other ranks
+
+
+def test_patience_ends(endpoint: Away) -> None:
+    def source() -> bytes:
+        raise SourceFaltersError("HTTP 503")
+
+    with pytest.raises(optcache.SidecarUnavailableError) as caught:
+        read(endpoint, source)
+    assert endpoint.now == 1600
+    assert "nor does the source: HTTP 503. Waited 600 s: spec.source.patience" in str(caught.value)
+
+
+def test_a_wait_that_is_longer_counts(endpoint: Away) -> None:
+    def source() -> bytes:
+        raise SourceFaltersError("HTTP 503")
+
+    with pytest.raises(optcache.SidecarUnavailableError, match="Waited 900 s: wait="):
+        read(endpoint, source, wait=900)
+    assert endpoint.now == 1900
+
+
+def test_bytes_that_come_begin_patience_again(endpoint: Away) -> None:
+    def source() -> bytes:
+        falters = SourceFaltersError("cut")
+        falters.progressed = endpoint.now < 2000
+        if endpoint.now > 2500:
+            return b"sample"
+        endpoint.now += 100
+        raise falters
+
+    assert read(endpoint, source) == b"sample"
+
+
+def test_the_source_says_when_to_ask_again(endpoint: Away) -> None:
+    def source() -> bytes:
+        if endpoint.pauses:
+            return b"sample"
+        raise SourceFaltersError("HTTP 429", retry_after_s=37)
+
+    assert read(endpoint, source) == b"sample"
+    assert endpoint.pauses == [37]
