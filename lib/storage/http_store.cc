@@ -135,6 +135,7 @@ Result<ObjectListing> HttpStore::ListFolders(Deadline deadline, const ListProgre
        .pages = {.store = name(),
                  .patience = options_.patience,
                  .first_patience = options_.first_patience,
+                 .seed = options_.seed,
                  .deadline = deadline},
        .progress = progress},
       [&](const std::string& folder) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct HttpStoreOptions {
   // With the page of a folder, see page_retries.h.
   Duration patience = std::chrono::minutes(10);
   Duration first_patience = std::chrono::seconds(30);
+  std::uint64_t seed = 0;
   std::string ca_file;      // certificates to trust instead of the system's
   std::string keys_folder;  // see http_keys.h, whose ca.crt counts before ca_file; empty: no keys
 };

@@ -278,6 +278,7 @@ Result<ObjectListing> S3Store::List(Deadline deadline, const ListProgress& progr
                             .pages = {.store = name_,
                                       .patience = options_.patience,
                                       .first_patience = options_.first_patience,
+                                      .seed = options_.seed,
                                       .deadline = deadline},
                             .progress = progress},
                            fetch, clock_);

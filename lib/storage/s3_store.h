@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@ struct S3StoreOptions {
   Duration page_timeout = std::chrono::minutes(1);  // of one page of a listing
   Duration patience = std::chrono::minutes(10);     // with a page, see page_retries.h
   Duration first_patience = std::chrono::seconds(30);
+  std::uint64_t seed = 0;
   // Certificates to trust instead of the system's. Empty: those of AWS_CA_BUNDLE or of the
   // profile's ca_bundle, if ambient keys count.
   std::string ca_file;

@@ -7,13 +7,17 @@
 
 #include <fmt/format.h>
 
+#include "base/random.h"
 #include "storage/object_store.h"
 
 namespace optcache::storage::internal {
 
+Backoff PageBackoff(const PageRetryOptions& options, std::string_view page) {
+  return {options.backoff, Random::Mix(options.seed ^ std::hash<std::string_view>()(page))};
+}
+
 PageRetries::Attempts PageRetries::Begin(std::string_view page) const {
-  return {.backoff = Backoff(options_.backoff, std::hash<std::string_view>()(page)),
-          .began = clock_.Now()};
+  return {.backoff = PageBackoff(options_, page), .began = clock_.Now()};
 }
 
 Duration PageRetries::Patience() const {

@@ -4,6 +4,7 @@
 // all that were listed before it.
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,8 +25,13 @@ struct PageRetryOptions {
   // know soon.
   Duration first_patience = std::chrono::seconds(30);
   BackoffOptions backoff = {.limit = std::chrono::seconds(10)};
+  std::uint64_t seed = 0;  // of the jitter; another one in each process
   Deadline deadline;
 };
+
+// The waits between the attempts for a page. They differ by the seed, so that processes that list
+// the same store do not come back in step, and by the page.
+Backoff PageBackoff(const PageRetryOptions& options, std::string_view page);
 
 // Of one listing, for all its threads. Pages that are waited for have a line in the log, every ten
 // seconds or, where an attempt takes longer, after it. Thread-safe.

@@ -1,9 +1,12 @@
 #include "storage/internal/page_retries.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -135,6 +138,22 @@ TEST(PageRetries, TheLogSaysWhatIsWaitedForEveryTenSeconds) {
   for (size_t at = log.find("waiting"); at != std::string::npos; at = log.find("waiting", at + 1))
     ++lines;
   EXPECT_EQ(lines, 3U) << "after 12, 24 and 36 of 42 seconds";
+}
+
+// Two index Jobs of one bucket that is away.
+TEST(PageRetries, ProcessesDoNotWaitInStep) {
+  const auto waits = [](std::uint64_t seed, std::string_view page) {
+    PageRetryOptions options = Quick();
+    options.backoff = {};
+    options.seed = seed;
+    Backoff backoff = PageBackoff(options, page);
+    std::vector<Duration> all(5);
+    std::ranges::generate(all, [&] { return backoff.Next(); });
+    return all;
+  };
+  EXPECT_NE(waits(1, "a"), waits(2, "a"));
+  EXPECT_NE(waits(1, "a"), waits(1, "b"));
+  EXPECT_EQ(waits(1, "a"), waits(1, "a"));
 }
 
 TEST(PageRetries, ADeadlineEndsIt) {
