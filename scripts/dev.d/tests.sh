@@ -142,6 +142,8 @@ long_parts=8
 test_long_part() {
   case $1 in
     1)
+      # Alone it takes an hour: ./dev test --long -k chaos.
+      export OPTCACHE_CHAOS_SECONDS=${OPTCACHE_CHAOS_SECONDS:-300}
       test_on_loopback --order "$TEST_SEED"
       step "tests with S3" test_s3 --order "$TEST_SEED"
       step "API server" test_api_server
@@ -166,6 +168,17 @@ test_long_part() {
       step "Kubernetes, cases $(($1 - 4)) of 4" test_cluster "--part=$(($1 - 4))/4" --order "$TEST_SEED"
       ;;
   esac
+}
+
+# test_named WORDS: the integration tests that pytest's -k chooses by them, long ones too.
+test_named() {
+  begin_totals "test --long -k $1"
+  export OPTCACHE_LONG=1
+  export TEST_SEED=${TEST_SEED:-$(date +%s)}
+  say "TEST_SEED=$TEST_SEED"
+  step packages need "${build_packages[@]}" "${test_packages[@]}"
+  step "build (programs)" compile dev "${programs[@]/%//all}" tests/support/all
+  step "integration tests" test_python "$python" integration integration -k "$1"
 }
 
 # test_long [K/N]: all of it or one part.
@@ -260,8 +273,8 @@ test_all() {
   case ${1:-} in
     "") test_ring1 ;;
     --long)
-      [[ $# -eq 1 || ($# -eq 3 && $2 == --part) ]] || unknown "${*:2}"
-      test_long "${3:-}"
+      [[ $# -eq 1 || ($# -eq 3 && $2 =~ ^(--part|-k)$) ]] || unknown "${*:2}"
+      if [[ ${2:-} == -k ]]; then test_named "$3"; else test_long "${3:-}"; fi
       ;;
     frameworks) test_frameworks ;;
     *) unknown "$1" ;;

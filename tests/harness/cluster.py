@@ -161,10 +161,14 @@ class Cluster:
         os.kill(self._left[process], number)
         wait_until(lambda: _name_of(self._left[process]) != process, f"{process} has ended")
 
+    def orphans_that_ended(self) -> list[str]:
+        """Of those that kill_coordinator has left."""
+        return [name for name, pid in self._left.items() if _name_of(pid) != name]
+
     def restart_coordinator(self) -> None:
         """Starts `optcache up` again; returns when it has put others in the place of its orphans."""
         self._start()
-        if left := [name for name, pid in self._left.items() if _name_of(pid) == name]:
+        if left := sorted(self._left.keys() - self.orphans_that_ended()):
             raise HarnessError(f"still there after optcache up was started again: {left}")
         self._left = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import hashlib
+import random
 import socket
 import struct
 import threading
@@ -157,6 +158,8 @@ class Server(ThreadingHTTPServer):
         self.objects = objects
         self.gets: collections.Counter[str] = collections.Counter()
         self.faults: dict[str, tuple[Fault, int]] = {}  # by path; how many more times
+        self.of_all: tuple[Fault, float] = (right, 0.0)  # whatever the path; of which share
+        self._chance = random.Random(0)
         self._lock = threading.Lock()
 
     def take_time(self) -> None:
@@ -167,6 +170,9 @@ class Server(ThreadingHTTPServer):
     def next_fault(self, path: str) -> Fault | None:
         with self._lock:
             self.gets[path] += 1
+            fault_of_all, share = self.of_all
+            if self._chance.random() < share:
+                return fault_of_all
             fault, times = self.faults.get(path, (right, 0))
             self.faults[path] = (fault, times - 1)
             return fault if times > 0 else None
@@ -204,3 +210,7 @@ class FaultyStore:
     def script(self, path: str, fault: Fault, times: int = 1) -> None:
         """The next `times` that `path` is asked for end so."""
         self._server.faults[path] = (fault, times)
+
+    def script_all(self, fault: Fault, share: float = 1.0) -> None:
+        """That share of all that is asked for ends so, until told otherwise."""
+        self._server.of_all = (fault, share)

@@ -22,6 +22,7 @@ class Job:
     workers: int = 2
     step_seconds: float = 0.0  # a sleep after each batch, which stands for the GPU's work
     folder: str = ""  # samples are files below it, and not the cache's
+    until: float = 0.0  # if given, counts instead of `epochs`: none begins after this time
 
 
 @dataclass
@@ -32,5 +33,6 @@ class EpochRecord:
     ended: float = 0.0
     samples: list[int] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
-    waits: list[float] = field(default_factory=list)  # of each batch: seconds until it was there
+    arrivals: list[float] = field(default_factory=list)  # of each batch: when it was there
+    waits: list[float] = field(default_factory=list)  # and how many seconds the rank waited for it
     mismatches: list[int] = field(default_factory=list)  # samples whose bytes were wrong

@@ -28,10 +28,20 @@ def run(make_loader: Callable[[Job], DataLoader[Any]]) -> None:
         "gloo", init_method=f"file://{job.rendezvous}", world_size=job.world, rank=job.rank
     )
     loader = make_loader(job)
-    records = [_read_epoch(job, loader, job.first_epoch + epoch) for epoch in range(job.epochs)]
+    records: list[EpochRecord] = []
+    while not _is_over(job, len(records)):
+        records.append(_read_epoch(job, loader, job.first_epoch + len(records)))
     Path(job.records).write_text(json.dumps([asdict(record) for record in records]))
     # So that no rank takes the connections down under another.
     torch.distributed.barrier()  # type: ignore[no-untyped-call]
+
+
+def _is_over(job: Job, epochs: int) -> bool:
+    if not job.until:
+        return epochs == job.epochs
+    over = torch.tensor(int(time.time() >= job.until))
+    torch.distributed.broadcast(over, src=0)  # one clock for all ranks
+    return bool(over)
 
 
 def _read_epoch(job: Job, loader: DataLoader[Any], epoch: int) -> EpochRecord:
@@ -39,6 +49,7 @@ def _read_epoch(job: Job, loader: DataLoader[Any], epoch: int) -> EpochRecord:
     loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]
     asked = time.monotonic()
     for number, batch in enumerate(loader):
+        record.arrivals.append(time.time())
         record.waits.append(time.monotonic() - asked)
         *_, samples, right, times = batch
         # Stands for the gradients: every rank waits here for the others, as in any such job.

@@ -44,16 +44,20 @@ def long() -> bool:
     return os.environ.get("OPTCACHE_LONG") == "1"
 
 
+@pytest.fixture
+def deadline_seconds(long: bool) -> int:
+    return LONG_DEADLINE_SECONDS if long else DEADLINE_SECONDS
+
+
 @pytest.fixture(autouse=True)
-def deadline(long: bool) -> Iterator[None]:
+def deadline(deadline_seconds: int) -> Iterator[None]:
     """A test that hangs fails."""
-    seconds = LONG_DEADLINE_SECONDS if long else DEADLINE_SECONDS
 
     def fail(number: int, frame: FrameType | None) -> None:
-        raise HarnessError(f"the test is not done after {seconds} s")
+        raise HarnessError(f"the test is not done after {deadline_seconds} s")
 
     before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(seconds)
+    signal.alarm(deadline_seconds)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -66,6 +70,12 @@ def programs() -> Path:
     if not (folder / "optcache").exists():
         pytest.fail(f"the programs are not in {folder}: ./dev build, or set OPTCACHE_BIN_DIR")
     return folder
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """TEST_SEED."""
+    return SEED
 
 
 @pytest.fixture
@@ -170,6 +180,7 @@ def run_job(dataset: Dataset, digests: Path, tmp_path: Path) -> Callable[..., Re
         epochs: int,
         first_epoch: int = 0,
         passes: int = 0,
+        until: float = 0.0,
         on_batch: Progress = lambda epoch, done: None,
     ) -> Records:
         folder = Path(tempfile.mkdtemp(prefix="job-", dir=tmp_path))
@@ -185,6 +196,7 @@ def run_job(dataset: Dataset, digests: Path, tmp_path: Path) -> Callable[..., Re
                 records=str(folder / f"records-{rank}.json"),
                 first_epoch=first_epoch,
                 passes=passes,
+                until=until,
             )
             for rank in range(len(sockets))
         ]

@@ -1,0 +1,90 @@
+"""How long ranks waited for their batches, and for which faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.chaos import Span
+from harness.checks import Records
+
+# What a fault costs may come after its end: a process starts again, a read pauses between two tries.
+AFTER_SECONDS = 5.0
+# A rank waits no longer while the store answers, by what the user pages say of each fault.
+PROMISED_SECONDS = 10.0
+# What fails a run, on a machine that does other things beside.
+LIMIT_SECONDS = 30.0
+# A read that the store has let hang is tried again only after this time.
+STALL_SECONDS = 20.0
+
+Wait = tuple[float, float]  # when it ended, in seconds since 1970; how long it was
+
+
+def all_waits(records: Records) -> list[Wait]:
+    """Longest first. That for the first batch of each rank is its start, and left out."""
+    found = [
+        wait
+        for epochs in records
+        for number, epoch in enumerate(epochs)
+        for wait in list(zip(epoch.arrivals, epoch.waits, strict=True))[number == 0 :]
+    ]
+    return sorted(found, key=lambda wait: -wait[1])
+
+
+def _overlap(span: Span, wait: Wait, after: float) -> float:
+    """Seconds of the wait that lie in the span, or so many seconds after it; negative: none."""
+    ended, seconds = wait
+    return min(span.ended + after, ended) - max(span.began, ended - seconds)
+
+
+def table(spans: Sequence[Span], records: Records) -> str:
+    """A line for each kind of fault. A wait counts for each that it fell into, or shortly after."""
+    waits = all_waits(records)
+    rows = [("fault", "count", "longest wait, s")]
+    for kind in sorted({span.fault.kind for span in spans}):
+        of_kind = [span for span in spans if span.fault.kind == kind]
+        longest = next(
+            (
+                wait[1]
+                for wait in waits
+                if any(_overlap(span, wait, AFTER_SECONDS) >= 0 for span in of_kind)
+            ),
+            0.0,
+        )
+        rows.append((kind, str(len(of_kind)), f"{longest:.2f}"))
+    beside = next(
+        (
+            wait[1]
+            for wait in waits
+            if all(_overlap(span, wait, AFTER_SECONDS) < 0 for span in spans)
+        ),
+        0.0,
+    )
+    rows.append(("no fault", "", f"{beside:.2f}"))
+    lines = [f"{kind:<24} {count:>5} {longest:>16}" for kind, count, longest in rows]
+    over = sum(seconds > PROMISED_SECONDS for seconds in map(lambda wait: _answered(spans, wait), waits))
+    epochs = len(records[0])
+    return "\n".join(
+        [
+            *lines,
+            f"{epochs} epochs; {over} waits over {PROMISED_SECONDS:.0f} s while the store answered",
+        ]
+    )
+
+
+def _answered(spans: Sequence[Span], wait: Wait) -> float:
+    """Seconds of a wait in which the store answered."""
+    away = [
+        max(_overlap(span, wait, STALL_SECONDS), 0.0)
+        for span in spans
+        if span.fault.part == "store"
+    ]
+    return wait[1] - sum(away)
+
+
+def too_long(spans: Sequence[Span], records: Records) -> Iterator[str]:
+    for wait in all_waits(records):
+        if (answered := _answered(spans, wait)) > LIMIT_SECONDS:
+            near = [
+                str(span.fault) for span in spans if _overlap(span, wait, AFTER_SECONDS) >= 0
+            ]
+            yield f"a rank waited {wait[1]:.1f} s, {answered:.1f} s of it while the store answered: {near}"

@@ -1,0 +1,162 @@
+"""Whatever fails, and for how long: training goes on, with the right bytes in the right order.
+
+Four ranks on two machines read epochs while processes are killed, ended and frozen, and the store
+falters, at random. The table at the end says how long ranks waited meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from harness import waits
+from harness.chaos import Chaos, crashes, wrong_deaths
+from harness.checks import Records
+from harness.cluster import Budget, Cluster, ClusterOptions
+from harness.dataset import Dataset
+from harness.faulty_store import FaultyStore
+from harness.processes import wait_until
+from harness.store import LISTING
+from harness.usage import Usage, processes_with, usage_of
+
+SECONDS = int(os.environ.get("OPTCACHE_CHAOS_SECONDS", "3600"))
+CALM_SECONDS = 20  # of training afterwards
+BESIDE_SECONDS = 900  # for starts, the last epoch and the checks
+MACHINES = 2
+RANKS = 4
+SHARE = 0.5
+ARENA = 8 << 20
+OVERFLOW = 8 << 20
+# As in docs/memory.md.
+BASE = 32 << 20
+NODE_SHARE = 1.12
+SAMPLE_BYTES = 100
+# Of a process that trains, from the first batch to the last.
+GROWTH_BYTES = 200 << 20
+GROWTH_DESCRIPTORS = 16
+GROWTH_ARENAS = 8  # each connection maps one, and the old one stays until its thread reads again
+
+
+@pytest.fixture
+def deadline_seconds() -> int:
+    return SECONDS + CALM_SECONDS + BESIDE_SECONDS
+
+
+class Watch:
+    """What the processes of cache and training hold: the most, and how it began."""
+
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        self._cluster = cluster
+        self._folder = folder
+        self.peaks: dict[str, int] = {}  # by process of the cache
+        self.first: dict[int, Usage] = {}  # by id of a process that trains
+        self.last: dict[int, Usage] = {}
+
+    def look(self) -> None:
+        for name, pid in self._cluster.pids().items():
+            with contextlib.suppress(OSError):
+                self.peaks[name] = max(self.peaks.get(name, 0), usage_of(pid).peak_bytes)
+        for pid in processes_with(f"{self._folder}/job-"):
+            with contextlib.suppress(OSError):
+                self.last[pid] = usage_of(pid)
+                self.first.setdefault(pid, self.last[pid])
+
+    def excess(self, dataset: Dataset) -> Iterator[str]:
+        beside = SAMPLE_BYTES * len(dataset.paths) + BASE
+        limits = {
+            "node": int(NODE_SHARE * node_memory(dataset)) + beside,
+            "sidecar": ARENA + OVERFLOW + beside,
+        }
+        for name, peak in self.peaks.items():
+            if peak > (limit := limits[name.partition("-")[0]]):
+                yield f"{name} had {peak:,} bytes resident, and may have {limit:,}"
+        for pid, last in self.last.items():
+            first = self.first[pid]
+            if (
+                last.own_bytes - first.own_bytes > GROWTH_BYTES
+                or last.descriptors - first.descriptors > GROWTH_DESCRIPTORS
+                or last.arenas - first.arenas > GROWTH_ARENAS
+            ):
+                yield f"a process that trains held {first} at first, {last} in the end"
+
+
+def node_memory(dataset: Dataset) -> int:
+    return int(dataset.total_bytes * SHARE / MACHINES)
+
+
+def options_of(
+    programs: Path, dataset: Dataset, store: FaultyStore, folder: Path
+) -> ClusterOptions:
+    return ClusterOptions(
+        programs=programs,
+        base_url=store.base_url,
+        listing=LISTING,
+        machines=MACHINES,
+        budget=Budget(node_memory(dataset), ARENA, OVERFLOW),
+        state=folder / "state",
+        sockets=folder,
+    )
+
+
+def left_behind(folder: Path) -> Iterator[str]:
+    """Processes and sockets that nothing has cleaned up."""
+    for pid in processes_with(str(folder)):
+        yield f"process {pid} still runs"
+    for path in folder.rglob("*"):
+        if stat.S_ISSOCK(path.lstat().st_mode):
+            yield f"{path} is still there"
+
+
+@pytest.mark.long
+def test_chaos(
+    programs: Path,
+    dataset: Dataset,
+    run_job: Callable[..., Records],
+    seed: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with (
+        FaultyStore(dataset) as store,
+        Cluster(options_of(programs, dataset, store, tmp_path), "Optimal", tmp_path) as cluster,
+    ):
+        watch = Watch(cluster, tmp_path)
+        chaos = Chaos(
+            cluster, store, MACHINES, str(seed), tmp_path / "chaos.log", look=watch.look
+        )
+
+        def on_batch(epoch: int, done: int) -> None:
+            chaos.begin(SECONDS)
+            chaos.check()
+
+        sockets = [cluster.socket(rank * MACHINES // RANKS) for rank in range(RANKS)]
+        try:
+            records = run_job(
+                sockets,
+                epochs=0,
+                until=time.time() + SECONDS + CALM_SECONDS,
+                on_batch=on_batch,
+            )
+        finally:
+            chaos.end()
+        with capsys.disabled():
+            print(f"\n{waits.table(chaos.spans, records)}")
+            for name, peak in sorted(watch.peaks.items()):
+                print(f"{name}: {peak >> 20} MiB resident at most")
+            for pid, last in watch.last.items():
+                print(f"process that trains: {watch.first[pid]} at first, {last} in the end")
+        wait_until(lambda: len(cluster.pids()) == 2 * MACHINES, "all processes run")
+        log = (tmp_path / "optcache-up.log").read_text()
+        troubles = [
+            *chaos.troubles,
+            *wrong_deaths(chaos, log),
+            *crashes(cluster, MACHINES),
+            *waits.too_long(chaos.spans, records),
+            *watch.excess(dataset),
+        ]
+    assert [*troubles, *left_behind(tmp_path)] == []

@@ -1,0 +1,51 @@
+"""What the soak makes of faults, waits and deaths; the soak itself is in tests/integration."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+
+from harness import waits
+from harness.chaos import COORDINATOR, FROZEN, KILLED, Fault, Span, deaths_in, process_faults
+from harness.job import EpochRecord
+
+STORE = Span(Fault("store", "503", seconds=20), began=100, ended=120)
+NODE = Span(Fault("node", KILLED), began=200, ended=201)
+
+
+def records(*found: tuple[float, float]) -> list[list[EpochRecord]]:
+    """Of one rank; its start comes first."""
+    arrivals, waits_of = zip((10, 10), *found)
+    return [[EpochRecord(arrivals=list(arrivals), waits=list(waits_of))]]
+
+
+def test_each_kind_of_fault_comes_as_often() -> None:
+    faults = [*itertools.islice(process_faults(random.Random(1), 2), 33)]
+    assert set(Counter(fault.kind for fault in faults).values()) == {3}
+    assert {fault.machine for fault in faults} == {0, 1}
+    assert faults == [*itertools.islice(process_faults(random.Random(1), 2), 33)]
+
+
+def test_a_machine_is_its_node_and_its_sidecar() -> None:
+    assert Fault("machine", FROZEN, 1).processes == ["node-1", "sidecar-1"]
+    assert Fault(COORDINATOR, FROZEN).kind == "coordinator frozen"
+
+
+def test_a_wait_counts_for_the_faults_that_it_fell_into() -> None:
+    lines = waits.table([STORE, NODE], records((119, 18), (203, 2.5), (300, 0.3))).splitlines()
+    assert [line.split() for line in lines[1:4]] == [
+        ["node", "killed", "1", "2.50"],
+        ["store", "503", "1", "18.00"],
+        ["no", "fault", "0.30"],
+    ]
+
+
+def test_a_wait_for_a_store_that_is_away_may_be_long() -> None:
+    assert [*waits.too_long([STORE, NODE], records((125, 25)))] == []
+    assert len([*waits.too_long([NODE], records((125, 31)))]) == 1
+
+
+def test_deaths_are_read_from_the_log() -> None:
+    log = "1 node-0 died (signal 9), starts again in 0.3 s; it wrote x\nnode-0 started again\n"
+    assert deaths_in(log * 2) == Counter({("node-0", "signal 9"): 2})
