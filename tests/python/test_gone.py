@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import hashlib
 import logging
@@ -13,6 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,40 @@ def probes(socket: object) -> int:
 
 def fallbacks() -> int:
     return optcache.stats().fallbacks
+
+
+def arenas() -> collections.Counter[str]:
+    """How often each arena is mapped, by its number."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return collections.Counter(line.split()[4] for line in lines if "/memfd:optcache-arena" in line)
+
+
+def test_the_arena_of_a_sidecar_that_ended_is_given_back(
+    server: Server, contents: list[bytes]
+) -> None:
+    """Though a thread that has read from it reads no more; what is in use stays."""
+    before = arenas()
+    ds = optcache.Dataset()
+    with ThreadPoolExecutor(1) as idle:
+        assert idle.submit(lambda: bytes(ds[0])).result() == contents[0]
+        view = ds[1]
+        of_first = arenas().keys() - before.keys()
+        server.kill()
+        server.start()
+        assert ds[2] == contents[2]
+        assert sum(arenas()[arena] for arena in of_first) == 1
+        assert view == contents[1]
+        del view
+        assert sum(arenas()[arena] for arena in of_first) == 0
+
+
+def test_a_forked_process_keeps_no_arena_of_its_parent(server: Server) -> None:
+    before = arenas()
+    ds = optcache.Dataset()
+    assert len(ds[0]) > 0
+    own = arenas().keys() - before.keys()
+    with multiprocessing.get_context("fork").Pool(1) as forked:
+        assert len(own) == 1 and not own & forked.apply(arenas).keys()
 
 
 def test_a_killed_sidecar_is_missed_by_nobody(

@@ -36,11 +36,12 @@ class Arena:
             raise OSError(code, f"map the sidecar's arena of {size} bytes: {os.strerror(code)}")
         self.size = size
         self._address: int = address
-        # An exporter keeps its type alive and that the arena.
-        self._type = type("ArenaBytes", (ctypes.c_char * size,), {"arena": self})
+        self._type = type("ArenaBytes", (ctypes.c_char * size,), {})
         # Not at exit: views may still be in use then.
         weakref.finalize(self, _libc.munmap, address, size).atexit = False
 
     def exporter(self) -> Any:
         """A new object whose buffer is the whole arena. It dies with its last view."""
-        return self._type.from_address(self._address)  # type: ignore[attr-defined]
+        made = self._type.from_address(self._address)  # type: ignore[attr-defined]
+        made.arena = self  # not of the type, which is part of a cycle: it waits for the collector
+        return made

@@ -10,9 +10,9 @@ import socket
 import struct
 import threading
 import time
-import weakref
 from typing import Any, Callable, NoReturn, Optional, TypeVar, Union
 
+from . import _open
 from . import _protocol as protocol
 from ._arena import Arena
 from ._faults import ChannelBrokenError, RefusedError, SampleFailedError, SilentError
@@ -28,37 +28,6 @@ _TIMEVAL = struct.Struct("ll")
 T = TypeVar("T")
 
 
-class _BatchRef(weakref.ref):  # type: ignore[type-arg]
-    """Knows what to release when the last view of a batch has died."""
-
-    __slots__ = ("channel", "batch")
-    channel: Channel
-    batch: int
-
-
-# Every batch with views in use. Keeps their channels: the sidecar takes a batch back when its
-# connection closes.
-_live: dict[int, _BatchRef] = {}  # by id
-_channels: weakref.WeakSet[Channel] = weakref.WeakSet()
-
-
-def _on_batch_dead(ref: Any) -> None:
-    # Called wherever the last view dies, also within this module's own code: takes no lock that
-    # it would have to wait for.
-    _live.pop(id(ref), None)
-    ref.channel.release(ref.batch)
-
-
-def _after_fork_in_child() -> None:
-    # The batches are the parent's to release, and its connections end when it closes them.
-    _live.clear()
-    for channel in list(_channels):
-        channel.close()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
 class Channel:
     """A connection with the arena that came with it.
 
@@ -70,6 +39,7 @@ class Channel:
         healthy: False while a request is under way, so also after one was interrupted: then an
             answer may still come, and the channel must not be asked again.
         version: of the protocol.
+        path: of the sidecar's socket.
         handles: what the sidecar calls the datasets that were opened here.
         computed: the memory of computed samples, by what the sidecar calls them.
     """
@@ -81,6 +51,7 @@ class Channel:
             silence_s: how long a request waits for the sidecar's next word.
         """
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.path = path
         self.healthy = False
         self._silence_s = 0
         self.pid = os.getpid()
@@ -95,10 +66,11 @@ class Channel:
         self._descriptors: Optional[list[int]] = None  # received, where some are expected
         self._released: collections.deque[int] = collections.deque()
         self._unsent = b""  # the rest of a frame that the socket did not take whole
+        self._arena: Optional[Arena] = None
         self._send_lock = threading.Lock()
         self.bear_silence(min(protocol.HELLO_S, silence_s))
         self._connect(path)
-        _channels.add(self)
+        _open.add(self)
         self._arena = self._hello()
         self.bear_silence(silence_s)
 
@@ -113,19 +85,27 @@ class Channel:
             self.close()
 
     def close(self) -> None:
-        self.healthy = False
+        self.forsake()
         self._socket.close()
+
+    def forsake(self) -> None:
+        """Is not asked again: its memory is kept only for views that are in use."""
+        self.healthy = False
+        self._arena = None
+        self.computed.clear()
 
     def alive(self) -> bool:
         """False if the sidecar has ended the connection. Does not wait."""
-        if not self.healthy:
-            return False
+        return self.healthy and not self.ended()
+
+    def ended(self) -> bool:
+        """Whether the sidecar has, or this process. Does not wait."""
         try:
-            return bool(self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+            return not self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
-            return True
-        except OSError:
             return False
+        except OSError:
+            return True
 
     # --- Requests
 
@@ -242,7 +222,10 @@ class Channel:
             if kind == protocol.COMPUTE:
                 return protocol.parse_compute(reply)
             value = protocol.parse_value(reply)
-            return bytearray(self.computed[handle][value.offset : value.offset + value.length])
+            memory = self.computed.get(handle)
+            if memory is None:
+                self._fail("the sidecar has ended")
+            return bytearray(memory[value.offset : value.offset + value.length])
 
         return self._call_for(
             protocol.GET, body, (protocol.VALUE, protocol.COMPUTE), copy
@@ -284,11 +267,11 @@ class Channel:
 
     def _hold(self, batch: int) -> memoryview:
         """The whole arena; when the last view of what this returns has died, so has the batch."""
-        exporter = self._arena.exporter()
-        ref = _BatchRef(exporter, _on_batch_dead)
-        ref.channel = self
-        ref.batch = batch
-        _live[id(ref)] = ref
+        arena = self._arena
+        if arena is None:
+            self._fail("the sidecar has ended")
+        exporter = arena.exporter()
+        _open.hold(exporter, self, batch)
         return memoryview(exporter).toreadonly().cast("B")
 
     # --- Releasing
@@ -493,8 +476,3 @@ class Channel:
 
     def _fail(self, why: str) -> NoReturn:
         raise ChannelBrokenError(why or "the program at the socket is not a sidecar of this release")
-
-
-def live_batches() -> int:
-    """How many batches have views in use in this process; for tests."""
-    return len(_live)

@@ -14,6 +14,7 @@ from ._breaker import Breaker
 from ._channel import Channel
 from ._faults import BROKEN, RefusedError, SilentError, SourceFaltersError
 from ._notices import tell
+from ._open import forsake_ended
 from ._stats import counters
 from .errors import OptcacheError, SidecarUnavailableError
 
@@ -173,6 +174,8 @@ class Endpoint:
             channel.bear_silence(self.silence_s)
             return channel
         # The old one stays open as long as views of its batches are in use.
+        if channel is not None:
+            channel.forsake()
         self._local.channel = None
         self._local.channel = made = self.connect()
         return made
@@ -186,6 +189,7 @@ class Endpoint:
             self._lost = True
             self._breaker.trip(why)
             raise
+        forsake_ended(self.path)
         if self._lost:
             counters.add(reconnects=1)
         self._lost = False
