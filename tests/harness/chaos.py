@@ -24,6 +24,7 @@ from harness.processes import wait_until
 
 COORDINATOR = "coordinator"  # `optcache up`, which starts the others again
 MACHINE = "machine"  # its node and its sidecar together
+STORE = "store"
 PARTS = ("node", "sidecar", MACHINE)
 KILLED, ENDED, FROZEN = "killed", "ended", "frozen"
 ENDS = {KILLED: (signal.SIGKILL, "signal 9"), ENDED: (signal.SIGTERM, "exit status 0")}
@@ -44,7 +45,7 @@ STORE_PAUSE_SECONDS = (3.0, 30.0)
 
 @dataclass(frozen=True)
 class Fault:
-    part: str  # of PARTS, COORDINATOR, or "store"
+    part: str  # of PARTS, COORDINATOR or STORE
     how: str
     machine: int = 0
     seconds: float = 0.0  # how long it lasts; a process that has died returns by itself
@@ -81,7 +82,7 @@ def store_faults(chance: random.Random) -> Iterator[Fault]:
     while True:
         for how in chance.sample([*STORE_FAULTS], len(STORE_FAULTS)):
             yield Fault(
-                "store",
+                STORE,
                 how,
                 seconds=chance.uniform(*STORE_LASTS_SECONDS),
                 pause=chance.uniform(*STORE_PAUSE_SECONDS),

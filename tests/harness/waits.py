@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.chaos import Span
+from harness.chaos import STORE, Span
 from harness.checks import Records
 
 # What a fault costs may come after its end: a process starts again, a read pauses between two tries.
@@ -37,48 +37,43 @@ def _overlap(span: Span, wait: Wait, after: float) -> float:
 
 
 def table(spans: Sequence[Span], records: Records) -> str:
-    """A line for each kind of fault. A wait counts for each that it fell into, or shortly after."""
+    """A line for each kind of fault. A wait counts for each that it fell into, or shortly after; for
+    those of processes without the time in which the store was away beside them.
+    """
     waits = all_waits(records)
     rows = [("fault", "count", "longest wait, s")]
     for kind in sorted({span.fault.kind for span in spans}):
         of_kind = [span for span in spans if span.fault.kind == kind]
-        longest = next(
+        longest = max(
             (
-                wait[1]
+                wait[1] if of_kind[0].fault.part == STORE else _answered(spans, wait)
                 for wait in waits
-                if any(_overlap(span, wait, AFTER_SECONDS) >= 0 for span in of_kind)
+                if _is_near(of_kind, wait)
             ),
-            0.0,
+            default=0.0,
         )
         rows.append((kind, str(len(of_kind)), f"{longest:.2f}"))
-    beside = next(
-        (
-            wait[1]
-            for wait in waits
-            if all(_overlap(span, wait, AFTER_SECONDS) < 0 for span in spans)
-        ),
-        0.0,
-    )
+    beside = max((wait[1] for wait in waits if not _is_near(spans, wait)), default=0.0)
     rows.append(("no fault", "", f"{beside:.2f}"))
-    lines = [f"{kind:<24} {count:>5} {longest:>16}" for kind, count, longest in rows]
-    over = sum(seconds > PROMISED_SECONDS for seconds in map(lambda wait: _answered(spans, wait), waits))
-    epochs = len(records[0])
+    over = sum(_answered(spans, wait) > PROMISED_SECONDS for wait in waits)
     return "\n".join(
         [
-            *lines,
-            f"{epochs} epochs; {over} waits over {PROMISED_SECONDS:.0f} s while the store answered",
+            *(f"{kind:<24} {count:>5} {longest:>16}" for kind, count, longest in rows),
+            f"{len(records[0])} epochs; {over} waits over {PROMISED_SECONDS:.0f} s while the store answered",
         ]
     )
 
 
+def _is_near(spans: Sequence[Span], wait: Wait) -> bool:
+    return any(_overlap(span, wait, AFTER_SECONDS) >= 0 for span in spans)
+
+
 def _answered(spans: Sequence[Span], wait: Wait) -> float:
-    """Seconds of a wait in which the store answered."""
+    """Seconds of a wait in which the store answered, and nothing hung there."""
     away = [
-        max(_overlap(span, wait, STALL_SECONDS), 0.0)
-        for span in spans
-        if span.fault.part == "store"
+        max(_overlap(span, wait, STALL_SECONDS), 0.0) for span in spans if span.fault.part == STORE
     ]
-    return wait[1] - sum(away)
+    return max(wait[1] - sum(away), 0.0)
 
 
 def too_long(spans: Sequence[Span], records: Records) -> Iterator[str]:
