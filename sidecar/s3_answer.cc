@@ -14,6 +14,7 @@ namespace {
 S3Answer Page(std::string xml) {
   return {.headers = {{"Content-Type", "application/xml"}},
           .body = std::move(xml),
+          .error = {},
           .part = {},
           .length_of_head = {}};
 }
@@ -52,17 +53,18 @@ RequestedRange RangeOf(const S3Request& request, const net::HttpHeaders& headers
 }
 
 S3Answer ObjectAnswer(const S3Request& request, const net::HttpHeaders& headers,
-                      const FoundObject& object, std::string_view resource) {
+                      const FoundObject& object) {
   const ObjectVersion version{.etag = object.etag, .modified_s = object.modified_s};
   const Precondition precondition = CheckPreconditions(headers, version);
   if (precondition == Precondition::kIfMatchFails)
-    return AnswerWithError(ConditionError("If-Match"), resource);
+    return AnswerWithError(ConditionError("If-Match"));
   if (precondition == Precondition::kIfUnmodifiedSinceFails)
-    return AnswerWithError(ConditionError("If-Unmodified-Since"), resource);
+    return AnswerWithError(ConditionError("If-Unmodified-Since"));
   S3Answer answer{.headers = {{"ETag", object.etag},
                               {"Last-Modified", HttpDate(object.modified_s)},
                               {"Accept-Ranges", "bytes"}},
                   .body = {},
+                  .error = {},
                   .part = {},
                   .length_of_head = {}};
   if (precondition == Precondition::kNotModified) {
@@ -75,8 +77,7 @@ S3Answer ObjectAnswer(const S3Request& request, const net::HttpHeaders& headers,
     S3Answer error =
         AnswerWithError({.status = 416,
                          .code = "InvalidRange",
-                         .message = fmt::format("The object has {} bytes", object.size)},
-                        resource);
+                         .message = fmt::format("The object has {} bytes", object.size)});
     error.headers.emplace_back("Content-Range", fmt::format("bytes */{}", object.size));
     return error;
   }
@@ -105,13 +106,13 @@ S3Error NotAnObject(std::string_view name) {
                              name)};
 }
 
-S3Answer BucketAnswer(const S3Request& request, const BucketView& bucket,
-                      std::string_view resource) {
+S3Answer BucketAnswer(const S3Request& request, const BucketView& bucket) {
   switch (request.operation) {
     case S3Operation::kHeadBucket:
       return {.headers = {{"x-amz-bucket-region",
                            bucket.region().empty() ? "us-east-1" : bucket.region()}},
               .body = {},
+              .error = {},
               .part = {},
               .length_of_head = {}};
     case S3Operation::kBucketLocation:
@@ -121,8 +122,7 @@ S3Answer BucketAnswer(const S3Request& request, const BucketView& bucket,
     default:
       break;
   }
-  if (!bucket.HasObjects())
-    return AnswerWithError(NotAnObject("What lies in this bucket"), resource);
+  if (!bucket.HasObjects()) return AnswerWithError(NotAnObject("What lies in this bucket"));
   return Page(ListingPage(request, ListKeys(bucket, request.list)));
 }
 
@@ -170,33 +170,30 @@ S3Error ErrorOfServer(int status, std::string why) {
   return {.status = status, .code = std::string(code_of()), .message = std::move(why)};
 }
 
-S3Answer AnswerWithError(const S3Error& error, std::string_view resource) {
-  S3Answer answer = Page(ErrorPage(error, resource));
+S3Answer AnswerWithError(S3Error error) {
+  S3Answer answer = Page("");
   answer.status = error.status;
   if (error.status == 405) answer.headers.emplace_back("Allow", "GET, HEAD");
+  answer.error = std::move(error);
   return answer;
 }
 
 S3Answer AnswerS3(const S3Request& request, const net::HttpHeaders& headers, const KeySpace& keys) {
   if (request.operation == S3Operation::kListBuckets) return BucketsAnswer(request, headers, keys);
-  const std::string resource =
-      "/" + request.bucket + (request.key.empty() ? "" : "/" + request.key);
   const BucketView* const bucket = keys.Find(request.bucket);
   if (bucket == nullptr) {
     return AnswerWithError({.status = 404,
                             .code = "NoSuchBucket",
                             .message = "No Dataset of this sidecar lies in that bucket: only what "
-                                       "Datasets name is served here"},
-                           resource);
+                                       "Datasets name is served here"});
   }
-  if (request.key.empty()) return BucketAnswer(request, *bucket, resource);
+  if (request.key.empty()) return BucketAnswer(request, *bucket);
   const auto object = bucket->Find(request.key);
-  if (object) return ObjectAnswer(request, headers, *object, resource);
-  if (bucket->IsArchive(request.key)) return AnswerWithError(NotAnObject(request.key), resource);
+  if (object) return ObjectAnswer(request, headers, *object);
+  if (bucket->IsArchive(request.key)) return AnswerWithError(NotAnObject(request.key));
   return AnswerWithError({.status = 404,
                           .code = "NoSuchKey",
-                          .message = "No Dataset of this sidecar has that object as a sample"},
-                         resource);
+                          .message = "No Dataset of this sidecar has that object as a sample"});
 }
 
 }  // namespace optcache::sidecar

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/status.h"
 #include "net/http.h"
@@ -26,7 +25,9 @@ struct S3Answer {
   int status = 200;
   net::HttpHeaders headers;
   std::string body;
-  std::optional<ObjectPart> part;           // instead of `body`
+  // Instead of `body`:
+  std::optional<S3Error> error;
+  std::optional<ObjectPart> part;
   std::optional<ByteCount> length_of_head;  // HEAD of an object: what GET would send
 };
 
@@ -36,8 +37,7 @@ S3Error ErrorOfRead(const Status& status);
 // What the server answers by itself, with that status: no request, or one that takes too long.
 S3Error ErrorOfServer(int status, std::string why);
 
-// A page of XML with S3's error. `resource` is the path that was asked for.
-S3Answer AnswerWithError(const S3Error& error, std::string_view resource);
+S3Answer AnswerWithError(S3Error error);
 
 // The request's whole answer; `headers` are its own: ranges and conditions. Objects that no dataset
 // has are NoSuchKey, archives whose members are samples NotImplemented.

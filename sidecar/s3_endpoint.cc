@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "net/address.h"
 #include "sidecar/s3_host.h"
+#include "sidecar/s3_pages.h"
 #include "storage/open_store.h"
 #include "storage/s3_address.h"
 
@@ -53,28 +54,16 @@ class OnlyLength final : public net::HttpBodySource {
   ByteCount length_;
 };
 
-net::HttpResponse ResponseOf(S3Answer answer) {
-  net::HttpResponse response{.status = answer.status,
-                             .headers = std::move(answer.headers),
-                             .body = std::move(answer.body)};
-  if (answer.length_of_head) response.source = std::make_shared<OnlyLength>(*answer.length_of_head);
-  return response;
-}
-
 std::expected<S3Request, S3Error> RequestIn(const net::HttpRequest& request) {
   auto bucket = BucketOfHost(request.headers);
   if (!bucket) return std::unexpected(std::move(bucket).error());
   return ParseS3Request(request.method, request.url, *std::move(bucket));
 }
 
-// Who writes is answered before the body is read.
-void RefuseWrite(const net::HttpRequest& head,
-                 const std::function<void(net::HttpHeadRuling)>& decide) {
+S3Error WhyNoBody(const net::HttpRequest& head) {
   const auto request = RequestIn(head);
-  const S3Error error =
-      request ? S3Error{.status = 400, .code = "InvalidRequest", .message = "GET has no body"}
-              : request.error();
-  decide({.refusal = ResponseOf(AnswerWithError(error, head.path()))});
+  return request ? S3Error{.status = 400, .code = "InvalidRequest", .message = "GET has no body"}
+                 : request.error();
 }
 
 bool IsLoopback(const std::string& host) {
@@ -164,17 +153,19 @@ Result<std::unique_ptr<S3Endpoint>> S3Endpoint::Start(net::EventLoop& loop,
                        .max_header_bytes = kHeadBytesMax,
                        .max_body_bytes = kBodyBytesMax,
                        .max_body_bytes_unproven = {},
+                       // Who writes is answered before the body is read.
                        .check_head =
                            [self](const net::HttpRequest& head, const auto& decide) {
                              ++self->refused_;
-                             RefuseWrite(head, decide);
+                             decide({.refusal = self->ResponseOf(AnswerWithError(WhyNoBody(head)),
+                                                                 head.path())});
                            },
                        .max_connections = kConnectionsMax,
                        .response_deadline = kAnswerMax,
                        .own_answer =
-                           [](int status, std::string why) {
-                             return ResponseOf(
-                                 AnswerWithError(ErrorOfServer(status, std::move(why)), "/"));
+                           [self](int status, std::string why) {
+                             return self->ResponseOf(
+                                 AnswerWithError(ErrorOfServer(status, std::move(why))), "/");
                            }},
                       [self](net::HttpRequest request, const net::HttpResponder& respond) {
                         self->OnRequest(std::move(request), respond);
@@ -228,7 +219,7 @@ void S3Endpoint::OnRequest(net::HttpRequest request, const net::HttpResponder& r
   const auto parsed = RequestIn(request);
   if (!parsed) {
     ++refused_;
-    return respond(ResponseOf(AnswerWithError(parsed.error(), request.path())));
+    return respond(ResponseOf(AnswerWithError(parsed.error()), request.path()));
   }
   ++requests_.at(static_cast<std::size_t>(parsed->operation));
   if (Answer(request, respond)) return;
@@ -244,19 +235,33 @@ bool S3Endpoint::Answer(const net::HttpRequest& request, const net::HttpResponde
   S3Answer answer = AnswerS3(*parsed, request.headers, keys_);
   if (!places_.empty() && answer.status == 404) return false;
   if (answer.part) {
-    AnswerWithPart(std::move(answer), std::string(request.path()), respond);
+    AnswerWithPart(answer, std::string(request.path()), respond);
   } else {
-    respond(ResponseOf(std::move(answer)));
+    respond(ResponseOf(std::move(answer), request.path()));
   }
   return true;
 }
 
-void S3Endpoint::AnswerWithPart(S3Answer answer, const std::string& resource,
+net::HttpResponse S3Endpoint::ResponseOf(S3Answer answer, std::string_view resource) {
+  const std::string id = fmt::format("{:016X}", ++last_id_);
+  net::HttpResponse response{.status = answer.status,
+                             .headers = std::move(answer.headers),
+                             .body = std::move(answer.body)};
+  response.headers.emplace_back("x-amz-request-id", id);
+  if (answer.error) response.body = ErrorPage(*answer.error, resource, id);
+  if (answer.length_of_head) response.source = std::make_shared<OnlyLength>(*answer.length_of_head);
+  return response;
+}
+
+void S3Endpoint::AnswerWithPart(const S3Answer& answer, const std::string& resource,
                                 const net::HttpResponder& respond) {
   const ObjectPart part = *answer.part;
-  const auto done = [respond, resource, answer = std::move(answer)](Result<BufferRef> buffer) {
-    if (!buffer) return respond(ResponseOf(AnswerWithError(ErrorOfRead(buffer.error()), resource)));
-    net::HttpResponse response{.status = answer.status, .headers = answer.headers, .body = {}};
+  const auto done = [self = self_, respond, resource, answer](Result<BufferRef> buffer) {
+    if (*self == nullptr) return;
+    if (!buffer) {
+      return respond((*self)->ResponseOf(AnswerWithError(ErrorOfRead(buffer.error())), resource));
+    }
+    net::HttpResponse response = (*self)->ResponseOf(answer, resource);
     response.source = std::make_shared<BufferPart>(*buffer, answer.part->bytes);
     respond(std::move(response));
   };

@@ -8,10 +8,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/result.h"
 #include "net/event_loop.h"
@@ -73,8 +75,10 @@ class S3Endpoint {
   void OnKeys(const ServedDataset& dataset, const KeyPlace& place, KeyIndex keys);
   void OnRequest(net::HttpRequest request, const net::HttpResponder& respond);
   bool Answer(const net::HttpRequest& request, const net::HttpResponder& respond);
-  void AnswerWithPart(S3Answer answer, const std::string& resource,
+  void AnswerWithPart(const S3Answer& answer, const std::string& resource,
                       const net::HttpResponder& respond);
+  // With a request's id, which is new. `resource` is the path that was asked for.
+  net::HttpResponse ResponseOf(S3Answer answer, std::string_view resource);
 
   net::EventLoop& loop_;
   ObjectReads& reads_;
@@ -86,6 +90,8 @@ class S3Endpoint {
   std::vector<std::pair<net::HttpRequest, net::HttpResponder>> waiting_;
   std::array<std::uint64_t, kS3Operations> requests_{};
   std::uint64_t refused_ = 0;
+  // Of a request. Begins with the time: a sidecar that is started again gives other ids.
+  std::uint64_t last_id_ = static_cast<std::uint64_t>(SystemClock().UnixSeconds()) << 32U;
   std::shared_ptr<S3Endpoint*> self_;  // shared with what threads post; null inside once it is gone
   std::vector<std::jthread> threads_;
   std::unique_ptr<net::HttpServer> http_;

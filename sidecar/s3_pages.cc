@@ -154,11 +154,12 @@ std::string ListingPage(const S3Request& request, const Listing& listing) {
   return page + "</ListBucketResult>\n";
 }
 
-std::string ErrorPage(const S3Error& error, std::string_view resource) {
+std::string ErrorPage(const S3Error& error, std::string_view resource,
+                      std::string_view request_id) {
   // A parser of XML refuses control characters, and these texts repeat what a client has sent.
   return std::string(kDeclaration) + "<Error>" + Tag("Code", error.code) +
          Tag("Message", Visible(error.message)) + Tag("Resource", Visible(resource)) +
-         Tag("RequestId", "optcache") + "</Error>\n";
+         Tag("RequestId", request_id) + "</Error>\n";
 }
 
 std::string BucketsPage(const std::vector<std::string>& names) {

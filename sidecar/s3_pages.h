@@ -24,7 +24,8 @@ Listing ListKeys(const BucketView& bucket, const ListQuery& query);
 // For either version of the listing.
 std::string ListingPage(const S3Request& request, const Listing& listing);
 
-std::string ErrorPage(const S3Error& error, std::string_view resource);
+// `resource` is the path that was asked for.
+std::string ErrorPage(const S3Error& error, std::string_view resource, std::string_view request_id);
 std::string BucketsPage(const std::vector<std::string>& names);
 // Plain text, for a person who looks what this port is.
 std::string PageForPeople(const std::vector<std::string>& names);

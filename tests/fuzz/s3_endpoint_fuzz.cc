@@ -13,6 +13,7 @@
 #include "dataset/manifest_builder.h"
 #include "sidecar/s3_answer.h"
 #include "sidecar/s3_host.h"
+#include "sidecar/s3_pages.h"
 
 namespace {
 
@@ -69,12 +70,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto bucket = BucketOfHost(headers);
   const auto request = ParseS3Request(method, line, bucket.value_or(""));
   if (!request) {
-    const S3Answer answer = AnswerWithError(request.error(), line);
-    Check(answer.status >= 400 && !answer.body.empty() && !answer.part);
+    const S3Answer answer = AnswerWithError(request.error());
+    Check(answer.status >= 400 && answer.error && !answer.part);
+    Check(!ErrorPage(*answer.error, line, "1").empty());
     return 0;
   }
   const S3Answer answer = AnswerS3(*request, headers, Keys());
   Check(answer.status >= 200 && answer.status <= 501);
+  Check(answer.error.has_value() == (answer.status >= 400));
   Check(answer.status != 304 || (answer.body.empty() && !answer.part && !answer.length_of_head));
   if (!answer.part) return 0;
   Check(answer.status == 200 || answer.status == 206);

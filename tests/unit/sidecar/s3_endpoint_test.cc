@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <filesystem>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -114,6 +115,24 @@ TEST_F(S3AgentTest, ServesObjectsAndRanges) {
   EXPECT_EQ(net::ContentLength(head.headers), 9U);
   EXPECT_EQ(Ask("GET", "/images/three").status, 404);
   EXPECT_NE(Ask("GET", "/images?list-type=2").body.find("<KeyCount>2"), std::string::npos);
+}
+
+TEST_F(S3AgentTest, GivesEachRequestAnIdOfItsOwn) {
+  std::set<std::string> ids;
+  const auto id_of = [&ids](const net::HttpResponse& response) {
+    std::string id(net::FindHeader(response.headers, "x-amz-request-id").value_or(""));
+    EXPECT_EQ(id.size(), 16U);
+    EXPECT_TRUE(ids.insert(id).second) << id;
+    return id;
+  };
+  for (const char* const target : {"/", "/images/one", "/images/one", "/images?list-type=2"})
+    id_of(Ask("GET", target));
+  id_of(Ask("HEAD", "/images/one"));
+  const std::string huge(40'000, 'x');
+  for (const net::HttpResponse& failed :
+       {Ask("GET", "/images/three"), Ask("PUT", "/images/new", {}, "a checkpoint"),
+        Ask("GET", "/", {{"Host", "evil.example"}}), Ask("GET", "/", {{"X", huge}})})
+    EXPECT_NE(failed.body.find("<RequestId>" + id_of(failed) + "<"), std::string::npos);
 }
 
 TEST_F(S3AgentTest, WhatIsGoneFromTheStoreIsNoSuchKey) {

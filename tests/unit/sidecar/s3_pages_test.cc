@@ -113,8 +113,8 @@ TEST(S3Pages, EscapeWhatXmlTakesForItsOwn) {
 }
 
 TEST(S3Pages, OfErrorsAreXmlWhateverAClientSent) {
-  const std::string page =
-      ErrorPage({.status = 501, .code = "NotImplemented", .message = "not '\x01\xff'"}, "/d/\x02");
+  const std::string page = ErrorPage(
+      {.status = 501, .code = "NotImplemented", .message = "not '\x01\xff'"}, "/d/\x02", "1");
   EXPECT_NE(page.find("<Message>not '\\u0001\\xff'</Message><Resource>/d/\\u0002<"),
             std::string::npos)
       << page;
@@ -134,8 +134,9 @@ TEST(S3Pages, NameTheOwnerWhereItIsAskedFor) {
 }
 
 TEST(S3Pages, SayErrorsAndPlaces) {
-  EXPECT_NE(ErrorPage({.status = 404, .code = "NoSuchKey", .message = "a<b"}, "/d/k")
-                .find("<Code>NoSuchKey</Code><Message>a&lt;b</Message><Resource>/d/k</Resource>"),
+  EXPECT_NE(ErrorPage({.status = 404, .code = "NoSuchKey", .message = "a<b"}, "/d/k", "2F")
+                .find("<Code>NoSuchKey</Code><Message>a&lt;b</Message><Resource>/d/k</Resource>"
+                      "<RequestId>2F</RequestId>"),
             std::string::npos);
   EXPECT_NE(LocationPage("eu-west-1").find(">eu-west-1</LocationConstraint>"), std::string::npos);
   EXPECT_NE(LocationPage("us-east-1").find("></LocationConstraint>"), std::string::npos);
