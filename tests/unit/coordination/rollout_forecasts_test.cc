@@ -111,37 +111,38 @@ TEST_F(Rollout, NothingIsDecidedBeforeANodeHasDerivedBothFromTheSameInputs) {
 
 // --- What they are compared with ----------------------------------------------------------------
 
+class Compared : public Rollout {
+ protected:
+  void ObserveMoreThanWasForecast() {
+    story_.costs["new"] = 700;
+    story_.Run();
+    ASSERT_EQ(story_.Phase(), "Observe");
+    EXPECT_EQ(story_.state.tries, 0U);
+    ObserveWhatIsWorse();
+  }
+};
+
 // A trial leaves its reads out, and what is observed has them.
-TEST_F(Rollout, AForecastWithoutAJobOfUnknownOrderIsNotComparedWithAll) {
+TEST_F(Compared, AForecastWithoutAJobOfUnknownOrderIsNotComparedWithAll) {
   story_.Read(1, 4);
   story_.Read(2, 4);
   story_.inputs.streams[1].order_known = false;
-  story_.costs["new"] = 700;
-  story_.Run();
-  ASSERT_EQ(story_.Phase(), "Observe");
-  EXPECT_EQ(story_.state.tries, 0U);
-  ObserveWhatIsWorse();
+  ObserveMoreThanWasForecast();
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
 }
 
 // A trial has its reads, and what is observed does not.
-TEST_F(Rollout, AForecastWithAJobThatDoesNotReadIsNotComparedWithTheOthers) {
+TEST_F(Compared, AForecastWithAJobThatDoesNotReadIsNotComparedWithTheOthers) {
   story_.Read(1, 4);
   story_.inputs.jobs = {"job1", "later"};
-  story_.costs["new"] = 700;
-  story_.Run();
-  ASSERT_EQ(story_.Phase(), "Observe");
-  ObserveWhatIsWorse();
+  ObserveMoreThanWasForecast();
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
 }
 
-TEST_F(Rollout, AForecastOfAllJobsThatAreNamedIsComparedWithThem) {
+TEST_F(Compared, AForecastOfAllJobsThatAreNamedIsComparedWithThem) {
   story_.Read(1, 4);
   story_.inputs.jobs = {"job1"};
-  story_.costs["new"] = 700;
-  story_.Run();
-  ASSERT_EQ(story_.Phase(), "Observe");
-  ObserveWhatIsWorse();
+  ObserveMoreThanWasForecast();
   EXPECT_EQ(story_.Reason(), "BelowPredicted");
 }
 
