@@ -244,6 +244,31 @@ class FiguresOfRollout : public PlanRollout {
       }
     }
   }
+  // A job reads by Optimal, and Pin is asked for.
+  void BeginPin() {
+    observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
+    observed_.plan["spec"]["rollout"]["acknowledge"] = true;
+    observed_.plan["spec"]["retention"] = "Pin";
+  }
+  std::string Look() {
+    Reconcile();
+    AllAnswer();
+    Foretell("none");
+    return Status("/rollout/phase");
+  }
+  void RunTo(const std::string& phase) {
+    for (int i = 0; i < 60 && Status("/rollout/phase") != phase; ++i)
+      Look();
+    ASSERT_EQ(Status("/rollout/phase"), phase);
+  }
+  // Until an epoch of Pin has been counted.
+  void ObservePin() {
+    for (int i = 0; i < 60 && Status("/observed/hitRatio").empty(); ++i) {
+      if (Status("/rollout/phase") == "Observe") EndPass(/*planned=*/false);
+      Look();
+    }
+    EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+  }
   bool BothAreEqual() const {
     const std::string observed = Status("/observed/hitRatio");
     const std::string predicted = Status("/predicted/hitRatio");
@@ -284,21 +309,11 @@ TEST_F(FiguresOfRollout, AreOfTheSameInEachPhase) {
 
 // Nothing has been read since the epoch that was counted, for hours.
 TEST_F(FiguresOfRollout, OfTheEpochThatWasCountedStayUntilAnotherEnds) {
-  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
-  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
-  observed_.plan["spec"]["retention"] = "Pin";
-  const auto look = [this] {
-    Reconcile();
-    AllAnswer();
-    Foretell("none");
-    return Status("/rollout/phase");
-  };
-  for (int i = 0; i < 60 && look() != "Complete"; ++i) {
-    if (Status("/rollout/phase") == "Observe" && Status("/observed/hitRatio").empty())
-      EndPass(/*planned=*/false);
-  }
+  BeginPin();
+  ObservePin();
+  RunTo("Complete");
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(look(), "Complete");
+    EXPECT_EQ(Look(), "Complete");
     EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
     EXPECT_EQ(Status("/predicted/hitRatio"), "0.300");
   }
@@ -307,39 +322,18 @@ TEST_F(FiguresOfRollout, OfTheEpochThatWasCountedStayUntilAnotherEnds) {
 
 // The update is observed of another job than it was foretold for.
 TEST_F(FiguresOfRollout, OfAForecastAreOfItsJobs) {
-  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
-  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
-  observed_.plan["spec"]["retention"] = "Pin";
-  for (int i = 0; i < 60 && Status("/rollout/phase") != "Activate"; ++i) {
-    Reconcile();
-    AllAnswer();
-    Foretell("none");
-  }
-  ASSERT_EQ(Status("/rollout/phase"), "Activate");
+  BeginPin();
+  RunTo("Activate");
   observed_.view->streams = {{.id = 2, .name = "v/other/imagenet/train", .pass = 4}};
-  for (int i = 0; i < 60 && Status("/observed/hitRatio").empty(); ++i) {
-    Reconcile();
-    AllAnswer();
-    Foretell("none");
-    if (Status("/rollout/phase") == "Observe") EndPass(/*planned=*/false);
-  }
-  EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+  ObservePin();
   EXPECT_EQ(Status("/predicted/hitRatio"), "");
 }
 
 // The forecast of a job that the CachePlan names, and that does not read, is of more than that.
 TEST_F(FiguresOfRollout, OfAForecastAreOfTheJobsThatRead) {
-  observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
-  observed_.plan["spec"]["rollout"]["acknowledge"] = true;
-  observed_.plan["spec"]["retention"] = "Pin";
+  BeginPin();
   observed_.plan["spec"]["jobs"] = Json::parse(R"([{"name": "later"}])");
-  for (int i = 0; i < 60 && Status("/observed/hitRatio").empty(); ++i) {
-    Reconcile();
-    AllAnswer();
-    Foretell("none");
-    if (Status("/rollout/phase") == "Observe") EndPass(/*planned=*/false);
-  }
-  EXPECT_EQ(Status("/observed/hitRatio"), "0.300");
+  ObservePin();
   EXPECT_EQ(Status("/predicted/hitRatio"), "");
 }
 
