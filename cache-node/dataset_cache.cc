@@ -91,6 +91,7 @@ void DatasetCache::Serve(Read read, std::map<wire::MemberId, std::vector<Read>>&
                          MonotonicTime now) {
   const SampleId id = read.item.id;
   if (keeper_.Readable(id, read.guest) != nullptr) return AnswerHere(read, now);
+  if (AnswerLate(read)) return;
   const auto announced = announced_.find(id);
   if (announced != announced_.end() && now < announced->second) {
     return AnswerLater(std::move(read), now);
@@ -145,11 +146,7 @@ void DatasetCache::AnsweredFromElsewhere(const Read& read) {
 void DatasetCache::AnswerLater(Read read, MonotonicTime now) {
   read.relay.reset();
   if (read.mode == GetMode::kStage) {
-    ++counters_.on_its_way;
-    effects_.Reply(
-        read.from, read.request_id,
-        wire::SampleReply{.index = read.index, .answer = Answer::kOnItsWay, .wait_ms = kAskAgainMs},
-        nullptr);
+    AnswerOnItsWay(read);
   } else if (now >= read.deadline || waiting_.size() >= kMaxWaiting) {
     if (read.mode == GetMode::kPeer) return AnswerAbsent(read);
     AnswerMiss(read, 0, false);
@@ -157,6 +154,14 @@ void DatasetCache::AnswerLater(Read read, MonotonicTime now) {
     read.next_try = now + deadlines_.retry;
     waiting_.push_back(std::move(read));
   }
+}
+
+void DatasetCache::AnswerOnItsWay(const Read& read) {
+  ++counters_.on_its_way;
+  effects_.Reply(
+      read.from, read.request_id,
+      wire::SampleReply{.index = read.index, .answer = Answer::kOnItsWay, .wait_ms = kAskAgainMs},
+      nullptr);
 }
 
 void DatasetCache::AskHomes(std::map<wire::MemberId, std::vector<Read>> lookups,
@@ -383,6 +388,7 @@ void DatasetCache::SetBudget(Retention retention, ByteCount capacity, ByteCount 
 }
 
 void DatasetCache::Tick(MonotonicTime now) {
+  SetLateApart(now);
   EndAsked([now](const Asked& asked) { return now >= asked.deadline; }, counters_.peer_timeouts);
   std::map<wire::MemberId, std::vector<Read>> lookups;
   const auto due = std::stable_partition(waiting_.begin(), waiting_.end(),
@@ -401,6 +407,7 @@ void DatasetCache::Tick(MonotonicTime now) {
   TickDisk(now);
   holdings_.Flush();
   std::erase_if(announced_, [now](const auto& push) { return now >= push.second; });
+  std::erase_if(arrived_, [now](const auto& one) { return now >= one.second.until; });
   if (now >= next_sweep_) {
     directory_.Sweep(now);
     ForgetAwaitedRoom(now);

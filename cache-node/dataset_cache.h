@@ -16,7 +16,9 @@
 // is to read from the store what is kept here is told so once memory has room for it: what could
 // not be taken when it comes would be read from the store again in the next pass.
 //
-// Every wait has a deadline, after which the read is a miss: the store always answers.
+// Every wait has a deadline, after which the read is a miss: the store always answers. A sample
+// whose bytes are coming from another node is not late: its reader is told that it is on its way,
+// and asks again.
 
 #include <cstdint>
 #include <functional>
@@ -176,6 +178,7 @@ class DatasetCache {
     MonotonicTime deadline{};
     MonotonicTime next_try{};   // while it waits
     RelayShare relay;           // while a peer is asked for it
+    bool arriving = false;      // that peer's payload has begun
     wire::MemberId member = 0;  // the peer that reads it, with GetMode::kPeer
     ReadKey key() const { return {stream, item.pass, item.position}; }
   };
@@ -188,6 +191,21 @@ class DatasetCache {
     std::vector<Read> reads;
     wire::MemberId to = 0;
     MonotonicTime deadline{};
+  };
+
+  // A sample whose bytes were still coming at the deadline: its readers ask again.
+  struct Late {
+    SampleId id = 0;
+    wire::MemberId from = 0;
+    ReadKey key;
+    RelayShare relay;
+  };
+  // It has come since.
+  struct Arrived {
+    cache::SampleRef bytes;
+    std::uint32_t crc = 0;
+    RelayShare relay;
+    MonotonicTime until{};
   };
 
   // A sample that is being read from the disk.
@@ -216,6 +234,15 @@ class DatasetCache {
   void OnStaleEntry(Read read, MonotonicTime now);
   void FetchFrom(std::map<wire::MemberId, std::vector<Read>> by_holder, MonotonicTime now);
   void EndAsked(const std::function<bool(const Asked&)>& is_over, std::uint64_t& counter);
+  static bool AllAnswered(const std::vector<Read>& reads);
+  void SetLateApart(MonotonicTime now);
+  bool AnswerLate(const Read& read);
+  void OnLateReply(const Late& late, const wire::SampleReply& reply, cache::SampleRef bytes,
+                   MonotonicTime now);
+  void AnswerFromPeer(const Read& read, const cache::SampleRef& bytes, std::uint32_t crc);
+  void AnswerOnItsWay(const Read& read);
+  bool KeepFromPeer(const ReadKey& key, SampleId id, cache::SampleRef bytes, std::uint32_t crc,
+                    MonotonicTime now);
   RelayShare TakeRelayShare(ByteCount size);
   void AnswerPeer(const Read& read, const cache::Entry& entry, MonotonicTime now);
   void AnswerAbsent(const Read& read);
@@ -269,6 +296,9 @@ class DatasetCache {
 
   std::map<std::uint32_t, Asked> lookups_;
   std::map<std::uint32_t, Asked> fetches_;
+  // By request and index. Few: all their bytes are in the transit reserve.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Late> late_;
+  std::unordered_map<SampleId, Arrived> arrived_;
   std::map<wire::MemberId, std::vector<Read>> to_fetch_;   // collected while replies are handled
   std::vector<Read> waiting_;                              // asked again at the next tick
   std::unordered_map<SampleId, MonotonicTime> announced_;  // pushes that are coming, until when

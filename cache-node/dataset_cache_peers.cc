@@ -78,7 +78,52 @@ void DatasetCache::EndAsked(const std::function<bool(const Asked&)>& is_over,
   }
 }
 
+bool DatasetCache::AllAnswered(const std::vector<Read>& reads) {
+  return std::ranges::all_of(reads, [](const Read& one) { return one.from == 0; });
+}
+
+// What comes goes on coming, or its connection ends: that closes by itself where bytes stall.
+void DatasetCache::SetLateApart(MonotonicTime now) {
+  for (auto it = fetches_.begin(); it != fetches_.end();) {
+    auto& [request_id, asked] = *it;
+    for (std::uint32_t i = 0; i < asked.reads.size() && now >= asked.deadline; ++i) {
+      if (asked.reads[i].from == 0 || !asked.reads[i].arriving) continue;
+      Read late = std::exchange(asked.reads[i], Read{});
+      AnswerOnItsWay(late);
+      late_[std::pair(request_id, i)] = {
+          .id = late.item.id, .from = asked.to, .key = late.key(), .relay = std::move(late.relay)};
+    }
+    it = AllAnswered(asked.reads) ? fetches_.erase(it) : std::next(it);
+  }
+}
+
+// False: it is neither late nor has it come late.
+bool DatasetCache::AnswerLate(const Read& read) {
+  const SampleId id = read.item.id;
+  if (auto node = arrived_.extract(id)) {
+    Read answered = read;
+    answered.relay = std::move(node.mapped().relay);
+    AnswerFromPeer(answered, node.mapped().bytes, node.mapped().crc);
+    return true;
+  }
+  if (std::ranges::none_of(late_, [id](const auto& one) { return one.second.id == id; }))
+    return false;
+  AnswerOnItsWay(read);
+  return true;
+}
+
+void DatasetCache::OnLateReply(const Late& late, const wire::SampleReply& reply,
+                               cache::SampleRef bytes, MonotonicTime now) {
+  if (reply.answer != Answer::kHere || !bytes) return;  // a reader that asks again begins again
+  if (KeepFromPeer(late.key, late.id, bytes, reply.crc, now)) return;
+  arrived_[late.id] = {.bytes = std::move(bytes),
+                       .crc = reply.crc,
+                       .relay = late.relay,
+                       .until = now + deadlines_.peer};
+}
+
 void DatasetCache::OnLinkLost(wire::MemberId member) {
+  std::erase_if(late_, [member](const auto& one) { return one.second.from == member; });
   EndAsked([member](const Asked& asked) { return asked.to == member; }, counters_.peer_losses);
 }
 
@@ -92,6 +137,8 @@ void DatasetCache::VisitAwaited(const std::function<void(wire::MemberId)>& visit
     for (const auto& [_, one] : *asked)
       visit(one.to);
   }
+  for (const auto& [_, one] : late_)
+    visit(one.from);
   directory_.VisitLessees([&](wire::MemberId member) {
     if (member != config_.self) visit(member);
   });
@@ -205,41 +252,49 @@ std::shared_ptr<cache::SampleBytes> DatasetCache::ReceiveFromPeer(std::uint32_t 
                                                                   ByteCount size) {
   const auto it = fetches_.find(request_id);
   if (it == fetches_.end() || index >= it->second.reads.size()) return nullptr;
-  const Read& read = it->second.reads[index];
+  Read& read = it->second.reads[index];
   if (read.from == 0 || size != SizeOf(read.item.id)) return nullptr;
+  read.arriving = true;
   return std::make_shared<cache::SampleBytes>(size);
 }
 
 void DatasetCache::OnPeerReply(std::uint32_t request_id, const wire::SampleReply& reply,
                                cache::SampleRef bytes, MonotonicTime now) {
+  if (const auto late = late_.extract(std::pair(request_id, reply.index)))
+    return OnLateReply(late.mapped(), reply, std::move(bytes), now);
   const auto it = fetches_.find(request_id);
   if (it == fetches_.end() || reply.index >= it->second.reads.size()) return;
   Read& read = it->second.reads[reply.index];
   if (read.from == 0) return;  // answered before
   Read answered = std::exchange(read, Read{});
-  if (std::all_of(it->second.reads.begin(), it->second.reads.end(),
-                  [](const Read& one) { return one.from == 0; })) {
-    fetches_.erase(it);
-  }
+  if (AllAnswered(it->second.reads)) fetches_.erase(it);
   if (reply.answer == Answer::kAbsent) return AnswerLater(std::move(answered), now);
   if (reply.answer != Answer::kHere || !bytes) return AnswerMiss(answered, 0, false);
-  AnsweredFromElsewhere(answered);
+  AnswerFromPeer(answered, bytes, reply.crc);
+  (void)KeepFromPeer(answered.key(), answered.item.id, std::move(bytes), reply.crc, now);
+}
+
+void DatasetCache::AnswerFromPeer(const Read& read, const cache::SampleRef& bytes,
+                                  std::uint32_t crc) {
+  AnsweredFromElsewhere(read);
   ++counters_.hits_peer;
   counters_.hit_bytes_peer += bytes->size();
-  passes_.OnPeerHit(answered.key());
-  CountRead({.key = answered.key(), .size = bytes->size(), .outcome = Outcome::kPeer});
+  passes_.OnPeerHit(read.key());
+  CountRead({.key = read.key(), .size = bytes->size(), .outcome = Outcome::kPeer});
   // The share is given back once the bytes are sent on.
   using Relayed = std::pair<cache::SampleRef, RelayShare>;
-  const cache::SampleRef relayed(std::make_shared<const Relayed>(bytes, answered.relay),
-                                 bytes.get());
-  effects_.Reply(
-      answered.from, answered.request_id,
-      wire::SampleReply{.index = answered.index, .answer = Answer::kPeer, .crc = reply.crc},
-      relayed);
-  if (keeper_.PlanKeepsHere(answered.key()) && tier_.Find(answered.item.id) == nullptr &&
-      keeper_.MakeRoom({.id = answered.item.id}, bytes->size())) {
-    (void)keeper_.Keep(answered.key(), {.id = answered.item.id}, std::move(bytes), reply.crc, now);
-  }
+  const cache::SampleRef relayed(std::make_shared<const Relayed>(bytes, read.relay), bytes.get());
+  effects_.Reply(read.from, read.request_id,
+                 wire::SampleReply{.index = read.index, .answer = Answer::kPeer, .crc = crc},
+                 relayed);
+}
+
+// True if it is here from now on, because the plan says so.
+bool DatasetCache::KeepFromPeer(const ReadKey& key, SampleId id, cache::SampleRef bytes,
+                                std::uint32_t crc, MonotonicTime now) {
+  if (!keeper_.PlanKeepsHere(key) || tier_.Find(id) != nullptr) return tier_.Find(id) != nullptr;
+  if (!keeper_.MakeRoom({.id = id}, bytes->size())) return false;
+  return keeper_.Keep(key, {.id = id}, std::move(bytes), crc, now).ok();
 }
 
 }  // namespace optcache::node

@@ -73,7 +73,7 @@ struct ReadItem {
 
 enum class GetMode : std::uint8_t {
   kStage = 0,   // ahead of the trainer: the answer may be kOnItsWay
-  kUrgent = 1,  // the trainer waits: bytes or a miss
+  kUrgent = 1,  // the trainer waits: bytes or a miss; kOnItsWay while a long payload comes
   kPeer = 2,    // from another node: a copy, nothing is consumed, no lease; or a miss
 };
 
