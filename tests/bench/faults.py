@@ -10,6 +10,8 @@ first job's. All of its waits over 0.1 s are added up, too.
 
 Cut: the same with two nodes that speak by TCP, one of which holds half of what is kept and loses its packets from
 then on; in a network namespace of its own.
+
+Other parts, and the store: part_faults.py.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 
+from bench import part_faults
 from bench.context import Context
 from bench.figures import Figure, at_most
 from bench.readers import Rank, Readers
@@ -78,6 +81,7 @@ def run(context: Context) -> list[Figure]:
             "s",
             goal=at_most(FROZEN_TOTAL_SECONDS),
         ),
+        *part_faults.run(context.within("parts"), samples, 1 if context.quick else 3),
     ]
     if why := missing():
         context.say(f"no machine is cut off: {why}")
