@@ -47,7 +47,7 @@ TEST_F(PeerWatchTest, NobodyIsSilentOfWhomNothingIsAwaited) {
 TEST_F(PeerWatchTest, WhoAnswersIsNotSilent) {
   peer_.awaited = true;
   for (int i = 0; i < 200; ++i)
-    peer_.received_bytes += Look().to_ask.empty() ? 0 : 9;
+    peer_.received_bytes += Look().to_ask.empty() ? 0U : 9U;
   EXPECT_FALSE(watch_.IsSilent(kPeer));
 }
 
