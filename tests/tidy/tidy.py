@@ -21,6 +21,7 @@ from pathlib import Path
 import tables
 
 CPP = (".cc", ".h")
+LISTS = (".cmake", "CMakeLists.txt")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(<[^>]+>|"[^"]+")')
 STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 CODE_SPAN = re.compile(r"`[^`]*`")
@@ -131,7 +132,7 @@ def list_paths(root: Path) -> list[str]:
 
 
 def read_tree(root: Path) -> Tree:
-    checked = (*CPP, ".py", ".md", ".cmake", "CMakeLists.txt")
+    checked = (*CPP, *LISTS, ".py", ".md")
     tree: Tree = {}
     for path in sorted(list_paths(root)):
         full = root / path
@@ -258,6 +259,18 @@ def check_tests_exist(tree: Tree) -> Findings:
                 f"has no test, use {folder}/{stems[0]}_test.cc "
                 "(or UNTESTED in tables.py, with reason)",
             )
+
+
+def check_sources_are_built(tree: Tree) -> Findings:
+    """Nothing is globbed: a source that no list names is never compiled."""
+    lists = {file.path: file.text for file in tree.values() if file.path.endswith(LISTS)}
+    named = {word for text in lists.values() for word in re.findall(r"[\w-]+", text)}
+    for file in cpp_files(tree):
+        folder = file.path.rpartition("/")[0]
+        nearby = sorted(path for path in lists if path.rpartition("/")[0] == folder)
+        name = Path(file.path).stem.removesuffix("_fuzz")  # fuzz targets are listed by what they fuzz
+        if nearby and file.path.endswith(".cc") and name not in named:
+            yield Finding(file.path, 1, f"is never compiled, use {nearby[0]}")
 
 
 def check_metrics(tree: Tree) -> Findings:
@@ -419,6 +432,7 @@ RULES: list[Callable[[Tree], Findings]] = [
     check_third_parties,
     check_purity,
     check_tests_exist,
+    check_sources_are_built,
     check_metrics,
     check_metrics_are_shown,
     check_links,

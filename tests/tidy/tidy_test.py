@@ -102,6 +102,14 @@ class TidyTest(unittest.TestCase):
         self.write("lib/plan/belady.cc", "")
         self.expect("lib/plan/belady.cc:1: has no test, use tests/unit/plan/belady_test.cc")
 
+    def test_every_source_is_in_a_list(self) -> None:
+        self.write("tests/unit/plan/tests.cmake", "project_test(plan SOURCES plan_test.cc)")
+        self.write("tests/unit/plan/plan_test.cc", "")
+        self.write("tests/unit/plan/belady_test.cc", "")
+        self.expect(
+            "tests/unit/plan/belady_test.cc:1: is never compiled, use tests/unit/plan/tests.cmake"
+        )
+
     def test_one_test_may_cover_the_parts_of_one_idea(self) -> None:
         self.write("lib/plan/belady_tree.cc", "")
         self.write("tests/unit/plan/belady_test.cc", "")
