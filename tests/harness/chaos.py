@@ -28,11 +28,12 @@ STORE = "store"
 PARTS = ("node", "sidecar", MACHINE)
 KILLED, ENDED, FROZEN = "killed", "ended", "frozen"
 ENDS = {KILLED: (signal.SIGKILL, "signal 9"), ENDED: (signal.SIGTERM, "exit status 0")}
+STALLED = "stalled"
 STORE_FAULTS = {
     "503": faulty_store.unavailable,
     "503, Retry-After": faulty_store.unavailable_for_a_second,
     "slow": faulty_store.slow,
-    "stalled": faulty_store.stalled,
+    STALLED: faulty_store.stalled,
     "cut": faulty_store.truncated,
     "reset": faulty_store.reset,
     "too long": faulty_store.too_long,

@@ -17,12 +17,12 @@ class Job:
     digests: str  # a file: the SHA-256 of sample i is DIGEST_BYTES at i * DIGEST_BYTES
     rendezvous: str  # a file by which the ranks find each other
     records: str  # where the epochs' records are written in the end
+    until: float = 0.0  # if given, counts instead of `epochs`: none begins after this time
     first_epoch: int = 0
     passes: int = 0  # how many it says will follow; 0: it does not say
     workers: int = 2
     step_seconds: float = 0.0  # a sleep after each batch, which stands for the GPU's work
     folder: str = ""  # samples are files below it, and not the cache's
-    until: float = 0.0  # if given, counts instead of `epochs`: none begins after this time
 
 
 @dataclass
@@ -31,8 +31,8 @@ class EpochRecord:
 
     began: float = 0.0  # seconds since 1970, as all times here
     ended: float = 0.0
+    steps: list[float] = field(default_factory=list)  # when each batch was there, in all ranks
     samples: list[int] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
-    arrivals: list[float] = field(default_factory=list)  # of each batch: when it was there
-    waits: list[float] = field(default_factory=list)  # and how many seconds the rank waited for it
+    waits: list[float] = field(default_factory=list)  # for each batch, in seconds
     mismatches: list[int] = field(default_factory=list)  # samples whose bytes were wrong

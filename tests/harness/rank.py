@@ -40,7 +40,7 @@ def _is_over(job: Job, epochs: int) -> bool:
     if not job.until:
         return epochs == job.epochs
     over = torch.tensor(int(time.time() >= job.until))
-    torch.distributed.broadcast(over, src=0)  # one clock for all ranks
+    torch.distributed.broadcast(over, src=0)  # type: ignore[no-untyped-call]  # one clock for all
     return bool(over)
 
 
@@ -49,7 +49,6 @@ def _read_epoch(job: Job, loader: DataLoader[Any], epoch: int) -> EpochRecord:
     loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]
     asked = time.monotonic()
     for number, batch in enumerate(loader):
-        record.arrivals.append(time.time())
         record.waits.append(time.monotonic() - asked)
         *_, samples, right, times = batch
         # Stands for the gradients: every rank waits here for the others, as in any such job.
@@ -57,6 +56,7 @@ def _read_epoch(job: Job, loader: DataLoader[Any], epoch: int) -> EpochRecord:
         torch.distributed.all_reduce(mean)  # type: ignore[no-untyped-call]
         record.samples += samples.tolist()
         record.times += times.tolist()
+        record.steps.append(time.time())
         record.mismatches += samples[~right].tolist()
         sys.stdout.write(f"{epoch} {number}\n")
         sys.stdout.flush()

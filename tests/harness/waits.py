@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-from harness.chaos import STORE, Span
+from harness.chaos import STALLED, STORE, Span
 from harness.checks import Records
 
 # What a fault costs may come after its end: a process starts again, a read pauses between two tries.
@@ -13,19 +14,18 @@ AFTER_SECONDS = 5.0
 PROMISED_SECONDS = 10.0
 # What fails a run, on a machine that does other things beside.
 LIMIT_SECONDS = 30.0
-# A read that the store has let hang is tried again only after this time.
+# A store that is back is asked again within this time, and where it has let reads hang, within that.
+PAUSE_SECONDS = 10.0
 STALL_SECONDS = 20.0
 
 Wait = tuple[float, float]  # when it ended, in seconds since 1970; how long it was
 
 
 def all_waits(records: Records) -> list[Wait]:
-    """Longest first. That for the first batch of each rank is its start, and left out."""
+    """Between two batches of a rank, longest first. All ranks wait for the last at each."""
+    moments = [[step for epoch in epochs for step in epoch.steps] for epochs in records]
     found = [
-        wait
-        for epochs in records
-        for number, epoch in enumerate(epochs)
-        for wait in list(zip(epoch.arrivals, epoch.waits, strict=True))[number == 0 :]
+        (later, later - earlier) for steps in moments for earlier, later in pairwise(steps)
     ]
     return sorted(found, key=lambda wait: -wait[1])
 
@@ -71,7 +71,9 @@ def _is_near(spans: Sequence[Span], wait: Wait) -> bool:
 def _answered(spans: Sequence[Span], wait: Wait) -> float:
     """Seconds of a wait in which the store answered, and nothing hung there."""
     away = [
-        max(_overlap(span, wait, STALL_SECONDS), 0.0) for span in spans if span.fault.part == STORE
+        max(_overlap(span, wait, STALL_SECONDS if span.fault.how == STALLED else PAUSE_SECONDS), 0.0)
+        for span in spans
+        if span.fault.part == STORE
     ]
     return max(wait[1] - sum(away), 0.0)
 

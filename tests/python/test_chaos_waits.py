@@ -15,9 +15,8 @@ NODE = Span(Fault("node", KILLED), began=200, ended=201)
 
 
 def records(*found: tuple[float, float]) -> list[list[EpochRecord]]:
-    """Of one rank; its start comes first."""
-    arrivals, waits_of = zip((10, 10), *found)
-    return [[EpochRecord(arrivals=list(arrivals), waits=list(waits_of))]]
+    """Of a rank for each wait, which is given by its end and its length."""
+    return [[EpochRecord(steps=[ended - seconds, ended])] for ended, seconds in found]
 
 
 def test_each_kind_of_fault_comes_as_often() -> None:
