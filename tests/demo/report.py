@@ -50,6 +50,7 @@ class PolicyResult:
     epoch_link_bytes: float  # that the store sends in an epoch after the first, with HTTP's headers
     cores_used: float  # by all processes, in the epochs after the first
     store_requests: int
+    second_requests: int  # of these, for reads that were late: requests, but no misses
     store_bytes: int
     bound_bytes: int  # for capacity_bytes
     bound_all_bytes: int  # for resident_bytes
@@ -132,6 +133,10 @@ def _notes(setup: Setup, results: Sequence[PolicyResult]) -> list[str]:
     ]
     if any(result.store_bytes < result.bound_bytes for result in results):
         notes.append("Below 1: arenas and reserves hold samples over an epoch's end, too.")
+    if late := sum(result.second_requests for result in results):
+        notes.append(
+            f"{late:,} requests were second ones, for reads that were late. They are no misses."
+        )
     return notes
 
 

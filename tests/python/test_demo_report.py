@@ -33,6 +33,7 @@ RESULT = report.PolicyResult(
     epoch_link_bytes=77_000_000,
     cores_used=1.04,
     store_requests=1234567,
+    second_requests=0,
     store_bytes=240_000_000,
     bound_bytes=240_000_000,
     bound_all_bytes=236_000_000,
@@ -76,6 +77,12 @@ def test_table_explains_what_it_compares_with():
     assert max(map(len, text.splitlines())) <= 130
 
 
+def test_table_tells_of_second_requests():
+    late = [replace(RESULT, second_requests=1000), replace(LRU, second_requests=2)]
+    assert "1,002 requests were second ones" in report.table(SETUP, late)
+    assert "second" not in report.table(SETUP, [RESULT])
+
+
 def test_table_explains_a_ratio_below_one():
     assert "Below 1" in report.table(SETUP, [replace(RESULT, store_bytes=239_000_000)])
     assert "Below 1" not in report.table(SETUP, [RESULT])
@@ -115,6 +122,7 @@ def test_json_has_the_documented_fields(tmp_path: Path):
         "epochLinkBytes": 77_000_000,
         "coresUsed": 1.04,
         "storeRequests": 1234567,
+        "secondRequests": 0,
         "storeBytes": 240_000_000,
         "boundBytes": 240_000_000,
         "boundAllBytes": 236_000_000,

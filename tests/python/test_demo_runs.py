@@ -16,9 +16,12 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
 import demo  # noqa: E402
+import experiment  # noqa: E402
 from experiment import Counts, Run  # noqa: E402
 from harness import rank  # noqa: E402
-from harness.job import Job  # noqa: E402
+from harness.job import EpochRecord, Job  # noqa: E402
+from report import Free, Setup  # noqa: E402
+from timing import Times  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -39,6 +42,41 @@ def test_what_is_counted_begins_after_the_first_epoch():
     assert (began, ended) == (counts[1], counts[2])
     assert ended.cores_since(began) == 1.2
     assert Run([], counts[:2]).warm == (counts[0], counts[1])  # there is no second epoch
+
+
+SETUP = Setup(
+    samples=2,
+    total_bytes=100,
+    capacity_bytes=30,
+    resident_bytes=38,
+    epochs=2,
+    ranks=1,
+    nodes=1,
+    cores=2,
+    step_seconds=0.0,
+    free=Free(Times((8.0, 8.0), 0.0, 0.0), 0.5),
+)
+
+
+def test_figures_of_a_run_are_made_of_what_it_left_behind():
+    epochs = [
+        EpochRecord(began=began, ended=began + 10, samples=[0, 1], times=[began + 1] * 2, waits=[2.0])
+        for began in (100.0, 110.0)
+    ]
+    run = Run(
+        records=[epochs],
+        counts=[Counts(100.0, 1.0, 0), Counts(110.0, 9.0, 140), Counts(120.0, 17.0, 210)],
+        nodes=[{"optcache_moved_bytes_total": 7.0}],
+        sidecars=[{"optcache_store_hedges_total": 1.0}, {}],
+        reads=[(100.5, 0, 60), (100.6, 1, 40), (110.5, 1, 40), (110.6, 1, 40)],
+        order_equal=True,
+    )
+    result = experiment._figures("LRU", 0.7, SETUP, run)
+    assert (result.epoch_link_bytes, result.cores_used, result.moved_bytes) == (70, 0.8, 7)
+    assert (result.store_requests, result.second_requests, result.store_bytes) == (4, 1, 180)
+    assert result.hit_ratio_observed == 0.25  # three misses of four
+    assert result.times == Times((10.0, 10.0), 0.2, 2.0)
+    assert (result.bound_bytes, result.bound_all_bytes) == (170, 162)
 
 
 class Clock:
