@@ -41,7 +41,7 @@ requests and bytes in nginx's access log, and compares them with the least that 
 needs. It checks the SHA-256 of each sample, the order of each rank and the memory of each node.
 
 examples:
-  ./dev demo                                 14,059 images of Debian's wesnoth-1.16-data
+  ./dev demo                                 every second image of Debian's wesnoth-1.16-data
   ./dev demo --quick                         one policy, two epochs
   ./dev demo --dataset ~/photos --epochs 3   your images, in one folder for each class
   ./dev demo --redraw demo-out/demo.json     the table and the picture of an earlier run
@@ -81,15 +81,18 @@ def parse_arguments() -> argparse.Namespace:
 
 def run(arguments: argparse.Namespace, folder: Path) -> int:
     # Not at the top: torch takes seconds to load, and --help and wrong arguments need none of it.
-    from dataset import open_dataset, unpack_default
+    from dataset import every_second, open_dataset, unpack_default
     from experiment import Experiment
     from harness.slow_link import SlowLink
     from harness.store import Store
 
     line = ProgressLine()
     line.say("images", "reading all of them once")
-    root = arguments.dataset or unpack_default(REPOSITORY / "build" / "demo-data")
-    dataset = open_dataset(root.resolve())
+    if arguments.dataset:
+        dataset = open_dataset(arguments.dataset.resolve())
+    else:
+        every = open_dataset(unpack_default(REPOSITORY / "build" / "demo-data").resolve())
+        dataset = every_second(every, folder / "images")
     results = []
     with Store(dataset.root, folder) as store, SlowLink(store.port) as link:
         experiment = Experiment(

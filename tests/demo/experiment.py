@@ -29,7 +29,7 @@ from report import Free, PolicyResult, Setup
 
 CAPACITY_SHARE = 0.30  # of the dataset, all nodes together
 # Arenas and transit reserves, all together. An arena holds what the ranks read ahead, 1.2 MB of the
-# default images, and more than twice as much beside.
+# default images, and more than as much beside.
 BESIDE_SHARE = 0.08
 PAGE_BYTES = 4096
 RANK_PROGRAM = Path(__file__).with_name("rank.py")
@@ -37,7 +37,7 @@ RANK_PROGRAM = Path(__file__).with_name("rank.py")
 FREE_EPOCHS = 3  # two are measured
 WORKERS = 2  # of each rank
 # Two cores have time left beside it: a loop that is limited by decoding gains nothing by a cache.
-STEP_SECONDS = 0.035
+STEP_SECONDS = 0.07
 
 Progress = Callable[[str], None]  # told in a few words what is going on
 

@@ -17,6 +17,7 @@ pytest.importorskip("torchvision")
 
 import demo  # noqa: E402
 import experiment  # noqa: E402
+from dataset import every_second, open_dataset  # noqa: E402
 from experiment import Counts, Run  # noqa: E402
 from harness import rank  # noqa: E402
 from harness.job import EpochRecord, Job  # noqa: E402
@@ -42,6 +43,15 @@ def test_what_is_counted_begins_after_the_first_epoch():
     assert (began, ended) == (counts[1], counts[2])
     assert ended.cores_since(began) == 1.2
     assert Run([], counts[:2]).warm == (counts[0], counts[1])  # there is no second epoch
+
+
+def test_every_second_image_is_one_by_torchvision_too(tmp_path: Path):
+    for name in ("a/1.png", "a/2.png", "b/3.png", "c/4.png", "c/5.png"):
+        (tmp_path / "all" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "all" / name).write_bytes(b"x" * int(name[2]))
+    half = every_second(open_dataset(tmp_path / "all"), tmp_path / "half")
+    assert (half.root, half.paths) == (tmp_path / "half", ("a/2.png", "c/4.png"))
+    assert half.sizes == (2, 4)
 
 
 SETUP = Setup(
