@@ -204,9 +204,9 @@ void AddBuild(CLI::App& parent, Verb& chosen) {
   command
       ->add_option("--include", flags->include,
                    "Pattern of the objects to index, for example '**/*.jpg' (** stands for any "
-                   "folders); may be given several times. Default: images, or all objects if there "
-                   "are none; for the formats of archives **/*.tar; for ranges ranges.csv; for npy "
-                   "**/*.npy; for megatron **/*.idx")
+                   "folders); may be given several times. Default: images with the order "
+                   "image-folder, else all objects; for the formats of archives **/*.tar; for "
+                   "ranges ranges.csv; for npy **/*.npy; for megatron **/*.idx")
       ->type_name("GLOB");
   command
       ->add_option("--format", flags->format,

@@ -37,7 +37,7 @@ Policies:
                 more than the other policies, and read less than the bound
   nopfs         keeps what each node reads most often in the whole run, and never changes it
   pin           keeps what came first, and never evicts it (MinIO in CoorDL)
-  lfu           evicts the least often used while held; lfu-for-ever: the least often used in the whole run
+  lfu           evicts the least often used while held; lfu-for-ever: the least often used so far, held or not
   sieve, random, fifo, lru, none
 
 Examples:

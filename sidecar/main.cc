@@ -85,7 +85,7 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   app.add_option("--no-ambient-keys", flags.without_ambient_keys,
                  "Read the bucket of the dataset NAME with its --keys or without keys, and never "
                  "with keys that this process has from its environment, its machine or its "
-                 "ServiceAccount. Use it for a dataset that another namespace chose")
+                 "ServiceAccount. Use it for a Dataset of another namespace")
       ->type_name("NAME");
   app.add_option("--requests-per-second", flags.request_rates,
                  "Send at most N requests a second to the store of the dataset NAME; by default "
