@@ -75,11 +75,14 @@ struct Words {
 Words OfPrepare(const RolloutState& state, const RolloutInputs& inputs) {
   const auto complete = static_cast<std::uint64_t>(std::ranges::count_if(
       inputs.nodes, [&](const RolloutNode& node) { return DerivationOf(node, state).complete; }));
+  std::string without;
+  if (const std::string node = internal::NodeThatCannotCompare(state, inputs); !node.empty())
+    without = ", compared without " + node;
   if (complete == inputs.nodes.size() && internal::IsHeldAsWorse(state, inputs) &&
       !inputs.knobs.acknowledge) {
     return {.reason = "PredictedWorse",
             .message = "more bytes of the source are predicted for a read than with " +
-                       state.current +
+                       state.current + without +
                        "; to continue all the same, set spec.rollout.acknowledge to true"};
   }
   std::string message =
@@ -89,9 +92,7 @@ Words OfPrepare(const RolloutState& state, const RolloutInputs& inputs) {
         std::ranges::count(inputs.nodes, state.activated->revision, &RolloutNode::revision);
     message += fmt::format(", {} follow {} meanwhile", others, state.activated->revision);
   }
-  if (const std::string node = internal::NodeThatCannotCompare(state, inputs); !node.empty())
-    message += ", compared without " + node;
-  return {.progressing = true, .reason = "Preparing", .message = std::move(message)};
+  return {.progressing = true, .reason = "Preparing", .message = message + without};
 }
 
 Words OfActivate(const RolloutState& state, const RolloutInputs& inputs) {

@@ -45,6 +45,9 @@ TEST_F(Rollout, OneNodeThatCanDeriveBothIsEnoughToHoldIt) {
   story_.present_errors["a"] = "out of memory";
   story_.Run();
   EXPECT_EQ(story_.Reason(), "PredictedWorse");
+  EXPECT_THAT(
+      ReportOf(story_.state, story_.inputs).message,
+      HasSubstr("than with old, compared without node a, which could not derive old: out of"));
 }
 
 // A job that comes or goes meanwhile: nodes derived from different inputs, whose digests differ.
