@@ -91,7 +91,7 @@ void DatasetCache::Serve(Read read, std::map<wire::MemberId, std::vector<Read>>&
                          MonotonicTime now) {
   const SampleId id = read.item.id;
   if (keeper_.Readable(id, read.guest) != nullptr) return AnswerHere(read, now);
-  if (AnswerLate(read)) return;
+  if (AnswerLate(read, now)) return;
   const auto announced = announced_.find(id);
   if (announced != announced_.end() && now < announced->second) {
     return AnswerLater(std::move(read), now);
@@ -407,7 +407,7 @@ void DatasetCache::Tick(MonotonicTime now) {
   TickDisk(now);
   holdings_.Flush();
   std::erase_if(announced_, [now](const auto& push) { return now >= push.second; });
-  std::erase_if(arrived_, [now](const auto& one) { return now >= one.second.until; });
+  ForgetLate(now);
   if (now >= next_sweep_) {
     directory_.Sweep(now);
     ForgetAwaitedRoom(now);

@@ -199,8 +199,9 @@ class DatasetCache {
     wire::MemberId from = 0;
     ReadKey key;
     RelayShare relay;
+    MonotonicTime until{};  // unless a reader asks before
   };
-  // It has come since.
+  // It has come since, for all readers who were told that it would.
   struct Arrived {
     cache::SampleRef bytes;
     std::uint32_t crc = 0;
@@ -236,7 +237,8 @@ class DatasetCache {
   void EndAsked(const std::function<bool(const Asked&)>& is_over, std::uint64_t& counter);
   static bool AllAnswered(const std::vector<Read>& reads);
   void SetLateApart(MonotonicTime now);
-  bool AnswerLate(const Read& read);
+  void ForgetLate(MonotonicTime now);
+  bool AnswerLate(const Read& read, MonotonicTime now);
   void OnLateReply(const Late& late, const wire::SampleReply& reply, cache::SampleRef bytes,
                    MonotonicTime now);
   void AnswerFromPeer(const Read& read, const cache::SampleRef& bytes, std::uint32_t crc);

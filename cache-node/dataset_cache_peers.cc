@@ -82,7 +82,8 @@ bool DatasetCache::AllAnswered(const std::vector<Read>& reads) {
   return std::ranges::all_of(reads, [](const Read& one) { return one.from == 0; });
 }
 
-// What comes goes on coming, or its connection ends: that closes by itself where bytes stall.
+// Readers who asked for it ask again while it goes on coming. Where they do not, others get its
+// part of the reserve.
 void DatasetCache::SetLateApart(MonotonicTime now) {
   for (auto it = fetches_.begin(); it != fetches_.end();) {
     auto& [request_id, asked] = *it;
@@ -90,24 +91,34 @@ void DatasetCache::SetLateApart(MonotonicTime now) {
       if (asked.reads[i].from == 0 || !asked.reads[i].arriving) continue;
       Read late = std::exchange(asked.reads[i], Read{});
       AnswerOnItsWay(late);
-      late_[std::pair(request_id, i)] = {
-          .id = late.item.id, .from = asked.to, .key = late.key(), .relay = std::move(late.relay)};
+      late_[std::pair(request_id, i)] = {.id = late.item.id,
+                                         .from = asked.to,
+                                         .key = late.key(),
+                                         .relay = std::move(late.relay),
+                                         .until = now + deadlines_.peer};
     }
     it = AllAnswered(asked.reads) ? fetches_.erase(it) : std::next(it);
   }
 }
 
+void DatasetCache::ForgetLate(MonotonicTime now) {
+  std::erase_if(late_, [now](const auto& one) { return now >= one.second.until; });
+  std::erase_if(arrived_, [now](const auto& one) { return now >= one.second.until; });
+}
+
 // False: it is neither late nor has it come late.
-bool DatasetCache::AnswerLate(const Read& read) {
+bool DatasetCache::AnswerLate(const Read& read, MonotonicTime now) {
   const SampleId id = read.item.id;
-  if (auto node = arrived_.extract(id)) {
+  if (const auto arrived = arrived_.find(id); arrived != arrived_.end()) {
     Read answered = read;
-    answered.relay = std::move(node.mapped().relay);
-    AnswerFromPeer(answered, node.mapped().bytes, node.mapped().crc);
+    answered.relay = arrived->second.relay;
+    AnswerFromPeer(answered, arrived->second.bytes, arrived->second.crc);
     return true;
   }
-  if (std::ranges::none_of(late_, [id](const auto& one) { return one.second.id == id; }))
-    return false;
+  const auto late =
+      std::ranges::find_if(late_, [id](const auto& one) { return one.second.id == id; });
+  if (late == late_.end()) return false;
+  late->second.until = now + deadlines_.peer;
   AnswerOnItsWay(read);
   return true;
 }
