@@ -328,7 +328,7 @@ TEST_F(HttpPiecesTest, TheTimeInWhichASourceIsReadIsNotTheClients) {
 
 TEST_F(HttpPiecesTest, ASourceThatGivesNothingEndsTheConnection) {
   source = std::make_shared<StringSource>("hello");
-  StartBlocking({.response_deadline = milliseconds(20)});
+  StartBlocking({.write_deadline = std::chrono::hours(1), .response_deadline = milliseconds(20)});
   const std::string answer = Exchange("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
   EXPECT_EQ(jobs.size(), 1U);
