@@ -134,8 +134,7 @@ Result<std::vector<DatasetUsage>> ReadDatasetUsage(std::string_view list,
 }
 
 std::string FormatDatasetUsage(const std::vector<DatasetUsage>& usage, bool by_node) {
-  if (usage.empty())
-    return "There are no Datasets in this namespace. -A shows those of all namespaces\n";
+  if (usage.empty()) return "No Datasets found. -A looks in all namespaces\n";
   Rows rows = {{"DATASET", "SAMPLES", "BYTES", "GRANTED", "CACHED", "PART"}};
   for (const DatasetUsage& one : usage) {
     rows.push_back(RowOf(one));

@@ -138,6 +138,10 @@ std::string PlanResource::Reference() const {
   return "cacheplan.optcache.io/" + name;
 }
 
+bool PlanResource::MayBeHeld() const {
+  return phase == "Prepare" || phase == "Activate" || phase == "Observe";
+}
+
 std::string PlanRevision::Hash() const {
   return HashOfRevision(name);
 }

@@ -103,6 +103,8 @@ struct PlanResource {
 
   // "cacheplan.optcache.io/imagenet", as kubectl names what it changes.
   std::string Reference() const;
+  // In a phase that a pause holds, as the absence of all nodes does.
+  bool MayBeHeld() const;
 };
 
 // A ControllerRevision.

@@ -76,11 +76,13 @@ std::string PredictionAsJson(const AnsweredPrediction& answer) {
                       {"name", answer.plan.name},
                       {"spec", answer.asked},
                       {"current", FiguresAsJson(answer.prediction.current)},
-                      {"predicted", FiguresAsJson(answer.prediction.asked)},
-                      {"worse", answer.prediction.worse},
-                      {"nodes", OrderedJson::array()}};
-  if (!answer.prediction.current_error.empty())
+                      {"predicted", FiguresAsJson(answer.prediction.asked)}};
+  if (answer.prediction.current_error.empty()) {
+    json["worse"] = answer.prediction.worse;
+  } else {
     json["currentError"] = answer.prediction.current_error;
+  }
+  json["nodes"] = OrderedJson::array();
   for (const Prediction::Node& node : answer.prediction.nodes) {
     json["nodes"].push_back(
         {{"name", node.name}, {"storeBytes", node.store_bytes}, {"movedBytes", node.moved_bytes}});

@@ -1,9 +1,5 @@
 #include "cli/rollout_actions.h"
 
-#include <algorithm>
-#include <iterator>
-#include <string_view>
-
 #include <fmt/format.h>
 
 #include "cli/plan_questions.h"
@@ -13,9 +9,6 @@ namespace optcache::cli {
 namespace {
 
 using kube::Json;
-
-// In these a new `restartedAt` begins nothing, or begins once more what goes back.
-constexpr std::string_view kUnderWay[] = {"Prepare", "Activate", "Observe", "GoBack"};
 
 Json RolloutPatch(const char* field, Json value) {
   return {{"spec", {{"rollout", {{field, std::move(value)}}}}}};
@@ -80,7 +73,8 @@ Result<std::string> RestartRollout(const Kubectl& kubectl, const PlanResource& p
                  "if restart has already been triggered within the past second, please wait before "
                  "attempting to trigger another");
   }
-  if (std::ranges::find(kUnderWay, plan.phase) != std::end(kUnderWay)) {
+  // A new `restartedAt` begins nothing, or begins once more what goes back.
+  if (plan.MayBeHeld() || plan.phase == "GoBack") {
     return Error(Code::kUnavailable,
                  fmt::format("a rollout of cacheplan \"{}\" is under way ({}): there is nothing to "
                              "restart. To see what it waits for, run: kubectl optcache rollout "

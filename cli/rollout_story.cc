@@ -145,13 +145,8 @@ RolloutStory OfGoBack(const PlanResource& plan, const std::vector<PlanRevision>&
   return Waiting(plan, fmt::format("{}going back to {}", why, current));
 }
 
-// In a phase that a pause holds, as the absence of all nodes does.
-bool MayBeHeld(const PlanResource& plan) {
-  return plan.phase == "Prepare" || plan.phase == "Activate" || plan.phase == "Observe";
-}
-
 RolloutStory OfPhase(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
-  if (MayBeHeld(plan) && plan.progressing.reason == "NotPlaced")
+  if (plan.MayBeHeld() && plan.progressing.reason == "NotPlaced")
     return Waiting(plan, plan.progressing.message);
   if (plan.phase == "Prepare") return OfPrepare(plan, revisions);
   if (plan.phase == "Activate") return OfActivate(plan, revisions);
@@ -219,7 +214,7 @@ RolloutStory TellRollout(const PlanResource& plan, const std::vector<PlanRevisio
                               plan.progressing.message));
   }
   RolloutStory story = OfPhase(plan, revisions);
-  if (plan.paused && story.outcome == RolloutOutcome::kUnderWay && MayBeHeld(plan)) {
+  if (plan.paused && story.outcome == RolloutOutcome::kUnderWay && plan.MayBeHeld()) {
     story.line += " (paused)";
     story.advice = fmt::format("To continue, run: kubectl optcache rollout resume {} -n {}",
                                plan.name, plan.name_space);

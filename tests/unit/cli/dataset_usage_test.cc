@@ -49,8 +49,7 @@ TEST(DatasetUsage, SaysWhatIsMissing) {
   EXPECT_EQ(ReadDatasetUsage(kDatasetsOfCluster, {"imagenet", "none"}).error().message(),
             "there is no Dataset none: `kubectl get datasets -A` lists them all");
   EXPECT_EQ(ReadDatasetUsage("no JSON", {}).error().code(), Code::kInvalidArgument);
-  EXPECT_EQ(FormatDatasetUsage({}, true),
-            "There are no Datasets in this namespace. -A shows those of all namespaces\n");
+  EXPECT_EQ(FormatDatasetUsage({}, true), "No Datasets found. -A looks in all namespaces\n");
 }
 
 }  // namespace

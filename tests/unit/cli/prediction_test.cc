@@ -189,9 +189,11 @@ TEST(PredictionReport, SaysWhenItIsWorseOrNothingNew) {
   answer.prediction.current = {.hit_ratio = "0.300", .store_bytes = 1000, .moved_bytes = 0};
   answer.prediction.asked = {.hit_ratio = "0.297", .store_bytes = 2000, .moved_bytes = 0};
   EXPECT_FALSE(PredictionAsTable(answer).contains("worse")) << "the operator decides";
+  EXPECT_TRUE(PredictionAsJson(answer).contains("\"worse\": false"));
   answer.prediction.current_error = "node a could not derive it: 300 ordered streams";
   EXPECT_TRUE(PredictionAsTable(answer).contains("PRESENT is not known: node a could not"));
   EXPECT_TRUE(PredictionAsJson(answer).contains("\"currentError\": \"node a could not"));
+  EXPECT_FALSE(PredictionAsJson(answer).contains("\"worse\"")) << "that is not known";
   answer.prediction.worse = true;
   EXPECT_TRUE(PredictionAsTable(answer).contains("acknowledge"));
   answer.asked = answer.plan.content;
