@@ -35,15 +35,20 @@ bool HasEntry(std::string_view list, char separator, std::string_view entry) {
   return false;
 }
 
-void SetUnlessSet(const ClientContainer& client, std::string_view name, const std::string& value,
+// False: the container has another value, and keeps it.
+bool SetUnlessSet(const ClientContainer& client, std::string_view name, const std::string& value,
                   PodPatch& patch, std::vector<std::string>& warnings) {
   const Json* const present = FindNamed(Items(*client.container, "env"), name);
   if (present == nullptr) {
     patch.Append(client.path, "env", {{"name", name}, {"value", value}});
-  } else if (name != "OPTCACHE_DATASET" && TextIn(*present, "value") != value) {
+    return true;
+  }
+  if (TextIn(*present, "value") == value) return true;
+  if (name != "OPTCACHE_DATASET") {
     warnings.push_back(fmt::format("container {} sets {} itself: it does not use the sidecar{}",
                                    client.name(), name, name == "OPTCACHE_SOCKET" ? "" : " by S3"));
   }
+  return false;
 }
 
 // The container's own entries come first.
@@ -67,7 +72,8 @@ void AddToPythonPath(const ClientContainer& client, PodPatch& patch,
             value.empty() ? std::string(kPythonFolder) : value + ":" + kPythonFolder);
 }
 
-// Libraries know a proxy by either spelling, and ask the first. Null: the container sets neither.
+// Libraries read either spelling; the lower-case one counts first. Null: the container sets
+// neither.
 const Json* FindProxy(const Json& environment, std::string_view lower, std::string_view upper) {
   const Json* const found = FindNamed(environment, lower);
   return found != nullptr ? found : FindNamed(environment, upper);
@@ -158,8 +164,8 @@ void Wire(const ClientContainer& client, const Wiring& wiring, PodPatch& patch,
   SetUnlessSet(client, "OPTCACHE_SOCKET", kSocket, patch, warnings);
   SetUnlessSet(client, "OPTCACHE_DATASET", wiring.request->datasets.front().QualifiedName(), patch,
                warnings);
-  if (wiring.request->s3_endpoint) {
-    SetUnlessSet(client, "AWS_ENDPOINT_URL_S3", kS3Url, patch, warnings);
+  if (wiring.request->s3_endpoint &&
+      SetUnlessSet(client, "AWS_ENDPOINT_URL_S3", kS3Url, patch, warnings)) {
     WarnOfProxy(client, warnings);
   }
   if (wiring.request->python) AddToPythonPath(client, patch, warnings);
