@@ -1,5 +1,7 @@
 #include "sidecar/fetcher.h"
 
+#include <algorithm>
+
 #include "unit/sidecar/fakes.h"
 
 namespace optcache::sidecar {
@@ -230,6 +232,18 @@ TEST_F(FetcherTest, WhatNeverComesIsReadFromTheStore) {
     Advance(milliseconds(20));
   }
   EXPECT_EQ(store_.reads[3], 1);
+}
+
+TEST_F(FetcherTest, AWaitingTrainersReadIsAskedForAgainUrgentlyAndThenReadFromTheStore) {
+  Start(3, Urgency::kUrgent);
+  fetcher_.Flush();
+  for (int i = 0; i < 600 && store_.pending.empty(); ++i) {
+    Answer(0, Answer::kOnItsWay);
+    Advance(milliseconds(20));
+  }
+  EXPECT_EQ(store_.reads[3], 1);
+  const auto asked = node_.All<wire::Get>();  // every 20 ms for 10 s
+  EXPECT_GT(std::ranges::count(asked, wire::GetMode::kUrgent, &wire::Get::mode), 400);
 }
 
 TEST_F(FetcherTest, WithoutANodeTheStoreIsReadAtOnce) {
