@@ -197,6 +197,10 @@ std::string JobsTrial(const RolloutState& state);
 // Of a trial that nodes have derived: those that go by the newest inputs count. Null: none has.
 const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::string_view id);
 
+// In Prepare: "node X, which could not derive REVISION: WHY" of one that cannot say whether the
+// update is worse than the revision in force; empty: there is none.
+std::string NodeThatCannotCompare(const RolloutState& state, const RolloutInputs& inputs);
+
 // How many nodes go over at a time, at least 1.
 std::uint64_t BatchOf(const MaxUnavailable& max, std::uint64_t nodes);
 

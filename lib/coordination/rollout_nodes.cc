@@ -72,16 +72,6 @@ bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs) {
   return worse;
 }
 
-std::string NodeThatCannotCompare(const RolloutState& state, const RolloutInputs& inputs) {
-  for (const RolloutNode& node : inputs.nodes) {
-    const TrialReport* const current = FindTrial(node, CurrentTrial(state.current, state.tries));
-    if (current == nullptr || current->error.empty()) continue;
-    return fmt::format("node {}, which could not derive {}: {}", node.name, state.current,
-                       current->error);
-  }
-  return "";
-}
-
 bool IsLate(const RolloutState& state, const RolloutInputs& inputs) {
   return state.ready < state.wanted &&
          inputs.now - state.progress_time > inputs.knobs.progress_deadline_seconds;
@@ -179,6 +169,16 @@ std::string CurrentTrial(std::string_view revision, std::uint32_t tries) {
 std::string JobsTrial(const RolloutState& state) {
   return fmt::format("{}@jobs-{}-{:x}", state.current, state.forecast->jobs,
                      internal::ObserversIn(state.predicted_observers).memory);
+}
+
+std::string NodeThatCannotCompare(const RolloutState& state, const RolloutInputs& inputs) {
+  for (const RolloutNode& node : inputs.nodes) {
+    const TrialReport* const current = FindTrial(node, CurrentTrial(state.current, state.tries));
+    if (current == nullptr || current->error.empty()) continue;
+    return fmt::format("node {}, which could not derive {}: {}", node.name, state.current,
+                       current->error);
+  }
+  return "";
 }
 
 const TrialReport* NewestTrial(const std::vector<RolloutNode>& nodes, std::string_view id) {

@@ -76,7 +76,7 @@ Words OfPrepare(const RolloutState& state, const RolloutInputs& inputs) {
   const auto complete = static_cast<std::uint64_t>(std::ranges::count_if(
       inputs.nodes, [&](const RolloutNode& node) { return DerivationOf(node, state).complete; }));
   std::string without;
-  if (const std::string node = internal::NodeThatCannotCompare(state, inputs); !node.empty())
+  if (const std::string node = NodeThatCannotCompare(state, inputs); !node.empty())
     without = ", compared without " + node;
   if (complete == inputs.nodes.size() && internal::IsHeldAsWorse(state, inputs) &&
       !inputs.knobs.acknowledge) {

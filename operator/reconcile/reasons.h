@@ -74,6 +74,7 @@ inline constexpr auto kReasons = std::to_array<std::string_view>({
     "RolloutStopped",
     // Events alone.
     "RolloutStarted",
+    "NodesNotCompared",
     "RolloutComplete",
     "RolloutUnobserved",
     "RevisionLost",

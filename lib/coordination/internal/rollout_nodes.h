@@ -26,10 +26,6 @@ bool SomeHaveBoth(const RolloutState& state, const RolloutInputs& inputs);
 // has derived both? Meaningful when all nodes have derived.
 bool IsHeldAsWorse(const RolloutState& state, const RolloutInputs& inputs);
 
-// "node X, which could not derive REVISION: WHY" of one that cannot say whether the update is worse
-// than the revision in force; empty: there is none.
-std::string NodeThatCannotCompare(const RolloutState& state, const RolloutInputs& inputs);
-
 // Have all trials of Prepare that nodes tell of been derived from the same inputs?
 bool WentBySameInputs(const RolloutState& state, const RolloutInputs& inputs);
 

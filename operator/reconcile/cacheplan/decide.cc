@@ -178,7 +178,7 @@ kube::EventText Event(kube::EventType type, const char* reason, std::string note
 }
 
 void TellOfStep(const std::string& plan, const RolloutState& before, const RolloutState& after,
-                Decision& decision) {
+                const RolloutInputs& inputs, Decision& decision) {
   using enum RolloutPhase;
   const bool same = before.phase == after.phase && before.revision == after.revision;
   if (before.current.empty() || same) return;
@@ -189,6 +189,12 @@ void TellOfStep(const std::string& plan, const RolloutState& before, const Rollo
         again ? update + " is derived again"
               : fmt::format("{} takes the place of {}", update, RevisionName(plan, after.current));
     decision.events.push_back(Event(kube::EventType::kNormal, "RolloutStarted", std::move(note)));
+  } else if (before.phase == kPrepare && after.phase == kActivate) {
+    const std::string node = coordination::NodeThatCannotCompare(before, inputs);
+    if (node.empty()) return;
+    decision.events.push_back(
+        Event(kube::EventType::kWarning, "NodesNotCompared",
+              fmt::format("{} is activated, compared without {}", update, node)));
   } else if (after.phase == kComplete && after.failed) {
     decision.events.push_back(
         Event(kube::EventType::kWarning, "RolloutStopped",
@@ -267,7 +273,7 @@ RolloutState Step(const PlanObserved& observed, const api::CachePlanSpec& spec, 
   }
   inputs.jobs = NamedJobs(spec, FindRevision(observed.revisions, before.current));
   RolloutState state = coordination::Advance(before, inputs);
-  TellOfStep(plan, before, state, decision);
+  TellOfStep(plan, before, state, inputs, decision);
   Json& json = status.json();
   json["currentRevision"] = RevisionName(plan, state.current);
   json["updateRevision"] = RevisionName(plan, update.hash);

@@ -125,6 +125,21 @@ TEST_F(PlanRollout, AChangeIsRolledOutStepByStep) {
   EXPECT_EQ(events_, (std::vector<std::string>{"RolloutStarted", "RolloutComplete"}));
 }
 
+TEST_F(PlanRollout, AnEventNamesANodeThatCouldNotCompare) {
+  observed_.plan["spec"]["retention"] = "Pin";
+  Reconcile();
+  AllAnswer();
+  for (coordination::TrialReport& trial : observed_.view->nodes[1].trials) {
+    if (trial.id.contains("@current")) trial.error = "300 ordered streams";
+  }
+  const Decision decision = Reconcile();
+  EXPECT_EQ(Status("/rollout/phase"), "Activate");
+  ASSERT_EQ(decision.events.size(), 1U);
+  EXPECT_EQ(decision.events[0].reason, "NodesNotCompared");
+  EXPECT_TRUE(decision.events[0].note.contains("compared without node b, which could not derive"))
+      << decision.events[0].note;
+}
+
 TEST_F(PlanRollout, KnobsAreNoRevision) {
   observed_.plan["spec"]["rollout"]["maxUnavailable"] = 2;
   observed_.plan["spec"]["revisionHistoryLimit"] = 3;
