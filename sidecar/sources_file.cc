@@ -8,7 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/percent_encoding.h"
 #include "base/utf8.h"
+#include "storage/open_store.h"
+#include "storage/s3_address.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -18,6 +21,8 @@ using SourceJson = nlohmann::ordered_json;
 constexpr int kSourcesVersion = 1;
 constexpr std::string_view kSourcesSuffix = ".sources";
 constexpr const char* kKeysStay = "keys stay with the sidecar";
+constexpr const char* kBucketsKeys =
+    "it is a bucket, whose keys, if it has any, stay with the sidecar";
 
 // Processes with other working folders read it.
 std::string AbsolutePath(std::string_view path) {
@@ -33,12 +38,31 @@ bool IsHttp(std::string_view address) {
   return address.starts_with("http://") || address.starts_with("https://");
 }
 
+// The address by which a bucket that surely needs no keys is read without any; empty: there is
+// none. Where keys of the surroundings count, only their first use tells whether there are any.
+std::string PublicBucketUrl(const DatasetSource& source) {
+  if (source.ambient_keys || !source.keys_folder.empty()) return "";
+  const Result<storage::S3Address> bucket =
+      storage::BucketAt(source.store_uri, OpenOptionsOf(source));
+  if (!bucket || bucket->requester_pays) return "";
+  const storage::S3Place place = storage::PlaceOf(*bucket);
+  if (place.unpacks_gzip()) return "";
+  return fmt::format("{}{}/{}", place.origin, place.path, PercentEncodePath(bucket->prefix));
+}
+
+void AddUrl(std::string_view url, const std::string& ca_file, SourceJson& into) {
+  into["url"] = url;
+  if (url.starts_with("https://") && !ca_file.empty()) into["caFile"] = AbsolutePath(ca_file);
+}
+
 void AddPlace(const DatasetSource& source, const std::string& ca_file, SourceJson& into) {
   constexpr std::string_view kFileScheme = "file://";
   std::string_view address = source.store_uri;
-  if (IsHttp(address) && source.keys_folder.empty()) {
-    into["url"] = address;
-    if (address.starts_with("https://") && !ca_file.empty()) into["caFile"] = AbsolutePath(ca_file);
+  if (IsHttp(address) && source.keys_folder.empty()) return AddUrl(address, ca_file, into);
+  if (address.starts_with(storage::kS3Scheme)) {
+    const std::string url = PublicBucketUrl(source);
+    if (!url.empty()) return AddUrl(url, ca_file, into);
+    into["kept"] = source.keys_folder.empty() ? kBucketsKeys : kKeysStay;
     return;
   }
   if (address.starts_with(kFileScheme)) address.remove_prefix(kFileScheme.size());

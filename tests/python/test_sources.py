@@ -26,6 +26,9 @@ from optcache._sources import (
 )
 
 
+BUCKETS_KEYS = "it is a bucket, whose keys, if it has any, stay with the sidecar"
+
+
 @pytest.fixture
 def socket(tmp_path: Path) -> Path:
     return tmp_path / "sock"
@@ -58,7 +61,14 @@ def test_reads_what_a_sidecar_writes(socket: Path) -> None:
             "vision/web-by-tls", url="https://store.example.com/images", ca_file="/etc/ca.crt"
         ),
         Served("vision/web-with-keys", kept="keys stay with the sidecar"),
-        Served("vision/bucket", kept="keys stay with the sidecar"),
+        Served("vision/bucket", kept=BUCKETS_KEYS),
+        Served("vision/bucket-with-keys", kept="keys stay with the sidecar"),
+        Served(
+            "vision/open-bucket",
+            url="https://s3.example.com/open/a%20b/",
+            ca_file="/etc/ca.crt",
+        ),
+        Served("vision/paid-bucket", kept=BUCKETS_KEYS),
         Served("vision/bytes", kept="its path is not UTF-8"),
     ]
 

@@ -27,6 +27,10 @@ TEST(SourcesFile, SaysWhatATrainingProcessCanReadItself) {
   ListedSource kept = Listed("vision/bucket", "s3://bucket/prefix");
   kept.source.manifest_file = "/var/lib/optcache/bucket.manifest";
   kept.manifest_digest = std::string(64, 'b');
+  ListedSource open = Listed("vision/open-bucket", "s3://open/a b?endpoint=https://s3.example.com");
+  open.source.ambient_keys = false;
+  ListedSource paid = Listed("vision/paid-bucket", "s3://paid?requester-pays=true");
+  paid.source.ambient_keys = false;
   const std::vector<ListedSource> sources = {
       indexed,
       Listed("vision/claim", "/mnt/optcache/vision/claim"),
@@ -34,6 +38,9 @@ TEST(SourcesFile, SaysWhatATrainingProcessCanReadItself) {
       Listed("vision/web-by-tls", "https://store.example.com/images"),
       Listed("vision/web-with-keys", "https://store.example.com/images", "/etc/keys"),
       kept,
+      Listed("vision/bucket-with-keys", "s3://bucket/prefix", "/etc/keys"),
+      open,
+      paid,
       Listed("vision/bytes", "/data/\xff"),
   };
   ExpectGolden(SourcesJson(sources, "/etc/ca.crt"), "sidecar/sources.json");
