@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from demo.progress import ProgressLine
+from harness.progress import ProgressLine
 
 from cluster import buckets, recipes, training
 from cluster.buckets import BucketServer, Keys

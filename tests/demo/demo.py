@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessError
-from progress import ProgressLine
+from harness.progress import ProgressLine
 
 if TYPE_CHECKING:
     from report import PolicyResult, Setup
