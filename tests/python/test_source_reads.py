@@ -286,6 +286,45 @@ def test_without_a_strong_etag_a_body_begins_at_its_first_byte(web: Web) -> None
     assert "Range" not in web.asked[1][1]
 
 
+def of_another_version(handler: Handler) -> None:
+    """A part, of a server that ignores If-Match and tells no ETag."""
+    first, last = map(int, handler.headers["Range"].removeprefix("bytes=").split("-"))
+    told = f"bytes {first}-{last}/{len(BODY)}"
+    handler.say(206, bytes(last + 1 - first), Content_Range=told)
+
+
+def test_a_rest_that_may_be_of_another_version_is_not_used(web: Web) -> None:
+    web.answers = [cut, of_another_version]
+    reads = SourceReads(HttpSource(web.url), List(), [0])
+    for _ in range(2):
+        with pytest.raises(SourceFaltersError):
+            reads.read()
+    assert reads.read() == [BODY]
+    assert [asked.get("Range") for _, asked in web.asked] == [None, f"bytes=100-{len(BODY) - 1}", None]
+
+
+def test_a_body_that_broke_without_an_etag_is_not_continued(web: Web) -> None:
+    web.answers = [cut_without_an_etag]
+    reads = SourceReads(HttpSource(web.url), List(), [0])
+    with pytest.raises(SourceFaltersError, match=f"only 100 of {len(BODY)} bytes"):
+        reads.read()
+    assert reads.read() == [BODY]
+    assert "Range" not in web.asked[1][1]
+
+
+def cut_without_an_etag(handler: Handler) -> None:
+    handler.say(200, BODY[:100], length=len(BODY))
+    handler.close_connection = True
+
+
+def test_the_bytes_of_a_continued_body_are_all_told(web: Web) -> None:
+    web.answers = [cut, cut_to(10)]
+    reads = SourceReads(HttpSource(web.url), List(), [0])
+    for count in (100, 110):
+        with pytest.raises(SourceFaltersError, match=f"only {count} of {len(BODY)} bytes"):
+            reads.read()
+
+
 def test_a_continued_body_is_compared_with_its_digest(web: Web) -> None:
     web.answers = [
         lambda handler: handler.say(200, bytes(100), length=len(BODY), ETag=ETAG),

@@ -63,18 +63,18 @@ class HttpSource(NamedTuple):
             headers["Cache-Control"] = "no-cache"
         pieces = [came]
         try:
-            self._transfer(headers, place, begin, length, pieces)
-            return b"".join(pieces)
+            return self._transfer(headers, place, begin, length, pieces)
         except SourceFaltersError as error:
-            # The rest can be asked for where the server would notice that the object has changed.
-            have = b"".join(pieces) if "If-Match" in headers else b""
+            have = b"".join(pieces)
             error.came = have if len(have) < length else b""
             raise
 
     def _transfer(
         self, headers: dict[str, str], place: Place, begin: int, length: int, pieces: list[bytes]
-    ) -> None:
-        """Adds to `pieces` what is left of these bytes. Raises as fetch does."""
+    ) -> bytes:
+        """The bytes: `pieces`, and what is left. What comes of the indexed version for sure is added
+        to `pieces`. Raises as fetch does.
+        """
         url = self.where(place.path)
         deadline = time.monotonic() + _TRANSFER_S + length / _RATE_MIN
         try:
@@ -85,8 +85,13 @@ class HttpSource(NamedTuple):
                         pieces.clear()  # of a server that ignores ranges: it sends all of it again
                     have = sum(map(len, pieces))
                     _check(response, place, begin + have, length - have)
-                    _read_body(response, length - have, deadline, pieces)
-                    return
+                    if not _is_version(response, place):
+                        if have:
+                            pieces.clear()  # the rest may be of another version
+                            raise SourceFaltersError(f"{place.path}: the rest came without its ETag")
+                        pieces = []
+                    _read_body(response, length, deadline, pieces)
+                    return b"".join(pieces)
                 url = _redirected(url, response)
             raise RefusalError(f"more than {_REDIRECTIONS_MAX} redirections")
         except ssl.SSLCertVerificationError as error:
@@ -159,6 +164,11 @@ def _differs(response: http.client.HTTPResponse, place: Place) -> bool:
     return bool(place.modified_ns) and int(told.timestamp()) != place.modified_ns // 1_000_000_000
 
 
+def _is_version(response: http.client.HTTPResponse, place: Place) -> bool:
+    """Whether the answer is of the version that was indexed, for sure."""
+    return place.etag.startswith('"') and response.getheader("ETag") == place.etag
+
+
 def _size_in(content_range: str, begin: int, length: int) -> Optional[int]:
     """The object's size, as "bytes 0-9/100" has it. Raises SourceFaltersError if it is another
     range.
@@ -172,8 +182,8 @@ def _size_in(content_range: str, begin: int, length: int) -> Optional[int]:
 def _read_body(
     response: http.client.HTTPResponse, length: int, deadline: float, pieces: list[bytes]
 ) -> None:
-    """As many bytes, and no more."""
-    have = 0
+    """Until `pieces` have as many bytes, and no more."""
+    have = sum(map(len, pieces))
     while piece := response.read1(_PIECE_BYTES):
         pieces.append(piece)
         have += len(piece)
