@@ -28,7 +28,7 @@ STORE = "store"
 PARTS = ("node", "sidecar", MACHINE)
 KILLED, ENDED, FROZEN = "killed", "ended", "frozen"
 ENDS = {KILLED: (signal.SIGKILL, "signal 9"), ENDED: (signal.SIGTERM, "exit status 0")}
-STALLED = "stalled"
+STALLED = "stalled"  # of the store: reads hang
 STORE_FAULTS = {
     "503": faulty_store.unavailable,
     "503, Retry-After": faulty_store.unavailable_for_a_second,
@@ -41,7 +41,7 @@ STORE_FAULTS = {
 LASTS_SECONDS = (0.5, 15.0)  # a frozen process, or an absent coordinator
 STORE_LASTS_SECONDS = (1.0, 15.0)
 PAUSE_SECONDS = (0.5, 8.0)
-STORE_PAUSE_SECONDS = (3.0, 30.0)
+STORE_PAUSE_SECONDS = (10.0, 60.0)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from harness.checks import Records
 
 # What a fault costs may come after its end: a process starts again, a read pauses between two tries.
 AFTER_SECONDS = 5.0
-# A rank waits no longer while the store answers, by what the user pages say of each fault.
+# The user pages promise that no rank waits longer than this while the store answers.
 PROMISED_SECONDS = 10.0
 # What fails a run, on a machine that does other things beside.
 LIMIT_SECONDS = 30.0
-# A store that is back is asked again within this time, and where it has let reads hang, within that.
-PAUSE_SECONDS = 10.0
+# A read that the store has let hang is tried again only after this time.
 STALL_SECONDS = 20.0
 
 Wait = tuple[float, float]  # when it ended, in seconds since 1970; how long it was
@@ -68,14 +67,26 @@ def _is_near(spans: Sequence[Span], wait: Wait) -> bool:
     return any(_overlap(span, wait, AFTER_SECONDS) >= 0 for span in spans)
 
 
-def _answered(spans: Sequence[Span], wait: Wait) -> float:
-    """Seconds of a wait in which the store answered, and nothing hung there."""
-    away = [
-        max(_overlap(span, wait, STALL_SECONDS if span.fault.how == STALLED else PAUSE_SECONDS), 0.0)
+def away(spans: Sequence[Span]) -> Iterator[Wait]:
+    """The times in which the store was away, in order: none overlaps another."""
+    times = sorted(
+        (span.began, span.ended + (STALL_SECONDS if span.fault.how == STALLED else AFTER_SECONDS))
         for span in spans
         if span.fault.part == STORE
-    ]
-    return max(wait[1] - sum(away), 0.0)
+    )
+    over = float("-inf")
+    for began, ended in times:
+        if ended > over:
+            yield ended, ended - max(began, over)
+            over = ended
+
+
+def _answered(spans: Sequence[Span], wait: Wait) -> float:
+    """Seconds of a wait in which the store answered, and nothing hung there."""
+    ended, seconds = wait
+    for until, lasted in away(spans):
+        seconds -= max(min(until, ended) - max(until - lasted, ended - wait[1]), 0.0)
+    return max(seconds, 0.0)
 
 
 def too_long(spans: Sequence[Span], records: Records) -> Iterator[str]:

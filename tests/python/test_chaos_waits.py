@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 from harness import waits
-from harness.chaos import COORDINATOR, FROZEN, KILLED, Fault, Span, deaths_in, process_faults
+from harness.chaos import COORDINATOR, FROZEN, KILLED, Fault, Span, deaths_in, process_faults, store_faults
 from harness.job import EpochRecord
 
 STORE = Span(Fault("store", "503", seconds=20), began=100, ended=120)
@@ -43,6 +43,31 @@ def test_a_wait_counts_for_the_faults_that_it_fell_into() -> None:
 def test_a_wait_for_a_store_that_is_away_may_be_long() -> None:
     assert [*waits.too_long([STORE, NODE], records((125, 25)))] == []
     assert len([*waits.too_long([NODE], records((125, 31)))]) == 1
+
+
+def test_what_two_faults_of_the_store_share_counts_once() -> None:
+    other = Span(Fault("store", "reset"), began=105, ended=130)
+    (line,) = waits.too_long([STORE, other], records((170, 70)))
+    assert line.startswith("a rank waited 70.0 s, 35.0 s of it while the store answered")
+    inner = Span(Fault("store", "reset"), began=105, ended=106)
+    assert [*waits.away([other, STORE, inner])] == [(125, 25), (135, 10)]
+
+
+def test_only_a_store_that_lets_reads_hang_costs_long_after_its_end() -> None:
+    stalled = Span(Fault("store", "stalled"), began=100, ended=120)
+    assert [*waits.too_long([stalled], records((156, 56)))] == []
+    assert len([*waits.too_long([STORE], records((156, 56)))]) == 1
+
+
+def test_the_store_answers_most_of_the_time() -> None:
+    """Else too long waits are not found."""
+    for seed in range(5):
+        now, spans = 0.0, []
+        for fault in itertools.takewhile(lambda _: now < 3600, store_faults(random.Random(seed))):
+            began = now + fault.pause
+            now = began + fault.seconds
+            spans.append(Span(fault, began, now))
+        assert sum(seconds for _, seconds in waits.away(spans)) < 0.5 * now
 
 
 def test_deaths_are_read_from_the_log() -> None:
