@@ -170,6 +170,33 @@ def test_a_folder_below_a_source_is_torchvisions(
         assert [target for _, target in batch] == [theirs.targets[0], theirs.targets[-1]]
 
 
+def test_a_folder_that_has_all_of_a_source_is_torchvisions(
+    serve: Callable[..., Server], images: Path, tmp_path: Path
+) -> None:
+    """By path, the files of `b-c` come before those of `b/x`."""
+    image = next(path for path in images.rglob("*") if path.is_file())
+    for name in ("b/1.png", "b-c/2.png", "b/x/3.png"):
+        path = tmp_path / "all" / "train" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(image, path)
+    list_source(serve(tmp_path / "all"))
+    root = str(tmp_path / "all" / "train")
+    for choose in (None, lambda path: True):
+        theirs = torchvision.datasets.ImageFolder(root, is_valid_file=choose)
+        ours = ImageFolder(root, is_valid_file=choose)
+        assert ours.samples == theirs.samples and ours.classes == theirs.classes
+
+
+def test_what_is_no_image_makes_no_class() -> None:
+    paths = ["train/b/1.PNG", "train/b/readme.txt", "train/meta/a.json", "train/c.png", "val/b/2.png"]
+    assert _image_folder.samples_below("train/", paths, images_only=True) == [0]
+    assert _image_folder.samples_below("train/", paths, images_only=False) == [0, 1, 2]
+
+
+def test_images_end_as_torchvisions() -> None:
+    assert _image_folder.IMG_EXTENSIONS == torchvision.datasets.folder.IMG_EXTENSIONS
+
+
 def test_a_folder_below_a_source_is_announced(serve: Callable[..., Server], splits: Path) -> None:
     server = serve(splits)
     list_source(server)

@@ -205,6 +205,18 @@ def test_the_dataset_around_a_root(root: str, found: Optional[tuple[str, str]]) 
     assert (around and (around[0].name, around[1])) == found
 
 
+def test_an_address_or_a_name_is_no_relative_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cats").mkdir()
+    monkeypatch.chdir(tmp_path)
+    web = Served("web", url="http://host/images")
+    served = [Served("files", path=str(tmp_path)), web]
+    assert dataset_around("http://host/images/train", served) == (web, "train")
+    assert dataset_around("imagenett", served) is None
+    assert dataset_around("cats", served) == (served[0], "cats")
+
+
 def test_the_longest_path_around_a_root_counts(tmp_path: Path) -> None:
     inner = tmp_path / "a" / "b"
     (inner / "c").mkdir(parents=True)

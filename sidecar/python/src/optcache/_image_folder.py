@@ -20,6 +20,8 @@ from .dataset import Dataset
 from .errors import OptcacheError
 
 Transform = Callable[[Any], Any]
+# Those of torchvision, which an image need not have installed.
+IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
 
 def default_loader(source: Union[str, Sample]) -> Any:
@@ -106,7 +108,7 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
         self._below = found.below + "/" if found.below else ""
         self._classes: list[str] = []  # below that folder
         if self._below:
-            self._take_folder()
+            self._take_folder(is_valid_file is None)
         else:
             self.data.target(0)  # the sentence for a dataset without classes, not in a worker first
         if is_valid_file is not None:
@@ -116,23 +118,28 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
             made_by = (*made_by, self._below)
         self.kept = kept(self.data, computed, self.data.version, made_by, socket)
 
-    def _take_folder(self) -> None:
+    def _take_folder(self, images_only: bool) -> None:
         """Chooses what lies in class folders below `_below`, in torchvision's order."""
-        begin = len(self._below)
-        found = []
-        for at, path in enumerate(self.data.paths()):
-            name, slash, _ = path[begin:].partition("/")
-            if slash and path.startswith(self._below):
-                found.append((name, *os.path.split(path), at))
+        found = samples_below(self._below, self.data.paths(), images_only)
         if not found:
             raise OptcacheError(
                 f"the dataset {self.data.name} has no samples in class folders below "
                 f"{self._below!r}, which {self.root!r} means",
                 "not_found",
             )
-        found.sort()
-        self.ids = array.array("I", (at for *_, at in found))
-        self._classes = sorted({name for name, *_ in found})
+        place = self._torchvisions_place
+        # Most are in order already, and the places of millions take memory.
+        if any(place(one) > place(next_one) for one, next_one in zip(found, found[1:])):
+            found.sort(key=place)
+        self.ids = array.array("I", found)
+        self._classes = sorted({self._class_of(at) for at in found})
+
+    def _torchvisions_place(self, at: int) -> tuple[str, str, str]:
+        return (self._class_of(at), *os.path.split(self.data.path(at)))
+
+    def _class_of(self, at: int) -> str:
+        """The folder below `_below` of a sample of `data`."""
+        return self.data.path(at)[len(self._below) :].partition("/")[0]
 
     def _choose(
         self, is_valid_file: Callable[[str], bool], allow_empty: bool
@@ -148,7 +155,7 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
                 f"Found no valid file for the classes {', '.join(sorted(empty))}: is_valid_file "
                 "takes none of their samples. To keep empty classes, set allow_empty=True"
             )
-        return ids if len(ids) < len(self.data) else None
+        return None if self.ids is None and len(ids) == len(self.data) else ids
 
     def _ids(self) -> Sequence[int]:
         """The samples of `data` that are ours."""
@@ -170,7 +177,7 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
         """The class number of a sample of `data`."""
         if not self._below:
             return self.data.target(at)
-        return self.class_to_idx[self.data.path(at)[len(self._below) :].partition("/")[0]]
+        return self.class_to_idx[self._class_of(at)]
 
     @property
     def classes(self) -> list[str]:
@@ -252,6 +259,20 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
 
     def __repr__(self) -> str:
         return f"Dataset ImageFolder\n    Number of datapoints: {len(self)}\n    {self.data.name}"
+
+
+def samples_below(below: str, paths: Sequence[str], images_only: bool) -> list[int]:
+    """Which of the paths lie in class folders below `below`; of `images_only`, those that torchvision
+    takes.
+    """
+    begin = len(below)
+    return [
+        at
+        for at, path in enumerate(paths)
+        if path.startswith(below)
+        and path.find("/", begin) > begin
+        and (not images_only or path.lower().endswith(IMG_EXTENSIONS))
+    ]
 
 
 def _loads_by_pil(loader: Any) -> bool:

@@ -168,7 +168,9 @@ def dataset_around(root: str, served: list[Served]) -> Optional[tuple[Served, st
     """The dataset in whose source `root` is a folder, by the longest path; and that folder's path in
     the source.
     """
-    for path in (os.path.abspath(root), os.path.realpath(root)):
+    # A name may be that of a relative folder by chance, and a folder need not be there.
+    is_folder = "://" not in root and (os.path.isabs(root) or os.path.isdir(root))
+    for path in (os.path.abspath(root), os.path.realpath(root)) if is_folder else ():
         folder = path
         while folder != os.path.dirname(folder):
             folder = os.path.dirname(folder)
