@@ -7,16 +7,13 @@ from bench.figures import Figure, at_most
 from bench.readers import Rank, Readers
 from bench.scene import Made, scene
 from harness.cluster import Metrics
+from harness.usage import BASE_BYTES, NODE_SHARE, SAMPLE_BYTES
 
 MACHINES = 2
 SHARE = 0.6
 ARENA_BYTES = 64 << 20
 EPOCHS = 3
 LOOKS = 40  # at the processes' memory, during the job
-# docs/memory.md. The sidecar's overflow is not taken where samples fit the arena, nor counted here.
-NODE_SHARE = 1.17  # of the memory offered
-BYTES_A_SAMPLE = 100
-PROGRAM_BYTES = 32 << 20
 
 
 def run(context: Context) -> list[Figure]:
@@ -31,7 +28,8 @@ def run(context: Context) -> list[Figure]:
                 node = max(node, _most(it.cluster.node_metrics()))
                 sidecar = max(sidecar, _most(it.cluster.sidecar_metrics()))
             readers.times()
-    memory, program = made.budget.memory, samples * BYTES_A_SAMPLE + PROGRAM_BYTES
+    memory, program = made.budget.memory, samples * SAMPLE_BYTES + BASE_BYTES
+    # The sidecar's overflow is not taken where samples fit the arena, nor counted here.
     return [
         _figure("node", node, NODE_SHARE * memory + program, f"memory {_mib(memory)}"),
         _figure("sidecar", sidecar, ARENA_BYTES + program, f"arena {_mib(ARENA_BYTES)}"),

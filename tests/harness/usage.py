@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+# Limits of docs/memory.md.
+NODE_SHARE = 1.17  # of its memory: 10 % for index and allocator, a sixteenth for what is not charged
+SAMPLE_BYTES = 100  # of a sample: manifest and plan
+BASE_BYTES = 32 << 20  # of a node or a sidecar without samples
+
 
 @dataclass(frozen=True)
 class Usage:

@@ -22,7 +22,7 @@ from harness.dataset import Dataset
 from harness.faulty_store import FaultyStore
 from harness.processes import wait_until
 from harness.store import LISTING
-from harness.usage import Usage, processes_with, usage_of
+from harness.usage import BASE_BYTES, NODE_SHARE, SAMPLE_BYTES, Usage, processes_with, usage_of
 
 SECONDS = int(os.environ.get("OPTCACHE_CHAOS_SECONDS", "3600"))
 CALM_SECONDS = 20  # of training afterwards
@@ -32,10 +32,6 @@ RANKS = 4
 SHARE = 0.5
 ARENA = 8 << 20
 OVERFLOW = 8 << 20
-# As in docs/memory.md.
-BASE = 32 << 20
-NODE_SHARE = 1.12
-SAMPLE_BYTES = 100
 # Of a process that trains, from the first batch to the last.
 GROWTH_BYTES = 200 << 20
 GROWTH_DESCRIPTORS = 16
@@ -67,7 +63,7 @@ class Watch:
                 self.first.setdefault(pid, self.last[pid])
 
     def excess(self, dataset: Dataset) -> Iterator[str]:
-        beside = SAMPLE_BYTES * len(dataset.paths) + BASE
+        beside = SAMPLE_BYTES * len(dataset.paths) + BASE_BYTES
         limits = {
             "node": int(NODE_SHARE * node_memory(dataset)) + beside,
             "sidecar": ARENA + OVERFLOW + beside,

@@ -15,6 +15,7 @@ from harness.checks import Records
 from harness.cluster import Budget, Cluster, ClusterOptions
 from harness.dataset import Dataset, dataset_key
 from harness.processes import wait_until
+from harness.usage import BASE_BYTES, NODE_SHARE, SAMPLE_BYTES
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 
@@ -23,10 +24,6 @@ from optcache.torch import attach
 SHARE = 0.6
 ARENA = 16 << 20
 OVERFLOW = 8 << 20
-# As in docs/memory.md.
-BASE = 32 << 20
-NODE_SHARE = 1.17  # of its memory: 10 % for index and allocator, a sixteenth for what is not charged
-SAMPLE_BYTES = 100  # of a sample: manifest and plan
 
 
 def peak_bytes(cluster: Cluster, process: str) -> int:
@@ -52,8 +49,8 @@ def test_peaks_stay_below_the_limits(
 
     sidecar, node = peak_bytes(cluster, "sidecar-0"), peak_bytes(cluster, "node-0")
     memory = int(dataset.total_bytes * SHARE)
-    assert sidecar <= ARENA + OVERFLOW + SAMPLE_BYTES * len(samples) + BASE
-    assert node <= NODE_SHARE * memory + SAMPLE_BYTES * len(samples) + BASE
+    assert sidecar <= ARENA + OVERFLOW + SAMPLE_BYTES * len(samples) + BASE_BYTES
+    assert node <= NODE_SHARE * memory + SAMPLE_BYTES * len(samples) + BASE_BYTES
     # The limits are tight: most of what they allow was taken.
     assert sidecar >= ARENA + OVERFLOW
     assert node >= 0.9 * memory
@@ -108,5 +105,5 @@ def test_who_does_not_take_its_answers_holds_no_memory(programs: Path, tmp_path:
             closed = "optcache_untaken_answers_closed_total"
             wait_until(lambda: cluster.metrics_of("node-0")[closed] == 1, "the client is closed")
             read(4)
-        assert peak_bytes(cluster, "node-0") <= NODE_SHARE * memory + SAMPLE_BYTES * samples + BASE
+        assert peak_bytes(cluster, "node-0") <= NODE_SHARE * memory + SAMPLE_BYTES * samples + BASE_BYTES
         assert cluster.metrics_of("node-0")["optcache_live_sample_bytes"] <= memory * 17 // 16 + (8 << 20)
