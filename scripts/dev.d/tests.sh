@@ -178,8 +178,7 @@ test_named() {
   say "TEST_SEED=$TEST_SEED"
   step packages need "${build_packages[@]}" "${test_packages[@]}"
   step "build (programs)" compile dev "${programs[@]/%//all}" tests/support/all
-  use_programs dev
-  step "integration tests" counted integration "$python" -m pytest -q -rs -p no:cacheprovider -p harness.rings -k "$1" tests/integration
+  step "integration tests" test_python "$python" integration -k "$1" tests/integration
 }
 
 # test_long [K/N]: all of it or one part.
