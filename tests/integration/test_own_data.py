@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.ports import free_port
 from harness.processes import stop, wait_until
 from PIL import Image
 
@@ -23,6 +24,7 @@ SECONDS = 300
 DEV = """#!/bin/sh
 exec optcache "$@" --port 0
 """
+EXPORT = re.compile(r"^export OPTCACHE_SOCKET=.*$", re.MULTILINE)
 INSTALLS = ("python3 -m venv ", "pip install ")
 
 
@@ -44,6 +46,7 @@ def folder(programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     places = [programs, Path(sys.executable).parent, os.environ["PATH"]]  # its python3 is this one
     monkeypatch.setenv("PATH", ":".join(map(str, places)))
     monkeypatch.setenv("XDG_STATE_HOME", str(path / "my state"))
+    monkeypatch.setenv("PET_MASTER_PORT", str(free_port()))  # torchrun's own may be taken
     monkeypatch.setenv("TMPDIR", str(path))  # torchrun leaves logs there
     monkeypatch.delenv("OPTCACHE_SOCKET", raising=False)
     monkeypatch.chdir(path)
@@ -67,21 +70,25 @@ def test_the_script_runs_as_printed_alone_and_by_torchrun(folder: Path) -> None:
             ["bash", "-c", f"exec {start}"], stdout=said, stderr=said, start_new_session=True
         )
     try:
+        wait_until(lambda: EXPORT.search(log.read_text()) is not None, "the line is printed")
         wait_until((state / "sockets" / "machine-0.sock").is_socket, "the sidecar listens")
-        (line,) = re.findall(r"^export OPTCACHE_SOCKET=.*$", log.read_text(), re.MULTILINE)
+        (line,) = EXPORT.findall(log.read_text())
         script = re.sub(r"(?m)^export .*=\.\.\. .*$", lambda _: line, block("sh", "train.py"))
-        ran = subprocess.run(
+        ran = subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", script],
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
+        try:
+            out, errors = (said.decode() for said in ran.communicate(timeout=SECONDS))
+        finally:
+            stop(ran)
     finally:
         status = stop(up)
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 0, errors
     assert status == 0, log.read_text()
-    lines = re.findall(r"rank (\d), epoch (\d): (\d+) images", ran.stdout)
+    lines = re.findall(r"rank (\d), epoch (\d): (\d+) images", out)
     seen = [tuple(map(int, line)) for line in lines]
     assert seen[:EPOCHS] == [(0, epoch, IMAGES) for epoch in range(EPOCHS)]
     halves = [(rank, epoch, IMAGES // 2) for rank in range(2) for epoch in range(EPOCHS)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import optcache
-from optcache import _endpoint
+from optcache import _breaker, _endpoint
 from optcache._faults import SourceFaltersError
 
 
@@ -93,4 +93,31 @@ def test_the_source_says_when_to_ask_again(endpoint: Away) -> None:
         raise SourceFaltersError("HTTP 429", retry_after_s=37)
 
     assert read(endpoint, source) == b"sample"
-    assert endpoint.pauses == [37]
+    assert 37 < endpoint.pauses[0] < 1.25 * 37  # not in step with other ranks
+
+
+def test_time_is_told_since_bytes_came(endpoint: Away, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(_endpoint, "tell", told.append)
+    endpoint.away = False  # type: ignore[misc]
+    patience = _endpoint.Patience(endpoint, 10, 0, 600)
+    falters = SourceFaltersError("cut")
+    for falters.progressed, passed in ((True, 900), (False, 20)):
+        endpoint.now += passed
+        patience.wait(falters)
+    assert told[0].startswith("waiting up to 600 s") and told[1].startswith("still waiting, 20 of 600 s")
+    endpoint.now += 600
+    with pytest.raises(optcache.SidecarUnavailableError, match="Waited 600 s since bytes came: spec"):
+        patience.wait(falters)
+
+
+def test_a_forked_process_does_not_tell_its_parents_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(_breaker, "tell", told.append)
+    breaker = _breaker.Breaker("/run/away", lambda: None)
+    breaker.note_source("HTTP 503")
+    breaker._tell_progress(0)
+    assert told[0].endswith("and the source fails: HTTP 503")
+    breaker.after_fork()
+    breaker._tell_progress(0)
+    assert len(told) == 1

@@ -36,8 +36,8 @@ class Breaker:
         self._probe = probe
         self._why: Optional[tuple[type[Exception], tuple[Any, ...]]] = None  # None: it is closed
         self._began = self._asked_at = 0.0
-        self._samples = 0  # read from the source meanwhile
-        self._source_fault = ""  # what the source has said since it gave the last of them
+        self._samples: int  # read from the source meanwhile
+        self._source_fault: str  # what the source has said since it gave the last of them
         self._told: set[str] = set()
         self.after_fork()
 
@@ -47,6 +47,7 @@ class Breaker:
         self._thread: Optional[threading.Thread] = None
         self._waiting = 0
         self._samples = 0
+        self._source_fault = ""
 
     @property
     def open(self) -> bool:

@@ -49,7 +49,7 @@ class Patience:
         """Args:
             wait: seconds; None: what OPTCACHE_WAIT says, or what is usual.
             least_s: seconds that are waited even if that is less.
-            source_s: the same once the source has faltered.
+            source_s: seconds since bytes came, once the source has faltered; if that is more.
         """
         self._endpoint = endpoint
         self._least_s = least_s
@@ -65,6 +65,10 @@ class Patience:
     def waited_s(self) -> float:
         return time.monotonic() - self._began
 
+    @property
+    def _patient_s(self) -> float:
+        return time.monotonic() - self._patient_since
+
     def wait(self, why: Exception) -> None:
         """Pauses before another try. Raises SidecarUnavailableError when that has lasted too
         long.
@@ -72,16 +76,18 @@ class Patience:
         if isinstance(why, SourceFaltersError):
             self._note_source(why)
         limit, sets_it = self._limit(why)
-        rest = limit - (time.monotonic() - self._patient_since)
+        rest = limit - self._patient_s
         if rest <= 0:
             self._endpoint.note_source("")
-            waited = f". Waited {limit:g} s: {sets_it}" if limit > 0 else ""
+            since = " since bytes came" if self._patient_since > self._began else ""
+            waited = f". Waited {limit:g} s{since}: {sets_it}" if limit > 0 else ""
             raise SidecarUnavailableError(self._endpoint.explain(why) + waited) from why
         self._tell(why, limit, sets_it)
         if isinstance(why, SourceFaltersError):
             # Ranks that lost the same store do not come back to it in step.
             pause = self._pause * _chance.uniform(0.5, 1)
-            self._endpoint.pause(min(max(pause, why.retry_after_s), rest))
+            told = why.retry_after_s * _chance.uniform(1, 1.25)
+            self._endpoint.pause(min(max(pause, told), rest))
             self._pause = min(self._pause * 2, _SOURCE_PAUSE_MAX_S)
         elif self._endpoint.away and not isinstance(why, RefusedError):
             self._endpoint.wait(min(rest, _TELL_AFTER_S))
@@ -106,7 +112,7 @@ class Patience:
             # While the sidecar is away, the breaker tells, once for all that wait.
             if waited - self._told_at < TELL_EVERY_S or self._endpoint.away:
                 return
-            tell(f"still waiting, {waited:.0f} of {limit:g} s: {self._endpoint.explain(why)}")
+            tell(f"still waiting, {self._patient_s:.0f} of {limit:g} s: {self._endpoint.explain(why)}")
         self._told_at = waited
 
     def _limit(self, why: Exception) -> tuple[float, str]:
@@ -278,7 +284,7 @@ def with_patience(
     Args:
         instead: may raise SourceFaltersError, and is asked again then.
         wait: as of Patience, which is had where there is nothing else to do.
-        source_s: likewise.
+        source_s: likewise, once the source has faltered.
 
     Raises:
         SidecarUnavailableError: there was none for too long.

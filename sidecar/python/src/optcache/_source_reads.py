@@ -131,8 +131,9 @@ class SourceReads:
             concurrent.futures.wait(tries, return_when=concurrent.futures.FIRST_EXCEPTION)
         finally:
             begun = [one for one in tries if not one.cancel()]
-        concurrent.futures.wait(begun)
-        self._raise_first(begun)
+        while (left := [one for one in begun if not one.done()]) and not any(map(_is_final, begun)):
+            concurrent.futures.wait(left, return_when=concurrent.futures.FIRST_EXCEPTION)
+        self._raise_first([one for one in begun if one.done()])
         return [r.sample for r in self._reads if r.sample is not None]
 
     def _raise_first(self, tries: Sequence[concurrent.futures.Future[None]]) -> None:
@@ -149,6 +150,12 @@ class SourceReads:
         first.retry_after_s = max(f.retry_after_s for f in faltering)
         self._most_bytes = max(have, self._most_bytes)
         raise first
+
+
+def _is_final(one: concurrent.futures.Future[None]) -> bool:
+    """Whether it has failed in a way that does not pass."""
+    failure = one.exception() if one.done() else None
+    return failure is not None and not isinstance(failure, SourceFaltersError)
 
 
 class _Read:
