@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import types
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import optcache
 from optcache import _breaker, _endpoint
 from optcache._faults import SourceFaltersError
+from optcache._manifest import Member, Place
+from optcache._source_reads import read_samples
 
 
 class Away(_endpoint.Endpoint):
@@ -121,3 +125,36 @@ def test_a_forked_process_does_not_tell_its_parents_fault(monkeypatch: pytest.Mo
     breaker.after_fork()
     breaker._tell_progress(0)
     assert len(told) == 1
+
+
+def test_what_does_not_pass_is_raised_while_others_are_read() -> None:
+    class Half:
+        """Gives the first of two at the end alone, and not the other."""
+
+        def __init__(self) -> None:
+            self.begun, self.over = threading.Event(), threading.Event()
+            self.ended: list[bool] = []
+
+        def where(self, path: str) -> str:
+            return path
+
+        def fetch(self, place: Place, *_: Any) -> bytes:
+            if self.begun.is_set():
+                raise FileNotFoundError("gone")
+            self.begun.set()
+            self.over.wait(60)
+            self.ended.append(True)
+            return b"sample"
+
+    manifest = types.SimpleNamespace(
+        name="test",
+        place=lambda index: Place("a", 6, 0, ""),
+        members=lambda index: [Member(b"", 0, 6)],
+        key=lambda index: None,
+        sample_digest=lambda index: None,
+    )
+    source = Half()
+    with pytest.raises(optcache.SampleError, match="gone"):
+        read_samples(source, manifest, [0, 0])  # type: ignore[arg-type]
+    assert not source.ended
+    source.over.set()

@@ -345,32 +345,6 @@ def test_samples_that_came_are_not_asked_for_again(web: Web) -> None:
     assert asked == 3 and len(web.asked) == 4
 
 
-def test_what_does_not_pass_is_raised_while_others_are_read() -> None:
-    class Half:
-        """Gives the first of two at the end alone, and not the other."""
-
-        def __init__(self) -> None:
-            self.begun, self.over = threading.Event(), threading.Event()
-            self.ended: list[bool] = []
-
-        def where(self, path: str) -> str:
-            return path
-
-        def fetch(self, place: Place, *_: Any) -> bytes:
-            if self.begun.is_set():
-                raise FileNotFoundError("gone")
-            self.begun.set()
-            self.over.wait(60)
-            self.ended.append(True)
-            return BODY
-
-    source = Half()
-    with pytest.raises(optcache.SampleError, match="gone"):
-        read_samples(source, List(), [0, 0])  # type: ignore[arg-type]
-    assert not source.ended
-    source.over.set()
-
-
 @pytest.mark.parametrize("told, seconds", [("7", 7), ("86400", 60), ("soon", 0), ("-1", 0)])
 def test_the_server_says_when_to_ask_again(web: Web, told: str, seconds: float) -> None:
     web.answers = [lambda handler: handler.say(503, b"", Retry_After=told)]
