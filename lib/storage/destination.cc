@@ -20,6 +20,7 @@ void Destination::Skip(ByteCount length) {
 Destination Destination::After(ByteCount length) const {
   Destination rest;
   rest.stop_ = stop_;
+  rest.arrived_ = arrived_;
   for (const Part& part : parts_) {
     const ByteCount gone = std::min(length, part.length);
     length -= gone;
@@ -47,6 +48,7 @@ bool DestinationWriter::Write(ByteSpan piece) {
 
 void DestinationWriter::Copy(ByteSpan piece) {
   written_ += piece.size();
+  destination_.CountArrived(piece.size());
   while (!piece.empty()) {
     const Destination::Part& part = destination_.parts()[part_];
     const size_t length = std::min<size_t>(piece.size(), part.length - part_done_);

@@ -2,6 +2,7 @@
 
 // Where the bytes of one read go.
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -30,6 +31,10 @@ class WriteStop {
   bool stopped_ GUARDED_BY(mutex_) = false;
 };
 
+// Bytes that have come, of reads that have not ended, too. Shared by the caller of reads and the
+// stores' threads.
+using ArrivedBytes = std::shared_ptr<std::atomic<ByteCount>>;
+
 // The memory that a range of an object is read into, in the order of the object's bytes: stretches
 // that are kept, each somewhere else if need be, and stretches that are read and thrown away. So
 // one request can fill several places. The memory belongs to the caller. A value.
@@ -55,6 +60,13 @@ class Destination {
   // What fills it by a DestinationWriter, as network stores do, heeds it. Shared with the reader.
   void set_stop(std::shared_ptr<WriteStop> stop) { stop_ = std::move(stop); }
 
+  // Where stores count what comes, piece by piece; null: nowhere.
+  void set_arrived(ArrivedBytes arrived) { arrived_ = std::move(arrived); }
+  const ArrivedBytes& arrived() const { return arrived_; }
+  void CountArrived(ByteCount bytes) const {
+    if (arrived_ != nullptr) arrived_->fetch_add(bytes, std::memory_order_relaxed);
+  }
+
   const std::vector<Part>& parts() const { return parts_; }
   // The length of the range, with what is thrown away.
   ByteCount size() const { return size_; }
@@ -63,6 +75,7 @@ class Destination {
 
  private:
   std::shared_ptr<WriteStop> stop_;
+  ArrivedBytes arrived_;
   std::vector<Part> parts_;
   ByteCount size_ = 0;
 };

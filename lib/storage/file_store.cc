@@ -177,6 +177,7 @@ Status FileStore::ReadBytes(int fd, ByteCount offset, MutableByteSpan rest,
       return {Code::kDataLoss,
               fmt::format("{}: the file ends {} bytes early", Describe(request), rest.size())};
     }
+    request.destination.CountArrived(static_cast<ByteCount>(n));
     rest = rest.subspan(static_cast<size_t>(n));
     offset += static_cast<ByteCount>(n);
   }

@@ -105,6 +105,17 @@ TEST(DestinationWriter, WritesNothingOnceItIsStopped) {
   EXPECT_EQ(writer.written(), 2U);
 }
 
+TEST(DestinationWriter, CountsWhatComesPieceByPiece) {
+  std::string into = "....";
+  Destination destination(std::as_writable_bytes(std::span(into)));
+  const auto arrived = std::make_shared<std::atomic<ByteCount>>(10);
+  destination.set_arrived(arrived);
+  EXPECT_TRUE(DestinationWriter(destination).Write(AsBytes("abc")));
+  EXPECT_EQ(*arrived, 13U);
+  EXPECT_TRUE(DestinationWriter(destination.After(3)).Write(AsBytes("d")));
+  EXPECT_EQ(*arrived, 14U);
+}
+
 TEST(Destination, TheRestBeginsBehindWhatIsFilled) {
   std::string first = "..";
   std::string second = "...";

@@ -100,6 +100,19 @@ TEST_F(HedgingStoreTest, TheSecondRequestMayWinAndTheFirstWritesNothingThen) {
   EXPECT_EQ(Hedges("won"), 1);
 }
 
+TEST_F(HedgingStoreTest, BytesOfSecondRequestsCountAsArrivedToo) {
+  ReadWaiter waiter;
+  ReadRequest request = Request("a");
+  const auto arrived = std::make_shared<std::atomic<ByteCount>>(0);
+  request.destination.set_arrived(arrived);
+  waiter.Start(*store_, std::move(request));
+  AwaitRequests(2);
+  ASSERT_TRUE(fake_->CompleteNewest());
+  EXPECT_TRUE(waiter.Wait().status.ok());
+  EXPECT_EQ(*arrived, 4U);
+  fake_->CompleteAll();
+}
+
 TEST_F(HedgingStoreTest, ScatteredDestinationsAreFilledBySecondRequestsToo) {
   ReadWaiter waiter;
   ReadRequest request = Request("a");
