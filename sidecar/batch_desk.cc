@@ -126,7 +126,9 @@ BatchDesk::Item BatchDesk::Resolve(const BatchRequest& request, std::size_t i) {
 }
 
 BatchDesk::Item BatchDesk::Claim(ReaderId reader, Pass& pass, std::uint64_t index, SampleId id) {
+  RankReader& found = *readers_.Find(reader);
   pass.MarkAsked(index);
+  found.OnAsked(pass, index, alarms_.Now());
   Item item{
       .sample = pass.Staged(index), .reader = reader, .pass = pass.span().pass, .index = index};
   // What lies in the overflow is one request's alone, see the class comment.
@@ -134,10 +136,10 @@ BatchDesk::Item BatchDesk::Claim(ReaderId reader, Pass& pass, std::uint64_t inde
                       item.sample->state() != HeldSample::State::kFailed &&
                       (item.sample->in_arena() || item.sample->askers().empty());
   if (!usable) {
-    RankReader& found = *readers_.Find(reader);
     item.sample = std::make_shared<HeldSample>(
         fetcher_, *found.attachment().dataset, found.attachment().stream,
-        wire::ReadItem{.pass = item.pass, .position = found.PositionOf(index), .id = id});
+        wire::ReadItem{.pass = item.pass, .position = found.PositionOf(index), .id = id},
+        found.DueOf(pass, index));
   }
   return item;
 }

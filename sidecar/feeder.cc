@@ -1,6 +1,11 @@
 #include "sidecar/feeder.h"
 
 namespace optcache::sidecar {
+namespace {
+
+constexpr Duration kGoOnIn = std::chrono::milliseconds(1);  // with staging: others have their turn
+
+}  // namespace
 
 Feeder::Feeder(const FeederPorts& ports, Alarms& alarms, const FeederOptions& options)
     : alarms_(alarms),
@@ -24,7 +29,13 @@ void Feeder::WorkLater() {
 void Feeder::Work() {
   work_due_ = false;
   desk_.Admit();
-  stager_.Fill();
+  if (!staging_waits_ && stager_.Fill()) {
+    staging_waits_ = true;
+    alarms_.After(kGoOnIn, [this] {
+      staging_waits_ = false;
+      WorkLater();
+    });
+  }
   readers_.Foretell();
   fetcher_.Flush();
 }

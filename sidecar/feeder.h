@@ -85,6 +85,7 @@ class Feeder final : public NodeListener {
 
   Alarms& alarms_;
   bool work_due_ = false;
+  bool staging_waits_ = false;  // until others have had their turn
   SampleMemory memory_;
   Fetcher fetcher_;
   ReaderTable readers_;

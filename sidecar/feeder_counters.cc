@@ -47,6 +47,14 @@ void StoreQueue::VisitCounters(const CounterVisitor& visitor) const {
   visitor(MetricKind::kGauge, "optcache_store_reads_running", {}, Number(running_));
   visitor(MetricKind::kGauge, "optcache_store_reads_waiting", {}, Number(waiting_.size()));
   visitor(MetricKind::kGauge, "optcache_store_reads_parked", {}, Number(parked_));
+  for (const auto& [dataset, store] : stores_) {
+    const MetricLabels labels = {{"dataset", dataset->name()}};
+    visitor(MetricKind::kGauge, "optcache_store_bandwidth_bytes", labels,
+            store.speed.BytesPerSecond());
+    visitor(MetricKind::kGauge, "optcache_store_reads_always", labels, Number(store.speed.width()));
+    visitor(MetricKind::kGauge, "optcache_store_reads_deferred", labels,
+            Number(store.held ? store.waiting : 0));
+  }
 }
 
 void Fetcher::VisitCounters(const CounterVisitor& visitor) const {

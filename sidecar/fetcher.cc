@@ -19,7 +19,7 @@ Fetcher::Fetcher(NodePort& node, StorePort& store, Alarms& alarms, FetchOptions 
       alarms_(alarms),
       options_(options),
       on_work_(std::move(on_work)),
-      store_(store, options.store_concurrency),
+      store_(store, alarms, options.store_concurrency),
       leases_(node),
       puts_window_(node, options.puts) {}
 
@@ -337,7 +337,8 @@ void Fetcher::ReadStore(FetchId id, Fetch& fetch) {
       store_.Add({.dataset = fetch.spec.dataset,
                   .id = fetch.spec.item.id,
                   .into = fetch.spec.buffer,
-                  .done = [this, id](const Result<std::uint32_t>& crc) { OnStoreRead(id, crc); }},
+                  .done = [this, id](const Result<std::uint32_t>& crc) { OnStoreRead(id, crc); },
+                  .due = fetch.spec.due},
                  fetch.spec.urgency == Urgency::kUrgent);
 }
 

@@ -70,6 +70,7 @@ class Fetcher {
     wire::ReadItem item;
     Urgency urgency = Urgency::kStaged;
     BufferRef buffer;  // of the sample's length
+    ReadDue due{};
   };
   // The bytes lie in the buffer, or the store's error.
   using Done = std::function<void(Result<Source>)>;

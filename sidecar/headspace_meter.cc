@@ -45,10 +45,11 @@ bool HeadspaceMeter::OnAsk(RankReader& reader, std::size_t samples, MonotonicTim
   }
   StepClock& clock = ranks_.try_emplace(key, options_).first->second;
   const Phase before = clock.phase();
-  clock.OnAsk({.at = now,
-               .pass = pass,
-               .ahead = AheadOf(reader, samples),
-               .staged_max = (Stager::MayStage(reader) + samples - 1) / samples});
+  clock.OnAsk(
+      {.at = now,
+       .pass = pass,
+       .ahead = AheadOf(reader, samples),
+       .staged_max = (Stager::MayStage(reader, Stager::Ranks(readers_)) + samples - 1) / samples});
   if (clock.phase() != before) OnPhase(reader, clock, before, samples);
   FinishIfAllHave();
   reader.HoldStaging(HoldsStaging(key, reader, clock));

@@ -21,8 +21,9 @@ class HeldSample {
  public:
   enum class State : std::uint8_t { kNoMemory, kFetching, kReady, kFailed };
 
-  HeldSample(Fetcher& fetcher, const DatasetPort& dataset, StreamId stream, wire::ReadItem item)
-      : fetcher_(fetcher), dataset_(dataset), stream_(stream), item_(item) {}
+  HeldSample(Fetcher& fetcher, const DatasetPort& dataset, StreamId stream, wire::ReadItem item,
+             ReadDue due = {})
+      : fetcher_(fetcher), dataset_(dataset), stream_(stream), item_(item), due_(std::move(due)) {}
   ~HeldSample() {
     if (state_ == State::kFetching) fetcher_.Abandon(fetch_);
   }
@@ -38,7 +39,8 @@ class HeldSample {
                              .stream = stream_,
                              .item = item_,
                              .urgency = urgency,
-                             .buffer = buffer_},
+                             .buffer = buffer_,
+                             .due = due_},
                             [this, done = std::move(done)](Result<Source> source) {
                               OnFetched(std::move(source));
                               done();
@@ -80,6 +82,7 @@ class HeldSample {
   const DatasetPort& dataset_;
   StreamId stream_;
   wire::ReadItem item_;
+  ReadDue due_;
   State state_ = State::kNoMemory;
   Status error_;
   Source source_ = Source::kStore;

@@ -103,6 +103,10 @@ class StorePort {
   virtual void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts,
                             OnWait on_wait) = 0;
 
+  // The bytes of that dataset that have come so far, of reads that have not ended, too. 0: that is
+  // not known.
+  virtual ByteCount Arrived(const DatasetPort& /*dataset*/) const { return 0; }
+
   // What of the stores is waited for, in words: "the store of a/b, for 31 s by 32 requests: …".
   virtual std::vector<std::string> Waits() const { return {}; }
 

@@ -14,6 +14,12 @@ namespace {
 // less end at the same place.
 constexpr std::uint64_t kWholePassTolerance = 64;
 
+// Where the pass after `pass` begins, if that begins at `place`.
+ReadPace::Place PlaceAfter(const Pass& pass, ReadPace::Place place) {
+  const std::uint64_t begin = pass.span().begin;
+  return place + std::max(pass.end(), begin) - begin;
+}
+
 }  // namespace
 
 void RankReader::End() {
@@ -48,6 +54,8 @@ void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
   }
   if (current_) epoch_step_ = span.epoch - current_->span().epoch;
   if (current_ && current_->span().pass != span.pass) LearnFrom(*current_);
+  if (current_) place_ = PlaceAfter(*current_, place_);
+  pace_->SkipTo(place_);
   if (next_ && next_->span() == span) {
     current_ = std::move(next_);
   } else {
@@ -105,6 +113,11 @@ bool RankReader::Foretell(ForetellWhen when) {
   next_ = std::make_unique<Pass>(then, attachment_.behind);
   LimitReads(*next_);
   return true;
+}
+
+ReadPace::Place RankReader::PlaceOf(const Pass& pass, std::uint64_t index) const {
+  const bool is_next = &pass == next_.get() && current_ != nullptr;
+  return (is_next ? PlaceAfter(*current_, place_) : place_) + index - pass.span().begin;
 }
 
 Pass* RankReader::Find(PassNumber number) const {

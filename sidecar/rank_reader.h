@@ -15,6 +15,7 @@
 #include "sampler/recipe.h"
 #include "sidecar/pass.h"
 #include "sidecar/ports.h"
+#include "sidecar/read_pace.h"
 #include "wire/messages.h"
 
 namespace optcache::sidecar {
@@ -125,6 +126,13 @@ class RankReader {
   std::optional<wire::StreamOrder> OrderMessage() const;
   wire::StreamPassEnd PassEndMessage() const;
   wire::StreamProgress ProgressMessage() const;
+  // A trainer asks for what stands at that index of one of the two passes.
+  void OnAsked(const Pass& pass, std::uint64_t index, MonotonicTime now) {
+    pace_->OnAsked(PlaceOf(pass, index) + 1, now);
+  }
+  ReadDue DueOf(const Pass& pass, std::uint64_t index) const {
+    return {.pace = pace_, .place = PlaceOf(pass, index)};
+  }
   void AddWait(Duration wait) { wait_ += wait; }
   Position PositionOf(std::uint64_t index) const {
     return index * attachment_.recipe.world + attachment_.rank;
@@ -134,6 +142,7 @@ class RankReader {
   void LearnFrom(const Pass& ended);
   void LimitReads(Pass& pass) const;
   std::uint64_t Slack(const PassSpan& span) const;
+  ReadPace::Place PlaceOf(const Pass& pass, std::uint64_t index) const;
 
   Attachment attachment_;
   ClientId owner_;
@@ -153,6 +162,8 @@ class RankReader {
   std::optional<std::uint32_t> crc_;  // of the present pass, as the training process computed it
   std::uint64_t epoch_step_ = 1;      // wraps around: epochs may count down
   Duration wait_{};                   // of the trainer, in the present pass
+  std::shared_ptr<ReadPace> pace_ = std::make_shared<ReadPace>();  // const to all others
+  ReadPace::Place place_ = 0;  // of the present pass's first read
 };
 
 }  // namespace optcache::sidecar

@@ -7,10 +7,15 @@ namespace optcache::sidecar {
 namespace {
 
 // A rank is staged at most so far ahead: a part of a pass, for who has read the next pass before
-// others have read this one cannot be given what they will have read; within these limits.
+// others have read this one cannot be given what they will have read. How many samples that may be
+// is bounded by what is remembered of each.
 constexpr std::size_t kAheadPart = 4;
 constexpr std::size_t kAheadMin = 256;
-constexpr std::size_t kAheadMax = 4096;
+constexpr std::size_t kStagedMax = 16'384;
+constexpr std::size_t kStagedOfAll = 32'768;
+
+// Staged for a rank in one go; the rest follows when others have had their turn.
+constexpr std::size_t kInOneGo = 1024;
 
 // A sample that takes more than this part of the window would empty it of all others: it is staged
 // in the overflow instead.
@@ -31,24 +36,34 @@ Stager::Stager(ReaderTable& readers, SampleMemory& memory, Fetcher& fetcher,
                std::function<void(HeldSample&)> ended)
     : readers_(readers), memory_(memory), fetcher_(fetcher), ended_(std::move(ended)) {}
 
-std::size_t Stager::MayStage(const RankReader& reader) {
-  if (reader.current() == nullptr || reader.current()->order() == nullptr) return 0;
-  const std::size_t reads = reader.current()->order()->ids.size();
-  return std::clamp(reads / kAheadPart, kAheadMin, kAheadMax);
+std::size_t Stager::Ranks(const ReaderTable& readers) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      readers.readers(), [](const auto& entry) { return Reads(entry.second); }));
 }
 
-void Stager::Fill() {
-  ByteCount ranks = 0;
-  for (const auto& [id, reader] : readers_.readers())
-    ranks += Reads(reader) ? 1U : 0U;
-  if (ranks == 0) return;
+std::size_t Stager::MayStage(const RankReader& reader, std::size_t ranks) {
+  if (reader.current() == nullptr || reader.current()->order() == nullptr) return 0;
+  const std::size_t reads = reader.current()->order()->ids.size();
+  const std::size_t most =
+      std::clamp(kStagedOfAll / std::max<std::size_t>(ranks, 1), kAheadMin, kStagedMax);
+  return std::clamp(reads / kAheadPart, kAheadMin, most);
+}
+
+bool Stager::Fill() {
+  const std::size_t ranks = Ranks(readers_);
+  if (ranks == 0) return false;
   const ByteCount window = memory_.arena_capacity() / ranks;
+  bool more = false;
   for (auto& [id, reader] : readers_.readers()) {
     if (!Reads(reader) || reader.staging_held()) continue;
+    const std::size_t most = MayStage(reader, ranks);
     Step step = Step::kStaged;
-    while (step == Step::kStaged || step == Step::kPassedOver)
-      step = StageNext(reader, window);
+    std::size_t steps = 0;
+    while (step == Step::kStaged && steps++ < kInOneGo)
+      step = reader.staged() < most ? StageNext(reader, window) : Step::kNoRoom;
+    more = more || step == Step::kStaged;
   }
+  return more;
 }
 
 Stager::Step Stager::StageNext(RankReader& reader, ByteCount window) {
@@ -62,16 +77,16 @@ Stager::Step Stager::StageNext(RankReader& reader, ByteCount window) {
   const Attachment& attachment = reader.attachment();
   const SampleId id = pass->order()->ids[*index];
   const ByteCount size = attachment.dataset->SizeOf(id);
-  if (reader.staged() >= MayStage(reader)) return Step::kNoRoom;
   BufferRef buffer = Allocate(size, window, StagedArenaBytes(reader));
   if (buffer == nullptr) {
     if (size <= window) return Step::kNoRoom;
     pass->PassOver(*index);
-    return Step::kPassedOver;
+    return Step::kStaged;
   }
   auto sample = std::make_shared<HeldSample>(
       fetcher_, *attachment.dataset, attachment.stream,
-      wire::ReadItem{.pass = pass->span().pass, .position = reader.PositionOf(*index), .id = id});
+      wire::ReadItem{.pass = pass->span().pass, .position = reader.PositionOf(*index), .id = id},
+      reader.DueOf(*pass, *index));
   sample->Fetch(std::move(buffer), Urgency::kStaged,
                 [this, loaded = sample.get()] { ended_(*loaded); });
   pass->Stage(*index, std::move(sample));

@@ -2,126 +2,277 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <utility>
 
 #include "sidecar/joined_read.h"
 
 namespace optcache::sidecar {
+namespace {
+
+// The stores send so much meanwhile: below it no read is held back.
+constexpr Duration kAlways = std::chrono::milliseconds(50);
+constexpr Duration kUrgentHeldMax = std::chrono::seconds(1);
+constexpr Duration kLookAgainIn = std::chrono::milliseconds(100);
+
+// An urgent one has been asked for. Without a pace, others are never due.
+MonotonicTime DueAt(const ReadDue& due, const std::optional<MonotonicTime>& urgent_since,
+                    MonotonicTime now) {
+  if (urgent_since) return *urgent_since;
+  return due.pace == nullptr ? MonotonicTime::max() : due.pace->DueAt(due.place, now);
+}
+
+}  // namespace
+
+// --- What waits -------------------------------------------------------------------------------
+
+StoreQueue::Store& StoreQueue::StoreOf(const DatasetPort& dataset) {
+  return stores_.try_emplace(&dataset, concurrency_).first->second;
+}
 
 StoreQueue::Ticket StoreQueue::Add(Read read, bool urgent) {
   const Ticket ticket = ++last_ticket_;
+  Store& store = StoreOf(*read.dataset);
   if (const auto place = read.dataset->PlaceOf(read.id))
-    by_place_.emplace(Beside(read.dataset, *place, ticket), ticket);
-  waiting_.emplace(ticket, std::move(read));
-  (urgent ? urgent_ : staged_).push_back(ticket);
+    store.by_place.emplace(std::pair(*place, ticket), ticket);
+  Waiting& waiting = waiting_[ticket];
+  waiting = {.read = std::move(read), .store = &store};
+  if (urgent) waiting.urgent_since = alarms_.Now();
+  Enqueue(ticket, waiting);
+  ++store.waiting;
   StartNext();
   return ticket;
 }
 
 void StoreQueue::MakeUrgent(Ticket ticket) {
-  if (waiting_.contains(ticket)) urgent_.push_back(ticket);
+  if (const auto begun = begun_.find(ticket); begun != begun_.end()) {
+    Run& run = *begun->second;
+    if (!run.urgent_since) run.urgent_since = alarms_.Now();
+    return;
+  }
+  const auto found = waiting_.find(ticket);
+  if (found == waiting_.end() || found->second.urgent_since) return;
+  Dequeue(ticket, found->second);
+  found->second.urgent_since = alarms_.Now();
+  Enqueue(ticket, found->second);
+  StartNext();  // it may be held back no longer
 }
 
 bool StoreQueue::Cancel(Ticket ticket) {
+  if (const auto begun = begun_.find(ticket); begun != begun_.end()) {
+    --begun->second->wanted;
+    begun_.erase(begun);
+    return false;
+  }
   if (!waiting_.contains(ticket)) return false;
   Take(ticket);
   return true;
 }
 
-// Out of all that knows of waiting reads but the queues, which skip what is gone.
-StoreQueue::Read StoreQueue::Take(Ticket ticket) {
-  const auto found = waiting_.find(ticket);
-  Read read = std::move(found->second);
-  waiting_.erase(found);
-  if (const auto place = read.dataset->PlaceOf(read.id))
-    by_place_.erase(Beside(read.dataset, *place, ticket));
-  return read;
+StoreQueue::Queue& StoreQueue::QueueOf(const Waiting& waiting) {
+  Store& store = *waiting.store;
+  return waiting.urgent_since ? store.urgent : store.staged[waiting.read.due.pace.get()];
 }
 
-std::optional<StoreQueue::Joined> StoreQueue::Pop(std::deque<Ticket>& queue) {
-  while (!queue.empty()) {
-    const Ticket ticket = queue.front();
-    queue.pop_front();
-    if (!waiting_.contains(ticket)) continue;
-    return TakeNeighbours(ticket, Take(ticket));
-  }
-  return std::nullopt;
+void StoreQueue::Enqueue(Ticket ticket, Waiting& waiting) {
+  const ReadDue& due = waiting.read.due;
+  const bool by_place = due.pace != nullptr && !waiting.urgent_since;
+  waiting.turn = by_place ? due.place : ++last_turn_;
+  QueueOf(waiting).emplace(waiting.turn, ticket);
+}
+
+void StoreQueue::Dequeue(Ticket ticket, const Waiting& waiting) {
+  Queue& queue = QueueOf(waiting);
+  queue.erase({waiting.turn, ticket});
+  if (queue.empty() && !waiting.urgent_since)
+    waiting.store->staged.erase(waiting.read.due.pace.get());
+}
+
+// Out of all that knows of waiting reads.
+StoreQueue::Waiting StoreQueue::Take(Ticket ticket) {
+  const auto found = waiting_.find(ticket);
+  Dequeue(ticket, found->second);
+  Waiting taken = std::move(found->second);
+  waiting_.erase(found);
+  --taken.store->waiting;
+  if (const auto place = taken.read.dataset->PlaceOf(taken.read.id))
+    taken.store->by_place.erase({*place, ticket});
+  return taken;
 }
 
 // The read, and those that wait right after and right before it, by their places.
-StoreQueue::Joined StoreQueue::TakeNeighbours(Ticket ticket, Read read) {
-  const DatasetPort* const dataset = read.dataset;
-  const auto place = dataset->PlaceOf(read.id);
-  Joined reads;
-  reads.push_back(std::move(read));
-  if (!place) return reads;
+StoreQueue::Together StoreQueue::WithNeighbours(Ticket ticket) const {
+  const Waiting& first = waiting_.at(ticket);
+  const auto place = first.read.dataset->PlaceOf(first.read.id);
+  if (!place) return {.tickets = {ticket}, .bytes = first.read.into->bytes().size()};
   JoinedRead joined(*place);
-  const Beside here(dataset, *place, ticket);
-  const auto of_dataset = [&](const auto& entry) { return std::get<0>(entry.first) == dataset; };
-  for (auto next = by_place_.upper_bound(here); next != by_place_.end() && of_dataset(*next) &&
-                                                joined.TakeAfter(std::get<1>(next->first));) {
-    const Ticket taken = next->second;
-    ++next;
-    reads.push_back(Take(taken));
+  std::vector<Ticket> before;
+  std::vector<Ticket> after;
+  const auto& all = first.store->by_place;
+  const auto here = all.find({*place, ticket});
+  for (auto next = std::next(here); next != all.end() && joined.TakeAfter(next->first.first);
+       ++next)
+    after.push_back(next->second);
+  for (auto next = here; next != all.begin() && joined.TakeBefore(std::prev(next)->first.first);
+       --next)
+    before.push_back(std::prev(next)->second);
+  Together together{.tickets = {before.rbegin(), before.rend()},
+                    .bytes = joined.whole().end - joined.whole().begin};
+  together.tickets.push_back(ticket);
+  together.tickets.insert(together.tickets.end(), after.begin(), after.end());
+  return together;
+}
+
+// --- What begins ------------------------------------------------------------------------------
+
+// Urgent reads before others; of either kind what is due first.
+std::optional<StoreQueue::Next> StoreQueue::FindNext(MonotonicTime now) {
+  std::optional<Next> first;
+  for (auto& [dataset, store] : stores_) {
+    if (store.held) continue;
+    const auto consider_head = [&](const Queue& queue) {
+      const auto [turn, ticket] = *queue.begin();
+      const Waiting& waiting = waiting_.at(ticket);
+      const Next next{.store = &store,
+                      .ticket = ticket,
+                      .urgent = waiting.urgent_since.has_value(),
+                      .due = DueAt(waiting.read.due, waiting.urgent_since, now),
+                      .turn = turn};
+      if (!first || next < *first) first = next;
+    };
+    if (!store.urgent.empty()) {
+      consider_head(store.urgent);
+    } else if (parked_ < kParkedStagedMax) {
+      for (const auto& [pace, queue] : store.staged)
+        consider_head(queue);
+    }
   }
-  std::vector<Read> before;
-  for (auto next = by_place_.lower_bound(here); next != by_place_.begin();) {
-    const auto previous = std::prev(next);
-    if (!of_dataset(*previous) || !joined.TakeBefore(std::get<1>(previous->first))) break;
-    const Ticket taken = previous->second;
-    before.push_back(Take(taken));
+  return first;
+}
+
+// Beside those that run. What of them has come is not known: all of it counts as still to come.
+bool StoreQueue::MayBegin(const Next& next, ByteCount bytes, MonotonicTime now) const {
+  const Store& store = *next.store;
+  if (store.runs.size() < store.speed.width()) return true;
+  if (next.urgent && now - next.due >= kUrgentHeldMax) return true;
+  ByteCount under_way = 0;
+  for (const auto& [number, run] : store.runs)
+    under_way += run->bytes;
+  const auto is_little = [&store](ByteCount of) {
+    const std::optional<Duration> time = store.speed.TimeFor(of);
+    return !time || *time <= kAlways;
+  };
+  if (is_little(under_way)) return true;
+  const MonotonicTime in_time = now + *store.speed.TimeFor(under_way + bytes);
+  ByteCount since = bytes;  // its own, and what began after the run that is looked at
+  for (auto at = store.runs.rbegin(); at != store.runs.rend(); ++at) {
+    const RunRef& run = at->second;
+    const bool passes = next.urgent && (!run->urgent_since || is_little(since));
+    since += run->bytes;
+    if (passes || run->wanted == 0) continue;
+    const MonotonicTime due = DueAt(run->due, run->urgent_since, now);
+    if (due < next.due && due < in_time) return false;
   }
-  reads.insert(reads.begin(), std::make_move_iterator(before.rbegin()),
-               std::make_move_iterator(before.rend()));
-  joined_ += reads.size() - 1;
-  return reads;
+  return true;
 }
 
 void StoreQueue::StartNext() {
+  const MonotonicTime now = alarms_.Now();
+  for (auto& [dataset, store] : stores_)
+    store.held = false;
   while (running_ < concurrency_ && parked_ < kParkedMax) {
-    std::optional<Joined> reads = Pop(urgent_);
-    if (!reads && parked_ < kParkedStagedMax) reads = Pop(staged_);
-    if (!reads) return;
-    Start(*std::move(reads));
+    const std::optional<Next> next = FindNext(now);
+    if (!next) break;
+    Together together{.tickets = {next->ticket},
+                      .bytes = waiting_.at(next->ticket).read.into->bytes().size()};
+    next->store->held = !MayBegin(*next, together.bytes, now);
+    if (next->store->held) continue;
+    Together all = WithNeighbours(next->ticket);
+    if (all.tickets.size() > 1 && MayBegin(*next, all.bytes, now)) together = std::move(all);
+    Start(next->ticket, together);
   }
+  NoteSpeeds(now);
 }
 
+// A store is full if it has most of the places: of a few, it does not show what it can do.
+void StoreQueue::NoteSpeeds(MonotonicTime now) {
+  using Load = StoreSpeed::Load;
+  bool any_held = false;
+  for (auto& [dataset, store] : stores_) {
+    const bool is_full = running_ >= concurrency_ && 2 * store.runs.size() >= concurrency_;
+    store.speed.Note(now, store_.Arrived(*dataset),
+                     store.held ? Load::kHeld
+                     : is_full  ? Load::kFull
+                                : Load::kLight);
+    any_held = any_held || store.held;
+  }
+  if (any_held) LookLater();
+}
+
+// Time alone may change what is held back, if nothing else happens.
+void StoreQueue::LookLater() {
+  if (look_ != 0) return;
+  look_ = alarms_.After(kLookAgainIn, [this] {
+    look_ = 0;
+    StartNext();
+  });
+}
+
+// --- What runs --------------------------------------------------------------------------------
+
 // What the store says after the read's end does not count.
-void StoreQueue::Park(Run& run, bool waits) {
-  if (run.left == 0 || run.parked == waits) return;
-  run.parked = waits;
+void StoreQueue::Park(const RunRef& run, bool waits) {
+  if (run->left == 0 || run->parked == waits) return;
+  run->parked = waits;
   --(waits ? running_ : parked_);
   ++(waits ? parked_ : running_);
+  if (waits) {
+    run->store->runs.erase(run->number);
+  } else {
+    run->store->runs.emplace(run->number, run);
+  }
   StartNext();
 }
 
-void StoreQueue::Start(Joined reads) {
+void StoreQueue::OnEnd(Run& run, Ticket ticket) {
+  if (begun_.erase(ticket) != 0) --run.wanted;
+  if (--run.left > 0) return;
+  --(run.parked ? parked_ : running_);
+  run.store->runs.erase(run.number);
+}
+
+void StoreQueue::Start(Ticket first, const Together& together) {
   ++running_;
+  joined_ += together.tickets.size() - 1;
+  const Waiting& named = waiting_.at(first);
+  const DatasetPort& dataset = *named.read.dataset;
   // Shared by the ends of the samples, which come one by one.
-  const auto run = std::make_shared<Run>(Run{.left = reads.size()});
-  const auto on_wait = [this, run](bool waits) { Park(*run, waits); };
-  const auto end = [this, run](StorePort::Done done) {
-    return [this, run, done = std::move(done)](Result<std::uint32_t> crc) {
-      if (--run->left == 0) --(run->parked ? parked_ : running_);
+  const auto run = std::make_shared<Run>(Run{.store = named.store,
+                                             .number = ++last_run_,
+                                             .left = together.tickets.size(),
+                                             .wanted = together.tickets.size(),
+                                             .bytes = together.bytes,
+                                             .due = named.read.due,
+                                             .urgent_since = named.urgent_since});
+  run->store->runs.emplace(run->number, run);
+  std::vector<StorePort::Part> parts;
+  parts.reserve(together.tickets.size());
+  for (const Ticket ticket : together.tickets) {
+    Waiting taken = Take(ticket);
+    if (!run->urgent_since) run->urgent_since = taken.urgent_since;
+    begun_.emplace(ticket, run);
+    auto end = [this, run, ticket, done = std::move(taken.read.done)](Result<std::uint32_t> crc) {
+      OnEnd(*run, ticket);
       if (!crc) ++failures_;
       StartNext();
       done(std::move(crc));
     };
-  };
-  const DatasetPort& dataset = *reads.front().dataset;
-  if (reads.size() == 1) {
-    Read& read = reads.front();
-    store_.Read(dataset, read.id, std::move(read.into), on_wait, end(std::move(read.done)));
-    return;
-  }
-  std::vector<StorePort::Part> parts;
-  parts.reserve(reads.size());
-  for (Read& read : reads) {
     parts.push_back(
-        {.id = read.id, .into = std::move(read.into), .done = end(std::move(read.done))});
+        {.id = taken.read.id, .into = std::move(taken.read.into), .done = std::move(end)});
   }
-  store_.ReadTogether(dataset, std::move(parts), on_wait);
+  const auto on_wait = [this, run](bool waits) { Park(run, waits); };
+  if (parts.size() > 1) return store_.ReadTogether(dataset, std::move(parts), on_wait);
+  StorePort::Part& part = parts.front();
+  store_.Read(dataset, part.id, std::move(part.into), on_wait, std::move(part.done));
 }
 
 }  // namespace optcache::sidecar

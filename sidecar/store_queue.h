@@ -1,26 +1,38 @@
 #pragma once
 
-// Store reads: dozens at a time, urgent ones first, neighbours of one object together.
+// Store reads: dozens at a time, what is due first before the rest, neighbours of one object
+// together.
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "sidecar/alarms.h"
 #include "sidecar/ports.h"
+#include "sidecar/read_pace.h"
+#include "sidecar/store_speed.h"
 
 namespace optcache::sidecar {
 
 // Bounds how many reads run at once; a read that begins takes along what waits right beside it in
 // its object (joined_read.h), so nothing is delayed to be joined. A read that waits until its store
 // may be asked again is *parked*: another one runs in its place, so that objects which cannot be
-// read hold up no others. What waits is bounded by the memory its buffers hold. Not thread-safe:
+// read hold up no others. What waits is bounded by the memory its buffers hold.
+//
+// Reads that trainers wait for begin first, in the order in which they were asked for, then the
+// others in the order in which they are due. Reads of one store share what it delivers. So one
+// begins beside others that are due before it only if these come in time nevertheless, and one that
+// a trainer waits for is held back a second at most, by reads that trainers have waited for longer.
+// A few milliseconds' worth of bytes, and as many reads as it takes to have all of the store
+// (store_speed.h), are always under way. Each dataset has a store of its own. Not thread-safe:
 // belongs to the event loop's thread.
 class StoreQueue {
  public:
@@ -35,10 +47,13 @@ class StoreQueue {
     SampleId id = 0;
     BufferRef into;
     StorePort::Done done;
+    ReadDue due{};  // not known: in the order of Add, and holds up no others until it is urgent
   };
 
-  StoreQueue(StorePort& store, std::size_t concurrency)
-      : store_(store), concurrency_(concurrency) {}
+  StoreQueue(StorePort& store, Alarms& alarms, std::size_t concurrency)
+      : store_(store), alarms_(alarms), concurrency_(concurrency) {}
+  StoreQueue(const StoreQueue&) = delete;
+  StoreQueue& operator=(const StoreQueue&) = delete;
 
   // `done` is called once, unless the read is cancelled.
   Ticket Add(Read read, bool urgent);
@@ -54,28 +69,77 @@ class StoreQueue {
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:
-  // In one order for all objects of a dataset; the ticket tells a sample from itself.
-  using Beside = std::tuple<const DatasetPort*, StorePlace, Ticket>;
-  using Joined = std::vector<Read>;
-  // One read of the store.
+  using Queue = std::set<std::pair<std::uint64_t, Ticket>>;  // by turn
+  struct Store;
+  struct Waiting {
+    Read read;
+    Store* store = nullptr;
+    std::optional<MonotonicTime> urgent_since;
+    std::uint64_t turn = 0;  // in its queue
+  };
+  // One read of the store, for one sample or several.
   struct Run {
-    std::size_t left = 0;  // samples of it whose end is still to come
+    Store* store = nullptr;
+    std::uint64_t number = 0;
+    std::size_t left = 0;    // samples whose end is still to come
+    std::size_t wanted = 0;  // those of them that are not cancelled
     bool parked = false;
+    ByteCount bytes = 0;
+    ReadDue due;
+    std::optional<MonotonicTime> urgent_since;
+  };
+  using RunRef = std::shared_ptr<Run>;
+  struct Store {
+    explicit Store(std::size_t places) : speed(places) {}
+    StoreSpeed speed;
+    // Those that lie beside others; the ticket tells a sample from itself.
+    std::map<std::pair<StorePlace, Ticket>, Ticket> by_place;
+    Queue urgent;
+    std::map<const ReadPace*, Queue> staged;  // null: without a pace
+    std::map<std::uint64_t, RunRef> runs;     // by number, those that are not parked
+    std::size_t waiting = 0;
+    bool held = false;  // its next read, as others are due before
+  };
+  struct Next {
+    Store* store = nullptr;
+    Ticket ticket = 0;
+    bool urgent = false;
+    MonotonicTime due{};
+    std::uint64_t turn = 0;
+    friend bool operator<(const Next& a, const Next& b) {
+      return std::tuple(!a.urgent, a.due, a.turn) < std::tuple(!b.urgent, b.due, b.turn);
+    }
+  };
+  // What is read together.
+  struct Together {
+    std::vector<Ticket> tickets;
+    ByteCount bytes = 0;
   };
 
   void StartNext();
-  void Start(Joined reads);
-  void Park(Run& run, bool waits);
-  std::optional<Joined> Pop(std::deque<Ticket>& queue);
-  Joined TakeNeighbours(Ticket ticket, Read read);
-  Read Take(Ticket ticket);
+  void NoteSpeeds(MonotonicTime now);
+  void LookLater();
+  void Start(Ticket first, const Together& together);
+  void Park(const RunRef& run, bool waits);
+  void OnEnd(Run& run, Ticket ticket);
+  Store& StoreOf(const DatasetPort& dataset);
+  static Queue& QueueOf(const Waiting& waiting);
+  void Enqueue(Ticket ticket, Waiting& waiting);
+  static void Dequeue(Ticket ticket, const Waiting& waiting);
+  std::optional<Next> FindNext(MonotonicTime now);
+  bool MayBegin(const Next& next, ByteCount bytes, MonotonicTime now) const;
+  Together WithNeighbours(Ticket ticket) const;
+  Waiting Take(Ticket ticket);
 
   StorePort& store_;
+  Alarms& alarms_;
   std::size_t concurrency_;
-  std::unordered_map<Ticket, Read> waiting_;
-  std::map<Beside, Ticket> by_place_;  // those of waiting_ that lie beside others
-  std::deque<Ticket> urgent_;          // may name reads that have begun or were cancelled
-  std::deque<Ticket> staged_;
+  std::map<const DatasetPort*, Store> stores_;
+  std::unordered_map<Ticket, Waiting> waiting_;
+  std::unordered_map<Ticket, RunRef> begun_;  // samples whose end is still to come
+  Alarms::Id look_ = 0;
+  std::uint64_t last_turn_ = 0;
+  std::uint64_t last_run_ = 0;
   Ticket last_ticket_ = 0;
   std::size_t running_ = 0;  // for a moment above concurrency_, when parked ones go on
   std::size_t parked_ = 0;

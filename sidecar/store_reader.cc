@@ -63,6 +63,7 @@ void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> par
   const dataset::Manifest& manifest = entry.dataset.manifest();
   const storage::SampleRange first = storage::RangeOf(manifest, parts.front().id);
   storage::Destination destination;
+  destination.set_arrived(entry.arrived);
   auto reads = std::make_shared<Together>();
   for (Part& part : parts) {
     const storage::SampleRange range = storage::RangeOf(manifest, part.id);
@@ -99,6 +100,7 @@ void StoreReader::Start(std::shared_ptr<Together> reads, storage::ReadRequest re
 void StoreReader::ReadAgain(std::shared_ptr<Pending> read) {
   const storage::SampleRange range = storage::RangeOf(read->manifest(), read->id);
   storage::Destination destination;
+  destination.set_arrived(read->entry.arrived);
   storage::LayOut(read->manifest(), read->id, read->into->bytes(), destination);
   storage::ReadRequest request =
       storage::RequestFor(read->manifest(), range.object, range.begin, std::move(destination),

@@ -13,6 +13,7 @@
 #include "net/event_loop.h"
 #include "sidecar/ports.h"
 #include "sidecar/served_dataset.h"
+#include "storage/destination.h"
 #include "storage/failed_read_log.h"
 
 namespace optcache::sidecar {
@@ -31,6 +32,9 @@ class StoreReader final : public StorePort {
   void Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
             Done done) override;
   void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts, OnWait on_wait) override;
+  ByteCount Arrived(const DatasetPort& dataset) const override {
+    return *datasets_.at(&dataset).arrived;
+  }
   std::vector<std::string> Waits() const override;
   std::vector<wire::StoreHealth> Health() const override;
 
@@ -40,6 +44,7 @@ class StoreReader final : public StorePort {
   struct Entry {
     explicit Entry(const ServedDataset& served) : dataset(served) {}
     const ServedDataset& dataset;
+    const storage::ArrivedBytes arrived = std::make_shared<std::atomic<ByteCount>>(0);
     std::atomic<std::uint64_t> mismatches = 0;  // samples that came with other bytes
   };
   struct Pending;

@@ -22,7 +22,7 @@ Warmer::Warmer(const DatasetPort& dataset, std::vector<SampleId> samples, NodePo
       options_(options),
       on_end_(std::move(on_end)),
       memory_(arena_, 2 * options.memory, {}),
-      store_(store, options.store_concurrency),
+      store_(store, alarms, options.store_concurrency),
       leases_(node) {
   counts_.samples = samples_.size();
   for (const SampleId id : samples_)

@@ -180,6 +180,8 @@ class FakeStore final : public StorePort {
   std::function<void()> on_read;
   std::vector<std::string> waits;
   std::vector<std::string> Waits() const override { return waits; }
+  ByteCount Arrived(const DatasetPort&) const override { return arrived; }
+  ByteCount arrived = 0;
 };
 
 // Replays at once, answers when the test says so.

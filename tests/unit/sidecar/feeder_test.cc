@@ -57,6 +57,16 @@ TEST(Feeder, StagesAQuarterOfAPassAheadWhereTheArenaCouldTakeAll) {
   EXPECT_EQ(world.store.reads.size(), 1000U);
 }
 
+TEST(Feeder, StagesManySamplesInPartsSoThatOthersHaveTheirTurn) {
+  World world{1'000'000, std::vector<ByteCount>(8000, 100), {.overflow_bytes = 2000}};
+  const ReaderId reader = world.Attach(1);
+  world.Begin(reader, 0);
+  world.Run();
+  EXPECT_EQ(world.feeder->readers().Find(reader)->staged(), 1024U);
+  world.Advance(milliseconds(1));
+  EXPECT_EQ(world.feeder->readers().Find(reader)->staged(), 2000U);
+}
+
 TEST_F(FeederTest, AnswersWhatIsStagedAtOnceAndInTheArena) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);

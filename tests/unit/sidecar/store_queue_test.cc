@@ -30,7 +30,9 @@ class StoreQueueTest : public testing::Test {
   FakeArena arena_{1};
   SampleMemory memory_{arena_, 100'000, {}};
   FakeStore store_;
-  StoreQueue queue_{store_, 2};
+  ManualClock clock_;
+  Alarms alarms_{clock_};
+  StoreQueue queue_{store_, alarms_, 2};
   std::vector<std::pair<SampleId, bool>> ended_;
 };
 
@@ -211,19 +213,28 @@ TEST(StoreQueueProperty, EachReadEndsOnce) {
     FakeArena arena(1);
     SampleMemory memory(arena, 1 << 20, {});
     FakeStore store;
-    StoreQueue queue(store, 1 + random.Below(4));
+    ManualClock clock;
+    Alarms alarms(clock);
+    StoreQueue queue(store, alarms, 1 + random.Below(4));
+    std::array<std::shared_ptr<ReadPace>, 3> paces = {nullptr, std::make_shared<ReadPace>(),
+                                                      std::make_shared<ReadPace>()};
     std::map<StoreQueue::Ticket, int> expected;
     std::map<StoreQueue::Ticket, int> ended;
     std::vector<StoreQueue::Ticket> tickets;
     for (int step = 0; step < 200; ++step) {
       const std::uint64_t choice = random.Below(10);
+      store.arrived += random.Below(20);
+      clock.Advance(std::chrono::milliseconds(random.Below(100)));
+      alarms.RunDue();
+      paces[1 + random.Below(2)]->OnAsked(random.Below(100), clock.Now());
       if (choice < 5) {
         const StoreQueue::Ticket next = tickets.size() + 1;
         const auto ticket =
             queue.Add({.dataset = &dataset,
                        .id = static_cast<SampleId>(random.Below(kSamples)),
                        .into = memory.AllocateAsked(10),
-                       .done = [&ended, next](const Result<std::uint32_t>&) { ++ended[next]; }},
+                       .done = [&ended, next](const Result<std::uint32_t>&) { ++ended[next]; },
+                       .due = {.pace = paces[random.Below(3)], .place = random.Below(100)}},
                       random.Below(4) == 0);
         ASSERT_EQ(ticket, next);
         tickets.push_back(ticket);

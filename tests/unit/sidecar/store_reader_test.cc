@@ -132,6 +132,7 @@ TEST_F(StoreReaderTest, ReadsASampleAndItsChecksum) {
   ASSERT_TRUE(crc.has_value()) << crc.error().ToString();
   EXPECT_EQ(AsText(buffer->bytes()), "the second");
   EXPECT_EQ(*crc, Crc32c(AsBytes("the second")));
+  EXPECT_EQ(reader_.Arrived(*dataset_), 10U);
 }
 
 TEST_F(StoreReaderTest, NamesTheObjectThatIsMissing) {
