@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError
-from harness.processes import last_lines, stop
+from harness.processes import last_lines, stop, wait_until
 
 Object = dict[str, Any]
 # asks(method, path, body): the object of the answer, {} if there is none.
@@ -136,29 +136,34 @@ class Kubelet:
         for mount in container.get("volumeMounts", []):
             target = folder / "volumes" / mount["name"]
             if not target.exists():
+                volume = volumes[mount["name"]]
+                found = self._contents(pod, volume)
                 target.mkdir(parents=True)
-                self._fill(pod, volumes[mount["name"]], target)
+                for name, data in found.items():
+                    (target / name).write_bytes(data)
             mounts[mount["mountPath"]] = target
         return mounts
 
-    def _fill(self, pod: Object, volume: Object, target: Path) -> None:
+    def _contents(self, pod: Object, volume: Object) -> dict[str, bytes]:
+        """The files of a volume, by name. Like a kubelet, it waits for objects that do not exist yet."""
         space = f"/api/v1/namespaces/{pod['metadata']['namespace']}"
         if config := volume.get("configMap"):
-            found = self._ask("GET", f"{space}/configmaps/{config['name']}", None)
-            if not found and not config.get("optional"):
-                raise HarnessError(f"there is no ConfigMap {config['name']} in {space}")
-            for name, text in found.get("data", {}).items():
-                (target / name).write_text(text)
-        elif secret := volume.get("secret"):
-            found = self._ask("GET", f"{space}/secrets/{secret['secretName']}", None)
-            for name, text in found.get("data", {}).items():
-                (target / name).write_bytes(base64.b64decode(text))
-        elif projected := volume.get("projected"):
-            for source in projected["sources"]:
-                token = source["serviceAccountToken"]
-                (target / token["path"]).write_text(self._token(pod, token))
-        elif "emptyDir" not in volume:
+            path = f"{space}/configmaps/{config['name']}"
+            found = self._ask("GET", path, None) if config.get("optional") else self._wait_for(path)
+            return {name: text.encode() for name, text in found.get("data", {}).items()}
+        if secret := volume.get("secret"):
+            found = self._wait_for(f"{space}/secrets/{secret['secretName']}")
+            return {name: base64.b64decode(text) for name, text in found.get("data", {}).items()}
+        if projected := volume.get("projected"):
+            tokens = [source["serviceAccountToken"] for source in projected["sources"]]
+            return {token["path"]: self._token(pod, token).encode() for token in tokens}
+        if "emptyDir" not in volume:
             raise HarnessError(f"volume {volume} of {pod['metadata']['name']}: not known here")
+        return {}
+
+    def _wait_for(self, path: str) -> Object:
+        wait_until(lambda: self._ask("GET", path, None) != {}, f"there is {path}")
+        return self._ask("GET", path, None)
 
     def _token(self, pod: Object, wanted: Object) -> str:
         metadata = pod["metadata"]
