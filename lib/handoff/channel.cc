@@ -40,6 +40,11 @@ Result<ComputedCounts> ChannelHandler::OnComputedCounts(ClientId /*client*/,
   return Error(Code::kNotFound, "this server keeps no computed samples");
 }
 
+Result<ReadCounts> ChannelHandler::OnReadCounts(ClientId /*client*/,
+                                                const ReadCountsRequest& /*request*/) {
+  return Error(Code::kNotFound, "this server counts no reads");
+}
+
 Result<std::unique_ptr<ChannelServer>> ChannelServer::Listen(Options options, const Clock& clock,
                                                              ChannelHandler& handler) {
   ASSIGN_OR_RETURN(UniqueFd listener, ListenAt(options.path));
@@ -264,6 +269,9 @@ Status ChannelServer::Handle(Connection& connection, RequestId request, ClientMe
   } else if (const auto* counts = std::get_if<ComputedCountsRequest>(&message)) {
     const Result<ComputedCounts> reply = handler_.OnComputedCounts(id, *counts);
     Send(connection, reply ? EncodeCounts(request, *reply) : EncodeError(request, reply.error()));
+  } else if (const auto* reads = std::get_if<ReadCountsRequest>(&message)) {
+    const Result<ReadCounts> reply = handler_.OnReadCounts(id, *reads);
+    Send(connection, reply ? EncodeReads(request, *reply) : EncodeError(request, reply.error()));
   } else if (const auto* release = std::get_if<ReleaseRequest>(&message)) {
     handler_.OnRelease(id, release->batches);
   } else {

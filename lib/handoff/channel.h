@@ -51,6 +51,8 @@ class ChannelHandler {
   virtual void OnComputedPut(ClientId client, const ComputedPut& put);
   virtual Result<ComputedCounts> OnComputedCounts(ClientId client,
                                                   const ComputedCountsRequest& request);
+  // By default it is refused: no reads are counted.
+  virtual Result<ReadCounts> OnReadCounts(ClientId client, const ReadCountsRequest& request);
   // Nobody at the other end can see the arena through this client any more: its batches come back,
   // its requests need no answer.
   virtual void OnClientClosed(ClientId client) = 0;

@@ -8,80 +8,17 @@
 #include <utility>
 
 #include "base/check.h"
+#include "handoff/internal/body_reader.h"
 
 namespace optcache::handoff {
 namespace {
 
+using internal::BodyReader;
+using internal::Plain;
+
 static_assert(std::endian::native == std::endian::little, "values are copied as they are");
 
-template <typename T>
-concept Plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
-
 // --- Reading
-
-// Takes fields off the front of a body. After the first that is missing or wrong all are zero.
-class BodyReader {
- public:
-  explicit BodyReader(ByteSpan body) : rest_(body) {}
-
-  template <Plain T>
-  T Take() {
-    T value{};
-    if (rest_.size() < sizeof(T)) {
-      Fail("it ends early");
-      return value;
-    }
-    std::memcpy(&value, rest_.data(), sizeof(T));
-    rest_ = rest_.subspan(sizeof(T));
-    return value;
-  }
-
-  bool TakeBool() {
-    const auto value = Take<std::uint8_t>();
-    if (value > 1) Fail("a truth value is neither 0 nor 1");
-    return value == 1;
-  }
-
-  std::string TakeString() {
-    const auto length = Take<std::uint16_t>();
-    if (length > kMaxStringBytes) Fail("a string is too long");
-    if (length > rest_.size()) Fail("it ends early");
-    if (!error_.empty()) return {};
-    std::string text(AsText(rest_.first(length)));
-    rest_ = rest_.subspan(length);
-    return text;
-  }
-
-  // All that is left.
-  template <Plain T>
-  std::vector<T> TakeList(std::size_t max_items) {
-    if (rest_.size() % sizeof(T) != 0) Fail("its list ends within an item");
-    if (rest_.size() / sizeof(T) > max_items) Fail("its list is too long");
-    if (!error_.empty()) return {};
-    std::vector<T> items(rest_.size() / sizeof(T));
-    if (!items.empty()) std::memcpy(items.data(), rest_.data(), rest_.size());
-    rest_ = {};
-    return items;
-  }
-
-  void AllowMore() { rest_ = {}; }
-  bool more() const { return !rest_.empty(); }
-
-  Status Finish(std::string_view message) {
-    if (!rest_.empty()) Fail("it goes on after its last field");
-    if (error_.empty()) return OkStatus();
-    return {Code::kInvalidArgument, std::string(message) + ": " + error_};
-  }
-
- private:
-  void Fail(std::string_view what) {
-    if (error_.empty()) error_ = what;
-    rest_ = {};
-  }
-
-  ByteSpan rest_;
-  std::string error_;
-};
 
 Hello TakeHello(BodyReader& body) {
   Hello hello{.min_version = body.Take<std::uint16_t>(),
@@ -318,6 +255,10 @@ FrameBytes Encode(RequestId request, const ComputedCountsRequest& counts) {
   return FrameWriter(FrameType::kComputedCounts, request).Put(counts.dataset).Finish();
 }
 
+FrameBytes Encode(RequestId request, const ReadCountsRequest& counts) {
+  return FrameWriter(FrameType::kReadCounts, request).Put(counts.dataset).Finish();
+}
+
 // The body of a Samples frame's error entry.
 FrameBytes ErrorEntry(const Status& status) {
   const std::string_view text = std::string_view(status.message()).substr(0, kMaxStringBytes);
@@ -384,6 +325,9 @@ Result<ClientMessage> DecodeClientMessage(FrameType type, ByteSpan body) {
     case FrameType::kComputedCounts:
       return Finished(reader, "ComputedCounts",
                       ComputedCountsRequest{.dataset = reader.Take<DatasetHandle>()});
+    case FrameType::kReadCounts:
+      return Finished(reader, "ReadCounts",
+                      ReadCountsRequest{.dataset = reader.Take<DatasetHandle>()});
     default:
       return Error(Code::kInvalidArgument,
                    "no client sends frames of type " + std::to_string(static_cast<int>(type)));
@@ -461,6 +405,18 @@ FrameBytes EncodeCounts(RequestId request, const ComputedCounts& counts) {
       .Put(counts.hits)
       .Put(counts.misses)
       .Put(counts.evictions)
+      .Finish();
+}
+
+FrameBytes EncodeReads(RequestId request, const ReadCounts& counts) {
+  FrameWriter writer(FrameType::kReads, request);
+  for (const ReadCounts::Part& part : {counts.node, counts.peers, counts.store})
+    writer.Put(part.samples).Put(part.bytes);
+  return writer.Put(counts.uncached_requests)
+      .Put(counts.uncached_bytes)
+      .Put(counts.store_requests)
+      .Put(counts.store_bytes)
+      .Put(counts.wait_us)
       .Finish();
 }
 

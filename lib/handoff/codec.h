@@ -33,6 +33,7 @@ FrameBytes EncodeComputedOpened(RequestId request, const OpenComputedReply& repl
 FrameBytes EncodeValue(RequestId request, const ValueReply& reply);
 FrameBytes EncodeCompute(RequestId request, const ComputeReply& reply);
 FrameBytes EncodeCounts(RequestId request, const ComputedCounts& counts);
+FrameBytes EncodeReads(RequestId request, const ReadCounts& counts);
 
 // Bytes to be written, one after the other: `owned`, or those that `pin` keeps.
 struct Piece {

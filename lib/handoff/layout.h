@@ -30,6 +30,7 @@ enum class FrameType : std::uint8_t {
   kOpenComputed = 9,
   kComputedPut = 10,
   kComputedCounts = 11,
+  kReadCounts = 12,
 
   kWelcome = 65,
   kOpened = 66,
@@ -42,6 +43,7 @@ enum class FrameType : std::uint8_t {
   kValue = 73,
   kCompute = 74,
   kCounts = 75,
+  kReads = 76,
 };
 
 // Precedes every body.

@@ -114,9 +114,15 @@ struct TraceRequest {
   friend bool operator==(const TraceRequest&, const TraceRequest&) = default;
 };
 
+// What has been read of a dataset? From version 2 on.
+struct ReadCountsRequest {
+  DatasetHandle dataset = 0;
+  friend bool operator==(const ReadCountsRequest&, const ReadCountsRequest&) = default;
+};
+
 using ClientMessage = std::variant<Hello, OpenRequest, AttachRequest, PassRequest, GetRequest,
                                    ReleaseRequest, DetachRequest, TraceRequest, OpenComputedRequest,
-                                   ComputedPut, ComputedCountsRequest>;
+                                   ComputedPut, ComputedCountsRequest, ReadCountsRequest>;
 
 // --- From the server ----------------------------------------------------------------------------
 
@@ -153,6 +159,24 @@ using ServedSample = std::variant<ArenaSample, InlineSample, Status>;
 struct SamplesReply {
   BatchId batch = 0;  // not 0 if a sample lies in the arena
   std::vector<ServedSample> samples;
+};
+
+// Of one dataset, since the server began, for all its clients.
+struct ReadCounts {
+  struct Part {
+    std::uint64_t samples = 0;
+    ByteCount bytes = 0;
+  };
+  // Samples that were delivered, by where their bytes came from.
+  Part node;
+  Part peers;
+  Part store;
+  // What the same reads cost the store without a cache, and what it was asked for.
+  std::uint64_t uncached_requests = 0;
+  ByteCount uncached_bytes = 0;
+  std::uint64_t store_requests = 0;
+  ByteCount store_bytes = 0;
+  std::uint64_t wait_us = 0;  // of all requests for samples
 };
 
 }  // namespace optcache::handoff

@@ -52,7 +52,7 @@ Frames Cut(ByteSpan bytes, std::size_t step) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const ByteSpan bytes = std::as_bytes(std::span(data, size));
-  for (std::uint8_t type = 0; type < 12; ++type) {
+  for (std::uint8_t type = 0; type < 13; ++type) {
     RoundTrip(static_cast<FrameType>(type), bytes);
   }
   CHECK(Cut(bytes, bytes.size()) == Cut(bytes, 7));

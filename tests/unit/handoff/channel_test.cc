@@ -56,6 +56,10 @@ struct FakeHandler final : ChannelHandler {
     released.insert(released.end(), batches.begin(), batches.end());
   }
   void OnDetach(ClientId, const DetachRequest& request) override { detached.push_back(request); }
+  Result<ReadCounts> OnReadCounts(ClientId client, const ReadCountsRequest& request) override {
+    if (request.dataset != 3) return ChannelHandler::OnReadCounts(client, request);
+    return ReadCounts{.wait_us = 9};
+  }
   void OnClientClosed(ClientId client) override { closed.push_back(client); }
   std::string WhyWaiting(ClientId, RequestId) override { return "reading the store"; }
 
@@ -257,6 +261,14 @@ TEST_F(ChannelTest, AnswersAttachAndPass) {
   ASSERT_EQ(handler_.passes.size(), 1U);
   Say(0, DetachRequest{.stream = 77});
   EXPECT_EQ(handler_.detached.size(), 1U);
+}
+
+TEST_F(ChannelTest, SaysWhatWasRead) {
+  ConnectAndHello();
+  Say(2, ReadCountsRequest{.dataset = 3});
+  EXPECT_EQ(Hear().type, FrameType::kReads);
+  Say(3, ReadCountsRequest{.dataset = 4});
+  EXPECT_THAT(Hear().body, HasSubstr("counts no reads"));
 }
 
 TEST_F(ChannelTest, AClientOfVersionOneHearsNoName) {

@@ -1,5 +1,6 @@
 #include "handoff/codec.h"
 
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -75,6 +76,7 @@ const std::vector<ClientMessage>& AllMessages() {
                   .bytes = {std::byte{1}, std::byte{2}, std::byte{3}}},
       ComputedPut{.lease = 9},
       ComputedCountsRequest{.dataset = 1U << 31U},
+      ReadCountsRequest{.dataset = 3},
   };
   return messages;
 }
@@ -224,6 +226,22 @@ TEST(Codec, SaysWhichSamplesStandInForOthers) {
   };
   EXPECT_EQ(others(2), 1U);
   EXPECT_EQ(others(1), 0U) << "who knows no such kind";
+}
+
+TEST(Codec, ReadsAreElevenNumbers) {
+  const FrameBytes frame = EncodeReads(7, {.node = {.samples = 1, .bytes = 2},
+                                           .peers = {.samples = 3, .bytes = 4},
+                                           .store = {.samples = 5, .bytes = 6},
+                                           .uncached_requests = 7,
+                                           .uncached_bytes = 8,
+                                           .store_requests = 9,
+                                           .store_bytes = 10,
+                                           .wait_us = 1ULL << 40U});
+  EXPECT_EQ(HeaderOf(frame).type, FrameType::kReads);
+  std::array<std::uint64_t, 11> numbers{};
+  ASSERT_EQ(BodyOf(frame).size(), sizeof(numbers));
+  std::memcpy(numbers.data(), BodyOf(frame).data(), sizeof(numbers));
+  EXPECT_THAT(numbers, testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1ULL << 40U));
 }
 
 TEST(Codec, RefusesSamplesThatNoFrameCanHold) {
