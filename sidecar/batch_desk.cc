@@ -76,6 +76,7 @@ void BatchDesk::Ask(ClientId client, const BatchRequest& request) {
   Batch& batch = batches_[id];
   batch.client = client;
   batch.tally = &tallies_[request.dataset->name()];
+  batch.tally->dataset = request.dataset;
   batch.request = request.request;
   batch.asked_at = alarms_.Now();
   std::unordered_map<SampleId, HeldSampleRef> without_order;
@@ -252,7 +253,7 @@ void BatchDesk::Answer(BatchId id, Batch& batch) {
     Deliver(item, *batch.tally);
   }
   const Duration waited = alarms_.Now() - batch.asked_at;
-  batch.tally->wait += waited;
+  batch.tally->delivered.wait += waited;
   RankReader* reader = readers_.Find(batch.items.front().reader);
   if (reader != nullptr) reader->AddWait(waited);
   if (reader != nullptr && headspace_ != nullptr)
@@ -298,9 +299,8 @@ void BatchDesk::Deliver(const Item& item, Tally& tally) {
     if (pass != nullptr) pass->MarkUnasked(item.index);
     return;
   }
-  const auto source = static_cast<std::size_t>(item.sample->source());
-  ++tally.samples[source];
-  tally.bytes[source] += item.sample->size();
+  tally.delivered.Add(item.sample->source(), item.sample->size(),
+                      tally.dataset->StoreBytesOf(item.sample->id()));
   if (!item.sample->in_arena()) ++copied_;
   if (pass == nullptr) return;
   pass->MarkDelivered(item.index);
@@ -310,6 +310,16 @@ void BatchDesk::Deliver(const Item& item, Tally& tally) {
 Pass* BatchDesk::PassOf(const Item& item) {
   RankReader* reader = readers_.Find(item.reader);
   return reader == nullptr ? nullptr : reader->Find(item.pass);
+}
+
+Delivered BatchDesk::DeliveredOf(const DatasetPort& dataset) const {
+  const auto found = tallies_.find(dataset.name());
+  return found == tallies_.end() ? Delivered{} : found->second.delivered;
+}
+
+StoreCost BatchDesk::AskedOf(const DatasetPort& dataset) const {
+  const StorePort& store = fetcher_.store();
+  return {.requests = store.Requests(dataset), .bytes = store.Arrived(dataset)};
 }
 
 void BatchDesk::Release(ClientId client, BatchId batch) {

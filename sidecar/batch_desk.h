@@ -3,7 +3,6 @@
 // Answers the trainers: finds out which reads a batch is, has them ready, hands them out, and takes
 // them back.
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,6 +19,7 @@
 #include "sidecar/held_sample.h"
 #include "sidecar/reader_table.h"
 #include "sidecar/sample_memory.h"
+#include "sidecar/saved.h"
 
 namespace optcache::sidecar {
 
@@ -67,6 +67,9 @@ class BatchDesk {
   void Admit();
 
   std::size_t waiting() const { return waiting_; }
+  // What trainers got of that dataset, and what its store was asked for.
+  Delivered DeliveredOf(const DatasetPort& dataset) const;
+  StoreCost AskedOf(const DatasetPort& dataset) const;
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:
@@ -78,9 +81,8 @@ class BatchDesk {
   };
   // What trainers got of one dataset.
   struct Tally {
-    std::array<std::uint64_t, kSources> samples{};
-    std::array<ByteCount, kSources> bytes{};
-    Duration wait{};
+    const DatasetPort* dataset = nullptr;
+    Delivered delivered;
   };
   struct Batch {
     ClientId client = 0;

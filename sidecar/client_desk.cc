@@ -1,5 +1,8 @@
 #include "sidecar/client_desk.h"
 
+#include <chrono>
+#include <cstddef>
+
 #include <fmt/format.h>
 
 #include "base/log.h"
@@ -300,6 +303,27 @@ Result<handoff::ComputedCounts> ClientDesk::OnComputedCounts(
     handoff::ClientId client, const handoff::ComputedCountsRequest& request) {
   if (computed_ == nullptr) return Error(Code::kNotFound, "no computed samples are kept here");
   return computed_->CountsOf(client, request.dataset);
+}
+
+Result<handoff::ReadCounts> ClientDesk::OnReadCounts(handoff::ClientId /*client*/,
+                                                     const handoff::ReadCountsRequest& request) {
+  ASSIGN_OR_RETURN(const ServedDataset* const dataset, Dataset(request.dataset));
+  const Delivered delivered = feeder_->desk().DeliveredOf(*dataset);
+  const StoreCost asked = feeder_->desk().AskedOf(*dataset);
+  const auto part = [&delivered](Source source) {
+    const auto at = static_cast<std::size_t>(source);
+    return handoff::ReadCounts::Part{.samples = delivered.samples[at],
+                                     .bytes = delivered.bytes[at]};
+  };
+  const auto wait = std::chrono::duration_cast<std::chrono::microseconds>(delivered.wait);
+  return handoff::ReadCounts{.node = part(Source::kNode),
+                             .peers = part(Source::kPeer),
+                             .store = part(Source::kStore),
+                             .uncached_requests = delivered.uncached.requests,
+                             .uncached_bytes = delivered.uncached.bytes,
+                             .store_requests = asked.requests,
+                             .store_bytes = asked.bytes,
+                             .wait_us = static_cast<std::uint64_t>(wait.count())};
 }
 
 void ClientDesk::OnRelease(handoff::ClientId client, const std::vector<handoff::BatchId>& batches) {

@@ -88,6 +88,8 @@ class ClientDesk final : public ClientPort, public ComputedPort, public handoff:
   void OnComputedPut(handoff::ClientId client, const handoff::ComputedPut& put) override;
   Result<handoff::ComputedCounts> OnComputedCounts(
       handoff::ClientId client, const handoff::ComputedCountsRequest& request) override;
+  Result<handoff::ReadCounts> OnReadCounts(handoff::ClientId client,
+                                           const handoff::ReadCountsRequest& request) override;
   void OnClientClosed(handoff::ClientId client) override;
   std::string WhyWaiting(handoff::ClientId client, handoff::RequestId request) override;
 

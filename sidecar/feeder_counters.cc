@@ -104,17 +104,23 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
   std::uint64_t all = 0;
   std::uint64_t hits = 0;
   for (const auto& [dataset, tally] : tallies_) {
+    const Delivered& delivered = tally.delivered;
     for (std::size_t i = 0; i < kSources; ++i) {
       const MetricLabels labels = LabelsOf(dataset, i);
       visitor(MetricKind::kCounter, "optcache_client_samples_total", labels,
-              Number(tally.samples[i]));
+              Number(delivered.samples[i]));
       visitor(MetricKind::kCounter, "optcache_client_sample_bytes_total", labels,
-              Number(tally.bytes[i]));
-      all += tally.samples[i];
-      if (i != static_cast<std::size_t>(Source::kStore)) hits += tally.samples[i];
+              Number(delivered.bytes[i]));
+      all += delivered.samples[i];
+      if (i != static_cast<std::size_t>(Source::kStore)) hits += delivered.samples[i];
     }
     visitor(MetricKind::kCounter, "optcache_client_wait_seconds_total", Label("dataset", dataset),
-            std::chrono::duration<double>(tally.wait).count());
+            std::chrono::duration<double>(delivered.wait).count());
+    const Saved saved = SavedBy(delivered.uncached, AskedOf(*tally.dataset));
+    visitor(MetricKind::kGauge, "optcache_saved_requests", Label("dataset", dataset),
+            static_cast<double>(saved.requests));
+    visitor(MetricKind::kGauge, "optcache_saved_bytes", Label("dataset", dataset),
+            static_cast<double>(saved.bytes));
   }
   visitor(MetricKind::kGauge, "optcache_observed_hit_ratio", {},
           all == 0 ? 0 : Number(hits) / Number(all));

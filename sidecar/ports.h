@@ -39,6 +39,8 @@ class DatasetPort {
   virtual ByteCount SizeOf(SampleId id) const = 0;
   // Nothing: the sample is an object of its own, or empty.
   virtual std::optional<StorePlace> PlaceOf(SampleId /*id*/) const { return std::nullopt; }
+  // How much a read of this sample alone asks the store for. Nothing: it needs no request.
+  virtual std::optional<ByteCount> StoreBytesOf(SampleId id) const { return SizeOf(id); }
 };
 
 // What passes between the sidecar and its node, on the connection that is open.
@@ -106,6 +108,9 @@ class StorePort {
   // The bytes of that dataset that have come so far, of reads that have not ended, too. 0: that is
   // not known.
   virtual ByteCount Arrived(const DatasetPort& /*dataset*/) const { return 0; }
+
+  // The requests that were sent to the store of that dataset so far. 0: that is not known.
+  virtual std::uint64_t Requests(const DatasetPort& /*dataset*/) const { return 0; }
 
   // What of the stores is waited for, in words: "the store of a/b, for 31 s by 32 requests: …".
   virtual std::vector<std::string> Waits() const { return {}; }

@@ -130,6 +130,12 @@ std::optional<StorePlace> ServedDataset::PlaceOf(SampleId id) const {
   return StorePlace{.object = range.object, .begin = range.begin, .end = range.end};
 }
 
+std::optional<ByteCount> ServedDataset::StoreBytesOf(SampleId id) const {
+  const storage::SampleRange range = storage::RangeOf(manifest_, id);
+  if (!storage::NeedsRead(manifest_, range)) return std::nullopt;
+  return range.length();
+}
+
 ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, UniqueFd manifest_fd,
                              std::unique_ptr<storage::ObjectStore> store)
     : name_(std::move(name)),

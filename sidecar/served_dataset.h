@@ -80,6 +80,7 @@ class ServedDataset final : public DatasetPort {
   SampleId samples() const override { return manifest_.samples(); }
   ByteCount SizeOf(SampleId id) const override { return manifest_.Size(id); }
   std::optional<StorePlace> PlaceOf(SampleId id) const override;
+  std::optional<ByteCount> StoreBytesOf(SampleId id) const override;
 
   const dataset::Manifest& manifest() const { return manifest_; }
   // A sealed memory file with the manifest's bytes, for clients.

@@ -63,7 +63,7 @@ void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> par
   const dataset::Manifest& manifest = entry.dataset.manifest();
   const storage::SampleRange first = storage::RangeOf(manifest, parts.front().id);
   storage::Destination destination;
-  destination.set_arrived(entry.arrived);
+  destination.set_traffic(entry.traffic);
   auto reads = std::make_shared<Together>();
   for (Part& part : parts) {
     const storage::SampleRange range = storage::RangeOf(manifest, part.id);
@@ -100,7 +100,7 @@ void StoreReader::Start(std::shared_ptr<Together> reads, storage::ReadRequest re
 void StoreReader::ReadAgain(std::shared_ptr<Pending> read) {
   const storage::SampleRange range = storage::RangeOf(read->manifest(), read->id);
   storage::Destination destination;
-  destination.set_arrived(read->entry.arrived);
+  destination.set_traffic(read->entry.traffic);
   storage::LayOut(read->manifest(), read->id, read->into->bytes(), destination);
   storage::ReadRequest request =
       storage::RequestFor(read->manifest(), range.object, range.begin, std::move(destination),
@@ -140,12 +140,16 @@ std::vector<wire::StoreHealth> StoreReader::Health() const {
   return all;
 }
 
-// Of datasets without digests there is nothing to count.
 void StoreReader::VisitCounters(const CounterVisitor& visitor) const {
   for (const auto& [_, entry] : datasets_) {
+    const MetricLabels labels = {{"dataset", entry.dataset.name()}};
+    visitor(MetricKind::kCounter, "optcache_store_requests_total", labels,
+            static_cast<double>(entry.traffic->requests));
+    visitor(MetricKind::kCounter, "optcache_store_received_bytes_total", labels,
+            static_cast<double>(entry.traffic->arrived));
     if (!entry.dataset.manifest().has_digests()) continue;
-    visitor(MetricKind::kCounter, "optcache_store_digest_mismatches_total",
-            {{"dataset", entry.dataset.name()}}, static_cast<double>(entry.mismatches));
+    visitor(MetricKind::kCounter, "optcache_store_digest_mismatches_total", labels,
+            static_cast<double>(entry.mismatches));
   }
 }
 

@@ -33,7 +33,10 @@ class StoreReader final : public StorePort {
             Done done) override;
   void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts, OnWait on_wait) override;
   ByteCount Arrived(const DatasetPort& dataset) const override {
-    return *datasets_.at(&dataset).arrived;
+    return datasets_.at(&dataset).traffic->arrived;
+  }
+  std::uint64_t Requests(const DatasetPort& dataset) const override {
+    return datasets_.at(&dataset).traffic->requests;
   }
   std::vector<std::string> Waits() const override;
   std::vector<wire::StoreHealth> Health() const override;
@@ -44,7 +47,7 @@ class StoreReader final : public StorePort {
   struct Entry {
     explicit Entry(const ServedDataset& served) : dataset(served) {}
     const ServedDataset& dataset;
-    const storage::ArrivedBytes arrived = std::make_shared<std::atomic<ByteCount>>(0);
+    const storage::TrafficRef traffic = std::make_shared<storage::Traffic>();
     std::atomic<std::uint64_t> mismatches = 0;  // samples that came with other bytes
   };
   struct Pending;

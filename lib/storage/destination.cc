@@ -20,7 +20,7 @@ void Destination::Skip(ByteCount length) {
 Destination Destination::After(ByteCount length) const {
   Destination rest;
   rest.stop_ = stop_;
-  rest.arrived_ = arrived_;
+  rest.traffic_ = traffic_;
   for (const Part& part : parts_) {
     const ByteCount gone = std::min(length, part.length);
     length -= gone;
@@ -41,7 +41,10 @@ bool DestinationWriter::Write(ByteSpan piece) {
   }
   WriteStop& stop = *destination_.stop();
   const MutexLock lock(stop.mutex_);  // Stop waits for the copy
-  if (stop.stopped_) return false;
+  if (stop.stopped_) {
+    destination_.CountArrived(piece.size());  // the store has sent it all the same
+    return false;
+  }
   Copy(piece);
   return true;
 }

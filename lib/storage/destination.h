@@ -3,6 +3,7 @@
 // Where the bytes of one read go.
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -31,9 +32,13 @@ class WriteStop {
   bool stopped_ GUARDED_BY(mutex_) = false;
 };
 
-// Bytes that have come, of reads that have not ended, too. Shared by the caller of reads and the
-// stores' threads.
-using ArrivedBytes = std::shared_ptr<std::atomic<ByteCount>>;
+// What a store was asked for and what has come of it, with reads that have not ended. Thread-safe.
+struct Traffic {
+  std::atomic<std::uint64_t> requests = 0;  // retries and hedges, too
+  std::atomic<ByteCount> arrived = 0;
+};
+// Shared by the caller of reads and the stores' threads.
+using TrafficRef = std::shared_ptr<Traffic>;
 
 // The memory that a range of an object is read into, in the order of the object's bytes: stretches
 // that are kept, each somewhere else if need be, and stretches that are read and thrown away. So
@@ -60,11 +65,14 @@ class Destination {
   // What fills it by a DestinationWriter, as network stores do, heeds it. Shared with the reader.
   void set_stop(std::shared_ptr<WriteStop> stop) { stop_ = std::move(stop); }
 
-  // Where stores count what comes, piece by piece; null: nowhere.
-  void set_arrived(ArrivedBytes arrived) { arrived_ = std::move(arrived); }
-  const ArrivedBytes& arrived() const { return arrived_; }
+  // Where stores count requests, and what comes, piece by piece; null: nowhere.
+  void set_traffic(TrafficRef traffic) { traffic_ = std::move(traffic); }
+  const TrafficRef& traffic() const { return traffic_; }
+  void CountRequest() const {
+    if (traffic_ != nullptr) traffic_->requests.fetch_add(1, std::memory_order_relaxed);
+  }
   void CountArrived(ByteCount bytes) const {
-    if (arrived_ != nullptr) arrived_->fetch_add(bytes, std::memory_order_relaxed);
+    if (traffic_ != nullptr) traffic_->arrived.fetch_add(bytes, std::memory_order_relaxed);
   }
 
   const std::vector<Part>& parts() const { return parts_; }
@@ -75,7 +83,7 @@ class Destination {
 
  private:
   std::shared_ptr<WriteStop> stop_;
-  ArrivedBytes arrived_;
+  TrafficRef traffic_;
   std::vector<Part> parts_;
   ByteCount size_ = 0;
 };

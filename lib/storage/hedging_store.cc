@@ -24,7 +24,7 @@ ByteCount KeptBytes(const Destination& destination) {
 // The same range into memory of its own.
 Destination InOwnMemory(const Destination& destination, std::byte* memory) {
   Destination own;
-  own.set_arrived(destination.arrived());
+  own.set_traffic(destination.traffic());
   for (const Destination::Part& part : destination.parts()) {
     if (part.data == nullptr) {
       own.Skip(part.length);

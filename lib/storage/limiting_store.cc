@@ -82,6 +82,7 @@ Status LimitingStore::Read(ReadRequest request, ReadCallback done) {
 }
 
 Status LimitingStore::Send(const std::shared_ptr<Operation>& operation, Ticket ticket) {
+  operation->request.destination.CountRequest();
   Status accepted =
       inner_->Read(std::move(operation->request), [this, operation, ticket](ReadOutcome outcome) {
         End(ticket, LoadStatus(outcome), outcome.retry_after);

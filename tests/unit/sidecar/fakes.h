@@ -182,6 +182,8 @@ class FakeStore final : public StorePort {
   std::vector<std::string> Waits() const override { return waits; }
   ByteCount Arrived(const DatasetPort&) const override { return arrived; }
   ByteCount arrived = 0;
+  std::uint64_t Requests(const DatasetPort&) const override { return requests; }
+  std::uint64_t requests = 0;
 };
 
 // Replays at once, answers when the test says so.

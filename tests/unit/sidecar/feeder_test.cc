@@ -391,6 +391,23 @@ TEST_F(FeederTest, CountsHowLongTrainersWait) {
   EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_seconds_total"), 0.25);
 }
 
+TEST_F(FeederTest, SavesWhatIsDeliveredLessWhatTheStoreWasAskedFor) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  const auto ids = Part(world_.Order(0), 0, 5);
+  world_.Ask(2, 11, ids, reader, 0, 0);
+  world_.store.requests = 2;
+  world_.store.arrived = 1;
+  EXPECT_EQ(Counter("optcache_saved_requests"), -2);  // nothing is delivered yet
+  world_.RunStore();
+  ByteCount bytes = 0;
+  for (const SampleId id : ids)
+    bytes += world_.dataset.SizeOf(id);
+  EXPECT_EQ(Counter("optcache_saved_requests"), 3);
+  EXPECT_EQ(Counter("optcache_saved_bytes"), static_cast<double>(bytes) - 1);
+}
+
 TEST_F(FeederTest, StagedReadsComeFromTheNodeInOneGet) {
   world_.node.up = true;
   const ReaderId reader = world_.Attach(1);

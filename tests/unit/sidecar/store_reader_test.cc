@@ -133,6 +133,7 @@ TEST_F(StoreReaderTest, ReadsASampleAndItsChecksum) {
   EXPECT_EQ(AsText(buffer->bytes()), "the second");
   EXPECT_EQ(*crc, Crc32c(AsBytes("the second")));
   EXPECT_EQ(reader_.Arrived(*dataset_), 10U);
+  EXPECT_EQ(reader_.Requests(*dataset_), 1U);
 }
 
 TEST_F(StoreReaderTest, NamesTheObjectThatIsMissing) {
@@ -199,7 +200,7 @@ class DamagedSampleTest : public testing::Test {
     double found = -1;
     reader_.VisitCounters(
         [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
-          EXPECT_EQ(name, "optcache_store_digest_mismatches_total");
+          if (name != "optcache_store_digest_mismatches_total") return;
           EXPECT_EQ(labels, (MetricLabels{{"dataset", "two"}}));
           found = value;
         });
@@ -333,6 +334,12 @@ TEST_F(ShardReaderTest, KnowsWhichSamplesLieTogether) {
   EXPECT_EQ(dataset_->PlaceOf(2), std::nullopt) << "nothing has to be read";
 }
 
+TEST_F(ShardReaderTest, KnowsWhatEachSampleAloneAsksTheStoreFor) {
+  EXPECT_EQ(dataset_->StoreBytesOf(0), 5U);
+  EXPECT_EQ(dataset_->StoreBytesOf(1), 6U);
+  EXPECT_EQ(dataset_->StoreBytesOf(2), std::nullopt) << "nothing has to be read";
+}
+
 TEST_F(ShardReaderTest, FillsSeveralSamplesByOneRead) {
   std::vector<StorePort::Part> parts;
   std::vector<BufferRef> buffers;
@@ -348,6 +355,7 @@ TEST_F(ShardReaderTest, FillsSeveralSamplesByOneRead) {
   loop_.Run();
   EXPECT_EQ(AsText(buffers[0]->bytes()), "first");
   EXPECT_EQ(AsText(buffers[1]->bytes()), "second");
+  EXPECT_EQ(reader_.Requests(*dataset_), 1U);
 }
 
 TEST_F(ShardReaderTest, AnEmptyMemberNeedsNoStore) {

@@ -108,12 +108,25 @@ TEST(DestinationWriter, WritesNothingOnceItIsStopped) {
 TEST(DestinationWriter, CountsWhatComesPieceByPiece) {
   std::string into = "....";
   Destination destination(std::as_writable_bytes(std::span(into)));
-  const auto arrived = std::make_shared<std::atomic<ByteCount>>(10);
-  destination.set_arrived(arrived);
+  const auto traffic = std::make_shared<Traffic>();
+  destination.set_traffic(traffic);
   EXPECT_TRUE(DestinationWriter(destination).Write(AsBytes("abc")));
-  EXPECT_EQ(*arrived, 13U);
+  EXPECT_EQ(traffic->arrived, 3U);
   EXPECT_TRUE(DestinationWriter(destination.After(3)).Write(AsBytes("d")));
-  EXPECT_EQ(*arrived, 14U);
+  EXPECT_EQ(traffic->arrived, 4U);
+}
+
+TEST(DestinationWriter, CountsWhatComesAfterTheStop) {
+  std::string into = "....";
+  Destination destination(std::as_writable_bytes(std::span(into)));
+  const auto traffic = std::make_shared<Traffic>();
+  const auto stop = std::make_shared<WriteStop>();
+  destination.set_traffic(traffic);
+  destination.set_stop(stop);
+  DestinationWriter writer(destination);
+  stop->Stop();
+  EXPECT_FALSE(writer.Write(AsBytes("abc")));
+  EXPECT_EQ(traffic->arrived, 3U);
 }
 
 TEST(Destination, TheRestBeginsBehindWhatIsFilled) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "storage/limiting_store.h"
 #include "support/fake_object_store.h"
 #include "support/read_waiter.h"
 
@@ -33,7 +34,12 @@ class HedgingStoreTest : public testing::Test {
     fake_ = fake.get();
     fake_->Put("a", "0123");
     fake_->Put("b", "4567");
-    store_ = std::make_unique<HedgingStore>(std::move(fake), options,
+    std::unique_ptr<ObjectStore> inner = std::move(fake);
+    if (limited_) {
+      inner = std::make_unique<LimitingStore>(std::move(inner),
+                                              LimitingOptions{.gate = {.concurrency = {.max = 8}}});
+    }
+    store_ = std::make_unique<HedgingStore>(std::move(inner), options,
                                             [this] { return has_room_.load(); });
     // The first read is measured, not hedged.
     fake_->set_completes_at_once(true);
@@ -69,6 +75,7 @@ class HedgingStoreTest : public testing::Test {
 
   std::deque<std::string> into_;
   std::atomic<bool> has_room_ = true;
+  bool limited_ = false;  // requests pass a gate, which counts them
   std::unique_ptr<HedgingStore> store_;
   FakeObjectStore* fake_ = nullptr;  // store_ owns it
 };
@@ -100,16 +107,19 @@ TEST_F(HedgingStoreTest, TheSecondRequestMayWinAndTheFirstWritesNothingThen) {
   EXPECT_EQ(Hedges("won"), 1);
 }
 
-TEST_F(HedgingStoreTest, BytesOfSecondRequestsCountAsArrivedToo) {
+TEST_F(HedgingStoreTest, SecondRequestsAndTheirBytesAreCountedToo) {
+  limited_ = true;
+  Open(kEager);
   ReadWaiter waiter;
   ReadRequest request = Request("a");
-  const auto arrived = std::make_shared<std::atomic<ByteCount>>(0);
-  request.destination.set_arrived(arrived);
+  const auto traffic = std::make_shared<Traffic>();
+  request.destination.set_traffic(traffic);
   waiter.Start(*store_, std::move(request));
   AwaitRequests(2);
   ASSERT_TRUE(fake_->CompleteNewest());
   EXPECT_TRUE(waiter.Wait().status.ok());
-  EXPECT_EQ(*arrived, 4U);
+  EXPECT_EQ(traffic->requests, 2U);
+  EXPECT_EQ(traffic->arrived, 4U);
   fake_->CompleteAll();
 }
 

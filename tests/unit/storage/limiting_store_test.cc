@@ -86,13 +86,19 @@ TEST_F(LimitingStoreTest, ReadsBeyondTheLimitWaitTheirTurnInOrder) {
 TEST_F(LimitingStoreTest, AReadThatHasNoTurnSaysWhyAndTheStoreDoesNotHearOfIt) {
   Open({.gate = {.concurrency = {.max = 1}}});
   ReadWaiter runs, waits;
-  runs.Start(*store_, Request("a"));
-  waits.Start(*store_, Request("b", milliseconds(1)));
+  const auto traffic = std::make_shared<Traffic>();
+  ReadRequest first = Request("a");
+  ReadRequest second = Request("b", milliseconds(1));
+  first.destination.set_traffic(traffic);
+  second.destination.set_traffic(traffic);
+  runs.Start(*store_, std::move(first));
+  waits.Start(*store_, std::move(second));
   const ReadOutcome outcome = waits.Wait();
   EXPECT_EQ(outcome.status.code(), Code::kResourceExhausted);
   EXPECT_THAT(outcome.status.message(),
               HasSubstr("b bytes 0-3: not asked for: it was not its turn before its deadline "
                         "(1 of 1 requests at a time, and 1 reads wait)"));
+  EXPECT_EQ(traffic->requests, 1U);
   EXPECT_EQ(fake_->reads(), 1U);
   fake_->CompleteAll();
   EXPECT_TRUE(runs.Wait().status.ok());

@@ -1,0 +1,43 @@
+#pragma once
+
+// What training processes read of a dataset, and what the cache saved its store. Pure.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "sidecar/fetcher.h"
+
+namespace optcache::sidecar {
+
+// Requests that a store gets, and the bytes that it sends for them.
+struct StoreCost {
+  std::uint64_t requests = 0;
+  ByteCount bytes = 0;
+  friend bool operator==(const StoreCost&, const StoreCost&) = default;
+};
+
+// The samples that were delivered of one dataset. A value with one owner.
+struct Delivered {
+  std::array<std::uint64_t, kSources> samples{};
+  std::array<ByteCount, kSources> bytes{};
+  StoreCost uncached;  // of the same reads, if each asks the store for its sample alone
+  Duration wait{};     // from each request to its answer
+
+  // `store_bytes` as DatasetPort::StoreBytesOf says.
+  void Add(Source source, ByteCount size, std::optional<ByteCount> store_bytes);
+};
+
+// Below 0 while more was read ahead, or read again, than the cache delivered.
+struct Saved {
+  std::int64_t requests = 0;
+  std::int64_t bytes = 0;
+  friend bool operator==(const Saved&, const Saved&) = default;
+};
+
+Saved SavedBy(const StoreCost& uncached, const StoreCost& asked);
+
+}  // namespace optcache::sidecar
