@@ -56,6 +56,7 @@ reveal_type(data.index("a"))  # int
 loader = attach(torch.utils.data.DataLoader(data, batch_size=8), epochs=9, limit_batches=None)
 reveal_type(loader.optcache)  # LoaderControl
 loader.optcache.start_at(8)
+reveal_type(loader.optcache.stats())  # Union[SidecarStats, None]
 loader.optcache.nothing  # error: "LoaderControl" has no attribute "nothing"
 faces_loader = attach(torch.utils.data.DataLoader(Faces(), batch_size=8), dataset=data)
 reveal_type(faces_loader)  # Attached[tuple[bytes, int]]

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <variant>
 
 #include "base/files.h"
 #include "dataset/manifest_builder.h"
@@ -180,6 +181,9 @@ void HandoffServer::Answer(const DueAnswer& due) {
   handoff::SamplesReply reply;
   for (const SampleId id : due.get.ids) {
     reply.samples.push_back(Read(id, batch));
+    if (std::holds_alternative<Status>(reply.samples.back())) continue;
+    ++delivered_.samples;
+    delivered_.bytes += manifest_.Size(id);
   }
   if (!batch.empty() || !staged_.empty()) {
     reply.batch = ++last_batch_;
@@ -228,6 +232,17 @@ void HandoffServer::OnRelease(ClientId client, const std::vector<handoff::BatchI
 
 void HandoffServer::OnDetach(ClientId /*client*/, const handoff::DetachRequest& request) {
   Report("detach", Field("stream", request.stream) + Field("rank", request.rank));
+}
+
+// As if all samples had come from another node, and the store had been asked for three.
+Result<handoff::ReadCounts> HandoffServer::OnReadCounts(
+    ClientId /*client*/, const handoff::ReadCountsRequest& /*request*/) {
+  return handoff::ReadCounts{.peers = delivered_,
+                             .uncached_requests = delivered_.samples,
+                             .uncached_bytes = delivered_.bytes,
+                             .store_requests = 3,
+                             .store_bytes = 3000,
+                             .wait_us = 1'500'000};
 }
 
 void HandoffServer::OnClientClosed(ClientId client) {

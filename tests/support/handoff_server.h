@@ -53,6 +53,8 @@ class HandoffServer final : public handoff::ChannelHandler {
              handoff::GetRequest get) override;
   void OnRelease(handoff::ClientId client, const std::vector<handoff::BatchId>& batches) override;
   void OnDetach(handoff::ClientId client, const handoff::DetachRequest& request) override;
+  Result<handoff::ReadCounts> OnReadCounts(handoff::ClientId client,
+                                           const handoff::ReadCountsRequest& request) override;
   void OnClientClosed(handoff::ClientId client) override;
   std::string WhyWaiting(handoff::ClientId client, handoff::RequestId request) override;
 
@@ -84,6 +86,7 @@ class HandoffServer final : public handoff::ChannelHandler {
   handoff::ChannelServer* channel_ = nullptr;
   std::map<std::pair<handoff::ClientId, handoff::BatchId>, Batch> batches_;
   handoff::BatchId last_batch_ = 0;
+  handoff::ReadCounts::Part delivered_;
   std::deque<DueAnswer> due_;
   bool warned_ = false;
 };

@@ -21,6 +21,7 @@ from ._batches import IndexBatch
 from ._orders import Numbering, Source, dataset_under, order_of
 from ._progress import Progress, State
 from ._samplers import Items, Order, base_seed
+from ._sidecar_stats import SidecarStats, stats_of
 from ._store import Store
 from ._traces import Lister
 from .dataset import Dataset
@@ -238,16 +239,22 @@ def attach(
     reader = getattr(loader, "base_dataloader", loader)  # Accelerate's loaders hold another
     object.__setattr__(reader, "batch_sampler", sampler)
     detach = weakref.finalize(loader, attachment.detach)
-    object.__setattr__(loader, "optcache", LoaderControl(sampler, detach))
+    object.__setattr__(loader, "optcache", LoaderControl(sampler, detach, ours))
     return cast("Attached[T]", loader)
 
 
 class LoaderControl:
     """What `loader.optcache` can do."""
 
-    def __init__(self, sampler: AttachedBatchSampler, detach: Callable[[], Any]) -> None:
+    def __init__(
+        self,
+        sampler: AttachedBatchSampler,
+        detach: Callable[[], Any],
+        dataset: Union[Dataset, Store],
+    ) -> None:
         self._sampler = sampler
         self._detach = detach
+        self._dataset = dataset
 
     def start_at(self, index: int) -> None:
         """Says that the next iteration begins at that index of the rank's list.
@@ -275,6 +282,16 @@ class LoaderControl:
         seed or number of samples, or of a rank whose generator has another seed.
         """
         self._sampler.progress.load(cast(State, state))
+
+    def stats(self) -> Optional[SidecarStats]:
+        """What the cache gave: the counts of the sidecar since it started, of all loaders, ranks and
+        workers that read this loader's dataset through it. In a cluster, these are the processes of
+        this pod: other pods have sidecars of their own. `optcache.stats()` counts for this process.
+
+        None if no sidecar serves the dataset now, or if the loader reads computed samples, which have
+        a `stats()` of their own. Does not wait for a sidecar that is away.
+        """
+        return None if isinstance(self._dataset, Store) else stats_of(self._dataset)
 
     def detach(self) -> None:
         """Tells the sidecar that the loader reads no more."""

@@ -190,6 +190,11 @@ class Channel:
             self._stand_ins.remove(stream)
             log.warning("headspace: from now on the sidecar delivers the samples that are requested")
 
+    def read_counts(self, handle: int) -> protocol.Reads:
+        """What the sidecar has delivered of that dataset, to all processes."""
+        body = protocol.ID.pack(handle)
+        return self._call(protocol.READ_COUNTS, body, protocol.READS, protocol.parse_reads)
+
     # --- Computed samples
 
     def open_computed(
@@ -408,7 +413,7 @@ class Channel:
         while self._end - self._begin < header.size:
             self._fill()
         length, kind, request = header.unpack_from(self._buffer, self._begin)
-        if not protocol.WELCOME <= kind <= protocol.COUNTS:
+        if not protocol.WELCOME <= kind <= protocol.READS:
             self._fail("")
         if header.size + length > _BUFFER_BYTES:
             self._begin += header.size

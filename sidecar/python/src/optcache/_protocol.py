@@ -13,8 +13,10 @@ MAX_VERSION = 2
 
 HELLO, OPEN, ATTACH, PASS, GET, RELEASE, DETACH, TRACE = range(1, 9)
 OPEN_COMPUTED, COMPUTED_PUT, COMPUTED_COUNTS = range(9, 12)
+READ_COUNTS = 12
 WELCOME, OPENED, ATTACHED, DONE, SAMPLES, WAITING, ERROR = range(65, 72)
 COMPUTED_OPENED, VALUE, COMPUTE, COUNTS = range(72, 76)
+READS = 76
 
 HEADER = struct.Struct("<IIQ")  # body length, type with its three zero bytes, request
 GET_BODY = struct.Struct("<IQIIQ")  # dataset, stream, rank, pass, first; then ids
@@ -35,6 +37,7 @@ _COMPUTED_OPENED = struct.Struct("<I?QQ")
 PUT_BODY = struct.Struct("<QQQ")  # lease, length, offset; then bytes
 _VALUE_BODY = struct.Struct("<QQ")  # both Value and Compute
 _COUNTS_BODY = struct.Struct("<6Q")
+_READS_BODY = struct.Struct("<11Q")
 _U16 = struct.Struct("<H")
 _U64 = struct.Struct("<Q")
 
@@ -109,6 +112,22 @@ class Counts(NamedTuple):
     hits: int
     misses: int
     evictions: int
+
+
+class Reads(NamedTuple):
+    """What was delivered of a dataset, by where it came from, and what it cost the store."""
+
+    node_samples: int
+    node_bytes: int
+    peer_samples: int
+    peer_bytes: int
+    store_samples: int
+    store_sample_bytes: int
+    uncached_requests: int  # of the same reads without a cache
+    uncached_bytes: int
+    store_requests: int
+    store_bytes: int
+    wait_us: int
 
 
 @dataclass(frozen=True)
@@ -256,6 +275,10 @@ def parse_compute(body: memoryview) -> Compute:
 
 def parse_counts(body: memoryview) -> Counts:
     return Counts(*_COUNTS_BODY.unpack_from(body))
+
+
+def parse_reads(body: memoryview) -> Reads:
+    return Reads(*_READS_BODY.unpack_from(body))
 
 
 def parse_string(body: memoryview) -> str:

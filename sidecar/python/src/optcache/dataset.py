@@ -351,10 +351,7 @@ class Dataset(_Base):
 
         def get() -> list[memoryview]:
             channel = self.endpoint.channel()
-            handle = channel.handles.get(self._wanted)
-            if handle is None:
-                handle = self.open_on(channel)
-            return channel.get(handle, ids, tag)
+            return channel.get(self.handle_on(channel), ids, tag)
 
         instead = None
         if self._source is not None:
@@ -371,6 +368,11 @@ class Dataset(_Base):
 
     def _open(self) -> None:
         self.open_on(self.endpoint.channel())
+
+    def handle_on(self, channel: Channel) -> int:
+        """As `open_on`, but opens it once only."""
+        handle = channel.handles.get(self._wanted)
+        return self.open_on(channel) if handle is None else handle
 
     def open_on(self, channel: Channel) -> int:
         """Opens the dataset on a connection; what the sidecar calls it there.

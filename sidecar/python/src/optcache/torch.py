@@ -8,6 +8,7 @@
 from ._attach import Attached, AttachedBatchSampler, DataLoader, LoaderControl, attach
 from ._batches import BatchIndex
 from ._image_folder import ImageFolder, default_loader
+from ._sidecar_stats import SidecarStats
 
 __all__ = [
     "Attached",
@@ -16,6 +17,7 @@ __all__ = [
     "DataLoader",
     "ImageFolder",
     "LoaderControl",
+    "SidecarStats",
     "attach",
     "default_loader",
 ]
