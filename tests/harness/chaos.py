@@ -161,7 +161,7 @@ class Chaos:
             with self._span(fault):
                 self.store.script_all(STORE_FAULTS[fault.how], fault.share)
                 self._over.wait(fault.seconds)
-                self.store.script_all(faulty_store.right)
+                self.store.heal()
 
     @contextmanager
     def _span(self, fault: Fault) -> Iterator[None]:

@@ -1,10 +1,14 @@
-"""An object store that misbehaves as it is told, object by object."""
+"""An object store that misbehaves as it is told, object by object.
+
+It sends ranges, and does not look at If-Match: its readers have to compare ETags.
+"""
 
 from __future__ import annotations
 
 import collections
 import hashlib
 import random
+import re
 import socket
 import struct
 import threading
@@ -38,7 +42,8 @@ class Handler(BaseHTTPRequestHandler):
         if body is None:
             missing(self, b"")
         else:
-            (self.server.next_fault(path) or right)(self, body)
+            fault = self.server.next_fault(path, self.headers.get("Range", ""))
+            (fault or right)(self, body)
 
     def do_HEAD(self) -> None:
         body = self.server.objects.get(self.path.removeprefix("/"))
@@ -46,6 +51,16 @@ class Handler(BaseHTTPRequestHandler):
             missing(self, b"")
         else:
             self.begin(200, len(body), {"ETag": etag_of(body)})
+
+    def answer(self, body: bytes, share: float = 1.0) -> None:
+        """What is asked for of an object, and of that no more than this share of its bytes."""
+        status, headers = 200, {"ETag": etag_of(body), "Accept-Ranges": "bytes"}
+        if found := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")):
+            first, last = int(found[1]), min(int(found[2]), len(body) - 1)
+            headers["Content-Range"] = f"bytes {first}-{last}/{len(body)}"
+            status, body = 206, body[first : last + 1]
+        self.begin(status, len(body), headers)
+        self.wfile.write(body[: int(len(body) * share)])
 
     def begin(self, status: int, length: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
@@ -62,8 +77,7 @@ Fault = Callable[[Handler, bytes], None]
 
 
 def right(handler: Handler, body: bytes) -> None:
-    handler.begin(200, len(body), {"ETag": etag_of(body)})
-    handler.wfile.write(body)
+    handler.answer(body)
 
 
 def missing(handler: Handler, body: bytes) -> None:
@@ -134,9 +148,7 @@ def flipped_in_a_cache(handler: Handler, body: bytes) -> None:
 
 
 def _half(handler: Handler, body: bytes) -> None:
-    handler.begin(200, len(body), {"ETag": etag_of(body)})
-    handler.wfile.write(body[: len(body) // 2])
-    handler.wfile.flush()
+    handler.answer(body, share=0.5)
     handler.close_connection = True
 
 
@@ -156,7 +168,7 @@ class Server(ThreadingHTTPServer):
         self._pace = pace
         self._turns = threading.Semaphore(pace.at_once)
         self.objects = objects
-        self.gets: collections.Counter[str] = collections.Counter()
+        self.ranges: dict[str, list[str]] = collections.defaultdict(list)  # of each GET, by path
         self.faults: dict[str, tuple[Fault, int]] = {}  # by path; how many more times
         self.of_all: tuple[Fault, float] = (right, 0.0)  # whatever the path; of which share
         self._chance = random.Random(0)
@@ -167,9 +179,9 @@ class Server(ThreadingHTTPServer):
             with self._turns:
                 time.sleep(self._pace.seconds)
 
-    def next_fault(self, path: str) -> Fault | None:
+    def next_fault(self, path: str, range_header: str) -> Fault | None:
         with self._lock:
-            self.gets[path] += 1
+            self.ranges[path].append(range_header)
             fault_of_all, share = self.of_all
             if self._chance.random() < share:
                 return fault_of_all
@@ -205,12 +217,20 @@ class FaultyStore:
 
     def gets(self, path: str) -> int:
         """How often it was asked for."""
-        return self._server.gets[path]
+        return len(self._server.ranges[path])
+
+    def ranges(self, path: str) -> list[str]:
+        """The range that each of these asked for; empty: all of it."""
+        return list(self._server.ranges[path])
 
     def script(self, path: str, fault: Fault, times: int = 1) -> None:
         """The next `times` that `path` is asked for end so."""
         self._server.faults[path] = (fault, times)
 
     def script_all(self, fault: Fault, share: float = 1.0) -> None:
-        """That share of all that is asked for ends so, until told otherwise."""
+        """That share of all that is asked for ends so, until `heal`."""
         self._server.of_all = (fault, share)
+
+    def heal(self) -> None:
+        """What `script` has set alone counts again."""
+        self._server.of_all = (right, 0.0)

@@ -105,6 +105,18 @@ def test_fault_that_passes_is_not_noticed(
     assert store.gets(path) == (1 if fault is faulty_store.slow else 2)
 
 
+def test_a_body_that_broke_is_continued_where_it_broke(
+    samples: optcache.Dataset, store: FaultyStore, objects: Dataset
+) -> None:
+    sample = OWN + 13
+    path, size = objects.paths[sample], objects.sizes[sample]
+    store.script(path, faulty_store.truncated, times=2)
+    assert samples[sample] == (objects.root / path).read_bytes()
+    half = size // 2
+    begins = [half, half + (size - half) // 2]
+    assert store.ranges(path) == ["", *(f"bytes={begin}-{size - 1}" for begin in begins)]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("fault", STUBBORN)
 def test_fault_that_passes_late_is_waited_for(
