@@ -1,17 +1,17 @@
 """Of ./dev bench faults: a part of the cache near a trainer fails, or its store.
 
-One job reads as fast as it can on one of two machines, twice or more through a dataset of which half is kept. From
-the middle of its second epoch on something is gone for some seconds. The wait that counts is the longest between two
-batches from then on, over the epochs that follow.
+One job reads as fast as it can on one of two machines, through a dataset of which half is kept. From the middle of
+its second epoch on something is gone for some seconds. The job reads meanwhile, and for some epochs more. The wait that
+counts is the longest between two batches from the fault on.
 """
 
 from __future__ import annotations
 
 import random
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,18 +19,19 @@ from itertools import pairwise
 from bench.context import Context
 from bench.figures import Figure, at_most
 from bench.readers import Rank, Readers
-from bench.scene import Made
+from bench.scene import Made, cluster_over
 from harness import faulty_store
-from harness.cluster import Cluster, ClusterOptions
+from harness.cluster import Cluster
 from harness.dataset import Dataset
+from harness.errors import HarnessError
 from harness.faulty_store import FaultyStore
 from harness.processes import wait_until
-from harness.store import LISTING
 
 MACHINES = 2
 SHARE = 0.5
-EPOCHS = 8
+BATCHES_MAX = 25_000  # of a job: more than it reads in the longest fault
 FAIL_IN_EPOCH = 1
+EPOCHS_AFTER = 6
 FROZEN_SECONDS = 15.0
 AWAY_SECONDS = 5.0
 # By what the user pages say: a silent sidecar costs 5 s, a store that is back is asked within 10 s, and a
@@ -63,7 +64,7 @@ def _store(name: str, fault: faulty_store.Fault, seconds: float, goal_seconds: f
         lambda parts: parts.store.script_all(fault),
         goal_seconds,
         seconds,
-        lambda parts: parts.store.script_all(faulty_store.right),
+        lambda parts: parts.store.heal(),
     )
 
 
@@ -117,18 +118,11 @@ def run(context: Context, samples: int, runs: int) -> list[Figure]:
 def _parts(context: Context, made: Made) -> Iterator[Parts]:
     made.write(context.folder / "data")
     sizes = (made.bytes_each,) * made.samples
-    with FaultyStore(Dataset(context.folder / "data", tuple(made.paths), sizes)) as store:
-        options = ClusterOptions(
-            programs=context.programs,
-            base_url=store.base_url,
-            listing=LISTING,
-            machines=made.machines,
-            budget=made.budget,
-            state=context.folder / "state",
-            sockets=context.folder,
-        )
-        with Cluster(options, "Optimal", context.folder) as cluster:
-            yield Parts(cluster, store)
+    with (
+        FaultyStore(Dataset(context.folder / "data", tuple(made.paths), sizes)) as store,
+        cluster_over(context, made, store.base_url) as cluster,
+    ):
+        yield Parts(cluster, store)
 
 
 def _measure(
@@ -147,18 +141,42 @@ def _longest_wait(
     context: Context, parts: Parts, fault: Fault, samples: int, chance: random.Random
 ) -> float:
     run = sum(path.name.startswith("ranks-") for path in context.folder.iterdir())
-    rank = Rank(0, 0, 1, samples, EPOCHS, stream=f"alone-{run}", seed=run)
-    of_epoch = rank.batches_of_epoch()
+    of_epoch = Rank(0, 0, 1, samples, 1).batches_of_epoch()
+    epochs = BATCHES_MAX // of_epoch
+    rank = Rank(0, 0, 1, samples, epochs, stream=f"alone-{run}", seed=run)
     wait_until(lambda: len(parts.cluster.pids()) == 2 * MACHINES, "all processes run", 60)
     with Readers(parts.cluster, [rank], context.folder / f"ranks-{run}") as reader:
-        reader.read(until=FAIL_IN_EPOCH * of_epoch + chance.randrange(of_epoch))
+        done = FAIL_IN_EPOCH * of_epoch + chance.randrange(of_epoch)
+        reader.read(until=done)
         failed = time.time()
-        fault.fail(parts)
-        mending = threading.Timer(fault.lasts_seconds, fault.mend, [parts])
-        mending.start()
-        try:
-            reader.read()
-        finally:
-            mending.join()
+        with failing(fault, parts) as mended:
+            while not mended.done() and done < rank.batches():
+                done += of_epoch
+                reader.read(until=done)
+        reader.read(until=done + EPOCHS_AFTER * of_epoch)
         moments = [moment for epoch in reader.times()[0] for moment in epoch]
+    return longest_wait(fault.name, moments, failed, mended.result())
+
+
+@contextmanager
+def failing(fault: Fault, parts: Parts) -> Iterator[Future[float]]:
+    """From here on, until it is mended when its time is over; the end of the `with` waits for that, and raises what
+    kept it from being mended. The result is when it was mended."""
+
+    def mend() -> float:
+        time.sleep(fault.lasts_seconds)
+        fault.mend(parts)
+        return time.time()
+
+    fault.fail(parts)
+    with ThreadPoolExecutor(1) as executor:
+        mended = executor.submit(mend)
+        yield mended
+    mended.result()
+
+
+def longest_wait(fault: str, moments: Sequence[float], failed: float, mended: float) -> float:
+    """Of a job that had its batches at these moments; of its waits that ended after the fault had begun."""
+    if not moments or moments[-1] <= mended:
+        raise HarnessError(f"{fault}: the job ended before the fault did; read more batches")
     return max(later - earlier for earlier, later in pairwise(moments) if later >= failed)

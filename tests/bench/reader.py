@@ -1,7 +1,8 @@
 """One rank of a light training job, a process of its own: `reader.py JOB`, JSON by readers.py.
 
 A DataLoader over the plain samples, in the order of a DistributedSampler; nothing is decoded. It
-reads a batch for each line on its standard input, and says `done` after it.
+reads a batch for each line on its standard input, and says `done` after it. It ends after its epochs,
+or when its standard input ends.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def main() -> None:
                 break
             say("done")
         times.append(of_epoch)
+        if len(of_epoch) < len(sampler):
+            break
         next(batches, None)  # the pass is over
         say("done")
     Path(job["records"]).write_text(json.dumps(times))

@@ -99,7 +99,10 @@ class Readers:
         self._follow(until, lags or zeros, STUCK_SECONDS, paces, step_seconds)
 
     def times(self) -> list[list[list[float]]]:
-        """By rank and epoch, when each sample was there; of ranks that have read everything."""
+        """By rank and epoch, when each sample was there. The ranks end with what they have read."""
+        for process in self._processes:
+            assert process.stdin is not None
+            process.stdin.close()
         for number, process in enumerate(self._processes):
             try:
                 status = process.wait(STUCK_SECONDS)

@@ -75,23 +75,30 @@ def store_of(context: Context, made: Made) -> Iterator[Store]:
         yield store
 
 
+def cluster_over(context: Context, made: Made, base_url: str) -> Cluster:
+    """A cluster whose dataset lies there, for a `with`."""
+    sockets = context.folder / "sockets"
+    sockets.mkdir()
+    options = ClusterOptions(
+        programs=context.programs,
+        base_url=base_url,
+        listing=LISTING,
+        machines=made.machines,
+        budget=made.budget,
+        state=context.folder / "state",
+        sockets=sockets,
+    )
+    return Cluster(options, "Optimal", context.folder)
+
+
 @contextmanager
 def scene(context: Context, made: Made) -> Iterator[Scene]:
-    folder = context.folder
     context.say(f"{made.samples} samples of {made.bytes_each} B, {made.machines} machines")
-    (folder / "sockets").mkdir()
-    with store_of(context, made) as store:
-        options = ClusterOptions(
-            programs=context.programs,
-            base_url=store.base_url,
-            listing=LISTING,
-            machines=made.machines,
-            budget=made.budget,
-            state=folder / "state",
-            sockets=folder / "sockets",
-        )
-        with Cluster(options, "Optimal", folder) as cluster:
-            yield Scene(made, store, cluster)
+    with (
+        store_of(context, made) as store,
+        cluster_over(context, made, store.base_url) as cluster,
+    ):
+        yield Scene(made, store, cluster)
 
 
 def deliveries(ranks: Sequence[Rank], times: Sequence[Sequence[Sequence[float]]]) -> list[Delivery]:
@@ -106,4 +113,13 @@ def deliveries(ranks: Sequence[Rank], times: Sequence[Sequence[Sequence[float]]]
     return found
 
 
-__all__ = ["Made", "Scene", "accounting", "deliveries", "scene", "store_of", "unpack_default"]
+__all__ = [
+    "Made",
+    "Scene",
+    "accounting",
+    "cluster_over",
+    "deliveries",
+    "scene",
+    "store_of",
+    "unpack_default",
+]
