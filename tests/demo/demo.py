@@ -26,8 +26,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 MORE = """\
 What happens: a PyTorch rank on each simulated machine reads its share of the images in the order
 of a DistributedSampler, epoch after epoch. A sleep after each batch stands for the GPU. First the
-ranks read files in memory, so that data is free. Then nginx serves the images, and delivers to all
-connections together 70 % of what the ranks read in the first run. `optcache up` runs a node and a
+ranks read files in memory, so that data is free. Then nginx serves the images, by a relay that
+delivers 70 % of what the ranks read in the first run, to all connections together. `optcache up` runs a node and a
 sidecar on each machine. The nodes have room for 30 % of the bytes. The job runs once for each policy:
 
   None      keeps nothing

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import timing
+from harness.errors import HarnessError
 from timing import Times
 
 MEGABYTE = 1_000_000
@@ -146,7 +147,16 @@ def write_json(setup: Setup, results: Sequence[PolicyResult], path: Path) -> Non
 
 
 def read_json(path: Path) -> tuple[Setup, list[PolicyResult]]:
-    document = _renamed(json.loads(path.read_text()), _snake)
+    """What write_json has written."""
+    try:
+        return _results_of(_renamed(json.loads(path.read_text()), _snake))
+    except (KeyError, TypeError) as error:
+        raise HarnessError(
+            f"{path} is of another version of the demo ({error}): run ./dev demo again"
+        ) from error
+
+
+def _results_of(document: dict[str, Any]) -> tuple[Setup, list[PolicyResult]]:
     policies, free = document.pop("policies"), document.pop("free")
     setup = Setup(**document, free=Free(_times(free.pop("times")), **free))
     return setup, [

@@ -80,20 +80,29 @@ class _Link:
     def __init__(self, delay: float, rate: float) -> None:
         self.delay = delay
         self.rate = rate
-        self._bytes = 0
-        self._free = 0.0  # when the line will have carried all that was given to it
+        self._passed = 0
+        # What is in the line: when its last byte leaves it, how many bytes, at which rate.
+        self._queue: deque[tuple[float, int, float]] = deque()
 
     def arrival(self, now: float, size: int) -> float:
         """When so many bytes that are sent now are there."""
-        self._bytes += size
-        if self.rate:
-            self._free = max(self._free, now) + size / self.rate
-            now = self._free
-        return now + self.delay
+        self.passed(now)
+        free = max(self._queue[-1][0], now) if self._queue else now
+        if not self.rate:
+            self._passed += size
+            return now + self.delay
+        free += size / self.rate
+        self._queue.append((free, size, self.rate))
+        return free + self.delay
 
     def passed(self, now: float) -> int:
         """Bytes that are not in the line any more."""
-        return self._bytes - round(max(self._free - now, 0) * self.rate)
+        while self._queue and self._queue[0][0] <= now:
+            self._passed += self._queue.popleft()[1]
+        if not self._queue:
+            return self._passed
+        free, size, rate = self._queue[0]
+        return self._passed + size - round((free - now) * rate)
 
 
 class _End(asyncio.Protocol):

@@ -190,6 +190,15 @@ def test_bytes_that_wait_in_line_have_not_passed():
     assert [line.passed(now) for now in (1.0, 2.0, 3.5, 9.0)] == [0, 100, 250, 250]
 
 
+def test_bytes_in_line_leave_it_at_the_rate_at_which_they_came():
+    line = slow_link._Link(delay=0.0, rate=100.0)
+    assert line.arrival(now=1.0, size=200) == 3.0
+    line.rate = 10.0
+    assert line.arrival(now=1.0, size=10) == 4.0
+    line.rate = 0.0
+    assert [line.passed(now) for now in (1.0, 2.0, 3.0, 3.5, 4.0)] == [0, 100, 200, 205, 210]
+
+
 def test_the_link_ends_connections_to_a_server_that_is_gone():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

@@ -12,6 +12,7 @@ import pytest
 sys.path[:0] = [str(Path(__file__).parents[1] / "demo"), str(Path(__file__).parents[1])]
 
 import report  # noqa: E402
+from harness.errors import HarnessError  # noqa: E402
 from timing import Times  # noqa: E402
 
 SETUP = report.Setup(
@@ -142,6 +143,17 @@ def test_what_is_read_back_is_what_was_written(tmp_path: Path):
     results = [replace(RESULT, hit_ratio_observed=0.125), replace(LRU, hit_ratio_observed=0.25)]
     report.write_json(SETUP, results, tmp_path / "demo.json")
     assert report.read_json(tmp_path / "demo.json") == (SETUP, results)
+
+
+@pytest.mark.parametrize("lacks", ["free", "policies", "stepSeconds"])
+def test_results_of_another_version_are_refused_by_name(tmp_path: Path, lacks: str):
+    written = tmp_path / "demo.json"
+    report.write_json(SETUP, [RESULT], written)
+    document = json.loads(written.read_text())
+    del document[lacks]
+    written.write_text(json.dumps(document))
+    with pytest.raises(HarnessError, match=r"demo\.json is of another version of the demo .*run \./dev demo again"):
+        report.read_json(written)
 
 
 def test_picture_is_a_png_for_any_subset_of_policies(tmp_path: Path):

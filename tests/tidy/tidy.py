@@ -138,7 +138,7 @@ def read_tree(root: Path) -> Tree:
         full = root / path
         if not full.is_file():
             continue
-        wanted = path.endswith(checked) or path.startswith((*SHOWS_METRICS, *tables.SHOW_LINES))
+        wanted = path.endswith(checked) or path.startswith(SHOWS_METRICS) or shows_lines(path)
         text = full.read_text(errors="replace") if wanted else ""
         tree[path] = File(path, full.stat().st_size, text)
     return tree
@@ -384,6 +384,10 @@ def check_words(tree: Tree) -> Findings:
                     yield Finding(file.path, line, f"{match.group()} is banned, use {instead}")
 
 
+def shows_lines(path: str) -> bool:
+    return any(path == place or place.endswith("/") and path.startswith(place) for place in tables.SHOW_LINES)
+
+
 def check_language(tree: Tree) -> Findings:
     """docs/STYLE.md, Language: documents, the Python package, comments in C++, messages, help."""
     for file in tree.values():
@@ -392,7 +396,7 @@ def check_language(tree: Tree) -> Findings:
                 yield from hard_words(file.path, file.prose(), tables.IN_DOCUMENTS)
         elif file.path.startswith(tables.SHOW_MESSAGES) and file.path.endswith(".py"):
             yield from hard_words(file.path, file.python_messages(), tables.IN_MESSAGES)
-        elif file.path.startswith(tables.SHOW_LINES):
+        elif shows_lines(file.path):
             yield from hard_words(file.path, enumerate(file.lines, 1), tables.IN_MESSAGES)
         elif file.path.endswith(CPP) and (file.library or file.program):
             yield from hard_words(file.path, file.comments(), tables.IN_COMMENTS)

@@ -188,6 +188,7 @@ class TidyTest(unittest.TestCase):
         self.write("charts/optcache/templates/NOTES.txt", "Run it anew.\n")
         self.write("charts/optcache/values.yaml", "a: 1  # empty: everybody\n")
         self.write("dev", "say 'nobody'\n")
+        self.write("devices.txt", "nobody reads them\n")
         self.expect(
             "charts/optcache/templates/NOTES.txt:1: 'anew'",
             "charts/optcache/values.yaml:1: 'everybody'",
