@@ -101,7 +101,9 @@ void Supervisor::OnDeath(Child& child, int wait_status, MonotonicTime now) {
     child.backoff.Reset();
     child.was_healthy = true;
   }
-  if (WIFEXITED(wait_status) && !child.was_healthy) CountFailedStart(child);
+  // A signal, or the end that SIGTERM asks for, comes from outside: it says nothing of the start.
+  const bool by_error = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0;
+  if (by_error && !child.was_healthy) CountFailedStart(child);
   const Duration wait = child.backoff.Next();
   child.start_at = now + wait;
   say_(fmt::format("{} died ({}), starts again in {:.1f} s; it wrote {}", child.spec.name,

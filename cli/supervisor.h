@@ -25,7 +25,7 @@ struct SupervisorOptions {
   BackoffOptions restart = {.first = std::chrono::milliseconds(250),
                             .limit = std::chrono::seconds(10)};
   Duration healthy_after = std::chrono::seconds(30);  // then the backoff begins again
-  int failed_starts_max = 3;  // of a child that never was healthy and ends by itself
+  int failed_starts_max = 3;  // of a child that never was healthy and ends with an error
   Duration stop_grace = std::chrono::seconds(5);  // between SIGTERM and SIGKILL
 };
 
@@ -51,8 +51,8 @@ class Supervisor {
 
   std::size_t running() const;
   std::uint64_t restarts() const { return restarts_; }
-  // kUnavailable once a child cannot be started: it ended by itself failed_starts_max times before
-  // it ever was healthy. The message ends with the last line that it printed.
+  // kUnavailable once a child cannot be started: it ended with an error failed_starts_max times
+  // before it ever was healthy. The message ends with the last line that it printed.
   const Status& failure() const { return failure_; }
   // 0: not running. For tests.
   pid_t PidOf(const std::string& name) const;

@@ -99,8 +99,20 @@ TEST_F(SupervisorTest, SaysWhatAChildSaidThatDoesNotStart) {
             Status(Code::kUnavailable, "a does not start: there is no room"));
 }
 
-TEST_F(SupervisorTest, AChildThatWasHealthyOrIsKilledIsStartedForEver) {
+// As after SIGKILL and SIGTERM, before any of them was healthy.
+TEST_F(SupervisorTest, AChildThatIsEndedFromOutsideIsStartedForEver) {
   ASSERT_TRUE(supervisor_.Start(Script("killed", "kill -9 $$"), clock_.Now()).ok());
+  ASSERT_TRUE(supervisor_.Start(Script("asked", "exit 0"), clock_.Now()).ok());
+  for (int starts = 1; starts <= 5; ++starts) {
+    TickUntil(supervisor_, [&] { return supervisor_.running() == 0; });
+    clock_.Advance(std::chrono::seconds(10));  // the longest pause
+    supervisor_.Tick(clock_.Now());
+  }
+  EXPECT_EQ(supervisor_.restarts(), 10U);
+  EXPECT_EQ(supervisor_.failure(), OkStatus());
+}
+
+TEST_F(SupervisorTest, AChildThatWasHealthyIsStartedForEver) {
   ASSERT_TRUE(supervisor_.Start(Script("healthy", "exit 1"), clock_.Now()).ok());
   for (int starts = 1; starts <= 5; ++starts) {
     clock_.Advance(std::chrono::seconds(40));
