@@ -13,6 +13,7 @@ namespace {
 constexpr Duration kAlways = std::chrono::milliseconds(50);
 constexpr Duration kUrgentHeldMax = std::chrono::seconds(1);
 constexpr Duration kLookAgainIn = std::chrono::milliseconds(100);
+constexpr Duration kSilenceLook = std::chrono::seconds(1);
 
 // An urgent one has been asked for. Without a pace, others are never due.
 MonotonicTime DueAt(const ReadDue& due, const std::optional<MonotonicTime>& urgent_since,
@@ -177,6 +178,8 @@ bool StoreQueue::MayBegin(const Next& next, ByteCount bytes, MonotonicTime now) 
 
 void StoreQueue::StartNext() {
   const MonotonicTime now = alarms_.Now();
+  NoteArrivals(now);
+  ParkSilent(now);
   for (auto& [dataset, store] : stores_)
     store.held = false;
   while (running_ < concurrency_ && parked_ < kParkedMax) {
@@ -191,6 +194,28 @@ void StoreQueue::StartNext() {
     Start(next->ticket, together);
   }
   NoteSpeeds(now);
+  if (IsFull()) LookLater(silence_look_, kSilenceLook);
+}
+
+void StoreQueue::NoteArrivals(MonotonicTime now) {
+  for (auto& [dataset, store] : stores_) {
+    const ByteCount arrived = store_.Arrived(*dataset);
+    if (arrived != std::exchange(store.arrived, arrived)) store.heard = now;
+  }
+}
+
+void StoreQueue::ParkSilent(MonotonicTime now) {
+  if (!IsFull()) return;
+  for (auto& [dataset, store] : stores_) {
+    if (store.arrived == 0 || now - store.heard < kSilentAfter) continue;
+    for (auto next = store.runs.begin(); next != store.runs.end() && silent_ < concurrency_;) {
+      const RunRef run = (next++)->second;
+      if (now - run->asked < kSilentAfter) continue;
+      run->silent = true;
+      ++silent_;
+      SetParked(run, true);
+    }
+  }
 }
 
 // A store is full if it has most of the places: of a few, it does not show what it can do.
@@ -199,20 +224,20 @@ void StoreQueue::NoteSpeeds(MonotonicTime now) {
   bool any_held = false;
   for (auto& [dataset, store] : stores_) {
     const bool is_full = running_ >= concurrency_ && 2 * store.runs.size() >= concurrency_;
-    store.speed.Note(now, store_.Arrived(*dataset),
+    store.speed.Note(now, store.arrived,
                      store.held ? Load::kHeld
                      : is_full  ? Load::kFull
                                 : Load::kLight);
     any_held = any_held || store.held;
   }
-  if (any_held) LookLater();
+  if (any_held) LookLater(held_look_, kLookAgainIn);
 }
 
-// Time alone may change what is held back, if nothing else happens.
-void StoreQueue::LookLater() {
-  if (look_ != 0) return;
-  look_ = alarms_.After(kLookAgainIn, [this] {
-    look_ = 0;
+// Time alone may change what is held back or silent, if nothing else happens.
+void StoreQueue::LookLater(Alarms::Id& look, Duration wait) {
+  if (look != 0) return;
+  look = alarms_.After(wait, [this, &look] {
+    look = 0;
     StartNext();
   });
 }
@@ -220,23 +245,30 @@ void StoreQueue::LookLater() {
 // --- What runs --------------------------------------------------------------------------------
 
 // What the store says after the read's end does not count.
-void StoreQueue::Park(const RunRef& run, bool waits) {
-  if (run->left == 0 || run->parked == waits) return;
-  run->parked = waits;
-  --(waits ? running_ : parked_);
-  ++(waits ? parked_ : running_);
-  if (waits) {
+void StoreQueue::OnWait(const RunRef& run, bool waits) {
+  if (run->left == 0) return;
+  if (std::exchange(run->silent, false)) --silent_;
+  if (!waits) run->asked = alarms_.Now();
+  if (run->parked != waits) SetParked(run, waits);
+  StartNext();
+}
+
+void StoreQueue::SetParked(const RunRef& run, bool parked) {
+  run->parked = parked;
+  --(parked ? running_ : parked_);
+  ++(parked ? parked_ : running_);
+  if (parked) {
     run->store->runs.erase(run->number);
   } else {
     run->store->runs.emplace(run->number, run);
   }
-  StartNext();
 }
 
 void StoreQueue::OnEnd(Run& run, Ticket ticket) {
   if (begun_.erase(ticket) != 0) --run.wanted;
   if (--run.left > 0) return;
   --(run.parked ? parked_ : running_);
+  if (run.silent) --silent_;
   run.store->runs.erase(run.number);
 }
 
@@ -250,6 +282,7 @@ void StoreQueue::Start(Ticket first, const Together& together) {
                                              .number = ++last_run_,
                                              .left = together.tickets.size(),
                                              .wanted = together.tickets.size(),
+                                             .asked = alarms_.Now(),
                                              .bytes = together.bytes,
                                              .due = named.read.due,
                                              .urgent_since = named.urgent_since});
@@ -269,7 +302,7 @@ void StoreQueue::Start(Ticket first, const Together& together) {
     parts.push_back(
         {.id = taken.read.id, .into = std::move(taken.read.into), .done = std::move(end)});
   }
-  const auto on_wait = [this, run](bool waits) { Park(run, waits); };
+  const auto on_wait = [this, run](bool waits) { OnWait(run, waits); };
   if (parts.size() > 1) return store_.ReadTogether(dataset, std::move(parts), on_wait);
   StorePort::Part& part = parts.front();
   store_.Read(dataset, part.id, std::move(part.into), on_wait, std::move(part.done));

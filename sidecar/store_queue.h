@@ -25,7 +25,10 @@ namespace optcache::sidecar {
 // Bounds how many reads run at once; a read that begins takes along what waits right beside it in
 // its object (joined_read.h), so nothing is delayed to be joined. A read that waits until its store
 // may be asked again is *parked*: another one runs in its place, so that objects which cannot be
-// read hold up no others. What waits is bounded by the memory its buffers hold.
+// read hold up no others. So is a *silent* read while others wait for its place: for three seconds
+// nothing at all has come from its store, whose connections may be dead where new ones are not. At
+// most as many are silent as there are places. What waits is bounded by the memory its buffers
+// hold.
 //
 // Reads that trainers wait for begin first, in the order in which they were asked for, then the
 // others in the order in which they are due. Reads of one store share what it delivers. So one
@@ -40,6 +43,7 @@ class StoreQueue {
   // are less than what a store accepts (RetryOptions::reads_max).
   static constexpr std::size_t kParkedStagedMax = 512;
   static constexpr std::size_t kParkedMax = 2048;
+  static constexpr Duration kSilentAfter = std::chrono::seconds(3);
 
   using Ticket = std::uint64_t;
   struct Read {
@@ -84,6 +88,8 @@ class StoreQueue {
     std::size_t left = 0;    // samples whose end is still to come
     std::size_t wanted = 0;  // those of them that are not cancelled
     bool parked = false;
+    bool silent = false;  // and therefore parked
+    MonotonicTime asked;  // for the last time
     ByteCount bytes = 0;
     ReadDue due;
     std::optional<MonotonicTime> urgent_since;
@@ -98,7 +104,9 @@ class StoreQueue {
     std::map<const ReadPace*, Queue> staged;  // null: without a pace
     std::map<std::uint64_t, RunRef> runs;     // by number, those that are not parked
     std::size_t waiting = 0;
-    bool held = false;  // its next read, as others are due before
+    ByteCount arrived = 0;  // at the last look; 0: nothing yet, or not known
+    MonotonicTime heard;    // when that had grown
+    bool held = false;      // its next read, as others are due before
   };
   struct Next {
     Store* store = nullptr;
@@ -117,10 +125,15 @@ class StoreQueue {
   };
 
   void StartNext();
+  // Others wait for the places.
+  bool IsFull() const { return running_ >= concurrency_ && !waiting_.empty(); }
+  void NoteArrivals(MonotonicTime now);
+  void ParkSilent(MonotonicTime now);
   void NoteSpeeds(MonotonicTime now);
-  void LookLater();
+  void LookLater(Alarms::Id& look, Duration wait);
   void Start(Ticket first, const Together& together);
-  void Park(const RunRef& run, bool waits);
+  void OnWait(const RunRef& run, bool waits);
+  void SetParked(const RunRef& run, bool parked);
   void OnEnd(Run& run, Ticket ticket);
   Store& StoreOf(const DatasetPort& dataset);
   static Queue& QueueOf(const Waiting& waiting);
@@ -137,12 +150,14 @@ class StoreQueue {
   std::map<const DatasetPort*, Store> stores_;
   std::unordered_map<Ticket, Waiting> waiting_;
   std::unordered_map<Ticket, RunRef> begun_;  // samples whose end is still to come
-  Alarms::Id look_ = 0;
+  Alarms::Id held_look_ = 0;
+  Alarms::Id silence_look_ = 0;
   std::uint64_t last_turn_ = 0;
   std::uint64_t last_run_ = 0;
   Ticket last_ticket_ = 0;
   std::size_t running_ = 0;  // for a moment above concurrency_, when parked ones go on
   std::size_t parked_ = 0;
+  std::size_t silent_ = 0;  // of those that are parked
   std::uint64_t failures_ = 0;
   std::uint64_t joined_ = 0;  // reads that another one took along
 };

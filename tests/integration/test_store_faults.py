@@ -32,6 +32,7 @@ from optcache.torch import attach
 
 SAMPLES = 240
 OUTAGE_SECONDS = 12
+STORE_CONCURRENCY = 32  # of a sidecar, by default
 
 OTHERS = iter(range(140, SAMPLES))  # read beside those of a case, each once
 
@@ -322,6 +323,33 @@ def test_patience_of_the_dataset_ends(
                 assert "given up: nothing of it came for 3 s, which is the patience" in str(raised.value)
                 assert path in str(raised.value)
                 assert store.gets(path) > 2
+
+
+@pytest.mark.long
+def test_connections_that_stall_hold_up_other_reads_for_seconds_only(
+    programs: Path, objects: Dataset, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """As many stall as the sidecar reads at a time. The other read ends before these are given up."""
+    stalled = range(STORE_CONCURRENCY)
+    folder = tmp_path_factory.mktemp("stalled")
+    with FaultyStore(objects) as store:
+        with Cluster(options_of(programs, objects, store, folder), "Optimal", folder) as cluster:
+            samples = optcache.Dataset(socket=str(cluster.socket(0)))
+            samples[OWN * 2]  # the store has sent something
+            for sample in stalled:
+                store.script(objects.paths[sample], faulty_store.stalled)
+
+            def asked() -> list[int]:
+                return [store.gets(objects.paths[sample]) for sample in stalled]
+
+            with ThreadPoolExecutor(1) as reader:
+                batch = reader.submit(lambda: [bytes(view) for view in samples.__getitems__(list(stalled))])
+                wait_until(lambda: 0 not in asked(), "all of them are asked for")
+                other = OWN * 2 + 1
+                assert samples[other] == (objects.root / objects.paths[other]).read_bytes()
+                assert asked() == [1] * STORE_CONCURRENCY
+                read = batch.result(timeout=180)
+    assert read == [(objects.root / objects.paths[sample]).read_bytes() for sample in stalled]
 
 
 def test_error_reaches_the_training_process(

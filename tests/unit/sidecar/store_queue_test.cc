@@ -79,6 +79,72 @@ TEST_F(StoreQueueTest, BoundsHowManyStagedReadsAreParked) {
   EXPECT_EQ(queue_.parked(), 0U);
 }
 
+// Bytes have come from its store, and then its connections are dead.
+class SilentStoreTest : public StoreQueueTest {
+ protected:
+  SilentStoreTest() {
+    store_.arrived = 1;
+    for (SampleId id = 0; id < 8; ++id)
+      Add(id);
+  }
+  void Advance(Duration by) {
+    clock_.Advance(by);
+    alarms_.RunDue();
+  }
+};
+
+TEST_F(SilentStoreTest, ItsReadsGiveTheirPlacesToOthers) {
+  Advance(StoreQueue::kSilentAfter - std::chrono::milliseconds(1));
+  EXPECT_EQ(Running(), (std::vector<SampleId>{0, 1}));
+  Advance(std::chrono::seconds(1));
+  EXPECT_EQ(Running(), (std::vector<SampleId>{0, 1, 2, 3}));
+  EXPECT_EQ(queue_.running(), 2U);
+  store_.arrived += 10;
+  store_.End(2);
+  EXPECT_EQ(Running(), (std::vector<SampleId>{0, 1, 3, 4})) << "by new connections all goes on";
+}
+
+TEST_F(SilentStoreTest, GetsTwiceTheReadsAtMost) {
+  Advance(StoreQueue::kSilentAfter);
+  Advance(std::chrono::minutes(1));
+  EXPECT_EQ(Running(), (std::vector<SampleId>{0, 1, 2, 3}));
+  store_.End(0);
+  Advance(std::chrono::minutes(1));
+  EXPECT_EQ(Running(), (std::vector<SampleId>{1, 2, 3, 4})) << "for the one that ended";
+  store_.EndAll();
+  EXPECT_EQ(ended_.size(), 8U);
+  EXPECT_EQ(queue_.running() + queue_.parked(), 0U);
+}
+
+TEST_F(SilentStoreTest, IsNoneWhileBytesCome) {
+  for (int i = 0; i < 10; ++i) {
+    ++store_.arrived;
+    Advance(std::chrono::seconds(1));
+  }
+  EXPECT_EQ(Running(), (std::vector<SampleId>{0, 1}));
+}
+
+TEST_F(SilentStoreTest, ItsReadsRunAgainWhenTheyAreTriedAgain) {
+  Advance(StoreQueue::kSilentAfter);
+  store_.pending[0].on_wait(true);
+  EXPECT_EQ(queue_.parked(), 2U);
+  store_.pending[0].on_wait(false);
+  EXPECT_EQ(queue_.running(), 3U);
+  EXPECT_EQ(queue_.parked(), 1U);
+  Advance(StoreQueue::kSilentAfter - std::chrono::milliseconds(1));
+  EXPECT_EQ(queue_.running(), 3U) << "counted from the new attempt on";
+  store_.EndAll();
+  EXPECT_EQ(queue_.running() + queue_.parked(), 0U);
+}
+
+TEST_F(SilentStoreTest, IsNoneWhereNothingElseWaits) {
+  for (int i = 0; i < 6; ++i)
+    store_.End(0);
+  Advance(std::chrono::minutes(1));
+  EXPECT_EQ(queue_.running(), 2U);
+  EXPECT_EQ(queue_.parked(), 0U);
+}
+
 TEST_F(StoreQueueTest, StartsUrgentReadsFirst) {
   for (SampleId id = 0; id < 4; ++id)
     Add(id);
