@@ -104,19 +104,17 @@ MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads
     paces.emplace_back(stream.reads_done, ahead, stream.rate);
     total += ahead;
   }
-  stream_of_read_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(total, max_reads)));
-  for (std::span<std::uint8_t> left(stream_of_read_); !left.empty() && !stop_.Now();) {
+  const auto reads = static_cast<std::size_t>(std::min<std::uint64_t>(total, max_reads));
+  stream_of_read_.reserve(reads);  // and not cleared as a whole, which could not be stopped
+  std::vector<std::uint8_t> turns;
+  while (size() < reads && !stop_.Now()) {
     const std::vector<Pace> before = paces;
-    const auto turns = left.first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(ReadsInUnit(paces), left.size())));
+    const std::uint64_t left = reads - size();
+    turns.resize(static_cast<std::size_t>(std::min(ReadsInUnit(paces), left)));
     TakeTurns(paces, turns, stop_);
-    left = left.subspan(turns.size());
-    const std::uint64_t repeats =
-        std::min<std::uint64_t>(Repeats(before, paces), left.size() / turns.size());
-    for (std::uint64_t i = 0; i < repeats && !stop_.At(i); ++i) {
-      std::ranges::copy(turns, left.begin());
-      left = left.subspan(turns.size());
-    }
+    const std::uint64_t repeats = std::min(Repeats(before, paces), left / turns.size() - 1);
+    for (std::uint64_t i = 0; i <= repeats && !stop_.At(i); ++i)
+      stream_of_read_.insert(stream_of_read_.end(), turns.begin(), turns.end());
     for (Pace& pace : paces)
       if (pace.left() > 0) pace.AdvanceUnits(repeats);
   }

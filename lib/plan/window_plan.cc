@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -22,6 +23,23 @@ constexpr std::size_t kLeastBlocks = 32;
 constexpr Use kUsesInBlock = 1024;
 // How many reads ahead entries by sample or use, which lie all over memory, are fetched.
 constexpr std::size_t kFetchedReads = 32;
+
+// Values that are written before they are read. Clearing them could not be stopped.
+template <typename T>
+class Uncleared {
+ public:
+  Uncleared() = default;
+  explicit Uncleared(std::size_t size)
+      : values_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
+
+  std::size_t size() const { return size_; }
+  T& operator[](std::size_t at) { return values_[at]; }
+  const T& operator[](std::size_t at) const { return values_[at]; }
+
+ private:
+  std::unique_ptr<T[]> values_;  // NOLINT(cppcoreguidelines-avoid-c-arrays)
+  std::size_t size_ = 0;
+};
 
 class WindowPlanner {
  public:
@@ -95,19 +113,19 @@ class WindowPlanner {
   std::size_t nodes_;
   std::vector<Use> first_use_;                 // by group, and one past the last
   std::vector<std::uint16_t> group_of_block_;  // of the first use of each block
-  std::vector<Use> next_use_;                  // by merged read: the same sample's next use
+  Uncleared<Use> next_use_;                    // by merged read: the same sample's next use
   std::vector<Use> use_of_sample_;             // its first use from the start of the window
-  std::vector<Use> use_after_window_;    // by sample, its first use from the end of the window
-  std::vector<SampleId> sample_of_use_;  // empty for equal sizes
-  BitVector kept_;                       // by use: the sample was kept until then
+  std::vector<Use> use_after_window_;  // by sample, its first use from the end of the window
+  Uncleared<SampleId> sample_of_use_;  // empty for equal sizes
+  BitVector kept_;                     // by use: the sample was kept until then
   BitVector at_peer_;  // by use: the sample waits at another node; empty if none does
   // The rest is empty if there is no spare node.
   std::vector<NodeIndex> spare_;
-  std::vector<ByteCount> room_;   // by node, what is free at spare ones
-  std::size_t turn_ = 0;          // of the spare nodes, which gets the next sample
-  std::vector<Use> use_of_time_;  // by merged read
-  std::vector<Use> time_of_use_;  // its inverse
-  BitVector kept_spare_;          // by use: the sample was kept at a spare node until then
+  std::vector<ByteCount> room_;  // by node, what is free at spare ones
+  std::size_t turn_ = 0;         // of the spare nodes, which gets the next sample
+  Uncleared<Use> use_of_time_;   // by merged read
+  Uncleared<Use> time_of_use_;   // its inverse
+  BitVector kept_spare_;         // by use: the sample was kept at a spare node until then
 };
 
 // How many of the positions before `end` a rank reads.
@@ -146,12 +164,12 @@ void WindowPlanner::CountUses() {
 void WindowPlanner::LinkUses() {
   const std::size_t reads = input_.merged.size();
   std::vector<Use> use_end(first_use_.begin() + 1, first_use_.end());
-  next_use_.resize(reads);
+  next_use_ = Uncleared<Use>(reads);
   use_of_sample_.assign(input_.sizes.count(), kNoUse);
-  if (!input_.sizes.equal()) sample_of_use_.resize(reads);
+  if (!input_.sizes.equal()) sample_of_use_ = Uncleared<SampleId>(reads);
   if (!spare_.empty()) {
-    use_of_time_.resize(reads);
-    time_of_use_.resize(reads);
+    use_of_time_ = Uncleared<Use>(reads);
+    time_of_use_ = Uncleared<Use>(reads);
   }
   MergedOrder::Cursor cursor = input_.merged.End();
   if (stop_.Now()) return;               // then it may not be at the end
@@ -215,7 +233,7 @@ void WindowPlanner::Simulate() {
   std::vector<Use> taken = first_use_;
   MergedOrder::Cursor cursor(input_.merged);
   for (std::size_t t = 0; t < reads && !stop_.Now();) {
-    for (const std::size_t end = std::min(reads, t + block); t < end; ++t) {
+    for (const std::size_t end = std::min(reads, t + block); t < end && !stop_.At(t); ++t) {
       const MergedOrder::Read read = cursor.Next();
       const std::size_t group = GroupOf(read.reader);
       const Use use = clock[group]++;
