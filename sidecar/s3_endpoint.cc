@@ -23,6 +23,9 @@ constexpr std::uint32_t kHeadBytesMax = 32U
 // Any body is refused with a sentence, not a 413.
 constexpr ByteCount kBodyBytesMax = std::numeric_limits<ByteCount>::max();
 constexpr Duration kAnswerMax = std::chrono::seconds(60);
+// A client trains while it reads: between two reads of one answer it may evaluate a model or save a
+// checkpoint. What it holds meanwhile is its own pod's, and has a limit.
+constexpr Duration kStallMax = std::chrono::minutes(15);
 
 // A part of a sample's memory, which it keeps until it is sent.
 class BufferPart final : public net::HttpBodySource {
@@ -161,6 +164,7 @@ Result<std::unique_ptr<S3Endpoint>> S3Endpoint::Start(net::EventLoop& loop,
                                                                  head.path())});
                            },
                        .max_connections = kConnectionsMax,
+                       .stall_deadline = kStallMax,
                        .response_deadline = kAnswerMax,
                        .own_answer =
                            [self](int status, std::string why) {

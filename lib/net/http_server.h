@@ -45,6 +45,10 @@ struct HttpServerOptions {
   // A client that takes nothing of a source for write_deadline is closed all the same. The time in
   // which the source is read does not count; each of its pieces has response_deadline.
   ByteCount slowest = 1_MiB;
+  // If set, an answer has as much time as its client takes for it: a client is closed only when it
+  // has taken no byte for this long, which is seen within a quarter more. So is a client that has
+  // bytes of its answer still to take while the connection waits for a request or for its end.
+  std::optional<Duration> stall_deadline;
   // Where those are written and read: calls `job` on a thread that may block, then `end` on the
   // loop's; an error: not now. Empty: right here.
   std::function<Status(std::function<void()> job, std::function<void()> end)> blocking;

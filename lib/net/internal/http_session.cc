@@ -1,5 +1,7 @@
 #include "net/internal/http_session.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -21,6 +23,8 @@ namespace http = boost::beast::http;
 constexpr Duration kLingerDeadline = std::chrono::seconds(2);
 constexpr std::size_t kDiscardStep = 64U << 10U;
 constexpr std::size_t kPieceBytes = 256U << 10U;
+// How often a client that takes its answer slowly is looked at within stall_deadline.
+constexpr int kLooks = 4;
 constexpr std::string_view kUseHttps =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     "this port speaks HTTPS\n";
@@ -94,6 +98,12 @@ void HttpSession::Start() {
   number_ = ++state_->accepted;
   state_->sessions.emplace(number_, shared_from_this());
   state_->by_source.Add(peer_source_, number_);
+  if (state_->options.stall_deadline) {
+    // Else the kernel ends the connection of a client that has no room for half a minute.
+    const int none = 0;
+    ::setsockopt(stream_.socket().native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &none,
+                 sizeof(none));
+  }
   if (!stream_.is_tls()) return AwaitRequest();
   Enter(Phase::kHandshaking, state_->options.handshake_deadline);
   handshake_ = wait_;
@@ -181,7 +191,19 @@ void HttpSession::OnDeadline() {
   if (phase_ == Phase::kHandling) {
     return Respond(turn_, OwnAnswer(503, "no answer in time"));
   }
-  Close();
+  if (phase_ == Phase::kHandshaking || !StillTakes()) return Close();
+  deadline_ =
+      state_->loop.After(*state_->options.stall_deadline / kLooks, [this] { OnDeadline(); });
+}
+
+// What the kernel has of an answer falls while the client takes it.
+bool HttpSession::StillTakes() {
+  const std::optional<Duration>& stall = state_->options.stall_deadline;
+  const ByteCount untaken = stall ? stream_.Unacknowledged() : 0;
+  if (untaken == 0) return false;
+  const MonotonicTime now = SystemClock().Now();
+  if (std::exchange(untaken_, untaken) != untaken) taken_at_ = now;
+  return now - taken_at_ < *stall;
 }
 
 void HttpSession::AwaitRequest() {
@@ -420,16 +442,25 @@ void HttpSession::ReadSource() {
 void HttpSession::WritePiece(const Result<std::string>& piece) {
   if (!piece || piece->empty() || piece->size() > unsent_) return Close();
   piece_ = *piece;
-  Enter(Phase::kWriting, std::min(state_->options.write_deadline, time_left_));
-  asio::async_write(stream_, asio::buffer(piece_),
-                    [self = shared_from_this(), offered = SystemClock().Now()](
-                        const error_code& error, std::size_t bytes) {
-                      if (self->phase_ != Phase::kWriting) return;
-                      if (error) return self->Close();
-                      self->time_left_ -= SystemClock().Now() - offered;
-                      self->unsent_ -= bytes;
-                      self->ReadSource();
-                    });
+  WriteFrom(0);
+}
+
+void HttpSession::WriteFrom(std::size_t begin) {
+  const HttpServerOptions& options = state_->options;
+  Enter(Phase::kWriting, options.stall_deadline ? *options.stall_deadline / kLooks
+                                                : std::min(options.write_deadline, time_left_));
+  stream_.async_write_some(asio::buffer(piece_) + begin,
+                           [self = shared_from_this(), begin, offered = SystemClock().Now()](
+                               const error_code& error, std::size_t bytes) {
+                             if (self->phase_ != Phase::kWriting) return;
+                             if (error) return self->Close();
+                             self->taken_at_ = SystemClock().Now();
+                             self->time_left_ -= self->taken_at_ - offered;
+                             self->unsent_ -= bytes;
+                             const std::size_t end = begin + bytes;
+                             if (end < self->piece_.size()) return self->WriteFrom(end);
+                             self->ReadSource();
+                           });
 }
 
 void HttpSession::OnWritten() {

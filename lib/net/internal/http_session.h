@@ -116,6 +116,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void Write(HttpResponse response);
   void ReadSource();
   void WritePiece(const Result<std::string>& piece);
+  void WriteFrom(std::size_t begin);
+  bool StillTakes();
   void OnWritten();
   // The time that this many bytes take at the least.
   Duration TimeFor(ByteCount bytes) const;
@@ -142,6 +144,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   ByteCount unsent_ = 0;                    // of it
   Duration time_left_{};                    // for the client to take it
   std::string piece_;
+  ByteCount untaken_ = 0;  // of an answer, when it was looked at
+  MonotonicTime taken_at_{};
   Phase phase_ = Phase::kNew;
   std::uint64_t wait_ = 0;  // its place in state_->waiting
   std::uint64_t turn_ = 0;

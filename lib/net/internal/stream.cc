@@ -1,5 +1,7 @@
 #include "net/internal/stream.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -63,6 +65,12 @@ Stream::Arrival Stream::Peek() {
   const auto n = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return Arrival::kNothing;
   return n > 0 ? Arrival::kBytes : Arrival::kEnd;
+}
+
+ByteCount Stream::Unacknowledged() {
+  int bytes = 0;
+  const bool known = ::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) == 0 && bytes > 0;
+  return known ? static_cast<ByteCount>(bytes) : 0;
 }
 
 void Stream::ShutdownSend() {

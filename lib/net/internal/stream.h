@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "base/bytes.h"
 #include "net/asio.h"
 #include "net/internal/tls_socket.h"
 #include "net/peer.h"
@@ -83,6 +84,10 @@ class Stream {
   enum class Arrival { kNothing, kBytes, kEnd };
   // What has, without taking it.
   Arrival Peek();
+
+  // How many bytes were sent that the peer's machine has not acknowledged. It acknowledges what its
+  // program has not read yet, too, as far as it has room.
+  ByteCount Unacknowledged();
 
   // Says that nothing more comes: TLS's close_notify as far as the socket takes it at once, and the
   // end of this side of the socket.
