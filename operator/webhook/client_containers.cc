@@ -1,6 +1,7 @@
 #include "operator/webhook/client_containers.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -49,6 +50,36 @@ bool SetUnlessSet(const ClientContainer& client, std::string_view name, const st
                                    client.name(), name, name == "OPTCACHE_SOCKET" ? "" : " by S3"));
   }
   return false;
+}
+
+// Clients that sign want some keys, and the endpoint takes any.
+constexpr const char* kPlaceholderKey = "optcache-placeholder";
+constexpr auto kPlaceholders =
+    std::to_array<std::string_view>({"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"});
+// By each of these a client has keys already.
+constexpr auto kKeySources = std::to_array<std::string_view>(
+    {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+     "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"});
+
+void AddPlaceholderKeys(const ClientContainer& client, PodPatch& patch,
+                        std::vector<std::string>& warnings) {
+  const Json& environment = Items(*client.container, "env");
+  for (const std::string_view name : kKeySources) {
+    const Json* const present = FindNamed(environment, name);
+    if (present == nullptr || TextIn(*present, "value") == kPlaceholderKey) continue;
+    warnings.push_back(fmt::format("container {} sets {} itself: it gets no placeholder keys",
+                                   client.name(), name));
+    return;
+  }
+  for (const std::string_view name : kPlaceholders)
+    SetUnlessSet(client, name, kPlaceholderKey, patch, warnings);
+  if (!Items(*client.container, "envFrom").empty()) {
+    warnings.push_back(
+        fmt::format("container {} has envFrom: if AWS keys come from there, the placeholder keys "
+                    "hide them; remove optcache.io/s3-placeholder-keys then",
+                    client.name()));
+  }
 }
 
 // The container's own entries come first.
@@ -167,6 +198,7 @@ void Wire(const ClientContainer& client, const Wiring& wiring, PodPatch& patch,
   if (wiring.request->s3_endpoint &&
       SetUnlessSet(client, "AWS_ENDPOINT_URL_S3", kS3Url, patch, warnings)) {
     WarnOfProxy(client, warnings);
+    if (wiring.request->s3_placeholder_keys) AddPlaceholderKeys(client, patch, warnings);
   }
   if (wiring.request->python) AddToPythonPath(client, patch, warnings);
 }

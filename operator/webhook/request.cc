@@ -168,6 +168,11 @@ Status CheckEndpoint(const InjectionRequest& request) {
             "annotation optcache.io/sampler says how keys are read by S3: set "
             "optcache.io/s3-endpoint: \"true\", too; loaders that are attached say it themselves"};
   }
+  if (request.s3_placeholder_keys && !request.s3_endpoint) {
+    return {Code::kInvalidArgument,
+            "annotation optcache.io/s3-placeholder-keys is for clients of the sidecar's S3 "
+            "endpoint: set optcache.io/s3-endpoint: \"true\", too"};
+  }
   if (!request.headspace.empty() && request.s3_endpoint) {
     return {Code::kInvalidArgument,
             "annotation optcache.io/headspace answers with other samples than are asked for, so it "
@@ -307,6 +312,9 @@ Result<InjectionRequest> ParseRequest(const Json& pod, std::string_view name_spa
   }));
   RETURN_IF_ERROR(read("s3-endpoint", [&](const char* name, Text text) {
     return ReadBool(name, text, request.s3_endpoint);
+  }));
+  RETURN_IF_ERROR(read("s3-placeholder-keys", [&](const char* name, Text text) {
+    return ReadBool(name, text, request.s3_placeholder_keys);
   }));
   RETURN_IF_ERROR(read("sampler", [&](const char* name, Text text) {
     return ReadSampler(name, text, request.sampler);

@@ -50,6 +50,7 @@ struct InjectionRequest {
   std::string computed;                 // a quantity; empty: no computed samples are kept
   std::string headspace;                // what is measured; empty: nothing
   bool s3_endpoint = false;             // the sidecar serves by S3, too
+  bool s3_placeholder_keys = false;     // clients of that get keys that open nothing
   std::string sampler;                  // of the first dataset, as it is read there; empty: unknown
   std::string cpu = "500m";             // a quantity
   std::string memory;                   // a quantity; empty: computed

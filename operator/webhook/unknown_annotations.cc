@@ -15,8 +15,10 @@ constexpr std::string_view kPrefix = "optcache.io/";
 // docs/user/annotations.md.
 constexpr auto kKnown = std::to_array<std::string_view>(
     {"dataset", "keys", "claims", "pod-identity", "arena", "computed", "headspace", "s3-endpoint",
-     "sampler", "resources", "containers", "optional", "python", "owner", "incarnation", "injected",
-     "results"});
+     "s3-placeholder-keys", "sampler", "resources", "containers", "optional", "python", "owner",
+     "incarnation"});
+// Written by the injector, and found when a pod is seen a second time.
+constexpr auto kOwn = std::to_array<std::string_view>({"injected", "results"});
 constexpr std::string_view kLabel = "inject";
 constexpr std::size_t kMaxNearBytes = 32;
 constexpr std::size_t kNear = 2;  // edits
@@ -45,7 +47,7 @@ std::string Sentence(std::string_view name) {
         std::ranges::min(kKnown, {}, [name](std::string_view known) { return Edits(name, known); });
     if (Edits(name, near) <= kNear) return fmt::format("{}is {}{} meant?", what, kPrefix, near);
   }
-  return fmt::format("{}what optcache knows is {}", what, fmt::join(kKnown, ", "));
+  return fmt::format("{}you can set {}", what, fmt::join(kKnown, ", "));
 }
 
 }  // namespace
@@ -57,7 +59,9 @@ std::vector<std::string> WarnOfUnknownAnnotations(const Json& pod) {
   for (const auto& [key, _] : annotations.items()) {
     if (!key.starts_with(kPrefix) || warnings.size() == kMaxUnknownTold) continue;
     const std::string_view name = std::string_view(key).substr(kPrefix.size());
-    if (std::ranges::find(kKnown, name) == kKnown.end()) warnings.push_back(Sentence(name));
+    const bool is_known = std::ranges::find(kKnown, name) != kKnown.end() ||
+                          std::ranges::find(kOwn, name) != kOwn.end();
+    if (!is_known) warnings.push_back(Sentence(name));
   }
   return warnings;
 }
