@@ -17,6 +17,7 @@ from harness.errors import HarnessError
 from harness.progress import ProgressLine
 
 if TYPE_CHECKING:
+    from harness.dataset import Dataset
     from report import PolicyResult, Setup
 
 POLICIES = ("None", "LRU", "Pin", "Optimal")
@@ -40,10 +41,17 @@ The demo measures the time of an epoch, and how long the ranks wait for samples.
 requests and bytes in nginx's access log, and compares them with the least that a cache of this size
 needs. It checks the SHA-256 of each sample, the order of each rank and the memory of each node.
 
+With --no-code-change, each rank reads the images from a bucket by boto3, and does not import
+optcache. The store is a real server of S3, versitygw, which Go builds the first time. The same
+program runs twice: first it reads the server, then the S3 endpoint of its machine's sidecar. There
+is no limit on the bandwidth, and no GPU. The table compares what the log of the server counts with
+the least that a cache of this size needs.
+
 examples:
   ./dev demo                                 every second image of Debian's wesnoth-1.16-data
   ./dev demo --quick                         one policy, two epochs
   ./dev demo --dataset ~/photos --epochs 3   your images, in one folder for each class
+  ./dev demo --no-code-change                ranks of boto3, without and with optcache
   ./dev demo --redraw demo-out/demo.json     the table and the picture of an earlier run
 """
 
@@ -64,6 +72,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--seed", type=int, default=0, help="seed of the DistributedSampler (default: 0)")
     add("--out", type=Path, default=Path("demo-out"), help="folder for results (default: demo-out)")
     add("--quick", action="store_true", help="run only the policy Optimal, for two epochs")
+    add("--no-code-change", action="store_true", help="read a bucket by boto3, without and with optcache")
     add("--keep", action="store_true", help="keep logs and state, and print their folder")
     add("--redraw", type=Path, metavar="JSON", help="run nothing, draw the results of an earlier run")
     arguments = parser.parse_args()
@@ -93,6 +102,8 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
     else:
         every = open_dataset(unpack_default(REPOSITORY / "build" / "demo-data").resolve())
         dataset = every_second(every, folder / "images")
+    if arguments.no_code_change:
+        return run_unchanged(arguments, dataset, folder, line)
     results = []
     with Store(dataset.root, folder) as store, SlowLink(store.port) as link:
         experiment = Experiment(
@@ -118,6 +129,34 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
             failures += wrong
     line.end()
     show(setup, results, arguments.out)
+    for failure in failures:
+        print(f"FAILED: {failure}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def run_unchanged(
+    arguments: argparse.Namespace, dataset: Dataset, folder: Path, line: ProgressLine
+) -> int:
+    import no_code_change
+    from harness.s3_server import missing_program
+
+    if why := missing_program():
+        raise HarnessError(why)
+    comparison = no_code_change.Comparison(
+        dataset=no_code_change.by_key(dataset),
+        programs=Path(os.environ["OPTCACHE_BIN_DIR"]),
+        folder=folder,
+        machines=arguments.machines,
+        epochs=arguments.epochs,
+        batch=arguments.batch,
+        seed=arguments.seed,
+    )
+    reads, failures = comparison.run(line.say)
+    line.end()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    file = arguments.out / "no-code-change.json"
+    no_code_change.write_json(reads, file)
+    print(f"{no_code_change.table(reads)}\n\n{file}")
     for failure in failures:
         print(f"FAILED: {failure}", file=sys.stderr)
     return 1 if failures else 0

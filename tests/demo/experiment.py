@@ -39,6 +39,17 @@ WORKERS = 2  # of each rank
 # Two cores have time left beside it: a loop that is limited by decoding gains nothing by a cache.
 STEP_SECONDS = 0.07
 
+def budget_of(dataset: Dataset, machines: int) -> Budget:
+    memory = int(dataset.total_bytes * CAPACITY_SHARE / machines)
+    beside = int(dataset.total_bytes * BESIDE_SHARE / machines)
+    arena = beside - reserve_of(dataset, memory)
+    return Budget(memory, max(arena // PAGE_BYTES, 1) * PAGE_BYTES)
+
+
+def reserve_of(dataset: Dataset, memory: int) -> int:
+    return transit_reserve(memory, dataset.total_bytes, len(dataset.paths))
+
+
 Progress = Callable[[str], None]  # told in a few words what is going on
 
 
@@ -85,14 +96,10 @@ class Experiment:
 
     @property
     def budget(self) -> Budget:
-        total = self.dataset.total_bytes
-        memory = int(total * CAPACITY_SHARE / self.machines)
-        beside = int(total * BESIDE_SHARE / self.machines)
-        arena = beside - self.reserve_of(memory)
-        return Budget(memory, max(arena // PAGE_BYTES, 1) * PAGE_BYTES)
+        return budget_of(self.dataset, self.machines)
 
     def reserve_of(self, memory: int) -> int:
-        return transit_reserve(memory, self.dataset.total_bytes, len(self.dataset.paths))
+        return reserve_of(self.dataset, memory)
 
     def setup(self, free: Free) -> Setup:
         memory, arena = self.budget.memory, self.budget.arena

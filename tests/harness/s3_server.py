@@ -148,14 +148,15 @@ class S3Server:
         path.write_bytes(body)
 
     def requests(self, operation: str) -> int:
-        """How many of one kind it has answered, as its log names them: "s3_GetObject".
+        """How many of one kind it has answered, as its log names them: "s3_GetObject"."""
+        return self.log().count(operation)
 
-        It logs a request after its answer has been sent, so the log is awaited until it rests.
-        """
+    def log(self) -> str:
+        """A line for each request. It is written after the answer, so it is awaited until it rests."""
         size = -1
         while size != (size := self._requests.stat().st_size):
             time.sleep(LOG_RESTS_SECONDS)
-        return self._requests.read_text(errors="replace").count(operation)
+        return self._requests.read_text(errors="replace")
 
     def _listens(self) -> bool:
         if self._process.poll() is not None:

@@ -1,0 +1,65 @@
+"""One rank that reads a bucket by boto3 and knows of no cache: `boto3_rank.py JOB.json`.
+
+AWS_ENDPOINT_URL_S3 names the server, as it does in a pod. Beside its reads, it checks the bytes of
+every object and writes down what it got when (harness/rank.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import boto3
+from harness import rank
+from harness.job import DIGEST_BYTES, Job
+from torch.utils.data import DataLoader
+from torch.utils.data import Dataset as TorchDataset
+from torch.utils.data.distributed import DistributedSampler
+
+BUCKET = "data"
+PREFIX = "train/"
+
+
+def client() -> Any:
+    # From 1.28 on, boto3 takes the endpoint from the environment without this argument.
+    return boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL_S3"])
+
+
+class Objects(TorchDataset):  # type: ignore[type-arg]
+    """For each object its number, whether its bytes are right, and when they were there."""
+
+    def __init__(self, digests: bytes) -> None:
+        pages = client().get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=PREFIX)
+        self._keys = sorted(found["Key"] for page in pages for found in page.get("Contents", []))
+        self._client: Any = None  # each worker has its own: connections do not survive a fork
+        self._digests = digests
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, index: int) -> tuple[int, bool, float]:
+        self._client = self._client or client()
+        answer = self._client.get_object(Bucket=BUCKET, Key=self._keys[index])
+        digest = hashlib.sha256(answer["Body"].read()).digest()
+        expected = self._digests[DIGEST_BYTES * index : DIGEST_BYTES * (index + 1)]
+        return int(index), digest == expected, time.time()
+
+
+def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
+    objects = Objects(Path(job.digests).read_bytes())
+    return DataLoader(
+        objects,
+        batch_size=job.batch,
+        sampler=DistributedSampler(
+            objects, num_replicas=job.world, rank=job.rank, shuffle=True, seed=job.seed
+        ),
+        num_workers=job.workers,
+        persistent_workers=job.workers > 0,
+    )
+
+
+if __name__ == "__main__":
+    rank.run(make_loader)

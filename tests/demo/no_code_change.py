@@ -1,0 +1,210 @@
+"""`./dev demo --no-code-change`: the same ranks of boto3 read a bucket, first without optcache, then
+through the S3 endpoints of its sidecars. What they read is counted by the log of the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import accounting
+from cluster.buckets import sample_reads
+from experiment import WORKERS, budget_of
+from harness import checks
+from harness.checks import Records
+from harness.cluster import Cluster, ClusterOptions, Metrics
+from harness.dataset import Dataset
+from harness.job import Job
+from harness.s3_server import Keys, S3Server, keys_in_environment
+from harness.training import train
+
+RANK_PROGRAM = Path(__file__).with_name("boto3_rank.py")
+BUCKET = "data"  # these two as boto3_rank.py has them
+PREFIX = "train/"
+KEYS = Keys("AKIAOPTCACHEDEMO", "a/secret+that=is/long enough")
+REGION = "us-east-1"
+MEGABYTE = 1_000_000
+
+Progress = Callable[[str, str], None]  # told which run it is, and in a few words what is going on
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What reached the store in one run."""
+
+    name: str
+    delivered: int  # objects that the ranks got
+    gets: int
+    store_bytes: int
+    bound_bytes: int  # the least for any cache of that size
+
+
+def reads_of(
+    name: str, log: str, sizes: Mapping[str, int], delivered: int, bound_bytes: int
+) -> Reads:
+    """`log` is versitygw's; `sizes` are by the path below the bucket's prefix."""
+    read = sample_reads(log, {f"/{BUCKET}/{PREFIX}{path}": size for path, size in sizes.items()})
+    return Reads(name, delivered, read.requests, read.body_bytes, bound_bytes)
+
+
+def table(runs: Sequence[Reads]) -> str:
+    rows = [["run", "reads", "GETs", "GETs/reads", "read MB", "bound MB", "read/bound"]]
+    rows += [
+        [
+            run.name,
+            f"{run.delivered:,}",
+            f"{run.gets:,}",
+            f"{run.gets / run.delivered:.3f}",
+            f"{run.store_bytes / MEGABYTE:,.1f}",
+            f"{run.bound_bytes / MEGABYTE:,.1f}",
+            f"{run.store_bytes / run.bound_bytes:.4f}",
+        ]
+        for run in runs
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    lines.insert(1, "-" * len(lines[0]))
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "Both runs are of the same program (tests/demo/boto3_rank.py), which does not import "
+            "optcache. Only AWS_ENDPOINT_URL_S3",
+            "and the keys differ. reads: objects that the ranks got. GETs and bytes: by the log of "
+            "the store. bound: the least that any",
+            "cache of the nodes' size can read. The sidecars do not know which epoch is the last, so "
+            "they read ahead for another one,",
+            "as much as their arenas hold. A read that is late is asked for twice.",
+        ]
+    )
+
+
+def unknown_reads(sidecars: Sequence[Metrics]) -> Iterator[str]:
+    for number, sidecar in enumerate(sidecars):
+        if unknown := sidecar.get("optcache_unforetold_reads_total", 0):
+            yield f"sidecar {number} did not know {unknown:.0f} reads in advance"
+
+
+def write_json(runs: Sequence[Reads], path: Path) -> None:
+    path.write_text(json.dumps([asdict(run) for run in runs], indent=2) + "\n")
+
+
+def by_key(dataset: Dataset) -> Dataset:
+    """In the order of the bucket's keys."""
+    pairs = sorted(zip(dataset.paths, dataset.sizes, strict=True))
+    return Dataset(
+        dataset.root, tuple(path for path, _ in pairs), tuple(size for _, size in pairs)
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    dataset: Dataset  # by_key
+    programs: Path
+    folder: Path  # its path is short
+    machines: int
+    epochs: int
+    batch: int
+    seed: int
+
+    def run(self, progress: Progress) -> tuple[list[Reads], list[str]]:
+        """Both runs, and a sentence for everything that was not as it must be."""
+        self.dataset.write_digests(self.folder / "sha256.bin")
+        (self.folder / "sockets").mkdir()
+        with (
+            keys_in_environment(KEYS, REGION),
+            S3Server(self.folder / "s3", KEYS, REGION) as server,
+        ):
+            progress("bucket", "putting the images into it")
+            server.client().make_bucket(BUCKET)
+            for number, path in enumerate(self.dataset.paths):
+                server.place(BUCKET, PREFIX + path, self.dataset.read(number))
+            runs = [self._without(server, progress), self._with(server, progress)]
+        return [reads for reads, _ in runs], [it for _, failures in runs for it in failures]
+
+    def _without(self, server: S3Server, progress: Progress) -> tuple[Reads, list[str]]:
+        endpoints = [{"AWS_ENDPOINT_URL_S3": server.endpoint}] * self.machines
+        return self._train("boto3", server, endpoints, progress)
+
+    def _with(self, server: S3Server, progress: Progress) -> tuple[Reads, list[str]]:
+        name = "boto3, optcache"
+        progress(name, "starting the cache")
+        options = ClusterOptions(
+            programs=self.programs,
+            base_url="",
+            listing="",
+            machines=self.machines,
+            budget=budget_of(self.dataset, self.machines),
+            state=self.folder / "state",
+            sockets=self.folder / "sockets",
+            bucket=f'{{bucket: {BUCKET}, prefix: "{PREFIX}", endpoint: "{server.endpoint}"}}',
+            order="Path",
+            s3_endpoint=True,
+            sampler=f"torch-distributed,seed={self.seed},world={self.machines},ranks=1",
+        )
+        with Cluster(options, "Optimal", self.folder) as cluster:
+            endpoints = [
+                {
+                    "AWS_ENDPOINT_URL_S3": cluster.s3_endpoint(machine),
+                    "AWS_ACCESS_KEY_ID": "any",
+                    "AWS_SECRET_ACCESS_KEY": "any",
+                }
+                for machine in range(self.machines)
+            ]
+            reads, failures = self._train(name, server, endpoints, progress)
+            nodes, sidecars = cluster.node_metrics(), cluster.sidecar_metrics()
+        troubles = [
+            *checks.exceeded_budgets(nodes),
+            *checks.sidecar_troubles(sidecars),
+            *unknown_reads(sidecars),
+        ]
+        return reads, failures + [f"{name}: {it}" for it in troubles]
+
+    def _train(
+        self,
+        name: str,
+        server: S3Server,
+        environments: Sequence[dict[str, str]],
+        progress: Progress,
+    ) -> tuple[Reads, list[str]]:
+        progress(name, "starting the ranks")
+        folder = self.folder / name.replace(", ", "-")
+        folder.mkdir()
+        jobs = [self._job(rank, folder) for rank in range(self.machines)]
+        before = len(server.log())
+        records = train(
+            RANK_PROGRAM,
+            jobs,
+            environments,
+            folder,
+            lambda epoch, batches: progress(name, f"epoch {epoch + 1}, batch {batches}"),
+        )
+        sizes = dict(zip(self.dataset.paths, self.dataset.sizes, strict=True))
+        memory = self.machines * budget_of(self.dataset, self.machines).memory
+        bound = accounting.bound_bytes(self.dataset.total_bytes, memory, self.epochs)
+        reads = reads_of(name, server.log()[before:], sizes, _delivered(records), bound)
+        failures = [
+            *checks.wrong_samples(self.dataset, records),
+            *checks.wrong_orders(self.dataset, jobs, records),
+        ]
+        return reads, [f"{name}: {it}" for it in failures]
+
+    def _job(self, rank: int, folder: Path) -> Job:
+        return Job(
+            rank=rank,
+            world=self.machines,
+            epochs=self.epochs,
+            batch=self.batch,
+            seed=self.seed,
+            digests=str(self.folder / "sha256.bin"),
+            rendezvous=str(folder / "rendezvous"),
+            records=str(folder / f"records-{rank}.json"),
+            workers=WORKERS,
+        )
+
+
+def _delivered(records: Records) -> int:
+    return sum(len(epoch.samples) for epochs in records for epoch in epochs)
