@@ -17,6 +17,7 @@ std::string AddressOf(const S3Location& location) {
   add("region", location.region);
   add("style", location.style);
   add("requester-pays", location.requester_pays ? "true" : "");
+  add("listing", location.listing);
   add("role-arn", location.role_arn);
   add("sts-endpoint", location.sts_endpoint);
   add("token-file", location.token_file);

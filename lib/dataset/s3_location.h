@@ -15,6 +15,7 @@ struct S3Location {
   std::string region;
   std::string style;  // "path" or "virtual"
   bool requester_pays = false;
+  std::string listing;
   std::string role_arn;
   std::string sts_endpoint;
   std::string token_file;

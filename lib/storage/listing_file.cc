@@ -18,11 +18,9 @@ std::string_view TakeUntil(std::string_view& text, char separator) {
   return field;
 }
 
-Result<ListedObject> ParseLine(std::string_view line) {
-  if (line.starts_with("./")) line.remove_prefix(2);
-  ListedObject object;
-  object.path = TakeUntil(line, '\t');
-  RETURN_IF_ERROR(dataset::CheckObjectPath(object.path));
+Result<ListingLine> ParseLine(std::string_view line) {
+  ListingLine object = {.name = TakeUntil(line, '\t'), .info = {}};
+  if (object.name.empty()) return Error(Code::kInvalidArgument, "it begins with a tab");
   if (line.empty()) return object;
   const std::string_view digits = TakeUntil(line, '\t');
   const auto size = ParseWholeNumber<ByteCount>(digits);
@@ -46,24 +44,33 @@ Result<ListedObject> ParseLine(std::string_view line) {
 
 }  // namespace
 
-Result<ObjectListing> ParseListing(std::string_view text, std::string_view self) {
-  ObjectListing listing;
-  std::set<std::string, std::less<>> folders;
+Status ReadListing(std::string_view text, const std::function<Status(ListingLine line)>& take) {
   for (std::uint64_t number = 1; !text.empty(); ++number) {
     std::string_view line = TakeUntil(text, '\n');
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
-    Result<ListedObject> object = ParseLine(line);
-    if (!object) {
-      return Error(std::move(object).error().WithContext(fmt::format("line {}", number)));
-    }
-    if (object->path == self) continue;
-    const std::string_view path = object->path;
+    Result<ListingLine> object = ParseLine(line);
+    Status taken = object ? take(*std::move(object)) : std::move(object).error();
+    if (!taken.ok()) return std::move(taken).WithContext(fmt::format("line {}", number));
+  }
+  return OkStatus();
+}
+
+Result<ObjectListing> ParseListing(std::string_view text, std::string_view self) {
+  ObjectListing listing;
+  std::set<std::string, std::less<>> folders;
+  const auto take = [&](ListingLine line) -> Status {
+    std::string_view path = line.name;
+    if (path.starts_with("./")) path.remove_prefix(2);
+    RETURN_IF_ERROR(dataset::CheckObjectPath(path));
+    if (path == self) return OkStatus();
     if (const size_t slash = path.find('/'); slash != std::string_view::npos) {
       if (!folders.contains(path.substr(0, slash))) folders.emplace(path.substr(0, slash));
     }
-    listing.objects.push_back(*std::move(object));
-  }
+    listing.objects.push_back({.path = std::string(path), .info = std::move(line.info)});
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(ReadListing(text, take));
   listing.top_folders.assign(folders.begin(), folders.end());
   return listing;
 }

@@ -13,7 +13,7 @@ namespace optcache::storage {
 namespace {
 
 constexpr std::string_view kS3Options =
-    "endpoint, region, style, requester-pays, role-arn, sts-endpoint, token-file";
+    "endpoint, region, style, requester-pays, listing, role-arn, sts-endpoint, token-file";
 constexpr size_t kS3AddressBytesMax = 8192;
 constexpr size_t kS3PrefixBytesMax = 1024;
 
@@ -33,16 +33,18 @@ struct GivenOptions {
   std::string region;
   std::string style;
   std::string requester_pays;
+  std::string listing;
   std::string role_arn;
   std::string sts_endpoint;
   std::string token_file;
 
   std::string* Find(std::string_view name) {
-    const std::array<std::pair<std::string_view, std::string*>, 7> all = {
+    const std::array<std::pair<std::string_view, std::string*>, 8> all = {
         {{"endpoint", &endpoint},
          {"region", &region},
          {"style", &style},
          {"requester-pays", &requester_pays},
+         {"listing", &listing},
          {"role-arn", &role_arn},
          {"sts-endpoint", &sts_endpoint},
          {"token-file", &token_file}}};
@@ -219,6 +221,10 @@ Result<S3Address> ParseS3Address(std::string_view text, const Environment& envir
       given.requester_pays != "false")
     return BadS3Address("requester-pays is true or false");
   address.requester_pays = given.requester_pays == "true";
+  if (given.listing.size() > kS3PrefixBytesMax || given.listing.ends_with('/') ||
+      given.listing.contains('\0'))
+    return BadS3Address("listing is the key of an object");
+  address.listing = given.listing;
   RETURN_IF_ERROR(FillIdentity(given, !endpoint.empty(), environment, address));
   return address;
 }

@@ -23,6 +23,7 @@ struct S3Address {
   std::string region;
   Style style = Style::kPath;
   bool requester_pays = false;
+  std::string listing;  // key of a list of the bucket's keys, see key_list.h; empty: none
   // Of a web identity; without token_file there is none.
   std::string role_arn;
   std::string sts_endpoint;

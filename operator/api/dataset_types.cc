@@ -76,6 +76,7 @@ S3Source ReadS3(Fields fields) {
   fields.Read("style", AllOf(kStyles), style);
   place.style = style;
   fields.Read("requesterPays", place.requester_pays);
+  fields.Read("listing", kMaxPath, place.listing);
   fields.Read("roleARN", kMaxUrl, place.role_arn);
   fields.Read("stsEndpoint", kMaxUrl, place.sts_endpoint);
   source.secret = SecretOf(fields);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -107,6 +108,38 @@ def test_all_pages_of_a_listing_are_read(programs: Path, server: S3Server, tmp_p
     assert done.returncode == 0, done.stderr
     expected = sorted(_name(number).removeprefix("train/") for number in range(MANY))
     assert _paths(programs, tmp_path / "m") == expected
+
+
+def test_a_list_of_keys_is_read_and_nothing_is_listed(programs: Path, tmp_path: Path) -> None:
+    with S3Server(tmp_path / "s3", KEYS) as server:
+        client = server.client()
+        client.make_bucket(BUCKET)
+        names = [name for name in AWKWARD if "/" not in name]
+        for name in names:
+            client.put(BUCKET, f"train/{name}", name.encode())
+        client.put(BUCKET, "train/unlisted", b"x")
+        etags = {name: f'"{hashlib.md5(name.encode()).hexdigest()}"' for name in names}
+        lines = [f"train/{name}\t{len(name.encode())}\t{etags[name]}\n" for name in names]
+        client.put(BUCKET, "lists/train all.txt", "".join([*lines, "val/a\t1\n"]).encode())
+        client.put(BUCKET, "lists/bad.txt", b"train/a\t1\ntrain/b\n")
+        source = _address(server, f"{BUCKET}/train", "&listing=lists/train%20all.txt")
+        done = _index(programs, source, tmp_path / "m", "--order", "path")
+        assert done.returncode == 0, done.stderr
+        assert _paths(programs, tmp_path / "m") == sorted(names, key=str.encode)
+        verify = [programs / "optcache", "manifest", "verify", "--source", source, tmp_path / "m"]
+        checked = subprocess.run(verify, env=_environment(KEYS), capture_output=True, check=False)
+        assert checked.returncode == 0, checked.stderr
+        bad = _address(server, f"{BUCKET}/train", "&listing=lists/bad.txt")
+        refused = _index(programs, bad, tmp_path / "m")
+        assert refused.returncode == 1
+        assert "the list lists/bad.txt" in refused.stderr
+        assert "line 2: the size is missing" in refused.stderr
+        assert server.requests("s3_GetObject") == 2
+        assert server.requests("ListObject") == 0
+        # What the log calls a listing, so that the line above can fail.
+        plain = _index(programs, _address(server, f"{BUCKET}/train"), tmp_path / "m")
+        assert plain.returncode == 0, plain.stderr
+        assert server.requests("ListObject") > 0
 
 
 def test_awkward_keys_are_listed_and_read(

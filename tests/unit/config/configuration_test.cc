@@ -255,9 +255,10 @@ TEST(Configuration, ABucketHasAnAddress) {
   const std::string source = "file: {path: /data}";
   text.replace(text.find(source), source.size(),
                "s3: {bucket: b, prefix: a/, endpoint: https://h, region: r, style: VirtualHost, "
-               "requesterPays: true}");
+               "requesterPays: true, listing: lists/train.txt}");
   EXPECT_EQ(ParseConfiguration(text, "f.yaml")->datasets.at(0).Address(),
-            "s3://b/a/?endpoint=https%3A//h&region=r&style=virtual&requester-pays=true");
+            "s3://b/a/?endpoint=https%3A//h&region=r&style=virtual&requester-pays=true"
+            "&listing=lists/train.txt");
 }
 
 TEST(Configuration, ChecksAPlansNumbers) {

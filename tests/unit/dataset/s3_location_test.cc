@@ -17,11 +17,13 @@ TEST(S3Location, AllOfItIsInTheAddress) {
                        .region = "eu-west-1",
                        .style = "path",
                        .requester_pays = true,
+                       .listing = "lists/a b.txt",
                        .role_arn = "arn:aws:iam::1:role/a&b",
                        .sts_endpoint = "http://sts",
                        .token_file = "/var/run/token"}),
             "s3://images/a%20b%3F/%C3%A9%25?endpoint=https%3A//minio%3A9000&region=eu-west-1"
-            "&style=path&requester-pays=true&role-arn=arn%3Aaws%3Aiam%3A%3A1%3Arole/a%26b"
+            "&style=path&requester-pays=true&listing=lists/a%20b.txt"
+            "&role-arn=arn%3Aaws%3Aiam%3A%3A1%3Arole/a%26b"
             "&sts-endpoint=http%3A//sts&token-file=/var/run/token");
 }
 

@@ -89,14 +89,14 @@ TEST(ParseDatasetSpec, ReadsABucket) {
 TEST(ParseDatasetSpec, ReadsHowABucketIsRead) {
   const auto spec = ParseDatasetSpec(Dataset(
       R"({"source": {"s3": {"bucket": "b", "endpoint": "https://h", "region": "r", "style": "Path",
-                            "requesterPays": true, "roleARN": "arn", "stsEndpoint": "http://sts"}},
+                            "requesterPays": true, "listing": "l", "roleARN": "arn", "stsEndpoint": "http://sts"}},
           "cache": {"capacity": 1024}})"));
   ASSERT_TRUE(spec) << spec.error().message();
   const auto& bucket = std::get<S3Source>(spec->source);
   EXPECT_TRUE(bucket.web_identity());
   EXPECT_EQ(AddressOf(bucket, "/token"),
-            "s3://b/?endpoint=https%3A//h&region=r&style=path&requester-pays=true&role-arn=arn"
-            "&sts-endpoint=http%3A//sts&token-file=/token");
+            "s3://b/?endpoint=https%3A//h&region=r&style=path&requester-pays=true&listing=l"
+            "&role-arn=arn&sts-endpoint=http%3A//sts&token-file=/token");
 }
 
 TEST(ParseDatasetSpec, SaysWhatIsWrongWithABucket) {

@@ -207,6 +207,7 @@ TEST(IndexHash, ChangesWithAllThatTheManifestDependsOn) {
   EXPECT_EQ(first.size(), 10U);
   for (const char* patch :
        {R"({"spec": {"source": {"http": {"listing": "l"}}}})",
+        R"({"spec": {"source": {"http": null, "s3": {"bucket": "b", "listing": "l"}}}})",
         R"({"spec": {"source": {"http": {"secretRef": {"name": "s"}}}}})",
         R"({"spec": {"include": []}})", R"({"spec": {"order": "List"}})",
         R"({"spec": {"verify": "Checksum"}})", R"({"spec": {"format": "Tar"}})",

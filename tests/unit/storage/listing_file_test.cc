@@ -40,6 +40,7 @@ TEST(ListingFile, ErrorsNameTheLine) {
   };
   for (const Case c :
        {Case{"a\n/etc/passwd\n", "line 2: object path"},
+        Case{"a\n\n\t1\n", "line 3: it begins with a tab"},
         Case{"a\t-1\n", "line 1: \"-1\" is not a size"},
         Case{"a\t99999999999999999999\n", "is not a size"}, Case{"a\t1x\n", "is not a size"},
         Case{"a\t1\te\tf\n", "three fields"},

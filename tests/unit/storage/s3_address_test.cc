@@ -41,13 +41,15 @@ TEST(S3Address, ABucketAloneIsAtAmazon) {
 TEST(S3Address, OptionsSayTheRest) {
   const S3Address address =
       Parse(
-          "s3://images/train?endpoint=http://Minio:9000/base/&region=eu-west-1&requester-pays=true")
+          "s3://images/train?endpoint=http://Minio:9000/base/&region=eu-west-1&requester-pays=true"
+          "&listing=lists/a%20b.txt")
           .value();
   EXPECT_EQ(address.prefix, "train/");
   EXPECT_EQ(address.name(), "s3://images/train/");
   EXPECT_EQ(address.endpoint, "http://minio:9000/base");
   EXPECT_EQ(address.region, "eu-west-1");
   EXPECT_TRUE(address.requester_pays);
+  EXPECT_EQ(address.listing, "lists/a b.txt");
   const S3Place place = PlaceOf(address);
   EXPECT_EQ(place.origin, "http://minio:9000");
   EXPECT_EQ(place.path, "/base/images");
@@ -132,9 +134,12 @@ TEST(S3Address, WhatIsWrongIsSaid) {
     std::string says;
   };
   for (const Case& c :
-       {Case{"s3:/b", "s3://"}, Case{"s3://", "no name of a bucket"},
-        Case{"s3://b", "no name of a bucket"}, Case{"s3:///k", "no name of a bucket"},
-        Case{"s3://bu cket", "no name of a bucket"}, Case{"s3://bucket/a%2", "a % itself is %25"},
+       {Case{"s3:/b", "s3://"},
+        Case{"s3://", "no name of a bucket"},
+        Case{"s3://b", "no name of a bucket"},
+        Case{"s3:///k", "no name of a bucket"},
+        Case{"s3://bu cket", "no name of a bucket"},
+        Case{"s3://bucket/a%2", "a % itself is %25"},
         Case{"s3://bucket?regin=a", "there are endpoint, region"},
         Case{"s3://bucket?region", "no option with a value"},
         Case{"s3://bucket?region=", "no option with a value"},
@@ -145,6 +150,8 @@ TEST(S3Address, WhatIsWrongIsSaid) {
         Case{"s3://bucket?endpoint=https://h/a b", "this is no host"},
         Case{"s3://bucket?style=host", "path or virtual"},
         Case{"s3://bucket?requester-pays=yes", "true or false"},
+        Case{"s3://bucket?listing=lists/", "listing is the key of an object"},
+        Case{"s3://bucket?listing=" + std::string(1025, 'k'), "listing is the key of an object"},
         Case{"s3://bucket?role-arn=r", "AWS_WEB_IDENTITY_TOKEN_FILE"},
         Case{"s3://bucket?token-file=/t&sts-endpoint=h", "sts-endpoint=h"}}) {
     const auto address = Parse(c.text);
