@@ -2,10 +2,12 @@
 
 // What is in a bucket, as a list that lies in it says: docs/formats/key-list.md.
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "storage/object_store.h"
 
