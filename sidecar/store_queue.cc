@@ -100,11 +100,15 @@ StoreQueue::Waiting StoreQueue::Take(Ticket ticket) {
   return taken;
 }
 
+StoreQueue::Together StoreQueue::Alone(Ticket ticket) const {
+  return {.tickets = {ticket}, .bytes = waiting_.at(ticket).read.into->bytes().size()};
+}
+
 // The read, and those that wait right after and right before it, by their places.
 StoreQueue::Together StoreQueue::WithNeighbours(Ticket ticket) const {
   const Waiting& first = waiting_.at(ticket);
   const auto place = first.read.dataset->PlaceOf(first.read.id);
-  if (!place) return {.tickets = {ticket}, .bytes = first.read.into->bytes().size()};
+  if (!place) return Alone(ticket);
   JoinedRead joined(*place);
   std::vector<Ticket> before;
   std::vector<Ticket> after;
@@ -185,8 +189,7 @@ void StoreQueue::StartNext() {
   while (running_ < concurrency_ && parked_ < kParkedMax) {
     const std::optional<Next> next = FindNext(now);
     if (!next) break;
-    Together together{.tickets = {next->ticket},
-                      .bytes = waiting_.at(next->ticket).read.into->bytes().size()};
+    Together together = Alone(next->ticket);
     next->store->held = !MayBegin(*next, together.bytes, now);
     if (next->store->held) continue;
     Together all = WithNeighbours(next->ticket);

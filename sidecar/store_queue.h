@@ -141,6 +141,7 @@ class StoreQueue {
   static void Dequeue(Ticket ticket, const Waiting& waiting);
   std::optional<Next> FindNext(MonotonicTime now);
   bool MayBegin(const Next& next, ByteCount bytes, MonotonicTime now) const;
+  Together Alone(Ticket ticket) const;
   Together WithNeighbours(Ticket ticket) const;
   Waiting Take(Ticket ticket);
 

@@ -1,7 +1,7 @@
 // Which reads begin, and which are held back, where a store is slow.
 
 #include "sidecar/store_queue.h"
-#include "unit/sidecar/fakes.h"
+#include "unit/sidecar/store_queue_fixture.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -9,11 +9,11 @@ namespace {
 using std::chrono::milliseconds;
 
 // Four places behind a store of 1,000 bytes a second, and a rank that reads ten samples a second.
-class DueTest : public testing::Test {
+class DueTest : public StoreQueueFixture {
  protected:
   static constexpr ByteCount kBytesPerSecond = 1000;
 
-  DueTest() {
+  DueTest() : StoreQueueFixture(5000, 4) {
     pace_->SkipTo(100);
     for (int i = 0; i < 60; ++i)
       Compute();
@@ -23,25 +23,17 @@ class DueTest : public testing::Test {
     Advance(milliseconds(50));
     if (++halves_ % 2 == 0) pace_->OnAsked(++front_, clock_.Now());
   }
+  // The sample whose id is its size, so many places ahead of the trainer.
   StoreQueue::Ticket Add(ByteCount size, ReadPace::Place ahead, bool urgent = false) {
-    return queue_.Add({.dataset = &dataset_,
-                       .id = static_cast<SampleId>(size),
-                       .into = memory_.AllocateAsked(size),
-                       .done = [](const Result<std::uint32_t>&) {},
-                       .due = {.pace = pace_, .place = front_ + ahead}},
-                      urgent);
+    return StoreQueueFixture::Add({.id = static_cast<SampleId>(size),
+                                   .size = size,
+                                   .due = {.pace = pace_, .place = front_ + ahead},
+                                   .urgent = urgent});
   }
   // A trainer waits for it whose order is not known.
   StoreQueue::Ticket AddWithoutPace(ByteCount size) {
-    return queue_.Add({.dataset = &dataset_,
-                       .id = static_cast<SampleId>(size),
-                       .into = memory_.AllocateAsked(size),
-                       .done = [](const Result<std::uint32_t>&) {}},
-                      true);
-  }
-  void Advance(Duration by) {
-    clock_.Advance(by);
-    alarms_.RunDue();
+    return StoreQueueFixture::Add(
+        {.id = static_cast<SampleId>(size), .size = size, .urgent = true});
   }
   // So that the speed of the store is known.
   void TakeAllPlaces() {
@@ -55,22 +47,9 @@ class DueTest : public testing::Test {
     }
     store_.EndAll();
   }
-  std::vector<SampleId> Running() const {
-    std::vector<SampleId> ids;
-    for (const auto& read : store_.pending)
-      ids.push_back(read.id);
-    return ids;
-  }
 
   ReadPace::Place front_ = 100;
   int halves_ = 0;
-  FakeDataset dataset_{"images", std::vector<ByteCount>(5000, 10)};
-  FakeArena arena_{1};
-  SampleMemory memory_{arena_, 1'000'000, {}};
-  FakeStore store_;
-  ManualClock clock_;
-  Alarms alarms_{clock_};
-  StoreQueue queue_{store_, alarms_, 4};
   std::shared_ptr<ReadPace> pace_ = std::make_shared<ReadPace>();
 };
 
@@ -191,12 +170,7 @@ TEST_F(DueTest, WhatIsNoLongerWantedHoldsUpNoOthers) {
 
 TEST_F(DueTest, ARankThatHasNotAskedYetHoldsUpNoOthers) {
   TakeAllPlaces();
-  queue_.Add({.dataset = &dataset_,
-              .id = 4000,
-              .into = memory_.AllocateAsked(4000),
-              .done = [](const Result<std::uint32_t>&) {},
-              .due = {.pace = std::make_shared<ReadPace>()}},
-             false);
+  StoreQueueFixture::Add({.id = 4000, .size = 4000, .due = {.pace = std::make_shared<ReadPace>()}});
   Add(500, 1);
   EXPECT_EQ(Running(), (std::vector<SampleId>{4000, 500}));
 }
@@ -207,12 +181,8 @@ TEST_F(DueTest, ASlowStoreHoldsUpNoReadsOfAnother) {
   Add(500, 60);
   ASSERT_EQ(Running(), (std::vector<SampleId>{4000}));
   FakeDataset other("texts", std::vector<ByteCount>(5000, 10));
-  queue_.Add({.dataset = &other,
-              .id = 600,
-              .into = memory_.AllocateAsked(600),
-              .done = [](const Result<std::uint32_t>&) {},
-              .due = {.pace = pace_, .place = front_ + 70}},
-             false);
+  StoreQueueFixture::Add(
+      {.id = 600, .size = 600, .due = {.pace = pace_, .place = front_ + 70}, .dataset = &other});
   EXPECT_EQ(Running(), (std::vector<SampleId>{4000, 600}));
   store_.EndAll();
 }

@@ -2,38 +2,17 @@
 
 #include "base/random.h"
 #include "sidecar/joined_read.h"
-#include "unit/sidecar/fakes.h"
+#include "unit/sidecar/store_queue_fixture.h"
 
 namespace optcache::sidecar {
 namespace {
 
-class StoreQueueTest : public testing::Test {
+class StoreQueueTest : public StoreQueueFixture {
  protected:
+  StoreQueueTest() : StoreQueueFixture(10, 2) {}
   StoreQueue::Ticket Add(SampleId id, bool urgent = false) {
-    return queue_.Add({.dataset = &dataset_,
-                       .id = id,
-                       .into = memory_.AllocateAsked(10),
-                       .done =
-                           [this, id](const Result<std::uint32_t>& crc) {
-                             ended_.emplace_back(id, crc.has_value());
-                           }},
-                      urgent);
+    return StoreQueueFixture::Add({.id = id, .urgent = urgent});
   }
-  std::vector<SampleId> Running() const {
-    std::vector<SampleId> ids;
-    for (const auto& read : store_.pending)
-      ids.push_back(read.id);
-    return ids;
-  }
-
-  FakeDataset dataset_{"images", std::vector<ByteCount>(10, 10)};
-  FakeArena arena_{1};
-  SampleMemory memory_{arena_, 100'000, {}};
-  FakeStore store_;
-  ManualClock clock_;
-  Alarms alarms_{clock_};
-  StoreQueue queue_{store_, alarms_, 2};
-  std::vector<std::pair<SampleId, bool>> ended_;
 };
 
 TEST_F(StoreQueueTest, BoundsHowManyReadsRunAtOnce) {
