@@ -107,7 +107,7 @@ class StorePort {
 
   // The bytes of that dataset that have come so far, of reads that have not ended, too. 0: that is
   // not known.
-  virtual ByteCount Arrived(const DatasetPort& /*dataset*/) const { return 0; }
+  virtual ByteCount Arrived(const DatasetPort& dataset) const = 0;
 
   // The requests that were sent to the store of that dataset so far. 0: that is not known.
   virtual std::uint64_t Requests(const DatasetPort& /*dataset*/) const { return 0; }

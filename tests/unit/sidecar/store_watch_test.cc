@@ -13,6 +13,7 @@ class FakeHealth final : public StorePort {
  public:
   void Read(const DatasetPort&, SampleId, BufferRef, OnWait, Done) override {}
   void ReadTogether(const DatasetPort&, std::vector<Part>, OnWait) override {}
+  ByteCount Arrived(const DatasetPort&) const override { return 0; }
   std::vector<wire::StoreHealth> Health() const override { return all; }
 
   std::vector<wire::StoreHealth> all = {{.dataset = 1}, {.dataset = 2}};
