@@ -46,8 +46,10 @@ StoreQueue::Ticket StoreQueue::Add(Read read, bool urgent) {
 
 void StoreQueue::MakeUrgent(Ticket ticket) {
   if (const auto begun = begun_.find(ticket); begun != begun_.end()) {
-    Run& run = *begun->second;
-    if (!run.urgent_since) run.urgent_since = alarms_.Now();
+    auto& [run, urgent_since] = begun->second;
+    if (urgent_since) return;
+    urgent_since = alarms_.Now();
+    run->urgent_since.insert(*urgent_since);
     return;
   }
   const auto found = waiting_.find(ticket);
@@ -59,12 +61,7 @@ void StoreQueue::MakeUrgent(Ticket ticket) {
 }
 
 bool StoreQueue::Cancel(Ticket ticket) {
-  if (const auto begun = begun_.find(ticket); begun != begun_.end()) {
-    --begun->second->wanted;
-    begun_.erase(begun);
-    return false;
-  }
-  if (!waiting_.contains(ticket)) return false;
+  if (Leave(ticket) || !waiting_.contains(ticket)) return false;
   Take(ticket);
   return true;
 }
@@ -171,10 +168,12 @@ bool StoreQueue::MayBegin(const Next& next, ByteCount bytes, MonotonicTime now) 
   ByteCount since = bytes;  // its own, and what began after the run that is looked at
   for (auto at = store.runs.rbegin(); at != store.runs.rend(); ++at) {
     const RunRef& run = at->second;
-    const bool passes = next.urgent && (!run->urgent_since || is_little(since));
+    const auto urgent_since =
+        run->urgent_since.empty() ? std::nullopt : std::optional(*run->urgent_since.begin());
+    const bool passes = next.urgent && (!urgent_since || is_little(since));
     since += run->bytes;
     if (passes || run->wanted == 0) continue;
-    const MonotonicTime due = DueAt(run->due, run->urgent_since, now);
+    const MonotonicTime due = DueAt(run->due, urgent_since, now);
     if (due < next.due && due < in_time) return false;
   }
   return true;
@@ -267,8 +266,19 @@ void StoreQueue::SetParked(const RunRef& run, bool parked) {
   }
 }
 
+// The sample of a run that has ended, or is no longer wanted. False: there is none.
+bool StoreQueue::Leave(Ticket ticket) {
+  const auto begun = begun_.find(ticket);
+  if (begun == begun_.end()) return false;
+  const auto& [run, urgent_since] = begun->second;
+  --run->wanted;
+  if (urgent_since) run->urgent_since.erase(run->urgent_since.find(*urgent_since));
+  begun_.erase(begun);
+  return true;
+}
+
 void StoreQueue::OnEnd(Run& run, Ticket ticket) {
-  if (begun_.erase(ticket) != 0) --run.wanted;
+  Leave(ticket);
   if (--run.left > 0) return;
   --(run.parked ? parked_ : running_);
   if (run.silent) --silent_;
@@ -287,15 +297,14 @@ void StoreQueue::Start(Ticket first, const Together& together) {
                                              .wanted = together.tickets.size(),
                                              .asked = alarms_.Now(),
                                              .bytes = together.bytes,
-                                             .due = named.read.due,
-                                             .urgent_since = named.urgent_since});
+                                             .due = named.read.due});
   run->store->runs.emplace(run->number, run);
   std::vector<StorePort::Part> parts;
   parts.reserve(together.tickets.size());
   for (const Ticket ticket : together.tickets) {
     Waiting taken = Take(ticket);
-    if (!run->urgent_since) run->urgent_since = taken.urgent_since;
-    begun_.emplace(ticket, run);
+    if (taken.urgent_since) run->urgent_since.insert(*taken.urgent_since);
+    begun_.emplace(ticket, Begun{.run = run, .urgent_since = taken.urgent_since});
     auto end = [this, run, ticket, done = std::move(taken.read.done)](Result<std::uint32_t> crc) {
       OnEnd(*run, ticket);
       if (!crc) ++failures_;

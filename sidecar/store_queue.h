@@ -92,9 +92,14 @@ class StoreQueue {
     MonotonicTime asked;  // for the last time
     ByteCount bytes = 0;
     ReadDue due;
-    std::optional<MonotonicTime> urgent_since;
+    std::multiset<MonotonicTime> urgent_since;  // those of them that trainers wait for
   };
   using RunRef = std::shared_ptr<Run>;
+  // A sample whose end is still to come.
+  struct Begun {
+    RunRef run;
+    std::optional<MonotonicTime> urgent_since;
+  };
   struct Store {
     explicit Store(std::size_t places) : speed(places) {}
     StoreSpeed speed;
@@ -135,6 +140,7 @@ class StoreQueue {
   void OnWait(const RunRef& run, bool waits);
   void SetParked(const RunRef& run, bool parked);
   void OnEnd(Run& run, Ticket ticket);
+  bool Leave(Ticket ticket);
   Store& StoreOf(const DatasetPort& dataset);
   static Queue& QueueOf(const Waiting& waiting);
   void Enqueue(Ticket ticket, Waiting& waiting);
@@ -150,7 +156,7 @@ class StoreQueue {
   std::size_t concurrency_;
   std::map<const DatasetPort*, Store> stores_;
   std::unordered_map<Ticket, Waiting> waiting_;
-  std::unordered_map<Ticket, RunRef> begun_;  // samples whose end is still to come
+  std::unordered_map<Ticket, Begun> begun_;
   Alarms::Id held_look_ = 0;
   Alarms::Id silence_look_ = 0;
   std::uint64_t last_turn_ = 0;

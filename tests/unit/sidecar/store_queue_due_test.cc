@@ -168,6 +168,31 @@ TEST_F(DueTest, WhatIsNoLongerWantedHoldsUpNoOthers) {
   EXPECT_EQ(Running(), (std::vector<SampleId>{4000, 500}));
 }
 
+// A trainer gives up the one of three samples that it waits for. The others are only staged.
+TEST_F(DueTest, ACancelledSampleLeavesNoUrgencyToThoseThatAreReadWithIt) {
+  for (SampleId id = 20; id < 23; ++id)
+    dataset_.places[id] = {.object = 0, .begin = id * 1000U, .end = id * 1000U + 1000};
+  const auto add = [this](SampleId id, bool urgent) {
+    return StoreQueueFixture::Add(
+        {.id = id, .size = 1000, .due = {.pace = pace_, .place = front_}, .urgent = urgent});
+  };
+  TakeAllPlaces();
+  for (const ByteCount size : {1U, 2U, 3U, 4U})
+    Add(size, 0);
+  add(20, false);
+  const auto urgent = add(21, true);
+  add(22, false);
+  for (int i = 0; i < 4; ++i)
+    store_.End(0);
+  ASSERT_EQ(store_.runs, (std::vector<std::vector<SampleId>>{{20, 21, 22}}));
+  Advance(milliseconds(10));
+  AddWithoutPace(500);
+  ASSERT_EQ(Running(), (std::vector<SampleId>{20, 21, 22})) << "it is asked for later";
+  EXPECT_FALSE(queue_.Cancel(urgent));
+  Advance(milliseconds(100));
+  EXPECT_EQ(Running(), (std::vector<SampleId>{20, 21, 22, 500}));
+}
+
 TEST_F(DueTest, ARankThatHasNotAskedYetHoldsUpNoOthers) {
   TakeAllPlaces();
   StoreQueueFixture::Add({.id = 4000, .size = 4000, .due = {.pace = std::make_shared<ReadPace>()}});
