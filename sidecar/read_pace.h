@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 
@@ -12,7 +13,8 @@ namespace optcache::sidecar {
 // Places count the reads of a rank, one pass after another. The pace is that of the last few
 // seconds; pauses, as between two passes, do not slow it down. Before a second of reading it is
 // taken to be so fast that all is due at once, in order, and before the first sample nothing is due
-// for long. Not thread-safe.
+// for long. A read far from the others does not tell where the rank is: it goes on there only if
+// for a second no read is near the old place. Not thread-safe.
 class ReadPace {
  public:
   using Place = std::uint64_t;
@@ -20,7 +22,10 @@ class ReadPace {
   // The sample before `front` is asked for. One that lies far ahead is one sample read, too.
   void OnAsked(Place front, MonotonicTime now);
   // A pass begins: all before `front` have been asked for, or never are.
-  void SkipTo(Place front) { front_ = front; }
+  void SkipTo(Place front) {
+    front_ = front;
+    near_at_.reset();
+  }
 
   // When the sample at `place` will be asked for, or when it was.
   MonotonicTime DueAt(Place place, MonotonicTime now) const;
@@ -29,6 +34,7 @@ class ReadPace {
   double SamplesPerSecond() const;
 
   Place front_ = 0;
+  std::optional<MonotonicTime> near_at_;  // of the last read near it; null: none since SkipTo
   MonotonicTime asked_at_{};
   double samples_ = 0;  // of the last seconds, the older the less
   double seconds_ = 0;

@@ -72,10 +72,38 @@ TEST_F(ReadPaceTest, NothingIsDueForLongBeforeTheFirstSample) {
   EXPECT_LT(DueIn(0), DueIn(1));
 }
 
-TEST_F(ReadPaceTest, ASampleFarAheadIsOneSample) {
+TEST_F(ReadPaceTest, ASampleFarAheadIsOneSampleAndMakesNothingBeforeItLate) {
+  Read(50);
+  pace_.OnAsked(front_ + 5000, now_);
+  EXPECT_NEAR(DueIn(front_ + 100), 1, 0.03);
+  Read(50);
+  EXPECT_NEAR(DueIn(front_ + 100), 1, 0.03);
+}
+
+TEST_F(ReadPaceTest, ARankThatGoesOnFarAheadIsFollowedAfterASecond) {
   Read(50);
   front_ += 5000;
-  pace_.OnAsked(front_, now_);
+  Read(5);
+  EXPECT_GT(DueIn(front_ + 100), 10);
+  Read(10);
+  EXPECT_NEAR(DueIn(front_ + 100), 1, 0.03);
+}
+
+// Pauses are longer than a second: so the one sample is taken for the place where the rank goes on.
+TEST_F(ReadPaceTest, ARankThatGoesOnAsBeforeIsFollowedBack) {
+  Read(50, seconds(2));
+  now_ += seconds(2);
+  pace_.OnAsked(front_ + 5000, now_);
+  EXPECT_LT(DueIn(front_ + 100), -100) << "it is taken to be over";
+  Read(2, seconds(2));
+  EXPECT_GT(DueIn(front_ + 100), 5);
+}
+
+TEST_F(ReadPaceTest, ARankMayBeginInTheMiddleOfAPass) {
+  Read(50);
+  pace_.SkipTo(100'000);
+  front_ = 150'000;
+  Read(1);
   EXPECT_NEAR(DueIn(front_ + 100), 1, 0.03);
 }
 
