@@ -19,7 +19,7 @@ from optcache._source_reads import read_samples
 class Away(_endpoint.Endpoint):
     """Of a sidecar that has gone. Pauses take no time."""
 
-    away = True  # type: ignore[assignment]
+    away = True
 
     def __init__(self) -> None:
         super().__init__("/run/away")
@@ -103,7 +103,7 @@ def test_the_source_says_when_to_ask_again(endpoint: Away) -> None:
 def test_time_is_told_since_bytes_came(endpoint: Away, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(_endpoint, "tell", told.append)
-    endpoint.away = False  # type: ignore[misc]
+    endpoint.away = False
     patience = _endpoint.Patience(endpoint, 10, 0, 600)
     falters = SourceFaltersError("cut")
     for falters.progressed, passed in ((True, 900), (False, 20)):
