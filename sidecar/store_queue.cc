@@ -151,18 +151,25 @@ std::optional<StoreQueue::Next> StoreQueue::FindNext(MonotonicTime now) {
   return first;
 }
 
+ByteCount StoreQueue::UnderWay(const Store& store) {
+  ByteCount bytes = 0;
+  for (const auto& [number, run] : store.runs)
+    bytes += run->bytes;
+  return bytes;
+}
+
+bool StoreQueue::IsLittle(const Store& store, ByteCount bytes) {
+  const std::optional<Duration> time = store.speed.TimeFor(bytes);
+  return !time || *time <= kAlways;
+}
+
 // Beside those that run. What of them has come is not known: all of it counts as still to come.
 bool StoreQueue::MayBegin(const Next& next, ByteCount bytes, MonotonicTime now) const {
   const Store& store = *next.store;
   if (store.runs.size() < store.speed.width()) return true;
   if (next.urgent && now - next.due >= kUrgentHeldMax) return true;
-  ByteCount under_way = 0;
-  for (const auto& [number, run] : store.runs)
-    under_way += run->bytes;
-  const auto is_little = [&store](ByteCount of) {
-    const std::optional<Duration> time = store.speed.TimeFor(of);
-    return !time || *time <= kAlways;
-  };
+  const ByteCount under_way = UnderWay(store);
+  const auto is_little = [&store](ByteCount of) { return IsLittle(store, of); };
   if (is_little(under_way)) return true;
   const MonotonicTime in_time = now + *store.speed.TimeFor(under_way + bytes);
   ByteCount since = bytes;  // its own, and what began after the run that is looked at
@@ -257,6 +264,7 @@ void StoreQueue::OnWait(const RunRef& run, bool waits) {
 
 void StoreQueue::SetParked(const RunRef& run, bool parked) {
   run->parked = parked;
+  run->begun = {};  // the wait says nothing of the store's speed
   --(parked ? running_ : parked_);
   ++(parked ? parked_ : running_);
   if (parked) {
@@ -283,6 +291,7 @@ void StoreQueue::OnEnd(Run& run, Ticket ticket) {
   --(run.parked ? parked_ : running_);
   if (run.silent) --silent_;
   run.store->runs.erase(run.number);
+  run.store->speed.NoteEnd(run.begun, alarms_.Now());
 }
 
 void StoreQueue::Start(Ticket first, const Together& together) {
@@ -291,11 +300,16 @@ void StoreQueue::Start(Ticket first, const Together& together) {
   const Waiting& named = waiting_.at(first);
   const DatasetPort& dataset = *named.read.dataset;
   // Shared by the ends of the samples, which come one by one.
+  // A read that begins beside much more does not tell whether the store takes long to answer.
+  StoreSpeed::Begun begun;
+  if (IsLittle(*named.store, UnderWay(*named.store)))
+    begun = named.store->speed.Begin(together.bytes, alarms_.Now());
   const auto run = std::make_shared<Run>(Run{.store = named.store,
                                              .number = ++last_run_,
                                              .left = together.tickets.size(),
                                              .wanted = together.tickets.size(),
                                              .asked = alarms_.Now(),
+                                             .begun = begun,
                                              .bytes = together.bytes,
                                              .due = named.read.due});
   run->store->runs.emplace(run->number, run);

@@ -90,6 +90,7 @@ class StoreQueue {
     bool parked = false;
     bool silent = false;  // and therefore parked
     MonotonicTime asked;  // for the last time
+    StoreSpeed::Begun begun;
     ByteCount bytes = 0;
     ReadDue due;
     std::multiset<MonotonicTime> urgent_since;  // those of them that trainers wait for
@@ -146,6 +147,8 @@ class StoreQueue {
   void Enqueue(Ticket ticket, Waiting& waiting);
   static void Dequeue(Ticket ticket, const Waiting& waiting);
   std::optional<Next> FindNext(MonotonicTime now);
+  static ByteCount UnderWay(const Store& store);
+  static bool IsLittle(const Store& store, ByteCount bytes);
   bool MayBegin(const Next& next, ByteCount bytes, MonotonicTime now) const;
   Together Alone(Ticket ticket) const;
   Together WithNeighbours(Ticket ticket) const;

@@ -17,6 +17,13 @@ constexpr double kTrySeconds = 30;
 constexpr double kTrustMinSeconds = 1;
 constexpr double kTrustMaxSeconds = 16;
 
+// Others that run beside it, small ones and the large one that is due first, do not make a read so
+// late.
+constexpr Duration kLateAfter = std::chrono::milliseconds(250);
+constexpr int kLateTimes = 4;  // what its bytes need, beyond that
+constexpr double kLateReads = 8;
+constexpr double kLateShareMax = 0.5;
+
 constexpr double kLongestSeconds = 1e6;  // a store that has sent nearly nothing for minutes
 
 }  // namespace
@@ -43,6 +50,19 @@ void StoreSpeed::Note(MonotonicTime now, ByteCount arrived, Load load) {
   noted_at_ = now;
   arrived_ = arrived;
   load_ = load;
+}
+
+StoreSpeed::Begun StoreSpeed::Begin(ByteCount bytes, MonotonicTime now) const {
+  const std::optional<Duration> time = TimeFor(bytes);
+  if (!time || width_ == places_) return {};
+  return {.width = width_, .late_at = now + kLateAfter + kLateTimes * *time};
+}
+
+// One that began with another width shared the store with more, or fewer.
+void StoreSpeed::NoteEnd(const Begun& begun, MonotonicTime now) {
+  if (begun.width != width_) return;
+  late_share_ += ((now > begun.late_at ? 1 : 0) - late_share_) / kLateReads;
+  if (late_share_ > kLateShareMax) SetWidth(places_);
 }
 
 bool StoreSpeed::IsTooNarrow() const {
@@ -72,6 +92,7 @@ void StoreSpeed::Judge() {
 void StoreSpeed::SetWidth(std::size_t width) {
   width_ = width;
   width_seconds_ = 0;
+  late_share_ = 0;
   held_ = {};
 }
 

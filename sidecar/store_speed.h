@@ -16,6 +16,10 @@ namespace optcache::sidecar {
 // they are fewer, *width*, the number of reads that always run, is doubled, and it is halved after
 // a while to see whether fewer do.
 //
+// Where a store takes long to answer, few reads end in a second, and unlike sizes hide how many
+// more could. There the time of each read tells it: if most take far longer than their bytes need,
+// they wait for answers and not for each other, and nothing is held back.
+//
 // What comes while none is held back may change unseen. So it is measured again from time to time:
 // nothing is known until then, and so nothing held back. Not thread-safe.
 class StoreSpeed {
@@ -26,10 +30,19 @@ class StoreSpeed {
     kHeld,   // reads wait though there are places
   };
 
+  // What is remembered of a read while it runs.
+  struct Begun {
+    std::size_t width = 0;  // 0: it tells nothing
+    MonotonicTime late_at{};
+  };
+
   explicit StoreSpeed(std::size_t places) : places_(places) {}
 
   // `arrived` bytes have come in all; from now on the load is `load`.
   void Note(MonotonicTime now, ByteCount arrived, Load load);
+
+  Begun Begin(ByteCount bytes, MonotonicTime now) const;
+  void NoteEnd(const Begun& begun, MonotonicTime now);
 
   // How long the store takes to send as much. Nothing: it is not known, as all places have not been
   // taken for long enough.
@@ -63,6 +76,7 @@ class StoreSpeed {
   double trust_seconds_ = 0;  // for which a measurement is believed while reads are held back
   double held_seconds_ = 0;   // that they have been since it
   double width_seconds_ = 0;  // that the width has been used for
+  double late_share_ = 0;     // of the last reads with this width
 };
 
 }  // namespace optcache::sidecar

@@ -30,6 +30,10 @@ class StoreSpeedTest : public testing::Test {
            static_cast<ByteCount>(rate(holds ? speed_.width() : 8)), milliseconds(50));
     }
   }
+  void EndReads(ByteCount bytes, int reads, Duration took) {
+    for (int i = 0; i < reads; ++i)
+      speed_.NoteEnd(speed_.Begin(bytes, now_), now_ + took);
+  }
   double SecondsFor(ByteCount bytes) const {
     return std::chrono::duration<double>(speed_.TimeFor(bytes).value()).count();
   }
@@ -90,6 +94,31 @@ TEST_F(StoreSpeedTest, TriesFewerReadsAfterAWhile) {
   EXPECT_GT(held_, 3);
   EXPECT_LT(held_, 8) << "and takes it back if they get less";
   Train([](std::size_t) { return 8000; }, seconds(150));
+  EXPECT_EQ(speed_.width(), 1U);
+}
+
+// What comes does not tell it: the sizes of the few reads that end differ.
+TEST_F(StoreSpeedTest, NothingIsHeldBackWhereReadsTakeFarLongerThanTheirBytesNeed) {
+  Pass(Load::kFull, 10'000, seconds(1));
+  ASSERT_EQ(speed_.width(), 1U);
+  EndReads(100, 5, milliseconds(600));
+  EXPECT_EQ(speed_.width(), 1U) << "it may be chance";
+  EndReads(100, 1, milliseconds(600));
+  EXPECT_EQ(speed_.width(), 8U);
+}
+
+TEST_F(StoreSpeedTest, AReadIsNotLateThatIsLargeOrSharesTheStoreWithAnother) {
+  Pass(Load::kFull, 10'000, seconds(1));
+  EndReads(100, 20, milliseconds(240));
+  EndReads(50'000, 20, seconds(15));
+  EXPECT_EQ(speed_.width(), 1U);
+}
+
+TEST_F(StoreSpeedTest, ReadsThatBeganBeforeTheSpeedWasKnownAreNotLate) {
+  const StoreSpeed::Begun begun = speed_.Begin(100, now_);
+  Pass(Load::kFull, 10'000, seconds(1));
+  for (int i = 0; i < 20; ++i)
+    speed_.NoteEnd(begun, now_ + seconds(100));
   EXPECT_EQ(speed_.width(), 1U);
 }
 

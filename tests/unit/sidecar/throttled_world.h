@@ -17,24 +17,27 @@
 
 namespace optcache::sidecar {
 
-// Reads under way get equal parts of the bandwidth, from `latency` after they began; one alone gets
-// at most `connection`. Nothing is written.
+// Reads under way get equal parts of the bandwidth, from `latency` after they began, or from up to
+// twice that if it varies; one alone gets at most `connection`. Nothing is written.
 class ThrottledStore final : public StorePort {
  public:
   struct Speed {
     double bandwidth = 0;  // bytes a second, of all together
     double connection = std::numeric_limits<double>::infinity();
     Duration latency = std::chrono::milliseconds(1);
+    bool varies = false;
   };
   ThrottledStore(const Clock& clock, const Speed& speed) : clock_(clock), speed_(speed) {}
 
   void Read(const DatasetPort&, SampleId, BufferRef into, OnWait, Done done) override {
     const auto bytes = static_cast<double>(into->bytes().size());
     bytes_read_ += into->bytes().size();
-    reads_.push_back({.left = bytes,
-                      .from = clock_.Now() + speed_.latency,
-                      .into = std::move(into),
-                      .done = std::move(done)});
+    const double times = 1 + (speed_.varies ? random_.Unit() : 0);
+    reads_.push_back(
+        {.left = bytes,
+         .from = clock_.Now() + std::chrono::duration_cast<Duration>(times * speed_.latency),
+         .into = std::move(into),
+         .done = std::move(done)});
   }
   void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts, OnWait wait) override {
     for (Part& part : parts)
@@ -90,6 +93,7 @@ class ThrottledStore final : public StorePort {
   };
   const Clock& clock_;
   Speed speed_;
+  Random random_{1};
   std::vector<Pending> reads_;
   ByteCount bytes_read_ = 0;
   double arrived_ = 0;
