@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "sidecar/held_sample.h"
 #include "sidecar/ports.h"
+#include "sidecar/read_pace.h"
 
 namespace optcache::sidecar {
 
@@ -39,7 +40,7 @@ class Pass {
  public:
   // DataLoader workers ask out of order, by as much as is with them (`behind`, in samples) or this
   // much: what a trainer has left further behind it will not ask for again.
-  static constexpr std::uint64_t kReorderMin = 1024;
+  static constexpr std::uint64_t kReorderMin = ReadPace::kReorderMin;
 
   Pass(const PassSpan& span, std::uint64_t behind)
       : span_(span),

@@ -55,7 +55,7 @@ void RankReader::Begin(const PassSpan& span, std::optional<std::uint32_t> crc) {
   if (current_) epoch_step_ = span.epoch - current_->span().epoch;
   if (current_ && current_->span().pass != span.pass) LearnFrom(*current_);
   if (current_) place_ = PlaceAfter(*current_, place_);
-  pace_->SkipTo(place_);
+  pace_->SkipTo(place_, std::max<std::uint64_t>(attachment_.behind, Pass::kReorderMin));
   if (next_ && next_->span() == span) {
     current_ = std::move(next_);
   } else {

@@ -13,7 +13,6 @@ constexpr double kPauseSeconds = 1;  // longer waits between two batches count a
 constexpr double kPaceKnownSeconds = 1;
 constexpr double kUnknownPerSecond = 1e6;
 constexpr double kNotSoonSeconds = 1e6;
-constexpr ReadPace::Place kNear = 1024;  // workers ask in another order, by some batches
 constexpr Duration kGoesOnAfter = std::chrono::seconds(1);
 
 }  // namespace
@@ -27,7 +26,7 @@ void ReadPace::OnAsked(Place front, MonotonicTime now) {
   }
   asked_at_ = now;
   samples_ += 1;
-  const bool is_near = front <= front_ + kNear && front_ <= front + kNear;
+  const bool is_near = front <= front_ + reorder_ && front_ <= front + reorder_;
   if (is_near) {
     front_ = std::max(front_, front);
   } else if (!near_at_ || now - *near_at_ >= kGoesOnAfter) {

@@ -14,6 +14,7 @@ constexpr Duration kAlways = std::chrono::milliseconds(50);
 constexpr Duration kUrgentHeldMax = std::chrono::seconds(1);
 constexpr Duration kLookAgainIn = std::chrono::milliseconds(100);
 constexpr Duration kSilenceLook = std::chrono::seconds(1);
+constexpr std::size_t kSilentShare = 4;  // of the places, for new reads of a silent store
 
 // An urgent one has been asked for. Without a pace, others are never due.
 MonotonicTime DueAt(const ReadDue& due, const std::optional<MonotonicTime>& urgent_since,
@@ -130,7 +131,7 @@ StoreQueue::Together StoreQueue::WithNeighbours(Ticket ticket) const {
 std::optional<StoreQueue::Next> StoreQueue::FindNext(MonotonicTime now) {
   std::optional<Next> first;
   for (auto& [dataset, store] : stores_) {
-    if (store.held) continue;
+    if (store.held || HasItsShare(store, now)) continue;
     const auto consider_head = [&](const Queue& queue) {
       const auto [turn, ticket] = *queue.begin();
       const Waiting& waiting = waiting_.at(ticket);
@@ -143,7 +144,7 @@ std::optional<StoreQueue::Next> StoreQueue::FindNext(MonotonicTime now) {
     };
     if (!store.urgent.empty()) {
       consider_head(store.urgent);
-    } else if (parked_ < kParkedStagedMax) {
+    } else if (parked_ - silent_ < kParkedStagedMax) {
       for (const auto& [pace, queue] : store.staged)
         consider_head(queue);
     }
@@ -203,7 +204,7 @@ void StoreQueue::StartNext() {
     Start(next->ticket, together);
   }
   NoteSpeeds(now);
-  if (IsFull()) LookLater(silence_look_, kSilenceLook);
+  if (IsFull() || (silent_ > 0 && !waiting_.empty())) LookLater(silence_look_, kSilenceLook);
 }
 
 void StoreQueue::NoteArrivals(MonotonicTime now) {
@@ -216,15 +217,27 @@ void StoreQueue::NoteArrivals(MonotonicTime now) {
 void StoreQueue::ParkSilent(MonotonicTime now) {
   if (!IsFull()) return;
   for (auto& [dataset, store] : stores_) {
-    if (store.arrived == 0 || now - store.heard < kSilentAfter) continue;
+    if (now - store.heard < kSilentAfter) continue;
     for (auto next = store.runs.begin(); next != store.runs.end() && silent_ < concurrency_;) {
       const RunRef run = (next++)->second;
       if (now - run->asked < kSilentAfter) continue;
-      run->silent = true;
-      ++silent_;
+      SetSilent(*run, true);
       SetParked(run, true);
     }
   }
+}
+
+void StoreQueue::SetSilent(Run& run, bool silent) {
+  if (run.silent == silent) return;
+  run.silent = silent;
+  silent ? ++silent_ : --silent_;
+  silent ? ++run.store->silent : --run.store->silent;
+}
+
+// The places that its silent reads have given up are for other stores, too.
+bool StoreQueue::HasItsShare(const Store& store, MonotonicTime now) const {
+  return store.silent > 0 && now - store.heard >= kSilentAfter &&
+         store.runs.size() >= std::max<std::size_t>(concurrency_ / kSilentShare, 1);
 }
 
 // A store is full if it has most of the places: of a few, it does not show what it can do.
@@ -234,9 +247,10 @@ void StoreQueue::NoteSpeeds(MonotonicTime now) {
   for (auto& [dataset, store] : stores_) {
     const bool is_full = running_ >= concurrency_ && 2 * store.runs.size() >= concurrency_;
     store.speed.Note(now, store.arrived,
-                     store.held ? Load::kHeld
-                     : is_full  ? Load::kFull
-                                : Load::kLight);
+                     store.silent > 0 ? Load::kLight
+                     : store.held     ? Load::kHeld
+                     : is_full        ? Load::kFull
+                                      : Load::kLight);
     any_held = any_held || store.held;
   }
   if (any_held) LookLater(held_look_, kLookAgainIn);
@@ -256,7 +270,7 @@ void StoreQueue::LookLater(Alarms::Id& look, Duration wait) {
 // What the store says after the read's end does not count.
 void StoreQueue::OnWait(const RunRef& run, bool waits) {
   if (run->left == 0) return;
-  if (std::exchange(run->silent, false)) --silent_;
+  SetSilent(*run, false);
   if (!waits) run->asked = alarms_.Now();
   if (run->parked != waits) SetParked(run, waits);
   StartNext();
@@ -289,7 +303,7 @@ void StoreQueue::OnEnd(Run& run, Ticket ticket) {
   Leave(ticket);
   if (--run.left > 0) return;
   --(run.parked ? parked_ : running_);
-  if (run.silent) --silent_;
+  SetSilent(run, false);
   run.store->runs.erase(run.number);
   run.store->speed.NoteEnd(run.begun, alarms_.Now());
 }
@@ -299,11 +313,11 @@ void StoreQueue::Start(Ticket first, const Together& together) {
   joined_ += together.tickets.size() - 1;
   const Waiting& named = waiting_.at(first);
   const DatasetPort& dataset = *named.read.dataset;
-  // Shared by the ends of the samples, which come one by one.
   // A read that begins beside much more does not tell whether the store takes long to answer.
   StoreSpeed::Begun begun;
   if (IsLittle(*named.store, UnderWay(*named.store)))
     begun = named.store->speed.Begin(together.bytes, alarms_.Now());
+  // Shared by the ends of the samples, which come one by one.
   const auto run = std::make_shared<Run>(Run{.store = named.store,
                                              .number = ++last_run_,
                                              .left = together.tickets.size(),

@@ -110,9 +110,10 @@ class StoreQueue {
     std::map<const ReadPace*, Queue> staged;  // null: without a pace
     std::map<std::uint64_t, RunRef> runs;     // by number, those that are not parked
     std::size_t waiting = 0;
-    ByteCount arrived = 0;  // at the last look; 0: nothing yet, or not known
-    MonotonicTime heard;    // when that had grown
-    bool held = false;      // its next read, as others are due before
+    ByteCount arrived = 0;   // at the last look
+    MonotonicTime heard{};   // when that had grown
+    std::size_t silent = 0;  // runs that are parked and silent
+    bool held = false;       // its next read, as others are due before
   };
   struct Next {
     Store* store = nullptr;
@@ -135,6 +136,8 @@ class StoreQueue {
   bool IsFull() const { return running_ >= concurrency_ && !waiting_.empty(); }
   void NoteArrivals(MonotonicTime now);
   void ParkSilent(MonotonicTime now);
+  void SetSilent(Run& run, bool silent);
+  bool HasItsShare(const Store& store, MonotonicTime now) const;
   void NoteSpeeds(MonotonicTime now);
   void LookLater(Alarms::Id& look, Duration wait);
   void Start(Ticket first, const Together& together);
@@ -167,7 +170,7 @@ class StoreQueue {
   Ticket last_ticket_ = 0;
   std::size_t running_ = 0;  // for a moment above concurrency_, when parked ones go on
   std::size_t parked_ = 0;
-  std::size_t silent_ = 0;  // of those that are parked
+  std::size_t silent_ = 0;  // of those that are parked, of all stores
   std::uint64_t failures_ = 0;
   std::uint64_t joined_ = 0;  // reads that another one took along
 };

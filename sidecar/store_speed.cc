@@ -17,8 +17,7 @@ constexpr double kTrySeconds = 30;
 constexpr double kTrustMinSeconds = 1;
 constexpr double kTrustMaxSeconds = 16;
 
-// Others that run beside it, small ones and the large one that is due first, do not make a read so
-// late.
+// A read is late after more than the small reads and the large one beside it cost it.
 constexpr Duration kLateAfter = std::chrono::milliseconds(250);
 constexpr int kLateTimes = 4;  // what its bytes need, beyond that
 constexpr double kLateReads = 8;
@@ -61,7 +60,10 @@ StoreSpeed::Begun StoreSpeed::Begin(ByteCount bytes, MonotonicTime now) const {
 // One that began with another width shared the store with more, or fewer.
 void StoreSpeed::NoteEnd(const Begun& begun, MonotonicTime now) {
   if (begun.width != width_) return;
-  late_share_ += ((now > begun.late_at ? 1 : 0) - late_share_) / kLateReads;
+  const bool is_late = now > begun.late_at;
+  if (is_late && now - late_ < kLateAfter) return;
+  if (is_late) late_ = now;
+  late_share_ += ((is_late ? 1 : 0) - late_share_) / kLateReads;
   if (late_share_ > kLateShareMax) SetWidth(places_);
 }
 

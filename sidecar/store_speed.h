@@ -18,7 +18,8 @@ namespace optcache::sidecar {
 //
 // Where a store takes long to answer, few reads end in a second, and unlike sizes hide how many
 // more could. There the time of each read tells it: if most take far longer than their bytes need,
-// they wait for answers and not for each other, and nothing is held back.
+// they wait for answers and not for each other, and nothing is held back. Reads that are late at
+// the same time count as one: a pause makes all of them late.
 //
 // What comes while none is held back may change unseen. So it is measured again from time to time:
 // nothing is known until then, and so nothing held back. Not thread-safe.
@@ -77,6 +78,7 @@ class StoreSpeed {
   double held_seconds_ = 0;   // that they have been since it
   double width_seconds_ = 0;  // that the width has been used for
   double late_share_ = 0;     // of the last reads with this width
+  MonotonicTime late_{};      // the last of them that was late
 };
 
 }  // namespace optcache::sidecar

@@ -107,6 +107,16 @@ TEST_F(ReadPaceTest, ARankMayBeginInTheMiddleOfAPass) {
   EXPECT_NEAR(DueIn(front_ + 100), 1, 0.03);
 }
 
+TEST_F(ReadPaceTest, WorkersMayAskInAnyOrderOfWhatIsWithThem) {
+  pace_.SkipTo(front_, 4096);
+  Read(50);
+  const ReadPace::Place asked = front_;
+  pace_.OnAsked(front_ + 4000, now_);
+  front_ += 2000;
+  Read(50);
+  EXPECT_NEAR(DueIn(asked + 4100), 1, 0.05);
+}
+
 TEST_F(ReadPaceTest, WorkersThatAskOutOfOrderDoNotSetItBack) {
   Read(50);
   pace_.OnAsked(front_ - 5, now_ + milliseconds(1));

@@ -1,5 +1,7 @@
 #include "sidecar/store_speed.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace optcache::sidecar {
@@ -31,8 +33,11 @@ class StoreSpeedTest : public testing::Test {
     }
   }
   void EndReads(ByteCount bytes, int reads, Duration took) {
-    for (int i = 0; i < reads; ++i)
-      speed_.NoteEnd(speed_.Begin(bytes, now_), now_ + took);
+    for (int i = 0; i < reads; ++i) {
+      const StoreSpeed::Begun begun = speed_.Begin(bytes, now_);
+      now_ += took;
+      speed_.NoteEnd(begun, now_);
+    }
   }
   double SecondsFor(ByteCount bytes) const {
     return std::chrono::duration<double>(speed_.TimeFor(bytes).value()).count();
@@ -111,6 +116,18 @@ TEST_F(StoreSpeedTest, AReadIsNotLateThatIsLargeOrSharesTheStoreWithAnother) {
   Pass(Load::kFull, 10'000, seconds(1));
   EndReads(100, 20, milliseconds(240));
   EndReads(50'000, 20, seconds(15));
+  EXPECT_EQ(speed_.width(), 1U);
+}
+
+TEST_F(StoreSpeedTest, APauseThatMakesManyReadsLateCountsOnce) {
+  Pass(Load::kFull, 10'000, seconds(1));
+  for (int pauses = 0; pauses < 3; ++pauses) {
+    const std::vector<StoreSpeed::Begun> begun(30, speed_.Begin(100, now_));
+    now_ += milliseconds(500);
+    for (const StoreSpeed::Begun& each : begun)
+      speed_.NoteEnd(each, now_);
+    EndReads(100, 4, milliseconds(100));
+  }
   EXPECT_EQ(speed_.width(), 1U);
 }
 
