@@ -59,6 +59,7 @@ constexpr auto kPlaceholders =
 // By each of these a client has keys already.
 constexpr auto kKeySources = std::to_array<std::string_view>(
     {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+     "AWS_DEFAULT_PROFILE",
      "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
      "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"});
 
@@ -68,8 +69,13 @@ void AddPlaceholderKeys(const ClientContainer& client, PodPatch& patch,
   for (const std::string_view name : kKeySources) {
     const Json* const present = FindNamed(environment, name);
     if (present == nullptr || TextIn(*present, "value") == kPlaceholderKey) continue;
-    warnings.push_back(fmt::format("container {} sets {} itself: it gets no placeholder keys",
-                                   client.name(), name));
+    // The injector may see a pod twice, and another webhook may come between.
+    const Json* const placeholder = FindNamed(environment, kPlaceholders.front());
+    const bool is_late = placeholder && TextIn(*placeholder, "value") == kPlaceholderKey;
+    warnings.push_back(fmt::format(
+        "container {} sets {} itself: {}", client.name(), name,
+        is_late ? "the placeholder keys hide it; remove optcache.io/s3-placeholder-keys"
+                : "it gets no placeholder keys"));
     return;
   }
   for (const std::string_view name : kPlaceholders)

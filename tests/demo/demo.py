@@ -85,6 +85,8 @@ def parse_arguments() -> argparse.Namespace:
     for name, limit in (("epochs", 1000), ("machines", 64), ("batch", 4096)):
         if not 1 <= getattr(arguments, name) <= limit:
             parser.error(f"--{name} is {getattr(arguments, name)}, allowed: 1 to {limit}")
+    if arguments.no_code_change and arguments.redraw:
+        parser.error("--redraw draws runs without --no-code-change")
     return arguments
 
 
@@ -92,9 +94,12 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
     # Not at the top: torch takes seconds to load, and --help and wrong arguments need none of it.
     from dataset import every_second, open_dataset, unpack_default
     from experiment import Experiment
+    from harness.s3_server import missing_program
     from harness.slow_link import SlowLink
     from harness.store import Store
 
+    if arguments.no_code_change and (why := missing_program()):
+        raise HarnessError(why)
     line = ProgressLine()
     line.say("images", "reading all of them once")
     if arguments.dataset:
@@ -138,10 +143,7 @@ def run_unchanged(
     arguments: argparse.Namespace, dataset: Dataset, folder: Path, line: ProgressLine
 ) -> int:
     import no_code_change
-    from harness.s3_server import missing_program
 
-    if why := missing_program():
-        raise HarnessError(why)
     comparison = no_code_change.Comparison(
         dataset=no_code_change.by_key(dataset),
         programs=Path(os.environ["OPTCACHE_BIN_DIR"]),

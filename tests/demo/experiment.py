@@ -39,6 +39,9 @@ WORKERS = 2  # of each rank
 # Two cores have time left beside it: a loop that is limited by decoding gains nothing by a cache.
 STEP_SECONDS = 0.07
 
+Progress = Callable[[str], None]  # told in a few words what is going on
+
+
 def budget_of(dataset: Dataset, machines: int) -> Budget:
     memory = int(dataset.total_bytes * CAPACITY_SHARE / machines)
     beside = int(dataset.total_bytes * BESIDE_SHARE / machines)
@@ -48,9 +51,6 @@ def budget_of(dataset: Dataset, machines: int) -> Budget:
 
 def reserve_of(dataset: Dataset, memory: int) -> int:
     return transit_reserve(memory, dataset.total_bytes, len(dataset.paths))
-
-
-Progress = Callable[[str], None]  # told in a few words what is going on
 
 
 @dataclass(frozen=True)

@@ -289,7 +289,7 @@ class LoaderControl:
         this pod: other pods have sidecars of their own. `optcache.stats()` counts for this process.
 
         None if no sidecar serves the dataset now, or if the loader reads computed samples, which have
-        a `stats()` of their own. Does not wait for a sidecar that is away.
+        a `stats()` of their own. Waits no longer than one read does.
         """
         return None if isinstance(self._dataset, Store) else stats_of(self._dataset)
 

@@ -192,6 +192,8 @@ class Channel:
 
     def read_counts(self, handle: int) -> protocol.Reads:
         """What the sidecar has delivered of that dataset, to all processes."""
+        if self.version < 2:
+            raise RefusedError("the sidecar is of an earlier release, which does not count", "not_found")
         body = protocol.ID.pack(handle)
         return self._call(protocol.READ_COUNTS, body, protocol.READS, protocol.parse_reads)
 

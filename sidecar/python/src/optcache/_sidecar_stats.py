@@ -47,7 +47,7 @@ class SidecarStats:
 
 
 def stats_of(dataset: Dataset) -> Optional[SidecarStats]:
-    """None: no sidecar serves the dataset now. Does not wait for one.
+    """None: no sidecar serves the dataset now. Waits no longer than one read does.
 
     Raises OptcacheError if the sidecar serves another version of the dataset.
     """
