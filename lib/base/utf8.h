@@ -8,6 +8,9 @@
 
 namespace optcache {
 
+// What editors and spreadsheets may write in front of a text, of which it is no part.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 // The bytes of the UTF-8 character at the front of `text`, or 0 if there is none: no overlong
 // forms, no surrogates, nothing above U+10FFFF (RFC 3629).
 std::size_t Utf8Length(std::string_view text);

@@ -11,13 +11,13 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "base/whole_number.h"
 #include "dataset/manifest.h"
 
 namespace optcache::dataset {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // spreadsheets write it
 constexpr size_t kCsvFieldsMax = 4;
 
 class RangesCsvReader {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "base/whole_number.h"
 #include "dataset/manifest.h"
 
@@ -45,6 +46,7 @@ Result<ListingLine> ParseLine(std::string_view line) {
 }  // namespace
 
 Status ReadListing(std::string_view text, const std::function<Status(ListingLine line)>& take) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (std::uint64_t number = 1; !text.empty(); ++number) {
     std::string_view line = TakeUntil(text, '\n');
     if (line.ends_with('\r')) line.remove_suffix(1);

@@ -17,7 +17,7 @@ struct ListingLine {
 
 // Hands each line that is not empty to `take`: a name, then, if known, its size in bytes and its
 // ETag as the server sends it, in quotes, separated by tabs. kInvalidArgument names the first line
-// that is none, or for which `take` is not ok.
+// that is none, or for which `take` is not ok. A byte-order mark in front is no part of the first.
 Status ReadListing(std::string_view text, const std::function<Status(ListingLine line)>& take);
 
 // The names are paths as they are (not percent-encoded). A leading "./" is dropped, so that the

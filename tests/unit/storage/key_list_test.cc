@@ -29,6 +29,13 @@ TEST(KeyList, TakesWhatLiesBelowThePrefix) {
   EXPECT_THAT(listing->top_folders, ElementsAre("b"));
 }
 
+TEST(KeyList, AByteOrderMarkIsNoPartOfTheFirstKey) {
+  const auto listing = Parse("\xef\xbb\xbftrain/a\t1\ntrain/b\t2\n", "train/");
+  ASSERT_TRUE(listing) << listing.error().message();
+  ASSERT_EQ(listing->objects.size(), 2U);
+  EXPECT_EQ(listing->objects[0].path, "a");
+}
+
 TEST(KeyList, LeavesFoldersAndItselfOut) {
   const auto listing =
       Parse("train/\t0\ntrain/empty/\t0\ntrain/list.txt\t9\ntrain/a\t1\n", "train/");

@@ -33,6 +33,15 @@ TEST(ListingFile, LeavesItselfOut) {
   EXPECT_EQ(ParseListing("./index.txt\na\n", "index.txt")->objects.size(), 1U);
 }
 
+TEST(ListingFile, AByteOrderMarkIsNoPartOfTheFirstName) {
+  EXPECT_EQ(ParseListing("\xef\xbb\xbf"
+                         "a\nb\n",
+                         "index.txt")
+                ->objects[0]
+                .path,
+            "a");
+}
+
 TEST(ListingFile, ErrorsNameTheLine) {
   struct Case {
     std::string_view text;
