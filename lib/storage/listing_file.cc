@@ -1,6 +1,7 @@
 #include "storage/listing_file.h"
 
 #include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,13 @@
 
 namespace optcache::storage {
 namespace {
+
+constexpr size_t kQuotedBytesMax = 100;
+
+// For a message: what is no listing may be anything, and one line of it gigabytes.
+std::string Excerpt(std::string_view field) {
+  return Visible(field.substr(0, kQuotedBytesMax));
+}
 
 // Takes what stands before the next `separator` off the front.
 std::string_view TakeUntil(std::string_view& text, char separator) {
@@ -26,7 +34,8 @@ Result<ListingLine> ParseLine(std::string_view line) {
   const std::string_view digits = TakeUntil(line, '\t');
   const auto size = ParseWholeNumber<ByteCount>(digits);
   if (!size) {
-    return Error(Code::kInvalidArgument, fmt::format("\"{}\" is not a size in bytes", digits));
+    return Error(Code::kInvalidArgument,
+                 fmt::format("\"{}\" is not a size in bytes", Excerpt(digits)));
   }
   if (line.find('\t') != std::string_view::npos) {
     return Error(Code::kInvalidArgument, "more than three fields");
@@ -35,8 +44,9 @@ Result<ListingLine> ParseLine(std::string_view line) {
     return Error(Code::kInvalidArgument,
                  fmt::format("{} is not an ETag: write it as the server sends it, \"...\" or "
                              "W/\"...\", or leave it out",
-                             line));
+                             Excerpt(line)));
   }
+  RETURN_IF_ERROR(dataset::CheckETag(line));
   ObjectInfo info{.size = *size};
   info.validator.etag = line;
   object.info = std::move(info);

@@ -8,6 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(ListingFile, TakesPathsSizesAndETags) {
   const ObjectListing listing =
@@ -42,18 +43,29 @@ TEST(ListingFile, AByteOrderMarkIsNoPartOfTheFirstName) {
             "a");
 }
 
+TEST(ListingFile, ErrorsQuoteLittleAndNoControlCharacters) {
+  const std::string field = "\x1b[2J" + std::string(1'000'000, 'x');
+  const std::string quoted = "\\u001b[2J" + std::string(96, 'x');
+  EXPECT_EQ(ParseListing("a\t" + field, "index.txt").error().message(),
+            "line 1: \"" + quoted + "\" is not a size in bytes");
+  EXPECT_THAT(ParseListing("a\t1\t" + field, "index.txt").error().message(),
+              StartsWith("line 1: " + quoted + " is not an ETag"));
+}
+
 TEST(ListingFile, ErrorsNameTheLine) {
   struct Case {
-    std::string_view text;
+    std::string text;
     std::string_view says;
   };
-  for (const Case c :
+  const std::string long_etag = '"' + std::string(255, 'e') + '"';
+  for (const Case& c :
        {Case{"a\n/etc/passwd\n", "line 2: object path"},
         Case{"a\n\n\t1\n", "line 3: it begins with a tab"},
         Case{"a\t-1\n", "line 1: \"-1\" is not a size"},
         Case{"a\t99999999999999999999\n", "is not a size"}, Case{"a\t1x\n", "is not a size"},
         Case{"a\t1\te\tf\n", "three fields"},
         Case{"a\t1\t\"e\"\nb\t1\t0cc175b9c0f1b6a8\n", "line 2: 0cc175b9c0f1b6a8 is not an ETag"},
+        Case{"a\nb\t1\t" + long_etag, "line 2: its ETag has 257 bytes; the limit is 256"},
         Case{"a\t1\t\"\n", "is not an ETag"}, Case{"a\t1\tw/\"e\"\n", "is not an ETag"},
         Case{"a\t1\t\"e\r\"\n", "is not an ETag"}, Case{"a\t1\t\"e\"f\"\n", "is not an ETag"}}) {
     const auto listing = ParseListing(c.text, "index.txt");
