@@ -10,6 +10,8 @@ void ReadS3(YamlMap& s3, S3Source& out) {
   s3.Read("region", out.region);
   s3.Read("requesterPays", out.requester_pays);
   s3.Read("listing", out.listing);
+  if (out.listing.starts_with('/'))
+    s3.Fail("listing", "keys do not begin with a slash: leave it out");
   s3.Read("style", {{"Path", std::string("path")}, {"VirtualHost", std::string("virtual")}},
           out.style);
   for (const char* field : {"secretRef", "roleARN", "stsEndpoint"}) {

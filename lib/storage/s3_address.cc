@@ -224,6 +224,8 @@ Result<S3Address> ParseS3Address(std::string_view text, const Environment& envir
   if (given.listing.size() > kS3PrefixBytesMax || given.listing.ends_with('/') ||
       given.listing.contains('\0'))
     return BadS3Address("listing is the key of an object");
+  if (given.listing.starts_with('/'))
+    return BadS3Address("listing: keys do not begin with a slash: leave it out");
   address.listing = given.listing;
   RETURN_IF_ERROR(FillIdentity(given, !endpoint.empty(), environment, address));
   return address;

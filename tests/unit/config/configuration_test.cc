@@ -245,6 +245,8 @@ TEST(Configuration, ABucketHasAnAddress) {
             "f.yaml:6: spec.source.s3.bucket: missing or empty, allowed: the name of a bucket");
   EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b, endpoint: minio}"),
             "f.yaml:6: spec.source.s3.endpoint: 'minio', allowed: http://… or https://…");
+  EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b, listing: /lists/x}"),
+            "f.yaml:6: spec.source.s3.listing: keys do not begin with a slash: leave it out");
   EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b, style: path}"),
             "f.yaml:6: spec.source.s3.style: 'path' is not known, allowed: Path, VirtualHost");
   EXPECT_EQ(WithImages("file: {path: /data}", "s3: {bucket: b, secretRef: {name: k}}"),

@@ -150,6 +150,7 @@ TEST(S3Address, WhatIsWrongIsSaid) {
         Case{"s3://bucket?endpoint=https://h/a b", "this is no host"},
         Case{"s3://bucket?style=host", "path or virtual"},
         Case{"s3://bucket?requester-pays=yes", "true or false"},
+        Case{"s3://bucket?listing=/lists/x", "listing: keys do not begin with a slash"},
         Case{"s3://bucket?listing=lists/", "listing is the key of an object"},
         Case{"s3://bucket?listing=" + std::string(1025, 'k'), "listing is the key of an object"},
         Case{"s3://bucket?role-arn=r", "AWS_WEB_IDENTITY_TOKEN_FILE"},
