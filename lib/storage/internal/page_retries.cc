@@ -32,7 +32,7 @@ bool PageRetries::WaitForNext(Attempts& attempts, Status& status) {
     ++attempts.made;
     return true;
   }
-  status = std::move(status).WithContext(fmt::format("asked {} times for a page", attempts.made));
+  status = std::move(status).WithContext(fmt::format("asked {} times", attempts.made));
   return false;
 }
 

@@ -452,7 +452,7 @@ TEST_F(S3StoreTest, AnExpiredTokenIsWaitedForLikeKeys) {
   server_.AnswerNext("", kExpired);
   const Status listed = store_->List(Soon(), {}).error();
   EXPECT_EQ(listed.code(), Code::kPermissionDenied);
-  EXPECT_THAT(listed.message(), HasSubstr("asked 1 times for a page: "));
+  EXPECT_THAT(listed.message(), HasSubstr("asked 1 times: "));
 }
 
 // The server has no certificate; what libcurl says of a file that is not there tells which it
