@@ -48,6 +48,11 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
                            clock);
   }
   if (address.starts_with(kS3Scheme)) {
+    if (options.listing != kListingFile) {
+      return Error(Code::kInvalidArgument,
+                   "--listing is of a web server: for the list of a bucket write &listing=KEY (or "
+                   "?listing=KEY) in the address");
+    }
     ASSIGN_OR_RETURN(S3Address bucket, BucketAt(address, options));
     return S3Store::Open({.address = std::move(bucket),
                           .concurrent_reads_max = RequestsAtATime(address, options),

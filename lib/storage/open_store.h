@@ -13,8 +13,10 @@
 
 namespace optcache::storage {
 
+inline constexpr const char* kListingFile = "index.txt";
+
 struct OpenOptions {
-  std::string listing = "index.txt";   // of a web server, see listing_file.h
+  std::string listing = kListingFile;  // of a web server, see listing_file.h
   unsigned concurrent_reads_max = 64;  // hedges come on top
   std::string ca_file;
   std::string keys_folder;  // of a web server or a bucket, see http_keys.h and s3_credentials.h

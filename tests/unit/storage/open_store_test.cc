@@ -66,6 +66,14 @@ TEST(OpenStore, SaysWhichAddressesThereAre) {
   }
 }
 
+TEST(OpenStore, TheListOfABucketStandsInItsAddress) {
+  const auto store = OpenStore("s3://bucket", {.listing = "lists/train.txt"});
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code(), Code::kInvalidArgument);
+  EXPECT_THAT(store.error().message(),
+              HasSubstr("write &listing=KEY (or ?listing=KEY) in the address"));
+}
+
 TEST(OpenStore, AMissingFolderIsNotFound) {
   EXPECT_EQ(OpenStore("/nonexistent/folder").error().code(), Code::kNotFound);
 }
