@@ -59,9 +59,9 @@ constexpr auto kPlaceholders =
 // By each of these a client has keys already.
 constexpr auto kKeySources = std::to_array<std::string_view>(
     {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
-     "AWS_DEFAULT_PROFILE",
-     "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
-     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"});
+     "AWS_DEFAULT_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE",
+     "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+     "AWS_CONTAINER_CREDENTIALS_FULL_URI"});
 
 void AddPlaceholderKeys(const ClientContainer& client, PodPatch& patch,
                         std::vector<std::string>& warnings) {
@@ -72,10 +72,10 @@ void AddPlaceholderKeys(const ClientContainer& client, PodPatch& patch,
     // The injector may see a pod twice, and another webhook may come between.
     const Json* const placeholder = FindNamed(environment, kPlaceholders.front());
     const bool is_late = placeholder && TextIn(*placeholder, "value") == kPlaceholderKey;
-    warnings.push_back(fmt::format(
-        "container {} sets {} itself: {}", client.name(), name,
-        is_late ? "the placeholder keys hide it; remove optcache.io/s3-placeholder-keys"
-                : "it gets no placeholder keys"));
+    warnings.push_back(
+        fmt::format("container {} sets {} itself: {}", client.name(), name,
+                    is_late ? "the placeholder keys hide it; remove optcache.io/s3-placeholder-keys"
+                            : "it gets no placeholder keys"));
     return;
   }
   for (const std::string_view name : kPlaceholders)
