@@ -176,7 +176,7 @@ void AddSourceOptions(CLI::App& command, SourceFlags& flags) {
   command
       .add_option("--listing", flags.options.listing,
                   "File on the web server that lists the objects")
-      ->capture_default_str()
+      ->default_str(storage::kListingFile)
       ->type_name("NAME");
   command
       .add_option("--ca-file", flags.options.ca_file,

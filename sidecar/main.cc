@@ -217,7 +217,7 @@ void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
       ->required();
   verb->add_option("--listing", flags.store.listing,
                    "File on the web server that lists the objects")
-      ->capture_default_str();
+      ->default_str(storage::kListingFile);
   verb->add_option("--ca-file", flags.store.ca_file,
                    "Certificates to trust instead of the system's, for an https source");
   verb->add_option("--keys", flags.store.keys_folder,

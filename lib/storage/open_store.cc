@@ -38,7 +38,7 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
                                                  const OpenOptions& options, const Clock& clock) {
   if (address.starts_with("http://") || address.starts_with("https://")) {
     return HttpStore::Open({.base_url = std::string(address),
-                            .listing = options.listing,
+                            .listing = options.listing.value_or(kListingFile),
                             .concurrent_reads_max = RequestsAtATime(address, options),
                             .patience = options.retry.patience,
                             .first_patience = options.retry.first_patience,
@@ -48,7 +48,7 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
                            clock);
   }
   if (address.starts_with(kS3Scheme)) {
-    if (options.listing != kListingFile) {
+    if (options.listing) {
       return Error(Code::kInvalidArgument,
                    "--listing is of a web server: for the list of a bucket write &listing=KEY (or "
                    "?listing=KEY) in the address");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,8 @@ namespace optcache::storage {
 inline constexpr const char* kListingFile = "index.txt";
 
 struct OpenOptions {
-  std::string listing = kListingFile;  // of a web server, see listing_file.h
+  // Of a web server, see listing_file.h. Unset: kListingFile. A bucket has its own in its address.
+  std::optional<std::string> listing;
   unsigned concurrent_reads_max = 64;  // hedges come on top
   std::string ca_file;
   std::string keys_folder;  // of a web server or a bucket, see http_keys.h and s3_credentials.h

@@ -67,11 +67,13 @@ TEST(OpenStore, SaysWhichAddressesThereAre) {
 }
 
 TEST(OpenStore, TheListOfABucketStandsInItsAddress) {
-  const auto store = OpenStore("s3://bucket", {.listing = "lists/train.txt"});
-  ASSERT_FALSE(store.has_value());
-  EXPECT_EQ(store.error().code(), Code::kInvalidArgument);
-  EXPECT_THAT(store.error().message(),
-              HasSubstr("write &listing=KEY (or ?listing=KEY) in the address"));
+  for (const char* const listing : {"lists/train.txt", kListingFile}) {
+    const auto store = OpenStore("s3://bucket", {.listing = listing});
+    ASSERT_FALSE(store.has_value()) << listing;
+    EXPECT_EQ(store.error().code(), Code::kInvalidArgument);
+    EXPECT_THAT(store.error().message(),
+                HasSubstr("write &listing=KEY (or ?listing=KEY) in the address"));
+  }
 }
 
 TEST(OpenStore, AMissingFolderIsNotFound) {
