@@ -31,11 +31,12 @@ struct PlanDeriver::Planning {
   std::map<StreamId, Passes> passes;  // of each stream
   std::shared_ptr<Orders> orders;
   plan::Planner planner;
+  StopCheck stop;  // then a window means nothing
   bool positions = false;
   bool first = true;
 
-  static Result<Planning> Start(const PlanTask& task, const plan::StopCheck& stop) {
-    ASSIGN_OR_RETURN(StreamOrders made, OrdersOf(task));
+  static Result<Planning> Start(const PlanTask& task, const StopCheck& stop) {
+    ASSIGN_OR_RETURN(StreamOrders made, OrdersOf(task, stop));
     const auto sources = std::make_shared<StreamOrders>(std::move(made));
     std::map<StreamId, Passes> passes;
     for (const coordination::StreamState& stream : task.streams)
@@ -47,7 +48,7 @@ struct PlanDeriver::Planning {
       if (order != nullptr) (*orders)[{stream, pass}] = order;
       return order;
     };
-    ASSIGN_OR_RETURN(plan::Inputs inputs, InputsOf(task, stop));
+    ASSIGN_OR_RETURN(plan::Inputs inputs, InputsOf(task, task.base, stop));
     ASSIGN_OR_RETURN(plan::Planner planner, plan::Planner::Make(std::move(inputs), provide));
     const auto members = std::make_shared<const std::vector<wire::MemberId>>(MembersOf(task));
     return Planning{.number = task.number,
@@ -58,6 +59,7 @@ struct PlanDeriver::Planning {
                     .passes = std::move(passes),
                     .orders = orders,
                     .planner = std::move(planner),
+                    .stop = stop,
                     .positions = task.positions};
   }
 
@@ -86,11 +88,11 @@ struct PlanDeriver::Planning {
       const bool is_planned_on = key.pass < last && stops_at == plan::kWholePass;
       const Position end = std::min<Position>(stops_at, order->size());
       window.planned[key.stream] = key.pass + (is_planned_on || pass->end() == end ? 1 : 0);
-      const plan::NodeShare share = shares.Add(pass, self, order, sizes);
+      const plan::NodeShare share = shares.Add(pass, self, order, sizes, stop);
       DerivedPass derived{
           .plan = std::move(pass), .members = members, .stops_at = stops_at, .share = share};
       if (positions) {
-        derived.positions = FirstPositions(*order, sizes.count());
+        derived.positions = FirstPositions(*order, sizes.count(), stop);
         derived.length = end;
       }
       window.passes.push_back(std::move(derived));
@@ -205,7 +207,7 @@ bool PlanDeriver::TakeWork(Work& work, const std::stop_token& stop) {
     trying_ = trials_.front().id;
     trial_stop_ = std::stop_source();
     work.trial_stop = trial_stop_.get_token();
-    work.trial.emplace(std::move(trials_.front()), plan::StopCheck(work.trial_stop));
+    work.trial.emplace(std::move(trials_.front()), StopCheck(work.trial_stop));
     trials_.pop_front();
   }
   return !stop.stop_requested();
@@ -217,7 +219,7 @@ void PlanDeriver::DoOwn(Work& work) {
   DerivedWindow window;
   if (work.task) {
     work.shares.Begin(*work.task);
-    Result<Planning> started = Planning::Start(*work.task, plan::StopCheck(work.own_stop));
+    Result<Planning> started = Planning::Start(*work.task, StopCheck(work.own_stop));
     if (started) {
       work.planning.emplace(*std::move(started));
     } else {

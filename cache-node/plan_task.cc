@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "coordination/plan_base.h"
 #include "coordination/stream_recipe.h"
+#include "dataset/digest.h"
 #include "sampler/id_list.h"
 #include "sampler/order_source.h"
 
@@ -17,15 +17,15 @@ namespace {
 // Replays them from its recipe.
 class ReplayedOrder final : public StreamOrder {
  public:
-  ReplayedOrder(coordination::StreamState stream, sampler::OrderSource source)
-      : stream_(std::move(stream)), source_(std::move(source)) {}
+  ReplayedOrder(coordination::StreamState stream, sampler::OrderSource source, StopCheck stop)
+      : stream_(std::move(stream)), source_(std::move(source)), stop_(std::move(stop)) {}
 
   plan::Order PassOrder(PassNumber pass) override {
     if (stream_.recipe.passes != 0 && pass >= stream_.recipe.passes) return nullptr;
     const std::uint64_t epoch =
         stream_.first_epoch +
         std::uint64_t{stream_.epoch_step} * (pass - std::min(pass, stream_.first_pass));
-    auto order = source_.PassOrder(epoch);
+    auto order = source_.PassOrder(epoch, stop_);
     if (!order) return nullptr;
     return std::make_shared<const std::vector<SampleId>>(*std::move(order));
   }
@@ -33,21 +33,25 @@ class ReplayedOrder final : public StreamOrder {
  private:
   coordination::StreamState stream_;
   sampler::OrderSource source_;
+  StopCheck stop_;
 };
+
+constexpr std::size_t kDigestStep = 1U << 18U;  // bytes: some 1 ms
 
 // Has them from lists. A pass after the last known one is taken to be like that one, so that what
 // is kept for it is more than nothing; no plan of it is given out.
 class ListedOrder final : public StreamOrder {
  public:
   static Result<std::unique_ptr<StreamOrder>> Make(const coordination::StreamState& stream,
-                                                   const PlanTask& task) {
+                                                   const PlanTask& task, const StopCheck& stop) {
     std::unique_ptr<ListedOrder> made(new ListedOrder);
+    made->stop_ = stop;
     made->samples_ = task.sizes.count();
     made->end_ = stream.recipe.passes;
     for (const coordination::PassTrace& trace : stream.traces) {
       if (trace.pass < stream.cut.pass) continue;
       const auto list = task.lists.find(trace.digest);
-      if (list == task.lists.end() || coordination::DigestHex(*list->second) != trace.digest) {
+      if (list == task.lists.end() || DigestOf(*list->second, stop) != trace.digest) {
         return Error(Code::kDataLoss, "the list of pass " + std::to_string(trace.pass) +
                                           " of stream " + stream.name +
                                           " is not here, or not the bytes of its digest");
@@ -57,7 +61,7 @@ class ListedOrder final : public StreamOrder {
         return Error(Code::kInvalidArgument,
                      "the list of stream " + stream.name + " is for another number of ranks");
       }
-      RETURN_IF_ERROR(sampler::CheckIds(lists, made->samples_));
+      RETURN_IF_ERROR(sampler::CheckIds(lists, made->samples_, stop));
       made->lists_[trace.pass] = list->second;
     }
     return made;
@@ -78,10 +82,20 @@ class ListedOrder final : public StreamOrder {
  private:
   ListedOrder() = default;
   plan::Order Read(const std::string& bytes) const {
-    auto order = sampler::PassOrder(sampler::ParseLists(bytes, samples_).value(), samples_);
-    return std::make_shared<const std::vector<SampleId>>(std::move(order).value());
+    auto order = sampler::PassOrder(sampler::ParseLists(bytes, samples_).value(), samples_, stop_);
+    if (!order) return nullptr;  // it is to stop: the ids have been looked at
+    return std::make_shared<const std::vector<SampleId>>(*std::move(order));
   }
 
+  // As coordination::DigestHex.
+  static std::string DigestOf(std::string_view bytes, const StopCheck& stop) {
+    dataset::Sha256 digest;
+    for (; !bytes.empty() && !stop.Now(); bytes.remove_prefix(std::min(bytes.size(), kDigestStep)))
+      digest.Update(AsBytes(bytes.substr(0, kDigestStep)));
+    return dataset::ToHex(digest.Finish());
+  }
+
+  StopCheck stop_;
   std::uint64_t samples_ = 0;
   PassNumber end_ = 0;  // the stream is over before this pass; 0: nobody knows
   std::map<PassNumber, std::shared_ptr<const std::string>> lists_;
@@ -89,11 +103,11 @@ class ListedOrder final : public StreamOrder {
 };
 
 Result<std::unique_ptr<StreamOrder>> MakeOrder(const coordination::StreamState& stream,
-                                               const PlanTask& task) {
-  if (!stream.recipe.known) return ListedOrder::Make(stream, task);
+                                               const PlanTask& task, const StopCheck& stop) {
+  if (!stream.recipe.known) return ListedOrder::Make(stream, task, stop);
   ASSIGN_OR_RETURN(const sampler::Recipe recipe, coordination::SamplerRecipe(stream.recipe));
   ASSIGN_OR_RETURN(sampler::OrderSource source, sampler::OrderSource::Make(recipe));
-  return std::make_unique<ReplayedOrder>(stream, std::move(source));
+  return std::make_unique<ReplayedOrder>(stream, std::move(source), stop);
 }
 
 // Of the smallest member's memory. Without a disk: a quarter of the transit reserve, which is 2 %.
@@ -103,10 +117,10 @@ constexpr ByteCount kMovedShareWithDisk = 8;
 
 }  // namespace
 
-Result<StreamOrders> OrdersOf(const PlanTask& task) {
+Result<StreamOrders> OrdersOf(const PlanTask& task, const StopCheck& stop) {
   StreamOrders orders;
   for (const coordination::StreamState& stream : task.streams) {
-    ASSIGN_OR_RETURN(orders[stream.id], MakeOrder(stream, task));
+    ASSIGN_OR_RETURN(orders[stream.id], MakeOrder(stream, task, stop));
   }
   return orders;
 }
@@ -148,7 +162,8 @@ ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacit
   return std::max(smallest, 4 * (sizes.total() / sizes.count()));
 }
 
-Result<plan::Inputs> InputsOf(const PlanTask& task, const plan::StopCheck& stop) {
+Result<plan::Inputs> InputsOf(const PlanTask& task, const PlanTask::Base& base,
+                              const StopCheck& stop) {
   const std::vector<wire::MemberId> members = MembersOf(task);
   plan::Inputs inputs{.sizes = task.sizes, .stop = stop};
   inputs.max_moved_bytes_per_sample = MaxMovedBytes(task.capacities, task.sizes);
@@ -168,11 +183,12 @@ Result<plan::Inputs> InputsOf(const PlanTask& task, const plan::StopCheck& stop)
     }
     inputs.streams.push_back(std::move(input));
   }
-  inputs.base.assign(task.sizes.count(), kNoNode);
-  for (const auto& [member, ids] : task.base) {
+  Fill(inputs.base, task.sizes.count(), kNoNode, stop);
+  for (const auto& [member, ids] : base) {
     const NodeIndex node = IndexOf(members, member);
     if (node == kNoNode) continue;
-    for (const SampleId id : ids) {
+    for (std::size_t i = 0; i < ids.size() && !stop.At(i); ++i) {
+      const SampleId id = ids[i];
       if (id >= task.sizes.count()) {
         return Error(Code::kInvalidArgument, "the base names a sample that does not exist");
       }

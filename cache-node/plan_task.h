@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/stop_check.h"
 #include "coordination/state.h"
 #include "plan/plan.h"
 #include "wire/messages.h"
@@ -44,8 +45,9 @@ ByteCount MaxMovedBytes(const std::vector<coordination::MemberCapacity>& capacit
 std::vector<wire::MemberId> MembersOf(const PlanTask& task);
 // kNoNode: it is none of them.
 NodeIndex IndexOf(const std::vector<wire::MemberId>& members, wire::MemberId member);
-// kInvalidArgument: the base does not fit the dataset.
-Result<plan::Inputs> InputsOf(const PlanTask& task, const plan::StopCheck& stop);
+// kInvalidArgument: the base does not fit the dataset. Once `stop` says so they mean nothing.
+Result<plan::Inputs> InputsOf(const PlanTask& task, const PlanTask::Base& base,
+                              const StopCheck& stop);
 
 // The last pass whose order is known.
 PassNumber LastPass(const coordination::StreamState& stream);
@@ -56,11 +58,12 @@ Position StopsAt(const coordination::StreamState& stream);
 class StreamOrder {
  public:
   virtual ~StreamOrder() = default;
-  // Null: it has no such pass.
+  // Null: it has no such pass, or it is to stop.
   virtual plan::Order PassOrder(PassNumber pass) = 0;
 };
 using StreamOrders = std::map<StreamId, std::unique_ptr<StreamOrder>>;
-// kDataLoss, kInvalidArgument: which stream's order cannot be made, and why.
-Result<StreamOrders> OrdersOf(const PlanTask& task);
+// kDataLoss, kInvalidArgument: which stream's order cannot be made, and why. Once `stop` says so,
+// here or later, orders mean nothing.
+Result<StreamOrders> OrdersOf(const PlanTask& task, const StopCheck& stop);
 
 }  // namespace optcache::node

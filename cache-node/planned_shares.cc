@@ -20,26 +20,30 @@ void PlannedShares::Begin(const PlanTask& task) {
 }
 
 plan::NodeShare PlannedShares::Add(std::shared_ptr<const plan::PassPlan> plan, NodeIndex self,
-                                   const plan::Order& order, const plan::Sizes& sizes) {
+                                   const plan::Order& order, const plan::Sizes& sizes,
+                                   const StopCheck& stop) {
   const auto [stream, pass] = plan->key();
   std::erase_if(pieces_, [stream, pass](const auto& piece) {
     return piece.first.first == stream && piece.first.second + kPassesKept < pass;
   });
   std::vector<Piece>& pieces = pieces_[{stream, pass}];
   const Position begin = plan->begin();
-  std::erase_if(pieces, [begin](const Piece& piece) { return piece.plan->begin() >= begin; });
-  plan::NodeShare whole;
-  for (Piece& piece : pieces) {
-    if (piece.until > begin) {
-      piece.until = begin;
-      piece.share = plan::ShareOf(piece.self, *piece.plan, *order, sizes, begin);
-    }
-    whole += piece.share;
-  }
-  const plan::NodeShare share = plan::ShareOf(self, *plan, *order, sizes);
   const Position end = plan->end();
-  pieces.push_back({.plan = std::move(plan), .self = self, .until = end, .share = share});
-  whole += share;
+  std::vector<Piece> now;
+  for (const Piece& piece : pieces) {
+    if (piece.plan->begin() >= begin) continue;
+    Piece& kept = now.emplace_back(piece);
+    if (kept.until <= begin) continue;
+    kept.until = begin;
+    kept.share = plan::ShareOf(kept.self, *kept.plan, *order, sizes, begin, stop);
+  }
+  const plan::NodeShare share = plan::ShareOf(self, *plan, *order, sizes, end, stop);
+  now.push_back({.plan = std::move(plan), .self = self, .until = end, .share = share});
+  if (stop.Now()) return {};
+  pieces = std::move(now);
+  plan::NodeShare whole;
+  for (const Piece& piece : pieces)
+    whole += piece.share;
   return whole;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop_check.h"
 #include "cache-node/plan_task.h"
 #include "plan/node_share.h"
 #include "plan/pass_plan.h"
@@ -22,9 +23,10 @@ class PlannedShares {
   void Clear() { pieces_.clear(); }
 
   // Adds what a plan says of `self`; `order` is that of its pass. Returns what all plans of the
-  // pass say together.
+  // pass say together. Once `stop` says so nothing is added, and what is returned means nothing.
   plan::NodeShare Add(std::shared_ptr<const plan::PassPlan> plan, NodeIndex self,
-                      const plan::Order& order, const plan::Sizes& sizes);
+                      const plan::Order& order, const plan::Sizes& sizes,
+                      const StopCheck& stop = {});
 
  private:
   struct Piece {

@@ -54,8 +54,10 @@ struct TrialRun::Windows {
 struct TrialRun::PlannedWindows final : TrialRun::Windows {
   using Orders = std::map<std::pair<StreamId, PassNumber>, plan::Order>;
 
-  PlannedWindows(plan::Planner a_planner, const PlanTask& task, std::shared_ptr<Orders> all_orders)
+  PlannedWindows(plan::Planner a_planner, const PlanTask& task, std::shared_ptr<Orders> all_orders,
+                 StopCheck a_stop)
       : planner(std::move(a_planner)),
+        stop(std::move(a_stop)),
         orders(std::move(all_orders)),
         self(IndexOf(MembersOf(task), task.self)),
         sizes(task.sizes) {
@@ -77,7 +79,7 @@ struct TrialRun::PlannedWindows final : TrialRun::Windows {
                        .read_bytes = stats.bytes,
                        .store_bytes = stats.store_bytes,
                        .moved_bytes = stats.moved_bytes};
-      forecast.own += plan::ShareOf(self, *pass, *order, sizes);
+      forecast.own += plan::ShareOf(self, *pass, *order, sizes, pass->end(), stop);
     }
     for (const auto& pass : planned.plans) {
       orders->erase(orders->lower_bound({pass->key().stream, 0}),
@@ -87,6 +89,7 @@ struct TrialRun::PlannedWindows final : TrialRun::Windows {
   }
 
   plan::Planner planner;
+  StopCheck stop;
   std::shared_ptr<Orders> orders;
   NodeIndex self;
   plan::Sizes sizes;
@@ -110,13 +113,16 @@ struct TrialRun::HomedWindows final : TrialRun::Windows {
 };
 
 Result<std::unique_ptr<TrialRun::Windows>> TrialRun::Start() const {
-  PlanTask task = *task_.inputs;
-  task.streams = task_.following.streams;
-  task.objective = task_.following.objective;
-  task.capacities = task_.following.capacities;
-  ASSIGN_OR_RETURN(StreamOrders made, OrdersOf(task));
-  ASSIGN_OR_RETURN(plan::Inputs inputs, InputsOf(task, stop_));
-  task.base = {};
+  const PlanTask task{.version = task_.inputs->version,
+                      .self = task_.inputs->self,
+                      .streams = task_.following.streams,
+                      .objective = task_.following.objective,
+                      .capacities = task_.following.capacities,
+                      .base = {},
+                      .sizes = task_.inputs->sizes,
+                      .lists = task_.inputs->lists};
+  ASSIGN_OR_RETURN(StreamOrders made, OrdersOf(task, stop_));
+  ASSIGN_OR_RETURN(plan::Inputs inputs, InputsOf(task, task_.inputs->base, stop_));
   const auto sources = std::make_shared<StreamOrders>(std::move(made));
   const auto find = [sources](StreamId stream, PassNumber pass) -> plan::Order {
     const auto found = sources->find(stream);
@@ -130,7 +136,7 @@ Result<std::unique_ptr<TrialRun::Windows>> TrialRun::Start() const {
       return order;
     };
     ASSIGN_OR_RETURN(plan::Planner planner, plan::Planner::Make(std::move(inputs), provide));
-    return std::make_unique<PlannedWindows>(std::move(planner), task, orders);
+    return std::make_unique<PlannedWindows>(std::move(planner), task, orders, stop_);
   }
   const std::vector<wire::MemberId> members = MembersOf(task);
   plan::HomeInputs homed{.rule = RuleOf(task_.following.retention),
@@ -138,11 +144,13 @@ Result<std::unique_ptr<TrialRun::Windows>> TrialRun::Start() const {
                          .capacities = std::move(inputs.capacities),
                          .streams = std::move(inputs.streams),
                          .base = std::move(inputs.base),
-                         .homes = std::vector<NodeIndex>(task.sizes.count(), kNoNode),
+                         .homes = {},
                          .stop = stop_};
+  Fill(homed.homes, task.sizes.count(), kNoNode, stop_);
   const cache::HomeMap homes(task_.dataset, members);
   const bool keeps = homed.rule != plan::HomeRule::kNone && !members.empty();
-  for (SampleId id = 0; keeps && id < task.sizes.count(); ++id)
+  for (SampleId id = 0; keeps && id < homed.homes.size() && !stop_.Now();
+       ++id)  // each looks at all
     homed.homes[id] = IndexOf(members, homes.Home(id));
   ASSIGN_OR_RETURN(plan::HomeForecast forecast,
                    plan::HomeForecast::Make(std::move(homed), find, IndexOf(members, task.self)));

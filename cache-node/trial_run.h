@@ -27,7 +27,7 @@ struct TrialTask {
 // Not thread-safe: one owner.
 class TrialRun {
  public:
-  explicit TrialRun(TrialTask task, plan::StopCheck stop = {})
+  explicit TrialRun(TrialTask task, StopCheck stop = {})
       : task_(std::move(task)), stop_(std::move(stop)) {}
 
   const std::string& id() const { return task_.id; }
@@ -46,7 +46,7 @@ class TrialRun {
   coordination::TrialReport Report() const;
 
   TrialTask task_;
-  plan::StopCheck stop_;
+  StopCheck stop_;
   std::shared_ptr<Windows> windows_;
   int derived_ = 0;  // windows
   bool is_over_ = false;

@@ -12,9 +12,12 @@ constexpr std::size_t kMaxStreamsForecast = 64;  // others' samples count as use
 
 }  // namespace
 
-PositionsOf FirstPositions(const std::vector<SampleId>& order, std::uint32_t samples) {
-  const auto positions = std::make_shared<std::vector<std::uint32_t>>(samples, kNotRead);
-  for (std::size_t i = std::min<std::size_t>(order.size(), kNotRead); i-- > 0;)
+PositionsOf FirstPositions(const std::vector<SampleId>& order, std::uint32_t samples,
+                           const StopCheck& stop) {
+  const auto positions = std::make_shared<std::vector<std::uint32_t>>();
+  Fill(*positions, samples, kNotRead, stop);
+  if (stop.Now()) return positions;  // they may be short
+  for (std::size_t i = std::min<std::size_t>(order.size(), kNotRead); i-- > 0 && !stop.At(i);)
     (*positions)[order[i]] = static_cast<std::uint32_t>(i);
   return positions;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/stop_check.h"
 
 namespace optcache::node {
 
@@ -18,8 +19,9 @@ using PositionsOf = std::shared_ptr<const std::vector<std::uint32_t>>;
 // Of samples that the pass does not read, and of positions that are larger.
 inline constexpr std::uint32_t kNotRead = 0xffffffffU;
 
-// The first position of each of `samples` samples.
-PositionsOf FirstPositions(const std::vector<SampleId>& order, std::uint32_t samples);
+// The first position of each of `samples` samples. Once `stop` says so they mean nothing.
+PositionsOf FirstPositions(const std::vector<SampleId>& order, std::uint32_t samples,
+                           const StopCheck& stop = {});
 
 // 4 bytes a sample and pass, two passes or three a stream. Not thread-safe: the event loop owns it.
 class UseForecast {

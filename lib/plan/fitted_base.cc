@@ -5,12 +5,15 @@
 #include <queue>
 #include <utility>
 
+#include "plan/bit_vector.h"
+
 namespace optcache::plan {
 namespace {
 
-std::vector<ByteCount> UsedOf(const Sizes& sizes, std::size_t nodes, const Holders& holders) {
+std::vector<ByteCount> UsedOf(const Sizes& sizes, std::size_t nodes, const Holders& holders,
+                              const StopCheck& stop) {
   std::vector<ByteCount> used(nodes);
-  for (SampleId sample = 0; sample < holders.size(); ++sample) {
+  for (SampleId sample = 0; sample < holders.size() && !stop.At(sample); ++sample) {
     if (holders[sample] != kNoNode) used[holders[sample]] += sizes[sample];
   }
   return used;
@@ -51,49 +54,58 @@ class MostRoom {
 
 }  // namespace
 
-bool Fits(const Sizes& sizes, std::span<const ByteCount> capacities, const Holders& holders) {
-  return std::ranges::equal(UsedOf(sizes, capacities.size(), holders), capacities,
+bool Fits(const Sizes& sizes, std::span<const ByteCount> capacities, const Holders& holders,
+          const StopCheck& stop) {
+  return std::ranges::equal(UsedOf(sizes, capacities.size(), holders, stop), capacities,
                             std::less_equal());
 }
 
 FittedBase FitBase(const Sizes& sizes, std::span<const ByteCount> capacities,
-                   std::span<const FirstRead> first_reads, Holders& holders) {
-  std::vector<ByteCount> used = UsedOf(sizes, capacities.size(), holders);
-  const auto over = [&](NodeIndex node) { return used[node] > capacities[node]; };
-  std::vector<SampleId> last_first;
-  for (SampleId sample = 0; sample < holders.size(); ++sample) {
-    if (holders[sample] != kNoNode && over(holders[sample])) last_first.push_back(sample);
+                   std::span<const FirstRead> first_reads, Holders& holders,
+                   const StopCheck& stop) {
+  std::vector<ByteCount> used = UsedOf(sizes, capacities.size(), holders, stop);
+  struct Leaving {
+    Relocation move;
+    NodeIndex reader = kNoNode;
+  };
+  std::vector<Leaving> leaving;
+  const auto leave = [&](const FirstRead& read) {
+    NodeIndex& holder = holders[read.sample];
+    if (holder == kNoNode || used[holder] <= capacities[holder]) return;
+    used[holder] -= sizes[read.sample];
+    leaving.push_back({.move = {.sample = read.sample, .from = holder}, .reader = read.reader});
+    holder = kNoNode;
+  };
+  // First what is not read, then what is read last.
+  BitVector is_read(holders.size());
+  for (std::size_t i = 0; i < first_reads.size() && !stop.At(i); ++i)
+    is_read.Set(first_reads[i].sample);
+  for (SampleId sample = 0; sample < holders.size() && !stop.At(sample); ++sample) {
+    if (!is_read.Test(sample)) leave({.sample = sample});
   }
-  std::ranges::stable_sort(last_first, std::greater<>(),
-                           [&](SampleId sample) { return first_reads[sample].read; });
-  std::vector<Relocation> leaving;
-  for (const SampleId sample : last_first) {
-    if (!over(holders[sample])) continue;
-    used[holders[sample]] -= sizes[sample];
-    leaving.push_back({.sample = sample, .from = holders[sample]});
-    holders[sample] = kNoNode;
-  }
+  for (std::size_t i = first_reads.size(); i-- > 0 && !stop.At(i);)
+    leave(first_reads[i]);
 
   std::vector<ByteCount> left(capacities.size());
   std::ranges::transform(capacities, used, left.begin(), std::minus());
   MostRoom room(std::move(left));
-  const auto receiver_of = [&](SampleId sample) -> NodeIndex {
-    const NodeIndex reader = first_reads[sample].reader;
+  const auto receiver_of = [&](SampleId sample, NodeIndex reader) -> NodeIndex {
     if (reader != kNoNode && room.Of(reader) >= sizes[sample]) return reader;
     const NodeIndex most = room.Find();
     return room.Of(most) >= sizes[sample] ? most : kNoNode;
   };
   FittedBase fitted;
-  for (auto move = leaving.rbegin(); move != leaving.rend(); ++move) {
-    move->to = receiver_of(move->sample);
-    holders[move->sample] = move->to;
-    if (move->to == kNoNode) {
-      fitted.evictions.push_back(move->sample);
+  for (std::size_t i = leaving.size(); i-- > 0 && !stop.At(i);) {
+    auto& [move, reader] = leaving[i];
+    move.to = receiver_of(move.sample, reader);
+    holders[move.sample] = move.to;
+    if (move.to == kNoNode) {
+      fitted.evictions.push_back(move.sample);
       continue;
     }
-    room.Take(move->to, sizes[move->sample]);
+    room.Take(move.to, sizes[move.sample]);
     // It may find room where it lay, beside larger ones that have gone.
-    if (move->to != move->from) fitted.relocations.push_back(*move);
+    if (move.to != move.from) fitted.relocations.push_back(move);
   }
   return fitted;
 }

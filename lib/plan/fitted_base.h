@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/stop_check.h"
 #include "plan/holders.h"
 #include "plan/sizes.h"
 
@@ -23,9 +24,9 @@ struct Relocation {
   friend bool operator==(const Relocation&, const Relocation&) = default;
 };
 
-// When a sample is read first from the cut on, and at which node.
+// The first read of a sample from the cut on, and at which node.
 struct FirstRead {
-  std::size_t read = 0;  // reads of all streams before it; those that are not read: more than any
+  SampleId sample = 0;
   NodeIndex reader = kNoNode;
 };
 
@@ -35,14 +36,17 @@ struct FittedBase {
 };
 
 // Does no node hold more than its capacity?
-bool Fits(const Sizes& sizes, std::span<const ByteCount> capacities, const Holders& holders);
+bool Fits(const Sizes& sizes, std::span<const ByteCount> capacities, const Holders& holders,
+          const StopCheck& stop = {});
 
 // A node that holds too much keeps what is read first. What it has no room for goes, in the order
 // in which it is read, to its reader's node if that has room, else to the node that has most, of
 // equal ones to the first; that for which no node has room is given up. Large samples move, too:
-// they arrive where room is kept for them. `holders` is what becomes of it. `first_reads` is by
-// sample.
+// they arrive where room is kept for them. `holders` is what becomes of it. `first_reads` are in
+// the order of the reads, one a sample; what is not among them is not read. Once `stop` says so,
+// nothing of it means anything.
 FittedBase FitBase(const Sizes& sizes, std::span<const ByteCount> capacities,
-                   std::span<const FirstRead> first_reads, Holders& holders);
+                   std::span<const FirstRead> first_reads, Holders& holders,
+                   const StopCheck& stop = {});
 
 }  // namespace optcache::plan

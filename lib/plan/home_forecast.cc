@@ -39,9 +39,11 @@ Status CheckHomeInputs(const HomeInputs& inputs) {
                          std::to_string(MergedOrder::kMaxStreams) + " share a dataset's cache");
   }
   const auto fits = [&](const Holders& nodes_of, std::size_t count) {
-    return nodes_of.size() == count && std::ranges::all_of(nodes_of, [nodes](NodeIndex node) {
-             return node < nodes || node == kNoNode;
-           });
+    if (nodes_of.size() != count) return false;
+    for (std::size_t i = 0; i < count && !inputs.stop.At(i); ++i) {
+      if (nodes_of[i] >= nodes && nodes_of[i] != kNoNode) return false;
+    }
+    return true;
   };
   if (!inputs.base.empty() && !fits(inputs.base, inputs.sizes.count()))
     return ForecastError("the base names samples or nodes that do not exist");
@@ -95,12 +97,12 @@ HomeForecast::HomeForecast(HomeInputs inputs, OrderProvider orders, NodeIndex se
     : inputs_(std::move(inputs)),
       orders_(std::move(orders)),
       self_(self),
-      holders_(inputs_.sizes.count(), kNoNode),
       used_(inputs_.capacities.size()),
-      by_use_(inputs_.sizes.count()) {
+      by_use_(inputs_.sizes.count(), inputs_.stop) {
+  Fill(holders_, inputs_.sizes.count(), kNoNode, inputs_.stop);
   for (std::size_t node = 0; node < used_.size(); ++node)
     by_use_.AddList();
-  for (SampleId sample = 0; sample < inputs_.base.size(); ++sample) {
+  for (SampleId sample = 0; sample < inputs_.base.size() && !inputs_.stop.At(sample); ++sample) {
     if (inputs_.base[sample] != kNoNode) Hold(sample, inputs_.base[sample]);
   }
   inputs_.base = {};
@@ -123,8 +125,9 @@ Result<bool> HomeForecast::Load(Stream& stream, std::size_t passes) {
     const auto pass = static_cast<PassNumber>(stream.pass + stream.orders.size());
     RETURN_IF_ERROR(CheckStop());
     Order order = orders_(stream.input.id, pass);
+    RETURN_IF_ERROR(CheckStop());  // it may be null for that
     if (order == nullptr) return false;
-    if (order->empty() || *std::ranges::max_element(*order) >= inputs_.sizes.count()) {
+    if (order->empty() || LargestOf(*order, inputs_.stop) >= inputs_.sizes.count()) {
       return Error(ForecastError("stream " + std::to_string(stream.input.id) + ", pass " +
                                  std::to_string(pass) +
                                  ": its order is empty, or names a sample that does not exist"));

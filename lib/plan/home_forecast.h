@@ -16,12 +16,12 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/stop_check.h"
 #include "plan/holders.h"
 #include "plan/node_share.h"
 #include "plan/plan.h"
 #include "plan/policies/sample_lists.h"
 #include "plan/sizes.h"
-#include "plan/stop_check.h"
 
 namespace optcache::plan {
 

@@ -93,6 +93,13 @@ std::uint64_t Repeats(const std::vector<Pace>& before, const std::vector<Pace>& 
 
 }  // namespace
 
+SampleId LargestOf(const std::vector<SampleId>& order, const StopCheck& stop) {
+  SampleId largest = 0;
+  for (std::size_t i = 0; i < order.size() && !stop.At(i); ++i)
+    largest = std::max(largest, order[i]);
+  return largest;
+}
+
 MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads, StopCheck stop)
     : streams_(std::move(streams)), stop_(std::move(stop)) {
   CHECK(streams_.size() <= kMaxStreams);
@@ -105,16 +112,26 @@ MergedOrder::MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads
     total += ahead;
   }
   const auto reads = static_cast<std::size_t>(std::min<std::uint64_t>(total, max_reads));
-  stream_of_read_.reserve(reads);  // and not cleared as a whole, which could not be stopped
-  std::vector<std::uint8_t> turns;
-  while (size() < reads && !stop_.Now()) {
+  stream_of_read_.Resize(reads);
+  const std::span<std::uint8_t> all = stream_of_read_.span();
+  while (size_ < reads && !stop_.Now()) {
     const std::vector<Pace> before = paces;
-    const std::uint64_t left = reads - size();
-    turns.resize(static_cast<std::size_t>(std::min(ReadsInUnit(paces), left)));
+    const std::uint64_t left = reads - size_;
+    const auto turns =
+        all.subspan(size_, static_cast<std::size_t>(std::min(ReadsInUnit(paces), left)));
     TakeTurns(paces, turns, stop_);
+    if (stop_.Now()) return;
+    size_ += turns.size();
     const std::uint64_t repeats = std::min(Repeats(before, paces), left / turns.size() - 1);
-    for (std::uint64_t i = 0; i <= repeats && !stop_.At(i); ++i)
-      stream_of_read_.insert(stream_of_read_.end(), turns.begin(), turns.end());
+    std::size_t look_at = size_;
+    for (std::uint64_t i = 0; i < repeats; ++i) {
+      if (size_ >= look_at) {
+        if (stop_.Now()) return;
+        look_at = size_ + StopCheck::kSteps;
+      }
+      std::ranges::copy(turns, all.subspan(size_).begin());
+      size_ += turns.size();
+    }
     for (Pace& pace : paces)
       if (pace.left() > 0) pace.AdvanceUnits(repeats);
   }

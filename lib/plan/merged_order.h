@@ -13,12 +13,15 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "plan/stop_check.h"
+#include "base/stop_check.h"
+#include "plan/uncleared.h"
 
 namespace optcache::plan {
 
 // A pass's global order; shared because several plans in the making read the same one.
 using Order = std::shared_ptr<const std::vector<SampleId>>;
+// The largest id of an order; 0 if it is empty.
+SampleId LargestOf(const std::vector<SampleId>& order, const StopCheck& stop);
 
 // Positions [begin, end) of one pass.
 struct OrderSegment {
@@ -44,7 +47,7 @@ class MergedOrder {
   // not whole, and must not be used.
   MergedOrder(std::vector<MergeStream> streams, std::size_t max_reads, StopCheck stop = {});
 
-  std::size_t size() const { return stream_of_read_.size(); }
+  std::size_t size() const { return size_; }
   const std::vector<MergeStream>& streams() const { return streams_; }
 
   struct Read {
@@ -113,7 +116,8 @@ class MergedOrder {
  private:
   std::vector<MergeStream> streams_;
   StopCheck stop_;
-  std::vector<std::uint8_t> stream_of_read_;
+  Uncleared<std::uint8_t> stream_of_read_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace optcache::plan

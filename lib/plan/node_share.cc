@@ -35,7 +35,7 @@ void Add(NodeIndex node, const PassPlan& plan, Position position, std::uint32_t 
 }  // namespace
 
 NodeShare ShareOf(NodeIndex node, const PassPlan& plan, std::span<const SampleId> order,
-                  const Sizes& sizes, Position until) {
+                  const Sizes& sizes, Position until, const StopCheck& stop) {
   NodeShare share;
   if (node == kNoNode) return share;
   const Position end = std::min({until, plan.end(), Position{order.size()}});
@@ -43,15 +43,16 @@ NodeShare ShareOf(NodeIndex node, const PassPlan& plan, std::span<const SampleId
     Add(node, plan, position, sizes[order[static_cast<std::size_t>(position)]], share);
   };
   if (plan.stats().peer_hits > 0) {  // what others read may be sent on from here
-    for (Position position = plan.begin(); position < end; ++position)
+    for (Position position = plan.begin(); position < end && !stop.At(position); ++position)
       add(position);
     return share;
   }
   const std::size_t ranks = plan.node_of_rank().size();
+  std::size_t reads = 0;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (plan.node_of_rank()[rank] != node) continue;
     const Position first = plan.begin() + (rank + ranks - plan.begin() % ranks) % ranks;
-    for (Position position = first; position < end; position += ranks)
+    for (Position position = first; position < end && !stop.At(reads++); position += ranks)
       add(position);
   }
   return share;

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/stop_check.h"
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
 
@@ -28,6 +29,7 @@ struct NodeShare {
 // Of the plan's positions before `until`; `order` is that of its pass. Looks at this
 // node's reads alone, tens of nanoseconds each, unless there are peer hits: then at all.
 NodeShare ShareOf(NodeIndex node, const PassPlan& plan, std::span<const SampleId> order,
-                  const Sizes& sizes, Position until = std::numeric_limits<Position>::max());
+                  const Sizes& sizes, Position until = std::numeric_limits<Position>::max(),
+                  const StopCheck& stop = {});
 
 }  // namespace optcache::plan

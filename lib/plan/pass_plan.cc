@@ -34,9 +34,10 @@ namespace {
 
 // The entries as little-endian words, the last one filled up with zeros.
 template <typename Entry>
-std::uint64_t MixEntries(const std::vector<Entry>& entries, std::uint64_t digest) {
+std::uint64_t MixEntries(const std::vector<Entry>& entries, std::uint64_t digest,
+                         const StopCheck& stop) {
   constexpr std::size_t kInWord = sizeof(std::uint64_t) / sizeof(Entry);
-  for (std::size_t i = 0; i < entries.size(); i += kInWord) {
+  for (std::size_t i = 0; i < entries.size() && !stop.At(i); i += kInWord) {
     std::uint64_t word = 0;
     const std::size_t end = std::min(kInWord, entries.size() - i);
     for (std::size_t j = 0; j < end; ++j) {
@@ -49,15 +50,21 @@ std::uint64_t MixEntries(const std::vector<Entry>& entries, std::uint64_t digest
 
 }  // namespace
 
-std::uint64_t NodeColumn::MixInto(std::uint64_t digest) const {
-  return MixEntries(wide_, MixEntries(narrow_, digest));
+std::uint64_t NodeColumn::MixInto(std::uint64_t digest, const StopCheck& stop) const {
+  return MixEntries(wide_, MixEntries(narrow_, digest, stop), stop);
 }
 
 NodeColumn::NodeColumn(std::size_t size, std::size_t nodes) {
+  GrowTo(size, size, nodes);
+}
+
+void NodeColumn::GrowTo(std::size_t size, std::size_t limit, std::size_t nodes) {
   if (nodes < kFirstWideCount) {
-    narrow_.assign(size, kNarrowNone);
+    narrow_.reserve(limit);
+    narrow_.resize(size, kNarrowNone);
   } else {
-    wide_.assign(size, kNoNode);
+    wide_.reserve(limit);
+    wide_.resize(size, kNoNode);
   }
 }
 
@@ -88,10 +95,9 @@ PassPlanBuilder::PassPlanBuilder(const Range& range, std::vector<NodeIndex> node
   StartTenth();
 }
 
+// The column grows with its hits: to clear it as a whole would take long.
 void PassPlanBuilder::AddPeerHit(std::size_t i, NodeIndex holder, std::uint32_t bytes) {
-  if (plan_->peer_.empty()) {
-    plan_->peer_ = NodeColumn(static_cast<std::size_t>(plan_->end_ - plan_->begin_), nodes_);
-  }
+  plan_->peer_.GrowTo(i + 1, static_cast<std::size_t>(plan_->end_ - plan_->begin_), nodes_);
   plan_->peer_.Set(i, holder);
   ++plan_->stats_.peer_hits;
   plan_->stats_.peer_hit_bytes += bytes;
@@ -113,21 +119,22 @@ void PassPlanBuilder::EndTenth(std::size_t end) {
   plan_->stats_.hits_by_tenth[tenth_] += std::exchange(hits_in_tenth_, 0);
 }
 
-std::uint64_t PassPlanBuilder::Digest(const PassPlan& plan) {
+std::uint64_t PassPlanBuilder::Digest(const PassPlan& plan, const StopCheck& stop) {
   std::uint64_t digest = kPassDigestSeed;
   for (const std::uint64_t word :
        {std::uint64_t{plan.key_.stream}, std::uint64_t{plan.key_.pass}, plan.begin_, plan.end_}) {
     digest = Random::Mix(digest ^ word);
   }
-  digest = plan.keep_at_.MixInto(digest);
+  digest = plan.keep_at_.MixInto(digest, stop);
   for (const std::uint64_t word : plan.here_.words())
     digest = Random::Mix(digest ^ word);
-  return plan.peer_.MixInto(digest);
+  return plan.peer_.MixInto(digest, stop);
 }
 
-std::shared_ptr<const PassPlan> PassPlanBuilder::Finish() {
+std::shared_ptr<const PassPlan> PassPlanBuilder::Finish(const StopCheck& stop) {
   CHECK(full());
   EndTenth(added_);
+  if (!plan_->peer_.empty()) plan_->peer_.GrowTo(added_, added_, nodes_);
   PlanStats& stats = plan_->stats_;
   stats.local_hits = local_hits_;
   stats.moves = moves_;
@@ -137,7 +144,7 @@ std::shared_ptr<const PassPlan> PassPlanBuilder::Finish() {
   stats.accesses = added_;
   stats.store_reads = stats.accesses - stats.local_hits - stats.peer_hits;
   stats.store_bytes = stats.bytes - stats.local_hit_bytes - stats.peer_hit_bytes;
-  plan_->digest_ = Digest(*plan_);
+  plan_->digest_ = Digest(*plan_, stop);
   return std::move(plan_);
 }
 

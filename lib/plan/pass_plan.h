@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/random.h"
+#include "base/stop_check.h"
 #include "plan/bit_vector.h"
 
 namespace optcache::plan {
@@ -59,11 +60,13 @@ class NodeColumn {
 
   bool empty() const { return narrow_.empty() && wide_.empty(); }
   // `digest` with all entries mixed in, eight bytes at a time.
-  std::uint64_t MixInto(std::uint64_t digest) const;
+  std::uint64_t MixInto(std::uint64_t digest, const StopCheck& stop) const;
   NodeIndex Get(std::size_t i) const {
     if (!wide_.empty()) return wide_[i];
     return narrow_[i] == kNarrowNone ? kNoNode : narrow_[i];
   }
+  // Adds positions up to `size`, of no node; there is room for `limit`.
+  void GrowTo(std::size_t size, std::size_t limit, std::size_t nodes);
   void Set(std::size_t i, NodeIndex node) {
     if (!wide_.empty()) {
       wide_[i] = node;
@@ -148,12 +151,13 @@ class PassPlanBuilder {
 
   // Every position of the range has been added.
   bool full() const { return plan_->begin_ + added_ == plan_->end_; }
-  // When every position of the range has been added; the builder is used up then.
-  std::shared_ptr<const PassPlan> Finish();
+  // When every position of the range has been added; the builder is used up then. Once `stop` says
+  // so the plan's digest means nothing.
+  std::shared_ptr<const PassPlan> Finish(const StopCheck& stop = {});
 
  private:
   void AddPeerHit(std::size_t i, NodeIndex holder, std::uint32_t bytes);
-  static std::uint64_t Digest(const PassPlan& plan);
+  static std::uint64_t Digest(const PassPlan& plan, const StopCheck& stop);
   void StartTenth();
   void EndTenth(std::size_t end);
 

@@ -21,13 +21,13 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/stop_check.h"
 #include "plan/fitted_base.h"
 #include "plan/holders.h"
 #include "plan/merged_order.h"
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
 #include "plan/slot_plan.h"
-#include "plan/stop_check.h"
 
 namespace optcache::plan {
 
@@ -92,8 +92,8 @@ class Planner {
   ~Planner();
 
   // The next window. kInvalidArgument if an order is empty or names a sample that does not exist;
-  // kCancelled once it is to stop: it looks every 65,536 steps, and not while it clears a large
-  // buffer, sorts, or gets an order. The planner must not be used after an error.
+  // kCancelled once it is to stop: it looks at least every few milliseconds, but while it gets an
+  // order. The planner must not be used after an error.
   Result<PlanWindow> Next();
 
   // Who holds what after the windows given so far.

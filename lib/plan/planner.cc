@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <deque>
 #include <numeric>
@@ -6,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "plan/bit_vector.h"
 #include "plan/fitted_base.h"
 #include "plan/plan.h"
 #include "plan/slot_plan.h"
@@ -29,13 +31,56 @@ constexpr std::uint32_t kPassesAheadWhenIrregular = 2;
 
 constexpr std::uint64_t kWindowDigestSeed = 0x6f70742d77696e64ULL;  // "opt-wind"
 
-std::uint64_t DigestOf(const PlanWindow& window) {
+std::uint64_t DigestOf(const PlanWindow& window, const StopCheck& stop) {
   std::uint64_t digest = Random::Mix(kWindowDigestSeed ^ window.evictions.size());
-  for (const SampleId sample : window.evictions)
-    digest = Random::Mix(digest ^ sample);
+  for (std::size_t i = 0; i < window.evictions.size() && !stop.At(i); ++i)
+    digest = Random::Mix(digest ^ window.evictions[i]);
   for (const auto& plan : window.plans)
     digest = Random::Mix(digest ^ plan->digest());
   return digest;
+}
+
+// The same ids in rising order; none is there twice. In linear time, and a part at a time.
+void SortIds(const BitVector& ids, std::vector<SampleId>& sorted, const StopCheck& stop) {
+  sorted.clear();
+  const std::span<const std::uint64_t> words = ids.words();
+  for (std::size_t i = 0; i < words.size() && !stop.At(i * 64); ++i) {
+    for (std::uint64_t left = words[i]; left != 0; left &= left - 1)
+      sorted.push_back(static_cast<SampleId>(i * 64) +
+                       static_cast<SampleId>(std::countr_zero(left)));
+  }
+}
+
+void Append(std::vector<SampleId> more, std::vector<SampleId>& ids) {
+  if (ids.empty()) return ids.swap(more);
+  ids.insert(ids.end(), more.begin(), more.end());
+}
+
+// Sorts the evictions, and leaves out the moves of samples that are evicted.
+void Tidy(PlanWindow& window, std::size_t samples, const StopCheck& stop) {
+  if (window.evictions.empty()) return;
+  BitVector evicted(samples);
+  for (std::size_t i = 0; i < window.evictions.size() && !stop.At(i); ++i)
+    evicted.Set(window.evictions[i]);
+  SortIds(evicted, window.evictions, stop);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < window.relocations.size() && !stop.At(i); ++i) {
+    const Relocation move = window.relocations[i];
+    if (!evicted.Test(move.sample)) window.relocations[kept++] = move;
+  }
+  window.relocations.resize(kept);
+}
+
+// The front of an order.
+Order CutAt(const Order& order, std::size_t end, const StopCheck& stop) {
+  const std::span<const SampleId> whole(*order);
+  std::vector<SampleId> cut;
+  cut.reserve(end);
+  while (cut.size() < end && !stop.Now()) {
+    const auto part = whole.subspan(cut.size(), std::min(end - cut.size(), StopCheck::kSteps));
+    cut.insert(cut.end(), part.begin(), part.end());
+  }
+  return std::make_shared<const std::vector<SampleId>>(std::move(cut));
 }
 
 // A stream and how far it is planned.
@@ -81,7 +126,7 @@ Status CheckInputs(const Inputs& inputs) {
                    " samples, the dataset has " + std::to_string(inputs.sizes.count()));
   }
   const auto is_node = [nodes](NodeIndex node) { return node < nodes || node == kNoNode; };
-  for (std::size_t s = 0; s < inputs.base.size(); ++s) {
+  for (std::size_t s = 0; s < inputs.base.size() && !inputs.stop.At(s); ++s) {
     if (is_node(inputs.base[s])) continue;
     return invalid("plan: the base has sample " + std::to_string(s) + " at node " +
                    std::to_string(inputs.base[s]) + " of " + std::to_string(nodes));
@@ -165,6 +210,7 @@ Status Planner::Impl::Load(Stream& stream, std::size_t passes) {
     const auto pass = static_cast<PassNumber>(stream.pass + stream.orders.size());
     RETURN_IF_ERROR(CheckStop());
     Order order = provider_(stream.input.id, pass);
+    RETURN_IF_ERROR(CheckStop());  // it may be null for that
     if (order == nullptr) {
       stream.all_loaded = true;
       break;
@@ -173,17 +219,16 @@ Status Planner::Impl::Load(Stream& stream, std::size_t passes) {
       return "plan: stream " + std::to_string(stream.input.id) + ", pass " + std::to_string(pass);
     };
     if (order->empty()) return Status(Code::kInvalidArgument, where() + ": its order is empty");
-    const SampleId largest = *std::max_element(order->begin(), order->end());
+    const SampleId largest = LargestOf(*order, inputs_.stop);
     if (largest >= inputs_.sizes.count()) {
       return Status(Code::kInvalidArgument, where() + ": sample " + std::to_string(largest) +
                                                 " of a dataset of " +
                                                 std::to_string(inputs_.sizes.count()));
     }
     stream.whole_pass = order->size();
-    if (stream.truncated()) {
-      const auto end = order->begin() + static_cast<std::ptrdiff_t>(stream.input.stops_at);
-      order = std::make_shared<const std::vector<SampleId>>(order->begin(), end);
-    }
+    if (stream.truncated())
+      order = CutAt(order, static_cast<std::size_t>(stream.input.stops_at), inputs_.stop);
+    RETURN_IF_ERROR(CheckStop());
     stream.orders.push_back(std::move(order));
   }
   return OkStatus();
@@ -209,7 +254,7 @@ Result<PlanWindow> Planner::Impl::Next() {
   ASSIGN_OR_RETURN(const std::vector<Stream*> active, ActiveStreams());
   PlanWindow window;
   if (active.empty()) {  // what the nodes hold stays for who comes next
-    window.digest = DigestOf(window);
+    window.digest = DigestOf(window, inputs_.stop);
     return window;
   }
   if (!std::exchange(base_checked_, true)) RETURN_IF_ERROR(FitBase(active, window));
@@ -222,11 +267,9 @@ Result<PlanWindow> Planner::Impl::Next() {
     }
     if (!shuffles) RETURN_IF_ERROR(PlanByMin(active, kPassesAheadWhenIrregular, window));
   }
-  std::sort(window.evictions.begin(), window.evictions.end());
-  std::erase_if(window.relocations, [&](const Relocation& move) {
-    return std::ranges::binary_search(window.evictions, move.sample);
-  });
-  window.digest = DigestOf(window);
+  Tidy(window, inputs_.sizes.count(), inputs_.stop);
+  window.digest = DigestOf(window, inputs_.stop);
+  RETURN_IF_ERROR(CheckStop());
   return window;
 }
 
@@ -247,7 +290,7 @@ Result<bool> Planner::Impl::PlanBySlots(Stream& stream, PlanWindow& window) {
   if (odd_reads > current.size() / kRegularShare + stream.input.node_of_rank.size()) return false;
   SlotPlanner::Output output = slots_.Plan(holders_);
   RETURN_IF_ERROR(CheckStop());
-  window.evictions.insert(window.evictions.end(), output.evictions.begin(), output.evictions.end());
+  Append(std::move(output.evictions), window.evictions);
   window.plans.push_back(std::move(output.plan));
   stream.AdvanceBy(current.size() - stream.position);
   return true;
@@ -319,7 +362,7 @@ Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, std::uint64_
                        .stop = inputs_.stop},
                       holders_);
   RETURN_IF_ERROR(CheckStop());
-  window.evictions.insert(window.evictions.end(), output.evictions.begin(), output.evictions.end());
+  Append(std::move(output.evictions), window.evictions);
   window.plans = std::move(output.plans);
   const bool any_truncated = std::ranges::any_of(active, &Stream::truncated);
   window.passes_ahead = static_cast<std::uint32_t>(any_truncated ? ahead.passes : passes_ahead);
@@ -332,17 +375,22 @@ Status Planner::Impl::PlanByMin(const std::vector<Stream*>& active, std::uint64_
 
 // A base may come from members that have less room now, or have left.
 Status Planner::Impl::FitBase(const std::vector<Stream*>& active, PlanWindow& window) {
-  if (Fits(inputs_.sizes, inputs_.capacities, holders_)) return OkStatus();
+  if (Fits(inputs_.sizes, inputs_.capacities, holders_, inputs_.stop)) return CheckStop();
   ASSIGN_OR_RETURN(const Ahead ahead, LookAhead(active, 1));
-  std::vector<FirstRead> first_reads(holders_.size(), {.read = ahead.merged.size()});
-  MergedOrder::Cursor cursor = ahead.merged.End();
-  RETURN_IF_ERROR(CheckStop());
-  for (std::size_t t = ahead.merged.size(); t-- > 0 && !inputs_.stop.At(t);) {
-    const MergedOrder::Read read = cursor.Previous();
-    first_reads[read.sample] = {.read = t, .reader = read.reader};
+  std::vector<FirstRead> first_reads;
+  first_reads.reserve(holders_.size());
+  BitVector is_read(holders_.size());
+  MergedOrder::Cursor cursor(ahead.merged);
+  for (std::size_t t = 0; t < ahead.merged.size() && !inputs_.stop.At(t); ++t) {
+    const MergedOrder::Read read = cursor.Next();
+    if (is_read.Test(read.sample)) continue;
+    is_read.Set(read.sample);
+    first_reads.push_back({.sample = read.sample, .reader = read.reader});
   }
   RETURN_IF_ERROR(CheckStop());
-  FittedBase fitted = plan::FitBase(inputs_.sizes, inputs_.capacities, first_reads, holders_);
+  FittedBase fitted =
+      plan::FitBase(inputs_.sizes, inputs_.capacities, first_reads, holders_, inputs_.stop);
+  RETURN_IF_ERROR(CheckStop());
   window.evictions = std::move(fitted.evictions);
   window.relocations = std::move(fitted.relocations);
   return OkStatus();

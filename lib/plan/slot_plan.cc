@@ -73,17 +73,27 @@ class Prefetcher {
   std::span<const SampleId> order_;
 };
 
-// The smallest samples that fit in `capacity` together.
-BitVector SmallestThatFit(const Sizes& sizes, ByteCount capacity) {
-  std::vector<SampleId> by_size(sizes.count());
-  std::iota(by_size.begin(), by_size.end(), SampleId{0});
-  std::sort(by_size.begin(), by_size.end(), [&](SampleId a, SampleId b) {
-    return std::pair(sizes[a], a) < std::pair(sizes[b], b);
-  });
+// The smallest samples that fit in `capacity` together. Finds the first size of which there are too
+// many, by its upper half, then by its lower one: in linear time, and a part at a time.
+BitVector SmallestThatFit(const Sizes& sizes, ByteCount capacity, const StopCheck& stop) {
+  constexpr std::uint64_t kLast = 0xffff;
+  std::uint64_t limit = 0;  // smaller ones fit
+  for (const unsigned shift : {16U, 0U}) {
+    std::vector<ByteCount> bytes(kLast + 1);
+    for (SampleId sample = 0; sample < sizes.count() && !stop.At(sample); ++sample) {
+      const std::uint64_t size = sizes[sample];
+      if (size >> shift >> 16U == limit >> shift >> 16U) bytes[(size >> shift) & kLast] += size;
+    }
+    std::uint64_t part = 0;
+    for (; part < kLast && bytes[part] <= capacity; ++part)
+      capacity -= bytes[part];
+    limit |= part << shift;
+  }
   BitVector smallest(sizes.count());
-  for (const SampleId sample : by_size) {
-    if (sizes[sample] > capacity) break;
-    capacity -= sizes[sample];
+  for (SampleId sample = 0; sample < sizes.count() && !stop.At(sample); ++sample) {
+    const std::uint64_t size = sizes[sample];
+    if (size > limit || (size == limit && size > capacity)) continue;
+    if (size == limit) capacity -= size;
     smallest.Set(sample);
   }
   return smallest;
@@ -92,17 +102,18 @@ BitVector SmallestThatFit(const Sizes& sizes, ByteCount capacity) {
 }  // namespace
 
 SlotPlanner::SlotPlanner(Options options) : options_(std::move(options)) {
-  next_reader_.resize(options_.sizes.count());
   if (options_.objective == Objective::kRequests && !options_.sizes.equal()) {
     const ByteCount capacity =
         std::accumulate(options_.capacities.begin(), options_.capacities.end(), ByteCount{0});
-    small_ = SmallestThatFit(options_.sizes, capacity);
+    small_ = SmallestThatFit(options_.sizes, capacity, options_.stop);
   }
 }
 
 SlotPlanner::Irregular SlotPlanner::Load(const Pass& pass, const Holders& holders) {
   pass_ = pass;
   Irregular irregular;
+  Fill(next_reader_, options_.sizes.count(), kNoNode, options_.stop);
+  if (options_.stop.Now()) return irregular;
   irregular.repeats = LoadNextReaders();
   if (!options_.stop.Now()) LoadSteps(holders, irregular);
   return irregular;
@@ -118,7 +129,6 @@ SlotPlanner::Irregular SlotPlanner::Load(const Pass& pass, const Holders& holder
 // could have its room instead: no more is given up than that.
 std::uint64_t SlotPlanner::LoadNextReaders() {
   const Sizes& sizes = options_.sizes;
-  std::fill(next_reader_.begin(), next_reader_.end(), kNoNode);
   const ByteCount capacity =
       std::accumulate(options_.capacities.begin(), options_.capacities.end(), ByteCount{0});
   const bool mark_late = !sizes.equal() && capacity < sizes.total();
@@ -152,8 +162,7 @@ void SlotPlanner::LoadSteps(const Holders& holders, Irregular& irregular) {
   const std::size_t count = pass_.current.size() - static_cast<std::size_t>(pass_.begin);
   const bool may_be_late = !too_late_.empty();
   const Sizes& sizes = options_.sizes;
-  steps_.resize(count);
-  intervals_.clear();
+  steps_.Resize(count);
   seen_ = BitVector(options_.sizes.count());
   std::uint64_t repeats = 0;
   const Prefetcher prefetch(pass_.current);
@@ -174,25 +183,28 @@ void SlotPlanner::LoadSteps(const Holders& holders, Irregular& irregular) {
     steps_[i].target = (movable & !late) ? std::min(next, none()) : none();
   }
   irregular.repeats = std::max(irregular.repeats, repeats);
-  if (repeats > 0 && !options_.stop.Now()) LoadRepeats();
+  has_repeats_ = repeats > 0;
 }
 
 // Samples that occur more than once: between two occurrences they are intervals, only the first
-// releases what was held before the pass, only the last may be kept for the next pass.
+// releases what was held before the pass, only the last may be kept for the next pass. They are few
+// where a pass is planned, so that sorting them is one step.
 void SlotPlanner::LoadRepeats() {
+  intervals_.clear();
+  if (!has_repeats_) return;
   BitVector seen(options_.sizes.count());
   BitVector repeated(options_.sizes.count());
   const auto reads = pass_.current.subspan(static_cast<std::size_t>(pass_.begin));
-  for (const SampleId sample : reads) {
-    if (seen.Test(sample)) repeated.Set(sample);
-    seen.Set(sample);
+  for (std::size_t i = 0; i < reads.size() && !options_.stop.At(i); ++i) {
+    if (seen.Test(reads[i])) repeated.Set(reads[i]);
+    seen.Set(reads[i]);
   }
   std::vector<std::pair<SampleId, std::uint32_t>> occurrences;
-  for (std::size_t i = 0; i < reads.size(); ++i) {
+  for (std::size_t i = 0; i < reads.size() && !options_.stop.At(i); ++i) {
     if (repeated.Test(reads[i])) occurrences.emplace_back(reads[i], static_cast<std::uint32_t>(i));
   }
   std::sort(occurrences.begin(), occurrences.end());
-  for (std::size_t i = 1; i < occurrences.size(); ++i) {
+  for (std::size_t i = 1; i < occurrences.size() && !options_.stop.At(i); ++i) {
     const auto [sample, begin] = occurrences[i - 1];
     const auto [same_sample, end] = occurrences[i];
     if (sample != same_sample) continue;
@@ -211,6 +223,8 @@ void SlotPlanner::LoadRepeats() {
 // What a stopped step leaves behind is not whole, but within its bounds: the others end at once.
 SlotPlanner::Output SlotPlanner::Plan(Holders& holders) {
   Output output;
+  if (options_.stop.Now()) return output;  // then not all may be loaded
+  LoadRepeats();
   FindRoom(holders, output.evictions);
   kept_ = BitVector(steps_.size());
   ChooseIntervals();
@@ -294,7 +308,7 @@ void SlotPlanner::ChooseIntervals() {
 
 // While nothing is chosen, every release is credit.
 void SlotPlanner::CreditEveryRelease() {
-  credits_.resize(steps_.size());
+  credits_.Resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size() && !options_.stop.At(i); ++i)
     credits_[i] = BytesAt(i);
   start_credit_ = start_room_;
@@ -314,7 +328,7 @@ SlotPlanner::ByNode SlotPlanner::RoomAtEnd() const {
 // least room from that read on exceeds the least room from the read before. Room that a later,
 // already chosen sample needs is no credit.
 void SlotPlanner::ComputeCredits(ByNode room_at_end) {
-  credits_.resize(steps_.size());
+  credits_.Resize(steps_.size());
   ByNode room = std::move(room_at_end);  // after the read that the loop stands at
   ByNode least = room;                   // from that read on
   for (std::size_t i = steps_.size(); i-- > 0 && !options_.stop.At(i);) {
@@ -407,7 +421,7 @@ std::shared_ptr<const PassPlan> SlotPlanner::Commit(Holders& holders) {
     builder.Add(readers.Next(), holder, keep_at, options_.sizes[sample]);
     holders[sample] = keep_at;
   }
-  return options_.stop.Now() ? nullptr : builder.Finish();
+  return options_.stop.Now() ? nullptr : builder.Finish(options_.stop);
 }
 
 }  // namespace optcache::plan

@@ -36,11 +36,12 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/stop_check.h"
 #include "plan/bit_vector.h"
 #include "plan/holders.h"
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
-#include "plan/stop_check.h"
+#include "plan/uncleared.h"
 
 namespace optcache::plan {
 
@@ -90,8 +91,8 @@ class SlotPlanner {
   // One read: the node whose room it frees, and the node that could keep the sample afterwards; the
   // number of nodes stands for none, so that the loops over steps need no branches.
   struct Step {
-    NodeIndex release = 0;
-    NodeIndex target = 0;
+    NodeIndex release;
+    NodeIndex target;
   };
   using ByNode = std::vector<std::int64_t>;  // bytes, with an entry for "none" at the end
   // A sample kept from one read to another of the same pass; indices into steps_.
@@ -131,12 +132,13 @@ class SlotPlanner {
   BitVector small_;                     // by sample: goes before others; empty: none does
   bool small_alone_ = false;            // the others are no candidates now
   BitVector seen_;                      // by sample: read in what is left of the current pass
-  std::vector<Step> steps_;
-  std::vector<Interval> intervals_;     // candidates, ordered by begin
-  BitVector kept_;                      // by step
-  std::vector<std::uint32_t> credits_;  // by step: see ComputeCredits
-  ByNode start_room_;                   // free at the start
-  ByNode start_credit_;                 // of that, what may be used at once
+  Uncleared<Step> steps_;
+  bool has_repeats_ = false;          // a sample is read twice in what is left of the pass
+  std::vector<Interval> intervals_;   // candidates, ordered by begin
+  BitVector kept_;                    // by step
+  Uncleared<std::uint32_t> credits_;  // by step: see ComputeCredits
+  ByNode start_room_;                 // free at the start
+  ByNode start_credit_;               // of that, what may be used at once
 };
 
 }  // namespace optcache::plan

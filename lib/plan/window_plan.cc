@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
 #include "plan/belady.h"
+#include "plan/uncleared.h"
 
 namespace optcache::plan {
 namespace {
@@ -24,23 +24,6 @@ constexpr Use kUsesInBlock = 1024;
 // How many reads ahead entries by sample or use, which lie all over memory, are fetched.
 constexpr std::size_t kFetchedReads = 32;
 
-// Values that are written before they are read. Clearing them could not be stopped.
-template <typename T>
-class Uncleared {
- public:
-  Uncleared() = default;
-  explicit Uncleared(std::size_t size)
-      : values_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
-
-  std::size_t size() const { return size_; }
-  T& operator[](std::size_t at) { return values_[at]; }
-  const T& operator[](std::size_t at) const { return values_[at]; }
-
- private:
-  std::unique_ptr<T[]> values_;  // NOLINT(cppcoreguidelines-avoid-c-arrays)
-  std::size_t size_ = 0;
-};
-
 class WindowPlanner {
  public:
   WindowPlanner(const WindowInput& input, Holders& holders)
@@ -55,12 +38,13 @@ class WindowPlanner {
     LinkUses();
     if (stop_.Now()) return output;
     EvictUnused(output.evictions);
+    if (stop_.Now()) return output;
     Simulate();
     if (stop_.Now()) return output;
     KeepAtSpareNodes();
     if (stop_.Now()) return output;
     EvictGivenUp(output.evictions);
-    std::sort(output.evictions.begin(), output.evictions.end());
+    if (stop_.Now()) return output;
     EmitPlans(output.plans);
     UpdateHolders();
     return output;
@@ -83,6 +67,7 @@ class WindowPlanner {
 
   void CountUses();
   void LinkUses();
+  void NoteUsesAfterWindow();
   void EvictUnused(std::vector<SampleId>& evictions);
   void PlaceHeld(std::vector<Belady>& nodes);
   // What happens to a node when it has made its uses before `clock`: a sample that it uses at `use`
@@ -150,6 +135,7 @@ void WindowPlanner::CountUses() {
             PositionsOfRank(end, rank, ranks) - PositionsOfRank(segment.begin, rank, ranks);
         first_use_[GroupOf(stream.node_of_rank[rank]) + 1] += static_cast<Use>(uses);
       }
+      if (stop_.Now()) return;
     }
   }
   std::partial_sum(first_use_.begin(), first_use_.end(), first_use_.begin());
@@ -164,20 +150,20 @@ void WindowPlanner::CountUses() {
 void WindowPlanner::LinkUses() {
   const std::size_t reads = input_.merged.size();
   std::vector<Use> use_end(first_use_.begin() + 1, first_use_.end());
-  next_use_ = Uncleared<Use>(reads);
-  use_of_sample_.assign(input_.sizes.count(), kNoUse);
-  if (!input_.sizes.equal()) sample_of_use_ = Uncleared<SampleId>(reads);
+  next_use_.Resize(reads);
+  Fill(use_of_sample_, input_.sizes.count(), kNoUse, stop_);
+  if (!input_.sizes.equal()) sample_of_use_.Resize(reads);
   if (!spare_.empty()) {
-    use_of_time_ = Uncleared<Use>(reads);
-    time_of_use_ = Uncleared<Use>(reads);
+    use_of_time_.Resize(reads);
+    time_of_use_.Resize(reads);
   }
   MergedOrder::Cursor cursor = input_.merged.End();
-  if (stop_.Now()) return;               // then it may not be at the end
+  if (stop_.Now()) return;               // then it may not be at the end, nor all be filled
   MergedOrder::Cursor fetcher = cursor;  // runs before it and fetches what it needs
   for (std::size_t t = reads; t > reads - std::min(reads, kFetchedReads); --t)
     fetcher.Previous();
   for (std::size_t t = reads; t-- > 0 && !stop_.At(t);) {
-    if (t + 1 == input_.window) use_after_window_ = use_of_sample_;
+    if (t + 1 == input_.window) NoteUsesAfterWindow();
     if (t >= kFetchedReads) __builtin_prefetch(&use_of_sample_[fetcher.Previous().sample]);
     const MergedOrder::Read read = cursor.Previous();
     const Use use = --use_end[GroupOf(read.reader)];
@@ -189,8 +175,17 @@ void WindowPlanner::LinkUses() {
   }
 }
 
+void WindowPlanner::NoteUsesAfterWindow() {
+  const std::span<const Use> uses = use_of_sample_;
+  use_after_window_.reserve(uses.size());
+  for (std::size_t at = 0; at < uses.size() && !stop_.Now(); at += StopCheck::kSteps) {
+    const auto part = uses.subspan(at, std::min(uses.size() - at, StopCheck::kSteps));
+    use_after_window_.insert(use_after_window_.end(), part.begin(), part.end());
+  }
+}
+
 void WindowPlanner::EvictUnused(std::vector<SampleId>& evictions) {
-  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+  for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
     if (holders_[sample] == kNoNode || use_of_sample_[sample] != kNoUse) continue;
     evictions.push_back(sample);
     holders_[sample] = kNoNode;
@@ -225,6 +220,7 @@ void WindowPlanner::Simulate() {
   std::vector<Belady> nodes;
   for (std::size_t n = 0; n < nodes_; ++n) {
     nodes.emplace_back(first_use_[n + 1] - first_use_[n], input_.capacities[n]);
+    if (stop_.Now()) return;
   }
   PlaceHeld(nodes);
   const std::size_t block = std::min(input_.block, reads / kLeastBlocks + 1);
@@ -254,7 +250,7 @@ void WindowPlanner::Simulate() {
     }
   }
   kept_ = BitVector(reads);
-  for (std::size_t n = 0; n < nodes_; ++n)
+  for (std::size_t n = 0; n < nodes_ && !stop_.Now(); ++n)
     kept_.Paste(first_use_[n], nodes[n].words());
 }
 
@@ -265,8 +261,10 @@ void WindowPlanner::RunEvents(std::size_t node, std::span<const Event> events, U
   const auto bytes_of_use = BytesOfUse(node);
   for (std::size_t i = 0; i < events.size() && !stop_.At(i); ++i) {
     const Event& event = events[i];
-    for (; taken < event.clock; ++taken)
+    for (; taken < event.clock; ++taken) {
+      if (stop_.At(taken)) return;
       belady.Take(taken - first, bytes_of_use(taken - first));
+    }
     const std::uint32_t bytes = BytesOfUseAnywhere(event.use);
     if (first <= event.use && event.use < end) {
       belady.Offer(event.use - first, bytes, bytes_of_use);
@@ -286,7 +284,7 @@ void WindowPlanner::FindSpareNodes() {
 void WindowPlanner::KeepAtSpareNodes() {
   if (spare_.empty()) return;
   room_.assign(input_.capacities.begin(), input_.capacities.end());
-  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+  for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
     if (IsSpare(holders_[sample])) room_[holders_[sample]] -= input_.sizes[sample];
   }
   ByteCount room = 0;
@@ -297,6 +295,7 @@ void WindowPlanner::KeepAtSpareNodes() {
   const auto bytes_at = [this](Use time) -> ByteCount {
     return BytesOfUseAnywhere(use_of_time_[time]);
   };
+  if (stop_.Now()) return;
   Belady spare(reads, room);
   MergedOrder::Cursor cursor(input_.merged);
   for (Use t = 0; t < reads && !stop_.At(t); ++t) {
@@ -326,7 +325,7 @@ NodeIndex WindowPlanner::TakeSpareRoom(NodeIndex holder, std::uint32_t bytes) {
 }
 
 void WindowPlanner::EvictGivenUp(std::vector<SampleId>& evictions) {
-  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+  for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
     if (holders_[sample] == kNoNode) continue;
     const Use use = use_of_sample_[sample];
     if (kept_.Test(use) || (!at_peer_.empty() && at_peer_.Test(use))) continue;
@@ -352,6 +351,7 @@ std::vector<std::vector<PassPlanBuilder>> WindowPlanner::MakeBuilders() const {
                                  .end = segment.begin + reads,
                                  .pass_length = segment.end},
           stream.node_of_rank, nodes_);
+      if (stop_.Now()) return builders;
     }
   }
   return builders;
@@ -392,14 +392,14 @@ void WindowPlanner::EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plan
   if (stop_.Now()) return;
   for (auto& of_stream : builders) {
     for (PassPlanBuilder& builder : of_stream)
-      plans.push_back(builder.Finish());
+      plans.push_back(builder.Finish(stop_));
   }
 }
 
 // Without spare nodes what the window's last read of a sample says follows from its next use.
 void WindowPlanner::UpdateHolders() {
   if (!spare_.empty()) return;
-  for (SampleId sample = 0; sample < holders_.size(); ++sample) {
+  for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
     const Use next = use_after_window_[sample];
     if (next == use_of_sample_[sample]) continue;  // not read in the window
     const bool kept = next != kNoUse && kept_.Test(next);

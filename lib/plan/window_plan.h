@@ -25,12 +25,12 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/stop_check.h"
 #include "plan/bit_vector.h"
 #include "plan/holders.h"
 #include "plan/merged_order.h"
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
-#include "plan/stop_check.h"
 
 namespace optcache::plan {
 
@@ -48,7 +48,7 @@ struct WindowInput {
 };
 
 struct WindowOutput {
-  std::vector<SampleId> evictions;  // held at the start, not worth their room; sorted
+  std::vector<SampleId> evictions;  // held at the start, not worth their room; in any order
   std::vector<std::shared_ptr<const PassPlan>> plans;  // one a stream and pass, in that order
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/stop_check.h"
 #include "sampler/recipe.h"
 
 namespace optcache::sampler {
@@ -18,7 +19,8 @@ namespace optcache::sampler {
 //
 // If a round of the ranks, world * block samples, does not divide the dataset, drop_last cuts the
 // list, and without drop_last it goes on from its own start, as often as needed. `recipe` is valid
-// and of kind torch-distributed.
-std::vector<SampleId> DistributedOrder(const Recipe& recipe, std::uint64_t epoch);
+// and of kind torch-distributed. Once `stop` says so, the order means nothing.
+std::vector<SampleId> DistributedOrder(const Recipe& recipe, std::uint64_t epoch,
+                                       const StopCheck& stop = {});
 
 }  // namespace optcache::sampler

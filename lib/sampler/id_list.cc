@@ -175,23 +175,28 @@ std::uint64_t PassLength(const IdLists& lists) {
   return *std::ranges::min_element(lists.lengths) * lists.lengths.size();
 }
 
-Result<std::vector<SampleId>> PassOrder(const IdLists& lists, std::uint64_t samples) {
+Result<std::vector<SampleId>> PassOrder(const IdLists& lists, std::uint64_t samples,
+                                        const StopCheck& stop) {
   const std::size_t ranks = lists.lengths.size();
-  std::vector<SampleId> order(static_cast<std::size_t>(PassLength(lists)));
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
+  std::vector<SampleId> order;
+  Fill(order, static_cast<std::size_t>(PassLength(lists)), 0, stop);
+  std::size_t read = 0;
+  for (std::size_t rank = 0; rank < ranks && !stop.Now(); ++rank) {
     Unpacker ids(lists.packed[rank], lists.bits);
-    for (std::size_t position = rank; position < order.size(); position += ranks) {
+    for (std::size_t position = rank; position < order.size() && !stop.At(read++);
+         position += ranks) {
       order[position] = ids.Next();
       if (order[position] >= samples) return Error(OutOfRange(rank, order[position], samples));
     }
   }
+  if (stop.Now()) return Error(Code::kCancelled, "list of ids: not wanted any more");
   return order;
 }
 
-Status CheckIds(const IdLists& lists, std::uint64_t samples) {
+Status CheckIds(const IdLists& lists, std::uint64_t samples, const StopCheck& stop) {
   for (std::size_t rank = 0; rank < lists.lengths.size(); ++rank) {
     Unpacker ids(lists.packed[rank], lists.bits);
-    for (std::uint64_t i = 0; i < lists.lengths[rank]; ++i) {
+    for (std::uint64_t i = 0; i < lists.lengths[rank] && !stop.At(i); ++i) {
       if (const SampleId id = ids.Next(); id >= samples) return OutOfRange(rank, id, samples);
     }
   }

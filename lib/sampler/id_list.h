@@ -12,6 +12,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/stop_check.h"
 
 namespace optcache::sampler {
 
@@ -58,9 +59,12 @@ Result<std::string> JoinLists(std::span<const std::string_view> ranks, std::uint
 std::uint64_t PassLength(const IdLists& lists);
 
 // The ids by position, index * ranks + rank. kInvalidArgument: one is not below `samples`.
-Result<std::vector<SampleId>> PassOrder(const IdLists& lists, std::uint64_t samples);
+// kCancelled once `stop` says so.
+Result<std::vector<SampleId>> PassOrder(const IdLists& lists, std::uint64_t samples,
+                                        const StopCheck& stop = {});
 
-// kInvalidArgument: an id of a list, in any rank, is not below `samples`.
-Status CheckIds(const IdLists& lists, std::uint64_t samples);
+// kInvalidArgument: an id of a list, in any rank, is not below `samples`. Some are not looked at
+// once `stop` says so.
+Status CheckIds(const IdLists& lists, std::uint64_t samples, const StopCheck& stop = {});
 
 }  // namespace optcache::sampler

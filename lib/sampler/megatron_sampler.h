@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/stop_check.h"
 #include "sampler/recipe.h"
 
 namespace optcache::sampler {
@@ -16,7 +17,8 @@ namespace optcache::sampler {
 //
 // Sharded, rank r shuffles the r-th part of the dataset, all ranks by the same permutation; else
 // one permutation of all is dealt as DistributedSampler deals. `recipe` is valid and of kind
-// megatron-cyclic.
-std::vector<SampleId> MegatronCyclicOrder(const Recipe& recipe, std::uint64_t epoch);
+// megatron-cyclic. Once `stop` says so, the order means nothing.
+std::vector<SampleId> MegatronCyclicOrder(const Recipe& recipe, std::uint64_t epoch,
+                                          const StopCheck& stop = {});
 
 }  // namespace optcache::sampler

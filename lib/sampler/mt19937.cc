@@ -1,9 +1,12 @@
 #include "sampler/mt19937.h"
 
+#include <algorithm>
+
 namespace optcache::sampler {
 namespace {
 
 constexpr std::size_t kShift = 397;
+constexpr std::size_t kStepsOfAdvance = 64;  // of a StopCheck, in time
 
 // One step of the recurrence: the top bit of `upper`, the other 31 of `lower`, and the word 397 on.
 std::uint32_t Twist(std::uint32_t upper, std::uint32_t lower, std::uint32_t far) {
@@ -27,15 +30,16 @@ Mt19937::Mt19937(std::uint64_t seed) : state_{static_cast<std::uint32_t>(seed)} 
   }
 }
 
-void Mt19937::Discard(std::uint64_t count) {
+void Mt19937::Discard(std::uint64_t count, const StopCheck& stop) {
   const std::uint64_t left = kWords - index_;
   if (count <= left) {
     index_ += static_cast<std::size_t>(count);
     return;
   }
   count -= left;
-  for (; count > kWords; count -= kWords)
+  for (std::size_t i = 0; count > kWords && !stop.At(i * kStepsOfAdvance); count -= kWords, ++i)
     Advance();
+  count = std::min<std::uint64_t>(count, kWords);
   Refill();
   index_ = static_cast<std::size_t>(count);
 }

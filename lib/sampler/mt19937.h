@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/stop_check.h"
+
 namespace optcache::sampler {
 
 // The same words as std::mt19937 with the same seed, but made a block at a time by loops that the
@@ -24,8 +26,8 @@ class Mt19937 {
     const std::uint64_t high = Next();
     return (high << 32U) | Next();
   }
-  // Draws `count` words and drops them.
-  void Discard(std::uint64_t count);
+  // Draws `count` words and drops them; fewer once `stop` says so.
+  void Discard(std::uint64_t count, const StopCheck& stop = {});
 
  private:
   static constexpr std::size_t kWords = 624;

@@ -19,24 +19,25 @@ OrderSource::OrderSource(const Recipe& recipe) : recipe_(recipe) {
   if (recipe.kind == Kind::kTorchRandom) random_.emplace(recipe);
 }
 
-Result<std::vector<SampleId>> OrderSource::PassOrder(std::uint64_t epoch) {
-  ASSIGN_OR_RETURN(std::vector<SampleId> order, Drawn(epoch));
-  if (!recipe_.subset.empty()) MapToSubset(recipe_.subset, order);
+Result<std::vector<SampleId>> OrderSource::PassOrder(std::uint64_t epoch, const StopCheck& stop) {
+  ASSIGN_OR_RETURN(std::vector<SampleId> order, Drawn(epoch, stop));
+  if (!recipe_.subset.empty()) MapToSubset(recipe_.subset, order, stop);
+  if (stop.Now()) return Error(Code::kCancelled, "order: not wanted any more");
   return order;
 }
 
-Result<std::vector<SampleId>> OrderSource::Drawn(std::uint64_t epoch) {
+Result<std::vector<SampleId>> OrderSource::Drawn(std::uint64_t epoch, const StopCheck& stop) {
   switch (recipe_.kind) {
     case Kind::kSequential:
-      return SequentialOrder(recipe_.size);
+      return SequentialOrder(recipe_.size, stop);
     case Kind::kTorchDistributed:
-      return DistributedOrder(recipe_, epoch);
+      return DistributedOrder(recipe_, epoch, stop);
     case Kind::kTorchRandom:
-      return random_->PassOrder(epoch);
+      return random_->PassOrder(epoch, stop);
     case Kind::kMegatronCyclic:
-      return MegatronCyclicOrder(recipe_, epoch);
+      return MegatronCyclicOrder(recipe_, epoch, stop);
     case Kind::kSpdlRandom:
-      return SpdlOrder(recipe_, epoch);
+      return SpdlOrder(recipe_, epoch, stop);
   }
   return Error(Code::kInternal, "a recipe of no kind");
 }

@@ -13,6 +13,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/stop_check.h"
 #include "sampler/order_crc.h"
 #include "sampler/random_sampler.h"
 #include "sampler/recipe.h"
@@ -35,8 +36,8 @@ class OrderSource {
   // `epoch` is what the training process gives to set_epoch (torch-distributed) or shuffle
   // (spdl-random), how often all samples were consumed (megatron-cyclic), or the number of passes
   // before (torch-random; cheap in rising order, see RandomSampler). kInvalidArgument if it is too
-  // far ahead for torch-random.
-  Result<std::vector<SampleId>> PassOrder(std::uint64_t epoch);
+  // far ahead for torch-random. kCancelled once `stop` says so; then no other may be asked for.
+  Result<std::vector<SampleId>> PassOrder(std::uint64_t epoch, const StopCheck& stop = {});
 
   // What one rank reads in the pass, RankLength ids. Costs a PassOrder: who needs several ranks
   // takes RankPart of one. kInvalidArgument also if there is no such rank.
@@ -44,7 +45,8 @@ class OrderSource {
 
  private:
   explicit OrderSource(const Recipe& recipe);
-  Result<std::vector<SampleId>> Drawn(std::uint64_t epoch);  // before `subset`
+  // Before `subset`.
+  Result<std::vector<SampleId>> Drawn(std::uint64_t epoch, const StopCheck& stop);
 
   Recipe recipe_;
   std::optional<RandomSampler> random_;  // of kind torch-random only

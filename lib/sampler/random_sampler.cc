@@ -1,8 +1,6 @@
 #include "sampler/random_sampler.h"
 
-#include <algorithm>
 #include <limits>
-#include <span>
 #include <string>
 
 #include "sampler/randperm.h"
@@ -60,7 +58,7 @@ Result<std::uint64_t> FirstWord(const Words& words, std::uint64_t pass) {
 RandomSampler::RandomSampler(const Recipe& recipe)
     : recipe_(recipe), generator_(static_cast<std::uint64_t>(recipe.seed)) {}
 
-Result<std::vector<SampleId>> RandomSampler::PassOrder(std::uint64_t pass) {
+Result<std::vector<SampleId>> RandomSampler::PassOrder(std::uint64_t pass, const StopCheck& stop) {
   const Words words = WordsOf(recipe_);
   ASSIGN_OR_RETURN(const std::uint64_t first, FirstWord(words, pass));
   const bool back = first < drawn_;
@@ -73,38 +71,36 @@ Result<std::vector<SampleId>> RandomSampler::PassOrder(std::uint64_t pass) {
                      ": ask for the passes in order, or announce this one as a trace of ids");
   }
   if (back) generator_ = Mt19937(static_cast<std::uint64_t>(recipe_.seed));
-  generator_.Discard(skipped);
+  generator_.Discard(skipped, stop);
+  if (stop.Now()) return std::vector<SampleId>();
   drawn_ = first + words.used;
-  return recipe_.replacement ? Draw() : Permute();
+  return recipe_.replacement ? Draw(stop) : Permute(stop);
 }
 
-std::vector<SampleId> RandomSampler::Draw() {
+std::vector<SampleId> RandomSampler::Draw(const StopCheck& stop) {
   const auto size = static_cast<std::uint32_t>(recipe_.size);
-  std::vector<SampleId> order(Draws(recipe_));
-  if (WideRandint(recipe_)) {
-    for (SampleId& id : order)
-      id = static_cast<SampleId>(generator_.Next64() % size);
-  } else {
-    for (SampleId& id : order)
-      id = generator_.Next() % size;
+  const std::uint64_t draws = Draws(recipe_);
+  const bool wide = WideRandint(recipe_);
+  std::vector<SampleId> order;
+  order.reserve(draws);
+  for (std::uint64_t i = 0; i < draws && !stop.At(i); ++i) {
+    order.push_back(wide ? static_cast<SampleId>(generator_.Next64() % size)
+                         : generator_.Next() % size);
   }
   return order;
 }
 
-std::vector<SampleId> RandomSampler::Permute() {
+std::vector<SampleId> RandomSampler::Permute(const StopCheck& stop) {
   const Randperm variant = RandpermOf(recipe_.size, recipe_.modern_randperm);
   const std::uint64_t draws = Draws(recipe_);
-  if (draws == recipe_.size) return MakeRandperm(recipe_.size, variant, generator_);
-  std::vector<SampleId> order(draws);
-  for (std::uint64_t at = 0; at < draws; at += recipe_.size) {
-    if (draws - at >= recipe_.size) {
-      FillRandperm(std::span(order).subspan(at, recipe_.size), variant, generator_);
-    } else {
-      std::ranges::copy_n(MakeRandperm(recipe_.size, variant, generator_).begin(),
-                          static_cast<std::ptrdiff_t>(draws - at),
-                          order.begin() + static_cast<std::ptrdiff_t>(at));
-    }
-  }
+  std::vector<SampleId> order;
+  order.reserve(draws);
+  while (draws - order.size() >= recipe_.size && !stop.Now())
+    AppendRandperm(recipe_.size, variant, generator_, order, stop);
+  if (order.size() == draws || stop.Now()) return order;
+  const std::vector<SampleId> last = MakeRandperm(recipe_.size, variant, generator_, stop);
+  for (std::size_t i = 0; order.size() < draws && !stop.At(i); ++i)
+    order.push_back(last[i]);
   return order;
 }
 

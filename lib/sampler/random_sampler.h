@@ -8,6 +8,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/stop_check.h"
 #include "sampler/mt19937.h"
 #include "sampler/recipe.h"
 
@@ -32,12 +33,13 @@ class RandomSampler {
   explicit RandomSampler(const Recipe& recipe);
 
   // The order of the pass that comes after `pass` others. Going forward skips the words between;
-  // going back starts again from the seed. kInvalidArgument if that is above kMaxSkippedWords.
-  Result<std::vector<SampleId>> PassOrder(std::uint64_t pass);
+  // going back starts again from the seed. kInvalidArgument if that is above kMaxSkippedWords. Once
+  // `stop` says so the order means nothing, and no other may be asked for.
+  Result<std::vector<SampleId>> PassOrder(std::uint64_t pass, const StopCheck& stop = {});
 
  private:
-  std::vector<SampleId> Draw();     // with replacement
-  std::vector<SampleId> Permute();  // without
+  std::vector<SampleId> Draw(const StopCheck& stop);     // with replacement
+  std::vector<SampleId> Permute(const StopCheck& stop);  // without
 
   Recipe recipe_;
   Mt19937 generator_;

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
+#include "sampler/sequential_sampler.h"
 
 namespace optcache::sampler {
 namespace {
@@ -16,10 +17,10 @@ constexpr std::uint32_t kBatch = 128;
 using Places = std::array<std::uint32_t, kBatch>;
 
 // for i in 0 .. n-2: swap(order[i], order[i + draw % (n - i)])
-void ShuffleNarrow(std::span<SampleId> order, Mt19937& generator) {
+void ShuffleNarrow(std::span<SampleId> order, Mt19937& generator, const StopCheck& stop) {
   const auto n = static_cast<std::uint32_t>(order.size());
   Places places;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled before it is read
-  for (std::uint32_t begin = 0; n - begin > 1;) {
+  for (std::uint32_t begin = 0; n - begin > 1 && !stop.At(begin);) {
     const std::uint32_t batch = std::min(kBatch, n - 1 - begin);
     for (std::uint32_t k = 0; k < batch; ++k) {
       const std::uint32_t i = begin + k;
@@ -33,10 +34,10 @@ void ShuffleNarrow(std::span<SampleId> order, Mt19937& generator) {
 }
 
 // for i in 0 .. n-1: z = draw % (i + 1); order[i] = order[z]; order[z] = i
-void ShuffleWide(std::span<SampleId> order, Mt19937& generator) {
+void ShuffleWide(std::span<SampleId> order, Mt19937& generator, const StopCheck& stop) {
   const auto n = static_cast<std::uint32_t>(order.size());
   Places places;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled before it is read
-  for (std::uint32_t begin = 0; begin < n;) {
+  for (std::uint32_t begin = 0; begin < n && !stop.At(begin);) {
     const std::uint32_t batch = std::min(kBatch, n - begin);
     for (std::uint32_t k = 0; k < batch; ++k) {
       places[k] = static_cast<std::uint32_t>(generator.Next64() % (begin + k + 1ULL));
@@ -61,19 +62,23 @@ std::uint64_t RandpermWords(std::uint64_t n, Randperm variant) {
   return n == 0 ? 0 : n - 1;
 }
 
-void FillRandperm(std::span<SampleId> order, Randperm variant, Mt19937& generator) {
-  CHECK(order.size() <= kNoSample);
-  std::iota(order.begin(), order.end(), SampleId{0});
+void AppendRandperm(std::uint64_t n, Randperm variant, Mt19937& generator,
+                    std::vector<SampleId>& order, const StopCheck& stop) {
+  CHECK(n <= kNoSample);
+  const std::size_t begin = order.size();
+  AppendSequence(n, order, stop);
+  const std::span<SampleId> permuted = std::span(order).subspan(begin);
   if (variant == Randperm::kWide) {
-    ShuffleWide(order, generator);
+    ShuffleWide(permuted, generator, stop);
   } else {
-    ShuffleNarrow(order, generator);
+    ShuffleNarrow(permuted, generator, stop);
   }
 }
 
-std::vector<SampleId> MakeRandperm(std::uint64_t n, Randperm variant, Mt19937& generator) {
-  std::vector<SampleId> order(n);
-  FillRandperm(order, variant, generator);
+std::vector<SampleId> MakeRandperm(std::uint64_t n, Randperm variant, Mt19937& generator,
+                                   const StopCheck& stop) {
+  std::vector<SampleId> order;
+  AppendRandperm(n, variant, generator, order, stop);
   return order;
 }
 

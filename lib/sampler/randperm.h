@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/stop_check.h"
 #include "sampler/mt19937.h"
 
 namespace optcache::sampler {
@@ -29,10 +30,13 @@ Randperm RandpermOf(std::uint64_t n, bool modern);
 // Words that MakeRandperm draws.
 std::uint64_t RandpermWords(std::uint64_t n, Randperm variant);
 
-// Fills `order` with the permutation of 0 to its size - 1; the size is at most kNoSample.
-void FillRandperm(std::span<SampleId> order, Randperm variant, Mt19937& generator);
+// Appends the permutation of 0 to n - 1 to `order`; n is at most kNoSample. What it does once
+// `stop` says so means nothing.
+void AppendRandperm(std::uint64_t n, Randperm variant, Mt19937& generator,
+                    std::vector<SampleId>& order, const StopCheck& stop);
 
 // The same in a list of its own.
-std::vector<SampleId> MakeRandperm(std::uint64_t n, Randperm variant, Mt19937& generator);
+std::vector<SampleId> MakeRandperm(std::uint64_t n, Randperm variant, Mt19937& generator,
+                                   const StopCheck& stop = {});
 
 }  // namespace optcache::sampler

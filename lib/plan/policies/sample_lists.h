@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/stop_check.h"
 
 namespace optcache::plan {
 
@@ -12,7 +13,10 @@ namespace optcache::plan {
 // a ring, linked through one array: samples' entries come first, then one entry a list.
 class SampleLists {
  public:
-  explicit SampleLists(std::uint32_t samples) : samples_(samples), links_(samples) {}
+  // Once `stop` says so it must not be used.
+  explicit SampleLists(std::uint32_t samples, const StopCheck& stop = {}) : samples_(samples) {
+    Fill(links_, samples, {}, stop);
+  }
 
   // The number of the new, empty list; they are numbered from 0.
   std::size_t AddList() {

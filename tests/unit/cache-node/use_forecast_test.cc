@@ -45,5 +45,12 @@ TEST(UseForecast, APassMayReadASampleTwiceOrNever) {
   EXPECT_EQ((*positions)[5], kNotRead);
 }
 
+TEST(UseForecast, EndsSoonWhereItIsStopped) {
+  std::size_t looks = 0;
+  const StopCheck stop([&looks] { return ++looks > 2; });
+  const PositionsOf positions = FirstPositions({}, 4 * StopCheck::kSteps, stop);
+  EXPECT_EQ(positions->size(), 2 * StopCheck::kSteps);
+}
+
 }  // namespace
 }  // namespace optcache::node

@@ -1,13 +1,13 @@
 #include "plan/fitted_base.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
+#include <map>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "unit/plan/plan_testing.h"
 
 namespace optcache::plan {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 std::vector<FirstRead> ReadBy(const std::vector<NodeIndex>& readers) {
   std::vector<FirstRead> reads;
   for (const NodeIndex reader : readers)
-    reads.push_back({.read = reads.size(), .reader = reader});
+    reads.push_back({.sample = static_cast<SampleId>(reads.size()), .reader = reader});
   return reads;
 }
 
@@ -58,11 +58,16 @@ TEST(FittedBase, WhatFindsNoRoomLeavesItToSmallerOnes) {
 // The same, looking at everything each time.
 Holders SlowlyFitted(const Sizes& sizes, Capacities left, const std::vector<FirstRead>& reads,
                      const Holders& holders) {
-  std::vector<SampleId> soonest(holders.size());
-  std::iota(soonest.begin(), soonest.end(), SampleId{0});
-  std::ranges::stable_sort(soonest, [&](SampleId one, SampleId other) {
-    return std::pair(reads[one].read, other) < std::pair(reads[other].read, one);
-  });
+  std::map<SampleId, NodeIndex> readers;
+  std::vector<SampleId> soonest;  // what is not read comes last, the greatest first
+  for (const FirstRead& read : reads) {
+    readers[read.sample] = read.reader;
+    soonest.push_back(read.sample);
+  }
+  for (std::size_t sample = holders.size(); sample-- > 0;) {
+    if (readers.try_emplace(static_cast<SampleId>(sample), kNoNode).second)
+      soonest.push_back(static_cast<SampleId>(sample));
+  }
   std::vector<ByteCount> held(left.size());
   for (SampleId sample = 0; sample < holders.size(); ++sample)
     held[holders[sample]] += sizes[sample];
@@ -76,7 +81,7 @@ Holders SlowlyFitted(const Sizes& sizes, Capacities left, const std::vector<Firs
     left[node] -= held[node];
   for (const SampleId sample : soonest) {
     if (fitted[sample] != kNoNode) continue;
-    const NodeIndex reader = reads[sample].reader;
+    const NodeIndex reader = readers.at(sample);
     auto to = static_cast<NodeIndex>(std::ranges::max_element(left) - left.begin());
     if (reader != kNoNode && left[reader] >= sizes[sample]) to = reader;
     if (left[to] < sizes[sample]) continue;
@@ -97,12 +102,17 @@ TEST(FittedBase, HoldsAtRandom) {
     std::vector<std::uint32_t> bytes;
     Holders before;
     std::vector<FirstRead> reads;
+    std::vector<std::size_t> place(count, count);  // in the order of the first reads
+    for (const SampleId sample : Shuffled(count, random)) {
+      if (random.Below(4) == 0) continue;
+      place[sample] = reads.size();
+      const bool has_node = random.Below(4) != 0;
+      reads.push_back({.sample = sample,
+                       .reader = has_node ? static_cast<NodeIndex>(random.Below(nodes)) : kNoNode});
+    }
     for (std::uint32_t i = 0; i < count; ++i) {
       bytes.push_back(static_cast<std::uint32_t>(1 + random.Below(9)));
       before.push_back(static_cast<NodeIndex>(random.Below(nodes)));
-      reads.push_back(
-          {.read = random.Below(count),
-           .reader = random.Below(4) == 0 ? kNoNode : static_cast<NodeIndex>(random.Below(nodes))});
     }
     const Sizes sizes(bytes);
     Capacities capacities;
@@ -129,8 +139,7 @@ TEST(FittedBase, HoldsAtRandom) {
     }
     EXPECT_EQ(told, after);
     for (std::size_t i = 1; i < fitted.relocations.size(); ++i) {
-      EXPECT_LE(reads[fitted.relocations[i - 1].sample].read,
-                reads[fitted.relocations[i].sample].read);
+      EXPECT_LE(place[fitted.relocations[i - 1].sample], place[fitted.relocations[i].sample]);
     }
   }
 }

@@ -125,5 +125,16 @@ TEST(MergedOrder, IsThatOfAllTimesSorted) {
   }
 }
 
+// However many reads the streams make in a unit of time.
+TEST(MergedOrder, EndsSoonWhereItIsStopped) {
+  for (const std::uint32_t rate : {1U, 1000U}) {
+    const std::vector<SampleId> ids(100'000);
+    const std::vector<MergeStream> streams(8, OneSegment(ids, rate));
+    std::size_t looks = 0;
+    const MergedOrder merged(streams, 800'000, StopCheck([&looks] { return ++looks >= 5; }));
+    EXPECT_LE(merged.size(), 5 * StopCheck::kSteps + 8 * rate) << rate;
+  }
+}
+
 }  // namespace
 }  // namespace optcache::plan

@@ -98,5 +98,22 @@ TEST(NodeShare, WhatIsHeldElsewhereIsSentOnFromThere) {
   EXPECT_EQ(ShareOf(2, *plan, order, sizes), NodeShare());
 }
 
+// With peer hits, where all reads are looked at, and without.
+TEST(NodeShare, EndsSoonWhereItIsStopped) {
+  constexpr std::size_t kLength = 4 * StopCheck::kSteps;
+  std::vector<SampleId> order(kLength);
+  std::iota(order.begin(), order.end(), SampleId{0});
+  for (const NodeIndex holder : {NodeIndex{0}, NodeIndex{1}}) {
+    PassPlanBuilder builder({.key = {}, .begin = 0, .end = kLength, .pass_length = kLength}, {0},
+                            2);
+    for (std::size_t i = 0; i < kLength; ++i)
+      builder.Add(0, holder, 0, 1);
+    std::size_t looks = 0;
+    const NodeShare share = ShareOf(0, *builder.Finish(), order, Sizes::Equal(kLength, 1), kLength,
+                                    StopCheck([&looks] { return ++looks > 2; }));
+    EXPECT_EQ(share.reads, 2 * StopCheck::kSteps) << holder;
+  }
+}
+
 }  // namespace
 }  // namespace optcache::plan

@@ -65,6 +65,18 @@ TEST(PassPlan, EveryTenthOfAShortPassIsCountedOnce) {
   }
 }
 
+TEST(PassPlan, OnlySomePositionsAreReadFromPeers) {
+  for (const std::size_t nodes : {3U, 300U}) {
+    PassPlanBuilder builder({.key = {}, .begin = 0, .end = 5, .pass_length = 5}, {0}, nodes);
+    const std::vector<NodeIndex> holders = {kNoNode, 1, 0, 2, kNoNode};
+    for (const NodeIndex holder : holders)
+      builder.Add(0, holder, 0, 1);
+    const auto plan = builder.Finish();
+    for (Position p = 0; p < 5; ++p)
+      EXPECT_EQ(plan->At(p).holder, holders[p]) << p;
+  }
+}
+
 TEST(PassPlan, DigestTellsPlansApart) {
   EXPECT_EQ(SmallPlan()->digest(), SmallPlan()->digest());
   EXPECT_NE(SmallPlan()->digest(), SmallPlan(0)->digest());

@@ -110,6 +110,18 @@ TEST(IdList, RefusesIdsThatAreNone) {
   EXPECT_TRUE(CheckIds(lists, 11).ok());
 }
 
+TEST(IdList, EndsSoonWhereItIsStopped) {
+  constexpr std::uint32_t kIds = 4 * StopCheck::kSteps - 1;
+  std::vector<SampleId> ids(kIds);
+  ids.back() = kIds;  // there is none
+  const std::string bytes = EncodeList(ids, BitsFor(kIds));
+  const IdLists lists = ParseLists(bytes, kIds).value();
+  std::size_t looks = 0;
+  const StopCheck stop([&looks] { return ++looks > 2; });
+  EXPECT_TRUE(CheckIds(lists, kIds, stop).ok()) << "looked at all";
+  EXPECT_EQ(PassOrder(lists, kIds, stop).error().code(), Code::kCancelled);
+}
+
 TEST(IdList, RefusesToJoinWhatIsTooLargeTogether) {
   const std::string half = EncodeList(std::vector<SampleId>(9'000'000), 32);
   const std::string_view two[] = {half, half};

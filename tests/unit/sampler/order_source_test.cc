@@ -58,5 +58,44 @@ TEST(OrderSource, SaysWhenAPassIsOutOfReach) {
   EXPECT_EQ(source.PassOrder(~0ULL).error().code(), Code::kInvalidArgument);
 }
 
+// Of every kind, at whichever look it is stopped.
+TEST(OrderSource, EndsSoonWhereItIsStopped) {
+  constexpr std::uint64_t kSize = 5 * StopCheck::kSteps;
+  const std::vector<Recipe> recipes = {
+      {.kind = Kind::kSequential, .size = kSize},
+      {.size = kSize, .world = 3, .block = 4},
+      {.kind = Kind::kTorchDistributed, .size = kSize, .world = 3, .subset = {{7, kSize}}},
+      {.kind = Kind::kTorchRandom, .size = kSize},
+      {.kind = Kind::kTorchRandom, .size = kSize, .draws = kSize + 1000},
+      {.kind = Kind::kTorchRandom, .size = kSize, .replacement = true},
+      {.kind = Kind::kMegatronCyclic, .size = kSize, .world = 2, .drop_last = true},
+      {.kind = Kind::kSpdlRandom, .size = kSize, .world = 2, .drop_last = true},
+  };
+  for (const Recipe& recipe : recipes) {
+    SCOPED_TRACE(KindName(recipe.kind));
+    const Ids whole = OrderSource::Make(recipe)->PassOrder(3).value();
+    for (std::size_t last_look = 1;; ++last_look) {
+      std::size_t looks = 0;
+      const StopCheck stop([&] { return ++looks >= last_look; });
+      const Result<Ids> order = OrderSource::Make(recipe)->PassOrder(3, stop);
+      if (order) {
+        EXPECT_EQ(*order, whole);
+        EXPECT_GE(looks, kSize / StopCheck::kSteps) << "looks too rarely";
+        break;
+      }
+      ASSERT_EQ(order.error().code(), Code::kCancelled);
+    }
+  }
+}
+
+// The words of passes before it, which are skipped, may take minutes.
+TEST(OrderSource, EndsSoonWhereItSkips) {
+  OrderSource source =
+      OrderSource::Make({.kind = Kind::kTorchRandom, .size = 1'000'000'000}).value();
+  std::size_t looks = 0;
+  const StopCheck stop([&looks] { return ++looks >= 3; });
+  EXPECT_EQ(source.PassOrder(10, stop).error().code(), Code::kCancelled);
+}
+
 }  // namespace
 }  // namespace optcache::sampler
