@@ -79,10 +79,16 @@ def _start(context: Context) -> list[Figure]:
             at_most(MOST_BYTES),
         ),
         Figure(
-            f"{name}: told to stop, the longest time until it has",
-            1000 * result["stop_s"],
-            "ms",
+            f"{name}: the longest time between two looks whether it is to stop, orders included",
+            1000 * result["look_s"],
+            "CPU ms",
             f"the plan {result['plan_s']:.1f} s",
             at_most(STOP_MS),
+        ),
+        Figure(
+            f"{name}: from the look that stops it until it has freed its memory",
+            1000 * result["stop_s"],
+            "CPU ms",
+            "",
         ),
     ]

@@ -1,20 +1,17 @@
 // What a plan costs: nanoseconds a read and memory a sample, for the slot plan and for MIN, beside
 // the baselines of `optcache simulate` and MIN with a std::priority_queue in the same run. Orders
-// are DistributedSampler's and timed apart; so is an inverse of theirs, alone. Of a first plan also
-// how soon it ends once it is told to. Prints JSON.
+// are DistributedSampler's and timed apart; so is an inverse of theirs, alone. Of a first plan and
+// its orders also how often it looks whether it is to stop, and how soon it then ends. Prints JSON.
 //
 //   bench_plan --samples 1281167 --epochs 90
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <queue>
-#include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
+#include "base/stop_check.h"
 #include "bench/counted_heap.h"
 #include "bench/cpu_timer.h"
 #include "plan/decision_table.h"
@@ -40,7 +38,7 @@ constexpr double kCapacity = 0.3;
 // The peer's cost does not change from epoch to epoch, and is high.
 constexpr PassNumber kPeerEpochs = 4;
 constexpr std::size_t kPassesAhead = 3;  // of each stream, that a first plan can see
-constexpr int kStops = 16;
+constexpr std::size_t kStops = 16;
 
 struct Workload {
   std::uint32_t samples = 1'281'167;  // ImageNet
@@ -262,47 +260,55 @@ std::string ToJson(const Cost& cost, const Workload& work) {
       static_cast<double>(cost.hits) / static_cast<double>(cost.reads));
 }
 
-// The longest time, in seconds, that a first plan goes on after it is told to stop: at times spread
-// over the `plan_seconds` that it takes. The orders are there.
-double LongestStop(const Workload& work, std::size_t streams, NodeIndex nodes,
-                   double plan_seconds) {
-  Inputs inputs;
-  inputs.sizes = Sizes::Equal(work.samples, 1);
-  inputs.capacities.assign(nodes, static_cast<ByteCount>(kCapacity * work.samples) / nodes);
-  std::vector<NodeIndex> node_of_rank(nodes);
-  std::iota(node_of_rank.begin(), node_of_rank.end(), NodeIndex{0});
-  std::vector<std::vector<Order>> orders(streams);
-  for (StreamId id = 0; id < streams; ++id) {
-    inputs.streams.push_back({.id = id, .node_of_rank = node_of_rank});
-    Cost unused;
-    OrderMaker maker(work, nodes, static_cast<std::int64_t>(id), unused);
-    for (PassNumber pass = 0; pass < kPassesAhead; ++pass)
-      orders[id].push_back(maker.Make(pass));
+// Of a first plan that is told to stop, in seconds of the processor.
+struct Stops {
+  double between_looks = 0;  // the longest time between two looks at the stop
+  double to_the_end = 0;     // the longest from the look that stops it until it has freed all
+};
+
+// Plans until the `last_look`-th look, and makes the orders, too. Returns how often it looked.
+std::size_t PlanUntil(std::size_t last_look, const Workload& work, std::size_t streams,
+                      NodeIndex nodes, Stops& stops) {
+  std::size_t looks = 0;
+  double looked = CpuTimer::Now();
+  const StopCheck stop([&] {
+    if (looks >= last_look) return true;
+    const double now = CpuTimer::Now();
+    stops.between_looks = std::max(stops.between_looks, now - std::exchange(looked, now));
+    return ++looks == last_look;
+  });
+  {
+    Inputs inputs;
+    inputs.sizes = Sizes::Equal(work.samples, 1);
+    inputs.capacities.assign(nodes, static_cast<ByteCount>(kCapacity * work.samples) / nodes);
+    inputs.stop = stop;
+    Fill(inputs.base, work.samples, kNoNode, stop);
+    std::vector<NodeIndex> node_of_rank(nodes);
+    std::iota(node_of_rank.begin(), node_of_rank.end(), NodeIndex{0});
+    std::vector<OrderSource> sources;
+    for (StreamId id = 0; id < streams; ++id) {
+      inputs.streams.push_back({.id = id, .node_of_rank = node_of_rank});
+      sources.push_back(
+          OrderSource::Make({.size = work.samples, .seed = id, .world = nodes}).value());
+    }
+    const auto orders = [&](StreamId stream, PassNumber pass) -> Order {
+      auto order = sources[stream].PassOrder(pass, stop);
+      return order ? std::make_shared<const std::vector<SampleId>>(*std::move(order)) : nullptr;
+    };
+    Result<Planner> planner = Planner::Make(std::move(inputs), orders);
+    if (planner) (void)planner->Next();
   }
-  const auto known = [&orders](StreamId stream, PassNumber pass) {
-    return pass < kPassesAhead ? orders[stream][pass] : nullptr;
-  };
-  using Clock = std::chrono::steady_clock;
-  double longest = 0;
-  for (int i = 0; i < kStops; ++i) {
-    std::stop_source source;
-    inputs.stop = StopCheck(source.get_token());
-    Planner planner = *Planner::Make(inputs, known);
-    const auto until = std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(plan_seconds * (i + 0.5) / kStops));
-    Clock::time_point asked;
-    std::thread other([&, at = Clock::now() + until] {
-      while (Clock::now() < at)
-        std::this_thread::yield();
-      asked = Clock::now();
-      source.request_stop();
-    });
-    const bool stopped = !planner.Next().has_value();
-    const Clock::time_point ended = Clock::now();
-    other.join();
-    if (stopped) longest = std::max(longest, std::chrono::duration<double>(ended - asked).count());
-  }
-  return longest;
+  if (looks == last_look) stops.to_the_end = std::max(stops.to_the_end, CpuTimer::Now() - looked);
+  return looks;
+}
+
+Stops MeasureStops(const Workload& work, std::size_t streams, NodeIndex nodes) {
+  Stops stops;
+  const std::size_t looks =
+      PlanUntil(std::numeric_limits<std::size_t>::max(), work, streams, nodes, stops);
+  for (std::size_t i = 1; i <= kStops; ++i)
+    PlanUntil(looks * i / kStops, work, streams, nodes, stops);
+  return stops;
 }
 
 // A large cluster's first plan, as every node derives it when jobs begin.
@@ -310,11 +316,11 @@ void RunStart(const Workload& work, std::size_t streams, NodeIndex nodes) {
   Workload first = work;
   first.epochs = static_cast<PassNumber>(kPassesAhead * streams);
   Cost cost = MeasurePlanner(first, "start", streams, nodes, Method::kBest, 1);
-  fmt::print(R"({{"order_s": {:.2f}, "plan_s": {:.2f}, "stop_s": {:.4f}, )"
+  const Stops stops = MeasureStops(work, streams, nodes);
+  fmt::print(R"({{"order_s": {:.2f}, "plan_s": {:.2f}, "look_s": {:.4f}, "stop_s": {:.4f}, )"
              R"("bytes_a_sample": {:.2f}, "order_bytes_a_sample": {:.2f}, "digest": "{:016x}"}})"
              "\n",
-             cost.order.seconds(), cost.plan.seconds(),
-             LongestStop(work, streams, nodes, cost.plan.seconds()),
+             cost.order.seconds(), cost.plan.seconds(), stops.between_looks, stops.to_the_end,
              static_cast<double>(cost.peak_bytes) / work.samples / static_cast<double>(streams),
              static_cast<double>(cost.order_bytes) / work.samples / static_cast<double>(streams),
              cost.digest);
