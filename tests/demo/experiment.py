@@ -18,39 +18,22 @@ import timing
 from accounting import Delivery
 from harness import checks
 from harness.checks import Records
-from harness.cluster import Budget, Cluster, ClusterOptions, Metrics, transit_reserve
+from harness.cluster import Cluster, ClusterOptions, Metrics
 from harness.cpu import cpu_seconds_below
-from harness.dataset import Dataset
 from harness.job import Job
 from harness.slow_link import SlowLink
 from harness.store import LISTING, Store
 from harness.training import train
+from jobs import Jobs
 from report import Free, PolicyResult, Setup
 
-CAPACITY_SHARE = 0.30  # of the dataset, all nodes together
-# Arenas and transit reserves, all together. An arena holds what the ranks read ahead, 1.2 MB of the
-# default images, and more than as much beside.
-BESIDE_SHARE = 0.08
-PAGE_BYTES = 4096
 RANK_PROGRAM = Path(__file__).with_name("rank.py")
 
 FREE_EPOCHS = 3  # two are measured
-WORKERS = 2  # of each rank
 # Two cores have time left beside it: a loop that is limited by decoding gains nothing by a cache.
 STEP_SECONDS = 0.07
 
 Progress = Callable[[str], None]  # told in a few words what is going on
-
-
-def budget_of(dataset: Dataset, machines: int) -> Budget:
-    memory = int(dataset.total_bytes * CAPACITY_SHARE / machines)
-    beside = int(dataset.total_bytes * BESIDE_SHARE / machines)
-    arena = beside - reserve_of(dataset, memory)
-    return Budget(memory, max(arena // PAGE_BYTES, 1) * PAGE_BYTES)
-
-
-def reserve_of(dataset: Dataset, memory: int) -> int:
-    return transit_reserve(memory, dataset.total_bytes, len(dataset.paths))
 
 
 @dataclass(frozen=True)
@@ -83,23 +66,9 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    dataset: Dataset
+class Experiment(Jobs):
     store: Store
     link: SlowLink  # to the store
-    programs: Path
-    folder: Path  # for logs and what the processes say to each other; its path is short
-    machines: int
-    epochs: int
-    batch: int
-    seed: int
-
-    @property
-    def budget(self) -> Budget:
-        return budget_of(self.dataset, self.machines)
-
-    def reserve_of(self, memory: int) -> int:
-        return reserve_of(self.dataset, memory)
 
     def setup(self, free: Free) -> Setup:
         memory, arena = self.budget.memory, self.budget.arena
@@ -116,15 +85,15 @@ class Experiment:
             free=free,
         )
 
-    @property
-    def digests(self) -> Path:
-        return self.folder / "sha256.bin"
-
     def prepare(self) -> None:
-        """Before the first policy: what the ranks compare with, and what the store says it has."""
-        self.dataset.write_digests(self.digests)
+        super().prepare()
         self.dataset.write_listing(self.store.listing_file)
-        (self.folder / "sockets").mkdir()
+
+    def jobs(self, folder: Path) -> list[Job]:
+        return [
+            replace(job, passes=self.epochs, step_seconds=STEP_SECONDS)
+            for job in super().jobs(folder)
+        ]
 
     def measure_free(self, progress: Progress) -> tuple[Free, list[str]]:
         """The loop with its data in memory, where preparing has left it: in the page cache."""
@@ -132,8 +101,8 @@ class Experiment:
         folder.mkdir()
         progress("starting the ranks")
         jobs = [
-            replace(self._job(rank, folder), epochs=FREE_EPOCHS, folder=str(self.dataset.root))
-            for rank in range(self.machines)
+            replace(job, epochs=FREE_EPOCHS, folder=str(self.dataset.root))
+            for job in self.jobs(folder)
         ]
         run = self._train(jobs, [{}] * len(jobs), folder, progress)
         failures = [
@@ -166,7 +135,7 @@ class Experiment:
         progress("starting the cache")
         with Cluster(options, policy, folder) as cluster:
             progress("starting the ranks")
-            jobs = [self._job(rank, folder) for rank in range(self.machines)]
+            jobs = self.jobs(folder)
             environments = [{"OPTCACHE_SOCKET": str(cluster.socket(job.rank))} for job in jobs]
             with self.link.at_rate(store_share * setup.demand):
                 run = self._train(jobs, environments, folder, progress)
@@ -209,21 +178,6 @@ class Experiment:
 
         records = train(RANK_PROGRAM, jobs, environments, folder, on_batch)
         return Run(records, counts)
-
-    def _job(self, rank: int, folder: Path) -> Job:
-        return Job(
-            rank=rank,
-            world=self.machines,
-            epochs=self.epochs,
-            batch=self.batch,
-            seed=self.seed,
-            digests=str(self.digests),
-            rendezvous=str(folder / "rendezvous"),
-            records=str(folder / f"records-{rank}.json"),
-            passes=self.epochs,
-            workers=WORKERS,
-            step_seconds=STEP_SECONDS,
-        )
 
     def _length_of_rank(self) -> int:
         return -(-len(self.dataset.paths) // self.machines)  # padded, as DistributedSampler does

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import accounting
 from cluster.buckets import sample_reads
-from experiment import WORKERS, budget_of
 from harness import checks
 from harness.checks import Records
 from harness.cluster import Cluster, ClusterOptions, Metrics
 from harness.dataset import Dataset
-from harness.job import Job
 from harness.s3_server import Keys, S3Server, keys_in_environment
 from harness.training import train
+from jobs import Jobs
 
 RANK_PROGRAM = Path(__file__).with_name("boto3_rank.py")
 BUCKET = "data"  # these two as boto3_rank.py has them
@@ -101,19 +100,12 @@ def by_key(dataset: Dataset) -> Dataset:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    dataset: Dataset  # by_key
-    programs: Path
-    folder: Path  # its path is short
-    machines: int
-    epochs: int
-    batch: int
-    seed: int
+class Comparison(Jobs):
+    """The dataset is in the order of by_key."""
 
     def run(self, progress: Progress) -> tuple[list[Reads], list[str]]:
         """Both runs, and a sentence for everything that was not as it must be."""
-        self.dataset.write_digests(self.folder / "sha256.bin")
-        (self.folder / "sockets").mkdir()
+        self.prepare()
         with (
             keys_in_environment(KEYS, REGION),
             S3Server(self.folder / "s3", KEYS, REGION) as server,
@@ -137,7 +129,7 @@ class Comparison:
             base_url="",
             listing="",
             machines=self.machines,
-            budget=budget_of(self.dataset, self.machines),
+            budget=self.budget,
             state=self.folder / "state",
             sockets=self.folder / "sockets",
             bucket=f'{{bucket: {BUCKET}, prefix: "{PREFIX}", endpoint: "{server.endpoint}"}}',
@@ -173,7 +165,7 @@ class Comparison:
         progress(name, "starting the ranks")
         folder = self.folder / name.replace(", ", "-")
         folder.mkdir()
-        jobs = [self._job(rank, folder) for rank in range(self.machines)]
+        jobs = self.jobs(folder)
         before = len(server.log())
         records = train(
             RANK_PROGRAM,
@@ -183,7 +175,7 @@ class Comparison:
             lambda epoch, batches: progress(name, f"epoch {epoch + 1}, batch {batches}"),
         )
         sizes = dict(zip(self.dataset.paths, self.dataset.sizes, strict=True))
-        memory = self.machines * budget_of(self.dataset, self.machines).memory
+        memory = self.machines * self.budget.memory
         bound = accounting.bound_bytes(self.dataset.total_bytes, memory, self.epochs)
         reads = reads_of(name, server.log()[before:], sizes, _delivered(records), bound)
         failures = [
@@ -191,19 +183,6 @@ class Comparison:
             *checks.wrong_orders(self.dataset, jobs, records),
         ]
         return reads, [f"{name}: {it}" for it in failures]
-
-    def _job(self, rank: int, folder: Path) -> Job:
-        return Job(
-            rank=rank,
-            world=self.machines,
-            epochs=self.epochs,
-            batch=self.batch,
-            seed=self.seed,
-            digests=str(self.folder / "sha256.bin"),
-            rendezvous=str(folder / "rendezvous"),
-            records=str(folder / f"records-{rank}.json"),
-            workers=WORKERS,
-        )
 
 
 def _delivered(records: Records) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +21,9 @@ import experiment  # noqa: E402
 from dataset import every_second, open_dataset  # noqa: E402
 from experiment import Counts, Run  # noqa: E402
 from harness import rank  # noqa: E402
+from harness.dataset import Dataset  # noqa: E402
 from harness.job import EpochRecord, Job  # noqa: E402
+from jobs import Jobs  # noqa: E402
 from report import Free, Setup  # noqa: E402
 from timing import Times  # noqa: E402
 
@@ -52,6 +55,18 @@ def test_every_second_image_is_one_by_torchvision_too(tmp_path: Path):
     half = every_second(open_dataset(tmp_path / "all"), tmp_path / "half")
     assert (half.root, half.paths) == (tmp_path / "half", ("a/2.png", "c/4.png"))
     assert half.sizes == (2, 4)
+
+
+def test_jobs_differ_by_rank_and_write_to_their_folder(tmp_path: Path):
+    data = Dataset(tmp_path, ("a.png", "b.png"), (1_000_000, 1_000_000))
+    given = dict(programs=tmp_path, folder=tmp_path, machines=2, epochs=3, batch=4, seed=5)
+    first, second = Jobs(dataset=data, **given).jobs(tmp_path / "run")
+    assert second == replace(first, rank=1, records=str(tmp_path / "run" / "records-1.json"))
+    assert (first.world, first.epochs, first.batch, first.seed, first.passes) == (2, 3, 4, 5, 0)
+    trial = experiment.Experiment(dataset=data, store=None, link=None, **given)
+    assert trial.jobs(tmp_path / "run")[0] == replace(
+        first, passes=3, step_seconds=experiment.STEP_SECONDS
+    )
 
 
 SETUP = Setup(
