@@ -6,18 +6,15 @@ every object and writes down what it got when (harness/rank.py).
 
 from __future__ import annotations
 
-import hashlib
 import os
-import time
 from pathlib import Path
 from typing import Any
 
 import boto3
 from harness import rank
-from harness.job import DIGEST_BYTES, Job
+from harness.job import Job
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
-from torch.utils.data.distributed import DistributedSampler
 
 BUCKET = "data"
 PREFIX = "train/"
@@ -43,22 +40,11 @@ class Objects(TorchDataset):  # type: ignore[type-arg]
     def __getitem__(self, index: int) -> tuple[int, bool, float]:
         self._client = self._client or client()
         answer = self._client.get_object(Bucket=BUCKET, Key=self._keys[index])
-        digest = hashlib.sha256(answer["Body"].read()).digest()
-        expected = self._digests[DIGEST_BYTES * index : DIGEST_BYTES * (index + 1)]
-        return int(index), digest == expected, time.time()
+        return rank.checked(index, answer["Body"].read(), self._digests)
 
 
 def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
-    objects = Objects(Path(job.digests).read_bytes())
-    return DataLoader(
-        objects,
-        batch_size=job.batch,
-        sampler=DistributedSampler(
-            objects, num_replicas=job.world, rank=job.rank, shuffle=True, seed=job.seed
-        ),
-        num_workers=job.workers,
-        persistent_workers=job.workers > 0,
-    )
+    return rank.loader_of(job, Objects(Path(job.digests).read_bytes()))
 
 
 if __name__ == "__main__":

@@ -17,11 +17,10 @@ from typing import Any, Union
 import numpy
 import torch
 from harness import rank
-from harness.job import DIGEST_BYTES, Job
+from harness.job import Job, digest_at
 from PIL import Image
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
-from torch.utils.data.distributed import DistributedSampler
 from torchvision.datasets import folder
 
 from optcache.torch import ImageFolder, attach
@@ -55,8 +54,8 @@ class CheckedImages(TorchDataset):  # type: ignore[type-arg]
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int, int, bool, float]:
         (digest, image), target = self._images[index]
-        expected = self._digests[DIGEST_BYTES * index : DIGEST_BYTES * (index + 1)]
-        return image, target, int(index), digest == expected, time.time()
+        right = digest == digest_at(self._digests, index)
+        return image, target, int(index), right, time.time()
 
 
 def read_image(path: str) -> tuple[bytes, Image.Image]:
@@ -71,17 +70,7 @@ def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
 
 
 def loader_of(job: Job, images: Images) -> DataLoader:  # type: ignore[type-arg]
-    dataset = CheckedImages(images, Path(job.digests).read_bytes())
-    sampler = DistributedSampler(
-        dataset, num_replicas=job.world, rank=job.rank, shuffle=True, seed=job.seed
-    )
-    return DataLoader(
-        dataset,
-        batch_size=job.batch,
-        sampler=sampler,
-        num_workers=job.workers,
-        persistent_workers=job.workers > 0,
-    )
+    return rank.loader_of(job, CheckedImages(images, Path(job.digests).read_bytes()))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 DIGEST_BYTES = 32  # of a SHA-256
 
 
+def digest_at(digests: bytes, sample: int) -> bytes:
+    """Of that sample, by Job.digests."""
+    return digests[DIGEST_BYTES * sample : DIGEST_BYTES * (sample + 1)]
+
+
 @dataclass(frozen=True)
 class Job:
     rank: int

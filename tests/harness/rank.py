@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import torch
 import torch.distributed
-from harness.job import EpochRecord, Job
+from harness.job import EpochRecord, Job, digest_at
 from torch.utils.data import DataLoader
+from torch.utils.data import Dataset as TorchDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def checked(index: int, data: Union[bytes, memoryview], digests: bytes) -> tuple[int, bool, float]:
+    """Of a sample that was read: its id, whether its bytes are right, and when they were there."""
+    right = hashlib.sha256(data).digest() == digest_at(digests, index)
+    return int(index), right, time.time()
+
+
+def loader_of(job: Job, dataset: TorchDataset[Any]) -> DataLoader[Any]:
+    sampler: DistributedSampler[Any] = DistributedSampler(
+        dataset, num_replicas=job.world, rank=job.rank, shuffle=True, seed=job.seed
+    )
+    return DataLoader(
+        dataset,
+        batch_size=job.batch,
+        sampler=sampler,
+        num_workers=job.workers,
+        persistent_workers=job.workers > 0,
+    )
 
 
 def run(make_loader: Callable[[Job], DataLoader[Any]]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import optcache
 from harness.cluster import Cluster
 from harness.dataset import Dataset
-from harness.job import DIGEST_BYTES
+from harness.job import digest_at
 from harness.processes import stop, wait_until
 
 from optcache._batches import Sample
@@ -36,7 +36,7 @@ def wrong(views: Views, digests: Path) -> list[int]:
     return [
         sample
         for sample, view in enumerate(views)
-        if hashlib.sha256(view).digest() != table[DIGEST_BYTES * sample :][:DIGEST_BYTES]
+        if hashlib.sha256(view).digest() != digest_at(table, sample)
     ]
 
 

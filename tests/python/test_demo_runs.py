@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -55,6 +56,12 @@ def test_every_second_image_is_one_by_torchvision_too(tmp_path: Path):
     half = every_second(open_dataset(tmp_path / "all"), tmp_path / "half")
     assert (half.root, half.paths) == (tmp_path / "half", ("a/2.png", "c/4.png"))
     assert half.sizes == (2, 4)
+
+
+def test_a_sample_is_right_if_its_bytes_are():
+    digests = b"".join(hashlib.sha256(data).digest() for data in (b"first", b"second"))
+    assert rank.checked(1, b"second", digests)[:2] == (1, True)
+    assert rank.checked(1, memoryview(b"first"), digests)[:2] == (1, False)
 
 
 def test_jobs_differ_by_rank_and_write_to_their_folder(tmp_path: Path):
