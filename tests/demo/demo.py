@@ -134,9 +134,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
             failures += wrong
     line.end()
     show(setup, results, arguments.out)
-    for failure in failures:
-        print(f"FAILED: {failure}", file=sys.stderr)
-    return 1 if failures else 0
+    return exit_code(failures)
 
 
 def run_unchanged(
@@ -159,6 +157,11 @@ def run_unchanged(
     file = arguments.out / "no-code-change.json"
     no_code_change.write_json(reads, file)
     print(f"{no_code_change.table(reads)}\n\n{file}")
+    return exit_code(failures)
+
+
+def exit_code(failures: list[str]) -> int:
+    """Says what failed."""
     for failure in failures:
         print(f"FAILED: {failure}", file=sys.stderr)
     return 1 if failures else 0
