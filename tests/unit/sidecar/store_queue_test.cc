@@ -58,11 +58,10 @@ TEST_F(StoreQueueTest, BoundsHowManyStagedReadsAreParked) {
   EXPECT_EQ(queue_.parked(), 0U);
 }
 
-// Bytes have come from its store, and then its connections are dead.
+// A store from which nothing comes, unless a test says so.
 class SilentStoreTest : public StoreQueueTest {
  protected:
   SilentStoreTest() {
-    store_.arrived = 1;
     for (SampleId id = 0; id < 8; ++id)
       Add(id);
   }
