@@ -98,6 +98,7 @@ UNTESTED: dict[str, str] = {
     "lib/coordination/version.cc": "codec_test.cc formats and parses versions",
     "lib/kube/internal/rest_requests.cc": "api_client_test.cc tests it over real sockets",
     "lib/metrics/process.cc": "metrics_page_test.cc finds its numbers on the page",
+    "lib/net/internal/http_exchange.cc": "http_server_test.cc tests it over real sockets",
     "lib/net/internal/http_session.cc": "http_server_test.cc tests it over real sockets",
     "lib/net/internal/rest_client.cc": "http_client_test.cc tests it over real sockets",
     "lib/net/internal/listener.cc": "server_test.cc tests it over real sockets",

@@ -12,7 +12,9 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include "base/check.h"
 #include "base/log.h"
+#include "net/internal/http_exchange.h"
 
 namespace optcache::net {
 namespace {
@@ -52,40 +54,6 @@ HttpRequest HeadOf(const http::request_header<>& message) {
 }
 
 }  // namespace
-
-// One request that waits for its response.
-class HttpResponder::Exchange {
- public:
-  Exchange(std::weak_ptr<HttpSession> session, std::uint64_t turn)
-      : session_(std::move(session)), turn_(turn) {}
-  ~Exchange() {
-    const auto session = session_.lock();
-    if (session == nullptr || !session->Awaits(turn_)) return;
-    session->Respond(turn_, session->OwnAnswer(500, "the request was dropped"));
-  }
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
-
-  void Respond(HttpResponse response) {
-    if (const auto session = session_.lock()) session->Respond(turn_, std::move(response));
-  }
-  bool abandoned() const {
-    const auto session = session_.lock();
-    return session == nullptr || !session->Awaits(turn_);
-  }
-
- private:
-  std::weak_ptr<HttpSession> session_;
-  std::uint64_t turn_;
-};
-
-void HttpResponder::operator()(HttpResponse response) const {
-  exchange_->Respond(std::move(response));
-}
-
-bool HttpResponder::abandoned() const {
-  return exchange_->abandoned();
-}
 
 HttpSession::HttpSession(std::shared_ptr<HttpServerState> state, StreamSocket socket,
                          std::string address)
@@ -161,7 +129,7 @@ void HttpSession::SetPhase(Phase phase) {
   if (phase == Phase::kIdle || phase == Phase::kLingering || phase == Phase::kClosed) {
     hold_.reset();
     sink_.reset();
-    source_.reset();
+    if (answer_) answer_->DropSource();
   }
   const bool goes_on = phase == Phase::kReading || phase == Phase::kHandshaking;
   if (goes_on && wait_ != 0) return;
@@ -192,8 +160,14 @@ void HttpSession::OnDeadline() {
     return Respond(turn_, OwnAnswer(503, "no answer in time"));
   }
   if (phase_ == Phase::kHandshaking || !StillTakes()) return Close();
-  deadline_ =
-      state_->loop.After(*state_->options.stall_deadline / kLooks, [this] { OnDeadline(); });
+  deadline_ = state_->loop.After(TimeToNextLook(), [this] { OnDeadline(); });
+}
+
+// At a client that has bytes of its answer still to take.
+Duration HttpSession::TimeToNextLook() const {
+  const std::optional<Duration>& stall = state_->options.stall_deadline;
+  DCHECK(stall.has_value());  // else no client is looked at
+  return *stall / kLooks;
 }
 
 // What the kernel has of an answer falls while the client takes it.
@@ -394,61 +368,45 @@ HttpResponse HttpSession::OwnAnswer(int status, std::string why) const {
 
 void HttpSession::Write(HttpResponse response) {
   ++state_->responses[response.status];
-  source_ = std::move(response.source);
-  unsent_ = source_ != nullptr ? source_->size() : 0;
-  time_left_ = state_->options.write_deadline + TimeFor(unsent_);
   Enter(Phase::kWriting, state_->options.write_deadline);
   if (state_->on_stopped || PeerExpired()) keep_alive_ = false;
-  response_.emplace();
-  response_->result(static_cast<unsigned>(response.status));
-  response_->version(11);
-  for (const auto& [name, value] : response.headers)
-    response_->insert(name, value);
-  response_->keep_alive(keep_alive_);
-  // To a client of HTTP/1.0 a connection ends with its answer, unless the answer says otherwise.
-  if (keep_alive_ && version_ == 10) response_->set(http::field::connection, "keep-alive");
-  body_ = response.shared_body != nullptr
-              ? std::move(response.shared_body)
-              : std::make_shared<const std::string>(std::move(response.body));
-  // 304 has no body, and a length would be that of the whole object (RFC 9110, section 15.4.5).
-  if (response.status != 304)
-    response_->content_length(source_ != nullptr ? unsent_ : body_->size());
-  if (!head_) response_->body() = {body_->data(), body_->size()};
-  if (head_) unsent_ = 0;
-  http::async_write(stream_, *response_,
+  answer_.emplace(std::move(response), HttpAnswer::Request{
+                                           .head = head_,
+                                           .version = version_,
+                                           .keep_alive = keep_alive_,
+                                       });
+  time_left_ = state_->options.write_deadline + TimeFor(answer_->unsent());
+  http::async_write(stream_, answer_->message(),
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       if (self->phase_ != Phase::kWriting) return;
                       if (error) return self->Close();
-                      self->response_.reset();
-                      self->body_.reset();
                       self->ReadSource();
                     });
 }
 
 void HttpSession::ReadSource() {
-  if (unsent_ == 0) return OnWritten();
+  if (answer_->unsent() == 0) return OnWritten();
   Enter(Phase::kWriting, state_->options.response_deadline);
   const auto piece = std::make_shared<Result<std::string>>(Error(Code::kInternal, "not read"));
   Block(
       Phase::kWriting,
-      [source = source_, piece, most = std::min<ByteCount>(unsent_, kPieceBytes)] {
-        *piece = source->Read(most);
-      },
+      [source = answer_->source(), piece,
+       most = std::min<ByteCount>(answer_->unsent(), kPieceBytes)] { *piece = source->Read(most); },
       [this, piece] { WritePiece(*piece); });
 }
 
 // The client's time runs while it is offered bytes, and not while the source is read. A client that
 // has stopped is closed, however much time its whole answer has: what it holds is wanted by others.
 void HttpSession::WritePiece(const Result<std::string>& piece) {
-  if (!piece || piece->empty() || piece->size() > unsent_) return Close();
+  if (!piece || piece->empty() || piece->size() > answer_->unsent()) return Close();
   piece_ = *piece;
   WriteFrom(0);
 }
 
 void HttpSession::WriteFrom(std::size_t begin) {
   const HttpServerOptions& options = state_->options;
-  Enter(Phase::kWriting, options.stall_deadline ? *options.stall_deadline / kLooks
-                                                : std::min(options.write_deadline, time_left_));
+  Enter(Phase::kWriting,
+        options.stall_deadline ? TimeToNextLook() : std::min(options.write_deadline, time_left_));
   stream_.async_write_some(asio::buffer(piece_) + begin,
                            [self = shared_from_this(), begin, offered = SystemClock().Now()](
                                const error_code& error, std::size_t bytes) {
@@ -456,7 +414,7 @@ void HttpSession::WriteFrom(std::size_t begin) {
                              if (error) return self->Close();
                              self->taken_at_ = SystemClock().Now();
                              self->time_left_ -= self->taken_at_ - offered;
-                             self->unsent_ -= bytes;
+                             self->answer_->OnSent(bytes);
                              const std::size_t end = begin + bytes;
                              if (end < self->piece_.size()) return self->WriteFrom(end);
                              self->ReadSource();
@@ -464,7 +422,7 @@ void HttpSession::WriteFrom(std::size_t begin) {
 }
 
 void HttpSession::OnWritten() {
-  source_.reset();
+  answer_.reset();
   piece_ = {};
   if (keep_alive_) return AwaitRequest();
   Linger();

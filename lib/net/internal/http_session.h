@@ -13,7 +13,6 @@
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/span_body.hpp>
 #include <boost/beast/http/string_body.hpp>
 
 #include "base/clock.h"
@@ -22,6 +21,7 @@
 #include "net/http_server.h"
 #include "net/internal/connections_by_source.h"
 #include "net/internal/handshake_gate.h"
+#include "net/internal/http_answer.h"
 #include "net/internal/stream.h"
 
 namespace optcache::net {
@@ -94,7 +94,6 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   };
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
   using PieceParser = boost::beast::http::request_parser<boost::beast::http::buffer_body>;
-  using Response = boost::beast::http::response<boost::beast::http::span_body<const char>>;
 
   void SetPhase(Phase phase);
   void Handshake();
@@ -118,6 +117,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void WritePiece(const Result<std::string>& piece);
   void WriteFrom(std::size_t begin);
   bool StillTakes();
+  Duration TimeToNextLook() const;
   void OnWritten();
   // The time that this many bytes take at the least.
   Duration TimeFor(ByteCount bytes) const;
@@ -136,13 +136,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::optional<PieceParser> pieces_;  // instead of it, for a body that has a sink
-  std::optional<Response> response_;
-  std::shared_ptr<const std::string> body_;  // of the response
-  std::shared_ptr<void> hold_;               // these two as the head's check wants it
+  std::optional<HttpAnswer> answer_;   // while it is written
+  std::shared_ptr<void> hold_;         // these two as the head's check wants it
   std::shared_ptr<HttpBodySink> sink_;
-  std::shared_ptr<HttpBodySource> source_;  // of the response
-  ByteCount unsent_ = 0;                    // of it
-  Duration time_left_{};                    // for the client to take it
+  Duration time_left_{};  // for the client to take the answer
   std::string piece_;
   ByteCount untaken_ = 0;  // of an answer, when it was looked at
   MonotonicTime taken_at_{};
