@@ -83,19 +83,26 @@ void Pass::Set(std::vector<bool>& bits, std::uint64_t index, bool value) const {
 
 void Pass::MarkAsked(std::uint64_t index) {
   Set(asked_, index, true);
+  const bool has_begun = asked_until_ > span_.begin;
+  if (!has_begun || index <= asked_until_ + reorder_max_) {
+    far_ = {};
+    MoveTo(index);
+    return;
+  }
+  far_.first = far_.reads == 0 ? index : std::min(far_.first, index);
+  if (++far_.reads == kSkipReads) MoveTo(std::exchange(far_, {}).first);
+}
+
+// The trainer reads there, and will not come back to what lies far before.
+void Pass::MoveTo(std::uint64_t index) {
   if (index >= stops_at_ && index - stops_at_ >= slack_) went_on_ = true;
   if (index < asked_until_) return;
   asked_until_ = index + 1;
-  if (index > low_water_ + reorder_max_) SkipTo(index - reorder_max_);
-  // A trainer that begins in the middle of a pass (this sidecar was restarted) goes on from there.
-  if (index > frontier_ + reorder_max_) frontier_ = index;
-}
-
-// The trainer will not come back to what lies before `index`.
-void Pass::SkipTo(std::uint64_t index) {
-  low_water_ = index;
-  while (!staged_.empty() && staged_.begin()->first < index)
+  if (index <= low_water_ + reorder_max_) return;
+  low_water_ = index - reorder_max_;
+  while (!staged_.empty() && staged_.begin()->first < low_water_)
     Unstage(staged_.begin()->first);
+  if (frontier_ < low_water_) frontier_ = index;
 }
 
 void Pass::MarkUnasked(std::uint64_t index) {

@@ -41,6 +41,10 @@ class Pass {
   // DataLoader workers ask out of order, by as much as is with them (`behind`, in samples) or this
   // much: what a trainer has left further behind it will not ask for again.
   static constexpr std::uint64_t kReorderMin = ReadPace::kReorderMin;
+  // A read farther ahead than that is one look at one sample, unless this many follow each other
+  // and none is nearer: then the trainer has skipped what lies before the first of them. The first
+  // read of a pass may be anywhere: a sidecar that was restarted hears of the pass in its middle.
+  static constexpr std::uint64_t kSkipReads = 32;
 
   Pass(const PassSpan& span, std::uint64_t behind)
       : span_(span),
@@ -114,7 +118,7 @@ class Pass {
 
   bool Test(const std::vector<bool>& bits, std::uint64_t index) const;
   void Set(std::vector<bool>& bits, std::uint64_t index, bool value) const;
-  void SkipTo(std::uint64_t index);
+  void MoveTo(std::uint64_t index);
 
   struct StagedSample {
     HeldSampleRef sample;
@@ -132,8 +136,13 @@ class Pass {
   std::uint64_t unforetold_ = 0;
   std::uint64_t frontier_;     // all before it were staged, asked for, or passed over
   std::uint64_t low_water_;    // all before it were delivered, or left behind
-  std::uint64_t asked_until_;  // nothing from here on has been asked for
-  std::uint64_t stops_at_;     // StopAt
+  std::uint64_t asked_until_;  // nothing from here on has been asked for, but for far reads
+  struct FarReads {
+    std::uint64_t reads = 0;  // in a row
+    std::uint64_t first = 0;  // the first of them in the order
+  };
+  FarReads far_;
+  std::uint64_t stops_at_;  // StopAt
   std::uint64_t slack_ = 0;
   bool went_on_ = false;
   std::map<std::uint64_t, StagedSample> staged_;

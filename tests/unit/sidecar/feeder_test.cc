@@ -57,6 +57,24 @@ TEST(Feeder, StagesAQuarterOfAPassAheadWhereTheArenaCouldTakeAll) {
   EXPECT_EQ(world.store.reads.size(), 1000U);
 }
 
+// Asked for by its id, as one that somebody looks at between two batches.
+TEST(Feeder, OneSampleFarAheadCostsNothingThatIsStaged) {
+  World world{1'000'000, std::vector<ByteCount>(4000, 100), {.overflow_bytes = 2000}};
+  world.node.up = false;
+  const ReaderId reader = world.Attach(1);
+  world.Begin(reader, 0);
+  for (int i = 0; i < 40; ++i)
+    world.RunStore();
+  const auto order = world.Order(0);
+  world.Ask(2, 1, Part(order, 0, 4), reader, 0, 0);
+  world.Ask(3, 2, Part(order, 3900, 1), reader, 0);
+  world.RunStore();
+  ASSERT_EQ(world.clients.answers.size(), 2U);
+  world.Ask(2, 3, Part(order, 4, 900), reader, 0, 4);
+  EXPECT_EQ(world.clients.answers.size(), 3U) << "they are staged still";
+  EXPECT_EQ(world.store.reads[order[4]], 1);
+}
+
 TEST(Feeder, StagesManySamplesInPartsSoThatOthersHaveTheirTurn) {
   World world{1'000'000, std::vector<ByteCount>(8000, 100), {.overflow_bytes = 2000}};
   const ReaderId reader = world.Attach(1);

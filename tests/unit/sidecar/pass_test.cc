@@ -127,6 +127,43 @@ TEST_F(PassTest, ATrainerThatBeginsInTheMiddleIsStagedForFromThere) {
   EXPECT_EQ(pass_.low_water(), 3000 - Pass::kReorderMin);
 }
 
+// As a person does who looks at a picture while the pass goes on.
+TEST_F(PassTest, AReadFarAheadLosesNothing) {
+  for (std::uint64_t i = 0; i < 3; ++i)
+    pass_.Stage(i, Sample());
+  pass_.MarkAsked(0);
+  for (std::uint64_t i = 1; i < 100; ++i) {
+    pass_.MarkAsked(4000 + i);
+    if (i % 4 == 0) pass_.MarkAsked(i / 4);
+  }
+  EXPECT_EQ(pass_.staged(), 3U);
+  EXPECT_EQ(pass_.low_water(), 0U);
+  EXPECT_EQ(pass_.NextToStage(), 25U) << "for the trainer, where it is";
+}
+
+TEST_F(PassTest, AReadFarAheadDoesNotGoOnBeyondTheEnd) {
+  pass_.StopAt(100, 10);
+  pass_.MarkAsked(0);
+  pass_.MarkAsked(4000);
+  EXPECT_FALSE(pass_.went_on());
+  EXPECT_EQ(pass_.end(), 100U);
+}
+
+// Its workers have a batch each, and ask in another order.
+TEST_F(PassTest, ATrainerThatSkipsLosesWhatItSkippedAndNoMore) {
+  pass_.MarkAsked(0);
+  for (const std::uint64_t index : {1U, 1500U, 3010U})
+    pass_.Stage(index, Sample());
+  for (std::uint64_t i = 0; i < Pass::kSkipReads / 2; ++i) {
+    pass_.MarkAsked(3200 + i);
+    pass_.MarkAsked(3000 + i);
+  }
+  EXPECT_EQ(pass_.low_water(), 3000 - Pass::kReorderMin);
+  EXPECT_EQ(pass_.staged(), 1U);
+  EXPECT_NE(pass_.Staged(3010), nullptr);
+  EXPECT_EQ(pass_.NextToStage(), 3000U + Pass::kSkipReads / 2);
+}
+
 TEST_F(PassTest, WorkersOutOfOrderLoseNothing) {
   pass_.MarkAsked(Pass::kReorderMin - 1);
   EXPECT_EQ(pass_.NextToStage(), 0U);
