@@ -11,7 +11,7 @@ clang_packages=(clang-19 libclang-rt-19-dev)
 quick_packages=(clang-format-19 mypy python3-numpy shellcheck yamllint)
 check_packages=("${quick_packages[@]}" "${clang_packages[@]}" clang-tidy-19)
 python_packages=(mypy python3-fsspec python3-numpy python3-pytest python3-pytest-xdist python3-torch python3-torchvision)
-test_packages=("${python_packages[@]}" nginx-light openssl prometheus python3-boto3 python3-jsonpatch python3-matplotlib python3-yaml)
+test_packages=("${python_packages[@]}" iproute2 iptables nginx-light openssl prometheus python3-boto3 python3-jsonpatch python3-matplotlib python3-yaml)
 demo_packages=(nginx-light python3-boto3 python3-matplotlib python3-numpy python3-torch python3-torchvision)
 cluster_packages=(
   buildah conntrack containerd containernetworking-plugins curl debootstrap gcc gettext-base iproute2 iptables libc6-dev
