@@ -20,6 +20,60 @@ from harness.store import LISTING, Store
 NAME = "default/images"
 
 
+class TcpCoordinator:
+    """Of one dataset, NAME, from construction to `close`; by default at any port of 127.0.0.1."""
+
+    def __init__(self, programs: Path, address: str = "127.0.0.1:0") -> None:
+        self._process = subprocess.Popen(
+            [programs / "coordinator_test_server", address],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self.pid = self._process.pid
+        self.url = self._answer("url")
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        assert self._process.wait() == 0
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def publish(self, manifest: Path, capacity: int) -> str:
+        """From now on it is the dataset's, with so many bytes of the nodes. Its digest."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{NAME} {capacity} {manifest}\n".encode())
+        self._process.stdin.flush()
+        return self._answer("manifest")
+
+    def status(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self.url}/v1/status", timeout=60) as answer:
+            return dict(json.load(answer))
+
+    def _answer(self, what: str) -> str:
+        assert self._process.stdout is not None
+        word, value = self._process.stdout.readline().decode().split()
+        assert word == what
+        return value
+
+
+def build_manifest(programs: Path, base_url: str, file: Path, *include: str) -> None:
+    """Of the samples that match."""
+    flags = [word for pattern in include for word in ("--include", pattern)]
+    subprocess.run(
+        [
+            programs / "optcache",
+            *("manifest", "build", "--source", base_url, "--listing", LISTING),
+            *("--order", "path", "-o", str(file), *flags),
+        ],
+        check=True,
+        capture_output=True,
+    )
+
+
 class TcpMachine:
     """Runs from construction to `close`. Everything is in `folder`."""
 
@@ -30,22 +84,15 @@ class TcpMachine:
         self._capacity = capacity
         self._processes: list[Process] = []
         self._sockets: list[Path] = []
-        self._host = subprocess.Popen(
-            [programs / "coordinator_test_server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        self.control = self._answer("url")
+        self._coordinator = TcpCoordinator(programs)
+        self.control = self._coordinator.url
         self._address = f"127.0.0.1:{free_port()}"
         self.node = self._start_node()
 
     def close(self) -> None:
         for process in self._processes:
             process.stop()
-        assert self._host.stdin is not None
-        self._host.stdin.close()
-        assert self._host.wait() == 0
+        self._coordinator.close()
 
     def restart_node(self) -> None:
         self._processes.remove(self.node)
@@ -55,24 +102,12 @@ class TcpMachine:
     def index(self, *include: str) -> Path:
         """A manifest of the samples that match."""
         manifest = self._folder / f"{len(list(self._folder.iterdir()))}.manifest"
-        flags = [word for pattern in include for word in ("--include", pattern)]
-        subprocess.run(
-            [
-                *(self._programs / "optcache", "manifest", "build", "--source"),
-                *(self._store.base_url, "--listing", LISTING, "--order", "path", "-o", manifest),
-                *flags,
-            ],
-            check=True,
-            capture_output=True,
-        )
+        build_manifest(self._programs, self._store.base_url, manifest, *include)
         return manifest
 
     def publish(self, manifest: Path) -> str:
         """From now on it is the dataset's. Its digest."""
-        assert self._host.stdin is not None
-        self._host.stdin.write(f"{NAME} {self._capacity} {manifest}\n".encode())
-        self._host.stdin.flush()
-        digest = self._answer("manifest")
+        digest = self._coordinator.publish(manifest, self._capacity)
         wait_until(lambda: self.status()["datasets"] != [], "the coordinator has it")
         return digest
 
@@ -96,8 +131,7 @@ class TcpMachine:
         return self._sockets[number]
 
     def status(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self.control}/v1/status", timeout=60) as answer:
-            return dict(json.load(answer))
+        return self._coordinator.status()
 
     def _start_node(self) -> Process:
         http = free_port()
@@ -113,9 +147,3 @@ class TcpMachine:
         self._processes.append(process)
         wait_until(process.answers, program)
         return process
-
-    def _answer(self, what: str) -> str:
-        assert self._host.stdout is not None
-        word, value = self._host.stdout.readline().decode().split()
-        assert word == what
-        return value

@@ -1,6 +1,7 @@
-// coordinator_test_server: hosts a coordinator, as `optcache up` and the operator do, but with one
-// Dataset that can be indexed again while it runs. Each line on standard input is "DATASET CAPACITY
-// FILE": from then on the Dataset has the manifest in that file. Ends with standard input.
+// coordinator_test_server [HOST:PORT]: hosts a coordinator, as `optcache up` and the operator do,
+// but with one Dataset that can be indexed again while it runs. Each line on standard input is
+// "DATASET CAPACITY FILE": from then on the Dataset has the manifest in that file. Ends with
+// standard input.
 
 #include <unistd.h>
 
@@ -21,8 +22,8 @@ namespace {
 
 class Host {
  public:
-  Status Run() {
-    ASSIGN_OR_RETURN(server_, control::ControlServer::Start(loop_, SystemClock(), {}));
+  Status Run(const control::ControlServerOptions& options) {
+    ASSIGN_OR_RETURN(server_, control::ControlServer::Start(loop_, SystemClock(), options));
     Say("url", server_->url());
     input_ = loop_.WatchReadable(STDIN_FILENO, [this] { Read(); });
     loop_.Run();
@@ -84,11 +85,13 @@ class Host {
 }  // namespace
 }  // namespace optcache
 
-int main() {
+int main(int argc, char** argv) {
   optcache::SetUpLog("coordinator_test_server", optcache::LogLevel::kInfo,
                      optcache::LogFormat::kText);
+  optcache::control::ControlServerOptions options;
+  if (argc > 1) options.address = argv[1];
   optcache::Host host;
-  const optcache::Status status = host.Run();
+  const optcache::Status status = host.Run(options);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }
