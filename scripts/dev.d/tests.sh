@@ -142,7 +142,7 @@ long_parts=8
 test_long_part() {
   case $1 in
     1)
-      # Alone it takes an hour: ./dev test --long -k chaos.
+      # Alone each of the two takes an hour: ./dev test --long -k chaos.
       export OPTCACHE_CHAOS_SECONDS=${OPTCACHE_CHAOS_SECONDS:-300}
       test_on_loopback --order "$TEST_SEED"
       step "tests with S3" test_s3 --order "$TEST_SEED"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import re
@@ -10,23 +9,23 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from harness import faulty_store
-from harness.cluster import Cluster
-from harness.errors import HarnessError
 from harness.faulty_store import FaultyStore
 from harness.processes import wait_until
 
-COORDINATOR = "coordinator"  # `optcache up`, which starts the others again
+COORDINATOR = "coordinator"  # of `optcache up`, which starts the others again, or alone
 MACHINE = "machine"  # its node and its sidecar together
 STORE = "store"
 PARTS = ("node", "sidecar", MACHINE)
 KILLED, ENDED, FROZEN = "killed", "ended", "frozen"
+CUT_OFF = "cut off"  # packets are lost, and connections stay
 ENDS = {KILLED: (signal.SIGKILL, "signal 9"), ENDED: (signal.SIGTERM, "exit status 0")}
 STALLED = "stalled"  # of the store: reads hang
 STORE_FAULTS = {
@@ -38,8 +37,8 @@ STORE_FAULTS = {
     "reset": faulty_store.reset,
     "too long": faulty_store.too_long,
 }
-LASTS_SECONDS = (0.5, 15.0)  # a frozen process, or an absent coordinator
-STORE_LASTS_SECONDS = (1.0, 15.0)
+LASTS_SECONDS = (0.5, 15.0)
+CUT_LASTS_SECONDS = (1.0, 30.0)
 PAUSE_SECONDS = (0.5, 8.0)
 STORE_PAUSE_SECONDS = (10.0, 60.0)
 
@@ -62,31 +61,46 @@ class Fault:
         parts = ["node", "sidecar"] if self.part == MACHINE else [self.part]
         return [f"{part}-{self.machine}" for part in parts]
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Of a cut: packets between the two are lost, or all of the first without a second."""
+        node, sidecar = Fault(MACHINE, self.how, self.machine).processes
+        return {
+            "node": (node, ""),
+            "sidecar": (sidecar, node),
+            STORE: (sidecar, STORE),
+            COORDINATOR: (COORDINATOR, ""),
+        }[self.part]
 
-def process_faults(chance: random.Random, machines: int) -> Iterator[Fault]:
-    """Without end. Each kind comes as often as the others."""
+
+def process_faults(chance: random.Random, machines: int, cuts: bool = False) -> Iterator[Fault]:
     kinds = [(part, how) for part in PARTS for how in (KILLED, ENDED, FROZEN)]
     kinds += [(COORDINATOR, KILLED), (COORDINATOR, FROZEN)]
+    kinds += [(part, CUT_OFF) for part in ("node", "sidecar", COORDINATOR) if cuts]
+    return _faults(chance, machines, kinds, PAUSE_SECONDS)
+
+
+def store_faults(chance: random.Random, machines: int, cuts: bool = False) -> Iterator[Fault]:
+    """The store is cut off from one sidecar; all that it does else, it does to every reader."""
+    kinds = [(STORE, how) for how in [*STORE_FAULTS, *([CUT_OFF] if cuts else [])]]
+    return _faults(chance, machines, kinds, STORE_PAUSE_SECONDS)
+
+
+def _faults(
+    chance: random.Random,
+    machines: int,
+    kinds: Sequence[tuple[str, str]],
+    pause: tuple[float, float],
+) -> Iterator[Fault]:
+    """Without end. Each kind comes as often as the others."""
     while True:
         for part, how in chance.sample(kinds, len(kinds)):
             yield Fault(
                 part,
                 how,
                 chance.randrange(machines),
-                seconds=chance.uniform(*LASTS_SECONDS),
-                pause=chance.uniform(*PAUSE_SECONDS),
-            )
-
-
-def store_faults(chance: random.Random) -> Iterator[Fault]:
-    """Without end. Each kind comes as often as the others."""
-    while True:
-        for how in chance.sample([*STORE_FAULTS], len(STORE_FAULTS)):
-            yield Fault(
-                STORE,
-                how,
-                seconds=chance.uniform(*STORE_LASTS_SECONDS),
-                pause=chance.uniform(*STORE_PAUSE_SECONDS),
+                seconds=chance.uniform(*(CUT_LASTS_SECONDS if how == CUT_OFF else LASTS_SECONDS)),
+                pause=chance.uniform(*pause),
                 share=chance.choice([0.3, 1.0]),
             )
 
@@ -100,18 +114,35 @@ class Span:
     ended: float = float("inf")
 
 
+class Scene(Protocol):
+    """What fails: a Cluster or a TcpCluster."""
+
+    @property
+    def coordinator_pid(self) -> int: ...
+    def pids(self) -> dict[str, int]: ...
+    def deaths(self) -> Counter[tuple[str, str]]: ...
+    def kill_coordinator(self) -> None: ...
+    def restart_coordinator(self) -> None: ...
+    def orphans_that_ended(self) -> list[str]: ...
+    def log_of(self, process: str, /) -> str: ...
+
+
+Cut = Callable[[str, str], AbstractContextManager[None]]  # of Fault.sides, until the `with` ends
+
+
 @dataclass
 class Chaos:
     """Carries faults out, from `begin` for so many seconds: of processes one after the other, and
     of the store beside them. Afterwards all is as it was.
     """
 
-    cluster: Cluster
+    cluster: Scene
     store: FaultyStore
     machines: int
     seed: str
     log: Path
     look: Callable[[], None]  # between two faults of processes
+    cut: Cut | None = None  # without it, nothing is cut off
     spans: list[Span] = field(default_factory=list)
     deaths: Counter[tuple[str, str]] = field(default_factory=Counter)  # process, how it ended
     troubles: list[str] = field(default_factory=list)
@@ -122,8 +153,14 @@ class Chaos:
         """Once; another call does nothing."""
         if self._lanes:
             return
+        cuts = self.cut is not None
+        of_processes = process_faults(self._chance("processes"), self.machines, cuts)
+        of_store = store_faults(self._chance("store"), self.machines, cuts)
         executor = ThreadPoolExecutor(2)
-        self._lanes = [executor.submit(self._fail_processes), executor.submit(self._fail_store)]
+        self._lanes = [
+            executor.submit(self._fail, of_processes, self.look),
+            executor.submit(self._fail, of_store, lambda: None),
+        ]
         executor.shutdown(wait=False)
         timer = threading.Timer(seconds, self._over.set)
         timer.daemon = True
@@ -141,27 +178,16 @@ class Chaos:
             if lane.done():
                 lane.result()
 
-    def _fail_processes(self) -> None:
-        for fault in process_faults(random.Random(f"{self.seed} processes"), self.machines):
-            self.look()
-            if self._over.wait(fault.pause):
-                return
-            with self._span(fault):
-                if fault.how == FROZEN:
-                    self._freeze(fault)
-                elif fault.part == COORDINATOR:
-                    self._kill_coordinator(fault)
-                else:
-                    self._end(fault.processes, fault.how)
+    def _chance(self, lane: str) -> random.Random:
+        return random.Random(f"{self.seed} {lane}")
 
-    def _fail_store(self) -> None:
-        for fault in store_faults(random.Random(f"{self.seed} store")):
+    def _fail(self, faults: Iterator[Fault], look: Callable[[], None]) -> None:
+        for fault in faults:
+            look()
             if self._over.wait(fault.pause):
                 return
             with self._span(fault):
-                self.store.script_all(STORE_FAULTS[fault.how], fault.share)
-                self._over.wait(fault.seconds)
-                self.store.heal()
+                self._carry_out(fault)
 
     @contextmanager
     def _span(self, fault: Fault) -> Iterator[None]:
@@ -176,9 +202,25 @@ class Chaos:
         with open(self.log, "a") as log:
             log.write(f"{time.strftime('%H:%M:%S')} {what}\n")
 
+    def _carry_out(self, fault: Fault) -> None:
+        if fault.how == CUT_OFF:
+            assert self.cut is not None
+            with self.cut(*fault.sides):
+                self._over.wait(fault.seconds)
+        elif fault.part == STORE:
+            self.store.script_all(STORE_FAULTS[fault.how], fault.share)
+            self._over.wait(fault.seconds)
+            self.store.heal()
+        elif fault.how == FROZEN:
+            self._freeze(fault)
+        elif fault.part == COORDINATOR:
+            self._kill_coordinator(fault)
+        else:
+            self._end(fault.processes, fault.how)
+
     def _freeze(self, fault: Fault) -> None:
         if fault.part == COORDINATOR:
-            pids = [self.cluster.groups()[0]]
+            pids = [self.cluster.coordinator_pid]
         else:
             pids = [self._pid_of(process) for process in fault.processes]
         for pid in pids:
@@ -214,14 +256,9 @@ class Chaos:
         return self.cluster.pids()[process]
 
 
-def deaths_in(log: str) -> Counter[tuple[str, str]]:
-    """What `optcache up` says in its log of the ends of what it has started."""
-    return Counter(re.findall(r"(\S+) died \(([^)]+)\)", log))
-
-
-def wrong_deaths(chaos: Chaos, log: str) -> Iterator[str]:
+def wrong_deaths(chaos: Chaos) -> Iterator[str]:
     """A sentence for each process that ended otherwise than it was made to."""
-    seen = deaths_in(log)
+    seen = chaos.cluster.deaths()
     for process, ending in sorted(seen.keys() | chaos.deaths.keys()):
         count, sent = seen[process, ending], chaos.deaths[process, ending]
         if count != sent:
@@ -231,9 +268,9 @@ def wrong_deaths(chaos: Chaos, log: str) -> Iterator[str]:
 CRASHES = re.compile(r".*(?:CHECK failed|Sanitizer|runtime error:|terminate called).*")
 
 
-def crashes(cluster: Cluster, machines: int) -> Iterator[str]:
+def crashes(chaos: Chaos) -> Iterator[str]:
     """Lines of the logs that only a fault of our own can write."""
-    for machine in range(machines):
+    for machine in range(chaos.machines):
         for process in Fault(MACHINE, KILLED, machine).processes:
-            for line in CRASHES.findall(cluster.log_of(process)):
+            for line in CRASHES.findall(chaos.cluster.log_of(process)):
                 yield f"{process}: {line}"

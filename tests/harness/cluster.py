@@ -10,7 +10,8 @@ import socket as sockets
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -149,6 +150,14 @@ class Cluster:
         wait_until(lambda: process in self.pids(), f"{process} runs", RETURN_SECONDS)
         os.kill(self.pids()[process], number)
 
+    @property
+    def coordinator_pid(self) -> int:
+        return self._up.pid
+
+    def deaths(self) -> Counter[tuple[str, str]]:
+        """How often a process has ended, by its name and how: "node-0" by "signal 9"."""
+        return deaths_in(self._log.read_text(errors="replace"))
+
     def kill_coordinator(self) -> None:
         """SIGKILL to `optcache up` itself. What it has started goes on, and nobody looks after it."""
         self._left = self.pids()
@@ -285,7 +294,7 @@ class Cluster:
         return (
             len(members) == self._options.machines
             and all(member["applied"] == status["version"] for member in members)
-            and all(_listens(self.socket(machine)) for machine in range(self._options.machines))
+            and all(listens(self.socket(machine)) for machine in range(self._options.machines))
         )
 
     def status(self) -> dict[str, Any]:
@@ -313,10 +322,15 @@ def _name_of(pid: int) -> str:
     return words[words.index(b"--name") + 1].decode() if b"--name" in words else ""
 
 
-def _listens(path: Path) -> bool:
+def listens(path: Path) -> bool:
     """A socket file may be one of a process that was killed."""
     with sockets.socket(sockets.AF_UNIX) as probe:
         return probe.connect_ex(str(path)) == 0
+
+
+def deaths_in(log: str) -> Counter[tuple[str, str]]:
+    """What `optcache up` says in its log of the ends of what it has started."""
+    return Counter(re.findall(r"(\S+) died \(([^)]+)\)", log))
 
 
 def parse_metrics(text: str) -> Metrics:

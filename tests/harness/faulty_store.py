@@ -163,8 +163,8 @@ class Pace:
 class Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, objects: Mapping[str, bytes], pace: Pace) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, host: str, objects: Mapping[str, bytes], pace: Pace) -> None:
+        super().__init__((host, 0), Handler)
         self._pace = pace
         self._turns = threading.Semaphore(pace.at_once)
         self.objects = objects
@@ -196,10 +196,10 @@ class Server(ThreadingHTTPServer):
 class FaultyStore:
     """Serves a dataset until the end of its `with`; the listing knows sizes and ETags."""
 
-    def __init__(self, dataset: Dataset, pace: Pace = Pace()) -> None:
+    def __init__(self, dataset: Dataset, pace: Pace = Pace(), host: str = "127.0.0.1") -> None:
         objects = {path: (dataset.root / path).read_bytes() for path in dataset.paths}
         listing = [f"{path}\t{len(body)}\t{etag_of(body)}\n" for path, body in objects.items()]
-        self._server = Server({**objects, LISTING: "".join(listing).encode()}, pace)
+        self._server = Server(host, {**objects, LISTING: "".join(listing).encode()}, pace)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
@@ -213,7 +213,8 @@ class FaultyStore:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/"
+        host, port = self._server.server_address[:2]
+        return f"http://{host!s}:{port}/"
 
     def gets(self, path: str) -> int:
         """How often it was asked for."""

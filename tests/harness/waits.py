@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from harness.chaos import STALLED, STORE, Span
+from harness.chaos import CUT_OFF, STALLED, STORE, Span
 from harness.checks import Records
 
 # What a fault costs may come after its end: a process starts again, a read pauses between two tries.
@@ -14,8 +14,9 @@ AFTER_SECONDS = 5.0
 PROMISED_SECONDS = 10.0
 # What fails a run, on a machine that does other things beside.
 LIMIT_SECONDS = 30.0
-# A read that the store has let hang is tried again only after this time.
+# A read that hangs, at the store or on its way, is tried again only after this time.
 STALL_SECONDS = 20.0
+HANGS = {STALLED, CUT_OFF}
 
 Wait = tuple[float, float]  # when it ended, in seconds since 1970; how long it was
 
@@ -70,7 +71,7 @@ def _is_near(spans: Sequence[Span], wait: Wait) -> bool:
 def away(spans: Sequence[Span]) -> Iterator[Wait]:
     """The times in which the store was away, in order: none overlaps another."""
     times = sorted(
-        (span.began, span.ended + (STALL_SECONDS if span.fault.how == STALLED else AFTER_SECONDS))
+        (span.began, span.ended + (STALL_SECONDS if span.fault.how in HANGS else AFTER_SECONDS))
         for span in spans
         if span.fault.part == STORE
     )

@@ -1,7 +1,8 @@
 """Whatever fails, and for how long: training goes on, with the right bytes in the right order.
 
 Four ranks on two machines read epochs while processes are killed, ended and frozen, and the store
-falters, at random. The table at the end says how long ranks waited meanwhile.
+falters, at random. With parts that speak by TCP, nodes, sidecars, coordinator and store are cut off
+from each other, too. The table at the end says how long ranks waited meanwhile.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from harness import waits
-from harness.chaos import Chaos, crashes, wrong_deaths
+from harness import network, waits
+from harness.chaos import Chaos, Cut, crashes, wrong_deaths
 from harness.checks import Records
 from harness.cluster import Budget, Cluster, ClusterOptions
 from harness.dataset import Dataset
 from harness.faulty_store import FaultyStore
 from harness.processes import wait_until
 from harness.store import LISTING
+from harness.tcp_cluster import TcpCluster
 from harness.usage import BASE_BYTES, NODE_SHARE, SAMPLE_BYTES, Usage, processes_with, usage_of
 
-SECONDS = int(os.environ.get("OPTCACHE_CHAOS_SECONDS", "3600"))
+SECONDS = int(os.environ.get("OPTCACHE_CHAOS_SECONDS", "3600"))  # of each test
 CALM_SECONDS = 20  # of training afterwards
 BESIDE_SECONDS = 900  # for starts, the last epoch and the checks
 MACHINES = 2
@@ -48,7 +50,7 @@ def deadline_seconds() -> int:
 class Watch:
     """What the processes of cache and training hold: the most, and how it began."""
 
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
+    def __init__(self, cluster: Cluster | TcpCluster, folder: Path) -> None:
         self._cluster = cluster
         self._folder = folder
         self.peaks: dict[str, int] = {}  # by process of the cache
@@ -90,18 +92,8 @@ def node_memory(dataset: Dataset) -> int:
     return int(dataset.total_bytes * SHARE / MACHINES)
 
 
-def options_of(
-    programs: Path, dataset: Dataset, store: FaultyStore, folder: Path
-) -> ClusterOptions:
-    return ClusterOptions(
-        programs=programs,
-        base_url=store.base_url,
-        listing=LISTING,
-        machines=MACHINES,
-        budget=Budget(node_memory(dataset), ARENA, OVERFLOW),
-        state=folder / "state",
-        sockets=folder,
-    )
+def budget(dataset: Dataset) -> Budget:
+    return Budget(node_memory(dataset), ARENA, OVERFLOW)
 
 
 def left_behind(folder: Path) -> Iterator[str]:
@@ -113,36 +105,29 @@ def left_behind(folder: Path) -> Iterator[str]:
             yield f"{path} is still there"
 
 
-@pytest.mark.long
-def test_chaos(
-    programs: Path,
+@pytest.fixture
+def soak(
     dataset: Dataset,
     run_job: Callable[..., Records],
     seed: int,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-) -> None:
-    with (
-        FaultyStore(dataset) as store,
-        Cluster(options_of(programs, dataset, store, tmp_path), "Optimal", tmp_path) as cluster,
-    ):
+) -> Callable[..., list[str]]:
+    """soak(cluster, store, cut): trains on it while it fails. A sentence for each thing that is wrong."""
+
+    def run(cluster: Cluster | TcpCluster, store: FaultyStore, cut: Cut | None = None) -> list[str]:
         watch = Watch(cluster, tmp_path)
-        chaos = Chaos(
-            cluster, store, MACHINES, str(seed), tmp_path / "chaos.log", look=watch.look
-        )
+        log = tmp_path / "chaos.log"
+        chaos = Chaos(cluster, store, MACHINES, str(seed), log, look=watch.look, cut=cut)
 
         def on_batch(epoch: int, done: int) -> None:
             chaos.begin(SECONDS)
             chaos.check()
 
         sockets = [cluster.socket(rank * MACHINES // RANKS) for rank in range(RANKS)]
+        until = time.time() + SECONDS + CALM_SECONDS
         try:
-            records = run_job(
-                sockets,
-                epochs=0,
-                until=time.time() + SECONDS + CALM_SECONDS,
-                on_batch=on_batch,
-            )
+            records = run_job(sockets, epochs=0, until=until, on_batch=on_batch)
         finally:
             chaos.end()
         with capsys.disabled():
@@ -152,12 +137,46 @@ def test_chaos(
             for pid, last in watch.last.items():
                 print(f"process that trains: {watch.first[pid]} at first, {last} in the end")
         wait_until(lambda: len(cluster.pids()) == 2 * MACHINES, "all processes run")
-        log = (tmp_path / "optcache-up.log").read_text()
-        troubles = [
+        return [
             *chaos.troubles,
-            *wrong_deaths(chaos, log),
-            *crashes(cluster, MACHINES),
+            *wrong_deaths(chaos),
+            *crashes(chaos),
             *waits.too_long(chaos.spans, records),
             *watch.excess(dataset),
         ]
+
+    return run
+
+
+@pytest.mark.long
+def test_chaos(
+    programs: Path, dataset: Dataset, soak: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    with FaultyStore(dataset) as store:
+        options = ClusterOptions(
+            programs=programs,
+            base_url=store.base_url,
+            listing=LISTING,
+            machines=MACHINES,
+            budget=budget(dataset),
+            state=tmp_path / "state",
+            sockets=tmp_path,
+        )
+        with Cluster(options, "Optimal", tmp_path) as cluster:
+            troubles = soak(cluster, store)
+    assert [*troubles, *left_behind(tmp_path)] == []
+
+
+@pytest.mark.long
+def test_chaos_by_tcp(
+    programs: Path, dataset: Dataset, soak: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    if why := network.missing():
+        pytest.skip(f"there is no network to cut: {why}")
+    with (
+        network.own_network(),
+        FaultyStore(dataset, host=network.HUB) as store,
+        TcpCluster(programs, store.base_url, MACHINES, budget(dataset), tmp_path) as cluster,
+    ):
+        troubles = soak(cluster, store, cluster.cut)
     assert [*troubles, *left_behind(tmp_path)] == []

@@ -6,8 +6,10 @@ import itertools
 import random
 from collections import Counter
 
+import pytest
 from harness import waits
-from harness.chaos import COORDINATOR, FROZEN, KILLED, Fault, Span, deaths_in, process_faults, store_faults
+from harness.chaos import COORDINATOR, CUT_OFF, FROZEN, KILLED, Fault, Span, process_faults, store_faults
+from harness.cluster import deaths_in
 from harness.job import EpochRecord
 
 STORE = Span(Fault("store", "503", seconds=20), began=100, ended=120)
@@ -26,6 +28,23 @@ def test_each_kind_of_fault_comes_as_often() -> None:
     assert faults == [*itertools.islice(process_faults(random.Random(1), 2), 33)]
 
 
+def test_each_kind_of_part_is_cut_off_where_there_is_a_network() -> None:
+    of_processes = itertools.islice(process_faults(random.Random(1), 2, cuts=True), 140)
+    of_store = itertools.islice(store_faults(random.Random(1), 2, cuts=True), 80)
+    cuts = [fault for fault in (*of_processes, *of_store) if fault.how == CUT_OFF]
+    assert Counter(fault.part for fault in cuts) == Counter(node=10, sidecar=10, coordinator=10, store=10)
+    assert all(1 <= fault.seconds <= 30 for fault in cuts)
+    assert {fault.sides for fault in cuts} == {
+        ("node-0", ""),
+        ("node-1", ""),
+        ("sidecar-0", "node-0"),
+        ("sidecar-1", "node-1"),
+        ("sidecar-0", "store"),
+        ("sidecar-1", "store"),
+        ("coordinator", ""),
+    }
+
+
 def test_a_machine_is_its_node_and_its_sidecar() -> None:
     assert Fault("machine", FROZEN, 1).processes == ["node-1", "sidecar-1"]
     assert Fault(COORDINATOR, FROZEN).kind == "coordinator frozen"
@@ -37,6 +56,15 @@ def test_a_wait_counts_for_the_faults_that_it_fell_into() -> None:
         ["node", "killed", "1", "2.50"],
         ["store", "503", "1", "18.00"],
         ["no", "fault", "0.30"],
+    ]
+
+
+def test_cuts_are_rows_of_their_own() -> None:
+    cuts = [Span(Fault(part, CUT_OFF), began, began + 9) for part, began in (("node", 100), ("store", 300))]
+    lines = waits.table(cuts, records((104, 3), (310, 8))).splitlines()
+    assert [line.split() for line in lines[1:3]] == [
+        ["node", "cut", "off", "1", "3.00"],
+        ["store", "cut", "off", "1", "8.00"],
     ]
 
 
@@ -53,17 +81,20 @@ def test_what_two_faults_of_the_store_share_counts_once() -> None:
     assert [*waits.away([other, STORE, inner])] == [(125, 25), (135, 10)]
 
 
-def test_only_a_store_that_lets_reads_hang_costs_long_after_its_end() -> None:
-    stalled = Span(Fault("store", "stalled"), began=100, ended=120)
-    assert [*waits.too_long([stalled], records((156, 56)))] == []
+def test_only_a_store_at_which_reads_hang_costs_long_after_its_end() -> None:
+    for how in ("stalled", CUT_OFF):
+        hanging = Span(Fault("store", how), began=100, ended=120)
+        assert [*waits.too_long([hanging], records((156, 56)))] == []
     assert len([*waits.too_long([STORE], records((156, 56)))]) == 1
 
 
-def test_the_store_answers_most_of_the_time() -> None:
+@pytest.mark.parametrize("cuts", [False, True])
+def test_the_store_answers_most_of_the_time(cuts: bool) -> None:
     """Else too long waits are not found."""
     for seed in range(5):
         now, spans = 0.0, []
-        for fault in itertools.takewhile(lambda _: now < 3600, store_faults(random.Random(seed))):
+        faults = store_faults(random.Random(seed), 2, cuts)
+        for fault in itertools.takewhile(lambda _: now < 3600, faults):
             began = now + fault.pause
             now = began + fault.seconds
             spans.append(Span(fault, began, now))
