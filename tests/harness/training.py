@@ -20,7 +20,7 @@ from harness.processes import last_lines, stop
 # A rank that finishes no batch for so long is stuck.
 STUCK_SECONDS = 300.0
 
-Progress = Callable[[int, int], None]  # epoch, batches that rank 0 has read of it
+Progress = Callable[[int, int], None]  # epoch, batches that every rank has read of it
 
 
 def train(
@@ -32,12 +32,13 @@ def train(
 ) -> list[list[EpochRecord]]:
     """Runs `program JOB.json` for all ranks, with their environments, to their end.
 
-    Returns their records by rank and epoch. Jobs and logs are in `folder`.
+    Returns their records by rank and epoch. Jobs and logs are in `folder`, by the ranks' numbers in
+    `jobs`: ranks of several jobs may run at once.
     """
     with ExitStack() as cleanup:
         ranks = []
-        for job, environment in zip(jobs, environments, strict=True):
-            ranks.append(_start(program, job, environment, folder))
+        for number, (job, environment) in enumerate(zip(jobs, environments, strict=True)):
+            ranks.append(_start(program, job, environment, folder, number))
             cleanup.callback(stop, ranks[-1], grace_seconds=2)
         _follow(ranks, folder, progress)
     return [
@@ -51,11 +52,11 @@ def _log(folder: Path, rank: int) -> Path:
 
 
 def _start(
-    program: Path, job: Job, environment: dict[str, str], folder: Path
+    program: Path, job: Job, environment: dict[str, str], folder: Path, number: int
 ) -> subprocess.Popen[bytes]:
-    spec = folder / f"rank-{job.rank}.json"
+    spec = folder / f"rank-{number}.json"
     spec.write_text(json.dumps(asdict(job)))
-    with open(_log(folder, job.rank), "wb") as log:
+    with open(_log(folder, number), "wb") as log:
         return subprocess.Popen(
             [sys.executable, program, spec],
             # gloo picks its address by itself; the ranks are all on this machine.
@@ -70,7 +71,7 @@ def _start(
 def _follow(ranks: Sequence[subprocess.Popen[bytes]], folder: Path, progress: Progress) -> None:
     """Returns when all ranks have ended well. HarnessError as soon as one has not, or is stuck."""
     last_sign = [time.monotonic()] * len(ranks)
-    begun = b""  # a line of rank 0 that is not complete yet
+    slowest = Slowest(len(ranks), progress)
     with selectors.DefaultSelector() as selector:
         for number, rank in enumerate(ranks):
             assert rank.stdout is not None
@@ -83,21 +84,30 @@ def _follow(ranks: Sequence[subprocess.Popen[bytes]], folder: Path, progress: Pr
                 if not words:
                     selector.unregister(key.fileobj)
                     _check_end(ranks[number], number, folder)
-                elif number == 0:
-                    begun = _tell(begun + words, progress)
+                slowest.hear(number, words)
             reading = [key.data for key in selector.get_map().values()]
             for number in reading:
                 if time.monotonic() - last_sign[number] > STUCK_SECONDS:
                     raise HarnessError(_failure(number, "has read nothing for long", folder))
 
 
-def _tell(words: bytes, progress: Progress) -> bytes:
-    """Tells of the last complete line, and returns what stands after it."""
-    lines, _, begun = words.rpartition(b"\n")
-    if lines:
-        epoch, number = lines.rpartition(b"\n")[2].split()
-        progress(int(epoch), int(number) + 1)
-    return begun
+class Slowest:
+    """Tells how far the rank has come that is behind all others: each line is `epoch batch`."""
+
+    def __init__(self, ranks: int, progress: Progress) -> None:
+        self._progress = progress
+        self._begun = [b""] * ranks  # of each, a line that is not complete yet
+        self._read: list[tuple[int, int]] = [(-1, 0)] * ranks
+        self._told = (-1, 0)
+
+    def hear(self, rank: int, words: bytes) -> None:
+        lines, _, self._begun[rank] = (self._begun[rank] + words).rpartition(b"\n")
+        if lines:
+            epoch, batch = lines.rpartition(b"\n")[2].split()
+            self._read[rank] = int(epoch), int(batch) + 1
+        if (behind := min(self._read)) > self._told:
+            self._told = behind
+            self._progress(*behind)
 
 
 def _check_end(rank: subprocess.Popen[bytes], number: int, folder: Path) -> None:
