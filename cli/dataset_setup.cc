@@ -213,6 +213,7 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
                      .keys_folder = KeysFolderOf(dataset, options),
                      .limits = dataset.limits,
                      .patience = dataset.patience,
+                     .price = dataset.price,
                      .notes = NotesOn(dataset, options.has_disk)};
   Result<std::string> bytes = FindOrIndex(dataset, ready.store, ready.manifest_file, options);
   if (!bytes) return Error(std::move(bytes).error().WithContext("dataset " + name));

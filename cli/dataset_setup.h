@@ -25,6 +25,7 @@ struct ReadyDataset {
   std::string keys_folder;                      // absolute; empty: none
   config::Limits limits;                        // of each process that reads it
   Duration patience = dataset::kPatience;       // likewise
+  dataset::StorePrice price;                    // of the store
   ByteCount largest = 0;                        // bytes of its largest sample
   std::string order;               // recipe of the plan's first job, for a warm-up; empty: none
   std::vector<std::string> notes;  // what the user asked for and does not get

@@ -31,6 +31,28 @@ std::string SidecarName(const Machine& machine) {
   return fmt::format("sidecar-{}", machine.index);
 }
 
+// What a sidecar is told of a dataset.
+void AddFlagsOf(const ReadyDataset& dataset, std::vector<std::string>& command) {
+  const auto add = [&](const char* flag, const std::string& value) {
+    command.emplace_back(flag);
+    command.push_back(dataset.spec.name + "=" + value);
+  };
+  add("--dataset", dataset.manifest_file + "=" + dataset.store);
+  if (!dataset.keys_folder.empty()) add("--keys", dataset.keys_folder);
+  const config::Limits& limits = dataset.limits;
+  if (limits.requests_per_second > 0)
+    add("--requests-per-second", std::to_string(limits.requests_per_second));
+  if (limits.bytes_per_second > 0)
+    add("--bytes-per-second", std::to_string(limits.bytes_per_second));
+  if (dataset.patience != dataset::kPatience) {
+    const auto patience = std::chrono::duration_cast<std::chrono::seconds>(dataset.patience);
+    add("--patience", fmt::format("{}s", patience.count()));
+  }
+  const dataset::StorePrice& price = dataset.price;
+  if (price.per_request > 0) add("--price-per-request", dataset::FormatPrice(price.per_request));
+  if (price.per_gib > 0) add("--price-per-gib", dataset::FormatPrice(price.per_gib));
+}
+
 // Listening sockets that hold their ports until all ports are chosen, so that none is given twice.
 class PortPicker {
  public:
@@ -158,32 +180,8 @@ ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
     spec.command.insert(spec.command.end(), {"--allow-uid", std::to_string(user)});
   for (const std::string& sampler : options.samplers)
     spec.command.insert(spec.command.end(), {"--sampler", sampler});
-  for (const ReadyDataset& dataset : datasets) {
-    spec.command.emplace_back("--dataset");
-    spec.command.push_back(
-        fmt::format("{}={}={}", dataset.spec.name, dataset.manifest_file, dataset.store));
-    if (!dataset.keys_folder.empty()) {
-      spec.command.insert(spec.command.end(),
-                          {"--keys", fmt::format("{}={}", dataset.spec.name, dataset.keys_folder)});
-    }
-    const config::Limits& limits = dataset.limits;
-    if (limits.requests_per_second > 0) {
-      spec.command.insert(spec.command.end(),
-                          {"--requests-per-second",
-                           fmt::format("{}={}", dataset.spec.name, limits.requests_per_second)});
-    }
-    if (dataset.patience != dataset::kPatience) {
-      const auto patience = std::chrono::duration_cast<std::chrono::seconds>(dataset.patience);
-      spec.command.insert(
-          spec.command.end(),
-          {"--patience", fmt::format("{}={}s", dataset.spec.name, patience.count())});
-    }
-    if (limits.bytes_per_second > 0) {
-      spec.command.insert(
-          spec.command.end(),
-          {"--bytes-per-second", fmt::format("{}={}", dataset.spec.name, limits.bytes_per_second)});
-    }
-  }
+  for (const ReadyDataset& dataset : datasets)
+    AddFlagsOf(dataset, spec.command);
   return spec;
 }
 

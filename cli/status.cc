@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -10,6 +11,7 @@
 #include "cli/cluster_questions.h"
 #include "cli/coordinator_status.h"
 #include "cli/print.h"
+#include "cli/savings.h"
 #include "cli/state_dir.h"
 #include "cli/status_view.h"
 #include "cli/yaml_text.h"
@@ -39,13 +41,25 @@ Status PrintClusterStatus(const StatusRequest& request) {
   return Print(request.output, FormatClusterView(view), ToJson(view));
 }
 
+std::vector<std::string> PagesOf(const coordination::ClusterStatus& status) {
+  std::vector<std::string> urls;
+  for (const coordination::SidecarStatus& sidecar : status.sidecars)
+    urls.push_back(sidecar.metrics);
+  return urls;
+}
+
 Status PrintStatus(const StatusRequest& request) {
   if (request.cluster) return PrintClusterStatus(request);
   ASSIGN_OR_RETURN(const std::string url, FindCoordinator(request.coordinator, request.state_dir));
   ASSIGN_OR_RETURN(const std::string json, FetchStatus(url));
   ASSIGN_OR_RETURN(const coordination::ClusterStatus status,
                    coordination::ParseClusterStatus(json));
-  return Print(request.output, FormatStatus(status), json);
+  std::string table = FormatStatus(status);
+  if (request.output == "table") {
+    const std::string savings = FormatSavings(SavingsIn(FetchPages(PagesOf(status))));
+    if (!savings.empty()) table += "\n" + savings;
+  }
+  return Print(request.output, table, json);
 }
 
 }  // namespace

@@ -316,14 +316,16 @@ Result<handoff::ReadCounts> ClientDesk::OnReadCounts(handoff::ClientId /*client*
                                      .bytes = delivered.bytes[at]};
   };
   const auto wait = std::chrono::duration_cast<std::chrono::microseconds>(delivered.wait);
-  return handoff::ReadCounts{.node = part(Source::kNode),
-                             .peers = part(Source::kPeer),
-                             .store = part(Source::kStore),
-                             .uncached_requests = delivered.uncached.requests,
-                             .uncached_bytes = delivered.uncached.bytes,
-                             .store_requests = asked.requests,
-                             .store_bytes = asked.bytes,
-                             .wait_us = static_cast<std::uint64_t>(wait.count())};
+  return handoff::ReadCounts{
+      .node = part(Source::kNode),
+      .peers = part(Source::kPeer),
+      .store = part(Source::kStore),
+      .uncached_requests = delivered.uncached.requests,
+      .uncached_bytes = delivered.uncached.bytes,
+      .store_requests = asked.requests,
+      .store_bytes = asked.bytes,
+      .wait_us = static_cast<std::uint64_t>(wait.count()),
+      .saved_cost = dataset::CostOf(dataset->price(), SavedBy(delivered.uncached, asked))};
 }
 
 void ClientDesk::OnRelease(handoff::ClientId client, const std::vector<handoff::BatchId>& batches) {

@@ -40,7 +40,7 @@ Result<std::unique_ptr<DatasetShelf>> DatasetShelf::Open(const std::vector<Datas
 }
 
 Status DatasetShelf::OpenPlace(const DatasetSource& source, const storage::OpenOptions& store) {
-  Place place{.name = source.name};
+  Place place{.name = source.name, .price = source.price};
   if (!source.manifest_file.empty()) {
     ASSIGN_OR_RETURN(place.dataset, ServedDataset::Open(source, store));
     LogServed(*place.dataset);
@@ -70,7 +70,7 @@ std::string DatasetShelf::KeptFile(const std::string& name) const {
 
 Status DatasetShelf::Take(Place& place, UniqueFd manifest) {
   ASSIGN_OR_RETURN(place.dataset,
-                   ServedDataset::Make(place.name, std::move(manifest), place.store));
+                   ServedDataset::Make(place.name, std::move(manifest), place.store, place.price));
   LogServed(*place.dataset);
   return OkStatus();
 }

@@ -23,6 +23,7 @@ class DatasetShelf {
  public:
   struct Place {
     std::string name;
+    dataset::StorePrice price;
     std::unique_ptr<ServedDataset> dataset;       // null while its manifest is awaited
     std::string waits_for;                        // a sentence for people, while it is
     std::unique_ptr<storage::ObjectStore> store;  // while it is

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -103,10 +104,10 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
           Number(handed_out));
   std::uint64_t all = 0;
   std::uint64_t hits = 0;
-  for (const auto& [dataset, tally] : tallies_) {
+  for (const auto& [name, tally] : tallies_) {
     const Delivered& delivered = tally.delivered;
     for (std::size_t i = 0; i < kSources; ++i) {
-      const MetricLabels labels = LabelsOf(dataset, i);
+      const MetricLabels labels = LabelsOf(name, i);
       visitor(MetricKind::kCounter, "optcache_client_samples_total", labels,
               Number(delivered.samples[i]));
       visitor(MetricKind::kCounter, "optcache_client_sample_bytes_total", labels,
@@ -114,13 +115,15 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
       all += delivered.samples[i];
       if (i != static_cast<std::size_t>(Source::kStore)) hits += delivered.samples[i];
     }
-    visitor(MetricKind::kCounter, "optcache_client_wait_seconds_total", Label("dataset", dataset),
+    visitor(MetricKind::kCounter, "optcache_client_wait_seconds_total", Label("dataset", name),
             std::chrono::duration<double>(delivered.wait).count());
     const Saved saved = SavedBy(delivered.uncached, AskedOf(*tally.dataset));
-    visitor(MetricKind::kGauge, "optcache_saved_requests", Label("dataset", dataset),
+    visitor(MetricKind::kGauge, "optcache_saved_requests", Label("dataset", name),
             static_cast<double>(saved.requests));
-    visitor(MetricKind::kGauge, "optcache_saved_bytes", Label("dataset", dataset),
+    visitor(MetricKind::kGauge, "optcache_saved_bytes", Label("dataset", name),
             static_cast<double>(saved.bytes));
+    const std::optional<double> cost = dataset::CostOf(tally.dataset->price(), saved);
+    if (cost) visitor(MetricKind::kGauge, "optcache_saved_cost", Label("dataset", name), *cost);
   }
   visitor(MetricKind::kGauge, "optcache_observed_hit_ratio", {},
           all == 0 ? 0 : Number(hits) / Number(all));

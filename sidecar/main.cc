@@ -49,6 +49,8 @@ struct Flags {
   std::vector<std::string> without_ambient_keys;
   std::vector<std::string> request_rates;
   std::vector<std::string> patiences;
+  std::vector<std::string> request_prices;
+  std::vector<std::string> gib_prices;
   std::vector<std::string> byte_rates;
   std::vector<std::string> samplers;
   std::vector<std::uint32_t> users;
@@ -99,6 +101,14 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
                  "Retry reads of the dataset NAME for this long while its store is away, for "
                  "example images=30m; 1s to 24h, by default 10m")
       ->type_name("NAME=TIME");
+  app.add_option("--price-per-request", flags.request_prices,
+                 "Price of a request to the store of the dataset NAME, for example "
+                 "images=0.0000004. It changes no read: optcache_saved_cost shows what the cache "
+                 "saved by this price")
+      ->type_name("NAME=NUMBER");
+  app.add_option("--price-per-gib", flags.gib_prices,
+                 "Price of a GiB from the store of the dataset NAME, in the same currency")
+      ->type_name("NAME=NUMBER");
   app.add_option(
       "--manifests", agent.manifests,
       "URL of a node that serves manifests; may be given several times, the nearest first");
@@ -354,6 +364,10 @@ Status Run(Flags flags) {
     RETURN_IF_ERROR(AddByteRate(text, flags.agent.datasets));
   for (const std::string& text : flags.patiences)
     RETURN_IF_ERROR(AddPatience(text, flags.agent.datasets));
+  for (const std::string& text : flags.request_prices)
+    RETURN_IF_ERROR(AddPricePerRequest(text, flags.agent.datasets));
+  for (const std::string& text : flags.gib_prices)
+    RETURN_IF_ERROR(AddPricePerGib(text, flags.agent.datasets));
   for (const std::string& text : flags.samplers)
     RETURN_IF_ERROR(AddSampler(text, flags.agent.datasets, flags.agent.s3));
   if (!flags.agent.s3.address.empty() && flags.agent.feeder.headspace) {

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "dataset/store_price.h"
 #include "sampler/recipe.h"
 #include "sidecar/sample_memory.h"
 #include "wire/messages.h"
@@ -39,6 +40,8 @@ class DatasetPort {
   virtual ByteCount SizeOf(SampleId id) const = 0;
   // Nothing: the sample is an object of its own, or empty.
   virtual std::optional<StorePlace> PlaceOf(SampleId /*id*/) const { return std::nullopt; }
+  // What its store takes, as far as the user has said.
+  virtual dataset::StorePrice price() const { return {}; }
   // How much a read of this sample alone asks the store for. Nothing: it needs no request.
   virtual std::optional<ByteCount> StoreBytesOf(SampleId id) const { return SizeOf(id); }
 };

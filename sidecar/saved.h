@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "dataset/store_price.h"
 #include "sidecar/fetcher.h"
 
 namespace optcache::sidecar {
@@ -32,11 +33,7 @@ struct Delivered {
 };
 
 // Below 0 while more was read ahead, or read again, than the cache delivered.
-struct Saved {
-  std::int64_t requests = 0;
-  std::int64_t bytes = 0;
-  friend bool operator==(const Saved&, const Saved&) = default;
-};
+using Saved = dataset::StoreTraffic;
 
 Saved SavedBy(const StoreCost& uncached, const StoreCost& asked);
 

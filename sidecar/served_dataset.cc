@@ -31,6 +31,16 @@ Result<NamedValue> SplitNamed(std::string_view flag, std::string_view what, std:
   return NamedValue{.dataset = &*dataset, .value = text.substr(equals + 1)};
 }
 
+Status AddPrice(std::string_view flag, std::string_view text, double dataset::StorePrice::* part,
+                std::vector<DatasetSource>& datasets) {
+  ASSIGN_OR_RETURN(const NamedValue named, SplitNamed(flag, "NUMBER", text, datasets));
+  const Result<double> price = dataset::ParsePrice(named.value);
+  if (!price)
+    return Status(price.error()).WithContext(std::string(flag) + " " + named.dataset->name);
+  named.dataset->price.*part = *price;
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<DatasetSource> ParseDatasetSource(std::string_view text) {
@@ -105,6 +115,14 @@ Status AddPatience(std::string_view text, std::vector<DatasetSource>& datasets) 
   return OkStatus();
 }
 
+Status AddPricePerRequest(std::string_view text, std::vector<DatasetSource>& datasets) {
+  return AddPrice("--price-per-request", text, &dataset::StorePrice::per_request, datasets);
+}
+
+Status AddPricePerGib(std::string_view text, std::vector<DatasetSource>& datasets) {
+  return AddPrice("--price-per-gib", text, &dataset::StorePrice::per_gib, datasets);
+}
+
 storage::OpenOptions OpenOptionsOf(const DatasetSource& source, storage::OpenOptions common) {
   common.keys_folder = source.keys_folder;
   common.ambient_keys = source.ambient_keys;
@@ -137,12 +155,14 @@ std::optional<ByteCount> ServedDataset::StoreBytesOf(SampleId id) const {
 }
 
 ServedDataset::ServedDataset(std::string name, dataset::Manifest manifest, UniqueFd manifest_fd,
-                             std::unique_ptr<storage::ObjectStore> store)
+                             std::unique_ptr<storage::ObjectStore> store,
+                             const dataset::StorePrice& price)
     : name_(std::move(name)),
       key_(dataset::KeyOf(name_, dataset::ToHex(manifest.digest()))),
       manifest_(std::move(manifest)),
       manifest_fd_(std::move(manifest_fd)),
-      store_(std::move(store)) {}
+      store_(std::move(store)),
+      price_(price) {}
 
 Result<std::unique_ptr<ServedDataset>> ServedDataset::Open(const DatasetSource& source,
                                                            const storage::OpenOptions& options) {
@@ -152,19 +172,20 @@ Result<std::unique_ptr<ServedDataset>> ServedDataset::Open(const DatasetSource& 
         std::move(copy).error().WithContext("dataset '" + source.name + "': read its manifest"));
   }
   ASSIGN_OR_RETURN(auto store, OpenStoreOf(source, options));
-  auto served = Make(source.name, *std::move(copy), store);
+  auto served = Make(source.name, *std::move(copy), store, source.price);
   if (!served) return Error(std::move(served).error().WithContext(source.manifest_file));
   return served;
 }
 
 Result<std::unique_ptr<ServedDataset>> ServedDataset::Make(
-    std::string name, UniqueFd manifest, std::unique_ptr<storage::ObjectStore>& store) {
+    std::string name, UniqueFd manifest, std::unique_ptr<storage::ObjectStore>& store,
+    const dataset::StorePrice& price) {
   ASSIGN_OR_RETURN(SharedBytes bytes,
                    SharedBytes::Map(manifest.get(), "the manifest", kManifestBytesMax));
   auto parsed = dataset::Manifest::Parse(std::move(bytes));
   if (!parsed) return Error(std::move(parsed).error().WithContext("dataset '" + name + "'"));
-  return std::unique_ptr<ServedDataset>(new ServedDataset(std::move(name), *std::move(parsed),
-                                                          std::move(manifest), std::move(store)));
+  return std::unique_ptr<ServedDataset>(new ServedDataset(
+      std::move(name), *std::move(parsed), std::move(manifest), std::move(store), price));
 }
 
 }  // namespace optcache::sidecar

@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "dataset/manifest.h"
 #include "dataset/patience.h"
+#include "dataset/store_price.h"
 #include "sidecar/ports.h"
 #include "storage/object_store.h"
 #include "storage/open_store.h"
@@ -27,6 +28,7 @@ struct DatasetSource {
   bool ambient_keys = true;   // likewise
   storage::StoreRates rates;  // of what this process asks of the store
   Duration patience = dataset::kPatience;  // with it
+  dataset::StorePrice price;               // what it takes; of no effect on reads
 };
 
 // How its store is opened; what is the same for all datasets is in `common`.
@@ -53,6 +55,11 @@ Status AddByteRate(std::string_view text, std::vector<DatasetSource>& datasets);
 // not a span of time within bounds (dataset/patience.h), or no such dataset.
 Status AddPatience(std::string_view text, std::vector<DatasetSource>& datasets);
 
+// "NAME=0.0000004": what the store of one of `datasets` takes for a request, and for a GiB.
+// kInvalidArgument: not that form, not a price (dataset/store_price.h), or no such dataset.
+Status AddPricePerRequest(std::string_view text, std::vector<DatasetSource>& datasets);
+Status AddPricePerGib(std::string_view text, std::vector<DatasetSource>& datasets);
+
 // The numbers of the rates. kInvalidArgument says what is allowed.
 Result<double> ParseRequestRate(std::string_view text);
 Result<double> ParseByteRate(std::string_view text);
@@ -73,13 +80,15 @@ class ServedDataset final : public DatasetPort {
   // Takes over a sealed memory file, whose bytes may come from anywhere, and, if they are a
   // manifest, the store.
   static Result<std::unique_ptr<ServedDataset>> Make(std::string name, UniqueFd manifest,
-                                                     std::unique_ptr<storage::ObjectStore>& store);
+                                                     std::unique_ptr<storage::ObjectStore>& store,
+                                                     const dataset::StorePrice& price = {});
 
   const std::string& name() const override { return name_; }
   wire::DatasetKey key() const override { return key_; }
   SampleId samples() const override { return manifest_.samples(); }
   ByteCount SizeOf(SampleId id) const override { return manifest_.Size(id); }
   std::optional<StorePlace> PlaceOf(SampleId id) const override;
+  dataset::StorePrice price() const override { return price_; }
   std::optional<ByteCount> StoreBytesOf(SampleId id) const override;
 
   const dataset::Manifest& manifest() const { return manifest_; }
@@ -89,13 +98,14 @@ class ServedDataset final : public DatasetPort {
 
  private:
   ServedDataset(std::string name, dataset::Manifest manifest, UniqueFd manifest_fd,
-                std::unique_ptr<storage::ObjectStore> store);
+                std::unique_ptr<storage::ObjectStore> store, const dataset::StorePrice& price);
 
   std::string name_;
   wire::DatasetKey key_;
   dataset::Manifest manifest_;
   UniqueFd manifest_fd_;
   std::unique_ptr<storage::ObjectStore> store_;
+  dataset::StorePrice price_;
 };
 
 }  // namespace optcache::sidecar

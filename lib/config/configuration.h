@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "dataset/patience.h"
 #include "dataset/s3_location.h"
+#include "dataset/store_price.h"
 
 namespace optcache::config {
 
@@ -80,6 +81,7 @@ struct Dataset {
   std::optional<Order> order;        // unset: chosen by what is there
   Verify verify = Verify::kChecksum;
   Limits limits;
+  dataset::StorePrice price;
   Capacity capacity;
   std::optional<Capacity> min_capacity;
   std::vector<Tier> tiers = {Tier::kMemory};

@@ -64,6 +64,15 @@ void ReadSource(YamlMap& spec, Dataset& dataset) {
   if (sources != 1) spec.Fail("source", "needs exactly one of file, http and s3");
 }
 
+void ReadPrice(YamlMap& cost, std::string_view field, double& out) {
+  if (!cost.Has(field)) return;
+  std::string text;
+  cost.Read(field, text);
+  const Result<double> price = dataset::ParsePrice(text);
+  if (!price) return cost.Fail(field, price.error().message());
+  out = *price;
+}
+
 void ReadPlacement(YamlMap& spec, Placement& out) {
   spec.In("placement", [&](YamlMap& placement) {
     placement.Read("nodeSelector", out.node_selector);
@@ -111,6 +120,10 @@ Dataset ReadDataset(YamlMap& document) {
     spec.In("limits", [&](YamlMap& limits) {
       limits.Read("requestsPerSecond", dataset.limits.requests_per_second, 1, 1'000'000);
       limits.Read("bytesPerSecond", dataset.limits.bytes_per_second);
+    });
+    spec.In("cost", [&](YamlMap& cost) {
+      ReadPrice(cost, "perRequest", dataset.price.per_request);
+      ReadPrice(cost, "perGiB", dataset.price.per_gib);
     });
     if (!spec.Has("cache")) spec.Fail("cache", "missing, write cache: {capacity: 30%}");
     spec.In("cache", [&](YamlMap& cache) {

@@ -417,6 +417,8 @@ FrameBytes EncodeReads(RequestId request, const ReadCounts& counts) {
       .Put(counts.store_requests)
       .Put(counts.store_bytes)
       .Put(counts.wait_us)
+      .PutBool(counts.saved_cost.has_value())
+      .Put(counts.saved_cost.value_or(0))
       .Finish();
 }
 

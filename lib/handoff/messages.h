@@ -176,7 +176,8 @@ struct ReadCounts {
   ByteCount uncached_bytes = 0;
   std::uint64_t store_requests = 0;
   ByteCount store_bytes = 0;
-  std::uint64_t wait_us = 0;  // of all requests for samples
+  std::uint64_t wait_us = 0;           // of all requests for samples
+  std::optional<double> saved_cost{};  // nullopt: the user has said no price
 };
 
 }  // namespace optcache::handoff

@@ -163,6 +163,8 @@ constexpr auto kCatalog = std::to_array<Metric>({
     {"optcache_saved_bytes", kGauge,
      "Bytes that the same reads would have brought from the store without a cache, less those that "
      "came"},
+    {"optcache_saved_cost", kGauge,
+     "Price of the requests and bytes saved, by spec.cost of the Dataset and in its currency"},
     {"optcache_fetched_samples_total", kCounter, "Samples fetched, delivered or not, by source"},
     {"optcache_fetched_bytes_total", kCounter, "Bytes of those"},
     {"optcache_arena_capacity_bytes", kGauge, "Size of the arena"},

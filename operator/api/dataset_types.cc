@@ -170,6 +170,19 @@ Limits ReadLimits(Fields fields) {
   return limits;
 }
 
+double ReadPrice(Fields& fields, const char* name) {
+  std::string text;
+  fields.ReadIntOrText(name, dataset::kPriceCharactersMax, text);
+  if (text.empty()) return 0;
+  const Result<double> price = dataset::ParsePrice(text);
+  if (!price) fields.Fault(name, price.error().message());
+  return price.value_or(0);
+}
+
+dataset::StorePrice ReadCost(Fields fields) {
+  return {.per_request = ReadPrice(fields, "perRequest"), .per_gib = ReadPrice(fields, "perGiB")};
+}
+
 void ReadCache(Fields fields, DatasetSpec& dataset) {
   const std::optional<Capacity> capacity = ReadCapacity(fields, "capacity");
   if (!capacity) fields.Fault("capacity", "missing");
@@ -276,6 +289,7 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   spec.Read("order", AllOf(kOrders), dataset.order);
   spec.Read("verify", AllOf(kVerifies), dataset.verify);
   dataset.limits = ReadLimits(spec.In("limits"));
+  dataset.price = ReadCost(spec.In("cost"));
   ReadCache(spec.In("cache"), dataset);
   dataset.placement = ReadPlacement(spec.In("placement"));
   dataset.access = ReadAccess(spec);

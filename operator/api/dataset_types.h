@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "dataset/s3_location.h"
+#include "dataset/store_price.h"
 #include "kube/object.h"
 #include "kube/resources.h"
 
@@ -85,6 +86,7 @@ struct DatasetSpec {
   Order order = Order::kAutomatic;
   Verify verify = Verify::kChecksum;
   Limits limits;
+  dataset::StorePrice price;
   Capacity capacity;
   std::optional<Capacity> min_capacity;
   bool on_disk = false;  // what memory has no room for may lie on the nodes' disks

@@ -24,6 +24,7 @@ webhook::DatasetFacts ToFacts(const kube::ObjectKey& key, const KnownDataset& kn
                               .requests_per_second = known.spec.limits.requests_per_second,
                               .bytes_per_second = known.spec.limits.bytes_per_second,
                               .patience_seconds = known.spec.patience_seconds,
+                              .price = known.spec.price,
                               .scheduling = ToWebhook(known.spec.placement.scheduling),
                               .indexed = !known.status.manifest_digest.empty(),
                               .samples = known.status.samples,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "dataset/store_price.h"
 
 namespace optcache::webhook {
 
@@ -36,6 +37,7 @@ struct DatasetFacts {
   std::int64_t requests_per_second = 0;
   ByteCount bytes_per_second = 0;
   std::int64_t patience_seconds = 0;  // with the store; 0: as the sidecar has it
+  dataset::StorePrice price;          // of the store
 
   SchedulingPreference scheduling = SchedulingPreference::kPreferred;
   // The machines that hold it or shall, as values of their label kubernetes.io/hostname.

@@ -99,6 +99,10 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
       add("--bytes-per-second", fmt::format("{}={}", name, dataset.facts->bytes_per_second));
     if (dataset.facts->patience_seconds > 0)
       add("--patience", fmt::format("{}={}s", name, dataset.facts->patience_seconds));
+    const dataset::StorePrice& price = dataset.facts->price;
+    if (price.per_request > 0)
+      add("--price-per-request", name + "=" + dataset::FormatPrice(price.per_request));
+    if (price.per_gib > 0) add("--price-per-gib", name + "=" + dataset::FormatPrice(price.per_gib));
   }
   add("--manifest-dir", fmt::format("{}/manifests", kRunFolder));
   if (plan.request.python) add("--python", kPythonFolder);

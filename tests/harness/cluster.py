@@ -34,7 +34,7 @@ spec:
   format: {format}
   verify: {verify}
   cache: {{capacity: "{capacity}", tiers: {tiers}}}
----
+{cost}---
 apiVersion: optcache.io/v1alpha1
 kind: CachePlan
 metadata: {{name: {dataset}}}
@@ -76,6 +76,7 @@ class ClusterOptions:
     sampler: str = ""  # the order in which DATASET is read there
     keys: Path | None = None  # folder with those of the store
     patience: str = "10m"  # with the store
+    cost: str = ""  # what is written as spec.cost
     allowed: Sequence[int] = ()  # users beside the one of `optcache up`
     user: int | None = None  # of `optcache up`; none: that of this process
 
@@ -109,6 +110,7 @@ class Cluster:
                 capacity=options.machines
                 * (options.budget.memory + options.budget.disk * 9 // 10),
                 tiers="[Memory, Disk]" if options.disk else "[Memory]",
+                cost=f"  cost: {options.cost}\n" if options.cost else "",
                 retention=retention,
             )
         )
@@ -311,6 +313,11 @@ class Cluster:
         )
         status: dict[str, Any] = json.loads(asked.stdout) if asked.returncode == 0 else {}
         return status
+
+    def status_text(self) -> str:
+        """`optcache status` as people see it."""
+        command = [self._options.programs / "optcache", "status", "--state", self._options.state]
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 
 def _name_of(pid: int) -> str:

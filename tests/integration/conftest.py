@@ -127,6 +127,7 @@ def start_cache(
             retention: str = "Optimal",
             disk: Path | None = None,
             disk_share: float = 0.0,
+            cost: str = "",
         ) -> Cluster:
             options = ClusterOptions(
                 programs=programs,
@@ -142,6 +143,7 @@ def start_cache(
                 state=manifests,
                 sockets=tmp_path,
                 disk=disk,
+                cost=cost,
             )
             return running.enter_context(Cluster(options, retention, tmp_path))
 

@@ -43,7 +43,7 @@ def helm() -> Path | None:
 
 @pytest.fixture
 def cluster(start_cache: Callable[..., Cluster]) -> Cluster:
-    return start_cache(machines=MACHINES, arena=ARENA)
+    return start_cache(machines=MACHINES, arena=ARENA, cost='{perRequest: "0.0000004"}')
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import optcache
 import pytest
 from harness.checks import Records
-from harness.cluster import Cluster
+from harness.cluster import DATASET, Cluster, Metrics
 from harness.dataset import Dataset
 from harness.processes import wait_until
 from harness.store import LISTING, Store
@@ -19,6 +19,9 @@ from optcache.torch import SidecarStats, attach  # noqa: E402
 from torch.utils.data import DataLoader  # noqa: E402
 
 EPOCHS = 2
+PER_REQUEST = "0.0000004"
+PER_GIB = "0.09"
+PER_BYTE = float(PER_GIB) / 2**30
 
 
 def asked(store: Store, begin: int) -> tuple[int, int]:
@@ -40,6 +43,19 @@ def stats_at(socket: Path) -> Callable[[], SidecarStats]:
     return stats
 
 
+def lost_bytes(metrics: Metrics, dataset: Dataset) -> float:
+    """At most: of two requests for one sample, and of one that broke off, the rest of the answer is not received."""
+    again = sum(metrics[f"optcache_store_{name}_total"] for name in ("hedges", "retries"))
+    return again * max(dataset.sizes)
+
+
+def saved_rows(cluster: Cluster) -> list[list[str]]:
+    """Of the table of `optcache status`."""
+    lines = cluster.status_text().splitlines()
+    head = next(i for i, line in enumerate(lines) if "SAVED MONEY" in line)
+    return [line.split() for line in lines[head + 1 :]]
+
+
 def test_stats_are_those_of_the_stores_log(
     start_cache: Callable[..., Cluster],
     run_job: Callable[..., Records],
@@ -47,7 +63,7 @@ def test_stats_are_those_of_the_stores_log(
     dataset: Dataset,
 ) -> None:
     """Of two ranks with two workers each."""
-    cluster = start_cache(share=0.5)
+    cluster = start_cache(share=0.5, cost=f'{{perRequest: "{PER_REQUEST}", perGiB: "{PER_GIB}"}}')
     stats = stats_at(cluster.socket(0))
     begin = store.log_size()
     during: list[SidecarStats] = []
@@ -61,8 +77,7 @@ def test_stats_are_those_of_the_stores_log(
         requests, sent = asked(store, begin)
         # What was read ahead, or for the second time, may still be on its way.
         is_at_rest = stats() == now and cluster.metrics_of("sidecar-0")["optcache_store_reads_running"] == 0
-        # Of two requests for one sample, and of one that broke off, the rest of the answer is not received.
-        lost = sum(metrics[f"optcache_store_{name}_total"] for name in ("hedges", "retries")) * max(dataset.sizes)
+        lost = lost_bytes(metrics, dataset)
         return is_at_rest and now.store_requests == requests and sent - lost <= now.store_bytes <= sent
 
     now, metrics, requests = stats(), cluster.metrics_of("sidecar-0"), 0
@@ -76,6 +91,18 @@ def test_stats_are_those_of_the_stores_log(
     assert now.waited_seconds > 0
     samples = [was.samples for was in during]
     assert samples == sorted(samples) and 0 < samples[0] < samples[-1] <= now.samples
+
+    # From the log alone: without a cache, each read of a sample is a request for its bytes.
+    reads = EPOCHS * len(dataset.paths) - requests
+    least = EPOCHS * dataset.total_bytes - asked(store, begin)[1]
+    most = least + lost_bytes(metrics, dataset)
+    assert now.saved_cost is not None
+    money = now.saved_cost - reads * float(PER_REQUEST)
+    assert least * PER_BYTE - 1e-12 <= money <= most * PER_BYTE + 1e-12
+    assert metrics["optcache_saved_cost"] == pytest.approx(now.saved_cost)
+    (row,) = saved_rows(cluster)
+    assert row[:2] == [f"default/{DATASET}", str(reads)]
+    assert float(row[-1]) == pytest.approx(now.saved_cost, abs=1e-6)
 
     assert metrics["optcache_saved_requests"] == now.saved_requests
     assert metrics["optcache_saved_bytes"] == now.saved_bytes

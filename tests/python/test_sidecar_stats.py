@@ -46,6 +46,7 @@ def test_counts_what_the_workers_read(server: Server, contents: list[bytes]) -> 
         saved_requests=len(contents) - 3,
         saved_bytes=total - 3000,
         waited_seconds=1.5,
+        saved_cost=0.25,
     )
     assert loader.optcache.stats().hit_ratio == 1.0
     assert optcache.stats().samples == here, "that is of this process, which read nothing"

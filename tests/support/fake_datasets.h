@@ -75,6 +75,7 @@ class FakeDatasets : public DatasetView {
     bucket.requests_per_second = 200;
     bucket.bytes_per_second = 50 << 20;
     bucket.patience_seconds = 1800;
+    bucket.price = {.per_request = 0.0000004, .per_gib = 0.09};
     add("bucket", std::move(bucket));
     DatasetFacts role = at("s3://images/");
     role.url_by_identity = std::string("s3://images/?role-arn=arn&token-file=") + kStsToken;

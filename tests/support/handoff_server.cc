@@ -242,7 +242,8 @@ Result<handoff::ReadCounts> HandoffServer::OnReadCounts(
                              .uncached_bytes = delivered_.bytes,
                              .store_requests = 3,
                              .store_bytes = 3000,
-                             .wait_us = 1'500'000};
+                             .wait_us = 1'500'000,
+                             .saved_cost = 0.25};
 }
 
 void HandoffServer::OnClientClosed(ClientId client) {

@@ -127,9 +127,8 @@ NOT_SHOWN: dict[str, str] = {
         optcache_cache_peak_bytes optcache_cache_reserve_bytes optcache_live_sample_bytes""",
     "a panel computes the same from counters": """
         optcache_observed_hit_ratio""",
-    "of a single sidecar: `loader.optcache.stats()` shows them, or their difference": """
-        optcache_saved_requests optcache_saved_bytes optcache_store_requests_total
-        optcache_store_received_bytes_total""",
+    "of a single sidecar: `loader.optcache.stats()` shows them, and panels compute them from counters": """
+        optcache_saved_requests optcache_saved_bytes""",
     "details of how a sidecar protects a slow store": """
         optcache_store_retries_delayed_total optcache_store_retries_left optcache_store_concurrency_limit
         optcache_store_concurrency_decreases_total optcache_store_reads_held_back

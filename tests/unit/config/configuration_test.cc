@@ -211,6 +211,21 @@ TEST(Configuration, ReadsThePatienceWithTheSource) {
             "written with h, m and s, for example 10m or 1h30m");
 }
 
+TEST(Configuration, ReadsThePricesOfTheSource) {
+  const auto parsed = ParseConfiguration(
+      Replaced(kImages, "  cache:", "  cost: {perRequest: \"0.0000004\", perGiB: 0.09}\n  cache:"),
+      "f.yaml");
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  EXPECT_EQ(parsed->datasets.at(0).price,
+            (dataset::StorePrice{.per_request = 0.0000004, .per_gib = 0.09}));
+  EXPECT_EQ(
+      WithImages("  cache:", "  cost: {perGiB: 4e-7}\n  cache:"),
+      "f.yaml:7: spec.cost.perGiB: '4e-7', allowed: a decimal number above 0, at most 1000000 "
+      "and of at most 32 characters, in quotes, for example \"0.0000004\"");
+  EXPECT_EQ(WithImages("  cache:", "  cost: {perByte: 1}\n  cache:"),
+            "f.yaml:7: spec.cost.perByte is not known, allowed: perGiB, perRequest");
+}
+
 TEST(Configuration, ReadsLimitsOfTheSource) {
   const auto parsed = ParseConfiguration(
       Replaced(kImages,

@@ -1,5 +1,6 @@
 #include "handoff/codec.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -228,7 +229,7 @@ TEST(Codec, SaysWhichSamplesStandInForOthers) {
   EXPECT_EQ(others(1), 0U) << "who knows no such kind";
 }
 
-TEST(Codec, ReadsAreElevenNumbers) {
+TEST(Codec, ReadsAreElevenCountsAndTheSavedCost) {
   const FrameBytes frame = EncodeReads(7, {.node = {.samples = 1, .bytes = 2},
                                            .peers = {.samples = 3, .bytes = 4},
                                            .store = {.samples = 5, .bytes = 6},
@@ -236,12 +237,22 @@ TEST(Codec, ReadsAreElevenNumbers) {
                                            .uncached_bytes = 8,
                                            .store_requests = 9,
                                            .store_bytes = 10,
-                                           .wait_us = 1ULL << 40U});
+                                           .wait_us = 1ULL << 40U,
+                                           .saved_cost = 0.5});
   EXPECT_EQ(HeaderOf(frame).type, FrameType::kReads);
   std::array<std::uint64_t, 11> numbers{};
-  ASSERT_EQ(BodyOf(frame).size(), sizeof(numbers));
+  double saved_cost = 0;
+  ASSERT_EQ(BodyOf(frame).size(), sizeof(numbers) + 1 + sizeof(saved_cost));
   std::memcpy(numbers.data(), BodyOf(frame).data(), sizeof(numbers));
   EXPECT_THAT(numbers, testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1ULL << 40U));
+  EXPECT_EQ(BodyOf(frame)[sizeof(numbers)], std::byte{1});
+  std::memcpy(&saved_cost, BodyOf(frame).data() + sizeof(numbers) + 1, sizeof(saved_cost));
+  EXPECT_EQ(saved_cost, 0.5);
+}
+
+TEST(Codec, ReadsSayThatNoPriceIsKnown) {
+  const FrameBytes frame = EncodeReads(7, {});
+  EXPECT_TRUE(std::ranges::all_of(BodyOf(frame), [](std::byte b) { return b == std::byte{0}; }));
 }
 
 TEST(Codec, RefusesSamplesThatNoFrameCanHold) {

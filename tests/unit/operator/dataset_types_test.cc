@@ -31,6 +31,7 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
     "source": {"pvc": {"claimName": "data", "path": "train"}, "patience": "1h30m"}, "format": "Files",
     "include": ["**/*.jpg"], "order": "Path", "verify": "Digest",
     "limits": {"requestsPerSecond": 200, "bytesPerSecond": "50Mi"},
+    "cost": {"perRequest": "0.0000004", "perGiB": 2},
     "cache": {"capacity": "30%", "minCapacity": 100},
     "placement": {"nodeSelector": {"pool": "gpu"}, "maxNodes": 4, "schedulingPreference": "None"},
     "access": [{"namespace": "speech"}]})"));
@@ -40,6 +41,7 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   EXPECT_EQ(spec->patience_seconds, 5400);
   EXPECT_EQ(spec->limits.requests_per_second, 200);
   EXPECT_EQ(spec->limits.bytes_per_second, 50U << 20);
+  EXPECT_EQ(spec->price, (dataset::StorePrice{.per_request = 0.0000004, .per_gib = 2}));
   EXPECT_EQ(spec->include, std::vector<std::string>{"**/*.jpg"});
   EXPECT_EQ(spec->order, Order::kPath);
   EXPECT_EQ(spec->verify, Verify::kDigest);
@@ -62,6 +64,19 @@ TEST(ParseDatasetSpec, PatienceHasBounds) {
               std::string("spec.source.patience: '") + text +
                   "', allowed: a span of time from 1s to 24h, written with h, m and s, for example "
                   "10m or 1h30m");
+  }
+}
+
+TEST(ParseDatasetSpec, PricesAreDecimalNumbersAboveZero) {
+  for (const char* text : {"0", "-1", "1e-6", "0.4 EUR", "1000001"}) {
+    const auto spec = ParseDatasetSpec(Dataset(
+        std::string(R"({"source": {"http": {"baseURL": "http://s"}}, "cost": {"perGiB": ")") +
+        text + R"("}, "cache": {"capacity": 1}})"));
+    ASSERT_FALSE(spec) << text;
+    EXPECT_EQ(spec.error().message(),
+              std::string("spec.cost.perGiB: '") + text +
+                  "', allowed: a decimal number above 0, at most 1000000 and of at most 32 "
+                  "characters, in quotes, for example \"0.0000004\"");
   }
 }
 

@@ -28,9 +28,9 @@ class DatasetShelfTest : public testing::Test {
     Open();
   }
   void Open() {
-    shelf_ = DatasetShelf::Open({{.name = "vision/birds", .store_uri = dir_.path()}}, {},
-                                dir_.Join("kept/manifests"))
-                 .value();
+    const DatasetSource birds{
+        .name = "vision/birds", .store_uri = dir_.path(), .price = {.per_gib = 2}};
+    shelf_ = DatasetShelf::Open({birds}, {}, dir_.Join("kept/manifests")).value();
   }
   // Until the dataset is served; returns what it was told it was.
   const ServedDataset* Fetch() {
@@ -62,6 +62,7 @@ TEST_F(DatasetShelfTest, APlaceStandsEmptyUntilANodeGivesTheManifest) {
   ASSERT_NE(told, nullptr);
   EXPECT_EQ(told, dataset());
   EXPECT_EQ(told->manifest().bytes(), served_);
+  EXPECT_EQ(told->price(), dataset::StorePrice{.per_gib = 2});
 }
 
 TEST_F(DatasetShelfTest, ASidecarThatIsStartedAgainGoesOnWithTheManifestItHad) {

@@ -52,7 +52,9 @@ class FakeDataset final : public DatasetPort {
     const auto found = places.find(id);
     return found == places.end() ? std::nullopt : std::optional(found->second);
   }
+  dataset::StorePrice price() const override { return store_price; }
   std::map<SampleId, StorePlace> places;  // of samples in archives
+  dataset::StorePrice store_price;
 
  private:
   std::string name_;

@@ -424,6 +424,19 @@ TEST_F(FeederTest, SavesWhatIsDeliveredLessWhatTheStoreWasAskedFor) {
     bytes += world_.dataset.SizeOf(id);
   EXPECT_EQ(Counter("optcache_saved_requests"), 3);
   EXPECT_EQ(Counter("optcache_saved_bytes"), static_cast<double>(bytes) - 1);
+  EXPECT_EQ(Counter("optcache_saved_cost"), -1) << "it is reported without a price";
+}
+
+TEST_F(FeederTest, SavesWhatTheStoreWouldHaveTakenForIt) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  world_.Ask(2, 11, Part(world_.Order(0), 0, 5), reader, 0, 0);
+  world_.RunStore();
+  world_.dataset.store_price = {.per_request = 0.5, .per_gib = 1 << 20U};
+  EXPECT_DOUBLE_EQ(Counter("optcache_saved_cost"), 0.5 * Counter("optcache_saved_requests") +
+                                                       Counter("optcache_saved_bytes") / 1024);
+  EXPECT_EQ(Counter("optcache_saved_requests"), 5);
 }
 
 TEST_F(FeederTest, StagedReadsComeFromTheNodeInOneGet) {

@@ -75,6 +75,19 @@ TEST(AddPatience, BelongsToADatasetThatIsThereAndHasBounds) {
   }
 }
 
+TEST(AddPrice, BelongsToADatasetThatIsThereAndHasBounds) {
+  std::vector<DatasetSource> datasets = {{.name = "vision/a"}, {.name = "vision/b"}};
+  EXPECT_TRUE(AddPricePerRequest("vision/b=0.0000004", datasets).ok());
+  EXPECT_TRUE(AddPricePerGib("vision/b=0.09", datasets).ok());
+  EXPECT_EQ(datasets[0].price, dataset::StorePrice{});
+  EXPECT_EQ(datasets[1].price, (dataset::StorePrice{.per_request = 0.0000004, .per_gib = 0.09}));
+  for (const char* text : {"vision/c=1", "vision/b", "vision/b=", "vision/b=0", "vision/b=-1",
+                           "vision/b=1e-6", "vision/b=free"}) {
+    EXPECT_EQ(AddPricePerRequest(text, datasets).code(), Code::kInvalidArgument) << text;
+    EXPECT_EQ(AddPricePerGib(text, datasets).code(), Code::kInvalidArgument) << text;
+  }
+}
+
 TEST(ParseDatasetSource, RepeatsTheFormToWhoeverMissesIt) {
   for (const char* text : {"images", "images=file", "=m=s", "a==", "a=m="}) {
     const auto source = ParseDatasetSource(text);

@@ -37,7 +37,7 @@ _COMPUTED_OPENED = struct.Struct("<I?QQ")
 PUT_BODY = struct.Struct("<QQQ")  # lease, length, offset; then bytes
 _VALUE_BODY = struct.Struct("<QQ")  # both Value and Compute
 _COUNTS_BODY = struct.Struct("<6Q")
-_READS_BODY = struct.Struct("<11Q")
+_READS_BODY = struct.Struct("<11Q?d")
 _U16 = struct.Struct("<H")
 _U64 = struct.Struct("<Q")
 
@@ -128,6 +128,7 @@ class Reads(NamedTuple):
     store_requests: int
     store_bytes: int
     wait_us: int
+    saved_cost: Optional[float]  # None: no price is known
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,8 @@ def parse_counts(body: memoryview) -> Counts:
 
 
 def parse_reads(body: memoryview) -> Reads:
-    return Reads(*_READS_BODY.unpack_from(body))
+    *counts, priced, saved_cost = _READS_BODY.unpack_from(body)
+    return Reads(*counts, saved_cost=saved_cost if priced else None)
 
 
 def parse_string(body: memoryview) -> str:

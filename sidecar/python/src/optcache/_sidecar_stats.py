@@ -28,6 +28,8 @@ class SidecarStats:
         saved_bytes: likewise of bytes.
         waited_seconds: time from each request of a process for samples to the answer, added up over
             all workers.
+        saved_cost: the price of `saved_requests` and `saved_bytes` by `spec.cost` of the Dataset, in
+            its currency; None if the Dataset has no prices.
     """
 
     samples: int
@@ -39,6 +41,7 @@ class SidecarStats:
     saved_requests: int
     saved_bytes: int
     waited_seconds: float
+    saved_cost: Optional[float] = None
 
     @property
     def hit_ratio(self) -> float:
@@ -77,4 +80,5 @@ def _stats(reads: protocol.Reads) -> SidecarStats:
         saved_requests=reads.uncached_requests - reads.store_requests,
         saved_bytes=reads.uncached_bytes - reads.store_bytes,
         waited_seconds=reads.wait_us / 1e6,
+        saved_cost=reads.saved_cost,
     )
