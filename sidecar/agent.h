@@ -69,6 +69,8 @@ class Agent {
   // Where it serves by S3; 0: it does not.
   std::uint16_t s3_port() const { return s3_ == nullptr ? 0 : s3_->port(); }
   void VisitCounters(const CounterVisitor& visitor) const;
+  // What was delivered so far.
+  std::vector<DatasetSaved> saved() const { return feeder_.desk().SavedOfAll(); }
   // Null if it is not measured.
   const HeadspaceMeter* headspace() const { return feeder_.headspace(); }
 

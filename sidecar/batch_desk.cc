@@ -322,6 +322,19 @@ StoreCost BatchDesk::AskedOf(const DatasetPort& dataset) const {
   return {.requests = store.Requests(dataset), .bytes = store.Arrived(dataset)};
 }
 
+std::vector<DatasetSaved> BatchDesk::SavedOfAll() const {
+  std::vector<DatasetSaved> all;
+  for (const auto& [name, tally] : tallies_) {
+    if (!tally.delivered.any()) continue;
+    const Saved saved = SavedBy(tally.delivered.uncached, AskedOf(*tally.dataset));
+    all.push_back({.dataset = name,
+                   .saved = saved,
+                   .cost = dataset::CostOf(tally.dataset->price(), saved),
+                   .wait = tally.delivered.wait});
+  }
+  return all;
+}
+
 void BatchDesk::Release(ClientId client, BatchId batch) {
   const auto found = batches_.find(batch);
   if (found == batches_.end() || found->second.client != client || !found->second.answered) return;

@@ -70,6 +70,8 @@ class BatchDesk {
   // What trainers got of that dataset, and what its store was asked for.
   Delivered DeliveredOf(const DatasetPort& dataset) const;
   StoreCost AskedOf(const DatasetPort& dataset) const;
+  // Of each dataset of which samples were delivered.
+  std::vector<DatasetSaved> SavedOfAll() const;
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:

@@ -51,6 +51,7 @@ class Feeder final : public NodeListener {
   // What training processes want: Attach and Begin of `readers`, Ask and Release of `desk`.
   ReaderTable& readers() { return readers_; }
   BatchDesk& desk() { return desk_; }
+  const BatchDesk& desk() const { return desk_; }
   const SampleMemory& memory() const { return memory_; }
   // A training process has gone, and with it all that it held.
   void OnClientGone(ClientId client);

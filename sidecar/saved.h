@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -28,12 +30,25 @@ struct Delivered {
   StoreCost uncached;  // of the same reads, if each asks the store for its sample alone
   Duration wait{};     // from each request to its answer
 
+  bool any() const { return samples != std::array<std::uint64_t, kSources>{}; }
   // `store_bytes` as DatasetPort::StoreBytesOf says.
   void Add(Source source, ByteCount size, std::optional<ByteCount> store_bytes);
 };
 
 // Below 0 while more was read ahead, or read again, than the cache delivered.
 using Saved = dataset::StoreTraffic;
+
+// Of one dataset, at the end of a sidecar.
+struct DatasetSaved {
+  std::string dataset;
+  Saved saved;
+  std::optional<double> cost;  // of it; nullopt: no price is known
+  Duration wait{};
+};
+
+// For people: "saved 9 requests and 1.0 MiB of vision/images, compared with …". Empty: nothing was
+// read.
+std::string SavedSentence(const std::vector<DatasetSaved>& all);
 
 Saved SavedBy(const StoreCost& uncached, const StoreCost& asked);
 

@@ -34,6 +34,11 @@ std::string TerminationMessage(const headspace::Report& report) {
                   {"message", report.message.substr(0, kTerminationSentenceMax)}}}});
 }
 
+std::string SavedMessage(std::string_view sentence) {
+  if (sentence.empty()) return "";
+  return Write({{"saved", {{"message", sentence.substr(0, kTerminationSentenceMax)}}}});
+}
+
 // Not atomically: the kubelet has mounted this very file.
 void WriteTermination(const std::string& file, const std::string& message) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);

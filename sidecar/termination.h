@@ -24,6 +24,9 @@ std::string TerminationMessage(const Indexed& indexed);
 // Of a sidecar that has measured headspace: the Event on the pod's owner.
 std::string TerminationMessage(const headspace::Report& report);
 
+// Of a sidecar that has served samples: SavedSentence of them. Empty if that is.
+std::string SavedMessage(std::string_view sentence);
+
 // Writes it where the kubelet reads it.
 void WriteTermination(const std::string& file, const std::string& message);
 

@@ -128,7 +128,7 @@ Leadership::Leadership(Parts parts, const OperatorOptions& options, std::uint64_
   });
   parts_.certificates.Lead(client_, events_);
   parts_.injection.Lead(events_);
-  parts_.headspace.Lead(events_);
+  parts_.last_words.Lead(events_);
   Log(LogLevel::kInfo, "leading", {{"term", term}});
 }
 
@@ -137,7 +137,7 @@ Leadership::~Leadership() {
   parts_.certificates.OnBundle(nullptr);
   parts_.certificates.Follow();
   parts_.injection.Follow();
-  parts_.headspace.Follow();
+  parts_.last_words.Follow();
   parts_.gate.Follow("");
 }
 

@@ -18,8 +18,8 @@
 #include "operator/manager/certificate_keeper.h"
 #include "operator/manager/cluster_sync.h"
 #include "operator/manager/dataset_directory.h"
-#include "operator/manager/headspace_watch.h"
 #include "operator/manager/injection_watch.h"
+#include "operator/manager/last_word_watch.h"
 #include "operator/manager/options.h"
 #include "operator/manager/reconcilers.h"
 #include "operator/manager/watches.h"
@@ -39,7 +39,7 @@ class Leadership {
     DatasetDirectory& datasets;
     CertificateKeeper& certificates;
     InjectionWatch& injection;
-    HeadspaceWatch& headspace;
+    LastWordWatch& last_words;
     control::ControlGate& gate;
   };
   // `term` is that of the Lease.

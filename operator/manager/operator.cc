@@ -100,7 +100,7 @@ Operator::Operator(net::EventLoop& loop, const Clock& clock, const kube::ApiAcce
                      .control_tls = *control_tls_},
                     options_.authority),
       injection_(clock, watches_.training_pods, watches_.injectors),
-      headspace_(clock, watches_.training_pods),
+      last_words_(clock, watches_.training_pods),
       gate_(clock,
             {.review_token =
                  [this](const std::string& token, std::function<void(Result<std::string>)> answer) {
@@ -202,7 +202,7 @@ void Operator::OnStarted(std::uint64_t term) {
                         .datasets = datasets_,
                         .certificates = certificates_,
                         .injection = injection_,
-                        .headspace = headspace_,
+                        .last_words = last_words_,
                         .gate = gate_},
       options_, term);
 }

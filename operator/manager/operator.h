@@ -17,8 +17,8 @@
 #include "net/tls.h"
 #include "operator/manager/certificate_keeper.h"
 #include "operator/manager/dataset_directory.h"
-#include "operator/manager/headspace_watch.h"
 #include "operator/manager/injection_watch.h"
+#include "operator/manager/last_word_watch.h"
 #include "operator/manager/leadership.h"
 #include "operator/manager/options.h"
 #include "operator/manager/watches.h"
@@ -77,7 +77,7 @@ class Operator {
   DatasetDirectory datasets_;
   CertificateKeeper certificates_;
   InjectionWatch injection_;
-  HeadspaceWatch headspace_;
+  LastWordWatch last_words_;
   control::ControlGate gate_;
   std::unique_ptr<webhook::Webhook> webhook_;  // once the machines are known
   net::HttpHandler webhook_handler_;

@@ -11,7 +11,7 @@
 #include "operator/api/cache_plan_types.h"
 #include "operator/api/dataset_types.h"
 #include "operator/api/warmup_types.h"
-#include "operator/manager/headspace_watch.h"
+#include "operator/manager/last_word_watch.h"
 #include "operator/pki/objects.h"
 #include "operator/reconcile/cacheplan/revisions.h"
 #include "operator/reconcile/dataset/index_job.h"
@@ -116,7 +116,7 @@ void ReduceNode(Json& node) {
 void ReduceTrainingPod(Json& pod) {
   const bool wants_gpus = AsksForGpus(pod) && !HasEnded(pod);
   const bool has_sidecar = webhook::FindSidecar(kube::Find(pod, "/spec")) != nullptr;
-  Json headspace = HeadspaceOf(pod);
+  Json last_word = LastWordOf(pod);
   kube::KeepOnly({"/status/phase"})(pod);
   ReduceMetadata(pod);
   KeepMembers(pod["metadata"], "labels", {kInjectLabel});
@@ -124,7 +124,7 @@ void ReduceTrainingPod(Json& pod) {
               {kDatasetAnnotation, kInjectedAnnotation, kOptionalAnnotation});
   pod[Json::json_pointer(kWantsGpus)] = wants_gpus;
   pod[Json::json_pointer(kHasSidecar)] = has_sidecar;
-  if (!headspace.is_null()) pod[Json::json_pointer(kHeadspaceSaid)] = std::move(headspace);
+  if (!last_word.is_null()) pod[Json::json_pointer(kLastWord)] = std::move(last_word);
 }
 
 Watches::Watches(net::EventLoop& loop, const Clock& clock, kube::Client& client,

@@ -34,7 +34,7 @@ bool IsGpu(std::string_view resource);
 
 // What is left of an object in a cache of thousands. Machines: labels, whether they are cordoned,
 // GPUs and the kubelet's version; training pods: namespace, owner, our annotations, phase,
-// kWantsGpus and kHasSidecar, kHeadspaceSaid.
+// kWantsGpus and kHasSidecar, kLastWord.
 void ReduceNode(kube::Json& node);
 void ReduceTrainingPod(kube::Json& pod);
 

@@ -83,6 +83,7 @@ inline constexpr auto kReasons = std::to_array<std::string_view>({
     "NotInjected",
     "HeadspaceMeasured",
     "HeadspaceNotMeasured",
+    "Saved",
     "AuthorityCreated",
     "AuthorityRenewalBegun",
     "AuthorityRenewed",

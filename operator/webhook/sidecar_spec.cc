@@ -71,10 +71,8 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
   add("--http", plan.host_network ? "127.0.0.1:0" : fmt::format("*:{}", kPagesPort));
   add("--arena", plan.request.arena);
   if (!plan.request.computed.empty()) add("--computed", plan.request.computed);
-  if (!plan.request.headspace.empty()) {
-    add("--headspace", plan.request.headspace);
-    add("--termination-file", "/dev/termination-log");
-  }
+  if (!plan.request.headspace.empty()) add("--headspace", plan.request.headspace);
+  add("--termination-file", "/dev/termination-log");
   if (plan.request.s3_endpoint) add("--s3", kS3Address);
   if (!plan.request.sampler.empty()) {
     add("--sampler", plan.datasets.front().facts->QualifiedName() + "=" + plan.request.sampler);

@@ -6,8 +6,8 @@
 #include "operator/manager/check_injection.h"
 #include "operator/manager/condition_metrics.h"
 #include "operator/manager/dataset_directory.h"
-#include "operator/manager/headspace_watch.h"
 #include "operator/manager/injection_watch.h"
+#include "operator/manager/last_word_watch.h"
 #include "operator/manager/node_tokens.h"
 #include "operator/manager/plan_metrics.h"
 #include "operator/manager/reconcilers.h"
@@ -156,7 +156,7 @@ TEST(IsUninjected, IsAPodThatAskedAndGotNothing) {
   }
 }
 
-// --- Pods in which headspace was measured --------------------------------------------------------
+// --- What sidecars say at their end --------------------------------------------------------
 
 Json MeasuredPod(const char* list) {
   Json pod = TrainingPod();
@@ -167,18 +167,19 @@ Json MeasuredPod(const char* list) {
   return pod;
 }
 
-TEST(HeadspaceOf, IsTheSidecarsLastWord) {
+TEST(LastWordOf, IsTheSidecarsLastWord) {
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
     Json pod = MeasuredPod(list);
     ReduceTrainingPod(pod);
-    const Json& said = kube::Find(pod, kHeadspaceSaid);
+    const Json& said = kube::Find(pod, kLastWord);
+    EXPECT_EQ(kube::TextAt(said, "/about"), "headspace") << list;
     EXPECT_EQ(kube::TextAt(said, "/state"), "done") << list;
     EXPECT_EQ(kube::TextAt(said, "/message"), "So.") << list;
     EXPECT_EQ(kube::TextAt(said, "/at"), "2026-01-01T00:00:00Z") << list;
   }
 }
 
-TEST(HeadspaceOf, IsNothingWhereItWasNotMeasuredOrNothingWasSaid) {
+TEST(LastWordOf, IsNothingWhereItWasNotMeasuredOrNothingWasSaid) {
   for (const char* patch :
        {R"({"metadata": {"annotations": {"optcache.io/results": null}}})",
         R"({"status": {"containerStatuses": []}})", R"({"status": {"containerStatuses": 3}})",
@@ -191,18 +192,30 @@ TEST(HeadspaceOf, IsNothingWhereItWasNotMeasuredOrNothingWasSaid) {
     Json pod = MeasuredPod("containerStatuses");
     pod.merge_patch(Json::parse(patch));
     ReduceTrainingPod(pod);
-    EXPECT_TRUE(kube::Find(pod, kHeadspaceSaid).is_null()) << patch;
+    EXPECT_TRUE(kube::Find(pod, kLastWord).is_null()) << patch;
   }
 }
 
-TEST(HeadspaceOf, IsNoLongerThanAnEventMayBeAndStaysText) {
+TEST(LastWordOf, IsWhatWasSavedWhereThePodIsNotMarked) {
+  Json pod = MeasuredPod("containerStatuses");
+  pod["metadata"]["annotations"].erase("optcache.io/results");
+  pod["status"]["containerStatuses"][1]["state"]["terminated"]["message"] =
+      R"({"saved": {"message": "saved 9 requests."}})";
+  ReduceTrainingPod(pod);
+  const Json& said = kube::Find(pod, kLastWord);
+  EXPECT_EQ(kube::TextAt(said, "/about"), "saved");
+  EXPECT_EQ(kube::TextAt(said, "/message"), "saved 9 requests.");
+  EXPECT_EQ(kube::TextAt(said, "/at"), "2026-01-01T00:00:00Z");
+}
+
+TEST(LastWordOf, IsNoLongerThanAnEventMayBeAndStaysText) {
   Json pod = MeasuredPod("containerStatuses");
   std::string message = "x";
   while (message.size() < 4000)
     message += "\xe2\x82\xac";
   pod["status"]["containerStatuses"][1]["state"]["terminated"]["message"] =
       Json({{"headspace", {{"message", message}}}}).dump();
-  const std::string cut = kube::TextAt(HeadspaceOf(pod), "/message");
+  const std::string cut = kube::TextAt(LastWordOf(pod), "/message");
   EXPECT_LE(cut.size(), 700U);
   EXPECT_TRUE(message.starts_with(cut));
   EXPECT_TRUE(IsUtf8(cut));

@@ -136,13 +136,18 @@ class OperatorFixture : public kube::ApiFixture {
   }
   // One of that Job, in which headspace was measured, and that has ended.
   void PutMeasuredPod(const std::string& ns, seconds ago, const std::string& state) {
+    PutEndedPod(ns, ago, {{"headspace", {{"state", state}, {"message", "A sentence."}}}},
+                {{"optcache.io/results", "not-for-use"}});
+  }
+  // A training pod whose sidecar has said that.
+  void PutEndedPod(const std::string& ns, seconds ago, const Json& said,
+                   Json annotations = Json::object()) {
     Json pod = kube::MakeObject(kube::kPods, {.ns = ns, .name = "train-0"});
     pod["metadata"]["labels"] = {{"optcache.io/inject", "true"}};
-    pod["metadata"]["annotations"] = {{"optcache.io/injected", "0.1.0"},
-                                      {"optcache.io/results", "not-for-use"}};
+    annotations["optcache.io/injected"] = "0.1.0";
+    pod["metadata"]["annotations"] = std::move(annotations);
     pod["metadata"]["ownerReferences"] = Json::parse(
         R"([{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": true}])");
-    const Json said = {{"headspace", {{"state", state}, {"message", "A sentence."}}}};
     const double ended = SystemClock().UnixSeconds() - static_cast<double>(ago.count());
     pod["status"] = {
         {"phase", "Succeeded"},

@@ -359,6 +359,22 @@ TEST_F(OperatorTest, TellsTheOwnerOfAPodWhatWasMeasuredInIt) {
   EXPECT_EQ(TimesTold("yesterday", "HeadspaceMeasured"), 0U);
 }
 
+TEST_F(OperatorTest, TellsTheOwnerOfAPodWhatWasSavedInIt) {
+  const Json said = {{"saved", {{"message", "saved 9 requests."}}}};
+  PutEndedPod("yesterday", hours(24), said);
+  const auto op = Start("a");
+  RunUntil([&] { return op->leads() && op->Ready().ok(); });
+  PutEndedPod("vision", seconds(0), said);
+  RunUntil([&] { return TimesTold("vision", "Saved") == 1; });
+  EXPECT_EQ(TimesTold("yesterday", "Saved"), 0U);
+  server.store([](kube::FakeApiStore& store) {
+    for (const Json& event : store.List(kube::kEvents)) {
+      if (kube::TextAt(event, "/reason") == "Saved")
+        EXPECT_EQ(kube::TextAt(event, "/note"), "pod train-0: saved 9 requests.");
+    }
+  });
+}
+
 TEST_F(OperatorTest, ALeaderTellsOfPodsThatCameInTheOutageBeforeIt) {
   PutUninjectedPod("vision", minutes(10));
   PutUninjectedPod("yesterday", hours(24));

@@ -427,6 +427,22 @@ TEST_F(FeederTest, SavesWhatIsDeliveredLessWhatTheStoreWasAskedFor) {
   EXPECT_EQ(Counter("optcache_saved_cost"), -1) << "it is reported without a price";
 }
 
+TEST_F(FeederTest, SaysAtItsEndWhatItSaved) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  world_.Ask(2, 11, Part(world_.Order(0), 0, 5), reader, 0, 0);
+  EXPECT_TRUE(world_.feeder->desk().SavedOfAll().empty()) << "nothing is delivered yet";
+  world_.clock.Advance(milliseconds(250));
+  world_.RunStore();
+  const std::vector<DatasetSaved> all = world_.feeder->desk().SavedOfAll();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].dataset, world_.dataset.name());
+  EXPECT_EQ(all[0].saved.requests, 5);
+  EXPECT_EQ(all[0].cost, std::nullopt);
+  EXPECT_EQ(all[0].wait, milliseconds(250));
+}
+
 TEST_F(FeederTest, SavesWhatTheStoreWouldHaveTakenForIt) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);

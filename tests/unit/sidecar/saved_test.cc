@@ -37,5 +37,34 @@ TEST(Saved, IsBelowZeroWhileMoreWasReadThanDelivered) {
             (Saved{.requests = -3, .bytes = -30}));
 }
 
+TEST(SavedSentence, SaysAgainstWhat) {
+  const DatasetSaved images{.dataset = "vision/images",
+                            .saved = {.requests = 870, .bytes = 3 * 1024},
+                            .cost = std::nullopt,
+                            .wait = std::chrono::milliseconds(1500)};
+  EXPECT_EQ(SavedSentence({images}),
+            "saved 870 requests and 3.0 KiB of vision/images, compared with the same reads without "
+            "a cache. Its processes waited 1.5 s for samples.");
+}
+
+TEST(SavedSentence, NamesAllDatasetsAndTheMoneyOfThoseWithPrices) {
+  const DatasetSaved images{.dataset = "vision/images",
+                            .saved = {.requests = 870, .bytes = 3 * 1024},
+                            .cost = 8.356,
+                            .wait = std::chrono::seconds(1)};
+  const DatasetSaved text{.dataset = "nlp/text",
+                          .saved = {.requests = -2, .bytes = -1024},
+                          .cost = std::nullopt,
+                          .wait = std::chrono::seconds(2)};
+  EXPECT_EQ(SavedSentence({images, text}),
+            "saved 870 requests and 3.0 KiB of vision/images (8.36 by its prices), -2 requests and "
+            "-1.0 KiB of nlp/text, compared with the same reads without a cache. Its processes "
+            "waited 3.0 s for samples.");
+}
+
+TEST(SavedSentence, IsEmptyWhereNothingWasRead) {
+  EXPECT_EQ(SavedSentence({}), "");
+}
+
 }  // namespace
 }  // namespace optcache::sidecar

@@ -49,6 +49,13 @@ TEST(Termination, SaysWhatWasMeasured) {
   EXPECT_EQ(said["headspace"]["message"], "So.");
 }
 
+TEST(Termination, SaysWhatWasSaved) {
+  EXPECT_EQ(Json::parse(SavedMessage("saved 9 requests.")),
+            Json({{"saved", {{"message", "saved 9 requests."}}}}));
+  EXPECT_EQ(SavedMessage(""), "");
+  EXPECT_LE(SavedMessage(std::string(100'000, '\x01')).size(), 4096U);
+}
+
 TEST(Termination, AWarmUpSaysWhereItWas) {
   const Json said = Json::parse(WarmedMessage("node\"1", R"({"samples":5})"));
   EXPECT_EQ(said, Json({{"at", "node\"1"}, {"samples", 5}}));

@@ -1,4 +1,4 @@
-#include "operator/manager/headspace_watch.h"
+#include "operator/manager/last_word_watch.h"
 
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace optcache::manager {
 namespace {
 
 // Each leader tells of a pod once. Of those that ended earlier the leaders before have told.
-constexpr double kMeasuredWithinSeconds = 3600;
+constexpr double kEndedWithinSeconds = 3600;
 // Of the sentence: Kubernetes takes 1024 bytes of a note.
 constexpr std::size_t kSentenceMax = 600;
 constexpr const char* kSidecar = "optcache-sidecar";
@@ -27,54 +27,67 @@ const kube::Json* StatusOfSidecar(const kube::Json& pod) {
   return nullptr;
 }
 
+kube::EventText EventOf(const std::string& pod, const kube::Json& said) {
+  const std::string message = kube::TextAt(said, "/message");
+  if (kube::TextAt(said, "/about") == "saved") {
+    return {.type = kube::EventType::kNormal,
+            .reason = "Saved",
+            .action = "Train",
+            .note = fmt::format("pod {}: {}", pod, message)};
+  }
+  const bool done = kube::TextAt(said, "/state") == "done";
+  return {.type = done ? kube::EventType::kNormal : kube::EventType::kWarning,
+          .reason = done ? "HeadspaceMeasured" : "HeadspaceNotMeasured",
+          .action = "Measure",
+          .note = fmt::format("pod {}: {} What it trained is not for use", pod, message)};
+}
+
 }  // namespace
 
-kube::Json HeadspaceOf(const kube::Json& pod) {
-  if (kube::AnnotationOf(pod, kResultsAnnotation) != "not-for-use") return nullptr;
+kube::Json LastWordOf(const kube::Json& pod) {
   const kube::Json* const sidecar = StatusOfSidecar(pod);
   if (sidecar == nullptr) return nullptr;
   const std::string text = kube::TextAt(*sidecar, "/state/terminated/message");
   const kube::Json said = kube::Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const std::string message = kube::TextAt(said, "/headspace/message");
+  const bool marked = kube::AnnotationOf(pod, kResultsAnnotation) == "not-for-use";
+  const std::string about = marked ? "headspace" : "saved";
+  const kube::Json& word = kube::Find(said, "/" + about);
+  const std::string message = kube::TextAt(word, "/message");
   if (message.empty()) return nullptr;
-  return {{"state", kube::TextAt(said, "/headspace/state")},
+  return {{"about", about},
+          {"state", kube::TextAt(word, "/state")},
           {"message", CutText(message, kSentenceMax)},
           {"at", kube::TextAt(*sidecar, "/state/terminated/finishedAt")}};
 }
 
-HeadspaceWatch::HeadspaceWatch(const Clock& clock, kube::Informer& pods) : clock_(clock) {
+LastWordWatch::LastWordWatch(const Clock& clock, kube::Informer& pods) : clock_(clock) {
   pods.OnChange([this](const kube::ObjectChange& change) { OnChange(change); });
 }
 
-void HeadspaceWatch::Lead(kube::EventRecorder& events) {
+void LastWordWatch::Lead(kube::EventRecorder& events) {
   events_ = &events;
-  for (auto& [key, pod] : measured_)
+  for (auto& [key, pod] : ended_)
     Tell(key.name, pod);
 }
 
-void HeadspaceWatch::OnChange(const kube::ObjectChange& change) {
+void LastWordWatch::OnChange(const kube::ObjectChange& change) {
   if (change.after == nullptr) {
-    measured_.erase(change.key);
+    ended_.erase(change.key);
     return;
   }
-  const kube::Json& said = kube::Find(*change.after, kHeadspaceSaid);
+  const kube::Json& said = kube::Find(*change.after, kLastWord);
   if (!said.is_object()) return;
-  Pod& pod = measured_[change.key];
+  Pod& pod = ended_[change.key];
   if (const std::string uid = kube::UidOf(*change.after); pod.uid != uid)
     pod = {.uid = uid, .owner = OwnerOf(*change.after), .said = said};
   Tell(change.key.name, pod);
 }
 
-void HeadspaceWatch::Tell(const std::string& name, Pod& pod) {
+void LastWordWatch::Tell(const std::string& name, Pod& pod) {
   if (events_ == nullptr || std::exchange(pod.told, true)) return;
   const double ended = kube::ParseTime(kube::TextAt(pod.said, "/at")).value_or(0);
-  if (clock_.UnixSeconds() - ended >= kMeasuredWithinSeconds) return;
-  const bool done = kube::TextAt(pod.said, "/state") == "done";
-  events_->Record(pod.owner, {.type = done ? kube::EventType::kNormal : kube::EventType::kWarning,
-                              .reason = done ? "HeadspaceMeasured" : "HeadspaceNotMeasured",
-                              .action = "Measure",
-                              .note = fmt::format("pod {}: {} What it trained is not for use", name,
-                                                  kube::TextAt(pod.said, "/message"))});
+  if (clock_.UnixSeconds() - ended >= kEndedWithinSeconds) return;
+  events_->Record(pod.owner, EventOf(name, pod.said));
 }
 
 }  // namespace optcache::manager
