@@ -338,7 +338,8 @@ void Fetcher::ReadStore(FetchId id, Fetch& fetch) {
                   .id = fetch.spec.item.id,
                   .into = fetch.spec.buffer,
                   .done = [this, id](const Result<std::uint32_t>& crc) { OnStoreRead(id, crc); },
-                  .due = fetch.spec.due},
+                  .due = fetch.spec.due,
+                  .keep = fetch.keep},
                  fetch.spec.urgency == Urgency::kUrgent);
 }
 

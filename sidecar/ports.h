@@ -94,15 +94,15 @@ class StorePort {
   using Done = std::function<void(Result<std::uint32_t> crc)>;
   // Told true when a read begins to wait until the store may be asked again, and false when it is.
   using OnWait = std::function<void(bool waits)>;
-  // Reads the whole sample into `into` and checks what can be checked. Ends within a deadline.
-  virtual void Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
-                    Done done) = 0;
 
   struct Part {
     SampleId id = 0;
     BufferRef into;
     Done done;
+    bool keep = false;  // a node takes it into its memory: see storage::ReadRequest::kept
   };
+  // Reads the whole sample into `into` and checks what can be checked. Ends within a deadline.
+  virtual void Read(const DatasetPort& dataset, Part part, OnWait on_wait) = 0;
   // The same for several samples of one object, by rising places that do not overlap, by one read
   // of all that lies from the first to the last. Each is told of its own end.
   virtual void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts,

@@ -339,13 +339,14 @@ void StoreQueue::Start(Ticket first, const Together& together) {
       StartNext();
       done(std::move(crc));
     };
-    parts.push_back(
-        {.id = taken.read.id, .into = std::move(taken.read.into), .done = std::move(end)});
+    parts.push_back({.id = taken.read.id,
+                     .into = std::move(taken.read.into),
+                     .done = std::move(end),
+                     .keep = taken.read.keep});
   }
   const auto on_wait = [this, run](bool waits) { OnWait(run, waits); };
   if (parts.size() > 1) return store_.ReadTogether(dataset, std::move(parts), on_wait);
-  StorePort::Part& part = parts.front();
-  store_.Read(dataset, part.id, std::move(part.into), on_wait, std::move(part.done));
+  store_.Read(dataset, std::move(parts.front()), on_wait);
 }
 
 }  // namespace optcache::sidecar

@@ -51,7 +51,8 @@ class StoreQueue {
     SampleId id = 0;
     BufferRef into;
     StorePort::Done done;
-    ReadDue due{};  // not known: in the order of Add, and holds up no others until it is urgent
+    ReadDue due{};      // not known: in the order of Add, and holds up no others until it is urgent
+    bool keep = false;  // a node takes it into its memory
   };
 
   StoreQueue(StorePort& store, Alarms& alarms, std::size_t concurrency)

@@ -5,6 +5,7 @@
 
 #include "sidecar/store_reader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -46,14 +47,14 @@ struct StoreReader::Pending {
   BufferRef into;
   OnWait on_wait;
   Done done;
+  bool keep = false;
   bool again = false;     // it is the second read: the first brought other bytes
   unsigned attempts = 0;  // of both
 };
 
-void StoreReader::Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
-                       Done done) {
+void StoreReader::Read(const DatasetPort& dataset, Part part, OnWait on_wait) {
   std::vector<Part> parts;
-  parts.push_back({.id = id, .into = std::move(into), .done = std::move(done)});
+  parts.push_back(std::move(part));
   ReadTogether(dataset, std::move(parts), std::move(on_wait));
 }
 
@@ -65,6 +66,7 @@ void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> par
   storage::Destination destination;
   destination.set_traffic(entry.traffic);
   auto reads = std::make_shared<Together>();
+  const bool kept = std::ranges::all_of(parts, &Part::keep);
   for (Part& part : parts) {
     const storage::SampleRange range = storage::RangeOf(manifest, part.id);
     destination.Skip(range.begin - first.begin - destination.size());
@@ -73,12 +75,15 @@ void StoreReader::ReadTogether(const DatasetPort& dataset, std::vector<Part> par
                                                        .id = part.id,
                                                        .into = std::move(part.into),
                                                        .on_wait = on_wait,
-                                                       .done = std::move(part.done)}));
+                                                       .done = std::move(part.done),
+                                                       .keep = part.keep}));
   }
   if (!storage::NeedsRead(manifest, first)) return OnRead(std::move(reads), {});
-  Start(std::move(reads),
-        storage::RequestFor(manifest, first.object, first.begin, std::move(destination),
-                            Deadline::After(clock_, kLongestRead)));
+  storage::ReadRequest request =
+      storage::RequestFor(manifest, first.object, first.begin, std::move(destination),
+                          Deadline::After(clock_, kLongestRead));
+  request.kept = kept;
+  Start(std::move(reads), std::move(request));
 }
 
 // One read for all of `reads`. On the loop's thread, or on one of the store.
@@ -106,6 +111,7 @@ void StoreReader::ReadAgain(std::shared_ptr<Pending> read) {
       storage::RequestFor(read->manifest(), range.object, range.begin, std::move(destination),
                           Deadline::After(clock_, kLongestRead));
   request.fresh = true;
+  request.kept = read->keep;
   read->again = true;
   auto alone = std::make_shared<Together>();
   alone->push_back(std::move(read));  // all of it: the last reference must die on the loop's thread

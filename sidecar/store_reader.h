@@ -29,8 +29,7 @@ class StoreReader final : public StorePort {
   // The dataset outlives the reader.
   void Add(const ServedDataset& dataset) { datasets_.try_emplace(&dataset, dataset); }
 
-  void Read(const DatasetPort& dataset, SampleId id, BufferRef into, OnWait on_wait,
-            Done done) override;
+  void Read(const DatasetPort& dataset, Part part, OnWait on_wait) override;
   void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts, OnWait on_wait) override;
   ByteCount Arrived(const DatasetPort& dataset) const override {
     return datasets_.at(&dataset).traffic->arrived;

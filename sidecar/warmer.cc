@@ -183,7 +183,8 @@ void Warmer::ReadStore(SampleId id, wire::LeaseId lease) {
       store_.Add({.dataset = &dataset_,
                   .id = id,
                   .into = reading.buffer,
-                  .done = [this, id](const Result<std::uint32_t>& crc) { OnRead(id, crc); }},
+                  .done = [this, id](const Result<std::uint32_t>& crc) { OnRead(id, crc); },
+                  .keep = true},
                  /*urgent=*/false);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -131,6 +132,41 @@ std::vector<FileStore::WaitingRead> FileStore::TakeExpired(MonotonicTime now) {
   return expired;
 }
 
+// One read of an open file, and what it brings into the page cache. Not thread-safe.
+class FileStore::FileRead {
+ public:
+  FileRead(int fd, const ReadRequest& request) : fd_(fd), request_(request) {
+    // Else the kernel may read ahead, beyond what Wipe takes out.
+    if (request.kept && request.destination.size() < request.object_size)
+      ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+  }
+
+  // As pread.
+  ssize_t Read(MutableByteSpan into, ByteCount offset) {
+    const auto at = static_cast<off_t>(offset);
+    if (request_.kept && !brought_from_) {
+      const iovec piece = {.iov_base = into.data(), .iov_len = into.size()};
+      const ssize_t there = ::preadv2(fd_, &piece, 1, at, RWF_NOWAIT);
+      if (there > 0) return there;
+      brought_from_ = offset;
+    }
+    return ::pread(fd_, into.data(), into.size(), at);
+  }
+
+  // Whole pages alone, as the kernel does it; the page with the end of the file counts as whole.
+  void Wipe() const {
+    if (!brought_from_) return;
+    const ByteCount end = request_.offset + request_.destination.size();
+    ::posix_fadvise(fd_, static_cast<off_t>(*brought_from_),
+                    static_cast<off_t>(end - *brought_from_), POSIX_FADV_DONTNEED);
+  }
+
+ private:
+  int fd_;
+  const ReadRequest& request_;
+  std::optional<ByteCount> brought_from_;  // what follows was not there, or perhaps not
+};
+
 Status FileStore::ReadNow(const ReadRequest& request) const {
   const std::string path = PathOf(request.object);
   // O_NONBLOCK: opening a pipe without a writer would hang.
@@ -144,16 +180,18 @@ Status FileStore::ReadNow(const ReadRequest& request) const {
     return CheckUnchanged(Describe(request), request.listed(), internal::InfoOf(file));
   };
   RETURN_IF_ERROR(check());
-  RETURN_IF_ERROR(ReadParts(fd.get(), request));
+  FileRead read(fd.get(), request);
+  RETURN_IF_ERROR(ReadParts(read, request));
+  read.Wipe();
   return check();
 }
 
 // What is thrown away need not be read here.
-Status FileStore::ReadParts(int fd, const ReadRequest& request) const {
+Status FileStore::ReadParts(FileRead& read, const ReadRequest& request) const {
   ByteCount offset = request.offset;
   for (const Destination::Part& part : request.destination.parts()) {
     if (part.data != nullptr) {
-      RETURN_IF_ERROR(ReadBytes(fd, offset, MutableByteSpan(part.data, part.length), request));
+      RETURN_IF_ERROR(ReadBytes(read, offset, MutableByteSpan(part.data, part.length), request));
     }
     offset += part.length;
   }
@@ -161,7 +199,7 @@ Status FileStore::ReadParts(int fd, const ReadRequest& request) const {
 }
 
 // `request` is the whole that this is a part of.
-Status FileStore::ReadBytes(int fd, ByteCount offset, MutableByteSpan rest,
+Status FileStore::ReadBytes(FileRead& read, ByteCount offset, MutableByteSpan rest,
                             const ReadRequest& request) const {
   while (!rest.empty()) {
     if (stopping_) return {Code::kCancelled, Describe(request) + ": the store was shut down"};
@@ -170,7 +208,7 @@ Status FileStore::ReadBytes(int fd, ByteCount offset, MutableByteSpan rest,
                                                    Describe(request), rest.size())};
     }
     const size_t step = std::min<size_t>(rest.size(), kReadStep);
-    const ssize_t n = ::pread(fd, rest.data(), step, static_cast<off_t>(offset));
+    const ssize_t n = read.Read(rest.first(step), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return internal::FileError(errno, Describe(request));
     if (n == 0) {

@@ -26,6 +26,11 @@ struct FileStoreOptions {
 // has begun looks at it between steps of 1 MiB, so a file system that hangs holds up that read, and
 // Shutdown, until it answers. What a mount says while its server is away (EIO, ESTALE and the
 // like) is kUnavailable.
+//
+// A read whose bytes the caller keeps (ReadRequest::kept) takes the pages that it has brought into
+// the page cache out again. Pages that were there before it are in use by others, and stay; so do
+// pages of which the read has a part alone, since their other bytes are not kept with it. Where the
+// file system does not tell what was there (NFS), all pages of the read go.
 class FileStore final : public ObjectStore {
  public:
   // kNotFound or kInvalidArgument if the root is not a folder. `clock` must outlive the store.
@@ -41,6 +46,7 @@ class FileStore final : public ObjectStore {
   void VisitCounters(const CounterVisitor& visit) const override;
 
  private:
+  class FileRead;
   struct WaitingRead {
     ReadRequest request;
     ReadCallback done;
@@ -52,8 +58,8 @@ class FileStore final : public ObjectStore {
   void ExpireWaitingReads();
   std::vector<WaitingRead> TakeExpired(MonotonicTime now) REQUIRES(mutex_);
   Status ReadNow(const ReadRequest& request) const;
-  Status ReadParts(int fd, const ReadRequest& request) const;
-  Status ReadBytes(int fd, ByteCount offset, MutableByteSpan into,
+  Status ReadParts(FileRead& read, const ReadRequest& request) const;
+  Status ReadBytes(FileRead& read, ByteCount offset, MutableByteSpan into,
                    const ReadRequest& request) const;
 
   const FileStoreOptions options_;

@@ -48,6 +48,9 @@ struct ReadRequest {
   // Of a store on a network: the bytes come from the server itself, not from a cache on the way.
   // For what is read again because it was not what the manifest says.
   bool fresh = false;
+  // The caller takes the bytes into a cache of its own. Of a store of files: they stay in memory no
+  // second time, in the page cache, as far as this read has brought them there (file_store.h).
+  bool kept = false;
   // Of a read that goes on where another one of the whole object ended, up to the object's end: the
   // `crc` of that one's outcome.
   std::optional<WholeCrc> crc{};

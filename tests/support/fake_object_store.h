@@ -103,6 +103,11 @@ class FakeObjectStore final : public ObjectStore {
     const MutexLock lock(mutex_);
     return fresh_reads_;
   }
+  // Reads of what the caller keeps.
+  size_t kept_reads() const {
+    const MutexLock lock(mutex_);
+    return kept_reads_;
+  }
 
   const std::string& name() const override { return name_; }
 
@@ -115,6 +120,7 @@ class FakeObjectStore final : public ObjectStore {
       if (waiting_.size() >= waiting_max_) return {Code::kResourceExhausted, name_ + ": full"};
       ++reads_;
       if (request.fresh) ++fresh_reads_;
+      if (request.kept) ++kept_reads_;
       largest_read_ = std::max<ByteCount>(largest_read_, request.destination.size());
       last_deadline_ = request.deadline;
       last_silence_max_ = request.silence_max;
@@ -225,6 +231,7 @@ class FakeObjectStore final : public ObjectStore {
   size_t waiting_max_ GUARDED_BY(mutex_) = 1 << 20;
   size_t reads_ GUARDED_BY(mutex_) = 0;
   size_t fresh_reads_ GUARDED_BY(mutex_) = 0;
+  size_t kept_reads_ GUARDED_BY(mutex_) = 0;
   ByteCount largest_read_ GUARDED_BY(mutex_) = 0;
   Deadline last_deadline_ GUARDED_BY(mutex_) = Deadline(MonotonicTime());
   Duration last_silence_max_ GUARDED_BY(mutex_) = Duration::zero();

@@ -147,10 +147,12 @@ class FakeStore final : public StorePort {
     BufferRef into;
     OnWait on_wait;
     Done done;
+    bool keep = false;
   };
-  void Read(const DatasetPort&, SampleId id, BufferRef into, OnWait on_wait, Done done) override {
-    pending.push_back({id, std::move(into), std::move(on_wait), std::move(done)});
-    ++reads[id];
+  void Read(const DatasetPort&, Part part, OnWait on_wait) override {
+    pending.push_back(
+        {part.id, std::move(part.into), std::move(on_wait), std::move(part.done), part.keep});
+    ++reads[part.id];
     if (on_read) on_read();
   }
   // Each sample is told of its end by itself, as from several threads.
@@ -158,7 +160,7 @@ class FakeStore final : public StorePort {
     runs.emplace_back();
     for (Part& part : parts) {
       runs.back().push_back(part.id);
-      Read(dataset, part.id, std::move(part.into), on_wait, std::move(part.done));
+      Read(dataset, std::move(part), on_wait);
     }
   }
   // Ends the read at that place of `pending`.

@@ -158,6 +158,7 @@ TEST_F(FetcherTest, ReadsAMissOnceAndPutsBackWhatThePlanKeeps) {
   Start(3);
   fetcher_.Flush();
   Answer(0, Answer::kMissKeep, 44);
+  EXPECT_TRUE(store_.pending.at(0).keep);
   store_.End();
   EXPECT_EQ(Ended(3), Source::kStore);
   ASSERT_EQ(node_.puts.size(), 1U);
@@ -172,6 +173,7 @@ TEST_F(FetcherTest, SaysWhenALeaseIsDoneWithoutAPut) {
   Start(3);
   fetcher_.Flush();
   Answer(0, Answer::kMissDrop, 44);
+  EXPECT_FALSE(store_.pending.at(0).keep);
   store_.End();
   fetcher_.Flush();
   EXPECT_TRUE(node_.puts.empty());

@@ -123,10 +123,11 @@ class StoreReaderTest : public testing::Test {
   }
   Result<std::uint32_t> Read(SampleId id, const BufferRef& into) {
     Result<std::uint32_t> result = 0;
-    reader_.Read(*dataset_, id, into, {}, [&](Result<std::uint32_t> crc) {
+    const auto end = [&](Result<std::uint32_t> crc) {
       result = std::move(crc);
       loop_.Stop();
-    });
+    };
+    reader_.Read(*dataset_, {.id = id, .into = into, .done = end}, {});
     loop_.Run();
     return result;
   }
@@ -195,16 +196,16 @@ class DamagedSampleTest : public testing::Test {
     reader_.Add(*dataset_);
   }
   // Both samples, by one read.
-  void ReadBoth() {
+  void ReadBoth(std::array<bool, 2> keep = {}) {
     std::vector<StorePort::Part> parts;
     std::size_t ended = 0;
     for (const SampleId id : {0U, 1U}) {
       buffers_[id] = memory_.AllocateAsked(dataset_->SizeOf(id));
-      parts.push_back(
-          {.id = id, .into = buffers_[id], .done = [this, id, &ended](Result<std::uint32_t> crc) {
-             crcs_[id] = std::move(crc);
-             if (++ended == 2) loop_.Stop();
-           }});
+      const auto end = [this, id, &ended](Result<std::uint32_t> crc) {
+        crcs_[id] = std::move(crc);
+        if (++ended == 2) loop_.Stop();
+      };
+      parts.push_back({.id = id, .into = buffers_[id], .done = end, .keep = keep.at(id)});
     }
     reader_.ReadTogether(*dataset_, std::move(parts), {});
     loop_.Run();
@@ -248,6 +249,14 @@ TEST_F(DamagedSampleTest, OtherBytesAreReadOnceMorePastCachesWithoutTheirNeighbo
   EXPECT_EQ(store_->reads(), 2U);
   EXPECT_EQ(store_->fresh_reads(), 1U);
   EXPECT_EQ(mismatches(), 1);
+}
+
+TEST_F(DamagedSampleTest, TheStoreIsToldWhatIsKeptIfAllOfTheReadIs) {
+  ReadBoth({true, false});
+  EXPECT_EQ(store_->kept_reads(), 0U);
+  store_->DamageNext("s.tar", "....first..SECOND..");
+  ReadBoth({true, true});
+  EXPECT_EQ(store_->kept_reads(), 2U) << "what is read once more is kept, too";
 }
 
 TEST_F(DamagedSampleTest, BytesThatStayOtherOnesAreRefusedByName) {
@@ -295,10 +304,11 @@ TEST_F(StoreReaderTest, SaysWhetherItsStoresAnswer) {
 
 TEST_F(StoreReaderTest, LetsGoOfItsBufferBeforeItCallsBack) {
   BufferRef buffer = memory_.AllocateInArena(dataset_->SizeOf(0));
-  reader_.Read(*dataset_, 0, std::move(buffer), {}, [&](const Result<std::uint32_t>&) {
+  const auto end = [&](const Result<std::uint32_t>&) {
     EXPECT_EQ(arena_.slots(), 0U);
     loop_.Stop();
-  });
+  };
+  reader_.Read(*dataset_, {.id = 0, .into = std::move(buffer), .done = end}, {});
   loop_.Run();
 }
 
@@ -373,10 +383,11 @@ TEST_F(ShardReaderTest, FillsSeveralSamplesByOneRead) {
 
 TEST_F(ShardReaderTest, AnEmptyMemberNeedsNoStore) {
   Result<std::uint32_t> result = 7;
-  reader_.Read(*dataset_, 2, memory_.AllocateAsked(0), {}, [&](Result<std::uint32_t> crc) {
+  const auto end = [&](Result<std::uint32_t> crc) {
     result = std::move(crc);
     loop_.Stop();
-  });
+  };
+  reader_.Read(*dataset_, {.id = 2, .into = memory_.AllocateAsked(0), .done = end}, {});
   loop_.Run();
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(*result, Crc32c({}));

@@ -11,7 +11,7 @@ using wire::StoreState;
 
 class FakeHealth final : public StorePort {
  public:
-  void Read(const DatasetPort&, SampleId, BufferRef, OnWait, Done) override {}
+  void Read(const DatasetPort&, Part, OnWait) override {}
   void ReadTogether(const DatasetPort&, std::vector<Part>, OnWait) override {}
   ByteCount Arrived(const DatasetPort&) const override { return 0; }
   std::vector<wire::StoreHealth> Health() const override { return all; }

@@ -29,19 +29,19 @@ class ThrottledStore final : public StorePort {
   };
   ThrottledStore(const Clock& clock, const Speed& speed) : clock_(clock), speed_(speed) {}
 
-  void Read(const DatasetPort&, SampleId, BufferRef into, OnWait, Done done) override {
-    const auto bytes = static_cast<double>(into->bytes().size());
-    bytes_read_ += into->bytes().size();
+  void Read(const DatasetPort&, Part part, OnWait) override {
+    const auto bytes = static_cast<double>(part.into->bytes().size());
+    bytes_read_ += part.into->bytes().size();
     const double times = 1 + (speed_.varies ? random_.Unit() : 0);
     reads_.push_back(
         {.left = bytes,
          .from = clock_.Now() + std::chrono::duration_cast<Duration>(times * speed_.latency),
-         .into = std::move(into),
-         .done = std::move(done)});
+         .into = std::move(part.into),
+         .done = std::move(part.done)});
   }
   void ReadTogether(const DatasetPort& dataset, std::vector<Part> parts, OnWait wait) override {
     for (Part& part : parts)
-      Read(dataset, part.id, std::move(part.into), wait, std::move(part.done));
+      Read(dataset, std::move(part), wait);
   }
   ByteCount Arrived(const DatasetPort&) const override {
     return tells_arrived_ ? static_cast<ByteCount>(arrived_) : 0;

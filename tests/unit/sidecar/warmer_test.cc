@@ -96,6 +96,7 @@ TEST_F(WarmerTest, ReadsWhatNoNodeHasAndPutsItIntoTheNode) {
   EXPECT_EQ(gets[0].mode, wire::GetMode::kStage);
   ASSERT_EQ(gets[0].items.size(), 2U);
   Answer(0, Answer::kMissKeep, 44);
+  EXPECT_TRUE(store_.pending.at(0).keep);
   AnswerHeld(1);
   EXPECT_FALSE(warmer_->result());
   EndRead();

@@ -1,23 +1,28 @@
 #include "storage/file_store.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <latch>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/unique_fd.h"
 #include "support/read_waiter.h"
 #include "support/temp_dir.h"
 
 namespace optcache::storage {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class FileStoreTest : public testing::Test {
  protected:
@@ -133,6 +138,67 @@ TEST_F(FileStoreTest, AnExpiredDeadlineEndsTheRead) {
   ReadRequest request = Request("a", into, 1);
   request.deadline = Deadline(SystemClock().Now() - std::chrono::seconds(1));
   EXPECT_EQ(ReadWaiter().Run(*Open(), request).status.code(), Code::kDeadlineExceeded);
+}
+
+// A file of many pages, none of which is in the page cache.
+class PageCacheTest : public FileStoreTest {
+ protected:
+  static constexpr size_t kPages = 64;
+
+  void SetUp() override {
+    dir_.Write("a", std::string(kPages * page_, 'x'));
+    const UniqueFd fd(::open(dir_.Join("a").c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::fsync(fd.get()), 0);
+    ASSERT_EQ(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
+    if (!Cached().empty()) GTEST_SKIP() << "the file system has its files in memory alone";
+  }
+  // The pages of the file that are in the page cache.
+  std::vector<size_t> Cached() const {
+    const UniqueFd fd(::open(dir_.Join("a").c_str(), O_RDONLY | O_CLOEXEC));
+    void* map = ::mmap(nullptr, kPages * page_, PROT_READ, MAP_SHARED, fd.get(), 0);
+    std::vector<unsigned char> there(kPages);
+    EXPECT_EQ(::mincore(map, kPages * page_, there.data()), 0);
+    ::munmap(map, kPages * page_);
+    std::vector<size_t> cached;
+    for (size_t page = 0; page < kPages; ++page) {
+      if ((there[page] & 1U) != 0) cached.push_back(page);
+    }
+    return cached;
+  }
+  void Read(FileStore& store, ByteCount begin, ByteCount end, bool kept) {
+    std::string into(end - begin, '.');
+    ReadRequest request = Request("a", into, kPages * page_, begin);
+    request.kept = kept;
+    EXPECT_TRUE(ReadWaiter().Run(store, std::move(request)).status.ok());
+    EXPECT_EQ(into, std::string(end - begin, 'x'));
+  }
+
+  const size_t page_ = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+};
+
+TEST_F(PageCacheTest, WhatIsKeptStaysInNoPage) {
+  const auto store = Open();
+  Read(*store, 0, kPages * page_, true);
+  EXPECT_THAT(Cached(), IsEmpty());
+}
+
+TEST_F(PageCacheTest, WhatIsNotKeptStays) {
+  const auto store = Open();
+  Read(*store, 0, kPages * page_, false);
+  EXPECT_EQ(Cached().size(), kPages);
+}
+
+TEST_F(PageCacheTest, PagesThatWereThereBeforeStay) {
+  const auto store = Open();
+  Read(*store, 0, kPages * page_, false);
+  Read(*store, 0, kPages * page_, true);
+  EXPECT_EQ(Cached().size(), kPages);
+}
+
+TEST_F(PageCacheTest, OfARangeThePagesStayThatItHasInPart) {
+  const auto store = Open();
+  Read(*store, 20 * page_ + 1, 24 * page_ - 1, true);
+  EXPECT_THAT(Cached(), ElementsAre(20, 23)) << "and nothing was read ahead";
 }
 
 // A callback that blocks stands for a file system that hangs: it holds the store's only thread.
