@@ -1,6 +1,7 @@
 #pragma once
 
-// What is in a bucket, as a list that lies in it says: docs/formats/key-list.md.
+// What is in a bucket, key by key: as the bucket lists it, or as a list that lies in it says
+// (docs/formats/key-list.md).
 
 #include <cstdint>
 #include <optional>
@@ -18,14 +19,18 @@ namespace optcache::storage {
 class KeyList {
  public:
   // `prefix` is empty, or ends with a slash; `self` is the key of the list, which is no sample.
-  KeyList(std::string prefix, std::string self)
+  explicit KeyList(std::string prefix, std::string self = {})
       : prefix_(std::move(prefix)), self_(std::move(self)) {}
 
   // kInvalidArgument: no server of S3 has such a key.
   Status Add(std::string_view key, std::optional<ObjectInfo> info);
+  // Of objects that may be samples.
   std::uint64_t size() const { return listing_.objects.size(); }
-  // In the order in which they came. kNotFound: nothing lies below the prefix.
-  Result<ObjectListing> Take() &&;
+  const std::string& prefix() const { return prefix_; }
+  // Takes what another list of the same prefix has, behind its own.
+  void Merge(KeyList other);
+  // In the order in which they came.
+  ObjectListing Take() &&;
 
  private:
   std::string prefix_;

@@ -9,6 +9,7 @@
 #include "storage/hedging_store.h"
 #include "storage/http_store.h"
 #include "storage/limiting_store.h"
+#include "storage/listed_bucket.h"
 #include "storage/s3_store.h"
 
 namespace optcache::storage {
@@ -47,23 +48,6 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
                             .keys_folder = options.keys_folder},
                            clock);
   }
-  if (address.starts_with(kS3Scheme)) {
-    if (options.listing) {
-      return Error(Code::kInvalidArgument,
-                   "--listing is of a web server: for the list of a bucket write &listing=KEY (or "
-                   "?listing=KEY) in the address");
-    }
-    ASSIGN_OR_RETURN(S3Address bucket, BucketAt(address, options));
-    return S3Store::Open({.address = std::move(bucket),
-                          .concurrent_reads_max = RequestsAtATime(address, options),
-                          .patience = options.retry.patience,
-                          .first_patience = options.retry.first_patience,
-                          .seed = options.retry.seed,
-                          .ca_file = options.ca_file,
-                          .keys_folder = options.keys_folder,
-                          .ambient_keys = options.ambient_keys},
-                         clock);
-  }
   if (address.starts_with(kFileScheme)) address.remove_prefix(kFileScheme.size());
   if (address.empty() || address.find("://") != std::string_view::npos) {
     return Error(Code::kInvalidArgument,
@@ -73,6 +57,64 @@ Result<std::unique_ptr<ObjectStore>> OpenBackEnd(std::string_view address,
   }
   return FileStore::Open({.root = std::string(address), .threads = options.concurrent_reads_max},
                          clock);
+}
+
+// The layers that open_store.h describes.
+std::unique_ptr<ObjectStore> InLayers(std::unique_ptr<ObjectStore> back_end,
+                                      std::string_view address, const OpenOptions& options,
+                                      const Clock& clock) {
+  auto limiting = std::make_unique<LimitingStore>(
+      std::move(back_end),
+      LimitingOptions{.gate = {.concurrency = {.max = RequestsAtATime(address, options)},
+                               .rates = options.rates}},
+      clock);
+  LimitingStore& limits = *limiting;
+  std::unique_ptr<ObjectStore> store = std::move(limiting);
+  if (IsNetworkAddress(address)) {
+    store = std::make_unique<HedgingStore>(
+        std::move(store), options.hedges, [&limits] { return limits.HasRoom(); }, clock);
+  }
+  store = std::make_unique<BreakingStore>(std::move(store), options.breaker, clock);
+  RetryOptions retry = options.retry;
+  if (ListsByPages(address, options)) retry.repeats_lists = false;
+  return std::make_unique<RetryingStore>(std::move(store), retry, clock);
+}
+
+Result<std::unique_ptr<ObjectStore>> OpenBucket(const S3Address& bucket, const OpenOptions& options,
+                                                const Clock& clock) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> back_end,
+                   S3Store::Open({.address = bucket,
+                                  .concurrent_reads_max = RequestsAtATime(kS3Scheme, options),
+                                  .patience = options.retry.patience,
+                                  .first_patience = options.retry.first_patience,
+                                  .seed = options.retry.seed,
+                                  .ca_file = options.ca_file,
+                                  .keys_folder = options.keys_folder,
+                                  .ambient_keys = options.ambient_keys},
+                                 clock));
+  return InLayers(std::move(back_end), kS3Scheme, options, clock);
+}
+
+Result<std::unique_ptr<ObjectStore>> OpenAddressOfBucket(std::string_view address,
+                                                         const OpenOptions& options,
+                                                         const Clock& clock) {
+  if (options.listing) {
+    return Error(Code::kInvalidArgument,
+                 "--listing is of a web server: for the list of a bucket write &listing=KEY (or "
+                 "?listing=KEY) in the address");
+  }
+  ASSIGN_OR_RETURN(const S3Address bucket, BucketAt(address, options));
+  ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, OpenBucket(bucket, options, clock));
+  if (bucket.listing.empty()) return store;
+  S3Address whole = bucket;
+  whole.prefix.clear();
+  OpenOptions of_list = options;
+  of_list.hedges.extra_share = 0;  // a list may have gigabytes
+  of_list.rates = {};
+  return std::make_unique<ListedBucket>(
+      std::move(store),
+      KeyListPlace{.bucket = bucket.bucket, .prefix = bucket.prefix, .key = bucket.listing},
+      [whole, of_list, &clock] { return OpenBucket(whole, of_list, clock); });
 }
 
 // A process without any surroundings.
@@ -98,22 +140,9 @@ Result<S3Address> BucketAt(std::string_view address, const OpenOptions& options)
 
 Result<std::unique_ptr<ObjectStore>> OpenStore(std::string_view address, const OpenOptions& options,
                                                const Clock& clock) {
+  if (address.starts_with(kS3Scheme)) return OpenAddressOfBucket(address, options, clock);
   ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> back_end, OpenBackEnd(address, options, clock));
-  auto limiting = std::make_unique<LimitingStore>(
-      std::move(back_end),
-      LimitingOptions{.gate = {.concurrency = {.max = RequestsAtATime(address, options)},
-                               .rates = options.rates}},
-      clock);
-  LimitingStore& limits = *limiting;
-  std::unique_ptr<ObjectStore> store = std::move(limiting);
-  if (IsNetworkAddress(address)) {
-    store = std::make_unique<HedgingStore>(
-        std::move(store), options.hedges, [&limits] { return limits.HasRoom(); }, clock);
-  }
-  store = std::make_unique<BreakingStore>(std::move(store), options.breaker, clock);
-  RetryOptions retry = options.retry;
-  if (ListsByPages(address, options)) retry.repeats_lists = false;
-  return std::make_unique<RetryingStore>(std::move(store), retry, clock);
+  return InLayers(std::move(back_end), address, options, clock);
 }
 
 }  // namespace optcache::storage

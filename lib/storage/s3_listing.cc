@@ -6,6 +6,7 @@
 #include <pugixml.hpp>
 
 #include "base/percent_encoding.h"
+#include "base/utf8.h"
 #include "base/whole_number.h"
 #include "dataset/validator.h"
 
@@ -17,27 +18,20 @@ std::unexpected<Status> BadPage(std::string_view why) {
                fmt::format("what came is no listing of a bucket: {}. Is this an S3 server?", why));
 }
 
-// As S3 encodes: a blank is a plus, a plus is %2B.
-Result<std::string> DecodeKey(std::string_view text, bool encoded) {
-  if (!encoded) return std::string(text);
-  std::string with_blanks(text);
-  std::ranges::replace(with_blanks, '+', ' ');
-  return PercentDecode(with_blanks);
+Result<std::string> CheckedKey(std::string key) {
+  if (!key.empty() && key.size() <= kS3KeyBytesMax) return key;
+  return Error(Code::kInvalidArgument, fmt::format("a key of {} bytes", key.size()));
 }
 
 Result<std::string> ReadKeyText(std::string_view text, bool encoded) {
-  Result<std::string> key = DecodeKey(text, encoded);
-  if (!key) return BadPage(fmt::format("the key {} is badly encoded", text.substr(0, 100)));
-  if (key->empty() || key->size() > kS3KeyBytesMax)
-    return BadPage(fmt::format("a key of {} bytes", key->size()));
+  Result<std::string> key = encoded ? DecodeS3Key(text) : CheckedKey(std::string(text));
+  if (!key) return BadPage(key.error().message());
   return key;
 }
 
-// With quotes, as the header has it.
 Result<std::string> ReadETagText(std::string_view text) {
-  if (text.empty()) return std::string();
-  std::string etag = text.ends_with('"') ? std::string(text) : fmt::format("\"{}\"", text);
-  if (!dataset::CheckETag(etag).ok()) return BadPage("an ETag that is none");
+  Result<std::string> etag = QuotedETag(text);
+  if (!etag) return BadPage(etag.error().message());
   return etag;
 }
 
@@ -59,6 +53,24 @@ bool Ascends(const std::vector<T>& items, KeyOf key_of) {
 }
 
 }  // namespace
+
+Result<std::string> DecodeS3Key(std::string_view text) {
+  std::string with_blanks(text);
+  std::ranges::replace(with_blanks, '+', ' ');
+  Result<std::string> key = PercentDecode(with_blanks);
+  if (!key) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("the key {} is badly encoded", Visible(text.substr(0, 100))));
+  }
+  return CheckedKey(*std::move(key));
+}
+
+Result<std::string> QuotedETag(std::string_view text) {
+  if (text.empty()) return std::string();
+  std::string etag = text.ends_with('"') ? std::string(text) : fmt::format("\"{}\"", text);
+  if (dataset::CheckETag(etag).ok()) return etag;
+  return Error(Code::kInvalidArgument, "an ETag that is none");
+}
 
 std::string_view S3Page::last() const {
   const std::string_view key = keys.empty() ? std::string_view() : keys.back().key;

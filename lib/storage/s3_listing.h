@@ -40,6 +40,14 @@ struct S3Page {
   std::string_view last() const;
 };
 
+// A key as S3 writes it in XML and CSV: percent-encoded, with a plus for a blank. kInvalidArgument:
+// it is badly encoded, or has not 1 to kS3KeyBytesMax bytes.
+Result<std::string> DecodeS3Key(std::string_view text);
+
+// An ETag as it stands in a header, with quotes, which lists leave out. Empty stays empty.
+// kInvalidArgument: it is none.
+Result<std::string> QuotedETag(std::string_view text);
+
 // kDataLoss: it is no such page, or breaks a limit, or its keys are not in order, with what and
 // where. Keys are decoded if the page says that they are encoded (encoding-type=url).
 Result<S3Page> ParseS3Page(std::string_view xml);

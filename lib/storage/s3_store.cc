@@ -14,9 +14,7 @@
 #include "storage/aws_profile.h"
 #include "storage/internal/curl.h"
 #include "storage/internal/http_exchange.h"
-#include "storage/internal/page_retries.h"
 #include "storage/internal/s3_lister.h"
-#include "storage/key_list.h"
 #include "storage/s3_error.h"
 #include "storage/s3_instance_keys.h"
 #include "storage/s3_key_chain.h"
@@ -236,18 +234,16 @@ Result<ObjectInfo> S3Store::Stat(const std::string& object, Deadline deadline) {
   return internal::InfoOf(response, object, Dialect());
 }
 
-struct S3Store::TextRequest {
-  std::string what;  // for messages
-  std::string path;  // percent-encoded, from the server's root
-  QueryFields query{};
-  ByteCount bytes_max = 0;
-  Deadline deadline;
-  Duration silence_max = Duration::zero();
-};
-
-Result<std::string> S3Store::FetchText(const TextRequest& text, std::atomic<bool>& keys_expired) {
+Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline deadline,
+                                  std::atomic<bool>& keys_expired) {
   keys_expired = false;
-  // It is asked for again, perhaps with newer keys.
+  QueryFields query = {
+      {"list-type", "2"}, {"encoding-type", "url"}, {"max-keys", std::string(kS3KeysPerPage)}};
+  if (!page.prefix.empty()) query.emplace_back("prefix", page.prefix);
+  if (!page.start_after.empty()) query.emplace_back("start-after", page.start_after);
+  if (page.roll_up) query.emplace_back("delimiter", "/");
+  if (!page.token.empty()) query.emplace_back("continuation-token", page.token);
+  // A page is asked for again, perhaps with newer keys.
   const auto keys_to_come = [&](const Status& why) {
     keys_expired = true;
     return Error(Code::kUnavailable, why.message());
@@ -256,68 +252,18 @@ Result<std::string> S3Store::FetchText(const TextRequest& text, std::atomic<bool
   if (!credentials && Expired(credentials.error())) return keys_to_come(credentials.error());
   RETURN_IF_ERROR(credentials);
   ASSIGN_OR_RETURN(internal::HttpRequest request,
-                   Signed(*credentials, false, text.path, text.query, text.deadline));
-  std::string body;
+                   Signed(*credentials, false, place_.path + "/", query, deadline));
+  std::string text;
   request.take_body = [&](int /*http_status*/, ByteSpan piece) {
-    body += AsText(piece);
-    return body.size() <= text.bytes_max;
+    text += AsText(piece);
+    return text.size() <= kS3PageBytesMax;
   };
-  request.silence_max = text.silence_max;
   ASSIGN_OR_RETURN(const internal::HttpResponse response,
                    internal::SendAndWait(*client_, std::move(request)));
-  if (body.size() > text.bytes_max) {
-    return Error(Code::kInvalidArgument, fmt::format("{}: it is longer than the limit of {}",
-                                                     text.what, FormatBytes(text.bytes_max)));
-  }
-  Status answered = internal::CheckAnswer(response, text.what, Dialect());
+  Status answered = internal::CheckAnswer(response, "listing " + name_, Dialect());
   if (!answered.ok() && KeysExpired(response)) return keys_to_come(answered);
   RETURN_IF_ERROR(std::move(answered));
-  return body;
-}
-
-Result<S3Page> S3Store::FetchPage(const internal::S3PageRequest& page, Deadline deadline,
-                                  std::atomic<bool>& keys_expired) {
-  QueryFields query = {
-      {"list-type", "2"}, {"encoding-type", "url"}, {"max-keys", std::string(kS3KeysPerPage)}};
-  if (!page.prefix.empty()) query.emplace_back("prefix", page.prefix);
-  if (!page.start_after.empty()) query.emplace_back("start-after", page.start_after);
-  if (page.roll_up) query.emplace_back("delimiter", "/");
-  if (!page.token.empty()) query.emplace_back("continuation-token", page.token);
-  ASSIGN_OR_RETURN(const std::string text, FetchText({.what = "listing " + name_,
-                                                      .path = place_.path + "/",
-                                                      .query = std::move(query),
-                                                      .bytes_max = kS3PageBytesMax,
-                                                      .deadline = deadline},
-                                                     keys_expired));
   return ParseS3Page(text);
-}
-
-internal::PageRetryOptions S3Store::PageOptions(Deadline deadline) const {
-  return {.store = name_,
-          .patience = options_.patience,
-          .first_patience = options_.first_patience,
-          .seed = options_.seed,
-          .deadline = deadline};
-}
-
-Result<ObjectListing> S3Store::ReadList(Deadline deadline, std::atomic<bool>& keys_expired) {
-  const std::string& key = options_.address.listing;
-  const std::string what = fmt::format("the list {} of {}", key, name_);
-  internal::PageRetries retries(PageOptions(deadline), clock_);
-  ASSIGN_OR_RETURN(const std::string text, retries.AskFor(key, [&] {
-    return FetchText({.what = what,
-                      .path = fmt::format("{}/{}", place_.path, PercentEncodePath(key)),
-                      .bytes_max = options_.list_bytes_max,
-                      .deadline = deadline,
-                      .silence_max = kSilenceMax},
-                     keys_expired);
-  }));
-  KeyList keys(options_.address.prefix, key);
-  if (Status added = AddKeysOfText(text, keys); !added.ok())
-    return Error(std::move(added).WithContext(what));
-  Result<ObjectListing> listing = std::move(keys).Take();
-  if (!listing) return Error(std::move(listing).error().WithContext(what));
-  return listing;
 }
 
 Result<ObjectListing> S3Store::List(Deadline deadline, const ListProgress& progress) {
@@ -326,18 +272,19 @@ Result<ObjectListing> S3Store::List(Deadline deadline, const ListProgress& progr
     const Deadline page_deadline = Deadline::After(clock_, options_.page_timeout);
     return FetchPage(page, Deadline(std::min(deadline.at(), page_deadline.at())), keys_expired);
   };
-  const bool has_list = !options_.address.listing.empty();
   Result<ObjectListing> listing =
-      has_list ? ReadList(deadline, keys_expired)
-               : internal::ListBucket({.prefix = options_.address.prefix,
-                                       .concurrent_max = options_.concurrent_lists_max,
-                                       .pages = PageOptions(deadline),
-                                       .progress = progress},
-                                      fetch, clock_);
+      internal::ListBucket({.prefix = options_.address.prefix,
+                            .concurrent_max = options_.concurrent_lists_max,
+                            .pages = {.store = name_,
+                                      .patience = options_.patience,
+                                      .first_patience = options_.first_patience,
+                                      .seed = options_.seed,
+                                      .deadline = deadline},
+                            .progress = progress},
+                           fetch, clock_);
   // No newer keys have come. The store refuses them, and is not gone.
   if (!listing && keys_expired && listing.error().code() == Code::kUnavailable)
     return Error(Code::kPermissionDenied, listing.error().message());
-  if (listing && has_list && progress) progress(listing->objects.size());
   return listing;
 }
 

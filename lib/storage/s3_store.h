@@ -19,7 +19,6 @@ class HttpClient;
 struct HttpDialect;
 struct HttpRequest;
 struct HttpResponse;
-struct PageRetryOptions;
 struct S3PageRequest;
 }  // namespace internal
 
@@ -30,7 +29,6 @@ struct S3StoreOptions {
   unsigned concurrent_lists_max = 16;
   Duration connect_timeout = std::chrono::seconds(5);
   Duration page_timeout = std::chrono::minutes(1);  // of one page of a listing
-  ByteCount list_bytes_max = 4_GiB;                 // of the list of keys that the address names
   Duration patience = std::chrono::minutes(10);     // with a page, see page_retries.h
   Duration first_patience = std::chrono::seconds(30);
   std::uint64_t seed = 0;
@@ -45,12 +43,12 @@ struct S3StoreOptions {
 };
 
 // A bucket of S3 or of a server that speaks its protocol: GET, HEAD and ListObjectsV2, each signed,
-// over connections that are kept. Nothing is listed where the address names a list of the keys. A
-// read names the ETag of the manifest in If-Match; a CRC-32C that the store has of the whole object
-// is compared with what came. Redirections are errors that say where the bucket is. The proxy
-// variables of the environment apply. Keys are sent to nobody: they sign; but a customer's key
-// (s3_customer_key.h), with each request for an object, and by https or to this machine itself
-// alone.
+// over connections that are kept. That an address names a list of keys means nothing here
+// (listed_bucket.h). A read names the ETag of the manifest in If-Match; a CRC-32C that
+// the store has of the whole object is compared with what came. Redirections are errors that say
+// where the bucket is. The proxy variables of the environment apply. Keys are sent to nobody: they
+// sign; but a customer's key (s3_customer_key.h), with each request for an object, and by https or
+// to this machine itself alone.
 class S3Store final : public ObjectStore {
  public:
   // kInvalidArgument: keys that are none, in the environment or in files that it names, a profile
@@ -79,13 +77,9 @@ class S3Store final : public ObjectStore {
                                        std::string_view path, const QueryFields& query,
                                        Deadline deadline);
   Status SendRead(const S3Credentials& credentials, ReadRequest request, ReadCallback done);
-  struct TextRequest;
   // `keys_expired` says whether the answer was that, and is kUnavailable then.
-  Result<std::string> FetchText(const TextRequest& text, std::atomic<bool>& keys_expired);
   Result<S3Page> FetchPage(const internal::S3PageRequest& page, Deadline deadline,
                            std::atomic<bool>& keys_expired);
-  internal::PageRetryOptions PageOptions(Deadline deadline) const;
-  Result<ObjectListing> ReadList(Deadline deadline, std::atomic<bool>& keys_expired);
   std::string PathOf(std::string_view object) const;
   internal::HttpDialect Dialect() const;
 

@@ -21,8 +21,7 @@ constexpr std::string_view kSelf = "index.txt";
 void CheckListing(std::string_view text,
                   const optcache::Result<optcache::storage::ObjectListing>& listing) {
   if (!listing) {
-    CHECK(listing.error().code() == optcache::Code::kInvalidArgument ||
-          listing.error().code() == optcache::Code::kNotFound);
+    CHECK(listing.error().code() == optcache::Code::kInvalidArgument);
     return;
   }
   CHECK(listing->objects.size() <= static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1);

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import hashlib
+import io
+import json
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import optcache
 import pytest
@@ -140,6 +145,57 @@ def test_a_list_of_keys_is_read_and_nothing_is_listed(programs: Path, tmp_path: 
         plain = _index(programs, _address(server, f"{BUCKET}/train"), tmp_path / "m")
         assert plain.returncode == 0, plain.stderr
         assert server.requests("ListObject") > 0
+
+
+def test_an_s3_inventory_is_read_and_nothing_is_listed(programs: Path, tmp_path: Path) -> None:
+    with S3Server(tmp_path / "s3", KEYS) as server:
+        client = server.client()
+        client.make_bucket(BUCKET)
+        names = [name for name in AWKWARD if "/" not in name]
+        for name in names:
+            client.put(BUCKET, f"train/{name}", name.encode())
+        rows = io.StringIO()
+        writer = csv.writer(rows, quoting=csv.QUOTE_ALL)
+        for name in names:
+            key = quote_plus(f"train/{name}", safe="/")
+            etag = hashlib.md5(name.encode()).hexdigest()
+            writer.writerow([BUCKET, key, "v", "true", "false", len(name.encode()), etag])
+            writer.writerow([BUCKET, key, "u", "false", "false", 1, "0" * 32])
+        writer.writerow([BUCKET, "train/deleted", "v", "true", "true", "", ""])
+        text = rows.getvalue().encode()
+        files = {
+            "inv/data/1.csv.gz": gzip.compress(text),
+            "inv/data/2.csv.gz": gzip.compress(f"{BUCKET},val/a,v,true,false,1,".encode()),
+        }
+        for key, content in files.items():
+            client.put(BUCKET, key, content)
+        manifest = {
+            "sourceBucket": BUCKET,
+            "destinationBucket": f"arn:aws:s3:::{BUCKET}",
+            "version": "2016-11-30",
+            "creationTimestamp": "1514944800000",
+            "fileFormat": "CSV",
+            "fileSchema": "Bucket, Key, VersionId, IsLatest, IsDeleteMarker, Size, ETag",
+            "files": [
+                {"key": key, "size": len(body), "MD5checksum": hashlib.md5(body).hexdigest()}
+                for key, body in files.items()
+            ],
+        }
+        client.put(BUCKET, "inv/manifest.json", json.dumps(manifest).encode())
+        parquet = manifest | {"fileFormat": "Parquet"}
+        client.put(BUCKET, "parquet/manifest.json", json.dumps(parquet).encode())
+        source = _address(server, f"{BUCKET}/train", "&listing=inv/manifest.json")
+        done = _index(programs, source, tmp_path / "m", "--order", "path")
+        assert done.returncode == 0, done.stderr
+        assert _paths(programs, tmp_path / "m") == sorted(names, key=str.encode)
+        verify = [programs / "optcache", "manifest", "verify", "--source", source, tmp_path / "m"]
+        checked = subprocess.run(verify, env=_environment(KEYS), capture_output=True, check=False)
+        assert checked.returncode == 0, checked.stderr
+        source = _address(server, f"{BUCKET}/train", "&listing=parquet/manifest.json")
+        refused = _index(programs, source, tmp_path / "m")
+        assert refused.returncode == 1
+        assert 'the inventory is in "Parquet", and only CSV can be read' in refused.stderr
+        assert server.requests("ListObject") == 0
 
 
 def test_awkward_keys_are_listed_and_read(

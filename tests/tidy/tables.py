@@ -48,6 +48,7 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     ),
     (re.compile(r"<curl/"), ("lib/storage/internal/",)),
     (re.compile(r"<pugixml"), ("lib/storage/",)),
+    (re.compile(r"<zlib"), ("lib/storage/internal/",)),
     (re.compile(r"<archive(_entry)?\.h>"), ("lib/storage/",)),
     (re.compile(r"<yaml-cpp/"), ("lib/config/", "cli/yaml_text.cc", "tests/unit/operator/")),
     (re.compile(r"<prometheus/"), ("lib/metrics/",)),
@@ -56,7 +57,7 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (
         re.compile(r"<nlohmann/"),
         ("lib/coordination/", "lib/control/", "lib/headspace/", "lib/kube/",
-         "lib/plan/safetensors.cc", "lib/storage/s3_temporary_keys.cc", "cache-node/", "sidecar/",
+         "lib/plan/safetensors.cc", "lib/storage/inventory.cc", "lib/storage/s3_temporary_keys.cc", "cache-node/", "sidecar/",
          "operator/", "cli/", "tests/"),
     ),
     (

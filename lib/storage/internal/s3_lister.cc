@@ -6,7 +6,6 @@
 #include <functional>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -15,9 +14,9 @@
 #include <fmt/format.h>
 
 #include "base/mutex.h"
-#include "dataset/manifest.h"
 #include "storage/internal/guessed_cuts.h"
 #include "storage/internal/open_guesses.h"
+#include "storage/key_list.h"
 
 namespace optcache::storage::internal {
 namespace {
@@ -93,22 +92,16 @@ std::string LastWithin(const KeyRange& range, const S3Page& page) {
 class Lister {
  public:
   Lister(const S3ListOptions& options, const S3PageSource& fetch, const Clock& clock)
-      : options_(options), fetch_(fetch), retries_(options.pages, clock) {}
+      : options_(options), fetch_(fetch), retries_(options.pages, clock), found_(options.prefix) {}
 
   Result<ObjectListing> Run();
 
  private:
-  struct Found {
-    std::vector<ListedObject> objects;
-    std::set<std::string, std::less<>> folders;
-    std::vector<std::string> unfit_keys;
-  };
-
   void Work();
   std::optional<KeyRange> Next();
   void End(Status status);
   bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
-  Status ListRange(KeyRange range, Found& found);
+  Status ListRange(KeyRange range, KeyList& found);
   Status CutIfIdle(KeyRange& range, const std::vector<S3Key>& keys);
   Status LookForCuts(KeyRange& range);
   Result<bool> CutAtFolders(KeyRange& range, const std::vector<S3Key>& keys, size_t helpers);
@@ -123,8 +116,7 @@ class Lister {
     return waiting_.empty() ? idle_ : 0;
   }
   Result<S3Page> Fetch(S3PageRequest request, bool* refused = nullptr);
-  void Take(S3Key key, Found& found);
-  void NoteFolder(std::string_view key, Found& found) const;
+  Status Take(S3Key key, KeyList& found);
 
   const S3ListOptions& options_;
   const S3PageSource& fetch_;
@@ -138,7 +130,7 @@ class Lister {
   unsigned busy_ GUARDED_BY(mutex_) = 0;
   unsigned idle_ GUARDED_BY(mutex_) = 0;
   Status status_ GUARDED_BY(mutex_);
-  Found found_ GUARDED_BY(mutex_);
+  KeyList found_ GUARDED_BY(mutex_);
   // What guesses cost: of those that are open it is not known yet.
   std::uint64_t pages_ GUARDED_BY(mutex_) = 0;
   double pages_wasted_ GUARDED_BY(mutex_) = 0;
@@ -160,28 +152,22 @@ Result<ObjectListing> Lister::Run() {
   }
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(status_);
-  if (found_.objects.empty() && found_.unfit_keys.empty()) {
+  ObjectListing listing = std::move(found_).Take();
+  if (listing.objects.empty() && listing.unfit_keys.empty()) {
     return Error(
         Code::kNotFound,
         fmt::format("there are no objects below \"{}\"; check bucket and prefix", options_.prefix));
   }
-  std::ranges::sort(found_.objects, {}, &ListedObject::path);
-  std::ranges::sort(found_.unfit_keys);
-  ObjectListing listing = {.objects = std::move(found_.objects),
-                           .top_folders = {},
-                           .unfit_keys = std::move(found_.unfit_keys)};
-  listing.top_folders.assign(found_.folders.begin(), found_.folders.end());
+  std::ranges::sort(listing.objects, {}, &ListedObject::path);
   return listing;
 }
 
 void Lister::Work() {
-  Found found;
+  KeyList found(options_.prefix);
   while (std::optional<KeyRange> range = Next())
     End(ListRange(*std::move(range), found));
   const MutexLock lock(mutex_);
-  std::ranges::move(found.objects, std::back_inserter(found_.objects));
-  found_.folders.merge(found.folders);
-  std::ranges::move(found.unfit_keys, std::back_inserter(found_.unfit_keys));
+  found_.Merge(std::move(found));
 }
 
 // Waits for a range; nothing if there will be none.
@@ -211,7 +197,7 @@ void Lister::End(Status status) {
   changed_.NotifyAll();
 }
 
-Status Lister::ListRange(KeyRange range, Found& found) {
+Status Lister::ListRange(KeyRange range, KeyList& found) {
   while (!stopping()) {
     bool refused = false;
     Result<S3Page> page = Fetch({.prefix = options_.prefix, .start_after = range.after}, &refused);
@@ -228,7 +214,7 @@ Status Lister::ListRange(KeyRange range, Found& found) {
     if (!ends) RETURN_IF_ERROR(CutIfIdle(range, page->keys));
     for (S3Key& key : page->keys) {
       if (!range.end.empty() && key.key > range.end) break;
-      Take(std::move(key), found);
+      RETURN_IF_ERROR(Take(std::move(key), found));
     }
     if (options_.progress) options_.progress(objects_);
     if (ends) break;
@@ -259,29 +245,12 @@ bool Lister::TakeOver(KeyRange& range, const S3Page& page) {
   return true;
 }
 
-// The folder right below the prefix that the key is in, if it is in one.
-void Lister::NoteFolder(std::string_view key, Found& found) const {
-  if (key.size() <= options_.prefix.size()) return;
-  key.remove_prefix(options_.prefix.size());
-  const size_t slash = key.find('/');
-  if (slash == std::string_view::npos || slash == 0) return;
-  if (!found.folders.contains(key.substr(0, slash))) found.folders.emplace(key.substr(0, slash));
-}
-
-void Lister::Take(S3Key key, Found& found) {
-  std::string path = key.key.substr(options_.prefix.size());
-  const bool fit = dataset::CheckObjectPath(path).ok();
-  if (fit) NoteFolder(key.key, found);
-  if (path.empty() || path.ends_with('/')) return;
-  if (!fit) {
-    found.unfit_keys.push_back(std::move(path));
-    return;
-  }
-  ++objects_;
-  found.objects.push_back(
-      {.path = std::move(path),
-       .info = ObjectInfo{.size = key.size,
-                          .validator = {.modified_ns = 0, .etag = std::move(key.etag)}}});
+Status Lister::Take(S3Key key, KeyList& found) {
+  const std::uint64_t before = found.size();
+  ObjectInfo info{.size = key.size, .validator = {.modified_ns = 0, .etag = std::move(key.etag)}};
+  RETURN_IF_ERROR(found.Add(key.key, std::move(info)));
+  objects_ += found.size() - before;
+  return OkStatus();
 }
 
 void Lister::NotePage(KeyRange& range, const S3Page& page) {

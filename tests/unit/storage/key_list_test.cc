@@ -52,11 +52,18 @@ TEST(KeyList, KeepsKeysThatNoPathCanBeApart) {
   EXPECT_TRUE(listing->top_folders.empty());
 }
 
-TEST(KeyList, NothingBelowThePrefixIsAnError) {
-  const auto listing = Parse("train/a\t1\n", "val/");
-  ASSERT_FALSE(listing);
-  EXPECT_EQ(listing.error().code(), Code::kNotFound);
-  EXPECT_THAT(listing.error().message(), HasSubstr("it names no objects below \"val/\""));
+TEST(KeyList, TakesAnotherListBehindItsOwn) {
+  KeyList keys("train/");
+  KeyList other("train/");
+  ASSERT_TRUE(keys.Add("train/b/2", std::nullopt).ok());
+  ASSERT_TRUE(other.Add("train/a/1", std::nullopt).ok());
+  ASSERT_TRUE(other.Add("train/../x", std::nullopt).ok());
+  keys.Merge(std::move(other));
+  EXPECT_EQ(keys.size(), 2U);
+  const ObjectListing listing = std::move(keys).Take();
+  EXPECT_EQ(listing.objects[1].path, "a/1");
+  EXPECT_THAT(listing.top_folders, ElementsAre("a", "b"));
+  EXPECT_THAT(listing.unfit_keys, ElementsAre("../x"));
 }
 
 TEST(KeyList, ErrorsNameTheLine) {

@@ -76,6 +76,48 @@ TEST(OpenStore, TheListOfABucketStandsInItsAddress) {
   }
 }
 
+TEST(OpenStore, AListOfABucketIsReadAndNothingIsListed) {
+  ScriptedHttpServer server;
+  const std::string list = "data/b/1 2\t5\t\"e\"\nother/d\t1\n";
+  server.Put("bucket/lists/a+b.txt", list);
+  const auto store =
+      OpenStore("s3://bucket/data?endpoint=" + server.url() + "&listing=lists/a+b.txt",
+                {.ambient_keys = false})
+          .value();
+  EXPECT_EQ(store->name(), "s3://bucket/data/");
+  const auto listing = store->List(Deadline::After(SystemClock(), std::chrono::minutes(1)), {});
+  ASSERT_TRUE(listing) << listing.error().message();
+  ASSERT_EQ(listing->objects.size(), 1U);
+  EXPECT_EQ(listing->objects[0].path, "b/1 2");
+  ASSERT_EQ(server.requests().size(), 2U) << "a HEAD and a GET of the list";
+  EXPECT_EQ(server.requests()[0].target, "/bucket/lists/a%2Bb.txt");
+  EXPECT_EQ(server.requests()[1].target, "/bucket/lists/a%2Bb.txt");
+}
+
+TEST(OpenStore, AListThatBreaksOrIsDamagedIsReadAgain) {
+  ScriptedHttpServer server;
+  const std::string list = "data/a\t1\t\"e\"\ndata/b\t1\t\"e\"\n";
+  server.Put("bucket/list", list, "\"v1\"");
+  server.AnswerNext("bucket/list", {.headers = {"ETag: \"v1\""}, .body = list});  // to the HEAD
+  const std::string wrong_crc = EncodeBase64(std::string(4, 'x'));
+  server.AnswerNext("bucket/list", {.status = 503});
+  server.AnswerNext(
+      "bucket/list",
+      {.headers = {"ETag: \"v1\"", "x-amz-checksum-crc32c: " + wrong_crc}, .body = list});
+  server.AnswerNext("bucket/list", {.headers = {"ETag: \"v1\"", "Accept-Ranges: bytes"},
+                                    .body = list.substr(0, 10),
+                                    .content_length = list.size(),
+                                    .end = ScriptedAnswer::End::kClose});
+  const auto store = OpenStore("s3://bucket/data?endpoint=" + server.url() + "&listing=list",
+                               {.ambient_keys = false, .retry = kQuickRetries})
+                         .value();
+  const auto listing = store->List(Deadline::After(SystemClock(), std::chrono::minutes(1)), {});
+  ASSERT_TRUE(listing) << listing.error().message();
+  EXPECT_EQ(listing->objects.size(), 2U);
+  ASSERT_EQ(server.requests().size(), 5U);
+  EXPECT_EQ(server.requests().back().headers.at("range"), "bytes=10-25");
+}
+
 TEST(OpenStore, AMissingFolderIsNotFound) {
   EXPECT_EQ(OpenStore("/nonexistent/folder").error().code(), Code::kNotFound);
 }
