@@ -43,8 +43,8 @@ TEST(Savings, AreATableThatSaysAgainstWhat) {
   EXPECT_EQ(FormatSavings(SavingsIn({kPage})),
             "Saved by the sidecars that run, compared with the same reads without a cache:\n"
             "DATASET        SAVED REQUESTS  SAVED BYTES  SAVED MONEY\n"
-            "vision/images  1500000         3.0 GiB      12.50\n"
-            "vision/text    -2              -2.0 KiB     -\n");
+            "vision/images  1500000         3.00 GiB     12.50\n"
+            "vision/text    -2              -2.00 KiB    -\n");
   EXPECT_EQ(FormatSavings({}), "");
 }
 

@@ -223,7 +223,7 @@ TEST(Configuration, ReadsThePricesOfTheSource) {
       "f.yaml:7: spec.cost.perGiB: '4e-7', allowed: a decimal number above 0, at most 1000000 "
       "and of at most 32 characters, in quotes, for example \"0.0000004\"");
   EXPECT_EQ(WithImages("  cache:", "  cost: {perByte: 1}\n  cache:"),
-            "f.yaml:7: spec.cost.perByte is not known, allowed: perGiB, perRequest");
+            "f.yaml:7: spec.cost.perByte is not known, allowed: perRequest, perGiB");
 }
 
 TEST(Configuration, ReadsLimitsOfTheSource) {

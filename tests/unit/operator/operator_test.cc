@@ -369,8 +369,8 @@ TEST_F(OperatorTest, TellsTheOwnerOfAPodWhatWasSavedInIt) {
   EXPECT_EQ(TimesTold("yesterday", "Saved"), 0U);
   server.store([](kube::FakeApiStore& store) {
     for (const Json& event : store.List(kube::kEvents)) {
-      if (kube::TextAt(event, "/reason") == "Saved")
-        EXPECT_EQ(kube::TextAt(event, "/note"), "pod train-0: saved 9 requests.");
+      if (kube::TextAt(event, "/reason") != "Saved") continue;
+      EXPECT_EQ(kube::TextAt(event, "/note"), "pod train-0: saved 9 requests.");
     }
   });
 }

@@ -43,7 +43,7 @@ TEST(SavedSentence, SaysAgainstWhat) {
                             .cost = std::nullopt,
                             .wait = std::chrono::milliseconds(1500)};
   EXPECT_EQ(SavedSentence({images}),
-            "saved 870 requests and 3.0 KiB of vision/images, compared with the same reads without "
+            "saved 870 requests and 3.00 KiB of vision/images, compared with the same reads without "
             "a cache. Its processes waited 1.5 s for samples.");
 }
 
@@ -57,8 +57,8 @@ TEST(SavedSentence, NamesAllDatasetsAndTheMoneyOfThoseWithPrices) {
                           .cost = std::nullopt,
                           .wait = std::chrono::seconds(2)};
   EXPECT_EQ(SavedSentence({images, text}),
-            "saved 870 requests and 3.0 KiB of vision/images (8.36 by its prices), -2 requests and "
-            "-1.0 KiB of nlp/text, compared with the same reads without a cache. Its processes "
+            "saved 870 requests and 3.00 KiB of vision/images (8.36 by its prices), -2 requests and "
+            "-1.00 KiB of nlp/text, compared with the same reads without a cache. Its processes "
             "waited 3.0 s for samples.");
 }
 
