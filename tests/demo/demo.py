@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures how much time a cache saves a training job whose store is too slow for it."""
+"""Measures how much time a cache saves training jobs whose store is too slow for them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import scenes
 from harness.errors import HarnessError
 from harness.progress import ProgressLine
+from scenes import Scene
 
 if TYPE_CHECKING:
     from harness.dataset import Dataset
     from report import PolicyResult, Setup
 
 POLICIES = ("None", "LRU", "Pin", "Optimal")
-STORE_SHARE = 0.70  # of what the ranks read when data is free: what the store delivers
-WIDER_SHARE = 0.75  # for Optimal once more
 REPOSITORY = Path(__file__).resolve().parents[2]
 MORE = """\
-What happens: a PyTorch rank on each simulated machine reads its share of the images in the order
+There are two scenes: one job, and a sweep of four jobs.
+
+Scene one: a PyTorch rank on each simulated machine reads its share of the images in the order
 of a DistributedSampler, epoch after epoch. A sleep after each batch stands for the GPU. First the
 ranks read files in memory, so that data is free. Then nginx serves the images, by a relay that
-delivers 70 % of what the ranks read in the first run, to all connections together. `optcache up` runs a node and a
-sidecar on each machine. The nodes have room for 30 % of the bytes. The job runs once for each policy:
+delivers 70 % of what the ranks read in the first run, to all connections together. `optcache up`
+runs a node and a sidecar on each machine. The nodes have room for 30 % of the bytes. The job runs
+once for each policy:
 
   None      keeps nothing
   LRU       evicts the samples that were used longest ago
@@ -37,9 +40,15 @@ sidecar on each machine. The nodes have room for 30 % of the bytes. The job runs
   Optimal   keeps the samples that its plan chooses, on the node that reads them next;
             it runs once more with a store that delivers 75 %
 
+Scene sweep: four jobs on one machine read the same images at the same time, each in its own loop
+and with its own seed. They leave decoding to the GPU, because two cores are too few to decode for
+four jobs. The cache has room for 30 % of the bytes, and the store delivers 50 % of what the four
+jobs read when data is free. The jobs run once for each policy.
+
 The demo measures the time of an epoch, and how long the ranks wait for samples. It counts the
 requests and bytes in nginx's access log, and compares them with the least that a cache of this size
-needs. It checks the SHA-256 of each sample, the order of each rank and the memory of each node.
+needs. For the sweep, it prints what theory says beside what it measured. It checks the SHA-256 of
+each sample, the order of each rank and the memory of each node.
 
 With --no-code-change, each rank reads the images from a bucket by boto3, and does not import
 optcache. The store is a real server of S3, versitygw, which Go builds the first time. The same
@@ -48,7 +57,9 @@ is no limit on the bandwidth, and no GPU. The table compares what the log of the
 the least that a cache of this size needs.
 
 examples:
-  ./dev demo                                 every second image of Debian's wesnoth-1.16-data
+  ./dev demo                                 both scenes: half of the images of Debian's
+                                             wesnoth-1.16-data for one job, a quarter for four
+  ./dev demo --scene sweep                   four jobs on one dataset
   ./dev demo --quick                         one policy, two epochs
   ./dev demo --dataset ~/photos --epochs 3   your images, in one folder for each class
   ./dev demo --no-code-change                ranks of boto3, without and with optcache
@@ -64,12 +75,13 @@ def parse_arguments() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
+    add("--scene", choices=scenes.NAMES, help="scene to run (default: both)")
     add("--dataset", type=Path, metavar="PATH", help="your own images, in one folder for each class")
     add("--policies", default=",".join(POLICIES), help="policies to run (default: %(default)s)")
-    add("--epochs", type=int, default=3, help="how often each policy reads all images (default: 3)")
-    add("--machines", type=int, default=2, help="machines, each with one rank (default: 2)")
-    add("--batch", type=int, default=32, help="images in a batch (default: 32)")
-    add("--seed", type=int, default=0, help="seed of the DistributedSampler (default: 0)")
+    add("--epochs", type=int, help="how often each job reads all images (default: 3, in the sweep 4)")
+    add("--machines", type=int, default=2, help="machines of scene one, each with one rank (default: 2)")
+    add("--batch", type=int, help="images in a batch (default: 32, in the sweep 16)")
+    add("--seed", type=int, default=0, help="seed of the first DistributedSampler (default: 0)")
     add("--out", type=Path, default=Path("demo-out"), help="folder for results (default: demo-out)")
     add("--quick", action="store_true", help="run only the policy Optimal, for two epochs")
     add("--no-code-change", action="store_true", help="read a bucket by boto3, without and with optcache")
@@ -83,50 +95,62 @@ def parse_arguments() -> argparse.Namespace:
         if policy not in POLICIES:
             parser.error(f"policy {policy!r} is not known, allowed: {', '.join(POLICIES)}")
     for name, limit in (("epochs", 1000), ("machines", 64), ("batch", 4096)):
-        if not 1 <= getattr(arguments, name) <= limit:
+        if getattr(arguments, name) is not None and not 1 <= getattr(arguments, name) <= limit:
             parser.error(f"--{name} is {getattr(arguments, name)}, allowed: 1 to {limit}")
     if arguments.no_code_change and arguments.redraw:
         parser.error("--redraw draws runs without --no-code-change")
+    if arguments.no_code_change and arguments.scene:
+        parser.error("--no-code-change has no scenes")
     return arguments
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> int:
     # Not at the top: torch takes seconds to load, and --help and wrong arguments need none of it.
-    from dataset import every_second, open_dataset, unpack_default
-    from experiment import Experiment
     from harness.s3_server import missing_program
+
+    line = ProgressLine()
+    if arguments.no_code_change:
+        if why := missing_program():
+            raise HarnessError(why)
+        return run_unchanged(arguments, folder, line)
+    failures = []
+    for scene in scenes.scenes(arguments):
+        failures += run_scene(arguments, scene, folder / scene.name, line)
+    return exit_code(failures)
+
+
+def images(arguments: argparse.Namespace, parts: int, folder: Path) -> Dataset:
+    """Those that the arguments name, or one of so many parts of the default ones."""
+    from dataset import open_dataset, part_of, unpack_default
+
+    if arguments.dataset:
+        return open_dataset(arguments.dataset.resolve())
+    every = open_dataset(unpack_default(REPOSITORY / "build" / "demo-data").resolve())
+    return part_of(every, parts, folder / "images")
+
+
+def run_scene(
+    arguments: argparse.Namespace, scene: Scene, folder: Path, line: ProgressLine
+) -> list[str]:
+    """Shows its results, and returns a sentence for everything that was not as it must be."""
+    from experiment import Experiment
     from harness.slow_link import SlowLink
     from harness.store import Store
 
-    if arguments.no_code_change and (why := missing_program()):
-        raise HarnessError(why)
-    line = ProgressLine()
-    line.say("images", "reading all of them once")
-    if arguments.dataset:
-        dataset = open_dataset(arguments.dataset.resolve())
-    else:
-        every = open_dataset(unpack_default(REPOSITORY / "build" / "demo-data").resolve())
-        dataset = every_second(every, folder / "images")
-    if arguments.no_code_change:
-        return run_unchanged(arguments, dataset, folder, line)
+    folder.mkdir()
+    line.say(scene.title, "reading all images once")
+    dataset = images(arguments, scene.parts, folder)
     results = []
     with Store(dataset.root, folder) as store, SlowLink(store.port) as link:
-        experiment = Experiment(
-            dataset=dataset,
-            store=store,
-            link=link,
-            programs=Path(os.environ["OPTCACHE_BIN_DIR"]),
-            folder=folder,
-            machines=arguments.machines,
-            epochs=arguments.epochs,
-            batch=arguments.batch,
-            seed=arguments.seed,
-        )
+        programs = Path(os.environ["OPTCACHE_BIN_DIR"])
+        experiment = Experiment(dataset, programs, folder, scene, store, link)
         experiment.prepare()
-        free, failures = experiment.measure_free(lambda detail: line.say("data in memory", detail))
+        free, failures = experiment.measure_free(
+            lambda detail: line.say(f"{scene.title}, data in memory", detail)
+        )
         setup = experiment.setup(free)
-        for policy, share in runs(arguments):
-            name = f"{policy}, store {share:.2f}"
+        for policy, share in scenes.runs(scene, arguments.policies):
+            name = f"{scene.title}, {policy}, store {share:.2f}"
             result, wrong = experiment.run(
                 policy, share, setup, lambda detail: line.say(name, detail)
             )
@@ -134,23 +158,17 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
             failures += wrong
     line.end()
     show(setup, results, arguments.out)
-    return exit_code(failures)
+    return [f"{scene.title}, {failure}" for failure in failures]
 
 
-def run_unchanged(
-    arguments: argparse.Namespace, dataset: Dataset, folder: Path, line: ProgressLine
-) -> int:
+def run_unchanged(arguments: argparse.Namespace, folder: Path, line: ProgressLine) -> int:
     import no_code_change
 
-    comparison = no_code_change.Comparison(
-        dataset=no_code_change.by_key(dataset),
-        programs=Path(os.environ["OPTCACHE_BIN_DIR"]),
-        folder=folder,
-        machines=arguments.machines,
-        epochs=arguments.epochs,
-        batch=arguments.batch,
-        seed=arguments.seed,
-    )
+    scene = no_code_change.scene(arguments)
+    line.say("images", "reading all of them once")
+    dataset = no_code_change.by_key(images(arguments, scene.parts, folder))
+    programs = Path(os.environ["OPTCACHE_BIN_DIR"])
+    comparison = no_code_change.Comparison(dataset, programs, folder, scene)
     reads, failures = comparison.run(line.say)
     line.end()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -167,23 +185,16 @@ def exit_code(failures: list[str]) -> int:
     return 1 if failures else 0
 
 
-def runs(arguments: argparse.Namespace) -> list[tuple[str, float]]:
-    """Policies, each with the store's share."""
-    runs = [(policy, STORE_SHARE) for policy in arguments.policies]
-    if not arguments.quick and "Optimal" in arguments.policies:
-        runs.append(("Optimal", WIDER_SHARE))
-    return runs
-
-
 def show(setup: Setup, results: list[PolicyResult], out: Path) -> None:
     import picture
     import report
 
     out.mkdir(parents=True, exist_ok=True)
-    report.write_json(setup, results, out / "demo.json")
-    picture.draw(setup, results, out / "demo.png")
-    print(report.table(setup, results))
-    print(f"\n{out / 'demo.png'}, {out / 'demo.json'}")
+    name = report.FILES[setup.scene]
+    document, drawing = out / f"{name}.json", out / f"{name}.png"
+    report.write_json(setup, results, document)
+    picture.draw(setup, results, drawing)
+    print(f"{report.table(setup, results)}\n\n{drawing}, {document}\n", flush=True)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""One run from start to figures: a cluster, a training job on it, and the accounts of both.
+"""One run from start to figures: a cluster, training jobs on it, and the accounts of both.
 
 The store is a machine's nginx behind a relay that lets the answers of all connections together pass
 at the store's bandwidth. A relay, and not the kernel's token bucket on an interface of a network
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import accounting
+import theory
 import timing
 from accounting import Delivery
 from harness import checks
@@ -26,13 +27,11 @@ from harness.store import LISTING, Store
 from harness.training import train
 from jobs import Jobs
 from report import Free, PolicyResult, Setup
+from theory import Theory
 
 RANK_PROGRAM = Path(__file__).with_name("rank.py")
 
-FREE_EPOCHS = 3  # two are measured
-# Two cores have time left beside it: a loop that is limited by decoding gains nothing by a cache.
-STEP_SECONDS = 0.07
-
+FREE_EPOCHS = 3
 Progress = Callable[[str], None]  # told in a few words what is going on
 
 
@@ -50,7 +49,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Run:
-    """What a training job left behind."""
+    """What the training jobs left behind."""
 
     records: Records
     counts: Sequence[Counts]  # at the beginning of each epoch, and at the end of the last one
@@ -59,10 +58,9 @@ class Run:
     reads: Sequence[tuple[float, int, int]] = ()  # of the store, as accounting.sample_reads has them
     order_equal: bool = True
 
-    @property
-    def warm(self) -> tuple[Counts, Counts]:
-        """At the beginning of the epochs after the first, and at their end."""
-        return timing.warm(self.counts[:-1])[0], self.counts[-1]
+    def counted(self, first: int) -> tuple[Counts, Counts]:
+        """At the beginning of the epochs from that one on, and at their end."""
+        return timing.counted(self.counts[:-1], first)[0], self.counts[-1]
 
 
 @dataclass(frozen=True)
@@ -71,29 +69,27 @@ class Experiment(Jobs):
     link: SlowLink  # to the store
 
     def setup(self, free: Free) -> Setup:
-        memory, arena = self.budget.memory, self.budget.arena
+        scene, memory = self.scene, self.budget.memory
+        resident = memory + self.reserve_of(memory) + self.budget.arena
         return Setup(
+            scene=scene.name,
             samples=len(self.dataset.paths),
             total_bytes=self.dataset.total_bytes,
-            capacity_bytes=self.machines * memory,
-            resident_bytes=self.machines * (memory + self.reserve_of(memory) + arena),
-            epochs=self.epochs,
-            ranks=self.machines,
-            nodes=self.machines,
+            capacity_bytes=scene.machines * memory,
+            resident_bytes=scene.machines * resident,
+            epochs=scene.epochs,
+            first_epoch=scene.first_epoch,
+            jobs=scene.jobs,
+            ranks=scene.ranks,
+            nodes=scene.machines,
             cores=len(os.sched_getaffinity(0)),
-            step_seconds=STEP_SECONDS,
+            step_seconds=scene.step_seconds,
             free=free,
         )
 
     def prepare(self) -> None:
         super().prepare()
         self.dataset.write_listing(self.store.listing_file)
-
-    def jobs(self, folder: Path) -> list[Job]:
-        return [
-            replace(job, passes=self.epochs, step_seconds=STEP_SECONDS)
-            for job in super().jobs(folder)
-        ]
 
     def measure_free(self, progress: Progress) -> tuple[Free, list[str]]:
         """The loop with its data in memory, where preparing has left it: in the page cache."""
@@ -109,8 +105,10 @@ class Experiment(Jobs):
             *checks.wrong_samples(self.dataset, run.records),
             *checks.wrong_orders(self.dataset, jobs, run.records),
         ]
-        began, ended = run.warm
-        free = Free(timing.times_of(run.records), ended.cores_since(began))
+        first = self.scene.first_epoch
+        began, ended = run.counted(first)
+        times = timing.times_of(run.records, first, self.scene.jobs)
+        free = Free(times, ended.cores_since(began))
         return free, [f"data in memory: {it}" for it in failures]
 
     def run(
@@ -118,7 +116,7 @@ class Experiment(Jobs):
     ) -> tuple[PolicyResult, list[str]]:
         """The figures of a policy, and a sentence for everything that was not as it must be.
 
-        The store delivers that share of what the ranks read when data is free.
+        The store delivers that share of what all ranks read when data is free.
         """
         folder = self.folder / f"{policy}-{100 * store_share:.0f}"
         folder.mkdir()
@@ -126,7 +124,7 @@ class Experiment(Jobs):
             programs=self.programs,
             base_url=f"http://127.0.0.1:{self.link.port}/",
             listing=LISTING,
-            machines=self.machines,
+            machines=self.scene.machines,
             budget=self.budget,
             state=self.folder / "state",
             sockets=self.folder / "sockets",
@@ -136,7 +134,10 @@ class Experiment(Jobs):
         with Cluster(options, policy, folder) as cluster:
             progress("starting the ranks")
             jobs = self.jobs(folder)
-            environments = [{"OPTCACHE_SOCKET": str(cluster.socket(job.rank))} for job in jobs]
+            environments = [
+                {"OPTCACHE_SOCKET": str(cluster.socket(job.rank % self.scene.machines))}
+                for job in jobs
+            ]
             with self.link.at_rate(store_share * setup.demand):
                 run = self._train(jobs, environments, folder, progress)
             nodes, sidecars = cluster.node_metrics(), cluster.sidecar_metrics()
@@ -151,7 +152,7 @@ class Experiment(Jobs):
             reads=accounting.sample_reads(requests, self.dataset.paths),
             order_equal=not disorder,
         )
-        result = _figures(policy, store_share, setup, run)
+        result = figures(policy, store_share, setup, run, self._theory(policy, setup, run))
         return result, [f"{result.label}: {it}" for it in failures]
 
     def _train(
@@ -161,14 +162,16 @@ class Experiment(Jobs):
         folder: Path,
         progress: Progress,
     ) -> Run:
-        batches = -(-self._length_of_rank() // self.batch)
+        batches = -(-self._length_of_rank() // self.scene.batch)
         epochs = jobs[0].epochs
+        before = self.link.answered_bytes()  # what is read ahead of the first epoch is its own
         counts: list[Counts] = []
 
         def count(epoch: int) -> None:
             while len(counts) <= epoch:
                 cpu = cpu_seconds_below(os.getpid())
-                counts.append(Counts(time.monotonic(), cpu, self.link.answered_bytes()))
+                passed = self.link.answered_bytes() if counts else before
+                counts.append(Counts(time.monotonic(), cpu, passed))
 
         def on_batch(epoch: int, done: int) -> None:
             count(epoch)
@@ -180,31 +183,44 @@ class Experiment(Jobs):
         return Run(records, counts)
 
     def _length_of_rank(self) -> int:
-        return -(-len(self.dataset.paths) // self.machines)  # padded, as DistributedSampler does
+        return -(-len(self.dataset.paths) // self.scene.ranks)  # padded, as DistributedSampler does
+
+    def _theory(self, policy: str, setup: Setup, run: Run) -> Theory:
+        if setup.jobs == 1:
+            return theory.of_one_job(policy, setup, run.nodes)
+        return theory.of_several_jobs(
+            policy,
+            setup,
+            orders=[[it for epoch in epochs for it in epoch.samples] for epochs in run.records],
+            deliveries=list(_deliveries(run.records)),
+            sizes=self.dataset.sizes,
+            program=self.programs / "optcache",
+            folder=self.folder,
+        )
 
 
-def _figures(policy: str, store_share: float, setup: Setup, run: Run) -> PolicyResult:
+def figures(
+    policy: str, store_share: float, setup: Setup, run: Run, expected: Theory
+) -> PolicyResult:
     deliveries = list(_deliveries(run.records))
     missed = accounting.find_misses(run.reads, deliveries)
     total = accounting.store_reads(run.reads)
-    planned_bytes, predicted = _prediction(policy, setup, run.nodes)
     late = _sum(run.sidecars, "optcache_store_hedges_total")
-    began, ended = run.warm
+    began, ended = run.counted(setup.first_epoch)
+    epochs = len(timing.counted(run.records[0], setup.first_epoch))
     return PolicyResult(
         name=policy,
         store_share=store_share,
-        times=timing.times_of(run.records),
-        epoch_link_bytes=(ended.link_bytes - began.link_bytes) / len(timing.warm(run.records[0])),
+        times=timing.times_of(run.records, setup.first_epoch, setup.jobs),
+        epoch_link_bytes=(ended.link_bytes - began.link_bytes) / epochs,
         cores_used=ended.cores_since(began),
         store_requests=total.requests,
         second_requests=late,
         store_bytes=total.body_bytes,
-        bound_bytes=accounting.bound_bytes(setup.total_bytes, setup.capacity_bytes, setup.epochs),
-        bound_all_bytes=accounting.bound_bytes(
-            setup.total_bytes, setup.resident_bytes, setup.epochs
-        ),
-        planned_store_bytes=planned_bytes,
-        hit_ratio_predicted=predicted,
+        bound_bytes=expected.bound_bytes,
+        bound_all_bytes=expected.bound_all_bytes,
+        planned_store_bytes=expected.store_bytes,
+        hit_ratio_predicted=expected.hit_ratio,
         hit_ratio_observed=1 - (total.requests - late) / len(deliveries),
         hit_ratio_by_tenth=tuple(accounting.hit_ratio_by_tenth(deliveries, missed)),
         requests_by_progress=tuple(
@@ -215,27 +231,6 @@ def _figures(policy: str, store_share: float, setup: Setup, run: Run) -> PolicyR
         mismatches=sum(len(epoch.mismatches) for epochs in run.records for epoch in epochs),
         order_equal=run.order_equal,
     )
-
-
-def _prediction(policy: str, setup: Setup, nodes: Sequence[Metrics]) -> tuple[int, float]:
-    """Store bytes and hit ratio of the run: what the plan predicted of the nodes' reads, or, where
-    there is no plan, the closed form."""
-
-    def predicted_misses(of: str) -> float:
-        name = f"optcache_plan_predicted_{of}_total{{"
-        return sum(
-            value
-            for node in nodes
-            for series, value in node.items()
-            if series.startswith(name) and 'result="miss"' in series
-        )
-
-    planned = sum(node.get("optcache_plan_predicted_requests_total", 0) for node in nodes)
-    if policy == "Optimal" and planned > 0:
-        return int(predicted_misses("request_bytes")), 1 - predicted_misses("requests") / planned
-    share = setup.capacity_bytes / setup.total_bytes
-    ratio = accounting.predicted_hit_ratio(policy, share, setup.epochs)
-    return round((1 - ratio) * setup.epochs * setup.total_bytes), ratio
 
 
 def _sum(of: Sequence[Metrics], name: str) -> int:

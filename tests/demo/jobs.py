@@ -1,4 +1,4 @@
-"""The training jobs of a demo, and the memory of the machines that they run on."""
+"""The training jobs of a scene, and the memory of the machines that they run on."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from pathlib import Path
 from harness.cluster import Budget, transit_reserve
 from harness.dataset import Dataset
 from harness.job import Job
+from scenes import Scene
 
 CAPACITY_SHARE = 0.30  # of the dataset, all nodes together
-# Arenas and transit reserves, all together. An arena holds what the ranks read ahead, 1.2 MB of the
-# default images, and more than as much beside.
-BESIDE_SHARE = 0.08
 PAGE_BYTES = 4096
-WORKERS = 2  # of each rank
 
 
 @dataclass(frozen=True)
@@ -22,16 +19,14 @@ class Jobs:
     dataset: Dataset
     programs: Path
     folder: Path  # for logs and what the processes say to each other; its path is short
-    machines: int  # each has a rank
-    epochs: int
-    batch: int
-    seed: int
+    scene: Scene
 
     @property
     def budget(self) -> Budget:
         """Of each machine."""
-        memory = int(self.dataset.total_bytes * CAPACITY_SHARE / self.machines)
-        beside = int(self.dataset.total_bytes * BESIDE_SHARE / self.machines)
+        scene = self.scene
+        memory = int(self.dataset.total_bytes * CAPACITY_SHARE / scene.machines)
+        beside = int(self.dataset.total_bytes * scene.beside_share / scene.machines)
         arena = beside - self.reserve_of(memory)
         return Budget(memory, max(arena // PAGE_BYTES, 1) * PAGE_BYTES)
 
@@ -44,20 +39,25 @@ class Jobs:
         (self.folder / "sockets").mkdir()
 
     def jobs(self, folder: Path) -> list[Job]:
-        """One for each rank; they write to `folder`."""
+        """One for each rank of each job; they write to `folder`."""
+        scene = self.scene
         return [
             Job(
                 rank=rank,
-                world=self.machines,
-                epochs=self.epochs,
-                batch=self.batch,
-                seed=self.seed,
+                world=scene.ranks,
+                epochs=scene.epochs,
+                batch=scene.batch,
+                seed=scene.seed + job,
                 digests=str(self._digests),
-                rendezvous=str(folder / "rendezvous"),
-                records=str(folder / f"records-{rank}.json"),
-                workers=WORKERS,
+                rendezvous=str(folder / f"rendezvous-{job}"),
+                records=str(folder / f"records-{job}-{rank}.json"),
+                passes=scene.epochs,
+                workers=scene.workers,
+                step_seconds=scene.step_seconds,
+                decodes=scene.decodes,
             )
-            for rank in range(self.machines)
+            for job in range(scene.jobs)
+            for rank in range(scene.ranks)
         ]
 
     @property

@@ -4,8 +4,9 @@ through the S3 endpoints of its sidecars. What they read is counted by the log o
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import accounting
@@ -17,6 +18,7 @@ from harness.dataset import Dataset
 from harness.s3_server import Keys, S3Server, keys_in_environment
 from harness.training import train
 from jobs import Jobs
+from scenes import Scene, scenes
 
 RANK_PROGRAM = Path(__file__).with_name("boto3_rank.py")
 BUCKET = "data"  # these two as boto3_rank.py has them
@@ -99,6 +101,11 @@ def by_key(dataset: Dataset) -> Dataset:
     )
 
 
+def scene(arguments: Namespace) -> Scene:
+    """The demo's first one, with a loop that only reads."""
+    return replace(scenes(arguments)[0], step_seconds=0.0, decodes=False)
+
+
 @dataclass(frozen=True)
 class Comparison(Jobs):
     """The dataset is in the order of by_key."""
@@ -118,7 +125,7 @@ class Comparison(Jobs):
         return [reads for reads, _ in runs], [it for _, failures in runs for it in failures]
 
     def _without(self, server: S3Server, progress: Progress) -> tuple[Reads, list[str]]:
-        endpoints = [{"AWS_ENDPOINT_URL_S3": server.endpoint}] * self.machines
+        endpoints = [{"AWS_ENDPOINT_URL_S3": server.endpoint}] * self.scene.machines
         return self._train("boto3", server, endpoints, progress)
 
     def _with(self, server: S3Server, progress: Progress) -> tuple[Reads, list[str]]:
@@ -128,14 +135,14 @@ class Comparison(Jobs):
             programs=self.programs,
             base_url="",
             listing="",
-            machines=self.machines,
+            machines=self.scene.machines,
             budget=self.budget,
             state=self.folder / "state",
             sockets=self.folder / "sockets",
             bucket=f'{{bucket: {BUCKET}, prefix: "{PREFIX}", endpoint: "{server.endpoint}"}}',
             order="Path",
             s3_endpoint=True,
-            sampler=f"torch-distributed,seed={self.seed},world={self.machines},ranks=1",
+            sampler=f"torch-distributed,seed={self.scene.seed},world={self.scene.machines},ranks=1",
         )
         with Cluster(options, "Optimal", self.folder) as cluster:
             endpoints = [
@@ -144,7 +151,7 @@ class Comparison(Jobs):
                     "AWS_ACCESS_KEY_ID": "any",
                     "AWS_SECRET_ACCESS_KEY": "any",
                 }
-                for machine in range(self.machines)
+                for machine in range(self.scene.machines)
             ]
             reads, failures = self._train(name, server, endpoints, progress)
             nodes, sidecars = cluster.node_metrics(), cluster.sidecar_metrics()
@@ -175,8 +182,8 @@ class Comparison(Jobs):
             lambda epoch, batches: progress(name, f"epoch {epoch + 1}, batch {batches}"),
         )
         sizes = dict(zip(self.dataset.paths, self.dataset.sizes, strict=True))
-        memory = self.machines * self.budget.memory
-        bound = accounting.bound_bytes(self.dataset.total_bytes, memory, self.epochs)
+        memory = self.scene.machines * self.budget.memory
+        bound = accounting.bound_bytes(self.dataset.total_bytes, memory, self.scene.epochs)
         reads = reads_of(name, server.log()[before:], sizes, _delivered(records), bound)
         failures = [
             *checks.wrong_samples(self.dataset, records),

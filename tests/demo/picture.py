@@ -1,8 +1,8 @@
-"""demo.png: the time that each policy needs, its hits over an epoch, and what it reads from the store."""
+"""A picture of each scene: the time that each policy needs, what it reads from the store, and its hits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -12,6 +12,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter  # noqa: E402
 from report import PolicyResult, Setup, store_factor, time_factor  # noqa: E402
 
@@ -50,22 +51,69 @@ SETTINGS = {
 
 
 def draw(setup: Setup, results: Sequence[PolicyResult], path: Path) -> None:
+    scene = _one_job if setup.jobs == 1 else _several_jobs
     with pyplot.rc_context(SETTINGS):
-        figure, (left, middle, right) = pyplot.subplots(
-            1, 3, figsize=(15, 4.8), dpi=150, width_ratios=(1.3, 1, 1)
-        )
-        _draw_times(left, setup, results)
-        throttled = [result for result in results if result.store_share == results[0].store_share]
-        _draw_hit_ratios(middle, throttled)
-        _draw_requests(right, setup, throttled)
-        handles, labels = middle.get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="lower center", ncol=len(labels), bbox_to_anchor=(0.5, 0.09)
-        )
-        figure.text(0.5, 0.025, _caption(setup), ha="center", fontsize=9, color="#666666")
-        figure.tight_layout(rect=(0, 0.17, 1, 1), w_pad=3)
+        figure = scene(setup, results)
         figure.savefig(path)
         pyplot.close(figure)
+
+
+def _one_job(setup: Setup, results: Sequence[PolicyResult]) -> Figure:
+    figure, (left, middle, right) = pyplot.subplots(
+        1, 3, figsize=(15, 4.8), dpi=150, width_ratios=(1.3, 1, 1)
+    )
+    _draw_times(left, setup, results)
+    left.set(title="Time of an epoch", xlabel="1 = with the data in memory (epochs 2 on)")
+    throttled = [result for result in results if result.store_share == results[0].store_share]
+    _draw_hit_ratios(middle, throttled)
+    _draw_requests(right, setup, throttled)
+    handles, labels = middle.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncol=len(labels), bbox_to_anchor=(0.5, 0.09))
+    caption = (
+        f"{setup.samples:,} images, {_megabytes(setup.total_bytes)} · {setup.ranks} ranks · "
+        f"{setup.nodes} nodes with room for {setup.capacity_bytes / setup.total_bytes:.0%} of the "
+        "bytes · bound: the fewest bytes that any cache of that size can read\n"
+        "store: its bandwidth, as a share of what the ranks read with the data in memory · light: "
+        "waiting · black line: the limit with that store"
+    )
+    _finish(figure, caption, bottom=0.17)
+    return figure
+
+
+def _several_jobs(setup: Setup, results: Sequence[PolicyResult]) -> Figure:
+    figure, (left, middle, right) = pyplot.subplots(
+        1, 3, figsize=(12, 3.7), dpi=150, width_ratios=(1.35, 1, 0.85), sharey=True
+    )
+    _draw_times(left, setup, results)
+    left.set_yticks(range(len(results)), [result.name for result in results])
+    left.set(title=f"Time of {setup.jobs} jobs on one dataset", xlabel="1 = with the data in memory")
+    megabytes = [(result.store_bytes, result.planned_store_bytes) for result in results]
+    _draw_bars(middle, results, megabytes, _megabytes)
+    middle.set(title="Read from the store", xlabel="MB in all, by the log of the store")
+    middle.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count / 1e6:,.0f}"))
+    hits = [(result.hit_ratio_observed, result.hit_ratio_predicted) for result in results]
+    _draw_bars(right, results, hits, "{:.0%}".format)
+    right.set(title="Hit ratio", xlabel="of the reads of all jobs")
+    right.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
+    caption = (
+        f"{setup.jobs} jobs, each with its own seed, read the same {setup.samples:,} images "
+        f"({_megabytes(setup.total_bytes)}) for {setup.epochs} epochs at the same time, through a cache "
+        f"with room for {setup.capacity_bytes / setup.total_bytes:.0%} of the bytes.\n"
+        f"The store delivers {results[0].store_share:.0%} of what the jobs read with the data in "
+        "memory · light: waiting · black line: in the left panel the limit with that store, in the "
+        "others theory"
+    )
+    _finish(figure, caption, bottom=0.1)
+    return figure
+
+
+def _finish(figure: Figure, caption: str, bottom: float) -> None:
+    figure.text(0.5, 0.025, caption, ha="center", fontsize=9, color="#666666")
+    figure.tight_layout(rect=(0, bottom, 1, 1), w_pad=3)
+
+
+def _megabytes(count: float) -> str:
+    return f"{count / 1e6:,.0f} MB"
 
 
 def _draw_times(axes: Axes, setup: Setup, results: Sequence[PolicyResult]) -> None:
@@ -82,20 +130,37 @@ def _draw_times(axes: Axes, setup: Setup, results: Sequence[PolicyResult]) -> No
         axes.text(max(factor, limit), row, words, va="center", fontsize=9.5)
     widest = max(time_factor(setup, result) for result in results)
     axes.axvline(1, color="#888888", linewidth=1, linestyle="--", zorder=0)
-    axes.set(xlim=(0, 1.45 * max(widest, 1)), title="Time of an epoch")
-    axes.set(xlabel="1 = with the data in memory (epochs 2 on)")
+    axes.set(xlim=(0, 1.45 * max(widest, 1)), ylim=(len(results) - 0.5, -0.5))
     axes.set_yticks(range(len(results)), [result.label for result in results])
+    _like_bars(axes)
+
+
+def _like_bars(axes: Axes) -> None:
     axes.tick_params(axis="y", length=0)
     axes.set_axisbelow(True)
     axes.grid(visible=False, axis="y")
-    axes.invert_yaxis()
+
+
+def _draw_bars(
+    axes: Axes,
+    results: Sequence[PolicyResult],
+    values: Sequence[tuple[float, float]],
+    words: Callable[[float], str],
+) -> None:
+    """A bar for what was measured of each, and a line for what theory says."""
+    for row, (result, (measured, theory)) in enumerate(zip(results, values, strict=True)):
+        axes.barh(row, measured, color=STYLES[result.name]["color"], height=0.62)
+        axes.plot((theory, theory), (row - 0.31, row + 0.31), color=INK, linewidth=1.6)
+        axes.text(max(measured, theory), row, f" {words(measured)}", va="center", fontsize=9.5)
+    axes.set(xlim=(0, 1.3 * max(map(max, values)) or 1))
+    _like_bars(axes)
 
 
 def _draw_hit_ratios(axes: Axes, results: Sequence[PolicyResult]) -> None:
     for result in results:
         tenths = len(result.hit_ratio_by_tenth)
         places = [100 * (tenth + 0.5) / tenths for tenth in range(tenths)]
-        read = f"{result.store_bytes / 1e6:,.0f} MB"
+        read = _megabytes(result.store_bytes)
         label = f"{result.name}: {read}, {result.store_bytes / result.bound_bytes:.3f} × bound"
         axes.plot(places, result.hit_ratio_by_tenth, label=label, **STYLES[result.name])
     top = max(max(result.hit_ratio_by_tenth) for result in results)
@@ -116,13 +181,3 @@ def _draw_requests(axes: Axes, setup: Setup, results: Sequence[PolicyResult]) ->
     axes.set(title="Requests to the store", xlabel="epochs read")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
-
-
-def _caption(setup: Setup) -> str:
-    return (
-        f"{setup.samples:,} images, {setup.total_bytes / 1e6:,.0f} MB · {setup.ranks} ranks · "
-        f"{setup.nodes} nodes with room for {setup.capacity_bytes / setup.total_bytes:.0%} of the "
-        "bytes · bound: the fewest bytes that any cache of that size can read\n"
-        "store: its bandwidth, as a share of what the ranks read with the data in memory · light: "
-        "waiting · black line: the limit with that store"
-    )

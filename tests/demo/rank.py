@@ -1,8 +1,8 @@
 """One rank of the training job, a process of its own: `rank.py JOB.json`.
 
 What it does with the data is what any PyTorch job does: a DataLoader with workers over ImageFolder,
-DistributedSampler, a step of all ranks after each batch. Beside that it checks the bytes of every
-sample and writes down what it got when (harness/rank.py).
+DistributedSampler, a step of all ranks after each batch. A job may leave decoding to its GPU. Beside
+that it checks the bytes of every sample and writes down what it got when (harness/rank.py).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import io
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Union
 
@@ -27,6 +28,7 @@ from optcache.torch import ImageFolder, attach
 
 IMAGE_SIDE = 64  # pixels: images of one size make a batch
 Images = Union[ImageFolder, folder.ImageFolder]  # of the cache, or torchvision's of files
+Decode = Callable[[Any], tuple[bytes, Any]]
 
 
 def digest_and_image(view: Any) -> tuple[bytes, Image.Image]:
@@ -40,6 +42,11 @@ def digest_and_image(view: Any) -> tuple[bytes, Image.Image]:
 def to_tensor(loaded: tuple[bytes, Image.Image]) -> tuple[bytes, torch.Tensor]:
     digest, image = loaded
     return digest, torch.from_numpy(numpy.array(image)).permute(2, 0, 1)
+
+
+def digest_and_size(view: Any) -> tuple[bytes, torch.Tensor]:
+    """Of an image that the GPU decodes."""
+    return hashlib.sha256(view).digest(), torch.tensor([len(view)])
 
 
 class CheckedImages(TorchDataset):  # type: ignore[type-arg]
@@ -58,14 +65,16 @@ class CheckedImages(TorchDataset):  # type: ignore[type-arg]
         return image, target, int(index), right, time.time()
 
 
-def read_image(path: str) -> tuple[bytes, Image.Image]:
-    return digest_and_image(Path(path).read_bytes())
-
-
 def make_loader(job: Job) -> DataLoader:  # type: ignore[type-arg]
+    decode: Decode = digest_and_image if job.decodes else digest_and_size
+    transform = to_tensor if job.decodes else None
     if job.folder:
-        return loader_of(job, folder.ImageFolder(job.folder, to_tensor, loader=read_image))
-    images = ImageFolder(decode=digest_and_image, transform=to_tensor)
+
+        def read(path: str) -> tuple[bytes, Any]:
+            return decode(Path(path).read_bytes())
+
+        return loader_of(job, folder.ImageFolder(job.folder, transform, loader=read))
+    images = ImageFolder(decode=decode, transform=transform)
     return attach(loader_of(job, images), dataset=images.data, epochs=job.passes or None)
 
 

@@ -2,7 +2,8 @@
 
 The *free* loop is the same training loop with its data in memory: it never waits for a store. The
 store delivers a share of what the ranks read in the free loop. So a loop that reads all bytes from
-it takes 1 / share times the time of the free loop, and no loop takes less than that one.
+it takes 1 / share times the time of the free loop, and no loop takes less than that one. Times are
+of the epochs that a scene counts, which are all or those after the first.
 """
 
 from __future__ import annotations
@@ -20,35 +21,43 @@ Epoch = TypeVar("Epoch")
 
 @dataclass(frozen=True)
 class Times:
-    """Of the epochs after the first, but for `epoch_seconds`."""
+    """Of the epochs that count, but for `epoch_seconds`."""
 
     epoch_seconds: tuple[float, ...]  # of all epochs
     waiting_share: float  # of the time, that in which the GPUs wait for a batch
     longest_wait_seconds: float
 
 
-def warm(epochs: Sequence[Epoch]) -> Sequence[Epoch]:
-    """Those after the first, which finds an empty cache. With a single epoch, that one."""
-    return epochs[1:] or epochs
+def counted(epochs: Sequence[Epoch], first: int) -> Sequence[Epoch]:
+    """Those from the first one that counts. With fewer epochs than that, all of them."""
+    return epochs[first:] or epochs
 
 
-def times_of(records: Records) -> Times:
+def times_of(records: Records, first: int, jobs: int = 1) -> Times:
+    """Of jobs with equally many ranks, whose records follow each other.
+
+    An epoch lasts from the end of the one before, in all ranks, to its own end in all ranks. So the
+    epochs of jobs that drift apart add up to the time of all jobs together.
+    """
     epochs = list(zip(*records, strict=True))
-    seconds = tuple(
-        max(record.ended for record in ranks) - min(record.began for record in ranks)
-        for ranks in epochs
-    )
-    waits = [wait for ranks in warm(epochs) for wait in _waits(ranks)]
-    return Times(seconds, sum(waits) / sum(warm(seconds)), max(waits))
+    ends = [max(record.ended for record in ranks) for ranks in epochs]
+    begins = [min(record.began for record in epochs[0]), *ends[:-1]]
+    seconds = tuple(end - begin for begin, end in zip(begins, ends, strict=True))
+    waits = [wait for ranks in counted(epochs, first) for wait in _waits(ranks, jobs)]
+    return Times(seconds, sum(waits) / jobs / sum(counted(seconds, first)), max(waits))
 
 
-def _waits(ranks: Sequence[EpochRecord]) -> Iterator[float]:
-    """Of each step, the longest wait of any rank: the others wait for that rank."""
-    return map(max, zip(*(record.waits for record in ranks), strict=True))
+def _waits(ranks: Sequence[EpochRecord], jobs: int) -> Iterator[float]:
+    """Of each step of each job, the longest wait of any rank: the others wait for that rank."""
+    of_job = len(ranks) // jobs
+    for begin in range(0, len(ranks), of_job):
+        waits = (record.waits for record in ranks[begin : begin + of_job])
+        yield from map(max, zip(*waits, strict=True))
 
 
-def epoch_seconds(times: Times) -> float:
-    return fmean(warm(times.epoch_seconds))
+def epoch_seconds(times: Times, first: int) -> float:
+    """The mean of the epochs that count."""
+    return fmean(counted(times.epoch_seconds, first))
 
 
 def store_factor(epoch_bytes: float, total_bytes: int, store_share: float) -> float:

@@ -28,6 +28,7 @@ class Job:
     workers: int = 2
     step_seconds: float = 0.0  # a sleep after each batch, which stands for the GPU's work
     folder: str = ""  # samples are files below it, and not the cache's
+    decodes: bool = True  # images; else it leaves them as they are in the file
 
 
 @dataclass

@@ -87,11 +87,14 @@ def test_what_has_no_value_is_null_in_json():
 
 FREE = Free(Times((9.0, 8.0), 0.01, 0.02), cores_used=1.3)
 SETUP = Setup(
+    scene="one",
     samples=1000,
     total_bytes=1000,
     capacity_bytes=300,
     resident_bytes=310,
     epochs=2,
+    first_epoch=1,
+    jobs=1,
     ranks=2,
     nodes=2,
     cores=2,
@@ -151,3 +154,19 @@ def test_the_demos_times_are_held_against_the_slower_of_compute_and_store():
     ]
     assert figures[1].name == "demo: epoch / max(compute, store), None, store 0.70"
     assert figures[1].peer.startswith("epoch 1.500, store 1.429 of")
+
+
+def test_a_sweeps_figures_are_held_against_theory_and_min():
+    setup = replace(SETUP, scene="sweep", first_epoch=0, jobs=4, ranks=1, nodes=1)
+    pin = replace(OPTIMAL, name="Pin", store_bytes=1800)
+    figures = demo.figures_of(setup, [pin, replace(OPTIMAL, epoch_link_bytes=2000)])
+    assert [(round(figure.value, 4), figure.verdict) for figure in figures] == [
+        (0.65, "not met"),
+        (1.1471, ""),  # Pin: 9.75 s beside 8.5 s of compute
+        (1.1471, "met"),
+        (1.004, "met"),
+        (0.006, "met"),
+        (3, "not met"),
+    ]
+    assert figures[3].peer == "Pin 1.8000"
+    assert "Pin 0.300 and 0.306" in figures[4].peer

@@ -16,11 +16,14 @@ from harness.errors import HarnessError  # noqa: E402
 from timing import Times  # noqa: E402
 
 SETUP = report.Setup(
+    scene="one",
     samples=3,
     total_bytes=100_000_000,
     capacity_bytes=30_000_000,
     resident_bytes=32_000_000,
     epochs=3,
+    first_epoch=1,
+    jobs=1,
     ranks=2,
     nodes=2,
     cores=2,
@@ -49,6 +52,7 @@ RESULT = report.PolicyResult(
     order_equal=True,
 )
 LRU = replace(RESULT, name="LRU", store_bytes=268_224_000)
+SWEEP = replace(SETUP, scene="sweep", first_epoch=0, jobs=4, ranks=1, nodes=1)
 
 
 def test_times_are_those_of_the_epochs_after_the_first():
@@ -78,6 +82,26 @@ def test_table_explains_what_it_compares_with():
     assert max(map(len, text.splitlines())) <= 130
 
 
+def test_times_of_a_sweep_count_all_epochs_and_jobs():
+    assert SWEEP.demand == pytest.approx(400_000_000 * 3 / 25.0)
+    assert report.time_factor(SWEEP, RESULT) == pytest.approx(29.1 / 25.0)
+    assert report.store_factor(SWEEP, RESULT) == pytest.approx(77 / 400 / 0.7)
+    assert report.limit_factor(SWEEP, RESULT) == pytest.approx(29.1 / 25.0)
+
+
+def test_the_table_of_a_sweep_has_theory_beside_what_was_measured():
+    text = report.table(SWEEP, [replace(LRU, store_share=0.5), replace(RESULT, store_share=0.5)])
+    heading, _, _, optimal = text.split("\n\n")[0].splitlines()
+    assert heading.split("  ")[-5:] == ["read MB", "theory MB", "read/bound", "predicted", "hit ratio"]
+    assert optimal.split() == [
+        *("Optimal", "29.1", "1.16", "0.39", "1.16", "9.9%"),
+        *("1,234,567", "240.0", "240.0", "1.0000", "0.150", "0.143"),
+    ]
+    assert "The store delivers 50% of that, 24.0 MB/s" in text
+    assert "in each of 3 epochs" in text and "4 jobs run at the same time" in text
+    assert max(map(len, text.splitlines())) <= 140
+
+
 def test_table_tells_of_second_requests():
     late = [replace(RESULT, second_requests=1000), replace(LRU, second_requests=2)]
     assert "1,002 requests were second ones" in report.table(SETUP, late)
@@ -94,11 +118,14 @@ def test_json_has_the_documented_fields(tmp_path: Path):
     document = json.loads((tmp_path / "demo.json").read_text())
     (policy,) = document.pop("policies")
     assert document == {
+        "scene": "one",
         "samples": 3,
         "totalBytes": 100_000_000,
         "capacityBytes": 30_000_000,
         "residentBytes": 32_000_000,
         "epochs": 3,
+        "firstEpoch": 1,
+        "jobs": 1,
         "ranks": 2,
         "nodes": 2,
         "cores": 2,
@@ -160,6 +187,12 @@ def test_picture_is_a_png_for_any_subset_of_policies(tmp_path: Path):
     pytest.importorskip("matplotlib")
     import picture
 
-    for results in ([LRU], [LRU, RESULT, replace(RESULT, store_share=0.75)]):
-        picture.draw(SETUP, results, tmp_path / "demo.png")
+    wider = replace(RESULT, store_share=0.75)
+    for setup, results in (
+        (SETUP, [LRU]),
+        (SETUP, [LRU, RESULT, wider]),
+        (SWEEP, [LRU]),
+        (SWEEP, [LRU, RESULT]),
+    ):
+        picture.draw(setup, results, tmp_path / "demo.png")
         assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")

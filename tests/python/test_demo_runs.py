@@ -1,4 +1,4 @@
-"""Which runs the demo makes, and what a rank writes down of its waits."""
+"""Which runs the demo makes, what its jobs are, and what a rank writes down of its waits."""
 
 from __future__ import annotations
 
@@ -19,43 +19,83 @@ pytest.importorskip("torchvision")
 
 import demo  # noqa: E402
 import experiment  # noqa: E402
-from dataset import every_second, open_dataset  # noqa: E402
+import no_code_change  # noqa: E402
+import scenes  # noqa: E402
+from dataset import open_dataset, part_of  # noqa: E402
 from experiment import Counts, Run  # noqa: E402
 from harness import rank  # noqa: E402
 from harness.dataset import Dataset  # noqa: E402
 from harness.job import EpochRecord, Job  # noqa: E402
 from jobs import Jobs  # noqa: E402
 from report import Free, Setup  # noqa: E402
+from theory import Theory  # noqa: E402
 from timing import Times  # noqa: E402
 
 
+def chosen(monkeypatch, *words: str) -> argparse.Namespace:
+    monkeypatch.setattr(sys, "argv", ["demo", *words])
+    return demo.parse_arguments()
+
+
+def scene(monkeypatch, *words: str) -> scenes.Scene:
+    (found,) = scenes.scenes(chosen(monkeypatch, "--scene", *words))
+    return found
+
+
 @pytest.mark.parametrize(
-    ("policies", "quick", "runs"),
+    ("words", "runs"),
     [
-        (["None", "Optimal"], False, [("None", 0.70), ("Optimal", 0.70), ("Optimal", 0.75)]),
-        (["Optimal"], True, [("Optimal", 0.70)]),
-        (["LRU"], False, [("LRU", 0.70)]),
+        (["one"], [("None", 0.70), ("Optimal", 0.70), ("Optimal", 0.75)]),
+        (["one", "--quick"], [("Optimal", 0.70)]),
+        (["one", "--policies", "LRU"], [("LRU", 0.70)]),
+        (["sweep"], [("None", 0.50), ("Optimal", 0.50)]),
+        (["sweep", "--quick"], [("Optimal", 0.50)]),
     ],
 )
-def test_optimal_runs_once_more_with_a_wider_store(policies, quick: bool, runs):
-    assert demo.runs(argparse.Namespace(policies=policies, quick=quick)) == runs
+def test_optimal_runs_once_more_with_a_wider_store(monkeypatch, words: list[str], runs):
+    arguments = chosen(monkeypatch, "--policies", "None,Optimal", "--scene", *words)
+    (found,) = scenes.scenes(arguments)
+    assert scenes.runs(found, arguments.policies) == runs
+
+
+def test_both_scenes_run_unless_one_is_named(monkeypatch):
+    assert [it.name for it in scenes.scenes(chosen(monkeypatch))] == ["one", "sweep"]
+    assert [(it.epochs, it.batch) for it in scenes.scenes(chosen(monkeypatch))] == [(3, 32), (4, 16)]
+    assert [it.epochs for it in scenes.scenes(chosen(monkeypatch, "--quick"))] == [2, 2]
+
+
+def test_the_jobs_of_a_sweep_are_four_of_one_rank(monkeypatch):
+    of = Jobs(None, Path(), Path("x"), scene(monkeypatch, "sweep", "--seed", "7"))
+    jobs = of.jobs(Path("x"))
+    assert [(job.rank, job.world, job.seed) for job in jobs] == [(0, 1, 7 + it) for it in range(4)]
+    assert len({job.records for job in jobs}) == len({job.rendezvous for job in jobs}) == 4
+    assert all(job.passes == job.epochs == 4 and not job.decodes for job in jobs)
+
+
+def test_the_ranks_of_scene_one_are_one_job(monkeypatch):
+    of = Jobs(None, Path(), Path("x"), scene(monkeypatch, "one", "--machines", "3"))
+    jobs = of.jobs(Path("x"))
+    assert [(job.rank, job.world, job.seed) for job in jobs] == [(it, 3, 0) for it in range(3)]
+    assert len({job.records for job in jobs}) == 3 and len({job.rendezvous for job in jobs}) == 1
 
 
 def test_what_is_counted_begins_after_the_first_epoch():
     counts = [Counts(10.0, 5.0, 0), Counts(20.0, 9.0, 100), Counts(30.0, 21.0, 170)]
-    began, ended = Run([], counts).warm
+    began, ended = Run([], counts).counted(1)
     assert (began, ended) == (counts[1], counts[2])
     assert ended.cores_since(began) == 1.2
-    assert Run([], counts[:2]).warm == (counts[0], counts[1])  # there is no second epoch
+    assert Run([], counts[:2]).counted(1) == (counts[0], counts[1])  # there is no second epoch
+    assert Run([], counts).counted(0) == (counts[0], counts[2])
 
 
-def test_every_second_image_is_one_by_torchvision_too(tmp_path: Path):
+def test_a_part_of_the_images_is_one_by_torchvision_too(tmp_path: Path):
     for name in ("a/1.png", "a/2.png", "b/3.png", "c/4.png", "c/5.png"):
         (tmp_path / "all" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "all" / name).write_bytes(b"x" * int(name[2]))
-    half = every_second(open_dataset(tmp_path / "all"), tmp_path / "half")
+    half = part_of(open_dataset(tmp_path / "all"), 2, tmp_path / "half")
     assert (half.root, half.paths) == (tmp_path / "half", ("a/2.png", "c/4.png"))
     assert half.sizes == (2, 4)
+    assert part_of(open_dataset(tmp_path / "all"), 4, tmp_path / "quarter").paths == ("c/4.png",)
 
 
 def test_a_sample_is_right_if_its_bytes_are():
@@ -64,24 +104,26 @@ def test_a_sample_is_right_if_its_bytes_are():
     assert rank.checked(1, memoryview(b"first"), digests)[:2] == (1, False)
 
 
-def test_jobs_differ_by_rank_and_write_to_their_folder(tmp_path: Path):
-    data = Dataset(tmp_path, ("a.png", "b.png"), (1_000_000, 1_000_000))
-    given = dict(programs=tmp_path, folder=tmp_path, machines=2, epochs=3, batch=4, seed=5)
-    first, second = Jobs(dataset=data, **given).jobs(tmp_path / "run")
-    assert second == replace(first, rank=1, records=str(tmp_path / "run" / "records-1.json"))
-    assert (first.world, first.epochs, first.batch, first.seed, first.passes) == (2, 3, 4, 5, 0)
-    trial = experiment.Experiment(dataset=data, store=None, link=None, **given)
-    assert trial.jobs(tmp_path / "run")[0] == replace(
-        first, passes=3, step_seconds=experiment.STEP_SECONDS
-    )
+def test_ranks_differ_by_their_number_and_their_records(monkeypatch):
+    first, second = Jobs(None, Path(), Path("x"), scene(monkeypatch, "one")).jobs(Path("run"))
+    assert second == replace(first, rank=1, records="run/records-0-1.json")
+
+
+def test_boto3_reads_as_scene_one_does_but_for_its_sleep(monkeypatch):
+    one = scene(monkeypatch, "one")
+    found = no_code_change.scene(chosen(monkeypatch, "--no-code-change"))
+    assert found == replace(one, step_seconds=0.0, decodes=False)
 
 
 SETUP = Setup(
+    scene="one",
     samples=2,
     total_bytes=100,
     capacity_bytes=30,
     resident_bytes=38,
     epochs=2,
+    first_epoch=1,
+    jobs=1,
     ranks=1,
     nodes=1,
     cores=2,
@@ -103,12 +145,16 @@ def test_figures_of_a_run_are_made_of_what_it_left_behind():
         reads=[(100.5, 0, 60), (100.6, 1, 40), (110.5, 1, 40), (110.6, 1, 40)],
         order_equal=True,
     )
-    result = experiment._figures("LRU", 0.7, SETUP, run)
+    expected = Theory(hit_ratio=0.2, store_bytes=160, bound_bytes=170, bound_all_bytes=162)
+    result = experiment.figures("LRU", 0.7, SETUP, run, expected)
     assert (result.epoch_link_bytes, result.cores_used, result.moved_bytes) == (70, 0.8, 7)
     assert (result.store_requests, result.second_requests, result.store_bytes) == (4, 1, 180)
     assert result.hit_ratio_observed == 0.25  # three misses of four
     assert result.times == Times((10.0, 10.0), 0.2, 2.0)
     assert (result.bound_bytes, result.bound_all_bytes) == (170, 162)
+    assert (result.hit_ratio_predicted, result.planned_store_bytes) == (0.2, 160)
+    both = experiment.figures("LRU", 0.7, replace(SETUP, first_epoch=0), run, expected)
+    assert (both.epoch_link_bytes, both.times.waiting_share) == (105, 0.2)
 
 
 class Clock:
