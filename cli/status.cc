@@ -54,12 +54,8 @@ Status PrintStatus(const StatusRequest& request) {
   ASSIGN_OR_RETURN(const std::string json, FetchStatus(url));
   ASSIGN_OR_RETURN(const coordination::ClusterStatus status,
                    coordination::ParseClusterStatus(json));
-  std::string table = FormatStatus(status);
-  if (request.output == "table") {
-    const std::string savings = FormatSavings(SavingsIn(FetchPages(PagesOf(status))));
-    if (!savings.empty()) table += "\n" + savings;
-  }
-  return Print(request.output, table, json);
+  if (request.output != "table") return Print(request.output, "", json);
+  return cli::Print(FormatStatus(status, FormatSavings(SavingsIn(FetchPages(PagesOf(status))))));
 }
 
 }  // namespace

@@ -145,9 +145,10 @@ std::string FormatNotes(const ClusterStatus& status) {
 
 }  // namespace
 
-std::string FormatStatus(const ClusterStatus& status) {
+std::string FormatStatus(const ClusterStatus& status, const std::string& savings) {
   std::string text = FormatDatasets(status) + "\n" + FormatMembers(status) + "\n" +
                      FormatSidecars(status) + FormatStreams(status);
+  if (!savings.empty()) text += "\n" + savings;
   if (const std::string notes = FormatNotes(status); !notes.empty()) text += "\n" + notes;
   return text;
 }

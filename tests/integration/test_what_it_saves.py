@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 
 import optcache
@@ -53,7 +54,7 @@ def saved_rows(cluster: Cluster) -> list[list[str]]:
     """Of the table of `optcache status`."""
     lines = cluster.status_text().splitlines()
     head = next(i for i, line in enumerate(lines) if "SAVED MONEY" in line)
-    return [line.split() for line in lines[head + 1 :]]
+    return [line.split() for line in takewhile(bool, lines[head + 1 :])]
 
 
 def test_stats_are_those_of_the_stores_log(

@@ -78,6 +78,12 @@ TEST(StatusView, FitsDatasetsNodesAndStreamsOnOneScreen) {
             "(rank 3); its order is not known\n");
 }
 
+TEST(StatusView, WhatWasSavedStandsBeforeWhatNeedsAttention) {
+  const std::string text = FormatStatus(Busy(), "What was saved.\n");
+  EXPECT_LT(text.find("vision/job/imagenet/val"), text.find("\n\nWhat was saved.\n\n"));
+  EXPECT_LT(text.find("What was saved."), text.find("vision/imagenet: the members' memory"));
+}
+
 TEST(StatusView, SaysWhatNodesOfferOnDisks) {
   ClusterStatus status;
   status.members = {{.id = 1,

@@ -42,9 +42,10 @@ TEST(SavedSentence, SaysAgainstWhat) {
                             .saved = {.requests = 870, .bytes = 3 * 1024},
                             .cost = std::nullopt,
                             .wait = std::chrono::milliseconds(1500)};
-  EXPECT_EQ(SavedSentence({images}),
-            "saved 870 requests and 3.00 KiB of vision/images, compared with the same reads without "
-            "a cache. Its processes waited 1.5 s for samples.");
+  EXPECT_EQ(
+      SavedSentence({images}),
+      "saved 870 requests and 3.00 KiB of vision/images, compared with the same reads without "
+      "a cache. Its processes waited 1.5 s for samples.");
 }
 
 TEST(SavedSentence, NamesAllDatasetsAndTheMoneyOfThoseWithPrices) {
@@ -56,10 +57,11 @@ TEST(SavedSentence, NamesAllDatasetsAndTheMoneyOfThoseWithPrices) {
                           .saved = {.requests = -2, .bytes = -1024},
                           .cost = std::nullopt,
                           .wait = std::chrono::seconds(2)};
-  EXPECT_EQ(SavedSentence({images, text}),
-            "saved 870 requests and 3.00 KiB of vision/images (8.36 by its prices), -2 requests and "
-            "-1.00 KiB of nlp/text, compared with the same reads without a cache. Its processes "
-            "waited 3.0 s for samples.");
+  EXPECT_EQ(
+      SavedSentence({images, text}),
+      "saved 870 requests and 3.00 KiB of vision/images (8.36 by its prices), -2 requests and "
+      "-1.00 KiB of nlp/text, compared with the same reads without a cache. Its processes "
+      "waited 3.0 s for samples.");
 }
 
 TEST(SavedSentence, IsEmptyWhereNothingWasRead) {

@@ -280,7 +280,7 @@ def parse_counts(body: memoryview) -> Counts:
 
 def parse_reads(body: memoryview) -> Reads:
     *counts, priced, saved_cost = _READS_BODY.unpack_from(body)
-    return Reads(*counts, saved_cost=saved_cost if priced else None)
+    return Reads._make([*counts, saved_cost if priced else None])
 
 
 def parse_string(body: memoryview) -> str:
