@@ -12,6 +12,10 @@ void RetryBudget::OnSuccess() {
   bucket_.Add(options_.share_of_successes);
 }
 
+void RetryBudget::GiveBack() {
+  bucket_.Add(1);
+}
+
 bool RetryBudget::TryTake(MonotonicTime now) {
   return bucket_.TryTake(1, now);
 }

@@ -7,7 +7,8 @@
 // A token bucket: each success pays for a share of a retry, a floor comes in by time, so that few
 // requests can be tried again as well, and what was saved is bounded. Sources: Finagle's
 // RetryBudget (Twitter, 2016: 20 % of requests, 10 a second, saved for 10 s) and gRPC's retry
-// throttling (proposal A6, 2017: a token ratio a success).
+// throttling (proposal A6, 2017: a token ratio a success). Unlike there, a retry that succeeds gets
+// its token back: it was no load in vain, and after an outage all reads are retries.
 
 #include "base/clock.h"
 #include "storage/token_bucket.h"
@@ -26,6 +27,8 @@ class RetryBudget {
   explicit RetryBudget(RetryBudgetOptions options);
 
   void OnSuccess();
+  // Of a retry that has succeeded after all, or was not sent.
+  void GiveBack();
   // False if no retry is left now.
   bool TryTake(MonotonicTime now);
   // How long until the floor brings one; zero if one is there.

@@ -17,6 +17,11 @@ bool IsWorthAnother(const ReadOutcome& outcome) {
   return MayGetBetter(outcome.status.code()) || outcome.keys_expired;
 }
 
+// What the store has not heard of was no load on it.
+bool IsNoLoad(const Status& status) {
+  return status.code() == Code::kResourceExhausted;
+}
+
 double InSeconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -44,7 +49,7 @@ struct RetryingStore::Operation {
   ByteCount filled = 0;  // of the destination, by attempts that ended within the object's bytes
   std::optional<WholeCrc> crc{};  // of what fills it
   ReadOutcome last;               // of the attempt before, while it waits for another
-  bool delayed = false;           // has found the budget empty
+  bool paid = false;              // the attempt took of the budget
   bool unasked = false;      // the store was taken for gone and has not heard of the last attempt
   bool began_again = false;  // what had come did not fit the rest, and was thrown away
 
@@ -110,6 +115,11 @@ TimeLeft RetryingStore::LeftOf(const Operation& operation, MonotonicTime now) co
           .deadline = operation.request.deadline.Remaining(now)};
 }
 
+MonotonicTime RetryingStore::EndOf(const Operation& operation) const {
+  return std::min(Deadline(operation.patient_since + options_.patience).at(),
+                  operation.request.deadline.at());
+}
+
 std::uint64_t RetryingStore::NextSeed() {
   const MutexLock lock(mutex_);
   return seeds_.Next();
@@ -164,6 +174,7 @@ bool RetryingStore::WaitForStore(const std::shared_ptr<Operation>& operation,
   const MonotonicTime now = clock_.Now();
   const TimeLeft left = LeftOf(*operation, now);
   const MutexLock lock(mutex_);
+  GiveBack(*operation);
   const auto wait =
       std::chrono::duration_cast<Duration>(options_.gone_wait * (0.5 + seeds_.Unit() / 2));
   if (stopping_ || wait >= std::min(left.patience, left.deadline)) return false;
@@ -197,6 +208,8 @@ void RetryingStore::EndAttempt(const std::shared_ptr<Operation>& operation, Read
     LogFailure(*operation, outcome.status);
     const MutexLock lock(mutex_);
     ++counts_.errors[outcome.status.code()];
+    if (IsNoLoad(outcome.status)) GiveBack(*operation);
+    operation->paid = false;
   }
   if (ScheduleRetry(operation, outcome)) return;
   EndOperation(*operation, std::move(outcome));
@@ -238,9 +251,16 @@ void RetryingStore::EndOperation(Operation& operation, ReadOutcome outcome) {
       ++counts_.reads;
       counts_.bytes += operation.request.destination.size();
       budget_.OnSuccess();
+      GiveBack(operation);
     }
+    if (!delayed_.empty()) changed_.NotifyAll();
   }
   operation.done(std::move(outcome));
+}
+
+void RetryingStore::GiveBack(Operation& operation) {
+  if (operation.paid) budget_.GiveBack();
+  operation.paid = false;
 }
 
 std::string RetryingStore::WhyGivenUp(const ReadOutcome& outcome, TimeLeft left) const {
@@ -263,30 +283,43 @@ std::string RetryingStore::WhyNoRetry() const {
       options_.budget.share_of_successes * 100, options_.budget.floor_per_second);
 }
 
-// The operation that is due next, if it may retry or shall end; null if there is none yet.
+// The operation that goes on next, if it may retry or shall end; null if there is none yet.
 std::shared_ptr<RetryingStore::Operation> RetryingStore::TakeDue(bool& may_retry) {
   const MonotonicTime now = clock_.Now();
-  const MonotonicTime next = waiting_.empty() ? now + kIdleRetryWait : waiting_.begin()->first;
-  if (next > now) {
+  if (auto operation = TakeDelayed(now, may_retry)) return operation;
+  if (waiting_.empty() || waiting_.begin()->first > now) {
+    MonotonicTime next = waiting_.empty() ? now + kIdleRetryWait : waiting_.begin()->first;
+    if (!delayed_.empty()) next = std::min(next, now + budget_.UntilNext(now));
     changed_.WaitUntil(mutex_, std::min(next, waits_.tell_at()));
     return nullptr;
   }
   std::shared_ptr<Operation> operation = std::move(waiting_.begin()->second);
   waiting_.erase(waiting_.begin());
-  // What the store has not heard of was no load on it.
-  may_retry = operation->unasked || operation->last.status.code() == Code::kResourceExhausted ||
-              budget_.TryTake(now);
+  operation->paid = false;
+  may_retry = operation->unasked || IsNoLoad(operation->last.status);
+  if (!may_retry) operation->paid = may_retry = delayed_.empty() && budget_.TryTake(now);
   if (may_retry) {
     if (!operation->unasked) ++counts_.retries;
     return operation;
   }
-  if (!operation->delayed) ++counts_.delayed;
-  operation->delayed = true;
-  const Duration wait = budget_.UntilNext(now);
-  const TimeLeft left = LeftOf(*operation, now);
-  if (wait >= std::min(left.patience, left.deadline)) return operation;
-  waiting_.emplace(now + wait, std::move(operation));  // behind those that wait longer
+  ++counts_.delayed;
+  delayed_.emplace(EndOf(*operation), std::move(operation));
   return nullptr;
+}
+
+// Of the operations that wait for the budget, the one that has the least time, if the budget has
+// something for it or does not get it in time.
+std::shared_ptr<RetryingStore::Operation> RetryingStore::TakeDelayed(MonotonicTime now,
+                                                                     bool& may_retry) {
+  if (delayed_.empty()) return nullptr;
+  may_retry = budget_.TryTake(now);
+  if (!may_retry && budget_.UntilNext(now) < Deadline(delayed_.begin()->first).Remaining(now))
+    return nullptr;
+  std::shared_ptr<Operation> operation = std::move(delayed_.begin()->second);
+  delayed_.erase(delayed_.begin());
+  operation->paid = may_retry;
+  if (may_retry) ++counts_.retries;
+  return operation;
 }
 
 void RetryingStore::RunRetries() {
@@ -382,6 +415,7 @@ bool RetryingStore::IsEnd(Call& call, Result<T>& result) {
   if (!result && SleepBeforeRetry(call, result.error())) return false;
   const MutexLock lock(mutex_);
   waits_.Forget(&call);
+  if (result && call.attempts > 1) budget_.GiveBack();
   return true;
 }
 
@@ -419,9 +453,11 @@ void RetryingStore::Shutdown() {
     const MutexLock lock(mutex_);
     stopping_ = true;
     thread = std::move(thread_);
-    for (auto& [time, operation] : waiting_)
-      cancelled.push_back(std::move(operation));
-    waiting_.clear();
+    for (auto* operations : {&waiting_, &delayed_}) {
+      for (auto& [time, operation] : *operations)
+        cancelled.push_back(std::move(operation));
+      operations->clear();
+    }
   }
   changed_.NotifyAll();
   if (thread.joinable()) thread.join();

@@ -53,7 +53,8 @@ std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadO
 // when. An attempt ends by silence, so that one that hangs leaves time for another, and goes on
 // where the one before ended if that is sure to be the same version; then patience begins again,
 // unless what had come was thrown away once. Where most reads fail, retries wait for the budget
-// that all of them share; one that would find none in time ends, and its error says so. Reads that
+// that all of them share, and the read goes first whose patience ends first; one that would find
+// none in time ends, and its error says so. A retry that succeeds costs nothing. Reads that
 // the inner store refuses with kUnavailable, since it takes the store for gone, wait for it: that
 // is no attempt. So readers notice an outage that is shorter than patience by waiting alone.
 // Callbacks run on the inner store's threads or on this one's own.
@@ -79,7 +80,7 @@ class RetryingStore final : public ObjectStore {
     std::uint64_t reads = 0;  // that succeeded
     std::uint64_t bytes = 0;
     std::uint64_t retries = 0;
-    std::uint64_t delayed = 0;             // retries that found the budget empty, each counted once
+    std::uint64_t delayed = 0;             // retries that found the budget empty
     std::map<Code, std::uint64_t> errors;  // attempts that failed
   };
 
@@ -89,11 +90,14 @@ class RetryingStore final : public ObjectStore {
   bool WaitForStore(const std::shared_ptr<Operation>& operation, const Status& refused);
   bool ScheduleRetry(const std::shared_ptr<Operation>& operation, ReadOutcome& outcome);
   void EndOperation(Operation& operation, ReadOutcome outcome);
+  void GiveBack(Operation& operation) REQUIRES(mutex_);
   void RunRetries();
   std::shared_ptr<Operation> TakeDue(bool& may_retry) REQUIRES(mutex_);
+  std::shared_ptr<Operation> TakeDelayed(MonotonicTime now, bool& may_retry) REQUIRES(mutex_);
   std::string WhyNoRetry() const;
   std::string WhyGivenUp(const ReadOutcome& outcome, TimeLeft left) const;
   TimeLeft LeftOf(const Operation& operation, MonotonicTime now) const;
+  MonotonicTime EndOf(const Operation& operation) const;
   Deadline StatDeadline(Deadline whole) const;
   template <typename T>
   bool IsEnd(Call& call, Result<T>& result);
@@ -118,6 +122,8 @@ class RetryingStore final : public ObjectStore {
   WaitTable waits_ GUARDED_BY(mutex_);
   // Operations between two attempts, by the time of the next.
   std::multimap<MonotonicTime, std::shared_ptr<Operation>> waiting_ GUARDED_BY(mutex_);
+  // Those whose time has come, but that wait for the budget, by when their patience or time ends.
+  std::multimap<MonotonicTime, std::shared_ptr<Operation>> delayed_ GUARDED_BY(mutex_);
   std::jthread thread_ GUARDED_BY(mutex_);
 };
 

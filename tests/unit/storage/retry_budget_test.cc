@@ -34,9 +34,19 @@ TEST(RetryBudget, TenSuccessesPayForOneRetry) {
   EXPECT_TRUE(budget.TryTake(clock.Now()));
 }
 
+TEST(RetryBudget, WhatIsGivenBackIsNotSavedBeyondTheBound) {
+  ManualClock clock;
+  RetryBudget budget({.share_of_successes = 0, .floor_per_second = 0, .saved_max = 1});
+  ASSERT_TRUE(budget.TryTake(clock.Now()));
+  budget.GiveBack();
+  budget.GiveBack();
+  EXPECT_TRUE(budget.TryTake(clock.Now()));
+  EXPECT_FALSE(budget.TryTake(clock.Now()));
+}
+
 // A store whose requests fail by chance, up to all of them, and callers who retry whenever they
-// may: whatever happens, retries stay below the share, the floor and what was saved.
-TEST(RetryBudget, BoundsRetriesWhateverFails) {
+// may: whatever happens, retries that fail stay below the share, the floor and what was saved.
+TEST(RetryBudget, BoundsRetriesThatFailWhateverHappens) {
   const std::uint64_t seed = TestSeed(412);
   SCOPED_TRACE(testing::Message() << "TEST_SEED=" << seed);
   Random random(seed);
@@ -50,6 +60,7 @@ TEST(RetryBudget, BoundsRetriesWhateverFails) {
     const double failing = round % 10 == 0 ? 1 : random.Unit();
     double successes = 0;
     double retries = 0;
+    double in_vain = 0;
     for (int i = 0; i < 2000; ++i) {
       clock.Advance(milliseconds(random.Below(20)));
       if (random.Unit() >= failing) {
@@ -57,10 +68,17 @@ TEST(RetryBudget, BoundsRetriesWhateverFails) {
         budget.OnSuccess();
       } else if (budget.TryTake(clock.Now())) {
         ++retries;
+        if (random.Unit() < failing) {
+          ++in_vain;
+        } else {
+          ++successes;
+          budget.OnSuccess();
+          budget.GiveBack();
+        }
       }
     }
     const double elapsed_s = std::chrono::duration<double>(clock.Now() - began).count();
-    EXPECT_LE(retries, options.share_of_successes * successes +
+    EXPECT_LE(in_vain, options.share_of_successes * successes +
                            options.floor_per_second * elapsed_s + options.saved_max + 1e-6);
     EXPECT_GT(retries, 0);
   }

@@ -1,5 +1,6 @@
 #include "storage/retrying_store.h"
 
+#include <deque>
 #include <map>
 #include <string>
 #include <thread>
@@ -25,6 +26,8 @@ ReadOutcome Failed(Code code, Duration retry_after = Duration::zero()) {
 }
 
 constexpr RetryBudgetOptions kAmple = {.floor_per_second = 1e6, .saved_max = 1e6};
+constexpr RetryBudgetOptions kOneForHours = {
+    .share_of_successes = 0, .floor_per_second = 1e-4, .saved_max = 1};
 constexpr TimeLeft kMuch = {.patience = seconds(600), .deadline = std::chrono::hours(24)};
 
 TEST(WaitBeforeRetry, DependsOnTheCode) {
@@ -384,13 +387,83 @@ TEST_F(RetryingStoreTest, AnEmptyBudgetIsNamedInTheError) {
 
 TEST_F(RetryingStoreTest, SuccessesPayForRetries) {
   Open({.budget = {.share_of_successes = 0.5, .floor_per_second = 0, .saved_max = 1}});
+  const auto fails = [&](int times) {
+    for (int i = 0; i < times; ++i)
+      fake_->FailNext("a", Failed(Code::kUnavailable));
+    return !Run(Request()).status.ok();
+  };
+  EXPECT_TRUE(fails(2));   // the retry took what was saved, and failed
+  EXPECT_TRUE(fails(1));   // at once: nothing is left
+  EXPECT_FALSE(fails(0));  // and brings a half
+  EXPECT_TRUE(fails(1));
+  EXPECT_FALSE(fails(0));  // the other half
+  EXPECT_FALSE(fails(1));
+}
+
+// What is there brings back all of them, one after the other: by time alone it takes hours.
+TEST_F(RetryingStoreTest, ARetryThatSucceedsCostsNothing) {
+  Open({.patience = std::chrono::hours(24), .budget = kOneForHours});
+  std::deque<ReadWaiter> waiters(50);
+  std::deque<std::string> buffers(waiters.size(), "....");
+  for (size_t i = 0; i < waiters.size(); ++i) {
+    ReadRequest request = Request(std::chrono::hours(24));
+    request.object = std::to_string(i);
+    request.destination = std::as_writable_bytes(std::span(buffers[i]));
+    fake_->Put(request.object, "0123");
+    fake_->FailNext(request.object, Failed(Code::kUnavailable));
+    waiters[i].Start(*store_, std::move(request));
+  }
+  for (ReadWaiter& waiter : waiters)
+    ASSERT_TRUE(waiter.Wait().status.ok());
+  EXPECT_EQ(Counters().at("optcache_store_retries_total"), 50);
+}
+
+TEST_F(RetryingStoreTest, OfReadsThatWaitForTheBudgetTheOldestGoesFirst) {
+  Open({.patience = std::chrono::hours(24), .budget = kOneForHours});
+  fake_->set_completes_at_once(false);
+  std::map<std::string, ReadWaiter> waiters;
+  for (const std::string path : {"taker", "first", "second", "third"}) {
+    fake_->Put(path, "0123");
+    fake_->FailNext(path, Failed(Code::kUnavailable));
+    ReadRequest request = Request(std::chrono::hours(24));
+    request.object = path;
+    waiters[path].Start(*store_, std::move(request));
+  }
+  const auto next_retry = [&] {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (fake_->waiting().empty() && std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(milliseconds(1));
+    return fake_->waiting();
+  };
+  ASSERT_TRUE(fake_->Complete("taker"));
+  for (const char* path : {"third", "first", "second"})
+    ASSERT_TRUE(fake_->Complete(path));
+  // The one retry that there is may be any of them.
+  std::vector<std::string> order;
+  for (int i = 0; i < 4; ++i) {
+    const std::vector<std::string> retried = next_retry();
+    ASSERT_EQ(retried.size(), 1U);
+    order.push_back(retried.front());
+    while (i == 0 && Counters().at("optcache_store_retries_delayed_total") < 3)
+      std::this_thread::sleep_for(milliseconds(1));
+    ASSERT_TRUE(fake_->CompleteNext());
+  }
+  std::vector<std::string> oldest_first = {"taker", "first", "second", "third"};
+  std::erase(oldest_first, order.front());
+  order.erase(order.begin());
+  EXPECT_EQ(order, oldest_first);
+  for (auto& [path, waiter] : waiters)
+    EXPECT_TRUE(waiter.Wait().status.ok());
+}
+
+// The cache's own limit refused the retry, so the store has not heard of it.
+TEST_F(RetryingStoreTest, ARetryThatIsNotSentCostsNothing) {
+  Open({.patience = std::chrono::hours(24), .budget = kOneForHours});
   fake_->FailNext("a", Failed(Code::kUnavailable));
-  EXPECT_TRUE(Run(Request()).status.ok());  // by what was saved, and brings a half
+  fake_->FailNext("a", Failed(Code::kResourceExhausted));
   fake_->FailNext("a", Failed(Code::kUnavailable));
-  EXPECT_FALSE(Run(Request()).status.ok());
-  EXPECT_TRUE(Run(Request()).status.ok());  // the other half
-  fake_->FailNext("a", Failed(Code::kUnavailable));
-  EXPECT_TRUE(Run(Request()).status.ok());
+  EXPECT_TRUE(Run(Request(std::chrono::hours(24))).status.ok());
+  EXPECT_EQ(Counters().at("optcache_store_retries_delayed_total"), 0);
 }
 
 TEST_F(RetryingStoreTest, WhatTheStoreHasNotHeardOfTakesNothingOfTheBudget) {
