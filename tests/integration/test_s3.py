@@ -108,6 +108,22 @@ def _address(server: S3Server, bucket: str, more: str = "") -> str:
     return f"s3://{bucket}?endpoint={server.endpoint}{more}"
 
 
+def _verify(programs: Path, source: str, manifest: Path) -> None:
+    command = [programs / "optcache", "manifest", "verify", "--source", source, manifest]
+    done = subprocess.run(command, env=_environment(KEYS), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def _with_awkward_objects(server: S3Server) -> list[str]:
+    """Puts an object into BUCKET for each awkward name without a slash; the object holds its name."""
+    client = server.client()
+    client.make_bucket(BUCKET)
+    names = [name for name in AWKWARD if "/" not in name]
+    for name in names:
+        client.put(BUCKET, f"train/{name}", name.encode())
+    return names
+
+
 def test_all_pages_of_a_listing_are_read(programs: Path, server: S3Server, tmp_path: Path) -> None:
     done = _index(programs, _address(server, f"{BUCKET}/train"), tmp_path / "m", "--order", "path")
     assert done.returncode == 0, done.stderr
@@ -117,11 +133,8 @@ def test_all_pages_of_a_listing_are_read(programs: Path, server: S3Server, tmp_p
 
 def test_a_list_of_keys_is_read_and_nothing_is_listed(programs: Path, tmp_path: Path) -> None:
     with S3Server(tmp_path / "s3", KEYS) as server:
+        names = _with_awkward_objects(server)
         client = server.client()
-        client.make_bucket(BUCKET)
-        names = [name for name in AWKWARD if "/" not in name]
-        for name in names:
-            client.put(BUCKET, f"train/{name}", name.encode())
         client.put(BUCKET, "train/unlisted", b"x")
         etags = {name: f'"{hashlib.md5(name.encode()).hexdigest()}"' for name in names}
         lines = [f"train/{name}\t{len(name.encode())}\t{etags[name]}\n" for name in names]
@@ -131,9 +144,7 @@ def test_a_list_of_keys_is_read_and_nothing_is_listed(programs: Path, tmp_path: 
         done = _index(programs, source, tmp_path / "m", "--order", "path")
         assert done.returncode == 0, done.stderr
         assert _paths(programs, tmp_path / "m") == sorted(names, key=str.encode)
-        verify = [programs / "optcache", "manifest", "verify", "--source", source, tmp_path / "m"]
-        checked = subprocess.run(verify, env=_environment(KEYS), capture_output=True, check=False)
-        assert checked.returncode == 0, checked.stderr
+        _verify(programs, source, tmp_path / "m")
         bad = _address(server, f"{BUCKET}/train", "&listing=lists/bad.txt")
         refused = _index(programs, bad, tmp_path / "m")
         assert refused.returncode == 1
@@ -149,11 +160,8 @@ def test_a_list_of_keys_is_read_and_nothing_is_listed(programs: Path, tmp_path: 
 
 def test_an_s3_inventory_is_read_and_nothing_is_listed(programs: Path, tmp_path: Path) -> None:
     with S3Server(tmp_path / "s3", KEYS) as server:
+        names = _with_awkward_objects(server)
         client = server.client()
-        client.make_bucket(BUCKET)
-        names = [name for name in AWKWARD if "/" not in name]
-        for name in names:
-            client.put(BUCKET, f"train/{name}", name.encode())
         rows = io.StringIO()
         writer = csv.writer(rows, quoting=csv.QUOTE_ALL)
         for name in names:
@@ -188,9 +196,7 @@ def test_an_s3_inventory_is_read_and_nothing_is_listed(programs: Path, tmp_path:
         done = _index(programs, source, tmp_path / "m", "--order", "path")
         assert done.returncode == 0, done.stderr
         assert _paths(programs, tmp_path / "m") == sorted(names, key=str.encode)
-        verify = [programs / "optcache", "manifest", "verify", "--source", source, tmp_path / "m"]
-        checked = subprocess.run(verify, env=_environment(KEYS), capture_output=True, check=False)
-        assert checked.returncode == 0, checked.stderr
+        _verify(programs, source, tmp_path / "m")
         source = _address(server, f"{BUCKET}/train", "&listing=parquet/manifest.json")
         refused = _index(programs, source, tmp_path / "m")
         assert refused.returncode == 1
@@ -204,11 +210,7 @@ def test_awkward_keys_are_listed_and_read(
     done = _index(programs, _address(server, "awkward"), tmp_path / "m", "--order", "path")
     assert done.returncode == 0, done.stderr
     assert sorted(_paths(programs, tmp_path / "m")) == sorted(AWKWARD)
-    verify = [programs / "optcache", "manifest", "verify", "--source", _address(server, "awkward")]
-    checked = subprocess.run(
-        [*verify, tmp_path / "m"], env=_environment(KEYS), capture_output=True, check=False
-    )
-    assert checked.returncode == 0, checked.stderr
+    _verify(programs, _address(server, "awkward"), tmp_path / "m")
 
 
 def test_a_training_process_reads_a_bucket(
