@@ -1,11 +1,11 @@
 #include "cli/pod_story.h"
 
-#include <cstdlib>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "cli/metrics_text.h"
 #include "kube/conditions.h"
 #include "kube/object.h"
 
@@ -161,41 +161,29 @@ std::string TellNode(const Json& pod, const std::optional<Json>& node_pods) {
   return "no optcache node is there: the sidecar reads from the store";
 }
 
-// The value of `name{...label="value"...}` in Prometheus text, summed over the other labels.
-double Sum(std::string_view metrics, std::string_view name, std::string_view label) {
-  double sum = 0;
-  for (std::size_t at = 0; at < metrics.size();) {
-    const std::size_t end = std::min(metrics.find('\n', at), metrics.size());
-    const std::string line(metrics.substr(at, end - at));
-    at = end + 1;
-    const bool named = line.starts_with(name) && line.size() > name.size() &&
-                       (line[name.size()] == '{' || line[name.size()] == ' ');
-    if (!named || (!label.empty() && !line.contains(label))) continue;
-    sum += std::strtod(line.c_str() + line.rfind(' '), nullptr);
-  }
-  return sum;
-}
-
-std::optional<Reads> ReadReads(const std::optional<std::string>& metrics) {
-  if (!metrics) return std::nullopt;
+Reads ReadsIn(const std::vector<MetricSample>& metrics) {
   const auto samples = [&](std::string_view source) {
-    return static_cast<std::uint64_t>(Sum(*metrics, "optcache_client_samples_total", source));
+    return static_cast<std::uint64_t>(
+        SumOf(metrics, "optcache_client_samples_total", "source", source));
   };
-  return Reads{.node = samples("source=\"local\""),
-               .peer = samples("source=\"peer\""),
-               .store = samples("source=\"store\""),
-               .wait_seconds = Sum(*metrics, "optcache_client_wait_seconds_total", "")};
+  return Reads{.node = samples("local"),
+               .peer = samples("peer"),
+               .store = samples("store"),
+               .wait_seconds = SumOf(metrics, "optcache_client_wait_seconds_total")};
 }
 
-std::optional<Computed> ReadComputed(const std::optional<std::string>& metrics) {
-  if (!metrics) return std::nullopt;
-  const auto count = [&](std::string_view name, std::string_view label = "") {
-    return static_cast<std::uint64_t>(Sum(*metrics, name, label));
+std::optional<Computed> ComputedIn(const std::vector<MetricSample>& metrics) {
+  const auto reads = [&](std::string_view result) {
+    return static_cast<std::uint64_t>(
+        SumOf(metrics, "optcache_computed_reads_total", "result", result));
   };
-  const Computed computed{.hits = count("optcache_computed_reads_total", "result=\"hit\""),
-                          .misses = count("optcache_computed_reads_total", "result=\"miss\""),
-                          .bytes = count("optcache_computed_bytes"),
-                          .capacity = count("optcache_computed_capacity_bytes")};
+  const auto bytes = [&](std::string_view name) {
+    return static_cast<std::uint64_t>(SumOf(metrics, name));
+  };
+  const Computed computed{.hits = reads("hit"),
+                          .misses = reads("miss"),
+                          .bytes = bytes("optcache_computed_bytes"),
+                          .capacity = bytes("optcache_computed_capacity_bytes")};
   if (computed.capacity == 0) return std::nullopt;
   return computed;
 }
@@ -253,10 +241,12 @@ Result<PodStory> TellPodStory(const PodAnswers& answers) {
   ASSIGN_OR_RETURN(const std::optional<Json> node_pods, ReadList(answers.node_pods, "pods"));
   ASSIGN_OR_RETURN(const std::optional<Json> injectors,
                    ReadList(answers.injectors, "webhook configurations"));
-  PodStory story{.name = KeyOf(pod).ToString(),
-                 .machine = TextAt(pod, "/spec/nodeName"),
-                 .reads = ReadReads(answers.metrics),
-                 .computed = ReadComputed(answers.metrics)};
+  PodStory story{.name = KeyOf(pod).ToString(), .machine = TextAt(pod, "/spec/nodeName")};
+  if (answers.metrics) {
+    const std::vector<MetricSample> metrics = ParseMetrics(*answers.metrics);
+    story.reads = ReadsIn(metrics);
+    story.computed = ComputedIn(metrics);
+  }
   for (const DatasetAnswer& dataset : answers.datasets)
     story.datasets.push_back(TellDataset(dataset));
   const std::string version = AnnotationOf(pod, kInjected).value_or("");

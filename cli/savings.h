@@ -4,8 +4,11 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "base/result.h"
+#include "cli/metrics_text.h"
+#include "cli/sidecar_pages.h"
 
 namespace optcache::cli {
 
@@ -18,13 +21,13 @@ struct Savings {
   friend bool operator==(const Savings&, const Savings&) = default;
 };
 
-// The bodies of the pages at these URLs that answer.
-std::vector<std::string> FetchPages(const std::vector<std::string>& urls);
+// By name. Pure, as is what follows.
+std::vector<Savings> SavingsIn(const std::vector<MetricSample>& samples);
 
-// Of pages in Prometheus's text format; by name. Pure, as is what follows.
-std::vector<Savings> SavingsIn(const std::vector<std::string>& pages);
+// A table, or nothing where there is nothing to say. Ends with a newline.
+std::string FormatSavings(const SidecarPages& pages);
 
-// A table, or nothing where there is nothing. Ends with a newline.
-std::string FormatSavings(const std::vector<Savings>& savings);
+// `status`, the coordinator's JSON, with a field `savings`. kInvalidArgument: it is no JSON object.
+Result<std::string> WithSavings(const std::string& status, const SidecarPages& pages);
 
 }  // namespace optcache::cli

@@ -12,6 +12,7 @@
 #include "cli/coordinator_status.h"
 #include "cli/print.h"
 #include "cli/savings.h"
+#include "cli/sidecar_pages.h"
 #include "cli/state_dir.h"
 #include "cli/status_view.h"
 #include "cli/yaml_text.h"
@@ -54,8 +55,9 @@ Status PrintStatus(const StatusRequest& request) {
   ASSIGN_OR_RETURN(const std::string json, FetchStatus(url));
   ASSIGN_OR_RETURN(const coordination::ClusterStatus status,
                    coordination::ParseClusterStatus(json));
-  if (request.output != "table") return Print(request.output, "", json);
-  return cli::Print(FormatStatus(status, FormatSavings(SavingsIn(FetchPages(PagesOf(status))))));
+  const SidecarPages pages = AskSidecars(PagesOf(status));
+  ASSIGN_OR_RETURN(const std::string with_savings, WithSavings(json, pages));
+  return Print(request.output, FormatStatus(status, FormatSavings(pages)), with_savings);
 }
 
 }  // namespace

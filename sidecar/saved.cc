@@ -1,18 +1,8 @@
 #include "sidecar/saved.h"
 
-#include <cstdlib>
-
 #include <fmt/format.h>
 
 namespace optcache::sidecar {
-namespace {
-
-std::string SignedBytes(std::int64_t bytes) {
-  return (bytes < 0 ? "-" : "") + FormatBytes(static_cast<ByteCount>(std::abs(bytes)));
-}
-
-}  // namespace
-
 void Delivered::Add(Source source, ByteCount size, std::optional<ByteCount> store_bytes) {
   ++samples[static_cast<std::size_t>(source)];
   bytes[static_cast<std::size_t>(source)] += size;
@@ -34,7 +24,7 @@ std::string SavedSentence(const std::vector<DatasetSaved>& all) {
     const std::string money =
         of.cost ? fmt::format(" ({} by its prices)", dataset::FormatMoney(*of.cost)) : "";
     parts.push_back(fmt::format("{} requests and {} of {}{}", of.saved.requests,
-                                SignedBytes(of.saved.bytes), of.dataset, money));
+                                FormatSignedBytes(of.saved.bytes), of.dataset, money));
     wait += of.wait;
   }
   return fmt::format(

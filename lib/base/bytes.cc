@@ -62,4 +62,9 @@ std::string FormatBytes(ByteCount bytes) {
   return fmt::format("{:.{}f} {}", value, digits, kNames[unit]);
 }
 
+std::string FormatSignedBytes(std::int64_t bytes) {
+  const auto count = static_cast<ByteCount>(bytes);
+  return bytes < 0 ? "-" + FormatBytes(ByteCount{0} - count) : FormatBytes(count);
+}
+
 }  // namespace optcache

@@ -39,5 +39,7 @@ Result<ByteCount> ParseQuantity(std::string_view text);
 
 // "1.5 GiB": for people, three digits.
 std::string FormatBytes(ByteCount bytes);
+// The same of a difference: "-1.5 GiB".
+std::string FormatSignedBytes(std::int64_t bytes);
 
 }  // namespace optcache

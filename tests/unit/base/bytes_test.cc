@@ -20,6 +20,14 @@ TEST(ParseQuantity, RefusesAnythingElse) {
   }
 }
 
+TEST(FormatSignedBytes, HasTheSignOfADifference) {
+  EXPECT_EQ(FormatSignedBytes(1536), "1.50 KiB");
+  EXPECT_EQ(FormatSignedBytes(0), "0 B");
+  EXPECT_EQ(FormatSignedBytes(-1536), "-1.50 KiB");
+  EXPECT_EQ(FormatSignedBytes(std::numeric_limits<std::int64_t>::min()),
+            "-" + FormatBytes(ByteCount{1} << 63U));
+}
+
 TEST(FormatBytes, GivesThreeDigits) {
   EXPECT_EQ(FormatBytes(0), "0 B");
   EXPECT_EQ(FormatBytes(1023), "1023 B");

@@ -1,16 +1,14 @@
 #include "cli/savings.h"
 
-#include <thread>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "net/http_server.h"
+#include <nlohmann/json.hpp>
 
 namespace optcache::cli {
 namespace {
 
 using testing::ElementsAre;
+using testing::StartsWith;
 
 constexpr const char* kPage = R"(# HELP optcache_saved_bytes Bytes
 # TYPE optcache_saved_bytes gauge
@@ -25,7 +23,7 @@ optcache_store_requests_total{dataset="vision/images"} 7
 )";
 
 TEST(Savings, AreSummedOverSidecars) {
-  const std::vector<Savings> savings = SavingsIn({kPage, "", kPage});
+  const std::vector<Savings> savings = SavingsIn(ParseMetrics(std::string(kPage) + kPage));
   EXPECT_THAT(
       savings,
       ElementsAre(
@@ -33,38 +31,36 @@ TEST(Savings, AreSummedOverSidecars) {
           Savings{.dataset = "vision/text", .requests = -4, .bytes = -4096, .cost = std::nullopt}));
 }
 
-TEST(Savings, LinesThatAreNoneAreIgnored) {
-  EXPECT_THAT(
-      SavingsIn({"optcache_saved_bytes 3\noptcache_saved_bytes{dataset=\"x\noptcache_saved_"}),
-      ElementsAre());
+TEST(Savings, AreOfADataset) {
+  EXPECT_THAT(SavingsIn(ParseMetrics("optcache_saved_bytes 3\noptcache_saved_cost{a=\"b\"} 3\n")),
+              ElementsAre());
 }
 
 TEST(Savings, AreATableThatSaysAgainstWhat) {
-  EXPECT_EQ(FormatSavings(SavingsIn({kPage})),
+  EXPECT_EQ(FormatSavings({.samples = ParseMetrics(kPage), .asked = 1}),
             "Saved by the sidecars that run, compared with the same reads without a cache:\n"
             "DATASET        SAVED REQUESTS  SAVED BYTES  SAVED MONEY\n"
             "vision/images  1500000         3.00 GiB     12.50\n"
             "vision/text    -2              -2.00 KiB    -\n");
-  EXPECT_EQ(FormatSavings({}), "");
+  EXPECT_EQ(FormatSavings({.samples = {}, .asked = 1}), "");
 }
 
-TEST(FetchPages, LeavesOutThoseThatDoNotAnswer) {
-  net::EventLoop loop;
-  const auto server = net::ListenHttp(
-      loop, "127.0.0.1:0", {},
-      [](const net::HttpRequest& request, const net::HttpResponder& respond) {
-        respond({.status = request.path() == "/metrics" ? 200 : 404, .body = "the page"});
-      });
-  ASSERT_TRUE(server) << server.error().ToString();
-  const std::string url = "http://127.0.0.1:" + std::to_string((*server)->port());
-  std::vector<std::string> pages;
-  {
-    const std::jthread serves([&] { loop.Run(); });
-    pages = FetchPages({url + "/metrics", url + "/other", "http://127.0.0.1:1/metrics"});
-    loop.Stop();
-  }
-  EXPECT_THAT(pages, ElementsAre("the page"));
-  EXPECT_THAT(FetchPages({}), ElementsAre());
+TEST(Savings, SayHowManySidecarsDidNotAnswer) {
+  const std::string silent = "2 of 3 sidecars did not answer: what they saved is not known.\n";
+  EXPECT_EQ(FormatSavings({.samples = {}, .asked = 3, .silent = 2}), silent);
+  EXPECT_THAT(FormatSavings({.samples = ParseMetrics(kPage), .asked = 3, .silent = 2}),
+              StartsWith(silent + "Saved by the sidecars that run"));
+}
+
+TEST(Savings, AreAFieldOfTheStatusInJson) {
+  const auto json =
+      WithSavings(R"({"version": 7})", {.samples = ParseMetrics(kPage), .asked = 3, .silent = 2});
+  ASSERT_TRUE(json) << json.error().ToString();
+  EXPECT_EQ(nlohmann::json::parse(*json), nlohmann::json::parse(R"({"version": 7, "savings": {
+    "sidecars": 3, "silent": 2, "datasets": [
+      {"dataset": "vision/images", "requests": 1.5e6, "bytes": 3221225472.0, "cost": 12.5},
+      {"dataset": "vision/text", "requests": -2.0, "bytes": -2048.0}]}})"));
+  EXPECT_FALSE(WithSavings("<html>", {}));
 }
 
 }  // namespace
