@@ -144,6 +144,8 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
     """Starts a server over a folder: serve(folder, *flags); the environment points to it."""
+    from optcache import _endpoint
+
     servers: list[Server] = []
 
     def start(folder: Path, *flags: str) -> Server:
@@ -157,6 +159,8 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     for server in servers:
         if server.process.poll() is None:
             server.stop()
+        # Else this process keeps the arena of each server mapped until it ends: gigabytes.
+        _endpoint._endpoints.pop(str(server.socket), None)
 
 
 @pytest.fixture
