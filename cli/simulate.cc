@@ -1,5 +1,7 @@
 #include "cli/simulate.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "cli/simulate_charts.h"
 #include "cli/simulate_report.h"
 #include "cli/simulate_scene.h"
+#include "cli/simulate_until.h"
 #include "cli/whole_number.h"
 
 namespace optcache::cli {
@@ -51,6 +54,10 @@ Examples:
     optcache simulate --pass-length 0.25 --epochs 80
   Simulate a store that delivers 70 % of what the GPUs could read, and draw pictures:
     optcache simulate --store-bandwidth 0.7 --plot simulation.svg
+  Find the least capacity with which training waits 2 % of the time at most:
+    optcache simulate --store-bandwidth 0.7 --until waiting=2%
+  Find the least capacity with which the run costs 1.50 at most, with the sizes of your files:
+    optcache simulate --manifest images.manifest --epochs 90 --price-per-request 0.0000004 --price-per-gib 0.02 --until cost=1.5
   Replay a recorded trace (an id a line, or libCacheSim's oracleGeneral):
     optcache simulate --nodes 1 --trace reads.txt
     optcache simulate --nodes 1 --trace-format oracleGeneral --trace w01.oracleGeneral.bin)";
@@ -126,8 +133,77 @@ std::string FormatSimulation(const SimulateFlags& flags, const SimulateReport& r
   return ReportAsTable(report);
 }
 
+// For reads from `counted_from` on. To `draw` a curve, more capacities are measured.
+Result<UntilReport::Line> SimulateUntil(const SimulateScene& scene, SimulationRunner& runner,
+                                        simulation::PolicyKind policy, std::size_t counted_from,
+                                        bool draw) {
+  const simulation::Goal& goal = *scene.goal;
+  std::vector<std::pair<double, simulation::PolicyResult>> results;
+  const auto measure = [&](double capacity) -> Result<double> {
+    simulation::CacheOptions cache = scene.cache;
+    cache.capacity = capacity;
+    ASSIGN_OR_RETURN(simulation::PolicyResult result, runner.Run(cache, policy));
+    results.emplace_back(capacity, std::move(result));
+    return simulation::ValueOf(goal, results.back().second);
+  };
+  UntilReport::Line line{.policy = policy, .found = {}, .result = {}};
+  ASSIGN_OR_RETURN(line.found, simulation::FindLeastCapacity(measure, goal.at_most));
+  const double shown = line.found.least ? line.found.least->capacity : 1;
+  line.result =
+      std::ranges::find(results, shown, [](const auto& each) { return each.first; })->second;
+  line.store_reads = line.result.store_reads;
+  if (counted_from > 0) {
+    const auto reads = static_cast<double>(scene.run.reads.size() - counted_from);
+    line.store_reads =
+        static_cast<std::uint64_t>(std::llround((1 - line.result.hit_ratio) * reads));
+  }
+  std::vector<simulation::CapacityPoint>& measured = line.found.measured;
+  for (const double capacity : kPlottedCapacities) {
+    const bool known = std::ranges::find(measured, capacity,
+                                         &simulation::CapacityPoint::capacity) != measured.end();
+    if (!draw || known) continue;
+    ASSIGN_OR_RETURN(const double value, measure(capacity));
+    measured.push_back({.capacity = capacity, .value = value});
+  }
+  std::ranges::sort(measured, {}, &simulation::CapacityPoint::capacity);
+  return line;
+}
+
+Result<UntilReport> SimulateAllUntil(const SimulateFlags& flags, const SimulateScene& scene) {
+  UntilReport report{.goal = *scene.goal, .dataset_bytes = scene.cache.sizes.total(), .lines = {}};
+  std::size_t counted_from = 0;
+  if (scene.goal->of == simulation::Goal::Of::kWaiting) {
+    report.store_bandwidth = scene.cache.stores.front().bandwidth;
+    counted_from = scene.run.steady_from();
+  }
+  report.leaves_out_first = counted_from > 0;
+  report.first_reads = simulation::FirstReads(scene.run, counted_from);
+  const bool draw = !flags.plot.empty();
+  const std::size_t runs = simulation::kMostMeasurements + (draw ? kPlottedCapacities.size() : 0);
+  SimulationRunner runner(scene, scene.policies.size() * runs);
+  for (const simulation::PolicyKind policy : scene.policies) {
+    ASSIGN_OR_RETURN(UntilReport::Line line,
+                     SimulateUntil(scene, runner, policy, counted_from, draw));
+    report.lines.push_back(std::move(line));
+  }
+  return report;
+}
+
+std::string FormatUntil(const SimulateFlags& flags, const UntilReport& report) {
+  if (flags.output == "json") return UntilAsJson(report);
+  if (flags.output == "csv") return UntilAsCsv(report);
+  return UntilAsTable(report);
+}
+
+Status RunSimulateUntil(const SimulateFlags& flags, const SimulateScene& scene) {
+  ASSIGN_OR_RETURN(const UntilReport report, SimulateAllUntil(flags, scene));
+  RETURN_IF_ERROR(Print(FormatUntil(flags, report)));
+  return flags.plot.empty() ? OkStatus() : WriteFileAtomically(flags.plot, DrawUntil(report));
+}
+
 Status RunSimulate(const SimulateFlags& flags) {
   ASSIGN_OR_RETURN(const SimulateScene scene, MakeScene(flags));
+  if (scene.goal) return RunSimulateUntil(flags, scene);
   ASSIGN_OR_RETURN(const SimulateReport report, SimulateAll(scene));
   RETURN_IF_ERROR(Print(FormatSimulation(flags, report)));
   return flags.plot.empty() ? OkStatus() : PlotSimulation(flags, scene);
@@ -219,6 +295,26 @@ void AddCacheOptions(CLI::App& command, SimulateFlags& flags) {
       ->check(WholeNumber<std::uint32_t>());
 }
 
+void AddGoalOptions(CLI::App& command, SimulateFlags& flags) {
+  constexpr const char* kGoal = "How large a cache";
+  command
+      .add_option("--until", flags.until,
+                  "Find the least capacity that reaches a goal, instead of comparing at one: "
+                  "waiting=2% of the time of an epoch after the first, with one --store-bandwidth, "
+                  "or cost=AMOUNT of the whole run, with prices. Then --policies is optimal by "
+                  "default")
+      ->group(kGoal)
+      ->excludes("--capacity");
+  command
+      .add_option("--price-per-request", flags.price_per_request,
+                  "Price of a request to the store, as in spec.cost of a Dataset")
+      ->group(kGoal);
+  command
+      .add_option("--price-per-gib", flags.price_per_gib,
+                  "Price of a GiB that comes from the store, in the same currency")
+      ->group(kGoal);
+}
+
 }  // namespace
 
 void AddSimulateCommand(CLI::App& app, Verb& chosen) {
@@ -229,6 +325,7 @@ void AddSimulateCommand(CLI::App& app, Verb& chosen) {
   AddReadOptions(*command, *flags);
   AddJobOptions(*command, *flags);
   AddCacheOptions(*command, *flags);
+  AddGoalOptions(*command, *flags);
   command
       ->add_option("--policies", flags->policies,
                    "Policies to compare, separated by commas; default: all")
@@ -238,7 +335,8 @@ void AddSimulateCommand(CLI::App& app, Verb& chosen) {
       ->capture_default_str();
   command->add_option("--plot", flags->plot,
                       "Write an SVG file with three pictures: hit ratio over capacity, hit ratio "
-                      "over the epoch, and epoch time over store bandwidth");
+                      "over the epoch, and epoch time over store bandwidth. With --until: one, "
+                      "waiting or cost over capacity, with the least capacity marked");
   command->callback([flags, &chosen] { chosen = [flags] { return RunSimulate(*flags); }; });
 }
 

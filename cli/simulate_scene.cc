@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "cli/manifest_sizes.h"
+#include "cli/simulate_until.h"
 #include "simulation/trace_file.h"
 #include "simulation/workload.h"
 
@@ -137,10 +138,54 @@ Result<std::vector<PolicyKind>> PoliciesOf(const SimulateFlags& flags) {
     }
     if (std::ranges::find(policies, *policy) == policies.end()) policies.push_back(*policy);
   }
+  if (policies.empty() && !flags.until.empty()) policies.push_back(PolicyKind::kOptimal);
   if (!policies.empty()) return policies;
   for (const std::string_view name : simulation::kPolicyNames)
     policies.push_back(*simulation::PolicyFromName(name));
   return policies;
+}
+
+Result<dataset::StorePrice> PriceOf(const SimulateFlags& flags) {
+  dataset::StorePrice price;
+  const auto read = [](const char* flag, const std::string& text, double& out) -> Status {
+    if (text.empty()) return OkStatus();
+    const Result<double> value = dataset::ParsePrice(text);
+    if (!value) return Status(value.error()).WithContext(flag);
+    out = *value;
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(read("price-per-request", flags.price_per_request, price.per_request));
+  RETURN_IF_ERROR(read("price-per-gib", flags.price_per_gib, price.per_gib));
+  return price;
+}
+
+Result<std::optional<simulation::Goal>> GoalOf(const SimulateFlags& flags) {
+  ASSIGN_OR_RETURN(const dataset::StorePrice price, PriceOf(flags));
+  const bool has_price = price != dataset::StorePrice{};
+  if (flags.until.empty() && !has_price) return std::nullopt;
+  const auto refuse = [](const char* why) { return Error(Code::kInvalidArgument, why); };
+  if (flags.until.empty())
+    return refuse("price-per-request, price-per-gib: set --until cost=AMOUNT, too");
+  ASSIGN_OR_RETURN(simulation::Goal goal, ParseGoal(flags.until));
+  if (goal.of == simulation::Goal::Of::kCost) {
+    if (!has_price)
+      return refuse("until: cost needs a price: set --price-per-request, --price-per-gib or both");
+    if (!flags.store_bandwidth.empty())
+      return refuse("store-bandwidth: what a run costs does not depend on it; leave it out");
+    goal.price = price;
+    return goal;
+  }
+  if (has_price) {
+    return refuse(
+        "price-per-request, price-per-gib: how long training waits does not depend on prices; "
+        "leave them out");
+  }
+  if (flags.store_bandwidth.size() != 1) {
+    return refuse(
+        "until: waiting needs one --store-bandwidth: what the store delivers, as a share of what "
+        "the jobs could read");
+  }
+  return goal;
 }
 
 }  // namespace
@@ -148,6 +193,7 @@ Result<std::vector<PolicyKind>> PoliciesOf(const SimulateFlags& flags) {
 Result<SimulateScene> MakeScene(const SimulateFlags& flags) {
   SimulateScene scene;
   ASSIGN_OR_RETURN(scene.policies, PoliciesOf(flags));
+  ASSIGN_OR_RETURN(scene.goal, GoalOf(flags));
   std::optional<plan::Sizes> sizes;
   if (!flags.manifest.empty()) {
     ASSIGN_OR_RETURN(sizes, SizesOfManifest(flags.manifest));

@@ -3,10 +3,12 @@
 // From the flags of `optcache simulate` to what is simulated. Reads a trace or a manifest.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "simulation/least_capacity.h"
 #include "simulation/simulate.h"
 
 namespace optcache::cli {
@@ -42,7 +44,11 @@ struct SimulateFlags {
   double store_latency = 0;
   std::uint32_t staging_slots = 64;
 
-  std::vector<std::string> policies;  // empty: all
+  std::string until;
+  std::string price_per_request;
+  std::string price_per_gib;
+
+  std::vector<std::string> policies;  // empty: all; with `until`, the plan
   std::string output = "table";
   std::string plot;
 };
@@ -51,6 +57,7 @@ struct SimulateScene {
   simulation::Reads run;
   simulation::CacheOptions cache;
   std::vector<simulation::PolicyKind> policies;
+  std::optional<simulation::Goal> goal;  // then the capacity is asked for
 };
 
 // kInvalidArgument names the flag.

@@ -20,6 +20,7 @@ constexpr double kBelow = 50;
 constexpr double kCell = kLeft + kPlotWidth + 24;  // from one chart to the next
 constexpr double kLegendRow = 18;
 constexpr double kLegendColumn = 130;
+constexpr double kMarkRadius = 4;
 constexpr int kTicks = 5;
 constexpr double kRounding = 1e-9;
 
@@ -82,6 +83,11 @@ std::string SvgLine(const Plane& plane, const Series& series, const LineStyle& s
       style.colour, style.width, style.dashes);
 }
 
+std::string SvgMark(const Plane& plane, const Mark& mark, const LineStyle& style) {
+  return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"/>\n",
+                     plane.X(mark.x), plane.Y(mark.y), kMarkRadius, style.colour);
+}
+
 std::vector<std::string> NamesOf(const std::vector<Chart>& charts) {
   std::vector<std::string> names;
   for (const Chart& chart : charts) {
@@ -97,6 +103,10 @@ std::vector<std::string> NamesOf(const std::vector<Chart>& charts) {
 
 std::string DrawCharts(const std::vector<Chart>& charts) {
   const std::vector<std::string> names = NamesOf(charts);
+  const auto style_of = [&names](const std::string& series) {
+    const auto name = std::find(names.begin(), names.end(), series);
+    return LineStyleOf(static_cast<std::size_t>(name - names.begin()));
+  };
   const double width = kCell * static_cast<double>(std::max<std::size_t>(charts.size(), 1));
   const auto columns = static_cast<std::size_t>((width - kLeft) / kLegendColumn);
   const std::size_t rows = (names.size() + columns - 1) / columns;
@@ -114,9 +124,10 @@ std::string DrawCharts(const std::vector<Chart>& charts) {
     // The first series last, so that it lies on top.
     for (std::size_t s = charts[i].series.size(); s-- > 0;) {
       const Series& series = charts[i].series[s];
-      const auto name = std::find(names.begin(), names.end(), series.name);
-      svg += SvgLine(plane, series, LineStyleOf(static_cast<std::size_t>(name - names.begin())));
+      svg += SvgLine(plane, series, style_of(series.name));
     }
+    for (const Mark& mark : charts[i].marks)
+      svg += SvgMark(plane, mark, style_of(mark.series));
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     const LineStyle style = LineStyleOf(i);

@@ -14,6 +14,13 @@ struct Series {
   std::vector<std::pair<double, double>> points;  // by x, rising
 };
 
+// A point that matters, in its series' colour.
+struct Mark {
+  std::string series;
+  double x = 0;
+  double y = 0;
+};
+
 struct Chart {
   std::string title;
   std::string x_label;
@@ -23,6 +30,7 @@ struct Chart {
   double y_min = 0;
   double y_max = 1;
   std::vector<Series> series;
+  std::vector<Mark> marks;
 };
 
 // Axes have round ticks, and the vertical one ends at such. Points outside a chart's range are

@@ -1,5 +1,5 @@
 project_library(simulation
-  HEADERS cluster.h reads.h simulate.h stall_clock.h trace_file.h workload.h
-  SOURCES homed_cluster.cc nopfs_cluster.cc planned_cluster.cc reads.cc simulate.cc trace_file.cc
+  HEADERS cluster.h least_capacity.h reads.h simulate.h stall_clock.h trace_file.h workload.h
+  SOURCES homed_cluster.cc least_capacity.cc nopfs_cluster.cc planned_cluster.cc reads.cc simulate.cc trace_file.cc
           workload.cc
-  DEPS base plan)
+  DEPS base dataset plan)

@@ -91,6 +91,44 @@ TEST(SimulateScene, SaysWhatIsWrong) {
             std::string::npos);
 }
 
+TEST(SimulateScene, TakesAGoalAndThenThePlanAlone) {
+  const auto waiting = MakeScene({.samples = 10, .store_bandwidth = {.7}, .until = "waiting=2%"});
+  ASSERT_TRUE(waiting.has_value()) << waiting.error().ToString();
+  EXPECT_EQ(waiting->goal->of, simulation::Goal::Of::kWaiting);
+  EXPECT_EQ(waiting->policies, std::vector{simulation::PolicyKind::kOptimal});
+  const auto cost = MakeScene(
+      {.samples = 10, .until = "cost=9", .price_per_request = "0.5", .policies = {"lru", "pin"}});
+  ASSERT_TRUE(cost.has_value()) << cost.error().ToString();
+  EXPECT_EQ(cost->goal->at_most, 9);
+  EXPECT_EQ(cost->goal->price, (dataset::StorePrice{.per_request = 0.5}));
+  EXPECT_EQ(cost->policies.size(), 2U);
+  EXPECT_FALSE(MakeScene({.samples = 10})->goal.has_value());
+}
+
+TEST(SimulateScene, SaysWhatAGoalNeedsAndWhatDoesNotCountForIt) {
+  EXPECT_NE(ErrorOf({.samples = 10, .until = "waiting=2%"}).find("needs one --store-bandwidth"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf({.samples = 10, .store_bandwidth = {.5, .7}, .until = "waiting=2%"})
+                .find("needs one --store-bandwidth"),
+            std::string::npos);
+  EXPECT_NE(
+      ErrorOf({.samples = 10, .store_bandwidth = {.5}, .until = "cost=1", .price_per_gib = "1"})
+          .find("store-bandwidth: what a run costs"),
+      std::string::npos);
+  EXPECT_NE(
+      ErrorOf({.samples = 10, .store_bandwidth = {.5}, .until = "waiting=2%", .price_per_gib = "1"})
+          .find("does not depend on prices"),
+      std::string::npos);
+  EXPECT_NE(ErrorOf({.samples = 10, .price_per_gib = "1"}).find("set --until cost=AMOUNT"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf({.samples = 10, .until = "cost=1"}).find("set --price-per-request"),
+            std::string::npos);
+  EXPECT_TRUE(ErrorOf({.samples = 10, .until = "cost=1", .price_per_gib = "-1"})
+                  .starts_with("price-per-gib: '-1', allowed: a decimal number above 0"));
+  EXPECT_NE(ErrorOf({.samples = 10, .until = "soon"}).find("until: 'soon', allowed: "),
+            std::string::npos);
+}
+
 TEST(SimulateScene, TakesEachPolicyOnce) {
   const auto scene = MakeScene({.samples = 10, .policies = {"lru", "pin", "lru"}});
   ASSERT_TRUE(scene.has_value()) << scene.error().ToString();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/svg.h"
+
 namespace optcache::cli {
 namespace {
 
@@ -39,6 +41,20 @@ TEST(SvgChart, PutsPointsWhereTheAxesSay) {
                     .series = {{.name = "s", .points = {{1, 10}, {2, 20}, {3, 99}}}}};
   EXPECT_NE(DrawCharts({chart}).find("points=\"56.0,280.0 206.0,40.0 356.0,40.0\""),
             std::string::npos);
+}
+
+TEST(SvgChart, MarksAPointInTheColourOfItsSeries) {
+  const Chart chart{
+      .title = "t",
+      .x_label = "x",
+      .y_label = "y",
+      .series = {{.name = "a", .points = {{0, 0}}}, {.name = "b", .points = {{0, 0}}}},
+      .marks = {{.series = "b", .x = .5, .y = 1}}};
+  const std::string svg = DrawCharts({chart});
+  const std::string colour(LineStyleOf(1).colour);
+  EXPECT_NE(svg.find("<circle cx=\"206.0\" cy=\"40.0\" r=\"4\" fill=\"" + colour + "\"/>"),
+            std::string::npos)
+      << svg;
 }
 
 }  // namespace
