@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
+#include "cli/convert.h"
 #include "cli/dashboard/render.h"
 #include "cli/dataset_usage.h"
 #include "cli/explain.h"
@@ -50,9 +51,10 @@ constexpr Manners kKubectlManners = {.name = kPluginName,
 
 // The verbs, in the order in which --help lists them.
 constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
-    AddUpCommand,     AddStatusCommand,   AddExplainCommand,   AddDatasetsCommand,
-    AddWarmupCommand, AddRolloutCommand,  AddManifestCommand,  AddOrderCommand,
-    AddPlanCommand,   AddSimulateCommand, AddHeadspaceCommand, AddDashboardCommand,
+    AddUpCommand,      AddStatusCommand,   AddExplainCommand,   AddDatasetsCommand,
+    AddWarmupCommand,  AddRolloutCommand,  AddManifestCommand,  AddOrderCommand,
+    AddPlanCommand,    AddSimulateCommand, AddHeadspaceCommand, AddDashboardCommand,
+    AddConvertCommand,
 };
 
 Manners MannersOf(std::string_view called) {

@@ -199,6 +199,42 @@ void YamlMap::Read(std::string_view name, std::map<std::string, std::string>& ou
   }
 }
 
+YamlValue YamlMap::ReadValue(std::string_view name, Shape shape) {
+  const YAML::Node field = Find(name);
+  if (shape == Shape::kList && !field.IsSequence()) Fail(name, "not a list, allowed: [one, two]");
+  if (shape == Shape::kMap && !field.IsMap()) Fail(name, "not a mapping, allowed: {key: value}");
+  return ValueOf(field, PathOf(name));
+}
+
+// Not deeper than a document may be.
+YamlValue YamlMap::ValueOf(const YAML::Node& node, const std::string& path) {
+  if (!errors_->ok()) return {};
+  const std::string& tag = node.Tag();
+  const bool quoted = tag == "!";
+  if (!quoted && !tag.empty() && tag != "?") {
+    errors_->Add(node, path + ": a tag (" + tag + ") is not allowed, leave it out");
+    return {};
+  }
+  if (node.IsMap()) {
+    const YamlMap checked(node, path, *errors_);
+    YamlValue::Map map;
+    for (const auto& item : node) {
+      if (!errors_->ok()) break;
+      const std::string key = item.first.Scalar();
+      map.emplace_back(key, ValueOf(item.second, path + "." + key));
+    }
+    return {.value = std::move(map)};
+  }
+  if (node.IsSequence()) {
+    YamlValue::List list;
+    for (const YAML::Node& item : node)
+      list.push_back(ValueOf(item, path + "[" + std::to_string(list.size()) + "]"));
+    return {.value = std::move(list)};
+  }
+  if (!node.IsScalar()) return {};
+  return quoted ? YamlValue{.value = node.Scalar()} : ReadYamlWord(node.Scalar());
+}
+
 void YamlMap::ReadLabel(std::string_view name, std::string& out) {
   Read(name, out);
   if (IsLabel(out)) return;

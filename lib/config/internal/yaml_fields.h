@@ -20,6 +20,7 @@
 
 #include "base/result.h"
 #include "config/configuration.h"
+#include "config/yaml_value.h"
 
 namespace optcache::config::internal {
 
@@ -59,6 +60,9 @@ class YamlMap {
   void Read(std::string_view name, ByteCount& out);
   void Read(std::string_view name, std::vector<std::string>& out);
   void Read(std::string_view name, std::map<std::string, std::string>& out);
+  // Whatever the field holds, if that has this shape and no tag.
+  enum class Shape { kList, kMap };
+  YamlValue ReadValue(std::string_view name, Shape shape);
   // RFC 1123: a label (at most 63 characters), or labels with dots between (at most 253).
   void ReadLabel(std::string_view name, std::string& out);
   void NeedSubdomain(std::string_view name, std::string& out);
@@ -116,6 +120,7 @@ class YamlMap {
   YAML::Node Find(std::string_view name);  // null if it is not there
   YAML::Node FindList(std::string_view name);
   std::optional<std::string> Text(std::string_view name);
+  YamlValue ValueOf(const YAML::Node& node, const std::string& path);
   template <typename Enum>
   void SetByName(const YAML::Node& at, const std::string& path, const std::string& text,
                  const Names<Enum>& names, Enum& out) {
