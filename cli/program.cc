@@ -14,6 +14,7 @@
 #include "cli/convert.h"
 #include "cli/dashboard/render.h"
 #include "cli/dataset_usage.h"
+#include "cli/doctor.h"
 #include "cli/explain.h"
 #include "cli/headspace.h"
 #include "cli/manifest.h"
@@ -54,7 +55,7 @@ constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
     AddUpCommand,      AddStatusCommand,   AddExplainCommand,   AddDatasetsCommand,
     AddWarmupCommand,  AddRolloutCommand,  AddManifestCommand,  AddOrderCommand,
     AddPlanCommand,    AddSimulateCommand, AddHeadspaceCommand, AddDashboardCommand,
-    AddConvertCommand,
+    AddConvertCommand, AddDoctorCommand,
 };
 
 Manners MannersOf(std::string_view called) {

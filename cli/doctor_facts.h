@@ -1,0 +1,28 @@
+#pragma once
+
+// Looks at this machine and at a cache that runs on it, for `optcache doctor`.
+
+#include <string>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "cli/doctor_findings.h"
+
+namespace optcache::cli {
+
+// How long a socket or a page may take to answer.
+inline constexpr Duration kDoctorPatience = std::chrono::seconds(5);
+
+struct DoctorQuestions {
+  ByteCount memory_wanted = 0;  // by a cache that will be started; 0: by none
+  std::string socket;           // empty: none is named
+  std::string state_dir;        // where an `optcache up` may run
+};
+
+// The coordinator, the socket and the pages take kDoctorPatience each at most.
+DoctorFacts GatherFacts(const DoctorQuestions& questions);
+
+// Whether a sidecar answers at the path.
+SocketState AskSocket(const std::string& path, Duration patience);
+
+}  // namespace optcache::cli

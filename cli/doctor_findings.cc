@@ -1,0 +1,185 @@
+#include "cli/doctor_findings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace optcache::cli {
+namespace {
+
+Finding Fine(std::string about, std::string what) {
+  return {
+      .severity = Severity::kOk, .about = std::move(about), .what = std::move(what), .to_do = ""};
+}
+
+Finding FindingOnMemory(const DoctorFacts& facts) {
+  const std::string there =
+      fmt::format("{} has {}, of which {} are free", facts.memory.limited_by,
+                  FormatBytes(facts.memory.bytes), FormatBytes(facts.memory_free));
+  if (facts.memory_wanted <= facts.memory_free) return Fine("memory", there);
+  const bool never = facts.memory_wanted > facts.memory.bytes;
+  return {.severity = never ? Severity::kFault : Severity::kWarning,
+          .about = "memory",
+          .what = fmt::format("{}; the cache takes {}", there, FormatBytes(facts.memory_wanted)),
+          .to_do = never ? "Give the cache less: --memory, --arena or the capacity of the Datasets."
+                         : "End other programs on this machine, or give the cache less: "
+                           "--memory, --arena or the capacity of the Datasets."};
+}
+
+Finding FindingOnSharedMemory(const DoctorFacts& facts) {
+  if (!facts.shared_size || !facts.shared_free) {
+    return {
+        .severity = Severity::kWarning,
+        .about = "/dev/shm",
+        .what = "it is not there",
+        .to_do =
+            "Mount a tmpfs at /dev/shm: workers of a PyTorch DataLoader pass batches through it."};
+  }
+  const std::string there =
+      fmt::format("it has {}, of which {} are free", FormatBytes(*facts.shared_size),
+                  FormatBytes(*facts.shared_free));
+  if (*facts.shared_free >= kLeastSharedMemory) return Fine("/dev/shm", there);
+  return {.severity = Severity::kWarning,
+          .about = "/dev/shm",
+          .what = there,
+          .to_do = fmt::format(
+              "Workers of a PyTorch DataLoader pass batches through it, and end with a bus error "
+              "if it is full. Make it {} or larger, for example with docker run --shm-size=1g. "
+              "The arena of a sidecar is not there.",
+              FormatBytes(kLeastSharedMemory))};
+}
+
+Finding FindingOnOpenFiles(const DoctorFacts& facts) {
+  if (!facts.open_files) return Fine("open files", "the limit cannot be read");
+  const std::string there = fmt::format("a process may open {}", *facts.open_files);
+  if (*facts.open_files >= kLeastOpenFiles) return Fine("open files", there);
+  return {.severity = Severity::kWarning,
+          .about = "open files",
+          .what = there,
+          .to_do = fmt::format("Each connection of a training process takes one. Raise the hard "
+                               "limit to {} or more: ulimit -Hn.",
+                               kLeastOpenFiles)};
+}
+
+Finding FindingOnSocket(const DoctorFacts& facts) {
+  const auto fault = [&](std::string_view what, std::string_view to_do) {
+    return Finding{.severity = Severity::kFault,
+                   .about = "sidecar's socket",
+                   .what = fmt::format("{}: {}", facts.socket, what),
+                   .to_do = std::string(to_do)};
+  };
+  switch (facts.socket_state) {
+    case SocketState::kNotNamed:
+      return {.severity = Severity::kWarning,
+              .about = "sidecar's socket",
+              .what = "OPTCACHE_SOCKET is not set, so training from this shell finds no cache",
+              .to_do =
+                  "Paste the line `export OPTCACHE_SOCKET=...` that `optcache up` prints, or "
+                  "set --socket."};
+    case SocketState::kMissing:
+      return fault("there is no socket",
+                   "Start `optcache up`, and paste the line that it prints: the path differs "
+                   "between state folders.");
+    case SocketState::kForbidden:
+      return fault("this user may not reach it",
+                   "Start `optcache up` as this user, or with --allow-uid and a --socket-dir that "
+                   "this user can reach.");
+    case SocketState::kRefused:
+      return fault("no process listens there",
+                   "The sidecar has ended. Start `optcache up` again; its log is in the folder "
+                   "logs of the state folder.");
+    case SocketState::kSilent:
+      return fault("a process listens and does not answer",
+                   "The sidecar is stopped or stuck. Look at its log in the folder logs of the "
+                   "state folder, and start `optcache up` again.");
+    case SocketState::kAnswers:
+      break;
+  }
+  return Fine("sidecar's socket", facts.socket + ": a sidecar answers");
+}
+
+void AddFindingsOnCache(const DoctorFacts& facts, std::vector<Finding>& findings) {
+  if (!facts.cache_error.empty()) {
+    findings.push_back({.severity = Severity::kWarning,
+                        .about = "running cache",
+                        .what = facts.cache_error,
+                        .to_do = "Start `optcache up`, or name its state folder with --state."});
+  }
+  for (const PageFact& page : facts.pages) {
+    if (page.error.empty()) {
+      findings.push_back(Fine(page.part, page.url + " answers"));
+      continue;
+    }
+    findings.push_back({.severity = Severity::kFault,
+                        .about = page.part,
+                        .what = fmt::format("{} does not answer: {}", page.url, page.error),
+                        .to_do =
+                            "Look at its log in the folder logs of the state folder. `optcache "
+                            "up` starts a part that has ended again."});
+  }
+}
+
+Finding FindingOnClock(const DoctorFacts& facts) {
+  if (!facts.clock_is_set) return Fine("clock", "the system does not say whether it is set");
+  if (*facts.clock_is_set) return Fine("clock", "a time server sets it");
+  return {.severity = Severity::kWarning,
+          .about = "clock",
+          .what = "no time server sets it",
+          .to_do =
+              "Compare it with another clock. Buckets refuse requests if the clock is 15 minutes "
+              "off, and certificates are valid from a time until a time. To have it set, run: "
+              "timedatectl set-ntp true."};
+}
+
+std::string_view SeverityName(Severity severity) {
+  switch (severity) {
+    case Severity::kOk:
+      return "ok";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kFault:
+      break;
+  }
+  return "fault";
+}
+
+}  // namespace
+
+std::vector<Finding> FindingsOf(const DoctorFacts& facts) {
+  std::vector<Finding> findings = {FindingOnMemory(facts), FindingOnSharedMemory(facts),
+                                   FindingOnOpenFiles(facts), FindingOnClock(facts),
+                                   FindingOnSocket(facts)};
+  AddFindingsOnCache(facts, findings);
+  return findings;
+}
+
+bool HasFault(const std::vector<Finding>& findings) {
+  return std::ranges::find(findings, Severity::kFault, &Finding::severity) != findings.end();
+}
+
+std::string FindingsAsText(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    text +=
+        fmt::format("{:<8} {}: {}\n", SeverityName(finding.severity), finding.about, finding.what);
+    if (!finding.to_do.empty()) text += fmt::format("         {}\n", finding.to_do);
+  }
+  return text;
+}
+
+std::string FindingsAsJson(const std::vector<Finding>& findings) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"severity", std::string(SeverityName(finding.severity))},
+                    {"about", finding.about},
+                    {"what", finding.what},
+                    {"do", finding.to_do}});
+  }
+  nlohmann::ordered_json root;
+  root["findings"] = std::move(list);
+  return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace optcache::cli
