@@ -12,7 +12,7 @@ project_library(storage
           breaking_store.h circuit_breaker.h failed_read_log.h hedge_policy.h hedging_store.h
           internal/source_file.h internal/stat_many.h internal/walk.h latency_quantiles.h
           limiting_store.h inventory.h key_list.h listed_bucket.h listing_file.h object_store.h open_store.h request_gate.h
-          retry_budget.h retrying_store.h s3_address.h s3_credentials.h s3_customer_key.h s3_error.h s3_listing.h
+          retry_budget.h retry_wait.h retrying_store.h s3_address.h s3_credentials.h s3_customer_key.h s3_error.h s3_listing.h
           s3_container_keys.h s3_instance_keys.h s3_key_chain.h s3_signature.h s3_store.h
           s3_temporary_keys.h s3_web_identity.h sample_read.h tar_index.h token_bucket.h
           verify.h wait_table.h
@@ -20,7 +20,7 @@ project_library(storage
           http_store.cc index.cc index_tar.cc internal/alarm_thread.cc
           internal/autoindex_walk.cc internal/curl.cc internal/digest_many.cc
           internal/source_file.cc internal/stat_many.cc internal/walk.cc limiting_store.cc
-          inventory.cc key_list.cc listed_bucket.cc listing_file.cc object_store.cc open_store.cc request_gate.cc retry_budget.cc
+          inventory.cc key_list.cc listed_bucket.cc listing_file.cc object_store.cc open_store.cc request_gate.cc retry_budget.cc retry_wait.cc
           retrying_store.cc
           sample_read.cc tar_index.cc token_bucket.cc verify.cc wait_table.cc
           internal/guessed_cuts.cc internal/gunzip.cc internal/http_exchange.cc internal/key_files.cc internal/md5.cc internal/open_guesses.cc internal/page_retries.cc internal/s3_lister.cc

@@ -13,10 +13,6 @@ namespace {
 
 constexpr Duration kIdleRetryWait = std::chrono::seconds(10);  // the thread looks around this often
 
-bool IsWorthAnother(const ReadOutcome& outcome) {
-  return MayGetBetter(outcome.status.code()) || outcome.keys_expired;
-}
-
 // What the store has not heard of was no load on it.
 bool IsNoLoad(const Status& status) {
   return status.code() == Code::kResourceExhausted;
@@ -27,16 +23,6 @@ double InSeconds(Duration duration) {
 }
 
 }  // namespace
-
-std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadOutcome& outcome,
-                                        Duration backoff, TimeLeft left) {
-  if (outcome.status.ok() || !IsWorthAnother(outcome)) return std::nullopt;
-  const Duration asked = std::min(outcome.retry_after, options.retry_after_max);
-  if (left.patience == Duration::zero() || asked > left.patience) return std::nullopt;
-  const Duration wait = std::max(asked, std::min(backoff, left.patience));
-  if (wait >= left.deadline) return std::nullopt;
-  return wait;
-}
 
 // One read with all its attempts. Shared between the inner store's callback and this store, which
 // needs it again if the inner store refuses an attempt.
@@ -416,6 +402,7 @@ bool RetryingStore::IsEnd(Call& call, Result<T>& result) {
   const MutexLock lock(mutex_);
   waits_.Forget(&call);
   if (result && call.attempts > 1) budget_.GiveBack();
+  if (!delayed_.empty()) changed_.NotifyAll();
   return true;
 }
 
