@@ -36,20 +36,13 @@ struct ConvertRequest {
   std::string region;
 };
 
-Status ConvertDlcPods(const ConvertRequest& request) {
+Status PrintConverted(const ConvertRequest& request) {
   const std::string file = request.file == "-" ? "/dev/stdin" : request.file;
   ASSIGN_OR_RETURN(const std::string text, ReadFile(file, config::kMaxFileBytes));
   ASSIGN_OR_RETURN(const std::vector<config::DlcPod> pods, config::ParseDlcPods(text, file));
-  std::vector<YamlDocument> all;
-  for (const config::DlcPod& pod : pods) {
-    auto documents = ConvertDlcPod(pod, request.region);
-    if (!documents) {
-      return std::move(documents).error().WithContext(file + ": DLCPod " + pod.name);
-    }
-    for (YamlDocument& document : *documents)
-      all.push_back(std::move(document));
-  }
-  return Print(ToYaml(all));
+  auto documents = ConvertDlcPods(pods, request.region);
+  if (!documents) return std::move(documents).error().WithContext(file);
+  return Print(ToYaml(*documents));
 }
 
 }  // namespace
@@ -67,7 +60,7 @@ void AddConvertCommand(CLI::App& app, Verb& chosen) {
   dlcpod->add_option("--region", request->region,
                      "Region of the buckets; default: us-east-1, with a comment that says how to "
                      "find the region");
-  Choose(*dlcpod, request, ConvertDlcPods, chosen);
+  Choose(*dlcpod, request, PrintConverted, chosen);
 }
 
 }  // namespace optcache::cli

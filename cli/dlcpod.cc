@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -11,6 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
+#include "dataset/digest.h"
 #include "dataset/glob.h"
 
 namespace optcache::cli {
@@ -27,7 +30,8 @@ constexpr const char* kSharedFolder = "/dev/shm";
 constexpr const char* kSharedVolume = "dev-shm";
 constexpr const char* kSecretVolume = "secret";
 constexpr const char* kUnnamed = "data";
-constexpr std::size_t kMaxSourceName = 200;
+// With "-validation-manifests" it has 63 characters, the most that a Dataset's name may have.
+constexpr std::size_t kMaxSourceName = 42;
 constexpr std::size_t kMaxDatasetsOfPod = 16;  // as the injector takes them
 
 OrderedJson ToJson(const YamlValue& value) {
@@ -53,10 +57,11 @@ OrderedJson ToJson(const YamlValue& value) {
       value.value);
 }
 
-// "Imagenet-Mini-Obj" as "imagenet-mini-obj", which may name a resource.
+// "Imagenet-Mini-Obj" as "imagenet-mini-obj", which may name a resource. Long texts that differ
+// only at their end have different names.
 std::string ResourceName(std::string_view text) {
   std::string name;
-  for (const char c : text.substr(0, kMaxSourceName)) {
+  for (const char c : text) {
     const bool upper = c >= 'A' && c <= 'Z';
     const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
     if (upper || plain) {
@@ -67,6 +72,10 @@ std::string ResourceName(std::string_view text) {
   }
   while (name.ends_with('-'))
     name.pop_back();
+  if (name.size() > kMaxSourceName) {
+    const std::string end = "-" + dataset::ToHex(dataset::Sha256Of(AsBytes(text))).substr(0, 8);
+    name = name.substr(0, kMaxSourceName - end.size()) + end;
+  }
   return name.empty() ? kUnnamed : name;
 }
 
@@ -77,14 +86,15 @@ struct Selection {
   std::vector<std::string> include;  // empty: all below the prefix
 };
 
-// A key with a dot in its last part names an object. All else is taken for a folder.
-bool NamesObject(std::string_view key) {
+// A key with a dot in its last part may name an object, "a.tar", or a folder, "v1.0". All else is
+// taken for a folder.
+bool MayNameObject(std::string_view key) {
   return key.substr(key.rfind('/') + 1).find('.') != std::string_view::npos;
 }
 
-// The key with a slash at its end, if it is a folder.
+// The key with a slash at its end, if it can only be a folder.
 std::string WithSlash(const std::string& key) {
-  return key.empty() || key.ends_with('/') || NamesObject(key) ? key : key + "/";
+  return key.empty() || key.ends_with('/') || MayNameObject(key) ? key : key + "/";
 }
 
 std::string_view FolderOf(std::string_view key) {
@@ -111,7 +121,8 @@ Result<Selection> SelectionOf(const std::vector<std::string>& keys) {
                                                "': * and ? stand for other characters in the "
                                                "include of a Dataset, rename the key");
     }
-    selection.include.push_back(rest.ends_with('/') ? rest + "**" : rest);
+    // ** stands for no component, too: "a.tar/**" takes the object a.tar and the folder a.tar/.
+    selection.include.push_back(rest + (rest.ends_with('/') ? "**" : "/**"));
   }
   RETURN_IF_ERROR(dataset::GlobSet::Compile(selection.include));
   return selection;
@@ -152,23 +163,41 @@ OrderedJson DatasetJson(const std::string& name, const DlcPod& pod, const std::s
           {"spec", spec}};
 }
 
-// Folders are what DLCache takes for beginnings of names.
+// Objects and folders are what DLCache takes for beginnings of names.
 std::vector<std::string> RemarksOnKeys(const std::vector<std::string>& keys) {
   std::vector<std::string> remarks;
+  std::vector<std::string> with_dot;
   for (const std::string& key : keys) {
-    if (WithSlash(key) == key) continue;
+    const bool all_of_it = std::ranges::any_of(keys, [&](const std::string& folder) {
+      return (folder.empty() || folder.ends_with('/')) && key.starts_with(folder);
+    });
+    if (all_of_it) continue;
+    if (MayNameObject(key)) {
+      with_dot.push_back(key);
+    } else {
+      remarks.push_back(fmt::format(
+          "DLCache reads every key that begins with {0}. This Dataset reads the folder {0}/.",
+          key));
+    }
+  }
+  if (!with_dot.empty()) {
     remarks.push_back(
-        fmt::format("DLCache reads every key that begins with {0}. This Dataset reads the folder "
-                    "{0}/.",
-                    key));
+        fmt::format("DLCache reads every key that begins with {}. This Dataset reads only objects "
+                    "and folders of exactly that name, and not {}.idx, for example.",
+                    fmt::join(with_dot, " or "), with_dot.front()));
   }
   return remarks;
+}
+
+// Only a datasource.name is the same for several pods.
+std::string SourceNameOf(const DlcPod& pod, const DlcJob& job) {
+  return ResourceName(job.source_name.empty() ? pod.name + "-" + job.name : job.source_name);
 }
 
 Result<std::vector<DatasetOfJob>> DatasetsOf(const DlcPod& pod, const DlcJob& job,
                                              const std::string& region) {
   std::vector<DatasetOfJob> datasets;
-  const std::string source = ResourceName(job.source_name.empty() ? job.name : job.source_name);
+  const std::string source = SourceNameOf(pod, job);
   for (std::size_t set = 0; set < config::kDlcSets.size(); ++set) {
     const DlcKeys& all = job.keys[set];
     const std::pair<const std::vector<std::string>&, std::string_view> lists[] = {
@@ -382,6 +411,13 @@ OrderedJson JobJson(const DlcPod& pod, OrderedJson containers,
           {"spec", {{"backoffLimit", 0}, {"template", pod_template}}}};
 }
 
+Status DatasetsDiffer(const std::string& name) {
+  return {Code::kInvalidArgument,
+          "two jobs have a datasource that makes a Dataset " + name +
+              ", with another bucket, another secret or other keys: give one another "
+              "datasource.name"};
+}
+
 // `more` of these, each once; kInvalidArgument if two of one name differ.
 Status Merge(std::vector<DatasetOfJob> more, std::vector<DatasetOfJob>& datasets) {
   for (DatasetOfJob& each : more) {
@@ -389,9 +425,7 @@ Status Merge(std::vector<DatasetOfJob> more, std::vector<DatasetOfJob>& datasets
     if (same == datasets.end()) {
       datasets.push_back(std::move(each));
     } else if (same->json != each.json) {
-      return {Code::kInvalidArgument, "two jobs have a datasource that makes a Dataset " +
-                                          each.name +
-                                          ", with other keys: give one another datasource.name"};
+      return DatasetsDiffer(each.name);
     }
   }
   return OkStatus();
@@ -433,6 +467,34 @@ Result<std::vector<YamlDocument>> ConvertDlcPod(const DlcPod& pod, const std::st
   documents.push_back({.remarks = RemarksOnPod(pod, !datasets.empty()),
                        .json = JobJson(pod, std::move(containers), names, clients).dump()});
   return documents;
+}
+
+Result<std::vector<YamlDocument>> ConvertDlcPods(const std::vector<DlcPod>& pods,
+                                                 const std::string& region) {
+  std::vector<YamlDocument> all;
+  std::map<std::tuple<std::string, std::string, std::string>, std::string> written;
+  for (const DlcPod& pod : pods) {
+    const std::string context = "DLCPod " + pod.name;
+    auto documents = ConvertDlcPod(pod, region);
+    if (!documents) return Error(std::move(documents).error().WithContext(context));
+    for (YamlDocument& document : *documents) {
+      const OrderedJson json = OrderedJson::parse(document.json);
+      const std::string kind = json["kind"];
+      const std::string name = json["metadata"]["name"];
+      const auto [earlier, is_new] =
+          written.try_emplace({kind, pod.name_space, name}, document.json);
+      if (is_new) {
+        all.push_back(std::move(document));
+      } else if (earlier->second != document.json) {
+        Status differ = kind == "Job" ? Status(Code::kInvalidArgument,
+                                               "another DLCPod has this name, and differs: give "
+                                               "one another metadata.name")
+                                      : DatasetsDiffer(name);
+        return Error(std::move(differ).WithContext(context));
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace optcache::cli

@@ -1,6 +1,6 @@
 #pragma once
 
-// From a job of DLCache to Datasets and an annotated Job. Pure.
+// From jobs of DLCache to Datasets and annotated Jobs. Pure.
 
 #include <string>
 #include <vector>
@@ -19,5 +19,10 @@ namespace optcache::cli {
 // or there are more Datasets than a pod can use.
 Result<std::vector<YamlDocument>> ConvertDlcPod(const config::DlcPod& pod,
                                                 const std::string& region);
+
+// The documents of all of them, each once. kInvalidArgument, with the name of the pod: also if two
+// documents have one kind, namespace and name, and differ.
+Result<std::vector<YamlDocument>> ConvertDlcPods(const std::vector<config::DlcPod>& pods,
+                                                 const std::string& region);
 
 }  // namespace optcache::cli

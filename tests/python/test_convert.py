@@ -48,6 +48,33 @@ def test_the_refusal_of_the_user_page(tmp_path: Path) -> None:
     assert ended.stderr == f"optcache: {refusal}\n"
 
 
+def test_pods_of_one_file_do_not_share_data_by_chance(tmp_path: Path) -> None:
+    before = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
+    other = before.replace("name: imagenet\n", "name: other\n")
+    other = other.replace("Imagenet-Mini/train", "other/train")
+    (tmp_path / "pods.yaml").write_text(f"{before}---\n{other}")
+    ended = convert(tmp_path, "-f", "pods.yaml")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith(
+        "optcache: pods.yaml: DLCPod other: two jobs have a datasource that makes a Dataset "
+        "imagenet-mini-train, with another bucket"
+    )
+    unnamed = (tmp_path / "pods.yaml").read_text().replace("      name: Imagenet-Mini\n", "")
+    ended = convert(tmp_path, "-f", "-", piped=unnamed)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    read = {
+        each["metadata"]["name"]: each["spec"]["source"]["s3"]["prefix"]
+        for each in yaml.safe_load_all(ended.stdout)
+        if each["kind"] == "Dataset"
+    }
+    assert read == {
+        "imagenet-job-train": "Imagenet-Mini/train/",
+        "imagenet-job-validation": "Imagenet-Mini/val/",
+        "other-job-train": "other/train/",
+        "other-job-validation": "Imagenet-Mini/val/",
+    }
+
+
 @pytest.mark.parametrize("name", ["several", "uncached"])
 def test_the_output_is_what_kubectl_reads(tmp_path: Path, name: str) -> None:
     """Another YAML parser finds the containers as they were, and nothing behind the comments."""

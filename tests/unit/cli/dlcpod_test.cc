@@ -2,11 +2,15 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "dataset/glob.h"
 #include "support/golden_file.h"
 #include "support/source_dir.h"
 
@@ -63,14 +67,54 @@ Json SourceOf(const std::string& samples) {
 TEST(DlcPod, KeysBecomeTheirCommonFolderAndPatterns) {
   EXPECT_EQ(SourceOf("[a/b/]"), Json::array({"a/b/"}));
   EXPECT_EQ(SourceOf("[a/b]"), Json::array({"a/b/"}));
-  EXPECT_EQ(SourceOf("[a/b.csv]"), Json::array({"a/", "b.csv"}));
-  EXPECT_EQ(SourceOf("[b.csv]"), Json::array({"", "b.csv"}));
+  EXPECT_EQ(SourceOf("[a/b.csv]"), Json::array({"a/", "b.csv/**"}));
+  EXPECT_EQ(SourceOf("[b.csv]"), Json::array({"", "b.csv/**"}));
   EXPECT_EQ(SourceOf("['']"), Json::array({""}));
   EXPECT_EQ(SourceOf("[a/b/c/, a/b/d/]"), Json::array({"a/b/", "c/**", "d/**"}));
-  EXPECT_EQ(SourceOf("[a/b/c/, a/x.csv, a/b/]"), Json::array({"a/", "b/c/**", "x.csv", "b/**"}));
+  EXPECT_EQ(SourceOf("[a/b/c/, a/x.csv, a/b/]"), Json::array({"a/", "b/c/**", "x.csv/**", "b/**"}));
   EXPECT_EQ(SourceOf("[a/b/, a/]"), Json::array({"a/"}));  // all of it
   EXPECT_EQ(SourceOf("[abc/, abd/]"), Json::array({"", "abc/**", "abd/**"}));
   EXPECT_EQ(SourceOf("[a/, '']"), Json::array({""}));
+}
+
+// What DLCache reads of these names, too.
+TEST(DlcPod, AKeyWithADotIsAnObjectOrAFolder) {
+  const Json source = SourceOf("[data/v1.0, data/v2, data/a.tar]");
+  ASSERT_EQ(source, Json::array({"data/", "v1.0/**", "v2/**", "a.tar/**"}));
+  const auto include = dataset::GlobSet::Compile({source.begin() + 1, source.end()});
+  ASSERT_TRUE(include.has_value());
+  for (const char* const path : {"v1.0/1.jpg", "v1.0/dogs/1.jpg", "v2/1.jpg", "a.tar"})
+    EXPECT_TRUE(include->Matches(path)) << path;
+  for (const char* const path : {"a.tar.idx", "v1.01/1.jpg", "v3/a.tar"})
+    EXPECT_FALSE(include->Matches(path)) << path;
+}
+
+// As many as patterns that a Dataset takes.
+TEST(DlcPod, ManyObjectsAreKeysOfOneDataset) {
+  std::string keys = "[s/0.tar";
+  for (int i = 1; i < 64; ++i)
+    keys += fmt::format(", s/{}.tar", i);
+  EXPECT_EQ(SourceOf(keys + "]").size(), 1U + 64);
+}
+
+// Each remark in a line of its own.
+std::string RemarksOn(const std::string& samples) {
+  const auto documents = Converted(PodOf("{train: {samples: " + samples + "}}"));
+  return fmt::format("{}", fmt::join(documents.front().remarks, "\n"));
+}
+
+TEST(DlcPod, ARemarkSaysWhereDlcacheReadsMore) {
+  EXPECT_THAT(RemarksOn("[s/shard-1.tar, s/more, s/shard-2.tar]"),
+              testing::HasSubstr(
+                  "\nDLCache reads every key that begins with s/more. This Dataset reads the "
+                  "folder s/more/.\n"
+                  "DLCache reads every key that begins with s/shard-1.tar or s/shard-2.tar. This "
+                  "Dataset reads only objects and folders of exactly that name, and not "
+                  "s/shard-1.tar.idx, for example."));
+  const auto none = testing::Not(testing::HasSubstr("DLCache reads every key"));
+  EXPECT_THAT(RemarksOn("[s/v1.0/, t/]"), none);
+  EXPECT_THAT(RemarksOn("[s/, s/shard-1.tar, s/more]"), none);  // the folder has them all
+  EXPECT_THAT(RemarksOn("['', shard-1.tar]"), none);
 }
 
 TEST(DlcPod, RegionOfTheCallerIsWrittenAndNotAskedFor) {
@@ -97,6 +141,73 @@ TEST(DlcPod, JobsWithTheSameDataSourceShareItsDataset) {
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code(), Code::kInvalidArgument);
   EXPECT_NE(refused.error().message().find("a Dataset d-train"), std::string::npos);
+}
+
+// The names of the documents, Datasets and Jobs.
+std::vector<std::string> NamesOf(const std::vector<config::DlcPod>& pods) {
+  const auto documents = ConvertDlcPods(pods, "");
+  EXPECT_TRUE(documents.has_value()) << documents.error().ToString();
+  std::vector<std::string> names;
+  for (const YamlDocument& document : documents.value_or(std::vector<YamlDocument>{}))
+    names.push_back(Json::parse(document.json)["metadata"]["name"]);
+  return names;
+}
+
+std::string RefusalOf(const std::vector<config::DlcPod>& pods) {
+  const auto refused = ConvertDlcPods(pods, "");
+  if (refused) return "none";
+  EXPECT_EQ(refused.error().code(), Code::kInvalidArgument);
+  return refused.error().message();
+}
+
+using Names = std::vector<std::string>;
+
+TEST(DlcPods, WithoutNamesOfSourcesEachPodHasItsOwnDataset) {
+  config::DlcPod first = PodOf("{train: {samples: [a/]}}");
+  first.jobs.front().source_name = "";
+  config::DlcPod second = first;
+  second.name = "Second.pod";
+  second.jobs.front().bucket = "other";
+  EXPECT_EQ(NamesOf({first, second}),
+            (Names{"pod-job-train", "pod", "second-pod-job-train", "Second.pod"}));
+}
+
+TEST(DlcPods, ANameThatIsTooLongIsCutAndStaysItsOwn) {
+  config::DlcPod first = PodOf("{validation: {manifests: [a/]}}");
+  first.jobs.front().source_name = "";
+  first.name = std::string(50, 'p') + "1";
+  config::DlcPod second = first;
+  second.name.back() = '2';
+  const Names names = NamesOf({first, second});
+  ASSERT_EQ(names.size(), 4U);
+  EXPECT_EQ(names[0].size(), 63U) << names[0];  // as the CRD allows
+  EXPECT_TRUE(names[0].ends_with("-validation-manifests")) << names[0];
+  EXPECT_NE(names[0], names[2]);
+}
+
+TEST(DlcPods, WithTheSameDataSourceShareItsDataset) {
+  const config::DlcPod first = PodOf("{train: {samples: [a/]}}");
+  config::DlcPod second = first;
+  second.name = "second";
+  EXPECT_EQ(NamesOf({first, second}), (Names{"d-train", "pod", "second"}));
+  EXPECT_EQ(NamesOf({first, first}), (Names{"d-train", "pod"}));
+}
+
+TEST(DlcPods, OfOneNameWithAnotherContentAreRefused) {
+  const config::DlcPod first = PodOf("{train: {samples: [a/]}}");
+  config::DlcPod second = PodOf("{train: {samples: [b/]}}");
+  second.name = "second";
+  EXPECT_EQ(RefusalOf({first, second}),
+            "DLCPod second: two jobs have a datasource that makes a Dataset d-train, with another "
+            "bucket, another secret or other keys: give one another datasource.name");
+  second.name_space = "vision";  // another Dataset
+  EXPECT_EQ(NamesOf({first, second}), (Names{"d-train", "pod", "d-train", "second"}));
+
+  config::DlcPod same_name = first;
+  same_name.node_name = "worker-1";
+  EXPECT_EQ(RefusalOf({first, same_name}),
+            "DLCPod pod: another DLCPod has this name, and differs: give one another "
+            "metadata.name");
 }
 
 TEST(DlcPod, APodHasNoMoreDatasetsThanTheInjectorTakes) {

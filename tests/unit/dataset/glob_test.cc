@@ -23,6 +23,7 @@ TEST(Glob, TwoStarsStandForAnyComponentsAlsoNone) {
   EXPECT_TRUE(Matches("**/*.jpg", "x/y/z/a.jpg"));
   EXPECT_TRUE(Matches("x/**/a.jpg", "x/a.jpg"));
   EXPECT_TRUE(Matches("x/**", "x/y/z"));
+  EXPECT_TRUE(Matches("x/**", "x"));
   EXPECT_FALSE(Matches("x/**/a.jpg", "y/x/a.jpg"));
   EXPECT_TRUE(Matches("**/b/**/c", "a/b/b/d/c"));
 }
