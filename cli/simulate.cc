@@ -148,15 +148,6 @@ Result<UntilReport::Line> SimulateUntil(const SimulateScene& scene, SimulationRu
   };
   UntilReport::Line line{.policy = policy, .found = {}, .result = {}};
   ASSIGN_OR_RETURN(line.found, simulation::FindLeastCapacity(measure, goal.at_most));
-  const double shown = line.found.least ? line.found.least->capacity : 1;
-  line.result =
-      std::ranges::find(results, shown, [](const auto& each) { return each.first; })->second;
-  line.store_reads = line.result.store_reads;
-  if (counted_from > 0) {
-    const auto reads = static_cast<double>(scene.run.reads.size() - counted_from);
-    line.store_reads =
-        static_cast<std::uint64_t>(std::llround((1 - line.result.hit_ratio) * reads));
-  }
   std::vector<simulation::CapacityPoint>& measured = line.found.measured;
   for (const double capacity : kPlottedCapacities) {
     const bool known = std::ranges::find(measured, capacity,
@@ -166,6 +157,20 @@ Result<UntilReport::Line> SimulateUntil(const SimulateScene& scene, SimulationRu
     measured.push_back({.capacity = capacity, .value = value});
   }
   std::ranges::sort(measured, {}, &simulation::CapacityPoint::capacity);
+  // Where more capacity can be worse, a point of the plot may reach the goal with less.
+  const auto least = std::ranges::find_if(measured, [&](const simulation::CapacityPoint& point) {
+    return simulation::Reaches(point.value, goal.at_most);
+  });
+  if (least != measured.end()) line.found.least = *least;
+  const double shown = line.found.least ? line.found.least->capacity : 1;
+  line.result =
+      std::ranges::find(results, shown, [](const auto& each) { return each.first; })->second;
+  line.store_reads = line.result.store_reads;
+  if (counted_from > 0) {
+    const auto reads = static_cast<double>(scene.run.reads.size() - counted_from);
+    line.store_reads =
+        static_cast<std::uint64_t>(std::llround((1 - line.result.hit_ratio) * reads));
+  }
   return line;
 }
 

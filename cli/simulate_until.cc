@@ -89,7 +89,7 @@ std::string Remark(const UntilReport& report, const UntilLine& line) {
   if (!line.found.least) {
     const std::string_view which = report.leaves_out_first ? " after the first epoch" : "";
     return fmt::format(
-        "{}: no capacity reaches the goal. With a capacity of 100 %, {} {}. Of its {} store "
+        "{}: a capacity of 100 % does not reach the goal: {} {}. Of its {} store "
         "reads{}, {} are the first of their sample, which no cache spares.\n",
         name, IsWaiting(report) ? "training still waits" : "the run still costs", value,
         line.store_reads, which, report.first_reads);
@@ -97,7 +97,7 @@ std::string Remark(const UntilReport& report, const UntilLine& line) {
   std::string text;
   if (line.found.least->capacity == 0)
     text += fmt::format("{}: the goal is reached without a cache.\n", name);
-  if (RisesSomewhere(line)) {
+  if (RisesSomewhere(line) && line.found.least->capacity > 0) {
     text += fmt::format(
         "{}: more capacity does not always help this policy, so a smaller one may reach the goal, "
         "too. --plot shows the curve.\n",

@@ -90,7 +90,7 @@ def test_an_only_epoch_counts(tmp_path: Path) -> None:
     more = done(tmp_path, "simulate", *words, "--epochs", 2)
     assert "first epoch is left out" in more and "no capacity" not in more
     only = done(tmp_path, "simulate", *words, "--epochs", 1)
-    assert "first epoch" not in only and "no capacity reaches the goal" in only
+    assert "first epoch" not in only and "100 % does not reach the goal" in only
     assert "Of its 500 store reads, 500 are the first of their sample" in only
 
 

@@ -79,7 +79,7 @@ TEST(SimulateUntil, TableHasARowAPolicyAndASentenceWhereTheGoalIsNotReached) {
             "POLICY   CAPACITY  BYTES    WAITING  HITS    STORE READS  STORE BYTES\n"
             "optimal  28.6 %    279 KiB  2.0 %    0.2860  885          864 KiB\n"
             "none     -         -        30.0 %   0.0000  1200         1.14 MiB\n"
-            "none: no capacity reaches the goal. With a capacity of 100 %, training still "
+            "none: a capacity of 100 % does not reach the goal: training still "
             "waits 30.0 %. Of its 1100 store reads after the first epoch, 0 are the first of their "
             "sample, which no cache spares.\n"
             "WAITING: share of an epoch's time in which training waits for a store that delivers "
@@ -97,7 +97,7 @@ TEST(SimulateUntil, TableDoesNotLeaveOutAFirstEpochThatCounts) {
 TEST(SimulateUntil, TableOfACostNamesThePrices) {
   const std::string table = UntilAsTable(CostReport());
   EXPECT_NE(table.find("optimal  28.6 %    279 KiB  2.75"), std::string::npos) << table;
-  EXPECT_NE(table.find("none: no capacity reaches the goal. With a capacity of 100 %, the run "
+  EXPECT_NE(table.find("none: a capacity of 100 % does not reach the goal: the run "
                        "still costs 5.00. Of its 1100 store reads, 900 are"),
             std::string::npos)
       << table;
@@ -106,7 +106,7 @@ TEST(SimulateUntil, TableOfACostNamesThePrices) {
       << table;
 }
 
-TEST(SimulateUntil, TableSaysWhereNoCacheIsNeededAndWhereMoreMayBeWorse) {
+TEST(SimulateUntil, TableSaysWhereNoCacheIsNeeded) {
   UntilReport report = WaitingReport();
   report.lines[0].found = {.least = {{.capacity = 0, .value = 0.01}},
                            .measured = {{.capacity = 0, .value = 0.01},
@@ -114,6 +114,16 @@ TEST(SimulateUntil, TableSaysWhereNoCacheIsNeededAndWhereMoreMayBeWorse) {
                                         {.capacity = 1, .value = 0}}};
   const std::string table = UntilAsTable(report);
   EXPECT_NE(table.find("optimal: the goal is reached without a cache.\n"), std::string::npos);
+  EXPECT_EQ(table.find("more capacity"), std::string::npos) << "nothing is smaller than none";
+}
+
+TEST(SimulateUntil, TableSaysWhereMoreMayBeWorse) {
+  UntilReport report = WaitingReport();
+  report.lines[0].found = {.least = {{.capacity = 0.5, .value = 0.01}},
+                           .measured = {{.capacity = 0, .value = 0.04},
+                                        {.capacity = 0.4, .value = 0.05},
+                                        {.capacity = 0.5, .value = 0.01}}};
+  const std::string table = UntilAsTable(report);
   EXPECT_NE(table.find("optimal: more capacity does not always help this policy"),
             std::string::npos);
   EXPECT_EQ(table.find("none: more capacity"), std::string::npos);
