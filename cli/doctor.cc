@@ -65,7 +65,9 @@ void AddDoctorCommand(CLI::App& app, Verb& chosen) {
                       "Memory that a cache will take on this machine, its arenas included: 8Gi");
   command->add_option("--socket", request->socket,
                       "Socket of the sidecar; default: $OPTCACHE_SOCKET");
-  command->add_option("--state", request->state_dir, "State folder of an `optcache up`")
+  command
+      ->add_option("--state", request->state_dir,
+                   "State folder of an `optcache up`; $OPTCACHE_COORDINATOR wins over it")
       ->capture_default_str();
   command->add_option("--output,-o", request->output, "Format of the output: text, json or yaml")
       ->check(CLI::IsMember({"text", "json", "yaml"}))

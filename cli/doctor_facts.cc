@@ -7,25 +7,26 @@
 #include <sys/timex.h>
 #include <unistd.h>
 
-#include <memory>
+#include <array>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "cli/coordinator_status.h"
+#include "cli/fetch_pages.h"
 #include "cli/state_dir.h"
 #include "coordination/status.h"
 #include "handoff/codec.h"
 #include "handoff/layout.h"
 #include "handoff/socket.h"
-#include "net/http_client.h"
 
 namespace optcache::cli {
 namespace {
 
 constexpr const char* kSharedMemory = "/dev/shm";
-constexpr std::uint16_t kOk = 200;
 
 void LookAtSharedMemory(DoctorFacts& facts) {
   struct statvfs room = {};
@@ -47,39 +48,33 @@ std::optional<bool> ClockIsSet() {
   return clock != TIME_ERROR;
 }
 
-// Asks all of them at once.
 void LookAtPages(std::vector<PageFact>& pages) {
-  if (pages.empty()) return;
-  net::EventLoop loop;
-  const std::unique_ptr<net::HttpClient> client =
-      net::MakeHttpClient(loop, {.max_in_flight = pages.size()});
-  std::size_t missing = pages.size();
-  for (PageFact& page : pages) {
-    client->Send({.url = page.url}, kDoctorPatience, [&](Result<net::HttpResponse> response) {
-      if (!response) {
-        page.error = response.error().message();
-      } else if (response->status != kOk) {
-        page.error = "status " + std::to_string(response->status);
-      }
-      if (--missing == 0) loop.Stop();
-    });
+  std::vector<std::string> urls;
+  for (const PageFact& page : pages)
+    urls.push_back(page.url);
+  const std::vector<Result<std::string>> answers = FetchPages(urls, kDoctorPatience);
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (!answers[i]) pages[i].error = answers[i].error().message();
   }
-  loop.Run();
 }
 
+// kNotFound: none runs. Every other error names the coordinator or the state folder.
 Result<coordination::ClusterStatus> StatusOfCache(const std::string& state_dir) {
   const Result<std::string> address = FindCoordinator("", state_dir);
   if (!address && address.error().code() == Code::kNotFound)
     return Error(Code::kNotFound, "`optcache up` does not run in " + state_dir);
   if (!address) return Error(address.error());
   ASSIGN_OR_RETURN(const std::string json, FetchStatus(*address));
-  return coordination::ParseClusterStatus(json);
+  Result<coordination::ClusterStatus> status = coordination::ParseClusterStatus(json);
+  if (status) return status;
+  return Error(Code::kUnavailable,
+               "the coordinator at " + *address + " answers badly: " + status.error().message());
 }
 
 void LookAtCache(const std::string& state_dir, DoctorFacts& facts) {
   const Result<coordination::ClusterStatus> status = StatusOfCache(state_dir);
   if (!status) {
-    facts.cache_error = status.error().message();
+    facts.cache = status.error();
     return;
   }
   const auto add = [&](std::string part, const std::string& url) {
@@ -92,34 +87,68 @@ void LookAtCache(const std::string& state_dir, DoctorFacts& facts) {
   LookAtPages(facts.pages);
 }
 
-bool WaitToRead(int fd, Duration patience) {
+SocketState WhyNotConnected(const Status& not_connected) {
+  switch (not_connected.code()) {
+    case Code::kPermissionDenied:
+      return SocketState::kForbidden;
+    case Code::kDeadlineExceeded:
+      return SocketState::kSilent;
+    case Code::kUnavailable:
+      return SocketState::kRefused;
+    default:
+      return SocketState::kMissing;
+  }
+}
+
+bool WaitToRead(int fd, const Deadline& deadline) {
   pollfd waited{.fd = fd, .events = POLLIN, .revents = 0};
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
+  const Duration left = deadline.Remaining(SystemClock().Now());
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
   return ::poll(&waited, 1, static_cast<int>(ms)) == 1;
+}
+
+// False: fewer come in time.
+bool ReceiveAll(int fd, std::span<std::byte> bytes, const Deadline& deadline) {
+  while (!bytes.empty()) {
+    if (!WaitToRead(fd, deadline)) return false;
+    const ssize_t count = ::recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+// Of an Error frame (docs/formats/handoff.md), whose body is a code and a string.
+SocketAnswer ReceiveError(int fd, const Deadline& deadline) {
+  std::array<std::byte, sizeof(std::uint8_t) + sizeof(std::uint16_t)> start = {};
+  if (!ReceiveAll(fd, start, deadline)) return {.state = SocketState::kSilent, .error = ""};
+  std::uint16_t length = 0;
+  std::memcpy(&length, start.data() + 1, sizeof length);
+  std::string error(length, '\0');
+  if (!ReceiveAll(fd, std::as_writable_bytes(std::span(error)), deadline))
+    return {.state = SocketState::kSilent, .error = ""};
+  if (static_cast<Code>(start[0]) == Code::kPermissionDenied)
+    return {.state = SocketState::kForbidden, .error = ""};
+  return {.state = SocketState::kTurnsAway, .error = std::move(error)};
 }
 
 }  // namespace
 
-SocketState AskSocket(const std::string& path, Duration patience) {
-  if (path.empty()) return SocketState::kNotNamed;
-  const Result<UniqueFd> socket = handoff::ConnectTo(path);
-  if (!socket) {
-    const Code code = socket.error().code();
-    if (code == Code::kPermissionDenied) return SocketState::kForbidden;
-    return code == Code::kUnavailable ? SocketState::kRefused : SocketState::kMissing;
-  }
+SocketAnswer AskSocket(const std::string& path, Duration patience) {
+  if (path.empty()) return {.state = SocketState::kNotNamed, .error = ""};
+  const Deadline deadline = Deadline::After(SystemClock(), patience);
+  const Result<UniqueFd> socket = handoff::ConnectWithin(path, patience);
+  if (!socket) return {.state = WhyNotConnected(socket.error()), .error = ""};
   const handoff::FrameBytes hello =
       handoff::EncodeClientFrame(1, handoff::Hello{.pid = static_cast<std::uint32_t>(::getpid())});
   const auto sent = ::send(socket->get(), hello.data(), hello.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent != static_cast<ssize_t>(hello.size()) || !WaitToRead(socket->get(), patience))
-    return SocketState::kSilent;
   handoff::FrameHeader header;
-  if (::recv(socket->get(), &header, sizeof header, MSG_DONTWAIT) !=
-      static_cast<ssize_t>(sizeof header))
-    return SocketState::kSilent;
-  // A sidecar that is not for this user says so.
-  if (header.type == handoff::FrameType::kError) return SocketState::kForbidden;
-  return header.type == handoff::FrameType::kWelcome ? SocketState::kAnswers : SocketState::kSilent;
+  if (sent != static_cast<ssize_t>(hello.size()) ||
+      !ReceiveAll(socket->get(), std::as_writable_bytes(std::span(&header, 1)), deadline))
+    return {.state = SocketState::kSilent, .error = ""};
+  if (header.type == handoff::FrameType::kError) return ReceiveError(socket->get(), deadline);
+  const bool is_welcome = header.type == handoff::FrameType::kWelcome;
+  return {.state = is_welcome ? SocketState::kAnswers : SocketState::kSilent, .error = ""};
 }
 
 DoctorFacts GatherFacts(const DoctorQuestions& questions) {
@@ -131,7 +160,9 @@ DoctorFacts GatherFacts(const DoctorQuestions& questions) {
   facts.open_files = OpenFilesLimit();
   facts.clock_is_set = ClockIsSet();
   facts.socket = questions.socket;
-  facts.socket_state = AskSocket(questions.socket, kDoctorPatience);
+  SocketAnswer answer = AskSocket(questions.socket, kDoctorPatience);
+  facts.socket_state = answer.state;
+  facts.socket_error = std::move(answer.error);
   LookAtCache(questions.state_dir, facts);
   return facts;
 }

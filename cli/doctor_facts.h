@@ -19,10 +19,16 @@ struct DoctorQuestions {
   std::string state_dir;        // where an `optcache up` may run
 };
 
+// What a sidecar's socket answers.
+struct SocketAnswer {
+  SocketState state = SocketState::kNotNamed;
+  std::string error;  // of kTurnsAway, in the sidecar's words
+};
+
 // The coordinator, the socket and the pages take kDoctorPatience each at most.
 DoctorFacts GatherFacts(const DoctorQuestions& questions);
 
-// Whether a sidecar answers at the path.
-SocketState AskSocket(const std::string& path, Duration patience);
+// Whether a sidecar answers at the path, and takes this process as a client.
+SocketAnswer AskSocket(const std::string& path, Duration patience);
 
 }  // namespace optcache::cli

@@ -41,14 +41,19 @@ Finding FindingOnSharedMemory(const DoctorFacts& facts) {
       fmt::format("it has {}, of which {} are free", FormatBytes(*facts.shared_size),
                   FormatBytes(*facts.shared_free));
   if (*facts.shared_free >= kLeastSharedMemory) return Fine("/dev/shm", there);
+  const std::string mend =
+      *facts.shared_size < kLeastSharedMemory
+          ? fmt::format("Make it {} or larger, for example with docker run --shm-size=1g.",
+                        FormatBytes(kLeastSharedMemory))
+          : "Remove the files that programs which have ended left there: ls -lS /dev/shm. If "
+            "programs that run need them, make it larger.";
   return {.severity = Severity::kWarning,
           .about = "/dev/shm",
           .what = there,
-          .to_do = fmt::format(
+          .to_do =
               "Workers of a PyTorch DataLoader pass batches through it, and end with a bus error "
-              "if it is full. Make it {} or larger, for example with docker run --shm-size=1g. "
-              "The arena of a sidecar is not there.",
-              FormatBytes(kLeastSharedMemory))};
+              "if it is full. " +
+              mend + " The arena of a sidecar is not there."};
 }
 
 Finding FindingOnOpenFiles(const DoctorFacts& facts) {
@@ -94,19 +99,43 @@ Finding FindingOnSocket(const DoctorFacts& facts) {
       return fault("a process listens and does not answer",
                    "The sidecar is stopped or stuck. Look at its log in the folder logs of the "
                    "state folder, and start `optcache up` again.");
+    case SocketState::kTurnsAway:
+      return fault("the sidecar answers with an error: " + facts.socket_error,
+                   "Do what the error says. The sidecar's log is in the folder logs of the state "
+                   "folder.");
     case SocketState::kAnswers:
       break;
   }
   return Fine("sidecar's socket", facts.socket + ": a sidecar answers");
 }
 
-void AddFindingsOnCache(const DoctorFacts& facts, std::vector<Finding>& findings) {
-  if (!facts.cache_error.empty()) {
-    findings.push_back({.severity = Severity::kWarning,
-                        .about = "running cache",
-                        .what = facts.cache_error,
-                        .to_do = "Start `optcache up`, or name its state folder with --state."});
+Finding FindingOnNoCache(const Status& why) {
+  if (why.code() == Code::kNotFound) {
+    return {.severity = Severity::kWarning,
+            .about = "running cache",
+            .what = why.message(),
+            .to_do = "Start `optcache up`, or name its state folder with --state."};
   }
+  if (why.code() == Code::kPermissionDenied) {
+    return {.severity = Severity::kFault,
+            .about = "running cache",
+            .what = why.message(),
+            .to_do =
+                "Run `optcache doctor` as that user, or name a cache of yours with --state or, if "
+                "it is set, OPTCACHE_COORDINATOR, which wins."};
+  }
+  return {
+      .severity = Severity::kFault,
+      .about = "running cache",
+      .what = why.message(),
+      .to_do =
+          "Look at what `optcache up` printed, and at the folder logs of its state folder, and "
+          "start it again if it has ended. If OPTCACHE_COORDINATOR is set, the coordinator that "
+          "it names is asked, and not that of --state: unset it if it names another."};
+}
+
+void AddFindingsOnCache(const DoctorFacts& facts, std::vector<Finding>& findings) {
+  if (!facts.cache.ok()) findings.push_back(FindingOnNoCache(facts.cache));
   for (const PageFact& page : facts.pages) {
     if (page.error.empty()) {
       findings.push_back(Fine(page.part, page.url + " answers"));

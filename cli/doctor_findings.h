@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/memory_room.h"
+#include "base/status.h"
 
 namespace optcache::cli {
 
@@ -23,6 +24,7 @@ enum class SocketState : std::uint8_t {
   kForbidden,  // this user may not reach it
   kRefused,    // no process listens
   kSilent,     // a process listens and does not answer
+  kTurnsAway,  // a sidecar answers with an error
   kAnswers,
 };
 
@@ -43,7 +45,8 @@ struct DoctorFacts {
   std::optional<std::uint64_t> open_files;  // as many as a process may raise its limit to
   std::string socket;
   SocketState socket_state = SocketState::kNotNamed;
-  std::string cache_error;           // why no running cache was found; empty: one was
+  std::string socket_error;          // the sidecar's words, of kTurnsAway
+  Status cache;                      // kNotFound: none runs; else why its coordinator is no help
   std::vector<PageFact> pages;       // of its parts
   std::optional<bool> clock_is_set;  // by a time server
 };

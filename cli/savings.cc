@@ -16,12 +16,15 @@ std::vector<Savings> SavingsIn(const std::vector<MetricSample>& samples) {
   std::map<std::string, Savings> by_name;
   for (const MetricSample& sample : samples) {
     const auto label = sample.labels.find("dataset");
-    if (!sample.name.starts_with("optcache_saved_") || label == sample.labels.end()) continue;
+    const bool requests = sample.name == "optcache_saved_requests";
+    const bool bytes = sample.name == "optcache_saved_bytes";
+    const bool cost = sample.name == "optcache_saved_cost";
+    if (label == sample.labels.end() || (!requests && !bytes && !cost)) continue;
     Savings& of = by_name[label->second];
     of.dataset = label->second;
-    if (sample.name == "optcache_saved_requests") of.requests += sample.value;
-    if (sample.name == "optcache_saved_bytes") of.bytes += sample.value;
-    if (sample.name == "optcache_saved_cost") of.cost = of.cost.value_or(0) + sample.value;
+    if (requests) of.requests += sample.value;
+    if (bytes) of.bytes += sample.value;
+    if (cost) of.cost = of.cost.value_or(0) + sample.value;
   }
   std::vector<Savings> all;
   for (auto& [name, savings] : by_name)
@@ -59,7 +62,7 @@ Result<std::string> WithSavings(const std::string& status, const SidecarPages& p
   }
   json["savings"] = {
       {"sidecars", pages.asked}, {"silent", pages.silent}, {"datasets", std::move(datasets)}};
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace optcache::cli

@@ -44,8 +44,9 @@ Status PrintClusterStatus(const StatusRequest& request) {
 
 std::vector<std::string> PagesOf(const coordination::ClusterStatus& status) {
   std::vector<std::string> urls;
-  for (const coordination::SidecarStatus& sidecar : status.sidecars)
-    urls.push_back(sidecar.metrics);
+  for (const coordination::SidecarStatus& sidecar : status.sidecars) {
+    if (!sidecar.metrics.empty()) urls.push_back(sidecar.metrics);
+  }
   return urls;
 }
 

@@ -2,10 +2,13 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 namespace optcache::handoff {
@@ -13,6 +16,7 @@ namespace {
 
 constexpr int kBacklog = 128;
 constexpr mode_t kSocketMode = 0666;
+constexpr std::int64_t kMicrosecondsPerSecond = 1'000'000;
 
 Result<sockaddr_un> AddressOf(const std::string& path) {
   sockaddr_un address{};
@@ -75,6 +79,21 @@ Result<UniqueFd> ConnectTo(const std::string& path) {
     return Error(ErrnoStatus(errno, "connect to " + path));
   }
   return fd;
+}
+
+Result<UniqueFd> ConnectWithin(const std::string& path, Duration patience) {
+  ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
+  ASSIGN_OR_RETURN(UniqueFd fd, MakeSocket(0));
+  // It bounds connect too. Zero would be no bound.
+  const auto us = std::max<std::int64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(patience).count(), 1);
+  const timeval bound{.tv_sec = us / kMicrosecondsPerSecond,
+                      .tv_usec = us % kMicrosecondsPerSecond};
+  if (::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound) != 0)
+    return Error(ErrnoStatus(errno, "bound the time to connect to " + path));
+  if (::connect(fd.get(), Generic(address), sizeof(address)) == 0) return fd;
+  if (errno == EAGAIN) return Error(Code::kDeadlineExceeded, path + " accepts no client in time");
+  return Error(ErrnoStatus(errno, "connect to " + path));
 }
 
 }  // namespace optcache::handoff

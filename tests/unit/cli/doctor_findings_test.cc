@@ -16,7 +16,8 @@ DoctorFacts HealthyMachine() {
           .open_files = 1'048'576,
           .socket = "/run/optcache/sock",
           .socket_state = SocketState::kAnswers,
-          .cache_error = "",
+          .socket_error = "",
+          .cache = {},
           .pages = {{.part = "node machine-0", .url = "http://127.0.0.1:1/metrics", .error = ""}},
           .clock_is_set = true};
 }
@@ -64,6 +65,22 @@ TEST(Doctor, SmallSharedMemoryAndFewOpenFilesAreWarnings) {
   EXPECT_EQ(Wrong(facts).front(), "warning /dev/shm: it is not there");
 }
 
+std::string WhatToDoAboutSharedMemory(ByteCount size) {
+  DoctorFacts facts = HealthyMachine();
+  facts.shared_size = size;
+  facts.shared_free = 0;
+  for (const Finding& finding : FindingsOf(facts)) {
+    if (finding.about == "/dev/shm") return finding.to_do;
+  }
+  return "";
+}
+
+TEST(Doctor, SharedMemoryThatIsFullIsToBeEmptiedAndThatIsSmallToBeEnlarged) {
+  EXPECT_TRUE(WhatToDoAboutSharedMemory(64_MiB).contains("Make it 256 MiB or larger"));
+  EXPECT_TRUE(WhatToDoAboutSharedMemory(16_GiB).contains("Remove the files"));
+  EXPECT_FALSE(WhatToDoAboutSharedMemory(16_GiB).contains("256"));
+}
+
 TEST(Doctor, TellsApartWhyASocketDoesNotAnswer) {
   DoctorFacts facts = HealthyMachine();
   const std::pair<SocketState, std::string> cases[] = {
@@ -75,6 +92,10 @@ TEST(Doctor, TellsApartWhyASocketDoesNotAnswer) {
     facts.socket_state = state;
     EXPECT_EQ(Wrong(facts), Texts{"fault sidecar's socket: /run/optcache/sock: " + what});
   }
+  facts.socket_state = SocketState::kTurnsAway;
+  facts.socket_error = "other versions";
+  EXPECT_EQ(Wrong(facts), Texts{"fault sidecar's socket: /run/optcache/sock: the sidecar answers "
+                                "with an error: other versions"});
   facts.socket_state = SocketState::kNotNamed;
   EXPECT_EQ(Wrong(facts), Texts{"warning sidecar's socket: OPTCACHE_SOCKET is not set, so training "
                                 "from this shell finds no cache"});
@@ -85,8 +106,12 @@ TEST(Doctor, NamesThePageThatDoesNotAnswerAndTheCacheThatDoesNotRun) {
   facts.pages.push_back({.part = "sidecar machine-0", .url = "http://s/", .error = "refused"});
   EXPECT_EQ(Wrong(facts), Texts{"fault sidecar machine-0: http://s/ does not answer: refused"});
   facts.pages.clear();
-  facts.cache_error = "none runs";
+  facts.cache = {Code::kNotFound, "none runs"};
   EXPECT_EQ(Wrong(facts), Texts{"warning running cache: none runs"});
+  for (const Code code : {Code::kUnavailable, Code::kPermissionDenied, Code::kDeadlineExceeded}) {
+    facts.cache = {code, "the coordinator at unix:/c"};
+    EXPECT_EQ(Wrong(facts), Texts{"fault running cache: the coordinator at unix:/c"});
+  }
 }
 
 TEST(Doctor, AClockThatNoServerSetsIsAWarning) {
