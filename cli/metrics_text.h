@@ -2,6 +2,9 @@
 
 // A page of metrics in Prometheus's text format, as our programs serve it.
 
+#include <cmath>
+#include <concepts>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,5 +26,17 @@ std::vector<MetricSample> ParseMetrics(std::string_view page);
 // Of the samples of this name; with `label`, only of those that have it with this value.
 double SumOf(const std::vector<MetricSample>& samples, std::string_view name,
              const std::string& label = "", std::string_view value = "");
+
+// A sample's value without its fraction. A page may hold any number: a number that is too large or
+// too small becomes the largest or smallest of the type, and NaN becomes 0.
+template <std::integral Number>
+Number ToWhole(double value) {
+  using Limits = std::numeric_limits<Number>;
+  if (std::isnan(value)) return 0;
+  if (value <= static_cast<double>(Limits::min())) return Limits::min();
+  // As a double, max() is rounded up to a power of two. Every smaller double fits.
+  if (value >= static_cast<double>(Limits::max())) return Limits::max();
+  return static_cast<Number>(value);
+}
 
 }  // namespace optcache::cli

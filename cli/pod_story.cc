@@ -163,7 +163,7 @@ std::string TellNode(const Json& pod, const std::optional<Json>& node_pods) {
 
 Reads ReadsIn(const std::vector<MetricSample>& metrics) {
   const auto samples = [&](std::string_view source) {
-    return static_cast<std::uint64_t>(
+    return ToWhole<std::uint64_t>(
         SumOf(metrics, "optcache_client_samples_total", "source", source));
   };
   return Reads{.node = samples("local"),
@@ -174,11 +174,11 @@ Reads ReadsIn(const std::vector<MetricSample>& metrics) {
 
 std::optional<Computed> ComputedIn(const std::vector<MetricSample>& metrics) {
   const auto reads = [&](std::string_view result) {
-    return static_cast<std::uint64_t>(
+    return ToWhole<std::uint64_t>(
         SumOf(metrics, "optcache_computed_reads_total", "result", result));
   };
   const auto bytes = [&](std::string_view name) {
-    return static_cast<std::uint64_t>(SumOf(metrics, name));
+    return ToWhole<std::uint64_t>(SumOf(metrics, name));
   };
   const Computed computed{.hits = reads("hit"),
                           .misses = reads("miss"),

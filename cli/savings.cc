@@ -1,5 +1,6 @@
 #include "cli/savings.h"
 
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -44,7 +45,7 @@ std::string FormatSavings(const SidecarPages& pages) {
       {"DATASET", "SAVED REQUESTS", "SAVED BYTES", "SAVED MONEY"}};
   for (const Savings& of : savings) {
     rows.push_back({of.dataset, fmt::format("{:.0f}", of.requests),
-                    FormatSignedBytes(static_cast<std::int64_t>(of.bytes)),
+                    FormatSignedBytes(ToWhole<std::int64_t>(of.bytes)),
                     of.cost ? dataset::FormatMoney(*of.cost) : "-"});
   }
   return text + "Saved by the sidecars that run, compared with the same reads without a cache:\n" +

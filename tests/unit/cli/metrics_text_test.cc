@@ -1,5 +1,8 @@
 #include "cli/metrics_text.h"
 
+#include <cstdint>
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,6 +46,25 @@ TEST(SumOf, IsOverTheOtherLabels) {
   EXPECT_EQ(SumOf(samples, "a", "x", "1"), 3);
   EXPECT_EQ(SumOf(samples, "a"), 15);
   EXPECT_EQ(SumOf(samples, "b"), 0);
+}
+
+TEST(ToWhole, StaysWithinItsType) {
+  using Signed = std::numeric_limits<std::int64_t>;
+  using Unsigned = std::numeric_limits<std::uint64_t>;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(ToWhole<std::int64_t>(-2.9), -2);
+  EXPECT_EQ(ToWhole<std::uint64_t>(2.9), 2U);
+  EXPECT_EQ(ToWhole<std::int64_t>(0x1p62), std::int64_t{1} << 62U);
+  EXPECT_EQ(ToWhole<std::uint64_t>(0x1p63), std::uint64_t{1} << 63U);
+  for (const double large : {0x1p64, 1e300, kInfinity}) {
+    EXPECT_EQ(ToWhole<std::int64_t>(large), Signed::max());
+    EXPECT_EQ(ToWhole<std::uint64_t>(large), Unsigned::max());
+    EXPECT_EQ(ToWhole<std::int64_t>(-large), Signed::min());
+    EXPECT_EQ(ToWhole<std::uint64_t>(-large), 0U);
+  }
+  EXPECT_EQ(ToWhole<std::int64_t>(kNan), 0);
+  EXPECT_EQ(ToWhole<std::uint64_t>(kNan), 0U);
 }
 
 }  // namespace

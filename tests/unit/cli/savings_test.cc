@@ -8,6 +8,7 @@ namespace optcache::cli {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr const char* kPage = R"(# HELP optcache_saved_bytes Bytes
@@ -43,6 +44,15 @@ TEST(Savings, AreATableThatSaysAgainstWhat) {
             "vision/images  1500000         3.00 GiB     12.50\n"
             "vision/text    -2              -2.00 KiB    -\n");
   EXPECT_EQ(FormatSavings({.samples = {}, .asked = 1}), "");
+}
+
+TEST(Savings, MayBeAnyNumbers) {
+  const std::string table =
+      FormatSavings({.samples = ParseMetrics("optcache_saved_bytes{dataset=\"a\"} 1e300\n"
+                                             "optcache_saved_bytes{dataset=\"b\"} NaN\n"),
+                     .asked = 1});
+  EXPECT_THAT(table, HasSubstr("\na        0               8.00 EiB     -\n"));
+  EXPECT_THAT(table, HasSubstr("\nb        0               0 B          -\n"));
 }
 
 TEST(Savings, SayHowManySidecarsDidNotAnswer) {
