@@ -21,25 +21,27 @@
 namespace optcache::cli {
 namespace {
 
+constexpr const char* kTable = "table";
+
 struct StatusRequest {
   std::string coordinator;
   std::string state_dir = DefaultStateDir();
-  std::string output = "table";
+  std::string output = kTable;
   bool cluster = false;
   std::string name_space;
   KubectlOptions kubectl;
 };
 
-Status Print(const std::string& output, const std::string& table, const std::string& json) {
-  const std::string text = output == "table" ? table : output == "yaml" ? ToYaml(json) : json;
-  return cli::Print(text);
+Status PrintStatusJson(const std::string& output, const std::string& json) {
+  return Print(output == "yaml" ? ToYaml(json) : json);
 }
 
 Status PrintClusterStatus(const StatusRequest& request) {
   ASSIGN_OR_RETURN(const ClusterAnswers answers,
                    AskCluster(Kubectl(request.kubectl), request.name_space));
   ASSIGN_OR_RETURN(const ClusterView view, ReadClusterView(answers));
-  return Print(request.output, FormatClusterView(view), ToJson(view));
+  if (request.output == kTable) return Print(FormatClusterView(view));
+  return PrintStatusJson(request.output, ToJson(view));
 }
 
 std::vector<std::string> PagesOf(const coordination::ClusterStatus& status) {
@@ -57,8 +59,9 @@ Status PrintStatus(const StatusRequest& request) {
   ASSIGN_OR_RETURN(const coordination::ClusterStatus status,
                    coordination::ParseClusterStatus(json));
   const SidecarPages pages = AskSidecars(PagesOf(status));
+  if (request.output == kTable) return Print(FormatStatus(status, FormatSavings(pages)));
   ASSIGN_OR_RETURN(const std::string with_savings, WithSavings(json, pages));
-  return Print(request.output, FormatStatus(status, FormatSavings(pages)), with_savings);
+  return PrintStatusJson(request.output, with_savings);
 }
 
 }  // namespace
@@ -74,7 +77,7 @@ void AddStatusCommand(CLI::App& app, Verb& chosen) {
   command->add_option("--state", request->state_dir, "State folder of that `optcache up`")
       ->capture_default_str();
   command->add_option("--output,-o", request->output, "table, json or yaml")
-      ->check(CLI::IsMember({"table", "json", "yaml"}))
+      ->check(CLI::IsMember({kTable, "json", "yaml"}))
       ->capture_default_str();
   request->cluster = is_plugin;
   command->add_flag(
