@@ -1,12 +1,13 @@
 #include "cli/plan_request.h"
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "cli/manifest_sizes.h"
 #include "sampler/order_source.h"
 #include "sampler/recipe_text.h"
@@ -95,13 +96,12 @@ Result<std::vector<SampleId>> ReadPasses(const Recipe& recipe, std::uint64_t pas
 // "30%" as a number of percent.
 Result<double> ParsePercent(std::string_view text) {
   const std::string_view number = text.substr(0, text.size() - 1);
-  double percent = 0;
-  const auto [end, error] = std::from_chars(number.begin(), number.end(), percent);
-  if (error != std::errc() || end != number.end() || !(percent > 0 && percent <= 100)) {
+  const std::optional<double> percent = ParseDecimal(number);
+  if (!percent || *percent <= 0 || *percent > 100) {
     return WrongFlag("--capacity " + std::string(text) +
                      ": a share of the dataset lies above 0% and at most at 100%");
   }
-  return percent;
+  return *percent;
 }
 
 bool MakesOrder(const Recipe& recipe, std::span<const SampleId> reads) {

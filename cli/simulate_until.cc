@@ -1,14 +1,12 @@
 #include "cli/simulate_until.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/decimal.h"
 #include "cli/svg_chart.h"
 #include "cli/text_table.h"
 
@@ -21,18 +19,10 @@ using simulation::PolicyName;
 using UntilLine = UntilReport::Line;
 using OrderedJson = nlohmann::ordered_json;
 
-std::optional<double> ParseAmount(std::string_view text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
 Result<Goal> ParseWaiting(std::string_view amount) {
   const bool percent = amount.ends_with('%');
   if (percent) amount.remove_suffix(1);
-  const std::optional<double> value = ParseAmount(amount);
+  const std::optional<double> value = ParseDecimal(amount);
   const double share = value.value_or(-1) / (percent ? 100 : 1);
   if (!(share >= 0 && share < 1)) {
     return Error(Code::kInvalidArgument,
@@ -43,7 +33,7 @@ Result<Goal> ParseWaiting(std::string_view amount) {
 }
 
 Result<Goal> ParseCost(std::string_view amount) {
-  const std::optional<double> value = ParseAmount(amount);
+  const std::optional<double> value = ParseDecimal(amount);
   if (!value || *value < 0) {
     return Error(Code::kInvalidArgument,
                  "until: cost takes an amount of money, 0 or more: cost=12.5");

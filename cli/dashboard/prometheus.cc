@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "base/decimal.h"
 
 namespace optcache::cli {
 namespace {
@@ -99,12 +102,8 @@ Result<double> ParseSpan(std::string_view text) {
 }
 
 Result<double> ParseMoment(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  if (const auto [rest, error] = std::from_chars(text.data(), end, number);
-      error == std::errc{} && rest == end && number >= 0 && number < kMomentMax) {
-    return number;
-  }
+  const std::optional<double> number = ParseDecimal(text);
+  if (number && *number >= 0 && *number < kMomentMax) return *number;
   int year = 0;
   unsigned month = 0;
   unsigned day = 0;

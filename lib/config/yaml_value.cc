@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <optional>
 #include <string_view>
 #include <system_error>
+
+#include "base/decimal.h"
 
 namespace optcache::config {
 namespace {
@@ -36,16 +37,9 @@ std::optional<std::int64_t> WholeNumberOf(std::string_view word) {
 }
 
 std::optional<double> FractionOf(std::string_view word) {
-  if (word.find_first_not_of("+-.0123456789eE") != std::string_view::npos) return std::nullopt;
-  if (word.starts_with('+')) {
-    word.remove_prefix(1);
-    if (word.starts_with('-')) return std::nullopt;
-  }
-  double number = 0;
-  const char* const end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, number);
-  if (error != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
-  return number;
+  if (word.starts_with("+-")) return std::nullopt;
+  if (word.starts_with('+')) word.remove_prefix(1);
+  return ParseDecimal(word);
 }
 
 }  // namespace

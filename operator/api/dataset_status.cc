@@ -1,9 +1,11 @@
 #include "operator/api/dataset_status.h"
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
+
+#include "base/decimal.h"
 
 namespace optcache::api {
 namespace {
@@ -14,13 +16,9 @@ std::uint64_t CountAt(const kube::Json& status, std::string_view pointer) {
 }
 
 std::optional<double> RatioAt(const kube::Json& status, std::string_view pointer) {
-  const std::string text = kube::TextAt(status, pointer);
-  double ratio = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, ratio);
-  if (text.empty() || error != std::errc() || stop != end || ratio < 0 || ratio > 1)
-    return std::nullopt;
-  return ratio;
+  const std::optional<double> ratio = ParseDecimal(kube::TextAt(status, pointer));
+  const bool is_ratio = ratio && *ratio >= 0 && *ratio <= 1;
+  return is_ratio ? ratio : std::nullopt;
 }
 
 }  // namespace

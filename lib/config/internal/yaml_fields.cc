@@ -1,9 +1,9 @@
 #include "config/internal/yaml_fields.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/decimal.h"
 #include "base/whole_number.h"
 #include "config/internal/yaml_document.h"
 
@@ -25,13 +25,6 @@ bool IsSubdomain(std::string_view text) {
     if (dot == std::string_view::npos) return true;
     text.remove_prefix(dot + 1);
   }
-}
-
-std::optional<double> ParseDouble(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -134,7 +127,7 @@ void YamlMap::Read(std::string_view name, std::int64_t& out, std::int64_t min, s
 void YamlMap::ReadShare(std::string_view name, double& out) {
   const std::optional<std::string> text = Text(name);
   if (!text) return;
-  const std::optional<double> value = ParseDouble(*text);
+  const std::optional<double> value = ParseDecimal(*text);
   const bool allowed = value && *value >= 0 && *value <= 1;
   if (!allowed) return Fail(name, "'" + *text + "', allowed: a number from 0 to 1");
   out = *value;
@@ -144,7 +137,7 @@ void YamlMap::Need(std::string_view name, Capacity& out) {
   const std::optional<std::string> text = Text(name);
   if (!text) return Fail(name, "missing, allowed: a quantity (500Gi) or a share (30%)");
   if (text->ends_with('%')) {
-    const auto percent = ParseDouble(std::string_view(*text).substr(0, text->size() - 1));
+    const auto percent = ParseDecimal(std::string_view(*text).substr(0, text->size() - 1));
     const bool allowed = percent && *percent > 0 && *percent <= 1000;
     if (!allowed) return Fail(name, "'" + *text + "', allowed: above 0% and at most 1000%");
     out = {.bytes = 0, .percent = *percent};
