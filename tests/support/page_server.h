@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "net/http_server.h"
+
+namespace optcache {
+
+// An HTTP server with one page, /metrics, on a thread of its own. All other pages are status 404.
+class PageServer {
+ public:
+  explicit PageServer(std::string page) {
+    const auto answer = [page = std::move(page)](const net::HttpRequest& request,
+                                                 const net::HttpResponder& respond) {
+      respond({.status = request.path() == "/metrics" ? 200 : 404, .body = page});
+    };
+    server_ = net::ListenHttp(loop_, "127.0.0.1:0", {}, answer).value();
+    url_ = "http://127.0.0.1:" + std::to_string(server_->port());
+    thread_ = std::jthread([this] { loop_.Run(); });
+  }
+  ~PageServer() { loop_.Stop(); }
+  PageServer(const PageServer&) = delete;
+  PageServer& operator=(const PageServer&) = delete;
+
+  // Without a path.
+  const std::string& url() const { return url_; }
+
+ private:
+  net::EventLoop loop_;
+  std::unique_ptr<net::HttpServer> server_;
+  std::string url_;
+  std::jthread thread_;  // the last member: it has ended before the others are destroyed
+};
+
+}  // namespace optcache
