@@ -14,8 +14,6 @@
 namespace optcache::storage {
 namespace {
 
-// Of an inventory's file, asked for at a time.
-constexpr ByteCount kInventoryPiece = 16_MiB;
 constexpr std::string_view kInventoryManifest = "manifest.json";
 
 bool IsInventory(std::string_view key) {
@@ -100,9 +98,9 @@ class ListReader {
       }
       return rows.Add(text);
     };
-    std::string piece(std::min(file.size, kInventoryPiece), '\0');
+    std::string piece(std::min(file.size, place_.inventory_piece_bytes), '\0');
     for (ByteCount offset = 0; offset < file.size;) {
-      const ByteCount length = std::min(file.size - offset, kInventoryPiece);
+      const ByteCount length = std::min(file.size - offset, place_.inventory_piece_bytes);
       const auto into = std::as_writable_bytes(std::span(piece)).first(length);
       RETURN_IF_ERROR(internal::ReadAndWait(bucket_, {.object = file.key,
                                                       .offset = offset,

@@ -15,8 +15,9 @@ struct KeyListPlace {
   std::string bucket;  // its name, which an inventory says, too
   std::string prefix;  // of the keys that count; empty, or ends with a slash
   std::string key;     // of the list: of a text, or of the manifest.json of an S3 Inventory
-  ByteCount text_bytes_max = 4_GiB;        // of a list that is a text
-  ByteCount inventory_bytes_max = 64_GiB;  // of an inventory's files together, unpacked
+  ByteCount text_bytes_max = 4_GiB;          // of a list that is a text
+  ByteCount inventory_bytes_max = 64_GiB;    // of an inventory's files together, unpacked
+  ByteCount inventory_piece_bytes = 16_MiB;  // of such a file, asked for at a time
 };
 
 // Lists by reading the list, so that the bucket is not asked for a listing; all else is what the
