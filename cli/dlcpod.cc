@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -19,6 +20,8 @@ using OrderedJson = nlohmann::ordered_json;
 using config::DlcJob;
 using config::DlcPod;
 
+// kubectl creates a resource without a namespace there, unless it is told another.
+constexpr const char* kUsualNamespace = "default";
 constexpr std::size_t kMaxDatasetsOfPod = 16;  // as the injector takes them
 
 Status DatasetsDiffer(const std::string& name) {
@@ -77,26 +80,28 @@ Result<std::vector<YamlDocument>> ConvertDlcPod(const DlcPod& pod, const std::st
 Result<std::vector<YamlDocument>> ConvertDlcPods(const std::vector<DlcPod>& pods,
                                                  const std::string& region) {
   std::vector<YamlDocument> all;
-  std::map<std::tuple<std::string, std::string, std::string>, std::string> written;
+  std::set<std::string> printed;
+  std::map<std::tuple<std::string, std::string, std::string>, OrderedJson> contents;
   for (const DlcPod& pod : pods) {
     const std::string context = "DLCPod " + pod.name;
     auto documents = ConvertDlcPod(pod, region);
     if (!documents) return Error(std::move(documents).error().WithContext(context));
     for (YamlDocument& document : *documents) {
-      const OrderedJson json = OrderedJson::parse(document.json);
+      if (!printed.insert(document.json).second) continue;
+      OrderedJson json = OrderedJson::parse(document.json);
+      json["metadata"].erase("namespace");
       const std::string kind = json["kind"];
       const std::string name = json["metadata"]["name"];
-      const auto [earlier, is_new] =
-          written.try_emplace({kind, pod.name_space, name}, document.json);
-      if (is_new) {
-        all.push_back(std::move(document));
-      } else if (earlier->second != document.json) {
+      const std::string name_space = pod.name_space.empty() ? kUsualNamespace : pod.name_space;
+      const auto [earlier, is_new] = contents.try_emplace({kind, name_space, name}, json);
+      if (!is_new && earlier->second != json) {
         Status differ = kind == "Job" ? Status(Code::kInvalidArgument,
                                                "another DLCPod has this name, and differs: give "
                                                "one another metadata.name")
                                       : DatasetsDiffer(name);
         return Error(std::move(differ).WithContext(context));
       }
+      all.push_back(std::move(document));
     }
   }
   return all;

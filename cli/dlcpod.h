@@ -21,7 +21,7 @@ Result<std::vector<YamlDocument>> ConvertDlcPod(const config::DlcPod& pod,
                                                 const std::string& region);
 
 // The documents of all of them, each once. kInvalidArgument, with the name of the pod: also if two
-// documents have one kind, namespace and name, and differ.
+// documents have one kind, namespace and name, and differ. No namespace counts as `default`.
 Result<std::vector<YamlDocument>> ConvertDlcPods(const std::vector<config::DlcPod>& pods,
                                                  const std::string& region);
 

@@ -191,6 +191,8 @@ TEST(DlcPods, WithTheSameDataSourceShareItsDataset) {
   second.name = "second";
   EXPECT_EQ(NamesOf({first, second}), (Names{"d-train", "pod", "second"}));
   EXPECT_EQ(NamesOf({first, first}), (Names{"d-train", "pod"}));
+  second.name_space = "default";  // kubectl may have been told another for `first`
+  EXPECT_EQ(NamesOf({first, second}), (Names{"d-train", "pod", "d-train", "second"}));
 }
 
 TEST(DlcPods, OfOneNameWithAnotherContentAreRefused) {
@@ -202,6 +204,9 @@ TEST(DlcPods, OfOneNameWithAnotherContentAreRefused) {
             "bucket, another secret or other keys: give one another datasource.name");
   second.name_space = "vision";  // another Dataset
   EXPECT_EQ(NamesOf({first, second}), (Names{"d-train", "pod", "d-train", "second"}));
+  second.name_space = "default";  // which kubectl takes for `first`, too
+  EXPECT_THAT(RefusalOf({first, second}), testing::StartsWith("DLCPod second: two jobs have"));
+  EXPECT_THAT(RefusalOf({second, first}), testing::StartsWith("DLCPod pod: two jobs have"));
 
   config::DlcPod same_name = first;
   same_name.node_name = "worker-1";
