@@ -21,8 +21,8 @@ struct YamlValue {
   }
 };
 
-// A word without quotes: null, a truth value (also yes, no, on and off), a number (0644 is octal),
-// or text.
+// A word without quotes: null, a truth value (also y, yes, on, n, no and off), a number (0644 is
+// octal, and 1_000 is 1000), or text.
 YamlValue ReadYamlWord(const std::string& word);
 
 }  // namespace optcache::config
