@@ -62,9 +62,9 @@ class Ratios : public testing::Test {
       report.last_pass_end = pass == 0 ? 0 : 1000 + rank;
     }
   }
-  void Report(const DatasetReport& report) {
-    for (const char* node : {"a", "b"})
-      scenario_.Node(node).datasets = {report};
+  void Report(const DatasetReport& of_a, const DatasetReport& of_b) {
+    scenario_.Node("a").datasets = {of_a};
+    scenario_.Node("b").datasets = {of_b};
     scenario_.Second();
   }
   HitRatios Now() { return scenario_.coordinator().Snapshot(scenario_.now()).datasets[0].ratios; }
@@ -72,28 +72,35 @@ class Ratios : public testing::Test {
   Scenario scenario_ = TwoNodes();
 };
 
+// Half of it, as each of the two nodes reads.
+PassReport HalfPass(PassNumber pass, std::uint64_t hits, std::uint64_t planned_hits) {
+  return {.stream = kTrain,
+          .pass = pass,
+          .hits = hits,
+          .misses = 500 - hits,
+          .planned_reads = 500,
+          .planned_misses = 500 - planned_hits};
+}
+
 TEST_F(Ratios, AreOfTheLastWholePass) {
-  Report({.name = "vision/imagenet"});
+  Report({.name = "vision/imagenet"}, {.name = "vision/imagenet"});
   Read(0, 600);
-  DatasetReport report = Covered(300, 0, 0);
-  report.passes = {{.stream = kTrain, .pass = 0, .misses = 300}};
-  Report(report);
-  EXPECT_EQ(Now(), (HitRatios{.observed = 0, .predicted = 0})) << "no pass is over";
-  Report(report);
-  EXPECT_EQ(Now(), (HitRatios{.observed = 0, .predicted = 0}));
+  DatasetReport a = Covered(300, 30, 60);
+  DatasetReport b = Covered(300, 60, 60);
+  a.passes = {{.stream = kTrain, .pass = 0, .hits = 30, .misses = 270}};
+  b.passes = {{.stream = kTrain, .pass = 0, .hits = 60, .misses = 240}};
+  Report(a, b);
+  EXPECT_EQ(Now(), (HitRatios{.observed = 0.15, .predicted = 0.2}))
+      << "no pass is over: of the last reads";
   Read(2, 100);
-  report = Covered(1050, 215, 215);
-  report.passes = {
-      {.stream = kTrain, .pass = 0, .misses = 500, .planned_reads = 500, .planned_misses = 500},
-      {.stream = kTrain,
-       .pass = 1,
-       .hits = 200,
-       .misses = 300,
-       .planned_reads = 500,
-       .planned_misses = 295},
-      {.stream = kTrain, .pass = 2, .hits = 15, .misses = 35}};
-  Report(report);
-  EXPECT_EQ(Now(), (HitRatios{.observed = 0.4, .predicted = 0.41}));
+  a = Covered(1050, 250, 240);
+  b = Covered(1050, 400, 310);
+  a.passes = {
+      HalfPass(0, 50, 20), HalfPass(1, 150, 190), {.stream = kTrain, .pass = 2, .hits = 50}};
+  b.passes = {
+      HalfPass(0, 100, 60), HalfPass(1, 250, 220), {.stream = kTrain, .pass = 2, .hits = 50}};
+  Report(a, b);
+  EXPECT_EQ(Now(), (HitRatios{.observed = 0.4, .predicted = 0.41})) << "of both nodes";
   for (const char* node : {"a", "b"}) {
     RankReport& rank = scenario_.At(node, node == std::string("a") ? 0 : 1, 2);
     rank.position = 600;

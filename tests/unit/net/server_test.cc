@@ -174,30 +174,36 @@ TEST_F(ServerTest, WhoOnlyConnectsKeepsNobodyOut) {
 // --- Sources
 
 constexpr const char* kGoodSource = "127.0.0.2";
+constexpr const char* kLateSource = "127.0.0.3";
 
-TEST_F(ServerTest, ASourceThatOpensManyTakesNoPlaceFromAnother) {
+// Four places, of which a source takes all that it can get.
+class FourPlaces : public ServerTest {
+ protected:
+  void ExpectPlacesForOthers() {
+    const RawClient good(server->port(), kGoodSource);
+    RunUntil(loop, [&] { return server->open_connections() == 1; });
+    std::vector<RawClient> silent;
+    for (int i = 0; i < 12; ++i)
+      silent.emplace_back(server->port());
+    RunUntil(loop, [&] { return ClosedWith(Code::kResourceExhausted) == 9; });
+    const RawClient late(server->port(), kLateSource);
+    RunUntil(loop, [&] { return ClosedWith(Code::kResourceExhausted) == 10; });
+    late.Send(wire::Hello{.name = "late"});
+    RunUntil(loop, [&] { return handler->opened == 1; });
+    EXPECT_EQ(handler->open.begin()->second->peer_name(), "late");
+    good.Send(wire::Hello{.name = "good"});
+    RunUntil(loop, [&] { return handler->opened == 2; });
+  }
+};
+
+TEST_F(FourPlaces, ASourceThatOpensManyTakesNoneFromAnother) {
   Start({.hello_deadline = std::chrono::minutes(5), .max_silent = 4, .max_silent_of_source = 100});
-  const RawClient good(server->port(), kGoodSource);
-  RunUntil(loop, [&] { return server->open_connections() == 1; });
-  std::vector<RawClient> silent;
-  for (int i = 0; i < 12; ++i)
-    silent.emplace_back(server->port());
-  RunUntil(loop, [&] { return ClosedWith(Code::kResourceExhausted) == 9; });
-  good.Send(wire::Hello{.name = "good"});
-  RunUntil(loop, [&] { return handler->opened == 1; });
-  EXPECT_EQ(handler->open.begin()->second->peer_name(), "good");
+  ExpectPlacesForOthers();
 }
 
-TEST_F(ServerTest, ASourceThatOpensManyTakesNoPlaceInAFullServer) {
+TEST_F(FourPlaces, ASourceThatOpensManyTakesNoneInAFullServer) {
   Start({.hello_deadline = std::chrono::minutes(5), .max_connections = 4});
-  const RawClient good(server->port(), kGoodSource);
-  RunUntil(loop, [&] { return server->open_connections() == 1; });
-  std::vector<RawClient> silent;
-  for (int i = 0; i < 12; ++i)
-    silent.emplace_back(server->port());
-  RunUntil(loop, [&] { return ClosedWith(Code::kResourceExhausted) == 9; });
-  good.Send(wire::Hello{.name = "good"});
-  RunUntil(loop, [&] { return handler->opened == 1; });
+  ExpectPlacesForOthers();
 }
 
 TEST_F(ServerTest, ASourceHasALimitOfSilentConnections) {
