@@ -47,32 +47,36 @@ TEST_F(FeederTest, StagesInOrderAsFarAsTheArenaReaches) {
   EXPECT_EQ(Reading(), Part(world_.Order(0), 0, 10));
 }
 
-TEST(Feeder, StagesAQuarterOfAPassAheadWhereTheArenaCouldTakeAll) {
-  World world{1'000'000, std::vector<ByteCount>(4000, 100), {.overflow_bytes = 2000}};
-  world.node.up = false;
-  const ReaderId reader = world.Attach(1);
-  world.Begin(reader, 0);
-  for (int i = 0; i < 40; ++i)
-    world.RunStore();
-  EXPECT_EQ(world.store.reads.size(), 1000U);
+// 4000 samples of 100 bytes, an arena for all of them, no node. What a reader of pass 0 gets staged
+// is there.
+class FeederOfALargeArena : public testing::Test {
+ protected:
+  FeederOfALargeArena() {
+    world_.node.up = false;
+    reader_ = world_.Attach(1);
+    world_.Begin(reader_, 0);
+    for (int i = 0; i < 40; ++i)
+      world_.RunStore();
+  }
+
+  World world_{1'000'000, std::vector<ByteCount>(4000, 100), {.overflow_bytes = 2000}};
+  ReaderId reader_ = 0;
+};
+
+TEST_F(FeederOfALargeArena, StagesAQuarterOfAPassAhead) {
+  EXPECT_EQ(world_.store.reads.size(), 1000U);
 }
 
 // Asked for by its id, as one that somebody looks at between two batches.
-TEST(Feeder, OneSampleFarAheadCostsNothingThatIsStaged) {
-  World world{1'000'000, std::vector<ByteCount>(4000, 100), {.overflow_bytes = 2000}};
-  world.node.up = false;
-  const ReaderId reader = world.Attach(1);
-  world.Begin(reader, 0);
-  for (int i = 0; i < 40; ++i)
-    world.RunStore();
-  const auto order = world.Order(0);
-  world.Ask(2, 1, Part(order, 0, 4), reader, 0, 0);
-  world.Ask(3, 2, Part(order, 3900, 1), reader, 0);
-  world.RunStore();
-  ASSERT_EQ(world.clients.answers.size(), 2U);
-  world.Ask(2, 3, Part(order, 4, 900), reader, 0, 4);
-  EXPECT_EQ(world.clients.answers.size(), 3U) << "they are staged still";
-  EXPECT_EQ(world.store.reads[order[4]], 1);
+TEST_F(FeederOfALargeArena, OneSampleFarAheadCostsNothingThatIsStaged) {
+  const auto order = world_.Order(0);
+  world_.Ask(2, 1, Part(order, 0, 4), reader_, 0, 0);
+  world_.Ask(3, 2, Part(order, 3900, 1), reader_, 0);
+  world_.RunStore();
+  ASSERT_EQ(world_.clients.answers.size(), 2U);
+  world_.Ask(2, 3, Part(order, 4, 900), reader_, 0, 4);
+  EXPECT_EQ(world_.clients.answers.size(), 3U) << "they are staged still";
+  EXPECT_EQ(world_.store.reads[order[4]], 1);
 }
 
 TEST(Feeder, StagesManySamplesInPartsSoThatOthersHaveTheirTurn) {
