@@ -6,8 +6,8 @@ namespace optcache::cli {
 namespace {
 
 TEST(YamlText, QuotesTextAndKeysThatWouldBeReadAsSomethingElse) {
-  EXPECT_EQ(ToYaml(R"({"a": "1", "on": true, "1": null, "b": [], "c": [0.5]})"),
-            "a: \"1\"\n\"on\": true\n\"1\": ~\nb: []\nc:\n  - 0.5\n");
+  EXPECT_EQ(ToYaml(R"({"a": "1", "on": true, "1": null, "b": [], "c": [0.5], "y": 2, "1_0": 3})"),
+            "a: \"1\"\n\"on\": true\n\"1\": ~\nb: []\nc:\n  - 0.5\n\"y\": 2\n\"1_0\": 3\n");
 }
 
 TEST(YamlText, RemarksStandAboveTheirDocument) {
