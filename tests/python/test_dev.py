@@ -25,6 +25,7 @@ VERBS = (
     "test --long",
     "test frameworks",
     "up",
+    "wheel",
 )
 NOT_FOR_TEXT = ("apt-get", "sudo", "cmake", "ninja", "ctest", "pip", "go")
 
