@@ -177,7 +177,7 @@ test_named() {
   export OPTCACHE_LONG=1
   export TEST_SEED=${TEST_SEED:-$(date +%s)}
   say "TEST_SEED=$TEST_SEED"
-  step packages need "${build_packages[@]}" "${test_packages[@]}"
+  step packages need "${build_packages[@]}" "${test_packages[@]}" "${wheel_packages[@]}" debootstrap
   step "build (programs)" compile dev "${programs[@]/%//all}" tests/support/all
   step "integration tests" test_python "$python" integration -k "$1" tests/integration
 }
@@ -196,7 +196,7 @@ test_long() {
   export OPTCACHE_LONG=1
   export TEST_SEED=${TEST_SEED:-$(date +%s)}
   say "TEST_SEED=$TEST_SEED"
-  step packages need "${build_packages[@]}" "${test_packages[@]}" "${cluster_packages[@]}"
+  step packages need "${build_packages[@]}" "${test_packages[@]}" "${cluster_packages[@]}" "${wheel_packages[@]}"
   use_programs dev
   step "programs of Kubernetes and S3" "$python" -m cluster programs kubernetes s3
   for ((part = first; part <= last; ++part)); do test_long_part $part; done

@@ -136,7 +136,7 @@ class ImageStore:
 
     def _make_base(self, root: Path) -> None:
         shutil.rmtree(root, ignore_errors=True)
-        words: list[Word] = ["debootstrap", "--variant=minbase", DEBIAN_RELEASE, root, _mirror()]
+        words: list[Word] = ["debootstrap", "--variant=minbase", DEBIAN_RELEASE, root, mirror()]
         run(words, seconds=BUILD_SECONDS)
         for leftover in root.glob("var/cache/apt/archives/*.deb"):
             leftover.unlink()
@@ -164,7 +164,7 @@ class ImageStore:
             yield
 
 
-def _mirror() -> str:
+def mirror() -> str:
     """Where this machine's own packages come from."""
     filters = ["Created-By: Packages", f"Codename: {DEBIAN_RELEASE}", "Component: main", "Label: Debian"]
     lines = run(["apt-get", "indextargets", "--format", "$(SITE)", *filters]).stdout.split()
