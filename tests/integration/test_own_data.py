@@ -21,11 +21,11 @@ PAGE = Path(__file__).parents[2] / "README.md"
 IMAGES, CLASSES, EPOCHS = 40, 2, 3
 SECONDS = 300
 # Port 0: another cache may be up. Only the programs are taken from the build.
-DEV = """#!/bin/sh
-exec optcache "$@" --port 0
+OPTCACHE = """#!/bin/sh
+exec {programs}/optcache "$@" --port 0
 """
 EXPORT = re.compile(r"^export OPTCACHE_SOCKET=.*$", re.MULTILINE)
-INSTALLS = ("python3 -m venv ", "pip install ")
+INSTALLS = ("./dev wheel", "python3 -m venv ", "pip install ")
 
 
 @pytest.fixture
@@ -38,12 +38,12 @@ def folder(programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         Image.fromarray(np.full((8, 8, 3), number, dtype=np.uint8)).save(image)
     (path / "dataset.yaml").write_text(block("yaml").replace("/data/train", str(path / "data")))
     (path / "train.py").write_text(block("python"))
-    (path / "dev").write_text(DEV)
-    (path / "dev").chmod(0o755)
-    activate = path / ".venv" / "bin" / "activate"
-    activate.parent.mkdir(parents=True)
-    activate.touch()
-    places = [programs, Path(sys.executable).parent, os.environ["PATH"]]  # its python3 is this one
+    installed = path / ".venv" / "bin"
+    installed.mkdir(parents=True)
+    (installed / "activate").touch()
+    (installed / "optcache").write_text(OPTCACHE.format(programs=programs))
+    (installed / "optcache").chmod(0o755)
+    places = [installed, Path(sys.executable).parent, os.environ["PATH"]]  # its python3 is this one
     monkeypatch.setenv("PATH", ":".join(map(str, places)))
     monkeypatch.setenv("XDG_STATE_HOME", str(path / "my state"))
     monkeypatch.setenv("PET_MASTER_PORT", str(free_port()))  # torchrun's own may be taken
