@@ -165,8 +165,8 @@ def main() -> int:
         prog="./dev wheel",
         description="Makes a wheel for pip that brings optcache for one machine: the Python package, the "
         "command `optcache`, the programs of node and sidecar, and the shared libraries that they need.",
-        epilog="Install it in a virtual environment of a machine with Debian 12 or a newer glibc, which needs "
-        "no compiler: pip install build/wheel/optcache-*.whl. Then run the cache: optcache up -f dataset.yaml",
+        epilog="Install it in a virtual environment: pip install build/wheel/optcache-*.whl. The machine needs "
+        "glibc 2.36 or newer, which Debian 12 has, and no compiler. Then run: optcache up -f dataset.yaml",
     )
     parser.add_argument(
         "--programs",
