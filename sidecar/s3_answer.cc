@@ -1,6 +1,7 @@
 #include "sidecar/s3_answer.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -19,12 +20,15 @@ S3Answer Page(std::string xml) {
           .length_of_head = {}};
 }
 
+bool IsSigned(const S3Request& request, const net::HttpHeaders& headers) {
+  return request.presigned || net::FindHeader(headers, "Authorization");
+}
+
 // Libraries of S3 sign, or send headers of their own; browsers and curl do neither.
 bool IsOfPeople(const S3Request& request, const net::HttpHeaders& headers) {
-  return !request.presigned && std::ranges::none_of(headers, [](const auto& header) {
+  return !IsSigned(request, headers) && std::ranges::none_of(headers, [](const auto& header) {
     const std::string_view name = header.first;
-    return net::SameWithoutCase(name, "Authorization") ||
-           net::SameWithoutCase(name.substr(0, 6), "x-amz-") ||
+    return net::SameWithoutCase(name.substr(0, 6), "x-amz-") ||
            net::SameWithoutCase(name.substr(0, 8), "amz-sdk-");
   });
 }
@@ -52,8 +56,21 @@ RequestedRange RangeOf(const S3Request& request, const net::HttpHeaders& headers
       object.size);
 }
 
+void AddDescription(const S3Request& request, S3Answer& answer) {
+  if (std::ranges::find(request.overrides, "Content-Type", &net::HttpHeaders::value_type::first) ==
+      request.overrides.end())
+    answer.headers.emplace_back("Content-Type", "binary/octet-stream");
+  std::ranges::copy(request.overrides, std::back_inserter(answer.headers));
+}
+
 S3Answer ObjectAnswer(const S3Request& request, const net::HttpHeaders& headers,
                       const FoundObject& object) {
+  if (!request.overrides.empty() && !IsSigned(request, headers)) {
+    return AnswerWithError(
+        {.status = 400,
+         .code = "InvalidRequest",
+         .message = "Headers of an answer are overridden for signed requests alone"});
+  }
   const ObjectVersion version{.etag = object.etag, .modified_s = object.modified_s};
   const Precondition precondition = CheckPreconditions(headers, version);
   if (precondition == Precondition::kIfMatchFails)
@@ -71,7 +88,7 @@ S3Answer ObjectAnswer(const S3Request& request, const net::HttpHeaders& headers,
     answer.status = 304;
     return answer;
   }
-  answer.headers.emplace_back("Content-Type", "binary/octet-stream");
+  AddDescription(request, answer);
   const RequestedRange range = RangeOf(request, headers, object, version);
   if (range.kind == RangeKind::kUnsatisfiable) {
     S3Answer error =

@@ -31,6 +31,14 @@ constexpr std::string_view kNoWrites =
 constexpr auto kObjectParts =
     std::to_array<std::string_view>({"acl", "attributes", "legal-hold", "restore", "retention",
                                      "select", "tagging", "torrent", "uploadId", "uploads"});
+// Of an object's answer: the word in the query, and the header that it overrides.
+constexpr auto kOverrides = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"response-cache-control", "Cache-Control"},
+     {"response-content-disposition", "Content-Disposition"},
+     {"response-content-encoding", "Content-Encoding"},
+     {"response-content-language", "Content-Language"},
+     {"response-content-type", "Content-Type"},
+     {"response-expires", "Expires"}});
 constexpr auto kListFields = std::to_array<std::string_view>(
     {"list-type", "prefix", "delimiter", "max-keys", "marker", "continuation-token", "start-after",
      "encoding-type", "fetch-owner", "optional-object-attributes", "x-id"});
@@ -94,6 +102,21 @@ std::string SwapForAddress(std::string base64, bool to_address) {
     }
   }
   return base64;
+}
+
+std::expected<net::HttpHeaders, S3Error> OverridesIn(const Fields& fields) {
+  net::HttpHeaders overrides;
+  for (const auto& [word, header] : kOverrides) {
+    const std::string* const value = FieldIn(fields, word);
+    if (value == nullptr) continue;
+    // It goes into the head of an answer as it is, which a line break would end.
+    if (!std::ranges::all_of(*value, [](char c) { return c >= ' ' && c <= '~'; })) {
+      return Refuse(400, "InvalidArgument",
+                    fmt::format("{} has a character that is not printable ASCII", word));
+    }
+    overrides.emplace_back(header, *value);
+  }
+  return overrides;
 }
 
 std::expected<ListQuery, S3Error> ListQueryOf(const Fields& fields, S3Operation operation) {
@@ -179,6 +202,9 @@ std::expected<S3Request, S3Error> ObjectRequest(std::string_view method, std::st
     if (*number > 1) return Refuse(416, "InvalidPartNumber", "Objects have one part here");
     request.first_part = true;
   }
+  auto overrides = OverridesIn(fields);
+  if (!overrides) return std::unexpected(std::move(overrides).error());
+  request.overrides = *std::move(overrides);
   return request;
 }
 

@@ -60,6 +60,8 @@ struct S3Request {
   ListQuery list;
   bool presigned = false;   // the query has a signature, of any version
   bool first_part = false;  // partNumber=1: all of an object that was not uploaded in parts
+  // What response-content-type=... and its like ask for instead of an object's own headers.
+  net::HttpHeaders overrides;
 };
 
 // `target` is the request's "/bucket/key?query", or "/key?query" if its Host names a bucket. The

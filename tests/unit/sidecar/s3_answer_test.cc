@@ -1,5 +1,7 @@
 #include "sidecar/s3_answer.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "unit/sidecar/s3_world.h"
@@ -122,6 +124,34 @@ TEST_F(S3AnswerTest, HasOnePartOfAnUpload) {
   EXPECT_EQ(answer.status, 206);
   EXPECT_EQ(Header(answer, "Content-Range"), "bytes 0-9/10");
   EXPECT_EQ(Answer("/data/train/a?partNumber=1", {}, "HEAD").length_of_head, 10U);
+}
+
+TEST_F(S3AnswerTest, OverridesHeadersOfSignedRequests) {
+  const std::string target = "/data/train/a?response-content-type=text/plain&response-expires=0";
+  const net::HttpHeaders of_part = {{"Authorization", "AWS id:signature"}, {"Range", "bytes=0-1"}};
+  for (const char* const method : {"GET", "HEAD"}) {
+    const S3Answer whole = Answer(target + "&X-Amz-Signature=a", {}, method);
+    EXPECT_EQ(whole.status, 200);
+    const S3Answer part = Answer(target, of_part, method);
+    EXPECT_EQ(part.status, 206);
+    for (const S3Answer& answer : {whole, part}) {
+      EXPECT_EQ(Header(answer, "Expires"), "0");
+      EXPECT_EQ(
+          std::ranges::count(answer.headers, "Content-Type", &net::HttpHeaders::value_type::first),
+          1);
+      EXPECT_EQ(Header(answer, "Content-Type"), "text/plain");
+    }
+  }
+  EXPECT_EQ(Header(Answer("/data/train/a"), "Content-Type"), "binary/octet-stream");
+}
+
+TEST_F(S3AnswerTest, OverridesNoHeadersOfUnsignedRequestsAndErrors) {
+  const S3Answer unsigned_one = Answer("/data/train/a?response-content-type=text/html");
+  EXPECT_EQ(unsigned_one.status, 400);
+  EXPECT_EQ(unsigned_one.error->code, "InvalidRequest");
+  const S3Answer none = Answer("/data/none?response-content-type=text/html&X-Amz-Signature=a");
+  EXPECT_EQ(none.status, 404);
+  EXPECT_EQ(Header(none, "Content-Type"), "application/xml");
 }
 
 TEST_F(S3AnswerTest, ShowsAPageToPeopleAndBucketsToLibraries) {

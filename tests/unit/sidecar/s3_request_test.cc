@@ -117,6 +117,29 @@ TEST(S3Request, OfAPartIsOfTheOnlyOne) {
     EXPECT_EQ(Refused(std::string("/d/k?partNumber=") + number).code, "InvalidArgument") << number;
 }
 
+TEST(S3Request, NamesTheHeadersThatItOverrides) {
+  const S3Request request = Parsed(
+      "/d/k?response-content-type=text%2Fplain&response-cache-control=no-store&"
+      "response-content-disposition=attachment%3B%20filename%3D%22a+b%22&"
+      "response-content-encoding=gzip&response-content-language=de&response-expires=0");
+  EXPECT_EQ(request.overrides,
+            (net::HttpHeaders{{"Cache-Control", "no-store"},
+                              {"Content-Disposition", "attachment; filename=\"a b\""},
+                              {"Content-Encoding", "gzip"},
+                              {"Content-Language", "de"},
+                              {"Content-Type", "text/plain"},
+                              {"Expires", "0"}}));
+  EXPECT_TRUE(Parsed("/d/k").overrides.empty());
+}
+
+TEST(S3Request, OverridesNothingBesideAHeader) {
+  for (const char* const value : {"a%0D%0ASet-Cookie:b", "a%0Ab", "%00", "%7F", "%C3%A4"}) {
+    const S3Error error = Refused(std::string("/d/k?response-content-type=") + value);
+    EXPECT_EQ(error.status, 400);
+    EXPECT_EQ(error.code, "InvalidArgument") << value;
+  }
+}
+
 TEST(S3Request, SaysWhatNobodyKnowsHere) {
   EXPECT_EQ(Refused("/d/k?tagging").code, "NotImplemented");
   EXPECT_EQ(Refused("/d/k?partNumber=1&uploadId=2").code, "NotImplemented");
