@@ -238,13 +238,42 @@ def datasets(root: Path) -> tuple[Read, Any]:
     return read, (expected, [f"row {n}" for n in expected])
 
 
+def litdata(root: Path) -> tuple[Read, Any]:
+    import litdata as library
+    from litdata.streaming.cache import Cache
+
+    chance = random.Random(5)
+    chunks = Cache(str(root / "train"), chunk_bytes=1 << 17)
+    samples = [{"n": n, "bytes": chance.randbytes(10_000)} for n in range(40)]
+    for number, sample in enumerate(samples):
+        chunks[number] = sample
+    chunks.done()
+    chunks.merge()
+    caches = iter(range(10))
+
+    def read() -> Any:
+        import optcache.litdata
+
+        with pytest.raises(ValueError, match="does not begin with optcache://"):
+            optcache.litdata.folder("images/train")
+        # litdata keeps chunks itself: here not for the next epoch.
+        own = str(root.parent / f"chunks-{next(caches)}")
+        source = optcache.litdata.folder(f"{URL}/train")
+        dataset = library.StreamingDataset(source, cache_dir=own, shuffle=True)
+        loader = library.StreamingDataLoader(dataset, batch_size=4, num_workers=2, collate_fn=list)
+        found = [sample for batch in loader for sample in batch]
+        return sorted(found, key=lambda sample: sample["n"])
+
+    return read, samples
+
+
 def needs(make: Callable[..., Any]) -> Any:
     name = make.__name__
     missing = importlib.util.find_spec(name) is None
     return pytest.param(make, marks=pytest.mark.skipif(missing, reason=f"{name} is not installed"))
 
 
-@pytest.mark.parametrize("make", [needs(make) for make in (pandas, pyarrow, zarr, datasets)])
+@pytest.mark.parametrize("make", [needs(make) for make in (pandas, pyarrow, zarr, datasets, litdata)])
 def test_a_library_reads_the_cache(
     serve_tree: Serve, root: Path, make: Callable[[Path], tuple[Read, Any]]
 ) -> None:
