@@ -240,7 +240,8 @@ make_frameworks_venv() {
   "${pip[@]}" accelerate==1.15.0 mosaicml==0.32.1 mosaicml-streaming==0.13.0 numpy pytest pytorch-lightning==2.6.6 \
     spdl-core==0.8.0 torch==2.7.0 torchdata==0.11.0 torchvision==0.22.0 webdataset==1.0.2
   # Clients of S3, all named: else pip tries every version that might go with another.
-  "${pip[@]}" aiobotocore==3.10.0 boto3==1.43.117 datasets==4.8.5 s3fs==2026.2.0 s3torchconnector==1.5.0
+  "${pip[@]}" aiobotocore==3.10.0 awscli==1.46.3 boto3==1.43.117 datasets==4.8.5 litdata==0.2.76 obstore==0.12.1 s3fs==2026.2.0 \
+    s3torchconnector==1.5.0
   "${pip[@]}" zarr==3.1.6 # by fsspec, as pandas and pyarrow are, which datasets needs
   "${pip[@]}" --no-deps nemo_toolkit==1.23.0 # for Megatron's samplers
 }
@@ -249,7 +250,7 @@ frameworks() {
   use_programs dev
   # Tests skip what is missing; here nothing may be.
   .venv-frameworks/bin/python -W ignore -c \
-    'import accelerate, boto3, composer, datasets, nemo, pandas, pyarrow, pytorch_lightning, s3fs, s3torchconnector, spdl.source, streaming, torchdata.stateful_dataloader, webdataset, zarr'
+    'import accelerate, awscli, boto3, composer, datasets, litdata, nemo, pandas, pyarrow, pytorch_lightning, s3fs, s3torchconnector, spdl.source, streaming, torchdata.stateful_dataloader, webdataset, zarr'
   test_python .venv-frameworks/bin/python python-frameworks tests/python
   # Trainers are slow to start.
   OPTCACHE_LONG=1 test_python .venv-frameworks/bin/python integration-frameworks tests/integration/test_frameworks.py

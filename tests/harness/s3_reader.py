@@ -51,16 +51,32 @@ def boto3(folder: Path, epoch: int) -> Samples:
         yield key, client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
 
 
-def boto3_in_order(folder: Path, epoch: int) -> Samples:
+def in_order(names: list[str], epoch: int) -> list[str]:
     """By PyTorch's DistributedSampler over the sorted keys, one rank of one."""
     import torch
 
-    client = s3_client()
-    names = keys(client)
     generator = torch.Generator()
     generator.manual_seed(SEED + epoch)
-    for index in torch.randperm(len(names), generator=generator).tolist():
-        yield names[index], client.get_object(Bucket=BUCKET, Key=names[index])["Body"].read()
+    return [names[at] for at in torch.randperm(len(names), generator=generator).tolist()]
+
+
+def boto3_in_order(folder: Path, epoch: int) -> Samples:
+    client = s3_client()
+    for key in in_order(keys(client), epoch):
+        yield key, client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+
+
+def boto3_ranges_in_order(folder: Path, epoch: int) -> Samples:
+    """Shards in that order, each as readers of Parquet do: its end, then some of its parts."""
+    client = s3_client()
+    for key in in_order(keys(client), epoch):
+        size = client.head_object(Bucket=BUCKET, Key=key)["ContentLength"]
+        part = size // 8
+        read = b""
+        for first in (size - part, 0, 2 * part, 4 * part):
+            words = {"Bucket": BUCKET, "Key": key, "Range": f"bytes={first}-{first + part - 1}"}
+            read += client.get_object(**words)["Body"].read()
+        yield key, read
 
 
 class Objects:
@@ -152,6 +168,16 @@ def webdataset(folder: Path, epoch: int) -> Samples:
         yield sample["__key__"], sample["bin"]
 
 
+def webdataset_by_aws(folder: Path, epoch: int) -> Samples:
+    """By a pipe from AWS's own program, as many scripts have it: webdataset has no reader of S3."""
+    import webdataset as library
+
+    shards = [key for key in keys(s3_client()) if key.endswith(".tar")]
+    urls = [f"pipe:aws s3 cp s3://{BUCKET}/{key} -" for key in shards]
+    for sample in library.WebDataset(urls, shardshuffle=False, empty_check=False):
+        yield sample["__key__"], sample["bin"]
+
+
 def streaming(folder: Path, epoch: int) -> Samples:
     """MosaicML's, with shards and their index; what it keeps itself is gone after the epoch."""
     from streaming import StreamingDataset
@@ -185,11 +211,13 @@ CLIENTS: dict[str, Reader] = {
     for reader in (
         boto3,
         boto3_in_order,
+        boto3_ranges_in_order,
         boto3_attached,
         boto3_transfer,
         s3fs,
         s3torchconnector,
         webdataset,
+        webdataset_by_aws,
         streaming,
         datasets,
     )

@@ -129,15 +129,20 @@ def json_lines(server: S3Server, folder: Path) -> Content:
 
 @contextmanager
 def cache_over(
-    programs: Path, server: S3Server, content: Content, folder: Path, sampler: str = ""
+    programs: Path,
+    server: S3Server,
+    content: Content,
+    folder: Path,
+    sampler: str = "",
+    share: float = 2,
 ) -> Iterator[Cluster]:
-    """All of the bucket has room in it. Its environment has the bucket's keys; its clients' not."""
+    """All of the bucket has room in it, or that share of its bytes. Its environment has the bucket's keys; its clients' not."""
     options = ClusterOptions(
         programs=programs,
         base_url="",
         listing="",
         machines=1,
-        budget=Budget(memory=2 * content.total_bytes, arena=16 << 20, overflow=16 << 20),
+        budget=Budget(memory=int(share * content.total_bytes), arena=16 << 20, overflow=16 << 20),
         state=folder / "state",
         sockets=folder,
         bucket=f'{{bucket: {BUCKET}, prefix: "{PREFIX}", endpoint: "{server.endpoint}"}}',
@@ -169,18 +174,23 @@ def environment(cache: Cluster) -> dict[str, str]:
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",  # AWS's own program
     }
 
 
 def read_epochs(
-    cache: Cluster, client: str, folder: Path, after_epoch: Callable[[], None]
+    cache: Cluster,
+    client: str,
+    folder: Path,
+    after_epoch: Callable[[], None],
+    epochs: int = EPOCHS,
 ) -> list[list[tuple[str, str]]]:
     own = folder / "client"
     own.mkdir()
     read = []
     with open(folder / "client.log", "wb") as log:
         reader = subprocess.Popen(
-            [sys.executable, s3_reader.__file__, client, own, str(EPOCHS)],
+            [sys.executable, s3_reader.__file__, client, own, str(epochs)],
             env=environment(cache),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -188,13 +198,13 @@ def read_epochs(
         )
         assert reader.stdin is not None and reader.stdout is not None
         try:
-            for epoch in range(EPOCHS):
+            for epoch in range(epochs):
                 line = reader.stdout.readline()
                 if not line:
                     raise HarnessError((folder / "client.log").read_text(errors="replace"))
                 read.append([(key, digest) for key, digest in json.loads(line)])
                 after_epoch()
-                if epoch + 1 < EPOCHS:
+                if epoch + 1 < epochs:
                     reader.stdin.write(b"\n")
                     reader.stdin.flush()
             reader.stdin.close()
@@ -219,6 +229,11 @@ def needs(package: str) -> Any:
         pytest.param("s3fs", loose_objects, marks=needs("s3fs")),
         pytest.param("s3torchconnector", loose_objects, marks=needs("s3torchconnector")),
         pytest.param("webdataset", tar_shards, marks=[needs("webdataset"), needs("boto3")]),
+        pytest.param(
+            "webdataset_by_aws",
+            tar_shards,
+            marks=[needs("webdataset"), needs("boto3"), needs("awscli")],
+        ),
         pytest.param("streaming", mosaic_shards, marks=needs("streaming")),
         pytest.param("datasets", json_lines, marks=[needs("datasets"), needs("s3fs")]),
     ],
@@ -281,6 +296,39 @@ def test_an_annotated_order_is_followed(
         requests = server.requests(GET)
     check_that_the_order_was_known(content, read, requests, metrics)
     assert metrics["optcache_unknown_orders_total"] == 0
+
+
+@needs("boto3")
+def test_ranges_of_shards_are_reads_of_their_order(
+    programs: Path, server: S3Server, tmp_path: Path
+) -> None:
+    """With room for some of the shards: what is not kept is read once a pass, whatever its ranges."""
+    shards, kept, epochs = 40, 12, 4
+    content = Content()
+    chance = random.Random(9)
+    for number in range(shards):
+        parts = [chance.randbytes(8 << 10) for _ in range(8)]
+        key = f"{number:02}.parquet"
+        content.place(server, key, b"".join(parts))
+        content.samples[PREFIX + key] = sha256(b"".join(parts[at] for at in (7, 0, 2, 4)))
+    sampler = f"torch-distributed,seed={s3_reader.SEED}"
+    with cache_over(programs, server, content, tmp_path, sampler, share=0.3) as cache:
+        requests: list[int] = []
+        read = read_epochs(
+            cache,
+            "boto3_ranges_in_order",
+            tmp_path,
+            lambda: requests.append(server.requests(GET)),
+            epochs,
+        )
+        (metrics,) = cache.sidecar_metrics()
+    assert all(dict(epoch) == content.samples for epoch in read)
+    print("requests of the store, after each epoch:", requests)
+    bound = shards - kept  # of a pass after the first
+    assert requests[0] <= shards + bound, "the next pass is read ahead, and no more"
+    assert requests[-1] - requests[0] <= 1.05 * bound * (epochs - 1)
+    assert metrics["optcache_s3_joined_reads_total"] == 3 * shards * epochs
+    assert metrics["optcache_unforetold_reads_total"] == 0
 
 
 @needs("boto3")
