@@ -15,11 +15,8 @@ import os
 import tempfile
 
 import fsspec
-from litdata.streaming.downloader import (  # type: ignore[import-not-found,unused-ignore]
-    Downloader,
-    register_downloader,
-)
-from litdata.streaming.resolver import Dir  # type: ignore[import-not-found,unused-ignore]
+from litdata.streaming.downloader import Downloader, register_downloader
+from litdata.streaming.resolver import Dir
 
 from . import filesystem as filesystem  # registers optcache:// where there is no entry point
 
@@ -35,7 +32,7 @@ def folder(url: str) -> Dir:
     return Dir(url=url)
 
 
-class OptcacheDownloader(Downloader):  # type: ignore[misc,unused-ignore]
+class OptcacheDownloader(Downloader):
     """Copies objects into litdata's folder of chunks. Thread-safe."""
 
     def download_file(self, remote_filepath: str, local_filepath: str) -> None:
