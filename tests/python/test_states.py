@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from conftest import Server
+from conftest import ROOT, Server
 
 torch = pytest.importorskip("torch")
 
 from test_orders import data, replayed, seeded  # noqa: E402
 from test_progress import BATCH, Numbers, make  # noqa: E402
+from test_readme import code  # noqa: E402
 from torch.utils.data import (  # noqa: E402
     DataLoader,
     RandomSampler,
@@ -234,3 +236,92 @@ def test_a_loader_that_attaches_itself_goes_on_from_its_first_iteration(
     late.optcache.load_state_dict(first.optcache.state_dict())
     assert some(late, 99)[0][0] == 3 * BATCH
     assert late.optcache is late.optcache and len(server.of("attach")) == 2
+
+
+# --- With the real packages: a loop that ends in the middle of an epoch, and another process's
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_torchdatas_loader_goes_on_from_its_own_state(
+    data: optcache.Dataset, server: Server, workers: int
+) -> None:
+    package = pytest.importorskip("torchdata.stateful_dataloader")
+
+    def loader() -> Any:
+        sampler = DistributedSampler(data, num_replicas=1, rank=0, seed=3)
+        made = package.StatefulDataLoader(
+            Numbers(data), BATCH, sampler=sampler, num_workers=workers
+        )
+        return attach(made, dataset=data)
+
+    first, late = loader(), loader()
+    whole = some(first, 99)
+    read = []
+    for batch in first:
+        read.append(batch.tolist())
+        if len(read) == 3:
+            state = first.state_dict()
+    assert read == whole, "set_epoch was not called"
+    late.load_state_dict(state)
+    assert some(late, 99) == whole[3:]
+    assert some(late, 99) == whole, "the next epoch begins at its begin"
+    assert server.of("attach")[-1]["known"] == 0, "it deals its batches itself"
+    with pytest.raises(ValueError, match="deals batches in its own way: save its own state"):
+        late.optcache.state_dict()
+
+
+def test_lightnings_trainer_goes_on_by_what_the_page_says(
+    data: optcache.Dataset, tmp_path: Path
+) -> None:
+    lightning = pytest.importorskip("pytorch_lightning")
+
+    class Stop(lightning.Callback):  # type: ignore[misc, name-defined]
+        def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+            if trainer.global_step == 17:  # in the second epoch of 13 batches
+                trainer.save_checkpoint(tmp_path / "last.ckpt")
+                trainer.should_stop = True
+
+    _, example = code(ROOT / "docs" / "user" / "checkpoints.md").split("class Model")
+    scope: dict[str, Any] = {
+        "lightning": lightning,
+        "attach": lambda loader: attach(loader, dataset=data),
+        "DataLoader": lambda source, batch_size, sampler: DataLoader(source, BATCH, sampler=sampler),
+        "DistributedSampler": DistributedSampler,
+        "train": Numbers(data),
+    }
+    exec("class Model" + example, scope)
+
+    class Model(scope["Model"]):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1)
+            self.read: list[tuple[int, list[int]]] = []
+
+        def training_step(self, batch: Any, number: int) -> Any:
+            self.read.append((self.current_epoch, batch.tolist()))
+            return self.layer(batch[:, None].float()).mean() * 0
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    def fit(callbacks: list[Any], checkpoint: Any = None) -> list[tuple[int, list[int]]]:
+        model = Model()
+        trainer = lightning.Trainer(
+            accelerator="cpu",
+            devices=1,
+            max_epochs=3,
+            logger=False,
+            callbacks=callbacks,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=tmp_path,
+        )
+        trainer.fit(model, ckpt_path=checkpoint)
+        return model.read
+
+    whole = fit([])
+    assert len(whole) == 3 * 13
+    first = fit([Stop()])
+    assert first == whole[:17]
+    assert first + fit([], tmp_path / "last.ckpt") == whole
