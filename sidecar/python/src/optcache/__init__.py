@@ -11,6 +11,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from . import _deprecated
+from ._announce import AnnouncedOrder, announce
+from ._known_orders import Shuffle
 from ._stats import Stats, stats
 from ._text import VisibleLines
 from .computed import Computed, cached
@@ -30,14 +32,17 @@ else:
     )
 
 __all__ = [
+    "AnnouncedOrder",
     "Computed",
     "Dataset",
     "OptcacheError",
     "SampleError",
+    "Shuffle",
     "SidecarUnavailableError",
     "Stats",
     "WebDataset",
     "__version__",
+    "announce",
     "cached",
     "stats",
 ]

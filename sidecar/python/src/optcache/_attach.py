@@ -18,12 +18,12 @@ from . import _deprecated
 from . import _protocol as protocol
 from ._attachment import Attachment, Unannounced
 from ._batches import IndexBatch
+from ._known_orders import Lister
 from ._orders import Numbering, Source, dataset_under, order_of
 from ._progress import Progress, State
 from ._samplers import Items, Order, base_seed
 from ._sidecar_stats import SidecarStats, stats_of
 from ._store import Store
-from ._traces import Lister
 from .dataset import Dataset
 
 T = TypeVar("T")

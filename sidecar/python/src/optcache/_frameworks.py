@@ -11,14 +11,9 @@ from torch.utils.data import BatchSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
 from . import _protocol as protocol
+from ._known_orders import is_called, spdl_length, spdl_recipe
 from ._recipes import recipe_text, signed
 from ._samplers import DistributedOrder, Order, modern_randperm
-
-
-def is_called(thing: Any, module: str, name: str) -> bool:
-    """Is it of the class of that name, in a module of that name's beginning?"""
-    kind = type(thing)
-    return kind.__name__ == name and f"{kind.__module__}.".startswith(f"{module}.")
 
 
 class ReplayedOrder(Order):
@@ -136,21 +131,14 @@ class SpdlOrder(ReplayedOrder):
     """SPDL's DistributedRandomSampler, without weights."""
 
     def _make_recipe(self, size: int) -> protocol.Recipe:
-        sampler = self._sampler
-        self._world = int(sampler._world_size)
-        self._draws = int(sampler._num_draws)
-        text = recipe_text(
-            "spdl-random", size=size, world=self._world, drop_last=True, draws=self._draws
-        )
-        rank = int(sampler._rank)
-        return protocol.Recipe(known=True, size=size, world=self._world, rank=rank, order=text)
+        return spdl_recipe(self._sampler, size)
 
     def _will_read(self) -> tuple[int, int, list[int]]:
         ids = [int(index) for index in self._sampler]
         return int(self._sampler._seed), 0, ids[: self._length()]
 
     def _rank_length(self) -> int:
-        return self._draws // self._world
+        return spdl_length(self._sampler)
 
 
 class ResumedOrder(DistributedOrder):

@@ -11,10 +11,11 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 from . import _protocol as protocol
 from ._frameworks import framework_order
 from ._image_folder import ImageFolder
+from ._known_orders import Lister
 from ._recipes import Ranges, ranges_of, ranges_text, recipe_text, signed
 from ._samplers import Items, Order, base_seed, torch_order
 from ._store import Store
-from ._traces import Lister, TracedOrder
+from ._traces import TracedOrder
 from .computed import store_under
 from .dataset import Dataset
 

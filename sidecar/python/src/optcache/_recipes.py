@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import array
+import sys
+import zlib
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -42,3 +45,11 @@ def ranges_of(ids: Sequence[int]) -> Optional[Ranges]:
 
 def ranges_text(ranges: Ranges) -> str:
     return ",".join(f"{first}+{count}" for first, count in ranges)
+
+
+def order_crc(ids: Sequence[int]) -> int:
+    """CRC-32 of the ids as little-endian uint32."""
+    words = array.array("I", ids)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return zlib.crc32(words)

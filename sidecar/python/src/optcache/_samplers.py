@@ -6,8 +6,6 @@ import array
 import dataclasses
 import itertools
 import re
-import sys
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Callable, Optional
 
@@ -16,18 +14,10 @@ from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
 from . import _protocol as protocol
-from ._recipes import recipe_text, signed
+from ._recipes import order_crc, recipe_text, signed
 
 Batches = Iterable[Any]
 Items = Callable[[int], Sequence[int]]
-
-
-def order_crc(ids: Sequence[int]) -> int:
-    """CRC-32 of the ids as little-endian uint32."""
-    words = array.array("I", ids)
-    if sys.byteorder == "big":
-        words.byteswap()
-    return zlib.crc32(words)
 
 
 def _torch_version() -> tuple[int, int]:

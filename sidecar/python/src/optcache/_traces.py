@@ -21,9 +21,10 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 
 from . import _protocol as protocol
-from ._samplers import Items, Order, order_crc
+from ._known_orders import Lister
+from ._recipes import order_crc
+from ._samplers import Items, Order
 
-Lister = Callable[[int], Optional[Sequence[int]]]
 Mapping = Callable[[int], int]
 
 # Their iterations only draw random numbers.

@@ -1,0 +1,169 @@
+"""What a rank reads in each epoch, where PyTorch does not say it."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Sequence
+from typing import Any, Callable, Optional
+
+from . import _protocol as protocol
+from ._recipes import recipe_text
+
+Lister = Callable[[int], Optional[Sequence[int]]]
+
+_RANDPERM_MAX = 214_748_363  # from there on, PyTorch draws 64 bits
+
+
+def is_called(thing: Any, module: str, name: str) -> bool:
+    """Is it of the class of that name, in a module of that name's beginning?"""
+    kind = type(thing)
+    return kind.__name__ == name and f"{kind.__module__}.".startswith(f"{module}.")
+
+
+class Shuffle:
+    """All samples, in another order in each epoch: the order of PyTorch's DistributedSampler with this
+    seed. It needs no PyTorch. The sidecar computes it too, so it knows all epochs ahead.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def indices(self, epoch: int, size: int, rank: int = 0, world_size: int = 1) -> list[int]:
+        """What a rank reads in an epoch of a dataset of that size."""
+        order = _randperm(size, self.seed + epoch)
+        missing = -size % world_size
+        order += (order * (missing // size + 1))[:missing] if missing else []
+        return order[rank::world_size]
+
+    def __repr__(self) -> str:
+        return f"Shuffle(seed={self.seed})"
+
+
+def _randperm(size: int, seed: int) -> list[int]:
+    """torch.randperm by a generator of that seed."""
+    if size > _RANDPERM_MAX:
+        raise ValueError(f"Shuffle takes at most {_RANDPERM_MAX:,} samples, and there are {size:,}")
+    draw = _mersenne_twister(seed).getrandbits
+    order = list(range(size))
+    for at in range(size - 1):
+        other = at + draw(32) % (size - at)
+        order[at], order[other] = order[other], order[at]
+    return order
+
+
+def _mersenne_twister(seed: int) -> random.Random:
+    """As PyTorch seeds it; Python mixes the bits of a seed first."""
+    state = [seed & 0xFFFFFFFF]
+    for number in range(1, 624):
+        last = state[-1]
+        state.append((1_812_433_253 * (last ^ last >> 30) + number) & 0xFFFFFFFF)
+    generator = random.Random()
+    generator.setstate((3, (*state, 624), None))
+    return generator
+
+
+class KnownOrder:
+    """The lists of one rank, which are handed over.
+
+    Attributes:
+        recipe: what the sidecar is told.
+        replayed: the sidecar computes the lists itself.
+        common: each rank reads this many ids at least, and what some read beyond is not predicted;
+            None: all.
+    """
+
+    replayed = False
+    common: Optional[int] = None
+
+    def __init__(self, size: int, rank: int, world_size: int, lists: Lister) -> None:
+        self.recipe = protocol.Recipe(
+            known=False, size=size, world=world_size, rank=rank, order="trace"
+        )
+        self.indices = lists
+
+
+class ReplayedOrder(KnownOrder):
+    """The lists of a recipe."""
+
+    replayed = True
+
+    def __init__(self, recipe: protocol.Recipe, lists: Lister) -> None:
+        self.recipe = recipe
+        self.indices = lists
+
+
+def known_order(order: Any, size: int, rank: int, world_size: int) -> KnownOrder:
+    """The order that a user names. Raises TypeError if it is none."""
+    if isinstance(order, Shuffle):
+        recipe = protocol.Recipe(
+            known=True,
+            size=size,
+            kind=protocol.TORCH_DISTRIBUTED,
+            seed=order.seed,
+            world=world_size,
+            rank=rank,
+            shuffle=True,
+        )
+        return ReplayedOrder(recipe, lambda epoch: order.indices(epoch, size, rank, world_size))
+    for name in ("DistributedRandomSampler", "DistributedDeterministicSampler"):
+        if is_called(order, "spdl.source", name):
+            return _spdl_order(order, size)
+    if is_called(order, "grain", "IndexSampler"):
+        return _grain_order(order, size)
+    if callable(order):
+        return KnownOrder(size, rank, world_size, order)
+    if hasattr(order, "__len__") and hasattr(order, "__getitem__"):
+        only: Sequence[int] = order
+        return KnownOrder(size, rank, world_size, lambda epoch: None if epoch else only)
+    raise TypeError(
+        f"announce: {type(order).__name__} is not an order: give a list of indices, a function that "
+        "returns the list of an epoch, optcache.Shuffle, or a sampler of SPDL or grain"
+    )
+
+
+def spdl_recipe(sampler: Any, size: int) -> protocol.Recipe:
+    """Of a DistributedRandomSampler without weights."""
+    world = int(sampler._world_size)
+    text = recipe_text(
+        "spdl-random", size=size, world=world, drop_last=True, draws=int(sampler._num_draws)
+    )
+    rank = int(sampler._rank)
+    return protocol.Recipe(known=True, size=size, world=world, rank=rank, order=text)
+
+
+def spdl_length(sampler: Any) -> int:
+    """What each rank reads at least of a DistributedRandomSampler."""
+    return int(sampler._num_draws) // int(sampler._world_size)
+
+
+def _spdl_order(sampler: Any, size: int) -> KnownOrder:
+    """SPDL's samplers: epoch n is what `shuffle(n)` gives."""
+
+    def lists(epoch: int) -> list[int]:
+        again = copy.copy(sampler)
+        if hasattr(again, "shuffle"):
+            again.shuffle(epoch)
+        return list(map(int, again))
+
+    if getattr(sampler, "_n", None) == size and getattr(sampler, "_weights", 0) is None:
+        order: KnownOrder = ReplayedOrder(spdl_recipe(sampler, size), lists)
+        order.common = spdl_length(sampler)
+        return order
+    return KnownOrder(size, int(sampler._rank), int(sampler._world_size), lists)
+
+
+def _grain_order(sampler: Any, size: int) -> KnownOrder:
+    """grain's IndexSampler, as its DataLoader asks it: record `i * shard_count + shard_index`."""
+    shard, count = int(sampler._shard_options.shard_index), int(sampler._shard_options.shard_count)
+    length = int(sampler._num_records) // count
+    if not sampler._shard_options.drop_remainder:
+        length += shard < int(sampler._num_records) % count
+    reads = len(sampler) // count
+    keys = sampler._record_keys  # sampler[i] makes a random generator as well: ten times as slow
+
+    def lists(epoch: int) -> Optional[list[int]]:
+        first, end = epoch * length, min((epoch + 1) * length, reads)
+        return [int(keys[i]) for i in range(first, end)] if first < end else None
+
+    return KnownOrder(size, shard, count, lists)

@@ -1,0 +1,74 @@
+"""Orders that are announced without PyTorch: what the real parts make of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import optcache
+import pytest
+from harness.cluster import Cluster
+from harness.dataset import Dataset
+from harness.processes import wait_until
+
+BATCH = 8
+EPOCHS = 3
+SHARE = 0.5
+
+
+def a_function(size: int) -> Callable[[int], list[int]]:
+    return lambda epoch: random.Random(epoch).sample(range(size), size)
+
+
+def a_shuffle(size: int) -> optcache.Shuffle:
+    return optcache.Shuffle(5)
+
+
+def wait_for_the_plan(cache: Cluster) -> None:
+    def planned() -> bool:
+        return any(stream["planned"] for stream in cache.status()["datasets"][0]["streams"])
+
+    wait_until(planned, "it is planned")
+
+
+def check_reads(cache: Cluster, dataset: Dataset) -> None:
+    """All reads were foretold, and the store was read no more than any cache of that size must."""
+    (metrics,) = cache.sidecar_metrics()
+    assert metrics["optcache_unforetold_reads_total"] == 0
+    assert metrics["optcache_passes_total"] == EPOCHS
+    bound = (1 + (EPOCHS - 1) * (1 - SHARE)) * dataset.total_bytes
+    taken = metrics["optcache_store_read_bytes_total"]
+    print(f"{taken:.0f} bytes of the store; the bound is {bound:.0f}: {taken / bound:.3f}")
+    assert taken <= 1.05 * bound
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("make", [a_shuffle, a_function])
+def test_an_announced_order_is_planned(
+    start_cache: Callable[..., Cluster],
+    dataset: Dataset,
+    make: Callable[[int], Any],
+    threads: int,
+) -> None:
+    cache = start_cache(share=SHARE)
+    samples = optcache.Dataset(socket=str(cache.socket(0)))
+    order = make(len(samples))
+
+    def read(batch: list[int]) -> tuple[list[int], list[bytes]]:
+        return list(map(int, batch)), list(map(bytes, samples.__getitems__(batch)))
+
+    with optcache.announce(samples, order, batch_size=BATCH, epochs=EPOCHS) as reads:
+        with ThreadPoolExecutor(threads) as pool:
+            for epoch in range(EPOCHS):
+                batches = iter(reads)
+                first = next(batches)
+                if epoch == 0:
+                    wait_for_the_plan(cache)
+                got = [read(first), *pool.map(read, batches)]
+                for batch, contents in got:
+                    assert contents == [dataset.read(index) for index in batch]
+                assert sorted(i for batch, _ in got for i in batch) == list(range(len(samples)))
+        assert reads.stats() is not None
+    check_reads(cache, dataset)
