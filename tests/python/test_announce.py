@@ -224,15 +224,16 @@ def test_what_is_computed_is_announced(data: optcache.Dataset) -> None:
         assert [lengths[index] for index in reads] == [data.size(index) for index in (3, 1, 4)]
 
 
-def examples() -> str:
-    page = ROOT / "docs" / "user" / "announce.md"
-    return "".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+def examples(heading: str) -> str:
+    """The code of the user page before this chapter."""
+    page = (ROOT / "docs" / "user" / "announce.md").read_text()
+    return "".join(re.findall(r"```python\n(.*?)```", page.split(f"## {heading}")[0], re.DOTALL))
 
 
 def test_examples_of_the_user_page(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RANK", raising=False)
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    exec(examples(), {})
+    exec(examples("SPDL"), {})
     assert len(server.of("pass")) == 2 + 1 + 3 + 1
     assert all("crc" in begun for begun in server.of("pass"))
     assert all(get["stream"] for get in server.of("get"))

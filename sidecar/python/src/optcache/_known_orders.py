@@ -96,16 +96,17 @@ class ReplayedOrder(KnownOrder):
 def known_order(order: Any, size: int, rank: int, world_size: int) -> KnownOrder:
     """The order that a user names. Raises TypeError if it is none."""
     if isinstance(order, Shuffle):
+        shuffle = order
         recipe = protocol.Recipe(
             known=True,
             size=size,
             kind=protocol.TORCH_DISTRIBUTED,
-            seed=order.seed,
+            seed=shuffle.seed,
             world=world_size,
             rank=rank,
             shuffle=True,
         )
-        return ReplayedOrder(recipe, lambda epoch: order.indices(epoch, size, rank, world_size))
+        return ReplayedOrder(recipe, lambda epoch: shuffle.indices(epoch, size, rank, world_size))
     for name in ("DistributedRandomSampler", "DistributedDeterministicSampler"):
         if is_called(order, "spdl.source", name):
             return _spdl_order(order, size)

@@ -1,0 +1,146 @@
+"""A source for SPDL's pipelines: `optcache.spdl.Source`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+from typing import Any
+
+import optcache
+import pytest
+from conftest import ROOT, Server, find_program
+from optcache.spdl import Source
+from test_announce import SIZE, crc, data, places
+
+__all__ = ["data"]  # a fixture
+
+
+class Gate:
+    """A dataset whose reads wait until as many are under way as are allowed."""
+
+    def __init__(self, data: optcache.Dataset, together: int) -> None:
+        self.barrier = threading.Barrier(together)
+        self.data = data
+        self.begun = 0
+        self._lock = threading.Lock()
+
+    def __getitems__(self, batch: list[int]) -> list[Any]:
+        with self._lock:
+            self.begun += 1
+        self.barrier.wait(timeout=120)
+        return self.data.__getitems__(batch)
+
+
+def test_batches_come_in_their_order(
+    data: optcache.Dataset, server: Server, contents: list[bytes]
+) -> None:
+    source = Source(data, optcache.Shuffle(5), batch_size=16, epochs=2)
+    for epoch in range(2):
+        known = server.mark()
+        ids = optcache.Shuffle(5).indices(epoch, SIZE)
+        got = list(source)
+        assert [index for indices, _ in got for index in indices] == ids
+        assert [bytes(it) for _, samples in got for it in samples] == [contents[i] for i in ids]
+        (begun,) = server.of("pass", after=known)
+        firsts = range(0, SIZE, 16)
+        assert places(server, known) == [(begun["pass"], at, min(16, SIZE - at)) for at in firsts]
+    assert source.stats() is None or source.stats().samples  # type: ignore[union-attr]
+    source.close()
+    server.wait_for("detach")
+
+
+def test_threads_read_ahead(data: optcache.Dataset) -> None:
+    """The first batch comes when four reads are under way at a time: with fewer, none would end."""
+    source = Source(data, list(range(32)), batch_size=2, num_threads=4)
+    gate = Gate(data, together=4)
+    source._dataset = gate
+    batches = iter(source)
+    assert next(batches)[0] == [0, 1]
+    assert gate.begun <= 8
+    assert len(list(batches)) == 15
+
+
+def test_a_source_may_be_left_early(data: optcache.Dataset, server: Server) -> None:
+    source = Source(data, optcache.Shuffle(5), batch_size=4)
+    batches = iter(source)
+    first = next(batches)[0]
+    batches.close()  # type: ignore[attr-defined]
+    source.shuffle(0)
+    assert next(iter(source))[0] == first
+
+
+def test_what_fails_is_an_error_of_the_loop(data: optcache.Dataset) -> None:
+    source = Source(data, list(range(32)), batch_size=2)
+
+    class Broken:
+        def __getitems__(self, batch: list[int]) -> list[Any]:
+            raise optcache.SampleError("it is gone", "not_found", batch[0])
+
+    source._dataset = Broken()
+    with pytest.raises(optcache.SampleError, match="it is gone"):
+        list(source)
+    with pytest.raises(ValueError, match="num_threads=0"):
+        Source(data, [0], batch_size=1, num_threads=0)
+
+
+def test_order_of_a_random_sampler(data: optcache.Dataset, server: Server) -> None:
+    """Known from its recipe. Where the ranks are dealt unequal numbers, what all read is predicted."""
+    spdl = pytest.importorskip("spdl.source")
+    for more in ({}, {"ddp_drop_last_distributed_round": False}):
+        sampler = spdl.DistributedRandomSampler(SIZE, rank=1, world_size=3, **more)
+        known = server.mark()
+        with optcache.announce(data, sampler) as reads:
+            for epoch in (0, 1):
+                sampler.shuffle(epoch)
+                expected = list(sampler)
+                sampler.shuffle(17)
+                assert list(reads) == expected
+                begun = server.of("pass", after=known)[epoch]
+                assert (begun["epoch"], begun["length"]) == (epoch, SIZE // 3)
+                assert begun["crc"] == crc(expected[: SIZE // 3])
+            assert sampler._seed == 17
+        told = server.of("attach", after=known)[-1]
+        assert (told["rank"], told["world"]) == (1, 3)
+        command = [find_program("optcache"), "order", "--recipe", told["order"]]
+        command += ["--epoch", "1", "--rank", "1"]
+        shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=180)
+        assert list(map(int, shown.stdout.split())) == expected[: SIZE // 3]
+
+
+def test_order_of_other_samplers(data: optcache.Dataset, server: Server) -> None:
+    spdl = pytest.importorskip("spdl.source")
+    weighted = spdl.DistributedRandomSampler(
+        SIZE, rank=1, world_size=2, num_draws=50, weights=[1.0 + i for i in range(SIZE)]
+    )
+    plain = spdl.DistributedDeterministicSampler(SIZE, rank=1, world_size=2)
+    for sampler in (weighted, plain):
+        known = server.mark()
+        with optcache.announce(data, sampler) as reads:
+            assert list(reads) == list(sampler)
+        assert server.of("attach", after=known)[0]["order"] == "trace"
+        assert len(server.of("trace", after=known)) == 3
+
+
+def test_example_of_the_user_page(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("spdl.pipeline")
+    page = (ROOT / "docs" / "user" / "announce.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page.split("## SPDL")[1].split("\n## ")[0], re.DOTALL)
+    read: list[Any] = []
+    names: dict[str, Any] = {"ds": optcache.Dataset(), "read": read}
+    exec(example.replace("            ...", "            read.extend(batch)"), names)
+    data = names["ds"]
+    assert sorted(read) == sorted(2 * [(data.target(i), data.size(i)) for i in range(SIZE)])
+    assert len(server.of("pass")) == 2 and server.of("attach")[0]["order"].startswith("spdl-random")
+    assert all(get["stream"] for get in server.of("get"))
+
+
+def test_an_announced_order_is_a_source(server: Server, data: optcache.Dataset) -> None:
+    pipeline = pytest.importorskip("spdl.pipeline")
+    with optcache.announce(data, optcache.Shuffle(5), batch_size=16) as reads:
+        builder = pipeline.PipelineBuilder().add_source(reads)
+        builder = builder.pipe(data.__getitems__, concurrency=4).add_sink(4)
+        running = builder.build(num_threads=4)
+        with running.auto_stop():
+            assert sum(map(len, running)) == SIZE
+    assert [first for _, first, _ in places(server)] == list(range(0, SIZE, 16))
