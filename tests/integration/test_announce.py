@@ -13,6 +13,9 @@ from harness.cluster import Cluster
 from harness.dataset import Dataset
 from harness.processes import wait_until
 
+from optcache.grain import DataSource
+from optcache.spdl import Source
+
 BATCH = 8
 EPOCHS = 3
 SHARE = 0.5
@@ -71,4 +74,38 @@ def test_an_announced_order_is_planned(
                     assert contents == [dataset.read(index) for index in batch]
                 assert sorted(i for batch, _ in got for i in batch) == list(range(len(samples)))
         assert reads.stats() is not None
+    check_reads(cache, dataset)
+
+
+def test_a_source_of_spdl_is_planned(start_cache: Callable[..., Cluster], dataset: Dataset) -> None:
+    cache = start_cache(share=SHARE)
+    samples = optcache.Dataset(socket=str(cache.socket(0)))
+    source = Source(samples, a_shuffle(0), batch_size=BATCH, epochs=EPOCHS)
+    for epoch in range(EPOCHS):
+        source.shuffle(epoch)
+        read: list[int] = []
+        for indices, views in source:
+            if not read and epoch == 0:
+                wait_for_the_plan(cache)
+            assert list(map(bytes, views)) == [dataset.read(index) for index in indices]
+            read += indices
+        assert sorted(read) == list(range(len(samples)))
+    check_reads(cache, dataset)
+
+
+@pytest.mark.parametrize("make", [a_shuffle, a_function])
+def test_a_source_of_grain_is_planned(
+    start_cache: Callable[..., Cluster], dataset: Dataset, make: Callable[[int], Any]
+) -> None:
+    """One thread reads, as the last reads of other threads could come after the next epoch's first."""
+    cache = start_cache(share=SHARE)
+    samples = optcache.Dataset(socket=str(cache.socket(0)))
+    order = make(len(samples))
+    source = DataSource(samples, order, epochs=EPOCHS)
+    for epoch in range(EPOCHS):
+        indices = order(epoch) if callable(order) else order.indices(epoch, len(samples))
+        for place, index in enumerate(indices):
+            if epoch == 0 and place == 1:
+                wait_for_the_plan(cache)
+            assert bytes(source[index]) == dataset.read(index)
     check_reads(cache, dataset)

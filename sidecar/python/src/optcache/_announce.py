@@ -116,10 +116,12 @@ class AnnouncedOrder:
         assert ids is not None
         for first in range(0, len(ids), size):
             tag = self.refresh(tag._replace(first=first))
-            batch = IndexBatch(ids[first : first + size], self._ours.name, tag)
-            yield batch if self._batch_size is not None else BatchIndex(ids[first], batch, 0)
+            if self._batch_size is None:
+                yield self.placed(ids[first], tag)
+            else:
+                yield IndexBatch(ids[first : first + size], self._ours.name, tag)
             if first == 0:
-                self._look_ahead(epoch + 2)
+                self.look_ahead(epoch + 2)
 
     def begin(self, epoch: int) -> protocol.Tag:
         """Tells the sidecar that an epoch begins. Where its first sample stands."""
@@ -139,11 +141,16 @@ class AnnouncedOrder:
         self._lists = {number: of for number, of in self._lists.items() if number >= epoch}
         return self._attachment.begin(self._recipe, what)
 
+    def placed(self, index: int, tag: protocol.Tag) -> BatchIndex:
+        """An index that stands there."""
+        return BatchIndex(index, IndexBatch([index], self._ours.name, tag), 0)
+
     def refresh(self, tag: protocol.Tag) -> protocol.Tag:
         """The same place, at a sidecar that has been started again, too."""
         return self._attachment.refresh(self._recipe, tag)
 
-    def _look_ahead(self, epoch: int) -> None:
+    def look_ahead(self, epoch: int) -> None:
+        """Tells the list of that epoch, if it is known."""
         if self._order.replayed or not self.list_of(epoch - 1):
             return
         ids = self.list_of(epoch)
