@@ -189,8 +189,9 @@ def test_an_index_that_the_dataset_has_not_is_an_error(
 
 def test_what_is_no_order_is_an_error(data: optcache.Dataset) -> None:
     announce: Callable[..., Any] = optcache.announce
-    with pytest.raises(TypeError, match="int is not an order"):
-        announce(data, 7)
+    for order in (7, "sequential size=200", iter([1])):
+        with pytest.raises(TypeError, match=f"{type(order).__name__} is not an order"):
+            announce(data, order)
     with pytest.raises(TypeError, match="list is not an optcache dataset"):
         announce([b"1"], [0])
     wrong = {"batch_size": 0, "rank": 2, "world_size": 0, "epochs": 0}

@@ -114,7 +114,8 @@ def known_order(order: Any, size: int, rank: int, world_size: int) -> KnownOrder
         return _grain_order(order, size)
     if callable(order):
         return KnownOrder(size, rank, world_size, order)
-    if hasattr(order, "__len__") and hasattr(order, "__getitem__"):
+    is_list = hasattr(order, "__len__") and hasattr(order, "__getitem__")
+    if is_list and not isinstance(order, (str, bytes)):
         only: Sequence[int] = order
         return KnownOrder(size, rank, world_size, lambda epoch: None if epoch else only)
     raise TypeError(

@@ -68,15 +68,20 @@ class DataSource:
         if order is None:
             return index
         with self._lock:
-            for epoch in self._begun:
-                place = epoch.take(index)
-                if place is not None:
-                    if epoch is self._begun[-1]:
-                        epoch.tag = order.refresh(epoch.tag._replace(first=place))
-                    return order.placed(index, epoch.tag._replace(first=place))
-            if not self._begin_next(order, index):
-                return index
-        return self._placed(index)
+            placed = self._take(order, index)
+            if placed is None and self._begin_next(order, index):
+                placed = self._take(order, index)
+            return index if placed is None else placed
+
+    def _take(self, order: AnnouncedOrder, index: int) -> Optional[BatchIndex]:
+        for epoch in self._begun:
+            place = epoch.take(index)
+            if place is not None:
+                tag = epoch.tag._replace(first=place)
+                if epoch is self._begun[-1]:
+                    tag = epoch.tag = order.refresh(tag)
+                return order.placed(index, tag)
+        return None
 
     def _begin_next(self, order: AnnouncedOrder, index: int) -> bool:
         """Begins the next epoch, if that may be the one that the index is of."""
