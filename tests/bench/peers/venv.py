@@ -18,6 +18,7 @@ ALONE = (
     "s3torchconnectorclient==1.5.0",
     "mosaicml-streaming==0.13.0",
     "webdataset==1.0.2",
+    "spdl-core==0.8.0",
 )
 WITH_ALL = (
     "multi-storage-client[boto3]==1.3.1",
@@ -34,7 +35,7 @@ WITH_ALL = (
 )
 VERSIONS = (
     "s3torchconnector 1.5.0, multi-storage-client 1.3.1, s3fs 2026.9.0, "
-    "MosaicML Streaming 0.13.0, webdataset 1.0.2"
+    "MosaicML Streaming 0.13.0, webdataset 1.0.2, SPDL 0.8.0"
 )
 
 
