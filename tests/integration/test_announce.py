@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -29,11 +30,14 @@ def a_shuffle(size: int) -> optcache.Shuffle:
     return optcache.Shuffle(5)
 
 
-def wait_for_the_plan(cache: Cluster) -> None:
-    def planned() -> bool:
-        return any(stream["planned"] for stream in cache.status()["datasets"][0]["streams"])
+def wait_for_the_plan(cache: Cluster, epoch: int) -> None:
+    """Until the node has planned this epoch: a plan that comes later finds samples already dropped."""
 
-    wait_until(planned, "it is planned")
+    def planned() -> bool:
+        plans = re.findall(r"pass planned.*?plan=\S* ?\S+ (\d+)", cache.log_of("node-0"))
+        return max(map(int, plans), default=-1) >= epoch
+
+    wait_until(planned, f"epoch {epoch} is planned")
 
 
 def check_reads(cache: Cluster, dataset: Dataset) -> None:
@@ -67,8 +71,7 @@ def test_an_announced_order_is_planned(
             for epoch in range(EPOCHS):
                 batches = iter(reads)
                 first = next(batches)
-                if epoch == 0:
-                    wait_for_the_plan(cache)
+                wait_for_the_plan(cache, epoch)
                 got = [read(first), *pool.map(read, batches)]
                 for batch, contents in got:
                     assert contents == [dataset.read(index) for index in batch]
@@ -85,8 +88,8 @@ def test_a_source_of_spdl_is_planned(start_cache: Callable[..., Cluster], datase
         source.shuffle(epoch)
         read: list[int] = []
         for indices, views in source:
-            if not read and epoch == 0:
-                wait_for_the_plan(cache)
+            if not read:
+                wait_for_the_plan(cache, epoch)
             assert list(map(bytes, views)) == [dataset.read(index) for index in indices]
             read += indices
         assert sorted(read) == list(range(len(samples)))
@@ -105,7 +108,7 @@ def test_a_source_of_grain_is_planned(
     for epoch in range(EPOCHS):
         indices = order(epoch) if callable(order) else order.indices(epoch, len(samples))
         for place, index in enumerate(indices):
-            if epoch == 0 and place == 1:
-                wait_for_the_plan(cache)
+            if place == 1:
+                wait_for_the_plan(cache, epoch)
             assert bytes(source[index]) == dataset.read(index)
     check_reads(cache, dataset)
