@@ -101,16 +101,21 @@ void ControlClient::Report() {
                            .url = "/v1/report",
                            .headers = {{"Content-Type", "application/json"}},
                            .body = coordination::ToJson(report)};
-  http_.Send(std::move(request), kReportTimeout, [this](Result<net::HttpResponse> response) {
-    reporting_ = false;
-    if (response && response->status >= 400 && response->status < 500) {
-      Log(LogLevel::kError, "the coordinator refused a report",
-          {{"status", response->status}, {"answer", response->body}});
-    }
-    if (response && response->status == 200) SendTraces(response->body);
-    const bool again = std::exchange(report_again_, false);
-    report_timer_ = loop_.After(again ? kReportGap : options_.report_every, [this] { Report(); });
-  });
+  http_.Send(std::move(request), kReportTimeout,
+             [this, batch = report.savings.number](Result<net::HttpResponse> response) {
+               reporting_ = false;
+               if (response && response->status >= 400 && response->status < 500) {
+                 Log(LogLevel::kError, "the coordinator refused a report",
+                     {{"status", response->status}, {"answer", response->body}});
+               }
+               if (response && response->status == 200) {
+                 if (hooks_.answered) hooks_.answered(batch);
+                 SendTraces(response->body);
+               }
+               const bool again = std::exchange(report_again_, false);
+               report_timer_ =
+                   loop_.After(again ? kReportGap : options_.report_every, [this] { Report(); });
+             });
 }
 
 // What the coordinator wants of the lists that the report has named. When they are there it says

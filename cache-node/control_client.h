@@ -34,6 +34,8 @@ class ControlClient {
   };
   struct Hooks {
     std::function<coordination::Report()> report;
+    // The coordinator has taken a report with that batch of savings.
+    std::function<void(std::uint64_t batch)> answered;
     // A state newer than the one before.
     std::function<void(const coordination::DesiredState&)> apply;
     // The list of ids of that digest, which a report has named; null: it is not here any more.

@@ -134,6 +134,9 @@ Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
   if (const auto* health = std::get_if<wire::StoreHealth>(&message)) {
     return MayTellOfStore(caller, health->dataset);
   }
+  if (const auto* savings = std::get_if<wire::Savings>(&message)) {
+    return MayReadOrWrite(caller, savings->dataset);
+  }
   if (const auto* progress = std::get_if<wire::StreamProgress>(&message)) {
     const bool ends =
         progress->ended && visitor.streams.erase({progress->stream, progress->rank}) > 0;

@@ -254,6 +254,12 @@ void Node::TakeTrace(ClientId client, const wire::StreamTrace& part) {
        {"not_logged", *not_logged}});
 }
 
+// Of a dataset that is not known it is told again.
+void Node::TakeSavings(ClientId client, const wire::Savings& savings) {
+  if (const auto* known = FindDataset(state_, savings.dataset); known != nullptr)
+    savings_.OnSavings(client, known->name, savings);
+}
+
 void Node::LookAtVisitors() {
   if (!cluster_) return;
   Doorkeeper& door = cluster_->doorkeeper();
@@ -301,6 +307,9 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   }
   if (const auto* health = std::get_if<wire::StoreHealth>(&message)) {
     return stores_.OnHealth(client, *health, now);
+  }
+  if (const auto* savings = std::get_if<wire::Savings>(&message)) {
+    return TakeSavings(client, *savings);
   }
   const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
   if (!dataset) return AnswerUnknown(client, request_id, message);

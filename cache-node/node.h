@@ -26,6 +26,7 @@
 #include "cache-node/node_visitors.h"
 #include "cache-node/peer_watch.h"
 #include "cache-node/plan_parts.h"
+#include "cache-node/savings_table.h"
 #include "cache-node/store_table.h"
 #include "cache-node/stream_table.h"
 #include "cache-node/worker.h"
@@ -114,6 +115,7 @@ class Node final : public Effects {
   // for an answer, and the connection goes on for others.
   Status Admit(ClientId client, wire::Message& message);
   void AttachStream(ClientId client, const wire::StreamAttach& attach);
+  void TakeSavings(ClientId client, const wire::Savings& savings);
   void TakeTrace(ClientId client, const wire::StreamTrace& part);
   // Announcements by the state in force, tokens by the time.
   void LookAtVisitors();
@@ -139,7 +141,7 @@ class Node final : public Effects {
   void OnListing(wire::DatasetKey key, Result<Listing> listing);
   void KeepState();
   void FetchParts(const coordination::DatasetState& state);
-  coordination::Report MakeReport() const;
+  coordination::Report MakeReport();
 
   void Tick();
   void Drain(Deadline deadline, Deadline patience, std::function<void()> done);
@@ -160,6 +162,7 @@ class Node final : public Effects {
   std::unique_ptr<PlanParts> parts_;
   StreamTable streams_;
   StoreTable stores_;
+  SavingsTable savings_;
   std::unique_ptr<NodeDisk> disk_;          // null: memory alone
   std::unique_ptr<NodeVisitors> visitors_;  // null on a laptop
 

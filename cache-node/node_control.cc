@@ -73,6 +73,7 @@ void Node::ConnectToCoordinator() {
           .node = options_.name, .version = state_.version, .seed = options_.incarnation},
       ControlClient::Hooks{
           .report = [this] { return MakeReport(); },
+          .answered = [this](std::uint64_t batch) { savings_.OnAnswered(batch); },
           .apply = [this](const coordination::DesiredState& state) { Apply(state); },
           .trace = [this](const std::string& digest) { return streams_.TraceBytes(digest); }});
   parts_ =
@@ -313,7 +314,7 @@ void Node::FetchParts(const coordination::DatasetState& state) {
   });
 }
 
-coordination::Report Node::MakeReport() const {
+coordination::Report Node::MakeReport() {
   coordination::Report report{.node = options_.name,
                               .incarnation = options_.incarnation,
                               .address = options_.advertise,
@@ -323,7 +324,8 @@ coordination::Report Node::MakeReport() const {
                               .leaving = ending_.has_value(),
                               .member = self_,
                               .applied = state_.version,
-                              .streams = streams_.Report()};
+                              .streams = streams_.Report(),
+                              .savings = savings_.Batch()};
   for (const auto& [key, dataset] : datasets_) {
     auto& reports = IsRetiring(state_, key) ? report.retiring : report.datasets;
     reports.push_back(dataset->Report());

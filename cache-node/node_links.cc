@@ -75,6 +75,7 @@ void Node::Forget(net::Connection& gone) {
     dataset->cache().OnClientGone(client, clock_.Now());
   streams_.OnClosed(client);
   stores_.OnClosed(client);
+  savings_.OnClosed(client);
   if (cluster_) cluster_->doorkeeper().OnClosed(client);
   if (open && open.mapped().member != 0) LosePeer(open.mapped());
 }

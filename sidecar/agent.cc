@@ -59,7 +59,7 @@ Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& c
                                        agent->arena_.arena(), agent->feeder_));
   agent->ListSources();
   agent->node_.Open(agent->feeder_);
-  agent->feeder_.WatchStores();
+  agent->feeder_.TellNode();
   RETURN_IF_ERROR(agent->ServeByS3());
   agent->FetchManifests();
   return agent;

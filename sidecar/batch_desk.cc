@@ -330,7 +330,8 @@ std::vector<DatasetSaved> BatchDesk::SavedOfAll() const {
     all.push_back({.dataset = name,
                    .saved = saved,
                    .cost = dataset::CostOf(tally.dataset->price(), saved),
-                   .wait = tally.delivered.wait});
+                   .wait = tally.delivered.wait,
+                   .key = tally.dataset->key()});
   }
   return all;
 }

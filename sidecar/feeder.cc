@@ -14,7 +14,8 @@ Feeder::Feeder(const FeederPorts& ports, Alarms& alarms, const FeederOptions& op
       readers_(ports.node, ports.orders, alarms, options.readers, [this] { WorkLater(); }),
       desk_(readers_, memory_, fetcher_, ports.clients, alarms),
       stager_(readers_, memory_, fetcher_, [this](HeldSample& sample) { desk_.OnEnded(sample); }),
-      stores_(ports.node, ports.store, alarms) {
+      stores_(ports.node, ports.store, alarms),
+      savings_(ports.node, [this] { return desk_.SavedOfAll(); }, alarms) {
   if (!options.headspace) return;
   headspace_.emplace(*options.headspace, readers_, memory_.arena_capacity());
   desk_.Measure(*headspace_);
@@ -48,6 +49,7 @@ void Feeder::OnClientGone(ClientId client) {
 void Feeder::OnNodeUp() {
   readers_.OnNodeUp();
   stores_.OnNodeUp();
+  savings_.OnNodeUp();
 }
 
 void Feeder::OnNodeLost() {
@@ -70,6 +72,7 @@ void Feeder::OnPayload(std::uint32_t request, const wire::SampleReply& reply,
 
 void Feeder::EndAll() {
   readers_.EndAll();
+  savings_.Tell();
   fetcher_.Flush();
 }
 

@@ -20,6 +20,7 @@
 #include "sidecar/ports.h"
 #include "sidecar/reader_table.h"
 #include "sidecar/sample_memory.h"
+#include "sidecar/savings_watch.h"
 #include "sidecar/stager.h"
 #include "sidecar/store_watch.h"
 
@@ -59,8 +60,11 @@ class Feeder final : public NodeListener {
   // Null if it is not measured.
   const HeadspaceMeter* headspace() const { return headspace_ ? &*headspace_ : nullptr; }
 
-  // From now on tells the node whether the stores answer.
-  void WatchStores() { stores_.Start(); }
+  // From now on tells the node whether the stores answer, and what was saved.
+  void TellNode() {
+    stores_.Start();
+    savings_.Start();
+  }
 
   // What the node says goes to the fetcher.
   void OnNodeUp() override;
@@ -72,7 +76,7 @@ class Feeder final : public NodeListener {
                  const Status& status) override;
   Fetcher& fetcher() { return fetcher_; }
 
-  // All loaders have ended: told to the node, for a stop.
+  // All loaders have ended, and what was saved in all: told to the node, for a stop.
   void EndAll();
   // Gives up what was asked for and what was staged, answering nobody: what remains are the reads
   // of the store that have begun, and none begins any more. For the end.
@@ -94,6 +98,7 @@ class Feeder final : public NodeListener {
   BatchDesk desk_;
   Stager stager_;
   StoreWatch stores_;
+  SavingsWatch savings_;
 };
 
 }  // namespace optcache::sidecar

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "dataset/store_price.h"
 #include "sidecar/fetcher.h"
+#include "wire/messages.h"
 
 namespace optcache::sidecar {
 
@@ -44,6 +45,7 @@ struct DatasetSaved {
   Saved saved;
   std::optional<double> cost;  // of it; nullopt: no price is known
   Duration wait{};
+  wire::DatasetKey key = 0;
 };
 
 // For people: "saved 9 requests and 1.0 MiB of vision/images, compared with …". Empty: nothing was

@@ -55,6 +55,8 @@ class ControlService {
 
   const coordination::Coordinator& coordinator() const { return coordinator_; }
   coordination::ClusterStatus Status() const;
+  // As Coordinator::CollectSavings.
+  coordination::SavingsByDataset CollectSavings() { return coordinator_.CollectSavings(); }
   std::size_t polls() const { return polls_.size(); }
 
  private:

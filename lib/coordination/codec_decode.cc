@@ -167,6 +167,15 @@ void Read(JsonObject object, Member& member) {
   if (member.id == 0) object.errors().Add(object.PathOf("id"), "missing or 0");
 }
 
+void Read(JsonObject object, SavingsBatch& batch) {
+  object.Read("number", batch.number);
+  object.ForEach("datasets", kMaxDatasets, [&](JsonObject item) {
+    DatasetSavings& of = batch.datasets.emplace_back();
+    item.Need("name", of.dataset, kMaxNameBytes);
+    Read(item, of.saved);
+  });
+}
+
 }  // namespace
 
 Result<Report> ParseReport(std::string_view json) {
@@ -191,6 +200,7 @@ Result<Report> ParseReport(std::string_view json) {
                  [&](JsonObject item) { Read(std::move(item), report.retiring.emplace_back()); });
   object.ForEach("streams", kMaxStreams,
                  [&](JsonObject item) { Read(std::move(item), report.streams.emplace_back()); });
+  object.In("savings", [&](JsonObject savings) { Read(std::move(savings), report.savings); });
   RETURN_IF_ERROR(errors.status());
   return report;
 }

@@ -146,6 +146,15 @@ Json Encode(const Member& member) {
   return json;
 }
 
+Json Encode(const SavingsBatch& batch) {
+  return {{"number", batch.number},
+          {"datasets", Array(batch.datasets, [](const DatasetSavings& of) {
+             Json json = Encode(of.saved);
+             json["name"] = of.dataset;
+             return json;
+           })}};
+}
+
 }  // namespace
 
 std::string ToJson(const Report& report) {
@@ -164,6 +173,7 @@ std::string ToJson(const Report& report) {
       {"streams", Array(report.streams, [](const StreamReport& s) { return Encode(s); })}};
   if (report.disk > 0) json["disk"] = report.disk;
   if (report.leaving) json["leaving"] = true;
+  if (report.savings != SavingsBatch{}) json["savings"] = Encode(report.savings);
   return Dump(json);
 }
 

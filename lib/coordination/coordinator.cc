@@ -104,6 +104,7 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
   TakeOffer(report, *entry);
   entry->heard = now;
   entry->applied = report.applied;
+  if (savings_.Take(report)) AddSavings(report.savings);
   const MemberEntry::Datasets before = std::exchange(entry->datasets, {});
   for (const auto* list : {&report.datasets, &report.retiring}) {
     for (const DatasetReport& dataset : *list)
@@ -138,6 +139,13 @@ void Coordinator::TakeNumbers(const DatasetReport& report, const MemberEntry::Da
   if (departs && report.samples == 0) placement_is_due_ = true;  // it has given all away
   if (!before.contains(id)) dataset->second.recent.LeaveOut(report);
   entry.datasets.insert_or_assign(std::move(id), report);
+}
+
+void Coordinator::AddSavings(const SavingsBatch& batch) {
+  for (const auto& [name, saved] : batch.datasets) {
+    if (DatasetEntry* const dataset = Present(name); dataset != nullptr)
+      dataset->saved = Plus(dataset->saved, saved);
+  }
 }
 
 // What the node is and offers, which decides what is placed there.

@@ -29,6 +29,7 @@
 #include "coordination/plan_base.h"
 #include "coordination/read_ratios.h"
 #include "coordination/revisions.h"
+#include "coordination/savings_book.h"
 #include "coordination/state.h"
 #include "coordination/status.h"
 #include "coordination/trace_book.h"
@@ -99,6 +100,9 @@ class Coordinator {
 
   ClusterStatus Snapshot(MonotonicTime now) const;
 
+  // What nodes have said since the last call that the cache has saved.
+  SavingsByDataset CollectSavings() { return savings_.Collect(); }
+
  private:
   // A Dataset with one of its manifests.
   struct DatasetId {
@@ -156,6 +160,7 @@ class Coordinator {
     std::vector<NamedBytes> bases;  // this one's and the one's before
     std::optional<Collection> collection;
     DatasetReport departed;  // counters of members that have gone
+    Savings saved;           // since this has been the present manifest
     std::vector<EndedPass> ended_passes;
     RecentReads recent;
     HitRatios ended_ratios;  // as a stream ended: of the last passes, whose reports go with it
@@ -183,6 +188,7 @@ class Coordinator {
   void TakeOffer(const Report& report, MemberEntry& entry);
   void TakeNumbers(const DatasetReport& report, const MemberEntry::Datasets& before,
                    MemberEntry& entry, MonotonicTime now);
+  void AddSavings(const SavingsBatch& batch);
   void RemoveMember(MemberId id);
 
   std::vector<DatasetEntry*> ManifestsOf(std::string_view dataset);
@@ -264,6 +270,7 @@ class Coordinator {
   std::map<MemberId, MemberEntry> members_;
   std::map<std::string, MemberId, std::less<>> names_;  // of members_
   Datasets datasets_;
+  SavingsBook savings_;
 };
 
 }  // namespace optcache::coordination

@@ -210,6 +210,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   }
   status.nodes_that_differ = WhoDiffers(digests);
   status.sum = SumOf(dataset);
+  status.saved = dataset.saved;
   std::set<MemberId> readers;
   for (const auto& [id, stream] : dataset.streams) {
     const StreamState announced = stream.State();

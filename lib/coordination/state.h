@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "coordination/savings.h"
 #include "sampler/id_list.h"
 
 namespace optcache::coordination {
@@ -197,6 +198,15 @@ struct DatasetReport {
   friend bool operator==(const DatasetReport&, const DatasetReport&) = default;
 };
 
+// What the sidecars of a node have saved of each Dataset since its batch before. A node keeps a
+// batch until a report with it is answered, and sends it again: the number tells that it is the
+// same.
+struct SavingsBatch {
+  std::uint64_t number = 0;  // rises by one; 0: none
+  std::vector<DatasetSavings> datasets;
+  friend bool operator==(const SavingsBatch&, const SavingsBatch&) = default;
+};
+
 struct Report {
   std::string node;
   std::uint64_t incarnation = 0;       // rises with each start of the node's process
@@ -212,6 +222,7 @@ struct Report {
   std::vector<DatasetReport> datasets;
   std::vector<DatasetReport> retiring;
   std::vector<StreamReport> streams;
+  SavingsBatch savings;
   friend bool operator==(const Report&, const Report&) = default;
 };
 

@@ -108,6 +108,7 @@ struct DatasetStatus {
   std::vector<std::string> nodes_that_differ;
   bool replanning = false;  // inventories are being collected
   DatasetReport sum;        // predicted_hit_ratio is the mean, weighted by requests
+  Savings saved;            // by sidecars, also by those that have ended
   HitRatios ratios;         // of the last whole pass of each stream, else of the last 15 minutes
   std::vector<StreamStatus> streams;
   std::vector<std::string> notes;      // what the user should know

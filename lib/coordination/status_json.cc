@@ -88,6 +88,7 @@ Json Encode(const DatasetStatus& dataset) {
           {"observed_hit_ratio", RatioOrNull(dataset.ratios.observed)},
           {"predicted_hit_ratio", RatioOrNull(dataset.ratios.predicted)},
           {"sum", Encode(dataset.sum)},
+          {"saved", Encode(dataset.saved)},
           {"streams", Array(dataset.streams, [](const StreamStatus& s) { return Encode(s); })},
           {"notes", dataset.notes},
           {"nodes", Array(dataset.nodes, [](const NodeShare& node) { return Encode(node); })},
@@ -179,6 +180,7 @@ void Read(JsonObject object, DatasetStatus& dataset) {
   object.Read("predicted_hit_ratio", dataset.ratios.predicted);
   dataset.sum.name = dataset.name;  // also if there is no sum
   object.In("sum", [&](JsonObject sum) { Read(std::move(sum), dataset.sum); });
+  object.In("saved", [&](JsonObject saved) { Read(saved, dataset.saved); });
   object.ForEach("streams", kMaxStreams,
                  [&](JsonObject item) { Read(std::move(item), dataset.streams.emplace_back()); });
   object.Read("notes", kMaxNotes, dataset.notes);

@@ -46,6 +46,7 @@ enum class MessageType : std::uint8_t {
   kStreamTrace = 17,
   kStreamPassEnd = 18,
   kStoreHealth = 19,
+  kSavings = 20,
 };
 
 MessageType TypeOf(const Message& message);

@@ -21,7 +21,7 @@ using MemberId = std::uint32_t;    // given by the coordinator, never reused
 using LeaseId = std::uint64_t;     // 0: none
 
 inline constexpr std::uint16_t kMinVersion = 1;
-inline constexpr std::uint16_t kMaxVersion = 3;
+inline constexpr std::uint16_t kMaxVersion = 4;
 // What one side speaks.
 struct VersionRange {
   std::uint16_t min = kMinVersion;
@@ -223,6 +223,19 @@ struct StoreHealth {
   friend bool operator==(const StoreHealth&, const StoreHealth&) = default;
 };
 
+// --- Savings: sidecar to its node, which reports to the coordinator
+
+// What a sidecar has saved of a dataset (docs/user/what-it-saves.md) since this connection began.
+// What it saved before and has told another connection is not in it, so nothing counts twice. From
+// version 4 on.
+struct Savings {
+  DatasetKey dataset = 0;
+  std::int64_t requests = 0;  // below 0: it has sent more than the reads need without a cache
+  std::int64_t bytes = 0;
+  std::uint64_t wait_us = 0;  // how long training processes have waited
+  friend bool operator==(const Savings&, const Savings&) = default;
+};
+
 // --- Between nodes -------------------------------------------------------------------------------
 
 // To the home node of each id: who holds it? If nobody: a lease for the asker.
@@ -279,6 +292,6 @@ struct Push {
 using Message =
     std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply, LeaseUpdate,
                  StreamAttach, StreamProgress, Lookup, LookupReply, Holding, Announce, Push,
-                 StreamOrder, StreamTrace, StreamPassEnd, StoreHealth>;
+                 StreamOrder, StreamTrace, StreamPassEnd, StoreHealth, Savings>;
 
 }  // namespace optcache::wire

@@ -19,7 +19,7 @@ constexpr std::uint32_t Mask(std::initializer_list<MessageType> types) {
 using enum MessageType;
 constexpr std::uint32_t kSidecarToNode =
     Mask({kRefusal, kGet, kPut, kLeaseUpdate, kStreamAttach, kStreamProgress, kStreamOrder,
-          kStreamTrace, kStreamPassEnd, kStoreHealth});
+          kStreamTrace, kStreamPassEnd, kStoreHealth, kSavings});
 constexpr std::uint32_t kNodeToSidecar = Mask({kRefusal, kSampleReply, kStoreReply});
 constexpr std::uint32_t kNodeToNode = Mask({kRefusal, kGet, kSampleReply, kStoreReply, kLeaseUpdate,
                                             kLookup, kLookupReply, kHolding, kAnnounce, kPush});

@@ -57,6 +57,12 @@ def saved_rows(cluster: Cluster) -> list[list[str]]:
     return [line.split() for line in takewhile(bool, lines[head + 1 :])]
 
 
+def told(cluster: Cluster) -> dict[str, int]:
+    """What sidecars have told their nodes, and these the coordinator: the status of a Dataset in a cluster is made of it."""
+    saved: dict[str, int] = cluster.status()["datasets"][0]["saved"]
+    return saved
+
+
 def test_stats_are_those_of_the_stores_log(
     start_cache: Callable[..., Cluster],
     run_job: Callable[..., Records],
@@ -105,7 +111,43 @@ def test_stats_are_those_of_the_stores_log(
     assert row[:2] == [f"default/{DATASET}", str(reads)]
     assert float(row[-1]) == pytest.approx(now.saved_cost, abs=1e-6)
 
+
+    def is_told() -> bool:
+        saved = told(cluster)
+        waited = abs(saved["wait_us"] - now.waited_seconds * 1e6)
+        return saved["requests"] == reads and least <= saved["bytes"] <= most and waited <= 1
+
+    wait_until(is_told, "the coordinator has been told")
+
     assert metrics["optcache_saved_requests"] == now.saved_requests
     assert metrics["optcache_saved_bytes"] == now.saved_bytes
     assert metrics["optcache_store_requests_total"] == requests
     assert metrics["optcache_store_received_bytes_total"] == now.store_bytes
+
+
+def test_what_was_told_stays_when_parts_begin_again(
+    start_cache: Callable[..., Cluster],
+    run_job: Callable[..., Records],
+    store: Store,
+    dataset: Dataset,
+) -> None:
+    """The coordinator has the sum of the log over two lives of the sidecar, and of the node."""
+    cluster = start_cache(share=0.5)
+    begin = store.log_size()
+
+    def sum_is_that_of_the_log(passes: int) -> None:
+        reads = passes * len(dataset.paths)
+        wait_until(
+            lambda: told(cluster)["requests"] == reads - asked(store, begin)[0],
+            f"the sum of {passes} passes is that of the log",
+        )
+
+    run_job([cluster.socket(0)], EPOCHS)
+    sum_is_that_of_the_log(EPOCHS)
+    for part in ("sidecar-0", "node-0"):
+        pid = cluster.pids()[part]
+        cluster.kill(part)
+        wait_until(lambda: cluster.pids().get(part, pid) != pid, f"{part} begins again")
+        sum_is_that_of_the_log(EPOCHS)
+    run_job([cluster.socket(0)], EPOCHS)
+    sum_is_that_of_the_log(2 * EPOCHS)

@@ -65,6 +65,18 @@ void Read(JsonObject& object, PassReport& pass) {
   object.Read("planned_moved_bytes", pass.planned_moved_bytes);
 }
 
+Json Encode(const Savings& savings) {
+  return {{"requests", savings.requests}, {"bytes", savings.bytes}, {"wait_us", savings.wait_us}};
+}
+
+void Read(JsonObject& object, Savings& savings) {
+  object.Read("requests", savings.requests);
+  object.Read("bytes", savings.bytes);
+  object.Read("wait_us", savings.wait_us);
+  if (IsWithinLimits(savings)) return;
+  object.errors().Add(object.PathOf("requests"), "it, bytes or wait_us is beyond 2^53");
+}
+
 Json Encode(const Forecast& forecast) {
   return {{"reads", forecast.reads},
           {"store_reads", forecast.store_reads},

@@ -24,7 +24,9 @@ std::string Dump(const Json& json);
 std::string Hex(std::uint64_t value);
 
 Json Encode(const PassReport& pass);
+Json Encode(const Savings& savings);
 void Read(JsonObject& object, PassReport& pass);
+void Read(JsonObject& object, Savings& savings);
 Json Encode(const Forecast& forecast);
 void Read(JsonObject object, Forecast& forecast);
 Json Encode(const TrialReport& trial);

@@ -68,6 +68,9 @@ constexpr auto Fields(Is<StreamPassEnd> auto& m) {
 constexpr auto Fields(Is<StoreHealth> auto& m) {
   return std::tie(m.dataset, m.state, m.silent_ms, m.cause);
 }
+constexpr auto Fields(Is<Savings> auto& m) {
+  return std::tie(m.dataset, m.requests, m.bytes, m.wait_us);
+}
 constexpr auto Fields(Is<StreamProgress> auto& m) {
   return std::tie(m.stream, m.rank, m.pass, m.epoch, m.start, m.position, m.wait_us, m.order_known,
                   m.ended);

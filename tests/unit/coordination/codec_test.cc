@@ -91,6 +91,9 @@ Report SomeReport() {
                           .order_known = false,
                           .ended = true});
   report.streams.push_back(stream);
+  report.savings = {.number = 28,
+                    .datasets = {{.dataset = "vision/imagenet",
+                                  .saved = {.requests = -29, .bytes = 30, .wait_us = 31}}}};
   return report;
 }
 
@@ -208,6 +211,17 @@ TEST(Codec, IgnoresFieldsItDoesNotKnowAndDefaultsMissingOnes) {
   const Result<Report> report = ParseReport(R"({"node":"a","address":"h:1","new":{"x":[1]}})");
   ASSERT_TRUE(report);
   EXPECT_EQ(*report, (Report{.node = "a", .address = "h:1"}));
+}
+
+TEST(Codec, RefusesSavingsBeyondTheirLimit) {
+  for (const std::string field : {"requests", "bytes", "wait_us"}) {
+    const auto report = ParseReport(
+        R"({"node": "a", "address": "h:1", "savings": {"number": 1, "datasets": [{"name": "a/b", ")" +
+        field + R"(": 9007199254740993}]}})");
+    ASSERT_FALSE(report.has_value()) << field;
+    EXPECT_EQ(report.error().message(),
+              "savings.datasets[0].requests: it, bytes or wait_us is beyond 2^53");
+  }
 }
 
 TEST(Codec, RefusesWhatIsNotAnObject) {

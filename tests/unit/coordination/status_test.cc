@@ -21,6 +21,26 @@ DatasetStatus StatusOf(Scenario& scenario) {
   return scenario.coordinator().Snapshot(scenario.now()).datasets.at(0);
 }
 
+TEST(Status, AddsUpWhatNodesSayWasSaved) {
+  Scenario scenario;
+  const auto tell = [&](std::uint64_t number, std::int64_t requests) {
+    scenario.Node("a").savings = {
+        .number = number,
+        .datasets = {{.dataset = "vision/imagenet", .saved = {.requests = requests}},
+                     {.dataset = "vision/gone", .saved = {.requests = 1}}}};
+    scenario.Second();
+  };
+  tell(1, 5);
+  scenario.Seconds(3);  // reports the same batch
+  tell(2, 7);
+  EXPECT_EQ(StatusOf(scenario).saved, (Savings{.requests = 12}));
+  EXPECT_EQ(scenario.coordinator().CollectSavings()["vision/imagenet"], (Savings{.requests = 12}));
+  scenario.Remove("a");
+  scenario.Seconds(31);
+  EXPECT_EQ(StatusOf(scenario).saved, (Savings{.requests = 12}))
+      << "it stays when the node is gone";
+}
+
 TEST(ClusterStatus, AddsUpWhatMembersCount) {
   Scenario scenario;
   scenario.Node("a").datasets = {Counted(30, 70, "")};

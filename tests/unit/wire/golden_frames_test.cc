@@ -74,6 +74,7 @@ std::map<std::string, Message> Examples() {
                                    .state = StoreState::kSilent,
                                    .silent_ms = 12500,
                                    .cause = "a.jpg: connection refused"}},
+      {"savings", Savings{.dataset = 1, .requests = 870000, .bytes = -4096, .wait_us = 41500000}},
       {"stream_progress", StreamProgress{.stream = 2,
                                          .rank = 3,
                                          .pass = 5,
