@@ -21,6 +21,33 @@ std::optional<double> RatioAt(const kube::Json& status, std::string_view pointer
   return is_ratio ? ratio : std::nullopt;
 }
 
+constexpr std::uint64_t kMicroseconds = 1'000'000;  // in a second
+
+std::int64_t SavedAt(const kube::Json& saved, std::string_view pointer) {
+  return std::clamp(kube::NumberAt(saved, pointer).value_or(0), -coordination::kMaxSaved,
+                    coordination::kMaxSaved);
+}
+
+SavedStatus ParseSaved(const kube::Json& saved) {
+  constexpr auto kMaxSeconds = static_cast<std::uint64_t>(coordination::kMaxSaved) / kMicroseconds;
+  return {
+      .saved = {.requests = SavedAt(saved, "/requests"),
+                .bytes = SavedAt(saved, "/bytes"),
+                .wait_us = std::min(CountAt(saved, "/waitedSeconds"), kMaxSeconds) * kMicroseconds},
+      .cost = kube::TextAt(saved, "/cost"),
+      .at = kube::TextAt(saved, "/time")};
+}
+
+kube::Json ToJson(const SavedStatus& status) {
+  kube::Json json = {{"requests", status.saved.requests},
+                     {"bytes", status.saved.bytes},
+                     {"size", FormatSignedBytes(status.saved.bytes)},
+                     {"waitedSeconds", status.saved.wait_us / kMicroseconds},
+                     {"time", status.at}};
+  if (!status.cost.empty()) json["cost"] = status.cost;
+  return json;
+}
+
 }  // namespace
 
 DatasetStatus ParseDatasetStatus(const kube::Json& object) {
@@ -47,6 +74,8 @@ DatasetStatus ParseDatasetStatus(const kube::Json& object) {
                        .read_rate = CountAt(capacity, "/readBytesPerSecond"),
                        .saved_rate = CountAt(capacity, "/savedBytesPerSecond")};
   }
+  if (const kube::Json& saved = kube::Find(json, "/saved"); saved.is_object())
+    status.saved = ParseSaved(saved);
   status.conditions = kube::Items(json, "/conditions");
   return status;
 }
@@ -76,6 +105,7 @@ kube::Json ToJson(const DatasetStatus& status) {
                         {"savedBytesPerSecond", status.capacity->saved_rate}};
     if (status.capacity->on_disk > 0) json["capacity"]["onDisk"] = status.capacity->on_disk;
   }
+  if (status.saved) json["saved"] = ToJson(*status.saved);
   if (!status.nodes.empty()) {
     kube::Json nodes = kube::Json::array();
     for (const NodeBytes& node : status.nodes)

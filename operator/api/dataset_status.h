@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "coordination/savings.h"
 #include "kube/object.h"
 
 namespace optcache::api {
@@ -32,6 +33,14 @@ struct CapacityStatus {
   friend bool operator==(const CapacityStatus&, const CapacityStatus&) = default;
 };
 
+// What the cache has saved in all.
+struct SavedStatus {
+  coordination::Savings saved;  // the wait in whole seconds
+  std::string cost;             // by the prices of the Dataset; empty: it has none
+  std::string at;               // when it was so, RFC 3339
+  friend bool operator==(const SavedStatus&, const SavedStatus&) = default;
+};
+
 struct DatasetStatus {
   std::int64_t observed_generation = 0;
   // What the index Job has said. Empty: not indexed yet.
@@ -47,6 +56,7 @@ struct DatasetStatus {
   std::optional<double> predicted_hit_ratio;  // there is no plan
   std::vector<NodeBytes> nodes;               // ascending by name
   std::optional<CapacityStatus> capacity;     // it is placed nowhere yet
+  std::optional<SavedStatus> saved;           // nothing was read yet
   kube::Json conditions = kube::Json::array();
 };
 

@@ -91,6 +91,7 @@ void ClusterSync::Tick() {
     status_ = parts_.service.Status();
     touched_ = touched_ || cordons_.Meant(now) != draining_;
     reconcile::ClusterSigns signs = reconcile::SignsOf(status_);
+    TakeSavings();
     const bool others_read = TakeReads(now);
     auto warmed = reconcile::MachinesBeingWarmed(
         parts_.watches.jobs.cache(), parts_.watches.job_pods.cache(), parts_.clock.UnixSeconds());
@@ -126,6 +127,19 @@ void ClusterSync::LookWhatIsKnown(MonotonicTime now) {
   if (std::exchange(nobody_, nobody) == nobody && !learned) return;
   for (const auto& [dataset, placed] : plan_.placed)
     on_placed_(ToKey(dataset));
+}
+
+// Not while it learns: by then the statuses have what the leader before wrote last.
+void ClusterSync::TakeSavings() {
+  if (parts_.service.coordinator().learning()) return;
+  std::vector<reconcile::SavedBefore> datasets;
+  for (const auto& [key, known] : parts_.datasets.all()) {
+    datasets.push_back(
+        {.name = key.ToString(),
+         .uid = known.uid,
+         .saved = known.status.saved ? known.status.saved->saved : coordination::Savings{}});
+  }
+  saved_.Take(datasets, parts_.service.CollectSavings());
 }
 
 // While it learns, jobs are heard one by one: all of them are there at the last such look, and have
@@ -269,6 +283,11 @@ Duration ClusterSync::PlacedFor(const std::string& dataset) const {
   const auto placed = plan_.placed.find(dataset);
   if (placed == plan_.placed.end() || placed->second.members.empty()) return Duration::zero();
   return parts_.clock.Now() - placed_at_.at(dataset);
+}
+
+std::optional<coordination::Savings> ClusterSync::SavedOf(const std::string& dataset) const {
+  const coordination::Savings* const saved = saved_.Of(dataset);
+  return saved == nullptr ? std::nullopt : std::optional(*saved);
 }
 
 std::optional<reconcile::CacheView> ClusterSync::ViewOf(const std::string& dataset) const {

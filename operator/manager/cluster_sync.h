@@ -22,6 +22,7 @@
 #include "operator/reconcile/cluster/cordons.h"
 #include "operator/reconcile/cluster/drift.h"
 #include "operator/reconcile/cluster/missing_nodes.h"
+#include "operator/reconcile/cluster/saved_totals.h"
 #include "operator/reconcile/cluster/take_revisions.h"
 
 namespace optcache::manager {
@@ -52,6 +53,8 @@ class ClusterSync {
   // For how long it has been on the nodes on which it is; 0: it is on none.
   Duration PlacedFor(const std::string& dataset) const;
   bool IsTooMany(const std::string& dataset) const { return plan_.too_many.contains(dataset); }
+  // What the cache has saved of it in all; nullopt: not known yet.
+  std::optional<coordination::Savings> SavedOf(const std::string& dataset) const;
   std::optional<reconcile::CacheView> ViewOf(const std::string& dataset) const;
   std::optional<reconcile::PlanView> PlanViewOf(const std::string& dataset) const;
 
@@ -61,6 +64,7 @@ class ClusterSync {
   void Arm();
   void Tick();
   void LookWhatIsKnown(MonotonicTime now);
+  void TakeSavings();
   bool TakeReads(MonotonicTime now);
   bool SettleReads(MonotonicTime now);
   bool OrdersHaveChanged() const;
@@ -91,6 +95,7 @@ class ClusterSync {
   std::map<std::string, coordination::RolloutState> rollouts_;  // as plan_ goes by them
   std::map<std::string, coordination::RolloutOrders> orders_;   // in plan_
   std::map<std::string, reconcile::RevisionInForce> in_force_;  // by plan_
+  reconcile::SavedTotals saved_;
   reconcile::Drift drift_;
   reconcile::MissingNodes missing_;
   std::map<std::string, reconcile::MemberMachine> machines_;  // since something was touched

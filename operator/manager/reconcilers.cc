@@ -28,6 +28,7 @@ void DatasetReconciler::Reconcile(const kube::ObjectKey& key, kube::ReconcileDon
   const std::string name = key.ToString();
   observed.placed = parts_.cluster.PlacedOf(name);
   observed.cache = parts_.cluster.ViewOf(name);
+  observed.saved = parts_.cluster.SavedOf(name);
   observed.too_many = parts_.cluster.IsTooMany(name);
   parts_.runner.Run(reconcile::DecideDataset(observed, settings_),
                     kube::ReferenceTo(api::kDatasets, *dataset), std::move(done));

@@ -242,6 +242,7 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   if (observed.cache && observed.cache->manifest_digest == status.manifest_digest)
     TakeNumbers(*observed.cache, status);
   if (observed.placed) status.capacity = CapacityOf(*observed.placed);
+  if (observed.saved) TakeSaved(*observed.saved, spec->price, observed.now, status);
 
   Conditions conditions(observed.dataset, status.conditions, observed.now);
   conditions.Drop("Invalid");

@@ -71,7 +71,8 @@ struct Observed {
   bool too_many = false;          // there are more Datasets than nodes can be told of
   std::optional<Placed> placed;   // not known before all nodes have been heard
   std::optional<CacheView> cache;
-  double now = 0;  // Unix seconds
+  std::optional<coordination::Savings> saved;  // in all, also before
+  double now = 0;                              // Unix seconds
 };
 
 }  // namespace optcache::reconcile

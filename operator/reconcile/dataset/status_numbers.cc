@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
+
+#include "kube/time_text.h"
 
 namespace optcache::reconcile {
 namespace {
 
 constexpr ByteCount kByteSteps = 100;
 constexpr double kRatioStep = 0.001;
+constexpr double kSavedEverySeconds = 60;
+constexpr std::uint64_t kMicroseconds = 1'000'000;  // in a second
 
 ByteCount Settle(ByteCount before, ByteCount now, ByteCount step) {
   const ByteCount moved = before > now ? before - now : now - before;
@@ -59,6 +64,24 @@ api::CapacityStatus CapacityOf(const Placed& placed) {
           .ceiling = placed.ceiling,
           .read_rate = ThreeDigits(placed.read),
           .saved_rate = ThreeDigits(placed.saved)};
+}
+
+void TakeSaved(const coordination::Savings& total, const dataset::StorePrice& price, double now,
+               api::DatasetStatus& status) {
+  api::SavedStatus saved{.saved = total};
+  saved.saved.wait_us -= total.wait_us % kMicroseconds;
+  const auto cost = dataset::CostOf(price, {.requests = total.requests, .bytes = total.bytes});
+  if (cost) saved.cost = dataset::FormatMoney(*cost);
+  if (status.saved) {
+    saved.at = status.saved->at;
+    const double age = now - kube::ParseTime(saved.at).value_or(0);
+    // One that is to come was written by a clock that ran ahead.
+    if (saved == *status.saved || (age >= 0 && age < kSavedEverySeconds)) return;
+  } else if (total == coordination::Savings{}) {
+    return;
+  }
+  saved.at = kube::FormatTime(now);
+  status.saved = std::move(saved);
 }
 
 }  // namespace optcache::reconcile

@@ -119,6 +119,19 @@ class ClusterSyncTest : public kube::ApiFixture {
     service->Handle({.method = "POST", .url = "/v1/report", .body = coordination::ToJson(report)},
                     [](const net::HttpResponse&) {});
   }
+  // The same node, as a coordinator before has called it, and what its sidecars have saved since.
+  void ReportSavings(std::uint64_t batch, std::int64_t requests) {
+    const coordination::Report report{.node = "node-x",
+                                      .incarnation = 1,
+                                      .address = "10.0.0.9:4100",
+                                      .capacity = 1_MiB,
+                                      .member = 1,
+                                      .savings = {.number = batch,
+                                                  .datasets = {{.dataset = dataset_key.ToString(),
+                                                                .saved = {.requests = requests}}}}};
+    service->Handle({.method = "POST", .url = "/v1/report", .body = coordination::ToJson(report)},
+                    [](const net::HttpResponse&) {});
+  }
   // The node's one rank has read its only pass.
   void ReportEnd() {
     coordination::Report report{
@@ -160,6 +173,30 @@ class ClusterSyncTest : public kube::ApiFixture {
   std::vector<bool> seen;               // whether there was something to see of it by then
   std::optional<ClusterSync> sync;
 };
+
+TEST_F(ClusterSyncTest, ALeaderAddsWhatNodesSayWasSavedToWhatTheStatusSays) {
+  server.store([&](kube::FakeApiStore& store) {
+    Json dataset = store.Find(api::kDatasets, dataset_key);
+    dataset["status"]["saved"] = {{"requests", 100}, {"bytes", 0}};
+    store.Put(api::kDatasets, dataset);
+  });
+  RunUntil([&] {
+    const auto found = datasets.all().find(dataset_key);
+    return found != datasets.all().end() && found->second.status.saved.has_value();
+  });
+  Lead(/*successor=*/true);
+  ReportSavings(7, 5);
+  RunFor(kSomeTicks);
+  EXPECT_FALSE(sync->SavedOf(dataset_key.ToString())) << "nodes are not heard yet";
+  clock.Advance(seconds(2));
+  RunUntil([&] { return sync->SavedOf(dataset_key.ToString()).has_value(); });
+  EXPECT_EQ(sync->SavedOf(dataset_key.ToString())->requests, 105);
+  ReportSavings(7, 5);
+  ReportSavings(8, 1);
+  clock.Advance(seconds(1));
+  RunUntil([&] { return sync->SavedOf(dataset_key.ToString())->requests != 105; });
+  EXPECT_EQ(sync->SavedOf(dataset_key.ToString())->requests, 106);
+}
 
 TEST_F(ClusterSyncTest, ThatThereIsNoNodeIsSaidAfterAMinute) {
   Lead(/*successor=*/true);

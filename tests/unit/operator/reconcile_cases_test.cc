@@ -122,6 +122,12 @@ Observed ObservedFrom(const Json& json) {
     observed.plans.push_back(PlanFrom(plan));
   if (json.contains("placed")) observed.placed = PlacedFrom(json["placed"]);
   if (json.contains("cache")) observed.cache = CacheFrom(json["cache"]);
+  if (json.contains("saved")) {
+    const Json& saved = json["saved"];
+    observed.saved = {.requests = saved.value("requests", std::int64_t{0}),
+                      .bytes = saved.value("bytes", std::int64_t{0}),
+                      .wait_us = saved.value("waitUs", std::uint64_t{0})};
+  }
   return observed;
 }
 
