@@ -41,6 +41,14 @@ std::string Percent(const std::string& ratio) {
   return fmt::format("{:.1f} %", value * 100);
 }
 
+std::optional<SavedRow> ReadSaved(const Json& saved) {
+  if (!saved.is_object()) return std::nullopt;
+  return SavedRow{.requests = NumberAt(saved, "/requests").value_or(0),
+                  .bytes = NumberAt(saved, "/bytes").value_or(0),
+                  .waited_seconds = CountAt(saved, "/waitedSeconds"),
+                  .cost = TextAt(saved, "/cost")};
+}
+
 DatasetRow ReadDataset(const Json& object, std::map<std::string, ByteCount>& cached_by_machine) {
   const Json& status = Find(object, "/status");
   DatasetRow row{.name = KeyOf(object).ToString(),
@@ -52,7 +60,8 @@ DatasetRow ReadDataset(const Json& object, std::map<std::string, ByteCount>& cac
                  .granted = CountAt(status, "/capacity/granted"),
                  .saved_rate = CountAt(status, "/capacity/savedBytesPerSecond"),
                  .hit_ratio = TextAt(status, "/hitRatio"),
-                 .predicted_hit_ratio = TextAt(status, "/predictedHitRatio")};
+                 .predicted_hit_ratio = TextAt(status, "/predictedHitRatio"),
+                 .saved = ReadSaved(Find(status, "/saved"))};
   for (const Json& node : Items(status, "/nodes")) {
     ++row.nodes;
     cached_by_machine[TextAt(node, "/name")] += CountAt(node, "/bytes");
@@ -139,6 +148,21 @@ Rows DatasetRows(const ClusterView& view) {
   return rows;
 }
 
+// Empty: nothing was read yet.
+std::string SavedTable(const ClusterView& view) {
+  Rows rows = {{"DATASET", "SAVED REQUESTS", "SAVED BYTES", "SAVED MONEY", "WAITED"}};
+  for (const DatasetRow& row : view.datasets) {
+    if (!row.saved) continue;
+    rows.push_back({row.name, fmt::format("{}", row.saved->requests),
+                    FormatSignedBytes(row.saved->bytes),
+                    row.saved->cost.empty() ? "-" : row.saved->cost,
+                    fmt::format("{} s", row.saved->waited_seconds)});
+  }
+  if (rows.size() == 1) return "";
+  return "\nSaved since the Datasets were made, compared with the same reads without a cache:\n" +
+         FormatTable(std::move(rows));
+}
+
 Rows PlanRows(const ClusterView& view) {
   Rows rows = {{"PLAN", "DATASET", "RETENTION", "REVISION", "AVAILABLE", "ACTIVE"}};
   for (const PlanRow& row : view.plans) {
@@ -221,6 +245,7 @@ std::string FormatClusterView(const ClusterView& view) {
   std::string text = view.datasets.empty()
                          ? "There is no Dataset; docs/user/quickstart.md shows how to make one.\n"
                          : FormatTable(DatasetRows(view));
+  text += SavedTable(view);
   if (!view.plans.empty()) text += "\n" + FormatTable(PlanRows(view));
   for (const PlanRow& row : view.plans) {
     if (!row.rollout.empty()) text += row.name + ": " + row.rollout + "\n";
@@ -251,6 +276,12 @@ std::string ToJson(const ClusterView& view) {
                                 {"hitRatio", row.hit_ratio},
                                 {"predictedHitRatio", row.predicted_hit_ratio},
                                 {"nodes", row.nodes}});
+    if (!row.saved) continue;
+    nlohmann::ordered_json& saved = json["datasets"].back()["saved"];
+    saved = {{"requests", row.saved->requests},
+             {"bytes", row.saved->bytes},
+             {"waitedSeconds", row.saved->waited_seconds}};
+    if (!row.saved->cost.empty()) saved["cost"] = row.saved->cost;
   }
   for (const PlanRow& row : view.plans) {
     json["plans"].push_back({{"name", row.name},

@@ -15,6 +15,15 @@
 
 namespace optcache::cli {
 
+// Of the Dataset's status, since the Dataset was made.
+struct SavedRow {
+  std::int64_t requests = 0;
+  std::int64_t bytes = 0;
+  std::uint64_t waited_seconds = 0;
+  std::string cost;  // empty: it has no prices
+  friend bool operator==(const SavedRow&, const SavedRow&) = default;
+};
+
 struct DatasetRow {
   std::string name;    // "namespace/name"
   std::string ready;   // "True", "False", "Unknown"
@@ -27,6 +36,7 @@ struct DatasetRow {
   std::string hit_ratio;            // as in the status: "0.302"; empty: nothing was read
   std::string predicted_hit_ratio;  // the same
   std::size_t nodes = 0;            // that hold some of it
+  std::optional<SavedRow> saved{};  // nothing was read yet
   friend bool operator==(const DatasetRow&, const DatasetRow&) = default;
 };
 

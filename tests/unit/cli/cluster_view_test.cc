@@ -14,6 +14,8 @@ constexpr const char* kClusterResources = R"({"kind": "List", "items": [
    "status": {"samples": 14059, "bytes": 133333333, "cachedBytes": 40000000, "hitRatio": "0.302",
               "predictedHitRatio": "0.300",
               "capacity": {"granted": 44040192, "savedBytesPerSecond": 36700160},
+              "saved": {"requests": 870000, "bytes": -2048, "size": "-2.00 KiB", "waitedSeconds": 41,
+                        "cost": "8.36", "time": "2027-01-15T08:00:00Z"},
               "nodes": [{"name": "m1", "bytes": 30000000}, {"name": "m2", "bytes": 10000000}],
               "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": ""},
                              {"type": "Degraded", "status": "False", "reason": "AllWell", "message": ""}]}},
@@ -49,6 +51,10 @@ TEST(ClusterView, FitsDatasetsPlansJobsAndPodsOnOneScreen) {
       "speech/calls     False (NotIndexed)  -        -        0 B       0 B       -           "
       "-          -          0\n"
       "\n"
+      "Saved since the Datasets were made, compared with the same reads without a cache:\n"
+      "DATASET          SAVED REQUESTS  SAVED BYTES  SAVED MONEY  WAITED\n"
+      "vision/imagenet  870000          -2.00 KiB    8.36         41 s\n"
+      "\n"
       "PLAN             DATASET   RETENTION  REVISION      AVAILABLE  ACTIVE\n"
       "vision/imagenet  imagenet  Optimal    imagenet-7d4  True       2/3\n"
       "\n"
@@ -71,6 +77,18 @@ TEST(ClusterView, SaysWhatCouldNotBeAsked) {
             "No training job is attached.\n"
             "\n"
             "pods cannot be shown: forbidden\n");
+}
+
+TEST(ClusterView, ShowsADashWhereThereAreNoPrices) {
+  const auto view = ReadClusterView(
+      {.resources = R"({"items": [{"kind": "Dataset", "metadata": {"namespace": "a", "name": "b"},
+                                   "status": {"saved": {"requests": 5, "bytes": 0}}}]})",
+       .pods = R"({"items": []})"});
+  ASSERT_TRUE(view) << view.error().message();
+  EXPECT_TRUE(FormatClusterView(*view).contains(
+      "\na/b      5               0 B          -            0 s\n"))
+      << FormatClusterView(*view);
+  EXPECT_FALSE(ToJson(*view).contains("cost"));
 }
 
 TEST(ClusterView, RefusesWhatIsNoList) {

@@ -445,14 +445,13 @@ TEST_F(FeederTest, SaysAtItsEndWhatItSaved) {
   EXPECT_EQ(all[0].saved.requests, 5);
   EXPECT_EQ(all[0].cost, std::nullopt);
   EXPECT_EQ(all[0].wait, milliseconds(250));
-  EXPECT_TRUE(world_.node.All<wire::Savings>().empty());
+  world_.node.up = true;
   world_.feeder->EndAll();
   ASSERT_EQ(world_.node.All<wire::Savings>().size(), 1U);
-  EXPECT_EQ(world_.node.All<wire::Savings>()[0],
-            (wire::Savings{.dataset = world_.dataset.key(),
-                           .requests = 5,
-                           .bytes = all[0].saved.bytes,
-                           .wait_us = 250'000}));
+  EXPECT_EQ(world_.node.All<wire::Savings>()[0], (wire::Savings{.dataset = world_.dataset.key(),
+                                                                .requests = 5,
+                                                                .bytes = all[0].saved.bytes,
+                                                                .wait_us = 250'000}));
 }
 
 TEST_F(FeederTest, SavesWhatTheStoreWouldHaveTakenForIt) {
