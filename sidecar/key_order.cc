@@ -62,25 +62,12 @@ bool KeyOrder::Awaits(const DatasetPort& dataset) const {
 }
 
 // Has the rank come to its next pass, now that it asks for what this one does not have?
-bool KeyOrder::Ends(const Own& own, SampleId id) const {
+bool KeyOrder::Ends(const Own& own, SampleId id) {
   const RankReader* const reader = readers_.Find(own.reader);
   if (reader == nullptr || reader->ended()) return false;
   const Pass* const next = reader->next();
   if (next != nullptr && next->foretold() && !next->FindUnasked(id)) return false;
   return own.taken >= own.length || own.repeats > kRepeats;
-}
-
-bool KeyOrder::HasPlaceFor(const DatasetPort& dataset, SampleId id) const {
-  const bool in_present_pass = std::ranges::any_of(readers_.readers(), [&](const auto& entry) {
-    const RankReader& reader = entry.second;
-    const Pass* const pass = reader.current();
-    return !reader.ended() && reader.attachment().dataset == &dataset && pass != nullptr &&
-           pass->FindUnasked(id);
-  });
-  if (in_present_pass) return true;
-  const auto found = own_.find(&dataset);
-  return found != own_.end() &&
-         std::ranges::any_of(found->second, [this, id](const Own& own) { return Ends(own, id); });
 }
 
 KeyTag KeyOrder::Take(const DatasetPort& dataset, SampleId id) {

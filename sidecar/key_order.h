@@ -44,9 +44,6 @@ class KeyOrder {
   // An order is being made that may have the next read of the dataset: ask again in a moment.
   bool Awaits(const DatasetPort& dataset) const;
 
-  // Would Take find a place for the sample in an order? Begins nothing.
-  bool HasPlaceFor(const DatasetPort& dataset, SampleId id) const;
-
   // The sample is asked for now. May begin a pass.
   KeyTag Take(const DatasetPort& dataset, SampleId id);
 
@@ -58,7 +55,7 @@ class KeyOrder {
     std::uint64_t repeats = 0;  // asked for in vain in the present one
   };
 
-  bool Ends(const Own& own, SampleId id) const;
+  bool Ends(const Own& own, SampleId id);
   void BeginNext(Own& own);
 
   ReaderTable& readers_;

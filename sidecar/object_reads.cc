@@ -27,14 +27,11 @@ void ObjectReads::Read(const DatasetPort& dataset, SampleId id, const ByteRange&
   if (const auto found = open_.find(sample); !whole && found != open_.end()) {
     const ClientId client = found->second;
     OneRead& read = reads_.at(client);
-    if (MayJoin(read, part)) {
-      read.asked += part.length;
-      read.waiting.push_back(std::move(done));
-      ++joined_;
-      if (read.buffer != nullptr) Serve(client);
-      return;
-    }
-    End(client);
+    read.asked += part.length;
+    read.waiting.push_back(std::move(done));
+    ++joined_;
+    if (read.buffer != nullptr) Serve(client);
+    return;
   }
   if (reads_.size() >= kReadsMax) {
     return done(Error(Code::kResourceExhausted,
@@ -44,20 +41,11 @@ void ObjectReads::Read(const DatasetPort& dataset, SampleId id, const ByteRange&
   OneRead& read = reads_[client];
   read.sample = sample;
   read.begun_at = alarms_.Now();
-  read.first = part.first;
   read.asked = part.length;
   read.open = !whole;
   read.waiting.push_back(std::move(done));
   if (!whole) open_.emplace(sample, client);
   Ask(client);
-}
-
-// A client that begins again where it began reads the sample another time: if an order has a place
-// for that, it is a read of its own.
-bool ObjectReads::MayJoin(const OneRead& read, const ByteRange& part) const {
-  if (part.first != read.first) return true;
-  // Until the sample has come, the read itself may not have its place yet.
-  return read.buffer == nullptr || !order_->HasPlaceFor(*read.sample.dataset, read.sample.id);
 }
 
 void ObjectReads::Ask(ClientId client) {

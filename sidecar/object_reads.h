@@ -23,8 +23,8 @@ inline constexpr ClientId kObjectClients = ClientId{1} << 63U;
 
 // A request for the whole of an object is a read of its own. One for a part joins the read that is
 // open for the sample, if there is one: it stays open until as many bytes have been asked for as
-// the sample has, a rank reads the sample again in its order, or there was no request for kLinger.
-// Not thread-safe: belongs to the event loop's thread.
+// the sample has, or nobody has asked for kLinger. Not thread-safe: belongs to the event loop's
+// thread.
 class ObjectReads final : public ClientPort {
  public:
   static constexpr std::size_t kReadsMax = 1024;  // that have not ended
@@ -32,8 +32,7 @@ class ObjectReads final : public ClientPort {
   // samples at most; one is held always.
   static constexpr std::size_t kOpenMax = 64;
   static constexpr ByteCount kOpenShare = 4;
-  // A training step may stand between two ranges: row groups of one file, for example.
-  static constexpr Duration kLinger = std::chrono::seconds(60);
+  static constexpr Duration kLinger = std::chrono::seconds(5);
   // An order that is being made is waited for this long.
   static constexpr Duration kOrderMax = std::chrono::seconds(2);
 
@@ -69,7 +68,6 @@ class ObjectReads final : public ClientPort {
   struct OneRead {
     Sample sample;
     MonotonicTime begun_at{};
-    ByteCount first = 0;  // where the first part begins
     ByteCount asked = 0;  // bytes of all parts
     bool open = false;    // for further parts
     BufferRef buffer;     // once it has come
@@ -77,7 +75,6 @@ class ObjectReads final : public ClientPort {
     Alarms::Id linger = 0;  // 0: it does not hold the sample for what may come
   };
 
-  bool MayJoin(const OneRead& read, const ByteRange& part) const;
   void Ask(ClientId client);
   void Serve(ClientId client);
   void LingerOn(ClientId client, OneRead& read);

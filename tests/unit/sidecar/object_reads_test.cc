@@ -191,37 +191,6 @@ TEST_F(ObjectReadsTest, CountInTheOrderThatIsKnown) {
   EXPECT_GT(store_.reads.size(), 1U) << "what comes next is staged";
 }
 
-TEST_F(ObjectReadsTest, AreOneForRangesWithAMinuteBetweenThem) {
-  for (ByteCount first = 0; first < 50; first += 10) {
-    Read(3, {.first = first, .length = 10});
-    RunStore();
-    answers_.clear();
-    Advance(std::chrono::seconds(59));
-  }
-  EXPECT_EQ(store_.reads[3], 1);
-}
-
-TEST_F(ObjectReadsTest, AreNewInTheNextPassOfAnOrder) {
-  const FakeDataset shards{"shards", {100, 100, 100}};
-  const sampler::Recipe recipe{.kind = sampler::Kind::kSequential, .size = 3};
-  ASSERT_TRUE(order_->Attach(shards, {.recipe = recipe, .ranks = {0}}).ok());
-  RunStore();
-  for (PassNumber pass = 0; pass < 3; ++pass) {
-    for (SampleId id = 0; id < 3; ++id) {
-      // The end of a shard, which says where its parts are, then two of these.
-      for (const ByteCount first : {90U, 0U, 20U}) {
-        ReadOf(shards, id, {.first = first, .length = 10});
-        RunStore();
-      }
-      const Pass& present = *feeder_->readers().Find(1)->current();
-      EXPECT_EQ(present.span().pass, pass);
-      EXPECT_EQ(present.delivered(), id + 1);
-    }
-  }
-  EXPECT_EQ(reads_.joined(), 3U * 3U * 2U);
-  answers_.clear();
-}
-
 TEST_F(ObjectReadsTest, DoNotWaitForAnOrderForEver) {
   const sampler::Recipe recipe{.kind = sampler::Kind::kSequential, .size = 100};
   ASSERT_TRUE(order_->Attach(dataset_, {.recipe = recipe, .ranks = {0}}).ok());
