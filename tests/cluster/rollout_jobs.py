@@ -30,7 +30,7 @@ AT_ONCE = {"strategy": "AllAtOnce", "activateAt": "Now"}
 def train(workspace: Workspace, rollout: Rollout, plan: dict[str, Any], **environment: str) -> None:
     """Two jobs read the Dataset by that plan, and have done so for two passes."""
     rollout.create("images", **plan)
-    workspace.make_dataset(include=INCLUDE)
+    workspace.make_dataset(include=INCLUDE, cost={"perRequest": "0.0000004"})
     for job, seed in JOBS.items():
         variables = {**PACE, "SEED": str(seed), **environment}
         workspace.start_training(job, pods=PODS, environment=variables)
