@@ -60,7 +60,11 @@ void AddDescription(const S3Request& request, S3Answer& answer) {
   if (std::ranges::find(request.overrides, "Content-Type", &net::HttpHeaders::value_type::first) ==
       request.overrides.end())
     answer.headers.emplace_back("Content-Type", "binary/octet-stream");
+  if (request.overrides.empty()) return;
   std::ranges::copy(request.overrides, std::back_inserter(answer.headers));
+  // A sample that its requester calls a page runs no script, and is nothing else by its looks.
+  answer.headers.emplace_back("Content-Security-Policy", "sandbox");
+  answer.headers.emplace_back("X-Content-Type-Options", "nosniff");
 }
 
 S3Answer ObjectAnswer(const S3Request& request, const net::HttpHeaders& headers,
@@ -69,7 +73,7 @@ S3Answer ObjectAnswer(const S3Request& request, const net::HttpHeaders& headers,
     return AnswerWithError(
         {.status = 400,
          .code = "InvalidRequest",
-         .message = "Headers of an answer are overridden for signed requests alone"});
+         .message = "Headers of an answer are overridden only for signed requests"});
   }
   const ObjectVersion version{.etag = object.etag, .modified_s = object.modified_s};
   const Precondition precondition = CheckPreconditions(headers, version);

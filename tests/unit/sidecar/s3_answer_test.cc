@@ -140,6 +140,8 @@ TEST_F(S3AnswerTest, OverridesHeadersOfSignedRequests) {
           std::ranges::count(answer.headers, "Content-Type", &net::HttpHeaders::value_type::first),
           1);
       EXPECT_EQ(Header(answer, "Content-Type"), "text/plain");
+      EXPECT_EQ(Header(answer, "Content-Security-Policy"), "sandbox");
+      EXPECT_EQ(Header(answer, "X-Content-Type-Options"), "nosniff");
     }
   }
   EXPECT_EQ(Header(Answer("/data/train/a"), "Content-Type"), "binary/octet-stream");
