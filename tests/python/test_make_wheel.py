@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -68,6 +69,13 @@ def test_the_command_becomes_the_program_beside_the_package(monkeypatch: pytest.
     ran: list[tuple[Path, list[str]]] = []
     monkeypatch.setattr("os.execv", lambda path, words: ran.append((path, words)))
     monkeypatch.setattr("sys.argv", ["/usr/bin/kubectl-optcache", "status"])
-    _command.main()
+    ignored = (signal.SIGPIPE, signal.SIGXFSZ)
+    before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
+    try:
+        _command.main()
+        assert [signal.getsignal(number) for number in ignored] == [signal.SIG_DFL, signal.SIG_DFL]
+    finally:
+        for number, handler in zip(ignored, before):
+            signal.signal(number, handler)
     program = Path(_command.__file__).parent / "_bin" / "optcache"
     assert ran == [(program, ["/usr/bin/kubectl-optcache", "status"])]
