@@ -254,7 +254,7 @@ void Node::TakeTrace(ClientId client, const wire::StreamTrace& part) {
        {"not_logged", *not_logged}});
 }
 
-// Of a dataset that is not known it is told again.
+// If the dataset is not known, the sidecar tells it again.
 void Node::TakeSavings(ClientId client, const wire::Savings& savings) {
   if (const auto* known = FindDataset(state_, savings.dataset); known != nullptr)
     savings_.OnSavings(client, known->name, savings);

@@ -8,8 +8,8 @@
 
 namespace optcache::coordination {
 
-// A number on the way to a status is never farther from 0 than this: JSON keeps it exactly.
-inline constexpr std::int64_t kMaxSaved = 1LL << 53;
+// No number is farther from 0 than this, so that a sum of one and a difference of two fits as well.
+inline constexpr std::int64_t kMaxSaved = 1LL << 61;
 
 struct Savings {
   std::int64_t requests = 0;  // below 0: more were sent than the reads need without a cache

@@ -144,7 +144,7 @@ def test_what_was_told_stays_when_parts_begin_again(
 
     run_job([cluster.socket(0)], EPOCHS)
     sum_is_that_of_the_log(EPOCHS)
-    for part in ("sidecar-0", "node-0"):
+    for part in ("node-0", "sidecar-0"):
         pid = cluster.pids()[part]
         cluster.kill(part)
         wait_until(lambda: cluster.pids().get(part, pid) != pid, f"{part} begins again")

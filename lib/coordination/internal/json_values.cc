@@ -74,7 +74,7 @@ void Read(JsonObject& object, Savings& savings) {
   object.Read("bytes", savings.bytes);
   object.Read("wait_us", savings.wait_us);
   if (IsWithinLimits(savings)) return;
-  object.errors().Add(object.PathOf("requests"), "it, bytes or wait_us is beyond 2^53");
+  object.errors().Add(object.PathOf("requests"), "it, bytes or wait_us is beyond 2^61");
 }
 
 Json Encode(const Forecast& forecast) {

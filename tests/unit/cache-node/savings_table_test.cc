@@ -87,5 +87,11 @@ TEST_F(SavingsTableTest, KeepsABoundedNumberOfDatasets) {
   EXPECT_EQ(table_.Batch().datasets.size(), kMaxDatasets);
 }
 
+TEST_F(SavingsTableTest, RemembersABoundedNumberOfDatasetsOfAClient) {
+  for (std::size_t i = 0; i < 2 * kMaxDatasets; ++i)
+    table_.OnSavings(1, "one", {.dataset = i, .requests = 1});
+  EXPECT_EQ(Next(), static_cast<std::int64_t>(kMaxDatasets));
+}
+
 }  // namespace
 }  // namespace optcache::node

@@ -217,10 +217,10 @@ TEST(Codec, RefusesSavingsBeyondTheirLimit) {
   for (const std::string field : {"requests", "bytes", "wait_us"}) {
     const auto report = ParseReport(
         R"({"node": "a", "address": "h:1", "savings": {"number": 1, "datasets": [{"name": "a/b", ")" +
-        field + R"(": 9007199254740993}]}})");
+        field + R"(": 2305843009213693953}]}})");
     ASSERT_FALSE(report.has_value()) << field;
     EXPECT_EQ(report.error().message(),
-              "savings.datasets[0].requests: it, bytes or wait_us is beyond 2^53");
+              "savings.datasets[0].requests: it, bytes or wait_us is beyond 2^61");
   }
 }
 

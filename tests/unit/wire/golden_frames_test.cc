@@ -1,4 +1,4 @@
-// The frames of versions 1 to 3, byte by byte: a change here is a change of the protocol.
+// The frames of versions 1 to 4, byte by byte: a change here is a change of the protocol.
 // UPDATE_GOLDEN=1 writes the files anew.
 
 #include <cstdlib>
