@@ -17,6 +17,7 @@ from typing import Any
 import optcache
 import pytest
 from conftest import ROOT, Server, find_program, until
+from optcache._batches import IndexBatch
 
 SIZE = 200
 
@@ -223,6 +224,31 @@ def test_what_is_computed_is_announced(data: optcache.Dataset) -> None:
     lengths = optcache.cached(optcache.Dataset(transform=len), name="lengths")
     with optcache.announce(lengths, [3, 1, 4]) as reads:
         assert [lengths[index] for index in reads] == [data.size(index) for index in (3, 1, 4)]
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_batches_of_what_is_computed_are_read_at_their_places(
+    server: Server, monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    """As `cached` returns it, and as a Dataset with `computed=` is."""
+    lengths: Any = optcache.Dataset(transform=len, computed=own and "own-lengths")
+    kept = lengths.kept if own else None
+    if not own:
+        lengths = optcache.cached(lengths, name="batch-lengths")
+        kept = lengths.store_of(None)
+    asked: list[tuple[int, Any]] = []
+    monkeypatch.setattr(kept, "get", lambda index, tag, compute: asked.append((index, tag)))
+    with optcache.announce(lengths, [5, 3, 9, 4, 7], batch_size=2) as reads:
+        for batch in reads:
+            assert lengths.__getitems__(batch) == [None] * len(batch)
+    assert [(index, tag.first) for index, tag in asked] == list(zip([5, 3, 9, 4, 7], range(5)))
+    tag = asked[0][1]
+    asked.clear()
+    mapped = IndexBatch([0, 1, 2], kept.name, tag, samples=[5, 3, 9])  # as of a Subset
+    lengths.__getitems__([[5, 3, 9][index] for index in mapped])
+    assert [(index, tag.first) for index, tag in asked] == [(5, 0), (3, 1), (9, 2)]
+    lengths.__getitems__([5, 3])
+    assert asked[3:] == [(5, None), (3, None)]
 
 
 def examples(heading: str) -> str:

@@ -84,6 +84,29 @@ def test_what_fails_is_an_error_of_the_loop(data: optcache.Dataset) -> None:
         Source(data, [0], batch_size=1, num_threads=0)
 
 
+class Lengths:
+    """A dataset whose samples are computed by a decorated method: it has no `__getitems__`."""
+
+    def __init__(self, data: optcache.Dataset) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @optcache.cached(name="decorated-lengths")
+    def __getitem__(self, index: int) -> int:
+        return len(self.data[index])
+
+
+def test_a_source_of_computed_samples(data: optcache.Dataset) -> None:
+    around = optcache.cached(optcache.Dataset(transform=len), name="source-lengths")
+    for computed in (around, Lengths(data)):
+        source = Source(computed, list(range(10)), batch_size=4)
+        read = [pair for indices, lengths in source for pair in zip(indices, lengths)]
+        assert read == [(index, data.size(index)) for index in range(10)]
+        source.close()
+
+
 def test_order_of_a_random_sampler(data: optcache.Dataset, server: Server) -> None:
     """Known from its recipe. Where the ranks are dealt unequal numbers, what all read is predicted."""
     spdl = pytest.importorskip("spdl.source")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
 
 from ._protocol import Tag
 from .errors import SampleError
@@ -17,6 +17,12 @@ else:
     _IntList = list
 
 Sample = Union[memoryview, bytes]
+
+
+class Named(Protocol):
+    """What a batch may be of: a Dataset, or a Store."""
+
+    name: str
 
 
 # The batch that this thread iterates over, and which of its samples those of the present index are.
@@ -54,7 +60,7 @@ def current_samples(dataset: Dataset, indices: Sequence[int]) -> Optional[list[S
     return found
 
 
-def current_tag(dataset: Dataset, indices: Sequence[int]) -> Optional[Tag]:
+def current_tag(dataset: Named, indices: Sequence[int]) -> Optional[Tag]:
     """The place of these samples, if they are this thread's whole batch."""
     batch: Optional[IndexBatch] = getattr(_current, "batch", None)
     if batch is None or batch.dataset != dataset.name or batch.samples is None:
@@ -63,6 +69,12 @@ def current_tag(dataset: Dataset, indices: Sequence[int]) -> Optional[Tag]:
         return None
     _current.batch = None
     return batch.tag
+
+
+def with_places(dataset: Named, indices: Sequence[int]) -> Sequence[int]:
+    """The indices, each with its place, if they are a batch of that dataset or this thread's whole one."""
+    tag = None if isinstance(indices, IndexBatch) else current_tag(dataset, indices)
+    return indices if tag is None else IndexBatch(indices, dataset.name, tag)
 
 
 def place_of(name: str, index: int) -> Optional[Tag]:

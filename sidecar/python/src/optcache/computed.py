@@ -8,10 +8,11 @@ import operator
 import pickle
 import re
 import weakref
+from collections.abc import Sequence
 from typing import Any, Callable, Optional, TypeVar, Union, cast, overload
 
 from . import _deprecated
-from ._batches import place_of
+from ._batches import place_of, with_places
 from ._store import Store
 
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -192,6 +193,10 @@ class Computed:
         at = resolve(index, len(self._store), self._store.name)
         tag = place_of(self._store.name, index)
         return self._store.get(at, tag, lambda: self._dataset[at])
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """Those of `indices`, one by one, at their places if they are a whole batch."""
+        return [self[index] for index in with_places(self._store, indices)]
 
     def stats(self) -> dict[str, Any]:
         """Counts of all processes that share these samples: see stats_of."""

@@ -19,6 +19,7 @@ from ._batches import (
     current_samples,
     current_tag,
     place_of,
+    with_places,
 )
 from ._channel import Channel
 from ._collate import let_torch_have_views
@@ -165,7 +166,7 @@ class Dataset(_Base):
         had one by one.
         """
         if self.kept is not None:
-            return [self[index] for index in indices]
+            return [self[index] for index in with_places(self.kept, indices)]
         samples = self._batch(indices)
         return samples if self.transform is None else list(map(self.transform, samples))
 

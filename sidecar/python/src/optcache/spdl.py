@@ -79,7 +79,9 @@ class Source:
                     one.cancel()
 
     def _read(self, batch: list[int]) -> tuple[list[int], list[Any]]:
-        return [int(index) for index in batch], self._dataset.__getitems__(batch)
+        whole = getattr(self._dataset, "__getitems__", None)  # not of one that `cached` has decorated
+        samples = [self._dataset[index] for index in batch] if whole is None else whole(batch)
+        return [int(index) for index in batch], samples
 
     def stats(self) -> Optional[SidecarStats]:
         """What the cache gave, as `loader.optcache.stats()` of a DataLoader."""
