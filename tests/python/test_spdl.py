@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import threading
+import types
 from typing import Any
 
 import optcache
 import pytest
 from conftest import ROOT, Server, find_program
+from optcache._known_orders import spdl_recipe
 from optcache.spdl import Source
 from test_announce import SIZE, crc, data, places
 
@@ -129,6 +131,35 @@ def test_order_of_a_random_sampler(data: optcache.Dataset, server: Server) -> No
         command += ["--epoch", "1", "--rank", "1"]
         shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=180)
         assert list(map(int, shown.stdout.split())) == expected[: SIZE // 3]
+
+
+def test_a_seed_of_a_sampler_is_that_of_epoch_0(data: optcache.Dataset, server: Server) -> None:
+    spdl = pytest.importorskip("spdl.source")
+    for more in ({}, {"weights": [1.0 + i for i in range(SIZE)]}):
+        sampler = spdl.DistributedRandomSampler(SIZE, rank=1, world_size=2, seed=42, **more)
+        known = server.mark()
+        first = list(sampler)
+        with optcache.announce(data, sampler) as reads:
+            assert list(reads) == first
+            sampler.shuffle(43)
+            assert list(reads) == list(sampler)
+        told = server.of("attach", after=known)[0]["order"]
+        assert told == "trace" if more else " seed=42 " in told
+    sampler.shuffle(None)
+    with pytest.raises(ValueError, match="DistributedRandomSampler has the seed None"):
+        optcache.announce(data, sampler)
+
+
+def test_a_recipe_of_spdl_with_a_seed() -> None:
+    """Without SPDL: a sampler that has its attributes."""
+    sampler = types.SimpleNamespace(_world_size=2, _rank=1, _num_draws=100)
+    recipes = [spdl_recipe(sampler, 100, seed).order for seed in (42, 0)]
+    shown = []
+    for recipe, epoch in zip(recipes, ("1", "43")):
+        command = [find_program("optcache"), "order", "--recipe", recipe, "--epoch", epoch]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=180)
+        shown.append(done.stdout)
+    assert shown[0] == shown[1] and "seed" not in recipes[1]
 
 
 def test_order_of_other_samplers(data: optcache.Dataset, server: Server) -> None:

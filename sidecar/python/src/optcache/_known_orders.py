@@ -13,6 +13,7 @@ from ._recipes import recipe_text
 Lister = Callable[[int], Optional[Sequence[int]]]
 
 _RANDPERM_MAX = 214_748_363  # from there on, PyTorch draws 64 bits
+_SPDL_SEED_MAX = 2**62  # so that a recipe can say it with any epoch added
 
 
 def is_called(thing: Any, module: str, name: str) -> bool:
@@ -124,11 +125,11 @@ def known_order(order: Any, size: int, rank: int, world_size: int) -> KnownOrder
     )
 
 
-def spdl_recipe(sampler: Any, size: int) -> protocol.Recipe:
-    """Of a DistributedRandomSampler without weights."""
-    world = int(sampler._world_size)
+def spdl_recipe(sampler: Any, size: int, seed: int = 0) -> protocol.Recipe:
+    """Of a DistributedRandomSampler without weights, that is given seed + epoch."""
+    world, draws = int(sampler._world_size), int(sampler._num_draws)
     text = recipe_text(
-        "spdl-random", size=size, world=world, drop_last=True, draws=int(sampler._num_draws)
+        "spdl-random", size=size, seed=seed or None, world=world, drop_last=True, draws=draws
     )
     rank = int(sampler._rank)
     return protocol.Recipe(known=True, size=size, world=world, rank=rank, order=text)
@@ -140,16 +141,21 @@ def spdl_length(sampler: Any) -> int:
 
 
 def _spdl_order(sampler: Any, size: int) -> KnownOrder:
-    """SPDL's samplers: epoch n is what `shuffle(n)` gives."""
+    """SPDL's samplers: epoch n is what `shuffle(seed + n)` gives, of the seed that it has now."""
+    seed = getattr(sampler, "_seed", 0)
+    if not hasattr(seed, "__index__") or not 0 <= seed <= _SPDL_SEED_MAX:
+        raise ValueError(
+            f"announce: {type(sampler).__name__} has the seed {seed}: give it one from 0 to {_SPDL_SEED_MAX}"
+        )
 
     def lists(epoch: int) -> list[int]:
         again = copy.copy(sampler)
         if hasattr(again, "shuffle"):
-            again.shuffle(epoch)
+            again.shuffle(seed + epoch)
         return list(map(int, again))
 
     if getattr(sampler, "_n", None) == size and getattr(sampler, "_weights", 0) is None:
-        order: KnownOrder = ReplayedOrder(spdl_recipe(sampler, size), lists)
+        order: KnownOrder = ReplayedOrder(spdl_recipe(sampler, size, int(seed)), lists)
         order.common = spdl_length(sampler)
         return order
     return KnownOrder(size, int(sampler._rank), int(sampler._world_size), lists)

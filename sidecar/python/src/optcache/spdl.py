@@ -61,7 +61,7 @@ class Source:
         )
 
     def shuffle(self, seed: int) -> None:
-        """The next iteration reads the epoch of that number."""
+        """The next iteration reads the epoch of that number. A sampler's own seed is added."""
         self._order.epoch = seed
 
     def __iter__(self) -> Iterator[tuple[list[int], list[Any]]]:
