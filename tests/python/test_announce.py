@@ -188,10 +188,23 @@ def test_an_index_that_the_dataset_has_not_is_an_error(
     assert not server.of("pass")
 
 
+def test_what_is_no_index_is_an_error(data: optcache.Dataset) -> None:
+    for order, kind in (([1, "2"], "str"), (lambda epoch: [3, None], "NoneType")):
+        with optcache.announce(data, order) as reads:
+            with pytest.raises(TypeError, match=f"the order of epoch 0 has a {kind}, and not indices"):
+                next(iter(reads))
+
+
+def test_an_index_of_a_generator_is_checked(data: optcache.Dataset) -> None:
+    with optcache.announce(data, lambda epoch: (index for index in (1, SIZE))) as reads:
+        with pytest.raises(IndexError, match=f"epoch 0 has the index {SIZE}, and .* has 200"):
+            next(iter(reads))
+
+
 def test_what_is_no_order_is_an_error(data: optcache.Dataset) -> None:
     announce: Callable[..., Any] = optcache.announce
     for order in (7, "sequential size=200", iter([1])):
-        with pytest.raises(TypeError, match=f"{type(order).__name__} is not an order"):
+        with pytest.raises(TypeError, match=f"{type(order).__name__} is not an order.* grain's IndexS"):
             announce(data, order)
     with pytest.raises(TypeError, match="list is not an optcache dataset"):
         announce([b"1"], [0])

@@ -122,6 +122,23 @@ def test_order_of_an_index_sampler(
         source.close()
 
 
+@pytest.mark.parametrize("count, drop", [(1, False), (3, False), (3, True)])
+def test_order_of_a_sequential_sampler(
+    data: optcache.Dataset, server: Server, contents: list[bytes], count: int, drop: bool
+) -> None:
+    grain = pytest.importorskip("grain.python")
+    for shard in range(count):
+        known = server.mark()
+        sampler = grain.SequentialSampler(SIZE, grain.ShardOptions(shard, count, drop))
+        source = DataSource(data, sampler)
+        read = [bytes(sample) for sample in grain.DataLoader(data_source=source, sampler=sampler)]
+        assert read == contents[shard : SIZE // count * count : count]
+        assert epochs_of(server, known) == [list(range(len(read)))]
+        (told,) = server.of("attach", after=known)
+        assert (told["rank"], told["world"]) == (shard, count)
+        source.close()
+
+
 def test_example_of_the_user_page(server: Server, contents: list[bytes]) -> None:
     pytest.importorskip("grain.python")
     page = (ROOT / "docs" / "user" / "announce.md").read_text()

@@ -150,6 +150,14 @@ def test_a_seed_of_a_sampler_is_that_of_epoch_0(data: optcache.Dataset, server: 
         optcache.announce(data, sampler)
 
 
+def test_embed_shuffle_is_refused_by_its_name(data: optcache.Dataset) -> None:
+    spdl = pytest.importorskip("spdl.source")
+    utils = pytest.importorskip("spdl.source.utils")
+    sampler = spdl.DistributedRandomSampler(SIZE, rank=0, world_size=1)
+    with pytest.raises(TypeError, match="embed_shuffle is not an order: give the sampler"):
+        optcache.announce(data, utils.embed_shuffle(sampler))
+
+
 def test_a_recipe_of_spdl_with_a_seed() -> None:
     """Without SPDL: a sampler that has its attributes."""
     sampler = types.SimpleNamespace(_world_size=2, _rank=1, _num_draws=100)

@@ -45,7 +45,7 @@ def announce(
         dataset: an optcache.Dataset, or what optcache.cached has made.
         order: a list or an array of indices, for one epoch; a function that is given the number of an
             epoch and returns its indices on this rank, or None after the last epoch; a Shuffle; or a
-            sampler of SPDL or grain. A function is called once for each epoch, up to two epochs ahead.
+            sampler of SPDL, or grain's IndexSampler or SequentialSampler. A function is called once for each epoch, up to two epochs ahead.
         batch_size: give lists of this many indices. `ds.__getitems__` reads a list in one round trip.
         name: tells the orders of one job apart: "train", "validation".
         rank: of this process in its job. Samplers of SPDL and grain say it themselves.
@@ -166,12 +166,17 @@ class AnnouncedOrder:
 
     def _checked(self, indices: Sequence[int], epoch: int) -> array.array[int]:
         size = len(self._ours)
+        if not hasattr(indices, "__len__"):
+            indices = list(indices)  # of a generator, which gives them once
         try:
             ids = array.array("I", indices)
             if max(ids, default=0) < size:
                 return ids
         except OverflowError:
             pass
+        except TypeError:
+            kind = next((type(it) for it in indices if not hasattr(it, "__index__")), type(indices))
+            raise TypeError(f"the order of epoch {epoch} has a {kind.__name__}, and not indices alone") from None
         wrong = next(index for index in indices if not 0 <= index < size)
         raise IndexError(
             f"the order of epoch {epoch} has the index {wrong}, and {self._ours.name} has {size:,} "

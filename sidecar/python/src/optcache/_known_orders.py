@@ -113,6 +113,13 @@ def known_order(order: Any, size: int, rank: int, world_size: int) -> KnownOrder
             return _spdl_order(order, size)
     if is_called(order, "grain", "IndexSampler"):
         return _grain_order(order, size)
+    if is_called(order, "grain", "SequentialSampler"):
+        return _grain_sequential_order(order, size)
+    if is_called(order, "spdl.source", "_ShuffleAndIterate"):
+        raise TypeError(
+            "announce: embed_shuffle is not an order: give the sampler that it was given; each iteration is "
+            "another epoch without it"
+        )
     if callable(order):
         return KnownOrder(size, rank, world_size, order)
     is_list = hasattr(order, "__len__") and hasattr(order, "__getitem__")
@@ -121,7 +128,8 @@ def known_order(order: Any, size: int, rank: int, world_size: int) -> KnownOrder
         return KnownOrder(size, rank, world_size, lambda epoch: None if epoch else only)
     raise TypeError(
         f"announce: {type(order).__name__} is not an order: give a list of indices, a function that "
-        "returns the list of an epoch, optcache.Shuffle, or a sampler of SPDL or grain"
+        "returns the list of an epoch, optcache.Shuffle, a sampler of SPDL, or grain's IndexSampler or "
+        "SequentialSampler"
     )
 
 
@@ -175,3 +183,10 @@ def _grain_order(sampler: Any, size: int) -> KnownOrder:
         return [int(keys[i]) for i in range(first, end)] if first < end else None
 
     return KnownOrder(size, shard, count, lists)
+
+
+def _grain_sequential_order(sampler: Any, size: int) -> KnownOrder:
+    """grain's SequentialSampler, as its DataLoader asks it: one epoch."""
+    shard, count = int(sampler._shard_options.shard_index), int(sampler._shard_options.shard_count)
+    only = range(shard, len(sampler) // count * count, count)
+    return KnownOrder(size, shard, count, lambda epoch: None if epoch else only)

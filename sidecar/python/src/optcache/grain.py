@@ -43,7 +43,8 @@ class DataSource:
         """Announces the order.
 
         Args:
-            order: grain's IndexSampler, that of the DataLoader, or an order of optcache.announce.
+            order: grain's IndexSampler or SequentialSampler, that of the DataLoader, or an order of
+                optcache.announce.
             dataset, name, rank, world_size, epochs: as of optcache.announce.
 
         Raises as optcache.announce.
