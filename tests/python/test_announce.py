@@ -227,6 +227,23 @@ def test_an_order_ends_when_it_is_closed_or_dies(data: optcache.Dataset, server:
     server.wait_for("detach", count=2)
 
 
+@pytest.mark.parametrize("replayed", [True, False])
+def test_an_iterator_of_a_closed_order_attaches_no_more(
+    data: optcache.Dataset, server: Server, contents: list[bytes], replayed: bool
+) -> None:
+    ids = optcache.Shuffle(5).indices(0, SIZE)
+    reads = optcache.announce(data, optcache.Shuffle(5) if replayed else lambda epoch: ids, batch_size=50)
+    batches = iter(reads)
+    next(batches)
+    reads.close()
+    server.wait_for("detach", count=1)
+    known = server.mark()
+    rest = [bytes(it) for batch in batches for it in data.__getitems__(batch)]
+    assert rest == [contents[index] for index in ids[50:]]
+    assert not server.of("attach", after=known) and not server.of("pass", after=known)
+    assert not server.of("trace", after=known)
+
+
 def test_an_empty_epoch_reads_nothing(data: optcache.Dataset, server: Server) -> None:
     with optcache.announce(data, []) as reads:
         assert list(reads) == []

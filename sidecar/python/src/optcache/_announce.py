@@ -146,12 +146,14 @@ class AnnouncedOrder:
         return BatchIndex(index, IndexBatch([index], self._ours.name, tag), 0)
 
     def refresh(self, tag: protocol.Tag) -> protocol.Tag:
-        """The same place, at a sidecar that has been started again, too."""
+        """The same place, at a sidecar that has been started again, too. A closed order stays closed."""
+        if not self._detach.alive:
+            return tag
         return self._attachment.refresh(self._recipe, tag)
 
     def look_ahead(self, epoch: int) -> None:
         """Tells the list of that epoch, if it is known."""
-        if self._order.replayed or not self.list_of(epoch - 1):
+        if self._order.replayed or not self._detach.alive or not self.list_of(epoch - 1):
             return
         ids = self.list_of(epoch)
         if ids:
