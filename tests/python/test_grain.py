@@ -72,6 +72,32 @@ def test_what_the_order_has_not_is_read_all_the_same(
     assert len(server.of("pass")) == 1
 
 
+def test_a_second_loop_reads_outside_the_plan_and_is_told_so_once(
+    data: optcache.Dataset, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    grain = pytest.importorskip("grain.python")
+    sampler = grain.IndexSampler(SIZE, grain.NoSharding(), shuffle=True, seed=7, num_epochs=1)
+    loader = grain.DataLoader(data_source=DataSource(data, sampler), sampler=sampler)
+    assert len(list(loader)) == SIZE and "announced order" not in caplog.text
+    known = server.mark()
+    assert len(list(loader)) == SIZE and not places(server, known)
+    assert caplog.text.count("is read outside the announced order") == 1
+
+
+def test_reads_outside_the_order_are_told_once(
+    data: optcache.Dataset, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without grain."""
+    source = DataSource(data, [1, 2])
+    for index in (1, 2):
+        source[index]
+    assert not caplog.records
+    for index in (2, 9, 1):
+        source[index]
+    (told,) = caplog.records
+    assert "sample 2 of" in told.message and "set num_epochs of the sampler" in told.message
+
+
 def test_a_read_out_of_turn_begins_no_epoch(
     data: optcache.Dataset, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

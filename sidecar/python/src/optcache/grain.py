@@ -10,6 +10,7 @@ It imports nothing of grain.
 from __future__ import annotations
 
 import array
+import logging
 import threading
 from typing import Any, Optional
 
@@ -18,6 +19,8 @@ from ._announce import AnnouncedOrder, announce
 from ._batches import BatchIndex
 from ._sidecar_stats import SidecarStats
 
+log = logging.getLogger("optcache")
+
 # Threads read out of order: an epoch begins at most this many reads before the end of the one before.
 _EARLY_MAX = 1024
 
@@ -25,7 +28,8 @@ _EARLY_MAX = 1024
 class DataSource:
     """A dataset as grain's RandomAccessDataSource. grain asks for one record after the other and does
     not say where in an epoch it is. The announced order says it: a record that is asked for again is
-    that of the next epoch.
+    that of the next epoch. Loop over a DataLoader of grain once, with `num_epochs` of its sampler: a
+    second loop starts the sampler over, and reads outside the plan.
 
     Thread-safe. A copy in another process, as of grain's workers, reads outside the plan.
     """
@@ -57,6 +61,7 @@ class DataSource:
         self._begun: list[_Epoch] = []  # the present epoch, and the one before
         self._next: Optional[_Epoch] = None
         self._next_number = 0
+        self._warned = False  # of reads outside the order
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -72,7 +77,17 @@ class DataSource:
             placed = self._take(order, index)
             if placed is None and self._begin_next(order, index):
                 placed = self._take(order, index)
-            return index if placed is None else placed
+            warn = placed is None and not self._warned
+            self._warned = self._warned or warn
+        if warn:
+            log.warning(
+                "sample %d of %r is read outside the announced order, and so may others be. If your "
+                "program loops over a DataLoader of grain again, its sampler starts over: loop once, and "
+                "set num_epochs of the sampler",
+                index,
+                self._dataset,
+            )
+        return index if placed is None else placed
 
     def _take(self, order: AnnouncedOrder, index: int) -> Optional[BatchIndex]:
         for epoch in self._begun:
