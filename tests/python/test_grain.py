@@ -61,6 +61,23 @@ def test_an_index_may_come_twice_in_an_epoch(data: optcache.Dataset, server: Ser
     assert server.of("get")[-1]["stream"] == 0
 
 
+def test_an_order_that_fails_ahead_fails_one_read(data: optcache.Dataset, server: Server) -> None:
+    def order(epoch: int) -> list[int]:
+        if epoch == 2 and not failed:
+            failed.append(epoch)
+            raise OSError("no list")
+        return [3, 1, 4]
+
+    failed: list[int] = []
+    source = DataSource(data, order)
+    with pytest.raises(OSError, match="no list"):
+        source[3]
+    for index in 3 * [3, 1, 4]:
+        source[index]
+    assert len(server.of("pass")) == 3
+    assert epochs_of(server) == 3 * [[0, 1, 2]]
+
+
 def test_what_the_order_has_not_is_read_all_the_same(
     data: optcache.Dataset, server: Server, contents: list[bytes]
 ) -> None:

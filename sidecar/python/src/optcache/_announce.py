@@ -129,10 +129,7 @@ class AnnouncedOrder:
             raise ValueError("this order is closed: announce it again")
         ids = self.list_of(epoch)
         if ids is None:
-            raise ValueError(
-                f"the order of epoch {epoch} is not known: a list is the order of epoch 0 alone; to read "
-                "more epochs, give announce() a function or a Shuffle"
-            )
+            raise ValueError(f"the order of epoch {epoch} is not known: {self._order.ended}")
         common = len(ids) if self._order.common is None else self._order.common
         what = protocol.Pass(epoch, 0, common, order_crc(ids[:common]))
         if not self._order.replayed and ids:

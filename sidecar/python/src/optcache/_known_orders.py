@@ -72,10 +72,12 @@ class KnownOrder:
         replayed: the sidecar computes the lists itself.
         common: each rank reads this many ids at least, and what some read beyond is not predicted;
             None: all.
+        ended: why there is no list of an epoch.
     """
 
     replayed = False
     common: Optional[int] = None
+    ended = "the function has returned None for it"
 
     def __init__(self, size: int, rank: int, world_size: int, lists: Lister) -> None:
         self.recipe = protocol.Recipe(
@@ -125,7 +127,11 @@ def known_order(order: Any, size: int, rank: int, world_size: int) -> KnownOrder
     is_list = hasattr(order, "__len__") and hasattr(order, "__getitem__")
     if is_list and not isinstance(order, (str, bytes)):
         only: Sequence[int] = order
-        return KnownOrder(size, rank, world_size, lambda epoch: None if epoch else only)
+        listed = KnownOrder(size, rank, world_size, lambda epoch: None if epoch else only)
+        listed.ended = (
+            "a list is the order of epoch 0 alone; to read more epochs, give announce() a function or a Shuffle"
+        )
+        return listed
     raise TypeError(
         f"announce: {type(order).__name__} is not an order: give a list of indices, a function that "
         "returns the list of an epoch, optcache.Shuffle, a sampler of SPDL, or grain's IndexSampler or "
@@ -182,11 +188,15 @@ def _grain_order(sampler: Any, size: int) -> KnownOrder:
         first, end = epoch * length, min((epoch + 1) * length, reads)
         return [int(keys[i]) for i in range(first, end)] if first < end else None
 
-    return KnownOrder(size, shard, count, lists)
+    known = KnownOrder(size, shard, count, lists)
+    known.ended = "grain's IndexSampler ends before it; raise its num_epochs"
+    return known
 
 
 def _grain_sequential_order(sampler: Any, size: int) -> KnownOrder:
     """grain's SequentialSampler, as its DataLoader asks it: one epoch."""
     shard, count = int(sampler._shard_options.shard_index), int(sampler._shard_options.shard_count)
     only = range(shard, len(sampler) // count * count, count)
-    return KnownOrder(size, shard, count, lambda epoch: None if epoch else only)
+    known = KnownOrder(size, shard, count, lambda epoch: None if epoch else only)
+    known.ended = "grain's SequentialSampler is the order of epoch 0 alone; take an IndexSampler"
+    return known

@@ -111,10 +111,10 @@ class DataSource:
         if not self._next.has(index):
             return False
         self._next.tag = order.begin(self._next_number)
-        order.look_ahead(self._next_number + 2)
         self._begun = [*self._begun[-1:], self._next]
         self._next = None
         self._next_number += 1
+        order.look_ahead(self._next_number + 1)  # which may fail
         return True
 
     def __getstate__(self) -> dict[str, Any]:
