@@ -41,7 +41,7 @@ def wait_for_the_plan(cache: Cluster, epoch: int) -> None:
 
 
 def check_reads(cache: Cluster, dataset: Dataset) -> None:
-    """All reads were foretold, and the store was read no more than any cache of that size must."""
+    """All reads were predicted, and the store was read no more than any cache of that size must."""
     (metrics,) = cache.sidecar_metrics()
     assert metrics["optcache_unforetold_reads_total"] == 0
     assert metrics["optcache_passes_total"] == EPOCHS

@@ -54,7 +54,9 @@ def test_a_process_announces_in_which_pytorch_cannot_be_imported(server: Server)
     path = os.pathsep.join([str(ROOT / "sidecar" / "python" / "src"), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", WITHOUT_TORCH]
     environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True, timeout=180
+    )
     read = list(map(int, done.stdout.split()))
     assert sorted(read[:SIZE]) == sorted(read[SIZE:]) == list(range(SIZE))
     assert [begun["crc"] for begun in server.of("pass")] == [crc(read[:SIZE]), crc(read[SIZE:])]

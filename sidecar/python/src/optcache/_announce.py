@@ -187,7 +187,7 @@ class AnnouncedOrder:
         return None if isinstance(self._ours, Store) else stats_of(self._ours)
 
     def close(self) -> None:
-        """Tells the sidecar that this order is read no more."""
+        """Tells the sidecar that this order is no longer read."""
         self._detach()
 
     def __enter__(self) -> AnnouncedOrder:

@@ -132,7 +132,7 @@ class DataSource:
         return None if self._order is None else self._order.stats()
 
     def close(self) -> None:
-        """Tells the sidecar that this order is read no more. Reads go on, outside the plan."""
+        """Tells the sidecar that this order is no longer read. Reads go on, outside the plan."""
         order, self._order = self._order, None
         if order is not None:
             order.close()

@@ -88,5 +88,5 @@ class Source:
         return self._order.stats()
 
     def close(self) -> None:
-        """Tells the sidecar that this order is read no more."""
+        """Tells the sidecar that this order is no longer read."""
         self._order.close()
