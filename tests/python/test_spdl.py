@@ -64,6 +64,15 @@ def test_threads_read_ahead(data: optcache.Dataset) -> None:
     assert len(list(batches)) == 15
 
 
+@pytest.mark.parametrize("threads", [1, 12])
+def test_the_sidecar_knows_how_many_samples_are_under_way(
+    data: optcache.Dataset, server: Server, threads: int
+) -> None:
+    source = Source(data, list(range(32)), batch_size=2, num_threads=threads)
+    assert server.of("attach")[0]["behind"] == 2 * threads * 2
+    source.close()
+
+
 def test_a_source_may_be_left_early(data: optcache.Dataset, server: Server) -> None:
     source = Source(data, optcache.Shuffle(5), batch_size=4)
     batches = iter(source)

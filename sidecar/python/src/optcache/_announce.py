@@ -58,6 +58,20 @@ def announce(
         ValueError: a number is out of its range.
         OptcacheError: the sidecar refuses, for example because other ranks have another seed.
     """
+    return announced(dataset, order, _BATCHES_UNDER_WAY, batch_size, name, rank, world_size, epochs)
+
+
+def announced(
+    dataset: Any,
+    order: Any,
+    batches_under_way: int,
+    batch_size: Optional[int],
+    name: str,
+    rank: int,
+    world_size: int,
+    epochs: Optional[int],
+) -> AnnouncedOrder:
+    """As announce, where this many batches may be read out of order."""
     ours: Union[Dataset, Store, None] = store_under(dataset)
     if ours is None and isinstance(dataset, Dataset):
         ours = dataset
@@ -72,7 +86,8 @@ def announce(
         raise ValueError(f"announce: rank={rank} is not a rank of world_size={world_size}")
     if epochs is not None and not 0 < operator.index(epochs) <= protocol.PASSES_MAX:
         raise ValueError(f"announce: epochs={epochs} is not a number of epochs")
-    return AnnouncedOrder(ours, order, batch_size, name, rank, world_size, epochs)
+    behind = (batch_size or 1) * batches_under_way
+    return AnnouncedOrder(ours, order, behind, batch_size, name, rank, world_size, epochs)
 
 
 class AnnouncedOrder:
@@ -87,6 +102,7 @@ class AnnouncedOrder:
         self,
         ours: Union[Dataset, Store],
         order: Any,
+        behind: int,
         batch_size: Optional[int],
         name: str,
         rank: int,
@@ -97,9 +113,7 @@ class AnnouncedOrder:
         self._ours = ours
         self._order = known_order(order, len(ours), rank, world_size)
         self._batch_size = batch_size
-        self._recipe = dataclasses.replace(
-            self._order.recipe, passes=epochs or 0, behind=(batch_size or 1) * _BATCHES_UNDER_WAY
-        )
+        self._recipe = dataclasses.replace(self._order.recipe, passes=epochs or 0, behind=behind)
         self._lists: dict[int, Optional[array.array[int]]] = {}
         self._attachment: Union[Attachment, Unannounced] = Unannounced()
         if not isinstance(ours, Store) or ours.available():

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Optional
 
-from ._announce import announce
+from ._announce import announced
 from ._sidecar_stats import SidecarStats
 
 
@@ -50,14 +50,9 @@ class Source:
             raise ValueError(f"Source: num_threads={num_threads} is less than 1")
         self._dataset = dataset
         self._num_threads = num_threads
-        self._order = announce(
-            dataset,
-            order,
-            batch_size=batch_size,
-            name=name,
-            rank=rank,
-            world_size=world_size,
-            epochs=epochs,
+        self._under_way = 2 * num_threads  # batches
+        self._order = announced(
+            dataset, order, self._under_way, batch_size, name, rank, world_size, epochs
         )
 
     def shuffle(self, seed: int) -> None:
@@ -70,7 +65,7 @@ class Source:
             try:
                 for batch in self._order:
                     under_way.append(threads.submit(self._read, batch))
-                    if len(under_way) == 2 * self._num_threads:
+                    if len(under_way) == self._under_way:
                         yield under_way.popleft().result()
                 while under_way:
                     yield under_way.popleft().result()
