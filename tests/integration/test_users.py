@@ -19,6 +19,7 @@ import pytest
 from harness import garbage
 from harness.cluster import Budget, Cluster, ClusterOptions
 from harness.dataset import Dataset, generate
+from harness.processes import wait_until
 
 OWNER, FRIEND, OTHER = 65532, 65533, 65534
 SAMPLES = 40
@@ -177,8 +178,15 @@ def test_nodes_and_coordinator_answer_their_user_alone(
 
 
 def test_by_tcp_there_are_pages_alone(of_owner: Cluster) -> None:
-    ports = listening_ports(of_owner.groups())
-    assert len(ports) == 5, "of the coordinator, two nodes and two sidecars"
+    ports: set[int] = set()
+
+    def all_are_found() -> bool:
+        # The kernel does not list sockets and children at one moment, and may pass over some.
+        ports.update(listening_ports(of_owner.groups()))
+        return len(ports) >= 5
+
+    wait_until(all_are_found, "ports of the coordinator, two nodes and two sidecars")
+    assert len(ports) == 5
     for port in ports:
         base = f"http://127.0.0.1:{port}"
         assert status_of(f"{base}/metrics") == 200
