@@ -66,19 +66,6 @@ def boto3_in_order(folder: Path, epoch: int) -> Samples:
         yield key, client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
 
 
-def boto3_ranges_in_order(folder: Path, epoch: int) -> Samples:
-    """Shards in that order, each as readers of Parquet do: its end, then some of its parts."""
-    client = s3_client()
-    for key in in_order(keys(client), epoch):
-        size = client.head_object(Bucket=BUCKET, Key=key)["ContentLength"]
-        part = size // 8
-        read = b""
-        for first in (size - part, 0, 2 * part, 4 * part):
-            words = {"Bucket": BUCKET, "Key": key, "Range": f"bytes={first}-{first + part - 1}"}
-            read += client.get_object(**words)["Body"].read()
-        yield key, read
-
-
 class Objects:
     """A map-style dataset that reads by boto3, as scripts have it."""
 
@@ -211,7 +198,6 @@ CLIENTS: dict[str, Reader] = {
     for reader in (
         boto3,
         boto3_in_order,
-        boto3_ranges_in_order,
         boto3_attached,
         boto3_transfer,
         s3fs,

@@ -299,39 +299,6 @@ def test_an_annotated_order_is_followed(
 
 
 @needs("boto3")
-def test_ranges_of_shards_are_reads_of_their_order(
-    programs: Path, server: S3Server, tmp_path: Path
-) -> None:
-    """With room for some of the shards: what is not kept is read once a pass, whatever its ranges."""
-    shards, kept, epochs = 40, 12, 4
-    content = Content()
-    chance = random.Random(9)
-    for number in range(shards):
-        parts = [chance.randbytes(8 << 10) for _ in range(8)]
-        key = f"{number:02}.parquet"
-        content.place(server, key, b"".join(parts))
-        content.samples[PREFIX + key] = sha256(b"".join(parts[at] for at in (7, 0, 2, 4)))
-    sampler = f"torch-distributed,seed={s3_reader.SEED}"
-    with cache_over(programs, server, content, tmp_path, sampler, share=0.3) as cache:
-        requests: list[int] = []
-        read = read_epochs(
-            cache,
-            "boto3_ranges_in_order",
-            tmp_path,
-            lambda: requests.append(server.requests(GET)),
-            epochs,
-        )
-        (metrics,) = cache.sidecar_metrics()
-    assert all(dict(epoch) == content.samples for epoch in read)
-    print("requests of the store, after each epoch:", requests)
-    bound = shards - kept  # of a pass after the first
-    assert requests[0] <= shards + bound, "the next pass is read ahead, and no more"
-    assert requests[-1] - requests[0] <= 1.05 * bound * (epochs - 1)
-    assert metrics["optcache_s3_joined_reads_total"] == 3 * shards * epochs
-    assert metrics["optcache_unforetold_reads_total"] == 0
-
-
-@needs("boto3")
 @needs("torch")
 def test_an_attached_order_is_followed(
     programs: Path, server: S3Server, tmp_path: Path
