@@ -39,9 +39,9 @@ def test_a_job_reads_through_the_cache(installed: Release, workspace: Workspace)
     expected = 1 - read.requests / (samples * EPOCHS)
 
     def shown() -> tuple[float, float]:
-        table = workspace.kubectl("get", "datasets", "--output=wide").splitlines()
-        rows = [re.split(r"\s{2,}", row.strip()) for row in table]
-        row = dict(zip(*rows, strict=True))
+        head, line = workspace.kubectl("get", "datasets", "--output=wide").splitlines()
+        columns = list(re.finditer(r"\S+(?: \S+)*\s*", head))  # a cell may be empty
+        row = {column[0].strip(): line[column.start() : column.end()].strip() for column in columns}
         assert (row["NAME"], row["READY"], row["SAMPLES"]) == ("images", "True", str(samples))
         return float(row["HIT RATIO"] or 0), float(row["PREDICTED"] or 0)
 
