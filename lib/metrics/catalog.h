@@ -1,7 +1,7 @@
 #pragma once
 
-// Every metric that a part of optcache may report: its kind and what it says. docs/metrics.md is
-// the same list for people; a test compares them.
+// Every metric that a part of optcache may report. The tables of docs/metrics.md are made from it:
+// a test compares them, and writes them with UPDATE_GOLDEN=1.
 
 #include <span>
 #include <string_view>
@@ -13,10 +13,18 @@ namespace optcache::metrics {
 struct Metric {
   std::string_view name;
   MetricKind kind = MetricKind::kGauge;
-  std::string_view help;
+  std::string_view labels{};   // as the page lists them; empty: none
+  std::string_view help;       // one sentence, also in /metrics
+  std::string_view details{};  // Markdown that follows it on the page, with its punctuation
 };
 
-std::span<const Metric> Catalog();
+struct Section {
+  std::string_view title;  // a heading of the page
+  std::span<const Metric> metrics;
+};
+
+// In the order of the page.
+std::span<const Section> Catalog();
 
 // Null if there is no such metric. A histogram is found by NAME_bucket, NAME_sum and NAME_count.
 const Metric* FindMetric(std::string_view name);

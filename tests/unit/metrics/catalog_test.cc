@@ -1,34 +1,93 @@
 #include "metrics/catalog.h"
 
-#include <fstream>
+#include <cstdlib>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "base/files.h"
 #include "support/source_dir.h"
 
 namespace optcache::metrics {
 namespace {
 
+std::string_view NameOf(MetricKind kind) {
+  switch (kind) {
+    case MetricKind::kCounter:
+      return "counter";
+    case MetricKind::kGauge:
+      return "gauge";
+    case MetricKind::kHistogram:
+      return "histogram";
+  }
+  return "";
+}
+
+std::string Table(const Section& section) {
+  std::string table = "| name | kind | labels | meaning |\n| --- | --- | --- | --- |\n";
+  for (const Metric& metric : section.metrics) {
+    const std::string_view labels = metric.labels.empty() ? "–" : metric.labels;
+    for (const std::string_view word :
+         {std::string_view("| `"), metric.name, std::string_view("` | "), NameOf(metric.kind),
+          std::string_view(" | "), labels, std::string_view(" | "), metric.help, metric.details,
+          std::string_view(" |\n")}) {
+      table += word;
+    }
+  }
+  return table;
+}
+
+// `page` with the section's table in place of the one below its heading.
+std::string WithTable(const std::string& page, const Section& section) {
+  const std::size_t heading = page.find("\n## " + std::string(section.title) + "\n");
+  if (heading == std::string::npos) return page + "\n## " + std::string(section.title) + "\n";
+  const std::size_t next = page.find("\n## ", heading + 1);
+  const std::size_t begin = page.find("\n| name |", heading);
+  if (begin > next) return page.substr(0, next) + "\n" + Table(section) + page.substr(next);
+  std::size_t end = begin + 1;
+  while (end < page.size() && page[end] == '|')
+    end = page.find('\n', end) + 1;
+  return page.substr(0, begin + 1) + Table(section) + page.substr(end);
+}
+
 TEST(Catalog, NamesEachMetricOnceAndByTheConventions) {
   std::set<std::string_view> names;
-  for (const Metric& metric : Catalog()) {
-    EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
-    EXPECT_FALSE(metric.help.empty()) << metric.name;
-    EXPECT_EQ(metric.name.ends_with("_total"), metric.kind == MetricKind::kCounter) << metric.name;
+  for (const Section& section : Catalog()) {
+    for (const Metric& metric : section.metrics) {
+      EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
+      EXPECT_FALSE(metric.help.empty()) << metric.name;
+      EXPECT_EQ(metric.name.ends_with("_total"), metric.kind == MetricKind::kCounter)
+          << metric.name;
+      EXPECT_EQ(FindMetric(std::string(metric.name) +
+                           (metric.kind == MetricKind::kHistogram ? "_bucket" : "")),
+                &metric);
+    }
+  }
+  EXPECT_EQ(FindMetric("optcache_no_such_metric"), nullptr);
+}
+
+TEST(Catalog, HelpIsOneLineWithoutLinks) {
+  for (const Section& section : Catalog()) {
+    for (const Metric& metric : section.metrics) {
+      EXPECT_EQ(metric.help.find_first_of("[]\n|"), std::string_view::npos) << metric.name;
+      EXPECT_EQ(metric.details.find_first_of("\n|"), std::string_view::npos) << metric.name;
+    }
   }
 }
 
-TEST(Catalog, StandsInTheDocumentation) {
-  std::ifstream file(InRepository("docs/metrics.md"));
-  std::stringstream text;
-  text << file.rdbuf();
-  for (const Metric& metric : Catalog()) {
-    EXPECT_NE(text.str().find("`" + std::string(metric.name) + "`"), std::string::npos)
-        << metric.name;
+TEST(Catalog, IsTheTablesOfThePage) {
+  const std::string path = InRepository("docs/metrics.md");
+  const auto page = ReadFile(path, 1_MiB);
+  ASSERT_TRUE(page.has_value()) << page.error().ToString();
+  std::string expected = *page;
+  for (const Section& section : Catalog())
+    expected = WithTable(expected, section);
+  if (std::getenv("UPDATE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(WriteFileAtomically(path, expected).ok());
+    return;
   }
+  EXPECT_EQ(*page, expected) << "UPDATE_GOLDEN=1 writes the tables of docs/metrics.md";
 }
 
 }  // namespace
