@@ -1,3 +1,14 @@
+// Fills a decision table by MIN with bypass, and replays a table as a runtime does.
+//
+// The idea: a held sample is named by its next read, as in belady.h, and the one to drop is the one
+// with the largest name. A row can name one victim, and one sample to release. If all samples have
+// one size, that is enough. If sizes differ, a sample may displace several: the others are released
+// in earlier rows that release nothing yet, each after its sample's last read. If there are no such
+// rows, the sample is not kept, and everything is as before (TakeBack).
+//
+// Invariant: `by_next_read_` has exactly the next reads of the samples on the shelf. TableReplay
+// knows nothing but the table, so it also checks what the planner made.
+
 #include "plan/decision_table.h"
 
 #include <algorithm>

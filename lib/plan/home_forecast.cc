@@ -1,3 +1,14 @@
+// Replays reads where no plan decides, and counts what is read from where.
+//
+// The idea: by Pin, LRU or None the outcome of a read depends only on what lies where, and not on
+// the future. So the streams' orders are merged for a round, as the planner merges them, and each
+// read is carried out on a model of the nodes: a hit, or a read of the store and perhaps a sample
+// kept at its home. A round is what the streams read while the slowest makes a pass.
+//
+// Invariants: `holders_`, `used_` and the lists of `by_use_` say the same. A held sample is in the
+// list of its holder, in the order of use, and its bytes are in that node's sum. A stream keeps
+// only the orders from its present pass on.
+
 #include "plan/home_forecast.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// Merges streams by virtual time: whose read comes next, one byte a read.
+//
+// The idea: the k-th read of a stream of rate r happens at time k / r. In a unit of time each
+// stream makes r reads, and then all stand as before, a unit later. So TakeTurns merges one unit
+// read by read, and the constructor copies these turns until a stream comes near its end (Repeats).
+// Only the turns are stored; samples and readers come from the streams' own orders, which a Cursor
+// walks in both directions.
+//
+// Invariant: times are integers (ticks, and a remainder for what a rate does not divide), and a tie
+// goes to the first stream. So every node merges the same orders alike.
+
 #include "plan/merged_order.h"
 
 #include <algorithm>

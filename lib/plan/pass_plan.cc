@@ -1,3 +1,11 @@
+// A plan's columns, their digest, and the sums that a builder makes of them.
+//
+// The idea: almost all hits are at the reader's own node, so one bit a read says "here", and the
+// reader follows from the position. Only a read that finds its sample at a peer needs a holder, and
+// that column begins with the first of them. The digest goes over the key, the range and the
+// columns, eight bytes at a time. Add counts without branches; Finish derives what follows from the
+// counts, such as the store's reads.
+
 #include "plan/pass_plan.h"
 
 #include <algorithm>

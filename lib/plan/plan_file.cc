@@ -1,3 +1,12 @@
+// Plan files: three tensors to a PlanFile and back, row by row.
+//
+// The idea: shapes are checked before any number is read, so that the loops need no limits of their
+// own. Numbers are copied from the file's bytes where they lie, without a copy of the tensors in
+// between. A row is checked as it is read, and an error names the tensor and the row.
+//
+// FormatPlanFile writes the data in the order of the tensors' names, which SafetensorsHeader gives
+// them: config, decision_table, future_index.
+
 #include "plan/plan_file.h"
 
 #include <array>

@@ -1,3 +1,21 @@
+// The planner: which orders are looked at, which method plans them, and what a window is.
+//
+//   Next ─► ActiveStreams   streams that read on, the order of their present pass loaded
+//        ─► FitBase         once: what finds no room at its holder is moved or evicted
+//        ─► several streams, or Method::kMin      PlanByMin, a pass ahead of the window
+//           one stream that shuffles              PlanBySlots, the rest of its pass
+//           one that does not, or is cut short    PlanByMin, two passes ahead
+//        ─► Tidy, DigestOf
+//
+// A stream shuffles if nearly every read of its pass has exactly one next read in the next pass:
+// SlotPlanner::Load counts those that do not, and changes nothing if the stream goes to MIN
+// instead.
+//
+// Invariants: `holders_` is what nodes hold at the end of the windows given so far, and fits in the
+// capacities after FitBase. A stream keeps only the orders from its present pass on. Streams are in
+// the order of their ids, and all arithmetic is in integers, so every node gets the same plan. A
+// step that was stopped leaves halves behind: CheckStop stands after each of them.
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>

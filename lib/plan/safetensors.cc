@@ -1,3 +1,12 @@
+// Reads and writes the container: the length of a header, the header as JSON, the data.
+//
+// The idea: the file is not trusted. Limits stand before the work that they bound: the header's
+// length before it is parsed, the number of tensors before they are looked at. The JSON parser
+// accepts a name that stands twice, so a callback looks for it. CheckCovered sorts the tensors by
+// their begin and demands that each begins where the one before ends: no byte belongs to two
+// tensors or to none. A header is padded with spaces to a multiple of 8 bytes, so that the data is
+// aligned.
+
 #include "plan/safetensors.h"
 
 #include <algorithm>

@@ -1,3 +1,20 @@
+// How a window is planned: each node numbers its own reads, and runs MIN on these numbers.
+//
+//   merged order, in time     n0 n1 n0 n0 n1
+//   use                        0  3  1  2  4      node 0 has uses [0, 3), node 1 has [3, 5)
+//   next_use_                  1  4  -  -  -      the same sample's next use, of any node
+//
+// CountUses finds how many uses each node has, from the ranks and without the samples. LinkUses
+// walks the order back and links each read to the sample's next use. Simulate walks it forward: a
+// read is an offer to the node of the next use, and each node takes its events in blocks, so that
+// its memory is near. What MIN decides is one bit a use, `kept_`: the sample was kept until then.
+// EmitPlans reads all from these bits: a read is a hit if its own use is kept, and its sample stays
+// if the next use is.
+//
+// Invariants: a kept sample has one name, its next use. What lies elsewhere than at its next reader
+// keeps its room there until it is read: the node's capacity is smaller by it. Belady never keeps
+// more than the capacity, so no plan does.
+
 #include "plan/window_plan.h"
 
 #include <algorithm>
