@@ -1,3 +1,20 @@
+// Which segment has which sample, and what is given back of a segment whose samples go.
+//
+// The idea: a segment is written once and never changed. A sample that goes only marks its record
+// as dead. Neighbouring dead records are one run, and the whole blocks inside a run are returned to
+// the file system as a hole. When the last live record has gone, the file is removed.
+//
+//   records   | a |  b   |  c   |   d   | e |      b, c and d are dead: one run
+//   blocks    |     |     |     |     |     |
+//                   |   punched   |                the blocks that a and e share with them stay
+//
+// Invariants: `index_` has one place for each sample, and `live` is the number of places that point
+// to the segment. `taken` is what the segment has of the disk's budget: it shrinks when the file
+// system has returned a hole, and goes when the file is removed. A segment that is read is not
+// removed before the read ends. Calls of the disk end on the owner's thread, when everything may
+// have changed: a callback has the segment's number and no reference into the tier, and `alive_`
+// says whether the tier is still there.
+
 #include "cache/disk_tier.h"
 
 #include <algorithm>

@@ -1,3 +1,15 @@
+// Segments as files: system calls on the disk's threads, and results on the owner's.
+//
+// The idea: the memory tier is the cache of samples, so the page cache must not hold them too.
+// O_DIRECT needs aligned memory and whole blocks, so each thread copies through one aligned buffer
+// of 1 MiB. A file ends with a whole block, so its last sample can be read this way too. A file
+// system without O_DIRECT gets plain calls, and is told to forget the pages.
+//
+// WriteSegment asks for the room of the whole file first: a full disk says so before anything is
+// written. It waits until the disk has the bytes, and removes the file after an error. After a
+// crash a file may be torn: FindSegments takes the records that are whole, and removes a file in a
+// dataset's folder that is no segment.
+
 #include "cache/segment_files.h"
 
 #include <fcntl.h>

@@ -1,3 +1,13 @@
+// The bytes of a segment's table: a header of 32 bytes, a record of 40 bytes a sample, then the
+// data.
+//
+// The idea: the table alone says where each sample lies. Samples follow one another without a gap
+// from the first block after the table on, so a record needs a length and no offset. A record's
+// checksum covers the segment's name and the record's place: a record of another file, or of
+// another place, is not taken for this one. ParseSegment stops at the first record that is torn,
+// because the place of all later ones follows from its length. A sample that a hole touches is not
+// present.
+
 #include "cache/segment_format.h"
 
 #include <algorithm>
