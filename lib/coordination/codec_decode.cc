@@ -1,3 +1,11 @@
+// JSON of the control API to values. codec_encode.cc is the other direction, field for field.
+//
+// The idea: the text comes from outside and is not trusted. ParseJson looks at no text beyond its
+// limit, each list and string has a limit of its own, and numbers must fit their type. A value that
+// is well formed but makes no sense beside another field is an error too: a rank beyond its world,
+// or a list of nodes that is not as long as the world. The first error is kept in JsonErrors with
+// the path of its field, and ends the loops; so the functions here only name fields.
+
 #include <utility>
 
 #include "coordination/codec.h"

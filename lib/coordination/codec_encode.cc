@@ -1,3 +1,11 @@
+// The control API's values to JSON. codec_decode.cc is the other direction, field for field.
+//
+// The idea: an older part ignores fields that it does not know, and a newer part takes a missing
+// field for its default. What a part that does not know a field sees must stay true: a recipe whose
+// order only `order` can say is written as not known. Fields that few values use are written only
+// where they differ from the default. Numbers of 64 bits that are names are written as hexadecimal
+// digits, because other languages round them.
+
 #include "base/base64.h"
 #include "coordination/codec.h"
 #include "coordination/internal/json_values.h"

@@ -1,3 +1,19 @@
+// The coordinator's core: members, reports, and when a plan is fixed and a state published.
+// Streams, Datasets, lists of ids, revisions and the status have files of their own,
+// coordinator_*.cc.
+//
+//   OnReport    ─► the member, its offer, its numbers, its streams
+//   OnInventory ─► an answer of the open collection
+//   OnTick      ─► silent members and ended streams go ─► PlaceDatasets, ShareGrants
+//               ─► for each manifest: FollowTraces, Step: is a plan due? ─► collect ─► FixPlan
+//               ─► Publish
+//
+// Invariants: a report changes what is known, and only a tick plans and publishes. FixPlan alone
+// changes the inputs of a plan in force (`planned_`), all at once, so nodes see inputs that fit
+// together; only names of revisions that ask for the same change between (NameRevisions). Versions
+// and numbers of requests only rise, above all that nodes have reported. A successor publishes
+// nothing while it learns.
+
 #include "coordination/coordinator.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// What people see of the coordinator: computed from its fields at each call, and stored nowhere.
+//
+// The idea: a number of a Dataset is the sum over its members' last reports and over `departed`,
+// the last reports of members that have gone, so counters do not fall when a node goes. Digests of
+// plans are compared only among nodes that have applied the planned version and that say which plan
+// they mean; those that differ from the most frequent digest are named, or all of them if there is
+// a tie. Notes are sentences for people, and the last step: they read the finished numbers.
+
 #include <algorithm>
 #include <array>
 #include <cmath>

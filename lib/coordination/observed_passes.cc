@@ -1,3 +1,13 @@
+// Counts whole passes of streams, and compares what was observed with what was predicted.
+//
+// The idea: a pass counts once, by a mark. The mark of a stream says up to which pass its reads are
+// counted or do not count; CountPasses adds the complete passes beyond it and moves it. A stream
+// without a mark has begun later, and all of its passes count. Figures are for one pass of each
+// stream, so that sums over different numbers of passes can be compared.
+//
+// Invariants: all arithmetic is in integers, products in 128 bits and rounded to the nearest, so a
+// coordinator's successor gets the same figures. Marks are sorted by stream, and at most kMaxMarks.
+
 #include "coordination/observed_passes.h"
 
 #include <algorithm>

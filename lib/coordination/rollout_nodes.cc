@@ -1,3 +1,11 @@
+// What nodes say in a rollout, as answers to the questions of its phases (rollout.cc).
+//
+// The idea: a node reports its trials by id. An id names the revision, what was asked (to follow
+// it, to compare with it, to forecast jobs) and the try, so an answer to another question is not
+// taken for this one's. Two trials are compared only if they were derived from the same inputs,
+// which the `planned` version names: figures of one node, or digests of several. Of figures, those
+// by the newest inputs count. Nothing here changes the state.
+
 #include "coordination/internal/rollout_nodes.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// What figures of a rollout are of, and whether two of them may be compared.
+//
+// The idea: a hit ratio depends on the nodes, on the jobs that read and on the memory. All of that
+// is put into a short text, the observers: a digest of the nodes' names, one of their lives, one of
+// the jobs, and the bytes. The state of the rollout keeps it beside each figure. Figures are
+// comparable if their observers are alike. Memory that differs by a 64th or less counts as the
+// same, because it is divided again all the time.
+//
+// FaultOf is the verdict of a rollout: first against what was predicted, then against what was
+// observed before. Each comparison is left out where it would compare unlike things.
+
 #include "coordination/internal/rollout_observers.h"
 
 #include <algorithm>

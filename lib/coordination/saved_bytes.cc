@@ -1,3 +1,14 @@
+// The hit ratio that jobs get from a share of a dataset, from a table, as slopes for each byte.
+//
+// The idea: the hit ratio depends on the share that is kept and on how many equally fast jobs read.
+// The table has it at nine shares and for five numbers of jobs. Between these it is a straight
+// line, in the share and in 1 / jobs. Jobs of unequal rates count as fewer equally fast ones: 1 /
+// jobs is the sum of squared rates over the square of their sum. Jobs whose order is not known hit
+// as often as pinned bytes do: their part is a line.
+//
+// Invariant: slopes descend with the share, so that capacity_shares can give bytes to the largest
+// slope first.
+
 #include "coordination/saved_bytes.h"
 
 #include <algorithm>

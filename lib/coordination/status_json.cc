@@ -1,3 +1,11 @@
+// The status of a cluster as JSON: a pair of functions, Encode and Read, for each value.
+//
+// Encode and Read of one value name the same fields. Values that reports carry too have theirs in
+// internal/json_values.h. Reading ignores fields that it does not know and keeps the default of
+// those that are missing, so that a command line can show a coordinator of another version. The
+// first error is kept in JsonErrors with the path of its field, and ends the loops; so no step
+// looks at errors itself.
+
 #include <utility>
 
 #include "coordination/internal/json_values.h"

@@ -1,3 +1,18 @@
+// Follows one life of a stream through its ranks' reports.
+//
+// Each report of a rank goes through Observe, in this order: is it believed at all (the rank may
+// have ended, or read through another node), does its recipe agree, which epoch is its pass, did
+// the pass before end early, how long is a pass, how far and how fast is the stream.
+//
+// The idea: a pass p is expected to be epoch first_epoch + step * (p - first_pass). The first
+// report of a pass may correct that (FollowEpochs); a later one that contradicts is a conflict, and
+// then the order counts as unknown. A pass stops early for the plan only if all ranks say so and
+// nearly agree. The rate is the progress since the older of two marks. That mark is dropped when
+// the younger one is far enough back, in time and in the pass, so a rate is never that of a moment.
+//
+// Invariants: the frontier only moves ahead. StreamRanks keeps the sums over ranks, so a report of
+// one rank does not look at the others.
+
 #include "coordination/tracked_stream.h"
 
 #include <algorithm>

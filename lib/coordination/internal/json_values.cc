@@ -1,3 +1,10 @@
+// JSON of the values that reports, states and the status share: a pair of Encode and Read for each.
+//
+// Encode and Read of one value name the same fields. Encode leaves out what few values use while it
+// is at its default. Read takes a missing field for the default, and reports a name of an
+// enumeration that it does not know together with those that it does. Dump replaces what is not
+// UTF-8, because texts such as names come from outside.
+
 #include "coordination/internal/json_values.h"
 
 #include <algorithm>
