@@ -1,3 +1,19 @@
+// The server's end of the socket: one thread, an epoll of its own, and no call that blocks.
+//
+//   epoll ─► Accept ─► Adopt ─► Connection                        a client more
+//         ─► OnEvent ─► Connection::Read ─► HandleFrames ─► Handle ─► ChannelHandler
+//   Reply, Fail, ... ─► OutputQueue ─► Flush                      now, or later than its Get
+//   Tick             ─► pace and deadlines, "still waiting", accepting again
+//
+// The idea: a client that is given up may still see the arena, so its slots must not be used again.
+// GiveUp therefore only ends the talk: the connection stays, and reads and throws away, until the
+// client closes its end. Then Close tells the handler, which takes the slots back.
+//
+// Invariants: a Get is in `waiting` from its arrival to its one answer; an answer to anything else
+// is dropped. A connection is destroyed only in OnEvent and Tick, so a reference to one survives
+// the calls that handlers make. While too many answers wait to be taken, no request is taken
+// (Connection).
+
 #include "handoff/channel.h"
 
 #include <fcntl.h>

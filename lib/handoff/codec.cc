@@ -1,3 +1,15 @@
+// Messages of the hand-over socket to bytes and back.
+//
+//   a frame     | body's length, type, request | fields | a list, to the end |
+//   a Samples   | the same | batch, count, others | entries | [kinds] | inline bytes and errors |
+//
+// The idea: values are copied as they lie, little-endian and without padding, and a list takes all
+// that is left of its body, so it needs no length. Reading never fails in the middle: BodyReader
+// gives zeros after the first fault, and Finish reports it. Optional fields stand at the end of a
+// body, and `more` tells whether one follows. A Samples frame becomes pieces, of which the inline
+// ones point to the samples' own bytes, so nothing large is copied. The kinds of entries are left
+// out where all samples lie in the arena.
+
 #include "handoff/codec.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// Lists of ids as bytes: packed to as many bits as the dataset's ids need.
+//
+// The idea: a header says the bits, the number of ranks and the length of each rank's list; then
+// the packed lists follow, each from a whole byte on. Because each list begins at a byte, lists of
+// several ranks are joined by joining bytes, without unpacking them (JoinLists). The width must be
+// that of the dataset, and the unused bits of a list's last byte must be zero: the same ids have
+// one encoding, so a digest names them.
+//
+// ParseLists checks everything but the ids, and only borrows the bytes. The ids are checked where
+// they are unpacked, in PassOrder and CheckIds.
+
 #include "sampler/id_list.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Which recipes are valid, how long their passes are, and what their enumerators are called.
+//
+// The idea: a recipe is one struct for all kinds of sampler, so a field may be set that its kind
+// does not have. Such a recipe means an order that the sampler does not make. Validate refuses what
+// the kind cannot do, such as ranks of a sequential sampler or draws of a distributed one, and says
+// what to set instead. The checks follow the fields: enumerators, size and world, kind, block,
+// draws, subset. Later code (lengths, samplers) relies on a valid recipe and checks nothing.
+
 #include "sampler/recipe.h"
 
 #include <algorithm>

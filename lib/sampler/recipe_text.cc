@@ -1,3 +1,11 @@
+// Recipes as words, from one table of fields.
+//
+// The idea: VisitFields lists each field once, with its name and its member. Writing, reading and
+// comparing are three visits of the same list, so they cannot disagree, and a new field is one
+// line. What has its default is not written, and fields come in the order of the list: a recipe has
+// one text, so texts can be compared. A word that is unknown here is an error and not skipped,
+// because the order that it changes would be replayed wrongly.
+
 #include "sampler/recipe_text.h"
 
 #include <algorithm>
