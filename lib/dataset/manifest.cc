@@ -1,3 +1,15 @@
+// Checks the bytes of a manifest once, and reads from them from then on.
+//
+// The idea: a manifest stays the bytes of its file, and every accessor computes where its answer
+// lies. So the parser proves everything first, in an order in which each step may rely on those
+// before: header, section table, lengths, strings, numbers, shards. Afterwards no accessor can
+// fail, and an id is only CHECKed.
+//
+// Invariants: each byte of the file lies in the header, the table, a section or padding. Sections
+// follow one another in the order of their kinds, each with a checksum, and padding is zero. A
+// section of an unknown kind has the same checks and is ignored: it is of a later minor version.
+// What only layouts in shards have is in internal/shard_sections.h.
+
 #include "dataset/manifest.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Collects the columns of a manifest while samples are added, and joins them to a file.
+//
+// The idea: each section grows as the bytes that it will have, so Finish only puts them one after
+// the other. Assemble writes the table first, since all lengths are known, and drops each section
+// as soon as it is in the file, so that a large manifest does not stand in memory twice. Sections
+// that say nothing (no times, no ETags, no classes) are left out.
+//
+// Add checks what only the caller can mend, with the path in the message. Everything else is
+// checked by Manifest::Parse on the finished bytes.
+
 #include "dataset/manifest_builder.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,15 @@
+// Front-coded strings: a string says how many bytes it shares with the one before, and the rest.
+//
+//   | count, 16 | offset of each block, and of the end | text of block 0 | text of block 1 | ...
+//   a string in a block:  shared, rest (varints) | bytes of the rest
+//
+// The idea: neighbours in a sorted list begin alike. A block of 16 begins with a whole string, so a
+// lookup finds its block by an offset and decodes 16 strings at most.
+//
+// Invariants: a number has one encoding, of one byte or two, and no string is longer than
+// kStringBytesMax. ForEach visits every byte of the text and finds each block to end where the next
+// begins; after that At cannot fail.
+
 #include "dataset/string_table.h"
 
 #include <algorithm>

@@ -1,3 +1,18 @@
+// Walks a tar archive from header to header, as a state machine that is given the bytes it wants.
+//
+//   kHeader ─► a file, folder or link: Expecting(kHeader) behind its data
+//       │ ▲
+//       ▼ │ extended header: its content is taken, and holds for the next file
+//   kLongName, kLongLink (GNU), kPax, kGlobalPax
+//
+// The idea: data between headers is never wanted, so the caller may leave it out of its reads. What
+// is kept between headers is bounded: a name and a size, from extended headers of at most 1 MiB.
+// Where several headers name one file, the first wins, as in Python's tarfile.
+//
+// Invariant: the bytes that are wanted lie within the archive (Expecting), and `position_` only
+// rises, so the walk ends. What cannot be read by ranges is refused: compressed archives, and
+// sparse files.
+
 #include "dataset/tar_reader.h"
 
 #include <algorithm>

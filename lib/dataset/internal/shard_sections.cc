@@ -1,3 +1,14 @@
+// The sections that say where in which shard a sample lies: their check, and lookups in them.
+//
+// The idea: lookups follow numbers from section to section (sample, shard, first member, offset,
+// name), so a wrong number could lead out of the file. ShardChecker proves once that no number
+// does. The order is that of trust: shards, keys, the counts of members, their names, and last the
+// places, which use all of the former.
+//
+// Invariants after the check: each list has as many entries as its owner needs; the members of a
+// sample rise in offset, do not overlap and lie within their shard; the size of a group is that of
+// its joined members (members.h), names and padding included.
+
 #include "dataset/internal/shard_sections.h"
 
 #include <fmt/format.h>
