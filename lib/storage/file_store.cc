@@ -1,3 +1,14 @@
+// Reads files on a few threads, and takes out of the page cache what a kept read has brought there.
+//
+// The idea: a file may be on a mount that hangs, and then so do the threads. So reads wait in a
+// bounded queue, and one more thread, which touches no file, ends those whose deadline comes before
+// their turn. A read checks the file's size and time before and after, so a file that is written
+// meanwhile is noticed.
+//
+// Of a read whose bytes the caller keeps, FileRead takes what the page cache has (RWF_NOWAIT),
+// notes where the first missing byte was, and drops the pages from there on. `stopping_` is looked
+// at between steps of 1 MiB, so Shutdown waits for one step of each thread.
+
 #include "storage/file_store.h"
 
 #include <fcntl.h>

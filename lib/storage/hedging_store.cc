@@ -1,3 +1,18 @@
+// Two requests for one late read, of which the first good answer counts.
+//
+//   Read ─► first request ─────────────────────► OnFirst ───┐
+//      └─► not_late_ ─► late_ ─► StartSecond ─► OnSecond ───┴─► done, once
+//
+// The idea: the first request writes to the reader's memory, the second to memory of its own. If
+// the second wins, WriteStop ends the first one's writes before the bytes are copied. The alarm
+// thread moves races from not_late_ to late_ and gives them a second request when the policy and
+// the room allow it.
+//
+// Invariants: `over` is set once, under the lock, by the request that ends the race; the end of the
+// other changes figures alone. If a second request would meet the first one's fault too, the race
+// ends with it; otherwise it is lost only when both have failed. Callbacks, and has_room_, run
+// without the lock.
+
 #include "storage/hedging_store.h"
 
 #include <algorithm>

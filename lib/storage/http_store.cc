@@ -1,3 +1,12 @@
+// Objects of a web server: addresses, keys, and the two kinds of listing.
+//
+// The idea: a store stays dumb. A read is a GET with If-Match and Range, whose answer
+// internal/http_exchange.h judges; retries, hedges and limits are layers above. A listing is a text
+// at the address, or the server's own pages of folders, which internal/autoindex_walk.h follows.
+// Each request takes the keys of now from their folder, so keys may rotate.
+//
+// Invariant: an address has no user, password or query in it, so it may stand in any message.
+
 #include "storage/http_store.h"
 
 #include <algorithm>

@@ -1,3 +1,16 @@
+// A queue in front of a gate: requests pass in the order in which they came.
+//
+//   Read, Stat ─► Enter ─► the gate is open and nothing waits: a ticket at once
+//                    └───► waiting_ ─► Look: TakeTurns ─► turn(ticket), or too late
+//   inner store ends ─► End: the gate learns, and may open
+//
+// The idea: the gate (request_gate.h) decides, as a pure state; this file adds the queue, the lock
+// and the alarm, which wakes when the gate opens or the earliest deadline comes.
+//
+// Invariants: a ticket that was given is ended once, also if the inner store refuses. Nothing
+// passes by what waits. A turn is told without the lock, because it calls the inner store. A read
+// that came all the time, but too slowly, says nothing about the store's load (LoadStatus).
+
 #include "storage/limiting_store.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Reads the list of a bucket's keys, a text or an S3 Inventory, with the bucket's own reads.
+//
+// The idea: a text is read whole. An inventory has many packed files, so each is read, unpacked and
+// parsed piece by piece, and only its keys stay in memory. A text and manifest.json are read as the
+// version that Stat told. Of the files only the size is known: gzip's checksum over all pieces
+// proves that they are of one version.
+//
+// Limits bound what a wrong or hostile list can cost: the bytes of a text, those of an inventory
+// when unpacked, and the length of a row (inventory.h).
+
 #include "storage/listed_bucket.h"
 
 #include <algorithm>

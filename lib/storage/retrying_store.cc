@@ -1,3 +1,12 @@
+// Attempts of reads, and what each read waits for. An Operation is in one place at a time:
+//
+//   Read ─► Attempt ─► inner store ─► EndAttempt ─► EndOperation ─► done
+//              ▲     refused │             │ it may get better
+//              │             └─► waiting_ ◄┘ by the time of the next attempt
+//              └─ RunRetries ◄── waiting_, delayed_: the budget is empty, least time left first
+//
+// The lock guards queues, budget and counts. No call of the inner store or a reader is under it.
+
 #include "storage/retrying_store.h"
 
 #include <algorithm>

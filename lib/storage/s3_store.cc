@@ -1,3 +1,15 @@
+// A bucket: signs requests, and translates the stores' questions to S3's.
+//
+// The idea: every request asks for the credentials of now, since keys rotate and end. If a source
+// must fetch them first, Read keeps the request in a callback and returns; Stat and pages of a
+// listing block. What a read shares with a web server is internal/http_exchange.h; S3's own part is
+// its Dialect: errors as XML, the CRC-32C of the whole object, and answers that say that keys have
+// expired.
+//
+// Invariants: a customer's key goes only with requests for objects, and only where nobody on the
+// way can read it. Expired keys are an error of their own, so that readers wait for newer keys
+// instead of giving up; a listing asks for the page again.
+
 #include "storage/s3_store.h"
 
 #include <algorithm>

@@ -1,3 +1,16 @@
+// HTTP by libcurl's multi interface, on one thread that also runs all callbacks.
+//
+//   Send ─► waiting_ ─► StartWaiting ─► running_ ─► FinishCompleted ─► done
+//             │ deadline                   │ unwanted, Shutdown          on the loop's thread
+//             └────────────────────────────┴─► done, with an error
+//
+// The idea: only the thread touches libcurl; others put requests into a queue and wake it. Handles
+// are used again, so that connections stay open, at most concurrent_max of each.
+//
+// Invariants: each accepted request is in exactly one place, waiting_, running_ or on its way to
+// `done`, so its callback runs once. libcurl holds a pointer to a Transfer while it runs, so its
+// handle is removed from libcurl before the Transfer may die.
+
 #include "storage/internal/curl.h"
 
 #include <algorithm>

@@ -1,3 +1,15 @@
+// Guesses where keys lie that have not been seen, by reading a stretch of each key as a number.
+//
+// The idea: keys of a folder usually count (img_0000001) or are spread evenly (digests). The
+// stretch begins where the keys of the page differ and grows to the left. Its digits are the
+// smallest usual alphabet that has all characters seen: decimal, hexadecimal, or just those. The
+// page covers a number of these numbers. If what is ahead is as full, that tells how many pages it
+// has, and cuts are numbers between.
+//
+// If the range has an end, cuts are spaced evenly. If not, nobody knows how much of what is
+// possible exists, so each piece is longer than the one before by a factor. Guesses may be wrong in
+// any way: the caller only needs them to ascend within its range, which is checked last.
+
 #include "storage/internal/guessed_cuts.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// What of an HTTP answer may be believed, for all stores that speak HTTP.
+//
+// The idea: bytes go straight to the destination while they come, and the answer is judged at its
+// end, so nothing may be used before `done` says ok. The order of the checks: an error of the
+// server; the range that came; the object's size; its version (ETag or time); the transport; the
+// number of bytes; and last the checksum of the whole object, where the store tells one.
+//
+// A read that broke off may go on where it stopped (Filled) only if the rest is sure to be of the
+// same version: the listed ETag is strong, the answer had it, and the server sends ranges. The
+// checksum goes on with it, in WholeCrc.
+
 #include "storage/internal/http_exchange.h"
 
 #include <charconv>

@@ -1,3 +1,18 @@
+// Lists a bucket by ranges of keys, which threads take from a queue and cut for one another.
+//
+//   waiting_ ─► ListRange: a page, a page, ... ─► the thread's KeyList ─► found_, at the end
+//      ▲           └─ threads are idle? CutAtFolders, or else CutAtGuesses
+//      └── pieces of what is left ──┘
+//
+// The idea: nobody knows how keys are spread, so a range is cut only when a thread is idle, and
+// after a page has shown how full its folders are. Looks in vain come ever more seldom.
+// CutAtFolders asks which folders follow (a request with a delimiter). CutAtGuesses extrapolates
+// the keys of the page, for one page in ten in vain at most.
+//
+// Invariants: a range is (after, end]; cutting splits one range into adjacent ones, so each key is
+// listed once. If a server refuses to begin at a guess, OpenGuesses joins that range to the one
+// before it. The first error stops all threads.
+
 #include "storage/internal/s3_lister.h"
 
 #include <algorithm>

@@ -1,3 +1,15 @@
+// Lists a tree of files on several threads, which share one queue of tasks.
+//
+// The idea: over a network each look at a file takes a round trip, so looks must overlap, also
+// within one large folder. A task is a folder to read, or 1,024 entries of an open folder to look
+// at. Entries go to the front of the queue and folders to its back, so that few folders are open at
+// a time.
+//
+// Invariants: a folder knows the chain of folders above it by device and inode, so a loop of links
+// ends as an error. A link that leads out of the root is an error, too (CheckInside). The walk is
+// over when the queue is empty and no thread is busy; the first error or the deadline ends it
+// earlier. The result is sorted, so it does not depend on the threads.
+
 #include "storage/internal/walk.h"
 
 #include <dirent.h>
