@@ -1,3 +1,14 @@
+// Reads the links of a page that shows a folder.
+//
+// The idea: servers differ in everything but the links, so this is a scan for <a href=...> and no
+// parser of HTML. A link counts if it leads to a name right below the page: it is relative, or
+// begins with the page's own path. Everything else is left out by that rule: links to other places
+// have a slash or a scheme, those that sort the page have a query, and ".." is no name of an
+// object.
+//
+// The order of decoding is that of encoding reversed: HTML's entities first, then percent signs;
+// the slash is looked for after both, so an encoded one cannot make a path.
+
 #include "storage/autoindex.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// AWS's two files, read line by line, and what one profile says in them.
+//
+// The idea: AwsFileParser knows lines, sections and one level of nesting, and nothing of what
+// properties mean. AwsFiles looks properties up, in credentials first and then in config, and knows
+// which ways to keys exist that are not followed here, so that it can say so. WithAwsProfile puts
+// the result under an Environment: a variable that is set wins over the profile.
+//
+// Invariants: keys are taken from one file as a pair, never mixed from both. No message repeats a
+// value of a line, which may be a secret: it names file, line, profile and property.
+
 #include "storage/aws_profile.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Makes a manifest of a listing, in steps that may each take long and tell their progress.
+//
+//   List ─► Number: which objects are samples, in which order ─► AskForTheRest: sizes and versions
+//        ─► ReadDigests, if they are wanted ─► Assemble
+//
+// The idea: numbers come first and everything else follows them, so that only samples are asked for
+// and read. An object that is listed and not there keeps its number, as its neighbours' numbers
+// depend on it; the report names it. Formats of several samples an object go to index_tar.cc and
+// index_ranges.cc.
+
 #include "storage/index.h"
 
 #include <array>

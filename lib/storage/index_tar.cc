@@ -1,3 +1,15 @@
+// Makes a manifest of tar archives: which archives, what is in them, which members make a sample.
+//
+//   List ─► ChooseArchives ─► AskForArchives ─► IndexTars ─► Group or Single ─► AssembleTar
+//
+// The idea: archives are in the order of their paths or of the list, and members in that of their
+// archive, so numbers are the same on every machine. Group joins members of one key that follow one
+// another to a sample. Single takes each member for a sample and numbers them all as if they were
+// unpacked in one folder. Digests need the places of samples, so where they are wanted the manifest
+// is assembled twice.
+//
+// The lists of members are given up as they are turned into samples: both may be large.
+
 #include "storage/index_tar.h"
 
 #include <algorithm>

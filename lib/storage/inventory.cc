@@ -1,3 +1,14 @@
+// S3 Inventory: manifest.json to columns and files, and CSV to keys, as it streams.
+//
+// The idea: InventoryRows is a state machine over characters that takes runs of plain ones at once.
+// A row may be cut anywhere between two calls, so all that is known of the present row is in
+// `fields_`. These keep their memory for the next row. A row that has ended is checked against the
+// columns of manifest.json: its number of fields, its bucket, whether it is the latest version and
+// no delete marker. Only then is its key added.
+//
+// Invariant: a row has at most kInventoryRowBytesMax bytes, so memory is bounded whatever the file
+// has.
+
 #include "storage/inventory.h"
 
 #include <algorithm>

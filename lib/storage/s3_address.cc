@@ -1,3 +1,14 @@
+// Reads a bucket's address, and fills what it leaves out from AWS's variables.
+//
+// The idea: the order is given option, variable, what AWS has. An endpoint is normalised (lower
+// case, no port of its own, no last slash), because requests are signed for the host as it is
+// written here. Without an endpoint the region says it, by Amazon's partition. The style follows:
+// by path where the endpoint is the user's own or the bucket has a dot, which no wildcard
+// certificate covers.
+//
+// What is parsed is checked so that it cannot be more than it says: an address with a user is
+// refused without repeating it, and bucket, region and host have only characters that names have.
+
 #include "storage/s3_address.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// What a refusal of S3 means: a code for the caller, and advice for people.
+//
+// The idea: servers say why in a word ("NoSuchKey"), so a table maps words to codes and advice. A
+// HEAD has no body, and some servers use other words: then the status of HTTP decides. A hint at
+// another region goes before both, since the server may report it as any of several errors.
+//
+// Invariant: of a body only code, message and region are taken, as one line of readable text with a
+// limit. Key ids and signatures, which servers repeat, are left behind.
+
 #include "storage/s3_error.h"
 
 #include <algorithm>

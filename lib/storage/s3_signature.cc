@@ -1,3 +1,14 @@
+// AWS Signature Version 4, as its specification has it, step by step.
+//
+//   CanonicalRequest ─► SHA-256 ─► StringToSign ─► HMAC ─► Authorization
+//                                     key: of secret, date, region, service
+//
+// The idea: both sides compute the same text from a request, so its order must not depend on ours:
+// headers are sorted by name, query fields after encoding, and values have their blanks folded. A
+// path is signed as it is sent, since S3 does not normalise it. All headers that SignedHeaders is
+// given are signed; what proxies may change is added by the caller afterwards. A request without a
+// key is not signed at all.
+
 #include "storage/s3_signature.h"
 
 #include <algorithm>

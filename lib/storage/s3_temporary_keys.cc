@@ -1,3 +1,15 @@
+// Keys that end: which are at hand, when to ask for newer ones, and who waits for the first.
+//
+//   Get ─► the keys are good: given at once; close to their end, Ask begins beside that
+//      └─► they are not: the caller waits in waiting_ ─► Ask ─► Finish ─► all callbacks
+//
+// The idea: a read never waits for a renewal while the old keys are good. Only the first keys, and
+// those after an outage that outlasted the old ones, are waited for.
+//
+// Invariants: one Ask is under way at a time (`asking_`), and each ends in one Finish. A renewal
+// that failed is tried again after retry_after, but at once if a caller waits. Callbacks run
+// without the lock. The client is the last member, since its thread calls back into the others.
+
 #include "storage/s3_temporary_keys.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// Finds what is in archives by few reads: headers, or an index file beside the archive.
+//
+// The idea: headers are 512 bytes between data of any length. A Window reads ahead: 1 MiB where
+// headers follow closely, since bytes that nobody needs cost less than another request, and 16 KiB
+// at first and after a jump over long data. An index file needs three short reads instead of all
+// headers, but may be of an older archive. So it is believed only if its last member's header is in
+// the archive as it says, and nothing but the end follows.
+//
+// Threads take archives in turn (`next`). An index file that does not fit is noted, and the headers
+// are read; an error of the store ends everything.
+
 #include "storage/tar_index.h"
 
 #include <algorithm>
