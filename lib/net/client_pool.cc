@@ -1,3 +1,15 @@
+// Keeps connections open: an address has slots, and each slot dials again when its connection ends.
+//
+//   Peer ─► Slot ─► Dial ─► Relay.OnOpen ─► open ─► Relay.OnClosed ─► backoff ─► Dial ...
+//
+// The idea: Get never waits, so all dialing is in the background. A Relay stands between a
+// connection and the program's handler: it tells the slot first, and lets the handler see only
+// connections that were open. A slot that dies detaches its relay, because OnClosed comes later.
+//
+// Invariants: a slot has one connection at a time, and counts in `open` exactly while `open_` is
+// set. The backoff begins again only after a connection has lasted for healthy_after, so a peer
+// that accepts and closes is not dialed in a loop.
+
 #include "net/client_pool.h"
 
 #include <functional>

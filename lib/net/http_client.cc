@@ -1,3 +1,18 @@
+// The client that programs use: requests and streams by id, on the loop, over the RestClient's
+// thread.
+//
+//   loop     Send, Stream ─► calls_, streams_ ─► RestClient ─┐
+//   thread   WholeResponse, ResponsePieces ◄─────────────────┘
+//   loop     Finish, OnHead, OnBytes, EndStream ◄─ ReturnPath::Post
+//
+// The idea: two lifetimes must not meet. A listener outlives the client, so it posts through a
+// ReturnPath, which the client closes when it dies. What was posted before finds that `alive_` is
+// gone.
+//
+// Invariants: an id is in its map from the call to its one end, and whatever comes later, an answer
+// after the deadline for example, finds nothing there. A stream reads on only after its listener
+// has taken the piece before (Resume), so at most one piece of a stream waits.
+
 #include "net/http_client.h"
 
 #include <map>

@@ -1,3 +1,19 @@
+// Accepts connections and finds out who they are, before any handler sees them.
+//
+//   Listener ─► MakeRoom ─► [HandshakeGate] ─► SocketConnection ─► OnHello ─► authorize ─► Admit
+//               └─ `silent` until Hello ────────────────────────────┘   └─ `undecided` ──┘
+//
+// The idea: a peer that has proved nothing must not keep others out. While it is silent, and while
+// it is undecided, it counts against limits, in all and of its source. If there are too many silent
+// peers, one of them goes: the one that has been silent longest, of the source that connects if it
+// has too many, or else of the source that has most. If there are too many undecided peers, the
+// next one is refused. Handshakes cost processor time before anything is known, so they begin at a
+// pace.
+//
+// Invariants: a connection is in `connections` from its acceptance to OnClosed, and in `silent` or
+// `undecided` only before its decision, which comes once (Decide). The state is shared with hooks
+// that may be called after the server has died; they find it gone and close.
+
 #include "net/server.h"
 
 #include <sys/socket.h>

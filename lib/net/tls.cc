@@ -1,3 +1,15 @@
+// Certificates, keys and trust as OpenSSL's contexts, and what its errors mean.
+//
+// The idea: material is replaced as a whole. Replace builds a fresh context, and only if all of it
+// is good does it take the old one's place; connections keep the context with which they began. The
+// choices are in ConfigureTls: TLS 1.2 with forward secrecy or 1.3, no resumption, no
+// renegotiation, and no buffers for idle connections. A CA bundle's certificates are trusted as
+// they are listed, intermediates too.
+//
+// Names are checked by OpenSSL itself during the handshake (ExpectServerName), and an empty name is
+// an error, because OpenSSL would take it for "check nothing". HTTP/2 is not offered: ALPN agrees
+// on http/1.1 or on nothing.
+
 #include "net/tls.h"
 
 #include <arpa/inet.h>

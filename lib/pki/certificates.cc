@@ -1,3 +1,13 @@
+// Makes a CA, signs leaves, and reads what a certificate says.
+//
+// The idea: a leaf has nothing from outside but a public key and DNS names, which are checked here;
+// its extensions are built from our own texts. A leaf is no CA, may only sign handshakes, says what
+// it is for, and ends no later than its CA. A CA signs leaves alone (pathlen 0). OpenSSL's calls
+// are one chain of conditions, so the first that fails ends it, and its reason becomes the message.
+//
+// Invariant: a serial number is random, odd and below 2^159, so it is positive, fits in 20 octets
+// and is never zero.
+
 #include <array>
 #include <ctime>
 

@@ -1,3 +1,14 @@
+// Listening sockets: how an address becomes one, and how connections are accepted.
+//
+// The idea: whatever the machine has must work. "*" takes IPv6 and IPv4 in one socket, or IPv4
+// alone where there is no IPv6. A Unix socket's file may be left from a process that died: a probe
+// tells whether anything listens there, and only a socket file that nothing listens to is removed.
+// Its mode is set before it is bound, so at no time may another user connect.
+//
+// AcceptAll takes a bounded number of connections a turn, so that others have theirs. Where
+// descriptors or memory are short, it pauses and leaves new peers in the backlog, instead of being
+// called again and again.
+
 #include "net/internal/listener.h"
 
 #include <netdb.h>

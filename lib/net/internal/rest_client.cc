@@ -1,3 +1,16 @@
+// HTTP by cpprestsdk, kept on its one thread.
+//
+// The idea: cpprestsdk's objects are not safe for two threads, so everything that touches them is
+// posted to its pool, which has one thread: Start, Resume and Cancel too. An Exchange lives in the
+// continuations of its call. Response bytes go through a BodySink, whose task is not done before
+// the listener wants more: that is how a slow listener stops the reading. Exceptions end in Guard,
+// which turns them into one Status.
+//
+// Invariants: OnEnd comes once (End takes the listener away), and OnHead comes before any bytes,
+// although cpprestsdk may bring them the other way round (OnHead hands over what waited). This file
+// sends a request again only once, only before an answer, and only if doing it twice does no harm.
+// Connections to a server all have the same TLS material: other material makes new ones.
+
 #include "net/internal/rest_client.h"
 
 #include <functional>

@@ -1,3 +1,19 @@
+// A connection in wire messages: bytes of a socket to handler calls, and messages to bytes.
+//
+//   in    Stream (TLS or not) ─► FrameReader ─► Session ─► ConnectionHandler
+//                                   └─► sink: a payload's bytes, read where they stay
+//   out   Send ─► SendQueue: heads, and payloads where they lie ─► Gather ─► one write ─► Stream
+//
+// The idea: system calls are what costs, so a read fills the rest of a payload and the next frame's
+// buffer at once, and a full one is followed by another read. What handlers send while they are
+// called leaves together afterwards (ScheduleFlush).
+//
+// Invariants: at most one read and one write are under way. Each operation holds the connection
+// alive and does nothing once `closed_` is set. Handlers are called from the loop, never from
+// within their own Send or Close; OnClosed is posted, comes once, and is the last call. Nothing is
+// read between Hello and the decision about it, and in bulk mode Welcome is the last frame that TLS
+// carries (LeaveForBulk).
+
 #include "net/internal/socket_connection.h"
 
 #include <sys/socket.h>

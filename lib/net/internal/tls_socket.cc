@@ -1,3 +1,14 @@
+// OpenSSL over a non-blocking socket: each call does what can be done, and says what it waits for.
+//
+// The idea: OpenSSL would write each record by a system call of its own. So it writes to a
+// SocketBio, which gathers records, and Write sends several by one call. A record takes 16 KiB of a
+// large piece where it lies, or several small pieces copied together.
+//
+// Invariants: bytes count as written when their record has left the SocketBio. What is encrypted
+// and not sent yet (`held_`) is at the front of what the caller must offer again, and is skipped
+// then. An error that ended the reading is kept, since OpenSSL tells it once. The error queue of
+// OpenSSL, which is the thread's, is cleared before each call that looks at it.
+
 #include "net/internal/tls_socket.h"
 
 #include <algorithm>

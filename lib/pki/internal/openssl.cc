@@ -1,3 +1,14 @@
+// Reads and writes OpenSSL's objects as PEM text, with limits and without questions.
+//
+// The idea: texts come from files and from strangers. Each reader bounds their length, and
+// NoPassword turns an encrypted key into an error, where OpenSSL would ask on the terminal. Keys
+// are ECDSA on P-256 by name: a curve that is spelled out could be another one that looks alike.
+// DNS names are lower case without wildcards when we write them, and are lowered when we read them.
+//
+// Invariants: OpenSSL's objects are owned by the types of the header from their creation on. After
+// a failure that is reported the error queue is empty, so a later message never has an earlier
+// reason.
+
 #include "pki/internal/openssl.h"
 
 #include <algorithm>
