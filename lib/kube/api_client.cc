@@ -1,3 +1,18 @@
+// Requests to the API server: a queue, a number of places, and what the server asks for in between.
+//
+//   Call ─► Enqueue ─► waiting_ ─► SendWaiting ─► Send ─► OnResponse ─► Finish ─► callback
+//              ▲                                              │ 429, overload, a token refused
+//              └───────────── resting_, as long as asked ◄────┘ SendAgain
+//
+// The idea: the server's limits are everybody's, so a request waits for one of max_in_flight
+// places, and a refusal is waited out as the server asks, with some jitter. A permit (leadership)
+// is asked each time a request is sent, and bounds its time, so that nothing is written after it
+// has ended.
+//
+// Invariants: a request is at one place at a time, waiting_, resting_ or in flight, and its one
+// deadline covers all of it. A callback comes once, never from within Call, and is the last thing
+// done, as it may destroy the client.
+
 #include "kube/api_client.h"
 
 #include <algorithm>

@@ -1,3 +1,15 @@
+// Applies and deletes one after the other, and leaves out what would change nothing.
+//
+// The idea: the server adds fields of its own, so what we want and what an object has cannot be
+// compared. But an answer shows what the server made of our fields. Its part that we speak of
+// (Project) is remembered as a hash, with the hash of what we wanted. As long as we want the same,
+// and the object that the informer shows has the same part, there is nothing to write. An object
+// older than that answer says nothing against it.
+//
+// Invariants: what is remembered is bounded; what is forgotten is applied once more, which costs a
+// request and changes nothing. A failure or a deletion forgets its object. Requests hold the run
+// alive and the applier only weakly.
+
 #include "kube/apply.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// The calls of a client, each made of Call and Watch alone.
+//
+// The idea: a client is two virtual functions (over HTTP, fenced by a leadership, or a fake), and
+// all verbs are requests built here. List asks page by page, so that one answer never holds
+// everything that the server has; a PagedList lives in the callbacks between two pages. A limit on
+// the objects bounds the sum. A token that is not authenticated is a result and no error, since the
+// server has answered.
+
 #include "kube/client.h"
 
 #include <utility>

@@ -1,3 +1,16 @@
+// Writes Kubernetes Events: texts are cut, repetitions counted, and failures forgotten.
+//
+//   Record ─► EventSeries: write it now, later, or not ─► Write ─► Apply ─► OnWritten
+//
+// The idea: Events are for people and must cost little. EventSeries, which is pure, joins
+// repetitions to a series. Server-side apply makes the Event or raises its count, whichever is
+// needed, so nothing must be read before.
+//
+// Invariants: one write of a series is under way; a newer one waits in `writing_` and replaces an
+// older one that waits. At most kMaxOutstanding are under way; what is beyond, or fails, is dropped
+// and its series forgotten, so that its next text begins a new one. The name ends with a hash of
+// the replica, the series and the time at which it began, so two series do not write to one Event.
+
 #include "kube/events.h"
 
 #include <map>

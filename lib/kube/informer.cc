@@ -1,3 +1,15 @@
+// Carries out what WatchCycle says (list, watch, wait), and keeps the cache.
+//
+//   Take ─► List ─► OnPage ... ─► FinishList ─► Watch ─► OnEvent ... ─► OnWatchEnded ─► Take
+//
+// The idea: deletions that happen while no watch runs leave no event. A list therefore notes all
+// keys that it brings, and FinishList removes what it did not. An object of another uid under the
+// same name is told as one that went and one that came.
+//
+// Invariants: the cache has a change before it is told. What differs in its resourceVersion alone,
+// after the transform, is kept and not told. Answers to a request from before Stop are ignored
+// (`generation_`). Once synced, it stays so: an old copy is better than none.
+
 #include "kube/informer.h"
 
 #include <set>

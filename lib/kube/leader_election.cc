@@ -1,3 +1,17 @@
+// Carries out the steps of Election (read, write, wait) on a Lease, and tells who leads.
+//
+//   Take ─► Read or Write ─► OnStep: tell what has changed ─► Take
+//      └──► a timer ─► Election::Next ─► Take
+//   each step, each timer ─► GoesOn: is our time over? ─► Resign, on_stopped
+//
+// The idea: whether we lead is computed from clocks at each question (LeadsFor), and callbacks only
+// follow. So a process that was frozen past its time does not lead from its first instruction on,
+// before any timer has run. If it stood still until others could lead, the election is over for it.
+//
+// Invariants: at most one request is under way. `leads_` is what callbacks know: on_started and
+// on_stopped alternate. on_started and on_stopped may destroy the elector, so `alive` is looked at
+// after them. On Stop a Lease of ours is given back only after the request under way has ended.
+
 #include "kube/leader_election.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Looks into JSON of the API by pointers, and gives empty answers where something is missing.
+//
+// The idea: objects come from many programs and versions, so code that reads them must not fail on
+// one odd field. Find walks a pointer step by step and ends in `kNothing`, a null that lives
+// forever, so it can return a reference. All other accessors stand on it, and give the empty value
+// of their type for what is missing or of another type. nlohmann's own pointers throw instead.
+
 #include "kube/object.h"
 
 #include <limits>
