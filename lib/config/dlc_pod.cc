@@ -1,3 +1,11 @@
+// Reads DLCache's jobs: one function for each part of the document, in the order of its fields.
+//
+// The idea: fields that mean something to us become typed values. Fields that a container of
+// Kubernetes has too are kept as they are written (ReadValue), in the order in which Kubernetes
+// documents them, so the converted resource can repeat them. What an API server adds to metadata,
+// and the status, is accepted and left behind. Any other key is an error of Finish, which names
+// those that there are.
+
 #include "config/dlc_pod.h"
 
 #include <array>

@@ -1,3 +1,14 @@
+// Who may ask the control API in a cluster, and whether this replica answers.
+//
+// The idea: only the leader has a service, and every replica has a gate. A node shows its
+// certificate and is passed on, or sent to the leader. A node that has none yet sends its pod's
+// token and a certificate request: the gate checks sizes and the number of reviews under way first,
+// and only then asks the API server, because strangers may send anything.
+//
+// Invariants: a caller is answered once, unless the gate dies first. Leadership may end while a
+// token is reviewed, so it is looked at again before signing. Reviews hold `self_`, whose pointer
+// the destructor clears.
+
 #include "control/control_gate.h"
 
 #include <utility>

@@ -1,3 +1,15 @@
+// The control API over a Coordinator: requests are answered at once, polls at ticks.
+//
+// The idea: a report changes what the coordinator knows, and only a tick changes the state. So GET
+// /v1/state always waits in `polls_`, and Tick, after the coordinator's, answers polls to which the
+// state is news. The state is written as JSON once a version, and at most kBytesPerTick of it go
+// out a tick: a thousand answers would otherwise lie in memory at a time.
+//
+// Invariants: a poll is answered once: by a newer state, by 204 when its time is over, or by 204
+// when the same node polls again. With nodes_prove_names a node speaks only for the name in its
+// certificate. A tick that comes late is told to the coordinator as a pause, so that nobody's
+// silence is counted.
+
 #include "control/control_service.h"
 
 #include <algorithm>

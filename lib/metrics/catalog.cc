@@ -1,3 +1,10 @@
+// The table of all metrics, part after part.
+//
+// The idea: a part reports a number by a name alone, and the page takes kind and help from this
+// table. A name that is not here is counted in optcache_metrics_unknown instead of being shown, and
+// a test compares the table with docs/metrics.md. So a metric is added in three places: where it is
+// counted, here, and in the document. A search is linear: only a scrape asks.
+
 #include "metrics/catalog.h"
 
 #include <algorithm>

@@ -1,3 +1,15 @@
+// Reads fields of a YAML mapping by name, with the first error and its line.
+//
+// The idea: `known_` notes each key that was asked for, so Finish can name a key that nobody reads
+// together with those that there are: a misspelt field is never ignored. A reader of a resource is
+// then a list of fields without any handling of errors, because after the first one all reads are
+// skipped.
+//
+// Invariants: a mapping has no key twice and none that is not a word (CheckKeys). A single text has
+// at most kMaxTextBytes bytes, and a list that FindList finds kMaxListItems entries. Numbers and
+// quantities are parsed from their text here, and not by yaml-cpp. A quoted word stays a text; tags
+// are refused.
+
 #include "config/internal/yaml_fields.h"
 
 #include <algorithm>
