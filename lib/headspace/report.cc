@@ -1,3 +1,14 @@
+// From measured times to the report: means, their intervals, the gain, and the curve.
+//
+// The idea: a measurement has ten blocks. The mean of a block over all ranks is one sample, and the
+// interval of the whole mean comes from the spread of these ten by Student's t. The gain is the
+// difference of two such means, and its interval is the root of the sum of squares; the bounds of
+// the speed-up follow from the ends of that interval, and the upper one is left out where it would
+// be infinite.
+//
+// WhatIfOf says only what follows from the measurement: where misses were too few, or no gain was
+// resolved, points are missing. Sentences for people are made last, from the finished numbers.
+
 #include "headspace/report.h"
 
 #include <algorithm>

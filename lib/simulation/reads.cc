@@ -1,3 +1,14 @@
+// Makes the reads of a run: who reads next, and what.
+//
+// The idea: orders and turns are made apart. Without drift turns come from plan::MergedOrder, so a
+// planner that is told the same rates predicts them exactly. With drift the next job is drawn by
+// its rate of the moment, and rates change a hundred times an epoch: a deviation keeps nine tenths
+// of itself and gets as much by chance as keeps its spread. FollowTurns then walks each job's
+// passes by the turns.
+//
+// Invariants: the seed alone decides about chance. The number of reads, and of samples in all
+// orders, is checked before anything of that size is made.
+
 #include "simulation/reads.h"
 
 #include <algorithm>

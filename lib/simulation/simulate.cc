@@ -1,3 +1,14 @@
+// Runs one policy over the reads of a run, and finds the bound below which no policy can go.
+//
+// The idea: a policy on all nodes is a Cluster, which answers each read with where the sample was.
+// One loop feeds it, counts, and moves a StallClock for each store, so figures of several stores
+// cost one run. What is told as steady state begins at steady_from; moves of the last epoch are
+// left out, since nothing is kept for its end.
+//
+// BoundOf is exact in two cases. A job that shuffles holds at most the capacity between two passes,
+// and the smallest samples first if requests count. For samples of one size, MIN over one cache as
+// large as all nodes is the least. Otherwise nothing is known, and nothing is said.
+
 #include "simulation/simulate.h"
 
 #include <algorithm>
