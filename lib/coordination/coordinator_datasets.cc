@@ -1,5 +1,15 @@
-// What a coordinator serves: the Datasets that are wanted, the manifests that jobs still read
-// though their Dataset has another by now, and where all of that goes.
+// Keeps the Datasets that are wanted and the manifests that jobs still read, and says where they
+// go.
+//
+// The idea: an entry is a Dataset with one manifest. The manifest of the spec is the present one,
+// and others retire: they end some time after their last stream, or when there are too many. Room
+// is divided in two steps. SplitCapacities divides what members offer among Datasets, whenever
+// offers or wishes have changed. ShareGrants divides a Dataset's part among its manifests at each
+// tick, by the ranks that read them.
+//
+// Invariants: a Dataset that is wanted has one present manifest and at most kMaxRetiringOfDataset
+// others. A member that leaves, or on which a Dataset is not placed any more, keeps a share of
+// nothing while it holds samples, so that the next plan says where these go (WithDeparting).
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,13 @@
-// Which revisions a plan is fixed with: what a Dataset's members follow, and what they try beside
-// it.
+// Says which revisions a plan is fixed with: what members follow, and what they try beside it.
+//
+// The idea: one set of streams is planned by several revisions. TakeRevisions takes the streams
+// with the Dataset's own recipes; another revision, of an update or a trial, has only the recipes
+// in which it differs (ToState). What ranks announce of their order goes before what a revision
+// says of their job (RecipeBy).
+//
+// Invariants: a trial keeps the inputs with which it was first asked for (AsksForTrial). A change
+// that asks members for nothing new makes no plan: IsAssignedAs compares what each member is to do,
+// and NameRevisions then takes over the names alone.
 
 #include <algorithm>
 #include <set>

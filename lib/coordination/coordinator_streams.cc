@@ -1,4 +1,14 @@
-// Which streams a coordinator follows.
+// Decides which streams a coordinator follows, and in which life of a stream a rank reads.
+//
+// The idea: a stream that is not known begins if there is room for its ranks and no later
+// incarnation of it is known; earlier ones end (Supersede). A rank that was started again reads in
+// the stream's next life, beside the ranks that go on in the present one. The next life takes the
+// stream's place when all of its ranks are known, or when nobody reads in the present one any more
+// (BeginNextLives).
+//
+// Invariants: the ranks of all streams together are bounded, where a stream counts with the larger
+// of its lives (HasRoomFor). A report of an id that is another stream's, or that finds no room,
+// changes nothing but the names that the status shows.
 
 #include <algorithm>
 
