@@ -1,4 +1,4 @@
-// Which segment has which sample, and what is given back of a segment whose samples go.
+// Knows which segment has which sample, and gives back the room of samples that go.
 //
 // The idea: a segment is written once and never changed. A sample that goes only marks its record
 // as dead. Neighbouring dead records are one run, and the whole blocks inside a run are returned to

@@ -1,4 +1,4 @@
-// Segments as files: system calls on the disk's threads, and results on the owner's.
+// Keeps segments as files: system calls run on the disk's threads, results come on the owner's.
 //
 // The idea: the memory tier is the cache of samples, so the page cache must not hold them too.
 // O_DIRECT needs aligned memory and whole blocks, so each thread copies through one aligned buffer

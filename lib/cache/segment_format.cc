@@ -1,5 +1,4 @@
-// The bytes of a segment's table: a header of 32 bytes, a record of 40 bytes a sample, then the
-// data.
+// Writes and reads a segment's table: a header of 32 bytes, and a record of 40 bytes a sample.
 //
 // The idea: the table alone says where each sample lies. Samples follow one another without a gap
 // from the first block after the table on, so a record needs a length and no offset. A record's

@@ -1,4 +1,4 @@
-// Who may ask the control API in a cluster, and whether this replica answers.
+// Decides who may ask the control API in a cluster, and whether this replica answers.
 //
 // The idea: only the leader has a service, and every replica has a gate. A node shows its
 // certificate and is passed on, or sent to the leader. A node that has none yet sends its pod's

@@ -1,4 +1,4 @@
-// The control API over a Coordinator: requests are answered at once, polls at ticks.
+// Serves a Coordinator over HTTP: answers requests at once, and polls at ticks.
 //
 // The idea: a report changes what the coordinator knows, and only a tick changes the state. So GET
 // /v1/state always waits in `polls_`, and Tick, after the coordinator's, answers polls to which the

@@ -1,4 +1,4 @@
-// JSON of the control API to values. codec_encode.cc is the other direction, field for field.
+// Reads the JSON of the control API. codec_encode.cc writes it, field for field.
 //
 // The idea: the text comes from outside and is not trusted. ParseJson looks at no text beyond its
 // limit, each list and string has a limit of its own, and numbers must fit their type. A value that

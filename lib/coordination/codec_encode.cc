@@ -1,4 +1,4 @@
-// The control API's values to JSON. codec_decode.cc is the other direction, field for field.
+// Writes the control API's values as JSON. codec_decode.cc reads them, field for field.
 //
 // The idea: an older part ignores fields that it does not know, and a newer part takes a missing
 // field for its default. What a part that does not know a field sees must stay true: a recipe whose

@@ -1,6 +1,5 @@
-// The coordinator's core: members, reports, and when a plan is fixed and a state published.
-// Streams, Datasets, lists of ids, revisions and the status have files of their own,
-// coordinator_*.cc.
+// Takes reports, fixes plans and publishes states. Streams, Datasets, lists of ids, revisions and
+// the status have files of their own, coordinator_*.cc.
 //
 //   OnReport    ─► the member, its offer, its numbers, its streams
 //   OnInventory ─► an answer of the open collection
@@ -10,9 +9,9 @@
 //
 // Invariants: a report changes what is known, and only a tick plans and publishes. FixPlan alone
 // changes the inputs of a plan in force (`planned_`), all at once, so nodes see inputs that fit
-// together; only names of revisions that ask for the same change between (NameRevisions). Versions
-// and numbers of requests only rise, above all that nodes have reported. A successor publishes
-// nothing while it learns.
+// together; only names of revisions and trials that have ended change between (NameRevisions).
+// Versions and numbers of requests only rise, above all that nodes have reported. A successor
+// publishes nothing while it learns.
 
 #include "coordination/coordinator.h"
 

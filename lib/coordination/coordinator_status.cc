@@ -1,4 +1,4 @@
-// What people see of the coordinator: computed from its fields at each call, and stored nowhere.
+// Describes the coordinator for people, from its fields at each call, and stores nothing.
 //
 // The idea: a number of a Dataset is the sum over its members' last reports and over `departed`,
 // the last reports of members that have gone, so counters do not fall when a node goes. Digests of

@@ -1,4 +1,4 @@
-// What nodes say in a rollout, as answers to the questions of its phases (rollout.cc).
+// Answers the questions of a rollout's phases (rollout.cc) from what nodes have said.
 //
 // The idea: a node reports its trials by id. An id names the revision, what was asked (to follow
 // it, to compare with it, to forecast jobs) and the try, so an answer to another question is not

@@ -1,4 +1,4 @@
-// What figures of a rollout are of, and whether two of them may be compared.
+// Names what figures of a rollout are of, and says whether two of them may be compared.
 //
 // The idea: a hit ratio depends on the nodes, on the jobs that read and on the memory. All of that
 // is put into a short text, the observers: a digest of the nodes' names, one of their lives, one of

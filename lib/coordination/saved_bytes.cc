@@ -1,4 +1,4 @@
-// The hit ratio that jobs get from a share of a dataset, from a table, as slopes for each byte.
+// Looks up the hit ratio that jobs get from a share of a dataset, as slopes for each byte.
 //
 // The idea: the hit ratio depends on the share that is kept and on how many equally fast jobs read.
 // The table has it at nine shares and for five numbers of jobs. Between these it is a straight

@@ -1,4 +1,4 @@
-// The status of a cluster as JSON: a pair of functions, Encode and Read, for each value.
+// Writes and reads the status of a cluster as JSON, by a pair of functions for each value.
 //
 // Encode and Read of one value name the same fields. Values that reports carry too have theirs in
 // internal/json_values.h. Reading ignores fields that it does not know and keeps the default of

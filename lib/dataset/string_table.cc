@@ -1,4 +1,4 @@
-// Front-coded strings: a string says how many bytes it shares with the one before, and the rest.
+// Front-codes strings: a string says how many bytes it shares with the one before, and the rest.
 //
 //   | count, 16 | offset of each block, and of the end | text of block 0 | text of block 1 | ...
 //   a string in a block:  shared, rest (varints) | bytes of the rest

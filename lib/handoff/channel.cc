@@ -1,4 +1,4 @@
-// The server's end of the socket: one thread, an epoll of its own, and no call that blocks.
+// Serves the server's end of the socket on one thread, with an epoll of its own, and never blocks.
 //
 //   epoll ─► Accept ─► Adopt ─► Connection                        a client more
 //         ─► OnEvent ─► Connection::Read ─► HandleFrames ─► Handle ─► ChannelHandler

@@ -1,4 +1,4 @@
-// Messages of the hand-over socket to bytes and back.
+// Turns messages of the hand-over socket into bytes and back.
 //
 //   a frame     | body's length, type, request | fields | a list, to the end |
 //   a Samples   | the same | batch, count, others | entries | [kinds] | inline bytes and errors |

@@ -1,4 +1,4 @@
-// From measured times to the report: means, their intervals, the gain, and the curve.
+// Makes the report of measured times: means, their intervals, the gain, and the curve.
 //
 // The idea: a measurement has ten blocks. The mean of a block over all ranks is one sample, and the
 // interval of the whole mean comes from the spread of these ten by Student's t. The gain is the

@@ -1,4 +1,4 @@
-// Requests to the API server: a queue, a number of places, and what the server asks for in between.
+// Sends requests to the API server: they queue for places, and wait as the server asks.
 //
 //   Call ─► Enqueue ─► waiting_ ─► SendWaiting ─► Send ─► OnResponse ─► Finish ─► callback
 //              ▲                                              │ 429, overload, a token refused

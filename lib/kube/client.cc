@@ -1,4 +1,4 @@
-// The calls of a client, each made of Call and Watch alone.
+// Builds all calls of a client from Call alone.
 //
 // The idea: a client is two virtual functions (over HTTP, fenced by a leadership, or a fake), and
 // all verbs are requests built here. List asks page by page, so that one answer never holds

@@ -3,9 +3,9 @@
 //   Informer ─► map ─► WorkQueue ─► Work ─► Begin ─► Reconcile ─► ReconcileDone ─► End ─► Requeue
 //      Wake posts a Work, at most one at a time; timers: due keys, resync, a key's deadline
 //
-// The idea: a reconciler is told a key and no change, so many changes of one object are one piece
-// of work, and a change that was missed is made good by the resync. Work always comes from the
-// loop: a reconciler that ends at once would otherwise call itself deeper with each key.
+// The idea: a reconciler is told a key and no change, so several changes of one object are one
+// piece of work, and a change that was missed is made good by the resync. Work always comes from
+// the loop: a reconciler that ends at once would otherwise call itself deeper with each key.
 //
 // Invariants: the queue gives out a key once until Done. A reconciliation ends once: by its call,
 // by the death of its last ReconcileDone, or by the deadline; `id` tells a late end from that of a

@@ -1,4 +1,4 @@
-// The table of all metrics, part after part.
+// Lists all metrics, part after part.
 //
 // The idea: a part reports a number by a name alone, and the page takes kind and help from this
 // table. A name that is not here is counted in optcache_metrics_unknown instead of being shown, and

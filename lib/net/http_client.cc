@@ -1,5 +1,4 @@
-// The client that programs use: requests and streams by id, on the loop, over the RestClient's
-// thread.
+// Brings requests and streams from the loop to cpprestsdk's thread, and their answers back.
 //
 //   loop     Send, Stream ─► calls_, streams_ ─► RestClient ─┐
 //   thread   WholeResponse, ResponsePieces ◄─────────────────┘

@@ -1,4 +1,4 @@
-// Certificates, keys and trust as OpenSSL's contexts, and what its errors mean.
+// Makes OpenSSL's contexts of certificates, keys and trust, and explains its errors.
 //
 // The idea: material is replaced as a whole. Replace builds a fresh context, and only if all of it
 // is good does it take the old one's place; connections keep the context with which they began. The

@@ -1,4 +1,4 @@
-// A plan's columns, their digest, and the sums that a builder makes of them.
+// Keeps a plan's decisions in columns, and makes their digest and sums.
 //
 // The idea: almost all hits are at the reader's own node, so one bit a read says "here", and the
 // reader follows from the position. Only a read that finds its sample at a peer needs a holder, and

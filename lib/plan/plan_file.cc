@@ -1,4 +1,4 @@
-// Plan files: three tensors to a PlanFile and back, row by row.
+// Reads and writes plan files: three tensors to a PlanFile and back, row by row.
 //
 // The idea: shapes are checked before any number is read, so that the loops need no limits of their
 // own. Numbers are copied from the file's bytes where they lie, without a copy of the tensors in

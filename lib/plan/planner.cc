@@ -1,4 +1,4 @@
-// The planner: which orders are looked at, which method plans them, and what a window is.
+// Decides which orders are looked at, which method plans them, and how long a window is.
 //
 //   Next ─► ActiveStreams   streams that read on, the order of their present pass loaded
 //        ─► FitBase         once: what finds no room at its holder is moved or evicted

@@ -1,5 +1,4 @@
-// How the slot plan is computed: linear walks over the reads that are left of the pass.
-// (slot_plan.h says why the choice is optimal.)
+// Computes the slot plan by linear walks over the reads that are left of the pass.
 //
 //   Load    next pass, last read first    a sample's first reader there, and what comes too late
 //           present pass                  a step a read: whose room it frees, who could keep it
@@ -7,12 +6,13 @@
 //           each walk takes room in the order of reads; ComputeCredits runs between two walks
 //   Commit  the steps become a PassPlan, and `holders` what nodes hold after the pass
 //
-// The idea: room that a read frees is not all credit, since samples chosen in an earlier walk may
-// need it later. ComputeCredits walks back from the end and finds, for each node, the least room
-// from a read on. A walk that compares a sample with this one number therefore exceeds no node's
-// capacity at any read. A read that frees nobody's room, or that no node could keep, has the node
-// none(), whose credit is never enough. So the inner loops have no branches that depend on the
-// orders, which no processor could predict, and they fetch entries by sample ahead.
+// slot_plan.h says why the choice is optimal. The idea of its computation: room that a read frees
+// is not all credit, since samples chosen in an earlier walk may need it later. ComputeCredits
+// walks back from the end and finds, for each node, the least room from a read on. A walk that
+// compares a sample with this one number therefore exceeds no node's capacity at any read. A read
+// that frees nobody's room, or that no node could keep, has the node none(), whose credit is never
+// enough. So the inner loops have no branches that depend on the orders, which no processor could
+// predict, and they fetch entries by sample ahead.
 
 #include "plan/slot_plan.h"
 

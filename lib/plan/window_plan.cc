@@ -1,4 +1,4 @@
-// How a window is planned: each node numbers its own reads, and runs MIN on these numbers.
+// Plans a window: each node numbers its own reads, and runs MIN on these numbers.
 //
 //   merged order, in time     n0 n1 n0 n0 n1
 //   use                        0  3  1  2  4      node 0 has uses [0, 3), node 1 has [3, 5)

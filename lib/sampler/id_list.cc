@@ -1,4 +1,4 @@
-// Lists of ids as bytes: packed to as many bits as the dataset's ids need.
+// Packs lists of ids to as many bits as the dataset's ids need, and unpacks them.
 //
 // The idea: a header says the bits, the number of ranks and the length of each rank's list; then
 // the packed lists follow, each from a whole byte on. Because each list begins at a byte, lists of

@@ -1,4 +1,4 @@
-// Which recipes are valid, how long their passes are, and what their enumerators are called.
+// Says which recipes are valid, how long their passes are, and what their enumerators are called.
 //
 // The idea: a recipe is one struct for all kinds of sampler, so a field may be set that its kind
 // does not have. Such a recipe means an order that the sampler does not make. Validate refuses what

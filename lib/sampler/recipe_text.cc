@@ -1,4 +1,4 @@
-// Recipes as words, from one table of fields.
+// Writes, reads and compares recipes as words, from one table of fields.
 //
 // The idea: VisitFields lists each field once, with its name and its member. Writing, reading and
 // comparing are three visits of the same list, so they cannot disagree, and a new field is one

@@ -1,4 +1,4 @@
-// AWS's two files, read line by line, and what one profile says in them.
+// Reads AWS's two files line by line, and looks up what one profile says in them.
 //
 // The idea: AwsFileParser knows lines, sections and one level of nesting, and nothing of what
 // properties mean. AwsFiles looks properties up, in credentials first and then in config, and knows

@@ -1,4 +1,4 @@
-// Two requests for one late read, of which the first good answer counts.
+// Sends a second request for a read that is late, and takes the first good answer.
 //
 //   Read ─► first request ─────────────────────► OnFirst ───┐
 //      └─► not_late_ ─► late_ ─► StartSecond ─► OnSecond ───┴─► done, once

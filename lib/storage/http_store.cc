@@ -1,4 +1,4 @@
-// Objects of a web server: addresses, keys, and the two kinds of listing.
+// Reads objects of a web server, and lists them in one of two ways.
 //
 // The idea: a store stays dumb. A read is a GET with If-Match and Range, whose answer
 // internal/http_exchange.h judges; retries, hedges and limits are layers above. A listing is a text

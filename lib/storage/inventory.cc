@@ -1,4 +1,4 @@
-// S3 Inventory: manifest.json to columns and files, and CSV to keys, as it streams.
+// Reads an S3 Inventory: manifest.json to columns and files, and CSV to keys, as it streams.
 //
 // The idea: InventoryRows is a state machine over characters that takes runs of plain ones at once.
 // A row may be cut anywhere between two calls, so all that is known of the present row is in

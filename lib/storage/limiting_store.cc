@@ -1,4 +1,4 @@
-// A queue in front of a gate: requests pass in the order in which they came.
+// Queues requests in front of a gate, which they pass in the order in which they came.
 //
 //   Read, Stat ─► Enter ─► the gate is open and nothing waits: a ticket at once
 //                    └───► waiting_ ─► Look: TakeTurns ─► turn(ticket), or too late

@@ -1,4 +1,4 @@
-// Attempts of reads, and what each read waits for. An Operation is in one place at a time:
+// Makes attempts of reads, and keeps what waits. An Operation is in one place at a time:
 //
 //   Read ─► Attempt ─► inner store ─► EndAttempt ─► EndOperation ─► done
 //              ▲     refused │             │ it may get better

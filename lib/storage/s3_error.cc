@@ -1,4 +1,4 @@
-// What a refusal of S3 means: a code for the caller, and advice for people.
+// Says what a refusal of S3 means: a code for the caller, and advice for people.
 //
 // The idea: servers say why in a word ("NoSuchKey"), so a table maps words to codes and advice. A
 // HEAD has no body, and some servers use other words: then the status of HTTP decides. A hint at

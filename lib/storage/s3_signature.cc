@@ -1,4 +1,4 @@
-// AWS Signature Version 4, as its specification has it, step by step.
+// Signs by AWS Signature Version 4, step by step as its specification has it.
 //
 //   CanonicalRequest ─► SHA-256 ─► StringToSign ─► HMAC ─► Authorization
 //                                     key: of secret, date, region, service

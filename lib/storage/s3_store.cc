@@ -1,4 +1,4 @@
-// A bucket: signs requests, and translates the stores' questions to S3's.
+// Reads a bucket: signs requests, and understands the answers of S3.
 //
 // The idea: every request asks for the credentials of now, since keys rotate and end. If a source
 // must fetch them first, Read keeps the request in a callback and returns; Stat and pages of a

@@ -1,4 +1,4 @@
-// Keys that end: which are at hand, when to ask for newer ones, and who waits for the first.
+// Keeps keys that end, asks for newer ones in time, and lets only those wait who have none.
 //
 //   Get ─► the keys are good: given at once; close to their end, Ask begins beside that
 //      └─► they are not: the caller waits in waiting_ ─► Ask ─► Finish ─► all callbacks

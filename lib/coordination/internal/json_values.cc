@@ -1,4 +1,5 @@
-// JSON of the values that reports, states and the status share: a pair of Encode and Read for each.
+// Writes and reads the values that reports, states and the status share, by a pair of functions
+// each.
 //
 // Encode and Read of one value name the same fields. Encode leaves out what few values use while it
 // is at its default. Read takes a missing field for the default, and reports a name of an

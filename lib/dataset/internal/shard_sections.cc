@@ -1,4 +1,4 @@
-// The sections that say where in which shard a sample lies: their check, and lookups in them.
+// Checks the sections that say where in which shard a sample lies, and looks samples up in them.
 //
 // The idea: lookups follow numbers from section to section (sample, shard, first member, offset,
 // name), so a wrong number could lead out of the file. ShardChecker proves once that no number

@@ -1,4 +1,4 @@
-// One client's connection: requests in, one after the other, and answers out.
+// Serves one client's connection: requests in, one after the other, and answers out.
 //
 //   AwaitRequest ─► ReadRequest ─► Handle        or, where heads are checked first:
 //   ReadRequest ─► OnHead ─► OnRuling ─► ReadBody, or ReadPiece and SinkPiece in turn ─► Handle
@@ -6,8 +6,7 @@
 //
 // The idea: `phase_` says what the session waits for, and one timer is its deadline (Enter). An
 // operation holds the session alive and, when it ends, does nothing if the phase is another by
-// then. So whatever comes first, an answer, the deadline or the client's end, needs not undo the
-// others.
+// then. So an answer, the deadline and the end of the client may come in any order.
 //
 // Invariants: a handler's answer names its turn, and only the first one counts. A body with a sink
 // or a source goes by pieces of 256 KiB, and jobs that block go to `blocking`, where the server has

@@ -1,4 +1,4 @@
-// Listening sockets: how an address becomes one, and how connections are accepted.
+// Opens listening sockets, and accepts connections in turns.
 //
 // The idea: whatever the machine has must work. "*" takes IPv6 and IPv4 in one socket, or IPv4
 // alone where there is no IPv6. A Unix socket's file may be left from a process that died: a probe

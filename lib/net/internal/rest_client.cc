@@ -1,4 +1,4 @@
-// HTTP by cpprestsdk, kept on its one thread.
+// Makes HTTP requests by cpprestsdk, and keeps all of it on its one thread.
 //
 // The idea: cpprestsdk's objects are not safe for two threads, so everything that touches them is
 // posted to its pool, which has one thread: Start, Resume and Cancel too. An Exchange lives in the

@@ -1,4 +1,4 @@
-// A connection in wire messages: bytes of a socket to handler calls, and messages to bytes.
+// Turns bytes of a socket into calls of a handler, and messages into bytes.
 //
 //   in    Stream (TLS or not) ─► FrameReader ─► Session ─► ConnectionHandler
 //                                   └─► sink: a payload's bytes, read where they stay

@@ -1,4 +1,4 @@
-// OpenSSL over a non-blocking socket: each call does what can be done, and says what it waits for.
+// Does by OpenSSL what a non-blocking socket allows now, and says what each call waits for.
 //
 // The idea: OpenSSL would write each record by a system call of its own. So it writes to a
 // SocketBio, which gathers records, and Write sends several by one call. A record takes 16 KiB of a

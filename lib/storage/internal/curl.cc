@@ -1,4 +1,4 @@
-// HTTP by libcurl's multi interface, on one thread that also runs all callbacks.
+// Makes HTTP transfers by libcurl's multi interface, on one thread that also runs all callbacks.
 //
 //   Send ─► waiting_ ─► StartWaiting ─► running_ ─► FinishCompleted ─► done
 //             │ deadline                   │ unwanted, Shutdown          on the loop's thread

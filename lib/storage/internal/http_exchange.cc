@@ -1,4 +1,4 @@
-// What of an HTTP answer may be believed, for all stores that speak HTTP.
+// Judges what of an HTTP answer may be believed, for all stores that speak HTTP.
 //
 // The idea: bytes go straight to the destination while they come, and the answer is judged at its
 // end, so nothing may be used before `done` says ok. The order of the checks: an error of the
