@@ -1,9 +1,9 @@
-// Lists all metrics, part after part.
+// Joins the parts of the catalog, and finds a metric by the name that a page shows.
 //
-// The idea: a part reports a number by a name alone, and the page takes kind and help from this
-// table. A name that is not here is counted in optcache_metrics_unknown instead of being shown, and
-// a test compares the table with docs/metrics.md. So a metric is added in three places: where it is
-// counted, here, and in the document. A search is linear: only a scrape asks.
+// The idea: a part of optcache reports a number by a name alone. The page takes its kind and help
+// from here. A name that is not here is counted in optcache_metrics_unknown instead of being shown.
+// So a metric is added where it is counted and in one part of the catalog; the document is made
+// from it. A search is linear: only a scrape asks.
 
 #include "metrics/catalog.h"
 

@@ -1,4 +1,6 @@
-// The metrics of nodes, and those that nodes and sidecars share.
+// The metrics of nodes, and those that nodes and sidecars share: a table, of which catalog.h
+// explains the columns. The order is that of the page. What a `help` says of "those" is in the
+// entry above it.
 
 #include <array>
 

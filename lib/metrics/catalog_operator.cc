@@ -1,4 +1,5 @@
-// The metrics of the operator and of what it does with the API server.
+// The metrics of the operator: a table, of which catalog.h explains the columns. The order is that
+// of the page. What a `help` says of "those" is in the entry above it.
 
 #include <array>
 
