@@ -1,3 +1,19 @@
+// Answers reads, takes puts and pushes, and keeps the directory of the samples whose home is this
+// node.
+//
+// A read moves through the steps below. It is in one place at a time and is answered once. A step
+// that waits for another node has a deadline; Tick looks for those that have passed.
+//
+//   OnGet ─► Serve ─┬─ here ─────────────────────────────────────► AnswerHere ─► Keeper::AfterRead
+//                   ├─ announced, or awaits room ─► waiting_ ◄─┐
+//                   └─► AskHomes ─► lookups_ ─► OnFound ─┬─────┘ another node reads it
+//                                                        ├─ held ─► FetchFrom ─► fetches_
+//                                                        └─ leased, or unknown ─► AnswerMiss
+//
+// Only the reads of a waiting trainer, and those of other nodes, wait in waiting_. A stager is told
+// to ask again. dataset_cache_peers.cc has the reads at other nodes, dataset_cache_leases.cc the
+// leases, and dataset_cache_disk.cc the disk.
+
 #include "cache-node/dataset_cache.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Carries out the retention rules. Begin at AfterRead, Keep (a put) and KeepPushed; Obey follows a
+// verdict. Each sample of the tier stands once in by_use_, and its home hears of it, spare or not:
+// Insert, Adopt, Erase and OnMoved change all three together. keeper_spares.cc has what is spare.
+
 #include "cache-node/keeper.h"
 
 #include <algorithm>

@@ -1,3 +1,19 @@
+// Keeps the moves of all receivers, and sends each when its turn has come and its receiver has
+// room.
+//
+// Every move has one place: it waits for its turn, waits for a time, is read from the disk, or is
+// in flight.
+//
+//   Add ─► kWaiting ──────── sent ──────► kInFlight ── accepted ─► gone
+//           ▲  │  └─ on disk ─► kLoading      │
+//           │  │ not sent          │ read     │ refused, or no answer for 2 s
+//           └──┴──── kLater ◄──────┴──────────┘      (kLater ends when `due` has come)
+//
+// A move whose deadline has passed is given up, wherever it is. Enter and Leave are the only
+// functions that change the place. They keep the index of that place, and the pushes and bytes that
+// are charged to the receiver. later_, sent_ and deadlines_ are ordered by time, so a Tick looks at
+// what is due and not at all moves; entries of moves that have gone since are skipped.
+
 #include "cache-node/mover.h"
 
 #include <algorithm>

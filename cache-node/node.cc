@@ -1,3 +1,16 @@
+// Starts and stops the node, and brings each message to the part that decides about it.
+//
+//   sidecars, nodes ─► Wiring ─┬─► Handle ─► DatasetCache, StreamTable, StoreTable, ...
+//                              └─► PlacePayload ─► TakePayload ─► DatasetCache (bytes of samples)
+//   coordinator ─► ControlClient ─► Apply (node_control.cc) ─► NodeDataset
+//   DatasetCache, Mover ─► Effects: Reply, Send (node_links.cc) ─► connections
+//
+// All of it runs on the event loop's thread. PlacePayload finds the buffer of a payload, and its
+// room, before its bytes are read. A connection receives one payload at a time, so `incoming_` has
+// at most one for each. Answers of peers name no dataset: request ids are unique in the process,
+// and only the dataset that asked takes one. Wiring outlives the node, because connections may end
+// after it; once it is detached it does nothing.
+
 #include "cache-node/node.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Names the node's counters for /metrics, as docs/metrics.md describes them.
+//
+// Nothing is counted here. Each function reads one group of numbers of one dataset: reads, keeping,
+// memory, plan. A manifest that retires has series of its own, named by its digest, so that
+// counters of one series never come from two caches.
+
 #include "cache-node/access.h"
 #include "cache-node/node.h"
 #include "coordination/codec.h"

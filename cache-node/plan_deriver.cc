@@ -1,3 +1,13 @@
+// Runs the planner on one thread, a window or a step of a trial at a time.
+//
+// Run takes work under the lock, does it without the lock, and looks again. The node's own windows
+// come before trials. `progress_` says for each stream how far it is planned and how far it is
+// wanted, which bounds how far the thread runs ahead and how many orders it holds. Begin and GiveUp
+// stop the window under way by its stop token. A stopped window means nothing: DoOwn checks the
+// token under the lock before it delivers. The node compares the number of its task as well,
+// because a new task may come between this check and the delivery. `Planning` and `Work` belong to
+// the thread alone; everything that callers touch is guarded by the mutex.
+
 #include "cache-node/plan_deriver.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Turns the inputs that the coordinator publishes into the planner's inputs and orders.
+//
+// A plan must be equal on all nodes. So all of this is a function of the task: members are numbered
+// in the order of their ids, and no clock and no state of this node is read. A stream's order comes
+// from its recipe, replayed pass by pass, or from its lists. Each list is checked before it is
+// used: its digest, its number of ranks and its ids. A long computation asks `stop` as it goes.
+// After a stop its result is not to be used.
+
 #include "cache-node/plan_task.h"
 
 #include <algorithm>

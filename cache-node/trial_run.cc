@@ -1,3 +1,12 @@
+// Derives two windows of a revision, and reports the digest and the forecast that come of them.
+//
+// The second window is the one that counts: the first still begins with what the nodes hold at
+// present. Of each stream the last window in which it reads stays in `streams_`. Under retention
+// Optimal the planner makes the windows (PlannedWindows). Pin, LRU and None have no plan, so
+// plan::HomeForecast simulates them with the samples' home nodes (HomedWindows). Each Step derives
+// one window, so that the deriver can put its own windows in between. The digest folds all windows
+// and depends on the inputs alone: nodes agree if their digests do.
+
 #include "cache-node/trial_run.h"
 
 #include <algorithm>
