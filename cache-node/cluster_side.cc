@@ -1,3 +1,14 @@
+// Builds the parts that only a node in a cluster has, in the order of their dependencies.
+//
+//   token ─► TokenCheck ─► API server          (kube::ApiClient)
+//   Doorkeeper, ManifestKeep ─► TokenCheck
+//   Identity ─► ControlHttp ─► coordinator     (by client_tls_)
+//   Identity ─► server_tls_, client_tls_
+//
+// The two TLS contexts are made first, empty, and are handed to servers and clients. Identity fills
+// them later: client_tls_ has the CA bundle as soon as it is there, which is enough to ask for the
+// certificate.
+
 #include "cache-node/cluster_side.h"
 
 #include <utility>

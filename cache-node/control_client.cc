@@ -1,3 +1,12 @@
+// Keeps one long poll for states and one chain of reports going.
+//
+// A poll that ends begins the next: at once after a good answer, with backoff after a failure. Only
+// a state with a higher version is applied. A report that ends arms the next; ReportSoon brings it
+// forward to 20 ms, and one that is asked for while a report is under way follows it. So there is
+// one report at a time. The answer to a report names the lists that the coordinator wants; when all
+// of them are sent, a report follows at once, whose answer names the next. A fetch is tried again
+// until it succeeds or is not found.
+
 #include "cache-node/control_client.h"
 
 #include <utility>

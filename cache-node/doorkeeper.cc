@@ -1,3 +1,14 @@
+// Ties each open connection of a pod to the caller that its token proves, and judges each message
+// by it.
+//
+// A token is reviewed before the connection is open. The proof waits in `invited_` under the
+// connection's address, and OnOpen moves it to `visitors_`. A client that is not in `visitors_` is
+// a node: it has shown a certificate for its name. The rules are those of access.h, asked with the
+// desired state in force. Announcements that are refused are kept, too, at most as many as may be
+// granted. When the state changes, or a stream or a visitor has gone, JudgeAnew judges all of them
+// again. CheckTokens reviews each token when its proof has run out. If the API server cannot be
+// asked, a token that names its expiry is good until then.
+
 #include "cache-node/doorkeeper.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Asks for the node's certificate when it is due, and shows key, chain and trust to both TLS
+// contexts.
+//
+// Two timers run. One looks at the CA bundle every five seconds, because it may come after the pod
+// and changes with the CA. The other looks at the clock: a certificate is due when there is none,
+// when two thirds of its life are over, or when the bundle does not verify it any more. One request
+// is under way at a time, each with a new key. Key and chain are checked together before they are
+// used, and are kept in one file, written atomically. A failure is logged when its reason is
+// another than before, and is tried again with backoff.
+
 #include "cache-node/identity.h"
 
 #include <algorithm>

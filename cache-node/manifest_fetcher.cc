@@ -1,3 +1,14 @@
+// Fetches each wanted manifest from one holder after the other until it is stored.
+//
+//   Ask ─► OnHead (room is reserved, the file opened) ─► OnPiece ... ─► OnEnd (checked) ─► OnStored
+//    ▲          └──────────── any failure ───────┴─────────────┘
+//    └── AskAgain, after a backoff: the next holder
+//
+// Two are busy at a time; the others are marked as waiting, and AskNext begins one when a place is
+// free. Pieces are written on the thread `pieces`, and the next is read from the connection when
+// one is written, so memory holds a piece of each. `worker` checks the whole file. What a thread
+// tells of a fetch that was given up, or begun again, is ignored: the writer is another by then.
+
 #include "cache-node/manifest_fetcher.h"
 
 #include <algorithm>

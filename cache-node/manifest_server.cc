@@ -1,3 +1,15 @@
+// Serves manifests to nodes and pods, and takes them from index Jobs, without holding one in
+// memory.
+//
+//   PUT: CheckHead (token, namespace, size, room) ─► pieces to the file ─► Take (checked) ─► 201
+//   GET by digest: nodes, by certificate     GET by dataset: pods, by token     both ─► Give
+//
+// An upload reserves its room in the store and has its entry in `uploads_` from its head on until
+// its request ends; Settle is called once for each. What has come whole is checked even if its
+// client has gone. `given_` is shared by every answer that is being sent, so its use count is their
+// number. A file that turns out to be damaged while it is sent is cut off, dropped and fetched
+// again.
+
 #include "cache-node/manifest_server.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// Accounts for the manifest files on the state volume, and chooses which go when room is needed.
+//
+// A manifest is in `held_` from Reserve on, with its whole size, so that no reservation takes
+// `bytes_` beyond the limit. Settle marks it as written or removes it. A manifest that a desired
+// state names is never removed for another, nor is one that is being written. Of the others, those
+// that another node or an earlier life brought go first, then the oldest of the namespace that has
+// the most bytes. A namespace that brings many can thus drive out its own, and those of a namespace
+// that has more.
+
 #include "cache-node/manifest_store.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// Answers whose token it is from memory, or joins the review that is under way, or begins one.
+//
+// `known_` has the answers and `waiting_` the reviews under way, both by the token's SHA-256. So
+// many clients with one token cost one review. Good answers are remembered for minutes, and never
+// past the token's expiry. Bad ones are remembered for seconds. If the API server could not be
+// asked, nothing is remembered. All of it is bounded: reviews at a time, those who wait for each,
+// those of one address, and answers. When the memory is full, answers that have run out go first,
+// then bad ones.
+
 #include "cache-node/token_check.h"
 
 #include <algorithm>
