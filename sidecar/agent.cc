@@ -1,3 +1,15 @@
+// Binds the core (feeder.h) to sockets, stores and threads, and starts and ends all of it in order.
+//
+//   training processes ─► ClientDesk ───────────┐           ┌─► NodeLink ─► node
+//   clients of S3 ─► S3Endpoint ─► ObjectReads ─┼─► Feeder ─┼─► StoreReader ─► stores, on threads
+//                                               │           └─► OrderReplayer, on a thread
+//                   answers: ClientRouter ◄─────┘
+//
+// Everything but the reads of stores and the replay of orders happens on the loop's thread. At the
+// end the sources of questions close first, the feeder gives up what waits, the stores are
+// cancelled, and the loop turns once more. What threads have posted holds buffers, and buffers must
+// die before the memory that they lie in.
+
 #include "sidecar/agent.h"
 
 #include <algorithm>

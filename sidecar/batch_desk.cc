@@ -1,3 +1,15 @@
+// Carries each request through three steps: whose reads it is, memory for each sample, the answer.
+//
+// Resolve ties each sample to a place in the announced order of its rank, if it has one there, and
+// takes the staged sample of that place. PlaceInArena finds memory for the others. What does not
+// fit stands in `in_line_`: Admit serves this line from its front, and gives a request all the
+// memory that it still needs or none. OnEnded counts down `missing`, and the request is answered
+// when it is 0. The answered batch stays in `batches_` while its client holds slots of the arena;
+// erasing it lets go of them. `waiting_` counts the unanswered ones. A sample knows the batches
+// that ask for it (HeldSample::askers), so two requests for one staged sample wait for one fetch. A
+// place in the order is marked as asked when it is claimed, as delivered when it is answered, and
+// as unasked again when its read fails or its client goes. That keeps a retry on the plan.
+
 #include "sidecar/batch_desk.h"
 
 #include <algorithm>

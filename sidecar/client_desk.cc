@@ -1,3 +1,13 @@
+// Translates between the messages of the hand-over socket and the core; nothing is decided here.
+//
+//   channel ─► OnOpen, OnAttach, OnPass, OnGet, ... ─► ReaderTable and BatchDesk, or ComputedDesk
+//   BatchDesk ─► Reply, Refuse    ComputedDesk ─► Value, Compute ─► channel
+//
+// A handle from kComputedHandles on is one of computed samples, all others are places on the shelf.
+// Both kinds of readers attach in the same way, each to a ReaderTable of its own. The loop watches
+// the channel's descriptor, so every call comes on the loop's thread. After Close the channel is
+// null, and late answers go nowhere.
+
 #include "sidecar/client_desk.h"
 
 #include <chrono>

@@ -1,3 +1,18 @@
+// Answers a request with a kept value, with leave to compute it, or lets it wait for the process
+// that computes it.
+//
+//   Ask ─┬─ kept ─► Value
+//        ├─ not under way ─► Grant: a lease ─► Put ... ─► Complete: the waiters get it, too
+//        └─ another computes it ─► Wait ─┬─ Complete
+//                                        ├─ Abandon: the next in line gets the lease
+//                                        └─ kWaitMax: TakeOver, this one gets the lease
+//
+// A sample in `computing` has one lease in force. A Put by an older lease finds none and is
+// ignored. What stays is decided by the next use (computed_values.h). The readers here are
+// announced like those of samples (ReaderTable), without a node; when one of their orders changes,
+// Work computes the next uses again, once for all. `read_` holds the value that each client reads
+// until it asks again, so its bytes stay while another takes its place.
+
 #include "sidecar/computed_desk.h"
 
 #include <algorithm>

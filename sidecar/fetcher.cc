@@ -1,3 +1,19 @@
+// Follows each fetch from the question to its end, and each Get until the last of its items is
+// answered.
+//
+//   Start ─► kToAsk ─► kAsked ─┬─► kReceiving ─► bytes from the node
+//              ▲               ├─► kOnItsWay ─┐
+//              └───────────────┼──────────────┘ asked again
+//                              └─ miss ─► (kHeld) ─► kStore ─► bytes from the store, Put if kept
+//   no node, no answer, damaged bytes ─────────────►┘
+//
+// kHeld: a staged sample that is to be put waits while too much waits to be put (put_window.h). A
+// fetch that goes to the store is not asked for again, but its Get stays in `asks_` until the node
+// has answered or the connection is lost. So a late answer meets its own Get, and a late lease is
+// taken over by the read that has begun or is given back. An abandoned fetch keeps its read of the
+// store if that has begun: `done` is empty then. Flush sends what has gathered: urgent samples
+// first, staged ones only while nothing is held.
+
 #include "sidecar/fetcher.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Takes each rank of one stream through the phases of a StepClock, and hands out held samples in
+// the free one.
+//
+// The first rank that has warmed up decides which stream is measured. In the phase kGathering,
+// samples that are handed out are held, in a part of the arena, and Instead gives out one of about
+// the right size, in turn. Staging rests while what was staged before is used up and while nothing
+// is fetched. Each StepClock belongs to one rank; a new pass of another stream interrupts all of
+// them. The measurement ends when every rank that is attached is done; `finished_` then holds the
+// report, and everything that was held is let go.
+
 #include "sidecar/headspace_meter.h"
 
 #include <algorithm>

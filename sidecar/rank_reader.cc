@@ -1,3 +1,12 @@
+// Turns passes that a rank announces into the present pass, and predicts the next one.
+//
+// Begin replaces the present pass. If it is the one that was predicted, with the same span, `next_`
+// becomes `current_` with all that is staged for it; else both are made again. So a wrong
+// prediction costs the staged samples and no more. LearnFrom finds out where passes end: two in a
+// row that end early at about the same place are believed, until one ends elsewhere. `place_`
+// counts the reads of all passes, so the pace of a rank (read_pace.h) goes on over the border of a
+// pass. Lists of ids that are handed over come in parts, and count only once they are whole.
+
 #include "sidecar/rank_reader.h"
 
 #include <algorithm>

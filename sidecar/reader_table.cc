@@ -1,3 +1,13 @@
+// Checks what training processes announce, gets the orders of their passes, and keeps the node
+// informed.
+//
+// WantOrder asks for one order at a time for each rank, on the replayer's thread. The answer names
+// the span that it was made for, and OnOrder drops it if no pass has that span any more. An order
+// counts until it is known to be wrong: by its CRC (VerifyOrder), by a read of another sample, or
+// by too many reads that it does not have (OnDrift). The pass is then read as it is asked for, and
+// the node is told. Everything that the node is told follows from `readers_`, so OnNodeUp tells it
+// again after each reconnect.
+
 #include "sidecar/reader_table.h"
 
 #include <algorithm>

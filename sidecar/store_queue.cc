@@ -1,3 +1,19 @@
+// Decides at each change which waiting reads of the stores begin.
+//
+//   Add ─► waiting_ ── StartNext ─► a run ─────────► OnEnd, for each of its samples
+//                                     │ ▲
+//      the store is silent, or is     ▼ │ the store is asked again
+//      to be asked again later      parked (takes no place)
+//
+// Each waiting read stands in one queue of its store: the urgent one, by the order of asking, or
+// that of its rank's pace, by its place in the order. Only the heads of these queues can be next,
+// so FindNext looks at a few per store and not at all that waits. MayBegin holds a store's next
+// read back for what is due before it; the store is skipped then, and reads of other stores begin.
+// StartNext runs whenever something may have changed: a read comes, becomes urgent, waits, or ends.
+// Two alarms look again for what time alone changes. A run of several neighbours is one read with
+// one place. `runs` of a store has those that are not parked; running_ and parked_ count the two
+// kinds.
+
 #include "sidecar/store_queue.h"
 
 #include <algorithm>
