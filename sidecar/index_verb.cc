@@ -1,3 +1,10 @@
+// Runs the steps of an index Job one after the other, on the program's own thread.
+//
+// MakeManifest lists the source and reads what the format needs. Upload turns an event loop of its
+// own until a node has taken the manifest. One deadline bounds both. Whatever ends it, the
+// termination message says in which step: the operator tells the source's faults from those of the
+// nodes by it.
+
 #include "sidecar/index_verb.h"
 
 #include <unistd.h>

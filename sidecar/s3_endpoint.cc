@@ -1,3 +1,14 @@
+// Answers requests of S3 from the keys of the datasets, and reads the bytes through the core.
+//
+//   Serve ─► a thread makes the KeyIndex ─► OnKeys ─► keys_, and waiting_ is answered again
+//   OnRequest ─► Answer ─► AnswerS3 (pure) ─┬─► a page, an error, a head
+//                                           └─► AnswerWithPart ─► ObjectReads ─► BufferPart
+//
+// `places_` has the datasets whose keys are not in order yet. While there are any, a listing and
+// "no such key" cannot be answered truly, so those requests wait in `waiting_`; the server's
+// deadline bounds that. What threads and reads post goes through `self_`, which is null once the
+// endpoint is gone. BufferPart sends from the sample's own memory, a piece at a time.
+
 #include "sidecar/s3_endpoint.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Lists keys and writes the XML of S3.
+//
+// ListKeys asks the sorted keys for the first one from some text on, again and again. Behind a
+// common prefix it goes on at the first text above all keys with that prefix. So a page costs as
+// many look-ups as it has entries, however many keys lie under a prefix. The last entry of a page
+// is where the next page begins.
+
 #include "sidecar/s3_pages.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Takes the method and the address of a request apart, and refuses what the endpoint does not do.
+//
+// A field of the query that asks for another answer than the endpoint has is refused: of a bucket
+// every field that is not known, of an object those that name a part of S3 that is missing here. A
+// client thus never takes an answer for another. Fields of a signature are left out of this, and
+// are not checked. A header that the query overrides is limited to printable ASCII, since it goes
+// into the answer's head.
+
 #include "sidecar/s3_request.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Reads the flags that describe datasets, and opens a dataset: its manifest in memory and its
+// store.
+//
+// The manifest is copied into a sealed memory file, which the sidecar and all training processes
+// map. The seal keeps it as it was when it was checked. The dataset's key follows from its name and
+// the manifest's digest.
+
 #include "sidecar/served_dataset.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// Binds a Warmer to the node, the store and the time, and turns the loop until it has ended.
+//
+//   Open ─► manifest: from its file, or from a node within five minutes ─► Begin ─► Warmer ─► End
+//
+// All processes of a warm-up compute the same choice from the same flags (warm_choice.h), and each
+// takes the part of its own node; so they need not talk. End counts once: the first of the result,
+// a stop signal or the time limit. The loop then turns a moment longer, for what is still to be
+// sent to the node.
+
 #include "sidecar/warm_verb.h"
 
 #include <algorithm>

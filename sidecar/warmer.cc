@@ -1,3 +1,17 @@
+// Carries each sample from the list to one of its ends: held, read, no room, or failed.
+//
+//   samples_, again_ ─► asks_ ─┬─ a node has it ────────────────────────► held
+//         ▲                    ├─ miss to keep ─► reading_ ─► putting_ ─► read, or no room
+//         │                    ├─ miss to drop ─────────────────────────► no room
+//         └─── in a moment ────┴─ no lease, or on its way
+//
+// A sample is in one of these places at a time, or waits for an alarm to be asked again. in_flight_
+// has the bytes of asks_, reading_ and putting_, and bounds them. When the node is lost, asks and
+// sent puts are asked again: a put that has arrived shows as held. Reads of the store go on, and
+// are put when the node is back. Watch looks every second: it drops a node that owes an answer and
+// is silent, and fails a warm-up in which no sample ends for two minutes while the store is not
+// being read.
+
 #include "sidecar/warmer.h"
 
 #include <algorithm>
