@@ -1,3 +1,13 @@
+// Makes one step of a CachePlan's rollout and writes the status that the step leaves.
+//
+//   spec ─► ChooseRevision ─► RolloutOf(status) ─► Advance ─► status, events, revisions
+//
+// The state of the rollout lies in the status alone, and coordination::Advance is a pure function
+// of it and of what nodes say. So the status is written only if the object is still of the version
+// that was read: no step is lost or made twice. Where a step cannot be made, KeepView keeps what
+// was written: an invalid spec, no Dataset, another plan that counts, or a leader that has not
+// heard all nodes yet.
+
 #include "operator/reconcile/cacheplan/decide.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Answers a question in an annotation by two trials that nodes derive: of what is asked, and of
+// what is in force.
+//
+// The id of a trial has the revision's hash and the question's id in it, so a changed question is
+// another trial. The answer has figures once all nodes have derived both from equal inputs. If
+// inputs differ, because jobs or nodes came and went, both trials are asked for again under a new
+// name, three times at most. Nothing is kept but the status.
+
 #include "operator/reconcile/cacheplan/prediction.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Names revisions by the hash of their content, and decides which ControllerRevision is written or
+// removed.
+//
+// Equal content is one revision: to return to it raises its number and makes no new object. If
+// another content has the name already, a count of collisions enters the hash until the name is
+// free, as Kubernetes does for Deployments. The history keeps what the rollout or a node still
+// uses, whatever its limit.
+
 #include "operator/reconcile/cacheplan/revisions.h"
 
 #include <algorithm>

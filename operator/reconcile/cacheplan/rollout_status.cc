@@ -1,3 +1,10 @@
+// Writes the state of a rollout as JSON and reads it back, field by field.
+//
+// RolloutOf reads what RolloutToJson writes. The status can be edited by people, so reading takes
+// nothing for granted: a field that is missing or wrong has its default, lists are cut at their
+// limit, and a reason that is not ours becomes one of ours. Fields of no value are left out, which
+// keeps the object small.
+
 #include "operator/reconcile/cacheplan/rollout_status.h"
 
 #include <charconv>

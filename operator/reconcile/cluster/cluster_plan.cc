@@ -1,3 +1,12 @@
+// Turns Datasets, machines and what the coordinator knows into the coordinator's Datasets, and back
+// into views.
+//
+//   indexed Datasets, by age ─► DemandOf ─► Place ─► SpecOf ─► Assign: revisions to follow, to try
+//
+// Datasets beyond the limit are the youngest, so one that is served stays served. A machine may
+// have two members during an update: sums for people are by machine, shares are by member. The
+// views are for the statuses of Dataset and CachePlan.
+
 #include "operator/reconcile/cluster/cluster_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// Makes one Dataset's whole status from what was observed, and lists what is to be done.
+//
+// The status begins as it was written last. Indexing, numbers and conditions then overwrite what is
+// known now, and what is not known stays: a new leader takes nothing back before it has heard the
+// nodes. Ready is set last, from the others. `Conditions` compares each with the condition before,
+// and makes an event when it becomes bad for more than work under way, and when it was bad and is
+// good again. observedGeneration stays behind while a changed source is being indexed, because the
+// old manifest is served.
+
 #include "operator/reconcile/dataset/decide.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Builds the index Job of a Dataset, names it, and reads what it says at its end.
+//
+// The name is the identity: equal inputs give an equal name, so to create the Job twice does
+// nothing. The hash covers what the manifest depends on and nothing else; a change of limits or of
+// patience does not index again. What a pod says is text from outside: its size, its form and its
+// reason are checked before it reaches a status.
+
 #include "operator/reconcile/dataset/index_job.h"
 
 #include <algorithm>

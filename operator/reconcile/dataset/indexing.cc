@@ -1,3 +1,15 @@
+// Decides about the index Job whose name follows from the present spec.
+//
+//   the manifest is of this spec ──────────────────────────► done
+//   no Job of that name ─► Create ─► running ─┬─ succeeded ─► TakeResult ─► done
+//             ▲                               └─ failed ─► SayFailed
+//             └── removed: by its time to live, or as its word is gone, or as the manifest is lost
+//
+// The name has a hash of all that a manifest depends on (index_job.h). So another spec is another
+// Job, and running Jobs of other names are removed. A Job of that name that another object owns is
+// left alone and waited for. The end of a Job may be seen before that of its pod, so a missing word
+// is awaited for three minutes.
+
 #include "operator/reconcile/dataset/indexing.h"
 
 #include <algorithm>

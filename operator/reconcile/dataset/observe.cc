@@ -1,3 +1,10 @@
+// Reads Jobs, pods and CachePlans of one Dataset out of the informers' caches into plain values.
+//
+// How Jobs and pods say something is known here, and decisions need not know it: which label names
+// a Job, where a pod says why it waits, which condition means that a Job has ended. The newest
+// pod's trouble and the newest message count. JobFields and IndexPodFields list what is read;
+// informers keep nothing else of spec and status, so a field that is read here must stand there.
+
 #include "operator/reconcile/dataset/observe.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// Places Datasets one after the other, and then divides the memory of all machines at once.
+//
+//   for each demand:   filters ─► rankings ─► HowMany ─► promises (what it is to get of a machine)
+//   for all together:  disks at most ─► SplitByWorth (memory) ─► disks beside that memory ─► why
+//
+// Promises make a later Dataset prefer machines that earlier ones leave free. They decide where it
+// goes and on how many machines, but not how much it gets. How much is decided by worth, over all
+// Datasets (coordination/capacity_shares.h). Disks are split twice: first to know what memory need
+// not cover, then for what memory has not given. Machines are sorted by member first, so the result
+// does not depend on the order in which they are listed.
+
 #include "operator/reconcile/placement/placement.h"
 
 #include <algorithm>

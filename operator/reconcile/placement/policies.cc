@@ -1,3 +1,10 @@
+// Has one function for each policy, and the two tables that say in which order they are asked.
+//
+// A filter removes machines and names the first few with the reason. A ranking is a stable
+// partition or sort, so machines that it does not tell apart keep the order of the ranking before;
+// the last ranking thus weighs most. To add a policy, write its function and give it a row in a
+// table.
+
 #include "operator/reconcile/placement/policies.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// Moves one Warmup through its stages, from what was observed and its own status.
+//
+//   Advance ─┬─ Obstacle, or the placement is not settled ─► waits
+//            ├─ no Job ─► Begin: creates it ─► Follow ─► End ─► complete or failed ─► Outlive
+//            └─ another manifest or spec ─► the Job of before is removed, and it begins again
+//
+// The Job's name follows from the manifest and the spec, so a decision that is made twice creates
+// one Job. A Job is made for the machines of its time: if the Dataset leaves one of them for good,
+// the Job is replaced, since its pod would wait for ever. Draft collects the decision; Say sets the
+// two conditions together, so they never contradict.
+
 #include "operator/reconcile/warmup/decide.h"
 
 #include <algorithm>

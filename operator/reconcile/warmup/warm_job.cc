@@ -1,3 +1,11 @@
+// Builds the Job of a Warmup, and says which machines such Jobs fill.
+//
+// It is an Indexed Job with one pod for each machine. Affinity puts a pod on a machine of the list
+// and no two on one; the pod learns from the downward API where it is, and takes the part of that
+// machine (`--part`, `--at`). All parts stand in the arguments of each pod, because the choice is
+// computed from all of them. The machines are kept in an annotation, by which placement counts them
+// as holders before the first byte is there.
+
 #include "operator/reconcile/warmup/warm_job.h"
 
 #include <algorithm>
