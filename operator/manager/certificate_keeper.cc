@@ -1,3 +1,13 @@
+// Follows the Secret with the certificates: serves with its content, and as the leader writes what
+// is decided.
+//
+// All decisions are made in Look. It runs when the Secret changes, at the time that the decision
+// names, and at least every 30 s. It reads the Secret again only if its version is another than the
+// one that `content_` is of. The leader decides by `content_` (authority::Decide). What is to be
+// written is written first and served after that, and a write is bound to the version that was
+// read, so two leaders cannot both succeed. One write is under way at a time. A follower serves
+// with the leaf that is there and makes nothing.
+
 #include "operator/manager/certificate_keeper.h"
 
 #include <algorithm>

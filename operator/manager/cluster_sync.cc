@@ -1,3 +1,14 @@
+// Looks every 50 ms whether something has changed on which placement depends, and plans all
+// Datasets again if so.
+//
+// Tick goes in this order: what nodes say (status, savings, reads), a new plan if that or an object
+// of Kubernetes is another than the plan goes by, the coordinator's own tick, then news for the
+// Datasets' statuses. Placement comes before the tick because the tick may publish. The decision
+// itself is pure (reconcile/cluster); here are its inputs, and what was decided last, to be
+// compared with. A process that has stood still does nothing before its leadership is checked
+// again. While the coordinator learns who is there, nothing is known of any Dataset and nothing is
+// said.
+
 #include "operator/manager/cluster_sync.h"
 
 #include <algorithm>

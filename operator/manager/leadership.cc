@@ -1,3 +1,15 @@
+// Builds what only the leader runs, in the order of dependencies, and takes it all down at once.
+//
+//   informers ─┬─► controllers ─► reconcilers ─► DecisionRunner ─► FencedClient ─► API server
+//              └─► ClusterSync ─┬─► OnPlaced: Dataset, plans and warm-ups are reconciled again
+//                               └─► ControlService (the coordinator) ◄─ ControlGate ◄─ nodes
+//
+// Every write goes through the FencedClient, which asks the permit first: a leader whose Lease is
+// over writes nothing. The gate opens once ClusterSync has begun, so nodes never meet a coordinator
+// that places Datasets nowhere. Informers outlive a leadership and keep its callbacks; these look
+// into `self_`, which is null after the end. The functions before the class say which objects a
+// change concerns, before it and after it.
+
 #include "operator/manager/leadership.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Joins the parts of one replica: clients, informers, servers, the election, and the leadership
+// while it has it.
+//
+// Start listens first, then starts the informers and the election. The webhook answers 503 until
+// the machines are listed, for what it injects depends on their versions. OnStarted and OnStopped
+// make and destroy the Leadership, which is all that leading adds. Its permit names the term, so a
+// request that an earlier leadership left behind is refused. The election has a client of its own:
+// a renewal never waits behind other requests. A stop goes in three steps: not ready and no Lease,
+// then serving for shutdown_delay, then the servers drain.
+
 #include "operator/manager/operator.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Turns statuses of CachePlans, and what the coordinator knows of their jobs, into metrics.
+//
+// What a status says is read from the informer's copy; nothing is counted or kept here. The number
+// of series is bounded: Datasets by kMaxDatasetsShown, jobs of each by kMaxJobsShown.
+
 #include "operator/manager/plan_metrics.h"
 
 #include <algorithm>

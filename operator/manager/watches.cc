@@ -1,3 +1,11 @@
+// Says for each kind of object which are watched, which fields stay in the cache, and by what they
+// are found.
+//
+// The caches hold thousands of machines and pods, and their size is the memory of the operator. So
+// the transforms drop everything that is not read before an object is stored. What is asked of a
+// training pod's containers is worked out then, and kept as two booleans. Each informer has a seed
+// of its own for the jitter of its retries.
+
 #include "operator/manager/watches.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// Decides what the Secret is to contain, from what it contains and the time.
+//
+//   Secret ─► ReadContent ─► HaveSigner ─► Rotate ─► Bundle ─► HaveLeaf ─► the whole new Secret
+//
+// Deciding carries one decision through these steps; each step makes what is missing or due. Two
+// thirds of a certificate's life after it was made, the next one is due. The next CA stands in the
+// bundle for the propagation time before it signs. An old one stays as long as it is valid, at most
+// kMaxOldAuthorities of them. The same content at the same time gives the same decision unless a
+// key is made, and nothing is written when nothing differs. A CA that cannot sign any more is
+// replaced at once; parts that do not have the new one cannot connect until they do.
+
 #include "operator/pki/authority.h"
 
 #include <algorithm>
