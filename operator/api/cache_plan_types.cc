@@ -1,3 +1,10 @@
+// Reads a CachePlan's spec, and writes the part of it that makes a revision.
+//
+// ReadContent and RevisionContent are the same fields in the two directions. The content has every
+// default written out and the jobs by name, so equal wishes have equal text, and the text is what a
+// revision is named by. Rollout knobs are not part of it: changing them makes no revision. Shares
+// are kept in whole millionths.
+
 #include "operator/api/cache_plan_types.h"
 
 #include <algorithm>

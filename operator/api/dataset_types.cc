@@ -1,3 +1,10 @@
+// Reads a Dataset's spec, one function for each part of it.
+//
+// Fields collects every fault with its path, so one error tells all of them. A field that is
+// missing keeps the default of its type. Limits here are those of the CRD: an API server of an
+// older version does not enforce all of them, so they are checked again. Names of enumerators stand
+// in tables.
+
 #include "operator/api/dataset_types.h"
 
 #include <array>

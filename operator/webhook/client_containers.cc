@@ -1,3 +1,10 @@
+// Finds the containers that read through the sidecar, and adds to each what its client library
+// needs.
+//
+// What a container says itself stays, and a warning tells of it: a pod's author wins over us. Each
+// addition first looks whether it is there, so a second call adds nothing. PYTHONPATH is extended
+// at its end, after the container's own entries.
+
 #include "operator/webhook/client_containers.h"
 
 #include <algorithm>

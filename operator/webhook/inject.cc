@@ -1,3 +1,16 @@
+// Decides about one pod, and builds the patch when all checks have passed.
+//
+//   DecideInjection ─┬─ not selected, switched off, mirror, its own sidecar ─► skipped
+//                    ├─ our sidecar is there ─► Complete: what containers lack
+//                    └─► Inject ─► MakePlan ─► ClientsOf ─► checks ─► Wire, AddSidecar
+//   Refusal ─► Answer ─► denied, or skipped with a warning where the cache is optional
+//
+// Checks come before the first operation of the patch, so a pod is changed as a whole or not at
+// all. The API server may call twice for one pod; the second call finds the annotation and the
+// volume, and adds to new containers what they lack. PodPatch applies each operation to its own
+// copy, so later steps see what earlier ones added. A native sidecar is the first init container,
+// so it starts before everything that reads through it.
+
 #include "operator/webhook/inject.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Reads a pod's label and annotations, one function for each, into an InjectionRequest.
+//
+// `Read` calls a reader if its annotation is there; the first fault ends all, with the annotation,
+// the text and what is allowed. Datasets are read first, since loans and keys name them. Loans and
+// settings of the endpoint that would have no effect are faults, too: they were meant to have one.
+
 #include "operator/webhook/request.h"
 
 #include <algorithm>

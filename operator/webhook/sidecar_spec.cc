@@ -1,3 +1,10 @@
+// Builds the injected container and its volumes from a plan in which everything has been decided.
+//
+// Each function makes one part: arguments, environment, mounts, resources, security context,
+// volumes. Mounts and volumes go through the Datasets in one order, so the number in a Secret's
+// volume is the same in both. Optional volumes (the CA, Secrets) hold no pod that they are missing
+// for. Text from a user in an argument has its $ doubled, since Kubernetes replaces $(NAME).
+
 #include "operator/webhook/sidecar_spec.h"
 
 #include <algorithm>
