@@ -1,3 +1,9 @@
+// Turns each Dataset of the configuration into a manifest on disk and a spec for the coordinator.
+//
+// A manifest stands beside a text with all that it depends on (SourceText). If that text is the
+// same, the manifest is used again without looking at the source. Both files are written
+// atomically, the text last: an interrupted run indexes again and never takes a half manifest.
+
 #include "cli/dataset_setup.h"
 
 #include <unistd.h>

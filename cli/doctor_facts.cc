@@ -1,3 +1,9 @@
+// Looks at the machine and at a running cache, and reports what it saw without a judgement.
+//
+// Nothing here fails: what cannot be seen is left unset, and a cache that cannot be asked is a
+// Status among the facts. The sidecar's socket is asked with a Hello, as a client would, and each
+// answer has its state. What the facts mean is in doctor_findings.h.
+
 #include "cli/doctor_facts.h"
 
 #include <poll.h>

@@ -1,3 +1,8 @@
+// Judges the facts, one function for each thing that was looked at.
+//
+// A finding is fine, a warning or a fault, and says what to do. The order of the findings is fixed,
+// from the machine to the cache.
+
 #include "cli/doctor_findings.h"
 
 #include <algorithm>

@@ -1,3 +1,15 @@
+// Starts a cache, runs the training command with it, and asks the sidecar for the report until it
+// is final.
+//
+//   Look, every 500 ms ─► GET /headspace ─► OnReport ─┬─ done ─► OnDone: print, draw, stop
+//                                                     ├─ ended early, for 10 s ─► fail
+//                                                     └─ else ─► Tell, when there is news
+//   the command has ended, and 2 s later there is no report ─► fail
+//
+// `outcome_` is what the verb returns once the cluster has stopped. Measurement lives on the
+// cluster's loop. When the cluster stops, for whatever reason, StopTraining ends the training
+// command first. With --keep-running the report does not stop the cluster.
+
 #include "cli/headspace.h"
 
 #include <unistd.h>

@@ -1,3 +1,9 @@
+// Writes a report of headspace as tables and sentences, and draws its curve.
+//
+// A measured time shows as many digits as its interval leaves sure. The steps of the curve have one
+// unit and one number of decimals, and so have all times of the run (RunScale), so that rows can be
+// compared. Figures that the report does not have are left out or shown as a dash.
+
 #include "cli/headspace_print.h"
 
 #include <algorithm>

@@ -1,3 +1,16 @@
+// Runs a cache on one machine: the coordinator in this process, a node and a sidecar as children
+// for each machine.
+//
+//   ReadConfiguration ─► SetUpDatasets (indexes) ─► LocalCluster::Start
+//   Start:  coordinator ─► sockets and ports of all machines ─► children ─► list of sources
+//   Run:    TickChildren (100 ms)   SplitMemory (1 s)   Show (1 s; 10 s without a terminal)
+//
+// One loop turns all of it. Sockets and ports are chosen once and stay, so a child that is started
+// again is found where it was. Before new children start, those that a killed `up` left behind are
+// ended. Stop is idempotent: it asks all children to end, and Run returns once none is left. What
+// others find a running cache by (the coordinator's address, the list of sources) is removed by the
+// destructor.
+
 #include "cli/local_cluster.h"
 
 #include <unistd.h>

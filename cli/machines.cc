@@ -1,3 +1,10 @@
+// Makes the command lines of the nodes and sidecars of `optcache up`, and chooses their sockets and
+// ports.
+//
+// Each free port is found by a socket that is bound to port 0 and held until all are chosen, so no
+// port is chosen twice. A child binds its port later; a program that takes it in between makes that
+// start fail.
+
 #include "cli/machines.h"
 
 #include <netinet/in.h>

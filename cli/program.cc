@@ -1,3 +1,10 @@
+// Parses the command line and runs the verb that it names, in the manners of the name by which it
+// was called.
+//
+// Each verb adds its subcommand and puts what is to be done into `chosen`; so parsing has no
+// effects, and one place turns errors into an exit status. As kubectl's plugin it prints and ends
+// as kubectl does. The parser throws; its exceptions end here.
+
 #include "cli/program.h"
 
 #include <cstdio>

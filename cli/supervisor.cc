@@ -1,3 +1,11 @@
+// Keeps one child process for each spec, and looks at all of them at each Tick.
+//
+// Launch forks; between fork and exec only calls that are safe there are made (BecomeProgram). A
+// child that ends is started again when its backoff is over, unless the supervisor stops. Only a
+// child that ends with an error before it ever ran long counts as one that cannot start; after a
+// few of those, failure() tells the owner. After Stop no child starts, and those that are left
+// after the grace are killed. Time is an argument, so tests need no clock.
+
 #include "cli/supervisor.h"
 
 #include <fcntl.h>

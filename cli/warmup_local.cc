@@ -1,3 +1,10 @@
+// Starts one `optcache-sidecar warm` for each node, and shows the sum of what they say.
+//
+// All get the same list of parts, so each can compute the whole choice and take its own. Parts are
+// in proportion to what the nodes offer. Each prints a line of progress, of which the last whole
+// one counts, and writes why it failed into a file of its own. At the first interruption, Follow
+// stops all of them and waits for their end.
+
 #include "cli/warmup_local.h"
 
 #include <unistd.h>
