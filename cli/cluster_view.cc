@@ -1,3 +1,10 @@
+// Turns the lists that the API server gave into rows, and the rows into tables or JSON.
+//
+// Reading and writing are apart: ReadClusterView makes a plain ClusterView, and both formats are
+// written from it. What a machine has cached is summed over the Datasets' statuses. The leader is
+// the operator pod whose name stands in a Lease as holder. Conditions that need attention are
+// listed below the tables.
+
 #include "cli/cluster_view.h"
 
 #include <algorithm>

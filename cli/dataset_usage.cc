@@ -1,3 +1,8 @@
+// Lists Datasets of a cluster by what they have in the cache, with a total.
+//
+// One kubectl call gets all of them; names are chosen afterwards, so that a missing one is named.
+// Numbers are those of the statuses, which the operator writes.
+
 #include "cli/dataset_usage.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Starts kubectl, reads both of its outputs until they end, and turns what it said into a code.
+//
+// Input is a file in memory, so a kubectl that does not read it blocks nothing. Standard output and
+// standard error are read together, within the timeout and with a limit for each; a pipe that fills
+// up thus never holds kubectl. Whatever ends a call, the child is killed if need be and reaped
+// (Child).
+
 #include "cli/kubectl.h"
 
 #include <fcntl.h>

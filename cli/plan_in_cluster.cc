@@ -1,3 +1,9 @@
+// Has the verbs that ask a cluster about a CachePlan: show, diff and predict.
+//
+// They ask through kubectl and print what the CachePlan and its revisions say (plan_resource.h);
+// nothing is computed here. `cacheplan/NAME` names a CachePlan. Another word names a file if there
+// is one of that name or if it looks like one, else a CachePlan.
+
 #include "cli/plan_in_cluster.h"
 
 #include <sys/random.h>

@@ -1,3 +1,10 @@
+// Reads a CachePlan and its ControllerRevisions out of the JSON of the API server.
+//
+// Every field may be missing: an older operator, or one that has not looked yet, writes less.
+// Contents have all defaults written out (ContentOf), so two contents can be compared with ==. A
+// rollout's marks name streams by id; an id is a hash of name and incarnation, so a job is matched
+// by trying its first incarnations.
+
 #include "cli/plan_resource.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Tells of a training pod what can be told from the answers that the user's rights allow.
+//
+// An answer that could not be had is nullopt, and no conclusion is drawn from it; an empty one says
+// that there is nothing. WhyNot gives the first reason that fits, in the order in which the API
+// server and the injector would have met it: label, annotation, injector, Dataset. All of it is
+// pure; cluster_questions.cc asks kubectl.
+
 #include "cli/pod_story.h"
 
 #include <string_view>

@@ -1,3 +1,12 @@
+// Asks a question by an annotation on the CachePlan, and waits until the operator has answered it
+// in the status.
+//
+//   apply --dry-run=server ─► the content as the cluster would have it ─► Question ─► AwaitAnswer
+//
+// The destructor of Question takes the annotation away again, with a patch that tests that it is
+// still ours. So neither an error nor an interruption leaves a question behind, and another
+// command's question stays. A few lost answers of the API server in a row are borne.
+
 #include "cli/prediction.h"
 
 #include <optional>

@@ -1,3 +1,9 @@
+// Writes revisions and their differences, and finds the revision that a word means.
+//
+// A word is tried as a number and a name first, and then as the beginning of a hash; more than one
+// hash is an error. Two contents are compared as flat maps of fields, so a job that only one has
+// shows in each of its fields.
+
 #include "cli/revision_report.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Has the verbs of `rollout`: each asks for the CachePlan, lets another file decide, and prints.
+//
+// What a rollout says is in rollout_story.h, how it is awaited in rollout_watch.h, what is written
+// to the cluster in rollout_actions.h. Here are flags, help and exit statuses, which follow those
+// of `kubectl rollout`.
+
 #include "cli/rollout.h"
 
 #include <unistd.h>

@@ -1,3 +1,10 @@
+// Tells one line of a rollout: from what keeps it from being looked at, down to its phase.
+//
+// TellRollout asks in this order: is the CachePlan in use, has the operator seen this generation,
+// is the deadline over, and then what its phase says (one function for each phase). The first that
+// fits makes the story. Pauses, acknowledgements and degradation are added to it afterwards. All of
+// it follows from the status, so a script that looks once and one that waits are told the same.
+
 #include "cli/rollout_story.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Writes the coordinator's status as tables, a section for each kind of thing.
+//
+// Columns and sections that would be empty everywhere are left out: disks, sidecars, notes.
+// Manifests that retire stand as rows of their own, by the beginning of their digest, as they do in
+// metrics.
+
 #include "cli/status_view.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Creates a Warmup by kubectl, and looks at its status until it has ended.
+//
+// The operator does the work; this only asks. The Dataset is looked for first, so that a wrong name
+// is told at once. A cluster that does not answer a few times in a row ends the waiting, but not
+// the warm-up.
+
 #include "cli/warmup_cluster.h"
 
 #include <algorithm>
