@@ -1,3 +1,10 @@
+// Turns the keys of a DLCache job into Datasets: a prefix, and patterns below it.
+//
+// DLCache's keys are beginnings of names; a Dataset's are a folder and globs. The common folder of
+// all keys becomes the prefix, and each key a pattern for the object and the folder of that name.
+// Where the two meanings differ, a remark says so, as a comment in the YAML. A source that has a
+// name gives it to its Datasets, so pods that share the source share them.
+
 #include "cli/dlcpod_datasets.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Turns a pod of DLCache into a Job, and says as remarks what changes by that.
+//
+// Fields of containers are copied as they are; env, mounts and volumes are added only where the pod
+// has none of that name or path. What DLCache ignored and Kubernetes obeys is listed, since a field
+// may take effect here for the first time.
+
 #include "cli/dlcpod_job.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Has the verbs build, show and verify: flags in, one call of lib/storage or lib/dataset, a report
+// out.
+//
+// A manifest is written atomically and only when the whole source has been listed. The line of
+// progress ends before anything is printed.
+
 #include "cli/manifest.h"
 
 #include <unistd.h>

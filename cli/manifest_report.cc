@@ -1,3 +1,8 @@
+// Writes what `optcache manifest` found, in text and JSON.
+//
+// Percentiles are by nearest rank, found by nth_element on a copy of the sizes. Each note of
+// BuildNotes is one sentence on what the table does not show.
+
 #include "cli/manifest_report.h"
 
 #include <unistd.h>

@@ -1,3 +1,9 @@
+// Makes one order by its recipe and prints it.
+//
+// The memory that the order takes is compared with what is free before it is made. Ids are written
+// through a buffer of 64 KiB, since an order has millions of lines. Everything else is the
+// sampler's (lib/sampler).
+
 #include "cli/order.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Has the verbs that read and write plan files of OPT4TorchDataset.
+//
+// All figures come from replays: ReportOn replays the file's table in both runtimes, and
+// CompareReport also the tables that OPT4TorchDataset and an optimal planner would make for the
+// same reads. DecidePlan makes a table for a room. Where sizes count, the most samples that the
+// replay held at a time become the file's maxsize.
+
 #include "cli/plan.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Writes the figures of plan files for people and for programs.
+//
+// The JSON is made first, and PlanAsTable writes the same values as lines, so that the two cannot
+// differ.
+
 #include "cli/plan_report.h"
 
 #include <algorithm>

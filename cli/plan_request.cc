@@ -1,3 +1,9 @@
+// Turns flags into the reads and the room of a plan, and finds the sampler that makes given reads.
+//
+// All limits are checked before an order is made, since an order takes memory. RecipeOfPlan tries
+// the few samplers that OPT4TorchDataset's users have, with the file's seed, and compares every
+// read; it stops at the first pass that differs.
+
 #include "cli/plan_request.h"
 
 #include <algorithm>

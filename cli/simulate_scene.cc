@@ -1,3 +1,8 @@
+// Checks the flags of a simulation, and makes the reads, the sizes, the policies and the goal.
+//
+// Flags that have no effect together are refused with a sentence. A trace is one job that reads it
+// once. Sizes come from a manifest, the trace, or a distribution, in this order.
+
 #include "cli/simulate_scene.h"
 
 #include <algorithm>

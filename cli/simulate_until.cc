@@ -1,3 +1,9 @@
+// Reads a goal, and writes what was found for it as a table, CSV, JSON and a curve.
+//
+// All four are written from one report, in which each policy has the points that were measured. If
+// no capacity reaches the goal, the figures are those of the largest that was measured, and a
+// sentence says so.
+
 #include "cli/simulate_until.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Reads the part of Grafana's JSON that is drawn here, and refuses what would be drawn wrongly.
+//
+// A field that changes the picture and is not known (a kind of panel, a transformation, an
+// override) is an error that names panel and field. Other fields are skipped. Everything is
+// bounded: panels, targets, the grid.
+
 #include "cli/dashboard/dashboard_file.h"
 
 #include <algorithm>

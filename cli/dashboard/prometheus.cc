@@ -1,3 +1,9 @@
+// Writes questions for Prometheus' HTTP API and reads its answers.
+//
+// Queries are sent as a form in a POST, because they can be longer than a URL may be. Values come
+// as text; those that are no finite number are left out, as a picture cannot show them. An answer
+// that is not Prometheus' own JSON is told apart from one in which Prometheus refuses the query.
+
 #include "cli/dashboard/prometheus.h"
 
 #include <charconv>

@@ -1,3 +1,12 @@
+// Draws dashboards: reads them, fills in their queries, asks Prometheus for all panels together,
+// and writes the pictures.
+//
+//   ReadDashboards ─► Prepare (variables into queries) ─► Ask ─► WritePictures ─► report
+//
+// Questions of all panels go out in one list and the answers come in the same order, so `Ask` walks
+// the panels twice in the same way. A query that Prometheus refuses ends the whole, with the
+// panel's name. A value of --var that Prometheus does not know is only a note.
+
 #include "cli/dashboard/render.h"
 
 #include <algorithm>
