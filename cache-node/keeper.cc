@@ -1,6 +1,6 @@
 // Carries out the retention rules. Begin at AfterRead, Keep (a put) and KeepPushed; Obey follows a
-// verdict. Each sample of the tier stands once in by_use_, and its home hears of it, spare or not:
-// Insert, Adopt, Erase and OnMoved change all three together. keeper_spares.cc has what is spare.
+// verdict. Insert, Adopt, Erase and OnMoved keep the tier, by_use_ and what homes are told in step,
+// for spares, too. keeper_spares.cc has the spares.
 
 #include "cache-node/keeper.h"
 

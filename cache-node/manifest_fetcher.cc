@@ -1,13 +1,13 @@
 // Fetches each wanted manifest from one holder after the other until it is stored.
 //
-//   Ask ─► OnHead (room is reserved, the file opened) ─► OnPiece ... ─► OnEnd (checked) ─► OnStored
-//    ▲          └──────────── any failure ───────┴─────────────┘
-//    └── AskAgain, after a backoff: the next holder
+//   Ask ─► OnHead (room, file) ─► OnPiece ... ─► OnEnd (checked) ─► OnStored
+//    ▲        │ failed              │ failed       │ failed
+//    └────────┴──── AskAgain: the next holder, after a backoff
 //
 // Two are busy at a time; the others are marked as waiting, and AskNext begins one when a place is
 // free. Pieces are written on the thread `pieces`, and the next is read from the connection when
-// one is written, so memory holds a piece of each. `worker` checks the whole file. What a thread
-// tells of a fetch that was given up, or begun again, is ignored: the writer is another by then.
+// one is written, so memory holds a piece of each. `worker` checks the whole file. A piece that was
+// written for a fetch that has begun again is ignored: the writer is another by then.
 
 #include "cache-node/manifest_fetcher.h"
 

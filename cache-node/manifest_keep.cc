@@ -1,10 +1,10 @@
 // Joins the manifest store, the fetcher and the server, and hands mapped manifests to the node.
 //
-// The desired state says which manifests this node holds (`manifest_members`) and who else does
-// (`manifest_holders`). OnState fetches the former and lets go of what no dataset names. Get
-// answers from the store, or waits in `waiting_` until the fetcher or an upload has stored the
-// manifest. Files are mapped and checked on a worker thread. If one is damaged it is dropped and
-// fetched again.
+// The desired state says which members are to hold a manifest (`manifest_members`), and which have
+// it (`manifest_holders`). OnState fetches what this node is to hold, and lets go of what no
+// dataset names. Get answers from the store, or waits in `waiting_` until the fetcher or an upload
+// has stored the manifest. Files are mapped and checked on a worker thread. If one is damaged it is
+// dropped and fetched again.
 
 #include "cache-node/manifest_keep.h"
 

@@ -1,14 +1,14 @@
 // Follows the desired states of one dataset: what is in force here, what is being derived, and what
 // goes.
 //
-// A state with other plan inputs does not take effect at once. TakePlanInputs gives it a number,
+// Members and budget of a state count at once; a plan takes time. TakePlanInputs numbers it,
 // StartPlan hands it to the deriver when its base is there, and OnDerived takes it over with its
-// first window. Until then the revision and the plans before it count. A window of another number
-// is ignored, so a late result of what is followed no more changes nothing. OnDerived carries out a
-// window in this order: evictions, departures, passes, then the reads that were made before the
-// plan covered them. Evictions of later windows wait until all ranks on this node have reached the
-// window's first pass. FollowStreams tells the deriver how far to plan, and forgets passes that are
-// over.
+// first window. Until then the revision before counts, and so do its plans, except for streams
+// whose order is another now. A window of another number is ignored, so a late result changes
+// nothing. OnDerived carries out a window in this order: evictions, departures, passes, then the
+// reads that were made before the plan covered them. Evictions of later windows wait until all
+// ranks on this node have reached the window's first pass. FollowStreams tells the deriver how far
+// to plan, and forgets passes that are over.
 
 #include "cache-node/node_dataset.h"
 

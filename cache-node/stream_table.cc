@@ -2,10 +2,10 @@
 //
 // A rank belongs to the connection that attached it last; what other connections say of it is
 // ignored. Each listed stream and rank takes from `room_` the most bytes that its part of a report
-// can have, so a report never exceeds its limit. A rank that has ended keeps its place for a minute
-// and gives way to others before that. `decided` is how far this node has answered, which may be
-// ahead of what the trainer has consumed; an inventory names the later of the two, because the
-// plan's verdicts have been carried out up to there.
+// can have, so the streams never exceed their half of a report. A rank that has ended keeps its
+// place for a minute and gives way to others before that. `decided` is how far this node has
+// answered, which may be ahead of what the trainer has consumed; an inventory names the later of
+// the two, because the plan's verdicts have been carried out up to there.
 
 #include "cache-node/stream_table.h"
 

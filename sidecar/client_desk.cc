@@ -1,4 +1,4 @@
-// Translates between the messages of the hand-over socket and the core; nothing is decided here.
+// Translates between the messages of the hand-over socket and the core, which decides.
 //
 //   channel ─► OnOpen, OnAttach, OnPass, OnGet, ... ─► ReaderTable and BatchDesk, or ComputedDesk
 //   BatchDesk ─► Reply, Refuse    ComputedDesk ─► Value, Compute ─► channel

@@ -1,9 +1,9 @@
 // Runs the steps of an index Job one after the other, on the program's own thread.
 //
 // MakeManifest lists the source and reads what the format needs. Upload turns an event loop of its
-// own until a node has taken the manifest. One deadline bounds both. Whatever ends it, the
-// termination message says in which step: the operator tells the source's faults from those of the
-// nodes by it.
+// own until a node has taken the manifest. One deadline bounds both. The termination message has
+// the manifest's digest and size, or the step that failed and why: by the step, the operator tells
+// the source's faults from those of the nodes.
 
 #include "sidecar/index_verb.h"
 

@@ -1,13 +1,13 @@
-// Keeps four marks in a rank's list, and moves them as the trainer asks and as samples are staged.
+// Keeps three marks in a rank's list, and moves them as the trainer asks and as samples are staged.
 //
 //   begin ── delivered ── low_water_ ── with workers ── asked_until_ ── staged ── frontier_ ── end
 //
-// The order above is the usual one. A trainer that reads faster than it is staged for passes the
+// The order above is the usual one. A trainer that asks faster than samples are staged passes the
 // frontier, and NextToStage then skips what has been asked for. Reads near asked_until_ move it at
 // once. One far beyond it moves nothing until kSkipReads of them follow each other: then the
 // trainer has skipped a part, and what is staged far before it is let go. asked_ and delivered_ are
 // bits by index, which grow as needed, so a pass costs little until it is read. A list that grows
-// with the pass has no index by id; its unread part is short and is searched.
+// with the pass has no index by id: little of it is ahead of the trainer, and that is searched.
 
 #include "sidecar/pass.h"
 

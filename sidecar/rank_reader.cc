@@ -1,11 +1,12 @@
 // Turns passes that a rank announces into the present pass, and predicts the next one.
 //
 // Begin replaces the present pass. If it is the one that was predicted, with the same span, `next_`
-// becomes `current_` with all that is staged for it; else both are made again. So a wrong
-// prediction costs the staged samples and no more. LearnFrom finds out where passes end: two in a
-// row that end early at about the same place are believed, until one ends elsewhere. `place_`
-// counts the reads of all passes, so the pace of a rank (read_pace.h) goes on over the border of a
-// pass. Lists of ids that are handed over come in parts, and count only once they are whole.
+// becomes `current_` with all that is staged for it; else both are made again, and what was staged
+// for the prediction is lost. LearnFrom finds out where passes end: two in a row that end early at
+// about the same place are believed, until one ends elsewhere. `place_` counts the reads of all
+// passes, so the pace of a rank (read_pace.h) goes on over the border of a pass. Lists of ids that
+// are handed over come in parts, and count once they are whole. A list that grows goes into its
+// pass at once.
 
 #include "sidecar/rank_reader.h"
 

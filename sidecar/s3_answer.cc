@@ -1,4 +1,4 @@
-// Chooses the answer to a request that has been understood, in the order in which S3 does.
+// Chooses the answer to a request that has been understood.
 //
 // The bucket comes first, then the key, the preconditions (RFC 9110), and the range. An answer has
 // either a body, an error, a part of an object that is still to be read, or the length that a GET

@@ -2,10 +2,10 @@
 //
 //   Open ─► manifest: from its file, or from a node within five minutes ─► Begin ─► Warmer ─► End
 //
-// All processes of a warm-up compute the same choice from the same flags (warm_choice.h), and each
-// takes the part of its own node; so they need not talk. End counts once: the first of the result,
-// a stop signal or the time limit. The loop then turns a moment longer, for what is still to be
-// sent to the node.
+// All processes of a warm-up compute the same choice from the same manifest, order and parts
+// (warm_choice.h), and each takes the part of its own node; so they need not talk. End counts once:
+// the first of the result, a stop signal or the time limit. The loop then turns a moment longer,
+// for what is still to be sent to the node.
 
 #include "sidecar/warm_verb.h"
 
