@@ -166,6 +166,7 @@ NOT_SHOWN: dict[str, str] = {
 LONG: dict[str, str] = {}
 
 MAX_LINES = 500
+MAX_LINES_WITHOUT_OPENING = 150
 MAX_BYTES = 1 << 20
 
 # What docs/STYLE.md, "Language", bans in comments, messages and documents, and what to write instead.

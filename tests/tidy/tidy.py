@@ -371,6 +371,20 @@ def check_size(tree: Tree) -> Findings:
                 )
 
 
+def check_openings(tree: Tree) -> Findings:
+    """docs/STYLE.md, Headers and comments: a long source says at its top how it works."""
+    for file in cpp_files(tree):
+        if not (file.library or file.program) or not file.path.endswith(".cc"):
+            continue
+        if len(file.lines) > tables.MAX_LINES_WITHOUT_OPENING and not file.text.startswith("// "):
+            yield Finding(
+                file.path,
+                1,
+                f"has {len(file.lines)} lines and no opening, "
+                "use a comment: what it does, the idea, the invariants",
+            )
+
+
 def check_words(tree: Tree) -> Findings:
     for file in cpp_files(tree):
         banned = [
@@ -441,6 +455,7 @@ RULES: list[Callable[[Tree], Findings]] = [
     check_metrics_are_shown,
     check_links,
     check_size,
+    check_openings,
     check_words,
     check_language,
     check_headers,

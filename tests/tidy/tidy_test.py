@@ -259,6 +259,14 @@ class TidyTest(unittest.TestCase):
         self.write("cli/long.py", "x = 1\n" * (tables.MAX_LINES + 1))
         self.expect(f"cli/long.py:{tables.MAX_LINES}: has {tables.MAX_LINES + 1} lines")
 
+    def test_long_sources_say_how_they_work(self) -> None:
+        code = "int x;\n" * tables.MAX_LINES_WITHOUT_OPENING
+        self.write("cli/opened.cc", "// Shows plans.\n" + code)
+        self.write("cli/short.cc", code)
+        self.write("cli/long.cc", code + "int y;\n")
+        lines = tables.MAX_LINES_WITHOUT_OPENING + 1
+        self.expect(f"cli/long.cc:1: has {lines} lines and no opening")
+
     def test_files_are_not_too_large(self) -> None:
         self.write("tests/golden/vectors.bin", "x" * (tables.MAX_BYTES + 1))
         self.expect(f"tests/golden/vectors.bin:1: has {tables.MAX_BYTES + 1} bytes")
