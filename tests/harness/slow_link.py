@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.errors import HarnessError
@@ -163,7 +163,8 @@ class _End(asyncio.Protocol):
             if data:
                 self.other.transport.write(data)
             elif not self.other.transport.is_closing():
-                self.other.transport.write_eof()
+                with suppress(OSError):  # that side has gone, which connection_lost is told next
+                    self.other.transport.write_eof()
         if self._queue and not self._blocked:
             self._timer = self._loop.call_at(self._queue[0][0], self.flush)
         assert self.transport is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import random
 import socket
 import sys
@@ -197,6 +199,27 @@ def test_bytes_in_line_leave_it_at_the_rate_at_which_they_came():
     assert line.arrival(now=1.0, size=10) == 4.0
     line.rate = 0.0
     assert [line.passed(now) for now in (1.0, 2.0, 3.0, 3.5, 4.0)] == [0, 100, 200, 205, 210]
+
+
+def test_the_end_of_an_answer_to_a_client_that_is_gone_is_no_error():
+    class Gone:
+        def is_closing(self) -> bool:
+            return False
+
+        def write_eof(self) -> None:
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+        def resume_reading(self) -> None:
+            pass
+
+    async def answer_ends() -> None:
+        link = slow_link._Link(delay=0.0, rate=0.0)
+        server, client = slow_link._End(link, answers=True), slow_link._End(link, answers=False)
+        server.transport, client.transport = Gone(), Gone()
+        server.other = client
+        assert server.eof_received()
+
+    asyncio.run(answer_ends())
 
 
 def test_the_link_ends_connections_to_a_server_that_is_gone():
