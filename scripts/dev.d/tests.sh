@@ -160,6 +160,7 @@ test_long_part() {
       step "Python tests with torch 2.15" test_python .venv-torch2/bin/python python-torch2 tests/python
       step "build (release), warnings are errors" compile_strictly
       step demo ./dev demo --quick
+      step "demo from S3" ./dev demo --source s3 --quick
       step "demo without changing code" ./dev demo --no-code-change --quick
       step benchmarks ./dev bench --quick
       ;;

@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Optional
 from urllib.parse import unquote
@@ -22,9 +23,10 @@ REGION = "us-east-1"
 NAME = "s3"
 START_SECONDS = 120.0
 SECRET_BYTES = 20
+TIME_FORMAT = "%d/%B/%Y:%H:%M:%S %z"
 # versitygw's log: owner, bucket, [time], address, who asked, id, operation, key, path, status.
 LINE = re.compile(
-    r"\S+ (?P<bucket>\S+) \[[^]]*\] \S+ (?P<who>\S+) \S+ s3_(?P<operation>\S+) .*? "
+    r"\S+ (?P<bucket>\S+) \[(?P<time>[^]]*)\] \S+ (?P<who>\S+) \S+ s3_(?P<operation>\S+) .*? "
     r"(?P<path>/\S*) (?P<status>\d{3}) "
 )
 
@@ -48,6 +50,7 @@ class Request:
     operation: str
     path: str  # decoded, with the bucket
     status: int
+    time: float  # seconds since 1970, of the whole second in which it was answered
 
 
 def requests_of(log: str) -> Iterator[Request]:
@@ -55,7 +58,8 @@ def requests_of(log: str) -> Iterator[Request]:
     for line in log.splitlines():
         if found := LINE.match(line):
             path = unquote(found["path"].partition("?")[0])
-            yield Request(found["who"], found["operation"], path, int(found["status"]))
+            time = datetime.strptime(found["time"], TIME_FORMAT).timestamp()
+            yield Request(found["who"], found["operation"], path, int(found["status"]), time)
 
 
 def sample_reads(log: str, sizes: Mapping[str, int]) -> StoreReads:

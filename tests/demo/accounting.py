@@ -1,4 +1,4 @@
-"""From nginx's log and what the ranks wrote down to figures. Nothing here does I/O.
+"""From the log of the store and what the ranks wrote down to figures. Nothing here does I/O.
 
 A *delivery* is one sample handed to one rank in one epoch. It was a *miss* if the store was read
 for it: each GET belongs to the first delivery of that sample after it that has none yet, since the
@@ -19,7 +19,7 @@ TENTHS = 10
 
 @dataclass(frozen=True)
 class Request:
-    time: float  # seconds since 1970, when nginx had answered
+    time: float  # seconds since 1970, when the store had answered
     method: str
     status: int
     body_bytes: int
@@ -40,6 +40,8 @@ class StoreReads:
     body_bytes: int
 
 
+Read = tuple[float, int, int]  # of the store: time, sample, bytes
+
 ESCAPED = re.compile(rb"\\x([0-9A-F]{2})")
 
 
@@ -54,8 +56,8 @@ def parse_access_log(text: str) -> list[Request]:
     return requests
 
 
-def sample_reads(requests: Sequence[Request], paths: Sequence[str]) -> list[tuple[float, int, int]]:
-    """(time, sample, bytes) of every GET of a sample, in order of time.
+def sample_reads(requests: Sequence[Request], paths: Sequence[str]) -> list[Read]:
+    """Every GET of a sample, in order of time.
 
     HEADs ask for sizes while the dataset is indexed, and the listing is no sample: neither counts.
     """
@@ -68,13 +70,11 @@ def sample_reads(requests: Sequence[Request], paths: Sequence[str]) -> list[tupl
     return sorted(reads)
 
 
-def store_reads(reads: Sequence[tuple[float, int, int]]) -> StoreReads:
+def store_reads(reads: Sequence[Read]) -> StoreReads:
     return StoreReads(len(reads), sum(body_bytes for _, _, body_bytes in reads))
 
 
-def find_misses(
-    reads: Sequence[tuple[float, int, int]], deliveries: Sequence[Delivery]
-) -> list[bool]:
+def find_misses(reads: Sequence[Read], deliveries: Sequence[Delivery]) -> list[bool]:
     """Whether each delivery was a miss."""
     waiting: dict[int, list[tuple[float, int]]] = {}  # by sample: (time, index) in order of time
     for index, delivery in enumerate(deliveries):
@@ -107,7 +107,7 @@ def hit_ratio_by_tenth(deliveries: Sequence[Delivery], missed: Sequence[bool]) -
 
 
 def requests_by_progress(
-    reads: Sequence[tuple[float, int, int]], deliveries: Sequence[Delivery], epochs: int
+    reads: Sequence[Read], deliveries: Sequence[Delivery], epochs: int
 ) -> list[int]:
     """Store requests so far at each tenth of each epoch's deliveries: 10 * epochs + 1 counts."""
     delivered = sorted(delivery.time for delivery in deliveries)

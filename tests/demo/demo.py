@@ -50,16 +50,19 @@ requests and bytes in nginx's access log, and compares them with the least that 
 needs. For the sweep, it prints what theory says beside what it measured. It checks the SHA-256 of
 each sample, the order of each rank and the memory of each node.
 
-With --no-code-change, each rank reads the images from a bucket by boto3, and does not import
-optcache. The store is a real server of S3, versitygw, which Go builds the first time. The same
-program runs twice: first it reads the server, then the S3 endpoint of its machine's sidecar. There
-is no limit on the bandwidth, and no GPU. The table compares what the log of the server counts with
-the least that a cache of this size needs.
+With --source s3, the images lie in a bucket of a real server of S3, versitygw, which Go builds the
+first time. All else is as with nginx: the relay, the runs, the table and the picture.
+
+With --no-code-change, each rank reads the images from that bucket by boto3, and does not import
+optcache. The same program runs twice: first it reads the server, then the S3 endpoint of its
+machine's sidecar. There is no limit on the bandwidth, and no GPU. The table compares what the log
+of the server counts with the least that a cache of this size needs.
 
 examples:
   ./dev demo                                 both scenes: half of the images of Debian's
                                              wesnoth-1.16-data for one job, a quarter for four
   ./dev demo --scene sweep                   four jobs on one dataset
+  ./dev demo --source s3                     the images lie in a bucket
   ./dev demo --quick                         one policy, two epochs
   ./dev demo --dataset ~/photos --epochs 3   your images, in one folder for each class
   ./dev demo --no-code-change                ranks of boto3, without and with optcache
@@ -76,6 +79,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--scene", choices=scenes.NAMES, help="scene to run (default: both)")
+    add("--source", choices=("http", "s3"), default="http", help="the store (default: %(default)s)")
     add("--dataset", type=Path, metavar="PATH", help="your own images, in one folder for each class")
     add("--policies", default=",".join(POLICIES), help="policies to run (default: %(default)s)")
     add("--epochs", type=int, help="how often each job reads all images (default: 3, in the sweep 4)")
@@ -108,10 +112,11 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
     # Not at the top: torch takes seconds to load, and --help and wrong arguments need none of it.
     from harness.s3_server import missing_program
 
-    line = ProgressLine()
-    if arguments.no_code_change:
+    if arguments.no_code_change or arguments.source == "s3":
         if why := missing_program():
             raise HarnessError(why)
+    line = ProgressLine()
+    if arguments.no_code_change:
         return run_unchanged(arguments, folder, line)
     failures = []
     for scene in scenes.scenes(arguments):
@@ -135,15 +140,15 @@ def run_scene(
     """Shows its results, and returns a sentence for everything that was not as it must be."""
     from experiment import Experiment
     from harness.slow_link import SlowLink
-    from harness.store import Store
+    from sources import OPENERS
 
     folder.mkdir()
     line.say(scene.title, "reading all images once")
     dataset = images(arguments, scene.parts, folder)
     results = []
-    with Store(dataset.root, folder) as store, SlowLink(store.port) as link:
+    with OPENERS[arguments.source](dataset, folder) as source, SlowLink(source.port) as link:
         programs = Path(os.environ["OPTCACHE_BIN_DIR"])
-        experiment = Experiment(dataset, programs, folder, scene, store, link)
+        experiment = Experiment(dataset, programs, folder, scene, source, link)
         experiment.prepare()
         free, failures = experiment.measure_free(
             lambda detail: line.say(f"{scene.title}, data in memory", detail)

@@ -1,6 +1,6 @@
 """One run from start to figures: a cluster, training jobs on it, and the accounts of both.
 
-The store is a machine's nginx behind a relay that lets the answers of all connections together pass
+The store is a server on this machine behind a relay that lets the answers of all connections together pass
 at the store's bandwidth. A relay, and not the kernel's token bucket on an interface of a network
 namespace: it needs neither root nor kernel modules, so every run of the demo has the same store.
 """
@@ -16,17 +16,17 @@ from pathlib import Path
 import accounting
 import theory
 import timing
-from accounting import Delivery
+from accounting import Delivery, Read
 from harness import checks
 from harness.checks import Records
 from harness.cluster import Cluster, ClusterOptions, Metrics
 from harness.cpu import cpu_seconds_below
 from harness.job import Job
 from harness.slow_link import SlowLink
-from harness.store import LISTING, Store
 from harness.training import train
 from jobs import Jobs
 from report import Free, PolicyResult, Setup
+from sources import Source
 from theory import Theory
 
 RANK_PROGRAM = Path(__file__).with_name("rank.py")
@@ -55,7 +55,7 @@ class Run:
     counts: Sequence[Counts]  # at the beginning of each epoch, and at the end of the last one
     nodes: Sequence[Metrics] = ()
     sidecars: Sequence[Metrics] = ()
-    reads: Sequence[tuple[float, int, int]] = ()  # of the store, as accounting.sample_reads has them
+    reads: Sequence[Read] = ()  # as accounting.sample_reads has them
     order_equal: bool = True
 
     def counted(self, first: int) -> tuple[Counts, Counts]:
@@ -65,8 +65,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Experiment(Jobs):
-    store: Store
-    link: SlowLink  # to the store
+    source: Source
+    link: SlowLink  # to it
 
     def setup(self, free: Free) -> Setup:
         scene, memory = self.scene, self.budget.memory
@@ -85,11 +85,8 @@ class Experiment(Jobs):
             cores=len(os.sched_getaffinity(0)),
             step_seconds=scene.step_seconds,
             free=free,
+            source=self.source.kind,
         )
-
-    def prepare(self) -> None:
-        super().prepare()
-        self.dataset.write_listing(self.store.listing_file)
 
     def measure_free(self, progress: Progress) -> tuple[Free, list[str]]:
         """The loop with its data in memory, where preparing has left it: in the page cache."""
@@ -122,16 +119,16 @@ class Experiment(Jobs):
         folder.mkdir()
         options = ClusterOptions(
             programs=self.programs,
-            base_url=f"http://127.0.0.1:{self.link.port}/",
-            listing=LISTING,
+            base_url="",
+            listing="",
             machines=self.scene.machines,
             budget=self.budget,
             state=self.folder / "state",
             sockets=self.folder / "sockets",
         )
-        log_begin = self.store.log_size()
+        log_begin = self.source.log_size()
         progress("starting the cache")
-        with Cluster(options, policy, folder) as cluster:
+        with Cluster(self.source.options(options, self.link.port), policy, folder) as cluster:
             progress("starting the ranks")
             jobs = self.jobs(folder)
             environments = [
@@ -141,7 +138,6 @@ class Experiment(Jobs):
             with self.link.at_rate(store_share * setup.demand):
                 run = self._train(jobs, environments, folder, progress)
             nodes, sidecars = cluster.node_metrics(), cluster.sidecar_metrics()
-        requests = accounting.parse_access_log(self.store.access_log(log_begin))
         disorder = [*checks.wrong_orders(self.dataset, jobs, run.records)]
         failures = [*checks.wrong_samples(self.dataset, run.records), *disorder]
         failures += [*checks.exceeded_budgets(nodes), *checks.sidecar_troubles(sidecars)]
@@ -149,7 +145,7 @@ class Experiment(Jobs):
             run,
             nodes=nodes,
             sidecars=sidecars,
-            reads=accounting.sample_reads(requests, self.dataset.paths),
+            reads=self.source.reads(log_begin),
             order_equal=not disorder,
         )
         result = figures(policy, store_share, setup, run, self._theory(policy, setup, run))

@@ -5,26 +5,21 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import accounting
-from cluster.buckets import sample_reads
 from harness import checks
 from harness.checks import Records
 from harness.cluster import Cluster, ClusterOptions, Metrics
 from harness.dataset import Dataset
-from harness.s3_server import Keys, S3Server, keys_in_environment
 from harness.training import train
 from jobs import Jobs
 from scenes import Scene, scenes
+from sources import Bucket, bucket
 
 RANK_PROGRAM = Path(__file__).with_name("boto3_rank.py")
-BUCKET = "data"  # these two as boto3_rank.py has them
-PREFIX = "train/"
-KEYS = Keys("AKIAOPTCACHEDEMO", "a/secret+that=is/long enough")
-REGION = "us-east-1"
 MEGABYTE = 1_000_000
 
 Progress = Callable[[str, str], None]  # told which run it is, and in a few words what is going on
@@ -39,14 +34,6 @@ class Reads:
     gets: int
     store_bytes: int
     bound_bytes: int  # the least for any cache of that size
-
-
-def reads_of(
-    name: str, log: str, sizes: Mapping[str, int], delivered: int, bound_bytes: int
-) -> Reads:
-    """`log` is versitygw's; `sizes` are by the path below the bucket's prefix."""
-    read = sample_reads(log, {f"/{BUCKET}/{PREFIX}{path}": size for path, size in sizes.items()})
-    return Reads(name, delivered, read.requests, read.body_bytes, bound_bytes)
 
 
 def table(runs: Sequence[Reads]) -> str:
@@ -113,22 +100,16 @@ class Comparison(Jobs):
     def run(self, progress: Progress) -> tuple[list[Reads], list[str]]:
         """Both runs, and a sentence for everything that was not as it must be."""
         self.prepare()
-        with (
-            keys_in_environment(KEYS, REGION),
-            S3Server(self.folder / "s3", KEYS, REGION) as server,
-        ):
-            progress("bucket", "putting the images into it")
-            server.client().make_bucket(BUCKET)
-            for number, path in enumerate(self.dataset.paths):
-                server.place(BUCKET, PREFIX + path, self.dataset.read(number))
-            runs = [self._without(server, progress), self._with(server, progress)]
+        progress("bucket", "putting the images into it")
+        with bucket(self.dataset, self.folder) as source:
+            runs = [self._without(source, progress), self._with(source, progress)]
         return [reads for reads, _ in runs], [it for _, failures in runs for it in failures]
 
-    def _without(self, server: S3Server, progress: Progress) -> tuple[Reads, list[str]]:
-        endpoints = [{"AWS_ENDPOINT_URL_S3": server.endpoint}] * self.scene.machines
-        return self._train("boto3", server, endpoints, progress)
+    def _without(self, source: Bucket, progress: Progress) -> tuple[Reads, list[str]]:
+        endpoints = [{"AWS_ENDPOINT_URL_S3": source.server.endpoint}] * self.scene.machines
+        return self._train("boto3", source, endpoints, progress)
 
-    def _with(self, server: S3Server, progress: Progress) -> tuple[Reads, list[str]]:
+    def _with(self, source: Bucket, progress: Progress) -> tuple[Reads, list[str]]:
         name = "boto3, optcache"
         progress(name, "starting the cache")
         options = ClusterOptions(
@@ -139,11 +120,11 @@ class Comparison(Jobs):
             budget=self.budget,
             state=self.folder / "state",
             sockets=self.folder / "sockets",
-            bucket=f'{{bucket: {BUCKET}, prefix: "{PREFIX}", endpoint: "{server.endpoint}"}}',
             order="Path",
             s3_endpoint=True,
             sampler=f"torch-distributed,seed={self.scene.seed},world={self.scene.machines},ranks=1",
         )
+        options = source.options(options, source.port)
         with Cluster(options, "Optimal", self.folder) as cluster:
             endpoints = [
                 {
@@ -153,7 +134,7 @@ class Comparison(Jobs):
                 }
                 for machine in range(self.scene.machines)
             ]
-            reads, failures = self._train(name, server, endpoints, progress)
+            reads, failures = self._train(name, source, endpoints, progress)
             nodes, sidecars = cluster.node_metrics(), cluster.sidecar_metrics()
         troubles = [
             *checks.exceeded_budgets(nodes),
@@ -165,7 +146,7 @@ class Comparison(Jobs):
     def _train(
         self,
         name: str,
-        server: S3Server,
+        source: Bucket,
         environments: Sequence[dict[str, str]],
         progress: Progress,
     ) -> tuple[Reads, list[str]]:
@@ -173,7 +154,7 @@ class Comparison(Jobs):
         folder = self.folder / name.replace(", ", "-")
         folder.mkdir()
         jobs = self.jobs(folder)
-        before = len(server.log())
+        log_begin = source.log_size()
         records = train(
             RANK_PROGRAM,
             jobs,
@@ -181,10 +162,10 @@ class Comparison(Jobs):
             folder,
             lambda epoch, batches: progress(name, f"epoch {epoch + 1}, batch {batches}"),
         )
-        sizes = dict(zip(self.dataset.paths, self.dataset.sizes, strict=True))
         memory = self.scene.machines * self.budget.memory
         bound = accounting.bound_bytes(self.dataset.total_bytes, memory, self.scene.epochs)
-        reads = reads_of(name, server.log()[before:], sizes, _delivered(records), bound)
+        read = accounting.store_reads(source.reads(log_begin))
+        reads = Reads(name, _delivered(records), read.requests, read.body_bytes, bound)
         failures = [
             *checks.wrong_samples(self.dataset, records),
             *checks.wrong_orders(self.dataset, jobs, records),

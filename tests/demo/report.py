@@ -40,6 +40,7 @@ class Setup:
     cores: int  # of this machine
     step_seconds: float  # a sleep after each batch, which stands for the GPU's work
     free: Free
+    source: str = "http"  # or "s3"
 
     @property
     def epoch_bytes(self) -> int:
@@ -155,6 +156,8 @@ def table(setup: Setup, results: Sequence[PolicyResult]) -> str:
 
 def _notes(setup: Setup, results: Sequence[PolicyResult]) -> list[str]:
     notes = _notes_of_one(setup, results) if setup.jobs == 1 else _notes_of_sweep(setup, results)
+    if setup.source == "s3":
+        notes.append("The store is versitygw, a server of S3. Bytes are those of whole objects.")
     if any(result.store_bytes < result.bound_bytes for result in results):
         notes.append("Below 1: arenas and reserves hold samples, too.")
     if late := sum(result.second_requests for result in results):

@@ -13,24 +13,9 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "demo"), str(Path(__file__).pare
 pytest.importorskip("torch")
 
 import no_code_change  # noqa: E402
+import sources  # noqa: E402
 from harness.dataset import Dataset  # noqa: E402
 from no_code_change import Reads  # noqa: E402
-
-# Lines of versitygw, without the fields after the client's name.
-LOG = """\
-log starts 2026-11-27 02:12:35.626865527 +0000 UTC m=+0.065071382
-AKIA data [27/November/2026:02:12:36 +0000] 127.0.0.1 AKIA Q5 s3_ListObjectsV2 - /data?list-type=2 200 - 444 0 0 0 - Boto3/1.43.11
-AKIA data [27/November/2026:02:12:36 +0000] 127.0.0.1 AKIA N2 s3_GetObject train/a b/ü+"x.png /data/train/a%20b/%C3%BC%2B%22x.png 200 - 0 0 0 0 - Boto3/1.43.11 md/Botocore arn:aws:s3:::/data/train/a b/ü+"x.png Yes
-AKIA data [27/November/2026:02:12:37 +0000] 127.0.0.1 AKIA U1 s3_HeadObject train/c.png /data/train/c.png 200 - 0 0 0 0 - Boto3/1.43.11
-AKIA data [27/November/2026:02:12:37 +0000] 127.0.0.1 AKIA U2 s3_GetObject train/c.png /data/train/c.png?x-id=GetObject 200 - 0 0 0 0 - Boto3/1.43.11
-AKIA data [27/November/2026:02:12:37 +0000] 127.0.0.1 AKIA U3 s3_GetObject train/gone.png /data/train/gone.png 404 NoSuchKey 0 0 0 0 - Boto3/1.43.11
-"""
-
-
-def test_reads_are_the_gets_that_the_server_answered() -> None:
-    sizes = {'a b/ü+"x.png': 70, "c.png": 30, "gone.png": 1}
-    reads = no_code_change.reads_of("boto3", LOG, sizes, delivered=4, bound_bytes=80)
-    assert reads == Reads("boto3", delivered=4, gets=2, store_bytes=100, bound_bytes=80)
 
 
 def test_the_table_compares_with_the_bound() -> None:
@@ -60,5 +45,5 @@ def test_samples_are_numbered_as_keys_are_sorted() -> None:
 def test_its_ranks_do_not_know_the_cache() -> None:
     rank = no_code_change.RANK_PROGRAM.read_text()
     assert not re.search("optcache", rank, re.IGNORECASE)
-    assert f'BUCKET = "{no_code_change.BUCKET}"' in rank
-    assert f'PREFIX = "{no_code_change.PREFIX}"' in rank
+    assert f'BUCKET = "{sources.BUCKET}"' in rank
+    assert f'PREFIX = "{sources.PREFIX}"' in rank

@@ -138,6 +138,7 @@ def test_json_has_the_documented_fields(tmp_path: Path):
             },
             "coresUsed": 0.8,
         },
+        "source": "http",
     }
     assert policy == {
         "name": "Optimal",
@@ -170,6 +171,19 @@ def test_what_is_read_back_is_what_was_written(tmp_path: Path):
     results = [replace(RESULT, hit_ratio_observed=0.125), replace(LRU, hit_ratio_observed=0.25)]
     report.write_json(SETUP, results, tmp_path / "demo.json")
     assert report.read_json(tmp_path / "demo.json") == (SETUP, results)
+
+
+def test_the_table_names_a_bucket(tmp_path: Path):
+    bucket = replace(SETUP, source="s3")
+    assert "The store is versitygw" in report.table(bucket, [RESULT])
+    assert "versitygw" not in report.table(SETUP, [RESULT])
+    written = tmp_path / "demo.json"
+    report.write_json(bucket, [RESULT], written)
+    assert report.read_json(written)[0] == bucket
+    document = json.loads(written.read_text())
+    del document["source"]  # as earlier versions have written it
+    written.write_text(json.dumps(document))
+    assert report.read_json(written)[0] == SETUP
 
 
 @pytest.mark.parametrize("lacks", ["free", "policies", "stepSeconds"])
