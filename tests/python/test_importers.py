@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import random
 import struct
 import sys
@@ -12,28 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from harness.ranges import write_mds  # noqa: E402
 from optcache import importers
 from optcache.importers import Folder, ImporterError, Range
 
 FRAMEWORKS = "`./dev test frameworks` installs it"
+DAMAGES = 5000 if os.environ.get("OPTCACHE_LONG") == "1" else 400  # of a file, from a seed
 
 
-def write_mds(folder: Path, shards: list[list[bytes]], **changes: Any) -> None:
-    """As MDSWriter lays shards out: number of samples, their places, the columns, the samples."""
-    config = b'{"column_encodings": ["bytes"]}'
-    index = []
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, samples in enumerate(shards):
-        places = [4 * (len(samples) + 2) + len(config)]
-        for sample in samples:
-            places.append(places[-1] + len(sample))
-        head = struct.pack(f"<{len(places) + 1}I", len(samples), *places)
-        name = f"shard.{number:05}.mds"
-        (folder / name).write_bytes(head + config + b"".join(samples))
-        raw = {"basename": name, "bytes": places[-1], "hashes": {}}
-        shard = {"format": "mds", "raw_data": raw, "samples": len(samples)}
-        index.append({**shard, "zip_data": None, "compression": None, **changes})
-    (folder / "index.json").write_text(json.dumps({"version": 2, "shards": index}))
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Another sequence for each test; the same again with the same TEST_SEED."""
+    seed = os.environ.get("TEST_SEED", "1")
+    print(f"TEST_SEED={seed}")  # which a failure shows
+    return random.Random(f"{seed} {request.node.name}")
 
 
 def read(folder: Path, ranges: list[Range]) -> list[bytes]:
@@ -93,6 +89,68 @@ def test_what_is_wrong_with_mds_is_said(
 def test_an_index_that_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "index.json").write_text(text)
     with pytest.raises(ImporterError, match="index.json: this is no index of MosaicML"):
+        list(importers.mds(Folder(str(tmp_path))))
+
+
+def damaged(good: bytes, chance: random.Random, begin: int = 0) -> bytes:
+    """Some bytes from `begin` on are others, or the file is cut."""
+    bad = bytearray(good)
+    for _ in range(chance.choice((1, 1, 2, 8))):
+        # Others that JSON means something by come as often as all.
+        bad[chance.randrange(begin, len(bad))] = chance.choice((chance.randrange(256), *b'"9],{'))
+    return bytes(bad[: chance.randrange(len(bad))] if chance.random() < 0.1 else bad)
+
+
+def test_a_damaged_index_is_named_or_harmless(tmp_path: Path, chance: random.Random) -> None:
+    shards = [[chance.randbytes(chance.randrange(99)) for _ in range(n)] for n in (9, 1, 0, 30)]
+    write_mds(tmp_path, shards)
+    right = list(importers.mds(Folder(str(tmp_path))))
+    good = (tmp_path / "index.json").read_bytes()
+    refused = 0
+    for _ in range(DAMAGES):
+        (tmp_path / "index.json").write_bytes(damaged(good, chance))
+        try:
+            assert list(importers.mds(Folder(str(tmp_path)))) == right
+        except ImporterError:
+            refused += 1
+    assert 0 < refused < DAMAGES
+
+
+def test_a_damaged_shard_is_named_or_its_samples_lie_in_it(
+    tmp_path: Path, chance: random.Random
+) -> None:
+    samples = [chance.randbytes(chance.randrange(99)) for _ in range(9)]
+    write_mds(tmp_path, [samples])
+    right = list(importers.mds(Folder(str(tmp_path))))
+    good = (tmp_path / "shard.00000.mds").read_bytes()
+    head = 4 * (len(samples) + 2)  # that says where the samples lie
+    refused = 0
+    for _ in range(DAMAGES):
+        bad = damaged(good, chance)
+        (tmp_path / "shard.00000.mds").write_bytes(bad)
+        try:
+            ranges = list(importers.mds(Folder(str(tmp_path))))
+        except ImporterError:
+            refused += 1
+            continue
+        assert len(ranges) == len(samples)
+        places = [ranges[0].offset, *(it.offset + it.length for it in ranges)]
+        assert [head, *places, len(good)] == sorted([head, *places, len(good)])
+        assert bad[:head] != good[:head] or ranges == right
+    assert 0 < refused < DAMAGES
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("gone.mds", "'gone.mds', which index.json names, cannot be read: .*No such file"),
+        ("a\0b", "which index.json names, cannot be read: embedded null byte"),
+        ("", "cannot be read: .*Is a directory"),
+    ],
+)
+def test_a_shard_that_cannot_be_read(tmp_path: Path, name: str, words: str) -> None:
+    write_mds(tmp_path, [[b"01"]], raw_data={"basename": name, "bytes": 7})
+    with pytest.raises(ImporterError, match=words):
         list(importers.mds(Folder(str(tmp_path))))
 
 
@@ -191,6 +249,31 @@ def test_row_groups_are_those_of_pyarrow(tmp_path: Path) -> None:
             assert table.equals(files.ParquetFile(path).read_row_group(group))
     with pytest.raises(ValueError, match="of another file"):
         importers.read_row_group(samples[0], metadata, 3)
+
+
+def test_a_damaged_footer_is_named_or_its_row_groups_lie_in_the_file(
+    tmp_path: Path, chance: random.Random
+) -> None:
+    arrow = pytest.importorskip("pyarrow", reason=FRAMEWORKS)
+    files = pytest.importorskip("pyarrow.parquet", reason=FRAMEWORKS)
+    path = tmp_path / "a.parquet"
+    table = arrow.table({"number": list(range(100)), "text": [f"row {i % 7}" for i in range(100)]})
+    files.write_table(table, path, row_group_size=30)
+    right = list(importers.parquet(Folder(str(tmp_path))))
+    good = path.read_bytes()
+    footer = len(good) - 8 - int.from_bytes(good[-8:-4], "little")
+    refused = equal = 0
+    for _ in range(DAMAGES):
+        bad = damaged(good, chance, footer)
+        path.write_bytes(bad)
+        try:
+            ranges = list(importers.parquet(Folder(str(tmp_path))))
+        except ImporterError:
+            refused += 1
+            continue
+        assert all(0 <= it.offset <= it.offset + it.length <= len(bad) for it in ranges)
+        equal += ranges == right
+    assert refused > 0 and equal > 0
 
 
 def test_damaged_parquet_is_named(tmp_path: Path) -> None:

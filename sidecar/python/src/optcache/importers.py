@@ -103,7 +103,7 @@ def _mds_shard(folder: Folder, index: str, number: int, shard: dict[str, Any]) -
         kind, compressed = shard["format"], shard["zip_data"] or shard["compression"]
         base, size = str(shard["raw_data"]["basename"]), int(shard["raw_data"]["bytes"])
         samples = int(shard["samples"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ImporterError(
             f"{index}: shard {number} has no valid description: {type(error).__name__}: {error}"
         ) from error
@@ -115,12 +115,15 @@ def _mds_shard(folder: Folder, index: str, number: int, shard: dict[str, Any]) -
             f"{index}: {path} is compressed, so no sample of it can be read alone: "
             "write it with MDSWriter(compression=None)"
         )
-    with folder.open(path) as file:
-        found = file.seek(0, io.SEEK_END)
-        if found != size:
-            raise ImporterError(f"{path} has {found} bytes, and {index} says {size}: copy it again")
-        file.seek(0)
-        head = file.read(min(max(4 * (samples + 2), 0), size))  # number and places of the samples
+    try:
+        with folder.open(path) as file:
+            found = file.seek(0, io.SEEK_END)
+            file.seek(0)
+            head = file.read(min(max(4 * (samples + 2), 0), found))  # number and places of the samples
+    except (OSError, ValueError) as error:  # the latter of a name that no file can have
+        raise ImporterError(f"{path!r}, which {index} names, cannot be read: {error}") from error
+    if found != size:
+        raise ImporterError(f"{path} has {found} bytes, and {index} says {size}: copy it again")
     if samples < 0 or len(head) != 4 * (samples + 2) or _NUMBER.unpack_from(head)[0] != samples:
         raise ImporterError(f"{path} does not begin with its {samples} samples, as {index} says")
     places = _numbers(head[4:])
@@ -149,12 +152,15 @@ def parquet(folder: Folder) -> Iterator[Range]:
     arrow, files = _pyarrow()
     for name in names:
         with folder.open(name) as file:
+            size = file.seek(0, io.SEEK_END)
             try:
                 metadata = files.ParquetFile(file).metadata
-            except (arrow.ArrowInvalid, OSError) as error:
+            except (arrow.ArrowException, ValueError, OSError) as error:
                 raise ImporterError(f"{name}: {error}") from error
         for group in range(metadata.num_row_groups):
             begin, end = _extent(metadata, group)
+            if not 0 <= begin <= end <= size:
+                raise ImporterError(f"{name}: row group {group} is not in the file: copy it again")
             yield Range(name, begin, end - begin)
 
 
