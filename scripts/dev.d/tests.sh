@@ -91,7 +91,7 @@ compile_all_sanitized() {
 }
 
 # With a real server of S3.
-s3_tests=(tests/integration/test_s3.py tests/integration/test_s3_endpoint.py tests/integration/test_s3_conformance.py)
+s3_tests=(tests/integration/test_{pages,s3,s3_conformance,s3_endpoint}.py)
 
 # Ring 1 without the suites that need an API server. Words are for pytest. Half of what a build compiles is
 # unit tests: that goes on while other tests run the programs, and wait for much of their time.
@@ -256,7 +256,7 @@ frameworks() {
   test_python .venv-frameworks/bin/python python-frameworks tests/python
   # Trainers are slow to start.
   OPTCACHE_LONG=1 test_python .venv-frameworks/bin/python integration-frameworks tests/integration/test_frameworks.py
-  test_python .venv-frameworks/bin/python integration-tar tests/integration/test_tar.py
+  test_python .venv-frameworks/bin/python integration-tar tests/integration/test_tar.py tests/integration/test_pages.py
   test_python .venv-frameworks/bin/python integration-s3-endpoint tests/integration/test_s3_endpoint.py tests/integration/test_s3_conformance.py
   test_python .venv-frameworks/bin/python integration-fsspec tests/integration/test_fsspec.py
 }

@@ -7,15 +7,15 @@ from __future__ import annotations
 import csv
 import random
 import re
-import struct
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optcache
 import pytest
+from harness.ranges import TYPES, write_megatron
 from harness.store import LISTING, Store
 from torch.utils.data import DataLoader
 
@@ -23,7 +23,6 @@ from optcache._manifest import Manifest
 from optcache._source_reads import read_samples
 from optcache.torch import attach
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "user" / "own-format.md"
 OBJECTS = 4
 OBJECT_BYTES = 300_000
 RANGES = 200
@@ -210,9 +209,6 @@ def test_an_array_that_was_cut(programs: Path, root: Path) -> None:
         assert "upload the file again" in run.stderr or "this is no .npy file" in run.stderr
 
 
-TYPES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 6: "<f8", 8: "<u2"}
-
-
 # What megatron-core 0.16.1 writes of the documents [[1, 2, 3], [4]] and [[513]], of uint16.
 GOLDEN_IDX = bytes.fromhex(
     "4d4d49444944580000"
@@ -222,22 +218,6 @@ GOLDEN_IDX = bytes.fromhex(
     "000000000000000006000000000000000800000000000000"
     "000000000000000002000000000000000300000000000000"
 )
-
-
-def write_megatron(
-    root: Path, name: str, code: int, sequences: list[bytes], documents: Sequence[int] = ()
-) -> None:
-    """As docs/formats/ranges.md has the layout; documents begin at these sequences, or at each."""
-    size = np.dtype(TYPES[code]).itemsize
-    documents = documents or range(len(sequences) + 1)
-    places = np.cumsum([0, *map(len, sequences)], dtype="<i8")
-    (root / f"{name}.bin").write_bytes(b"".join(sequences))
-    with (root / f"{name}.idx").open("wb") as idx:
-        idx.write(b"MMIDIDX\0\0")
-        idx.write(struct.pack("<QBQQ", 1, code, len(sequences), len(documents)))
-        idx.write(np.array([len(s) // size for s in sequences], dtype="<i4").tobytes())
-        idx.write(places[:-1].tobytes())
-        idx.write(np.array(documents, dtype="<i8").tobytes())
 
 
 def test_the_layout_is_that_of_megatron_core(programs: Path, root: Path) -> None:
@@ -319,25 +299,6 @@ def test_what_is_wrong_with_a_list_is_said(
     assert run.returncode != 0
     assert words in run.stderr
     assert not (root.parent / "m").exists()
-
-
-def test_the_pages_script_writes_a_list(
-    programs: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (script, *_) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    for number in range(2):
-        (root / f"{number}.bin").write_bytes(bytes(range(256)) * 40)  # two records and a half
-    monkeypatch.chdir(root.parent)
-    exec(script, {})
-    run = build(programs, root, "ranges")
-    assert run.returncode == 0, run.stderr
-    manifest = Manifest(memoryview((root.parent / "m").read_bytes()))
-    assert [(manifest.path(i), manifest.members(i)[0].offset) for i in range(len(manifest))] == [
-        ("0.bin#0", 0),
-        ("0.bin#1", 4096),
-        ("1.bin#0", 0),
-        ("1.bin#1", 4096),
-    ]
 
 
 def test_a_list_that_is_missing_is_asked_for(programs: Path, root: Path) -> None:
