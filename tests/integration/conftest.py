@@ -151,25 +151,37 @@ def start_cache(
 
 
 @pytest.fixture
-def cache_over(programs: Path, tmp_path: Path) -> Iterator[Callable[..., Path]]:
-    """cache_over(source, listing, format): the socket of a cache over a source of that format."""
+def cluster_over(programs: Path, tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
+    """cluster_over(source, listing, format): a Cluster over a source of that format."""
     with ExitStack() as running:
 
-        def start(base_url: str, listing: str, format: str, memory: int = 64 << 20) -> Path:
+        def start(
+            base_url: str, listing: str, format: str, memory: int = 64 << 20, machines: int = 1
+        ) -> Cluster:
             options = ClusterOptions(
                 programs=programs,
                 base_url=base_url,
                 listing=listing,
-                machines=1,
+                machines=machines,
                 budget=Budget(memory, 8 << 20, 8 << 20),
                 state=tmp_path / "state",
                 sockets=tmp_path,
                 order="ImageFolder" if format == "TarFiles" else "Path",
                 format=format,
             )
-            return running.enter_context(Cluster(options, "Optimal", tmp_path)).socket(0)
+            return running.enter_context(Cluster(options, "Optimal", tmp_path))
 
         yield start
+
+
+@pytest.fixture
+def cache_over(cluster_over: Callable[..., Cluster]) -> Callable[..., Path]:
+    """cache_over(source, listing, format): the socket of a cache over a source of that format."""
+
+    def start(base_url: str, listing: str, format: str, memory: int = 64 << 20) -> Path:
+        return cluster_over(base_url, listing, format, memory).socket(0)
+
+    return start
 
 
 @pytest.fixture

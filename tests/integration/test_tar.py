@@ -4,24 +4,33 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import optcache
 import pytest
+from harness.cluster import Cluster
 from harness.shards import FORMATS, Sample, make_shards, samples_of, write_shard
 from harness.store import LISTING, Store
 from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
 
+from optcache._manifest import Manifest
 from optcache._source_reads import read_samples
 from optcache.torch import attach
 
 SHARDS = 5
 SAMPLES = 40  # of a shard
+RANKS = 2
+EPOCHS = 3
+LARGE_BYTES = 9 << 30
+SMALL = b"behind the large one"
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +95,43 @@ def test_groups_of_a_folder_through_a_loader(cache_over: Callable[..., Path], sh
         read = [sample for batch in loader for sample in batch]
         by_bytes = sorted(read, key=lambda sample: (sample["__key__"], sample["jpg"]))
         assert by_bytes == sorted(expected, key=lambda s: (s["__key__"], s["jpg"]))
+
+
+def test_ranks_read_archives_in_the_order_of_their_sampler(
+    cluster_over: Callable[..., Cluster], shards: Path, shard_store: Store
+) -> None:
+    """Shards are shuffled sample by sample: each epoch of each rank is PyTorch's own."""
+    expected = samples_of(shards)
+    numbers = {(sample["__key__"], sample["jpg"]): n for n, sample in enumerate(expected)}
+    assert len(numbers) == len(expected)
+    held = sum(path.stat().st_size for path in shards.rglob("*.tar")) // 6  # by each of two nodes
+    cluster = cluster_over(shard_store.base_url, LISTING, "Tar", held, machines=RANKS)
+    loaders, samplers = [], []
+    for rank in range(RANKS):
+        dataset = optcache.WebDataset(socket=str(cluster.socket(rank)))
+        samplers.append(sampler_of(rank, len(expected)))
+        loader = DataLoader(
+            dataset, 8, sampler=sampler_of(rank, len(dataset)), num_workers=1, collate_fn=list
+        )
+        loaders.append(attach(loader, epochs=EPOCHS))
+    for epoch in range(EPOCHS):
+        for it in (*samplers, *(loader.sampler for loader in loaders)):
+            it.set_epoch(epoch)
+        read: list[list[Sample]] = [[] for _ in range(RANKS)]
+        for batches in zip(*loaders, strict=True):
+            for rank, batch in enumerate(batches):
+                read[rank] += batch
+        for rank in range(RANKS):
+            order = list(samplers[rank])
+            assert [numbers[it["__key__"], it["jpg"]] for it in read[rank]] == order
+            assert read[rank] == [expected[number] for number in order]
+    for metrics in cluster.sidecar_metrics():
+        assert metrics["optcache_unforetold_reads_total"] == 0
+        assert metrics["optcache_unknown_orders_total"] == 0
+
+
+def sampler_of(rank: int, samples: int) -> Any:
+    return DistributedSampler(range(samples), num_replicas=RANKS, rank=rank, seed=5)  # type: ignore[arg-type]
 
 
 def test_groups_are_those_of_webdataset(
@@ -168,6 +214,31 @@ def test_a_bad_archive_is_named(
     assert run.returncode != 0
     assert "bad.tar: tar archive: " in run.stderr
     assert any(word in run.stderr for word in words.split("|")), run.stderr
+
+
+@pytest.mark.long  # a file system without holes writes all of it
+@pytest.mark.parametrize("format", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT], ids=["gnu", "pax"])
+def test_a_member_may_be_larger_than_8_gib(programs: Path, tmp_path: Path, format: int) -> None:
+    """The number of a plain header ends there, and each format has a way of its own beyond it."""
+    (tmp_path / "archives").mkdir()
+    path = tmp_path / "archives" / "a.tar"
+    large, small = tarfile.TarInfo("0.bin"), tarfile.TarInfo("1.bin")
+    large.size, small.size = LARGE_BYTES, len(SMALL)
+    with open(path, "wb") as file:
+        file.write(large.tobuf(format))
+        file.seek(LARGE_BYTES, os.SEEK_CUR)  # a hole
+        with tarfile.open(fileobj=file, mode="w", format=format) as rest:
+            rest.addfile(small, io.BytesIO(SMALL))
+    command = [programs / "optcache", "manifest", "build", "--format", "tar", "--source", path.parent]
+    subprocess.run([*command, "-o", tmp_path / "m"], check=True)
+    manifest = Manifest(memoryview((tmp_path / "m").read_bytes()))
+    found = [manifest.members(index)[0] for index in range(len(manifest))]
+    with tarfile.open(path) as archive:
+        expected = [(info.offset_data, info.size) for info in archive.getmembers()]
+    assert [(member.offset, member.size) for member in found] == expected
+    with open(path, "rb") as file:
+        file.seek(found[1].offset)
+        assert file.read(found[1].size) == SMALL
 
 
 def test_an_archive_that_may_have_been_cut_is_named(programs: Path, tmp_path: Path) -> None:
