@@ -91,6 +91,7 @@ class Bench:
             passes=passes,
             peak_cache=peak,
             hedges=hedges,
+            rate=rate,
         )
 
     def cold(self, jobs: Sequence[Job], name: str) -> Cold:

@@ -26,7 +26,9 @@ from harness.slow_link import QUEUE_BYTES_MAX, SlowLink  # noqa: E402
 SAMPLES, BYTES = 1000, 10**9
 
 
-def row(way: str, share: float, setting: str, *, later: int, seconds: float, cpu: float, compute=0.0):
+def row(
+    way: str, share: float, setting: str, *, later: int, seconds: float, cpu: float, compute=0.0, rate=BYTES
+):
     """Of three passes, each after the first reading so many of the samples."""
 
     def one(count: int) -> Pass:
@@ -34,7 +36,7 @@ def row(way: str, share: float, setting: str, *, later: int, seconds: float, cpu
         return Pass(seconds, SAMPLES, BYTES, 7, counts)
 
     passes = [one(SAMPLES), one(later), one(later)]
-    return Row(way, setting, share, compute, SAMPLES, BYTES, passes, int(share * BYTES))
+    return Row(way, setting, share, compute, SAMPLES, BYTES, passes, int(share * BYTES), rate=rate)
 
 
 def verdicts(rows: list[Row]) -> dict[str, str]:
@@ -81,6 +83,25 @@ def test_a_late_store_is_held_against_the_fastest_loader_of_shards(seconds: floa
 def test_a_narrow_link_is_held_against_the_computation(seconds: float, verdict: str):
     rows = [row("optcache", 0.3, "narrow", later=700, seconds=seconds, cpu=1, compute=4.0)]
     assert verdicts(rows)["epoch after the first / compute"] == verdict
+    assert verdicts(rows)["epoch after the first / the larger of these two"] == verdict
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(7.2, "met"), (7.3, "not met")])
+def test_a_narrow_link_is_held_against_its_bandwidth_where_that_takes_longer(
+    seconds: float, verdict: str
+):
+    rate = BYTES / 10  # so 0.7 of the bytes take 7 s
+    rows = [row("optcache", 0.3, "c", later=700, seconds=seconds, cpu=1, compute=4.0, rate=rate)]
+    assert rows[0].link_seconds == pytest.approx(7)
+    said = verdicts(rows)
+    assert said["epoch after the first / the larger of these two"] == verdict
+    assert said["epoch after the first / compute"] == "not met"
+
+
+@pytest.mark.parametrize(("cpu", "verdict"), [(4.7, "met"), (4.9, "not met")])
+def test_a_narrow_link_leaves_processors_to_spare(cpu: float, verdict: str):
+    rows = [row("optcache", 0.3, "narrow", later=700, seconds=4.0, cpu=cpu, compute=4.0)]
+    assert verdicts(rows)["CPU of 2 cores, epochs after the first"] == verdict
 
 
 @pytest.mark.parametrize(("later", "verdict"), [(0, "met"), (1, "not met")])

@@ -15,6 +15,8 @@ CPU_PEER = "s3torchconnector"
 # HTTP's headers pass the link, too: .6 kB an answer, beside 112 kB of data.
 HEADERS = 1.01
 LATE_AT_MOST = 1.03
+CORES = 2
+CPU_AT_MOST = 0.6  # of them, so that a loop is not limited by the processors
 ONCE = 1.0005  # 1.000: of two that ask at nearly one time either may be first
 
 
@@ -31,6 +33,7 @@ class Row:
     passes: Sequence[Pass]
     peak_cache: int
     hedges: int = 0  # second requests for late reads, among the GETs
+    rate: float = 0.0  # bytes a second of the link; 0: any
 
     @property
     def bytes_later(self) -> float:
@@ -65,6 +68,18 @@ class Row:
     @property
     def cpu_later_a_gb(self) -> float:
         return self.cpu_later / (self.data_bytes / 1e9)
+
+    @property
+    def cpu_share(self) -> float:
+        """Of CORES cores, in the epochs after the first."""
+        later = self.passes[1:]
+        used = sum(one.counts.cpu_seconds for one in later)
+        return used / (CORES * sum(one.seconds for one in later))
+
+    @property
+    def link_seconds(self) -> float:
+        """In which the link carries what an epoch after the first reads."""
+        return self.bytes_later * self.data_bytes / self.rate
 
     @property
     def cache(self) -> float:
@@ -115,13 +130,22 @@ def _figures_of_setting(setting: str, rows: dict[str, Row]) -> list[Figure]:
         ),
     ]
     if ours.compute:
-        figures.append(
+        late = at_most(LATE_AT_MOST)
+        figures += [
+            figure("epoch after the first / compute", lambda row: row.seconds_later / row.compute, goal=late),
+            figure("compute of an epoch", lambda row: row.compute, "s"),
+            figure("bytes of an epoch after the first / bandwidth", lambda row: row.link_seconds, "s"),
             figure(
-                "epoch after the first / compute",
-                lambda row: row.seconds_later / row.compute,
-                goal=at_most(LATE_AT_MOST),
-            )
-        )
+                "epoch after the first / the larger of these two",
+                lambda row: row.seconds_later / max(row.compute, row.link_seconds),
+                goal=late,
+            ),
+            figure(
+                f"CPU of {CORES} cores, epochs after the first",
+                lambda row: row.cpu_share,
+                goal=at_most(CPU_AT_MOST),
+            ),
+        ]
         return figures
     shards = [row.seconds_later for way, row in rows.items() if way in SHARD_LOADERS]
     beside = at_most(min(shards)) if shards and "ms" in setting else None
