@@ -37,6 +37,7 @@ BENCHMARKS = {
     "small": "small samples: processor time, beside plain PyTorch and a plain loop",
     "handoff": "one sample for a training process, beside open and read",
     "disk": "samples on the disk of a node, beside one file per sample",
+    "page_cache": "a folder that memory cannot hold: pace within an epoch, hit ratio; as root",
     "wire": "samples from node to sidecar, beside memcached",
     "image_folder": "a loader that only decodes, beside plain torchvision",
     "faults": "the longest wait of a trainer when something fails",
