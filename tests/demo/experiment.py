@@ -1,8 +1,9 @@
 """One run from start to figures: a cluster, training jobs on it, and the accounts of both.
 
-The store is a server on this machine behind a relay that lets the answers of all connections together pass
-at the store's bandwidth. A relay, and not the kernel's token bucket on an interface of a network
-namespace: it needs neither root nor kernel modules, so every run of the demo has the same store.
+The store is a server on this machine, behind a relay that lets the answers of all connections
+together pass at the store's bandwidth. A relay, and not the kernel's token bucket on an interface of
+a network namespace: it needs neither root nor kernel modules, so every run of the demo has the same
+store.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ PAGES = Path(__file__).resolve().parents[2] / "docs" / "user"
 def blocks(page: str, heading: str, language: str) -> list[str]:
     """The blocks of code in that language below that heading, up to the next heading."""
     text = (PAGES / page).read_text()
-    (section,) = re.findall(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.DOTALL | re.MULTILINE)
+    pattern = rf"^##+ {re.escape(heading)}\n(.*?)(?=^##+ |\Z)"  # with one #, it may be a comment
+    (section,) = re.findall(pattern, text, re.DOTALL | re.MULTILINE)
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
 
 
