@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import random
-import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path

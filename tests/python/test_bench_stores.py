@@ -16,8 +16,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.peers import crew  # noqa: E402
 from bench.peers.crew import Counts, Pass  # noqa: E402
-from bench.peers.loaders import touch  # noqa: E402
+from bench.peers.loaders import Job, touch  # noqa: E402
 from bench.peers.rows import Cold, Row, cold_figures, figures_of  # noqa: E402
 from harness import slow_link  # noqa: E402
 from harness.cpu import cpu_seconds, cpu_seconds_below  # noqa: E402
@@ -118,6 +119,49 @@ def test_cold_passes_are_held_against_one_request_a_sample():
     once, hedged, twice = Cold(1000, 0, 0, 1000), Cold(1015, 0, 15, 1000), Cold(1015, 0, 5, 1000)
     assert [figure.verdict for figure in cold_figures(once, twice, 4, 2)] == ["met", "", "not met"]
     assert [figure.verdict for figure in cold_figures(hedged, hedged, 4, 2)] == ["met", "", "met"]
+
+
+RANK = """\
+#!/bin/sh
+echo ready
+for epoch in 1 2; do
+  read go
+  echo '{"began": 1.0, "ended": 3.5, "samples": 4, "bytes": 40, "touched": 2}'
+done
+read go
+"""
+
+
+def test_passes_are_what_all_ranks_got(tmp_path: Path):
+    rank = tmp_path / "rank"
+    rank.write_text(RANK)
+    rank.chmod(0o755)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "kept").write_bytes(bytes(99))
+    job = Job(
+        way="fake",
+        rank=0,
+        world=2,
+        workers=1,
+        batch=1,
+        epochs=2,
+        step_seconds=0.0,
+        endpoint="",
+        bucket="",
+        objects="",
+        shards="",
+        packed="",
+        cache=str(tmp_path / "cache"),
+        cache_bytes=0,
+        socket="",
+    )
+    looks = iter([Counts(10, 1, 1, 0.5), Counts(50, 4, 6, 1.0), Counts(70, 5, 8, 2.0)])
+    passes, _ = crew.run(rank, [job, job], tmp_path, {}, [], lambda groups: next(looks))
+    assert passes == [
+        Pass(2.5, 8, 80, 4, Counts(40, 3, 5, 0.5)),
+        Pass(2.5, 8, 80, 4, Counts(20, 1, 2, 1.0)),
+    ]
+    assert crew._bytes_below(tmp_path / "cache") == 99
 
 
 def test_a_byte_of_every_page_is_looked_at():
