@@ -33,6 +33,7 @@ BENCHMARKS = {
     "s3": "cost of indexing a bucket of a million objects",
     "s3_clients": "client libraries of S3 with the endpoint: requests to the store, beside the bound",
     "stores": "a training loop that reads a bucket, beside other ways to read it",
+    "archives": "tar shards of 256 MB in a bucket, beside webdataset: requests, bytes",
     "spdl": "a pipeline of SPDL, beside SPDL's own reading of the same server",
     "small": "small samples: processor time, beside plain PyTorch and a plain loop",
     "handoff": "one sample for a training process, beside open and read",

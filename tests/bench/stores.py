@@ -21,7 +21,7 @@ from bench.peers import crew, venv
 from bench.peers.bucket import BUCKET, Bucket
 from bench.peers.crew import Counts, Pass
 from bench.peers.loaders import LOADERS, REGION, Job
-from bench.peers.rows import OURS, Cold, Row, cold_figures, figures_of
+from bench.peers.rows import OURS, OURS_TAR, Cold, Row, cold_figures, figures_of
 from bench.scene import unpack_default
 from harness.cluster import Budget, Cluster, ClusterOptions
 from harness.cpu import cpu_seconds
@@ -67,14 +67,15 @@ class Bench:
     epochs: int
 
     def measure(self, way: str, setting: Setting) -> Row:
-        context = self.context.within(f"{list(LOADERS).index(way)}-{SETTINGS.index(setting)}")
+        place = "".join(filter(str.isalnum, setting.name))  # short, and good for a socket
+        context = self.context.within(f"{list(LOADERS).index(way)}-{place}")
         rate = NARROW * self.bucket.bytes / setting.compute if setting.narrow else 0.0
         cache_bytes = int(setting.share * self.bucket.bytes)
         try:
             with SlowLink(self.server.port, setting.delay, rate) as link:
                 jobs = self._jobs(way, setting, link, context, cache_bytes)
                 hedges = 0
-                if way == OURS:
+                if way in (OURS, OURS_TAR):
                     passes, peak, hedges = self._ours(jobs, link, context, cache_bytes)
                 else:
                     passes, peak = self._run(jobs, link, context, [])
@@ -142,6 +143,8 @@ class Bench:
         """Also the most bytes that the node held, and the second requests for late reads."""
         folder = context.folder
         (folder / "state").mkdir(mode=0o700)
+        archives = jobs[0].way == OURS_TAR
+        prefix = buckets.TARS if archives else buckets.OBJECTS
         options = ClusterOptions(
             programs=context.programs,
             base_url="",
@@ -150,8 +153,9 @@ class Bench:
             budget=Budget(cache_bytes, ARENA_BYTES, OVERFLOW_BYTES),
             state=folder / "state",
             sockets=folder,
-            bucket=f'{{bucket: {BUCKET}, prefix: {buckets.OBJECTS}/, endpoint: "{_endpoint(link)}"}}',
+            bucket=f'{{bucket: {BUCKET}, prefix: {prefix}/, endpoint: "{_endpoint(link)}"}}',
             order="Path",
+            format="Tar" if archives else "Files",
         )
         with Cluster(options, "Optimal", folder) as cluster:
             socket = str(cluster.socket(0))
@@ -191,7 +195,8 @@ def run(context: Context) -> list[Figure]:
     context.say(f"packages of peers: {venv.VERSIONS}")
     python = venv.python()
     images = unpack_default(REPOSITORY / "build" / "demo-data")
-    ways = _asked(os.environ.get("OPTCACHE_BENCH_WAYS", ""), list(LOADERS))
+    every = [way for way in LOADERS if way != OURS_TAR]  # which archives.py measures
+    ways = _asked(os.environ.get("OPTCACHE_BENCH_WAYS", ""), every)
     names = _asked(
         os.environ.get("OPTCACHE_BENCH_SETTINGS", ""), [setting.name for setting in SETTINGS]
     )

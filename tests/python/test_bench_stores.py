@@ -16,6 +16,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench import archives  # noqa: E402
 from bench.peers import crew  # noqa: E402
 from bench.peers.crew import Counts, Pass  # noqa: E402
 from bench.peers.loaders import Job, touch  # noqa: E402
@@ -109,6 +110,16 @@ def test_a_narrow_link_leaves_processors_to_spare(cpu: float, verdict: str):
 def test_where_all_fits_nothing_is_asked_for_again(later: int, verdict: str):
     rows = [row("optcache", 1.0, "c = 1", later=later, seconds=1, cpu=1)]
     assert verdicts(rows)["GETs after the first epoch, hedges apart"] == verdict
+
+
+@pytest.mark.parametrize(("later", "verdict"), [(700, "met"), (720, "not met")])
+def test_archives_are_held_against_what_does_not_fit(later: int, verdict: str):
+    ours = row("optcache, tar", 0.3, "archives", later=later, seconds=1, cpu=1)
+    peer = row("webdataset", 0.3, "archives", later=1000, seconds=1, cpu=1)
+    figures = archives.figures_of(ours, peer)
+    assert [figure.verdict for figure in figures] == [verdict, verdict, "", "met"]
+    assert figures[0].value == pytest.approx(later / SAMPLES)
+    assert figures[0].peer == "webdataset 1.000; a GET a sample 1"
 
 
 def test_a_peer_alone_is_no_figure_of_ours():

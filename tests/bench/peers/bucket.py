@@ -1,4 +1,4 @@
-"""The bucket that all ways read: real images, one object each, and once more in shards."""
+"""The buckets that all ways read: real images, one object each, and once more in shards."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ PACKED = "packed"
 SMALLEST, LARGEST = 16 << 10, 512 << 10
 COPIES = 2
 FEW = 96
+ARCHIVES = 4  # of fill_archives: one for each worker of each rank
+ARCHIVE_BYTES = 256_000_000  # about, as shards of archives usually are
 SHARDS = 64  # about; so that a few of them are little of what may be kept
 PACK_SECONDS = 300.0
 
@@ -38,10 +40,9 @@ class Bucket:
 
 def fill(server: S3Server, images: Path, python: Path, folder: Path, few: bool) -> Bucket:
     """Puts everything there by requests, so that objects have the server's ETags."""
-    sizes = {path: path.stat().st_size for path in sorted(images.rglob("*")) if path.is_file()}
-    files = [path for path, size in sizes.items() if SMALLEST <= size <= LARGEST]
+    files = _files(images)
     files = files[:FEW] if few else files * COPIES
-    total = sum(sizes[path] for path in files)
+    total = sum(path.stat().st_size for path in files)
     client = server.client()
     client.make_bucket(BUCKET)
     keys, touched = [], 0
@@ -60,6 +61,43 @@ def fill(server: S3Server, images: Path, python: Path, folder: Path, few: bool) 
     tars = folder / "tars.json"
     tars.write_text(json.dumps([_tar_key(number) for number in range(len(shards))]))
     return Bucket(len(files), total, touched, objects, tars)
+
+
+def fill_archives(server: S3Server, images: Path, folder: Path, few: bool) -> Bucket:
+    """Tar shards alone, of ARCHIVE_BYTES each."""
+    files = _files(images)
+    total = sum(path.stat().st_size for path in files)
+    files = files[:FEW] if few else files * (ARCHIVES * ARCHIVE_BYTES // total)
+    files = files[: len(files) // 2 * 2]  # as many for either rank
+    total = sum(path.stat().st_size for path in files)
+    server.client().make_bucket(BUCKET)
+    keys, begin = [], 0
+    for number in range(ARCHIVES):
+        end = len(files) * (number + 1) // ARCHIVES
+        keys.append(_tar_key(number))
+        server.place(BUCKET, keys[-1], _tar(files[begin:end], begin))
+        begin = end
+    tars = folder / "tars.json"
+    tars.write_text(json.dumps(keys))
+    touched = sum(touch(path.read_bytes()).touched for path in files)
+    return Bucket(len(files), total, touched, objects=folder / "none.json", shards=tars)
+
+
+def _files(images: Path) -> list[Path]:
+    """Of usual sizes."""
+    files = [path for path in sorted(images.rglob("*")) if path.is_file()]
+    return [path for path in files if SMALLEST <= path.stat().st_size <= LARGEST]
+
+
+def _tar(files: list[Path], first: int) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for number, path in enumerate(files, first):
+            info = tarfile.TarInfo(f"{number:06}.png")
+            info.size = path.stat().st_size
+            with path.open("rb") as data:
+                archive.addfile(info, data)
+    return buffer.getvalue()
 
 
 def _tar_key(number: int) -> str:

@@ -253,6 +253,16 @@ def optcache(job: Job) -> Loader:
     return Loader(attached, sampler.set_epoch)
 
 
+def optcache_tar(job: Job) -> Loader:
+    """The samples of tar shards, by ranges, in the order of the sampler."""
+    import optcache as package
+    from optcache.torch import attach
+
+    data = package.WebDataset(socket=job.socket, transform=_touch_member, views=True)
+    loader, sampler = _by_objects(job, data)
+    return Loader(attach(loader, epochs=job.epochs), sampler.set_epoch)
+
+
 LOADERS: dict[str, Callable[[Job], Loader]] = {
     "optcache": optcache,
     "s3torchconnector": s3torchconnector,
@@ -261,6 +271,7 @@ LOADERS: dict[str, Callable[[Job], Loader]] = {
     "s3fs filecache": s3fs_filecache,
     "MosaicML Streaming": mosaicml,
     "webdataset": webdataset,
+    "optcache, tar": optcache_tar,
 }
 # Those that read archives of many samples, made beforehand.
 SHARD_LOADERS = ("MosaicML Streaming", "webdataset")

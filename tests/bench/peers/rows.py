@@ -11,6 +11,7 @@ from bench.peers.crew import Pass
 from bench.peers.loaders import SHARD_LOADERS
 
 OURS = "optcache"
+OURS_TAR = "optcache, tar"
 CPU_PEER = "s3torchconnector"
 # HTTP's headers pass the link, too: .6 kB an answer, beside 112 kB of data.
 HEADERS = 1.01
