@@ -5,19 +5,12 @@
 
 #include "cli/doctor_findings.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace optcache::cli {
 namespace {
-
-Finding Fine(std::string about, std::string what) {
-  return {
-      .severity = Severity::kOk, .about = std::move(about), .what = std::move(what), .to_do = ""};
-}
 
 Finding FindingOnMemory(const DoctorFacts& facts) {
   const std::string there =
@@ -167,18 +160,6 @@ Finding FindingOnClock(const DoctorFacts& facts) {
               "timedatectl set-ntp true."};
 }
 
-std::string_view SeverityName(Severity severity) {
-  switch (severity) {
-    case Severity::kOk:
-      return "ok";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kFault:
-      break;
-  }
-  return "fault";
-}
-
 }  // namespace
 
 std::vector<Finding> FindingsOf(const DoctorFacts& facts) {
@@ -187,33 +168,6 @@ std::vector<Finding> FindingsOf(const DoctorFacts& facts) {
                                    FindingOnSocket(facts)};
   AddFindingsOnCache(facts, findings);
   return findings;
-}
-
-bool HasFault(const std::vector<Finding>& findings) {
-  return std::ranges::find(findings, Severity::kFault, &Finding::severity) != findings.end();
-}
-
-std::string FindingsAsText(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& finding : findings) {
-    text +=
-        fmt::format("{:<8} {}: {}\n", SeverityName(finding.severity), finding.about, finding.what);
-    if (!finding.to_do.empty()) text += fmt::format("         {}\n", finding.to_do);
-  }
-  return text;
-}
-
-std::string FindingsAsJson(const std::vector<Finding>& findings) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Finding& finding : findings) {
-    list.push_back({{"severity", std::string(SeverityName(finding.severity))},
-                    {"about", finding.about},
-                    {"what", finding.what},
-                    {"do", finding.to_do}});
-  }
-  nlohmann::ordered_json root;
-  root["findings"] = std::move(list);
-  return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace optcache::cli

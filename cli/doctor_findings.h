@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/memory_room.h"
 #include "base/status.h"
+#include "cli/finding.h"
 
 namespace optcache::cli {
 
@@ -51,23 +52,7 @@ struct DoctorFacts {
   std::optional<bool> clock_is_set;  // by a time server
 };
 
-enum class Severity : std::uint8_t { kOk, kWarning, kFault };
-
-struct Finding {
-  Severity severity = Severity::kOk;
-  std::string about;
-  std::string what;
-  std::string to_do;  // empty: nothing
-};
-
 // In a fixed order, one at least for each thing that was looked at.
 std::vector<Finding> FindingsOf(const DoctorFacts& facts);
-
-bool HasFault(const std::vector<Finding>& findings);
-
-// A line each, and below it what to do.
-std::string FindingsAsText(const std::vector<Finding>& findings);
-// {"findings": [{severity, about, what, do}]}; severity is ok, warning or fault.
-std::string FindingsAsJson(const std::vector<Finding>& findings);
 
 }  // namespace optcache::cli

@@ -122,30 +122,5 @@ TEST(Doctor, AClockThatNoServerSetsIsAWarning) {
   EXPECT_EQ(Wrong(facts), Texts{});
 }
 
-TEST(Doctor, PrintsALineAFindingAndWhatToDoBelowIt) {
-  const std::vector<Finding> findings = {
-      {.severity = Severity::kOk, .about = "clock", .what = "fine", .to_do = ""},
-      {.severity = Severity::kFault, .about = "memory", .what = "none \"left\"", .to_do = "Add."}};
-  EXPECT_EQ(FindingsAsText(findings),
-            "ok       clock: fine\nfault    memory: none \"left\"\n         Add.\n");
-  EXPECT_EQ(FindingsAsJson(findings), R"({
-  "findings": [
-    {
-      "severity": "ok",
-      "about": "clock",
-      "what": "fine",
-      "do": ""
-    },
-    {
-      "severity": "fault",
-      "about": "memory",
-      "what": "none \"left\"",
-      "do": "Add."
-    }
-  ]
-}
-)");
-}
-
 }  // namespace
 }  // namespace optcache::cli
