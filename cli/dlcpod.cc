@@ -48,7 +48,7 @@ Status Merge(std::vector<DatasetOfJob> more, std::vector<DatasetOfJob>& datasets
 
 Result<std::vector<YamlDocument>> ConvertDlcPod(const DlcPod& pod, const std::string& region) {
   std::vector<DatasetOfJob> datasets;
-  DatasetsOfPod of_pod;
+  DlcPodDatasets of_pod;
   for (const DlcJob& job : pod.jobs) {
     std::vector<DatasetOfJob> own;
     if (HasDatasets(job)) {

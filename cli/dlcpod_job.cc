@@ -180,7 +180,7 @@ std::map<std::string, std::string> OwnAnnotations(const DlcPod& pod) {
   return annotations;
 }
 
-OrderedJson Containers(const DlcPod& pod, const DatasetsOfPod& datasets) {
+OrderedJson Containers(const DlcPod& pod, const DlcPodDatasets& datasets) {
   OrderedJson containers = OrderedJson::array();
   for (std::size_t i = 0; i < pod.jobs.size(); ++i) {
     const std::string& first = datasets.first_of_job[i];
@@ -191,7 +191,7 @@ OrderedJson Containers(const DlcPod& pod, const DatasetsOfPod& datasets) {
 }
 
 // The containers that use Datasets.
-std::vector<std::string> ClientsOf(const DlcPod& pod, const DatasetsOfPod& datasets) {
+std::vector<std::string> ClientsOf(const DlcPod& pod, const DlcPodDatasets& datasets) {
   std::vector<std::string> clients;
   for (std::size_t i = 0; i < pod.jobs.size(); ++i) {
     if (!datasets.first_of_job[i].empty()) clients.push_back(pod.jobs[i].name);
@@ -199,7 +199,7 @@ std::vector<std::string> ClientsOf(const DlcPod& pod, const DatasetsOfPod& datas
   return clients;
 }
 
-OrderedJson JobJson(const DlcPod& pod, const DatasetsOfPod& datasets) {
+OrderedJson JobJson(const DlcPod& pod, const DlcPodDatasets& datasets) {
   OrderedJson metadata = MetadataOf(pod.name, pod);
   if (!pod.labels.empty()) metadata["labels"] = pod.labels;
   if (const auto own = OwnAnnotations(pod); !own.empty()) metadata["annotations"] = own;
@@ -224,7 +224,7 @@ OrderedJson JobJson(const DlcPod& pod, const DatasetsOfPod& datasets) {
 
 }  // namespace
 
-YamlDocument JobOf(const DlcPod& pod, const DatasetsOfPod& datasets) {
+YamlDocument JobOf(const DlcPod& pod, const DlcPodDatasets& datasets) {
   return {.remarks = RemarksOnPod(pod, !datasets.names.empty()),
           .json = JobJson(pod, datasets).dump()};
 }

@@ -11,12 +11,12 @@
 namespace optcache::cli {
 
 // How the jobs of a pod use its Datasets.
-struct DatasetsOfPod {
+struct DlcPodDatasets {
   std::vector<std::string> names;         // containers open the first, unless they are told another
   std::vector<std::string> first_of_job;  // in the order of the jobs; empty: it uses none
 };
 
 // All jobs as containers.
-YamlDocument JobOf(const config::DlcPod& pod, const DatasetsOfPod& datasets);
+YamlDocument JobOf(const config::DlcPod& pod, const DlcPodDatasets& datasets);
 
 }  // namespace optcache::cli
