@@ -30,15 +30,6 @@ Status Explain(Status error) {
   return error;
 }
 
-bool IsName(std::string_view name) {
-  const auto is_inner = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  };
-  return !name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, is_inner) &&
-         std::isalnum(static_cast<unsigned char>(name.front())) != 0 &&
-         std::isalnum(static_cast<unsigned char>(name.back())) != 0;
-}
-
 // Another plan that a Dataset of that name follows; empty: there is none.
 std::string PlanOfDataset(const Json& list, const std::string& dataset) {
   std::string found;
@@ -51,6 +42,15 @@ std::string PlanOfDataset(const Json& list, const std::string& dataset) {
 }
 
 }  // namespace
+
+bool IsObjectName(std::string_view name) {
+  const auto is_inner = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, is_inner) &&
+         std::isalnum(static_cast<unsigned char>(name.front())) != 0 &&
+         std::isalnum(static_cast<unsigned char>(name.back())) != 0;
+}
 
 Result<std::string> PlanNameOf(const std::vector<std::string>& words) {
   std::string kind = "cacheplan";
@@ -69,7 +69,7 @@ Result<std::string> PlanNameOf(const std::vector<std::string>& words) {
                              "kinds use `kubectl rollout`",
                              kind));
   }
-  if (!IsName(name)) {
+  if (!IsObjectName(name)) {
     return Error(Code::kInvalidArgument,
                  fmt::format("'{}' is not a name of a CachePlan: it takes a-z, 0-9, - and dots, at "
                              "most {} characters",

@@ -4,12 +4,16 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/kubectl.h"
 #include "cli/plan_resource.h"
 
 namespace optcache::cli {
+
+// Whether an object of a cluster can have it.
+bool IsObjectName(std::string_view name);
 
 // A CachePlan's name as kubectl takes them: {"imagenet"}, {"cacheplan/imagenet"} or {"cacheplan",
 // "imagenet"}. kInvalidArgument: another kind, or no name that an object can have.

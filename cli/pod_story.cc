@@ -153,7 +153,9 @@ std::string TellSidecar(const Json& pod) {
   return restarts == 0 ? text : fmt::format("{}, {} restarts", text, restarts);
 }
 
-std::string TellNode(const Json& pod, const std::optional<Json>& node_pods) {
+// A sentence; whether one is ready there goes into `has_node`.
+std::string TellNode(const Json& pod, const std::optional<Json>& node_pods,
+                     std::optional<bool>& has_node) {
   const std::string machine = TextAt(pod, "/spec/nodeName");
   if (machine.empty()) {
     const std::string why = ConditionOf(pod, "PodScheduled").message;
@@ -163,20 +165,11 @@ std::string TellNode(const Json& pod, const std::optional<Json>& node_pods) {
   for (const Json& node : Items(*node_pods, "/items")) {
     if (TextAt(node, "/spec/nodeName") != machine) continue;
     const bool ready = ConditionOf(node, "Ready").status == ConditionStatus::kTrue;
+    has_node = ready;
     return fmt::format("{} is {}ready there", TextAt(node, "/metadata/name"), ready ? "" : "not ");
   }
+  has_node = false;
   return "no optcache node is there: the sidecar reads from the store";
-}
-
-Reads ReadsIn(const std::vector<MetricSample>& metrics) {
-  const auto samples = [&](std::string_view source) {
-    return ToWhole<std::uint64_t>(
-        SumOf(metrics, "optcache_client_samples_total", "source", source));
-  };
-  return Reads{.node = samples("local"),
-               .peer = samples("peer"),
-               .store = samples("store"),
-               .wait_seconds = SumOf(metrics, "optcache_client_wait_seconds_total")};
 }
 
 std::optional<Computed> ComputedIn(const std::vector<MetricSample>& metrics) {
@@ -240,6 +233,25 @@ std::optional<double> Reads::HitRatio() const {
   return static_cast<double>(node + peer) / static_cast<double>(all);
 }
 
+Reads& Reads::operator+=(const Reads& other) {
+  node += other.node;
+  peer += other.peer;
+  store += other.store;
+  wait_seconds += other.wait_seconds;
+  return *this;
+}
+
+Reads ReadsIn(const std::vector<MetricSample>& metrics) {
+  const auto samples = [&](std::string_view source) {
+    return ToWhole<std::uint64_t>(
+        SumOf(metrics, "optcache_client_samples_total", "source", source));
+  };
+  return Reads{.node = samples("local"),
+               .peer = samples("peer"),
+               .store = samples("store"),
+               .wait_seconds = SumOf(metrics, "optcache_client_wait_seconds_total")};
+}
+
 Result<PodStory> TellPodStory(const PodAnswers& answers) {
   const Json pod = Json::parse(answers.pod, nullptr, /*allow_exceptions=*/false);
   if (!Find(pod, "/metadata").is_object()) {
@@ -258,10 +270,11 @@ Result<PodStory> TellPodStory(const PodAnswers& answers) {
     story.datasets.push_back(TellDataset(dataset));
   const std::string version = AnnotationOf(pod, kInjected).value_or("");
   story.injected = SidecarIn(pod) != nullptr;
-  story.node = TellNode(pod, node_pods);
+  story.node = TellNode(pod, node_pods, story.has_node);
   if (story.injected) {
     story.why = version.empty() ? "it brought the container itself" : "by injector " + version;
     story.sidecar = TellSidecar(pod);
+    story.sidecar_runs = story.sidecar.starts_with("running");
   } else {
     story.why = WhyNot(pod, story, injectors);
   }

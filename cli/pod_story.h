@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/metrics_text.h"
 #include "kube/object.h"
 
 namespace optcache::cli {
@@ -36,6 +37,7 @@ struct Reads {
   double wait_seconds = 0;  // that training processes waited
   // Nothing was read: nullopt.
   std::optional<double> HitRatio() const;
+  Reads& operator+=(const Reads& other);
   friend bool operator==(const Reads&, const Reads&) = default;
 };
 
@@ -61,12 +63,17 @@ struct PodStory {
   std::string machine;  // empty: not scheduled yet
   std::string node;     // about our node there, a sentence
   std::string sidecar;  // its state; empty: none
+  bool sidecar_runs = false;
+  std::optional<bool> has_node;  // that is ready, on its machine; nullopt: it cannot be seen
   std::vector<DatasetStory> datasets;
   std::optional<Reads> reads;
   std::optional<Computed> computed;  // the sidecar has memory for it
   std::vector<std::string> advice;   // what to do next
   friend bool operator==(const PodStory&, const PodStory&) = default;
 };
+
+// On a sidecar's page.
+Reads ReadsIn(const std::vector<MetricSample>& metrics);
 
 // Namespace and name of the Datasets in a pod's annotation, at most 16, as somebody wrote them;
 // empty: it has none, or is no pod.
