@@ -37,6 +37,27 @@ void AddKubectlOptions(CLI::App& command, KubectlOptions& options) {
   command.add_option("--kubeconfig", options.kubeconfig, "File with the configuration of kubectl");
 }
 
+std::vector<std::string> AboutDataset(const kube::ObjectKey& dataset) {
+  // One word, so that no annotation can be an option of kubectl.
+  return {"get", "datasets.optcache.io/" + dataset.name, "--namespace=" + dataset.ns,
+          "--ignore-not-found", "--output=json"};
+}
+
+std::vector<std::string> AboutNodePods() {
+  return {"get", "pods", "--all-namespaces",
+          std::string(kOurs) + ",app.kubernetes.io/component=node", "--output=json"};
+}
+
+std::vector<std::string> AboutInjectors() {
+  return {"get", "mutatingwebhookconfigurations", kOurs, "--output=json"};
+}
+
+std::vector<std::string> AboutPage(const kube::ObjectKey& pod) {
+  return {"get", "--raw",
+          fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics", pod.ns, pod.name,
+                      kSidecarPort)};
+}
+
 Result<ClusterAnswers> AskCluster(const Kubectl& kubectl, const std::string& name_space) {
   Result<std::string> resources = kubectl.Run(
       {"get", "datasets.optcache.io,cacheplans.optcache.io",
@@ -71,22 +92,12 @@ Result<PodAnswers> AskAboutPod(const Kubectl& kubectl, const std::string& name_s
   ASSIGN_OR_RETURN(answers.pod, kubectl.Run(get_pod));
   for (const kube::ObjectKey& dataset : DatasetsOfPod(answers.pod)) {
     answers.datasets.push_back(
-        {.name = dataset.ToString(),
-         // One word, so that no annotation can be an option of kubectl.
-         .json = AskIfAllowed(
-             kubectl, {"get", "datasets.optcache.io/" + dataset.name, "--namespace=" + dataset.ns,
-                       "--ignore-not-found", "--output=json"})});
+        {.name = dataset.ToString(), .json = AskIfAllowed(kubectl, AboutDataset(dataset))});
   }
-  answers.node_pods = AskIfAllowed(
-      kubectl, {"get", "pods", "--all-namespaces",
-                std::string(kOurs) + ",app.kubernetes.io/component=node", "--output=json"});
-  answers.injectors =
-      AskIfAllowed(kubectl, {"get", "mutatingwebhookconfigurations", kOurs, "--output=json"});
+  answers.node_pods = AskIfAllowed(kubectl, AboutNodePods());
+  answers.injectors = AskIfAllowed(kubectl, AboutInjectors());
   const kube::Json parsed = kube::Json::parse(answers.pod, nullptr, /*allow_exceptions=*/false);
-  answers.metrics =
-      AskIfAllowed(kubectl, {"get", "--raw",
-                             fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics",
-                                         kube::KeyOf(parsed).ns, pod, kSidecarPort)});
+  answers.metrics = AskIfAllowed(kubectl, AboutPage({.ns = kube::KeyOf(parsed).ns, .name = pod}));
   return answers;
 }
 
