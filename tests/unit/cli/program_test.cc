@@ -170,5 +170,36 @@ TEST(Program, EndsAsKubectlDoesByHowARolloutIs) {
   }
 }
 
+TEST(Program, ExplainsADatasetOfTheClusterAsAPlugin) {
+  const FakeKubectl fake(std::vector<FakeKubectl::Rule>{
+      {.words = "get datasets.optcache.io/imagenet --namespace=vision",
+       .answers = {R"({"metadata": {"namespace": "vision", "name": "imagenet"}})"}}});
+  const KubectlInPath path(fake);
+  const Ended text = RunAsPlugin("explain dataset imagenet -n vision");
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, StartsWith("Dataset vision/imagenet is not Ready.\nfault    operator: "));
+  const Ended json = RunAsPlugin("explain dataset imagenet -n vision -o json");
+  EXPECT_EQ(nlohmann::json::parse(json.out)["name"], "vision/imagenet");
+  EXPECT_EQ(RunAs("optcache", "explain dataset imagenet -n vision --cluster").out, text.out);
+}
+
+TEST(Program, ExplainsAJobOfTheCluster) {
+  const FakeKubectl fake(std::vector<FakeKubectl::Rule>{
+      {.words = "get jobs.batch/train", .answers = {R"({"spec": {}})"}}});
+  const KubectlInPath path(fake);
+  const Ended ended = RunAsPlugin("explain job job/train -n vision");
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.out, StartsWith("Job vision/train: 0 faults, "));
+  EXPECT_THAT(ended.out, HasSubstr("kubectl auth can-i list pods -n vision"));
+}
+
+TEST(Program, ExplainHasExamples) {
+  for (const char* thing : {"dataset", "job", "pod"}) {
+    const Ended help = RunAsPlugin(std::string("explain ") + thing + " --help");
+    EXPECT_EQ(help.status, 0);
+    EXPECT_THAT(help.out, HasSubstr(std::string("kubectl optcache explain ") + thing)) << thing;
+  }
+}
+
 }  // namespace
 }  // namespace optcache::cli

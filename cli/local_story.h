@@ -1,0 +1,31 @@
+#pragma once
+
+// What `optcache explain dataset` and `job` tell of a cache on one machine, from the status of its
+// coordinator and the pages of its sidecars. Pure.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/finding.h"
+#include "cli/training_limit.h"
+#include "coordination/status.h"
+
+namespace optcache::cli {
+
+// What was seen of a cache.
+struct LocalAnswers {
+  coordination::ClusterStatus status;
+  std::vector<PageLooks> pages{};  // of its sidecars
+  std::size_t silent_pages = 0;    // that did not answer
+};
+
+// `name` with or without its namespace. kNotFound: there is none, and the message says which there
+// are.
+Result<Explanation> ExplainLocalDataset(const LocalAnswers& answers, std::string_view name);
+
+// `name` is a stream's, or its part that names the job or the loader. kNotFound: as above.
+Result<Explanation> ExplainLocalJob(const LocalAnswers& answers, std::string_view name);
+
+}  // namespace optcache::cli
