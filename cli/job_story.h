@@ -20,7 +20,7 @@ namespace optcache::cli {
 struct JobAnswers {
   JobName job;
   std::optional<std::string> batch_job{};  // the Job; empty: there is none
-  bool has_all_pods = true;  // of the job, in `pods` and `more_pods`
+  bool has_all_pods = true;                // of the job, in `pods` and `more_pods`
   std::vector<PodAnswers> pods{};
   std::size_t more_pods = 0;         // of the job, that were not looked at
   std::size_t silent_pages = 0;      // pods of `pods` whose sidecar's page could not be had
