@@ -64,7 +64,7 @@ Result<JobName> ParseJobName(std::string_view word) {
     job.name = std::string(word.substr(word.find('/') + 1));  // npos + 1 is 0
   }
   const bool is_good =
-      IsObjectName(job.name) && (job.name_space.empty() || IsObjectName(job.name_space));
+      IsObjectName(job.name) && (job.stream.empty() || IsObjectName(job.name_space));
   if (is_good) return job;
   return Error(Code::kInvalidArgument,
                fmt::format("'{}' is not a name of a job: write NAME, KIND/NAME, or the name of a "
