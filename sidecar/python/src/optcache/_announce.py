@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Optional, Union
 
 from . import _protocol as protocol
-from ._attachment import Attachment, Unannounced
+from ._attachment import attachment_to
 from ._batches import BatchIndex, IndexBatch
 from ._known_orders import known_order
 from ._recipes import order_crc
@@ -115,9 +115,7 @@ class AnnouncedOrder:
         self._batch_size = batch_size
         self._recipe = dataclasses.replace(self._order.recipe, passes=epochs or 0, behind=behind)
         self._lists: dict[int, Optional[array.array[int]]] = {}
-        self._attachment: Union[Attachment, Unannounced] = Unannounced()
-        if not isinstance(ours, Store) or ours.available():
-            self._attachment = Attachment(ours, name)
+        self._attachment = attachment_to(ours, name)
         self._attachment.attach(self._recipe)
         self._detach = weakref.finalize(self, self._attachment.detach)
 
@@ -198,7 +196,7 @@ class AnnouncedOrder:
 
     def stats(self) -> Optional[SidecarStats]:
         """What the cache gave, as `loader.optcache.stats()` of a DataLoader."""
-        return None if isinstance(self._ours, Store) else stats_of(self._ours)
+        return stats_of(self._ours)
 
     def close(self) -> None:
         """Tells the sidecar that this order is no longer read."""

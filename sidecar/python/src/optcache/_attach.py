@@ -16,13 +16,13 @@ from torch.utils.data import IterableDataset, Sampler
 
 from . import _deprecated
 from . import _protocol as protocol
-from ._attachment import Attachment, Unannounced
-from ._batches import IndexBatch
+from ._attachment import Attachment, Unannounced, attachment_to
 from ._known_orders import Lister
-from ._orders import Numbering, Source, dataset_under, order_of
+from ._orders import Numbering, dataset_under, order_of
 from ._progress import Progress, State
 from ._samplers import Items, Order, base_seed
-from ._sidecar_stats import SidecarStats, stats_of
+from ._several import Attachments, Several, Source
+from ._sidecar_stats import SidecarStats, added, stats_of
 from ._store import Store
 from .dataset import Dataset
 
@@ -41,15 +41,13 @@ class AttachedBatchSampler(Sampler[Any]):
         self,
         inner: Any,
         order: Order,
-        attachment: Union[Attachment, Unannounced],
-        tagged: str,
+        attachment: Union[Attachment, Unannounced, Attachments],
         batches_ahead: int,
         progress: Progress,
     ) -> None:
         self._inner = inner
         self._order = order
-        self._attachment = attachment
-        self._tagged = tagged  # the dataset that indices are of, or the samples behind them
+        self._attachment: Any = attachment  # which makes its places
         self._start = 0
         self._batches_ahead = batches_ahead
         self.progress = progress
@@ -62,10 +60,11 @@ class AttachedBatchSampler(Sampler[Any]):
         skipped = self.progress.begin()
         what, batches = self._order.begin(start)
         if skipped:
-            reads = sum(map(self._reads, itertools.islice(batches, skipped)))
-            what = dataclasses.replace(
-                what, start=what.start + reads, length=max(what.length - reads, 0), crc=None
-            )
+            what = what.rest(sum(map(self._reads, itertools.islice(batches, skipped))))
+        yield from self._told(what, batches)
+
+    def _told(self, what: protocol.Pass, batches: Iterator[Any]) -> Iterator[Any]:
+        """The batches, with their places, of a pass that begins with the first of them."""
         left = self.progress.batches_left()
         tag = self._attachment.begin(self._order.recipe, what)
         looked = False
@@ -73,8 +72,7 @@ class AttachedBatchSampler(Sampler[Any]):
             tag = self._attachment.refresh(self._order.recipe, tag)
             tagged = self._tag(batch, tag)
             yield tagged
-            reads = tagged.reads() if isinstance(tagged, IndexBatch) else _length(batch)
-            tag = tag._replace(first=tag.first + reads)
+            tag = self._attachment.after(tag, tagged)
             if number == self._batches_ahead:  # the workers are busy
                 looked = True
                 self._look_ahead()
@@ -92,7 +90,7 @@ class AttachedBatchSampler(Sampler[Any]):
     def _reads(self, batch: Any) -> int:
         return _length(batch if self._order.items is None else self._order.samples(batch))
 
-    def _tag(self, batch: Any, tag: protocol.Tag) -> Any:
+    def _tag(self, batch: Any, tag: Any) -> Any:
         if type(batch) is not list or not all(isinstance(index, Integral) for index in batch):
             return batch
         if self._order.items is not None:
@@ -101,13 +99,13 @@ class AttachedBatchSampler(Sampler[Any]):
             if self._order.followed:
                 self._attachment.follow(self._order.recipe, tag, samples)
             ends = list(itertools.accumulate(map(len, parts)))
-            return IndexBatch(batch, self._tagged, tag, samples, ends)
+            return self._attachment.placed(batch, tag, samples, ends)
         mapped = None if self._order.mapping is None else self._order.samples(batch)
         if mapped is None and not set(map(type, batch)) <= {int}:  # numpy's, which stay as they are
             mapped = list(map(operator.index, batch))
         if self._order.followed:
             self._attachment.follow(self._order.recipe, tag, batch if mapped is None else mapped)
-        return IndexBatch(batch, self._tagged, tag, mapped)
+        return self._attachment.placed(batch, tag, mapped)
 
     def __len__(self) -> int:
         return len(self._inner)
@@ -204,6 +202,10 @@ def attach(
     ours, numbering = _dataset_of(loader, dataset)
     if samples is not None and dataset is None:
         raise TypeError("attach: samples= names samples of dataset=: give that, too")
+    if samples is not None and isinstance(ours, Several):
+        raise TypeError(
+            f"attach: samples= names samples of one dataset, and dataset= is made of several: {ours.name}"
+        )
     if samples is not None and isinstance(ours, Store):
         raise TypeError(
             "attach: samples= names samples of dataset=, and this dataset keeps computed samples: give "
@@ -219,19 +221,14 @@ def attach(
     order.recipe = dataclasses.replace(
         order.recipe, passes=epochs or 0, behind=_samples_ahead(loader, samples)
     )
-    attachment: Union[Attachment, Unannounced] = Unannounced()
-    if not isinstance(ours, Store) or ours.available():
-        attachment = Attachment(ours, name + order.suffix)
+    told_as = name + order.suffix
+    attachment = Attachments(ours, told_as) if isinstance(ours, Several) else attachment_to(ours, told_as)
     ahead = _batches_ahead(loader)
     seeded = base_seed(loader, getattr(loader.batch_sampler, "sampler", loader.sampler))
-    version = ours.version if isinstance(ours, Dataset) else ours.name
-    fetching = type(loader).__name__ if _is_accelerates(loader) else None
-    progress = Progress(
-        order, loader.batch_sampler, version, ahead, limit_batches, seeded, fetching
-    )
-    sampler = AttachedBatchSampler(
-        loader.batch_sampler, order, attachment, ours.name, ahead, progress
-    )
+    version = ours.name if isinstance(ours, Store) else ours.version
+    refusal = _why_no_state(loader)
+    progress = Progress(order, loader.batch_sampler, version, ahead, limit_batches, seeded, refusal)
+    sampler = AttachedBatchSampler(loader.batch_sampler, order, attachment, ahead, progress)
     if start is not None:
         sampler.start_at(start)
     attachment.attach(order.recipe)
@@ -250,7 +247,7 @@ class LoaderControl:
         self,
         sampler: AttachedBatchSampler,
         detach: Callable[[], Any],
-        dataset: Union[Dataset, Store],
+        dataset: Union[Source, Several],
     ) -> None:
         self._sampler = sampler
         self._detach = detach
@@ -285,13 +282,14 @@ class LoaderControl:
 
     def stats(self) -> Optional[SidecarStats]:
         """What the cache gave: the counts of the sidecar since it started, of all loaders, ranks and
-        workers that read this loader's dataset through it. In a cluster, these are the processes of
+        workers that read this loader's dataset through it, or its datasets together. In a cluster, these are the processes of
         this pod: other pods have sidecars of their own. `optcache.stats()` counts for this process.
 
         None if no sidecar serves the dataset now, or if the loader reads computed samples, which have
         a `stats()` of their own. Waits no longer than one read does.
         """
-        return None if isinstance(self._dataset, Store) else stats_of(self._dataset)
+        of = self._dataset
+        return added([stats_of(it) for it in (of.sources if isinstance(of, Several) else [of])])
 
     def detach(self) -> None:
         """Tells the sidecar that the loader reads no more."""
@@ -347,13 +345,13 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
 
 def _dataset_of(
     loader: torch.utils.data.DataLoader[Any], given: Any
-) -> tuple[Source, Optional[Numbering]]:
-    """Our dataset under the loader's, and how that one numbers it; None: equally."""
+) -> tuple[Union[Source, Several], Optional[Numbering]]:
+    """Our dataset under the loader's, or several, and how that one numbers it; None: equally."""
     outer = loader.dataset if given is None else given
     found = dataset_under(outer)
     if found is None:
         kind = type(outer).__name__
-        made = "is not an optcache dataset, nor made of one alone by Subset and ConcatDataset"
+        made = "is not an optcache dataset, nor made of such alone by Subset and ConcatDataset"
         if given is not None:
             raise TypeError(
                 f"attach: the {kind} that dataset= gives {made}. Give the optcache dataset that the "
@@ -366,9 +364,16 @@ def _dataset_of(
     return found
 
 
-def _is_accelerates(loader: Any) -> bool:
-    """Is it a loader of Accelerate, which fetches a batch before it gives the one before it out?"""
-    return hasattr(loader, "base_dataloader") or type(loader).__module__.startswith("accelerate.")
+def _why_no_state(loader: Any) -> Optional[str]:
+    """Why it is not known where the loop of a loader is; None: it is."""
+    kind = type(loader).__name__
+    if hasattr(loader, "base_dataloader") or type(loader).__module__.startswith("accelerate."):
+        return (
+            f"a {kind} fetches batches before your loop gets them, so it is not known where your loop "
+            "is. Count the batches yourself, and skip them with "
+            "accelerate.skip_first_batches(loader, batches)"
+        )
+    return None
 
 
 def _batches_ahead(loader: torch.utils.data.DataLoader[Any]) -> int:

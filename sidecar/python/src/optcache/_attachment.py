@@ -11,10 +11,11 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from typing import Optional, Union
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional, Union
 
 from . import _protocol as protocol
+from ._batches import IndexBatch
 from ._channel import Channel
 from ._endpoint import with_patience
 from ._faults import BROKEN, RefusedError
@@ -33,8 +34,37 @@ _Place = tuple[str, str, str, int]  # socket, dataset, loader's name, rank
 _holders: weakref.WeakValueDictionary[_Place, Attachment] = weakref.WeakValueDictionary()
 
 
+def attachment_to(source: Union[Dataset, Store], loader: str) -> Union[Attachment, Unannounced]:
+    if isinstance(source, Store) and not source.available():
+        return Unannounced(source.name)
+    return Attachment(source, loader)
+
+
+def place_after(place: protocol.Tag, batch: Any) -> protocol.Tag:
+    if isinstance(batch, IndexBatch):
+        reads = batch.reads()
+    else:
+        reads = len(batch) if hasattr(batch, "__len__") else 1
+    return place._replace(first=place.first + reads)
+
+
 class Unannounced:
     """Stands for an Attachment where no sidecar keeps what the loader reads."""
+
+    def __init__(self, dataset: str) -> None:
+        self._name = dataset
+
+    def placed(
+        self,
+        indices: Sequence[int],
+        place: protocol.Tag,
+        samples: Optional[list[int]],
+        ends: Optional[list[int]] = None,
+    ) -> IndexBatch:
+        return IndexBatch(indices, self._name, place, samples, ends)
+
+    def after(self, place: protocol.Tag, batch: Any) -> protocol.Tag:
+        return place_after(place, batch)
 
     def attach(self, recipe: protocol.Recipe) -> None:
         pass
@@ -96,6 +126,20 @@ class Attachment:
             # One that is away is told when it is back.
             instead = (lambda: None) if ours.goes_on_alone else None
             with_patience(ours.endpoint, tell, instead, ours.wait)
+
+    def placed(
+        self,
+        indices: Sequence[int],
+        place: protocol.Tag,
+        samples: Optional[list[int]],
+        ends: Optional[list[int]] = None,
+    ) -> IndexBatch:
+        """A batch that stands at that place; the arguments are those of IndexBatch."""
+        return IndexBatch(indices, self._dataset.name, place, samples, ends)
+
+    def after(self, place: protocol.Tag, batch: Any) -> protocol.Tag:
+        """The place behind a batch that stands there."""
+        return place_after(place, batch)
 
     def begin(self, recipe: protocol.Recipe, what: protocol.Pass) -> protocol.Tag:
         """A pass begins; the place of its first batch."""
@@ -229,7 +273,7 @@ class Attachment:
         ids: Optional[array.array[int]],
     ) -> None:
         """The list of a pass, unless the sidecar has just that one."""
-        if ids is None or channel.version < 2 or self._handed_over.get(number) == ids:
+        if not ids or channel.version < 2 or self._handed_over.get(number) == ids:
             return
         try:
             channel.trace(self._stream, recipe.rank, number, 0, len(ids), ids)

@@ -164,6 +164,37 @@ class IndexBatch(_IntList):
         return None if self._samples is None else self._samples[at]
 
 
+class MixedBatch(_IntList):
+    """The indices of a batch of several datasets: a list like any other. While it is iterated over, the
+    dataset that an index is of finds the sample in its own part, which it fetches as a whole.
+
+    Attributes:
+        parts: the samples of each dataset.
+        where: for each index its part and its place in that.
+    """
+
+    def __init__(
+        self,
+        indices: Iterable[int],
+        parts: list[IndexBatch],
+        where: list[tuple[int, int]],
+    ) -> None:
+        super().__init__(indices)
+        self.parts = parts
+        self.where = where
+
+    def __iter__(self) -> Iterator[int]:
+        try:
+            for index, (number, at) in zip(super().__iter__(), self.where):
+                _current.batch, _current.at, _current.end = self.parts[number], at, at + 1
+                yield index
+        finally:
+            _current.batch = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MixedBatch, (list(super().__iter__()), self.parts, self.where)
+
+
 class BatchIndex(int):
     """An int that remembers its batch; copied to another process, an int."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import dataclasses
+import itertools
 from typing import Any, NamedTuple, Optional, Union
 
 from torch.utils.data import ConcatDataset, DataLoader, Subset
@@ -14,16 +15,12 @@ from ._image_folder import ImageFolder
 from ._known_orders import Lister
 from ._recipes import Ranges, ranges_of, ranges_text, recipe_text, signed
 from ._samplers import Items, Order, base_seed, torch_order
-from ._store import Store
+from ._several import Several, Source
 from ._traces import TracedOrder
 from .computed import store_under
 from .dataset import Dataset
 
 _KINDS = ("sequential", "torch-distributed", "torch-random")
-
-
-# What a loader can be announced to read: samples of the sidecar, or computed ones.
-Source = Union[Dataset, Store]
 
 
 class Numbering(NamedTuple):
@@ -38,46 +35,70 @@ class Numbering(NamedTuple):
     ranges: Optional[Ranges]
 
 
-def dataset_under(outer: Any) -> Optional[tuple[Source, Optional[Numbering]]]:
-    """Our dataset under a loader's, and how that one numbers it (None: equally); None if it is not
-    made of one of ours alone.
+def dataset_under(outer: Any) -> Optional[tuple[Union[Source, Several], Optional[Numbering]]]:
+    """Our dataset under a loader's, or several, and how that one numbers it (None: equally); None if it
+    is not made of ours alone.
     """
-    found = _under(outer)
-    if found is None:
+    sources: dict[str, Source] = {}
+    ids = _under(outer, sources)
+    if ids is None:
         return None
-    ours, ids = found
-    return ours, None if ids is None else Numbering(ids, ranges_of(ids))
+    found = list(sources.values())
+    ours = found[0] if len(found) == 1 else Several(found)
+    if isinstance(ids, range) and ids == range(len(ours)):
+        return ours, None
+    return ours, Numbering(array.array("I", ids), ranges_of(ids))
 
 
-def _under(outer: Any) -> Optional[tuple[Source, Optional[array.array[int]]]]:
+_Ids = Union[range, "array.array[int]"]
+
+
+def _under(outer: Any, sources: dict[str, Source]) -> Optional[_Ids]:
+    """The samples of a dataset, as numbers of Several of the sources, to which those of it are added."""
+    if type(outer) is Subset:
+        ids = _under(outer.dataset, sources)
+        return None if ids is None else array.array("I", (ids[int(i)] for i in outer.indices))
+    if type(outer) is ConcatDataset:
+        parts = [_under(part, sources) for part in outer.datasets]
+        known = [part for part in parts if part is not None]
+        return _concatenated(known) if len(known) == len(parts) else None
+    own = _own(outer)
+    if own is None:
+        return None
+    source, chosen = own
+    source = sources.setdefault(source.name, source)
+    before = itertools.takewhile(lambda it: it is not source, sources.values())
+    first = sum(map(len, before))
+    if chosen is None:
+        return range(first, first + len(source))
+    return array.array("I", (first + i for i in chosen))
+
+
+def _own(outer: Any) -> Optional[tuple[Source, Optional[array.array[int]]]]:
+    """The source of a dataset that is one of ours, and which of its samples that has; None: all."""
     computed = store_under(outer)
     if isinstance(outer, ImageFolder) and computed is outer.kept:
         return outer.data if computed is None else computed, outer.ids
     if computed is not None:
         return computed, None
-    if isinstance(outer, Dataset):
-        return outer, None
-    if type(outer) is Subset:
-        found = _under(outer.dataset)
-        if found is None:
-            return None
-        ours, ids = found
-        indices = array.array("I", map(int, outer.indices))
-        return ours, indices if ids is None else array.array("I", (ids[i] for i in indices))
-    if type(outer) is ConcatDataset:
-        parts = [_under(part) for part in outer.datasets]
-        if any(part is None or part[0].name != parts[0][0].name for part in parts):  # type: ignore[index]
-            return None
-        all_ids = array.array("I")
-        for ours, ids in parts:  # type: ignore[misc]
-            all_ids.extend(range(len(ours)) if ids is None else ids)
-        return ours, all_ids
-    return None
+    return (outer, None) if isinstance(outer, Dataset) else None
+
+
+def _concatenated(parts: list[_Ids]) -> _Ids:
+    together = parts[0]
+    for part in parts[1:]:
+        adjacent = isinstance(together, range) and isinstance(part, range) and together.stop == part.start
+        if adjacent:
+            together = range(together.start, part.stop)  # type: ignore[union-attr]
+        else:
+            together = array.array("I", together)
+            together.extend(array.array("I", part))
+    return together
 
 
 def order_of(
     loader: DataLoader[Any],
-    ours: Source,
+    ours: Union[Source, Several],
     numbering: Optional[Numbering],
     declared: bool,
     trace: Union[Lister, bool, None],
@@ -99,7 +120,8 @@ def order_of(
     size = len(ours) if numbering is None else len(numbering.ids)
     mapping = None if numbering is None else numbering.ids.__getitem__
     order = None
-    if trace is None and items is None and (numbering is None or numbering.ranges is not None):
+    whole = numbering is None or numbering.ranges is not None
+    if trace is None and items is None and whole and not isinstance(ours, Several):
         order = torch_order(loader, sampler, size, declared)
         order = order or framework_order(batch_sampler, sampler, size)
     if order is None:

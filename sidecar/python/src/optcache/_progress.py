@@ -80,14 +80,14 @@ class Progress:
         batches_ahead: int,
         limit_batches: Optional[int],
         base_seed: int,
-        reader: Optional[str] = None,
+        refusal: Optional[str] = None,
     ) -> None:
         """Args:
             dataset: names the samples as they are.
             batches_ahead: that the loader asks for before it gives the first one out.
             limit_batches: that are read of each iteration; None: all.
             base_seed: when the loader draws a seed from the sampler's generator: BASE_SEED_*.
-            reader: the class of a loader that asks for more batches than it says; None: it does not.
+            refusal: why it is not known where the loop is; None: it is.
         """
         self._order = order
         self._batch_sampler = batch_sampler
@@ -96,7 +96,7 @@ class Progress:
         self._dataset = dataset
         self._limit = limit_batches
         self._base_seed = base_seed
-        self._reader = reader
+        self._refusal = refusal
         self._seeded = False  # the loader has drawn its seed for the first iteration
         self._loaded: Optional[State] = None
         self._epoch: Optional[int] = None  # of the present iteration; None: there was none yet
@@ -184,12 +184,8 @@ class Progress:
     # --- Within
 
     def _check(self) -> None:
-        if self._reader is not None:
-            raise ValueError(
-                f"state_dict: a {self._reader} fetches batches before your loop gets them, so it is "
-                "not known where your loop is. Count the batches yourself, and skip them with "
-                "accelerate.skip_first_batches(loader, batches)"
-            )
+        if self._refusal is not None:
+            raise ValueError(f"state_dict: {self._refusal}")
         kind = type(self._sampler)
         if type(self._batch_sampler) is BatchSampler:
             if kind in _REPEATS:

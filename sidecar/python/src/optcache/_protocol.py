@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import struct
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Optional
 
 MIN_VERSION = 1
@@ -162,6 +162,13 @@ class Pass:
     crc: Optional[int] = None
     trace: Optional[array.array[int]] = None  # the rank's whole list, where there is no recipe
     ahead: tuple[array.array[int], ...] = ()  # those of the iterations that follow
+
+    def rest(self, read: int) -> Pass:
+        """What is left when the first `read` samples are left out."""
+        if read == 0:
+            return self
+        left = max(self.length - read, 0)
+        return replace(self, start=self.start + read, length=left, crc=None)
 
 
 def frame(kind: int, request: int, body: bytes) -> bytes:

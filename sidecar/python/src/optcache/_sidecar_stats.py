@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Optional
+from collections.abc import Sequence
+from typing import Any, Optional, Union
 
 from . import _protocol as protocol
 from ._faults import BROKEN, RefusedError
+from ._store import Store
 from .dataset import Dataset
 
 
@@ -49,11 +51,23 @@ class SidecarStats:
         return self.hits / self.samples if self.samples else 0.0
 
 
-def stats_of(dataset: Dataset) -> Optional[SidecarStats]:
-    """None: no sidecar serves the dataset now. Waits no longer than one read does.
+def added(stats: Sequence[Optional[SidecarStats]]) -> Optional[SidecarStats]:
+    """Of several datasets together; None if one is. What was saved has a price if all have prices."""
+    known = [dataclasses.astuple(it) for it in stats if it is not None]
+    if len(known) < len(stats):
+        return None
+    sums: list[Any] = [None if None in column else sum(column) for column in zip(*known)]
+    return SidecarStats(*sums)
+
+
+def stats_of(dataset: Union[Dataset, Store]) -> Optional[SidecarStats]:
+    """None: no sidecar serves the dataset now, or it is one of computed samples. Waits no longer than
+    one read does.
 
     Raises OptcacheError if the sidecar serves another version of the dataset.
     """
+    if isinstance(dataset, Store):
+        return None
     for _ in range(2):  # a connection may have ended unnoticed
         try:
             channel = dataset.endpoint.channel()

@@ -112,11 +112,12 @@ class TracedOrder(Order):
         if ahead == 0:
             known = self._drawn if type(self._sampler) in _DRAWN_AHEAD else None
             if known is None or not known.begin(self._batch_sampler):
+                repeats = known is not None and known.epoch == getattr(self._sampler, "epoch", None)
                 self._drawn = _Drawn(
-                    self._batch_sampler, expected, self._as_ids, self._seeds_workers
+                    self._batch_sampler, expected, self._as_ids, self._seeds_workers, repeats
                 )
-        elif self._drawn is None or getattr(self._sampler, "generator", None) is None:
-            return None  # the iterations that follow depend on more than its own generator
+        elif self._drawn is None or not self._drawn.goes_on:
+            return None
         assert self._drawn is not None
         return self._drawn.list(ahead)
 
@@ -125,7 +126,14 @@ class TracedOrder(Order):
 
 
 class _Drawn:
-    """The iterations of a copy of a batch sampler, from the one that it is about to make on."""
+    """The iterations of a copy of a batch sampler, from the one that it is about to make on.
+
+    Attributes:
+        epoch: of that one, if the sampler is a DistributedSampler: each next one is likely to be of the
+            next epoch, or of the same where set_epoch is not called.
+        goes_on: the iterations that follow are all alike, or depend on the epoch alone, or on the
+            sampler's own generator.
+    """
 
     def __init__(
         self,
@@ -133,7 +141,13 @@ class _Drawn:
         expected: int,
         as_ids: Callable[[Sequence[int]], array.array[int]],
         seeds_workers: bool,
+        repeats: bool,
     ) -> None:
+        sampler = getattr(batch_sampler, "sampler", None)
+        self.epoch: Optional[int] = sampler.epoch if type(sampler) is DistributedSampler else None
+        alike = self.epoch is not None or type(sampler) is SequentialSampler
+        self.goes_on = alike or getattr(sampler, "generator", None) is not None
+        self._step = 0 if repeats else 1  # of epochs
         self._copy = _copy_of(batch_sampler)
         self._expected = expected
         self._as_ids = as_ids
@@ -145,6 +159,8 @@ class _Drawn:
     def list(self, ahead: int) -> Optional[array.array[int]]:
         """Of the iteration that is this many after the first; None: it is longer than expected."""
         while len(self._lists) <= ahead:
+            if self.epoch is not None:
+                self._copy.sampler.set_epoch(self.epoch + self._step * len(self._lists))
             ids = _flat(self._copy, self._expected)
             self._lists.append(None if ids is None else self._as_ids(ids))
             if self._seeds_workers:
@@ -158,9 +174,14 @@ class _Drawn:
         """
         if len(self._states) < 2 or not _same(_parts_of(batch_sampler), self._made_of):
             return False
-        now = _state_of(batch_sampler)
-        if now is None or self._states[1] is None or not torch.equal(now, self._states[1]):
-            return False
+        if self.epoch is not None:
+            if batch_sampler.sampler.epoch != self.epoch + self._step:
+                return False
+            self.epoch += self._step
+        else:
+            now = _state_of(batch_sampler)
+            if now is None or self._states[1] is None or not torch.equal(now, self._states[1]):
+                return False
         del self._lists[0], self._states[0]
         return True
 
@@ -171,13 +192,14 @@ def _state_of(batch_sampler: Any) -> Optional[torch.Tensor]:
 
 
 def _parts_of(batch_sampler: Any) -> list[tuple[Any, Any]]:
-    """What the iterations of a sampler of PyTorch's depend on, but for its generator's state, and
-    how often it was changed, where that is counted.
+    """What the iterations of a sampler of PyTorch's depend on, but for its epoch or its generator's
+    state, and how often it was changed, where that is counted.
     """
     return [
         (thing, getattr(thing, "_version", None))
         for holder in (batch_sampler, getattr(batch_sampler, "sampler", None))
-        for thing in getattr(holder, "__dict__", {}).values()
+        for name, thing in getattr(holder, "__dict__", {}).items()
+        if name != "epoch"
     ]
 
 
