@@ -294,6 +294,24 @@ def test_goes_on_where_the_loop_was(two: Two, kind: str) -> None:
     check_pass(two, 2, following)
 
 
+def test_torchdatas_loader_goes_on(two: Two) -> None:
+    package = pytest.importorskip("torchdata.stateful_dataloader")
+
+    def loader() -> Any:
+        made = package.StatefulDataLoader(
+            two.both, BATCH, shuffle=True, generator=seeded(5), collate_fn=as_bytes
+        )
+        return made
+
+    (plain, one, other) = loader(), attach(loader(), name="one"), attach(loader(), name="other")
+    whole = read(plain)
+    assert read(one, 5) == whole[: 5 * BATCH]
+    other.load_state_dict(one.state_dict())
+    assert read(other) == whole[5 * BATCH :]
+    ids = torch.randperm(WHOLE, generator=seeded(5)).tolist()
+    check_pass(two, 1, ids, start=5 * BATCH)
+
+
 def test_a_dataset_of_which_a_pass_reads_nothing(two: Two) -> None:
     loader = attach(of(two.both, sampler=WeightedRandomSampler([1.0] * 200 + [0.0] * 60, 50)))
     assert len(read(loader)) == 50

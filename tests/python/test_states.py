@@ -241,35 +241,6 @@ def test_a_loader_that_attaches_itself_goes_on_from_its_first_iteration(
 # --- With the real packages: a loop that ends in the middle of an epoch, and another process's
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_torchdatas_loader_goes_on_from_its_own_state(
-    data: optcache.Dataset, server: Server, workers: int
-) -> None:
-    package = pytest.importorskip("torchdata.stateful_dataloader")
-
-    def loader() -> Any:
-        sampler = DistributedSampler(data, num_replicas=1, rank=0, seed=3)
-        made = package.StatefulDataLoader(
-            Numbers(data), BATCH, sampler=sampler, num_workers=workers
-        )
-        return attach(made, dataset=data)
-
-    first, late = loader(), loader()
-    whole = some(first, 99)
-    read = []
-    for batch in first:
-        read.append(batch.tolist())
-        if len(read) == 3:
-            state = first.state_dict()
-    assert read == whole, "set_epoch was not called"
-    late.load_state_dict(state)
-    assert some(late, 99) == whole[3:]
-    assert some(late, 99) == whole, "the next epoch begins at its begin"
-    assert server.of("attach")[-1]["known"] == 0, "it deals its batches itself"
-    with pytest.raises(ValueError, match="deals batches in its own way: save its own state"):
-        late.optcache.state_dict()
-
-
 def test_lightnings_trainer_goes_on_by_what_the_page_says(
     data: optcache.Dataset, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ import functools
 import itertools
 import operator
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, cast
 
@@ -24,6 +24,7 @@ from ._samplers import Items, Order, base_seed
 from ._several import Attachments, Several, Source
 from ._sidecar_stats import SidecarStats, added, stats_of
 from ._store import Store
+from ._torchdata import AnnouncedIteration, StatefulIteration, has_state, is_stateful
 from .dataset import Dataset
 
 T = TypeVar("T")
@@ -119,6 +120,38 @@ class AttachedBatchSampler(Sampler[Any]):
         """The next iteration begins at that index of the rank's list."""
         self._order.check_start(index)
         self._start = index
+
+
+class StatefulBatchSampler(AttachedBatchSampler):
+    """The same for torchdata's StatefulDataLoader, which saves the state of an iteration, if it has one,
+    and goes on from it.
+
+    An iteration of the batch sampler begins when the loader makes one of this, as without us: torchdata's
+    RandomSampler draws at that moment.
+    """
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        if has_state(self._inner):  # newer releases of Python look for this in the object itself
+            self.state_dict = self._inner.state_dict
+            self.load_state_dict = self._inner.load_state_dict
+
+    def __iter__(self) -> Any:
+        begun = iter(self._inner)
+        return StatefulIteration(self, begun) if has_state(begun) else AnnouncedIteration(self, begun)
+
+    def announced(self, begun: Any, index: int) -> Iterator[Any]:
+        """The batches of an iteration that is at that index of the rank's list."""
+        start, self._start = self._start, 0
+        self._order.begun = begun
+        what, batches = self._order.begin(start + index)
+        return self._told(what, batches)
+
+    def drawn(self, begun: Any, draw: Callable[[], Iterable[int]]) -> Iterator[Any]:
+        """The batches of an iteration that leaves out the indices which `draw` draws."""
+        self._order.begun = begun
+        what, batches = self._order.begin(0)
+        return self._told(what.rest(len(self._order.samples(draw()))), batches)
 
 
 def _length(batch: Any) -> int:
@@ -228,7 +261,8 @@ def attach(
     version = ours.name if isinstance(ours, Store) else ours.version
     refusal = _why_no_state(loader)
     progress = Progress(order, loader.batch_sampler, version, ahead, limit_batches, seeded, refusal)
-    sampler = AttachedBatchSampler(loader.batch_sampler, order, attachment, ahead, progress)
+    made = StatefulBatchSampler if is_stateful(loader) else AttachedBatchSampler
+    sampler = made(loader.batch_sampler, order, attachment, ahead, progress)
     if start is not None:
         sampler.start_at(start)
     attachment.attach(order.recipe)
@@ -372,6 +406,11 @@ def _why_no_state(loader: Any) -> Optional[str]:
             f"a {kind} fetches batches before your loop gets them, so it is not known where your loop "
             "is. Count the batches yourself, and skip them with "
             "accelerate.skip_first_batches(loader, batches)"
+        )
+    if is_stateful(loader) and has_state(loader):
+        return (
+            f"a {kind} keeps a state of its own: save what loader.state_dict() returns, and load it with "
+            "loader.load_state_dict()"
         )
     return None
 

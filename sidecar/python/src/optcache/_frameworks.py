@@ -13,7 +13,7 @@ from torch.utils.data.distributed import DistributedSampler
 from . import _protocol as protocol
 from ._known_orders import is_called, spdl_length, spdl_recipe
 from ._recipes import recipe_text, signed
-from ._samplers import DistributedOrder, Order, modern_randperm
+from ._samplers import DistributedOrder, Order, deals_in_turn, modern_randperm
 
 
 class ReplayedOrder(Order):
@@ -171,7 +171,7 @@ def framework_order(batch_sampler: Any, sampler: Any, size: int) -> Optional[Ord
         if type(batch_sampler).__name__ in names and _is_whole_megatron(batch_sampler, size):
             return MegatronOrder(batch_sampler, batch_sampler, size)
         return None
-    if type(batch_sampler) is not BatchSampler:
+    if not deals_in_turn(batch_sampler):
         return None
     if _is_seedable(sampler, size):
         return AccelerateOrder(batch_sampler, sampler, size)

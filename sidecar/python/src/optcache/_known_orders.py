@@ -22,6 +22,13 @@ def is_called(thing: Any, module: str, name: str) -> bool:
     return kind.__name__ == name and f"{kind.__module__}.".startswith(f"{module}.")
 
 
+def deals_of_torchdata(batch_sampler: Any) -> bool:
+    """Is it the batch sampler of torchdata's StatefulDataLoader? It deals as PyTorch's does, and its
+    iterations have a state.
+    """
+    return is_called(batch_sampler, "torchdata.stateful_dataloader", "BatchSampler")
+
+
 class Shuffle:
     """All samples, in another order in each epoch: the order of PyTorch's DistributedSampler with this
     seed. It needs no PyTorch. The sidecar computes it too, so it knows all epochs ahead.

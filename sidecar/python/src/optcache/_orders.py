@@ -16,7 +16,8 @@ from ._known_orders import Lister
 from ._recipes import Ranges, ranges_of, ranges_text, recipe_text, signed
 from ._samplers import Items, Order, base_seed, torch_order
 from ._several import Several, Source
-from ._traces import TracedOrder
+from ._torchdata import DrawnOrder, draws_when_begun
+from ._traces import Mapping, TracedOrder
 from .computed import store_under
 from .dataset import Dataset
 
@@ -125,8 +126,7 @@ def order_of(
         order = torch_order(loader, sampler, size, declared)
         order = order or framework_order(batch_sampler, sampler, size)
     if order is None:
-        seeded = base_seed(loader, sampler) == protocol.BASE_SEED_EVERY_PASS
-        order = TracedOrder(batch_sampler, sampler, size, trace, mapping, seeded, items)
+        order = _traced_order(loader, sampler, size, trace, mapping, items)
         numbering = None
     else:
         order.mapping = mapping
@@ -134,6 +134,23 @@ def order_of(
         order.read_only(pass_reads)
     if numbering is not None and numbering.ranges is not None:
         order.recipe = _within(order.recipe, numbering.ranges)
+    return order
+
+
+def _traced_order(
+    loader: Any,
+    sampler: Any,
+    size: int,
+    trace: Union[Lister, bool, None],
+    mapping: Optional[Mapping],
+    items: Optional[Items],
+) -> TracedOrder:
+    batch_sampler = loader.batch_sampler
+    seeded = base_seed(loader, sampler) == protocol.BASE_SEED_EVERY_PASS
+    if trace is not None or not draws_when_begun(batch_sampler, sampler):
+        return TracedOrder(batch_sampler, sampler, size, trace, mapping, seeded, items)
+    order = DrawnOrder(batch_sampler, sampler, size, None, mapping, seeded, items)
+    order.begins_twice = loader.num_workers > 0 and not loader.persistent_workers
     return order
 
 

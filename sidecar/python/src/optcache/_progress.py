@@ -28,7 +28,7 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 
 from . import _protocol as protocol
-from ._samplers import Order, place_in_job, size_of
+from ._samplers import Order, draw_seed, place_in_job, size_of
 
 log = logging.getLogger("optcache")
 
@@ -266,7 +266,7 @@ class Progress:
                 for _ in itertools.islice(self._sampler, loaded["drawn"]):
                     pass
                 if self._base_seed == protocol.BASE_SEED_EVERY_PASS:
-                    _draw_seed(generator)  # as the loader has, before the state was set
+                    draw_seed(generator)  # as the loader has, before the state was set
         left_early = 0 < loaded["drawn"] <= len(self._sampler)
         self._order.go_on(loaded["epoch"], known, left_early)
         # A whole batch: what another number of ranks has read of it is read twice.
@@ -293,7 +293,7 @@ class Progress:
             return generator.get_state()
         copy = torch.Generator(device=generator.device)
         copy.set_state(generator.get_state())
-        _draw_seed(copy)
+        draw_seed(copy)
         return copy.get_state()
 
     def _drawn_of_epoch(self) -> int:
@@ -326,11 +326,6 @@ class Progress:
         """Ranks to which the sampler deals one order."""
         sampler = self._sampler
         return int(sampler.num_replicas) if isinstance(sampler, DistributedSampler) else 1
-
-
-def _draw_seed(generator: torch.Generator) -> None:
-    """As a DataLoader does, for its workers."""
-    torch.empty((), dtype=torch.int64).random_(generator=generator)
 
 
 class _Counted:

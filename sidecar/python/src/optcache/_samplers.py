@@ -14,6 +14,7 @@ from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
 from . import _protocol as protocol
+from ._known_orders import deals_of_torchdata
 from ._recipes import order_crc, recipe_text, signed
 
 Batches = Iterable[Any]
@@ -23,6 +24,11 @@ Items = Callable[[int], Sequence[int]]
 def _torch_version() -> tuple[int, int]:
     numbers = re.findall(r"\d+", torch.__version__)
     return int(numbers[0]), int(numbers[1])
+
+
+def deals_in_turn(batch_sampler: Any) -> bool:
+    """Does it make batches of its sampler's indices as they come?"""
+    return type(batch_sampler) is BatchSampler or deals_of_torchdata(batch_sampler)
 
 
 def modern_randperm() -> bool:
@@ -37,11 +43,14 @@ class Order:
         followed: is each batch told when it is asked for?
         mapping: the sample that an index of the loader's dataset is; None: the one of that number.
         items: the samples of which an index of the loader's dataset is made; None: of one, by mapping.
+        begun: the iteration of the batch sampler that the next call of `begin` is about; None: it makes
+            one.
     """
 
     followed = False
     mapping: Optional[Callable[[int], int]] = None
     items: Optional[Items] = None
+    begun: Optional[Any] = None
     _resumes = True  # may iterations begin elsewhere than at the front?
 
     def __init__(self, batch_sampler: Any, sampler: Any, size: int) -> None:
@@ -116,7 +125,8 @@ class Order:
         return protocol.Pass(epoch=epoch, start=start, length=self._length())
 
     def _batches(self) -> Batches:
-        batches: Batches = self._batch_sampler
+        begun, self.begun = self.begun, None
+        batches: Batches = self._batch_sampler if begun is None else begun
         return batches
 
     def _length(self) -> int:
@@ -184,6 +194,8 @@ class DistributedOrder(Order):
             length=length,
             crc=self._crc(ids[:length]),
         )
+        if self.begun is not None:
+            return what, iter(self._batches())
         inner = self._batch_sampler
         return what, iter(BatchSampler(ids, inner.batch_size, inner.drop_last))
 
@@ -301,12 +313,15 @@ class RandomOrder(WholeOrder):
         if self._base_seed == protocol.BASE_SEED_EVERY_PASS or (
             self._base_seed == protocol.BASE_SEED_FIRST_PASS and self._passes == 0
         ):
-            torch.empty((), dtype=torch.int64).random_(generator=generator)
+            draw_seed(generator)
         return bool(torch.equal(generator.get_state(), self._generator.get_state()))
 
     def _batches(self) -> Batches:
+        return self._watched(super()._batches())
+
+    def _watched(self, batches: Batches) -> Batches:
         known = self.recipe.known and not self._ends_early
-        yield from self._batch_sampler
+        yield from batches
         if known:
             self._expected = self._generator.get_state()
 
@@ -328,6 +343,11 @@ def _fresh_state(seed: int) -> Any:
     return torch.Generator().manual_seed(seed).get_state()
 
 
+def draw_seed(generator: torch.Generator) -> None:
+    """As a DataLoader does, for its workers."""
+    torch.empty((), dtype=torch.int64).random_(generator=generator)
+
+
 def torch_order(loader: Any, sampler: Any, size: int, declared: bool) -> Optional[Order]:
     """The order of one of PyTorch's own samplers over `size` samples; None if it is none of those.
 
@@ -340,7 +360,7 @@ def torch_order(loader: Any, sampler: Any, size: int, declared: bool) -> Optiona
         return None
     if declared and isinstance(sampler, DistributedSampler):
         return DeclaredDistributedOrder(batch_sampler, sampler, size)
-    if type(batch_sampler) is not BatchSampler:
+    if not deals_in_turn(batch_sampler):
         return None
     if type(sampler) is DistributedSampler:
         return DistributedOrder(batch_sampler, sampler, size)

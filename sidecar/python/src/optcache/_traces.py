@@ -12,7 +12,6 @@ from typing import Any, Callable, Optional, Union
 
 import torch
 from torch.utils.data import (
-    BatchSampler,
     RandomSampler,
     SequentialSampler,
     SubsetRandomSampler,
@@ -23,7 +22,7 @@ from torch.utils.data.distributed import DistributedSampler
 from . import _protocol as protocol
 from ._known_orders import Lister
 from ._recipes import order_crc
-from ._samplers import Items, Order
+from ._samplers import Items, Order, deals_in_turn, draw_seed
 
 Mapping = Callable[[int], int]
 
@@ -57,7 +56,7 @@ class TracedOrder(Order):
         self.items = items
         self._given = given if callable(given) else None
         self._copied = given is True or (
-            type(sampler) in _DRAWN_AHEAD and type(batch_sampler) is BatchSampler
+            type(sampler) in _DRAWN_AHEAD and deals_in_turn(batch_sampler)
         )
         self._drawn: Optional[_Drawn] = None
         self._told_next = False
@@ -164,7 +163,7 @@ class _Drawn:
             ids = _flat(self._copy, self._expected)
             self._lists.append(None if ids is None else self._as_ids(ids))
             if self._seeds_workers:
-                torch.empty((), dtype=torch.int64).random_(generator=self._copy.sampler.generator)
+                draw_seed(self._copy.sampler.generator)
             self._states.append(_state_of(self._copy))
         return self._lists[ahead]
 
