@@ -6,12 +6,15 @@ import itertools
 import pickle
 import random
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Optional
 
 import optcache
 import pytest
 from conftest import ROOT, Server
+from optcache._known_orders import known_order
 from optcache.grain import DataSource
 from test_announce import SIZE, crc, data, places
 
@@ -89,16 +92,136 @@ def test_what_the_order_has_not_is_read_all_the_same(
     assert len(server.of("pass")) == 1
 
 
-def test_a_second_loop_reads_outside_the_plan_and_is_told_so_once(
-    data: optcache.Dataset, server: Server, caplog: pytest.LogCaptureFixture
+def index_sampler(epochs: Optional[int], shard: int = 0, count: int = 1) -> Any:
+    """Of the attributes of grain's that are looked at; the order of an epoch is a Shuffle."""
+
+    class IndexSampler:
+        __module__ = "grain.python"
+
+        def __init__(self) -> None:
+            self._num_records = SIZE
+            self._shard_options = SimpleNamespace(
+                shard_index=shard, shard_count=count, drop_remainder=True
+            )
+            length = SIZE // count
+            lists = [optcache.Shuffle(epoch).indices(0, length) for epoch in range(epochs or 9)]
+            self._record_keys = [shard * length + index for ids in lists for index in ids]
+
+        def __len__(self) -> int:
+            return sys.maxsize if epochs is None else epochs * SIZE
+
+    return IndexSampler()
+
+
+def loop(source: DataSource, sampler: Any, begin: int, end: int) -> list[bytes]:
+    """What grain's DataLoader reads by the numbers from `begin` on, before `end`."""
+    return [bytes(source[sampler._record_keys[i] % len(source)]) for i in range(begin, end)]
+
+
+def test_a_loop_may_begin_again(
+    data: optcache.Dataset, server: Server, contents: list[bytes]
+) -> None:
+    sampler = index_sampler(2)
+    keys = list(sampler._record_keys)
+    source = DataSource(data, sampler)
+    for _ in range(2):
+        assert loop(source, sampler, 0, 2 * SIZE) == [contents[key] for key in keys]
+    lists = [keys[:SIZE], keys[SIZE:]]
+    assert [begun["crc"] for begun in server.of("pass")] == 2 * [crc(ids) for ids in lists]
+    assert epochs_of(server) == 4 * [list(range(SIZE))]
+
+
+@pytest.mark.parametrize("at", [120, SIZE + 120])
+def test_a_loop_that_was_left_may_begin_again(
+    data: optcache.Dataset, server: Server, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """In its first epoch or later; what threads of the first loop still read is at its place, too."""
+    monkeypatch.setattr("optcache.grain._EARLY_MAX", 16)
+    sampler = index_sampler(None)
+    source = DataSource(data, sampler)
+    loop(source, sampler, 0, at)
+    known, passes = server.mark(), len(server.of("pass"))
+    loop(source, sampler, 0, SIZE + 9)
+    assert len(server.of("pass")) == passes + 2
+    assert epochs_of(server, known) == [list(range(SIZE)), list(range(9))]
+
+
+def test_a_loop_goes_on_in_the_middle(
+    data: optcache.Dataset, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("optcache.grain._EARLY_MAX", 16)
+    sampler = index_sampler(3)
+    loop(DataSource(data, sampler), sampler, SIZE + 70, 3 * SIZE)
+    first, second = server.of("pass")
+    assert (first["epoch"], first["start"], first["length"]) == (1, 70 - 16, SIZE - 54)
+    assert (second["epoch"], second["start"]) == (2, 0)
+    assert epochs_of(server) == [list(range(70, SIZE)), list(range(SIZE))]
+
+
+def test_threads_read_short_epochs_out_of_order(data: optcache.Dataset, server: Server) -> None:
+    """Many epochs at a time: each is one pass, and each read is at its place."""
+    sampler = index_sampler(9, shard=7, count=20)
+    source = DataSource(data, sampler)
+    chance = random.Random(1)
+    numbers = sorted(range(90), key=lambda number: number + chance.uniform(0, 32))
+    for number in numbers:
+        source[sampler._record_keys[number]]
+    assert len(server.of("pass")) == len({number // 10 for number in numbers}) == 9
+    assert sorted(first for _, first, _ in places(server)) == sorted(9 * list(range(10)))
+
+
+def test_a_read_beside_the_loop_begins_no_epoch(data: optcache.Dataset, server: Server) -> None:
+    sampler = index_sampler(2)
+    source = DataSource(data, sampler)
+    loop(source, sampler, 0, 50)
+    source[3]
+    loop(source, sampler, 50, SIZE)
+    assert len(server.of("pass")) == 1
+    assert epochs_of(server) == [list(range(SIZE))]
+    assert [get["stream"] for get in server.of("get")].count(0) == 1
+
+
+def test_the_lists_ahead_are_told_once(data: optcache.Dataset, server: Server) -> None:
+    sampler = index_sampler(4)
+    loop(DataSource(data, sampler), sampler, 0, 4 * SIZE)
+    assert [told["pass"] for told in server.of("trace")] == [3, 4, 5, 6]
+
+
+def test_the_keys_are_numbers_like_any_others() -> None:
+    sampler = index_sampler(1)
+    keys = list(sampler._record_keys)
+    for _ in range(2):  # sources over one sampler
+        known_order(sampler, SIZE, 0, 1)
+        assert list(map(sampler._record_keys.__getitem__, range(SIZE))) == keys
+        assert type(sampler._record_keys.plain(range(2))[0]) is int
+    key = sampler._record_keys[5]
+    assert (key.number, type(pickle.loads(pickle.dumps(key)))) == (5, int)
+    assert key % SIZE is key and type(key % 3) is int and key % 3 == keys[5] % 3
+
+
+def test_loops_of_grain_that_begin_again_and_go_on(
+    data: optcache.Dataset, server: Server, contents: list[bytes]
 ) -> None:
     grain = pytest.importorskip("grain.python")
-    sampler = grain.IndexSampler(SIZE, grain.NoSharding(), shuffle=True, seed=7, num_epochs=1)
-    loader = grain.DataLoader(data_source=DataSource(data, sampler), sampler=sampler)
-    assert len(list(loader)) == SIZE and "announced order" not in caplog.text
+    sampler = grain.IndexSampler(SIZE, grain.NoSharding(), shuffle=True, seed=7, num_epochs=2)
+    keys = [sampler[i].record_key for i in range(2 * SIZE)]
+    options = grain.ReadOptions(num_threads=1, prefetch_buffer_size=1)
+    loader = grain.DataLoader(
+        data_source=DataSource(data, sampler), sampler=sampler, read_options=options
+    )
+    for _ in range(2):
+        assert list(map(bytes, loader)) == [contents[key] for key in keys]
+    assert epochs_of(server) == 4 * [list(range(SIZE))]
+    assert len(server.of("pass")) == 4
+    first = iter(loader)
+    for _ in range(SIZE + 40):
+        next(first)
+    later = iter(loader)
+    later.set_state(first.get_state())
     known = server.mark()
-    assert len(list(loader)) == SIZE and not places(server, known)
-    assert caplog.text.count("is read outside the announced order") == 1
+    assert list(map(bytes, later)) == [contents[key] for key in keys[SIZE + 40 :]]
+    assert {get["first"] for get in server.of("get", known)} >= set(range(42, SIZE))
+    assert all(get["stream"] for get in server.of("get"))
 
 
 def test_reads_outside_the_order_are_told_once(
@@ -112,7 +235,7 @@ def test_reads_outside_the_order_are_told_once(
     for index in (2, 9, 1):
         source[index]
     (told,) = caplog.records
-    assert "sample 2 of" in told.message and "set num_epochs of the sampler" in told.message
+    assert "sample 2 of" in told.message and "give the sampler of your DataLoader" in told.message
 
 
 def test_a_read_out_of_turn_begins_no_epoch(

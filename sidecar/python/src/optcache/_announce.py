@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import dataclasses
 import operator
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -21,6 +22,7 @@ from .computed import store_under
 from .dataset import Dataset
 
 _BATCHES_UNDER_WAY = 16  # that threads may read out of order
+_LISTS_KEPT = 3  # of the present epoch and two that follow
 
 
 def announce(
@@ -115,6 +117,8 @@ class AnnouncedOrder:
         self._batch_size = batch_size
         self._recipe = dataclasses.replace(self._order.recipe, passes=epochs or 0, behind=behind)
         self._lists: dict[int, Optional[array.array[int]]] = {}
+        self._listing = threading.Lock()
+        self._told = -1  # the last epoch whose list was told
         self._attachment = attachment_to(ours, name)
         self._attachment.attach(self._recipe)
         self._detach = weakref.finalize(self, self._attachment.detach)
@@ -135,8 +139,12 @@ class AnnouncedOrder:
             if first == 0:
                 self.look_ahead(epoch + 2)
 
-    def begin(self, epoch: int) -> protocol.Tag:
-        """Tells the sidecar that an epoch begins. Where its first sample stands."""
+    def begin(self, epoch: int, start: int = 0, draws_ahead: bool = True) -> protocol.Tag:
+        """Tells the sidecar that an epoch begins, at that place of its list. Where its sample stands.
+
+        Args:
+            draws_ahead: tell the list of the next epoch, too, where it takes time to get that.
+        """
         if not self._detach.alive:
             raise ValueError("this order is closed: announce it again")
         ids = self.list_of(epoch)
@@ -144,11 +152,22 @@ class AnnouncedOrder:
             raise ValueError(f"the order of epoch {epoch} is not known: {self._order.ended}")
         common = len(ids) if self._order.common is None else self._order.common
         what = protocol.Pass(epoch, 0, common, order_crc(ids[:common]))
+        self._told = epoch
         if not self._order.replayed and ids:
-            following = self.list_of(epoch + 1)
+            following = self.list_of(epoch + 1) if draws_ahead else self._lists.get(epoch + 1)
             what = dataclasses.replace(what, trace=ids, ahead=(following,) if following else ())
-        self._lists = {number: of for number, of in self._lists.items() if number >= epoch}
-        return self._attachment.begin(self._recipe, what)
+            self._told += len(what.ahead)
+        with self._listing:
+            near = range(epoch, epoch + _LISTS_KEPT)
+            self._lists = {number: of for number, of in self._lists.items() if number in near}
+        return self._attachment.begin(self._recipe, what.rest(start))
+
+    def place_of(self, key: Any) -> Optional[tuple[int, int]]:
+        """The epoch of a key of grain's and its place there, if the key says them."""
+        if self._order.epoch_length == 0:
+            return None
+        number = self._order.number_of(key)
+        return None if number is None else divmod(number, self._order.epoch_length)
 
     def placed(self, index: int, tag: protocol.Tag) -> BatchIndex:
         """An index that stands there."""
@@ -165,15 +184,17 @@ class AnnouncedOrder:
         if self._order.replayed or not self._detach.alive or not self.list_of(epoch - 1):
             return
         ids = self.list_of(epoch)
-        if ids:
+        if ids and epoch == self._told + 1:
             self._attachment.look_ahead(self._recipe, ids)
+            self._told = epoch
 
     def list_of(self, epoch: int) -> Optional[array.array[int]]:
         """What this rank reads in that epoch; None: the order has no such epoch."""
-        if epoch not in self._lists:
-            indices = self._order.indices(epoch)
-            self._lists[epoch] = None if indices is None else self._checked(indices, epoch)
-        return self._lists[epoch]
+        with self._listing:
+            if epoch not in self._lists:
+                indices = self._order.indices(epoch)
+                self._lists[epoch] = None if indices is None else self._checked(indices, epoch)
+            return self._lists[epoch]
 
     def _checked(self, indices: Sequence[int], epoch: int) -> array.array[int]:
         size = len(self._ours)

@@ -80,17 +80,23 @@ class KnownOrder:
         common: each rank reads this many ids at least, and what some read beyond is not predicted;
             None: all.
         ended: why there is no list of an epoch.
+        epoch_length: of each whole epoch, where keys have numbers; else 0.
     """
 
     replayed = False
     common: Optional[int] = None
     ended = "the function has returned None for it"
+    epoch_length = 0
 
     def __init__(self, size: int, rank: int, world_size: int, lists: Lister) -> None:
         self.recipe = protocol.Recipe(
             known=False, size=size, world=world_size, rank=rank, order="trace"
         )
         self.indices = lists
+
+    def number_of(self, key: Any) -> Optional[int]:
+        """Of a key of grain's, counted from the first of epoch 0 on, if the key says it."""
+        return key.number if isinstance(key, NumberedKey) else None
 
 
 class ReplayedOrder(KnownOrder):
@@ -182,6 +188,42 @@ def _spdl_order(sampler: Any, size: int) -> KnownOrder:
     return KnownOrder(size, int(sampler._rank), int(sampler._world_size), lists)
 
 
+class NumberedKey(int):
+    """A record key that remembers where in its sampler's order it is; copied to another process, an int."""
+
+    number: int
+
+    def __new__(cls, key: int, number: int) -> NumberedKey:
+        self = super().__new__(cls, key)
+        self.number = number
+        return self
+
+    def __mod__(self, other: int) -> int:  # grain takes keys modulo the length of its source
+        return self if 0 <= self < other else int(self) % other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int(self),)
+
+
+class NumberedKeys:
+    """The record keys of grain's IndexSampler, for the sampler itself: each remembers its number."""
+
+    def __init__(self, keys: Any) -> None:
+        self._keys: Any = keys._keys if isinstance(keys, NumberedKeys) else keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, number: int) -> NumberedKey:
+        return NumberedKey(self._keys[number], number)
+
+    def plain(self, numbers: range) -> list[int]:
+        """Many keys, in one go where grain can do that."""
+        if hasattr(self._keys, "_getitems"):
+            return list(map(int, self._keys._getitems(numbers)))
+        return [int(self._keys[number]) for number in numbers]
+
+
 def _grain_order(sampler: Any, size: int) -> KnownOrder:
     """grain's IndexSampler, as its DataLoader asks it: record `i * shard_count + shard_index`."""
     shard, count = int(sampler._shard_options.shard_index), int(sampler._shard_options.shard_count)
@@ -189,21 +231,34 @@ def _grain_order(sampler: Any, size: int) -> KnownOrder:
     if not sampler._shard_options.drop_remainder:
         length += shard < int(sampler._num_records) % count
     reads = len(sampler) // count
-    keys = sampler._record_keys  # sampler[i] makes a random generator as well: ten times as slow
+    # sampler[i] makes a random generator as well: ten times as slow.
+    keys = sampler._record_keys = NumberedKeys(sampler._record_keys)
 
     def lists(epoch: int) -> Optional[list[int]]:
         first, end = epoch * length, min((epoch + 1) * length, reads)
-        return [int(keys[i]) for i in range(first, end)] if first < end else None
+        return keys.plain(range(first, end)) if first < end else None
 
     known = KnownOrder(size, shard, count, lists)
+    known.epoch_length = length
     known.ended = "grain's IndexSampler ends before it; raise its num_epochs"
     return known
+
+
+class _SequentialOrder(KnownOrder):
+    """Of grain's SequentialSampler, whose keys are their places."""
+
+    keys = range(0)
+
+    def number_of(self, key: Any) -> Optional[int]:
+        return self.keys.index(int(key)) if int(key) in self.keys else None
 
 
 def _grain_sequential_order(sampler: Any, size: int) -> KnownOrder:
     """grain's SequentialSampler, as its DataLoader asks it: one epoch."""
     shard, count = int(sampler._shard_options.shard_index), int(sampler._shard_options.shard_count)
     only = range(shard, len(sampler) // count * count, count)
-    known = KnownOrder(size, shard, count, lambda epoch: None if epoch else only)
+    known = _SequentialOrder(size, shard, count, lambda epoch: None if epoch else only)
+    known.epoch_length = len(only)
+    known.keys = only
     known.ended = "grain's SequentialSampler is the order of epoch 0 alone; take an IndexSampler"
     return known

@@ -26,10 +26,10 @@ _EARLY_MAX = 1024
 
 
 class DataSource:
-    """A dataset as grain's RandomAccessDataSource. grain asks for one record after the other and does
-    not say where in an epoch it is. The announced order says it: a record that is asked for again is
-    that of the next epoch. Loop over a DataLoader of grain once, with `num_epochs` of its sampler: a
-    second loop starts the sampler over, and reads outside the plan.
+    """A dataset as grain's RandomAccessDataSource. grain asks for one record after the other, and the
+    sampler that the order was made of says where in which epoch that is: you may loop over the
+    DataLoader again, or go on in the middle of an epoch. With another order, a record that is asked for
+    again is that of the next epoch.
 
     Thread-safe. A copy in another process, as of grain's workers, reads outside the plan.
     """
@@ -47,8 +47,8 @@ class DataSource:
         """Announces the order.
 
         Args:
-            order: grain's IndexSampler or SequentialSampler, that of the DataLoader, or an order of
-                optcache.announce.
+            order: grain's IndexSampler or SequentialSampler, the very one of the DataLoader, or an
+                order of optcache.announce.
             dataset, name, rank, world_size, epochs: as of optcache.announce.
 
         Raises as optcache.announce.
@@ -61,18 +61,56 @@ class DataSource:
         self._begun: list[_Epoch] = []  # the present epoch, and the one before
         self._next: Optional[_Epoch] = None
         self._next_number = 0
+        self._passes: list[_Pass] = []  # where keys say their places: the last ones, in order
         self._warned = False  # of reads outside the order
 
     def __len__(self) -> int:
         return len(self._dataset)
 
     def __getitem__(self, record_key: Any) -> Any:
-        return self._dataset[self._placed(int(record_key))]
+        order, index = self._order, int(record_key)
+        if order is not None:
+            where = order.place_of(record_key)
+            if where is not None:
+                index = self._at(order, index, *where)
+            elif not self._passes:  # else it is a read beside the loop
+                index = self._placed(order, index)
+        return self._dataset[index]
 
-    def _placed(self, index: int) -> int:
-        order = self._order
-        if order is None:
-            return index
+    def _at(self, order: AnnouncedOrder, index: int, number: int, place: int) -> int:
+        """The index at that place of an epoch of that number."""
+        with self._lock:
+            found = (it for it in reversed(self._passes) if it.number == number and it.reads(place))
+            known = next(found, None)
+            present = known or self._begin(order, number, place)
+            present.take(place)
+            if present is self._passes[-1]:
+                present.tag = order.refresh(present.tag._replace(first=place))
+            placed = order.placed(index, present.tag._replace(first=place))
+        if known is None:
+            self._look_ahead(order, number)
+        return placed
+
+    def _begin(self, order: AnnouncedOrder, number: int, place: int) -> _Pass:
+        """Threads read out of order, so a loop that goes on there may read some places before it, too."""
+        start = max(place - _EARLY_MAX, 0)
+        tag = order.begin(number, start, draws_ahead=False)
+        begun = _Pass(number, len(order.list_of(number) or ()), start, tag)
+        kept = 1 + _EARLY_MAX // max(begun.left, 1)
+        self._passes = [*self._passes[-kept:], begun]
+        return begun
+
+    def _look_ahead(self, order: AnnouncedOrder, number: int) -> None:
+        """Tells the lists of the next two epochs. It takes long to draw them, so other threads read
+        meanwhile.
+        """
+        for following in (number + 1, number + 2):
+            order.list_of(following)
+            with self._lock:
+                if self._passes[-1].number == number:
+                    order.look_ahead(following)
+
+    def _placed(self, order: AnnouncedOrder, index: int) -> int:
         with self._lock:
             placed = self._take(order, index)
             if placed is None and self._begin_next(order, index):
@@ -81,9 +119,8 @@ class DataSource:
             self._warned = self._warned or warn
         if warn:
             log.warning(
-                "sample %d of %r is read outside the announced order, and so may others be. If your "
-                "program loops over a DataLoader of grain again, its sampler starts over: loop once, and "
-                "set num_epochs of the sampler",
+                "sample %d of %r is read outside the announced order, and so may others be: give the "
+                "sampler of your DataLoader as the order, or a function that returns what each epoch reads",
                 index,
                 self._dataset,
             )
@@ -136,6 +173,26 @@ class DataSource:
         order, self._order = self._order, None
         if order is not None:
             order.close()
+
+
+class _Pass:
+    """Which places of an epoch were read."""
+
+    def __init__(self, number: int, length: int, start: int, tag: protocol.Tag) -> None:
+        self.number = number
+        self.left = length - start
+        self.tag = tag
+        self._front = start  # behind the last place that was read
+        self._taken = bytearray(length)
+
+    def reads(self, place: int) -> bool:
+        """Is it this pass that reads that place, and not a later loop?"""
+        return self.left > 0 and place >= self._front - _EARLY_MAX
+
+    def take(self, place: int) -> None:
+        self.left -= not self._taken[place]
+        self._taken[place] = True
+        self._front = max(self._front, place + 1)
 
 
 class _Epoch:
