@@ -191,6 +191,7 @@ BatchDesk::Placed BatchDesk::PlaceAnywhere(BatchId id, Batch& batch) {
     if (counted.insert(&sample).second) bytes += sample.size();
   }
   if (!memory_.Admits(bytes)) {
+    if (memory_.MakeRoom(RoomFor::kAsked)) return PlaceAnywhere(id, batch);
     if (memory_.others_ask()) return Placed::kInLine;
     RefuseForWantOfRoom(id, bytes);
     return Placed::kRefused;

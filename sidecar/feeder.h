@@ -53,6 +53,7 @@ class Feeder final : public NodeListener {
   ReaderTable& readers() { return readers_; }
   BatchDesk& desk() { return desk_; }
   const BatchDesk& desk() const { return desk_; }
+  SampleMemory& memory() { return memory_; }
   const SampleMemory& memory() const { return memory_; }
   // A training process has gone, and with it all that it held.
   void OnClientGone(ClientId client);

@@ -62,12 +62,29 @@ bool KeyOrder::Awaits(const DatasetPort& dataset) const {
 }
 
 // Has the rank come to its next pass, now that it asks for what this one does not have?
-bool KeyOrder::Ends(const Own& own, SampleId id) {
+bool KeyOrder::Ends(const Own& own, SampleId id) const {
   const RankReader* const reader = readers_.Find(own.reader);
   if (reader == nullptr || reader->ended()) return false;
   const Pass* const next = reader->next();
   if (next != nullptr && next->foretold() && !next->FindUnasked(id)) return false;
   return own.taken >= own.length || own.repeats > kRepeats;
+}
+
+bool KeyOrder::ReadsAgain(const DatasetPort& dataset, SampleId id, const KeyTag& last,
+                          bool from_start) const {
+  for (const auto& [number, reader] : readers_.readers()) {
+    const Pass* const pass = reader.current();
+    if (reader.ended() || reader.attachment().dataset != &dataset || pass == nullptr) continue;
+    const bool later = number == last.reader && pass->span().pass != last.pass;
+    if ((from_start || later) && pass->FindUnasked(id)) return true;
+  }
+  const auto found = own_.find(&dataset);
+  return from_start && found != own_.end() &&
+         std::ranges::any_of(found->second, [&](const Own& own) {
+           if (!Ends(own, id)) return false;
+           const Pass* const next = readers_.Find(own.reader)->next();
+           return next != nullptr && next->FindUnasked(id) == next->span().begin;
+         });
 }
 
 KeyTag KeyOrder::Take(const DatasetPort& dataset, SampleId id) {

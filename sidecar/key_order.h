@@ -44,6 +44,13 @@ class KeyOrder {
   // An order is being made that may have the next read of the dataset: ask again in a moment.
   bool Awaits(const DatasetPort& dataset) const;
 
+  // A part of the sample is asked for, whose last read had that tag. Does it belong to another
+  // read, with a place of its own? It does if the same rank is in a later pass that has the sample
+  // before it. Where the last read began with the same part (`from_start`), it also does if any
+  // rank has the sample before it, or has read its pass and begins the next one with the sample.
+  bool ReadsAgain(const DatasetPort& dataset, SampleId id, const KeyTag& last,
+                  bool from_start) const;
+
   // The sample is asked for now. May begin a pass.
   KeyTag Take(const DatasetPort& dataset, SampleId id);
 
@@ -55,7 +62,7 @@ class KeyOrder {
     std::uint64_t repeats = 0;  // asked for in vain in the present one
   };
 
-  bool Ends(const Own& own, SampleId id);
+  bool Ends(const Own& own, SampleId id) const;
   void BeginNext(Own& own);
 
   ReaderTable& readers_;

@@ -1,6 +1,7 @@
 #include "sidecar/object_reads.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,16 @@ constexpr Duration kAskAgain = std::chrono::milliseconds(10);
 
 }  // namespace
 
+void ObjectReads::Open(Feeder& feeder, KeyOrder& order) {
+  feeder_ = &feeder;
+  order_ = &order;
+  // What is staged is needed later than the object that is being read.
+  feeder.memory().SetGiveWay(
+      [this](RoomFor what) { return CloseOne(what == RoomFor::kAsked ? 0 : 1); });
+}
+
 void ObjectReads::Close() {
+  if (feeder_ != nullptr) feeder_->memory().SetGiveWay(nullptr);
   for (const auto& [client, read] : reads_)
     alarms_.Cancel(read.linger);
   open_.clear();
@@ -27,11 +37,15 @@ void ObjectReads::Read(const DatasetPort& dataset, SampleId id, const ByteRange&
   if (const auto found = open_.find(sample); !whole && found != open_.end()) {
     const ClientId client = found->second;
     OneRead& read = reads_.at(client);
-    read.asked += part.length;
-    read.waiting.push_back(std::move(done));
-    ++joined_;
-    if (read.buffer != nullptr) Serve(client);
-    return;
+    if (MayJoin(read, part)) {
+      read.asked.Add(part);
+      read.last_asked = ++parts_;
+      read.waiting.push_back(std::move(done));
+      ++joined_;
+      if (read.buffer != nullptr) Serve(client);
+      return;
+    }
+    End(client);
   }
   if (reads_.size() >= kReadsMax) {
     return done(Error(Code::kResourceExhausted,
@@ -41,11 +55,19 @@ void ObjectReads::Read(const DatasetPort& dataset, SampleId id, const ByteRange&
   OneRead& read = reads_[client];
   read.sample = sample;
   read.begun_at = alarms_.Now();
-  read.asked = part.length;
+  read.first = part.first;
+  read.asked.Add(part);
+  read.last_asked = ++parts_;
   read.open = !whole;
   read.waiting.push_back(std::move(done));
   if (!whole) open_.emplace(sample, client);
   Ask(client);
+}
+
+// Until the sample has come, the read may not have taken its own place yet.
+bool ObjectReads::MayJoin(const OneRead& read, const ByteRange& part) const {
+  return read.buffer == nullptr || !order_->ReadsAgain(*read.sample.dataset, read.sample.id,
+                                                       read.tag, part.first == read.first);
 }
 
 void ObjectReads::Ask(ClientId client) {
@@ -58,6 +80,7 @@ void ObjectReads::Ask(ClientId client) {
     alarms_.After(kAskAgain, [this, client] { Ask(client); });
     return;
   }
+  found->second.tag = tag;
   feeder_->desk().Ask(client, {.request = client,
                                .dataset = sample.dataset,
                                .ids = {sample.id},
@@ -88,10 +111,10 @@ void ObjectReads::Serve(ClientId client) {
   OneRead& read = reads_.at(client);
   const BufferRef buffer = read.buffer;
   const std::vector<Done> waiting = std::exchange(read.waiting, {});
-  if (read.open && read.asked < read.sample.dataset->SizeOf(read.sample.id)) {
+  if (read.open && read.asked.count() < read.sample.dataset->SizeOf(read.sample.id)) {
     LingerOn(client, read);
     while (HoldsTooMuch())
-      CloseOldest();
+      CloseOne(1);
   } else {
     End(client);
   }
@@ -114,11 +137,16 @@ bool ObjectReads::HoldsTooMuch() const {
   return lingering_ > kOpenMax || (lingering_ > 1 && lingering_bytes_ > share);
 }
 
-// What has come and waits only for what may come, the oldest first; else nothing.
-void ObjectReads::CloseOldest() {
-  const auto oldest =
-      std::ranges::find_if(reads_, [](const auto& entry) { return entry.second.linger != 0; });
-  if (oldest != reads_.end()) End(oldest->first);
+// Ends one of those that hold a sample only for what may come, if there are more than `keep`: the
+// one whose last part was asked for before all others', and first one whose room is free at once.
+bool ObjectReads::CloseOne(std::size_t keep) {
+  if (lingering_ <= keep) return false;
+  const auto rank = [](const auto& entry) {
+    const OneRead& read = entry.second;
+    return std::tuple(read.linger == 0, read.buffer.use_count() > 1, read.last_asked);
+  };
+  End(std::ranges::min_element(reads_, {}, rank)->first);
+  return true;
 }
 
 void ObjectReads::End(ClientId client) {

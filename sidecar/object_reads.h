@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "sidecar/alarms.h"
 #include "sidecar/byte_range.h"
+#include "sidecar/byte_set.h"
 #include "sidecar/feeder.h"
 #include "sidecar/key_order.h"
 #include "sidecar/ports.h"
@@ -22,9 +23,10 @@ namespace optcache::sidecar {
 inline constexpr ClientId kObjectClients = ClientId{1} << 63U;
 
 // A request for the whole of an object is a read of its own. One for a part joins the read that is
-// open for the sample, if there is one: it stays open until as many bytes have been asked for as
-// the sample has, or nobody has asked for kLinger. Not thread-safe: belongs to the event loop's
-// thread.
+// open for the sample, if there is one. A read stays open until all bytes of the sample have been
+// asked for, a rank reads the sample again in its order, no part was asked for during kLinger, or
+// its memory is needed: what is held only for what may come gives way to every request. Not
+// thread-safe: belongs to the event loop's thread.
 class ObjectReads final : public ClientPort {
  public:
   static constexpr std::size_t kReadsMax = 1024;  // that have not ended
@@ -32,7 +34,8 @@ class ObjectReads final : public ClientPort {
   // samples at most; one is held always.
   static constexpr std::size_t kOpenMax = 64;
   static constexpr ByteCount kOpenShare = 4;
-  static constexpr Duration kLinger = std::chrono::seconds(5);
+  // Training may go on for minutes between two parts: row groups of one file, for example.
+  static constexpr Duration kLinger = std::chrono::minutes(15);
   // An order that is being made is waited for this long.
   static constexpr Duration kOrderMax = std::chrono::seconds(2);
 
@@ -41,10 +44,7 @@ class ObjectReads final : public ClientPort {
 
   explicit ObjectReads(Alarms& alarms) : alarms_(alarms) {}
   // Before the first Read. Both outlive it.
-  void Open(Feeder& feeder, KeyOrder& order) {
-    feeder_ = &feeder;
-    order_ = &order;
-  }
+  void Open(Feeder& feeder, KeyOrder& order);
   // Calls back no more.
   void Close();
 
@@ -68,18 +68,22 @@ class ObjectReads final : public ClientPort {
   struct OneRead {
     Sample sample;
     MonotonicTime begun_at{};
-    ByteCount asked = 0;  // bytes of all parts
-    bool open = false;    // for further parts
-    BufferRef buffer;     // once it has come
+    KeyTag tag;                    // once the core is asked
+    ByteCount first = 0;           // where its first part begins
+    ByteSet asked;                 // in all parts
+    std::uint64_t last_asked = 0;  // rises with every part of any read
+    bool open = false;             // for further parts
+    BufferRef buffer;              // once it has come
     std::vector<Done> waiting;
     Alarms::Id linger = 0;  // 0: it does not hold the sample for what may come
   };
 
+  bool MayJoin(const OneRead& read, const ByteRange& part) const;
   void Ask(ClientId client);
   void Serve(ClientId client);
   void LingerOn(ClientId client, OneRead& read);
   bool HoldsTooMuch() const;
-  void CloseOldest();
+  bool CloseOne(std::size_t keep);
   void End(ClientId client);
   void Fail(ClientId client, const Status& why);
 
@@ -87,6 +91,7 @@ class ObjectReads final : public ClientPort {
   Feeder* feeder_ = nullptr;
   KeyOrder* order_ = nullptr;
   ClientId last_ = kObjectClients;
+  std::uint64_t parts_ = 0;            // asked for so far
   std::map<ClientId, OneRead> reads_;  // in the order in which they began
   std::map<Sample, ClientId> open_;
   std::size_t lingering_ = 0;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -34,6 +36,12 @@ class ArenaPort {
 };
 
 class SampleMemory;
+
+// Who wants the room of samples that are held only for what may come.
+enum class RoomFor : std::uint8_t {
+  kStaged,  // a rank that has nothing staged
+  kAsked,   // a request, which would wait or be refused
+};
 
 // The room for one sample. Frees itself.
 class Buffer {
@@ -76,6 +84,12 @@ class SampleMemory {
   // `on_free` is called whenever room has become free.
   SampleMemory(ArenaPort& arena, ByteCount overflow_bytes, std::function<void()> on_free);
 
+  // `give_way` ends one hold on a sample that may be asked for again, and returns false if there
+  // is none to end. Null: there are no such holds.
+  void SetGiveWay(std::function<bool(RoomFor)> give_way) { give_way_ = std::move(give_way); }
+  // True: try again to allocate.
+  bool MakeRoom(RoomFor what) { return give_way_ && give_way_(what); }
+
   // In the arena; null if there is no room.
   BufferRef AllocateInArena(ByteCount size);
   // In the overflow, for a sample too large to be staged in the arena; null if there is no room.
@@ -112,6 +126,7 @@ class SampleMemory {
   ByteCount asked_limit_;
   ByteCount staged_limit_;
   std::function<void()> on_free_;
+  std::function<bool(RoomFor)> give_way_;
   ByteCount arena_in_use_ = 0;
   ByteCount asked_in_use_ = 0;
   ByteCount staged_in_use_ = 0;

@@ -79,9 +79,12 @@ Stager::Step Stager::StageNext(RankReader& reader, ByteCount window) {
   const ByteCount size = attachment.dataset->SizeOf(id);
   BufferRef buffer = Allocate(size, window, StagedArenaBytes(reader));
   if (buffer == nullptr) {
-    if (size <= window) return Step::kNoRoom;
-    pass->PassOver(*index);
-    return Step::kStaged;
+    if (size > window) {
+      pass->PassOver(*index);
+      return Step::kStaged;
+    }
+    const bool again = reader.staged() == 0 && memory_.MakeRoom(RoomFor::kStaged);
+    return again ? Step::kStaged : Step::kNoRoom;
   }
   auto sample = std::make_shared<HeldSample>(
       fetcher_, *attachment.dataset, attachment.stream,

@@ -300,6 +300,48 @@ def test_an_annotated_order_is_followed(
 
 @needs("boto3")
 @needs("torch")
+def test_ranges_of_shards_are_reads_of_their_order(
+    programs: Path, server: S3Server, tmp_path: Path
+) -> None:
+    """With room for some of the shards: the others are read once a pass, whatever their ranges."""
+    shards, epochs = 40, 4
+    kept = int(0.3 * shards)
+    content = Content()
+    chance = random.Random(9)
+    parts: dict[str, list[bytes]] = {}
+    for number in range(shards):
+        key = f"{number:02}.parquet"
+        parts[PREFIX + key] = [chance.randbytes(8 << 10) for _ in range(8)]
+        content.place(server, key, b"".join(parts[PREFIX + key]))
+    sampler = f"torch-distributed,seed={s3_reader.SEED}"
+    requests: list[int] = []
+    with cache_over(programs, server, content, tmp_path, sampler, share=0.3) as cache:
+        read = read_epochs(
+            cache,
+            "boto3_ranges_in_order",
+            tmp_path,
+            lambda: requests.append(server.requests(GET)),
+            epochs,
+        )
+        (metrics,) = cache.sidecar_metrics()
+    asked = 0
+    for epoch in read:
+        assert sorted(key for key, _ in epoch) == sorted(parts)
+        for number, (key, digest) in enumerate(epoch):
+            places = (7, 7, *(range(7) if number % 3 == 0 else (0, 2, 4)))
+            assert digest == sha256(b"".join(parts[key][at] for at in places))
+            asked += len(places)
+    bound = shards - kept  # of a pass after the first
+    print("requests of the store, after each epoch:", requests, "bound:", bound)
+    assert requests[0] <= shards + bound, "the next pass is read ahead, and no more"
+    assert requests[-1] <= shards + 1.05 * bound * epochs, "one more pass is read ahead"
+    assert requests[-1] - requests[0] <= 1.05 * bound * (epochs - 1)
+    assert metrics["optcache_s3_joined_reads_total"] == asked - shards * epochs
+    assert metrics["optcache_unforetold_reads_total"] == 0
+
+
+@needs("boto3")
+@needs("torch")
 def test_an_attached_order_is_followed(
     programs: Path, server: S3Server, tmp_path: Path
 ) -> None:

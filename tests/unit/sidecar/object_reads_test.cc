@@ -117,6 +117,93 @@ TEST_F(ObjectReadsTest, EndWhenNobodyAsksForMore) {
   EXPECT_EQ(arena_.slots(), 0U);
 }
 
+TEST_F(ObjectReadsTest, AreOneForRangesWithMinutesBetweenThem) {
+  for (ByteCount first = 0; first < 50; first += 10) {
+    Read(3, {.first = first, .length = 10});
+    RunStore();
+    answers_.clear();
+    Advance(std::chrono::minutes(14));
+  }
+  EXPECT_EQ(store_.reads[3], 1);
+}
+
+TEST_F(ObjectReadsTest, AreOneForAllRangesThoughSomeAreAskedForTwice) {
+  for (const ByteCount first : {90U, 90U, 0U, 50U, 10U}) {
+    Read(3, {.first = first, .length = first == 10 ? 40U : first == 50 ? 40U : 10U});
+    RunStore();
+    EXPECT_EQ(store_.reads[3], 1) << first;
+  }
+  EXPECT_EQ(reads_.reads(), 0U) << "all of it has been asked for";
+}
+
+TEST_F(ObjectReadsTest, KeepTheSamplesWhosePartsWereAskedForLast) {
+  const auto read = [this](SampleId id, ByteCount first) {
+    ReadOf(large_, id, {.first = first, .length = 10});
+    RunStore();
+    answers_.clear();
+  };
+  read(0, 0);
+  read(1, 0);
+  read(0, 10);
+  read(2, 0);  // a quarter of the memory is two of them
+  read(0, 20);
+  EXPECT_EQ(store_.reads[0], 1);
+  read(1, 10);
+  EXPECT_EQ(store_.reads[1], 2);
+}
+
+// Too large for the arena, and for the overflow beside another one.
+TEST_F(ObjectReadsTest, GiveWayToARequestThatWouldWait) {
+  const FakeDataset huge{"huge", {200'000, 200'000}};
+  ReadOf(huge, 0, {.first = 0, .length = 10});
+  RunStore();
+  answers_.clear();
+  EXPECT_EQ(reads_.reads(), 1U) << "it stays open";
+  ReadOf(huge, 1, {.first = 0, .length = 10});
+  RunStore();
+  EXPECT_EQ(answers_.size(), 1U) << "at once, without a wait";
+  EXPECT_EQ(reads_.reads(), 1U);
+  answers_.clear();
+  Advance(ObjectReads::kLinger);
+}
+
+TEST_F(ObjectReadsTest, GiveWayWhenTheirOwnAnswersAreSent) {
+  const FakeDataset huge{"huge", {200'000, 200'000}};
+  ReadOf(huge, 0, {.first = 0, .length = 10});
+  RunStore();
+  ReadOf(huge, 1, {.first = 0, .length = 10});
+  RunStore();
+  EXPECT_EQ(answers_.size(), 1U) << "the first sample is still being sent";
+  answers_.clear();
+  RunStore();
+  EXPECT_EQ(answers_.size(), 1U);
+  answers_.clear();
+  Advance(ObjectReads::kLinger);
+}
+
+TEST_F(ObjectReadsTest, GiveWayToARankThatHasNothingStaged) {
+  feeder_->desk().Ask(5, {.request = 1, .dataset = &large_, .ids = {4}});
+  RunStore();
+  ByteCount first = 0;
+  for (const SampleId id : {0U, 1U, 0U}) {
+    ReadOf(large_, id, {.first = first++, .length = 1});
+    RunStore();
+    answers_.clear();
+  }
+  EXPECT_EQ(reads_.reads(), 2U);
+  const FakeDataset shards{"shards", {35'000, 35'000, 35'000}};
+  const sampler::Recipe recipe{.kind = sampler::Kind::kSequential, .size = 3};
+  ASSERT_TRUE(order_->Attach(shards, {.recipe = recipe, .ranks = {0}}).ok());
+  RunStore();
+  EXPECT_EQ(feeder_->readers().Find(1)->staged(), 1U);
+  EXPECT_EQ(reads_.reads(), 1U) << "the one that was read last stays open";
+  ReadOf(large_, 0, {.first = first, .length = 1});
+  EXPECT_EQ(reads_.joined(), 2U);
+  processes_.answers.clear();
+  feeder_->OnClientGone(5);
+  Advance(ObjectReads::kLinger);
+}
+
 TEST_F(ObjectReadsTest, HoldFewSamplesForWhatMayCome) {
   for (SampleId id = 0; id <= ObjectReads::kOpenMax; ++id) {
     Read(id, {.first = 0, .length = 10});
@@ -189,6 +276,43 @@ TEST_F(ObjectReadsTest, CountInTheOrderThatIsKnown) {
   ASSERT_EQ(answers_.size(), 1U);
   EXPECT_EQ(feeder_->readers().Find(1)->current()->delivered(), 1U);
   EXPECT_GT(store_.reads.size(), 1U) << "what comes next is staged";
+}
+
+TEST_F(ObjectReadsTest, AreNewInTheNextPassOfAnOrder) {
+  const FakeDataset shards{"shards", {100, 100, 100}};
+  const sampler::Recipe recipe{.kind = sampler::Kind::kSequential, .size = 3};
+  ASSERT_TRUE(order_->Attach(shards, {.recipe = recipe, .ranks = {0}}).ok());
+  RunStore();
+  for (PassNumber pass = 0; pass < 3; ++pass) {
+    for (SampleId id = 0; id < 3; ++id) {
+      // The end of a shard, which says where its parts are, then two of these.
+      for (const ByteCount first : {90U, 0U, 20U}) {
+        ReadOf(shards, id, {.first = first, .length = 10});
+        RunStore();
+      }
+      const Pass& present = *feeder_->readers().Find(1)->current();
+      EXPECT_EQ(present.span().pass, pass);
+      EXPECT_EQ(present.delivered(), id + 1);
+    }
+  }
+  EXPECT_EQ(reads_.joined(), 3U * 3U * 2U);
+  answers_.clear();
+}
+
+TEST_F(ObjectReadsTest, OfALastSampleThatIsOpenedAgainBeginNoPass) {
+  const FakeDataset shards{"shards", {100, 100, 100}};
+  const sampler::Recipe recipe{.kind = sampler::Kind::kSequential, .size = 3};
+  ASSERT_TRUE(order_->Attach(shards, {.recipe = recipe, .ranks = {0}}).ok());
+  RunStore();
+  for (SampleId id = 0; id < 3; ++id) {
+    for (const ByteCount first : {90U, 0U, 90U, 20U}) {
+      ReadOf(shards, id, {.first = first, .length = 10});
+      RunStore();
+    }
+  }
+  EXPECT_EQ(feeder_->readers().Find(1)->current()->span().pass, 0U);
+  EXPECT_EQ(reads_.joined(), 3U * 3U);
+  answers_.clear();
 }
 
 TEST_F(ObjectReadsTest, DoNotWaitForAnOrderForEver) {
