@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cluster import programs
 from cluster.settings import Paths
@@ -46,6 +47,23 @@ def _program() -> Path:
 class Keys:
     access: str
     secret: str
+
+
+ANY_KEYS = Keys("anybody", "anything")
+
+
+def boto3_client(endpoint: str, keys: Keys = ANY_KEYS, **words: Any) -> Any:
+    """boto3 is not installed everywhere."""
+    import boto3
+
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=keys.access,
+        aws_secret_access_key=keys.secret,
+        **words,
+    )
 
 
 @contextmanager

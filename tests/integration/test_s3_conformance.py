@@ -215,8 +215,6 @@ class Servers:
 
 @pytest.fixture(scope="module")
 def servers(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    import boto3
-
     if why := s3_server.missing_program():
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("conformance")
@@ -225,17 +223,8 @@ def servers(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     bodies |= {PREFIX + f"b/{key}.bin": key.encode() for key in ("1", "2", "c/3")}
     bodies |= {PREFIX + f"many/{number:04}": b"one of many" for number in range(MANY)}
 
-    def client(endpoint: str, access: str, secret: str) -> Any:
-        return boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id=access,
-            aws_secret_access_key=secret,
-        )
-
     with S3Server(folder / "s3", KEYS) as server:
-        s3 = client(server.endpoint, KEYS.access, KEYS.secret)
+        s3 = s3_server.boto3_client(server.endpoint, KEYS)
         s3.create_bucket(Bucket=BUCKET)
         for key, body in bodies.items():
             s3.put_object(Bucket=BUCKET, Key=key, Body=body)
@@ -243,7 +232,7 @@ def servers(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         s3.put_object(Bucket=BUCKET, Key=TYPED, Body=b"{}", **words)
         content = Content(total_bytes=sum(map(len, bodies.values())))
         with cache_over(programs, server, content, folder) as cache:
-            endpoint = client(cache.s3_endpoint(0), "anybody", "anything")
+            endpoint = s3_server.boto3_client(cache.s3_endpoint(0))
             etag = s3.head_object(Bucket=BUCKET, Key=OBJECT)["ETag"]
             yield Servers(s3, endpoint, etag)
 

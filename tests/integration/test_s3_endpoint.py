@@ -169,8 +169,8 @@ def environment(cache: Cluster) -> dict[str, str]:
     return clean | {
         "AWS_ENDPOINT_URL_S3": cache.s3_endpoint(0),
         "OPTCACHE_SOCKET": str(cache.socket(0)),
-        "AWS_ACCESS_KEY_ID": "anybody",
-        "AWS_SECRET_ACCESS_KEY": "anything",
+        "AWS_ACCESS_KEY_ID": s3_server.ANY_KEYS.access,
+        "AWS_SECRET_ACCESS_KEY": s3_server.ANY_KEYS.secret,
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",
@@ -355,22 +355,11 @@ def test_an_attached_order_is_followed(
 
 @needs("boto3")
 def test_checkpoints_go_elsewhere(programs: Path, server: S3Server, tmp_path: Path) -> None:
-    import boto3
     from botocore.exceptions import ClientError
 
     content = loose_objects(server, tmp_path)
-
-    def client(endpoint: str, access: str, secret: str) -> Any:
-        return boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id=access,
-            aws_secret_access_key=secret,
-        )
-
     with cache_over(programs, server, content, tmp_path) as cache:
-        reader = client(cache.s3_endpoint(0), "anybody", "anything")
+        reader = s3_server.boto3_client(cache.s3_endpoint(0))
         checkpoint = random.Random(3).randbytes(3 << 20)
         for bucket in (BUCKET, "checkpoints"):
             with pytest.raises(ClientError) as refused:
@@ -382,7 +371,7 @@ def test_checkpoints_go_elsewhere(programs: Path, server: S3Server, tmp_path: Pa
         with pytest.raises(ClientError, match="NoSuchBucket"):
             reader.list_objects_v2(Bucket="checkpoints")
 
-        writer = client(server.endpoint, KEYS.access, KEYS.secret)
+        writer = s3_server.boto3_client(server.endpoint, KEYS)
         writer.put_object(Bucket="checkpoints", Key="epoch-1.pt", Body=checkpoint)
         saved = writer.get_object(Bucket="checkpoints", Key="epoch-1.pt")["Body"].read()
         assert saved == checkpoint
@@ -395,7 +384,6 @@ def test_checkpoints_go_elsewhere(programs: Path, server: S3Server, tmp_path: Pa
 def test_any_signature_is_taken_and_conditions_are_kept(
     programs: Path, server: S3Server, tmp_path: Path
 ) -> None:
-    import boto3
     from botocore import UNSIGNED
     from botocore.client import Config
     from botocore.exceptions import ClientError
@@ -404,14 +392,8 @@ def test_any_signature_is_taken_and_conditions_are_kept(
     key, digest = next(iter(content.samples.items()))
     with cache_over(programs, server, content, tmp_path) as cache:
         for signature in ("s3v4", "s3", UNSIGNED):
-            client = boto3.client(
-                "s3",
-                endpoint_url=cache.s3_endpoint(0),
-                region_name="us-east-1",
-                aws_access_key_id="anybody",
-                aws_secret_access_key="anything",
-                config=Config(signature_version=signature),
-            )
+            config = Config(signature_version=signature)
+            client = s3_server.boto3_client(cache.s3_endpoint(0), config=config)
             assert [bucket["Name"] for bucket in client.list_buckets()["Buckets"]] == [BUCKET]
             whole = client.get_object(Bucket=BUCKET, Key=key)
             assert sha256(whole["Body"].read()) == digest
