@@ -2,43 +2,12 @@
 
 #include "sidecar/feeder.h"
 
-#include <numeric>
-
-#include "unit/sidecar/fakes.h"
+#include "unit/sidecar/feeder_fixture.h"
 
 namespace optcache::sidecar {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-std::vector<SampleId> Part(const std::vector<SampleId>& order, std::size_t first, std::size_t n) {
-  return {order.begin() + static_cast<std::ptrdiff_t>(first),
-          order.begin() + static_cast<std::ptrdiff_t>(first + n)};
-}
-
-// 40 samples of 100 bytes, an arena for ten of them, no node.
-class FeederTest : public testing::Test {
- protected:
-  FeederTest() { world_.node.up = false; }
-  std::vector<SampleId> Reading() {
-    std::vector<SampleId> ids;
-    for (const auto& read : world_.store.pending)
-      ids.push_back(read.id);
-    return ids;
-  }
-  const FakeClients::Answer& Answer(std::size_t i) { return world_.clients.answers.at(i); }
-  double Counter(std::string_view wanted, std::string_view label = "") {
-    double found = -1;
-    world_.feeder->VisitCounters(
-        [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
-          if (name == wanted && (label.empty() || labels.front().second == label)) found = value;
-        });
-    return found;
-  }
-
-  World world_{1000, std::vector<ByteCount>(40, 100), {.overflow_bytes = 2000}};
-};
 
 TEST_F(FeederTest, StagesInOrderAsFarAsTheArenaReaches) {
   const ReaderId reader = world_.Attach(1);
@@ -163,73 +132,6 @@ TEST_F(FeederTest, TwoRanksMayWantOneSampleAtATime) {
   EXPECT_EQ(world_.clients.answers.size(), 2U);
 }
 
-TEST_F(FeederTest, WhatTheArenaCannotTakeComesByCopy) {
-  std::vector<SampleId> ids(15);
-  std::iota(ids.begin(), ids.end(), 0);
-  world_.Ask(2, 11, ids);
-  world_.RunStore();
-  ASSERT_EQ(world_.clients.answers.size(), 1U);
-  EXPECT_EQ(std::count(Answer(0).slots.begin(), Answer(0).slots.end(), std::nullopt), 5);
-  EXPECT_EQ(Counter("optcache_client_copied_samples_total"), 5);
-  EXPECT_EQ(Counter("optcache_overflow_bytes", "asked"), 0) << "freed with the answer";
-}
-
-TEST_F(FeederTest, RequestsQueueForTheOverflowAndEachIsAnswered) {
-  std::vector<SampleId> ids(30);
-  std::iota(ids.begin(), ids.end(), 0);
-  world_.Ask(2, 11, ids);  // ten in the arena, twenty beyond the overflow's half: alone
-  world_.Ask(3, 12, {31, 32});
-  world_.Run();
-  EXPECT_EQ(Counter("optcache_overflow_bytes", "asked"), 2000);
-  EXPECT_NE(world_.feeder->desk().WhyWaiting(3, 12).find("2 of them wait for memory"),
-            std::string::npos);
-  world_.store.waits = {"the store of a, for 31 s by 2 requests: refused"};
-  EXPECT_NE(world_.feeder->desk().WhyWaiting(3, 12).find(
-                "; waiting for the store of a, for 31 s by 2 requests: refused"),
-            std::string::npos);
-  world_.RunStore();
-  EXPECT_EQ(world_.clients.answers.size(), 2U);
-}
-
-TEST(Feeder, WhatNeitherArenaNorOverflowCouldHoldIsRefusedBeforeItIsRead) {
-  World world{1000, {100, 300_MiB, 200_MiB}, {.overflow_bytes = 256_MiB}};
-  world.node.up = false;
-  world.Ask(2, 11, {1});
-  ASSERT_EQ(world.clients.refused.size(), 1U);
-  const auto& [request, why] = world.clients.refused.front();
-  EXPECT_EQ(request, 11U);
-  EXPECT_EQ(why.code(), Code::kInvalidArgument);
-  for (const char* const part :
-       {"300 MiB", "1000 B", "256 MiB", "--arena or --overflow of at least 600 MiB"})
-    EXPECT_NE(why.message().find(part), std::string::npos) << why.message();
-  world.feeder->desk().Ask(2, {.request = 12,
-                               .dataset = &world.dataset,
-                               .ids = {2},
-                               .first = std::nullopt,
-                               .copy_max = 100_MiB});
-  ASSERT_EQ(world.clients.refused.size(), 2U) << "an answer by copy carries less";
-  EXPECT_EQ(world.clients.refused.back().second.message().find("--overflow"), std::string::npos);
-  world.Run();
-  EXPECT_TRUE(world.store.reads.empty());
-  EXPECT_EQ(world.feeder->memory().overflow_in_use(), 0U);
-}
-
-TEST(Feeder, WhatHasNoRoomInAFullArenaIsCopiedWithinTheOverflowOrRefused) {
-  World world{100_MiB, {90_MiB, 80_MiB, 60_MiB}, {.overflow_bytes = 16_MiB}};
-  world.node.up = false;
-  world.Ask(2, 11, {0});
-  world.Ask(3, 12, {1});
-  world.Ask(4, 13, {2});
-  world.Run();
-  ASSERT_EQ(world.clients.refused.size(), 1U);
-  EXPECT_EQ(world.clients.refused.front().first, 12U);
-  EXPECT_EQ(world.clients.refused.front().second.code(), Code::kResourceExhausted);
-  EXPECT_NE(world.clients.refused.front().second.message().find("--overflow 16.0 MiB"),
-            std::string::npos);
-  EXPECT_EQ(world.feeder->memory().overflow_in_use(), 60_MiB) << "the next is not held up";
-  EXPECT_EQ(world.feeder->desk().waiting(), 2U);
-}
-
 TEST_F(FeederTest, RunsOnIntoTheNextPassBeforeItIsAnnounced) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);
@@ -321,23 +223,6 @@ TEST_F(FeederTest, ARestartedSidecarServesFromTheMiddleAndAgain) {
   EXPECT_EQ(world_.clients.answers.size(), 2U);
 }
 
-TEST_F(FeederTest, LargeSamplesAreStagedOutsideTheArena) {
-  std::vector<ByteCount> sizes(40, 100);
-  World world(1000, sizes, {.overflow_bytes = 4000});
-  world.node.up = false;
-  const SampleId large = world.Order(0)[2];
-  sizes[large] = 1500;
-  World with_large(1000, sizes, {.overflow_bytes = 4000});
-  with_large.node.up = false;
-  const ReaderId reader = with_large.Attach(1);
-  with_large.Begin(reader, 0);
-  with_large.RunStore();
-  with_large.Ask(2, 11, Part(with_large.Order(0), 0, 4), reader, 0, 0);
-  ASSERT_EQ(with_large.clients.answers.size(), 1U) << "all were staged";
-  EXPECT_FALSE(with_large.clients.answers[0].slots[2].has_value());
-  EXPECT_TRUE(IsSample(large, with_large.clients.answers[0].bytes[2]));
-}
-
 TEST_F(FeederTest, BeginsNoReadOfTheStoreAfterItGaveUp) {
   World world(3000, std::vector<ByteCount>(40, 100), {.fetch = {.store_concurrency = 2}});
   world.node.up = false;
@@ -362,18 +247,6 @@ TEST_F(FeederTest, RefusesWhatIsNotInTheDataset) {
   ASSERT_EQ(world_.clients.refused.size(), 2U);
   EXPECT_EQ(world_.clients.refused[0].second.message(),
             "dataset 'images' has no sample 40: it has 40, counted from 0");
-}
-
-TEST_F(FeederTest, RefusesMoreBytesAtOnceUnlessTheyAreOneSample) {
-  World world(1000, {BatchDesk::kBatchBytesMax, BatchDesk::kBatchBytesMax + 1, 1, 0}, {});
-  world.Ask(2, 11, {0, 2});
-  ASSERT_EQ(world.clients.refused.size(), 1U);
-  EXPECT_EQ(world.clients.refused[0].second.message(),
-            "a request for 2 samples of 64.0 MiB together; ask for fewer, for 64.0 MiB at once");
-  world.Ask(2, 12, {0, 3});
-  world.Ask(2, 13, {1});
-  EXPECT_EQ(world.clients.refused.size(), 1U);
-  EXPECT_EQ(world.feeder->desk().waiting(), 2U);
 }
 
 TEST_F(FeederTest, AWholePassReadsEachSampleOfTheStoreOnce) {
@@ -401,69 +274,6 @@ TEST_F(FeederTest, AWholePassReadsEachSampleOfTheStoreOnce) {
   for (const auto& [id, count] : world_.store.reads)
     reads += count;
   EXPECT_LE(reads, 40 + 10);
-}
-
-TEST_F(FeederTest, CountsHowLongTrainersWait) {
-  const ReaderId reader = world_.Attach(1);
-  world_.Begin(reader, 0);
-  world_.Run();
-  world_.Ask(2, 11, Part(world_.Order(0), 0, 2), reader, 0, 0);
-  world_.clock.Advance(milliseconds(250));
-  world_.RunStore();
-  EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_seconds_total"), 0.25);
-}
-
-TEST_F(FeederTest, SavesWhatIsDeliveredLessWhatTheStoreWasAskedFor) {
-  const ReaderId reader = world_.Attach(1);
-  world_.Begin(reader, 0);
-  world_.Run();
-  const auto ids = Part(world_.Order(0), 0, 5);
-  world_.Ask(2, 11, ids, reader, 0, 0);
-  world_.store.requests = 2;
-  world_.store.arrived = 1;
-  EXPECT_EQ(Counter("optcache_saved_requests"), -2);  // nothing is delivered yet
-  world_.RunStore();
-  ByteCount bytes = 0;
-  for (const SampleId id : ids)
-    bytes += world_.dataset.SizeOf(id);
-  EXPECT_EQ(Counter("optcache_saved_requests"), 3);
-  EXPECT_EQ(Counter("optcache_saved_bytes"), static_cast<double>(bytes) - 1);
-  EXPECT_EQ(Counter("optcache_saved_cost"), -1) << "it is reported without a price";
-}
-
-TEST_F(FeederTest, SaysAtItsEndWhatItSaved) {
-  const ReaderId reader = world_.Attach(1);
-  world_.Begin(reader, 0);
-  world_.Run();
-  world_.Ask(2, 11, Part(world_.Order(0), 0, 5), reader, 0, 0);
-  EXPECT_TRUE(world_.feeder->desk().SavedOfAll().empty()) << "nothing is delivered yet";
-  world_.clock.Advance(milliseconds(250));
-  world_.RunStore();
-  const std::vector<DatasetSaved> all = world_.feeder->desk().SavedOfAll();
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].dataset, world_.dataset.name());
-  EXPECT_EQ(all[0].saved.requests, 5);
-  EXPECT_EQ(all[0].cost, std::nullopt);
-  EXPECT_EQ(all[0].wait, milliseconds(250));
-  world_.node.up = true;
-  world_.feeder->EndAll();
-  ASSERT_EQ(world_.node.All<wire::Savings>().size(), 1U);
-  EXPECT_EQ(world_.node.All<wire::Savings>()[0], (wire::Savings{.dataset = world_.dataset.key(),
-                                                                .requests = 5,
-                                                                .bytes = all[0].saved.bytes,
-                                                                .wait_us = 250'000}));
-}
-
-TEST_F(FeederTest, SavesWhatTheStoreWouldHaveTakenForIt) {
-  const ReaderId reader = world_.Attach(1);
-  world_.Begin(reader, 0);
-  world_.Run();
-  world_.Ask(2, 11, Part(world_.Order(0), 0, 5), reader, 0, 0);
-  world_.RunStore();
-  world_.dataset.store_price = {.per_request = 0.5, .per_gib = 1 << 20U};
-  EXPECT_DOUBLE_EQ(Counter("optcache_saved_cost"), 0.5 * Counter("optcache_saved_requests") +
-                                                       Counter("optcache_saved_bytes") / 1024);
-  EXPECT_EQ(Counter("optcache_saved_requests"), 5);
 }
 
 TEST_F(FeederTest, StagedReadsComeFromTheNodeInOneGet) {
