@@ -83,13 +83,13 @@ void LookAtCache(const std::string& state_dir, DoctorFacts& facts) {
     facts.cache = status.error();
     return;
   }
-  const auto add = [&](std::string part, const std::string& url) {
-    if (!url.empty()) facts.pages.push_back({.part = std::move(part), .url = url, .error = ""});
+  const auto add = [&](const std::string& part, const std::string& url) {
+    if (!url.empty()) facts.pages.push_back({.part = part, .url = url, .error = ""});
   };
   for (const coordination::MemberStatus& member : status->members)
-    add("node " + member.name, member.metrics);
+    add(member.name, member.metrics);
   for (const coordination::SidecarStatus& sidecar : status->sidecars)
-    add("sidecar " + sidecar.name, sidecar.metrics);
+    add(sidecar.name, sidecar.metrics);
   LookAtPages(facts.pages);
 }
 

@@ -31,7 +31,7 @@ enum class SocketState : std::uint8_t {
 
 // A page that a part of the cache serves over HTTP.
 struct PageFact {
-  std::string part;  // "node machine-0"
+  std::string part;  // "node-0"
   std::string url;
   std::string error;  // empty: it answers
 };

@@ -48,7 +48,7 @@ def test_a_killed_sidecar_is_a_fault_with_what_to_do(
         nonlocal code, findings
         cluster.kill("sidecar-0")
         code, findings = diagnose(programs, manifests, socket)
-        page = findings["sidecar sidecar-0"]
+        page = findings["sidecar-0"]
         return "no process listens" in findings[SOCKET]["what"] and page["severity"] == "fault"
 
     wait_until(found_dead, "the doctor looks while the sidecar is dead")
@@ -60,10 +60,10 @@ def test_a_killed_sidecar_is_a_fault_with_what_to_do(
         "do": "The sidecar has ended. Start `optcache up` again; its log is in the folder logs of the "
         "state folder.",
     }
-    page = findings["sidecar sidecar-0"]
+    page = findings["sidecar-0"]
     assert page["what"].startswith(f"{url} does not answer: ")
     assert page["do"] == (
         "Look at its log in the folder logs of the state folder. `optcache up` starts a part that has "
         "ended again."
     )
-    assert findings["node node-0"]["severity"] == "ok", "it goes on"
+    assert findings["node-0"]["severity"] == "ok", "it goes on"

@@ -64,8 +64,8 @@ class Pages(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         url = f"http://{self.headers['Host']}"
         status = {
-            "members": [{"name": "machine-0", "metrics": f"{url}/node"}],
-            "sidecars": [{"name": "machine-0", "metrics": f"{url}/gone"}],
+            "members": [{"name": "node-0", "metrics": f"{url}/node"}],
+            "sidecars": [{"name": "sidecar-0", "metrics": f"{url}/gone"}],
         }
         body = {"/v1/status": json.dumps(status), "/node": "# metrics"}.get(self.path)
         self.send_response(404 if body is None else 200)
@@ -88,6 +88,6 @@ def test_pages_of_a_running_cache(tmp_path: Path) -> None:
             thread.join()
     assert code == 1
     assert "running cache" not in findings
-    assert findings["node machine-0"]["severity"] == "ok"
-    assert findings["sidecar machine-0"]["severity"] == "fault"
-    assert findings["sidecar machine-0"]["what"] == f"{url}/gone does not answer: status 404"
+    assert findings["node-0"]["severity"] == "ok"
+    assert findings["sidecar-0"]["severity"] == "fault"
+    assert findings["sidecar-0"]["what"] == f"{url}/gone does not answer: status 404"

@@ -18,7 +18,7 @@ DoctorFacts HealthyMachine() {
           .socket_state = SocketState::kAnswers,
           .socket_error = "",
           .cache = {},
-          .pages = {{.part = "node machine-0", .url = "http://127.0.0.1:1/metrics", .error = ""}},
+          .pages = {{.part = "node-0", .url = "http://127.0.0.1:1/metrics", .error = ""}},
           .clock_is_set = true};
 }
 
@@ -103,8 +103,8 @@ TEST(Doctor, TellsApartWhyASocketDoesNotAnswer) {
 
 TEST(Doctor, NamesThePageThatDoesNotAnswerAndTheCacheThatDoesNotRun) {
   DoctorFacts facts = HealthyMachine();
-  facts.pages.push_back({.part = "sidecar machine-0", .url = "http://s/", .error = "refused"});
-  EXPECT_EQ(Wrong(facts), Texts{"fault sidecar machine-0: http://s/ does not answer: refused"});
+  facts.pages.push_back({.part = "sidecar-0", .url = "http://s/", .error = "refused"});
+  EXPECT_EQ(Wrong(facts), Texts{"fault sidecar-0: http://s/ does not answer: refused"});
   facts.pages.clear();
   facts.cache = {Code::kNotFound, "none runs"};
   EXPECT_EQ(Wrong(facts), Texts{"warning running cache: none runs"});
