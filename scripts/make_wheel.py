@@ -20,14 +20,16 @@ from pathlib import Path
 from typing import Union
 
 ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "build" / "wheel"
 PROGRAMS = ("optcache", "optcache-node", "optcache-sidecar")
 # Their headers are compiled into the programs; auditwheel sees shared libraries alone.
 HEADER_PACKAGES = ("libboost1.74-dev", "libcli11-dev", "nlohmann-json3-dev")
 COMMAND = "\n[console_scripts]\noptcache = optcache._command:main\n"
 COMMON_LICENSES = Path("/usr/share/common-licenses")
 NOTICE = """\
-The programs and libraries of this wheel contain code of these Debian packages. The licence of each
-package is in the file of its name. Behind it stand its source package and the version.
+The programs and libraries in this wheel contain code of the Debian packages below. Each line names a
+package, its source package, and the version of the source. The file with the name of a package has
+the licence of the package.
 
 """
 PACKAGE_FORMAT = "${Package} ${source:Package} ${source:Version}\n"
@@ -89,8 +91,14 @@ def module(*words: Union[str, Path]) -> None:
 
 
 def only(folder: Path, pattern: str) -> Path:
-    (path,) = folder.glob(pattern)
-    return path
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "nothing"
+        raise WheelError(
+            f"one {pattern} was to be made in {folder}, and there is {names}. Remove the folder .venv-wheel, "
+            "so that the tools are installed again, and run ./dev wheel again."
+        )
+    return found[0]
 
 
 def unpack(wheel: Path, folder: Path) -> Path:
@@ -150,6 +158,13 @@ def add_licenses(tree: Path) -> None:
             shutil.copy(COMMON_LICENSES / name, folder / name)
 
 
+def remove_older(wheel: Path) -> None:
+    """The wheels that were made before, in the folder of this one."""
+    for path in wheel.parent.glob("optcache-*.whl"):
+        if path != wheel:
+            path.unlink()
+
+
 def make(programs: Path, out: Path, work: Path) -> Path:
     tree = unpack(pure_wheel(work), work / "tree")
     add_programs(tree, programs)
@@ -179,14 +194,16 @@ def main() -> int:
         "--out",
         type=Path,
         metavar="FOLDER",
-        default=ROOT / "build" / "wheel",
-        help="Put the wheel there (default: build/wheel).",
+        default=OUT,
+        help="Put the wheel there. By default, it is build/wheel, from which wheels made before are removed.",
     )
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory() as work:
             wheel = make(arguments.programs, arguments.out, Path(work))
+        if arguments.out == OUT:
+            remove_older(wheel)
     except (WheelError, OSError) as error:
         print(f"wheel: {error}", file=sys.stderr)
         return 1

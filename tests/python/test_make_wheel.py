@@ -60,6 +60,24 @@ def test_the_notice_names_packages_with_their_sources() -> None:
     assert text.endswith("\n\nlibfmt9: fmtlib 9.1.0+ds1-2\n")
 
 
+def test_a_step_that_did_not_make_one_file_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(WheelError, match=r"and there is nothing\. Remove the folder \.venv-wheel, "):
+        make_wheel.only(tmp_path, "*.whl")
+    for name in ("a.whl", "b.whl"):
+        (tmp_path / name).touch()
+    with pytest.raises(WheelError, match=r"and there is a\.whl, b\.whl\. "):
+        make_wheel.only(tmp_path, "*.whl")
+    assert make_wheel.only(tmp_path, "a*") == tmp_path / "a.whl"
+
+
+def test_wheels_of_other_versions_are_removed(tmp_path: Path) -> None:
+    names = ("optcache-0.1.0-py3-none-any.whl", "optcache-0.2.0-py3-none-any.whl", "numpy-1.0-py3-none-any.whl")
+    for name in names:
+        (tmp_path / name).touch()
+    make_wheel.remove_older(tmp_path / names[1])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [names[2], names[1]]
+
+
 def test_texts_that_a_licence_refers_to_are_found() -> None:
     text = "in '/usr/share/common-licenses/LGPL-2.1'.\nSee /usr/share/common-licenses/GPL-3, and /usr/share/doc/x."
     assert make_wheel.common_licenses(text) == {"LGPL-2.1", "GPL-3"}
