@@ -25,7 +25,8 @@ Status KeyOrder::Attach(const DatasetPort& dataset, const sampler::PodRanks& ran
       status = reader.error();
       break;
     }
-    own.push_back({.reader = *reader, .length = sampler::RankLength(ranks.recipe)});
+    own.push_back(
+        {.reader = *reader, .length = sampler::RankLength(ranks.recipe), .epoch = ranks.epoch});
   }
   if (!status.ok()) {
     for (const Own& one : own)
@@ -44,7 +45,8 @@ void KeyOrder::BeginNext(Own& own) {
   own.taken = 0;
   own.repeats = 0;
   const Status begun = readers_.Begin(
-      own.reader, {.pass = pass, .epoch = pass, .begin = 0, .end = own.length}, std::nullopt);
+      own.reader, {.pass = pass, .epoch = own.epoch + pass, .begin = 0, .end = own.length},
+      std::nullopt);
   if (!begun.ok()) {
     Log(LogLevel::kWarning, "a pass could not be begun, samples are read as they are asked for",
         {{"stream", reader.attachment().stream_name}, {"reason", begun.message()}});

@@ -58,6 +58,7 @@ class KeyOrder {
   struct Own {
     ReaderId reader = 0;
     std::uint64_t length = 0;   // of a pass
+    std::uint64_t epoch = 0;    // of the first pass
     std::uint64_t taken = 0;    // of the present one
     std::uint64_t repeats = 0;  // asked for in vain in the present one
   };

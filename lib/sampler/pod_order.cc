@@ -9,6 +9,7 @@ namespace optcache::sampler {
 namespace {
 
 constexpr std::string_view kRanks = "ranks=";
+constexpr std::string_view kEpoch = "epoch=";
 constexpr std::string_view kSize = "size=";
 
 Status Wrong(std::string_view text, const std::string& why) {
@@ -34,6 +35,13 @@ Result<PodOrder> ParsePodOrder(std::string_view text) {
       if (order.ranks == 0) return Error(Wrong(text, "ranks is a number from 1 to 64"));
       continue;
     }
+    if (word.starts_with(kEpoch)) {
+      const auto epoch =
+          ParseWholeNumber<std::uint32_t>(word.substr(kEpoch.size()), kMaxEpochOfPod);
+      if (!epoch) return Error(Wrong(text, "epoch is a number from 0 to 1000000"));
+      order.epoch = *epoch;
+      continue;
+    }
     has_size = has_size || word.starts_with(kSize);
     recipe.append(recipe.empty() ? "" : " ").append(word);
   }
@@ -49,7 +57,7 @@ Result<PodOrder> ParsePodOrder(std::string_view text) {
 }
 
 Result<PodRanks> RanksOf(const PodOrder& order, std::uint32_t pod, std::uint64_t samples) {
-  PodRanks ranks{.recipe = order.recipe, .ranks = {}};
+  PodRanks ranks{.recipe = order.recipe, .ranks = {}, .epoch = order.epoch};
   if (ranks.recipe.size == 0) ranks.recipe.size = samples;
   if (ranks.recipe.size != samples) {
     return Error(Code::kInvalidArgument,

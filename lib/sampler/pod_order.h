@@ -2,7 +2,7 @@
 
 // The order of the ranks of one pod, as a person writes it for a training script that is not
 // changed: "torch-distributed,seed=0,world=8,ranks=4". It is a recipe (docs/formats/recipe.md) with
-// commas for blanks, and how many of its ranks the pod has.
+// commas for blanks, how many of its ranks the pod has, and with which epoch they begin.
 
 #include <cstdint>
 #include <string>
@@ -16,10 +16,12 @@
 namespace optcache::sampler {
 
 inline constexpr std::uint32_t kMaxRanksOfPod = 64;
+inline constexpr std::uint32_t kMaxEpochOfPod = 1'000'000;
 
 struct PodOrder {
   Recipe recipe;  // its size is 0 where the text says none: that of the dataset
   std::uint32_t ranks = 1;
+  std::uint32_t epoch = 0;  // of the first pass
 };
 
 // kInvalidArgument says what is wrong, or what there is; so does a world that is no multiple of
@@ -31,6 +33,7 @@ Result<PodOrder> ParsePodOrder(std::string_view text);
 struct PodRanks {
   Recipe recipe;
   std::vector<Rank> ranks;
+  std::uint32_t epoch = 0;  // of the first pass
 };
 Result<PodRanks> RanksOf(const PodOrder& order, std::uint32_t pod, std::uint64_t samples);
 

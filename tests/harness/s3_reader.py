@@ -227,9 +227,9 @@ CLIENTS: dict[str, Reader] = {
 
 
 def main() -> None:
-    client, folder, epochs = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-    for epoch in range(epochs):
-        if epoch > 0:
+    client, folder, first, epochs = sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:])
+    for epoch in range(first, first + epochs):
+        if epoch > first:
             sys.stdin.readline()
         read = [
             (key, hashlib.sha256(sample).hexdigest())

@@ -184,13 +184,14 @@ def read_epochs(
     folder: Path,
     after_epoch: Callable[[], None],
     epochs: int = EPOCHS,
+    first_epoch: int = 0,
 ) -> list[list[tuple[str, str]]]:
     own = folder / "client"
     own.mkdir()
     read = []
     with open(folder / "client.log", "wb") as log:
         reader = subprocess.Popen(
-            [sys.executable, s3_reader.__file__, client, own, str(epochs)],
+            [sys.executable, s3_reader.__file__, client, own, str(first_epoch), str(epochs)],
             env=environment(cache),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -285,13 +286,17 @@ def check_that_the_order_was_known(
 
 
 @needs("boto3")
+@needs("torch")
+@pytest.mark.parametrize("first_epoch", [0, 7])
 def test_an_annotated_order_is_followed(
-    programs: Path, server: S3Server, tmp_path: Path
+    programs: Path, server: S3Server, tmp_path: Path, first_epoch: int
 ) -> None:
     content = loose_objects(server, tmp_path)
-    sampler = f"torch-distributed,seed={s3_reader.SEED}"
+    sampler = f"torch-distributed,seed={s3_reader.SEED},epoch={first_epoch}"
     with cache_over(programs, server, content, tmp_path, sampler) as cache:
-        read = read_epochs(cache, "boto3_in_order", tmp_path, lambda: None)
+        read = read_epochs(
+            cache, "boto3_in_order", tmp_path, lambda: None, first_epoch=first_epoch
+        )
         (metrics,) = cache.sidecar_metrics()
         requests = server.requests(GET)
     check_that_the_order_was_known(content, read, requests, metrics)

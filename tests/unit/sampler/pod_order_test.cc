@@ -22,6 +22,14 @@ TEST(PodOrder, HasOneRankUnlessItSaysMore) {
   EXPECT_EQ(Parsed("torch-random,seed=1").recipe.kind, Kind::kTorchRandom);
 }
 
+TEST(PodOrder, BeginsWithEpochZeroUnlessItSaysAnother) {
+  EXPECT_EQ(Parsed("sequential").epoch, 0U);
+  const PodOrder order = Parsed("torch-distributed,seed=1,epoch=7");
+  EXPECT_EQ(order.epoch, 7U);
+  EXPECT_EQ(RanksOf(order, 0, 10)->epoch, 7U);
+  EXPECT_EQ(Parsed("sequential,epoch=1000000").epoch, kMaxEpochOfPod);
+}
+
 TEST(PodOrder, GivesEachPodItsRanksAndTheDatasetsSize) {
   const PodOrder order = Parsed("torch-distributed,world=6,ranks=2");
   const auto ranks = RanksOf(order, 2, 100);
@@ -43,7 +51,8 @@ TEST(PodOrder, RefusesWhatItCannotRead) {
   for (const char* const text :
        {"", "fifo", "torch-distributed,ranks=0", "torch-distributed,ranks=65", "sequential,ranks=x",
         "torch-distributed,world=3,ranks=2", "torch-distributed,seed=1,seed=2", "sequential,,",
-        "torch-distributed,subset=0+10,size=10", "torch-distributed,world"}) {
+        "torch-distributed,subset=0+10,size=10", "torch-distributed,world",
+        "sequential,epoch=", "sequential,epoch=-1", "sequential,epoch=1000001"}) {
     const auto order = ParsePodOrder(text);
     ASSERT_FALSE(order.has_value()) << text;
     EXPECT_EQ(order.error().code(), Code::kInvalidArgument);

@@ -48,6 +48,15 @@ TEST_F(KeyOrderTest, FollowsPassAfterPass) {
   EXPECT_EQ(ReadPass(2), All(40, 1, 2));
 }
 
+TEST_F(KeyOrderTest, FollowsAJobThatGoesOnInALaterEpoch) {
+  ASSERT_TRUE(
+      order_.Attach(world_.dataset, {.recipe = world_.Recipe(1), .ranks = {0}, .epoch = 7}).ok());
+  world_.Run();
+  EXPECT_EQ(ReadPass(7), All(40, 1, 0));
+  EXPECT_EQ(ReadPass(8), All(40, 1, 1));
+  EXPECT_EQ(ReadPass(9), All(40, 1, 2));
+}
+
 TEST_F(KeyOrderTest, KnowsWhichRankOfThePodReads) {
   Attach(4, {2, 3});
   for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
