@@ -1,9 +1,15 @@
 #include "cache-node/control_client.h"
 
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "cache-node/savings_table.h"
+#include "coordination/codec.h"
+#include "coordination/savings_book.h"
+#include "unit/net/loop_fixture.h"
 
 namespace optcache::node {
 namespace {
@@ -52,6 +58,97 @@ TEST(ControlClient, ANodesNameMayHaveBlanksWhereItSendsLists) {
   client.Start();
   EXPECT_THAT(answering.urls, testing::Contains("http://127.0.0.1:1/v1/traces/aa"
                                                 "?node=my%20laptop%20%26%20me"));
+}
+
+// A node's table and its reports on one side, the coordinator's book on the other.
+class ReportedSavingsTest : public testing::Test {
+ protected:
+  void Say(std::int64_t requests) {
+    table_.OnSavings(/*from=*/1, "a/b", {.dataset = 1, .requests = requests});
+  }
+  // The next report. The coordinator reads it, if it `takes` it.
+  void WaitForReport(bool takes) {
+    net::RunUntil(loop_, [this] { return http_.answer_report != nullptr; });
+    const auto report = coordination::ParseReport(http_.body);
+    ASSERT_TRUE(report) << report.error().message();
+    numbers_.push_back(report->savings.datasets.empty() ? 0 : report->savings.number);
+    if (!takes) return;
+    book_.Take(*report);
+    for (const auto& [dataset, saved] : book_.Collect())
+      sum_ += saved.requests;
+  }
+  void Answer(Result<net::HttpResponse> response) {
+    std::exchange(http_.answer_report, nullptr)(std::move(response));
+  }
+
+  // Holds the answer to a report until the test gives it.
+  class HeldHttp final : public net::HttpClient {
+   public:
+    void Send(net::HttpRequest request, Duration, net::HttpCallback callback) override {
+      if (!request.url.ends_with("/v1/report")) return;
+      body = std::move(request.body);
+      answer_report = std::move(callback);
+    }
+    std::unique_ptr<net::HttpStream> Stream(net::HttpRequest, net::HttpStreamLimits,
+                                            net::HttpStreamEvents) override {
+      return nullptr;
+    }
+    std::string body;
+    net::HttpCallback answer_report;
+  };
+
+  net::EventLoop loop_;
+  HeldHttp http_;
+  ControlHttp control_{http_, "http://127.0.0.1:1"};
+  SavingsTable table_;
+  coordination::SavingsBook book_;
+  std::int64_t sum_ = 0;
+  std::vector<std::uint64_t> numbers_;  // of the batches that reports had; 0: none
+  ControlClient client_{loop_,
+                        control_,
+                        {.node = "a", .report_every = std::chrono::milliseconds(1)},
+                        {.report =
+                             [this] {
+                               return coordination::Report{.node = "a",
+                                                           .incarnation = 1,
+                                                           .address = "10.0.0.9:4100",
+                                                           .savings = table_.Batch()};
+                             },
+                         .answered = [this](std::uint64_t batch) { table_.OnAnswered(batch); },
+                         .apply = [](const coordination::DesiredState&) {},
+                         .trace = nullptr}};
+};
+
+TEST_F(ReportedSavingsTest, CountOnceIfTheAnswerSaysThatTheyWereTaken) {
+  Say(5);
+  client_.Start();
+  WaitForReport(/*takes=*/true);
+  Say(7);  // while the report is under way
+  Answer(net::HttpResponse::Json(200, "{}"));
+  WaitForReport(/*takes=*/true);
+  Answer(net::HttpResponse::Json(200, "{}"));
+  WaitForReport(/*takes=*/true);
+  EXPECT_EQ(numbers_, (std::vector<std::uint64_t>{1, 2, 0}));
+  EXPECT_EQ(sum_, 7);
+}
+
+TEST_F(ReportedSavingsTest, CountOnceLaterIfAReportIsRefused) {
+  Say(5);
+  client_.Start();
+  for (const int status : {503, 409}) {
+    WaitForReport(/*takes=*/false);
+    Answer(net::HttpResponse::Text(status, "not now"));
+  }
+  WaitForReport(/*takes=*/true);
+  Answer(Error(Code::kUnavailable, "the connection has ended"));
+  EXPECT_EQ(sum_, 5);
+  WaitForReport(/*takes=*/true);
+  Answer(net::HttpResponse::Json(200, "{}"));
+  EXPECT_EQ(sum_, 5) << "that was the same batch again";
+  Say(7);
+  WaitForReport(/*takes=*/true);
+  EXPECT_EQ(numbers_, (std::vector<std::uint64_t>{1, 1, 1, 1, 2}));
+  EXPECT_EQ(sum_, 7);
 }
 
 }  // namespace
