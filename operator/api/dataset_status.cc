@@ -21,28 +21,27 @@ std::optional<double> RatioAt(const kube::Json& status, std::string_view pointer
   return is_ratio ? ratio : std::nullopt;
 }
 
-constexpr std::uint64_t kMicroseconds = 1'000'000;  // in a second
-
 std::int64_t SavedAt(const kube::Json& saved, std::string_view pointer) {
   return std::clamp(kube::NumberAt(saved, pointer).value_or(0), -coordination::kMaxSaved,
                     coordination::kMaxSaved);
 }
 
 SavedStatus ParseSaved(const kube::Json& saved) {
-  constexpr auto kMaxSeconds = static_cast<std::uint64_t>(coordination::kMaxSaved) / kMicroseconds;
-  return {
-      .saved = {.requests = SavedAt(saved, "/requests"),
-                .bytes = SavedAt(saved, "/bytes"),
-                .wait_us = std::min(CountAt(saved, "/waitedSeconds"), kMaxSeconds) * kMicroseconds},
-      .cost = kube::TextAt(saved, "/cost"),
-      .at = kube::TextAt(saved, "/time")};
+  constexpr auto kMaxSeconds =
+      static_cast<std::uint64_t>(coordination::kMaxSaved) / kMicrosecondsPerSecond;
+  return {.saved = {.requests = SavedAt(saved, "/requests"),
+                    .bytes = SavedAt(saved, "/bytes"),
+                    .wait_us = std::min(CountAt(saved, "/waitedSeconds"), kMaxSeconds) *
+                               kMicrosecondsPerSecond},
+          .cost = kube::TextAt(saved, "/cost"),
+          .at = kube::TextAt(saved, "/time")};
 }
 
 kube::Json ToJson(const SavedStatus& status) {
   kube::Json json = {{"requests", status.saved.requests},
                      {"bytes", status.saved.bytes},
                      {"size", FormatSignedBytes(status.saved.bytes)},
-                     {"waitedSeconds", status.saved.wait_us / kMicroseconds},
+                     {"waitedSeconds", status.saved.wait_us / kMicrosecondsPerSecond},
                      {"time", status.at}};
   if (!status.cost.empty()) json["cost"] = status.cost;
   return json;

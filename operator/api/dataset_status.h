@@ -33,11 +33,13 @@ struct CapacityStatus {
   friend bool operator==(const CapacityStatus&, const CapacityStatus&) = default;
 };
 
+inline constexpr std::uint64_t kMicrosecondsPerSecond = 1'000'000;
+
 // What the cache has saved in all.
 struct SavedStatus {
   coordination::Savings saved;  // the wait in whole seconds
   std::string cost;             // by the prices of the Dataset; empty: it has none
-  std::string at;               // when it was so, RFC 3339
+  std::string at;               // the time of these sums, RFC 3339
   friend bool operator==(const SavedStatus&, const SavedStatus&) = default;
 };
 

@@ -13,7 +13,6 @@ namespace {
 constexpr ByteCount kByteSteps = 100;
 constexpr double kRatioStep = 0.001;
 constexpr double kSavedEverySeconds = 60;
-constexpr std::uint64_t kMicroseconds = 1'000'000;  // in a second
 
 ByteCount Settle(ByteCount before, ByteCount now, ByteCount step) {
   const ByteCount moved = before > now ? before - now : now - before;
@@ -69,7 +68,7 @@ api::CapacityStatus CapacityOf(const Placed& placed) {
 void TakeSaved(const coordination::Savings& total, const dataset::StorePrice& price, double now,
                api::DatasetStatus& status) {
   api::SavedStatus saved{.saved = total};
-  saved.saved.wait_us -= total.wait_us % kMicroseconds;
+  saved.saved.wait_us -= total.wait_us % api::kMicrosecondsPerSecond;
   const auto cost = dataset::CostOf(price, {.requests = total.requests, .bytes = total.bytes});
   if (cost) saved.cost = dataset::FormatMoney(*cost);
   if (status.saved) {
