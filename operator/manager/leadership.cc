@@ -20,6 +20,7 @@
 #include "operator/manager/plan_metrics.h"
 #include "operator/manager/warmup_metrics.h"
 #include "operator/reconcile/cacheplan/revisions.h"
+#include "operator/reconcile/cluster/saved_totals.h"
 #include "operator/reconcile/dataset/index_job.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/warmup/warm_job.h"
@@ -130,10 +131,13 @@ Leadership::Leadership(Parts parts, const OperatorOptions& options, std::uint64_
   WatchPlans();
   WatchWarmups();
   WatchBundles();
-  for (kube::Informer* informer :
-       {&parts_.watches.datasets, &parts_.watches.plans, &parts_.watches.revisions,
-        &parts_.watches.node_pods, &parts_.watches.nodes})
+  for (kube::Informer* informer : {&parts_.watches.plans, &parts_.watches.revisions,
+                                   &parts_.watches.node_pods, &parts_.watches.nodes})
     TouchOnChange(*informer, [](const kube::ObjectChange&) { return true; });
+  TouchOnChange(parts_.watches.datasets, [](const kube::ObjectChange& change) {
+    return change.before == nullptr || change.after == nullptr ||
+           !reconcile::SameButForSaved(*change.before, *change.after);
+  });
   TouchOnChange(parts_.watches.training_pods, MattersToPlacement);
   TouchOnChange(parts_.watches.jobs, [](const kube::ObjectChange& change) {
     return !OfBoth(change, WarmupOfLabel).empty();

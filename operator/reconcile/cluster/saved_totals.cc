@@ -3,6 +3,20 @@
 #include <utility>
 
 namespace optcache::reconcile {
+namespace {
+
+kube::Json WithoutSaved(kube::Json dataset) {
+  for (const char* written : {"resourceVersion", "managedFields"})
+    dataset["metadata"].erase(written);
+  if (dataset.contains("status")) dataset["status"].erase("saved");
+  return dataset;
+}
+
+}  // namespace
+
+bool SameButForSaved(const kube::Json& before, const kube::Json& after) {
+  return WithoutSaved(before) == WithoutSaved(after);
+}
 
 void SavedTotals::Take(const std::vector<SavedBefore>& datasets,
                        const coordination::SavingsByDataset& more) {

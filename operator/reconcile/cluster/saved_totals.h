@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordination/savings_book.h"
+#include "kube/object.h"
 
 namespace optcache::reconcile {
 
@@ -16,6 +17,10 @@ struct SavedBefore {
   std::string uid;
   coordination::Savings saved;
 };
+
+// Are two states of a Dataset the same, but for what the status says was saved? The leader writes
+// that every minute, and no plan goes by it.
+bool SameButForSaved(const kube::Json& before, const kube::Json& after);
 
 // Not thread-safe: a value with one owner.
 class SavedTotals {

@@ -57,5 +57,30 @@ TEST_F(SavedTotalsTest, StopsAtTheLimit) {
   EXPECT_EQ(Requests(), coordination::kMaxSaved);
 }
 
+TEST(SameButForSaved, IsNotSoIfAnythingElseHasChanged) {
+  const kube::Json before = kube::Json::parse(R"({
+      "metadata": {"name": "b", "resourceVersion": "1", "managedFields": [{"time": "1"}]},
+      "spec": {"cache": {"capacity": "30%"}},
+      "status": {"samples": 1000, "saved": {"requests": 5}}})");
+  kube::Json after = before;
+  after["status"]["saved"]["requests"] = 6;
+  after["metadata"]["resourceVersion"] = "2";
+  after["metadata"]["managedFields"][0]["time"] = "2";
+  EXPECT_TRUE(SameButForSaved(before, after));
+  after["status"].erase("saved");
+  EXPECT_TRUE(SameButForSaved(before, after));
+  after["status"]["samples"] = 1001;
+  EXPECT_FALSE(SameButForSaved(before, after));
+  after = before;
+  after["spec"]["cache"]["capacity"] = "40%";
+  EXPECT_FALSE(SameButForSaved(before, after));
+  after = before;
+  after["metadata"]["labels"]["team"] = "vision";
+  EXPECT_FALSE(SameButForSaved(before, after));
+  after = before;
+  after.erase("status");
+  EXPECT_FALSE(SameButForSaved(before, after));
+}
+
 }  // namespace
 }  // namespace optcache::reconcile
