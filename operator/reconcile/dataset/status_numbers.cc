@@ -68,8 +68,15 @@ api::CapacityStatus CapacityOf(const Placed& placed) {
 void TakeSaved(const coordination::Savings& total, const dataset::StorePrice& price, double now,
                api::DatasetStatus& status) {
   api::SavedStatus saved{.saved = total};
-  saved.saved.wait_us -= total.wait_us % api::kMicrosecondsPerSecond;
-  const auto cost = dataset::CostOf(price, {.requests = total.requests, .bytes = total.bytes});
+  coordination::Savings& sum = saved.saved;
+  sum.wait_us -= sum.wait_us % api::kMicrosecondsPerSecond;
+  if (status.saved) {
+    const coordination::Savings& written = status.saved->saved;
+    sum = {.requests = std::max(sum.requests, written.requests),
+           .bytes = std::max(sum.bytes, written.bytes),
+           .wait_us = std::max(sum.wait_us, written.wait_us)};
+  }
+  const auto cost = dataset::CostOf(price, {.requests = sum.requests, .bytes = sum.bytes});
   if (cost) saved.cost = dataset::FormatMoney(*cost);
   if (status.saved) {
     saved.at = status.saved->at;

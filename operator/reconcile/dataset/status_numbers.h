@@ -18,7 +18,8 @@ void TakeNumbers(const CacheView& cache, api::DatasetStatus& status);
 api::CapacityStatus CapacityOf(const Placed& placed);
 
 // Puts what was saved in all into `status`, a minute at the earliest after it was written before.
-// `now` in Unix seconds.
+// No number becomes less than what was written: the leader before may have known more. `now` in
+// Unix seconds.
 void TakeSaved(const coordination::Savings& total, const dataset::StorePrice& price, double now,
                api::DatasetStatus& status);
 
