@@ -243,14 +243,15 @@ class OperatorFixture : public kube::ApiFixture {
     return {.chain = answer.body, .key = key, .trust = trust};
   }
   // A node on machine-x that holds the manifest reports, with its own certificate.
-  net::TlsMaterial JoinNode(const Operator& op) {
+  net::TlsMaterial JoinNode(const Operator& op, const coordination::SavingsBatch& savings = {}) {
     const net::TlsMaterial node = NodeMaterial(op);
     const coordination::Report report{.node = "optcache-node-x",
                                       .incarnation = 1,
                                       .address = "10.0.0.9:4100",
                                       .capacity = 1_MiB,
                                       .manifest_url = "https://10.0.0.9:4102",
-                                      .manifests = {kDigest}};
+                                      .manifests = {kDigest},
+                                      .savings = savings};
     Json pod = kube::MakeObject(kube::kPods, {.ns = kSystem, .name = "optcache-node-x"});
     pod["metadata"]["labels"] = {{"app.kubernetes.io/name", "optcache"},
                                  {"app.kubernetes.io/component", "node"}};

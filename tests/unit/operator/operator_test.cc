@@ -339,6 +339,19 @@ TEST_F(OperatorTest, GivesTheLeaseBackAtItsEndAndAnotherTakesItAtOnce) {
   EXPECT_TRUE(ends.empty());
 }
 
+TEST_F(OperatorTest, WhatANodeSaysWasSavedIsInTheStatusOfTheDataset) {
+  PutDataset();
+  const auto op = Start("a");
+  RunUntil([&] { return !FirstJob().is_null(); });
+  FinishJob();
+  RunUntil([&] { return StatusText("/status/manifestDigest") == kDigest; });
+  JoinNode(*op,
+           {.number = 1, .datasets = {{.dataset = kDataset.ToString(), .saved = {.requests = 9}}}});
+  RunUntil([&] {
+    return kube::NumberAt(server.Find(api::kDatasets, kDataset), "/status/saved/requests") == 9;
+  });
+}
+
 TEST_F(OperatorTest, TellsTheOwnerOfAPodThatCameWithoutItsSidecar) {
   const auto op = Start("a");
   RunUntil([&] { return op->leads() && op->Ready().ok(); });
