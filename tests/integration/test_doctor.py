@@ -33,7 +33,7 @@ def test_a_healthy_cache_has_no_fault(
     for kind in ("node", "sidecar"):
         for machine in (0, 1):
             url = cluster.metrics_url(f"{kind}-{machine}")
-            assert findings[f"{kind} {kind}-{machine}"]["what"] == f"{url} answers"
+            assert findings[f"{kind}-{machine}"]["what"] == f"{url} answers"
 
 
 def test_a_killed_sidecar_is_a_fault_with_what_to_do(
