@@ -71,7 +71,7 @@ class Applier {
 };
 
 // The part of `object` that `wanted` speaks of, in its shape: members of objects; entries of arrays
-// of objects by their "name", "type", "key", "uid" or "ip", other arrays whole.
+// of objects by their "name", "type", "key", "uid", "ip" or "mountPath", other arrays whole.
 Json Project(const Json& wanted, const Json& object);
 
 }  // namespace optcache::kube

@@ -127,7 +127,8 @@ void EventRecorder::Impl::OnWritten(const EventWrite& write, const ApiResult<Jso
 }
 
 Json EventRecorder::Impl::ToEvent(const EventWrite& write) const {
-  // Which replica, which start of it, and which of its series: no two Events have one name.
+  // Of the replica, the time at which the series began, and its number, which begins again with
+  // each start of the replica.
   const std::string suffix =
       fmt::format(".{:016x}", Random::Mix(std::hash<std::string>()(options_.instance) ^
                                           static_cast<std::uint64_t>(write.first_seconds * 1e6) ^

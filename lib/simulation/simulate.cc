@@ -69,7 +69,7 @@ Status CheckCache(const Reads& run, const CacheOptions& options) {
   return OkStatus();
 }
 
-// The textbook's policies and OPT4Torch's, which own what they need of the future.
+// OPT4Torch's policy, which owns the steps that it carries out.
 class OwningOpt4Torch final : public plan::Policy {
  public:
   OwningOpt4Torch(const Home& home, std::size_t slots)
