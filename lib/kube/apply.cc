@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <list>
 #include <tuple>
 #include <utility>
 
@@ -93,6 +94,7 @@ class Applier::Impl : public std::enable_shared_from_this<Impl> {
     std::size_t made = 0;  // what the server made of it
     std::string uid;
     std::string resource_version;
+    std::list<Target>::iterator place;  // in order_
   };
 
   void Apply(const std::shared_ptr<Run>& run);
@@ -100,11 +102,13 @@ class Applier::Impl : public std::enable_shared_from_this<Impl> {
   void Delete(const std::shared_ptr<Run>& run);
   bool IsAsApplied(const Target& target, const ApplyItem& item) const;
   void Remember(const Target& target, const Json& wanted, const Json& answer);
+  void Forget(const Target& target);
+  void ForgetWithSubresources(const std::string& path, const ObjectKey& key);
 
   Client& client_;
   const ApplierOptions options_;
   std::map<Target, Applied> applied_;
-  std::deque<Target> order_;  // of applied_, oldest first
+  std::list<Target> order_;  // of applied_, oldest first, each once
 };
 
 void Applier::Impl::Step(const std::shared_ptr<Run>& run) {
@@ -132,7 +136,7 @@ void Applier::Impl::Apply(const std::shared_ptr<Run>& run) {
                   if (!self) return;
                   const Target target(item.resource.Path(""), KeyOf(item.object), item.subresource);
                   if (!answer) {
-                    self->applied_.erase(target);
+                    self->Forget(target);
                     return run->callback(std::unexpected(answer.error()));
                   }
                   ++run->outcome.written;
@@ -162,10 +166,7 @@ void Applier::Impl::Delete(const std::shared_ptr<Run>& run) {
                  [weak = weak_from_this(), run, item](const ApiResult<void>& answer) {
                    const auto self = weak.lock();
                    if (!self) return;
-                   std::erase_if(self->applied_, [&](const auto& entry) {
-                     return std::get<0>(entry.first) == item.resource.Path("") &&
-                            std::get<1>(entry.first) == item.key;
-                   });
+                   self->ForgetWithSubresources(item.resource.Path(""), item.key);
                    if (!answer && !answer.error().not_found()) {
                      return run->callback(std::unexpected(answer.error()));
                    }
@@ -186,14 +187,29 @@ bool Applier::Impl::IsAsApplied(const Target& target, const ApplyItem& item) con
 }
 
 void Applier::Impl::Remember(const Target& target, const Json& wanted, const Json& answer) {
-  Applied applied{.wanted = HashOf(wanted),
-                  .made = HashOf(Project(wanted, answer)),
-                  .uid = UidOf(answer),
-                  .resource_version = ResourceVersionOf(answer)};
-  if (applied_.insert_or_assign(target, std::move(applied)).second) order_.push_back(target);
-  while (order_.size() > options_.max_remembered) {
-    applied_.erase(order_.front());
-    order_.pop_front();
+  const auto [applied, fresh] = applied_.try_emplace(target);
+  const auto place = fresh ? order_.insert(order_.end(), target) : applied->second.place;
+  applied->second = {.wanted = HashOf(wanted),
+                     .made = HashOf(Project(wanted, answer)),
+                     .uid = UidOf(answer),
+                     .resource_version = ResourceVersionOf(answer),
+                     .place = place};
+  while (order_.size() > options_.max_remembered)
+    Forget(order_.front());
+}
+
+void Applier::Impl::Forget(const Target& target) {
+  const auto applied = applied_.find(target);
+  if (applied == applied_.end()) return;
+  order_.erase(applied->second.place);
+  applied_.erase(applied);
+}
+
+void Applier::Impl::ForgetWithSubresources(const std::string& path, const ObjectKey& key) {
+  auto next = applied_.lower_bound(Target(path, key, ""));
+  while (next != applied_.end() && std::get<0>(next->first) == path &&
+         std::get<1>(next->first) == key) {
+    Forget((next++)->first);
   }
 }
 

@@ -217,5 +217,41 @@ TEST_F(ApplierTest, RemembersOnlySoMany) {
   EXPECT_TRUE(run("a"));
 }
 
+TEST_F(ApplierTest, WhatWasForgottenOnceIsRememberedAsLongAsAnyOther) {
+  Applier small(client, {.field_manager = "m", .max_remembered = 2});
+  const auto start = [&](const std::string& name, const std::string& content) {
+    Json object = ConfigMap(content);
+    object["metadata"]["name"] = name;
+    const Json present = Stored(object, "5");
+    small.Run({{.resource = kConfigMaps,
+                .object = object,
+                .present = std::make_shared<const Json>(present)}},
+              {}, [](const ApiResult<ApplyOutcome>&) {});
+    return present;
+  };
+  const auto apply = [&](const std::string& name) { client.Answer(start(name, "ca")); };
+  const auto remove = [&](const std::string& name) {
+    small.Run({}, {{.resource = kConfigMaps, .key = {.ns = "vision", .name = name}}},
+              [](const ApiResult<ApplyOutcome>&) {});
+    client.Answer(Json::object());
+  };
+  const auto expect_remembered = [&](const std::string& name) {
+    start(name, "ca");
+    EXPECT_TRUE(client.waiting.empty()) << name;
+    client.waiting.clear();
+  };
+  apply("a");
+  apply("b");
+  start("a", "other");
+  client.Fail(503);
+  apply("a");
+  expect_remembered("a");
+  expect_remembered("b");
+  remove("b");
+  apply("b");
+  expect_remembered("b");
+  expect_remembered("a");
+}
+
 }  // namespace
 }  // namespace optcache::kube
