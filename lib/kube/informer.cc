@@ -148,23 +148,29 @@ void Informer::Impl::OnPage(ApiResult<Json> page) {
     return Take(cycle_.OnListFailed(page.error(), clock_.Now()));
   }
   last_heard_ = clock_.Now();
+  // A callback may stop the informer, and start it again: then another list is under way.
+  const std::uint64_t generation = generation_;
   for (Json& object : (*page)["items"]) {
     const ObjectKey key = KeyOf(object);
     if (key.name.empty()) continue;
     listed_.insert(key);
     Put(std::move(object));
+    if (generation != generation_) return;
   }
   const std::string continue_token = TextAt(*page, "/metadata/continue");
   if (continue_token.empty()) FinishList();
-  if (running_) Take(cycle_.OnPage(ResourceVersionOf(*page), continue_token, clock_.Now()));
+  if (generation != generation_) return;
+  Take(cycle_.OnPage(ResourceVersionOf(*page), continue_token, clock_.Now()));
 }
 
 // What the list did not bring is gone: that is how deletions show that happened unseen.
 void Informer::Impl::FinishList() {
   failing_ = false;
   const std::set<ObjectKey> listed = std::exchange(listed_, {});
+  const std::uint64_t generation = generation_;
   for (const ObjectKey& key : cache_.Keys()) {
     if (!listed.contains(key)) Remove(key);
+    if (generation != generation_) return;
   }
   if (std::exchange(synced_, true)) return;
   const auto callbacks = std::exchange(on_synced_, {});

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "unit/kube/api_fixture.h"
+#include "unit/kube/scripted_client.h"
 
 namespace optcache::kube {
 namespace {
@@ -326,6 +327,34 @@ TEST_F(InformerTest, StoppedItHearsNothingMore) {
   Put(Pod("a"));
   RunFor(milliseconds(50));
   EXPECT_TRUE(changes.empty());
+}
+
+// What is left of a list that a callback has stopped is neither told nor followed.
+TEST_F(InformerTest, ACallbackMayStopItAndStartItAgain) {
+  ScriptedClient scripted;
+  Informer restarted(loop, SystemClock(), scripted, {.resource = kPods, .cycle = kQuick});
+  restarted.OnChange([&](const ObjectChange& change) {
+    changes.push_back(change.key.name);
+    if (change.key.name != "a") return;
+    restarted.Stop();
+    restarted.Start();
+  });
+  const auto answer = [&](const std::vector<Json>& pods) {
+    scripted.Answer(Json{{"metadata", {{"resourceVersion", "7"}}}, {"items", pods}});
+  };
+  restarted.Start();
+  answer({Pod("a"), Pod("b")});
+  EXPECT_EQ(changes, Strings{"a"});
+  EXPECT_TRUE(scripted.watches.empty());
+  ASSERT_EQ(scripted.waiting.size(), 1U);
+  answer({Pod("b"), Pod("c")});  // "a" goes when the list is complete
+  EXPECT_EQ(changes, (Strings{"a", "b", "c", "a"}));
+  EXPECT_TRUE(scripted.watches.empty());
+  ASSERT_EQ(scripted.waiting.size(), 1U);
+  answer({Pod("b"), Pod("c")});
+  EXPECT_TRUE(restarted.synced());
+  EXPECT_EQ(scripted.watches.size(), 1U);
+  EXPECT_TRUE(scripted.waiting.empty());
 }
 
 TEST_F(InformerTest, MayDieWhileItLists) {
