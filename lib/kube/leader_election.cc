@@ -9,8 +9,9 @@
 // before any timer has run. If it stood still until others could lead, the election is over for it.
 //
 // Invariants: at most one request is under way. `leads_` is what callbacks know: on_started and
-// on_stopped alternate. on_started and on_stopped may destroy the elector, so `alive` is looked at
-// after them. On Stop a Lease of ours is given back only after the request under way has ended.
+// on_stopped alternate. Any callback may stop or destroy the elector, so `alive` and `state_` are
+// looked at after it. On Stop a Lease of ours is given back only after the request under way has
+// ended.
 
 #include "kube/leader_election.h"
 
@@ -178,6 +179,7 @@ void LeaderElector::Impl::OnStep(const ElectionStep& step) {
     end_of_time_ = loop_.After(*LeadsFor(), [this] { GoesOn(); });
   }
   TellLeader();
+  if (alive.expired() || state_ != State::kRunning) return;
   if (leads && !std::exchange(leads_, true)) {
     Log(LogLevel::kInfo, "leading", {{"lease", options_.lease.ToString()}, {"term", term()}});
     if (callbacks_.on_started) callbacks_.on_started(term());
@@ -208,10 +210,10 @@ bool LeaderElector::Impl::GoesOn() {
 }
 
 void LeaderElector::Impl::TellLeader() {
-  std::string leader = this->leader();
+  const std::string leader = this->leader();
   if (leader == told_leader_) return;
-  told_leader_ = std::move(leader);
-  if (callbacks_.on_leader) callbacks_.on_leader(told_leader_);
+  told_leader_ = leader;
+  if (callbacks_.on_leader) callbacks_.on_leader(leader);
 }
 
 void LeaderElector::Impl::Stop(Duration timeout, std::function<void()> released) {

@@ -37,6 +37,7 @@ enum class LeadershipEnd {
   kFrozen,
 };
 
+// Each may stop or destroy the elector.
 struct LeaderCallbacks {
   // We lead. The term is the Lease's leaseTransitions, which rises with each leadership, also of
   // one process after another in the same pod.

@@ -41,13 +41,18 @@ struct Candidate {
                        ends.push_back(end);
                        stopped.push_back(why);
                      },
-                 .on_leader = [this](const std::string& leader) { leaders.push_back(leader); }}) {}
+                 .on_leader =
+                     [this](const std::string& leader) {
+                       leaders.push_back(leader);
+                       if (on_leader) on_leader();
+                     }}) {}
 
   std::vector<std::uint64_t> terms;
   std::vector<LeadershipEnd> ends;
   std::vector<std::string> stopped;
   std::vector<std::string> leaders;
   std::function<void()> on_started;
+  std::function<void()> on_leader;
   LeaderElector elector;
 };
 
@@ -256,6 +261,17 @@ TEST_F(LeaderElectionTest, StopWithoutLeadingIsDoneAtOnce) {
   b.elector.Stop(minutes(1), [&] { released = true; });
   RunUntil([&] { return released; });
   EXPECT_EQ(Spec()["holderIdentity"], "a");
+}
+
+TEST_F(LeaderElectionTest, StoppedWhenItHearsThatItLeadsItDoesNotBegin) {
+  Candidate a(loop, *client, "a", clock);
+  bool released = false;
+  a.on_leader = [&] { a.elector.Stop(minutes(2), [&] { released = true; }); };
+  a.elector.Start();
+  RunUntil([&] { return released; });
+  EXPECT_EQ(a.leaders, std::vector<std::string>{"a"});
+  EXPECT_TRUE(a.terms.empty());
+  EXPECT_EQ(Spec()["holderIdentity"], "");
 }
 
 TEST_F(LeaderElectionTest, StopTakesNoLongerThanItMay) {
