@@ -1,15 +1,14 @@
 // Turns changes into keys, and runs a reconciler for one key after the other.
 //
 //   Informer ─► map ─► WorkQueue ─► Work ─► Begin ─► Reconcile ─► ReconcileDone ─► End ─► Requeue
-//      Wake posts a Work, at most one at a time; timers: due keys, resync, a key's deadline
+//      Wake posts a Work, at most one at a time; timers: due keys, resync, a late key
 //
 // The idea: a reconciler is told a key and no change, so several changes of one object are one
 // piece of work, and a change that was missed is made good by the resync. Work always comes from
 // the loop: a reconciler that ends at once would otherwise call itself deeper with each key.
 //
 // Invariants: the queue gives out a key once until Done. A reconciliation ends once: by its call,
-// by the death of its last ReconcileDone, or by the deadline; `id` tells a late end from that of a
-// newer one.
+// or by the death of its last ReconcileDone. A late one is only logged.
 
 #include "kube/controller.h"
 
@@ -113,15 +112,14 @@ class Controller::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   struct Running {
-    std::uint64_t id = 0;
     MonotonicTime began;
-    net::Timer deadline;
+    net::Timer late;
   };
 
   void Wake();
   void Work();
   void Begin(const ObjectKey& key);
-  void End(const ObjectKey& key, std::uint64_t id, const ReconcileResult& result);
+  void End(const ObjectKey& key, const ReconcileResult& result);
   void Requeue(const ObjectKey& key, const ReconcileResult& result);
   void ScheduleResync();
 
@@ -136,7 +134,6 @@ class Controller::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void()> stopped_;
   bool posted_ = false;  // a Work is on its way
   std::map<ObjectKey, Running> working_;
-  std::uint64_t last_id_ = 0;
   net::Timer due_;
   net::Timer resync_;
   std::map<std::string_view, std::uint64_t> results_;
@@ -202,25 +199,20 @@ void Controller::Impl::Work() {
 }
 
 void Controller::Impl::Begin(const ObjectKey& key) {
-  const std::uint64_t id = ++last_id_;
-  Running& running = working_[key];
-  running.id = id;
-  running.began = clock_.Now();
-  running.deadline = loop_.After(options_.reconcile_deadline, [this, key, id] {
-    End(key, id, {.status = Status(Code::kDeadlineExceeded, "the reconciliation does not end")});
+  net::Timer late = loop_.After(options_.late_after, [this, key] {
+    Log(LogLevel::kWarning, "a reconciliation takes long, waiting for its end",
+        {{"controller", options_.name}, {"object", key.ToString()}});
   });
+  working_[key] = {.began = clock_.Now(), .late = std::move(late)};
   reconciler_.Reconcile(key, ReconcileDone(std::make_shared<ReconcileDone::Work>(
-                                 [weak = weak_from_this(), key, id](ReconcileResult result) {
-                                   if (const auto self = weak.lock()) self->End(key, id, result);
+                                 [weak = weak_from_this(), key](ReconcileResult result) {
+                                   if (const auto self = weak.lock()) self->End(key, result);
                                  })));
 }
 
-void Controller::Impl::End(const ObjectKey& key, std::uint64_t id, const ReconcileResult& result) {
-  const auto found = working_.find(key);
-  if (found == working_.end() || found->second.id != id) return;  // Its deadline came first.
-  took_.Observe(std::chrono::duration<double>(clock_.Now() - found->second.began).count());
-  // The timer may be what calls: it lives until the end of this.
-  const auto running = working_.extract(found);
+void Controller::Impl::End(const ObjectKey& key, const ReconcileResult& result) {
+  const auto running = working_.extract(key);
+  took_.Observe(std::chrono::duration<double>(clock_.Now() - running.mapped().began).count());
   queue_.Done(key, clock_.Now());
   Requeue(key, result);
   Wake();

@@ -41,7 +41,7 @@ class Reconciler {
  public:
   virtual ~Reconciler() = default;
   // Makes the world as the object of `key` says, or cleans up if it is gone. Never two of one key
-  // at a time.
+  // at a time: the key stays busy until `done`, and so does one of `max_concurrent`.
   virtual void Reconcile(const ObjectKey& key, ReconcileDone done) = 0;
 };
 
@@ -50,8 +50,9 @@ struct ControllerOptions {
   std::size_t max_concurrent = 4;
   // All keys of the primary informer once in this time (and a tenth by chance), events or not.
   Duration resync = std::chrono::hours(10);
-  // A reconciliation that takes longer has failed, and its end no longer counts.
-  Duration reconcile_deadline = std::chrono::minutes(5);
+  // A reconciliation that takes longer is logged. It goes on: nothing here can end it, and a second
+  // one beside it would act on the same object.
+  Duration late_after = std::chrono::minutes(5);
   WorkQueueOptions queue;  // its name is the controller's
   std::uint64_t seed = 0;
 };
