@@ -57,16 +57,25 @@ Result<std::unique_ptr<NodeDisk>> NodeDisk::Open(net::EventLoop& loop, const Clo
   ASSIGN_OR_RETURN(std::vector<cache::FoundSegment> found, cache::FindSegments(folder));
   std::unique_ptr<NodeDisk> disk(new NodeDisk(loop, clock, folder, capacity, std::move(lock)));
   const std::size_t segments = found.size();
-  for (cache::FoundSegment& segment : found)
+  std::vector<Status> unread;
+  for (cache::FoundSegment& segment : found) {
+    if (!segment.status.ok()) unread.push_back(segment.status);
     disk->TierOf(segment.name.dataset)->Adopt(std::move(segment));
+  }
   std::size_t samples = 0;
   for (const auto& [_, tier] : disk->tiers_)
     samples += tier->samples();
   Log(LogLevel::kInfo, "disk opened",
       {{"folder", folder},
        {"capacity", FormatBytes(capacity)},
-       {"segments", segments},
+       {"segments", segments - unread.size()},
        {"samples", samples}});
+  if (!unread.empty()) {
+    Log(LogLevel::kWarning,
+        "segments cannot be read: they stay on the disk and count towards its capacity, and the "
+        "next start of this node tries them again",
+        {{"folder", folder}, {"segments", unread.size()}, {"error", unread.front().ToString()}});
+  }
   return disk;
 }
 

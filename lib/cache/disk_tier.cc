@@ -35,6 +35,7 @@ constexpr ByteCount kHoleBytes = 64_KiB;
 void DiskTier::Adopt(FoundSegment found) {
   next_number_ = std::max(next_number_, found.name.number + 1);
   disk_.TakeFound(found.file_bytes);
+  if (!found.status.ok()) return;
   Held held;
   held.content = std::move(found.segment);
   held.taken = found.file_bytes;

@@ -33,7 +33,8 @@ class DiskTier {
   DiskTier(const DiskTier&) = delete;
   DiskTier& operator=(const DiskTier&) = delete;
 
-  // A segment of the life before. What lies in several counts in the last one.
+  // A segment of the life before. What lies in several counts in the last one. Of one that could
+  // not be read only the number and the room are taken.
   void Adopt(FoundSegment found);
   // All samples that are here.
   std::vector<SegmentRecord> Samples() const;

@@ -8,7 +8,8 @@
 // WriteSegment asks for the room of the whole file first: a full disk says so before anything is
 // written. It waits until the disk has the bytes, and removes the file after an error. After a
 // crash a file may be torn: FindSegments takes the records that are whole, and removes a file in a
-// dataset's folder that is no segment.
+// dataset's folder that is no segment. Only its bytes or its name can say that it is none: a disk
+// that fails, or a process without a free descriptor, says nothing about a file.
 
 #include "cache/segment_files.h"
 
@@ -176,6 +177,7 @@ std::vector<Extent> HolesOf(int fd, ByteCount size) {
   return holes;
 }
 
+// kDataLoss: by its bytes, it is no segment of this version. Others: the system cannot read it.
 Result<FoundSegment> Look(const std::string& path, const SegmentName& name) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return Error(ErrnoStatus(errno, "open " + path));
@@ -184,9 +186,10 @@ Result<FoundSegment> Look(const std::string& path, const SegmentName& name) {
   const auto size = static_cast<ByteCount>(file.st_size);
   std::vector<std::byte> table(std::min(kSegmentBlock, size));
   RETURN_IF_ERROR(ReadAt(fd.get(), table, 0, path));
-  ASSIGN_OR_RETURN(const std::uint32_t records, ParseSegmentHeader(name, table));
+  const Result<std::uint32_t> records = ParseSegmentHeader(name, table);
+  if (!records) return Error(Code::kDataLoss, records.error().message());
   const std::size_t known = table.size();
-  table.resize(std::min(SegmentDataBegin(records), size));
+  table.resize(std::min(SegmentDataBegin(*records), size));
   RETURN_IF_ERROR(
       ReadAt(fd.get(), std::span(table).subspan(std::min(known, table.size())), known, path));
   FoundSegment found{.name = name,
@@ -196,6 +199,16 @@ Result<FoundSegment> Look(const std::string& path, const SegmentName& name) {
   ASSIGN_OR_RETURN(found.segment, ParseSegment(name, table, size, found.holes));
   ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
   return found;
+}
+
+FoundSegment Unread(const std::string& path, const SegmentName& name, Status error) {
+  struct stat file{};
+  const bool known = ::lstat(path.c_str(), &file) == 0;
+  return {.name = name,
+          .segment = {},
+          .file_bytes = known ? static_cast<ByteCount>(file.st_blocks) * 512 : 0,
+          .holes = {},
+          .status = std::move(error)};
 }
 
 void Discard(const std::filesystem::path& path) {
@@ -208,14 +221,16 @@ Status FindIn(const std::filesystem::directory_entry& folder, std::vector<FoundS
   if (!dataset) return OkStatus();  // not ours
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder.path(), error)) {
+    const std::string path = file.path().string();
     const auto number = ParseSegmentFileName(file.path().filename().string());
-    Result<FoundSegment> segment =
-        number ? Look(file.path().string(), {.dataset = *dataset, .number = *number})
-               : Error(Code::kDataLoss, "no segment");
+    const SegmentName name{.dataset = *dataset, .number = number.value_or(0)};
+    Result<FoundSegment> segment = number ? Look(path, name) : Error(Code::kDataLoss, "no segment");
     if (segment) {
       found.push_back(*std::move(segment));
-    } else {
+    } else if (segment.error().code() == Code::kDataLoss) {
       Discard(file.path());
+    } else {
+      found.push_back(Unread(path, name, std::move(segment).error()));
     }
   }
   if (error) return ErrnoStatus(error.value(), "list " + folder.path().string());

@@ -31,8 +31,8 @@ Status PunchSegment(const std::string& path, const Extent& extent);
 Status RemoveSegment(const std::string& path);
 
 // Makes the folder if need be, and finds all that it has. In the folders of datasets, what is no
-// segment is removed; what else lies beside them is left alone. An error: the folder cannot be
-// used.
+// segment is removed; what else lies beside them is left alone. A segment that cannot be opened or
+// read stays, and has that error as its status. An error: the folder cannot be used.
 Result<std::vector<FoundSegment>> FindSegments(const std::string& folder);
 
 // --- On threads ---------------------------------------------------------------------------------

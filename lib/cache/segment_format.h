@@ -90,6 +90,8 @@ struct FoundSegment {
   Segment segment;
   ByteCount file_bytes = 0;   // that it takes on the disk
   std::vector<Extent> holes;  // of the file, ascending
+  // An error: its file could not be read and stays; what samples it has is not known.
+  Status status = OkStatus();
 };
 
 // "00000000000000a1.segment", and back; nothing if a file is not named like this.

@@ -51,6 +51,21 @@ TEST_F(NodeDiskTest, AFolderThatCannotBeMadeIsAnError) {
   EXPECT_THAT(disk.error().message(), HasSubstr(dir.Join("file/optcache")));
 }
 
+TEST_F(NodeDiskTest, SegmentsThatCannotBeReadAreLogged) {
+  SetUpLog("node_disk_test", LogLevel::kInfo, LogFormat::kText);
+  std::filesystem::create_directories(dir.Join("optcache/0000000000000abc"));
+  // A link to itself cannot be opened, as root neither.
+  const std::string link = dir.Join("optcache/0000000000000abc/0000000000000005.segment");
+  std::filesystem::create_symlink("0000000000000005.segment", link);
+  testing::internal::CaptureStderr();
+  const auto disk = Open(dir.path());
+  const std::string log = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(disk) << disk.error().ToString();
+  EXPECT_THAT(log, HasSubstr("segments cannot be read"));
+  EXPECT_THAT(log, HasSubstr(link));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+}
+
 // One line for each time that it rests, not for each tick.
 TEST_F(NodeDiskTest, AFullDiskIsLogged) {
   SetUpLog("node_disk_test", LogLevel::kInfo, LogFormat::kText);

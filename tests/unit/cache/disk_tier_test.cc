@@ -251,6 +251,21 @@ FoundSegment FoundOf(const FakeSegmentIo::File& file) {
   return found;
 }
 
+// Its file stays, so its room is taken and its name is not free.
+TEST_F(DiskTierTest, OfASegmentThatCannotBeReadItTakesNumberAndRoom) {
+  tier.Adopt({.name = {.dataset = kTierDataset, .number = 7},
+              .segment = {},
+              .file_bytes = 8192,
+              .holes = {},
+              .status = {Code::kInternal, "the disk cannot be read"}});
+  EXPECT_EQ(disk.used(), 8192U);
+  EXPECT_EQ(tier.samples(), 0U);
+  io.EndAll();
+  EXPECT_EQ(disk.used(), 8192U);
+  ASSERT_TRUE(Write({0, 1}, 10'000).ok());
+  EXPECT_TRUE(io.files.contains(8));
+}
+
 TEST_F(DiskTierTest, AdoptsWhatALifeBeforeLeft) {
   std::vector<SampleId> ids(40);
   for (SampleId id = 0; id < 40; ++id)

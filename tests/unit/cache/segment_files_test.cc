@@ -1,5 +1,7 @@
 #include "cache/segment_files.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "base/crc32c.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "base/unique_fd.h"
 #include "support/manual_clock.h"
 #include "support/temp_dir.h"
 
@@ -100,6 +103,8 @@ TEST(SegmentFiles, FindsWhatIsThere) {
   ASSERT_TRUE(WriteSegment(SegmentPath(dir.path(), two.name), two).ok());
   dir.Write("0000000000000abc/0000000000000005.segment", "garbage");
   dir.Write("0000000000000abc/0000000000000006.segment", "");
+  const std::string other_version = "0000000000000abc/0000000000000007.segment";
+  dir.Write(other_version, "OCSEGM99" + std::string(4096, '\0'));
   dir.Write("0000000000000abc/notes.txt", "garbage");
   dir.Write("somebody/else.txt", "stays");
   const auto found = FindSegments(dir.path());
@@ -110,8 +115,42 @@ TEST(SegmentFiles, FindsWhatIsThere) {
   EXPECT_GE((*found)[0].file_bytes, 12'288U);
   EXPECT_EQ((*found)[1].name, two.name);
   EXPECT_FALSE(std::filesystem::exists(dir.Join("0000000000000abc/0000000000000005.segment")));
+  EXPECT_FALSE(std::filesystem::exists(dir.Join(other_version)));
   EXPECT_FALSE(std::filesystem::exists(dir.Join("0000000000000abc/notes.txt")));
   EXPECT_TRUE(std::filesystem::exists(dir.Join("somebody/else.txt")));
+}
+
+// The fewest descriptors with which this process cannot open `count` more at a time.
+rlim_t TooFewFor(std::size_t count) {
+  std::vector<UniqueFd> open;
+  for (std::size_t i = 0; i < count; ++i)
+    open.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return static_cast<rlim_t>(open.back().get());
+}
+
+TEST(SegmentFiles, WhatCannotBeOpenedStays) {
+  const TempDir dir;
+  const SegmentContent content = ContentOf(kName, {5000, 6000});
+  ASSERT_TRUE(WriteSegment(SegmentPath(dir.path(), kName), content).ok());
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  // Two folders are listed, and there is none for a file.
+  const rlimit few{.rlim_cur = TooFewFor(3), .rlim_max = usual.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const auto unread = FindSegments(dir.path());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  ASSERT_TRUE(unread) << unread.error().ToString();
+  ASSERT_EQ(unread->size(), 1U);
+  EXPECT_EQ((*unread)[0].name, kName);
+  EXPECT_EQ((*unread)[0].status.code(), Code::kResourceExhausted);
+  EXPECT_TRUE((*unread)[0].segment.records.empty());
+  EXPECT_GE((*unread)[0].file_bytes, 12'288U);
+
+  const auto read = FindSegments(dir.path());
+  ASSERT_TRUE(read) << read.error().ToString();
+  ASSERT_EQ(read->size(), 1U);
+  EXPECT_TRUE((*read)[0].status.ok());
+  EXPECT_EQ((*read)[0].segment.records, content.records);
 }
 
 TEST(SegmentFiles, MakesItsFolder) {
