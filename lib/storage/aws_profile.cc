@@ -180,7 +180,7 @@ class AwsFiles {
   NamedAwsFile credentials_;
   NamedAwsFile config_;
   std::string profile_ = "default";
-  bool named_ = false;  // by a variable
+  const char* named_by_ = nullptr;  // the variable that names the profile, if one does
 };
 
 std::string WithHome(std::string path, const Environment& environment) {
@@ -217,7 +217,7 @@ Result<AwsFiles> AwsFiles::Read(const Environment& environment) {
     const std::optional<std::string> name = environment(variable);
     if (!name) continue;
     files.profile_ = *name;
-    files.named_ = true;
+    files.named_by_ = variable;
     break;
   }
   return files;
@@ -311,11 +311,11 @@ Result<std::optional<S3Credentials>> AwsFiles::Keys() const {
 }
 
 Result<AwsProfile> AwsFiles::Profile() const {
-  if (named_ && In(credentials_) == nullptr && In(config_) == nullptr) {
+  if (named_by_ != nullptr && In(credentials_) == nullptr && In(config_) == nullptr) {
     return Error(Code::kInvalidArgument,
-                 fmt::format("AWS_PROFILE names the profile \"{}\", and there is none in {} and "
+                 fmt::format("{} names the profile \"{}\", and there is none in {} and "
                              "{}; aws configure list-profiles says which there are",
-                             Short(profile_), config_.path, credentials_.path));
+                             named_by_, Short(profile_), config_.path, credentials_.path));
   }
   AwsProfile profile = {.name = profile_,
                         .region = Value("region"),

@@ -123,8 +123,12 @@ TEST_F(AwsProfileTest, VariablesNameFilesAndProfile) {
   variables_["AWS_PROFILE"] = "tain";
   const auto missing = Read();
   EXPECT_EQ(missing.error().code(), Code::kInvalidArgument);
-  for (const std::string& part : {std::string("\"tain\""), dir_.Join("c"), dir_.Join("k")})
+  for (const std::string& part :
+       {std::string("AWS_PROFILE names the profile \"tain\""), dir_.Join("c"), dir_.Join("k")})
     EXPECT_THAT(missing.error().message(), HasSubstr(part));
+  variables_.erase("AWS_PROFILE");
+  variables_["AWS_DEFAULT_PROFILE"] = "tain";
+  EXPECT_THAT(Read().error().message(), HasSubstr("AWS_DEFAULT_PROFILE names the profile"));
 }
 
 TEST_F(AwsProfileTest, FilesThatAreNoneAreSaid) {
