@@ -67,6 +67,7 @@ Result<std::optional<LimitingStore::Ticket>> LimitingStore::Enter(Deadline deadl
                                                          name(), waiting_.size()));
     }
     waiting_.push_back({.deadline = deadline, .bytes = bytes, .turn = std::move(turn)});
+    earliest_ = std::min(earliest_, deadline.at());
     look = NextLook(now);
   }
   alarm_.WakeAt(look);
@@ -118,11 +119,13 @@ void LimitingStore::End(Ticket ticket, const Status& status, Duration retry_afte
   alarm_.WakeAt(look);
 }
 
-// Those whose turn it is, and those whose deadline has come.
-std::vector<LimitingStore::Told> LimitingStore::TakeTurns(MonotonicTime now) {
-  std::vector<Told> told;
+void LimitingStore::TakeExpired(MonotonicTime now, std::vector<Told>& told) {
+  earliest_ = MonotonicTime::max();
   std::erase_if(waiting_, [&](Waiting& waiting) {
-    if (!waiting.deadline.Expired(now)) return false;
+    if (!waiting.deadline.Expired(now)) {
+      earliest_ = std::min(earliest_, waiting.deadline.at());
+      return false;
+    }
     told.push_back({.turn = std::move(waiting.turn),
                     .status = {Code::kResourceExhausted,
                                fmt::format("not asked for: it was not its turn before its deadline "
@@ -130,6 +133,13 @@ std::vector<LimitingStore::Told> LimitingStore::TakeTurns(MonotonicTime now) {
                                            gate_.Describe(now), waiting_.size())}});
     return true;
   });
+}
+
+// Those whose turn it is, and those whose deadline has come. All that wait are looked at only for
+// deadlines: at most once for each.
+std::vector<LimitingStore::Told> LimitingStore::TakeTurns(MonotonicTime now) {
+  std::vector<Told> told;
+  if (earliest_ <= now) TakeExpired(now, told);
   while (!waiting_.empty() && gate_.MayStart(now)) {
     told.push_back({.turn = std::move(waiting_.front().turn),
                     .status = OkStatus(),
@@ -142,10 +152,7 @@ std::vector<LimitingStore::Told> LimitingStore::TakeTurns(MonotonicTime now) {
 MonotonicTime LimitingStore::NextLook(MonotonicTime now) {
   if (waiting_.empty()) return now + kLongestLook;
   if (gate_.MayStart(now)) return now;
-  MonotonicTime next = gate_.OpensAt(now).value_or(now + kLongestLook);
-  for (const Waiting& waiting : waiting_)
-    next = std::min(next, waiting.deadline.at());
-  return next;
+  return std::min(gate_.OpensAt(now).value_or(now + kLongestLook), earliest_);
 }
 
 // On the alarm's thread.

@@ -60,6 +60,7 @@ class LimitingStore final : public ObjectStore {
   Result<std::optional<Ticket>> Enter(Deadline deadline, ByteCount bytes, Turn turn);
   Status Send(const std::shared_ptr<Operation>& operation, Ticket ticket);
   void End(Ticket ticket, const Status& status, Duration retry_after);
+  void TakeExpired(MonotonicTime now, std::vector<Told>& told) REQUIRES(mutex_);
   std::vector<Told> TakeTurns(MonotonicTime now) REQUIRES(mutex_);
   MonotonicTime NextLook(MonotonicTime now) REQUIRES(mutex_);
   MonotonicTime Look(MonotonicTime now);
@@ -72,6 +73,8 @@ class LimitingStore final : public ObjectStore {
   bool stopping_ GUARDED_BY(mutex_) = false;
   RequestGate gate_ GUARDED_BY(mutex_);
   std::deque<Waiting> waiting_ GUARDED_BY(mutex_);
+  // None that waits has an earlier deadline.
+  MonotonicTime earliest_ GUARDED_BY(mutex_) = MonotonicTime::max();
   internal::AlarmThread alarm_;
 };
 

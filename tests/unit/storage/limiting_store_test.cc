@@ -104,6 +104,22 @@ TEST_F(LimitingStoreTest, AReadThatHasNoTurnSaysWhyAndTheStoreDoesNotHearOfIt) {
   EXPECT_TRUE(runs.Wait().status.ok());
 }
 
+TEST_F(LimitingStoreTest, EachDeadlineOfThoseThatWaitCounts) {
+  Open({.gate = {.concurrency = {.max = 1}}});
+  ReadWaiter runs, last, first, second;
+  runs.Start(*store_, Request("a"));
+  last.Start(*store_, Request("b"));
+  second.Start(*store_, Request("c", milliseconds(40)));
+  first.Start(*store_, Request("d", milliseconds(1)));
+  EXPECT_EQ(first.Wait().status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(second.Wait().status.code(), Code::kResourceExhausted);
+  ASSERT_TRUE(fake_->Complete("a"));
+  AwaitReads(2);
+  EXPECT_THAT(fake_->waiting(), ElementsAre("b"));
+  fake_->CompleteAll();
+  EXPECT_TRUE(last.Wait().status.ok());
+}
+
 TEST_F(LimitingStoreTest, AnOverloadedStoreGetsFewerAtATime) {
   Open({.gate = {.concurrency = {.max = 2, .decrease_factor = 0.5}}});
   fake_->FailNext("a", {.status = {Code::kUnavailable, "cause"}});
