@@ -5,9 +5,10 @@
 //    └────────┴──── AskAgain: the next holder, after a backoff
 //
 // Two are busy at a time; the others are marked as waiting, and AskNext begins one when a place is
-// free. Pieces are written on the thread `pieces`, and the next is read from the connection when
-// one is written, so memory holds a piece of each. `worker` checks the whole file. A piece that was
-// written for a fetch that has begun again is ignored: the writer is another by then.
+// free. A manifest that an upload has stored meanwhile leaves its turn to the next. Pieces are
+// written on the thread `pieces`, and the next is read from the connection when one is written, so
+// memory holds a piece of each. `worker` checks the whole file. A piece that was written for a
+// fetch that has begun again is ignored: the writer is another by then.
 
 #include "cache-node/manifest_fetcher.h"
 
@@ -48,7 +49,7 @@ void ManifestFetcher::Ask(std::string digest) {  // NOLINT(performance-unnecessa
   Wanted& wanted = wanted_.at(digest);
   if (parts_.store.Has(digest)) {
     wanted_.erase(digest);
-    return;
+    return AskNext();
   }
   const auto busy = std::ranges::count_if(wanted_, [](const auto& one) { return one.second.busy; });
   wanted.waiting = std::cmp_greater_equal(busy, kAtOnce);

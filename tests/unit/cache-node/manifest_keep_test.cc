@@ -424,6 +424,20 @@ TEST_F(ManifestFetcherTest, OnlySoManyAtATime) {
   EXPECT_EQ(http_.requests.size(), ManifestFetcher::kAtOnce + 1) << "the next has its turn";
 }
 
+TEST_F(ManifestFetcherTest, AnUploadedManifestLeavesItsTurnToTheNext) {
+  for (const char c : {'1', '2', '3', '4', '5'})
+    fetcher_->Want(std::string(64, c));
+  for (const char c : {'3', '4'}) {
+    const std::string uploaded(64, c);
+    ASSERT_TRUE(store_->Reserve(uploaded, 100, "vision").ok());
+    store_->Settle(uploaded, true);
+  }
+  for (std::size_t busy = 0; busy < ManifestFetcher::kAtOnce; ++busy)
+    http_.Answer(net::HttpResponse{.status = 404});
+  ASSERT_EQ(http_.requests.size(), ManifestFetcher::kAtOnce + 1);
+  EXPECT_TRUE(http_.requests.back().url.ends_with(std::string(64, '5')));
+}
+
 TEST_F(ManifestFetcherTest, GivesUpWhatIsNoLongerWanted) {
   holders_.clear();
   fetcher_->Want(digest_);
